@@ -113,7 +113,7 @@ func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 	events := &runs.DeskEvents{Spool: d.spool}
 	d.desk = desk.New(desk.Options{Events: events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text})
 	d.runs, err = runs.New(runs.Options{Dir: filepath.Join(d.o.State, "runs"), Roots: d.o.Roots, Shim: d.o.Shim, Env: d.o.Environ, Socket: d.o.Socket, Spool: d.spool, Desk: d.desk,
-		Rules: rules, Redact: d.redact, Log: d.o.Log})
+		Rules: rules, Redact: d.redact, Log: d.o.Log, Alone: d.o.Server == ""})
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,10 @@ import (
 // Decide decides a request: nil when the decision has taken effect, now or before; else an
 // *Error says why it did not, and the request is as it was.
 func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
-	t := d.tray(run)
+	t := d.look(run)
+	if t == nil {
+		t = newTray() // that nobody will know
+	}
 	t.mu.Lock()
 	e, err := t.decidable(run, id, dec)
 	if e == nil {

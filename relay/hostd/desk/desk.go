@@ -124,6 +124,10 @@ type tray struct {
 	granted map[grant]bool
 }
 
+func newTray() *tray {
+	return &tray{open: map[string]*entry{}, done: map[string]Decision{}, granted: map[grant]bool{}}
+}
+
 // grant is an approval for the rest of a run.
 type grant struct{ op, args string }
 
@@ -148,12 +152,20 @@ func New(o Options) *Desk {
 	return &Desk{o: o, runs: map[string]*tray{}}
 }
 
+// look is a run's tray; nil when nothing of it was ever here.
+func (d *Desk) look(run string) *tray {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.runs[run]
+}
+
+// tray is a run's tray, made when there is none.
 func (d *Desk) tray(run string) *tray {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.runs[run]
 	if t == nil {
-		t = &tray{open: map[string]*entry{}, done: map[string]Decision{}, granted: map[grant]bool{}}
+		t = newTray()
 		d.runs[run] = t
 	}
 	return t
@@ -222,7 +234,10 @@ func (d *Desk) deadline(r *Request) time.Duration {
 
 // Open are a run's open requests, the oldest first.
 func (d *Desk) Open(run string) []protocol.PermissionRequested {
-	t := d.tray(run)
+	t := d.look(run)
+	if t == nil {
+		return []protocol.PermissionRequested{}
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make([]protocol.PermissionRequested, 0, len(t.order))

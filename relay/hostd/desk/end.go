@@ -16,7 +16,10 @@ func (d *Desk) Withdraw(ctx context.Context, run, id, why string) error {
 
 // end ends an open request without a decision.
 func (d *Desk) end(ctx context.Context, run, id, how, why string) error {
-	t := d.tray(run)
+	t := d.look(run)
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.open[id]
@@ -115,7 +118,10 @@ func (d *Desk) restore(ctx context.Context, run string, k kept) error {
 // Resume takes up a request that was kept, with the hooks that a Request has; nil when it is
 // not open.
 func (d *Desk) Resume(run, id string, r Request) <-chan Decision {
-	t := d.tray(run)
+	t := d.look(run)
+	if t == nil {
+		return nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.open[id]

@@ -229,6 +229,9 @@ func (x *sender) hear() {
 			if n > 0 {
 				x.since = x.l.o.Clock.Now()
 			}
+			if known, _ := x.l.o.Spool.Run(run); known.Ended && known.Acked >= known.Last && len(s.sent) == 0 {
+				delete(x.runs, run)
+			}
 		}
 	}
 }

@@ -23,7 +23,13 @@ func (m *Manager) Follow(ctx context.Context, id string, off int64, give func(pr
 	if off < 0 {
 		f.off = max(r.off+off, 0)
 	}
+	r.followers++
 	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.followers--
+		r.mu.Unlock()
+	}()
 	for {
 		e, news, err := f.next()
 		switch {

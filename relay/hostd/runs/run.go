@@ -35,10 +35,17 @@ type run struct {
 	ended   bool   // no more work begins
 	busy    sync.WaitGroup
 	writing map[string]chan struct{} // inputs under way; closed at their end
-	placed  []placed                 // events that are no output, the last ones
-	dropped int                      // events before them
-	news    chan struct{}            // closed, and made anew, when there is something to follow
-	over    bool                     // the end is told
+	shown
+}
+
+// shown is what a run has for who follows it.
+type shown struct {
+	placed    []placed      // events that are no output, the last ones
+	bytes     int           // of them
+	dropped   int           // events before them
+	news      chan struct{} // closed, and made anew, when there is something to follow
+	over      bool          // the end is told
+	followers int
 }
 
 // placed is an event, with where in the output it stands.
@@ -47,15 +54,18 @@ type placed struct {
 	protocol.Envelope
 }
 
-// maxPlaced is how many events are kept for who follows.
-const maxPlaced = 1000
+// How many events are kept for who follows, and of how many bytes.
+const (
+	maxPlaced      = 1000
+	maxPlacedBytes = 4 << 20
+)
 
 func (m *Manager) open(id, dir string, of meta, off int64) (*run, error) {
 	c, err := shim.Attach(dir, off)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{meta: of, id: id, dir: dir, m: m, client: c, off: off, writing: map[string]chan struct{}{}, news: make(chan struct{})}
+	r := &run{meta: of, id: id, dir: dir, m: m, client: c, off: off, writing: map[string]chan struct{}{}, shown: shown{news: make(chan struct{})}}
 	r.tail = make([]byte, min(off, prompt.Tail))
 	n, _, err := shim.ReadLog(dir, off-int64(len(r.tail)), r.tail)
 	if r.tail = r.tail[:n]; err != nil && !errors.Is(err, io.EOF) {
@@ -81,6 +91,7 @@ func (r *run) settle() {
 	r.mu.Lock()
 	r.over = true
 	r.mu.Unlock()
+	r.m.over(r)
 }
 
 func exitedAs(e shim.Exit) spool.Event {
@@ -133,8 +144,10 @@ func (r *run) show(events []spool.Event) {
 		}
 		env := protocol.New(e.Type, time.Now(), e.Data)
 		env.RunID = r.id
-		if r.placed = append(r.placed, placed{r.off, env}); len(r.placed) > maxPlaced {
-			r.placed = append(r.placed[:0:0], r.placed[1:]...)
+		r.placed, r.bytes = append(r.placed, placed{r.off, env}), r.bytes+len(env.Data)
+		for len(r.placed) > maxPlaced || r.bytes > maxPlacedBytes && len(r.placed) > 1 {
+			r.bytes -= len(r.placed[0].Data)
+			r.placed = r.placed[1:] // who follows reads it still
 			r.dropped++
 		}
 	}
@@ -274,5 +287,6 @@ func (r *run) finish() error {
 	close(r.news)
 	r.news = make(chan struct{})
 	r.mu.Unlock()
+	r.m.over(r)
 	return nil
 }

@@ -38,6 +38,8 @@ type Options struct {
 	Rules  prompt.Rules
 	Redact *redact.Redactor
 	Log    *slog.Logger
+	Ended  int  // so many that have ended are kept; 0 is MostEnded
+	Alone  bool // there is no server that would acknowledge anything
 	// After calls f after d, until stop is called. nil is time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
@@ -51,12 +53,16 @@ type Manager struct {
 
 	mu   sync.Mutex
 	runs map[string]*run
+	gone []*gone // those that have ended, in the order of their ends
 }
 
 // New makes a manager without runs: see Restore.
 func New(o Options) (*Manager, error) {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	if o.Ended == 0 {
+		o.Ended = MostEnded
 	}
 	for i, root := range o.Roots {
 		dir, err := resolve(root)
@@ -79,6 +85,7 @@ func New(o Options) (*Manager, error) {
 // Close leaves the runs alone: they go on, and Restore finds them.
 func (m *Manager) Close() {
 	m.stop()
+	m.rest()
 	for _, r := range m.all() {
 		r.client.Close()
 	}

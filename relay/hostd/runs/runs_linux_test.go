@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/relay/hostd/desk"
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
@@ -40,11 +43,12 @@ type host struct {
 	desk  *desk.Desk
 	seen  map[string]int64
 	all   map[string][]protocol.Envelope
+	due   chan func() // what is to be done after runs.KeptFor
 }
 
 func newHost(t *testing.T) *host {
 	t.Helper()
-	h := &host{t: t, state: t.TempDir(), root: t.TempDir(), seen: map[string]int64{}, all: map[string][]protocol.Envelope{}}
+	h := &host{t: t, state: t.TempDir(), root: t.TempDir(), seen: map[string]int64{}, all: map[string][]protocol.Envelope{}, due: make(chan func(), 100)}
 	h.open()
 	t.Cleanup(func() {
 		for _, r := range h.List() {
@@ -72,7 +76,7 @@ func (h *host) open() {
 	events := &runs.DeskEvents{Spool: h.spool}
 	h.desk = desk.New(desk.Options{Events: events})
 	h.Manager, err = runs.New(runs.Options{Dir: filepath.Join(h.state, "runs"), Roots: []string{h.root}, Shim: []string{os.Args[0], "shim"}, Env: append(os.Environ(), "HOST_TOKEN=t0ken"),
-		Socket: "/sock", Spool: h.spool, Desk: h.desk, Rules: rules, Redact: hide, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil))})
+		Socket: "/sock", Spool: h.spool, Desk: h.desk, Rules: rules, Redact: hide, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Ended: 2, After: h.after})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -87,6 +91,14 @@ func (h *host) open() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+func (h *host) after(d time.Duration, f func()) func() bool {
+	if d != runs.KeptFor {
+		return time.AfterFunc(d, f).Stop
+	}
+	h.due <- f
+	return func() bool { return true }
 }
 
 func (h *host) close() {
@@ -415,5 +427,77 @@ func TestSpec(t *testing.T) {
 	}
 	if started := h.all[id][0]; field(t, started, "title") != "nothing" || field(t, started, "command") != "true" {
 		t.Errorf("told as %s", started.Data)
+	}
+}
+
+// TestEnded: a run that has ended is listed and followed, until the server has all of it and it is
+// old, or there are too many of them; nothing of it is left then, and who follows it is not cut off.
+func TestEnded(t *testing.T) {
+	h := newHost(t)
+	ctx := context.Background()
+	listed := func() (all []string) {
+		for _, r := range h.List() {
+			all = append(all, r.RunID)
+		}
+		return all
+	}
+	first := h.start(`printf 'Go on? [y/N] '; read x`)
+	request := field(t, h.until(first, protocol.RunPermissionRequested, ""), "request_id")
+	if err := h.desk.Decide(ctx, first, request, desk.Decision{Decision: desk.Approve}); err != nil {
+		t.Fatal(err)
+	}
+	h.until(first, protocol.RunExited, "")
+	old := <-h.due
+	old() // the server has nothing
+	if got := listed(); !slices.Equal(got, []string{first}) {
+		t.Fatalf("the server has nothing: %v", got)
+	}
+	old = <-h.due
+	begun, goOn, done := make(chan bool), make(chan bool), make(chan error)
+	go func() {
+		seen := 0
+		done <- h.Follow(ctx, first, 0, func(protocol.Envelope) error {
+			if seen++; seen == 1 {
+				begun <- true
+				<-goOn
+			}
+			return nil
+		})
+	}()
+	<-begun
+	h.spool.Ack(first, h.seen[first])
+	old() // somebody follows it
+	old = <-h.due
+	goOn <- true
+	if err := <-done; err != nil {
+		t.Errorf("who follows it: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(h.state, "runs", first)); err != nil {
+		t.Error(err)
+	}
+	old()
+	if _, err := os.Stat(filepath.Join(h.state, "runs", first)); !errors.Is(err, fs.ErrNotExist) || len(listed()) != 0 {
+		t.Errorf("left: %v, %v", listed(), err)
+	}
+	if err := h.Follow(ctx, first, 0, nil); code(err) != protocol.UnknownRun {
+		t.Errorf("to follow it: %v", err)
+	}
+	if err := h.desk.Decide(ctx, first, request, desk.Decision{Decision: desk.Deny}); code(err) != protocol.UnknownRequest {
+		t.Errorf("to decide of it: %v", err)
+	}
+	if _, err := h.Append(ctx, first, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: "r", Tool: "bash", Actor: "web", Args: json.RawMessage("{}")}}); !errors.Is(err, spool.ErrEnded) {
+		t.Errorf("to tell of it: %v", err)
+	}
+	var want []string
+	for i := range 4 {
+		id := h.start("true")
+		h.until(id, protocol.RunExited, "")
+		<-h.due
+		if h.spool.Ack(id, h.seen[id]); i > 1 {
+			want = append(want, id)
+		}
+	}
+	if got := listed(); !slices.Equal(got, want) {
+		t.Errorf("of four %v are left, not %v", got, want)
 	}
 }

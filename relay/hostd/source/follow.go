@@ -12,14 +12,17 @@ import (
 )
 
 const (
-	maxShown = 1000 // events of a run that are kept for who follows
-	maxOver  = 100  // runs that have ended, of which they are kept
+	maxShown      = 1000           // events of a run that are kept for who follows
+	maxShownBytes = 4 << 20        // of them, about
+	mostEnded     = 100            // runs that have ended, of which they are kept
+	keptFor       = 24 * time.Hour // so long
 )
 
 // board has the last events of a run, for who follows it.
 type board struct {
 	mu      sync.Mutex
 	events  []protocol.Envelope
+	bytes   int
 	dropped int           // events before them
 	over    bool          // the end is told
 	news    chan struct{} // closed, and made anew, when there is more
@@ -41,13 +44,17 @@ func (b *board) show(run string, events []spool.Event) {
 }
 
 func (b *board) add(env protocol.Envelope) {
-	b.events = append(b.events, env)
+	b.events, b.bytes = append(b.events, env), b.bytes+len(env.Data)
 	b.over = b.over || env.Type == protocol.RunExited
-	if len(b.events) >= 2*maxShown { // the first tells what the run is
-		over := len(b.events) - maxShown
-		b.events = append(b.events[:1:1], b.events[over+1:]...)
-		b.dropped += over
+	if len(b.events) < 2*maxShown && b.bytes < 2*maxShownBytes {
+		return
 	}
+	over := 0 // the first tells what the run is
+	for ; over < len(b.events)-2 && (len(b.events)-over > maxShown || b.bytes > maxShownBytes); over++ {
+		b.bytes -= len(b.events[over+1].Data)
+	}
+	b.events = append(b.events[:1:1], b.events[over+1:]...)
+	b.dropped += over
 }
 
 // from are the events behind a number of them, and what to wait for when there are none; neither
@@ -74,11 +81,32 @@ func (s *Sources) board(id string) *board {
 	return s.boards[id]
 }
 
-// over notes that a run has ended, and forgets the events of those that ended long ago; mu is held.
+// ended is a run that has ended.
+type ended struct {
+	id   string
+	stop func() bool
+}
+
+// over notes that a run has ended: those that ended long ago are forgotten. mu is held.
 func (s *Sources) over(id string) {
-	s.gone = append(s.gone, id)
-	if len(s.gone) > maxOver {
-		delete(s.boards, s.gone[0])
+	if s.ctx.Err() != nil {
+		return
+	}
+	stop := s.o.After(keptFor, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.forget(1 + slices.IndexFunc(s.gone, func(e ended) bool { return e.id == id }))
+	})
+	s.gone = append(s.gone, ended{id, stop})
+	s.forget(len(s.gone) - s.o.Ended)
+}
+
+// forget forgets so many of those that have ended, the oldest; mu is held.
+func (s *Sources) forget(n int) {
+	for ; n > 0; n-- {
+		s.gone[0].stop()
+		delete(s.boards, s.gone[0].id)
+		s.o.Desk.Forget(s.gone[0].id)
 		s.gone = s.gone[1:]
 	}
 }

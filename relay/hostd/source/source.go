@@ -37,6 +37,7 @@ type Options struct {
 	PID func(*http.Request) int
 	// Back is how long a run that a former hostd knew may take to come back; 0 is a minute.
 	Back time.Duration
+	Ended int // so many runs that have ended can be followed; 0 is 100
 	// After calls f after d, until stop is called. nil is time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
@@ -51,7 +52,7 @@ type Sources struct {
 	mu     sync.Mutex
 	runs   map[string]*run
 	boards map[string]*board // of them, and of those that have ended
-	gone   []string          // those that have ended, in their order
+	gone   []ended           // those that have ended, in their order
 }
 
 // The note that is kept of a run: what it is.
@@ -71,6 +72,9 @@ type kept struct {
 func New(o Options) *Sources {
 	if o.Back == 0 {
 		o.Back = time.Minute
+	}
+	if o.Ended == 0 {
+		o.Ended = mostEnded
 	}
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
@@ -116,6 +120,9 @@ func (s *Sources) Close() {
 			r.away()
 		}
 	}
+	for _, e := range s.gone {
+		e.stop()
+	}
 }
 
 // find is a run that goes on; nil for another.
@@ -147,12 +154,15 @@ func (s *Sources) Dir(id string) string {
 // List is all runs that go on, the oldest first.
 func (s *Sources) List() []protocol.RunListed {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := []protocol.RunListed{}
+	var open []*run // the desk is asked without mu: it shows events of what it holds
 	for _, r := range s.runs {
-		if !r.begun {
-			continue
+		if r.begun {
+			open = append(open, r)
 		}
+	}
+	s.mu.Unlock()
+	all := []protocol.RunListed{}
+	for _, r := range open {
 		status := protocol.Running
 		if len(s.o.Desk.Open(r.id)) > 0 {
 			status = protocol.AwaitingApproval

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,12 +31,13 @@ type hostd struct {
 	sources *source.Sources
 	http    *http.Server
 	late    func() // the time for coming back is over
+	old     chan func()
 }
 
 func start(t *testing.T, dir string) *hostd {
 	t.Helper()
 	ctx := context.Background()
-	h := &hostd{dir: dir}
+	h := &hostd{dir: dir, old: make(chan func(), 200)}
 	var err error
 	if h.spool, err = spool.Open(ctx, filepath.Join(dir, "spool.db"), spool.Options{}); err != nil {
 		t.Fatal(err)
@@ -54,9 +56,13 @@ func start(t *testing.T, dir string) *hostd {
 		t.Fatal(err)
 	}
 	h.sources = source.New(source.Options{Spool: h.spool, Desk: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
-		PID: func(*http.Request) int { return 0 },
-		After: func(_ time.Duration, f func()) func() bool {
-			h.late = f
+		PID: func(*http.Request) int { return 0 }, Ended: 3,
+		After: func(d time.Duration, f func()) func() bool {
+			if d > time.Hour { // for which a run that has ended is kept
+				h.old <- f
+			} else {
+				h.late = f
+			}
 			return func() bool { return true }
 		}})
 	if err := h.sources.Restore(ctx); err != nil {
@@ -293,4 +299,46 @@ func TestLost(t *testing.T) {
 	} else {
 		a.Body.Close()
 	}
+}
+
+// TestEnded: a run that has ended can be followed for a while, and so many of them.
+func TestEnded(t *testing.T) {
+	h := start(t, t.TempDir())
+	defer h.close()
+	end := func() (run string, old func()) {
+		c, err := net.Dial("unix", filepath.Join(h.dir, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, "POST /source HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n\r\n"+
+			`{"event":"run.started","data":{"tool":"t","cwd":"/","command":"c"}}`+"\n"+`{"event":"run.exited","data":{"exit_code":3,"reason":"exited"}}`+"\n")
+		q, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q.Header.Get(protocol.SourceRun), <-h.old
+	}
+	follows := func(run string, want bool) {
+		t.Helper()
+		n := 0
+		err := h.sources.Follow(context.Background(), run, func(protocol.Envelope) error { n++; return nil })
+		if got := h.sources.Follows(run); got != want || (err == nil) != want || want && n != 2 {
+			t.Errorf("it follows: %v, not %v, with %d events (%v)", got, want, n, err)
+		}
+	}
+	first, old := end()
+	follows(first, true)
+	old()
+	follows(first, false)
+	if err := h.desk.Decide(context.Background(), first, "q", desk.Decision{Decision: desk.Deny}); err == nil || !strings.Contains(err.Error(), "unknown_request") {
+		t.Error(err)
+	}
+	second, _ := end()
+	for range 2 {
+		end()
+	}
+	follows(second, true)
+	end()
+	follows(second, false)
 }
