@@ -36,7 +36,7 @@ type Options struct {
 	// PID is the process at the other end of a request's connection, 0 when it is not known.
 	PID func(*http.Request) int
 	// Back is how long a run that a former hostd knew may take to come back; 0 is a minute.
-	Back time.Duration
+	Back  time.Duration
 	Ended int // so many runs that have ended can be followed; 0 is 100
 	// After calls f after d, until stop is called. nil is time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
