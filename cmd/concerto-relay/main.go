@@ -75,6 +75,9 @@ func (a *app) main(line []string) (code int) {
 			code = exitFailed
 		}
 	}()
+	if code, done := a.pass(line[0], line[1:]); done {
+		return code
+	}
 	root := a.root()
 	root.SetArgs(arguments(line))
 	if err := root.Execute(); err != nil {

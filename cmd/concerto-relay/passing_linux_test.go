@@ -1,0 +1,76 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// TestLinks: within a run, a link to the relay that has the name of a tool leads to the tool, also when
+// the shell looks for it, and when there are two relays on the machine; where there is no other it is said.
+func TestLinks(t *testing.T) {
+	h := newHost(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var path []string
+	for _, dir := range []string{"links", "others", "tools"} {
+		if err := os.Mkdir(filepath.Join(h.dir, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		path = append(path, filepath.Join(h.dir, dir))
+	}
+	h.copied(exe, "another-relay")
+	h.put("tools/sayit", "#!/bin/sh\necho \"said $*; run $RELAY_RUN_ID, $RELAY_TOOL\"\nexit 3\n")
+	h.put(".bash_profile", "export PATH="+strings.Join(path, ":")+":$PATH\n")
+	for link, to := range map[string]string{"links/sayit": exe, "others/sayit": "../another-relay", "links/nothing": exe, "links/relays": exe} {
+		if err := os.Symlink(to, filepath.Join(h.dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", strings.Join(path, ":")+":"+os.Getenv("PATH"))
+	h.start()
+	for cmd, want := range map[string][2]string{
+		"sayit a 'b c'":          {"said a b c; run run_", "3"},
+		"sh -c 'sayit d'":        {"said d; run run_", "3"},
+		"nothing at all":         {"nothing: it is a link to concerto-relay, and no other nothing is on PATH", "127"},
+		"env relays runs --json": {`"tool":"env"`, "0"}, // no tool has its name: it is the command
+	} {
+		run := h.detached(cmd)
+		h.until(run, protocol.RunOutput, want[0])
+		h.until(run, protocol.RunExited, `"exit_code":`+want[1]+",")
+	}
+}
+
+// copied makes a file that is a copy of a program.
+func (h *host) copied(exe, name string) {
+	h.t.Helper()
+	from, err := os.Open(exe)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(filepath.Join(h.dir, name), os.O_CREATE|os.O_WRONLY, 0o700)
+	if err == nil {
+		_, err = io.Copy(to, from)
+	}
+	if err == nil {
+		err = to.Close()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// put makes a file that can be run.
+func (h *host) put(name, text string) {
+	h.t.Helper()
+	if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o700); err != nil {
+		h.t.Fatal(err)
+	}
+}
