@@ -37,4 +37,9 @@ const (
 	HoleWait   = 60 * time.Second // for a host of protocol 1
 	SlowWrite  = 30 * time.Second // a client that takes so long is closed
 	TakeWithin = 1 * time.Second  // a host without hello is taken then
+
+	ReplicaBeat  = 1 * time.Second        // how often a server says that it lives
+	ReplicaLease = 4 * time.Second        // after so long without that it is taken for dead
+	ReplicaPoll  = 250 * time.Millisecond // how often a server looks for what others have done
+	ReplicaCheck = 2 * time.Second        // the same while NATS tells of it
 )

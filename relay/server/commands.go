@@ -348,7 +348,7 @@ func (s *Server) expire() {
 
 // step moves a command on, and tells who gave it.
 func (s *Server) step(c *store.Command, on, why string) (out *store.Command, ok bool) {
-	out, moved, err := s.store.Step(s.ctx, c.RunID, c.Kind, c.ID, on)
+	out, moved, err := s.store.Step(s.ctx, c.RunID, c.Kind, c.ID, on, why)
 	if err != nil {
 		if s.ctx.Err() == nil {
 			s.failed(err, protocol.Internal)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"maps"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -13,14 +14,24 @@ import (
 func (h *host) deliver() {
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	all, err := h.srv.store.Pending(h.srv.ctx, h.id, h.last)
+	all, err := h.srv.store.Pending(h.srv.ctx, h.id, h.older != nil && len(h.older) == 0)
 	if err != nil {
 		if h.srv.ctx.Err() == nil {
 			h.srv.failed(err, protocol.Internal)
 		}
 		return
 	}
+	if h.older == nil {
+		h.older = map[int64]bool{}
+		for _, c := range all {
+			h.older[c.N] = c.State == "sent"
+		}
+		maps.DeleteFunc(h.older, func(_ int64, sent bool) bool { return !sent })
+	}
 	for _, c := range all {
+		if c.State == "sent" && !h.older[c.N] {
+			continue // over this connection
+		}
 		if h.closed.Load() {
 			return
 		}
@@ -29,23 +40,42 @@ func (h *host) deliver() {
 			h.kick()
 			return
 		}
-		h.last = c.N
-		p, there := h.srv.commands.payload(c)
-		switch {
-		case !there:
-			h.forgotten(c)
-		case c.State == "accepted" && c.Expires <= h.srv.now():
-			h.srv.step(c, "expired", string(protocol.Expired))
-		case c.State == "accepted":
-			if _, ok := h.srv.step(c, "sent", ""); ok {
-				h.command(c, p)
-			}
-		case h.speaks2():
-			h.command(c, p)
-		default:
-			h.srv.step(c, "unknown", "the host may have had it")
-		}
+		delete(h.older, c.N)
+		h.give(c)
 	}
+}
+
+// give sends a command, or says what else becomes of it.
+func (h *host) give(c *store.Command) {
+	p, there := h.srv.commands.payload(c)
+	switch {
+	case !there:
+		h.forgotten(c)
+	case c.State == "accepted" && c.Expires <= h.srv.now():
+		h.srv.step(c, "expired", string(protocol.Expired))
+	case c.State == "accepted":
+		if h.sends(c) {
+			h.command(c, p)
+		}
+	case h.speaks2():
+		h.command(c, p)
+	default:
+		h.srv.step(c, "unknown", "the host may have had it")
+	}
+}
+
+// sends notes that a command goes out over this connection, if it is the host's still.
+func (h *host) sends(c *store.Command) bool {
+	out, moved, err := h.srv.store.Send(h.srv.ctx, c, h.id, h.generation())
+	switch {
+	case errors.Is(err, store.ErrStale):
+		h.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
+	case err != nil && h.srv.ctx.Err() == nil:
+		h.srv.failed(err, protocol.Internal)
+	case moved:
+		h.srv.commands.tell(h.srv, out, "")
+	}
+	return moved
 }
 
 // room says whether there is room for a command in the queue.
@@ -103,17 +133,17 @@ func (h *host) result(e *protocol.Envelope) {
 }
 
 func (h *host) settle(run string, d *protocol.CommandDone) (*store.Command, bool, error) {
-	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State])
+	why := d.Error
+	if why == "" && d.State == "expired" {
+		why = string(protocol.Expired)
+	}
+	c, moved, err := h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State], why)
 	if err == nil && !moved && c.State == "accepted" { // it was sent by a server that did not live to note it
-		if _, _, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, "sent"); err == nil {
-			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State])
+		if _, _, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, "sent", ""); err == nil {
+			c, moved, err = h.srv.store.Step(h.srv.ctx, run, d.Kind, d.ID, results[d.State], why)
 		}
 	}
 	if err == nil && moved {
-		why := d.Error
-		if why == "" && d.State == "expired" {
-			why = string(protocol.Expired)
-		}
 		h.srv.commands.tell(h.srv, c, why)
 	}
 	return c, moved, err

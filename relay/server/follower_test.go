@@ -27,7 +27,7 @@ func TestWordOfACommitComesLate(t *testing.T) {
 	if _, err := db.AddHost(ctx, store.Host{ID: "h"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := db.TakeOver(ctx, "h", 1, 1)
+	gen, err := db.TakeOver(ctx, store.Taking{Host: "h", Epoch: 1, At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

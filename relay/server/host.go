@@ -35,9 +35,9 @@ type host struct {
 	acks  acks
 	holes holes
 
-	sending sync.Mutex  // while commands are sent
-	last    int64       // the last command that was sent
-	waiting atomic.Bool // commands wait until there is room
+	sending sync.Mutex     // while commands are sent
+	older   map[int64]bool // commands that older connections were sent, and that have not ended; nil before the first look
+	waiting atomic.Bool    // commands wait until there is room
 }
 
 func newHost(x *socket, id string) *host {
@@ -57,6 +57,13 @@ func (h *host) isTaken() bool {
 	h.state.Lock()
 	defer h.state.Unlock()
 	return h.taken
+}
+
+// generation is the connection's, by which what it sends is known.
+func (h *host) generation() int64 {
+	h.state.Lock()
+	defer h.state.Unlock()
+	return h.gen
 }
 
 // isReady says whether commands go out to it.
@@ -288,7 +295,7 @@ func (h *host) gone() {
 	if h.srv.ctx.Err() != nil {
 		return
 	}
-	if err := h.srv.store.Seen(h.srv.ctx, h.id, h.srv.now()); err != nil {
+	if err := h.srv.store.Left(h.srv.ctx, h.id, h.generation(), h.srv.now()); err != nil {
 		h.srv.failed(err, protocol.Internal)
 	}
 	h.srv.calls.lost(h.srv, h)

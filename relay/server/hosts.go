@@ -127,7 +127,7 @@ func (h *host) claim(hello *protocol.HelloData) {
 // take1 gives the connection the host's generation: nothing that an older one sends is stored
 // from then on.
 func (h *host) take1(epoch int64, instance string) {
-	gen, err := h.srv.store.TakeOver(h.srv.ctx, h.id, epoch, h.srv.now())
+	gen, err := h.srv.store.TakeOver(h.srv.ctx, store.Taking{Host: h.id, Epoch: epoch, Instance: instance, At: h.srv.now()})
 	switch {
 	case errors.Is(err, store.ErrStale):
 		h.stale(epoch, 0)

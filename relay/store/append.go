@@ -148,7 +148,7 @@ func (b *batch) made(in *Incoming, e *Event) (*openRun, error) {
 	}
 	b.out.Started = append(b.out.Started, r.ID)
 	b.records = append(b.records, b.byHost(in, "run_started", "{}"))
-	_, err := b.tx.ExecContext(b.ctx, `INSERT INTO runs (`+runColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, r.values()...)
+	_, err := b.tx.ExecContext(b.ctx, b.s.insertRun, r.values()...)
 	return r, b.s.told("make a run", err)
 }
 
@@ -263,7 +263,7 @@ func (b *batch) finish() error {
 		if !r.changed {
 			continue
 		}
-		_, err := b.tx.ExecContext(b.ctx, updateRun, r.values()...)
+		_, err := b.tx.ExecContext(b.ctx, b.s.updateRun, r.values()...)
 		if err != nil {
 			return b.s.told("note a run", err)
 		}

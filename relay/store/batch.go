@@ -8,12 +8,10 @@ import (
 // What each event of a batch needs. What is read for it is read for all of a batch at once.
 const (
 	insertEvent = `INSERT INTO events (run_id, seq, from_seq, ts, type, input_id, data_json, extra_json, recv_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	insertRun   = `INSERT INTO runs (` + runColumns + `, made, changed) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, {stamp}, {stamp})`
 	updateRun   = `UPDATE runs SET host_id = $2, tool = $3, cwd = $4, command = $5, title = $6, status = $7, waits = $8, meta_json = $9, started_at = $10,
-		last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15 WHERE id = $1`
+		last_active_at = $11, ended_at = $12, exit_code = $13, prefix_seq = $14, last_seq = $15, changed = {stamp} WHERE id = $1`
 )
-
-// prepared are the statements that are parsed once, where the driver does not do so itself.
-var prepared = []string{insertEvent, updateRun}
 
 // read reads what a batch's events need to know: their hosts' generations, which say whose
 // connection is the last, their runs, and those runs' requests. It locks hosts before

@@ -26,7 +26,9 @@ type Command struct {
 	Payload          json.RawMessage
 	SHA256           string // of the payload, in hexadecimal digits: it outlives it
 	By               string
-	Created, Expires int64 // Unix ms
+	Created, Expires int64  // Unix ms
+	Why              string // it has not been applied
+	Keeper           string // the server that accepted it; a payload that may not be stored is there
 
 	ArgsSHA256 string // of a decision: for which arguments it is; "" for any
 	Decision   string // of a decision: approve, deny
@@ -53,12 +55,12 @@ func (e *AlreadyDecided) Error() string {
 // Is says that it is ErrDecided.
 func (e *AlreadyDecided) Is(target error) bool { return target == ErrDecided }
 
-const commandColumns = `n, run_id, kind, id, state, payload, payload_sha256, by_name, created, expires`
+const commandColumns = `n, run_id, kind, id, state, payload, payload_sha256, by_name, created, expires, why, keeper`
 
 func scanCommand(from row) (*Command, error) {
 	var c Command
 	var payload string
-	err := from.Scan(&c.N, &c.RunID, &c.Kind, &c.ID, &c.State, &payload, &c.SHA256, &c.By, &c.Created, &c.Expires)
+	err := from.Scan(&c.N, &c.RunID, &c.Kind, &c.ID, &c.State, &payload, &c.SHA256, &c.By, &c.Created, &c.Expires, &c.Why, &c.Keeper)
 	if payload != "" {
 		c.Payload = json.RawMessage(payload)
 	}
@@ -100,8 +102,8 @@ func (s *Store) Accept(ctx context.Context, c Command) (out *Command, fresh bool
 				return s.told("replace a command", err)
 			}
 		}
-		err = tx.QueryRowContext(ctx, `INSERT INTO commands (run_id, kind, id, state, payload, payload_sha256, by_name, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING n`,
-			c.RunID, c.Kind, c.ID, c.State, string(c.Payload), c.SHA256, c.By, c.Created, c.Expires).Scan(&c.N)
+		err = tx.QueryRowContext(ctx, `INSERT INTO commands (run_id, kind, id, state, payload, payload_sha256, by_name, created, expires, keeper) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING n`,
+			c.RunID, c.Kind, c.ID, c.State, string(c.Payload), c.SHA256, c.By, c.Created, c.Expires, c.Keeper).Scan(&c.N)
 		if err != nil {
 			return s.told("store a command", err)
 		}
@@ -181,52 +183,84 @@ func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Decide
 }
 
 // Step moves a command on, as protocol.InputMachine says; moved is false when what happened
-// is nothing new to it. A command that has ended loses its payload. A decision that
-// the host rejects, or never got, is taken back: the request is open again.
-func (s *Store) Step(ctx context.Context, run, kind, id, on string) (out *Command, moved bool, err error) {
+// is nothing new to it. A command that has ended loses its payload, and keeps why it was not
+// applied. A decision that the host rejects, or never got, is taken back: the request is open again.
+func (s *Store) Step(ctx context.Context, run, kind, id, on, why string) (out *Command, moved bool, err error) {
 	err = s.change(ctx, func(tx database) error {
-		if s.dialect.Lock != "" { // in the order in which a batch of events does
-			var one int
-			if err := tx.QueryRowContext(ctx, `SELECT 1 FROM runs WHERE id = $1`+s.dialect.Lock, run).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
-				return s.told("wait for a run", err)
-			}
-		}
-		c, err := scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`+s.dialect.Lock, run, kind, id))
-		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("%s %s of run %s: %w", kind, id, run, ErrUnknown)
-		}
-		if err != nil {
-			return s.told("read a command", err)
-		}
-		out = c
-		to, ok := protocol.InputMachine.Next(c.State, on)
-		if !ok {
-			return nil
-		}
-		moved, c.State = true, to
-		if protocol.InputMachine.Ends(to) {
-			c.Payload = nil
-		}
-		if _, err := tx.ExecContext(ctx, `UPDATE commands SET state = $2, payload = $3 WHERE n = $1`, c.N, c.State, string(c.Payload)); err != nil {
-			return s.told("note a command", err)
-		}
-		if kind != DecisionCommand || to != "rejected" && to != "expired" {
-			return nil
-		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id); err != nil {
-			return s.told("take a decision back", err)
-		}
-		_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'open' WHERE run_id = $1 AND request_id = $2 AND state = 'decided'`, run, id)
-		return s.told("take a decision back", err)
+		out, moved, err = s.step(ctx, tx, CommandKey{run, kind, id}, on, why)
+		return err
 	})
 	return out, moved, err
 }
 
-// Pending are the commands for a host's runs that have not ended and are behind a number, in the
-// order in which they were accepted.
-func (s *Store) Pending(ctx context.Context, host string, after int64) (out []*Command, err error) {
-	err = s.each(ctx, `SELECT c.n, c.run_id, c.kind, c.id, c.state, c.payload, c.payload_sha256, c.by_name, c.created, c.expires FROM commands c JOIN runs r ON r.id = c.run_id
-		WHERE r.host_id = $1 AND c.state IN ('accepted', 'sent') AND c.n > $2 ORDER BY c.n`, []any{host, after}, func(r row) error {
+// Send notes that a command is sent over a host's connection. ErrStale: the connection is not the
+// host's any more; then nothing is to be sent.
+func (s *Store) Send(ctx context.Context, c *Command, host string, gen int64) (out *Command, moved bool, err error) {
+	err = s.change(ctx, func(tx database) error {
+		if err := s.connected(ctx, tx, host, gen); err != nil {
+			return err
+		}
+		out, moved, err = s.step(ctx, tx, CommandKey{c.RunID, c.Kind, c.ID}, "sent", "")
+		return err
+	})
+	return out, moved, err
+}
+
+// connected says ErrStale unless a connection is its host's, which it stays until the transaction ends.
+func (s *Store) connected(ctx context.Context, tx database, host string, gen int64) error {
+	var has int64
+	err := tx.QueryRowContext(ctx, `SELECT gen FROM hosts WHERE id = $1`+s.dialect.Lock, host).Scan(&has)
+	if err == nil && has != gen {
+		return fmt.Errorf("host %s: %w", host, ErrStale)
+	}
+	return s.told("read a host", err)
+}
+
+func (s *Store) step(ctx context.Context, tx database, k CommandKey, on, why string) (c *Command, moved bool, err error) {
+	if s.dialect.Lock != "" { // in the order in which a batch of events does
+		var one int
+		if err := tx.QueryRowContext(ctx, `SELECT 1 FROM runs WHERE id = $1`+s.dialect.Lock, k.Run).Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, false, s.told("wait for a run", err)
+		}
+	}
+	c, err = scanCommand(tx.QueryRowContext(ctx, `SELECT `+commandColumns+` FROM commands WHERE run_id = $1 AND kind = $2 AND id = $3`+s.dialect.Lock, k.Run, k.Kind, k.ID))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, false, fmt.Errorf("%s %s of run %s: %w", k.Kind, k.ID, k.Run, ErrUnknown)
+	}
+	if err != nil {
+		return nil, false, s.told("read a command", err)
+	}
+	to, ok := protocol.InputMachine.Next(c.State, on)
+	if !ok {
+		return c, false, nil
+	}
+	c.State, c.Why = to, why
+	if protocol.InputMachine.Ends(to) {
+		c.Payload = nil
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE commands SET state = $2, payload = $3, why = $4 WHERE n = $1`, c.N, c.State, string(c.Payload), why); err != nil {
+		return nil, false, s.told("note a command", err)
+	}
+	if k.Kind != DecisionCommand || to != "rejected" && to != "expired" {
+		return c, true, nil
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM decisions WHERE run_id = $1 AND request_id = $2`, k.Run, k.ID); err != nil {
+		return nil, false, s.told("take a decision back", err)
+	}
+	_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'open' WHERE run_id = $1 AND request_id = $2 AND state = 'decided'`, k.Run, k.ID)
+	return c, true, s.told("take a decision back", err)
+}
+
+// Pending are the commands for a host's runs that have not ended, in the order in which they were
+// accepted; with unsent only those that were not sent. Which numbers there are says
+// nothing about those that are on their way: of two that are accepted at a time either may be seen first.
+func (s *Store) Pending(ctx context.Context, host string, unsent bool) (out []*Command, err error) {
+	states := `'accepted', 'sent'`
+	if unsent {
+		states = `'accepted'`
+	}
+	err = s.each(ctx, `SELECT c.n, c.run_id, c.kind, c.id, c.state, c.payload, c.payload_sha256, c.by_name, c.created, c.expires, c.why, c.keeper FROM commands c JOIN runs r ON r.id = c.run_id
+		WHERE r.host_id = $1 AND c.state IN (`+states+`) ORDER BY c.n`, []any{host}, func(r row) error {
 		c, err := scanCommand(r)
 		out = append(out, c)
 		return err

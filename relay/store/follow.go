@@ -124,14 +124,6 @@ func (s *Store) Lose(ctx context.Context, host string, gen int64, known []string
 	return lost, err
 }
 
-// Seen notes when a host was seen last, in Unix ms.
-func (s *Store) Seen(ctx context.Context, host string, at int64) error {
-	return s.change(ctx, func(tx database) error {
-		_, err := tx.ExecContext(ctx, `UPDATE hosts SET last_seen_at = $2 WHERE id = $1`, host, at)
-		return s.told("note a host", err)
-	})
-}
-
 // Request tells of a request; ErrUnknown when there is none.
 func (s *Store) Request(ctx context.Context, run, id string) (*Request, error) {
 	q, err := scanRequest(s.reading().QueryRowContext(ctx, `SELECT run_id, request_id, seq, data_json, state FROM requests WHERE run_id = $1 AND request_id = $2`, run, id))

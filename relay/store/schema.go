@@ -39,6 +39,22 @@ ALTER TABLE tokens ADD COLUMN created BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX tokens_of_user ON tokens (user_name);
 ALTER TABLE hosts ADD COLUMN removed BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE meta ADD COLUMN people BIGINT NOT NULL DEFAULT 0
+`, `
+CREATE TABLE replicas (id TEXT PRIMARY KEY, key TEXT NOT NULL, seen_at BIGINT NOT NULL);
+CREATE TABLE mail (n {serial}, replica TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL);
+CREATE INDEX mail_of_replica ON mail (replica);
+ALTER TABLE hosts ADD COLUMN instance TEXT NOT NULL DEFAULT '';
+ALTER TABLE hosts ADD COLUMN proto BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN made BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN changed BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX runs_by_change ON runs (changed) WHERE changed > 0;
+ALTER TABLE commands ADD COLUMN why TEXT NOT NULL DEFAULT '';
+ALTER TABLE commands ADD COLUMN keeper TEXT NOT NULL DEFAULT '';
+ALTER TABLE rpc_calls ADD COLUMN host_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE rpc_calls ADD COLUMN gen BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE rpc_calls ADD COLUMN answer TEXT NOT NULL DEFAULT '';
+ALTER TABLE rpc_calls ADD COLUMN ends BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX rpc_calls_open ON rpc_calls (host_id) WHERE answer = ''
 `}
 
 // migrate brings the schema up to date in one transaction. A newer one is ErrNewer, and

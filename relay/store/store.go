@@ -35,6 +35,8 @@ var (
 type Store struct {
 	write, read *sql.DB
 	dialect     Dialect
+	insertRun   string
+	updateRun   string
 	prepared    map[string]*sql.Stmt
 }
 
@@ -50,6 +52,12 @@ type Dialect struct {
 	// Lock, after a SELECT, keeps others from changing the row until the transaction ends;
 	// "" where there is one writer.
 	Lock string
+	// Now is the database's clock, in Unix ms.
+	Now string
+	// Stamp is a number of the transaction, for changes that other servers look for, and Oldest
+	// one up to which all have ended as a statement sees it; "" where one server has the
+	// database for itself.
+	Stamp, Oldest string
 	// Prepare has the statements of each event parsed once; false where the driver does so.
 	Prepare bool
 	// Damaged says whether an error tells of a damaged database.
@@ -59,7 +67,7 @@ type Dialect struct {
 // New makes a store of databases for writing and reading, which may be one, and brings the
 // schema up to date. The store closes them.
 func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
-	s := &Store{write: write, read: read, dialect: d, prepared: map[string]*sql.Stmt{}}
+	s := &Store{write: write, read: read, dialect: d, prepared: map[string]*sql.Stmt{}, insertRun: stamped(insertRun, d), updateRun: stamped(updateRun, d)}
 	err := s.migrate(ctx)
 	if err == nil && d.Prepare {
 		err = s.prepare(ctx)
@@ -72,7 +80,7 @@ func New(ctx context.Context, write, read *sql.DB, d Dialect) (*Store, error) {
 
 // prepare parses what is executed most.
 func (s *Store) prepare(ctx context.Context) error {
-	for _, text := range prepared {
+	for _, text := range []string{insertEvent, s.updateRun} {
 		p, err := s.write.PrepareContext(ctx, s.reading().text(text))
 		if err != nil {
 			return s.told("prepare a statement", err)
@@ -80,6 +88,14 @@ func (s *Store) prepare(ctx context.Context) error {
 		s.prepared[text] = p
 	}
 	return nil
+}
+
+// stamped is a statement with the number of its transaction.
+func stamped(text string, d Dialect) string {
+	if d.Stamp == "" {
+		return strings.ReplaceAll(text, "{stamp}", "0")
+	}
+	return strings.ReplaceAll(text, "{stamp}", d.Stamp)
 }
 
 // Close closes the store.
@@ -171,6 +187,11 @@ type Host struct {
 	PublicKey  string
 	Epoch, Gen int64
 	LastSeenAt int64 // Unix ms
+
+	// Of its connection: which server has it, "" for none, and which protocol and process it said.
+	Replica, Instance string
+	Proto             int64
+	Alive             bool // that server lives
 }
 
 // Run is what is known of a run, by its events up to Prefix.

@@ -301,7 +301,7 @@ func TestForget(t *testing.T) {
 	if _, err := f.store.AddHost(ctx, store.Host{ID: "host_a", TokenHash: "t"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := f.store.TakeOver(ctx, "host_a", 0, 1)
+	gen, err := f.store.TakeOver(ctx, store.Taking{Host: "host_a", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

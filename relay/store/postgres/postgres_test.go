@@ -3,38 +3,24 @@ package postgres_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
-	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
-	"strconv"
+	_ "embed"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/pgtest"
 	"github.com/concerto-lang/concerto/relay/store/postgres"
 	"github.com/concerto-lang/concerto/relay/store/storetest"
 )
 
 func TestStore(t *testing.T) {
-	server := start(t)
+	server := pgtest.Start(t)
 	made := map[string]bool{}
 	storetest.Run(t, func(t *testing.T, name string) *store.Store {
 		name = strings.ToLower(strings.NewReplacer("/", "_", " ", "_").Replace(t.Name())) + "_" + name
 		if !made[name] {
 			made[name] = true
-			db, err := sql.Open("pgx", server("postgres"))
-			if err == nil {
-				_, err = db.Exec(`CREATE DATABASE ` + name)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			do(t, server("postgres"), `CREATE DATABASE `+name)
 		}
 		s, err := postgres.Open(context.Background(), server(name))
 		if err != nil {
@@ -44,69 +30,31 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// start starts a server for the test, and gives the URL of a database of it.
-func start(t *testing.T) (url func(database string) string) {
-	t.Helper()
-	bin := programs(t)
-	dir, err := os.MkdirTemp("", "pg") // a socket's path is short
+//go:embed testdata/schema2.sql
+var schema2 string
+
+// TestOld: a database of an earlier schema is brought up to date, and has what it had.
+func TestOld(t *testing.T) {
+	url := pgtest.Start(t)("postgres")
+	do(t, url, schema2)
+	s, err := postgres.Open(context.Background(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	as := unprivileged(t, dir)
-	run := func(name string, args ...string) {
-		t.Helper()
-		c := exec.Command(filepath.Join(bin, name), args...)
-		c.Dir, c.SysProcAttr = dir, as
-		if out, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, out)
-		}
-	}
-	data := filepath.Join(dir, "data")
-	run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N", "--locale=C", "-E", "UTF8")
-	run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", fmt.Sprintf("-k %s -c listen_addresses='' -c max_connections=64", dir), "start")
-	t.Cleanup(func() { run("pg_ctl", "-D", data, "-m", "immediate", "stop") })
-	return func(database string) string { return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, dir) }
+	defer s.Close()
+	storetest.Old(t, s)
 }
 
-// programs is where PostgreSQL's are.
-func programs(t *testing.T) string {
+func do(t *testing.T, url, text string) {
 	t.Helper()
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if err == nil && len(found) > 0 {
-		return filepath.Dir(found[len(found)-1])
+	db, err := sql.Open("pgx", url)
+	if err == nil {
+		_, err = db.Exec(text)
 	}
-	name, err := exec.LookPath("initdb")
 	if err != nil {
-		t.Skip("PostgreSQL is not installed: the store's tests run on SQLite alone (Debian: apt-get install postgresql)")
-	}
-	if name, err = filepath.EvalSymlinks(name); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Dir(name)
-}
-
-// unprivileged is how its programs are started: they refuse root.
-func unprivileged(t *testing.T, dir string) *syscall.SysProcAttr {
-	t.Helper()
-	if os.Getuid() != 0 {
-		return nil
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, errUID := strconv.Atoi(u.Uid)
-		gid, errGID := strconv.Atoi(u.Gid)
-		if errUID != nil || errGID != nil {
-			continue
-		}
-		if err := os.Chown(dir, uid, gid); err != nil {
-			t.Fatal(err)
-		}
-		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	}
-	t.Skip("PostgreSQL does not run as root, and there is no other user")
-	return nil
 }

@@ -44,7 +44,7 @@ func writeOn(file string) {
 	if _, err := s.AddHost(ctx, store.Host{ID: "host_a"}); err != nil {
 		panic(err)
 	}
-	gen, err := s.TakeOver(ctx, "host_a", 0, 1)
+	gen, err := s.TakeOver(ctx, store.Taking{Host: "host_a", At: 1})
 	if err != nil {
 		panic(err)
 	}

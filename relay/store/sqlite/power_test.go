@@ -62,7 +62,7 @@ func TestPowerCut(t *testing.T) {
 	if _, err := s.AddHost(ctx, store.Host{ID: "host_a"}); err != nil {
 		t.Fatal(err)
 	}
-	gen, err := s.TakeOver(ctx, "host_a", 0, 1)
+	gen, err := s.TakeOver(ctx, store.Taking{Host: "host_a", At: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

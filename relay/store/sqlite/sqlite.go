@@ -27,7 +27,7 @@ func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: damaged}
+	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: damaged}
 	if err := check(ctx, write); err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", file, err), write.Close())
 	}

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"context"
 	"database/sql"
+	_ "embed"
 	"errors"
 	"os"
 	"path/filepath"
@@ -73,4 +74,28 @@ func TestNewer(t *testing.T) {
 	if diff := cmp.Diff(before, powercut.Files(t, filepath.Dir(file))); diff != "" {
 		t.Errorf("it was touched (-before +after):\n%.300s", diff)
 	}
+}
+
+//go:embed testdata/schema2.sql
+var schema2 string
+
+// TestOld: a database of an earlier schema is brought up to date, and has what it had.
+func TestOld(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "old.db")
+	db, err := sql.Open("sqlite3", "file:"+file)
+	if err == nil {
+		_, err = db.Exec(schema2)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := sqlite.Open(context.Background(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	storetest.Old(t, s)
 }

@@ -26,7 +26,7 @@ func settled(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 		if sent {
-			if _, _, err := f.Step(ctx, "run_a", c.Kind, c.ID, "sent"); err != nil {
+			if _, _, err := f.Step(ctx, "run_a", c.Kind, c.ID, "sent", ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -171,8 +171,10 @@ func lost(t *testing.T, open Opener) {
 	}
 	f.stored(4, f.event(4, protocol.RunExited, `{"exit_code":0}`))
 	lose(f.gen, nil)
-	if err := f.Seen(ctx, "host_a", 99); err != nil {
-		t.Error(err)
+	for at, gen := range map[int64]int64{99: f.gen, 100: f.gen - 1} { // an older connection's end says nothing
+		if err := f.Left(ctx, "host_a", gen, at); err != nil {
+			t.Error(err)
+		}
 	}
 	if h, err := f.Host(ctx, "host_a"); err != nil || h.LastSeenAt != 99 {
 		t.Errorf("%+v, %v", h, err)
@@ -207,7 +209,7 @@ func overdue(t *testing.T, open Opener) {
 	due(49)
 	due(50, "q")
 	due(60, "q", "i")
-	if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", "expired"); err != nil || !moved {
+	if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", "expired", ""); err != nil || !moved {
 		t.Errorf("%v, %v", moved, err)
 	}
 	due(60, "i")
@@ -218,7 +220,7 @@ func overdue(t *testing.T, open Opener) {
 	if err != nil || !fresh || again.N <= 2 {
 		t.Errorf("%+v, %v, %v", again, fresh, err)
 	}
-	if all, err := f.Pending(ctx, "host_a", 2); err != nil || len(all) != 1 || all[0].ID != "q" {
+	if all, err := f.Pending(ctx, "host_a", true); err != nil || len(all) != 2 || all[1].ID != "q" {
 		t.Errorf("%+v, %v", all, err)
 	}
 }

@@ -236,7 +236,7 @@ func removed(t *testing.T, open Opener) {
 	if _, err := f.Host(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
-	if _, err := f.TakeOver(ctx, "host_a", 0, 5); !errors.Is(err, store.ErrUnknown) {
+	if _, err := f.TakeOver(ctx, store.Taking{Host: "host_a", At: 5}); !errors.Is(err, store.ErrUnknown) {
 		t.Error(err)
 	}
 	if all, err := f.Hosts(ctx); err != nil || len(all) != 0 {

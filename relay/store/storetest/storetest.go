@@ -29,6 +29,7 @@ func Run(t *testing.T, open Opener) {
 		"status": status, "requests": requests, "quota": quota, "random": random, "inputs": inputs, "decisions": decisions,
 		"one decision": oneDecision, "writer": writer, "settled": settled, "pages": pages, "lost": lost, "skipped": skipped, "overdue": overdue, "again": again, "hosts": hosts, "kept": kept,
 		"people": people, "tickets": tickets, "audit": audits, "one chain": oneChain, "removed": removed, "forgotten": forgotten,
+		"replicas": replicas, "changes": changes, "sent": sent, "calls": calls,
 	} {
 		t.Run(name, func(t *testing.T) { play(t, open) })
 	}
@@ -57,7 +58,7 @@ func (f *fixture) host(id string) int64 {
 	if _, err := f.AddHost(ctx, store.Host{ID: id, TokenHash: "t"}); err != nil {
 		f.Fatal(err)
 	}
-	gen, err := f.TakeOver(ctx, id, 0, f.at)
+	gen, err := f.TakeOver(ctx, store.Taking{Host: id, At: f.at})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -383,7 +384,7 @@ func inputs(t *testing.T, open Opener) {
 	}
 	step := func(id, on, want string, moved bool) {
 		t.Helper()
-		c, did, err := f.Step(ctx, "run_a", store.InputCommand, id, on)
+		c, did, err := f.Step(ctx, "run_a", store.InputCommand, id, on, "")
 		if err != nil || did != moved || c.State != want {
 			t.Errorf("%s %s: %+v, %v, %v", id, on, c, did, err)
 		}
@@ -393,10 +394,10 @@ func inputs(t *testing.T, open Opener) {
 	step("i2", "rejected", "applied", false)
 	step("i1", "expired", "expired", true)
 	step("i1", "sent", "expired", false)
-	if _, _, err := f.Step(ctx, "run_a", store.InputCommand, "nobody", "sent"); !errors.Is(err, store.ErrUnknown) {
+	if _, _, err := f.Step(ctx, "run_a", store.InputCommand, "nobody", "sent", ""); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("a step of nothing: %v", err)
 	}
-	left, err := f.Pending(ctx, "host_a", 0)
+	left, err := f.Pending(ctx, "host_a", false)
 	if err != nil || len(left) != 1 || left[0].ID != "i3" || string(left[0].Payload) != `"y"` {
 		t.Errorf("%+v, %v", left, err)
 	}
@@ -444,7 +445,7 @@ func decisions(t *testing.T, open Opener) {
 		t.Errorf("the second: %v", err)
 	}
 	for _, on := range []string{"sent", "rejected"} {
-		if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", on); err != nil || !moved {
+		if _, moved, err := f.Step(ctx, "run_a", store.DecisionCommand, "q", on, ""); err != nil || !moved {
 			t.Errorf("%s: %v, %v", on, moved, err)
 		}
 	}
@@ -551,7 +552,7 @@ func again(t *testing.T, open Opener) {
 	f.Store = open(t, "db")
 	f.sees(1, 2)
 	f.stored(3, f.output(3))
-	if left, err := f.Pending(ctx, "host_a", 0); err != nil || len(left) != 1 {
+	if left, err := f.Pending(ctx, "host_a", false); err != nil || len(left) != 1 {
 		t.Errorf("%v, %v", left, err)
 	}
 }
@@ -562,16 +563,16 @@ func hosts(t *testing.T, open Opener) {
 	if err != nil || was.TokenHash != "t" || was.Gen != 1 {
 		t.Errorf("a host of the same id: %+v, %v", was, err)
 	}
-	if _, err := f.TakeOver(ctx, "host_a", 100, 5); err != nil {
+	if _, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Epoch: 100, At: 5}); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.TakeOver(ctx, "host_a", 99, 6); !errors.Is(err, store.ErrStale) {
+	if _, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Epoch: 99, At: 6}); !errors.Is(err, store.ErrStale) {
 		t.Errorf("a lower epoch: %v", err)
 	}
-	if gen, err := f.TakeOver(ctx, "host_a", 100, 7); err != nil || gen != 3 {
+	if gen, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Epoch: 100, At: 7}); err != nil || gen != 3 {
 		t.Errorf("generation %d, %v", gen, err)
 	}
-	if _, err := f.TakeOver(ctx, "nobody", 0, 0); !errors.Is(err, store.ErrUnknown) {
+	if _, err := f.TakeOver(ctx, store.Taking{Host: "nobody", At: 0}); !errors.Is(err, store.ErrUnknown) {
 		t.Errorf("nobody: %v", err)
 	}
 	if h, err := f.Host(ctx, "host_a"); err != nil || h.Epoch != 100 || h.LastSeenAt != 7 {

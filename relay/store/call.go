@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Call is an RPC: asked once by its id, and answered once, also when the server that asked has ended.
+type Call struct {
+	ID       string `json:"-"`
+	State    string `json:"-"` // of protocol.RPCMachine
+	Host     string `json:"-"`
+	Gen      int64  `json:"-"` // of the host's connection over which it was sent; 0 when it was not
+	Answer   string `json:"-"` // an rpc.response as JSON; "" while there is none
+	At, Ends int64  `json:"-"` // Unix ms: of the last change, and when it is given up; 0 for never
+
+	Type     string          `json:"type"`
+	Run      string          `json:"run,omitempty"`
+	SHA256   string          `json:"sha256"` // of what it asks for
+	Session  string          `json:"session"`
+	By       string          `json:"by"`
+	Gated    bool            `json:"gated,omitempty"`
+	LongerMS int64           `json:"longer_ms,omitempty"` // that it may take once it runs
+	Frame    json.RawMessage `json:"frame,omitempty"`     // as the host gets it; nothing once it is answered
+}
+
+const callColumns = `request_id, state, host_id, gen, answer, at, ends, data_json`
+
+func scanCall(from row) (*Call, error) {
+	var c Call
+	var data string
+	if err := from.Scan(&c.ID, &c.State, &c.Host, &c.Gen, &c.Answer, &c.At, &c.Ends, &data); err != nil {
+		return nil, err
+	}
+	return &c, json.Unmarshal([]byte(data), &c)
+}
+
+// AddCall stores a call that is new, with its records, and gives the one that there is: fresh says which.
+func (s *Store) AddCall(ctx context.Context, c Call, told ...audit.Record) (out *Call, fresh bool, err error) {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil, false, err
+	}
+	err = s.change(ctx, func(tx database) error {
+		done, err := tx.ExecContext(ctx, `INSERT INTO rpc_calls (`+callColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
+			c.ID, c.State, c.Host, c.Gen, c.Answer, c.At, c.Ends, string(data))
+		if err != nil {
+			return s.told("store a call", err)
+		}
+		n, err := done.RowsAffected()
+		if err != nil {
+			return s.told("store a call", err)
+		}
+		if fresh = n > 0; fresh {
+			out = &c
+			return s.record(ctx, tx, c.At, told)
+		}
+		out, err = scanCall(tx.QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`, c.ID))
+		return s.told("read a call", err)
+	})
+	return out, fresh, err
+}
+
+// Call tells of a call; ErrUnknown when there is none.
+func (s *Store) Call(ctx context.Context, id string) (*Call, error) {
+	c, err := scanCall(s.reading().QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("call %s: %w", id, ErrUnknown)
+	}
+	return c, s.told("read a call", err)
+}
+
+// MoveCall changes a call that is not answered, as do says; what do leaves as it is, is not written.
+// ErrUnknown.
+func (s *Store) MoveCall(ctx context.Context, id string, at int64, do func(*Call)) (out *Call, err error) {
+	err = s.change(ctx, func(tx database) error {
+		c, err := scanCall(tx.QueryRowContext(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id = $1`+s.dialect.Lock, id))
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("call %s: %w", id, ErrUnknown)
+		}
+		if out = c; err != nil || c.Answer != "" {
+			return s.told("read a call", err)
+		}
+		was := *c
+		do(c)
+		if was.State == c.State && was.Gen == c.Gen && was.Answer == c.Answer && was.Ends == c.Ends {
+			return nil
+		}
+		if c.At = at; c.Answer != "" {
+			c.Frame = nil
+		}
+		data, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `UPDATE rpc_calls SET state = $2, gen = $3, answer = $4, at = $5, ends = $6, data_json = $7 WHERE request_id = $1`, id, c.State, c.Gen, c.Answer, c.At, c.Ends, string(data))
+		return s.told("note a call", err)
+	})
+	return out, err
+}
+
+// CallsOf are a host's calls that are not answered, the oldest first.
+func (s *Store) CallsOf(ctx context.Context, host string) ([]*Call, error) {
+	return s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE host_id = $1 AND answer = '' ORDER BY at, request_id`, host)
+}
+
+// Calls are calls by their ids, of those that there are.
+func (s *Store) Calls(ctx context.Context, ids []string) (out []*Call, err error) {
+	for some := range slices.Chunk(ids, 100) {
+		var args []any
+		for _, id := range some {
+			args = append(args, id)
+		}
+		all, err := s.calls(ctx, `SELECT `+callColumns+` FROM rpc_calls WHERE request_id IN (`+places(len(args))+`)`, args...)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, all...)
+	}
+	return out, nil
+}
+
+// Late are calls that are not answered and whose time is over, or that were sent over a connection
+// that is no more.
+func (s *Store) Late(ctx context.Context, at int64) ([]*Call, error) {
+	prefixed := strings.ReplaceAll("c."+callColumns, ", ", ", c.")
+	return s.calls(ctx, `SELECT `+prefixed+` FROM rpc_calls c LEFT JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND (c.ends > 0 AND c.ends <= $1
+		OR c.gen > 0 AND (h.gen IS NULL OR h.gen <> c.gen OR NOT `+s.lives(`h.replica`)+`))`, at)
+}
+
+func (s *Store) calls(ctx context.Context, text string, args ...any) (out []*Call, err error) {
+	err = s.each(ctx, text, args, func(r row) error {
+		c, err := scanCall(r)
+		out = append(out, c)
+		return err
+	})
+	return out, err
+}
+
+// ForgetCalls forgets calls that were answered so long ago that nobody asks again.
+func (s *Store) ForgetCalls(ctx context.Context, at int64) error {
+	return s.change(ctx, func(tx database) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM rpc_calls WHERE answer <> '' AND at <= $1`, at-protocol.RPCRemembered.Milliseconds())
+		return s.told("forget calls", err)
+	})
+}

@@ -1,0 +1,81 @@
+// Package pgtest has a PostgreSQL server for tests (its API promises nothing).
+package pgtest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// Start starts a server for the test, and gives the URL of a database of it. Without PostgreSQL
+// the test is skipped, and says so.
+func Start(t testing.TB) (url func(database string) string) {
+	t.Helper()
+	bin := programs(t)
+	dir, err := os.MkdirTemp("", "pg") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	as := unprivileged(t, dir)
+	run := func(name string, args ...string) {
+		t.Helper()
+		c := exec.Command(filepath.Join(bin, name), args...)
+		c.Dir, c.SysProcAttr = dir, as
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, out)
+		}
+	}
+	data := filepath.Join(dir, "data")
+	run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N", "--locale=C", "-E", "UTF8")
+	run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", fmt.Sprintf("-k %s -c listen_addresses='' -c max_connections=64", dir), "start")
+	t.Cleanup(func() { run("pg_ctl", "-D", data, "-m", "immediate", "stop") })
+	return func(database string) string { return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, dir) }
+}
+
+// programs is where PostgreSQL's are.
+func programs(t testing.TB) string {
+	t.Helper()
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err == nil && len(found) > 0 {
+		return filepath.Dir(found[len(found)-1])
+	}
+	name, err := exec.LookPath("initdb")
+	if err != nil {
+		t.Skip("PostgreSQL is not installed: what needs it is not tested (Debian: apt-get install postgresql)")
+	}
+	if name, err = filepath.EvalSymlinks(name); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(name)
+}
+
+// unprivileged is how its programs are started: they refuse root.
+func unprivileged(t testing.TB, dir string) *syscall.SysProcAttr {
+	t.Helper()
+	if os.Getuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.Atoi(u.Uid)
+		gid, errGID := strconv.Atoi(u.Gid)
+		if errUID != nil || errGID != nil {
+			continue
+		}
+		if err := os.Chown(dir, uid, gid); err != nil {
+			t.Fatal(err)
+		}
+		return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	}
+	t.Skip("PostgreSQL does not run as root, and there is no other user")
+	return nil
+}

@@ -1,0 +1,234 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Replica is a server that serves this database, maybe beside others.
+type Replica struct {
+	ID  string
+	Key string // for what only it may read
+}
+
+// Kinds of mail.
+const (
+	SealedMail = "sealed" // for the server's key
+	HostMail   = "host"   // the id of a host: its row says who has it now
+)
+
+// Mail is what a server is to know and finds when it looks.
+type Mail struct{ Kind, Body string }
+
+// Shared says whether several servers may serve the database.
+func (s *Store) Shared() bool { return s.dialect.Stamp != "" }
+
+// lives is a condition: the server of this column lives.
+func (s *Store) lives(column string) string {
+	return fmt.Sprintf(`EXISTS (SELECT 1 FROM replicas p WHERE p.id = %s AND p.seen_at > %s - %d)`, column, s.dialect.Now, protocol.ReplicaLease.Milliseconds())
+}
+
+// Join notes that a server lives. One that has the database for itself is the only one from now on.
+func (s *Store) Join(ctx context.Context, r Replica) error {
+	return s.change(ctx, func(tx database) error {
+		seen := s.dialect.Now
+		if !s.Shared() {
+			if _, err := tx.ExecContext(ctx, `DELETE FROM replicas`); err != nil {
+				return s.told("note a server", err)
+			}
+			seen = fmt.Sprint(int64(protocol.MaxSeq)) // it says no more that it lives
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO replicas (id, key, seen_at) VALUES ($1, $2, `+seen+`)`, r.ID, r.Key)
+		return s.told("note a server", err)
+	})
+}
+
+// forgotten is for how long a server that is silent is still known, in ms.
+const forgotten = 60_000
+
+// Beat says again that a server lives. Those that were silent for long are forgotten, with their mail.
+// ErrUnknown: this one was.
+func (s *Store) Beat(ctx context.Context, id string) error {
+	return s.change(ctx, func(tx database) error {
+		done, err := tx.ExecContext(ctx, `UPDATE replicas SET seen_at = `+s.dialect.Now+` WHERE id = $1`, id)
+		if err := s.one(done, err, "note a server", "server "+id); err != nil {
+			return err
+		}
+		done, err = tx.ExecContext(ctx, fmt.Sprintf(`DELETE FROM replicas WHERE seen_at < %s - %d`, s.dialect.Now, forgotten))
+		if err != nil {
+			return s.told("forget servers", err)
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return s.told("forget servers", err)
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM mail WHERE replica NOT IN (SELECT id FROM replicas)`)
+		return s.told("forget mail", err)
+	})
+}
+
+// Leave says that a server has ended. Its hosts are away until they come to another.
+func (s *Store) Leave(ctx context.Context, id string) error {
+	return s.change(ctx, func(tx database) error {
+		for _, text := range []string{`DELETE FROM replicas WHERE id = $1`, `DELETE FROM mail WHERE replica = $1`, `UPDATE hosts SET replica = '' WHERE replica = $1`} {
+			if _, err := tx.ExecContext(ctx, text, id); err != nil {
+				return s.told("forget a server", err)
+			}
+		}
+		return nil
+	})
+}
+
+// Replicas are the servers that live.
+func (s *Store) Replicas(ctx context.Context) (out []Replica, err error) {
+	err = s.each(ctx, `SELECT id, key FROM replicas WHERE `+s.lives(`replicas.id`)+` ORDER BY id`, nil, func(r row) error {
+		var one Replica
+		err := r.Scan(&one.ID, &one.Key)
+		out = append(out, one)
+		return err
+	})
+	return out, err
+}
+
+// Post leaves mail for a server.
+func (s *Store) Post(ctx context.Context, to string, m Mail) error {
+	return s.change(ctx, func(tx database) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) VALUES ($1, $2, $3)`, to, m.Kind, m.Body)
+		return s.told("leave mail", err)
+	})
+}
+
+// lookAt has a server look whether a host is still its own.
+func (s *Store) lookAt(ctx context.Context, tx database, replica, host string) error {
+	if replica == "" || !s.Shared() {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) SELECT id, $2, $3 FROM replicas WHERE id = $1`, replica, HostMail, host)
+	return s.told("leave mail", err)
+}
+
+// Fetch takes a server's mail, in the order in which it was left.
+func (s *Store) Fetch(ctx context.Context, id string) (out []Mail, err error) {
+	var any bool
+	if err := s.reading().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM mail WHERE replica = $1)`, id).Scan(&any); err != nil || !any {
+		return nil, s.told("look for mail", err)
+	}
+	type numbered struct {
+		n int64
+		Mail
+	}
+	var all []numbered
+	err = s.change(ctx, func(tx database) error {
+		all = nil
+		rows, err := tx.QueryContext(ctx, `DELETE FROM mail WHERE replica = $1 RETURNING n, kind, body`, id)
+		if err != nil {
+			return s.told("take mail", err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var one numbered
+			if err := rows.Scan(&one.n, &one.Kind, &one.Body); err != nil {
+				return s.told("take mail", err)
+			}
+			all = append(all, one)
+		}
+		return s.told("take mail", errors.Join(rows.Err(), rows.Close()))
+	})
+	slices.SortFunc(all, func(a, b numbered) int { return int(a.n - b.n) })
+	for _, one := range all {
+		out = append(out, one.Mail)
+	}
+	return out, err
+}
+
+// Change is a run of which there is more than before. Stamps are numbers of transactions.
+type Change struct {
+	Run    string
+	Prefix int64
+	Made   int64 // the stamp of its first event
+	Exited bool
+}
+
+// Changes are the runs that transactions changed which had not ended before a stamp, and the stamp
+// to ask with next: nothing is missed, though some may be told twice.
+func (s *Store) Changes(ctx context.Context, since int64) (out []Change, next int64, err error) {
+	return s.changes(ctx, `r.changed >= $1`, since)
+}
+
+// Unended are all runs that have not ended, with the stamp from which on Changes tells of more.
+func (s *Store) Unended(ctx context.Context) (out []Change, next int64, err error) {
+	return s.changes(ctx, `r.status <> 'exited' AND $1 = 0`, 0)
+}
+
+func (s *Store) changes(ctx context.Context, where string, since int64) (out []Change, next int64, err error) {
+	if !s.Shared() {
+		return nil, 0, nil
+	}
+	// One statement, so that both are as at one moment.
+	text := `SELECT s.oldest, coalesce(r.id, ''), coalesce(r.prefix_seq, 0), coalesce(r.made, 0), coalesce(r.status, '') FROM (SELECT ` + s.dialect.Oldest + ` AS oldest) s LEFT JOIN runs r ON ` + where
+	err = s.each(ctx, text, []any{since}, func(r row) error {
+		var c Change
+		var status protocol.Status
+		if err := r.Scan(&next, &c.Run, &c.Prefix, &c.Made, &status); err != nil {
+			return err
+		}
+		if c.Exited = status == protocol.HasExited; c.Run != "" {
+			out = append(out, c)
+		}
+		return nil
+	})
+	return out, next, err
+}
+
+// LastEvent is the number of the last event that was stored.
+func (s *Store) LastEvent(ctx context.Context) (n int64, err error) {
+	err = s.reading().QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM events`).Scan(&n)
+	return n, s.told("read events", err)
+}
+
+// PrefixAt is the prefix that a run had when an event had the last number; at most its present one.
+func (s *Store) PrefixAt(ctx context.Context, run string, number, prefix int64) (at int64, err error) {
+	err = s.reading().QueryRowContext(ctx, `SELECT coalesce(min(seq) - 1, $3) FROM events WHERE run_id = $1 AND id > $2 AND seq <= $3`, run, number, prefix).Scan(&at)
+	return at, s.told("read events", err)
+}
+
+// Busy are a server's hosts for which something waits to be sent.
+func (s *Store) Busy(ctx context.Context, replica string) (out []string, err error) {
+	err = s.each(ctx, `SELECT r.host_id FROM commands c JOIN runs r ON r.id = c.run_id JOIN hosts h ON h.id = r.host_id WHERE c.state = 'accepted' AND h.replica = $1
+		UNION SELECT c.host_id FROM rpc_calls c JOIN hosts h ON h.id = c.host_id WHERE c.answer = '' AND c.gen = 0 AND h.replica = $1`, []any{replica}, func(r row) error {
+		var id string
+		err := r.Scan(&id)
+		out = append(out, id)
+		return err
+	})
+	return out, err
+}
+
+// CommandKey is by what a command is known.
+type CommandKey struct{ Run, Kind, ID string }
+
+// CommandsOf are commands by their keys, without their payloads, of those that there are.
+func (s *Store) CommandsOf(ctx context.Context, keys []CommandKey) (out []*Command, err error) {
+	for some := range slices.Chunk(keys, 100) {
+		var where []string
+		var args []any
+		for _, k := range some {
+			n := len(args)
+			where = append(where, fmt.Sprintf(`run_id = $%d AND kind = $%d AND id = $%d`, n+1, n+2, n+3))
+			args = append(args, k.Run, k.Kind, k.ID)
+		}
+		err := s.each(ctx, `SELECT n, run_id, kind, id, state, '', payload_sha256, by_name, created, expires, why, keeper FROM commands WHERE `+strings.Join(where, ` OR `), args, func(r row) error {
+			c, err := scanCommand(r)
+			out = append(out, c)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,39 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Old is what a database has that was made with schema 2: a host with two runs, one with a hole, an
+// open request that is decided and an input that was not sent. It works on as a new one does.
+func Old(t *testing.T, s *store.Store) {
+	t.Helper()
+	f := &fixture{T: t, Store: s, at: 1_700_000_000_000}
+	if r := f.run(); r.Prefix != 3 || r.Last != 6 || r.Status != protocol.AwaitingApproval || r.Tool != "codex" {
+		t.Errorf("%+v", r)
+	}
+	if all, err := f.Pending(ctx, "host_a", true); err != nil || len(all) != 2 || all[0].ID != "i1" || all[1].ID != "q1" || all[0].Payload == nil {
+		t.Errorf("%+v, %v", all, err)
+	}
+	var err error
+	if f.gen, err = f.TakeOver(ctx, store.Taking{Host: "host_a", Epoch: 7, At: 9}); err != nil || f.gen != 2 {
+		t.Fatal(f.gen, err)
+	}
+	f.stored(4, f.output(4))
+	f.stored(6, f.output(5))
+	if all, _, err := f.Unended(ctx); err != nil || f.Shared() && (len(all) != 1 || all[0].Made != 0) {
+		t.Error(all, err)
+	}
+	if err := f.Join(ctx, store.Replica{ID: "one", Key: "k"}); err != nil {
+		t.Error(err)
+	}
+	if _, fresh, err := f.AddCall(ctx, store.Call{ID: "c", Host: "host_a", State: "asked"}); err != nil || !fresh {
+		t.Error(fresh, err)
+	}
+	if tokens, err := f.Tokens(ctx, 5); err != nil || len(tokens) != 1 || tokens[0].UserRole != store.Owner {
+		t.Error(tokens, err)
+	}
+}

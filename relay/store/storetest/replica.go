@@ -1,0 +1,340 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+func (f *fixture) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
+// replicas: servers say that they live, hosts are where they were taken last, and who had one before
+// gets mail.
+func replicas(t *testing.T, open Opener) {
+	f := begin(t, open)
+	live := func(want ...string) {
+		t.Helper()
+		all, err := f.Replicas(ctx)
+		var got []string
+		for _, r := range all {
+			got = append(got, r.ID+r.Key)
+		}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	f.must(f.Join(ctx, store.Replica{ID: "one", Key: "1"}))
+	live("one1")
+	f.must(f.Join(ctx, store.Replica{ID: "two", Key: "2"}))
+	if !f.Shared() {
+		live("two2") // the one before is dead
+	} else {
+		live("one1", "two2")
+		f.must(f.Beat(ctx, "one"))
+	}
+	if err := f.Beat(ctx, "nobody"); !errors.Is(err, store.ErrUnknown) {
+		t.Error(err)
+	}
+	take := func(host, replica string) int64 {
+		t.Helper()
+		gen, err := f.TakeOver(ctx, store.Taking{Host: host, Epoch: 7, Instance: "i", Proto: 2, Replica: replica, At: 5})
+		f.must(err)
+		return gen
+	}
+	is := func(replica string, alive bool) {
+		t.Helper()
+		h, err := f.Host(ctx, "host_a")
+		if err != nil || h.Replica != replica || h.Alive != alive || replica != "" && (h.Instance != "i" || h.Proto != 2 || h.Epoch != 7) {
+			t.Errorf("%+v %v", h, err)
+		}
+	}
+	mail := func(of string, want ...store.Mail) {
+		t.Helper()
+		got, err := f.Fetch(ctx, of)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	is("", false)
+	first := take("host_a", "one")
+	is("one", f.Shared())
+	second := take("host_a", "two")
+	is("two", true)
+	mail("two")
+	if f.Shared() {
+		f.must(f.Post(ctx, "one", store.Mail{Kind: store.SealedMail, Body: "x"}))
+		mail("one", store.Mail{Kind: store.HostMail, Body: "host_a"}, store.Mail{Kind: store.SealedMail, Body: "x"})
+		mail("one")
+	}
+	f.must(f.Left(ctx, "host_a", first, 6))
+	is("two", true)
+	f.must(f.Left(ctx, "host_a", second, 6))
+	is("", false)
+	take("host_a", "two")
+	f.must(f.RemoveHost(ctx, "host_a", 7))
+	if f.Shared() {
+		mail("two", store.Mail{Kind: store.HostMail, Body: "host_a"})
+		_, err := f.AddHost(ctx, store.Host{ID: "host_b", TokenHash: "t"})
+		f.must(err)
+		take("host_b", "nobody") // who it is nobody knows
+		take("host_b", "two")
+		mail("nobody")
+	}
+	if err := f.Leave(ctx, "two"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := f.Replicas(ctx)
+	if err != nil || slices.ContainsFunc(all, func(r store.Replica) bool { return r.ID == "two" }) {
+		t.Errorf("%v %v", all, err)
+	}
+}
+
+// changes: a server finds all runs that others have changed, also those whose transactions end in
+// another order than they begin.
+func changes(t *testing.T, open Opener) {
+	f := begin(t, open)
+	if !f.Shared() {
+		if all, next, err := f.Changes(ctx, 0); len(all) != 0 || next != 0 || err != nil {
+			t.Error(all, next, err)
+		}
+		return
+	}
+	f.stored(1, f.event(1, protocol.RunStarted, started))
+	open0, next, err := f.Unended(ctx)
+	if err != nil || len(open0) != 1 || open0[0].Prefix != 1 || open0[0].Made == 0 || open0[0].Made >= next {
+		t.Fatal(open0, next, err)
+	}
+	last, err := f.LastEvent(ctx)
+	if err != nil || last == 0 {
+		t.Fatal(last, err)
+	}
+	look := func(want ...string) {
+		t.Helper()
+		all, at, err := f.Changes(ctx, next)
+		next = at
+		got := []string{}
+		for _, c := range all {
+			got = append(got, fmt.Sprint(c.Run, c.Prefix, c.Exited))
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(append([]string{}, want...), got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	look()
+	f.stored(2, f.output(2))
+	f.stored(2, f.output(4))
+	look("run_a2 false")
+	look()
+	f.stored(4, f.output(3))
+	other := f.event(1, protocol.RunStarted, started)
+	other.Envelope.RunID = "run_b"
+	f.append(other, f.event(5, protocol.RunExited, `{"exit_code":0}`))
+	look("run_a5 true", "run_b1 false")
+	for number, want := range map[int64]int64{last: 1, 1 << 50: 5, 0: 0} {
+		if at, err := f.PrefixAt(ctx, "run_a", number, 5); err != nil || at != want {
+			t.Errorf("at %d the prefix was %d, want %d: %v", number, at, want, err)
+		}
+	}
+	beside(f, next)
+}
+
+// beside: of many writers at a time who looks learns each run's last prefix.
+func beside(f *fixture, next int64) {
+	t := f.T
+	t.Helper()
+	const writers, each = 4, 40
+	done := make(chan error, writers)
+	for w := range writers {
+		go func() {
+			for seq := int64(1); seq <= each; seq++ {
+				in := store.Incoming{HostID: "host_a", Gen: f.gen, At: 5}
+				e := protocol.New(protocol.RunOutput, time.Unix(1, 0), protocol.Output{Stream: "stdout", Text: "x"})
+				e.RunID, e.Seq = fmt.Sprint("many", w), seq
+				in.Envelope = &e
+				if _, err := f.Append(ctx, []store.Incoming{in}); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	heard := map[string]int64{}
+	for left := writers; ; {
+		all, at, err := f.Changes(ctx, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next = at
+		for _, c := range all {
+			if c.Prefix < heard[c.Run] {
+				t.Errorf("%s went back from %d to %d", c.Run, heard[c.Run], c.Prefix)
+			}
+			heard[c.Run] = c.Prefix
+		}
+		if left == 0 {
+			break
+		}
+		select {
+		case err := <-done:
+			if left--; err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+	}
+	for w := range writers {
+		if heard[fmt.Sprint("many", w)] != each {
+			t.Errorf("%v", heard)
+		}
+	}
+}
+
+// sent: a command is sent over the host's connection alone, why it was not applied stays known, and
+// who has hosts for which something waits finds them.
+func sent(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.asked("q1")
+	for _, c := range []store.Command{input("i1", `"y"`), decision("q1", "approve", "eve")} {
+		c.Keeper = "one"
+		if _, _, err := f.Accept(ctx, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gen, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Replica: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := func(of string, want ...string) {
+		t.Helper()
+		if got, err := f.Busy(ctx, of); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	busy("one", "host_a")
+	busy("two")
+	all, err := f.Pending(ctx, "host_a", true)
+	if err != nil || len(all) != 2 || all[0].Keeper != "one" {
+		t.Fatal(all, err)
+	}
+	if _, _, err := f.Send(ctx, all[0], "host_a", gen-1); !errors.Is(err, store.ErrStale) {
+		t.Error(err)
+	}
+	for _, c := range all {
+		if c, moved, err := f.Send(ctx, c, "host_a", gen); err != nil || !moved || c.State != "sent" {
+			t.Error(c, moved, err)
+		}
+	}
+	busy("one")
+	if left, err := f.Pending(ctx, "host_a", true); err != nil || len(left) != 0 {
+		t.Error(left, err)
+	}
+	if _, _, err := f.Step(ctx, "run_a", store.DecisionCommand, "q1", "rejected", "it does not fit"); err != nil {
+		t.Error(err)
+	}
+	got, err := f.CommandsOf(ctx, []store.CommandKey{{Run: "run_a", Kind: store.InputCommand, ID: "i1"}, {Run: "run_a", Kind: store.DecisionCommand, ID: "q1"}, {Run: "run_a", Kind: store.StopCommand, ID: "no"}})
+	if err != nil || len(got) != 2 || got[0].Payload != nil {
+		t.Fatal(got, err)
+	}
+	for _, c := range got {
+		if c.Kind == store.DecisionCommand && (c.State != "rejected" || c.Why != "it does not fit") {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// calls: an RPC is stored once by its id, and answered once.
+func calls(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.must(f.Join(ctx, store.Replica{ID: "one"}))
+	gen, err := f.TakeOver(ctx, store.Taking{Host: "host_a", Replica: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := audit.Record{Kind: "rpc", Actor: audit.Actor{Type: "user", Name: "eve"}}
+	add := func(c store.Call) (*store.Call, bool) {
+		t.Helper()
+		c.Host, c.State, c.Type, c.SHA256, c.Frame = "host_a", "asked", "rpc.bash", "s", []byte(`{"a":1}`)
+		out, fresh, err := f.AddCall(ctx, c, record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out, fresh
+	}
+	if c, fresh := add(store.Call{ID: "c1", At: 5, Ends: 100}); !fresh || c.ID != "c1" {
+		t.Error(c)
+	}
+	if c, fresh := add(store.Call{ID: "c1", By: "adam"}); fresh || c.By != "" || string(c.Frame) != `{"a":1}` || c.Ends != 100 {
+		t.Errorf("%+v", c)
+	}
+	add(store.Call{ID: "c2", At: 6, Gen: gen})
+	add(store.Call{ID: "c3", At: 7, Gen: gen - 1})
+	ids := func(all []*store.Call, err error) (out string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range all {
+			out += " " + c.ID
+		}
+		return out
+	}
+	if busy, err := f.Busy(ctx, "one"); err != nil || !slices.Equal(busy, []string{"host_a"}) {
+		t.Error(busy, err)
+	}
+	for want, got := range map[string]string{" c1 c2 c3": ids(f.CallsOf(ctx, "host_a")), " c3": ids(f.Late(ctx, 99)), " c2": ids(f.Calls(ctx, []string{"c2", "c9"}))} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if err := f.Left(ctx, "host_a", gen, 9); err != nil {
+		t.Fatal(err)
+	}
+	if late := ids(f.Late(ctx, 100)); len(late) != len(" c1 c2 c3") {
+		t.Error(late)
+	}
+	answer := func(text string) (*store.Call, error) {
+		return f.MoveCall(ctx, "c1", 50, func(c *store.Call) { c.State, c.Answer = "answered", text })
+	}
+	for range 2 {
+		if c, err := answer("{}"); err != nil || c.Answer != "{}" || c.Frame != nil {
+			t.Errorf("%+v %v", c, err)
+		}
+	}
+	if c, err := f.Call(ctx, "c1"); err != nil || c.State != "answered" || c.At != 50 || c.Type != "rpc.bash" {
+		t.Errorf("%+v %v", c, err)
+	}
+	if _, err := f.MoveCall(ctx, "no", 1, func(*store.Call) {}); !errors.Is(err, store.ErrUnknown) {
+		t.Error(err)
+	}
+	lines, err := f.AuditLines(ctx, 0, 100)
+	if err != nil || len(lines) != 3 {
+		t.Errorf("%d %v", len(lines), err)
+	}
+	kept := func(at int64, want error) {
+		t.Helper()
+		if err := f.ForgetCalls(context.Background(), at); err != nil {
+			t.Error(err)
+		}
+		if _, err := f.Call(ctx, "c1"); !errors.Is(err, want) {
+			t.Error(err)
+		}
+	}
+	kept(49+protocol.RPCRemembered.Milliseconds(), nil)
+	kept(50+protocol.RPCRemembered.Milliseconds(), store.ErrUnknown)
+}
