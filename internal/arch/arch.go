@@ -52,6 +52,7 @@ var Policy = []Rule{
 	{Package: "internal/jsonread"},
 	{Package: "internal/jsonwrite"},
 	{Package: "internal/golden", Tests: true},
+	{Package: "internal/browser", Imports: "internal/golden", Tests: true},
 	{Package: "internal/arch"},
 	{Package: "internal/mutants"},
 	{Package: "internal/jcs"},

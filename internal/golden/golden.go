@@ -161,3 +161,6 @@ func diff(want, got string) string {
 func lines(s string) []string {
 	return strings.Split(string(bytes.TrimSuffix([]byte(s), []byte("\n"))), "\n")
 }
+
+// Updating says whether expectations are to be rewritten.
+func Updating() bool { return *update }

@@ -1,0 +1,101 @@
+package browser
+
+import (
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// point is where a click on a place goes.
+type point struct{ x, y float64 }
+
+// point waits until a click on the place would reach it: it is there, enabled, still,
+// and nothing lies over it.
+func (b *Tab) point(place string) point {
+	b.t.Helper()
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		v, err := b.eval("__see.wait(() => __see.point(" + quote(place) + "), 1000)")
+		if m, ok := v.(map[string]any); ok && err == nil {
+			return point{m["x"].(float64), m["y"].(float64)}
+		}
+	}
+	b.t.Fatalf("one cannot click on %s\nThe page says:\n%s", place, b.Text("body"))
+	return point{}
+}
+
+// Click clicks with the mouse on the middle of a place.
+func (b *Tab) Click(place string) {
+	b.t.Helper()
+	p := b.point(place)
+	mouse := func(typ input.DispatchMouseEventType, button input.MouseButton, clicks int64) {
+		b.t.Helper()
+		call(b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: typ, X: p.x, Y: p.y, Button: button, ClickCount: clicks})
+	}
+	mouse(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonNone, 0)
+	mouse(input.DispatchMouseEventTypeMousePressed, input.MouseButtonLeft, 1)
+	mouse(input.DispatchMouseEventTypeMouseReleased, input.MouseButtonLeft, 1)
+}
+
+// Tap touches a place with a finger; the tab emulates a phone.
+func (b *Tab) Tap(place string) {
+	b.t.Helper()
+	p := b.point(place)
+	call(b, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchStart, TouchPoints: []*input.TouchPoint{{X: p.x, Y: p.y}}})
+	call(b, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
+}
+
+// Type types a text into what has the focus, key by key.
+func (b *Tab) Type(text string) {
+	b.t.Helper()
+	b.keys(text)
+}
+
+// Paste puts a text in at once, as from a clipboard or an input method.
+func (b *Tab) Paste(text string) {
+	b.t.Helper()
+	call(b, input.InsertText, input.InsertTextParams{Text: text})
+}
+
+// named are keys that have no character.
+var named = map[string]string{
+	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "Backspace": kb.Backspace, "Delete": kb.Delete, "Space": " ",
+	"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
+	"Home": kb.Home, "End": kb.End, "PageUp": kb.PageUp, "PageDown": kb.PageDown,
+}
+
+var modifiers = map[string]chromedp.Modifier{"Shift": chromedp.ModifierShift, "Ctrl": chromedp.ModifierCtrl, "Alt": chromedp.ModifierAlt}
+
+// Press presses keys one after the other: "a", "Enter", "Shift+Tab".
+func (b *Tab) Press(keys ...string) {
+	b.t.Helper()
+	for _, key := range keys {
+		var held []chromedp.Modifier
+		for {
+			m, rest, ok := strings.Cut(key, "+")
+			if !ok || rest == "" {
+				break
+			}
+			mod, known := modifiers[m]
+			if !known {
+				b.t.Fatalf("there is no key %s", m)
+			}
+			held, key = append(held, mod), rest
+		}
+		if k, ok := named[key]; ok {
+			key = k
+		} else if len([]rune(key)) != 1 {
+			b.t.Fatalf("there is no key %s", key)
+		}
+		b.keys(key, chromedp.KeyModifiers(held...))
+	}
+}
+
+func (b *Tab) keys(keys string, options ...chromedp.KeyOption) {
+	b.t.Helper()
+	if err := chromedp.Do(b.ctx, chromedp.KeyEvent(keys, options...)); err != nil {
+		b.t.Fatalf("press %q: %v", keys, err)
+	}
+}

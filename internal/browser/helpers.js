@@ -1,0 +1,43 @@
+// What tests ask of a page.
+window.__see = {
+  // all gives the visible elements of a place, in the order of the page.
+  all(place) {
+    let found;
+    if (place === ":focus") found = [document.activeElement];
+    else if (place[0] === "@") found = [...document.querySelectorAll(`[data-testid="${CSS.escape(place.slice(1))}"]`)];
+    else if (place[0] === "=") {
+      const operable = "a[href], button, input, select, textarea, summary, label, [role], [tabindex]";
+      found = [...document.querySelectorAll(operable)].filter((e) => [e.innerText?.trim(), e.getAttribute("aria-label")].includes(place.slice(1)));
+    } else found = [...document.querySelectorAll(place)];
+    return found.filter((e) => e === document.body || e.checkVisibility({ visibilityProperty: true, opacityProperty: true }));
+  },
+  one(place) { return this.all(place)[0]; },
+  text(place) { return this.one(place)?.innerText ?? ""; },
+  // point scrolls a place into view, and gives its middle once a click there would
+  // reach it and it no longer moves.
+  async point(place) {
+    const e = this.one(place);
+    if (!e || e.matches(":disabled")) return null;
+    e.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+    const at = () => {
+      const r = e.getClientRects()[0] ?? e.getBoundingClientRect();
+      return { x: r.x + r.width / 2, y: r.y + r.height / 2 };
+    };
+    const before = at();
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const p = at();
+    if (p.x !== before.x || p.y !== before.y) return null;
+    const hit = document.elementFromPoint(p.x, p.y);
+    return hit && (e.contains(hit) || hit.closest("label")?.contains(e) || hit.contains(e) && e.closest("label") === hit) ? p : null;
+  },
+  async wait(test, most) {
+    for (const end = performance.now() + most; ;) {
+      try {
+        const v = await test();
+        if (v) return v;
+      } catch { /* not yet */ }
+      if (performance.now() > end) return false;
+      await new Promise((done) => setTimeout(done, 10));
+    }
+  },
+};

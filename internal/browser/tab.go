@@ -1,0 +1,244 @@
+package browser
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// helpers are functions that stand in each page as __see.
+//
+//go:embed helpers.js
+var helpers string
+
+// Tab is a page under test. Its methods fail the test when they cannot do what they
+// say; they are for the test's own goroutine.
+//
+// Where a method takes a place, it is a CSS selector; "@name" is what has that
+// data-testid; "=text" is what one can operate that is called or shows that text.
+type Tab struct {
+	t     testing.TB
+	ctx   context.Context
+	watch *watch
+}
+
+// Open opens an empty tab, with a profile of its own, on a screen of 1280 by 800. It
+// closes with the test.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	Need(t)
+	parent, err := start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open(t, parent, chromedp.WithNewBrowserContext())
+}
+
+// Beside opens another tab of the same profile.
+func (b *Tab) Beside() *Tab {
+	b.t.Helper()
+	return open(b.t, b.ctx)
+}
+
+func open(t testing.TB, parent context.Context, options ...chromedp.ContextOption) *Tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(parent, options...)
+	b := &Tab{t: t, ctx: ctx, watch: &watch{}}
+	t.Cleanup(func() {
+		cancel()
+		b.watch.report(t)
+	})
+	if err := chromedp.Listen(ctx, b.watch.hear); err != nil {
+		t.Fatalf("open a tab: %v", err)
+	}
+	call(b, runtime.Enable, cdp.Empty{})
+	call(b, log.Enable, cdp.Empty{})
+	call(b, network.Enable, network.EnableParams{})
+	call(b, page.Enable, page.EnableParams{})
+	call(b, accessibility.Enable, cdp.Empty{})
+	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: helpers})
+	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+	b.Emulate(Desk, Light)
+	return b
+}
+
+// call sends one command to the tab.
+func call[P, R any](b *Tab, command cdp.Command[P, R], params P) R {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	r, err := chromedp.Call(ctx, command, params)
+	if err != nil {
+		b.t.Fatalf("browser: %s: %v", command.Method, err)
+	}
+	return r
+}
+
+// Go opens an address, and comes back when the page is loaded.
+func (b *Tab) Go(url string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
+		b.t.Fatalf("open %s: %v", url, err)
+	}
+}
+
+// Reload loads the page again.
+func (b *Tab) Reload() {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, chromedp.Reload()); err != nil {
+		b.t.Fatalf("reload: %v", err)
+	}
+}
+
+// Eval gives the value of an expression of JavaScript, awaited when it is a promise, as
+// JSON has it. Exceptions fail the test.
+func (b *Tab) Eval(expression string) any {
+	b.t.Helper()
+	v, err := b.eval(expression)
+	if err != nil {
+		b.t.Fatalf("browser: %s: %v", short(expression), err)
+	}
+	return v
+}
+
+func (b *Tab) eval(expression string) (any, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	yes := true
+	r, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, AwaitPromise: &yes, ReturnByValue: &yes, UserGesture: &yes})
+	if err != nil {
+		return nil, err
+	}
+	if x := r.ExceptionDetails; x != nil {
+		return nil, fmt.Errorf("%s", thrown(x))
+	}
+	if len(r.Result.Value) == 0 {
+		return nil, nil
+	}
+	var v any
+	err = json.Unmarshal(r.Result.Value, &v)
+	return v, err
+}
+
+// Wait waits until an expression is true; what it throws is not yet true. A page
+// that loads meanwhile is asked anew.
+func (b *Tab) Wait(expression string) {
+	b.t.Helper()
+	if !b.wait(expression, patience) {
+		b.t.Fatalf("it never came: %s\nThe page says:\n%s", short(expression), b.Text("body"))
+	}
+}
+
+func (b *Tab) wait(expression string, most time.Duration) bool {
+	for until := time.Now().Add(most); ; {
+		left := time.Until(until)
+		if left <= 0 || b.ctx.Err() != nil {
+			return false
+		}
+		v, err := b.eval(fmt.Sprintf("__see.wait(() => !!(%s), %d)", expression, min(left, patience/2).Milliseconds()))
+		if err == nil && v == true {
+			return true
+		}
+	}
+}
+
+// See waits until the page shows a text.
+func (b *Tab) See(text string) {
+	b.t.Helper()
+	b.Wait("__see.text('body').includes(" + quote(text) + ")")
+}
+
+// Gone waits until the page no longer shows a text.
+func (b *Tab) Gone(text string) {
+	b.t.Helper()
+	b.Wait("!__see.text('body').includes(" + quote(text) + ")")
+}
+
+// Text gives what a place shows, "" when there is none: as a person reads it, without
+// what is hidden.
+func (b *Tab) Text(place string) string {
+	b.t.Helper()
+	s, _ := b.Eval("__see.text(" + quote(place) + ")").(string)
+	return s
+}
+
+// Count says how many visible elements a place has.
+func (b *Tab) Count(place string) int {
+	b.t.Helper()
+	n, _ := b.Eval("__see.all(" + quote(place) + ").length").(float64)
+	return int(n)
+}
+
+// Spoken gives the role and the name by which a place is told to a person who does
+// not see it, as "button Approve"; of what has the focus for ":focus". What it is in
+// (pressed, expanded, invalid, …) follows in parentheses.
+func (b *Tab) Spoken(place string) string {
+	b.t.Helper()
+	r := call(b, runtime.Evaluate, runtime.EvaluateParams{Expression: "__see.one(" + quote(place) + ")"})
+	if r.ExceptionDetails != nil || r.Result.ObjectID == "" {
+		b.t.Fatalf("there is no %s", place)
+	}
+	no := false
+	tree := call(b, accessibility.GetPartialAXTree, accessibility.GetPartialAXTreeParams{ObjectID: r.Result.ObjectID, FetchRelatives: &no})
+	for _, n := range tree.Nodes {
+		if !n.Ignored {
+			return spoken(n)
+		}
+	}
+	return ""
+}
+
+// states are those that Spoken tells.
+var states = "checked pressed expanded selected disabled invalid required readonly"
+
+func spoken(n *accessibility.Node) string {
+	word := func(v *accessibility.Value) string {
+		if v == nil || len(v.Value) == 0 {
+			return ""
+		}
+		return strings.Trim(string(v.Value), `"`)
+	}
+	out := word(n.Role) + " " + word(n.Name)
+	var in []string
+	for _, p := range n.Properties {
+		if w := word(p.Value); strings.Contains(states, string(p.Name)) && w != "false" && w != "" {
+			in = append(in, strings.TrimSuffix(string(p.Name)+"="+w, "=true"))
+		}
+	}
+	if len(in) > 0 {
+		out += " (" + strings.Join(in, ", ") + ")"
+	}
+	return out
+}
+
+func quote(s string) string {
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+func short(s string) string {
+	if len(s) > 300 {
+		return s[:300] + "…"
+	}
+	return s
+}

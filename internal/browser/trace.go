@@ -1,0 +1,92 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/tracing"
+)
+
+// tracer lets one trace run at a time: the browser has only one.
+var tracer sync.Mutex
+
+// trace collects what the browser tells of its tasks.
+type trace struct {
+	events []traceEvent
+	done   chan struct{}
+}
+
+// traceEvent is an event of Chromium's trace; times are microseconds.
+type traceEvent struct {
+	Name string  `json:"name"`
+	Pid  int     `json:"pid"`
+	Tid  int     `json:"tid"`
+	CPU  float64 `json:"tdur"` // of the thread, not of the clock
+}
+
+func (tr *trace) hear(event any) {
+	switch e := event.(type) {
+	case *tracing.EventDataCollected:
+		for _, v := range e.Value {
+			var x traceEvent
+			if json.Unmarshal(v, &x) == nil {
+				tr.events = append(tr.events, x)
+			}
+		}
+	case *tracing.EventTracingComplete:
+		if tr.done != nil {
+			close(tr.done)
+			tr.done = nil
+		}
+	}
+}
+
+// Tasks calls do, and gives the processor time of each task of the page's main thread
+// meanwhile that took more than least. It is time of the processor and not of the
+// clock, so that a busy machine makes no task longer.
+func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
+	b.t.Helper()
+	tracer.Lock()
+	defer tracer.Unlock()
+	done := make(chan struct{})
+	b.watch.mu.Lock()
+	b.watch.trace = trace{done: done}
+	b.watch.mu.Unlock()
+	call(b, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{
+		IncludedCategories: []string{"toplevel", "blink.user_timing"},
+	}})
+	// The mark says which of all threads is the page's.
+	mark := fmt.Sprintf("concerto %p", done)
+	b.Eval("void performance.mark(" + quote(mark) + ")")
+	do()
+	call(b, tracing.End, cdp.Empty{})
+	select {
+	case <-done:
+	case <-time.After(patience):
+		b.t.Fatal("the browser never ended its trace")
+	}
+	b.watch.mu.Lock()
+	defer b.watch.mu.Unlock()
+	return longer(b.watch.trace.events, mark, least)
+}
+
+// longer picks the tasks of the thread that set the mark.
+func longer(events []traceEvent, mark string, least time.Duration) []time.Duration {
+	var own traceEvent
+	for _, e := range events {
+		if e.Name == mark {
+			own = e
+		}
+	}
+	var out []time.Duration
+	for _, e := range events {
+		took := time.Duration(e.CPU) * time.Microsecond
+		if e.Pid == own.Pid && e.Tid == own.Tid && e.Name == "ThreadControllerImpl::RunTask" && took > least {
+			out = append(out, took)
+		}
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package browser
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+)
+
+// watch keeps what a page's console says as an error, and what is in a trace.
+type watch struct {
+	mu       sync.Mutex
+	errors   []string
+	expected []string
+	trace    trace
+}
+
+// Expect says that the page's console may say an error with this text: a test of
+// wrong credentials sees a 401 there.
+func (b *Tab) Expect(text string) {
+	b.watch.mu.Lock()
+	defer b.watch.mu.Unlock()
+	b.watch.expected = append(b.watch.expected, text)
+}
+
+// hear takes an event of the browser.
+func (w *watch) hear(event any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeAssert {
+			var words []string
+			for _, a := range e.Args {
+				words = append(words, said(a))
+			}
+			w.errors = append(w.errors, "console.error: "+strings.Join(words, " "))
+		}
+	case *runtime.EventExceptionThrown:
+		w.errors = append(w.errors, "not caught: "+thrown(e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError {
+			w.errors = append(w.errors, fmt.Sprintf("%s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL))
+		}
+	default:
+		w.trace.hear(event)
+	}
+}
+
+// report fails a test for what its console said.
+func (w *watch) report(t testing.TB) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+errors:
+	for _, e := range w.errors {
+		for _, x := range w.expected {
+			if strings.Contains(e, x) {
+				continue errors
+			}
+		}
+		t.Errorf("the page's console says an error:\n%s", e)
+	}
+}
+
+func said(o *runtime.RemoteObject) string {
+	if o.Description != "" {
+		return o.Description
+	}
+	return string(o.Value)
+}
+
+func thrown(x *runtime.ExceptionDetails) string {
+	what := x.Text
+	if x.Exception != nil {
+		what += " " + said(x.Exception)
+	}
+	return fmt.Sprintf("%s (%s:%d)", what, x.URL, x.LineNumber+1)
+}
