@@ -11,7 +11,7 @@ import (
 
 // dispatcher does RPCs.
 func (d *Daemon) dispatcher() *rpc.Dispatcher {
-	return rpc.New(rpc.Options{HostID: d.o.HostID, Version: d.o.Version, Runs: rpcRuns{d}, Desk: d.desk, Events: d.runs, Redact: d.redact, Remote: d.o.RemoteExec, LogFile: d.o.LogPath,
+	return rpc.New(rpc.Options{HostID: d.o.HostID, Version: d.o.Version, Runs: rpcRuns{d}, Desk: d.desk, Events: d.events, Redact: d.redact, Remote: d.o.RemoteExec, LogFile: d.o.LogPath,
 		Socket: d.o.Socket, Features: features, Doctor: d.doctor, Log: d.o.Log, Environ: d.o.Environ})
 }
 

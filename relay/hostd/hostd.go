@@ -57,6 +57,7 @@ type Daemon struct {
 	o      Options
 	spool  *spool.Spool
 	desk   *desk.Desk
+	events *runs.Events
 	runs   *runs.Manager
 	rpc    *rpc.Dispatcher
 	source *source.Sources
@@ -101,6 +102,9 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 		return nil, err
 	}
 	d.rpc = d.dispatcher()
+	if err := d.rpc.Restore(ctx, d.spool); err != nil {
+		return nil, err
+	}
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -110,15 +114,15 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 
 // takeUp makes the desk and the runs of what a former process has left.
 func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
-	events := &runs.DeskEvents{Spool: d.spool}
-	d.desk = desk.New(desk.Options{Events: events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text})
+	d.events = &runs.Events{Spool: d.spool}
+	d.desk = desk.New(desk.Options{Events: d.events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text})
 	d.runs, err = runs.New(runs.Options{Dir: filepath.Join(d.o.State, "runs"), Roots: d.o.Roots, Shim: d.o.Shim, Env: d.o.Environ, Socket: d.o.Socket, Spool: d.spool, Desk: d.desk,
 		Rules: rules, Redact: d.redact, Log: d.o.Log, Alone: d.o.Server == ""})
 	if err != nil {
 		return err
 	}
-	events.Runs = d.runs
-	rows, err := events.Rows(ctx)
+	d.events.Runs = d.runs
+	rows, err := d.events.Rows(ctx)
 	if err != nil {
 		return err
 	}
@@ -129,7 +133,7 @@ func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 		return err
 	}
 	d.source = source.New(source.Options{Spool: d.spool, Desk: d.desk, Redact: d.redact, Log: d.o.Log, PID: socket.PID})
-	events.Others = d.source.Show
+	d.events.Others = d.source.Show
 	return d.source.Restore(ctx)
 }
 

@@ -55,6 +55,18 @@ func (d *Desk) RunEnded(ctx context.Context, run string) error {
 	return nil
 }
 
+// Outcome is what became of a request of a run that has not ended long ago; false when it is open, or none is known.
+func (d *Desk) Outcome(run, id string) (Decision, bool) {
+	t := d.look(run)
+	if t == nil {
+		return Decision{}, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	dec, over := t.done[id]
+	return dec, over
+}
+
 // Forget drops what is known of a run that has ended and been told of.
 func (d *Desk) Forget(run string) {
 	d.mu.Lock()

@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/concerto-lang/concerto/relay/hostd/scope"
-	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -68,35 +65,6 @@ func inScope[T any](do func(context.Context, *scope.Scope, T) (any, error)) func
 		}()
 		return result, d.returned(ctx, c, run, began, result, err)
 	}
-}
-
-// called tells that a tool is about to be used. Nothing follows the end of a run.
-func (d *Dispatcher) called(ctx context.Context, c *call, run *Run, args json.RawMessage) (time.Time, error) {
-	began := d.o.Now()
-	if run.Ended {
-		return began, nil
-	}
-	_, err := d.o.Events.Append(ctx, c.Run, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: c.id, Tool: c.tool(), Actor: c.actor,
-		Args: bounded(d.redacted(args))}})
-	return began, err
-}
-
-// returned tells what became of it, and gives its error. A run may have ended meanwhile.
-func (d *Dispatcher) returned(ctx context.Context, c *call, run *Run, began time.Time, result any, failure error) error {
-	if run.Ended {
-		return failure
-	}
-	out := protocol.Returned{RequestID: c.id, Tool: c.tool(), Actor: c.actor, OK: failure == nil, DurationMS: d.o.Now().Sub(began).Milliseconds()}
-	if failure != nil {
-		out.Error = d.o.Redact.Text(why(failure))
-	} else {
-		out.Result = bounded(d.shown(result))
-	}
-	_, err := d.o.Events.Append(context.WithoutCancel(ctx), c.Run, spool.Event{Type: protocol.ToolResult, Data: out})
-	if failure == nil && !errors.Is(err, spool.ErrEnded) {
-		return err
-	}
-	return failure
 }
 
 // tool is the name by which events tell of a call.

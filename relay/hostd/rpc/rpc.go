@@ -44,11 +44,12 @@ type Runs interface {
 type Desk interface {
 	Ask(ctx context.Context, run string, r desk.Request) (<-chan desk.Decision, error)
 	Withdraw(ctx context.Context, run, id, why string) error
+	Outcome(run, id string) (desk.Decision, bool) // of a request that is over
 }
 
-// Events takes what is told of a run. The spool does.
+// Events takes what is told of a run, with notes of the dispatcher.
 type Events interface {
-	Append(ctx context.Context, run string, events ...spool.Event) (int64, error)
+	Tell(ctx context.Context, c spool.Change) error
 }
 
 // Redactor takes secrets out of what is shown.

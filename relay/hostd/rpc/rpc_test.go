@@ -75,6 +75,12 @@ func (w *world) Commit(ctx context.Context, run string, events []desk.Event, _ [
 	return err
 }
 
+// Tell commits what the dispatcher tells.
+func (w *world) Tell(ctx context.Context, c spool.Change) error {
+	_, err := w.spool.Commit(ctx, c)
+	return err
+}
+
 // stars are a redactor.
 type stars struct{}
 
@@ -108,7 +114,7 @@ func newWorld(t *testing.T, change func(*rpc.Options)) *world {
 	}})
 	w.set("run_a", rpc.Run{Cwd: w.dir})
 	w.set("run_old", rpc.Run{Cwd: w.dir, Ended: true})
-	o := rpc.Options{HostID: "host_a", Version: "1", Runs: w, Desk: w.desk, Events: w.spool, Redact: stars{}, Remote: true, Socket: "/sock",
+	o := rpc.Options{HostID: "host_a", Version: "1", Runs: w, Desk: w.desk, Events: w, Redact: stars{}, Remote: true, Socket: "/sock",
 		Doctor: func(context.Context) []protocol.Dep { return []protocol.Dep{{Name: "rg", OK: true, Detail: "d"}} }, Features: []string{"f"}}
 	if change != nil {
 		change(&o)

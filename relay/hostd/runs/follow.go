@@ -95,20 +95,34 @@ func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 	return nil, news, nil
 }
 
-// DeskEvents has the desk's events in the spool, with its rows as notes, and shows them to who
-// follows the runs that are known by then.
-type DeskEvents struct {
+// Events has events in the spool, and shows them to who follows the runs that are known by then. The
+// desk's rows are notes.
+type Events struct {
 	Spool *spool.Spool
 	Runs  *Manager // may come later
 	// Others shows events of runs that the manager does not have; it may come later, too.
 	Others func(run string, events []spool.Event)
 }
 
+// Tell commits a change of a run, of whichever kind.
+func (d *Events) Tell(ctx context.Context, c spool.Change) error {
+	if d.Runs != nil {
+		if r, err := d.Runs.find(c.Run); err == nil {
+			return r.commit(ctx, c)
+		}
+	}
+	_, err := d.Spool.Commit(ctx, c)
+	if err == nil && d.Others != nil {
+		d.Others(c.Run, c.Events)
+	}
+	return err
+}
+
 // rowKind is the kind of a desk's notes.
 const rowKind = "request"
 
 // Commit implements desk.Events.
-func (d *DeskEvents) Commit(ctx context.Context, id string, events []desk.Event, rows []desk.Row) error {
+func (d *Events) Commit(ctx context.Context, id string, events []desk.Event, rows []desk.Row) error {
 	c := spool.Change{Run: id}
 	for _, e := range events {
 		c.Events = append(c.Events, spool.Event{Type: e.Type, Data: e.Data})
@@ -116,20 +130,11 @@ func (d *DeskEvents) Commit(ctx context.Context, id string, events []desk.Event,
 	for _, row := range rows {
 		c.Notes = append(c.Notes, spool.Note{Kind: rowKind, Key: row.ID, Data: row.Data})
 	}
-	if d.Runs != nil {
-		if r, err := d.Runs.find(id); err == nil {
-			return r.commit(ctx, c)
-		}
-	}
-	_, err := d.Spool.Commit(ctx, c)
-	if err == nil && d.Others != nil {
-		d.Others(id, c.Events)
-	}
-	return err
+	return d.Tell(ctx, c)
 }
 
 // Rows are what a desk has to take up after a restart: of the runs that have not ended.
-func (d *DeskEvents) Rows(ctx context.Context) ([]desk.Row, error) {
+func (d *Events) Rows(ctx context.Context) ([]desk.Row, error) {
 	var all []desk.Row
 	for _, r := range d.Spool.Runs() {
 		if r.Ended {
@@ -144,13 +149,4 @@ func (d *DeskEvents) Rows(ctx context.Context) ([]desk.Row, error) {
 		}
 	}
 	return all, nil
-}
-
-// Append tells events of a run that somebody else makes, and shows them to who follows it.
-func (m *Manager) Append(ctx context.Context, id string, events ...spool.Event) (int64, error) {
-	last, err := m.o.Spool.Append(ctx, id, events...)
-	if r, unknown := m.find(id); err == nil && unknown == nil {
-		r.show(events)
-	}
-	return last, err
 }

@@ -73,7 +73,7 @@ func (h *host) open() {
 	if h.spool, err = spool.Open(ctx, filepath.Join(h.state, "spool.db"), spool.Options{}); err != nil {
 		h.t.Fatal(err)
 	}
-	events := &runs.DeskEvents{Spool: h.spool}
+	events := &runs.Events{Spool: h.spool}
 	h.desk = desk.New(desk.Options{Events: events})
 	h.Manager, err = runs.New(runs.Options{Dir: filepath.Join(h.state, "runs"), Roots: []string{h.root}, Shim: []string{os.Args[0], "shim"}, Env: append(os.Environ(), "HOST_TOKEN=t0ken"),
 		Socket: "/sock", Spool: h.spool, Desk: h.desk, Rules: rules, Redact: hide, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Ended: 2, After: h.after})
@@ -485,7 +485,7 @@ func TestEnded(t *testing.T) {
 	if err := h.desk.Decide(ctx, first, request, desk.Decision{Decision: desk.Deny}); code(err) != protocol.UnknownRequest {
 		t.Errorf("to decide of it: %v", err)
 	}
-	if _, err := h.Append(ctx, first, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: "r", Tool: "bash", Actor: "web", Args: json.RawMessage("{}")}}); !errors.Is(err, spool.ErrEnded) {
+	if _, err := h.spool.Append(ctx, first, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: "r", Tool: "bash", Actor: "web", Args: json.RawMessage("{}")}}); !errors.Is(err, spool.ErrEnded) {
 		t.Errorf("to tell of it: %v", err)
 	}
 	var want []string

@@ -42,7 +42,7 @@ func start(t *testing.T, dir string) *hostd {
 	if h.spool, err = spool.Open(ctx, filepath.Join(dir, "spool.db"), spool.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	events := &runs.DeskEvents{Spool: h.spool}
+	events := &runs.Events{Spool: h.spool}
 	h.desk = desk.New(desk.Options{Events: events})
 	rows, err := events.Rows(ctx)
 	if err == nil {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+var took = regexp.MustCompile(`"duration_ms":\d+`)
+
+// TestCutOff: what hostd was doing for somebody when it was killed has an end all the same: what nobody
+// had approved was not done, and of what somebody had nobody can know.
+func TestCutOff(t *testing.T) {
+	h := newHost(t)
+	h.start()
+	run := h.detached("read x")
+	asked := make(chan error, 2)
+	for id, cmd := range map[string]string{"undecided": "touch undecided", "approved": "touch begun; exec sleep 600"} {
+		go func() { asked <- h.bash(run, id, cmd) }()
+		h.until(run, protocol.RunPermissionRequested, id)
+	}
+	h.do(0, "approve", run, "approved")
+	if err := testproc.AwaitFile(filepath.Join(h.dir, "begun")); err != nil {
+		t.Fatal(err)
+	}
+	h.kill()
+	for range 2 {
+		if err := <-asked; err == nil {
+			t.Error("an answer came")
+		}
+	}
+	for range 2 {
+		h.start()
+		h.kill()
+	}
+	all := h.spooled(run)
+	for _, want := range []string{
+		`run.permission_resolved {"request_id":"undecided","decision":"withdrawn","reason":"hostd was started anew"}`,
+		`tool.result {"request_id":"undecided","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"withdrawn"}`,
+		`run.permission_resolved {"request_id":"approved","decision":"approve","actor":"cli"}`,
+		`tool.result {"request_id":"approved","tool":"bash","actor":"local","ok":false,"duration_ms":N,"error":"hostd was started anew: nobody can know whether it took effect"}`,
+	} {
+		if n := len(slices.DeleteFunc(slices.Clone(all), func(e string) bool { return e != want })); n != 1 {
+			t.Errorf("%d times %s in\n%s", n, want, strings.Join(all, "\n"))
+		}
+	}
+}
+
+// bash has a run's host run a command.
+func (h *host) bash(run, id, cmd string) error {
+	a := &app{environ: h.command().Env, dir: h.dir, places: map[string]string{}}
+	e, err := a.reachEnd(&reach{socket: filepath.Join(h.dir, "s")})
+	if err != nil {
+		return err
+	}
+	return e.call(context.Background(), http.MethodPost, runPath(run)+"/bash", map[string]string{"request_id": id, "cmd": cmd}, nil)
+}
+
+// spooled are a run's events that are no output, with times that are all alike. hostd does not live.
+func (h *host) spooled(run string) (all []string) {
+	h.t.Helper()
+	s, err := spool.Open(context.Background(), filepath.Join(h.dir, "state", "spool.db"), spool.Options{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer s.Close()
+	events, err := s.Next(context.Background(), run, 0, 1000)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, e := range events {
+		if e.Type != protocol.RunOutput {
+			all = append(all, took.ReplaceAllString(fmt.Sprintf("%s %s", e.Type, e.Data), `"duration_ms":N`))
+		}
+	}
+	return all
+}

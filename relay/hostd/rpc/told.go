@@ -1,0 +1,98 @@
+package rpc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// callKind is the kind of notes of what is told to have begun, and not to have ended; their key is the
+// request's id.
+const callKind = "call"
+
+// begun is such a note.
+type begun struct {
+	Tool  string    `json:"tool"`
+	Actor string    `json:"actor"`
+	Gated bool      `json:"gated"`
+	At    time.Time `json:"at"`
+}
+
+// called tells that a tool is about to be used. Nothing follows the end of a run.
+func (d *Dispatcher) called(ctx context.Context, c *call, run *Run, args json.RawMessage) (time.Time, error) {
+	began := d.o.Now()
+	if run.Ended {
+		return began, nil
+	}
+	return began, d.o.Events.Tell(ctx, spool.Change{Run: c.Run,
+		Events: []spool.Event{{Type: protocol.ToolCall, Data: protocol.Called{RequestID: c.id, Tool: c.tool(), Actor: c.actor, Args: bounded(d.redacted(args))}}},
+		Notes:  []spool.Note{{Kind: callKind, Key: c.id, Data: object(begun{c.tool(), c.actor, c.message.Gated, began})}}})
+}
+
+// returned tells what became of it, and gives its error. A run may have ended meanwhile.
+func (d *Dispatcher) returned(ctx context.Context, c *call, run *Run, began time.Time, result any, failure error) error {
+	if run.Ended {
+		return failure
+	}
+	out := protocol.Returned{RequestID: c.id, Tool: c.tool(), Actor: c.actor, OK: failure == nil, DurationMS: d.o.Now().Sub(began).Milliseconds()}
+	if failure != nil {
+		out.Error = d.o.Redact.Text(why(failure))
+	} else {
+		out.Result = bounded(d.shown(result))
+	}
+	err := d.end(context.WithoutCancel(ctx), c.Run, out)
+	if failure == nil && !errors.Is(err, spool.ErrEnded) {
+		return err
+	}
+	return failure
+}
+
+func (d *Dispatcher) end(ctx context.Context, run string, out protocol.Returned) error {
+	return d.o.Events.Tell(ctx, spool.Change{Run: run, Events: []spool.Event{{Type: protocol.ToolResult, Data: out}},
+		Notes: []spool.Note{{Kind: callKind, Key: out.RequestID}}})
+}
+
+// Restore tells the ends of what a former process was doing when it was killed, after the desk has
+// taken up its requests: what nobody had approved was not done.
+func (d *Dispatcher) Restore(ctx context.Context, s *spool.Spool) error {
+	for _, run := range s.Runs() {
+		if run.Ended {
+			continue
+		}
+		notes, err := s.Notes(ctx, run.ID, callKind)
+		if err != nil {
+			return err
+		}
+		for id, text := range notes {
+			var was begun
+			if err := json.Unmarshal(text, &was); err != nil {
+				return fmt.Errorf("request %s of run %s as it was kept: %w", id, run.ID, err)
+			}
+			out := protocol.Returned{RequestID: id, Tool: was.Tool, Actor: was.Actor, DurationMS: max(d.o.Now().Sub(was.At), 0).Milliseconds(), Error: d.cut(run.ID, id, was)}
+			if err := d.end(ctx, run.ID, out); err != nil && !errors.Is(err, spool.ErrEnded) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cut is why something has no other end.
+func (d *Dispatcher) cut(run, id string, was begun) string {
+	got, over := d.o.Desk.Outcome(run, id)
+	switch {
+	case !was.Gated:
+		return "hostd was started anew"
+	case over && got.Decision == desk.Approve:
+		return "hostd was started anew: " + desk.ErrIndeterminate.Error()
+	case over:
+		return string(ends[got.Decision])
+	}
+	return string(protocol.Withdrawn)
+}
