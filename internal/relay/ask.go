@@ -23,14 +23,13 @@ type ask struct {
 	answer chan protocol.SourceHears // has room for one
 }
 
-// all gives the lines of all that are open; nothing else is to be said to a new connection.
-func (a *asks) all() [][]byte {
+// all gives the ids and the lines of all that are open; nothing else is to be said to a new connection.
+func (a *asks) all() (ids []string, lines [][]byte) {
 	a.control = nil
-	var out [][]byte
 	for _, id := range a.order {
-		out = append(out, a.open[id].line)
+		lines = append(lines, a.open[id].line)
 	}
-	return out
+	return slices.Clone(a.order), lines
 }
 
 // take gives what is to be written.

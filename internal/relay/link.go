@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -88,9 +89,10 @@ func (s *Source) wait(pause time.Duration) bool {
 type link struct {
 	net.Conn
 	in     *bufio.Reader
-	run    string // the relay's id of the run
-	counts bool   // hostd says how many events it has taken
-	taken  int64  // as it was when the connection began
+	run    string   // the relay's id of the run
+	counts bool     // hostd says how many events it has taken
+	taken  int64    // as it was when the connection began
+	asks   [][]byte // lines of what is asked since before it
 	broken chan struct{}
 }
 
@@ -110,7 +112,10 @@ func (s *Source) open(conn net.Conn, run string) (*link, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, dialWithin)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	l, err := upgrade(conn, run)
+	s.mu.Lock()
+	ids, lines := s.asks.all()
+	s.mu.Unlock()
+	l, err := upgrade(conn, run, ids)
 	if !stop() {
 		err = context.Cause(ctx)
 	}
@@ -118,6 +123,7 @@ func (s *Source) open(conn net.Conn, run string) (*link, error) {
 		conn.Close()
 		return nil, err
 	}
+	l.asks = lines
 	return l, nil
 }
 
@@ -139,12 +145,12 @@ func reason(err error) error {
 	}
 }
 
-// upgrade asks for the protocol of sources.
-func upgrade(conn net.Conn, run string) (*link, error) {
+// upgrade asks for the protocol of sources. What is asked still is named.
+func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 	header := "POST " + protocol.SourcePath + " HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade +
 		"\r\nContent-Length: 0\r\n" + protocol.SourceCounts + ": 0\r\n"
 	if run != "" {
-		header += protocol.SourceRun + ": " + run + "\r\n"
+		header += protocol.SourceRun + ": " + run + "\r\n" + protocol.SourceAsks + ": " + strings.Join(asks, ",") + "\r\n"
 	}
 	if _, err := io.WriteString(conn, header+"\r\n"); err != nil {
 		return nil, reason(err)
@@ -179,7 +185,10 @@ func (s *Source) over(l *link) (done bool) {
 		defer close(l.broken)
 		s.hear(l)
 	}()
-	done = s.write(l)
+	if done = s.write(l); !done {
+		_ = l.SetReadDeadline(time.Now().Add(retryAtMost)) // what hostd said before it ended counts
+		<-heard
+	}
 	l.Close()
 	<-heard
 	return done
@@ -192,8 +201,8 @@ func (s *Source) write(l *link) (done bool) {
 	if l.counts {
 		s.queue.again(l.taken)
 	}
-	pending := s.asks.all()
 	s.mu.Unlock()
+	pending := l.asks
 	if !s.greet(l) {
 		return s.ctx.Err() != nil
 	}

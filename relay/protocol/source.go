@@ -11,12 +11,15 @@ import (
 //
 // With SourceCounts in the request and its answer, hostd counts the events that it has
 // committed, and says so by Taken; a source that comes back gives the run that hostd named in
-// SourceRun, and goes on behind the number in the answer's SourceCounts.
+// SourceRun, and goes on behind the number in the answer's SourceCounts. SourceAsks then has the ids
+// of the requests that it asks still, with commas between them: it has an answer to the others, or
+// needs none any more.
 const (
 	SourcePath    = "/source"
 	SourceUpgrade = "concerto-source"
 	SourceRun     = "Concerto-Run"   // a header: the relay's id of the run
 	SourceCounts  = "Concerto-Taken" // a header: how many of the run's events are committed
+	SourceAsks    = "Concerto-Asks"  // a header: what is asked still
 
 	SourceKept = 8 << 20 // bytes of events that a source keeps for a hostd that is away
 	SourceLine = 1 << 20 // bytes of a line, at most

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/jcs"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -20,12 +21,15 @@ func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
 		t = newTray() // that nobody will know
 	}
 	t.mu.Lock()
+	d.wait(ctx, t, id)
 	e, err := t.decidable(run, id, dec)
-	if e == nil {
-		t.mu.Unlock()
-		return err
+	if e != nil {
+		err = e.takes(dec)
 	}
-	if err := e.takes(dec); err != nil {
+	if e != nil && err == nil {
+		err = d.note(ctx, run, e, &dec)
+	}
+	if e == nil || err != nil {
 		t.mu.Unlock()
 		return err
 	}
@@ -40,20 +44,57 @@ func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
 	close(e.applied)
 	e.applied = nil
 	if errors.Is(err, ErrIndeterminate) && t.open[id] == e {
-		lost := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, "it was decided, and "+ErrIndeterminate.Error())
+		lost := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, unsure)
 		return &Error{protocol.Internal, err.Error(), errors.Join(err, lost)}
 	}
 	if err != nil {
 		var why *Error
-		if errors.As(err, &why) {
-			return why
+		if !errors.As(err, &why) {
+			why = &Error{protocol.Internal, err.Error(), err}
 		}
-		return &Error{protocol.Internal, err.Error(), err}
+		return errors.Join(why, d.note(ctx, run, e, nil))
 	}
 	if t.open[id] != e { // it was withdrawn meanwhile; nothing waits for it any more
 		return refused(protocol.Expired, "request %s of run %s is over: %s", id, run, t.done[id].Decision)
 	}
 	return d.resolve(ctx, t, run, e, dec, also, dec.Text)
+}
+
+// attachWithin is how long a decision waits for who asked before hostd was started anew.
+const attachWithin = 5 * time.Second
+
+// wait waits until who asked has taken a request up again. It is called with the tray's mu.
+func (d *Desk) wait(ctx context.Context, t *tray, id string) {
+	e := t.open[id]
+	if e == nil || e.away == nil {
+		return
+	}
+	away, late := e.away, make(chan struct{})
+	t.mu.Unlock()
+	stop := d.o.After(attachWithin, func() { close(late) })
+	select {
+	case <-away:
+	case <-late:
+	case <-ctx.Done():
+	}
+	stop()
+	t.mu.Lock()
+}
+
+// note keeps what is about to be applied, or that nothing is.
+func (d *Desk) note(ctx context.Context, run string, e *entry, dec *Decision) error {
+	if !e.Note {
+		return nil
+	}
+	if e.tried = dec; dec != nil {
+		was := *dec
+		was.AnswerSHA256 = answerHash(was)
+		e.tried = &was
+	}
+	if err := d.o.Events.Commit(ctx, run, nil, e.rows(run, nil)); err != nil {
+		return refused(protocol.Internal, "keep the decision of request %s of run %s: %v", e.Data.RequestID, run, err)
+	}
+	return nil
 }
 
 // decidable is the request when it is open; without one, what the decision's state is.
@@ -120,6 +161,10 @@ func (d *Desk) resolve(ctx context.Context, t *tray, run string, e *entry, dec D
 	if e.stop != nil {
 		e.stop()
 	}
+	if e.away != nil {
+		close(e.away)
+		e.away = nil
+	}
 	delete(t.open, id)
 	for i, other := range t.order {
 		if other == e {
@@ -142,7 +187,7 @@ func answerHash(dec Decision) string {
 		v = dec.Answer
 	}
 	if v == nil {
-		return ""
+		return dec.AnswerSHA256
 	}
 	if canonical, err := jcs.Canonical(v); err == nil {
 		v = canonical

@@ -45,6 +45,9 @@ type Request struct {
 	Expires bool
 	// Keep says that it is open after a restart. Whoever asked takes it up by Resume.
 	Keep bool
+	// Note says that a decision is kept before it is applied, as nobody can be asked afterwards
+	// whether it was: Settle needs it.
+	Note bool
 	// Check says whether an approval's answer is one, in words that name the field; nil takes all
 	// that the questions of Data take.
 	Check func(Decision) error
@@ -71,6 +74,8 @@ type Decision struct {
 	Answers    json.RawMessage `json:"-"` // an object: values by the questions' ids
 	Text       string          `json:"-"` // why
 	Scope      string          `json:"-"` // once, session
+	// AnswerSHA256 is of an answer that is not known any more.
+	AnswerSHA256 string `json:"answer_sha256,omitempty"`
 }
 
 // Error is why something is not done. After an Error other than Internal, nothing has changed.
@@ -87,6 +92,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // ErrIndeterminate is what Apply gives when nobody can know whether the decision took effect:
 // the request is over then.
 var ErrIndeterminate = errors.New("nobody can know whether it took effect")
+
+var unsure = "it was decided, and " + ErrIndeterminate.Error()
 
 // Refuse makes an Error.
 func Refuse(code protocol.Code, format string, args ...any) *Error {
@@ -135,6 +142,8 @@ type entry struct {
 	Request
 	wait    chan Decision
 	applied chan struct{} // not nil while a decision is applied; closed then
+	tried   *Decision     // that was being applied; of requests with Note
+	away    chan struct{} // not nil until who asked has taken it up again, or it is over; closed then
 	stop    func() bool   // of its time
 }
 

@@ -341,7 +341,9 @@ func TestRestore(t *testing.T) {
 	if err := w.Decide(ctx, "r", "done", desk.Decision{Decision: desk.Deny, By: "ada"}); err != nil {
 		t.Errorf("the same again: %v", err)
 	}
-	if err := w.Decide(ctx, "r", "kept", desk.Decision{Decision: desk.Approve}); code(err) != protocol.HostOffline {
+	soon, cancel := context.WithCancel(ctx)
+	cancel() // it would be waited for
+	if err := w.Decide(soon, "r", "kept", desk.Decision{Decision: desk.Approve}); code(err) != protocol.HostOffline {
 		t.Errorf("not taken up: %v", err)
 	}
 	if w.Resume("r", "gone", gone) != nil {
@@ -353,5 +355,64 @@ func TestRestore(t *testing.T) {
 	}
 	if err := w.Restore(ctx, []desk.Row{{Run: "r", ID: "x", Data: json.RawMessage(`[`)}}); err == nil || !strings.Contains(err.Error(), "request x of run r") {
 		t.Errorf("a broken row: %v", err)
+	}
+}
+
+// again is a desk that is opened anew.
+func (s *spool) again(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(s)
+	var rows []desk.Row
+	for _, row := range s.rows {
+		rows = append(rows, row)
+	}
+	if err := w.Restore(context.Background(), rows); err != nil {
+		t.Fatal(err)
+	}
+	s.events = nil
+	return w
+}
+
+// TestSettle: of a decision that was being applied when hostd was killed it is known what it was; when
+// nobody asks any more it has taken effect, and when the run has ended nobody can know.
+func TestSettle(t *testing.T) {
+	for _, c := range []struct {
+		id   string
+		end  func(*world) error
+		want string
+	}{
+		{"tried", func(w *world) error { return w.Settle(context.Background(), "r", "tried", nil, "why") },
+			`{"request_id":"tried","decision":"approve","by":"ada","answer_sha256":"ba2df4903a2c14e86dc3bcca58911b44ac1d2514b7227bf6eb08cfb978f55a1b"}`},
+		{"failed", func(w *world) error { return w.Settle(context.Background(), "r", "failed", nil, "why") }, `{"request_id":"failed","decision":"withdrawn","reason":"why"}`},
+		{"undecided", func(w *world) error { return w.Settle(context.Background(), "r", "undecided", nil, "why") }, `{"request_id":"undecided","decision":"withdrawn","reason":"why"}`},
+		{"tried", func(w *world) error { return w.RunEnded(context.Background(), "r") },
+			`{"request_id":"tried","decision":"withdrawn","reason":"it was decided, and nobody can know whether it took effect"}`},
+	} {
+		s := &spool{rows: map[string]desk.Row{}}
+		before := newWorld(s)
+		r := request(c.id)
+		var failure error
+		r.Keep, r.Note, r.Apply = true, true, func(context.Context, desk.Decision) ([]desk.Event, error) {
+			if s.full = true; c.id == "failed" { // hostd is killed after it
+				s.full, failure = false, errors.New("it is gone")
+			}
+			return nil, failure
+		}
+		before.ask(t, r)
+		if c.id != "undecided" {
+			if err := before.Decide(context.Background(), "r", c.id, desk.Decision{Decision: desk.Approve, By: "ada", Answer: json.RawMessage(`"x"`)}); code(err) != protocol.Internal {
+				t.Errorf("%s: %v", c.id, err)
+			}
+		}
+		s.full = false
+		w := s.again(t)
+		if err := c.end(w); err != nil {
+			t.Error(err)
+		}
+		s.said(t, "r run.permission_resolved "+c.want)
+		if err := w.Settle(context.Background(), "r", c.id, nil, "again"); err != nil {
+			t.Error(err)
+		}
+		s.said(t)
 	}
 }

@@ -48,7 +48,11 @@ func (d *Desk) RunEnded(ctx context.Context, run string) error {
 			t.mu.Lock()
 			continue
 		}
-		if err := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, "the run has ended"); err != nil {
+		why := "the run has ended"
+		if e.tried != nil {
+			why = unsure
+		}
+		if err := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, why); err != nil {
 			return err
 		}
 	}
@@ -78,13 +82,14 @@ func (d *Desk) Forget(run string) {
 type kept struct {
 	Data    protocol.PermissionRequested `json:"data"`
 	Outcome *Decision                    `json:"outcome,omitempty"`
-	Resumed bool                         `json:"resumed"` // whoever asked takes it up again
+	Tried   *Decision                    `json:"tried,omitempty"` // that was being applied
+	Resumed bool                         `json:"resumed"`         // whoever asked takes it up again
 }
 
 // rows are what is to be written of a request: all, so that those of which nobody knows after
 // a restart can be withdrawn, and a decision that comes twice is answered.
 func (e *entry) rows(run string, outcome *Decision) []Row {
-	text, err := json.Marshal(kept{e.Data, outcome, e.Keep})
+	text, err := json.Marshal(kept{e.Data, outcome, e.tried, e.Keep})
 	if err != nil {
 		panic("desk: a request is no JSON: " + err.Error())
 	}
@@ -115,7 +120,7 @@ func (d *Desk) restore(ctx context.Context, run string, k kept) error {
 		t.done[k.Data.RequestID] = *k.Outcome
 		return nil
 	}
-	e := &entry{Request: Request{Data: k.Data, Keep: k.Resumed}, wait: make(chan Decision, 1)}
+	e := &entry{Request: Request{Data: k.Data, Keep: k.Resumed}, wait: make(chan Decision, 1), tried: k.Tried}
 	if !k.Resumed {
 		d.lay(t, run, e, 0)
 		return d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, "hostd was started anew")
@@ -123,6 +128,7 @@ func (d *Desk) restore(ctx context.Context, run string, k kept) error {
 	e.Apply = func(context.Context, Decision) ([]Event, error) {
 		return nil, refused(protocol.HostOffline, "run %s is not attached yet", run)
 	}
+	e.away = make(chan struct{})
 	d.lay(t, run, e, d.deadline(&e.Request))
 	return nil
 }
@@ -140,6 +146,33 @@ func (d *Desk) Resume(run, id string, r Request) <-chan Decision {
 	if e == nil {
 		return nil
 	}
-	e.Check, e.Apply = r.Check, r.Apply
+	e.Check, e.Apply, e.Note = r.Check, r.Apply, r.Note
+	if e.away != nil {
+		close(e.away)
+		e.away = nil
+	}
 	return e.wait
+}
+
+// Settle ends a request that lies here since before a restart, and that nobody asks any more: by what
+// was decided, or, when that is nil, by the decision that was being applied. Without one it is withdrawn,
+// for a reason.
+func (d *Desk) Settle(ctx context.Context, run, id string, was *Decision, why string) error {
+	t := d.look(run)
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.open[id]
+	if e == nil || e.applied != nil {
+		return nil
+	}
+	if was == nil {
+		was = e.tried
+	}
+	if was == nil {
+		return d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, why)
+	}
+	return d.resolve(ctx, t, run, e, *was, nil, was.Text)
 }

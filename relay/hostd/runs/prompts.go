@@ -174,23 +174,26 @@ func (r *run) restorePrompts(ctx context.Context) {
 		r.mu.Lock()
 		r.prompt, r.waiting = data.RequestID, true
 		r.mu.Unlock()
-		if d, written := r.decided(ctx, data); written {
-			if err := r.m.o.Desk.Decide(ctx, r.id, data.RequestID, d); err != nil {
+		if d := r.decided(ctx, data); d != nil {
+			if err := r.m.o.Desk.Settle(ctx, r.id, data.RequestID, d, ""); err != nil {
 				r.report(err)
 			}
 		}
 	}
 }
 
-// decided is the decision whose text was written as an input.
-func (r *run) decided(ctx context.Context, data protocol.PermissionRequested) (desk.Decision, bool) {
+// decided is the decision whose text was written as an input, or a part of it; nil when none was.
+func (r *run) decided(ctx context.Context, data protocol.PermissionRequested) *desk.Decision {
 	n, err := r.note(ctx, data.RequestID)
-	if err != nil || n == nil || n.State != string(shim.Applied) {
-		return desk.Decision{}, false
+	switch {
+	case err != nil || n == nil || n.State == "":
+		return nil
+	case n.State != string(shim.Applied):
+		return &desk.Decision{Decision: desk.Withdrawn, Text: "it was decided, and " + desk.ErrIndeterminate.Error()}
 	}
 	d := desk.Decision{Decision: desk.Approve, Actor: n.Actor, By: n.By}
 	if n.SHA256 == hashOf(data.DenyText) {
 		d.Decision = desk.Deny
 	}
-	return d, len(data.Questions) == 0 // else the answer is not known any more
+	return &d
 }

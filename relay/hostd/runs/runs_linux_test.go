@@ -44,6 +44,20 @@ type host struct {
 	seen  map[string]int64
 	all   map[string][]protocol.Envelope
 	due   chan func() // what is to be done after runs.KeptFor
+	cut   bool        // what became of requests is told no more
+}
+
+// killed is a hostd that is killed before it tells what became of a request.
+type killed struct {
+	*runs.Events
+	cut *bool
+}
+
+func (k *killed) Commit(ctx context.Context, run string, events []desk.Event, rows []desk.Row) error {
+	if *k.cut {
+		return errors.New("hostd is killed")
+	}
+	return k.Events.Commit(ctx, run, events, rows)
 }
 
 func newHost(t *testing.T) *host {
@@ -74,7 +88,7 @@ func (h *host) open() {
 		h.t.Fatal(err)
 	}
 	events := &runs.Events{Spool: h.spool}
-	h.desk = desk.New(desk.Options{Events: events})
+	h.desk = desk.New(desk.Options{Events: &killed{events, &h.cut}})
 	h.Manager, err = runs.New(runs.Options{Dir: filepath.Join(h.state, "runs"), Roots: []string{h.root}, Shim: []string{os.Args[0], "shim"}, Env: append(os.Environ(), "HOST_TOKEN=t0ken"),
 		Socket: "/sock", Spool: h.spool, Desk: h.desk, Rules: rules, Redact: hide, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Ended: 2, After: h.after})
 	if err != nil {
@@ -302,13 +316,20 @@ func TestPrompts(t *testing.T) {
 	if err := h.desk.Decide(ctx, id, field(t, secret, "request_id"), desk.Decision{Decision: desk.Approve}); code(err) != protocol.InvalidAnswer {
 		t.Errorf("without the password: %v", err)
 	}
-	if err := h.desk.Decide(ctx, id, field(t, secret, "request_id"), desk.Decision{Decision: desk.Approve, Answers: json.RawMessage(`{"answer":"hunter2"}`)}); err != nil {
+	h.cut = true
+	if err := h.desk.Decide(ctx, id, field(t, secret, "request_id"), desk.Decision{Decision: desk.Approve, By: "ada", Answers: json.RawMessage(`{"answer":"hunter2"}`)}); code(err) != protocol.Internal {
 		t.Fatal(err)
 	}
 	if in := h.until(id, protocol.RunInput, ""); field(t, in, "text_redacted") != redact.Mark {
 		t.Errorf("told as %s", in.Data)
 	}
 	h.wrote(id, "p=7")
+	h.cut = false
+	h.close()
+	h.open()
+	if over := h.until(id, protocol.RunPermissionResolved, ""); field(t, over, "decision") != "approve" || field(t, over, "by") != "ada" {
+		t.Errorf("what was decided is %s", over.Data)
+	}
 	if err := h.Stop(ctx, id, false, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -242,7 +242,7 @@ func (l *line) ask(id string, text []byte) error {
 	data.RequestID = id
 	data.OpArgs = l.s.o.Redact.JSON(data.OpArgs)
 	told := false
-	r := desk.Request{Data: data, Keep: true,
+	r := desk.Request{Data: data, Keep: true, Note: true,
 		Check: func(d desk.Decision) error {
 			_, err := answer(&data, d)
 			return err

@@ -214,7 +214,7 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	defer said.close()
 	defer conn.Close()
 	defer context.AfterFunc(s.ctx, func() { conn.Close() })()
-	r := s.join(q)
+	r, back := s.join(q)
 	l := &line{run: r, conn: conn, in: bufio.NewReaderSize(said, 64<<10), counts: q.Header.Get(protocol.SourceCounts) != ""}
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade + "\r\n" + protocol.SourceRun + ": " + r.id + "\r\n"
 	if l.counts {
@@ -225,11 +225,26 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	s.work.Add(1)
 	defer s.work.Done()
+	if asks, says := q.Header[http.CanonicalHeaderKey(protocol.SourceAsks)]; back && says {
+		s.settle(r.id, strings.Split(strings.Join(asks, ","), ","))
+	}
 	l.serve()
 }
 
-// join gives the run of a connection: the one that it names, if that waits for it, or a new one.
-func (s *Sources) join(q *http.Request) *run {
+// settle ends what a run that has come back does not ask any more.
+func (s *Sources) settle(run string, asks []string) {
+	for _, q := range s.o.Desk.Open(run) {
+		if slices.Contains(asks, q.RequestID) || q.From != nil && q.From.Kind == "rpc" {
+			continue
+		}
+		if err := s.o.Desk.Settle(s.ctx, run, q.RequestID, nil, "answered elsewhere, or not needed any more"); err != nil {
+			s.o.Log.Error("what became of a request cannot be told", "run", run, "request", q.RequestID, "error", err)
+		}
+	}
+}
+
+// join gives the run of a connection: the one that it names, if that waits for it (it is back), or a new one.
+func (s *Sources) join(q *http.Request) (r *run, back bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pid := 0
@@ -238,9 +253,9 @@ func (s *Sources) join(q *http.Request) *run {
 	}
 	if r := s.runs[q.Header.Get(protocol.SourceRun)]; r != nil && r.away != nil && r.away() {
 		r.away = nil
-		return r
+		return r, true
 	}
-	r := &run{s: s, board: newBoard(), id: "run_" + strings.ToLower(rand.Text())[:20], kept: kept{PID: pid, StartedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}}
+	r = &run{s: s, board: newBoard(), id: "run_" + strings.ToLower(rand.Text())[:20], kept: kept{PID: pid, StartedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}}
 	s.runs[r.id], s.boards[r.id] = r, r.board
-	return r
+	return r, false
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -32,6 +33,20 @@ type hostd struct {
 	http    *http.Server
 	late    func() // the time for coming back is over
 	old     chan func()
+	cut     bool // what became of requests is told no more
+}
+
+// killed is a hostd that is killed before it tells what became of a request.
+type killed struct {
+	*runs.Events
+	cut *bool
+}
+
+func (k *killed) Commit(ctx context.Context, run string, events []desk.Event, rows []desk.Row) error {
+	if *k.cut && len(events) > 0 {
+		return errors.New("hostd is killed")
+	}
+	return k.Events.Commit(ctx, run, events, rows)
 }
 
 func start(t *testing.T, dir string) *hostd {
@@ -43,7 +58,7 @@ func start(t *testing.T, dir string) *hostd {
 		t.Fatal(err)
 	}
 	events := &runs.Events{Spool: h.spool}
-	h.desk = desk.New(desk.Options{Events: events})
+	h.desk = desk.New(desk.Options{Events: &killed{events, &h.cut}})
 	rows, err := events.Rows(ctx)
 	if err == nil {
 		err = h.desk.Restore(ctx, rows)
@@ -216,15 +231,11 @@ func TestBack(t *testing.T) {
 	h = start(t, dir)
 	defer h.close()
 	h.told(t, `"payload":199`)
-	var err error
-	for range 1000 { // until the source has asked again
-		if err = h.desk.Decide(context.Background(), run, "q1", desk.Decision{Decision: desk.Approve}); err == nil {
-			break
-		}
-		<-time.After(time.Millisecond)
+	if err := h.desk.Decide(context.Background(), run, "q1", desk.Decision{Decision: desk.Approve}); err != nil { // the source may have to ask again first
+		t.Error(err)
 	}
 	if a := <-got; a != `"yes"` {
-		t.Errorf("the answer is %s, %v", a, err)
+		t.Errorf("the answer is %s", a)
 	}
 	s.End(0)
 	same, all := h.told(t, "run.exited")
@@ -341,4 +352,57 @@ func TestEnded(t *testing.T) {
 	follows(second, true)
 	end()
 	follows(second, false)
+}
+
+// TestDecidedAway: what was decided when hostd was killed, and what was answered elsewhere while it was
+// away, is over when the run comes back; what it asks still is open.
+func TestDecidedAway(t *testing.T) {
+	dir := t.TempDir()
+	h := start(t, dir)
+	s := relay.New(relay.Options{Socket: filepath.Join(dir, "s"), Started: started})
+	ctx := context.Background()
+	got := asking(s, &effect.AwaitEmit{Channel: "decided"})
+	run, _ := h.told(t, `run.permission_requested {"request_id":"q1"`)
+	elsewhere, answered := context.WithCancel(ctx)
+	gone := make(chan error)
+	go func() {
+		_, err := s.Ask(elsewhere, "", &effect.AwaitEmit{Channel: "elsewhere"}, true)
+		gone <- err
+	}()
+	h.told(t, `run.permission_requested {"request_id":"q2"`)
+	still := asking(s, &effect.AwaitEmit{Channel: "still"})
+	h.told(t, `run.permission_requested {"request_id":"q3"`)
+	h.cut = true
+	approve := desk.Decision{Decision: desk.Approve, Actor: "web", By: "ada"}
+	if err := h.desk.Decide(ctx, run, "q1", approve); err == nil {
+		t.Fatal("hostd was not killed")
+	}
+	if a := <-got; a != `"yes"` {
+		t.Fatalf("the answer is %s", a)
+	}
+	h.close()
+	answered()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	h = start(t, dir)
+	defer h.close()
+	if err := h.desk.Decide(ctx, run, "q1", approve); err != nil { // the server sends it again
+		t.Errorf("again: %v", err)
+	}
+	h.told(t, `run.permission_resolved {"request_id":"q2","decision":"withdrawn"`)
+	if open := h.desk.Open(run); len(open) != 1 || open[0].RequestID != "q3" {
+		t.Errorf("open are %+v", open)
+	}
+	if err := h.desk.Decide(ctx, run, "q3", desk.Decision{Decision: desk.Deny}); err != nil {
+		t.Error(err)
+	}
+	if a := <-still; a != `"no"` {
+		t.Errorf("the answer is %s", a)
+	}
+	s.End(0)
+	_, all := h.told(t, "run.exited")
+	if n := strings.Count(all, `run.permission_resolved {"request_id":"q1","decision":"approve","actor":"web","by":"ada"}`); n != 1 || strings.Count(all, "run.permission_resolved") != 3 {
+		t.Errorf("%d times in\n%s", n, all)
+	}
 }
