@@ -155,7 +155,7 @@ func (d *Daemon) HostID() string { return d.o.HostID }
 // Token is what the host says to its server.
 func (d *Daemon) Token() string { return d.o.Token }
 
-// Run works until ctx ends, the socket breaks, or the spool turns out to be damaged.
+// Run works until ctx ends, or the socket breaks.
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -165,20 +165,16 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- d.api.Serve(d.listen) }()
-	var err, damage error
+	var err error
 	select {
 	case <-ctx.Done():
-		d.api.Close()
-		err = <-served
-	case damage = <-d.spool.Damage():
-		stop()
 		d.api.Close()
 		err = <-served
 	case err = <-served:
 		stop()
 	}
 	work.Wait()
-	return errors.Join(damage, err)
+	return err
 }
 
 // Close commits what there is and lets go of the runs: they go on.

@@ -1,0 +1,99 @@
+// Asking the server over HTTP.
+import { heard, now } from "./clock.js";
+import { ApiError } from "./errors.js";
+
+const kept = "concerto-bearer"; // in sessionStorage: a tab's own
+const ofLink = "concerto-link"; // beside it: the token is of a link
+const within = 40_000; // ms: the server answers everything sooner
+
+let bearer = null;
+let unauthorized = () => {};
+
+// onUnauthorized is called when the server says that the credentials have ended.
+export function onUnauthorized(fn) { unauthorized = fn; }
+
+// token is the one that this tab uses instead of the cookie; null when there is none.
+export function token() {
+  if (bearer === null) bearer = storage()?.getItem(kept) || "";
+  return bearer || null;
+}
+
+// byLink says whether this tab was opened by a link with a token, and is not the browser's session.
+export function byLink() { return !!token() && !!storage()?.getItem(ofLink); }
+
+// setToken keeps a token for this tab, until it is closed; null forgets it. It is for links, and where
+// a browser keeps no cookie: plain http to another machine.
+export function setToken(t, link = false) {
+  bearer = t || "";
+  const all = storage();
+  if (t) all?.setItem(kept, t);
+  else all?.removeItem(kept);
+  if (t && link) all?.setItem(ofLink, "1");
+  else all?.removeItem(ofLink);
+}
+
+function storage() {
+  try { return sessionStorage; } catch { return null; } // where it is switched off
+}
+
+// call asks, and gives what was answered: JSON, the text of anything else, null when there is
+// nothing. It rejects with ApiError.
+export async function call(method, path, body, { signal, quiet } = {}) {
+  const asked = Date.now();
+  const { answer, text } = await exchange(method, path, body, signal);
+  const date = answer.headers.get("Date");
+  if (date && Math.abs(Date.parse(date) - now()) > 5000) heard(date, asked); // it has seconds only
+  if (answer.ok) return read(answer, text);
+  if (answer.status === 401 && !quiet) unauthorized();
+  throw refusal(answer, text);
+}
+
+async function exchange(method, path, body, signal) {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), within);
+  const ended = () => stop.abort();
+  signal?.addEventListener("abort", ended);
+  try {
+    const answer = await fetch(path, {
+      method, headers: headers(body), credentials: "same-origin", cache: "no-store", redirect: "error",
+      body: body === undefined ? undefined : JSON.stringify(body), signal: stop.signal,
+    });
+    return { answer, text: await answer.text() };
+  } catch (err) {
+    if (signal?.aborted) throw err;
+    throw new ApiError({ code: "unreachable" });
+  } finally {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", ended);
+  }
+}
+
+function headers(body) {
+  const all = { "X-Concerto": "1" };
+  if (body !== undefined) all["Content-Type"] = "application/json";
+  if (token()) all.Authorization = "Bearer " + token();
+  return all;
+}
+
+function read(answer, text) {
+  if (text === "") return null;
+  if (!(answer.headers.get("Content-Type") || "").startsWith("application/json")) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError({ status: answer.status, code: "internal", message: "The server's answer cannot be read." });
+  }
+}
+
+function refusal(answer, text) {
+  let said = {};
+  try { said = JSON.parse(text).error || {}; } catch { /* what is before the server says no JSON */ }
+  const after = Number(answer.headers.get("Retry-After"));
+  return new ApiError({ status: answer.status, code: said.code || "internal", message: said.message, retry_after_ms: said.retry_after_ms ?? (after ? after * 1000 : undefined) });
+}
+
+export const api = {
+  get: (path, options) => call("GET", path, undefined, options),
+  post: (path, body, options) => call("POST", path, body ?? {}, options),
+  del: (path, body, options) => call("DELETE", path, body, options),
+};

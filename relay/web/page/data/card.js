@@ -1,0 +1,75 @@
+// What has become of requests and of what was decided here, in words.
+import { asSentence, sentence } from "./errors.js";
+import { outbox } from "./outbox.js";
+
+const decided = { approve: "approved", deny: "denied", answered: "answered" };
+
+// What an entry's state makes of the card of its request, while the request is open.
+const cards = {
+  waiting: (x, online) => ({ state: online ? "deciding" : "waiting-to-send", decision: x.decision }),
+  accepted: (x) => ({ state: "deciding", decision: x.decision }),
+  sent: (x) => ({ state: "deciding", decision: x.decision }),
+  applied: (x) => ({ state: "applied", decision: x.decision }),
+  already_decided: (x) => ({ state: "decided-by-other", by: x.by, decision: x.was }),
+  expired: (x) => ({ state: "expired", error: textOf(x.error) }),
+  indeterminate: (x) => ({ state: "unknown", decision: x.decision }),
+  rejected: (x) => ({ state: "rejected", error: textOf(x.error), errors: errorsOf(x.error) }),
+  failed: (x) => ({ state: "rejected", error: textOf(x.error) }),
+  too_old: () => ({ state: "open", error: "It was not sent: it was decided more than a day ago. Decide again." }),
+  lost: () => ({ state: "open", error: "It was not sent: a secret answer is kept nowhere. Answer again." }),
+};
+
+const textOf = (error) => (error ? sentence(error) : undefined);
+
+// errorsOf reads what a host says of the fields of an answer: a JSON object, or "field: what".
+function errorsOf(text) {
+  if (!text) return undefined;
+  try {
+    const all = JSON.parse(text);
+    if (all && typeof all === "object") return all;
+  } catch { /* it is a sentence */ }
+  const all = {};
+  for (const part of text.split(/;\s*|\n/)) {
+    const [, field, what] = /^([\w.[\]-]+): (.+)$/.exec(part) || [];
+    if (field) all[field] = asSentence(what);
+  }
+  return Object.keys(all).length ? all : undefined;
+}
+
+// cardOf is how a request's card stands, by the last that was decided about it here.
+export function cardOf(request, entry, online) {
+  const over = request.resolution;
+  if (over) return overOf(over, entry);
+  if (!entry) return { state: request.state === "decided" ? "decided-by-other" : "open" };
+  if (entry.state === "args_changed") return request.args_sha256 === entry.args_sha256 ? { state: "open" } : { state: "args-changed" };
+  return cards[entry.state](entry, online);
+}
+
+function overOf({ decision, by, reason }, entry) {
+  if (decision === "withdrawn" || decision === "expired") return { state: decision, error: reason ? asSentence(reason) : undefined };
+  if (entry && (entry.state === "applied" || (!entry.done && entry.decision === decision))) return { state: "applied", decision, by };
+  return { state: "decided-by-other", by, decision };
+}
+
+// lastFor is the last entry about a request.
+export function lastFor(request) {
+  return outbox.value.findLast((x) => x.kind === "decision" && x.run_id === request.run_id && x.request_id === request.request_id);
+}
+
+const words = {
+  waiting: () => "Waiting to send.",
+  accepted: () => "Accepted: it waits for the host.",
+  sent: () => "Sent to the host.",
+  applied: (x) => (x.kind === "decision" ? `Applied: ${decided[x.decision]}.` : "Applied."),
+  rejected: (x) => `Refused by the host${x.error ? ": " + textOf(x.error) : "."}`,
+  expired: () => "Expired: its time was over before it took effect.",
+  indeterminate: () => "It is not known whether this took effect.",
+  already_decided: (x) => `Already decided${x.by ? " by " + x.by : ""}${x.was ? ": " + (decided[x.was] || x.was) : ""}.`,
+  args_changed: () => "Not sent on: what would be done has changed. It is shown anew.",
+  failed: (x) => textOf(x.error) || "It was refused.",
+  too_old: () => "Not sent: it was more than a day old.",
+  lost: () => "Not sent: a secret answer is kept nowhere, and its tab is gone.",
+};
+
+// outboxText is what has become of an entry, a sentence.
+export function outboxText(entry) { return words[entry.state]?.(entry) ?? entry.state; }

@@ -1,0 +1,38 @@
+// What is done to a run at once or not at all.
+import { api } from "./api.js";
+import { uuid } from "./ids.js";
+import { rpc } from "./rpc.js";
+
+const together = 10; // ms: keys that are struck within go as one
+
+const keys = new Map(); // by run
+let link = null;
+
+export function useLink(l) { link = l; }
+
+// sendKeys writes keys to a run's terminal: at most once, and never later.
+export function sendKeys(run_id, text) {
+  const had = keys.get(run_id);
+  keys.set(run_id, (had || "") + text);
+  if (had !== undefined) return;
+  setTimeout(() => {
+    const all = keys.get(run_id);
+    keys.delete(run_id);
+    link?.send({ type: "run.send_keys", run_id, data: { keys: all } });
+  }, together);
+}
+
+// resize gives a run's terminal another size.
+export function resize(run_id, cols, rows) {
+  link?.send({ type: "run.resize", run_id, data: { cols, rows } });
+}
+
+// stopRun ends a run; the promise rejects when the server does not take that.
+export async function stopRun(run_id, signal = "term") {
+  await api.post(`/runs/${encodeURIComponent(run_id)}/stop`, { id: uuid(), signal, actor: "web" });
+}
+
+// startRun starts a run, {host_id, tool, cmd, cwd?, title?, cols?, rows?}, and gives its id.
+export async function startRun(what) {
+  return (await rpc("rpc.run.start", null, { ...what, cmd: what.cmd ?? "" })).run_id;
+}

@@ -1,0 +1,51 @@
+// What an event makes of a run's row, and of the requests of runs: what the server makes of it, too.
+import { byHost, now } from "./clock.js";
+
+// keyOf is a request's, among those of all runs.
+export const keyOf = (run, request) => run + " " + request;
+
+// newRow is a run of which nothing is known but its first event.
+export function newRow(id, host) {
+  return { id, host_id: host || "", tool: "", cwd: "", command: "", title: "", status: "running", started_at: null, last_active_at: null, ended_at: null, exit_code: null, last_seq: 0, meta: {}, waits: false };
+}
+
+// asRequest is what the server, or an event, says of a request, as screens have it.
+export function asRequest(said, run) {
+  const of = { host_id: said.host_id || run?.host_id || "", tool: run?.tool ?? said.tool ?? "", title: run?.title ?? said.title ?? "", cwd: run?.cwd ?? said.cwd ?? "" };
+  return { ...said, ...of, key: keyOf(said.run_id, said.request_id), state: said.state || "open", expires_ms: byHost(of.host_id, said.expires_at) };
+}
+
+const changes = {
+  "run.started": (row, d, at) => ({
+    tool: d.tool || "", cwd: d.cwd || "", command: d.command || "", title: d.title || row.title, started_at: at, source: d.source,
+  }),
+  "run.awaiting_input": () => ({ waits: true }),
+  "run.input": () => ({ waits: false }),
+  "run.exited": (row, d, at) => ({ status: "exited", waits: false, ended_at: at, exit_code: d.exit_code ?? null }),
+  "run.meta": (row, d) => ({ meta: { ...row.meta, ...d }, ...(typeof d.title === "string" ? { title: d.title } : {}) }),
+};
+
+// rowAfter is a run's row after an event; open is how many of its requests are open then.
+export function rowAfter(row, e, open) {
+  if (row.status === "exited") return { ...row, last_seq: Math.max(row.last_seq, e.seq) };
+  const at = new Date(now()).toISOString();
+  const after = { ...row, last_seq: e.seq, last_active_at: at, ...changes[e.type]?.(row, e.data || {}, at) };
+  if (after.status !== "exited") after.status = open > 0 ? "awaiting_approval" : after.waits ? "awaiting_input" : "running";
+  return after;
+}
+
+// What ends requests: the types of events that do, and what they say became of them.
+const endings = {
+  "run.permission_resolved": (d) => ({ request_id: d.request_id, decision: d.decision, by: d.by, actor: d.actor, reason: d.reason }),
+  "run.input": (d) => ({ request_id: d.input_id, decision: "answered", by: d.by, actor: d.actor }), // of a host of the seed's
+  "tool.result": (d) => ({ request_id: d.request_id, decision: "answered", actor: d.actor }),
+};
+
+// ending is which request an event ends, and how; null when it ends none. The exit of a run ends all.
+export function ending(e) {
+  const of = endings[e.type]?.(e.data || {});
+  return of?.request_id ? { ...of, ts: e.ts } : null;
+}
+
+// withdrawnByExit is what becomes of the requests of a run that has ended.
+export const withdrawnByExit = (e) => ({ decision: "withdrawn", reason: "the run has ended", ts: e.ts });

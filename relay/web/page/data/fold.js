@@ -1,0 +1,195 @@
+// A run's events become the items of its thread. An item that changes is replaced by a new object
+// with its key, so that who draws sees it.
+import { asRequest, withdrawnByExit } from "./derive.js";
+import { Screen } from "./text.js";
+
+const blockChars = 32 << 10; // of output in one item
+
+const gaps = {
+  spool_full: "the host had no more room to keep them",
+  spool_lost: "the host has lost them",
+  store_lost: "the server has lost them",
+  source_lag: "the program was faster than its host",
+  host_skipped: "the host has skipped them",
+};
+
+// folds are the types of events that a thread knows. `take` has an item take what an event says of it,
+// and is false when there is none; `add` adds what the event says by itself.
+export const folds = {
+  "run.started": { add: (f, e, d) => f.push(e, "started", "system", { title: d.title || d.tool, text: d.command || "", data: d }) },
+  "run.output": { take: moreOutput, add: output },
+  "run.awaiting_input": { add: (f, e, d) => { if (!d.request_id) f.push(e, "waiting", "system", { text: d.prompt || d.reason || "", data: d }); } },
+  "run.input": { take: (f, e, d) => f.find("request " + d.input_id) !== undefined, add: (f, e, d) => f.stands(e, f.push(e, "input", "user", { text: d.text_redacted ?? "", data: d })) },
+  "run.permission_requested": { take: askedAlready, add: ask },
+  "run.permission_resolved": { take: (f, e, d) => f.find("request " + d.request_id) !== undefined, add: () => {} },
+  "run.exited": { add: (f, e, d) => f.push(e, "exited", "system", { text: exitText(d), data: d }) },
+  "run.meta": { add: (f, e, d) => { f.meta = { ...f.meta, ...d }; } },
+  "run.emit": { add: (f, e, d) => f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
+  "run.listen": { take: moreListen, add: listen },
+  "run.resized": { add: (f, e, d) => { f.size = { cols: d.cols, rows: d.rows }; } },
+  "tool.call": { add: (f, e, d) => f.put("tool " + d.request_id, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: "running" } })) },
+  "tool.result": { take: returned, add: (f, e, d) => f.stands(e, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: d.ok ? "done" : "failed" } })) },
+  "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
+};
+
+function gapText(d) {
+  const what = d.from === d.to ? `Event ${d.from} is missing` : `Events ${d.from} to ${d.to} are missing`;
+  return `${what}: ${gaps[d.reason] || d.reason || "nobody knows why"}.`;
+}
+
+// Fold makes items of events that follow each other.
+export class Fold {
+  items = [];
+  meta = {};
+  size = null;
+  changed = false;
+  block = null; // the output that goes on: {at, stream, screen}
+  early = new Map(); // events that speak of what came before this fold, by the item that stands for them
+  #at = new Map(); // where the item is of which more may be said, by what it is about
+  #run;
+
+  // run gives what is known of the run: {host_id, tool, title, cwd}, or null.
+  constructor(run = () => null) { this.#run = run; }
+
+  // take has an item take what an event says of it; false when there is none.
+  take(e) {
+    const fold = this.#of(e);
+    return !!fold?.take?.(this, e, e.data || {});
+  }
+
+  // add adds what an event says by itself.
+  add(e) {
+    if (e.type !== "run.output") this.block = null;
+    const fold = this.#of(e);
+    if (e.enc) this.push(e, "encrypted", "system", { text: "This is encrypted, and cannot be read here." });
+    else if (fold) fold.add(this, e, e.data || {});
+    else this.push(e, "other", "system", { title: e.type, data: e.data || {} });
+    this.changed = true;
+  }
+
+  #of(e) { return !e.enc && Object.hasOwn(folds, e.type) ? folds[e.type] : null; }
+
+  // push adds an item, and gives where it is.
+  push(e, kind, role, rest) {
+    this.items.push({ key: `${kind} ${e.seq}`, kind, role, seq: e.seq, ts: e.ts, ...rest });
+    return this.items.length - 1;
+  }
+
+  put(about, at) { this.#at.set(about, at); }
+  find(about) { return this.#at.get(about); }
+  forget(about) { this.#at.delete(about); }
+  run() { return this.#run(); }
+
+  // stands notes that an item stands for an event that speaks of what came before.
+  stands(e, at) { this.early.set(at, [e]); }
+
+  // change replaces an item's members.
+  change(at, rest) {
+    this.items[at] = { ...this.items[at], ...rest };
+    this.changed = true;
+  }
+
+  // settle notes what became of a request, and gives whether it is here. The host's word counts more
+  // than what follows from an input or a result.
+  settle({ request_id, ...resolution }) {
+    const at = this.find("request " + request_id);
+    if (at === undefined) return false;
+    const { data } = this.items[at];
+    const was = data.resolution?.decision;
+    if (was === undefined || (was === "answered" && resolution.decision !== "answered")) this.change(at, { data: { ...data, state: "resolved", resolution } });
+    return true;
+  }
+
+  // exit withdraws what is open: the run has ended.
+  exit(e) {
+    this.items.forEach((item, at) => {
+      if (item.kind === "request" && !item.data.resolution) this.change(at, { data: { ...item.data, state: "resolved", resolution: withdrawnByExit(e) } });
+    });
+  }
+
+  // after gives what here speaks of items of an earlier fold to those.
+  after(earlier) {
+    const gone = new Set();
+    for (const [at, events] of this.early) {
+      if (!earlier.take(events[0])) continue;
+      for (const e of events.slice(1)) earlier.take(e);
+      gone.add(at);
+    }
+    if (gone.size) this.#remove(gone);
+  }
+
+  #remove(gone) {
+    const to = []; // where each item is now; -1: nowhere
+    let n = 0;
+    this.items.forEach((_, at) => { to[at] = gone.has(at) ? -1 : n++; });
+    this.items = this.items.filter((_, at) => to[at] >= 0);
+    this.early = new Map([...this.early].filter(([at]) => to[at] >= 0).map(([at, events]) => [to[at], events]));
+    for (const [about, at] of this.#at) {
+      if (to[at] < 0) this.#at.delete(about);
+      else this.#at.set(about, to[at]);
+    }
+    if (this.block) this.block.at = to[this.block.at];
+    this.changed = true;
+  }
+}
+
+function output(f, e, d) {
+  const screen = new Screen();
+  screen.add(String(d.text ?? ""));
+  f.block = { at: f.push(e, "output", "assistant", { text: screen.text, data: { stream: d.stream } }), stream: d.stream, screen };
+}
+
+function moreOutput(f, e, d) {
+  const b = f.block;
+  const text = String(d.text ?? "");
+  if (!b || b.stream !== d.stream || b.screen.text.length + text.length > blockChars) return false;
+  b.screen.add(text);
+  f.change(b.at, { text: b.screen.text });
+  return true;
+}
+
+function askedAlready(f, e, d) {
+  const at = f.find("request " + d.request_id);
+  return at !== undefined && !f.items[at].data.resolution;
+}
+
+function ask(f, e, d) {
+  const data = { ...asRequest({ ...d, run_id: e.run_id, host_id: e.host_id, seq: e.seq, ts: e.ts }, f.run()), resolution: null };
+  f.put("request " + d.request_id, f.push(e, "request", "request", { title: d.op_tool || d.reason, text: d.prompt || "", data }));
+}
+
+function returned(f, e, d) {
+  const about = "tool " + d.request_id;
+  const at = f.find(about);
+  if (at === undefined) return false;
+  f.change(at, { data: { ...f.items[at].data, ...d, state: d.ok ? "done" : "failed" } });
+  f.forget(about); // the id may come again
+  return true;
+}
+
+const phaseEnds = { complete: "complete", error: "error" };
+
+function listen(f, e, d) {
+  const at = f.push(e, "listen", "assistant", { title: d.host, data: { listen_id: d.listen_id, host: d.host, state: "open", entries: [], count: 0 } });
+  f.put("listen " + d.listen_id, at);
+  moreListen(f, e, d);
+  if (d.phase !== "start") f.stands(e, at);
+}
+
+function moreListen(f, e, d) {
+  const at = f.find("listen " + d.listen_id);
+  if (at === undefined) return false;
+  f.early.get(at)?.push(e);
+  const { data } = f.items[at];
+  const { phase, message_type, message_id, value, error, duration_ms } = d;
+  data.entries.push({ seq: e.seq, phase, ts: e.ts, message_type, message_id, value, error, duration_ms });
+  const state = phaseEnds[phase];
+  f.change(at, { data: { ...data, count: data.entries.length, ...(state ? { state, error, duration_ms } : {}) } });
+  return true;
+}
+
+function exitText(d) {
+  if (d.reason === "lost") return "The run was lost: how it ended is not known.";
+  const how = d.signal ? ` by ${d.signal}` : "";
+  return `${d.reason === "stopped" ? "Stopped" : "Ended"}${how} with exit code ${d.exit_code}.`;
+}

@@ -1,0 +1,63 @@
+// What is loaded of a run: its last events, and pages before them, as the items of one thread.
+import { ending } from "./derive.js";
+import { Fold } from "./fold.js";
+
+// History is told events in order (add), and pages of what came before (prepend).
+export class History {
+  #folds; // oldest first; the last goes on
+  #endings = []; // of requests that are not loaded
+  #exit = null;
+  #run;
+  #items = [];
+
+  constructor(run) {
+    this.#run = run;
+    this.#folds = [new Fold(run)];
+  }
+
+  add(e) {
+    const ended = ending(e);
+    if (ended && !this.#newestFirst((f) => f.settle(ended))) this.#endings.push(ended);
+    if (!this.#newestFirst((f) => f.take(e))) this.#folds.at(-1).add(e);
+    if (e.type === "run.output") return;
+    this.#folds.at(-1).block = null;
+    if (e.type === "run.exited") this.#exitWith(e);
+  }
+
+  #newestFirst(fn) {
+    for (let i = this.#folds.length - 1; i >= 0; i--) if (fn(this.#folds[i])) return true;
+    return false;
+  }
+
+  #exitWith(e) {
+    this.#exit = e;
+    for (const f of this.#folds) f.exit(e);
+  }
+
+  // prepend takes events that come right before what is loaded.
+  prepend(events) {
+    const page = new History(this.#run);
+    for (const e of events) page.add(e);
+    const fold = page.#folds[0];
+    fold.block = null; // what goes on goes on at the end
+    this.#endings = this.#endings.filter((ended) => !fold.settle(ended));
+    this.#endings.push(...page.#endings);
+    for (let i = this.#folds.length - 1; i >= 0; i--) this.#folds[i].after(fold);
+    if (this.#exit) fold.exit(this.#exit);
+    this.#folds.unshift(fold);
+  }
+
+  // items gives all items, oldest first: the same array while nothing has changed.
+  items() {
+    if (!this.#folds.some((f) => f.changed)) return this.#items;
+    for (const f of this.#folds) f.changed = false;
+    this.#items = this.#folds.flatMap((f) => f.items);
+    return this.#items;
+  }
+
+  // meta gives what is known by run.meta, the last of each member.
+  meta() { return Object.assign({}, ...this.#folds.map((f) => f.meta)); }
+
+  // size gives the terminal's, null when nothing has said it.
+  size() { return this.#folds.findLast((f) => f.size)?.size ?? null; }
+}

@@ -1,0 +1,33 @@
+// The hosts, as the server knows them.
+import { api } from "./api.js";
+import { signal } from "./signals.js";
+import { can } from "./who.js";
+
+const each = 15_000; // ms
+
+export const hosts = signal([]);
+
+// loadHosts asks for them.
+export async function loadHosts() {
+  if (can("hosts")) hosts.value = await api.get("/hosts");
+  return hosts.peek();
+}
+
+let watchers = 0;
+let timer = 0;
+
+// watchHosts keeps them fresh until what it gives is called.
+export function watchHosts() {
+  if (watchers++ === 0) {
+    const again = () => { if (document.visibilityState === "visible") loadHosts().catch(() => {}); };
+    again();
+    timer = setInterval(again, each);
+  }
+  let watching = true;
+  return () => {
+    if (watching && --watchers === 0) clearInterval(timer);
+    watching = false;
+  };
+}
+
+export function forgetHosts() { hosts.value = []; }

@@ -1,0 +1,15 @@
+// Ids and chance. crypto.randomUUID is for secure pages alone; a page in a home network is none.
+
+// uuid is a random UUID (version 4).
+export function uuid() {
+  const b = crypto.getRandomValues(new Uint8Array(16));
+  b[6] = (b[6] & 0x0f) | 0x40;
+  b[8] = (b[8] & 0x3f) | 0x80;
+  const hex = Array.from(b, (x) => x.toString(16).padStart(2, "0")).join("");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+// backoff is how long to wait before try n (0 is the first): full jitter below a bound that doubles.
+export function backoff(n, first = 500, most = 30_000) {
+  return Math.random() * Math.min(most, first * 2 ** Math.min(n, 20));
+}

@@ -1,0 +1,25 @@
+// The page's data layer, as screens use it (one place to import from).
+import { cardOf, lastFor } from "./card.js";
+import { conn } from "./main.js";
+import { settled } from "./store.js";
+
+export { api } from "./api.js";
+export { outboxText } from "./card.js";
+export { now } from "./clock.js";
+export { resize, sendKeys, startRun, stopRun } from "./commands.js";
+export { ApiError, RpcError, sentence } from "./errors.js";
+export { openRun } from "./follow.js";
+export { hosts, loadHosts, watchHosts } from "./hosts.js";
+export { conn, login, logout, onNotice, retryNow, setUp, start, stop, useToken } from "./main.js";
+export { clearDone, decide, dropEntry, outbox, sendInput } from "./outbox.js";
+export { push, pushOff, pushOn } from "./push.js";
+export { rpc } from "./rpc.js";
+export { loadMoreRuns, newRequest, requests, requestsState, run, runs, runsState, settled } from "./store.js";
+export { can, session } from "./who.js";
+export { applyUpdate, onOpen, update } from "./worker.js";
+
+// cardState is how the card of a request stands: {state, by?, decision?, error?, errors?}.
+export function cardState(request) {
+  const over = request.resolution ? null : settled.value.find((q) => q.key === request.key && q.seq === request.seq);
+  return cardOf(over || request, lastFor(request), conn.value.state === "online");
+}

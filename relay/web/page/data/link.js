@@ -1,0 +1,222 @@
+// A connection to the server: GET /ws/app. It says hello, comes back when it is lost, and finds out
+// when it is dead, for a page hears nothing of the pings that its browser answers.
+import { api, token } from "./api.js";
+import { heard } from "./clock.js";
+import { ApiError, sentence } from "./errors.js";
+import { backoff, uuid } from "./ids.js";
+
+const agent = "concerto-page/1";
+const welcomeWithin = 10_000; // ms
+const probeWithin = 10_000;
+const probeSoon = 4_000; // when there is reason to doubt
+const replyWithin = 15_000;
+
+// What the server closes a connection with, as a sentence, and what it means: "ended" is for good,
+// "wait" counts as a failed try, anything else is tried again at once.
+const closes = {
+  1008: ["The server has refused what this page sent.", "wait"],
+  1009: ["A message was too long.", "wait"],
+  1011: ["The server cannot do this now.", "wait"],
+  1012: ["The server restarts.", ""],
+  4401: ["The session has ended: log in again.", "ended"],
+  4403: ["This is not allowed.", "wait"],
+  4408: ["This page was too slow.", ""],
+  4429: ["Too much in too short a time.", "wait"],
+};
+
+// Link is one connection at a time. Its owner gives:
+//   opened(welcome)   it stands; what was followed must be asked for anew
+//   frame(envelope)   something came that is no reply
+//   state({state, why?, retry_at?})   connecting | online | offline | ended
+export class Link {
+  #owner;
+  #ws = null;
+  #tries = 0;
+  #timer = 0;
+  #probing = 0;
+  #heartbeat = 20_000;
+  #replies = new Map(); // by the id of what was sent
+  #running = false;
+  #turn = 0; // of the connection: what an older one still says is not heard
+
+  constructor(owner) { this.#owner = owner; }
+
+  get online() { return this.#ws !== null && this.#ws.welcomed; }
+
+  start() {
+    if (this.#running) return;
+    this.#running = true;
+    this.#tries = 0;
+    for (const [on, fn] of this.#signs) on[0].addEventListener(on[1], fn);
+    this.#connect();
+  }
+
+  stop() {
+    this.#running = false;
+    for (const [on, fn] of this.#signs) on[0].removeEventListener(on[1], fn);
+    this.#drop();
+  }
+
+  // retryNow does not wait for the next try; a connection that stands is looked at.
+  retryNow() {
+    if (!this.#running) return;
+    if (this.#ws) { this.#probe(probeSoon); return; }
+    this.#tries = 0;
+    this.#connect();
+  }
+
+  // The browser tells that the network is back, or that somebody looks at the page again.
+  #signs = [
+    [[globalThis, "online"], () => this.retryNow()],
+    [[globalThis, "offline"], () => { if (this.#ws) this.#probe(probeSoon); }],
+    [[globalThis.document, "visibilitychange"], () => { if (document.visibilityState === "visible") this.retryNow(); }],
+  ];
+
+  // send sends a message, {type, run_id?, id?, data}; false when there is no connection.
+  send(message) {
+    if (!this.online) return false;
+    this.#ws.send(JSON.stringify({ ...message, ts: new Date().toISOString() }));
+    return true;
+  }
+
+  // ask sends a message with an id, and gives the frame that answers it: one whose re is the id, or
+  // for which `is(frame)` holds. It rejects with ApiError when that is an error, and with the code
+  // "unreachable" when there is no connection, or it ends first.
+  ask(message, is) {
+    const id = message.id || uuid();
+    return new Promise((resolve, reject) => {
+      if (!this.send({ ...message, id })) { reject(new ApiError({ code: "unreachable" })); return; }
+      const timer = setTimeout(() => {
+        this.#replies.delete(id);
+        this.#probe(probeSoon);
+        reject(new ApiError({ code: "unreachable", message: "The server has not answered." }));
+      }, replyWithin);
+      this.#replies.set(id, { resolve, reject, is, timer });
+    });
+  }
+
+  #connect() {
+    clearTimeout(this.#timer);
+    const turn = ++this.#turn;
+    this.#owner.state({ state: "connecting" });
+    this.#address().then((url) => {
+      if (turn === this.#turn && this.#running) this.#open(url, turn);
+    }, (err) => {
+      if (turn === this.#turn && this.#running) this.#failed(err);
+    });
+  }
+
+  async #address() {
+    const url = new URL("/ws/app?follow=none", location.href);
+    url.protocol = url.protocol.replace("http", "ws");
+    if (token()) url.searchParams.set("ticket", (await api.post("/auth/ticket")).ticket);
+    return url;
+  }
+
+  #open(url, turn) {
+    const ws = new WebSocket(url);
+    const asked = Date.now();
+    this.#ws = ws;
+    ws.welcomed = false;
+    ws.onopen = () => ws.send(JSON.stringify({ type: "hello", ts: new Date().toISOString(), id: "hello", data: { protocol: 2, agent } }));
+    ws.onmessage = (e) => { if (turn === this.#turn) this.#heard(e.data, asked); };
+    ws.onclose = (e) => { if (turn === this.#turn) this.#closed(e.code, e.reason); };
+    this.#timer = setTimeout(() => this.#closed(0), welcomeWithin);
+  }
+
+  #heard(text, asked) {
+    let e;
+    try { e = JSON.parse(text); } catch { return; } // the server sends JSON alone
+    if (e.type === "welcome") {
+      clearTimeout(this.#timer);
+      this.#tries = 0;
+      this.#ws.welcomed = true;
+      this.#heartbeat = (e.data.heartbeat_s || 20) * 1000;
+      heard(e.ts, asked);
+      this.#owner.state({ state: "online" });
+      this.#owner.opened(e.data);
+      this.#listen();
+      return;
+    }
+    this.#listen();
+    if (!this.#answers(e)) this.#owner.frame(e);
+  }
+
+  #answers(e) {
+    const re = e.re || (e.type === "error" ? e.data?.re : undefined);
+    for (const [id, r] of this.#replies) {
+      if (re ? re !== id : !r.is?.(e)) continue;
+      this.#replies.delete(id);
+      clearTimeout(r.timer);
+      if (e.type === "error") r.reject(new ApiError({ ...e.data }));
+      else r.resolve(e);
+      return true;
+    }
+    return false;
+  }
+
+  // listen puts off the moment at which silence is suspicious.
+  #listen() {
+    clearTimeout(this.#probing);
+    this.#probing = setTimeout(() => this.#probe(probeWithin), this.#heartbeat);
+  }
+
+  // probe asks for what is answered at once: a subscription to nothing.
+  #probe(within) {
+    if (!this.online) return;
+    const turn = this.#turn;
+    clearTimeout(this.#probing);
+    this.#probing = setTimeout(() => { if (turn === this.#turn) this.#closed(0); }, within);
+    this.send({ type: "run.subscribe", id: "probe", data: {} });
+  }
+
+  #drop() {
+    this.#turn++;
+    clearTimeout(this.#timer);
+    clearTimeout(this.#probing);
+    const ws = this.#ws;
+    this.#ws = null;
+    if (ws) ws.close();
+    const all = [...this.#replies.values()];
+    this.#replies.clear();
+    for (const r of all) { clearTimeout(r.timer); r.reject(new ApiError({ code: "unreachable" })); }
+  }
+
+  #closed(code, reason) {
+    const stood = this.online;
+    this.#drop();
+    if (!this.#running) return;
+    const [why, means] = closes[code] || ["The connection was lost.", stood ? "" : "ask"];
+    if (means === "ended") this.#end(reason || why);
+    else if (means === "ask") this.#refused();
+    else this.#again(why, means === "wait");
+  }
+
+  // refused finds out why a connection was not made, which a browser does not tell.
+  #refused() {
+    const turn = this.#turn;
+    api.get("/auth/me", { quiet: true }).then(
+      () => { if (turn === this.#turn && this.#running) this.#again("The server takes no connection now.", true); },
+      (err) => { if (turn === this.#turn && this.#running) this.#failed(err); },
+    );
+  }
+
+  #failed(err) {
+    if (err.status === 401) this.#end(err.message);
+    else this.#again(sentence(err), true);
+  }
+
+  #end(why) {
+    this.stop();
+    this.#owner.state({ state: "ended", why });
+  }
+
+  // again tries again: at once after a connection that stood, else later and later.
+  #again(why, wait) {
+    const after = wait ? backoff(this.#tries++) : backoff(0, 250);
+    if (!wait) this.#tries = Math.max(this.#tries, 1);
+    this.#owner.state({ state: "offline", why, retry_at: Date.now() + after });
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#connect(), after);
+  }
+}

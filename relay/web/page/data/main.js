@@ -1,0 +1,258 @@
+// The data layer as a whole: who is logged in, the connection of the overview, and what follows from
+// both.
+import { api, byLink, call, onUnauthorized, setToken, token } from "./api.js";
+import { getMeta, keepNothing, putMeta, trimRuns, wipe } from "./cache.js";
+import { clockDiffers, clockMs } from "./clock.js";
+import * as commands from "./commands.js";
+import { ApiError, sentence } from "./errors.js";
+import { forgetRuns, keepFollowing, retryFollowing } from "./follow.js";
+import { forgetHosts } from "./hosts.js";
+import { Link } from "./link.js";
+import * as box from "./outbox.js";
+import { forgetPush, lookAtPush } from "./push.js";
+import * as calls from "./rpc.js";
+import { computed, signal } from "./signals.js";
+import * as store from "./store.js";
+import { closeTabs, onTold, openTabs, tell } from "./tabs.js";
+import { ended, entered, left, session } from "./who.js";
+import { forgetWorker, register } from "./worker.js";
+
+const refreshEach = 60_000; // ms: what no event tells (a run that is lost) is asked for
+const retryRefresh = 3_000;
+const owed = "concerto-logout"; // in localStorage: the server has not heard of a logout
+
+const linkState = signal({ state: "offline" });
+
+// conn is how the connection stands.
+export const conn = computed(() => ({ ...linkState.value, clock_ms: clockMs.value, clock_differs: clockDiffers() }));
+
+const noticed = new Set();
+
+// onNotice hears sentences that are worth a toast: fn({level, text, run_id?}).
+export function onNotice(fn) {
+  noticed.add(fn);
+  return () => noticed.delete(fn);
+}
+
+function notice(level, text, run_id) { for (const fn of noticed) fn({ level, text, run_id }); }
+
+const link = new Link({
+  opened(welcome) {
+    if (welcome.user) arrived({ user: welcome.user, role: welcome.role });
+    store.begin();
+    link.ask({ type: "run.subscribe", data: { cursor: {}, rest: "live", output: false } }).then(refresh, () => {});
+    box.connected((message, is) => link.ask(message, is));
+    calls.askAgain();
+  },
+  frame(e) {
+    if (calls.answered(e)) return;
+    if (e.type === "command.state") box.told(e.data);
+    else if (e.type === "error") notice("error", sentence(new ApiError({ ...e.data })), e.run_id || e.data?.run_id);
+    else store.heard(e);
+  },
+  state(s) {
+    linkState.value = s;
+    if (s.state !== "online") box.connected(null);
+    if (s.state === "ended") over(s.why);
+  },
+});
+
+commands.useLink(link);
+calls.useLink(link);
+
+let refreshing = 0;
+
+async function refresh() {
+  clearTimeout(refreshing);
+  const fine = await store.refresh();
+  if (link.online) refreshing = setTimeout(refreshSoon, fine ? refreshEach : retryRefresh);
+}
+
+function refreshSoon() {
+  if (!link.online) return;
+  if (document.visibilityState === "visible" || store.runsState.peek().error) refresh();
+  else refreshing = setTimeout(refreshSoon, refreshEach);
+}
+
+let started = false;
+let stopFollowing = () => {};
+
+// start begins: it shows what is kept, finds out who is logged in, and connects.
+export async function start() {
+  if (started) return;
+  started = true;
+  if (byLink()) keepNothing();
+  openTabs();
+  onTold(told);
+  onUnauthorized(() => over("The session has ended: log in again."));
+  store.onEvent(box.seen);
+  stopFollowing = keepFollowing();
+  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "visible" && link.online) refresh(); });
+  register().then(lookAtPush).catch(() => {});
+  await payLogout();
+  await restore();
+  await box.openBox((run) => store.refreshRequests(run).catch(() => {}));
+  trimRuns().catch(() => {});
+  await findOut();
+}
+
+// stop ends all connections.
+export function stop() {
+  started = false;
+  clearTimeout(refreshing);
+  link.stop();
+  stopFollowing();
+  closeTabs();
+}
+
+// restore shows what this browser has kept of who was here last.
+async function restore() {
+  const me = await getMeta("me").catch(() => null);
+  if (!me || session.peek().state === "in") return;
+  session.value = { ...me, state: "unknown" };
+  await store.restore().catch(() => {});
+}
+
+// findOut asks who is logged in. Without a connection what is kept is shown, as it was.
+async function findOut() {
+  try {
+    await arrived(await api.get("/auth/me", { quiet: true }));
+  } catch (err) {
+    if (err.status === 401) { over("Log in again."); return; }
+    const known = session.peek().user;
+    session.value = { ...session.peek(), state: known ? "in" : "unknown", why: sentence(err) };
+  }
+  link.start();
+}
+
+// arrived notes who is there. Of somebody else nothing stays.
+async function arrived(me) {
+  const before = session.peek().user ?? (await getMeta("me").catch(() => null))?.user;
+  if (before && before !== me.user) await forget();
+  entered(me);
+  const { state, why, ...keep } = session.peek();
+  putMeta("me", keep).catch(() => {});
+}
+
+// over ends what needs credentials. What is open stays on the screen.
+function over(why) {
+  ended(why);
+  link.stop();
+  linkState.value = { state: "ended", why };
+  box.connected(null);
+  calls.forgetCalls(why);
+}
+
+// login logs in; it rejects with ApiError.
+export async function login(username, password) {
+  await enter("/auth/login", { username, password });
+}
+
+// setUp makes the first owner of a server, by the code of the link that it printed, and logs in.
+export async function setUp(code, username, password) {
+  await enter("/auth/setup", { code, username, password });
+}
+
+async function enter(path, credentials) {
+  setToken(null);
+  const said = await call("POST", path, credentials, { quiet: true });
+  localStorage.removeItem(owed);
+  await begin(await whoIsIn(said.access_token));
+  tell({ kind: "login", user: session.peek().user });
+  register().then(lookAtPush).catch(() => {});
+}
+
+// whoIsIn is who has just logged in: by the cookie, or, where the browser keeps none (plain http to
+// another machine), by a token of this tab's.
+async function whoIsIn(secret) {
+  try {
+    return await api.get("/auth/me", { quiet: true });
+  } catch (err) {
+    if (err.status !== 401) throw err;
+    setToken(secret);
+    return api.get("/auth/me", { quiet: true });
+  }
+}
+
+// useToken logs this tab in with the token of a link, and no other tab: nothing of it is kept but in
+// this tab. It rejects with ApiError, and the tab is then whose it was.
+export async function useToken(secret) {
+  setToken(secret, true);
+  try {
+    const me = await api.get("/auth/me", { quiet: true });
+    keepNothing();
+    await begin(me);
+  } catch (err) {
+    setToken(null);
+    throw err;
+  }
+}
+
+async function begin(me) {
+  await arrived(me);
+  link.stop();
+  link.start();
+}
+
+// told hears the other tabs, whose session is this one's, too, unless it has a token.
+function told(m) {
+  if (token()) return;
+  if (m.kind === "logout") gone();
+  const { state, user } = session.peek();
+  if (m.kind !== "login" || (state === "in" && user === m.user)) return;
+  link.stop();
+  findOut();
+}
+
+// logout ends the session and leaves nothing of it in this browser, in no tab. Without a connection the
+// server hears of it when there is one: the promise rejects then, though all is wiped.
+export async function logout() {
+  const mine = byLink();
+  if (!mine) await forgetPush().catch(() => {});
+  const failed = await tellOfLogout();
+  if (failed && !token()) localStorage.setItem(owed, "1");
+  if (!token()) tell({ kind: "logout" });
+  await gone();
+  if (!mine) await forgetWorker().catch(() => {});
+  if (failed) throw new ApiError({ code: failed.code, message: "Nothing is left in this browser. The server could not be told: it will be when it can be reached from here." });
+}
+
+// tellOfLogout gives why the server could not be told; null when it knows.
+async function tellOfLogout() {
+  try {
+    await call("POST", "/auth/logout", {}, { quiet: true });
+  } catch (err) {
+    if (err.status !== 401) return err;
+  }
+  return null;
+}
+
+// gone leaves nothing in this tab.
+async function gone() {
+  link.stop();
+  setToken(null);
+  await forget();
+  left();
+  linkState.value = { state: "offline" };
+}
+
+async function forget() {
+  box.connected(null);
+  calls.forgetCalls("You have logged out.");
+  store.forget();
+  box.forgetBox();
+  forgetRuns();
+  forgetHosts();
+  await wipe().catch(() => {});
+}
+
+// payLogout tells the server of a logout that it could not hear of.
+async function payLogout() {
+  if (localStorage.getItem(owed) && !(await tellOfLogout())) localStorage.removeItem(owed);
+}
+
+// retryNow does not wait for the next try to connect.
+export function retryNow() {
+  link.retryNow();
+  retryFollowing();
+}

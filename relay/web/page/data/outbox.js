@@ -1,0 +1,236 @@
+// Decisions and inputs. Each has an id and takes effect at most once, so that it may be sent again; it
+// is kept before it is sent, and sent in order by one tab. What became of it is said.
+import { addEntry, dropEntry as dropKept, getEntries, putEntry } from "./cache.js";
+import { sentence } from "./errors.js";
+import { uuid } from "./ids.js";
+import { batch, computed, signal } from "./signals.js";
+import { alone, lives, onTold, tab, tell } from "./tabs.js";
+
+const oldest = 24 * 3600_000; // ms: what is older is never sent
+const doneKept = 100; // entries that have ended
+const retryAfter = [500, 1000, 2000, 5000, 10_000]; // ms, when the server cannot do it now
+const given = new Set(["accepted", "sent"]); // states in which the server has it
+const secrets = new Map(); // what is sent of entries whose answers are kept nowhere, by id
+
+const dropped = new Set(); // ids that were taken back
+
+// Its states: waiting → accepted → sent → applied | rejected | expired | indeterminate; or what the
+// server said to it: already_decided, args_changed, failed; too_old and lost were never sent.
+const unfinished = new Set(["waiting", "accepted", "sent"]);
+
+// outbox are the entries, oldest first.
+export const outbox = signal([]);
+
+let send = null; // asks the server: (message, is) → its answer; null while there is no connection
+let changed = () => {}; // told of requests whose arguments have changed
+let again = new Set(); // entries that this connection has not asked about
+let draining = false;
+let wanted = false;
+let tries = 0;
+let timer = 0;
+
+// openBox shows what is kept; argsChanged(run) is called when a request is not what was decided about.
+export async function openBox(argsChanged) {
+  changed = argsChanged;
+  onTold((m) => { if (m.kind === "outbox") reload(); });
+  await reload();
+  for (const entry of outbox.peek()) if (entry.secret && entry.state === "waiting" && !(await lives(entry.tab))) update(entry, { state: "lost" });
+}
+
+async function reload() {
+  await read();
+  drain();
+}
+
+const order = ["waiting", "accepted", "sent"]; // all others are the end
+
+// read takes what is kept, which other tabs may have changed. What was learnt here meanwhile holds.
+async function read() {
+  const kept = await getEntries().catch(() => []);
+  const rank = (x) => (x.done ? order.length : order.indexOf(x.state));
+  const here = new Map(outbox.peek().map((x) => [x.id, x]));
+  const all = kept.filter((x) => !dropped.has(x.id)).map((x) => (here.has(x.id) && rank(here.get(x.id)) > rank(x) ? here.get(x.id) : x));
+  outbox.value = [...all, ...outbox.peek().filter((x) => x.n === undefined)]; // the latter where nothing is kept
+}
+
+// connected is given how to send, and null when the connection is lost.
+export function connected(ask) {
+  send = ask;
+  tries = 0;
+  again = new Set(outbox.peek().filter((x) => given.has(x.state)).map((x) => x.id));
+  if (ask) drain();
+}
+
+// put keeps a new entry and begins to send it.
+async function put(entry, message, secret) {
+  const whole = { ...entry, state: "waiting", created: Date.now(), tab, secret, message: secret ? undefined : message, done: false };
+  if (secret) secrets.set(entry.id, message);
+  try {
+    whole.n = await addEntry(whole);
+  } catch { /* then it lives as long as this tab */ }
+  if (whole.n === undefined) delete whole.n;
+  outbox.value = [...outbox.peek(), whole];
+  tell({ kind: "outbox" });
+  drain();
+  return whole;
+}
+
+// decide keeps a decision about a request: {answer?, answers?, text?, scope?}.
+export function decide(request, decision, { answer, answers, text, scope } = {}) {
+  const { run_id, request_id, args_sha256 } = request;
+  const data = { request_id, actor: "web", args_sha256, answer, answers, text, scope };
+  const secret = (request.questions || []).some((q) => q.secret);
+  const label = request.op_args_summary || request.prompt || request_id;
+  return put({ id: uuid(), kind: "decision", run_id, request_id, decision, args_sha256, label }, { type: "run.permission." + decision, run_id, data }, secret);
+}
+
+// sendInput keeps an input of a run.
+export function sendInput(run_id, text) {
+  const id = uuid();
+  return put({ id, kind: "input", run_id, label: text }, { type: "run.send_input", run_id, data: { input_id: id, text, actor: "web" } }, false);
+}
+
+// update notes what has become of an entry.
+function update(entry, more) {
+  const now = { ...entry, ...more };
+  now.done = !unfinished.has(now.state);
+  if (now.done) { delete now.message; secrets.delete(now.id); }
+  outbox.value = outbox.peek().map((x) => (x.id === entry.id ? now : x));
+  if (now.n !== undefined) putEntry(now).then(() => tell({ kind: "outbox" }), () => {});
+  return now;
+}
+
+const entryOf = (id) => outbox.peek().find((x) => x.id === id);
+
+// drain sends what waits, in order, while there is a connection.
+async function drain() {
+  wanted = true;
+  if (draining) return;
+  draining = true;
+  try {
+    while (wanted && send) {
+      wanted = false;
+      if (outbox.peek().some(isDue)) await alone("concerto-outbox", sendAll);
+    }
+  } catch (err) {
+    console.warn("the outbox could not be sent", err);
+  } finally {
+    draining = false;
+  }
+  tidy();
+}
+
+const isDue = (x) => x.state === "waiting" || again.has(x.id);
+
+async function sendAll() {
+  await read(); // another tab may have sent some
+  for (const { id } of outbox.peek()) {
+    const entry = entryOf(id);
+    if (!send) return;
+    if (entry && isDue(entry) && !(await one(entry))) return;
+  }
+}
+
+// one sends an entry, and gives whether the next may be sent.
+async function one(entry) {
+  again.delete(entry.id);
+  if (Date.now() - entry.created > oldest) {
+    update(entry, { state: entry.state === "waiting" ? "too_old" : "indeterminate" });
+    return true;
+  }
+  const message = entry.message || secrets.get(entry.id);
+  if (!message) return true; // another tab's, which has the answer
+  try {
+    const answer = await send(message, (e) => isState(e, entry));
+    tries = 0;
+    told(answer.data);
+    return true;
+  } catch (err) {
+    return refused(entryOf(entry.id) || entry, err);
+  }
+}
+
+const stateId = (entry) => (entry.kind === "decision" ? entry.request_id : entry.id);
+const isState = (e, entry) => e.type === "command.state" && e.data.id === stateId(entry) && e.data.kind === entry.kind && e.data.run_id === entry.run_id;
+
+// told takes a command.state.
+export function told(d) {
+  const entry = outbox.peek().findLast((x) => isState({ type: "command.state", data: d }, x) && !x.done);
+  if (entry) update(entry, { state: d.state, error: d.error || undefined, by: d.by });
+}
+
+// What the server's refusals make of an entry.
+const refusals = { already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected" };
+const later = new Set(["rate_limited", "internal"]);
+
+function refused(entry, err) {
+  if (err.code === "unreachable") {
+    if (entry.state !== "waiting") again.add(entry.id);
+    return false; // it is sent again with the next connection
+  }
+  if (later.has(err.code)) {
+    again.add(entry.id);
+    clearTimeout(timer);
+    timer = setTimeout(drain, err.retry_after_ms || retryAfter[Math.min(tries++, retryAfter.length - 1)]);
+    return false;
+  }
+  const [, by, decision] = /^(.*) has decided before: (\w+)/.exec(err.message) || [];
+  update(entry, { state: refusals[err.code] || "failed", error: sentence(err), by, was: decision });
+  if (err.code === "args_changed") changed(entry.run_id);
+  return true;
+}
+
+// seen learns from the events of runs what became of entries: fn for store.onEvent.
+export function seen(e, ended) {
+  const mine = (is) => outbox.peek().filter((x) => !x.done && x.run_id === e.run_id && is(x));
+  if (e.type === "run.input") for (const x of mine((x) => x.id === e.data?.input_id)) update(x, { state: "applied" });
+  if (e.type !== "run.permission_resolved") return;
+  for (const x of mine((x) => x.kind === "decision" && x.request_id === ended?.request_id)) update(x, outcome(x, ended));
+}
+
+// outcome is what the host's word makes of a decision. One that was not sent was not the first.
+function outcome(entry, { decision, by, reason }) {
+  if (decision === "expired") return { state: "expired", error: reason };
+  if (decision === "withdrawn") return { state: "rejected", error: reason || "withdrawn" };
+  if (given.has(entry.state) && decision === entry.decision) return { state: "applied" };
+  return { state: "already_decided", by, was: decision };
+}
+
+// dropEntry takes back what still waits, or clears what has ended.
+export async function dropEntry(id) {
+  const entry = entryOf(id);
+  if (!entry || given.has(entry.state)) return;
+  secrets.delete(id);
+  dropped.add(id);
+  outbox.value = outbox.peek().filter((x) => x.id !== id);
+  if (entry.n === undefined) return;
+  await dropKept(entry.n);
+  tell({ kind: "outbox" });
+}
+
+// clearDone clears what has ended.
+export async function clearDone() {
+  for (const x of outbox.peek().filter((x) => x.done)) await dropEntry(x.id);
+}
+
+// tidy keeps the list short.
+function tidy() {
+  const done = outbox.peek().filter((x) => x.done);
+  for (const x of done.slice(0, Math.max(0, done.length - doneKept))) dropEntry(x.id).catch(() => {});
+}
+
+// forgetBox empties it.
+export function forgetBox() {
+  clearTimeout(timer);
+  secrets.clear();
+  again.clear();
+  batch(() => { outbox.value = []; });
+}
+
+const sending = new Map();
+
+// sendingOf is a signal of the inputs of a run of which it is not known that they were applied.
+export function sendingOf(run) {
+  if (!sending.has(run)) sending.set(run, computed(() => outbox.value.filter((x) => x.kind === "input" && x.run_id === run && x.state !== "applied")));
+  return sending.get(run);
+}

@@ -1,0 +1,69 @@
+// Notifications while the page is not there: the browser's push service, told to the server.
+import { api } from "./api.js";
+import { sentence } from "./errors.js";
+import { signal } from "./signals.js";
+
+// push says whether this browser is told: "unsupported", "denied" (the person has said no to the
+// browser), "off", "on", "busy".
+export const push = signal({ state: "unsupported" });
+
+const ready = async () => (await navigator.serviceWorker.getRegistration("/")) && navigator.serviceWorker.ready;
+const supported = () => !!(globalThis.PushManager && navigator.serviceWorker && globalThis.Notification);
+
+// lookAtPush finds out how it stands.
+export async function lookAtPush() {
+  if (!supported()) return;
+  if (Notification.permission === "denied") { push.value = { state: "denied" }; return; }
+  const had = await (await ready())?.pushManager.getSubscription();
+  push.value = { state: had ? "on" : "off" };
+}
+
+// pushOn asks the person, if need be, and subscribes; call it from a click.
+export function pushOn() {
+  return change(async () => {
+    if ((await Notification.requestPermission()) !== "granted") return "denied";
+    const registration = await ready();
+    if (!registration) throw new Error("This browser does not keep the page, and so cannot be told");
+    const { key } = await api.get("/push/key");
+    const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytesOf(key) });
+    await api.post("/push/subscriptions", subscription.toJSON());
+    return "on";
+  });
+}
+
+// pushOff ends it.
+export function pushOff() {
+  return change(async () => {
+    const subscription = await (await ready())?.pushManager.getSubscription();
+    if (subscription) {
+      await api.del("/push/subscriptions", subscription.toJSON());
+      await subscription.unsubscribe();
+    }
+    return "off";
+  });
+}
+
+async function change(fn) {
+  const was = push.peek();
+  push.value = { state: "busy" };
+  try {
+    push.value = { state: await fn() };
+  } catch (err) {
+    push.value = { state: was.state, error: sentence(err) };
+  }
+}
+
+// forgetPush ends it, whether the server can be reached or not.
+export async function forgetPush() {
+  if (!supported()) return;
+  const subscription = await (await ready())?.pushManager.getSubscription();
+  if (!subscription) return;
+  await api.del("/push/subscriptions", subscription.toJSON(), { quiet: true }).catch(() => {}); // it drops out when nobody takes what is pushed
+  await subscription.unsubscribe();
+  push.value = { state: "off" };
+}
+
+function bytesOf(base64url) {
+  const text = atob(base64url.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(text, (c) => c.charCodeAt(0));
+}

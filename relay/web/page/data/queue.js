@@ -1,0 +1,71 @@
+// Much that comes at once is taken in slices, between which the page lives.
+import { batch } from "./signals.js";
+
+const slice = 8; // ms: half a frame
+
+// Queue gives what is put into it to `take`, one by one and in order, and calls `told` at the end of
+// each slice. Signals change once a slice.
+export class Queue {
+  #waiting = [];
+  #at = 0;
+  #scheduled = false;
+  #take;
+  #told;
+  #port = new MessageChannel(); // no timer: those of tabs in the background are late
+
+  constructor(take, told) {
+    this.#take = take;
+    this.#told = told;
+    this.#port.port1.onmessage = () => this.#slice();
+  }
+
+  get length() { return this.#waiting.length - this.#at; }
+
+  put(x) {
+    this.#waiting.push(x);
+    this.#schedule();
+  }
+
+  putAll(all) {
+    for (const x of all) this.#waiting.push(x);
+    if (all.length) this.#schedule();
+  }
+
+  // clear takes back what waits, and gives it.
+  clear() {
+    const all = this.#waiting.slice(this.#at);
+    this.#waiting = [];
+    this.#at = 0;
+    return all;
+  }
+
+  close() {
+    this.clear();
+    this.#port.port1.close();
+  }
+
+  #schedule() {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#port.port2.postMessage(0);
+  }
+
+  #slice() {
+    this.#scheduled = false;
+    const end = performance.now() + slice;
+    batch(() => {
+      while (this.#at < this.#waiting.length && performance.now() < end) this.#one();
+      if (!this.length) this.clear();
+      this.#told();
+    });
+    if (this.length) this.#schedule();
+  }
+
+  #one() {
+    try {
+      this.#take(this.#waiting[this.#at++]);
+    } catch (err) {
+      console.error("an event could not be taken", err); // the others can
+    }
+  }
+}

@@ -1,0 +1,86 @@
+// RPCs over the connection of the overview. Each has an id by which it is done once: it is asked again
+// after a reconnect, and the server gives what it gave, or will give.
+import { ApiError, RpcError } from "./errors.js";
+import { uuid } from "./ids.js";
+
+const atOnce = 12; // of a tab; the server takes 16 of a session
+const remembered = 10 * 60_000; // ms for which the server knows an id
+const graceForLink = 5_000; // ms that a call waits for a connection
+
+const calls = new Map(); // by id
+const waiting = [];
+let link = null;
+
+// useLink is given the connection, once.
+export function useLink(l) { link = l; }
+
+// rpc asks, and gives the result; it rejects with RpcError. The promise has the call's id, which is also
+// that of the request a gated call waits for.
+export function rpc(type, run_id, data = {}, { signal } = {}) {
+  const id = uuid();
+  const message = { type, run_id: run_id || undefined, id, data: { ...data, request_id: id } };
+  const answer = new Promise((resolve, reject) => {
+    const call = { id, message, resolve, reject, began: Date.now(), sent: false };
+    signal?.addEventListener("abort", () => { if (finish(call)) reject(new RpcError("withdrawn", "It was given up.")); });
+    waiting.push(call);
+    if (!link?.online) setTimeout(() => { if (!call.sent && finish(call)) reject(new RpcError("unreachable")); }, graceForLink);
+    more();
+  });
+  answer.id = id;
+  return answer;
+}
+
+function more() {
+  while (link?.online && waiting.length && calls.size < atOnce) {
+    const call = waiting.shift();
+    calls.set(call.id, call);
+    ask(call);
+  }
+}
+
+function ask(call) {
+  call.sent = link.send(call.message);
+}
+
+// askAgain asks for what has not been answered: there is a new connection.
+export function askAgain() {
+  for (const call of calls.values()) {
+    if (Date.now() - call.began < remembered) { ask(call); continue; }
+    finish(call);
+    call.reject(new RpcError("timeout", "The connection was away for too long: it is not known what became of it."));
+  }
+  more();
+}
+
+// finish ends a call; false when it has ended before.
+function finish(call) {
+  const at = waiting.indexOf(call);
+  if (at >= 0) { waiting.splice(at, 1); return true; }
+  if (!calls.delete(call.id)) return false;
+  queueMicrotask(more);
+  return true;
+}
+
+// answered takes a frame, and gives whether it was for a call.
+export function answered(e) {
+  const d = e.data || {};
+  const call = calls.get(e.type === "rpc.response" ? d.request_id : e.type === "error" ? e.re || d.re || d.request_id : undefined);
+  if (!call) return false;
+  if (e.type === "error" && d.code === "rate_limited") {
+    setTimeout(() => { if (calls.has(call.id)) ask(call); }, d.retry_after_ms || 1000);
+    return true;
+  }
+  finish(call);
+  if (e.type === "error") call.reject(new RpcError(d.code, d.message));
+  else if (d.ok) call.resolve(d.result);
+  else call.reject(new RpcError(d.error_code || "internal", d.error));
+  return true;
+}
+
+// forgetCalls gives all up.
+export function forgetCalls(why) {
+  for (const call of [...calls.values(), ...waiting]) {
+    finish(call);
+    call.reject(new ApiError({ code: "unauthorized", message: why }));
+  }
+}

@@ -1,0 +1,24 @@
+// What a terminal was told, as text to read: what a carriage return goes back over is gone.
+
+// Screen is the text of one block of output, with its escapes. It is told more at a time.
+export class Screen {
+  text = "";
+  #returned = ""; // a carriage return, of which the next text decides what it means
+
+  add(more) {
+    more = (this.#returned + more).replace(/\r+\n/g, "\n");
+    this.#returned = "";
+    if (!more.includes("\r")) { this.text += more; return; }
+    if (more.endsWith("\r")) {
+      more = more.replace(/\r+$/, "");
+      this.#returned = "\r";
+    }
+    const [first, ...lines] = more.split("\r");
+    this.text += first;
+    for (const line of lines) if (line) this.#over(line);
+  }
+
+  #over(line) {
+    this.text = this.text.slice(0, this.text.lastIndexOf("\n") + 1) + line;
+  }
+}

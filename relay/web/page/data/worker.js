@@ -1,0 +1,70 @@
+// The page's side of its service worker (root/sw.js).
+import { signal } from "./signals.js";
+
+const lookEach = 3600_000; // ms: for a newer page
+
+// update is true when a newer page waits to take over.
+export const update = signal(false);
+
+let waiting = null;
+let wanted = false;
+let timer = 0;
+const openers = new Set();
+
+const workers = () => globalThis.navigator?.serviceWorker;
+
+// onOpen hears that a notification was clicked: fn(run_id, request_id).
+export function onOpen(fn) {
+  openers.add(fn);
+  return () => openers.delete(fn);
+}
+
+// register has the browser keep the page. Where it cannot (plain http to another machine) nothing
+// is kept.
+export async function register() {
+  const all = workers();
+  if (!all) return;
+  hear(all);
+  try {
+    const registration = await all.register("/sw.js");
+    watch(registration);
+    clearInterval(timer);
+    timer = setInterval(() => registration.update().catch(() => {}), lookEach);
+  } catch (err) {
+    console.info("this browser does not keep the page:", err.message);
+  }
+}
+
+let hears = false;
+
+function hear(all) {
+  if (hears) return;
+  hears = true;
+  all.addEventListener("message", (e) => { if (e.data?.kind === "open") for (const fn of openers) fn(e.data.run_id, e.data.request_id); });
+  all.addEventListener("controllerchange", () => { if (wanted || update.peek()) location.reload(); }); // all of the page is of one build
+}
+
+function watch(registration) {
+  const waits = () => {
+    if (!registration.waiting || !workers().controller) return;
+    waiting = registration.waiting;
+    update.value = true;
+  };
+  waits();
+  registration.addEventListener("updatefound", () => registration.installing?.addEventListener("statechange", waits));
+}
+
+// applyUpdate has the newer page take over; all tabs load it.
+export function applyUpdate() {
+  wanted = true;
+  waiting?.postMessage("take over");
+}
+
+// forgetWorker leaves nothing of the page's in the browser.
+export async function forgetWorker() {
+  clearInterval(timer);
+  const registration = await workers()?.getRegistration("/");
+  for (const n of (await registration?.getNotifications?.()) || []) n.close();
+  for (const key of (await globalThis.caches?.keys()) || []) if (key.startsWith("concerto-page ")) await caches.delete(key);
+  await registration?.unregister();
+}
