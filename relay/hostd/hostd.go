@@ -89,13 +89,17 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.listen, err = socket.Listen(o.Socket); err != nil {
+	if err := socket.Free(o.Socket); err != nil {
 		return nil, err
 	}
 	if d.o.Spool == "" {
 		d.o.Spool = filepath.Join(o.State, "spool.db")
 	}
 	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log}); err != nil {
+		return nil, err
+	}
+	// Of two that begin at once the spool lets one go on: the other takes no socket away from it.
+	if d.listen, err = socket.Listen(o.Socket); err != nil {
 		return nil, err
 	}
 	if err := d.takeUp(ctx, rules); err != nil {

@@ -109,15 +109,24 @@ var routes = []route{
 	{"POST /runs/{run}/bash", false, rpcOf("rpc.bash")},
 }
 
-// Listen makes the socket, for this user alone. The error says when another hostd serves it,
-// and when its path is too long.
+// Free says when another hostd serves a socket.
+func Free(path string) error {
+	c, err := net.Dial("unix", path)
+	if err != nil {
+		return nil
+	}
+	c.Close()
+	return fmt.Errorf("another hostd serves %s: end it, or name another --socket", path)
+}
+
+// Listen makes the socket, for this user alone, where no other hostd serves it. The error says when one
+// does, and when its path is too long.
 func Listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the socket's directory: %w", err)
 	}
-	if c, err := net.Dial("unix", path); err == nil {
-		c.Close()
-		return nil, fmt.Errorf("another hostd serves %s: end it, or name another --socket", path)
+	if err := Free(path); err != nil {
+		return nil, err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
 		_ = os.Remove(path) // of a hostd that was killed

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/powercut"
+)
+
+// TestHostdRefused: a hostd that cannot work says why, with what to do, and leaves what is there as it is:
+// the other hostd, and files that are none of its.
+func TestHostdRefused(t *testing.T) {
+	h := newHost(t)
+	h.start()
+	put := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(h.dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := strings.Repeat("this is no database, but a text. ", 50)
+	put("broken/spool.db", broken)
+	put("file", "a file\n")
+	for _, c := range []struct{ flags, want string }{
+		{"--state other", "another hostd serves " + filepath.Join(h.dir, "s") + ": end it, or name another --socket"},
+		{"--socket s2", "another hostd uses the spool"},
+		{"--state broken --socket s2", "the spool is damaged"},
+		{"--state file --socket s2", "file"},
+		{"--state other --socket file", "file"},
+		{"--state other --socket " + strings.Repeat("long", 40), "a socket has at most 107 bytes: name a shorter --socket"},
+		{"--state other --socket s2 --root none", "--root"},
+		{"--state other --socket s2 --server ftp://x", "--server"},
+	} {
+		said := h.do(2, append([]string{"hostd", "--state", "state", "--root", h.dir}, strings.Fields(c.flags)...)...)
+		if !strings.Contains(said, c.want) {
+			t.Errorf("%s: %s", c.flags, said)
+		}
+	}
+	if run := h.detached("echo still here"); run == "" {
+		t.Error("the first does not serve any more")
+	}
+	left := powercut.Files(t, filepath.Join(h.dir, "broken"))
+	if left["spool.db"] != broken || h.text("file") != "a file\n" {
+		t.Errorf("left are %d files, and %q", len(left), h.text("file"))
+	}
+}
+
+func (h *host) text(name string) string {
+	text, err := os.ReadFile(filepath.Join(h.dir, name))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(text)
+}
