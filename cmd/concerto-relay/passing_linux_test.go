@@ -36,10 +36,10 @@ func TestLinks(t *testing.T) {
 	t.Setenv("PATH", strings.Join(path, ":")+":"+os.Getenv("PATH"))
 	h.start()
 	for cmd, want := range map[string][2]string{
-		"sayit a 'b c'":          {"said a b c; run run_", "3"},
-		"sh -c 'sayit d'":        {"said d; run run_", "3"},
-		"nothing at all":         {"nothing: it is a link to concerto-relay, and no other nothing is on PATH", "127"},
-		"env relays runs --json": {`"tool":"env"`, "0"}, // no tool has its name: it is the command
+		"sayit a 'b c'":            {"said a b c; run run_", "3"},
+		"sh -c 'sayit d'":          {"said d; run run_", "3"},
+		"nothing at all":           {"nothing: it is a link to concerto-relay, and no other nothing is on PATH", "127"},
+		"env relays doctor --help": {"concerto-relay doctor", "0"}, // no tool has its name: it is the command
 	} {
 		run := h.detached(cmd)
 		h.until(run, protocol.RunOutput, want[0])
