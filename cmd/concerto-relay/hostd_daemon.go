@@ -57,10 +57,8 @@ func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 	if o.SpoolMax, err = sizeOf(h.spoolMax); err != nil {
 		return nil, a.wrong("spool-max", "1GiB, 200MiB or 50000000, for one", "%v", err)
 	}
-	switch u, err := url.Parse(h.server); {
-	case h.server == "":
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ws" && u.Scheme != "wss":
-		return nil, a.wrong("server", "https://relay.example.com, for one", "it is no http, https, ws or wss URL")
+	if err := a.hostsServer(h.server); err != nil {
+		return nil, err
 	}
 	if h.hostID != "" && !protocol.IsID(h.hostID) {
 		return nil, a.wrong("host-id", "", "%q is no id: 1 to 64 of A-Z a-z 0-9 _ -", h.hostID)
@@ -72,6 +70,15 @@ func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 		return nil, err
 	}
 	return o, nil
+}
+
+// hostsServer refuses what is no URL of a server that a host connects to; "" is none.
+func (a *app) hostsServer(server string) error {
+	u, err := url.Parse(server)
+	if server != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ws" && u.Scheme != "wss") {
+		return a.wrong("server", "https://relay.example.com, for one", "it is no http, https, ws or wss URL")
+	}
+	return nil
 }
 
 // hostFiles are the settings that stand in files, and the roots.

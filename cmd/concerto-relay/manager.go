@@ -28,6 +28,8 @@ type manager interface {
 	putUser(ctx context.Context, name, password string, role auth.Role) error
 	users(ctx context.Context) ([]userSeen, error)
 	removeUser(ctx context.Context, name string) error
+	lookPairing(ctx context.Context, code string) (name, fingerprint string, err error)
+	confirmPairing(ctx context.Context, code string) (host string, err error)
 	close()
 }
 

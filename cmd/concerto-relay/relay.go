@@ -2,10 +2,12 @@ package main
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/concerto-lang/concerto/relay/server"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/pair"
 	"github.com/concerto-lang/concerto/relay/server/people"
 	"github.com/concerto-lang/concerto/relay/store"
 )
@@ -24,9 +26,11 @@ func (a *app) compose(db *store.Store, set settled, s *serveFlags) *relay {
 	clock := server.SystemClock()
 	r := &relay{}
 	r.auth = auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFU(s.tofu), URLToken: s.urlToken == "on", Now: clock.Now, Log: log})
-	r.people = people.New(people.Config{Store: db, Auth: r.auth, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id) },
+	r.people = people.New(people.Config{Store: db, Auth: r.auth, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
 		Figures: func() map[string]float64 { return r.server.Figures() }})
-	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, More: r.people.Routes()})
+	pairs := pair.New(pair.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log,
+		Paired: func(id string) { r.server.CloseHost(id, "the host was paired, and is known by its key now") }})
+	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, More: slices.Concat(r.people.Routes(), pairs.Routes())})
 	r.handler = g.Wrap(r.server)
 	return r
 }

@@ -23,6 +23,7 @@ const rootHelp = `Follow, answer and approve runs of agents from anywhere.
   concerto-relay approve RUN REQUEST
                                   decide what a run asks; deny is the other way
   concerto-relay doctor           what this machine's hostd needs, and what to do
+  concerto-relay pair             have a server know this machine by a key
   concerto-relay user add ann --role owner
                                   who may log in
   concerto-relay token create --name phone --role operator
@@ -57,7 +58,7 @@ func (a *app) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Flags().BoolVarP(&asked, "version", "v", false, "version for concerto-relay")
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from this `FILE` instead of relay.toml")
-	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.talkCommand(), a.doctorCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
+	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.talkCommand(), a.doctorCommand(), a.pairCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
 	return root
 }
 

@@ -55,7 +55,9 @@ func (a *app) hostBeside(ctx context.Context, set settled, people *auth.Auth) (_
 	if b.daemon, err = hostd.Open(ctx, *o); err != nil {
 		return nil, usage("", "hostd cannot start: %v", err)
 	}
-	if err := people.Admit(ctx, b.daemon.HostID(), b.daemon.Token()); err != nil {
+	if b.daemon.Paired() {
+		o.Log.Info("the server knows this host by its key", "host", b.daemon.HostID())
+	} else if err := people.Admit(ctx, b.daemon.HostID(), b.daemon.Token()); err != nil {
 		return nil, err
 	}
 	o.Log.Info("hostd serves", "host", b.daemon.HostID(), "socket", b.daemon.Socket(), "server", o.Server)

@@ -28,8 +28,8 @@ func fromEnv(f *pflag.FlagSet, flag, name string) {
 	f.Lookup(flag).Usage += " ($" + name + ")"
 }
 
-// tableOf are commands whose settings are another's.
-var tableOf = map[string]string{"doctor": "hostd"}
+// tableOf are commands whose settings are another's; what is below one has its own.
+var tableOf = map[string]string{"doctor": "hostd", "pair": "hostd"}
 
 // settings gives the flags that were not given what the environment says, else relay.toml, and notes
 // where each comes from.
@@ -43,7 +43,7 @@ func (a *app) settings(c *cobra.Command) (err error) {
 		top = top.Parent()
 	}
 	table := top.Name()
-	if of := tableOf[table]; of != "" {
+	if of := tableOf[table]; of != "" && c == top {
 		table = of
 	}
 	return a.fill(c.Flags(), table, c.CommandPath())

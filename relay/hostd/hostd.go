@@ -19,6 +19,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/hostd/desk"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/pair"
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
 	"github.com/concerto-lang/concerto/relay/hostd/rpc"
@@ -62,6 +63,7 @@ type Daemon struct {
 	rpc    *rpc.Dispatcher
 	source *source.Sources
 	redact *redact.Redactor
+	paired *pair.Kept // with the server; nil when the host is known by its token
 	link   *link.Link
 	api    *socket.API
 	listen net.Listener
@@ -145,7 +147,7 @@ func (d *Daemon) connect() (err error) {
 	if d.o.Server == "" {
 		return nil
 	}
-	d.link, err = link.New(link.Options{URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Agent: "concerto-relay/" + d.o.Version, Instance: uuid(), Features: features,
+	d.link, err = link.New(link.Options{URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: d.key, Agent: "concerto-relay/" + d.o.Version, Instance: uuid(), Features: features,
 		Spool: d.spool, Commands: commands{d}, Log: d.o.Log})
 	return err
 }
@@ -231,12 +233,15 @@ func (d *Daemon) health() any {
 
 // identify gives the host the id and the token that it has not been given.
 func (d *Daemon) identify() (err error) {
+	if err := d.identifyPaired(); err != nil {
+		return err
+	}
 	if d.o.HostID == "" {
 		if d.o.HostID, err = d.kept("host-id", "host_"); err != nil {
 			return err
 		}
 	}
-	if d.o.Token == "" {
+	if d.o.Token == "" && d.paired == nil {
 		d.o.Token, err = d.kept("host-token", "")
 	}
 	return err

@@ -34,6 +34,11 @@ const (
 	RunsInHello  = 1000
 	RunsInCursor = 64 // of GET /events
 
+	PairingFor    = 600 * time.Second // from its start to its confirmation
+	PairingTries  = 5                 // of codes a minute and owner
+	ProveWithin   = 10 * time.Second  // a host that connects by its key
+	Subscriptions = 10                // to push messages, of a user
+
 	HoleWait   = 60 * time.Second // for a host of protocol 1
 	SlowWrite  = 30 * time.Second // a client that takes so long is closed
 	TakeWithin = 1 * time.Second  // a host without hello is taken then

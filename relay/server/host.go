@@ -21,6 +21,7 @@ type host struct {
 	intake   intake
 	stopWait func() bool
 	violated map[protocol.Code]bool // what was recorded of it
+	proof    proving
 
 	starting sync.Mutex
 	begun    bool
@@ -127,12 +128,17 @@ func (h *host) greet(hello *protocol.HelloData) bool {
 		h.close(protocol.CloseInternal, "the store cannot do this now")
 		return false
 	}
+	w.Signature = h.proof.signature
 	h.intake.expect(hello.Runs, w.Runs)
 	h.send(protocol.Welcome, nil, w)
 	return true
 }
 
 func (h *host) take(e *protocol.Envelope) {
+	if h.proof.waits != nil {
+		h.prove(e)
+		return
+	}
 	first := h.first
 	h.first = false
 	if first {
@@ -248,7 +254,8 @@ func (h *host) written(e *protocol.Envelope, w store.Written) {
 	case w.Err != nil:
 		h.srv.log.Error("events could not be stored", slog.String("host", h.id), slog.Any("error", w.Err))
 		h.close(protocol.CloseInternal, "what was sent is not stored: send it again")
-	case w.Stale:
+	case w.Stale: // another connection has taken over, or the host is known by another key
+		h.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired anew")
 	case w.Refused == protocol.RateLimited:
 		h.refuse(e, refuse(w.Refused, "this host has too many runs"))
 	case w.Refused == protocol.NotOwner:

@@ -74,6 +74,15 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 		return
 	}
 	id, token := auth.HostCredentials(r)
+	switch by := r.URL.Query().Get("auth"); by {
+	case "", "token":
+	case "key":
+		s.keySocket(w, r, id)
+		return
+	default:
+		guard.Fail(w, refuse(protocol.BadMessage, "auth is key, or token, not %q", by))
+		return
+	}
 	if err := s.config.Auth.Host(r.Context(), id, token, r); err != nil {
 		guard.Fail(w, s.failed(err, protocol.Unauthorized))
 		return
@@ -84,11 +93,16 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 	}
 	h := newHost(x, id)
 	x.peer = h
-	if s.hosts.get(id) == nil {
+	h.letIn()
+	x.start(h)
+}
+
+// letIn is what follows when a connection is known to be the host's.
+func (h *host) letIn() {
+	if h.srv.hosts.get(h.id) == nil {
 		h.claim(nil)
 	}
-	h.stopWait = s.clock.After(protocol.TakeWithin, h.waited)
-	x.start(h)
+	h.stopWait = h.srv.clock.After(protocol.TakeWithin, h.waited)
 }
 
 // claim makes a connection its host's, unless another has more right to it. hello is nil when

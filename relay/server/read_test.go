@@ -133,7 +133,7 @@ func TestReads(t *testing.T) {
 	if len(hosts) != 2 || hosts[0]["id"] != "host_a" || hosts[0]["online"] != true || hosts[0]["auth"] != "token" || hosts[0]["last_seen_at"] == nil {
 		t.Errorf("%v", hosts)
 	}
-	r.Server.CloseHost("host_a")
+	r.Server.CloseHost("host_a", "the host was removed")
 	if code := a.Closed(); code != protocol.CloseUnauthorized {
 		t.Errorf("%d", code)
 	}

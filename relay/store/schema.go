@@ -55,6 +55,14 @@ ALTER TABLE rpc_calls ADD COLUMN gen BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE rpc_calls ADD COLUMN answer TEXT NOT NULL DEFAULT '';
 ALTER TABLE rpc_calls ADD COLUMN ends BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX rpc_calls_open ON rpc_calls (host_id) WHERE answer = ''
+`, `
+CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+ALTER TABLE pairings ADD COLUMN id TEXT NOT NULL DEFAULT '';
+ALTER TABLE pairings ADD COLUMN asked_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE pairings ADD COLUMN token_hash TEXT NOT NULL DEFAULT '';
+ALTER TABLE pairings ADD COLUMN address TEXT NOT NULL DEFAULT '';
+ALTER TABLE pairings ADD COLUMN host_id TEXT NOT NULL DEFAULT '';
+CREATE UNIQUE INDEX pairings_by_id ON pairings (id)
 `}
 
 // migrate brings the schema up to date in one transaction. A newer one is ErrNewer, and

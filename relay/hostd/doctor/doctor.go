@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/pair"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -80,8 +82,28 @@ func Run(ctx context.Context, o Options) []Check {
 	if o.Spool != nil {
 		all = append(all, o.spool())
 	}
-	all = append(all, o.log(), o.hostd(ctx), o.id(), o.token())
+	all = append(all, o.log(), o.hostd(ctx))
+	kept, err := pair.Load(o.State)
+	if kept != nil && o.Server == "" {
+		o.Server = kept.Server
+	}
+	switch {
+	case err != nil:
+		all = append(all, Check{"auth", Fail, err.Error(), "see to the file, or pair again"}, o.id(), o.token())
+	case kept != nil && kept.At(o.Server):
+		all = append(all, o.paired(kept))
+	default:
+		all = append(all, o.id(), o.token())
+	}
 	return append(all, o.server(ctx)...)
+}
+
+// paired is by what the server knows this host when it was paired.
+func (o *Options) paired(kept *pair.Kept) Check {
+	if o.HostID != "" && o.HostID != kept.HostID {
+		return Check{"auth", Fail, fmt.Sprintf("this machine was paired as %s, and its settings say %s", kept.HostID, o.HostID), "leave --host-id out, or pair again"}
+	}
+	return Check{"auth", OK, fmt.Sprintf("by its key (%s), as %s", protocol.Fingerprint(kept.Private().Public().(ed25519.PublicKey)), kept.HostID), ""}
 }
 
 // needs are the programs that a host uses.

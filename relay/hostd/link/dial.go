@@ -56,13 +56,20 @@ func TokenFile(file string) func() (string, error) {
 
 // dial connects. The token goes into a header, where no log shows it; a server that knows the
 // first protocol alone may want it as a parameter.
-func (l *Link) dial(ctx context.Context) (*websocket.Conn, error) {
+func (l *Link) dial(ctx context.Context, key *Key) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	if key != nil {
+		conn, status, err := l.dialAs(ctx, url.Values{"auth": {"key"}}, nil)
+		if status == http.StatusUnauthorized {
+			err = fmt.Errorf("%s does not know this host's key (401): an owner may have removed the host; pair again (concerto-relay pair --server %s)", l.o.URL, l.o.URL)
+		}
+		return conn, err
+	}
 	token, err := l.o.Token()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
-	defer cancel()
 	conn, status, err := l.dialOnce(ctx, token, l.query)
 	if status == http.StatusUnauthorized {
 		if other, again, err2 := l.dialOnce(ctx, token, !l.query); err2 == nil {
@@ -76,17 +83,30 @@ func (l *Link) dial(ctx context.Context) (*websocket.Conn, error) {
 }
 
 func (l *Link) dialOnce(ctx context.Context, token string, query bool) (conn *websocket.Conn, status int, err error) {
-	where, o := l.url, &websocket.DialOptions{HTTPClient: l.o.HTTP, HTTPHeader: http.Header{}}
+	params, header := url.Values{}, http.Header{}
+	if query {
+		params.Set("host_token", token)
+	} else {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	conn, status, err = l.dialAs(ctx, params, header)
+	if err != nil {
+		err = withoutToken(err, token)
+	}
+	return conn, status, err
+}
+
+// dialAs connects with what says who this is.
+func (l *Link) dialAs(ctx context.Context, params url.Values, header http.Header) (conn *websocket.Conn, status int, err error) {
+	where, o := l.url, &websocket.DialOptions{HTTPClient: l.o.HTTP, HTTPHeader: header}
 	o.OnPingReceived = func(ctx context.Context, _ []byte) bool {
 		if s := l.session(); s != nil {
 			s.heard()
 		}
 		return true
 	}
-	if query {
-		where += "&" + url.Values{"host_token": {token}}.Encode()
-	} else {
-		o.HTTPHeader.Set("Authorization", "Bearer "+token)
+	if len(params) > 0 {
+		where += "&" + params.Encode()
 	}
 	conn, response, err := websocket.Dial(ctx, where, o)
 	if response != nil {
@@ -101,7 +121,7 @@ func (l *Link) dialOnce(ctx context.Context, token string, query bool) (conn *we
 	case status != 0:
 		err = fmt.Errorf("%s answers %d: is it a relay's server?", l.o.URL, status)
 	default:
-		err = fmt.Errorf("connect to %s: %w", l.o.URL, withoutToken(err, token))
+		err = fmt.Errorf("connect to %s: %w", l.o.URL, err)
 	}
 	return nil, status, err
 }

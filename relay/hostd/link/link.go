@@ -60,6 +60,7 @@ type Options struct {
 	URL      string                 // the server's: http, https, ws or wss
 	HostID   string                 //
 	Token    func() (string, error) // the host's; asked for at each connection
+	Key      func() (*Key, error)   // instead of the token when it gives one; asked for at each connection; nil: there is none
 	Agent    string                 // name/version
 	Instance string                 // a UUID of this process
 	Features []string
@@ -96,6 +97,7 @@ type Link struct {
 	state State
 	now   *session // nil when there is none
 	query bool     // the server takes the token as a parameter alone
+	by    *Key     // by which it connected last; nil by its token. Run's goroutine has it alone
 }
 
 // New makes a link; Run connects it. The error tells of a URL or an id that cannot be.
@@ -153,9 +155,24 @@ func (l *Link) Run(ctx context.Context) {
 		if wait == 0 {
 			continue
 		}
+		l.sleep(ctx, wait)
+	}
+}
+
+// sleep waits, until the host is known by something else.
+func (l *Link) sleep(ctx context.Context, wait time.Duration) {
+	for wait > 0 && ctx.Err() == nil {
+		part := wait
+		if l.o.Key != nil {
+			part = min(wait, time.Second)
+		}
 		select {
-		case <-l.o.Clock.After(wait):
+		case <-l.o.Clock.After(part):
 		case <-ctx.Done():
+		}
+		wait -= part
+		if l.changed() {
+			return
 		}
 	}
 }
@@ -169,6 +186,9 @@ func (l *Link) note(s State) {
 // pause is how long to wait after so many failures in a row: nothing, then a random part of
 // half a second, doubled each time up to 30 s.
 func (l *Link) pause(tries int, err error) time.Duration {
+	if errors.Is(err, errServerKey) {
+		return superseded
+	}
 	switch websocket.CloseStatus(err) {
 	case protocol.CloseSuperseded, protocol.CloseStaleEpoch, protocol.CloseUnauthorized, protocol.CloseForbidden:
 		return superseded
@@ -188,7 +208,7 @@ func explained(err error) error {
 	case protocol.CloseStaleEpoch:
 		return fmt.Errorf("the server knows a newer state of this host: this one is an old copy, end it or give it an id of its own: %w", err)
 	case protocol.CloseUnauthorized:
-		return fmt.Errorf("the server takes this host's token no more: %w", err)
+		return fmt.Errorf("the server takes this host's key or token no more: %w", err)
 	case protocol.CloseForbidden:
 		return fmt.Errorf("the server refuses this host: %w", err)
 	}
@@ -197,11 +217,22 @@ func explained(err error) error {
 
 // connect makes one connection, and gives why it ended. good says that it was of use.
 func (l *Link) connect(ctx context.Context) (good bool, err error) {
-	conn, err := l.dial(ctx)
+	key, err := l.key()
+	if err != nil {
+		return false, err
+	}
+	l.by = key
+	conn, err := l.dial(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	s := newSession(l, conn)
+	if key != nil {
+		if s.proof, err = l.prove(ctx, conn, key); err != nil {
+			_ = conn.CloseNow() // the error is what counts
+			return false, explained(err)
+		}
+	}
 	l.mu.Lock()
 	l.now = s
 	l.mu.Unlock()

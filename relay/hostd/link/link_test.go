@@ -229,6 +229,12 @@ type host struct {
 
 func connect(t *testing.T, url string, c *clock, before func(*spool.Spool)) *host {
 	t.Helper()
+	return connectBy(t, url, c, nil, before)
+}
+
+// connectBy connects by a key, while there is one.
+func connectBy(t *testing.T, url string, c *clock, key func() (*link.Key, error), before func(*spool.Spool)) *host {
+	t.Helper()
 	h := &host{t: t, tools: &tools{}, clock: c}
 	var err error
 	if h.spool, err = spool.Open(context.Background(), filepath.Join(t.TempDir(), "spool.db"), spool.Options{}); err != nil {
@@ -237,7 +243,7 @@ func connect(t *testing.T, url string, c *clock, before func(*spool.Spool)) *hos
 	if before != nil {
 		before(h.spool)
 	}
-	o := link.Options{URL: url, HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Agent: "test/1", Instance: "i1",
+	o := link.Options{URL: url, HostID: "host_a", Token: func() (string, error) { return "s3cret", nil }, Key: key, Agent: "test/1", Instance: "i1",
 		Spool: h.spool, Commands: h.tools, Random: func() float64 { return 0 }}
 	if c != nil { // else the machine's, and no pauses
 		o.Clock, o.Random = c, func() float64 { return 1 }

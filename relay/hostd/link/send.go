@@ -145,11 +145,11 @@ func (x *sender) begin(known []spool.Run) error {
 	select {
 	case g := <-x.greet:
 		return x.resume(known, g)
-	case <-x.l.o.Clock.After(protocol.TakeWithin):
+	case <-x.l.o.Clock.After(x.greetedWithin()):
 	case <-x.ctx.Done():
 		return context.Cause(x.ctx)
 	}
-	if x.l.greets.Load() {
+	if x.l.greets.Load() || x.proof != nil {
 		return errors.New("the server greets no more: its greeting may be lost")
 	}
 	x.l.note(State{Connected: true, Protocol: 1, Since: x.l.o.Clock.Now()})
@@ -162,6 +162,15 @@ func (x *sender) begin(known []spool.Run) error {
 		x.runs[r.ID] = &sending{at: after}
 	}
 	return nil
+}
+
+// greetedWithin is how long the server's greeting is waited for: without one it is of the first protocol,
+// which one that has to prove its key is not.
+func (x *sender) greetedWithin() time.Duration {
+	if x.proof != nil {
+		return protocol.ProveWithin
+	}
+	return protocol.TakeWithin
 }
 
 // resume goes on where a server that has greeted says.

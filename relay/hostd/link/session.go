@@ -22,6 +22,8 @@ type session struct {
 	ctx  context.Context
 	end  context.CancelCauseFunc
 
+	proof *proof      // what the server has to prove; nil by a token. Only the reader looks whether it has
+	known atomic.Bool // the server has proven it
 	good  atomic.Bool // it was of use
 	wake  chan struct{}
 	greet chan greeting // the server's word on where to go on; once, or not at all
@@ -162,6 +164,9 @@ func (s *session) refuse(e *protocol.Envelope, why *protocol.Refusal) {
 
 // take takes a message in. Its error ends the connection.
 func (s *session) take(e *protocol.Envelope) error {
+	if s.proof != nil && !s.known.Load() && e.Type != protocol.Welcome && e.Type != protocol.Failure {
+		return fmt.Errorf("the server sends %s before it has proven its key", e.Type)
+	}
 	switch e.Type {
 	case protocol.Welcome:
 		return s.welcome(e)
@@ -193,6 +198,12 @@ func (s *session) welcome(e *protocol.Envelope) error {
 	w, err := protocol.Decode[protocol.WelcomeData](e)
 	if err != nil {
 		return err
+	}
+	if s.proof != nil && !s.known.Load() {
+		if err := s.proof.check(w.Signature); err != nil {
+			return err
+		}
+		s.known.Store(true)
 	}
 	now := s.l.o.Clock.Now()
 	state := State{Connected: true, Protocol: min(w.Protocol, protocol.Version), Server: w.Agent, Since: now}

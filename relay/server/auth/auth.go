@@ -8,6 +8,7 @@ package auth
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -45,17 +46,18 @@ type Config struct {
 
 // Auth knows who asks. Safe for concurrent use.
 type Auth struct {
-	c        Config
-	checks   checkers
-	tries    throttle
-	setup    setup
-	told     seldom
-	keeping  sync.RWMutex // held while an owner's password is looked at (KeepOwner)
-	mu       sync.Mutex
-	watches  map[string]*watched // by the token's id
-	version  int64               // of the people, as watches are up to date with it
-	watching context.CancelFunc
-	done     chan struct{}
+	c         Config
+	checks    checkers
+	tries     throttle
+	setup     setup
+	told      seldom
+	keeping   sync.RWMutex // held while an owner's password is looked at (KeepOwner)
+	mu        sync.Mutex
+	watches   map[string]*watched // by the token's id
+	serverKey ed25519.PrivateKey  // nil until it is asked for
+	version   int64               // of the people, as watches are up to date with it
+	watching  context.CancelFunc
+	done      chan struct{}
 }
 
 // New begins to watch credentials; Close ends it.

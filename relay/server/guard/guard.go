@@ -105,20 +105,7 @@ func (g *Guard) own(origin string, r *http.Request) bool {
 }
 
 // Origin is a URL's, as browsers write it.
-func Origin(u *url.URL) string {
-	host := u.Host
-	if port := u.Port(); port != "" && port == usualPort(u.Scheme) {
-		host = strings.TrimSuffix(host, ":"+port)
-	}
-	return strings.ToLower(u.Scheme + "://" + host)
-}
-
-func usualPort(scheme string) string {
-	if scheme == "https" {
-		return "443"
-	}
-	return "80"
-}
+func Origin(u *url.URL) string { return protocol.OriginOf(u) }
 
 // isPublic says whether a Host is the public URL's.
 func (g *Guard) isPublic(host string) bool {

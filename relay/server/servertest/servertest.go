@@ -161,6 +161,11 @@ func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) erro
 	return nil
 }
 
+// HostByKey lets no host in: keys are relay/server/auth's.
+func (a *Auth) HostByKey(context.Context, string, *http.Request) (auth.Proof, error) {
+	return nil, guard.Refused(protocol.Unauthorized, "no keys here")
+}
+
 // Watch hears of the end of credentials.
 func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
 	a.mu.Lock()

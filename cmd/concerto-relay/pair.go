@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/relay/hostd/pair"
+)
+
+const pairHelp = `Have a server know this machine by a key, and by nothing else. It shows a code of eight
+letters and waits until an owner of the server has confirmed it, on the page behind the link
+or by a command. From then on hostd connects by the key, which is in its state and leaves the
+machine never; a token is not taken any more.
+
+  concerto-relay pair --server https://relay.example
+  concerto-relay hostd                            at the server that it was paired with
+  concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file owner-token
+
+A machine that the server knows by a token keeps its id, when the token is the right one.
+Settings are those of hostd. Exit code 1 when nobody has confirmed it within 10 minutes.`
+
+func (a *app) pairCommand() *cobra.Command {
+	var s hostdSettings
+	var name string
+	var asJSON bool
+	c := a.group(&cobra.Command{
+		Use:   "pair",
+		Short: "Have a server know this machine by a key",
+		Long:  pairHelp,
+	}, a.pairConfirmCommand())
+	c.RunE = func(*cobra.Command, []string) error {
+		s.complete(a)
+		return a.pair(&s, name, asJSON)
+	}
+	a.whereFlagsOfHostd(c.Flags(), &s)
+	c.Flags().StringVar(&name, "name", "", "the machine's `NAME` at the server; else the one that it has")
+	c.Flags().BoolVar(&asJSON, "json", false, "an object a line: {\"code\", \"link\", \"fingerprint\", \"expires_in\"}, then {\"host_id\"}")
+	return c
+}
+
+func (a *app) pair(s *hostdSettings, name string, asJSON bool) error {
+	if s.server == "" {
+		return usage("add --server URL", "there is no server to pair with")
+	}
+	if err := a.hostsServer(s.server); err != nil {
+		return err
+	}
+	if name == "" {
+		var err error
+		if name, err = os.Hostname(); err != nil {
+			return a.wrong("name", "give --name NAME", "the machine has none: %v", err)
+		}
+	}
+	o := pair.Options{Server: s.server, Dir: s.state, Name: fmt.Sprintf("%.64s", name), HostID: s.hostID, Token: a.env("HOST_TOKEN")}
+	if err := a.presentHost(s, &o); err != nil {
+		return err
+	}
+	ctx, stop := a.untilStopped()
+	defer stop()
+	b, err := pair.Begin(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := a.showPairing(b, s.server, asJSON); err != nil {
+		return err
+	}
+	kept, err := b.Wait(ctx)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("it was ended before anybody confirmed the pairing")
+	case err != nil:
+		return err
+	case asJSON:
+		return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": kept.HostID})
+	}
+	fmt.Fprintf(a.stdout, "paired as %s: hostd connects by its key from now on\n", kept.HostID)
+	return nil
+}
+
+// presentHost is who this machine is by its token, if it has one.
+func (a *app) presentHost(s *hostdSettings, o *pair.Options) error {
+	if s.tokenFile != "" {
+		text, err := os.ReadFile(s.tokenFile)
+		if err != nil {
+			return a.wrong("token-file", "", "%v", err)
+		}
+		o.Token = strings.TrimSpace(string(text))
+	}
+	for file, into := range map[string]*string{"host-id": &o.HostID, "host-token": &o.Token} {
+		if *into != "" {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(s.state, file)); err == nil {
+			*into = strings.TrimSpace(string(text))
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("read who this machine is: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *app) showPairing(b *pair.Begun, server string, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(a.stdout).Encode(map[string]any{"code": b.Code, "link": b.Link, "fingerprint": b.Fingerprint, "expires_in": int64(b.For / time.Second)})
+	}
+	_, err := fmt.Fprintf(a.stdout, `code         %s
+link         %s
+fingerprint  %s
+An owner opens the link, compares the fingerprint and confirms the code within %v; or
+  concerto-relay pair confirm %s --server %s --token-file FILE
+`, b.Code, b.Link, b.Fingerprint, b.For, b.Code, server)
+	return err
+}
+
+func (a *app) pairConfirmCommand() *cobra.Command {
+	w := &where{}
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "confirm CODE",
+		Short: "Confirm the machine that shows a code",
+		Long: `Confirms the machine that shows a code, by who may manage hosts: it is known by its key from
+then on. Compare the fingerprint with the one that the machine shows: on a terminal it is
+asked about before, unless --yes is given.` + whereHelp,
+		Args: takes(1, 1, "concerto-relay pair confirm ABCD-EFGH"),
+	}
+	yes := false
+	c.RunE = func(_ *cobra.Command, args []string) error {
+		return a.manage(w, false, func(ctx context.Context, p manager) error {
+			name, print, err := p.lookPairing(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if !yes && !asJSON && a.ours().keys {
+				fmt.Fprintf(a.stderr, "%s shows %s; is it the fingerprint on that machine? [y/N] ", name, print)
+				if answer, err := firstLine(a.stdin); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
+					return errors.New("it was not confirmed")
+				}
+			}
+			host, err := p.confirmPairing(ctx, args[0])
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": host, "name": name, "fingerprint": print})
+			}
+			_, err = fmt.Fprintf(a.stdout, "%s (%s) is paired as %s\n", name, print, host)
+			return err
+		})
+	}
+	f := c.Flags()
+	a.whereFlags(c, w)
+	f.BoolVar(&asJSON, "json", false, "print {\"host_id\", \"name\", \"fingerprint\"}")
+	f.BoolVar(&yes, "yes", false, "confirm it without being asked, on a terminal too")
+	return c
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pairing is a `pair` that waits for its confirmation.
+type pairing struct {
+	h          *host
+	cmd        *exec.Cmd
+	out        *bufio.Reader
+	Code, Link string
+	Print      string `json:"fingerprint"`
+	ExpiresIn  int64  `json:"expires_in"`
+	HostID     string `json:"host_id"`
+}
+
+// pair begins to pair a machine.
+func (h *host) pair(args ...string) *pairing {
+	h.t.Helper()
+	p := &pairing{h: h, cmd: h.command(append([]string{"pair", "--json", "--state", "state"}, args...)...)}
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = p.cmd.Process.Kill(); _ = p.cmd.Wait() })
+	p.out = bufio.NewReader(out)
+	p.read()
+	return p
+}
+
+func (p *pairing) read() {
+	p.h.t.Helper()
+	line, err := p.out.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, p)
+	}
+	if err != nil {
+		p.h.t.Fatalf("%s: %v", line, err)
+	}
+}
+
+// done waits until the machine is paired.
+func (p *pairing) done() string {
+	p.h.t.Helper()
+	p.read()
+	if err := p.cmd.Wait(); err != nil {
+		p.h.t.Fatal(err)
+	}
+	return p.HostID
+}
+
+type hostSeen struct {
+	ID, Name, Auth string
+	Online         bool
+}
+
+// hosts waits until the hosts are as they are to be.
+func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
+	d.Helper()
+	for end := time.Now().Add(60 * time.Second); ; {
+		var all []hostSeen
+		d.ask("GET", "/hosts", token, "", &all)
+		if want(all) {
+			return all
+		}
+		if time.Now().After(end) {
+			d.Fatalf("%+v", all)
+		}
+		time.Sleep(20 * time.Millisecond) // looks again
+	}
+}
+
+// TestPair: a machine that is known by its token is paired while hostd runs, keeps its id and its runs, and
+// connects by its key; a new one is paired before hostd starts, and finds its server by that.
+func TestPair(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := start(t, dir, nil, "--admin", "ann", "--admin-password-file", "password")
+	token := d.login("ann", "correct horse")
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	over := []string{"--server", d.url, "--token-file", "token"}
+
+	h := newHost(t, "--server", d.url)
+	h.start()
+	was := d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].Online })[0]
+	if was.Auth != "token" {
+		t.Errorf("%+v", was)
+	}
+	p := h.pair("--server", d.url, "--name", "desk")
+	if p.Link != d.url+"/#/hosts/pair?code="+p.Code || !regexp.MustCompile(`^SHA256:.{43}$`).MatchString(p.Print) || p.ExpiresIn != 600 {
+		t.Errorf("%+v", p)
+	}
+	if got := run(t, dir, "", append([]string{"pair", "confirm", p.Code}, over...)...); got != "desk ("+p.Print+") is paired as "+was.ID {
+		t.Error(got)
+	}
+	if id := p.done(); id != was.ID {
+		t.Errorf("%s was %s", id, was.ID)
+	}
+	d.hosts(token, func(all []hostSeen) bool {
+		return len(all) == 1 && all[0] == hostSeen{was.ID, "desk", "key", true}
+	})
+	if info, err := os.Stat(filepath.Join(h.dir, "state", "host-key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if got := h.do(0, "doctor", "--state", "state", "--server", d.url); !strings.Contains(got, "ok    auth        by its key ("+p.Print+"), as "+was.ID) {
+		t.Error(got)
+	}
+	h.do(0, "run", "--", "true")
+	for {
+		var runs []struct{ Status string }
+		if d.ask("GET", "/runs?status=exited", token, "", &runs); len(runs) == 1 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond) // looks again
+	}
+	h.kill()
+	h.start() // and by its key again, though it is given a token
+	d.hosts(token, func(all []hostSeen) bool { return all[0].Online })
+
+	fresh := newHost(t)
+	p = fresh.pair("--server", strings.Replace(d.url, "http", "ws", 1))
+	run(t, dir, "", "pair", "confirm", strings.ToLower(p.Code), "--db", "sqlite:relay.db")
+	id := p.done()
+	if !regexp.MustCompile(`^host_[A-Z2-7]{26}$`).MatchString(id) {
+		t.Error(id)
+	}
+	fresh.start()
+	d.hosts(token, func(all []hostSeen) bool {
+		return len(all) == 2 && all[0].Auth == "key" && all[1].Auth == "key" && all[0].Online && all[1].Online
+	})
+	d.stop()
+	if said := d.said(); strings.Contains(said, p.Code) || strings.Contains(said, "t0ken-of-the-host") {
+		t.Errorf("it logs a secret: %s", said)
+	}
+}

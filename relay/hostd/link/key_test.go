@@ -1,0 +1,199 @@
+package link_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+func seeded(n byte) ed25519.PrivateKey {
+	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
+}
+
+func public(k ed25519.PrivateKey) ed25519.PublicKey { return k.Public().(ed25519.PublicKey) }
+
+const serverNonce = "c2VydmVyLW5vbmNlLW9mLTMyLWJ5dGVzLW9mLWEtdGVzdA"
+
+// challenge asks a host to prove its key, and gives its nonce when it has.
+func (p *peer) challenge(server, host ed25519.PrivateKey, origin string) (nonce string) {
+	p.t.Helper()
+	p.send(protocol.Challenge, "", fmt.Sprintf(`{"nonce":%q,"server_key":%q}`, serverNonce, protocol.KeyText(public(server))))
+	e := p.read()
+	d, err := protocol.Decode[protocol.ChallengeAnswer](&e)
+	if err != nil || e.Type != protocol.ChallengeBack {
+		p.t.Fatalf("%s: %v", e.Append(nil), err)
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(d.Signature)
+	if err != nil || !ed25519.Verify(public(host), []byte("concerto-relay-host-v1\n"+origin+"\nhost_a\n"+serverNonce+"\n"+d.Nonce), signature) {
+		p.t.Errorf("the host has not signed what it must: %s", e.Data)
+	}
+	return d.Nonce
+}
+
+// greet welcomes a host with a signature.
+func (p *peer) greet(signature string) {
+	p.t.Helper()
+	p.send(protocol.Welcome, "", fmt.Sprintf(`{"protocol":2,"agent":"fake/1","features":[],"heartbeat_s":20,"max_frame":4194304,"window":10,"runs":{},"signature":%q}`, signature))
+}
+
+func signed(server ed25519.PrivateKey, origin, nonce string) string {
+	return protocol.KeyText(ed25519.Sign(server, []byte("concerto-relay-server-v1\n"+origin+"\nhost_a\n"+serverNonce+"\n"+nonce)))
+}
+
+// keyring is by what a host is known, which may change.
+type keyring struct {
+	mu     sync.Mutex
+	key    *link.Key
+	pinned ed25519.PublicKey
+}
+
+func (k *keyring) get() (*link.Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.key, nil
+}
+
+func (k *keyring) set(key *link.Key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.key = key
+}
+
+func (k *keyring) pin(key ed25519.PublicKey) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.pinned = key
+	return nil
+}
+
+// errors waits until a link says why there is no connection, in words.
+func (h *host) errs(want string) {
+	h.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; {
+		err := h.link.State().Err
+		if err != nil && strings.Contains(err.Error(), want) {
+			return
+		}
+		if time.Now().After(end) {
+			h.t.Fatalf("%v, want %q", err, want)
+		}
+	}
+}
+
+// TestKey: a host proves its key, sends nothing before the server has proven its own, and no token; when it is
+// paired while it is connected by its token, it goes on by its key.
+func TestKey(t *testing.T) {
+	byEither := func(r *http.Request) bool {
+		return byHeader(r) || r.URL.Query().Get("auth") == "key" && r.Header.Get("Authorization") == "" && !strings.Contains(r.URL.RawQuery, "s3cret")
+	}
+	s := serve(t, byEither)
+	mine, server := seeded(1), seeded(2)
+	ring := &keyring{}
+	h := connectBy(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d <= time.Second && d > 0 }), ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
+	p := s.accept()
+	p.hello()
+	p.welcome(10, `{}`)
+	expect(t, p.hear(1), "run_a 1 1")
+	ring.set(&link.Key{HostID: "host_a", Private: mine, Server: public(server)})
+	p.close(protocol.CloseUnauthorized) // as a server does when its owner confirms
+	p = s.accept()
+	nonce := p.challenge(server, mine, s.web.URL)
+	p.hello()
+	p.greet(signed(server, s.web.URL, nonce))
+	expect(t, p.hear(1), "run_a 1 1")
+	if st := h.link.State(); !st.Connected {
+		t.Errorf("%+v", st)
+	}
+	p.drop()
+}
+
+// TestServerKey: a server that has another key than the pinned one gets no signature; one that does not
+// prove its key, or sends commands before it has, is left, and nothing is done.
+func TestServerKey(t *testing.T) {
+	mine, server, other := seeded(1), seeded(2), seeded(3)
+	for name, c := range map[string]struct {
+		play func(p *peer, origin string)
+		want string
+	}{
+		"another key": {func(p *peer, _ string) {
+			p.send(protocol.Challenge, "", fmt.Sprintf(`{"nonce":%q,"server_key":%q}`, serverNonce, protocol.KeyText(public(other))))
+			if _, _, err := p.conn.Read(context.Background()); err == nil {
+				p.t.Error("it answers another server's challenge")
+			}
+		}, "pair again (concerto-relay pair --server http"},
+		"no challenge": {func(p *peer, _ string) {
+			p.welcome(10, `{}`)
+		}, "does not ask this host to prove its key"},
+		"no signature": {func(p *peer, origin string) {
+			p.challenge(server, mine, origin)
+			p.hello()
+			p.welcome(10, `{}`)
+		}, "does not prove its key"},
+		"another's signature": {func(p *peer, origin string) {
+			nonce := p.challenge(server, mine, origin)
+			p.hello()
+			p.greet(signed(other, origin, nonce))
+		}, "does not prove its key"},
+		"a signature for another nonce": {func(p *peer, origin string) {
+			p.challenge(server, mine, origin)
+			p.hello()
+			p.greet(signed(server, origin, serverNonce))
+		}, "does not prove its key"},
+		"a command before": {func(p *peer, origin string) {
+			p.challenge(server, mine, origin)
+			p.hello()
+			p.send(protocol.RunSendInput, "run_a", `{"input_id":"i1","text":"x"}`)
+		}, "before it has proven its key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("auth") == "key" })
+			ring := &keyring{key: &link.Key{HostID: "host_a", Private: mine, Server: public(server)}}
+			h := connectBy(t, s.web.URL+"/base", newClock(never), ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
+			p := s.accept()
+			c.play(p, s.web.URL)
+			h.errs(c.want)
+			for { // and it has sent nothing more
+				_, frame, err := p.conn.Read(context.Background())
+				if err != nil {
+					break
+				}
+				t.Errorf("it sends %s", frame)
+			}
+			if run, _ := h.spool.Run("run_a"); run.Acked != 0 || len(h.tools.lines) > 0 {
+				t.Errorf("%+v %v", run, h.tools.lines)
+			}
+			p.drop()
+		})
+	}
+}
+
+// TestPin: a pairing that did not tell the server's key takes the first that is proven.
+func TestPin(t *testing.T) {
+	s := serve(t, func(r *http.Request) bool { return r.URL.Query().Get("auth") == "key" })
+	mine, server := seeded(1), seeded(2)
+	ring := &keyring{}
+	ring.key = &link.Key{HostID: "host_a", Private: mine, Pin: ring.pin}
+	connectBy(t, strings.Replace(s.web.URL, "http", "ws", 1)+"/base", newClock(never), ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
+	p := s.accept()
+	nonce := p.challenge(server, mine, s.web.URL)
+	p.hello()
+	p.greet(signed(server, s.web.URL, nonce))
+	expect(t, p.hear(1), "run_a 1 1")
+	ring.mu.Lock()
+	defer ring.mu.Unlock()
+	if !ring.pinned.Equal(public(server)) {
+		t.Error("the server's key is not pinned")
+	}
+	p.drop()
+}

@@ -1,0 +1,154 @@
+// Package pair makes a host known to a server by a key, spec/relay.md (its API promises nothing): the
+// key is made once, an owner confirms it at the server, and what came of that is kept in hostd's
+// state.
+package pair
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// The files of the state.
+const (
+	keyFile  = "host-key" // PEM of PKCS #8
+	keptFile = "pairing.json"
+)
+
+// Kept is a pairing that an owner has confirmed.
+type Kept struct {
+	Server    string `json:"server"` // its URL
+	HostID    string `json:"host_id"`
+	ServerKey string `json:"server_key,omitempty"` // "" until it has proven one
+	dir       string
+	key       ed25519.PrivateKey
+}
+
+// Load reads the pairing that a state directory has; nil when it has none.
+func Load(dir string) (*Kept, error) {
+	file := filepath.Join(dir, keptFile)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the pairing: %w", err)
+	}
+	k := &Kept{dir: dir}
+	if err := json.Unmarshal(text, k); err != nil || !protocol.IsID(k.HostID) || k.Server == "" {
+		return nil, fmt.Errorf("%s is no pairing: remove it and pair again", file)
+	}
+	if _, err := k.Pinned(); err != nil {
+		return nil, fmt.Errorf("%s: server_key: %w", file, err)
+	}
+	k.key, err = readKey(filepath.Join(dir, keyFile))
+	return k, err
+}
+
+// At says whether a server's URL is that of the pairing.
+func (k *Kept) At(server string) bool {
+	a, err1 := url.Parse(k.Server)
+	b, err2 := url.Parse(server)
+	return err1 == nil && err2 == nil && protocol.OriginOf(a) == protocol.OriginOf(b)
+}
+
+// Private is the host's key.
+func (k *Kept) Private() ed25519.PrivateKey { return k.key }
+
+// Pinned is the server's key; nil when it has not proven one yet.
+func (k *Kept) Pinned() (ed25519.PublicKey, error) {
+	if k.ServerKey == "" {
+		return nil, nil
+	}
+	return protocol.ParseKey(k.ServerKey)
+}
+
+// Pin keeps the server's key.
+func (k *Kept) Pin(key ed25519.PublicKey) error {
+	pinned := *k
+	pinned.ServerKey = protocol.KeyText(key)
+	return pinned.save()
+}
+
+func (k *Kept) save() error {
+	text, err := json.MarshalIndent(k, "", "  ")
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(k.dir, keptFile), append(text, '\n'))
+}
+
+// write puts a file in its place whole, for its user alone.
+func write(file string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), ".new-*") // of mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // when it is not in its place
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err2 := f.Close(); err == nil {
+		err = err2
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	return err
+}
+
+// Key is the key of a state directory, which is made when there is none.
+func Key(dir string) (ed25519.PrivateKey, error) {
+	file := filepath.Join(dir, keyFile)
+	key, err := readKey(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the state directory: %w", err)
+	}
+	if _, key, err = ed25519.GenerateKey(rand.Reader); err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := write(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
+		return nil, fmt.Errorf("keep the host's key: %w", err)
+	}
+	return key, nil
+}
+
+func readKey(file string) (ed25519.PrivateKey, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the host's key: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("the host's key %s may be read by others (%v): chmod 600 %s, or remove it and pair again", file, mode, file)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the host's key: %w", err)
+	}
+	if block, _ := pem.Decode(text); block != nil {
+		if any, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+			if key, ok := any.(ed25519.PrivateKey); ok {
+				return key, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s is no key of a host: remove it and pair again", file)
+}

@@ -1,0 +1,40 @@
+package hostd
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/relay/hostd/link"
+	"github.com/concerto-lang/concerto/relay/hostd/pair"
+)
+
+// identifyPaired takes who the host is, and at which server, from its pairing, when it has one there.
+func (d *Daemon) identifyPaired() error {
+	kept, err := pair.Load(d.o.State)
+	if err != nil || kept == nil {
+		return err
+	}
+	if d.o.Server == "" {
+		d.o.Server = kept.Server
+	}
+	if !kept.At(d.o.Server) {
+		return nil
+	}
+	if d.o.HostID != "" && d.o.HostID != kept.HostID {
+		return fmt.Errorf("the host's id is %s, and this machine was paired as %s: leave --host-id out, or pair again", d.o.HostID, kept.HostID)
+	}
+	d.o.HostID, d.paired = kept.HostID, kept
+	return nil
+}
+
+// Paired says whether the server knows the host by its key.
+func (d *Daemon) Paired() bool { return d.paired != nil }
+
+// key is by what the server knows the host, as it is now: a pairing counts from the next connection on.
+func (d *Daemon) key() (*link.Key, error) {
+	kept, err := pair.Load(d.o.State)
+	if err != nil || kept == nil || !kept.At(d.o.Server) {
+		return nil, err
+	}
+	server, err := kept.Pinned()
+	return &link.Key{HostID: kept.HostID, Private: kept.Private(), Server: server, Pin: kept.Pin}, err
+}

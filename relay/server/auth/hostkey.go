@@ -1,0 +1,124 @@
+package auth
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Proof is a connection of a host that has yet to prove its key. It is used once.
+type Proof interface {
+	Challenge() protocol.ChallengeData
+	// Check takes the host's answer, and gives the server's signature. Else it is a
+	// *guard.Refusal, unauthorized.
+	Check(ctx context.Context, answer protocol.ChallengeAnswer) (signature string, err error)
+}
+
+// ServerKey is the key by which hosts know the servers on this database.
+func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
+	a.mu.Lock()
+	key := a.serverKey
+	a.mu.Unlock()
+	if key != nil {
+		return key, nil
+	}
+	text, err := a.c.Store.Secret(ctx, "server_key", func() (string, error) {
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return base64.RawURLEncoding.EncodeToString(key.Seed()), err
+	})
+	if err != nil {
+		return nil, err
+	}
+	seed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(seed) != ed25519.SeedSize {
+		return nil, fmt.Errorf("the server's key in the database is none")
+	}
+	key = ed25519.NewKeyFromSeed(seed)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.serverKey = key
+	return key, nil
+}
+
+// HostByKey begins to let a host in by its key. One that has none is a *guard.Refusal.
+func (a *Auth) HostByKey(ctx context.Context, id string, r *http.Request) (Proof, error) {
+	if !protocol.IsID(id) {
+		return nil, guard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
+	}
+	server, err := a.ServerKey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &proof{a: a, id: id, r: r, server: server, origins: a.c.Guard.Origins(r), nonce: newNonce()}
+	if _, err := p.key(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func newNonce() string {
+	raw := make([]byte, protocol.NonceBytes)
+	_, _ = rand.Read(raw) // it does not fail
+	return protocol.KeyText(raw)
+}
+
+type proof struct {
+	a       *Auth
+	id      string
+	r       *http.Request
+	server  ed25519.PrivateKey
+	origins []string // the server's own
+	nonce   string
+}
+
+// key is the host's, as it is now.
+func (p *proof) key(ctx context.Context) (ed25519.PublicKey, error) {
+	known, err := p.a.c.Store.Host(ctx, p.id)
+	switch {
+	case errors.Is(err, store.ErrUnknown):
+		return nil, p.a.hostRefused(ctx, p.id, "nobody knows this host, or it was removed: pair it", "", p.r)
+	case err != nil:
+		return nil, err
+	case known.PublicKey == "":
+		return nil, p.a.hostRefused(ctx, p.id, "the host is known by its token: pair it, and it is by its key", p.id, p.r)
+	}
+	return protocol.ParseKey(known.PublicKey)
+}
+
+func (p *proof) Challenge() protocol.ChallengeData {
+	return protocol.ChallengeData{Nonce: p.nonce, ServerKey: protocol.KeyText(p.server.Public().(ed25519.PublicKey))}
+}
+
+func (p *proof) Check(ctx context.Context, answer protocol.ChallengeAnswer) (string, error) {
+	key, err := p.key(ctx)
+	if err != nil {
+		return "", err
+	}
+	refused := func(why string) (string, error) { return "", p.a.hostRefused(ctx, p.id, why, p.id, p.r) }
+	signature, err := base64.RawURLEncoding.DecodeString(answer.Signature)
+	if err != nil {
+		return refused("the signature is no base64url without padding")
+	}
+	if err := protocol.CheckNonce(answer.Nonce); err != nil {
+		return refused(err.Error())
+	}
+	if answer.Nonce == p.nonce {
+		return refused("the host's nonce is the server's")
+	}
+	i := slices.IndexFunc(p.origins, func(origin string) bool {
+		return ed25519.Verify(key, protocol.ProofText(protocol.HostSide, origin, p.id, p.nonce, answer.Nonce), signature)
+	})
+	if i < 0 {
+		return refused("the signature is not by the host's key, for this connection, at an origin of this server's")
+	}
+	return protocol.KeyText(ed25519.Sign(p.server, protocol.ProofText(protocol.ServerSide, p.origins[i], p.id, p.nonce, answer.Nonce))), nil
+}

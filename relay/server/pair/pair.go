@@ -1,0 +1,324 @@
+// Package pair is how the relay's server comes to know machines by their keys (its API promises
+// nothing): a machine posts its key and shows a code, an owner compares the fingerprint and confirms
+// the code, and from then on the host connects by its key alone.
+package pair
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Config is what it works with.
+type Config struct {
+	Store *store.Store
+	Auth  *auth.Auth
+	Guard *guard.Guard
+	Now   func() time.Time
+	Log   *slog.Logger
+	// Paired closes the connection that a host has by its token; nil when there are none.
+	Paired func(host string)
+}
+
+// Pair is what is served. Safe for concurrent use.
+type Pair struct {
+	c      Config
+	starts seldom // by address
+	tries  seldom // by who confirms
+}
+
+// The bounds of what costs nobody a credential.
+const (
+	waitAll       = 200 // pairings at a time
+	waitOfAddress = 20  // of them, from one address
+	startsAMinute = 30  // from one address
+)
+
+// New makes it.
+func New(c Config) *Pair {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Pair{c: c, starts: seldom{most: startsAMinute}, tries: seldom{most: protocol.PairingTries}}
+}
+
+func (p *Pair) now() int64 { return p.c.Now().UnixMilli() }
+
+// Routes are all that it serves.
+func (p *Pair) Routes() []auth.Route {
+	return []auth.Route{
+		{Method: "POST", Path: "/pair/start", Right: auth.Open, Handle: p.start},
+		{Method: "GET", Path: "/pair/{id}", Right: auth.Open, Handle: p.poll},
+		{Method: "POST", Path: "/pair/look", Right: auth.ManageHosts, Handle: p.look},
+		{Method: "POST", Path: "/pair/confirm", Right: auth.ManageHosts, Handle: p.confirm},
+	}
+}
+
+// letters are those of codes: none looks like another, and no word comes of them.
+const letters = "BCDFGHJKMNPQRSTVWXYZ"
+
+// newCode is a code as it is shown, by chance.
+func newCode() string {
+	var b strings.Builder
+	for i := range 8 {
+		if i == 4 {
+			b.WriteByte('-')
+		}
+		n, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		if err != nil {
+			panic(err) // it does not fail
+		}
+		b.WriteByte(letters[n.Int64()])
+	}
+	return b.String()
+}
+
+// hashOf is a code as it is stored; ok is false of what cannot be one. Case, spaces and dashes do not count.
+func hashOf(code string) (hash string, ok bool) {
+	code = strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
+	if len(code) != 8 || strings.Trim(code, letters) != "" {
+		return "", false
+	}
+	return digest(code), true
+}
+
+// digest is a secret as it is stored, as package auth does it.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// startRequest is a machine's word on who it is.
+type startRequest struct {
+	PublicKey string `json:"public_key"`
+	Name      string `json:"name"`
+	HostID    string `json:"host_id"`    // that it has; "" when it is new
+	HostToken string `json:"host_token"` // of that host; Authorization may have it, too
+}
+
+const maxName = 64
+
+// check gives the key, or what is wrong.
+func (q *startRequest) check() (ed25519.PublicKey, error) {
+	key, err := protocol.ParseKey(q.PublicKey)
+	switch {
+	case err != nil:
+		return nil, guard.Refused(protocol.BadMessage, "public_key: %v", err)
+	case q.Name == "" || len(q.Name) > maxName || strings.ContainsFunc(q.Name, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		return nil, guard.Refused(protocol.BadMessage, "name: a machine has one of 1 to %d bytes", maxName)
+	case q.HostID != "" && !protocol.IsID(q.HostID):
+		return nil, guard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
+	}
+	return key, nil
+}
+
+func (p *Pair) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	place := p.c.Guard.Address(r).String()
+	var q startRequest
+	err := p.starts.begin(place, p.c.Now())
+	if err == nil {
+		err = auth.Body(w, r, &q)
+	}
+	if err == nil {
+		_, err = q.check()
+	}
+	if _, token := auth.HostCredentials(r); q.HostToken == "" {
+		q.HostToken = token
+	}
+	var code, id string
+	if err == nil {
+		code, id, err = p.add(r.Context(), q, place)
+	}
+	var server ed25519.PrivateKey
+	if err == nil {
+		server, err = p.c.Auth.ServerKey(r.Context())
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	guard.Answer(w, http.StatusOK, map[string]any{"pair_id": id, "code": code, "expires_in": int64(protocol.PairingFor / time.Second),
+		"server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))})
+}
+
+// add stores a pairing with a code that no other has.
+func (p *Pair) add(ctx context.Context, q startRequest, place string) (code, id string, err error) {
+	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.HostID, Address: place, Expires: p.now() + protocol.PairingFor.Milliseconds()}
+	if q.HostID != "" && q.HostToken != "" {
+		one.TokenHash = digest(q.HostToken)
+	}
+	for range 10 {
+		code, one.ID = newCode(), "p_"+rand.Text()
+		one.CodeHash, _ = hashOf(code)
+		err = p.c.Store.AddPairing(ctx, one, p.now(), waitAll, waitOfAddress)
+		if !errors.Is(err, store.ErrConflict) {
+			break
+		}
+	}
+	if errors.Is(err, store.ErrTooMany) {
+		err = &guard.Refusal{Code: protocol.RateLimited, Why: "too many machines wait to be paired: confirm one, or wait", After: time.Minute}
+	}
+	return code, one.ID, err
+}
+
+func (p *Pair) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	one, err := p.c.Store.Pairing(r.Context(), r.PathValue("id"))
+	if errors.Is(err, store.ErrUnknown) {
+		err = unknown("there is no such pairing")
+	}
+	if err == nil && one.HostID == "" && one.Expires <= p.now() {
+		err = guard.Refused(protocol.Expired, "nobody has confirmed the pairing in time: begin anew")
+	}
+	var server ed25519.PrivateKey
+	if err == nil {
+		server, err = p.c.Auth.ServerKey(r.Context())
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	out := map[string]any{"state": "waiting"}
+	if one.HostID != "" {
+		out = map[string]any{"state": "confirmed", "host_id": one.HostID, "server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))}
+	}
+	guard.Answer(w, http.StatusOK, out)
+}
+
+func unknown(why string) error {
+	return &guard.Refusal{Code: "unknown_pairing", Why: why, Status: http.StatusNotFound}
+}
+
+var errNoCode = unknown("no machine waits with this code: it was mistyped, was used, or has expired")
+
+// code reads the code of a request, and counts it as one of the tries of who asks, until it is right.
+func (p *Pair) code(w http.ResponseWriter, r *http.Request, id *auth.Identity) (hash string, right func(), err error) {
+	var q struct {
+		Code string `json:"code"`
+	}
+	if err := auth.Body(w, r, &q); err != nil {
+		return "", nil, err
+	}
+	at := p.c.Now()
+	if err := p.tries.begin(id.Name, at); err != nil {
+		return "", nil, err
+	}
+	hash, ok := hashOf(q.Code)
+	if !ok {
+		return "", nil, errNoCode
+	}
+	return hash, func() { p.tries.back(id.Name, at) }, nil
+}
+
+// look shows an owner what is behind a code, before it is confirmed.
+func (p *Pair) look(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	hash, right, err := p.code(w, r, id)
+	var one *store.Pairing
+	if err == nil {
+		one, err = waiting(r.Context(), p.c.Store, hash, p.now())
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	right()
+	guard.Answer(w, http.StatusOK, map[string]any{"name": one.Name, "fingerprint": fingerprint(one), "address": one.Address, "expires_in": (one.Expires - p.now()) / 1000})
+}
+
+// waiting is the pairing that waits with a code.
+func waiting(ctx context.Context, s *store.Store, hash string, at int64) (*store.Pairing, error) {
+	one, err := s.PairingOf(ctx, hash, at)
+	if errors.Is(err, store.ErrUnknown) {
+		return nil, errNoCode
+	}
+	return one, err
+}
+
+func fingerprint(one *store.Pairing) string {
+	key, err := protocol.ParseKey(one.PublicKey)
+	if err != nil {
+		panic(err) // it was looked at when it came
+	}
+	return protocol.Fingerprint(key)
+}
+
+func (p *Pair) confirm(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	hash, right, err := p.code(w, r, id)
+	var host string
+	if err == nil {
+		host, err = confirm(r.Context(), p.c.Store, id.Actor(), hash, p.now())
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	right()
+	p.c.Log.Info("a host was paired", "host", host, "by", id.Name)
+	if p.c.Paired != nil {
+		p.c.Paired(host)
+	}
+	guard.Answer(w, http.StatusOK, map[string]string{"host_id": host})
+}
+
+// confirm makes the machine that waits with a code a host that is known by its key.
+func confirm(ctx context.Context, s *store.Store, by audit.Actor, hash string, at int64) (host string, err error) {
+	one, err := s.ConfirmPairing(ctx, hash, at, func(one *store.Pairing) audit.Record {
+		return audit.Record{Kind: "host_paired", Actor: by, Subject: object(map[string]string{"host": one.HostID}),
+			Data: object(map[string]string{"name": one.Name, "fingerprint": fingerprint(one), "address": one.Address})}
+	})
+	switch {
+	case errors.Is(err, store.ErrUnknown):
+		return "", errNoCode
+	case err != nil:
+		return "", err
+	}
+	return one.HostID, nil
+}
+
+// Look tells of the machine that waits with a code, for who works on the database. at is Unix ms.
+func Look(ctx context.Context, s *store.Store, code string, at int64) (name, print string, err error) {
+	hash, ok := hashOf(code)
+	if !ok {
+		return "", "", errNoCode
+	}
+	one, err := waiting(ctx, s, hash, at)
+	if err != nil {
+		return "", "", err
+	}
+	return one.Name, fingerprint(one), nil
+}
+
+// Confirm confirms the machine that waits with a code, for who works on the database. at is Unix ms.
+func Confirm(ctx context.Context, s *store.Store, by audit.Actor, code string, at int64) (host string, err error) {
+	hash, ok := hashOf(code)
+	if !ok {
+		return "", errNoCode
+	}
+	return confirm(ctx, s, by, hash, at)
+}
+
+func object(m map[string]string) json.RawMessage {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("pair: %v", err)) // a record of ours that is no JSON
+	}
+	return text
+}

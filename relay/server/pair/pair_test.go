@@ -1,0 +1,424 @@
+package pair_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/pair"
+	"github.com/concerto-lang/concerto/relay/server/people"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/sqlite"
+)
+
+var ctx = context.Background()
+
+// fixture is a server with its owners ann and bob, whose tokens are theirs.
+type fixture struct {
+	*testing.T
+	store    *store.Store
+	clock    *servertest.Clock
+	url      string
+	ann, bob string
+}
+
+func begin(t *testing.T) *fixture {
+	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "relay.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{T: t, store: s, clock: servertest.NewClock()}
+	g := guard.New(guard.Config{Loopback: true})
+	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, Now: f.clock.Now})
+	var r *server.Server
+	closes := func(why string) func(string) { return func(id string) { r.CloseHost(id, why) } }
+	people := people.New(people.Config{Store: s, Auth: a, Now: f.clock.Now, HostRemoved: closes("removed")})
+	pairs := pair.New(pair.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, Paired: closes("paired")})
+	r = server.New(server.Config{Store: s, Auth: a, Clock: f.clock, More: slices.Concat(people.Routes(), pairs.Routes())})
+	web := httptest.NewServer(g.Wrap(r))
+	t.Cleanup(func() { r.Close(); web.Close(); a.Close(); _ = s.Close() })
+	f.url = web.URL
+	us := audit.Actor{Type: "server", Name: "test"}
+	for name, into := range map[string]*string{"ann": &f.ann, "bob": &f.bob} {
+		if _, err := a.PutUser(ctx, us, name, auth.Owner, auth.HashPassword("correct horse")); err != nil {
+			t.Fatal(err)
+		}
+		if _, *into, err = a.NewToken(ctx, us, name, auth.NewToken{Name: "test", Role: auth.Owner}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// answer is what any of the routes answers.
+type answer struct {
+	Status      int
+	After       string
+	PairID      string `json:"pair_id"`
+	Code        string `json:"code"`
+	Token       string `json:"token"`
+	ExpiresIn   int64  `json:"expires_in"`
+	ServerKey   string `json:"server_key"`
+	State       string `json:"state"`
+	HostID      string `json:"host_id"`
+	Name        string `json:"name"`
+	Fingerprint string `json:"fingerprint"`
+	Error       struct{ Code, Message string }
+}
+
+func (f *fixture) do(method, path, token string, body map[string]string) (out answer) {
+	text, err := json.Marshal(body)
+	if err != nil {
+		f.Fatal(err)
+	}
+	r, err := http.NewRequest(method, f.url+path, bytes.NewReader(text))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err = io.ReadAll(got.Body)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &out); err != nil && len(text) > 0 {
+		f.Fatalf("%s: %v", text, err)
+	}
+	out.Status, out.After = got.StatusCode, got.Header.Get("Retry-After")
+	return out
+}
+
+// get reads what an owner is told.
+func (f *fixture) get(path string) []byte {
+	r, err := http.NewRequest("GET", f.url+path, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+f.ann)
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil || got.StatusCode != 200 {
+		f.Fatalf("%s: %s %s, %v", path, got.Status, text, err)
+	}
+	return text
+}
+
+// kinds are those of the audit log.
+func (f *fixture) kinds() string {
+	var out []string
+	for line, err := range audit.Lines(bytes.NewReader(f.get("/audit")), "audit") {
+		if err != nil {
+			f.Fatal(err)
+		}
+		out = append(out, line.Kind)
+	}
+	return strings.Join(out, " ")
+}
+
+// keyed is a machine with a key.
+type keyed struct {
+	ed25519.PrivateKey
+	text, host string // the public key as it is sent; its host's id
+}
+
+func newKey(n byte) keyed {
+	k := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, ed25519.SeedSize))
+	public := k.Public().(ed25519.PublicKey)
+	return keyed{k, protocol.KeyText(public), protocol.HostOfKey(public)}
+}
+
+func (f *fixture) start(k keyed, more map[string]string) answer {
+	body := map[string]string{"public_key": k.text, "name": "desk"}
+	for name, v := range more {
+		body[name] = v
+	}
+	return f.do("POST", "/pair/start", "", body)
+}
+
+// paired is a machine that is paired.
+func (f *fixture) paired(n byte) keyed {
+	f.Helper()
+	k := newKey(n)
+	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": f.start(k, nil).Code}); got.HostID != k.host {
+		f.Fatalf("%+v", got)
+	}
+	return k
+}
+
+// knock connects as a host by its key, and gives the challenge.
+func (f *fixture) knock(host string) (*servertest.Peer, protocol.ChallengeData) {
+	f.Helper()
+	p := servertest.Dial(f.T, f.url+"/ws/host?host_id="+host+"&auth=key")
+	e := p.Read()
+	d, err := protocol.Decode[protocol.ChallengeData](&e)
+	if err != nil || e.Type != protocol.Challenge {
+		f.Fatalf("%s: %v", e.Append(nil), err)
+	}
+	return p, d
+}
+
+const nonce = "b3duLW5vbmNlLW9mLTMyLWJ5dGVzLW9mLXRoZS1ob3N0"
+
+func (k keyed) sign(origin, host, server, own string) protocol.ChallengeAnswer {
+	return protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.PrivateKey, []byte("concerto-relay-host-v1\n"+origin+"\n"+host+"\n"+server+"\n"+own)))}
+}
+
+// TestPairing: from the start to events that come by the key; the token is refused from then on, and so is the
+// key once the host is removed.
+func TestPairing(t *testing.T) {
+	f := begin(t)
+	old := servertest.Dial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken")
+	k := newKey(1)
+	got := f.start(k, map[string]string{"host_id": "host_a", "host_token": "t0ken"})
+	if got.Status != 200 || !regexp.MustCompile(`^[A-Z]{4}-[A-Z]{4}$`).MatchString(got.Code) || strings.ContainsAny(got.Code, "IOLU") || got.ExpiresIn != 600 || got.PairID == "" {
+		t.Fatalf("%+v", got)
+	}
+	if poll := f.do("GET", "/pair/"+got.PairID, "", nil); poll.State != "waiting" || poll.HostID != "" {
+		t.Errorf("%+v", poll)
+	}
+	if look := f.do("POST", "/pair/look", f.ann, map[string]string{"code": got.Code}); look.Name != "desk" || look.Fingerprint != protocol.Fingerprint(k.Public().(ed25519.PublicKey)) || look.ExpiresIn != 600 {
+		t.Errorf("%+v", look)
+	}
+	code := " " + strings.ToLower(strings.ReplaceAll(got.Code, "-", " "))
+	if made := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": code}); made.Status != 200 || made.HostID != "host_a" {
+		t.Fatalf("%+v", made)
+	}
+	poll := f.do("GET", "/pair/"+got.PairID, "", nil)
+	if poll.State != "confirmed" || poll.HostID != "host_a" || poll.ServerKey != got.ServerKey || got.ServerKey == "" {
+		t.Errorf("%+v", poll)
+	}
+	if code := old.Closed(); code != protocol.CloseUnauthorized {
+		t.Errorf("the connection by the token is closed with %d", code)
+	}
+	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&host_token=t0ken"); status != 401 {
+		t.Errorf("the token gives %d", status)
+	}
+	p, c := f.knock("host_a")
+	p.Say(protocol.ChallengeBack, "", 0, k.sign(f.url, "host_a", c.Nonce, nonce))
+	epoch := int64(7)
+	p.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: 2, Agent: "test/1", Instance: "i", Epoch: &epoch})
+	e := p.Next(protocol.Welcome)
+	w, err := protocol.Decode[protocol.WelcomeData](&e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pinned, err := protocol.ParseKey(got.ServerKey)
+	if err != nil || c.ServerKey != got.ServerKey {
+		t.Fatalf("%s, %v", c.ServerKey, err)
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(w.Signature)
+	if err != nil || !ed25519.Verify(pinned, []byte("concerto-relay-server-v1\n"+f.url+"\nhost_a\n"+c.Nonce+"\n"+nonce), signature) {
+		t.Error("the welcome is not signed by the server's key")
+	}
+	p.Say(protocol.RunStarted, "run_a", 1, servertest.Started)
+	p.Acked("run_a", 1)
+	var hosts []struct{ ID, Name, Auth string }
+	if err := json.Unmarshal(f.get("/hosts"), &hosts); err != nil {
+		t.Fatal(err)
+	}
+	if len(hosts) != 1 || hosts[0].Auth != "key" || hosts[0].Name != "desk" {
+		t.Errorf("%+v", hosts)
+	}
+	if got := f.do("DELETE", "/hosts/host_a", f.ann, nil); got.Status != 204 {
+		t.Errorf("%+v", got)
+	}
+	if code := p.Closed(); code != protocol.CloseUnauthorized {
+		t.Errorf("a host that is removed is closed with %d", code)
+	}
+	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_a&auth=key"); status != 401 {
+		t.Errorf("the key of a host that was removed gives %d", status)
+	}
+	if got := f.kinds(); !strings.HasSuffix(got, "host_tofu host_paired host_refused run_started host_removed host_refused") {
+		t.Error(got)
+	}
+}
+
+// TestRefused: what is no pairing, and whom a code is not for.
+func TestRefused(t *testing.T) {
+	f := begin(t)
+	k := newKey(1)
+	for _, row := range []struct{ key, name, host string }{
+		{"", "desk", ""}, {k.text + "=", "desk", ""}, {k.text[:40], "desk", ""}, {k.text, "", ""}, {k.text, strings.Repeat("x", 65), ""}, {k.text, "a\nb", ""}, {k.text, "desk", "a b"},
+	} {
+		if got := f.do("POST", "/pair/start", "", map[string]string{"public_key": row.key, "name": row.name, "host_id": row.host}); got.Status != 400 || got.Error.Code != "bad_message" {
+			t.Errorf("%v: %+v", row, got)
+		}
+	}
+	began := f.start(k, nil)
+	if got := f.do("GET", "/pair/p_none", "", nil); got.Status != 404 {
+		t.Errorf("%+v", got)
+	}
+	for path, token := range map[string]string{"/pair/confirm": "", "/pair/look": ""} {
+		if got := f.do("POST", path, token, map[string]string{"code": began.Code}); got.Status != 401 {
+			t.Errorf("%s without credentials: %+v", path, got)
+		}
+	}
+	var operator answer
+	if got := f.do("POST", "/tokens", f.ann, map[string]string{"name": "op", "role": "operator"}); got.Status != 200 {
+		t.Fatalf("%+v", got)
+	} else {
+		operator = got
+	}
+	if got := f.do("POST", "/pair/confirm", operator.Token, map[string]string{"code": began.Code}); got.Status != 403 {
+		t.Errorf("an operator confirms: %+v", got)
+	}
+	for range protocol.PairingTries {
+		if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": "BBBB-BBBB"}); got.Status != 404 {
+			t.Errorf("a wrong code: %+v", got)
+		}
+	}
+	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 429 || got.After != "60" {
+		t.Errorf("one try too many: %+v", got)
+	}
+	f.clock.Go(time.Minute)
+	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 200 {
+		t.Errorf("a minute later: %+v", got)
+	}
+	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": began.Code}); got.Status != 404 {
+		t.Errorf("a code used twice: %+v", got)
+	}
+	late := f.start(newKey(2), nil)
+	f.clock.Go(protocol.PairingFor)
+	if got := f.do("POST", "/pair/confirm", f.ann, map[string]string{"code": late.Code}); got.Status != 404 {
+		t.Errorf("too late: %+v", got)
+	}
+	if got := f.do("GET", "/pair/"+late.PairID, "", nil); got.Status != 409 || got.Error.Code != "expired" {
+		t.Errorf("too late: %+v", got)
+	}
+}
+
+// TestProof: what does not prove a host's key, each on a connection of its own.
+func TestProof(t *testing.T) {
+	f := begin(t)
+	k, other := f.paired(1), f.paired(2)
+	replayed := protocol.ChallengeAnswer{}
+	for name, answer := range map[string]func(c protocol.ChallengeData) any{
+		"another key":         func(c protocol.ChallengeData) any { return other.sign(f.url, k.host, c.Nonce, nonce) },
+		"another host":        func(c protocol.ChallengeData) any { return k.sign(f.url, other.host, c.Nonce, nonce) },
+		"another origin":      func(c protocol.ChallengeData) any { return k.sign("http://relay.example", k.host, c.Nonce, nonce) },
+		"another port":        func(c protocol.ChallengeData) any { return k.sign("http://127.0.0.1:1", k.host, c.Nonce, nonce) },
+		"another nonce":       func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, nonce, nonce) },
+		"the server's nonce":  func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, c.Nonce, c.Nonce) },
+		"a short nonce":       func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, c.Nonce, "AAAA") },
+		"the server's answer": func(c protocol.ChallengeData) any { return protocol.ChallengeAnswer{Nonce: nonce, Signature: c.ServerKey} },
+		"no signature":        func(protocol.ChallengeData) any { return protocol.ChallengeAnswer{Nonce: nonce, Signature: "?"} },
+		"nothing":             func(protocol.ChallengeData) any { return "{}" },
+		"a replay":            func(protocol.ChallengeData) any { return replayed },
+	} {
+		if replayed.Nonce == "" {
+			p, c := f.knock(k.host)
+			replayed = k.sign(f.url, k.host, c.Nonce, nonce)
+			p.Say(protocol.ChallengeBack, "", 0, replayed)
+			p.Say(protocol.Heartbeat, "", 0, "{}")
+			p.Ping()
+		}
+		p, c := f.knock(k.host)
+		p.Say(protocol.ChallengeBack, "", 0, answer(c))
+		if code := p.Closed(); code != protocol.CloseUnauthorized {
+			t.Errorf("%s: %d", name, code)
+		}
+	}
+	p, _ := f.knock(k.host)
+	p.Say(protocol.RunStarted, "run_x", 1, servertest.Started) // before it has proven anything
+	if code := p.Closed(); code != protocol.CloseUnauthorized {
+		t.Errorf("%d", code)
+	}
+	if _, err := f.store.Run(ctx, "run_x"); err == nil {
+		t.Error("an event of a host that has proven nothing is stored")
+	}
+	p, _ = f.knock(k.host) // and one that says nothing
+	f.clock.Go(protocol.ProveWithin)
+	if code := p.Closed(); code != protocol.CloseUnauthorized {
+		t.Errorf("%d", code)
+	}
+	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id=host_none&auth=key"); status != 401 {
+		t.Errorf("a host that nobody knows: %d", status)
+	}
+	if _, status := servertest.TryDial(t, f.url+"/ws/host?host_id="+k.host+"&auth=hope"); status != 400 {
+		t.Errorf("another way: %d", status)
+	}
+	p, c := f.knock(k.host)
+	at, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Say(protocol.ChallengeBack, "", 0, k.sign(fmt.Sprintf("ws://127.0.0.1:%d", at.Port), k.host, c.Nonce, nonce)) // as a WebSocket's URL has it
+	p.Say(protocol.RunStarted, "run_a", 1, servertest.Started)
+	p.Acked("run_a", 1)
+}
+
+// TestRaces: of two owners one confirms; two machines never have one code; a flood of starts is bounded, and
+// does not keep a machine of elsewhere out.
+func TestRaces(t *testing.T) {
+	f := begin(t)
+	began := f.start(newKey(1), nil)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	for i := range 8 {
+		all.Go(func() {
+			token := f.ann
+			if i%2 == 1 {
+				token = f.bob
+			}
+			got := f.do("POST", "/pair/confirm", token, map[string]string{"code": began.Code})
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[got.Status]++
+		})
+	}
+	all.Wait()
+	if statuses[200] != 1 || statuses[404] != 7 {
+		t.Errorf("%v", statuses)
+	}
+	codes := map[string]bool{}
+	statuses = map[int]int{}
+	for minute := range 2 {
+		for i := range 40 {
+			got := f.start(newKey(byte(minute*40+i)), nil)
+			statuses[got.Status]++
+			if got.Status == 200 && codes[got.Code] {
+				t.Errorf("two have the code %s", got.Code)
+			}
+			codes[got.Code] = true
+		}
+		f.clock.Go(time.Minute)
+	}
+	if statuses[200] != 20 || statuses[429] != 60 {
+		t.Errorf("%v", statuses)
+	}
+	one := store.Pairing{ID: "elsewhere", CodeHash: "x", PublicKey: newKey(200).text, Name: "n", Address: "10.1.1.1", Expires: f.clock.Now().UnixMilli() + 1}
+	if err := f.store.AddPairing(ctx, one, f.clock.Now().UnixMilli(), 200, 20); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,56 @@
+package pair
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+)
+
+// seldom lets somebody do something so often a minute.
+type seldom struct {
+	most   int
+	mu     sync.Mutex
+	of     map[string][]time.Time // in their order
+	walked time.Time
+}
+
+// late drops the tries that are over.
+func late(all []time.Time, now time.Time) []time.Time {
+	return slices.DeleteFunc(all, func(at time.Time) bool { return !at.After(now.Add(-time.Minute)) })
+}
+
+// begin counts a try, or refuses it.
+func (s *seldom) begin(who string, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = map[string][]time.Time{}
+	}
+	if now.Sub(s.walked) >= time.Second { // many at once cost no walk each
+		s.walked = now
+		for w, all := range s.of {
+			if s.of[w] = late(all, now); len(s.of[w]) == 0 {
+				delete(s.of, w)
+			}
+		}
+	}
+	got := late(s.of[who], now)
+	if len(got) >= s.most {
+		s.of[who] = got
+		return &guard.Refusal{Code: protocol.RateLimited, Why: "too many tries within a minute: wait", After: got[0].Add(time.Minute).Sub(now)}
+	}
+	s.of[who] = append(got, now)
+	return nil
+}
+
+// back takes a try back.
+func (s *seldom) back(who string, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.Index(s.of[who], at); i >= 0 {
+		s.of[who] = slices.Delete(s.of[who], i, i+1)
+	}
+}

@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// ErrTooMany is the error of what there is enough of.
+var ErrTooMany = errors.New("there are too many")
+
+// Pairing is a machine that wants to be known by its key.
+type Pairing struct {
+	ID, CodeHash    string
+	PublicKey, Name string
+	Asked           string // the host that it says it is; "" for a new one
+	TokenHash       string // of that host's token, as the machine says it
+	Address         string // from where it came
+	Expires         int64  // Unix ms
+	HostID          string // whose key it is; "" until it is confirmed
+}
+
+const pairingColumns = `id, code_hash, pubkey, name, asked_id, token_hash, address, expires, host_id`
+
+func scanPairing(from row) (*Pairing, error) {
+	var p Pairing
+	return &p, from.Scan(&p.ID, &p.CodeHash, &p.PublicKey, &p.Name, &p.Asked, &p.TokenHash, &p.Address, &p.Expires, &p.HostID)
+}
+
+// pairingKept is for how many ms a pairing that has expired is still known, so that this can be told.
+const pairingKept = 10 * 60 * 1000
+
+// AddPairing stores a pairing. ErrConflict: its code is taken; ErrTooMany: so many wait already, of all
+// or of its address.
+func (s *Store) AddPairing(ctx context.Context, p Pairing, at int64, ofAll, ofAddress int) error {
+	return s.change(ctx, func(tx database) error {
+		if err := s.alone(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM pairings WHERE expires <= $1`, at-pairingKept); err != nil {
+			return s.told("forget pairings that have expired", err)
+		}
+		var all, same int
+		err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN address = $2 THEN 1 ELSE 0 END), 0) FROM pairings WHERE host_id = '' AND expires > $1`, at, p.Address).Scan(&all, &same)
+		switch {
+		case err != nil:
+			return s.told("count pairings", err)
+		case all >= ofAll || same >= ofAddress:
+			return fmt.Errorf("pairings: %w", ErrTooMany)
+		}
+		done, err := tx.ExecContext(ctx, `INSERT INTO pairings (`+pairingColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, '') ON CONFLICT DO NOTHING`,
+			p.ID, p.CodeHash, p.PublicKey, p.Name, p.Asked, p.TokenHash, p.Address, p.Expires)
+		if err = s.one(done, err, "store a pairing", "pairing"); errors.Is(err, ErrUnknown) {
+			return fmt.Errorf("pairing: %w", ErrConflict)
+		}
+		return err
+	})
+}
+
+func (s *Store) pairing(from row) (*Pairing, error) {
+	p, err := scanPairing(from)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("pairing: %w", ErrUnknown)
+	}
+	return p, s.told("read a pairing", err)
+}
+
+// Pairing tells of a pairing by its id; ErrUnknown. It may have expired.
+func (s *Store) Pairing(ctx context.Context, id string) (*Pairing, error) {
+	return s.pairing(s.reading().QueryRowContext(ctx, `SELECT `+pairingColumns+` FROM pairings WHERE id = $1`, id))
+}
+
+const waitingPairing = `SELECT ` + pairingColumns + ` FROM pairings WHERE code_hash = $1 AND host_id = '' AND expires > $2`
+
+// PairingOf tells of the pairing that waits with a code; ErrUnknown when none does.
+func (s *Store) PairingOf(ctx context.Context, codeHash string, at int64) (*Pairing, error) {
+	return s.pairing(s.reading().QueryRowContext(ctx, waitingPairing, codeHash, at))
+}
+
+// ConfirmPairing makes a key a host's: of the one that the machine says it is, if the token is that
+// one's, else of a host of its own. What a connection sends that the host has by its token is not stored
+// any more. ErrUnknown: no pairing waits with this code.
+func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, told func(*Pairing) audit.Record) (p *Pairing, err error) {
+	err = s.change(ctx, func(tx database) error {
+		if p, err = s.pairing(tx.QueryRowContext(ctx, waitingPairing+s.dialect.Lock, codeHash, at)); err != nil {
+			return err
+		}
+		key, err := protocol.ParseKey(p.PublicKey)
+		if err != nil {
+			return fmt.Errorf("pairing %s: %w", p.ID, err)
+		}
+		p.HostID = protocol.HostOfKey(key)
+		if p.Asked != "" && p.TokenHash != "" {
+			var there int
+			err := tx.QueryRowContext(ctx, `SELECT count(*) FROM hosts WHERE id = $1 AND removed = 0 AND token_hash = $2`, p.Asked, p.TokenHash).Scan(&there)
+			if err != nil {
+				return s.told("read a host", err)
+			}
+			if there > 0 {
+				p.HostID = p.Asked
+			}
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO hosts (id, name, token_hash, pubkey, epoch, gen, replica, last_seen_at) VALUES ($1, $2, '', $3, 0, 0, '', $4)
+			ON CONFLICT (id) DO UPDATE SET name = excluded.name, token_hash = '', pubkey = excluded.pubkey, gen = hosts.gen + 1, removed = 0,
+				epoch = CASE WHEN hosts.removed <> 0 THEN 0 ELSE hosts.epoch END`, p.HostID, p.Name, p.PublicKey, at)
+		if err != nil {
+			return s.told("make a host", err)
+		}
+		if _, err := tx.ExecContext(ctx, `UPDATE pairings SET host_id = $2 WHERE code_hash = $1`, codeHash, p.HostID); err != nil {
+			return s.told("confirm a pairing", err)
+		}
+		return s.record(ctx, tx, at, []audit.Record{told(p)})
+	})
+	return p, err
+}
+
+// Secret is a secret of the servers on this database, by its name; the first that asks makes it.
+func (s *Store) Secret(ctx context.Context, name string, made func() (string, error)) (value string, err error) {
+	read := func(from database) error {
+		return from.QueryRowContext(ctx, `SELECT value FROM secrets WHERE name = $1`, name).Scan(&value)
+	}
+	if err := read(s.reading()); !errors.Is(err, sql.ErrNoRows) {
+		return value, s.told("read a secret", err)
+	}
+	fresh, err := made()
+	if err != nil {
+		return "", err
+	}
+	err = s.change(ctx, func(tx database) error {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING`, name, fresh); err != nil {
+			return s.told("store a secret", err)
+		}
+		return s.told("read a secret", read(tx))
+	})
+	return value, err
+}

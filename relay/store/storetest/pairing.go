@@ -1,0 +1,130 @@
+package storetest
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// keyOf is a public key of a test.
+func keyOf(n byte) ed25519.PublicKey {
+	return ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(rune('a'+n)), ed25519.SeedSize))).Public().(ed25519.PublicKey)
+}
+
+func (f *fixture) pairing(n byte, change func(*store.Pairing)) store.Pairing {
+	p := store.Pairing{ID: fmt.Sprint("p", n), CodeHash: fmt.Sprint("c", n), PublicKey: protocol.KeyText(keyOf(n)), Name: "desk", Address: "10.0.0.1", Expires: 600_000}
+	if change != nil {
+		change(&p)
+	}
+	return p
+}
+
+func (f *fixture) confirm(code string, at int64) (*store.Pairing, error) {
+	return f.ConfirmPairing(ctx, code, at, func(p *store.Pairing) audit.Record {
+		r := rec("host_paired")
+		r.Subject = []byte(fmt.Sprintf(`{"host":%q}`, p.HostID))
+		return r
+	})
+}
+
+// pairings: a code makes one host, once and in time; a machine keeps its id by its token alone, and
+// what is sent by the token is stored no more.
+func pairings(t *testing.T, open Opener) {
+	f := begin(t, open)
+	for n, change := range []func(*store.Pairing){
+		nil,
+		func(p *store.Pairing) { p.Asked, p.TokenHash = "host_a", "t" },
+		func(p *store.Pairing) { p.Asked, p.TokenHash = "host_a", "wrong" },
+		func(p *store.Pairing) { p.Asked = "host_a" },
+	} {
+		if err := f.AddPairing(ctx, f.pairing(byte(n), change), 1, 10, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.AddPairing(ctx, f.pairing(9, func(p *store.Pairing) { p.CodeHash = "c0" }), 1, 10, 10); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("one code for two: %v", err)
+	}
+	if err := f.AddPairing(ctx, f.pairing(9, nil), 1, 10, 4); !errors.Is(err, store.ErrTooMany) {
+		t.Errorf("too many of an address: %v", err)
+	}
+	if err := f.AddPairing(ctx, f.pairing(9, func(p *store.Pairing) { p.Address = "10.0.0.2" }), 1, 4, 4); !errors.Is(err, store.ErrTooMany) {
+		t.Errorf("too many: %v", err)
+	}
+	if p, err := f.PairingOf(ctx, "c1", 2); err != nil || p.ID != "p1" || p.Asked != "host_a" || p.TokenHash != "t" || p.HostID != "" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := f.confirm("c0", 600_000); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("too late: %v", err)
+	}
+	f.stored(1, f.event(1, protocol.RunStarted, `{"tool":"x","cwd":"/","command":"x"}`))
+	for n, want := range []string{protocol.HostOfKey(keyOf(0)), "host_a", protocol.HostOfKey(keyOf(2)), protocol.HostOfKey(keyOf(3))} {
+		p, err := f.confirm(fmt.Sprint("c", n), 599_999)
+		if err != nil || p.HostID != want {
+			t.Fatalf("%d: %+v, %v, want %s", n, p, err, want)
+		}
+		h, err := f.Host(ctx, want)
+		if err != nil || h.PublicKey != protocol.KeyText(keyOf(byte(n))) || h.TokenHash != "" || h.Name != "desk" {
+			t.Errorf("%+v, %v", h, err)
+		}
+		if _, err := f.confirm(fmt.Sprint("c", n), 599_999); !errors.Is(err, store.ErrUnknown) {
+			t.Errorf("a code used twice: %v", err)
+		}
+		if p, err := f.Pairing(ctx, p.ID); err != nil || p.HostID != want {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+	if out, _ := f.append(f.output(2)); !out[0].Stale {
+		t.Errorf("an event by the token: %+v", out[0])
+	}
+	if err := f.RemoveHost(ctx, "host_a", 1, rec("host_removed")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Host(ctx, "host_a"); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a host that was removed: %v", err)
+	}
+	if err := f.AddPairing(ctx, f.pairing(8, nil), 600_000+10*60*1000, 10, 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Pairing(ctx, "p0"); !errors.Is(err, store.ErrUnknown) {
+		t.Errorf("a pairing of long ago: %v", err)
+	}
+	if got := strings.Join(f.kinds(), " "); got != "run_started host_paired host_paired host_paired host_paired host_removed" {
+		t.Error(got)
+	}
+}
+
+// pairedOnce: of many that confirm one code at once, one does, and of many first servers one makes a secret.
+func pairedOnce(t *testing.T, open Opener) {
+	f := begin(t, open)
+	if err := f.AddPairing(ctx, f.pairing(0, nil), 1, 10, 10); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	done, secrets := 0, map[string]bool{}
+	for i := range 8 {
+		all.Go(func() {
+			_, err := f.confirm("c0", 2)
+			value, err2 := f.Secret(ctx, "key", func() (string, error) { return fmt.Sprint(i), nil })
+			mu.Lock()
+			defer mu.Unlock()
+			if secrets[value] = true; err == nil {
+				done++
+			}
+			if err != nil && !errors.Is(err, store.ErrUnknown) || err2 != nil {
+				t.Errorf("%v, %v", err, err2)
+			}
+		})
+	}
+	all.Wait()
+	if done != 1 || len(secrets) != 1 {
+		t.Errorf("confirmed %d times; secrets %v", done, secrets)
+	}
+}
