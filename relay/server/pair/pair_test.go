@@ -323,17 +323,19 @@ func TestProof(t *testing.T) {
 	k, other := f.paired(1), f.paired(2)
 	replayed := protocol.ChallengeAnswer{}
 	for name, answer := range map[string]func(c protocol.ChallengeData) any{
-		"another key":         func(c protocol.ChallengeData) any { return other.sign(f.url, k.host, c.Nonce, nonce) },
-		"another host":        func(c protocol.ChallengeData) any { return k.sign(f.url, other.host, c.Nonce, nonce) },
-		"another origin":      func(c protocol.ChallengeData) any { return k.sign("http://relay.example", k.host, c.Nonce, nonce) },
-		"another port":        func(c protocol.ChallengeData) any { return k.sign("http://127.0.0.1:1", k.host, c.Nonce, nonce) },
-		"another nonce":       func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, nonce, nonce) },
-		"the server's nonce":  func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, c.Nonce, c.Nonce) },
-		"a short nonce":       func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, c.Nonce, "AAAA") },
-		"the server's answer": func(c protocol.ChallengeData) any { return protocol.ChallengeAnswer{Nonce: nonce, Signature: c.ServerKey} },
-		"no signature":        func(protocol.ChallengeData) any { return protocol.ChallengeAnswer{Nonce: nonce, Signature: "?"} },
-		"nothing":             func(protocol.ChallengeData) any { return "{}" },
-		"a replay":            func(protocol.ChallengeData) any { return replayed },
+		"another key":        func(c protocol.ChallengeData) any { return other.sign(f.url, k.host, c.Nonce, nonce) },
+		"another host":       func(c protocol.ChallengeData) any { return k.sign(f.url, other.host, c.Nonce, nonce) },
+		"another origin":     func(c protocol.ChallengeData) any { return k.sign("http://relay.example", k.host, c.Nonce, nonce) },
+		"another port":       func(c protocol.ChallengeData) any { return k.sign("http://127.0.0.1:1", k.host, c.Nonce, nonce) },
+		"another nonce":      func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, nonce, nonce) },
+		"the server's nonce": func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, c.Nonce, c.Nonce) },
+		"a short nonce":      func(c protocol.ChallengeData) any { return k.sign(f.url, k.host, c.Nonce, "AAAA") },
+		"the server's answer": func(c protocol.ChallengeData) any {
+			return protocol.ChallengeAnswer{Nonce: nonce, Signature: c.ServerKey}
+		},
+		"no signature": func(protocol.ChallengeData) any { return protocol.ChallengeAnswer{Nonce: nonce, Signature: "?"} },
+		"nothing":      func(protocol.ChallengeData) any { return "{}" },
+		"a replay":     func(protocol.ChallengeData) any { return replayed },
 	} {
 		if replayed.Nonce == "" {
 			p, c := f.knock(k.host)
