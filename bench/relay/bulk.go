@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/hostd/link"
@@ -83,10 +84,11 @@ func replay(n int) func(*lab) (string, error) {
 	}
 }
 
-// history: pages from anywhere in a long run.
+// history: pages from anywhere in a long run, and starts on its database, after a kill and after an end.
 func history(n int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
-		if _, _, err := l.serve(); err != nil {
+		c, _, err := l.serve()
+		if err != nil {
 			return "", err
 		}
 		s, err := l.fill(n)
@@ -117,7 +119,17 @@ func history(n int) func(*lab) (string, error) {
 				return "", fmt.Errorf("a page: %s, %d bytes, %v", r.Status, len(text), err)
 			}
 		}
-		return fmt.Sprintf("p50 %.1f ms, p99 %.1f ms", t.quantile(0.5), t.quantile(0.99)), nil
+		text := fmt.Sprintf("p50 %.1f ms, p99 %.1f ms", t.quantile(0.5), t.quantile(0.99))
+		for _, by := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+			_ = c.Process.Signal(by)
+			_ = c.Wait()
+			var took time.Duration
+			if c, took, err = l.serve(); err != nil {
+				return "", err
+			}
+			text += fmt.Sprintf("; ready %d ms after %v", took.Milliseconds(), by)
+		}
+		return text, nil
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
 )
 
 // serveFlags are what serve is told.
@@ -117,11 +118,11 @@ func (a *app) serve(s *serveFlags) error {
 			}
 		})
 	}
-	return a.serveUntil(ctx, s, set, relay, host)
+	return a.serveUntil(ctx, s, set, db, relay, host)
 }
 
 // serveUntil serves until ctx ends.
-func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, relay *relay, host *besideHost) error {
+func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, db *store.Store, relay *relay, host *besideHost) error {
 	web := &http.Server{
 		Handler:           relay.handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -146,6 +147,9 @@ func (a *app) serveUntil(ctx context.Context, s *serveFlags, set settled, relay 
 			_ = web.Close() // the machine's own runs are what it is for
 			return fmt.Errorf("hostd: %w", err)
 		}
+	case err := <-db.Damage():
+		_ = web.Close() // what is told to it cannot be kept
+		return a.wrong("db", "bring back a copy, or name another file", "%v", err)
 	case <-ctx.Done():
 	}
 	end, cancel := context.WithTimeout(context.Background(), endWithin)

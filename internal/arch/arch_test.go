@@ -36,6 +36,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // beside it
 	{"github.com/ncruces/go-sqlite3", "relay/store/sqlite"},
 	{"github.com/ncruces/go-sqlite3", "relay/hostd/spool"},
+	{"github.com/ncruces/go-sqlite3", "relay/whole"},
 	{"github.com/ncruces/go-sqlite3", "relay/powercut"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},

@@ -161,7 +161,7 @@ func (d *Daemon) HostID() string { return d.o.HostID }
 // Token is what the host says to its server.
 func (d *Daemon) Token() string { return d.o.Token }
 
-// Run works until ctx ends, or the socket breaks.
+// Run works until ctx ends, the socket breaks, or the spool turns out to be damaged.
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -171,16 +171,20 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- d.api.Serve(d.listen) }()
-	var err error
+	var err, damage error
 	select {
 	case <-ctx.Done():
+		d.api.Close()
+		err = <-served
+	case damage = <-d.spool.Damage():
+		stop()
 		d.api.Close()
 		err = <-served
 	case err = <-served:
 		stop()
 	}
 	work.Wait()
-	return err
+	return errors.Join(damage, err)
 }
 
 // Close commits what there is and lets go of the runs: they go on.

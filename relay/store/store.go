@@ -62,6 +62,17 @@ type Dialect struct {
 	Prepare bool
 	// Damaged says whether an error tells of a damaged database.
 	Damaged func(error) bool
+	// File sees to it that the database's file is whole; nil when that is somebody else's.
+	File File
+}
+
+// File is a database's file.
+type File interface {
+	// Found tells once of damage that is found while the file is used.
+	Found() <-chan error
+	// Stop is called before the connections are closed, Left when they are.
+	Stop()
+	Left() error
 }
 
 // New makes a store of databases for writing and reading, which may be one, and brings the
@@ -98,14 +109,28 @@ func stamped(text string, d Dialect) string {
 	return strings.ReplaceAll(text, "{stamp}", d.Stamp)
 }
 
+// Damage tells once of damage that is found while the database is used; it is ErrDamaged.
+func (s *Store) Damage() <-chan error {
+	if s.dialect.File == nil {
+		return nil
+	}
+	return s.dialect.File.Found()
+}
+
 // Close closes the store.
 func (s *Store) Close() error {
+	if s.dialect.File != nil {
+		s.dialect.File.Stop()
+	}
 	for _, p := range s.prepared {
 		_ = p.Close() // its connection is closed next
 	}
 	err := s.write.Close()
 	if s.read != s.write {
 		err = errors.Join(err, s.read.Close())
+	}
+	if s.dialect.File != nil && err == nil {
+		err = s.dialect.File.Left()
 	}
 	return err
 }

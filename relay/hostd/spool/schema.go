@@ -11,6 +11,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // as "sqlite3"
+
+	"github.com/concerto-lang/concerto/relay/whole"
 )
 
 // schema is the version of tables.
@@ -36,18 +38,17 @@ func connect(disk, file, transactions string) (*sql.DB, error) {
 }
 
 // look looks the file through, before anything is written to it.
-func look(ctx context.Context, db *sql.DB) error {
-	var said string
-	err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said)
-	switch {
-	case errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB):
-		return fmt.Errorf("%w (%w): move it away; runs then go on with a gap", ErrDamaged, err)
-	case err != nil:
-		return err
-	case said != "ok":
-		return fmt.Errorf("%w (%s): move it away; runs then go on with a gap", ErrDamaged, strings.ReplaceAll(said, "\n", "; "))
+func (s *Spool) look(ctx context.Context, disk, file string) (err error) {
+	s.whole, err = whole.Look(ctx, s.write, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
+	if errors.Is(err, ErrDamaged) {
+		err = remedied(err)
 	}
-	return nil
+	return err
+}
+
+// remedied is an error that tells of damage, with what to do.
+func remedied(err error) error {
+	return fmt.Errorf("%w: move it away; runs then go on with a gap", err)
 }
 
 // migrate makes the tables when there are none, and gives this start's epoch.

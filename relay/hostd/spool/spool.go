@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/whole"
 )
 
 // What cannot be; matched with errors.Is.
@@ -89,6 +90,7 @@ type Spool struct {
 	epoch       int64
 	log         *slog.Logger
 	unlock      func() error
+	whole       *whole.File // nil before it was looked at
 
 	in     chan *job
 	wake   chan struct{} // acks wait for the writer
@@ -105,7 +107,8 @@ type Spool struct {
 }
 
 // Open opens a file, or makes it. A damaged file is ErrDamaged, one of a newer version
-// ErrNewer; both are left as they are. A file that another process has open is ErrInUse.
+// ErrNewer; both are left as they are. A file that another process has open is ErrInUse. Of a
+// large one whose hostd was killed, damage is found while it is used: Damage tells of it.
 func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if o.Max == 0 {
 		o.Max = DefaultMax
@@ -134,7 +137,7 @@ func (s *Spool) open(ctx context.Context, disk, file string) (err error) {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
-	if err := look(ctx, s.write); err != nil {
+	if err := s.look(ctx, disk, file); err != nil {
 		return err
 	}
 	if s.epoch, err = migrate(ctx, s.write); err != nil {
@@ -157,14 +160,23 @@ func (s *Spool) Close() error {
 }
 
 func (s *Spool) release() error {
+	if s.whole != nil {
+		s.whole.Stop()
+	}
 	var all []error
 	for _, db := range []*sql.DB{s.read, s.write} {
 		if db != nil {
 			all = append(all, db.Close())
 		}
 	}
+	if s.whole != nil && errors.Join(all...) == nil {
+		all = append(all, s.whole.Left())
+	}
 	return errors.Join(append(all, s.unlock())...)
 }
+
+// Damage tells once of damage that is found while the spool is used; it is ErrDamaged.
+func (s *Spool) Damage() <-chan error { return s.whole.Found() }
 
 // Epoch is when the spool was made, as Unix ms, and 1 more for each start since.
 func (s *Spool) Epoch() int64 { return s.epoch }

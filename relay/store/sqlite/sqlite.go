@@ -7,17 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 
-	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // as "sqlite3"
 
 	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/whole"
 )
 
 // Open opens a file, which is made when there is none. A commit is on the disk when it
 // returns. A damaged file is store.ErrDamaged, one of a newer version store.ErrNewer; both
-// are left as they are.
+// are left as they are. Of a large file whose program was killed, damage is found while it is
+// used: Store.Damage tells of it.
 func Open(ctx context.Context, file string) (*store.Store, error) { return openOn(ctx, "os", file) }
 
 // openOn opens a file of a file system that SQLite knows by its name.
@@ -27,14 +27,17 @@ func openOn(ctx context.Context, disk, file string) (*store.Store, error) {
 		return nil, err
 	}
 	write.SetMaxOpenConns(1)
-	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: damaged}
-	if err := check(ctx, write); err != nil {
+	again := func() (*sql.DB, error) { return connect(disk, file, "deferred") }
+	looked, err := whole.Look(ctx, write, file, store.ErrDamaged, again)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", file, err), write.Close())
 	}
-	read, err := connect(disk, file, "deferred")
+	read, err := again()
 	if err != nil {
+		looked.Stop()
 		return nil, errors.Join(err, write.Close())
 	}
+	dialect := store.Dialect{Name: "sqlite", Placeholder: "?", Prepare: true, Now: `CAST(unixepoch('subsec') * 1000 AS INTEGER)`, Serial: "INTEGER PRIMARY KEY AUTOINCREMENT", Damaged: whole.Damaged, File: looked}
 	s, err := store.New(ctx, write, read, dialect)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", file, err)
@@ -52,23 +55,4 @@ func connect(disk, file, transactions string) (*sql.DB, error) {
 		return nil, fmt.Errorf("open %s: %w", file, err)
 	}
 	return db, nil
-}
-
-// check looks the file through, before anything is written to it.
-func check(ctx context.Context, db *sql.DB) error {
-	var said string
-	err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said)
-	switch {
-	case err != nil && damaged(err):
-		return fmt.Errorf("%w: %w", store.ErrDamaged, err)
-	case err != nil:
-		return err
-	case said != "ok":
-		return fmt.Errorf("%w: %s", store.ErrDamaged, strings.ReplaceAll(said, "\n", "; "))
-	}
-	return nil
-}
-
-func damaged(err error) bool {
-	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
 }
