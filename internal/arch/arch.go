@@ -62,6 +62,7 @@ var Policy = []Rule{
 	{Package: "web/build"},
 	{Package: "web/gen", Imports: "web web/build"},
 	{Package: "web/vendors", Imports: "web/build"},
+	{Package: "web/show", Imports: "web web/build"},
 	{Package: "relay/hostd/desk", Imports: "internal/jcs relay/protocol"},
 	{Package: "relay/hostd/scope", Imports: "internal/procgroup relay/protocol"},
 	{Package: "relay/whole"},

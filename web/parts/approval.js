@@ -1,0 +1,159 @@
+import { html, bytes, classes, count, icon, moment, plain, until, useEffect, useId, useRef, useState } from "./base.js";
+import { Diff } from "./diff.js";
+import { Fields, focusWrong, useForm } from "./form.js";
+
+const guard = 500; // milliseconds in which what has just appeared takes no decision
+const soon = 60_000; // what expires within this is said loudly
+
+// states are what a request may be in, other than open: how that is said.
+const states = {
+  deciding: { icon: "refresh", tone: "muted", says: () => "Sending the decision …" },
+  "waiting-to-send": { icon: "wait", tone: "warn", says: (s) => `Waiting to send: ${words[s.decision] ?? "the decision"}. It goes out when the connection is back.` },
+  applied: { icon: "check", tone: "good", says: (s) => `${done(s)}.` },
+  "decided-by-other": { icon: "person", tone: "muted", says: (s) => `Already decided by ${s.by || "somebody else"}: ${words[s.decision] ?? "the request is over"}.` },
+  "args-changed": { icon: "alert", tone: "warn", open: true, says: () => "What it wants to do has changed since you decided. Look at it anew: nothing was approved." },
+  expired: { icon: "clock", tone: "muted", says: () => "Expired: nobody decided in time." },
+  withdrawn: { icon: "close", tone: "muted", says: () => "Withdrawn: the run no longer asks." },
+  rejected: { icon: "alert", tone: "bad", open: true, says: (s) => s.error || "The host did not take the answer. The request is open again." },
+  unknown: { icon: "ask", tone: "warn", says: (s) => s.error || "Nobody knows whether the decision was carried out: look at the run." },
+};
+
+const words = { approve: "approve", deny: "deny", answered: "answered", withdrawn: "withdrawn", expired: "expired" };
+const past = { approve: "Approved", deny: "Denied", answered: "Answered" };
+const done = (s) => `${past[s.decision] ?? "Decided"}${s.by ? ` by ${s.by}` : ""}`;
+
+// ApprovalCard shows a request with everything that is approved, and takes the decision:
+// onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open", or
+// {state, by?, decision?, error?, errors?}; now is the server's time in milliseconds; may: the person may
+// decide; armed: the decision that Enter would take. Nothing is taken within half a second
+// of the card's appearing, of other arguments, or of the page's coming back into sight.
+export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, state = "open" }) {
+  const s = typeof state === "string" ? { state } : state;
+  const open = s.state === "open" || states[s.state]?.open;
+  const box = useRef();
+  const ready = useGuard(box, `${q.request_id} ${q.args_sha256 ?? ""} ${open}`);
+  const form = useForm(q.questions ?? [], s.errors);
+  const [more, setMore] = useState({ text: "", scope: "once" });
+  const title = useId();
+  const decide = (decision) => (event) => {
+    if (!open || !ready(event)) return;
+    const told = { ...(more.text && { text: more.text }), ...(more.scope !== "once" && decision === "approve" && { scope: more.scope }) };
+    if (decision === "deny" || !q.questions?.length) return onDecide(decision, told);
+    const { answers } = form.check();
+    if (answers) onDecide(decision, { ...told, answers });
+    else focusWrong(box.current);
+  };
+  const risk = Object.hasOwn(risks, q.risk ?? "") ? q.risk : null;
+  return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
+    <div class="approval-head"><h3 id=${title}>${plain(headline(q))}</h3>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
+    <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
+    ${q.prompt && q.prompt !== headline(q) && html`<p class="approval-prompt">${plain(q.prompt)}</p>`}
+    <${Args} args=${q.op_args} diff=${q.diff} />
+    ${q.diff && html`<${Diff} text=${q.diff} label="What changes" />`}
+    ${open && may && html`<${Fields} form=${form} />`}
+    <${Facts} q=${q} now=${now} open=${open} />
+    ${s.state !== "open" && html`<${State} s=${s} />`}
+    ${open && may && html`<${More} q=${q} more=${more} set=${setMore} />
+      <div class="approval-do"><${Button} of="deny" label=${q.questions?.length ? "Decline" : "Deny"} ready=${ready.now} armed=${armed} act=${decide("deny")} />
+        <${Button} of="approve" label=${q.questions?.length ? "Answer" : "Approve"} ready=${ready.now} armed=${armed} act=${decide("approve")} />
+        ${armed && html`<span class="hint" role="status">Press Enter to ${armed}, anything else to leave it.</span>`}</div>`}
+    ${open && !may && html`<p class="approval-state muted">${icon("lock")}You may look at this, not decide it.</p>`}
+  </section>`;
+}
+
+const risks = { low: "good", medium: "warn", high: "bad" };
+
+// headline says in a line what is wanted.
+function headline(q) {
+  if (!q.op_tool) return q.questions?.length ? "A question" : q.prompt || "Something waits for a decision";
+  const tool = q.op_tool.replace(/^rpc\./, "");
+  return { bash: "Run a command", "fs.write": "Write a file" }[tool] ?? `Use ${tool}`;
+}
+
+function Who({ q, run, host, onOpen }) {
+  const name = plain(run?.title || run?.tool || q.title || q.tool || q.run_id || "a run");
+  const file = q.from?.file && ` · ${plain(q.from.file)}${q.from.line ? `:${q.from.line}` : ""}`;
+  return html`<p class="approval-who">${onOpen ? html`<button type="button" onClick=${onOpen}>${name}</button>` : name}
+    ${" · "}${plain(run?.tool ?? q.tool ?? "")} on ${plain(host?.name ?? host?.id ?? q.host_id ?? "")}${run?.cwd && html` · <code>${plain(run.cwd)}</code>`}${q.op_tool && html` · <code>${plain(q.op_tool)}</code>`}${file}</p>`;
+}
+
+// Args shows all arguments: strings as they are, the rest as JSON. What a host has cut, it
+// says.
+function Args({ args, diff }) {
+  if (args === undefined || args === null) return null;
+  const all = typeof args === "object" && !Array.isArray(args) ? Object.entries(args) : [["arguments", args]];
+  const shown = all.filter(([k]) => k !== "content_truncated" && !(diff && k === "content_preview"));
+  return html`${shown.map(([k, v]) => html`<${Arg} key=${k} name=${k} value=${v} />`)}
+    ${args.content_truncated === true && html`<p class="approval-note">${diff ? "The file is long: its host sent the beginning. The diff below shows what changes." : "The file is long: its host sent the beginning only, and what follows is not shown here."}</p>`}
+    ${args.$truncated !== undefined && html`<p class="approval-note">The host sent a part of ${bytes(args.$truncated)}: not all of what is approved is shown here.</p>`}`;
+}
+
+function Arg({ name, value }) {
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  const lines = text.split("\n").length;
+  const said = name === "bytes" && Number.isFinite(value) ? bytes(value) : plain(text);
+  return html`<div class="approval-arg"><div class="name"><code>${plain(name)}</code>${lines > 14 && html`<span>${count(lines, "line")}, ${bytes(new TextEncoder().encode(text).length)}: scroll to read all</span>`}</div>
+    <pre tabindex=${lines > 14 ? 0 : undefined} role=${lines > 14 ? "region" : undefined} aria-label=${lines > 14 ? plain(name) : undefined}>${said}</pre></div>`;
+}
+
+function Facts({ q, now, open }) {
+  const expires = q.expires_ms ?? Date.parse(q.expires_at ?? "");
+  const left = until(expires, now);
+  const late = open && Number.isFinite(expires) && expires - now < soon;
+  if (!q.args_sha256 && !Number.isFinite(expires)) return null;
+  return html`<div class="approval-facts">
+    ${q.args_sha256 && html`<span title=${q.args_sha256}>${icon("shield")}what you approve is <code>${q.args_sha256.slice(0, 8)}</code></span>`}
+    ${open && Number.isFinite(expires) && html`<span class=${late ? "soon" : ""} title=${moment(expires)}>${icon("clock")}${left ? `expires in ${left}` : "expires now"}</span>`}</div>`;
+}
+
+function State({ s }) {
+  const known = states[s.state];
+  if (!known) return html`<p class="approval-state muted">${plain(s.state)}</p>`;
+  return html`<p class=${`approval-state ${known.tone}`} role="status">${icon(known.icon)}<span>${plain(known.says(s))}</span></p>`;
+}
+
+// More is what a decision may carry: a reason, and for how long it holds.
+function More({ q, more, set }) {
+  const session = q.op_tool && q.args_sha256;
+  return html`<details class="approval-more"><summary>${session ? "Reason, and for how long" : "Give a reason"}</summary>
+    <label class="why">Reason<input type="text" value=${more.text} onInput=${(e) => set({ ...more, text: e.target.value })} /></label>
+    ${session && html`<label><input type="checkbox" checked=${more.scope === "session"} onChange=${(e) => set({ ...more, scope: e.target.checked ? "session" : "once" })} />Approve exactly this for the rest of the run, too</label>`}</details>`;
+}
+
+// Button is one of the two; armed it says so, and stays where it is.
+function Button({ of, label, ready, armed, act }) {
+  return html`<button type="button" class=${classes(of === "approve" ? "primary" : "danger", armed === of && "armed")} data-testid=${of} aria-disabled=${String(!ready)} onClick=${act}>${icon(of === "approve" ? "check" : "close")}${label}</button>`;
+}
+
+// useGuard says when decisions may be taken: not before the card has been in sight, as it
+// is, for half a second. It gives a function of an event, whose .now says what
+// is drawn.
+function useGuard(box, what) {
+  const [ready, setReady] = useState(false);
+  const since = useRef(Infinity);
+  useEffect(() => {
+    let timer = 0;
+    const from = (seen) => {
+      clearTimeout(timer);
+      since.current = seen ? performance.now() : Infinity;
+      setReady(false);
+      if (seen) timer = setTimeout(() => setReady(true), guard);
+    };
+    let inSight = false;
+    const look = new IntersectionObserver((entries) => {
+      const seen = entries.at(-1).isIntersecting;
+      if (seen !== inSight) from((inSight = seen) && !document.hidden);
+    });
+    const hidden = () => from(inSight && !document.hidden);
+    look.observe(box.current);
+    document.addEventListener("visibilitychange", hidden);
+    return () => {
+      clearTimeout(timer);
+      look.disconnect();
+      document.removeEventListener("visibilitychange", hidden);
+    };
+  }, [what]);
+  const may = (event) => (event?.timeStamp > 0 ? event.timeStamp : performance.now()) - since.current >= guard;
+  may.now = ready;
+  return may;
+}

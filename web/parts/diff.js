@@ -1,0 +1,118 @@
+import { html, count, plain, useMemo, useState } from "./base.js";
+
+const context = 3; // lines that stay about a change
+const least = 4; // what is folded is more than the button that says so
+
+// read cuts a unified diff into files {name, rows, plus, minus}; a row is {kind:
+// add|del|same|hunk|note, old?, new?, text}. What is before the first file, or is no diff at
+// all, is notes.
+export function read(text) {
+  const files = [];
+  let file = null;
+  let at = null; // within a hunk: the next numbers, and how many lines it still has
+  const start = (name) => files.push((file = { name, rows: [], plus: 0, minus: 0 }));
+  const note = (line) => {
+    if (!file) start("");
+    file.rows.push({ kind: "note", text: line });
+  };
+  const lines = text.replace(/\n$/, "").split("\n");
+  lines.forEach((line, i) => {
+    const hunk = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)$/.exec(line);
+    if (at && (at.olds > 0 || at.news > 0) && /^[ +\-\\]|^$/.test(line)) return inHunk(file, at, line);
+    at = null;
+    if (hunk) {
+      if (!file) start("");
+      at = { old: +hunk[1], new: +hunk[3], olds: +(hunk[2] ?? 1), news: +(hunk[4] ?? 1) };
+      file.rows.push({ kind: "hunk", text: line });
+    } else if (line.startsWith("diff --git ")) {
+      start(line.replace(/^diff --git (?:a\/)?(\S+) .*$/, "$1"));
+    } else if (line.startsWith("--- ") && lines[i + 1]?.startsWith("+++ ")) {
+      if (!file || file.rows.some((r) => r.kind === "hunk")) start("");
+      file.from = line.slice(4);
+    } else if (line.startsWith("+++ ") && file?.from !== undefined) {
+      file.name = named(file.from, line.slice(4));
+    } else if (line.startsWith("\\ ")) {
+      note(line.slice(2));
+    } else if (line !== "" && !/^index [0-9a-f]+\.\./.test(line)) {
+      note(line);
+    }
+  });
+  return files;
+}
+
+function inHunk(file, at, line) {
+  const sign = line[0] ?? " ";
+  const text = line.slice(1);
+  if (sign === "\\") {
+    file.rows.push({ kind: "note", text: line.slice(2) });
+  } else if (sign === "+") {
+    file.rows.push({ kind: "add", new: at.new++, text });
+    file.plus++;
+    at.news--;
+  } else if (sign === "-") {
+    file.rows.push({ kind: "del", old: at.old++, text });
+    file.minus++;
+    at.olds--;
+  } else {
+    file.rows.push({ kind: "same", old: at.old++, new: at.new++, text });
+    at.olds--;
+    at.news--;
+  }
+}
+
+// named is the file's name: the new one, the old one of a file that goes, both of one
+// that moved.
+function named(from, to) {
+  const bare = (s) => s.replace(/\t.*$/, "").replace(/^"(.*)"$/, "$1").replace(/^[ab]\//, "");
+  if (to.startsWith("/dev/null")) return `${bare(from)} (removed)`;
+  if (from.startsWith("/dev/null")) return `${bare(to)} (new)`;
+  return bare(from) === bare(to) ? bare(to) : `${bare(from)} → ${bare(to)}`;
+}
+
+// fold groups a file's rows: those near a change, and {folded: rows} of the rest.
+function fold(rows) {
+  const near = new Uint8Array(rows.length);
+  rows.forEach((r, i) => {
+    if (r.kind !== "same") near.fill(1, Math.max(0, i - context), i + context + 1);
+  });
+  const out = [];
+  for (let i = 0; i < rows.length;) {
+    let end = i;
+    while (end < rows.length && !near[end]) end++;
+    if (end - i >= least) out.push({ folded: rows.slice(i, end), at: i });
+    else out.push(...rows.slice(i, Math.max(end, i + 1)));
+    i = Math.max(end, i + 1);
+  }
+  return out;
+}
+
+const signs = { add: "+", del: "−", same: "" };
+const words = { add: "added", del: "removed" };
+
+// Diff shows a unified diff: every line with its sign and numbers, long stretches
+// without change folded, to be opened.
+export function Diff({ text, label = "Diff" }) {
+  const files = useMemo(() => read(text), [text]);
+  if (files.length === 0) return html`<p class="list-empty">Nothing differs.</p>`;
+  return html`<div class="diff">${files.map((f, i) => html`<${File} key=${i} file=${f} label=${label} />`)}</div>`;
+}
+
+const first = 1000; // rows that are shown before somebody asks for more
+
+function File({ file, label }) {
+  const [opened, open] = useState([]);
+  const [most, setMost] = useState(first);
+  const rows = useMemo(() => fold(file.rows).flatMap((r) => (r.folded && opened.includes(r.at) ? r.folded : [r])), [file, opened]);
+  return html`${file.name && html`<h4 class="diff-file">${plain(file.name)}<span class="counts"><span class="plus">+${file.plus}</span> <span class="minus">−${file.minus}</span><span class="unseen"> lines</span></span></h4>`}
+    <div class="diff-body" tabindex="0" role="region" aria-label=${`${label}${file.name ? ": " + plain(file.name) : ""}`}><table><tbody>
+      ${rows.slice(0, most).map((r, i) => html`<${Row} key=${i} row=${r} open=${() => open([...opened, r.at])} />`)}
+      ${rows.length > most && html`<tr class="fold"><td colspan="4"><button type="button" onClick=${() => setMost(most + 5 * first)}>${count(rows.length - most, "more line")} not shown yet: show</button></td></tr>`}
+    </tbody></table></div>`;
+}
+
+function Row({ row, open }) {
+  if (row.folded) return html`<tr class="fold"><td colspan="4"><button type="button" onClick=${open}>${count(row.folded.length, "line")} without change: show</button></td></tr>`;
+  if (row.kind === "hunk" || row.kind === "note") return html`<tr class=${row.kind}><td colspan="4">${plain(row.text)}</td></tr>`;
+  return html`<tr class=${row.kind}><td class="no">${row.old}</td><td class="no">${row.new}</td>
+    <td class="sign">${signs[row.kind]}${words[row.kind] && html`<span class="unseen">${words[row.kind]}</span>`}</td><td class="code">${plain(row.text)}</td></tr>`;
+}

@@ -1,0 +1,102 @@
+import { html, count, icon, plain, useMemo, useRef, useState } from "./base.js";
+
+const page = 100; // members that are shown before somebody asks for more
+const searchable = 20; // with fewer members in all there is nothing to search
+const longest = 2000; // characters of a string before it is folded, with a word
+
+const isFolder = (v) => v !== null && typeof v === "object";
+const members = (v) => (Array.isArray(v) ? v.map((x, i) => [i, x]) : Object.entries(v));
+
+function size(v, least) {
+  let n = 0;
+  const visit = (x) => {
+    if (++n < least && isFolder(x)) for (const [, m] of members(x)) visit(m);
+  };
+  visit(v);
+  return n;
+}
+
+// found gives the paths, as JSON, of what has a text in its name or value, and of all that
+// holds it.
+function found(value, text) {
+  const paths = new Set();
+  let hits = 0;
+  const has = (s) => String(s).toLowerCase().includes(text);
+  const visit = (v, path, name) => {
+    let hit = has(name ?? "") || (!isFolder(v) && has(v));
+    if (hit) hits++;
+    if (isFolder(v)) for (const [k, m] of members(v)) hit = visit(m, [...path, k], k) || hit;
+    if (hit) paths.add(JSON.stringify(path));
+    return hit;
+  };
+  visit(value, []);
+  return { paths, hits };
+}
+
+// JsonTree shows a value of JSON: open says how many levels are open at first; a large one
+// has a search, long lists come by the page. Arrow keys go about as in every tree.
+export function JsonTree({ value, open = 1, label = "value" }) {
+  const [text, setText] = useState("");
+  const box = useRef();
+  const large = useMemo(() => size(value, searchable + 1) > searchable, [value]);
+  const hits = useMemo(() => (text ? found(value, text.toLowerCase()) : null), [value, text]);
+  if (!isFolder(value)) return html`<div class="json"><${Scalar} value=${value} /></div>`;
+  return html`<div class="json">
+    ${large && html`<div class="json-search"><input type="search" placeholder="Search" aria-label=${`Search the ${label}`} value=${text} onInput=${(e) => setText(e.target.value)} />
+      <span class="size" role="status">${hits ? count(hits.hits, "hit") : ""}</span></div>`}
+    <ul role="tree" aria-label=${label} ref=${box} onKeyDown=${(e) => keys(e, box.current)}><${Node} value=${value} path=${[]} levels=${open} hits=${hits} text=${text} root /></ul></div>`;
+}
+
+// keys move the focus, and open and close what it is on.
+function keys(event, box) {
+  const at = document.activeElement.closest?.("[role=treeitem]");
+  if (!at || event.ctrlKey || event.metaKey || event.altKey) return;
+  const all = [...box.querySelectorAll("[role=treeitem]")];
+  const i = all.indexOf(at);
+  const opened = at.getAttribute("aria-expanded");
+  const toggle = () => at.querySelector(":scope > .row").click();
+  const act = {
+    ArrowDown: () => all[i + 1]?.focus(), ArrowUp: () => all[i - 1]?.focus(), Home: () => all[0].focus(), End: () => all.at(-1).focus(),
+    ArrowRight: () => (opened === "false" ? toggle() : opened === "true" && all[i + 1]?.focus()),
+    ArrowLeft: () => (opened === "true" ? toggle() : at.parentElement.closest("[role=treeitem]")?.focus()),
+    Enter: () => opened !== null && toggle(), " ": () => opened !== null && toggle(),
+  }[event.key];
+  if (!act || event.target.closest("button")) return;
+  event.preventDefault();
+  event.stopPropagation();
+  act();
+}
+
+function Node({ name, value, path, levels, hits, text, root }) {
+  const [chosen, choose] = useState(null); // open or closed by hand
+  const [shown, show] = useState(page);
+  const holds = hits?.paths.has(JSON.stringify(path));
+  if (hits && !holds) return null;
+  const key = name !== undefined && html`<span class="key"><${Marked} s=${String(name)} text=${text} />:</span>`;
+  if (!isFolder(value)) return html`<li role="treeitem" tabindex="-1"><div class="row"><span class="twist"></span>${key}<span class="value"><${Scalar} value=${value} text=${text} /></span></div></li>`;
+  const all = members(value);
+  const open = hits ? true : chosen ?? levels > 0;
+  const brackets = Array.isArray(value) ? "[]" : "{}";
+  if (all.length === 0) return html`<li role="treeitem" tabindex=${root ? 0 : -1}><div class="row"><span class="twist"></span>${key}<span>${brackets}</span></div></li>`;
+  const seen = hits ? all.filter(([k]) => hits.paths.has(JSON.stringify([...path, k]))) : all;
+  const rest = seen.length - shown;
+  return html`<li role="treeitem" aria-expanded=${String(open)} tabindex=${root ? 0 : -1} class=${open ? "open" : ""}>
+    <div class="row folder" onClick=${() => choose(!open)}><span class="twist">${icon("right")}</span>${key}<span class="size">${brackets[0]} ${count(all.length, Array.isArray(value) ? "item" : "member")} ${brackets[1]}</span></div>
+    ${open && html`<ul role="group">${seen.slice(0, shown).map(([k, v]) => html`<${Node} key=${k} name=${k} value=${v} path=${[...path, k]} levels=${levels - 1} hits=${hits} text=${text} />`)}
+      ${rest > 0 && html`<li role="none"><button type="button" class="more" onClick=${() => show(shown + page)}>${count(rest, "more")} of ${seen.length.toLocaleString("en")}: show the next ${Math.min(page, rest)}</button></li>`}</ul>`}</li>`;
+}
+
+function Scalar({ value, text }) {
+  const [whole, showWhole] = useState(false);
+  if (typeof value !== "string") return html`<span class=${typeof value === "number" ? "number" : "word"}><${Marked} s=${String(value)} text=${text} /></span>`;
+  const cut = !whole && value.length > longest;
+  return html`<span class="string"><${Marked} s=${cut ? value.slice(0, longest) : value} text=${text} /></span>
+    ${cut && html` <button type="button" class="more" onClick=${() => showWhole(true)}>${count(value.length - longest, "more character")}: show all</button>`}`;
+}
+
+function Marked({ s, text }) {
+  const shown = plain(s);
+  const at = text ? shown.toLowerCase().indexOf(text.toLowerCase()) : -1;
+  if (at < 0) return shown;
+  return html`${shown.slice(0, at)}<mark>${shown.slice(at, at + text.length)}</mark>${shown.slice(at + text.length)}`;
+}

@@ -1,0 +1,140 @@
+const guess = 56; // pixels of a row that nobody has measured
+const near = 48; // pixels from the end that still are the end
+const spare = 600; // pixels above and below the window that have elements too
+
+// Rows knows where each of many rows is, by the heights of those that were in sight and a
+// guess for the others, and keeps what is being read where it is.
+export class Rows {
+  constructor(follow) {
+    this.follow = follow;
+    this.atEnd = follow;
+    this.top = follow ? Infinity : 0;
+    this.anchor = null; // {key, at, off}: the first row in sight, and how far above it begins
+    this.heights = new Map(); // by key
+    this.offsets = new Float64Array(1);
+    this.items = null;
+  }
+
+  // update takes the items as they are now.
+  update(items) {
+    if (items === this.items) return;
+    this.items = items;
+    this.place();
+  }
+
+  place() {
+    const n = this.items.length;
+    if (this.offsets.length < n + 1) this.offsets = new Float64Array(Math.max(n + 1, 2 * this.offsets.length));
+    let y = 0;
+    for (let i = 0; i < n; i++) {
+      this.offsets[i] = y;
+      y += this.heights.get(this.items[i].key) ?? guess;
+    }
+    this.offsets[n] = y;
+    this.total = y;
+  }
+
+  offset(i) {
+    return this.offsets[Math.min(i, this.items.length)];
+  }
+
+  // index is the row at a height.
+  index(y) {
+    let low = 0;
+    let high = this.items.length;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (this.offsets[mid + 1] <= y) low = mid + 1;
+      else high = mid;
+    }
+    return low;
+  }
+
+  // scrolled notes where somebody scrolled to.
+  scrolled(box) {
+    const by = box.scrollTop - this.top;
+    if (Math.abs(by) < 1) return; // it was us
+    this.atEnd = this.below(box) < (by < 0 ? 2 : near); // who goes up slowly is let go
+    this.note(box);
+  }
+
+  note(box) {
+    this.top = box.scrollTop;
+    const at = this.index(this.top);
+    this.anchor = at < this.items.length ? { key: this.items[at].key, at, off: this.offsets[at] - this.top } : null;
+  }
+
+  // settle measures what is there, puts the window where it was, and gives the rows that
+  // must have elements.
+  settle(box) {
+    let changed = false;
+    for (const e of box.querySelectorAll(":scope > .thread-row")) {
+      const h = e.getBoundingClientRect().height;
+      if (h > 0 && Math.abs((this.heights.get(e.dataset.row) ?? -1) - h) > 0.1) {
+        this.heights.set(e.dataset.row, h);
+        changed = true;
+      }
+    }
+    if (changed) this.place();
+    const top = this.wanted(box);
+    this.resize(box);
+    if (Math.abs(box.scrollTop - top) >= 1) box.scrollTop = top;
+    if (this.atEnd && this.follow) this.top = box.scrollTop;
+    else this.note(box);
+    return [this.index(Math.max(0, box.scrollTop - spare)), Math.min(this.items.length, this.index(box.scrollTop + box.clientHeight + spare) + 1)];
+  }
+
+  // resize gives the space above and below its height at once: the elements come with the
+  // next drawing, the window moves now.
+  resize(box) {
+    const rows = [...box.querySelectorAll(":scope > .thread-row")];
+    const pads = box.querySelectorAll(":scope > [role=none]");
+    if (pads.length !== 2) return;
+    const from = rows.length ? Number(rows[0].dataset.at) : 0;
+    const to = rows.length ? Number(rows.at(-1).dataset.at) + 1 : 0;
+    pads[0].style.height = `${this.offset(from)}px`;
+    pads[1].style.height = `${Math.max(0, this.total - this.offset(to))}px`;
+  }
+
+  // wanted is where the window must be.
+  wanted(box) {
+    if (this.atEnd && this.follow) return Math.max(0, this.total - box.clientHeight);
+    if (!this.anchor) return box.scrollTop;
+    const at = this.find(this.anchor);
+    return at < 0 ? box.scrollTop : Math.max(0, this.offsets[at] - this.anchor.off);
+  }
+
+  // find looks for a row that may have moved: from where it was, outwards.
+  find({ key, at }) {
+    for (let d = 0; d < this.items.length; d++) {
+      if (this.items[at + d]?.key === key) return at + d;
+      if (this.items[at - d]?.key === key) return at - d;
+    }
+    return -1;
+  }
+
+  toEnd(box) {
+    this.follow = true;
+    this.atEnd = true;
+    box.scrollTop = this.total;
+  }
+
+  // first is the first row that is in sight.
+  first(box) {
+    return Math.min(this.items.length - 1, this.index(box.scrollTop));
+  }
+
+  // show scrolls a row into sight.
+  show(box, i) {
+    const [top, bottom] = [this.offset(i), this.offset(i + 1)];
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = Math.min(top, bottom - box.clientHeight);
+    this.atEnd = this.below(box) < near;
+    this.note(box);
+  }
+
+  // below says how much is below the window.
+  below(box) {
+    return box.scrollHeight - box.scrollTop - box.clientHeight;
+  }
+}

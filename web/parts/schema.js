@@ -1,0 +1,124 @@
+// JSON Schema as fields that a person fills in: an object's members by their types. What
+// is more than that is written as JSON; whoever asked holds all of it against the schema.
+
+// resolve follows references within the schema, and takes null out of what may be null.
+function resolve(schema, root) {
+  let s = schema;
+  for (let i = 0; i < 32 && s?.$ref; i++) s = s.$ref.replace(/^#\/?/, "").split("/").filter(Boolean).reduce((o, k) => o?.[k.replaceAll("~1", "/").replaceAll("~0", "~")], root);
+  if (s === null || typeof s !== "object") return {};
+  const either = (s.anyOf ?? s.oneOf)?.filter((x) => x.type !== "null");
+  if (either?.length === 1) return { ...resolve(either[0], root), nullable: true };
+  if (Array.isArray(s.type)) {
+    const types = s.type.filter((t) => t !== "null");
+    return { ...s, type: types.length === 1 ? types[0] : undefined, nullable: types.length < s.type.length };
+  }
+  return s;
+}
+
+function kindOf(s) {
+  if (Array.isArray(s.enum)) return "enum";
+  if ("const" in s) return "enum";
+  if (s.type === "object" && s.properties && Object.keys(s.properties).length) return "object";
+  if (["boolean", "integer", "number", "string"].includes(s.type)) return s.type;
+  if (s.type === "array" && s.items?.type === "string" && !s.items.enum) return "lines";
+  return "json";
+}
+
+// fieldsOf lists an object schema's members, {name, title, description, required, kind,
+// options, schema, nullable}; null when it is no object with members.
+export function fieldsOf(schema, root = schema?.$root ?? schema) {
+  const s = resolve(schema, root);
+  if (kindOf(s) !== "object") return null;
+  return Object.entries(s.properties).map(([name, raw]) => {
+    const m = resolve(raw, root);
+    return {
+      name, kind: kindOf(m), title: m.title ?? name, description: m.description, required: (s.required ?? []).includes(name),
+      options: m.enum ?? ("const" in m ? [m.const] : undefined), schema: { ...m, $root: root }, nullable: !!m.nullable, given: m.default,
+    };
+  });
+}
+
+// initial is what fields show first: an object of states for an object, else a text.
+export function initial(schema, given) {
+  const fields = fieldsOf(schema);
+  if (!fields) return given === undefined ? "" : JSON.stringify(given, null, 2);
+  return Object.fromEntries(fields.map((f) => [f.name, initialOf(f, given?.[f.name] ?? f.given)]));
+}
+
+function initialOf(f, given) {
+  if (f.kind === "object") return initial(f.schema, given);
+  if (f.kind === "boolean") return given === true;
+  if (given === undefined || given === null) return "";
+  if (f.kind === "enum") return String(f.options.findIndex((o) => JSON.stringify(o) === JSON.stringify(given)));
+  if (f.kind === "lines") return given.join("\n");
+  return f.kind === "json" ? JSON.stringify(given, null, 2) : String(given);
+}
+
+// readField reads what is written: {value}, {error: sentence} or {error: {path: sentence}} for
+// an object's members, {} when there is nothing and need not be.
+export function readField(schema, state, required) {
+  const fields = fieldsOf(schema);
+  if (!fields) return readJSON(state, required);
+  const wrong = {};
+  const value = readMembers(fields, state, "", wrong);
+  return Object.keys(wrong).length ? { error: wrong } : { value };
+}
+
+function readMembers(fields, state, path, wrong) {
+  const out = {};
+  for (const f of fields) {
+    const at = path ? `${path}.${f.name}` : f.name;
+    if (f.kind === "object") {
+      const inner = fieldsOf(f.schema);
+      if (!f.required && untouched(inner, state[f.name])) continue;
+      out[f.name] = readMembers(inner, state[f.name], at, wrong);
+      continue;
+    }
+    const r = read(f, state[f.name]);
+    if (r.error) wrong[at] = r.error;
+    else if (r.value !== undefined) out[f.name] = r.value;
+    else if (f.required && f.nullable) out[f.name] = null;
+    else if (f.required) wrong[at] = "A value is needed.";
+  }
+  return out;
+}
+
+// untouched says whether nobody wrote into an object's fields.
+function untouched(fields, state) {
+  return fields.every((f) => JSON.stringify(state[f.name]) === JSON.stringify(initialOf(f, f.given)));
+}
+
+function read(f, state) {
+  if (f.kind === "boolean") return { value: state };
+  if (f.kind === "string") return state === "" && (!f.required || f.nullable) ? {} : readText(f.schema, state);
+  if (state.trim() === "") return f.kind === "lines" && f.required ? { value: [] } : {};
+  if (f.kind === "enum") return { value: f.options[Number(state)] };
+  if (f.kind === "lines") return { value: state.split("\n").filter((l) => l !== "") };
+  if (f.kind === "json") return readJSON(state, true);
+  return readNumber(f, state.trim());
+}
+
+function readText(s, text) {
+  const n = [...text].length;
+  if (s.minLength > n) return { error: `It must have ${s.minLength} characters at least.` };
+  if (s.maxLength < n) return { error: `It may have ${s.maxLength} characters at most; it has ${n}.` };
+  return { value: text };
+}
+
+function readNumber(f, text) {
+  const n = Number(text);
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) || !Number.isFinite(n)) return { error: "This is not a number." };
+  if (f.kind === "integer" && !Number.isSafeInteger(n)) return { error: "It must be a whole number." };
+  if (n < f.schema.minimum) return { error: `It must be ${f.schema.minimum} or more.` };
+  if (n > f.schema.maximum) return { error: `It must be ${f.schema.maximum} or less.` };
+  return { value: n };
+}
+
+function readJSON(text, required) {
+  if (text.trim() === "") return required ? { error: "A value is needed." } : {};
+  try {
+    return { value: JSON.parse(text) };
+  } catch (e) {
+    return { error: `This is not JSON: ${e.message}` };
+  }
+}

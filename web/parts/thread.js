@@ -1,0 +1,80 @@
+import { html, classes, icon, moment, plain, useEffect, useLayoutEffect, useRef, useState } from "./base.js";
+import { Rows } from "./rows.js";
+
+const early = 600; // pixels from the beginning at which what is earlier is fetched
+
+// Thread shows items {key, role, ts?, title?, text?} one below the other, and makes elements
+// of those alone that are in sight. render gives an item's content. follow: it begins at
+// the end and stays there, until somebody scrolls away. onEarlier fetches what was before
+// (null: there is nothing), earlier {loading} says that it comes. What comes
+// before, or grows, moves nothing that is being read. j and k move from row to row.
+export function Thread({ items, follow = true, onEarlier, earlier, render = Plain, label = "Thread" }) {
+  const box = useRef();
+  const rows = useRef(null);
+  const [range, setRange] = useState([0, 0]);
+  const [away, setAway] = useState(false); // the end is not in sight
+  const [focused, setFocused] = useState(null);
+  const r = (rows.current ??= new Rows(follow));
+  r.update(items);
+  const settle = () => {
+    const next = r.settle(box.current);
+    if (next[0] !== range[0] || next[1] !== range[1]) setRange(next);
+    setAway(!r.atEnd && r.below(box.current) > 2);
+    if (r.top < early && onEarlier && !earlier?.loading) onEarlier();
+  };
+  useLayoutEffect(settle, [items, range]);
+  useEffect(() => observe(box.current, settle, r), []);
+  r.again = settle;
+  const [from, to] = [Math.min(range[0], items.length), Math.min(range[1], items.length)];
+  const shown = items.slice(from, to);
+  const keys = (e) => move(e, { items, rows: r, box: box.current, setFocused });
+  return html`<div class="thread"><div class="thread-scroll" ref=${box} tabindex="0" role="feed" aria-label=${label} aria-busy=${String(!!earlier?.loading)} onScroll=${() => { r.scrolled(box.current); settle(); }} onKeyDown=${keys}>
+      <div role="none" class="thread-pad" style=${{ height: `${r.offset(from)}px` }}></div>
+      ${shown.map((item, i) => html`<${Row} key=${item.key} item=${item} at=${from + i} of=${items.length} render=${render} focused=${item.key === focused} />`)}
+      <div role="none" style=${{ height: `${r.total - r.offset(to)}px` }}></div></div>
+    ${earlier?.loading && html`<p class="thread-edge" role="status">Loading what was before …</p>`}
+    ${away && html`<button type="button" class="thread-end" onClick=${() => { r.toEnd(box.current); settle(); }}>${icon("down")} To the end</button>`}</div>`;
+}
+
+// observe keeps the rows true while they, or the window on them, change their sizes.
+function observe(box, settle, rows) {
+  let asked = 0;
+  const later = () => { asked ||= requestAnimationFrame(() => { asked = 0; rows.again(); }); };
+  const sizes = new ResizeObserver(later);
+  sizes.observe(box);
+  const seen = new Set();
+  const children = () => {
+    const now = new Set(box.querySelectorAll(":scope > .thread-row"));
+    for (const e of seen) if (!now.has(e)) { sizes.unobserve(e); seen.delete(e); }
+    for (const e of now) if (!seen.has(e)) { sizes.observe(e); seen.add(e); }
+  };
+  const changes = new MutationObserver(children);
+  changes.observe(box, { childList: true });
+  children();
+  settle();
+  return () => { sizes.disconnect(); changes.disconnect(); cancelAnimationFrame(asked); };
+}
+
+function Row({ item, at, of, render, focused }) {
+  return html`<article class="thread-row" data-at=${at} data-row=${item.key} tabindex=${focused ? 0 : -1} aria-posinset=${at + 1} aria-setsize=${of} aria-label=${`${plain(item.title || item.role || "")} ${moment(item.ts)}`}>${render(item)}</article>`;
+}
+
+// Plain is how an item looks when a page does not say otherwise.
+function Plain(item) {
+  return html`<div class=${classes("thread-plain", item.role)}>${item.title && html`<h3>${plain(item.title)}</h3>`}<p>${plain(item.text)}</p></div>`;
+}
+
+// move takes j, k, Home and End to the rows, unless somebody writes.
+function move(event, { items, rows, box, setFocused }) {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [role=tree], [contenteditable=true]")) return;
+  const row = event.target.closest(".thread-row");
+  const at = row ? Number(row.dataset.at) : null;
+  const to = { j: at === null ? rows.first(box) : at + 1, k: at === null ? rows.first(box) : at - 1, Home: 0, End: items.length - 1 }[event.key];
+  if (to === undefined || to < 0 || to >= items.length) return;
+  event.preventDefault();
+  event.stopPropagation();
+  setFocused(items[to].key);
+  rows.show(box, to);
+  rows.again();
+  requestAnimationFrame(() => box.querySelector(`[data-row="${CSS.escape(items[to].key)}"]`)?.focus({ preventScroll: true }));
+}
