@@ -4,6 +4,8 @@
 // modules, web/gen writes it where the page's package embeds it.
 package web
 
+//go:generate go run ./lexemes parts/lexemes.js
+
 import (
 	"bytes"
 	"compress/gzip"

@@ -107,6 +107,7 @@ var Policy = []Rule{
 	{Package: "internal/testterm", Imports: "internal/terminal", Tests: true},
 	{Package: "internal/diag", Imports: "internal/source internal/spell"},
 	{Package: "lexer", Imports: "internal/source internal/diag"},
+	{Package: "web/lexemes", Imports: "lexer"},
 	{Package: "ast", Imports: "internal/source"},
 	{Package: "parser", Imports: "internal/source internal/diag lexer ast internal/spell internal/foreign"},
 	{Package: "internal/manifest", Imports: "internal/source internal/diag internal/foreign internal/secret internal/provider internal/hostpolicy internal/spell internal/toolname internal/jsonschema"},

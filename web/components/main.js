@@ -3,11 +3,12 @@ import { html, render, useErrorBoundary, useEffect, useState } from "../parts/ba
 import { Live } from "../parts/live.js";
 import { Toasts } from "../parts/toast.js";
 import { approval } from "./approval.js";
+import { code } from "./code.js";
 import { texts } from "./texts.js";
 import { forms } from "./forms.js";
 import { thread } from "./thread.js";
 
-const parts = { approval, forms, ...texts, thread };
+const parts = { approval, forms, ...texts, thread, ...code };
 
 function Part({ name }) {
   const [error] = useErrorBoundary();

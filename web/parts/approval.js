@@ -83,17 +83,20 @@ function Args({ args, diff }) {
   if (args === undefined || args === null) return null;
   const all = typeof args === "object" && !Array.isArray(args) ? Object.entries(args) : [["arguments", args]];
   const shown = all.filter(([k]) => k !== "content_truncated" && !(diff && k === "content_preview"));
-  return html`${shown.map(([k, v]) => html`<${Arg} key=${k} name=${k} value=${v} />`)}
+  const short = shown.filter(([, v]) => isShort(v));
+  return html`${shown.filter(([, v]) => !isShort(v)).map(([k, v]) => html`<${Arg} key=${k} name=${k} value=${v} />`)}
+    ${short.length > 0 && html`<dl class="approval-short">${short.map(([k, v]) => html`<div key=${k}><dt><code>${plain(k)}</code></dt><dd><code>${k === "bytes" ? bytes(v) : String(v)}</code></dd></div>`)}</dl>`}
     ${args.content_truncated === true && html`<p class="approval-note">${diff ? "The file is long: its host sent the beginning. The diff below shows what changes." : "The file is long: its host sent the beginning only, and what follows is not shown here."}</p>`}
     ${args.$truncated !== undefined && html`<p class="approval-note">The host sent a part of ${bytes(args.$truncated)}: not all of what is approved is shown here.</p>`}`;
 }
 
+const isShort = (v) => v === null || typeof v === "number" || typeof v === "boolean";
+
 function Arg({ name, value }) {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   const lines = text.split("\n").length;
-  const said = name === "bytes" && Number.isFinite(value) ? bytes(value) : plain(text);
   return html`<div class="approval-arg"><div class="name"><code>${plain(name)}</code>${lines > 14 && html`<span>${count(lines, "line")}, ${bytes(new TextEncoder().encode(text).length)}: scroll to read all</span>`}</div>
-    <pre tabindex=${lines > 14 ? 0 : undefined} role=${lines > 14 ? "region" : undefined} aria-label=${lines > 14 ? plain(name) : undefined}>${said}</pre></div>`;
+    <pre tabindex=${lines > 14 ? 0 : undefined} role=${lines > 14 ? "region" : undefined} aria-label=${lines > 14 ? plain(name) : undefined}>${plain(text)}</pre></div>`;
 }
 
 function Facts({ q, now, open }) {

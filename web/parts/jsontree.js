@@ -2,7 +2,7 @@ import { html, count, icon, plain, useMemo, useRef, useState } from "./base.js";
 
 const page = 100; // members that are shown before somebody asks for more
 const searchable = 20; // with fewer members in all there is nothing to search
-const longest = 2000; // characters of a string before it is folded, with a word
+const longest = 500; // characters of a string before it is folded, with a word
 
 const isFolder = (v) => v !== null && typeof v === "object";
 const members = (v) => (Array.isArray(v) ? v.map((x, i) => [i, x]) : Object.entries(v));
@@ -83,14 +83,14 @@ function Node({ name, value, path, levels, hits, text, root }) {
   return html`<li role="treeitem" aria-expanded=${String(open)} tabindex=${root ? 0 : -1} class=${open ? "open" : ""}>
     <div class="row folder" onClick=${() => choose(!open)}><span class="twist">${icon("right")}</span>${key}<span class="size">${brackets[0]} ${count(all.length, Array.isArray(value) ? "item" : "member")} ${brackets[1]}</span></div>
     ${open && html`<ul role="group">${seen.slice(0, shown).map(([k, v]) => html`<${Node} key=${k} name=${k} value=${v} path=${[...path, k]} levels=${levels - 1} hits=${hits} text=${text} />`)}
-      ${rest > 0 && html`<li role="none"><button type="button" class="more" onClick=${() => show(shown + page)}>${count(rest, "more")} of ${seen.length.toLocaleString("en")}: show the next ${Math.min(page, rest)}</button></li>`}</ul>`}</li>`;
+      ${rest > 0 && html`<li role="none"><button type="button" class="more" onClick=${() => show(shown + page)}>${count(rest, "more", "more")} of ${seen.length.toLocaleString("en")}: show the next ${Math.min(page, rest)}</button></li>`}</ul>`}</li>`;
 }
 
 function Scalar({ value, text }) {
   const [whole, showWhole] = useState(false);
   if (typeof value !== "string") return html`<span class=${typeof value === "number" ? "number" : "word"}><${Marked} s=${String(value)} text=${text} /></span>`;
   const cut = !whole && value.length > longest;
-  return html`<span class="string"><${Marked} s=${cut ? value.slice(0, longest) : value} text=${text} /></span>
+  return html`<span class="string">"<${Marked} s=${cut ? value.slice(0, longest) : value} text=${text} />${cut ? "…" : '"'}</span>
     ${cut && html` <button type="button" class="more" onClick=${() => showWhole(true)}>${count(value.length - longest, "more character")}: show all</button>`}`;
 }
 

@@ -6,8 +6,10 @@ const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f
 // An emoji made of several is joined by a zero width joiner: this one may stay.
 const joined = /\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?\u200d(?=\p{Extended_Pictographic})/gu;
 
-// plain makes what is hidden in a text visible: controls as their pictures (␛),
-// the rest as its number (⟦U+202E⟧). A line's end of CR LF is one of LF. What is no
+const names = "NUL SOH STX ETX EOT ENQ ACK BEL BS TAB LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
+
+// plain makes what is hidden in a text visible: controls by their names (⟦ESC⟧), the rest
+// by its number (⟦U+202E⟧); few fonts have pictures of them. A line's end of CR LF is one of LF. What is no
 // string is said as JSON.
 export function plain(text) {
   const s = typeof text === "string" ? text : text == null ? "" : JSON.stringify(text);
@@ -17,8 +19,7 @@ export function plain(text) {
     if (kept.has(at)) return c;
     if (c === "\r" && s[at + 1] === "\n") return "";
     const n = c.codePointAt(0);
-    if (n < 0x20) return String.fromCodePoint(0x2400 + n);
-    if (n === 0x7f) return "\u2421";
-    return `\u27e6U+${n.toString(16).toUpperCase().padStart(4, "0")}\u27e7`;
+    const name = names[n] ?? (n === 0x7f ? "DEL" : `U+${n.toString(16).toUpperCase().padStart(4, "0")}`);
+    return `\u27e6${name}\u27e7`;
   });
 }

@@ -1,0 +1,15 @@
+import { html, useEffect, useId, useRef } from "./base.js";
+
+// Dialog asks something above the page, which waits meanwhile: the focus stays in it, Escape and a
+// click beside it close it, and the focus goes back to where it was. actions are its
+// buttons.
+export function Dialog({ open, title, onClose, actions, children }) {
+  const box = useRef();
+  const id = useId();
+  useEffect(() => {
+    if (open && !box.current.open) box.current.showModal();
+    if (!open && box.current.open) box.current.close();
+  }, [open]);
+  const beside = (event) => event.target === box.current && onClose();
+  return html`<dialog ref=${box} aria-labelledby=${id} onClose=${onClose} onClick=${beside}>${open && html`<h2 id=${id}>${title}</h2>${children}<div class="dialog-do">${actions}</div>`}</dialog>`;
+}

@@ -1,0 +1,52 @@
+import { html, plain, useEffect, useMemo, useRef } from "./base.js";
+import { comment, keywords, operators } from "./lexemes.js";
+
+const most = 200_000; // characters that are coloured: each colour is an element
+
+// Source shows the text of a file with the numbers of its lines: line is one to look at.
+// tokens, [{start, end, class}], say what is what; without them a text in Concerto (lang) is
+// coloured by the lexer's own tables.
+export function Source({ text, lang, tokens, line, label = "Source" }) {
+  const box = useRef();
+  const lines = useMemo(() => text.split("\n").length - (text.endsWith("\n") ? 1 : 0) || 1, [text]);
+  const pieces = useMemo(() => coloured(text, tokens ?? (lang === "concerto" && text.length <= most ? scan(text) : [])), [text, tokens, lang]);
+  useEffect(() => {
+    if (line) box.current.querySelector(".here")?.scrollIntoView({ block: "center" });
+  }, [text, line]);
+  return html`<div class="source" tabindex="0" role="region" aria-label=${label} ref=${box}>
+    ${line > 0 && line <= lines && html`<div class="here" style=${{ top: `calc(${line - 1} * var(--row) + var(--pad))` }}><span class="unseen">line ${line}</span></div>`}
+    <pre class="no" aria-hidden="true">${Array.from({ length: lines }, (_, i) => i + 1).join("\n")}</pre><pre class="code">${pieces}</pre></div>`;
+}
+
+// coloured cuts a text at its tokens; what is in none stays as it is.
+function coloured(text, tokens) {
+  const out = [];
+  let at = 0;
+  for (const t of tokens) {
+    if (t.start > at) out.push(plain(text.slice(at, t.start)));
+    out.push(html`<span class=${t.class}>${plain(text.slice(t.start, t.end))}</span>`);
+    at = t.end;
+  }
+  out.push(plain(text.slice(at)));
+  return out;
+}
+
+const escaped = (s) => s.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+const lexeme = new RegExp([
+  `(?<comment>${escaped(comment)}[^\\n]*)`,
+  '(?<literal>"""[^]*?(?:"""|$)|"(?:\\\\.|[^"\\\\\\n])*"?|\\b\\d[\\w.]*)',
+  `(?<keyword>\\b(?:${keywords.join("|")})\\b)`,
+  "(?<name>[\\p{L}_][\\p{L}\\p{N}_]*)",
+  `(?<operator>${operators.map(escaped).join("|")})`,
+].join("|"), "gu");
+
+const kinds = ["comment", "literal", "keyword", "operator"]; // a name is as it is
+
+function scan(text) {
+  const out = [];
+  for (const m of text.matchAll(lexeme)) {
+    const kind = kinds.find((k) => m.groups[k] !== undefined);
+    if (kind) out.push({ start: m.index, end: m.index + m[0].length, class: kind });
+  }
+  return out;
+}

@@ -1,0 +1,120 @@
+import { html, useEffect, useRef, useState } from "./base.js";
+import { styleAsAllowed } from "./termdoc.js";
+
+const kept = 5000; // lines that one can scroll back
+const theme = {
+  background: "#14171b", foreground: "#e7eaee", cursor: "#93abff", cursorAccent: "#14171b", selectionBackground: "#3b4a80",
+  black: "#3c434c", red: "#ff9088", green: "#74cf90", yellow: "#e5c07b", blue: "#8db0ff", magenta: "#d89af0", cyan: "#63cbd6", white: "#d5dae1",
+  brightBlack: "#8d97a5", brightRed: "#ffb3ae", brightGreen: "#9fe6b4", brightYellow: "#f3dba6", brightBlue: "#b9c8ff", brightMagenta: "#ebc4f8", brightCyan: "#9be4ec", brightWhite: "#ffffff",
+};
+
+// loaded is the terminal's own module: it is larger than all others together, and comes
+// when somebody first wants to see one.
+let loaded;
+function load() {
+  loaded ??= Promise.all([import("@xterm/xterm"), import("@xterm/addon-fit"), styled(new URL("vendor/xterm/xterm.css", import.meta.url))])
+    .then(([xterm, fit]) => (styleAsAllowed(), { Xterm: xterm.Terminal, Fit: fit.FitAddon }))
+    .catch((e) => { loaded = undefined; throw e; });
+  return loaded;
+}
+
+function styled(url) {
+  return new Promise((done, failed) => {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = url;
+    link.onload = done;
+    link.onerror = () => failed(new Error("its style sheet cannot be loaded"));
+    document.head.append(link);
+  });
+}
+
+// Terminal shows a terminal. attach({write, reset}) is called once it is there: what attach
+// writes at once is history, which is answered with nothing; it gives a function that
+// ends it. onKeys(text) is told what is typed, and what the terminal answers to a
+// program's questions (null: nothing may be typed); onResize(cols, rows) the size
+// that fits (null: the size is that of size {cols, rows}).
+export function Terminal({ attach, onKeys, onResize, size, label = "Terminal" }) {
+  const box = useRef();
+  const now = useRef({});
+  now.current = { attach, onKeys, onResize };
+  const [state, setState] = useState("loading");
+  const [ctrl, setCtrl] = useState(false);
+  const held = useRef(false); // Ctrl of the row of keys
+  held.current = ctrl;
+  const term = useRef(null);
+  useEffect(() => {
+    let gone = false;
+    let end = () => {};
+    load().then((modules) => {
+      if (!gone) end = start({ ...modules, box: box.current, now, held, setCtrl, term });
+      if (!gone) setState("there");
+    }, (e) => setState(`The terminal cannot be loaded: ${e.message}`));
+    return () => {
+      gone = true;
+      end();
+    };
+  }, []);
+  useEffect(() => {
+    if (state === "there" && size && !onResize) term.current.resize(size.cols || 80, size.rows || 24);
+  }, [state, size?.cols, size?.rows, !onResize]);
+  useEffect(() => {
+    if (state === "there") term.current.options.disableStdin = !onKeys;
+  }, [state, !onKeys]);
+  return html`<div class="terminal"><div class="terminal-box" data-testid="terminal" ref=${box} role="group" aria-label=${label}></div>
+    ${state === "loading" && html`<p class="terminal-note" role="status">Loading the terminal …</p>`}
+    ${state !== "loading" && state !== "there" && html`<p class="terminal-note" role="alert">${state}</p>`}
+    ${onKeys && state === "there" && html`<${Keys} term=${term.current} ctrl=${ctrl} setCtrl=${setCtrl} send=${onKeys} />`}</div>`;
+}
+
+// start makes a terminal in an element, and gives a function that ends it.
+function start({ Xterm, Fit, box, now, held, setCtrl, term }) {
+  const t = new Xterm({ theme, scrollback: kept, fontSize: 13, fontFamily: getComputedStyle(box).getPropertyValue("--mono"), cursorBlink: false, linkHandler: { activate() {} }, minimumContrastRatio: 4.5 });
+  term.current = t;
+  const fit = new Fit();
+  t.loadAddon(fit);
+  t.open(box);
+  let live = false;
+  t.onData((data) => {
+    if (!live) return;
+    const text = held.current && data.length === 1 ? controlled(data) : data;
+    if (held.current) setCtrl(false);
+    now.current.onKeys?.(text);
+  });
+  let last = "";
+  const fitted = () => {
+    if (!now.current.onResize || box.clientWidth === 0) return;
+    fit.fit();
+    const is = `${t.cols} ${t.rows}`;
+    if (is !== last) now.current.onResize(t.cols, t.rows);
+    last = is;
+  };
+  const sizes = new ResizeObserver(fitted);
+  sizes.observe(box);
+  fitted();
+  const end = now.current.attach({ write: (text) => t.write(text), reset: () => t.reset() });
+  t.write("", () => { live = true; });
+  return () => {
+    end?.();
+    sizes.disconnect();
+    t.dispose();
+  };
+}
+
+// controlled is a character typed with Ctrl held.
+const controlled = (c) => (/[a-z@[\\\]^_]/i.test(c) ? String.fromCharCode(c.toUpperCase().charCodeAt(0) & 31) : c);
+
+// rowOfKeys are those that a phone's keyboard lacks.
+const rowOfKeys = [
+  { label: "Esc", keys: "\u001b" }, { label: "Tab", keys: "\t" }, { label: "Ctrl" },
+  { label: "←", name: "Left", arrow: "D" }, { label: "↑", name: "Up", arrow: "A" }, { label: "↓", name: "Down", arrow: "B" }, { label: "→", name: "Right", arrow: "C" },
+];
+
+function Keys({ term, ctrl, setCtrl, send }) {
+  const press = (k) => () => {
+    if (k.label === "Ctrl") setCtrl(!ctrl);
+    else send(k.arrow ? (term.modes.applicationCursorKeysMode ? "\u001bO" : "\u001b[") + k.arrow : k.keys);
+    term.focus();
+  };
+  return html`<div class="terminal-keys" role="toolbar" aria-label="Keys">${rowOfKeys.map((k) => html`<button type="button" key=${k.label} aria-label=${k.name} aria-pressed=${k.label === "Ctrl" ? String(ctrl) : undefined} onPointerDown=${(e) => e.preventDefault()} onClick=${press(k)}>${k.label}</button>`)}</div>`;
+}
