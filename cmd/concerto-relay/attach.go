@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
-	tell "github.com/concerto-lang/concerto/internal/relay"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -23,23 +22,24 @@ func (a *app) attachCommand() *cobra.Command {
 		Short: "Show a run, and type into it",
 		Long: `Shows the end of what a run wrote and what it writes, and types into it what is typed here.
 
-  concerto-relay attach RUN
-  concerto-relay attach RUN --json        its events, from its beginning
+  concerto-relay attach run_4vd4sd65dabx
+  concerto-relay attach run_4vd4sd65dabx --server https://relay.example --token-file token
+  concerto-relay attach run_4vd4sd65dabx --json | jq -c .data    its events, from its beginning
 
-A run of Concerto, of an NDJSON host or an ACP agent reads no keys: Ctrl-C stops it.
+Ctrl-] d detaches. The exit code is the run's, and 1 when nobody knows it.
 
-Ctrl-] d detaches. The exit code is the run's.` + reachHelp + ` There it is shown only.`,
+A run of Concerto, of an NDJSON host or an ACP agent reads no keys: it is shown what it
+emits, whom it speaks with and what it asks, with the command that answers. Ctrl-C stops it.` + reachHelp + `
+
+A connection to a server that is lost is taken up again, where it was; what is typed
+meanwhile is not sent. With a token of a viewer the run is shown only.`,
 		Args: takes(1, 1, "concerto-relay attach RUN"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, err := a.reachEnd(&r)
 			if err != nil {
 				return err
 			}
-			off := "-16384"
-			if asJSON {
-				off = "0"
-			}
-			return a.attach(ctxOf(c), e, args[0], a.ours(), asJSON, off)
+			return a.attach(ctxOf(c), e, args[0], asJSON, false)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print envelopes, a line each")
@@ -47,27 +47,50 @@ Ctrl-] d detaches. The exit code is the run's.` + reachHelp + ` There it is show
 	return c
 }
 
+// attachment is a run that is shown here, and typed into.
+type attachment struct {
+	*app
+	t      *tty
+	run    string
+	again  string // the flags that reach the same end
+	asJSON bool
+
+	spoken atomic.Bool // the run is on no terminal
+	mu     sync.Mutex
+	noted  string // what was said last, until the run goes on
+}
+
+// seat is where a run is followed, and where it takes what is typed: hostd, or a server.
+type seat interface {
+	// follow gives the run's envelopes until its end, or until give fails.
+	follow(ctx context.Context, give func(protocol.Envelope) error) error
+	keys(ctx context.Context, text string) error
+	stop(ctx context.Context) error
+	resize(ctx context.Context, cols, rows int64)
+}
+
 // errDetached ends an attachment.
 var errDetached = errors.New("detached")
 
-// attach shows a run until its end, whose exit code becomes ours.
-func (a *app) attach(ctx context.Context, e *end, run string, t *tty, asJSON bool, off string) error {
+// attach shows a run until its end, whose exit code becomes ours: from its beginning, or the end of what it
+// wrote.
+func (a *app) attach(ctx context.Context, e *end, run string, asJSON, whole bool) error {
 	ctx, detach := context.WithCancelCause(ctx)
 	defer detach(nil)
-	if !e.remote() && !asJSON {
-		restore, err := t.raw()
+	x := &attachment{app: a, t: a.ours(), run: run, again: e.again, asJSON: asJSON}
+	at := x.seat(e, whole || asJSON)
+	if !asJSON {
+		restore, err := x.t.raw()
 		if err != nil {
 			return err
 		}
 		defer restore()
-		go a.typed(ctx, e, run, t, func() { detach(errDetached) })
-		stop := t.resized(func(cols, rows int64) {
-			_ = e.call(ctx, http.MethodPost, runPath(run)+"/resize", protocol.Resize{Cols: cols, Rows: rows}, nil) // the run may have ended
-		})
+		go x.typed(ctx, at, func() { detach(errDetached) })
+		stop := x.t.resized(func(cols, rows int64) { at.resize(ctx, cols, rows) })
 		defer stop()
 	}
 	var exit *protocol.Exited
-	err := e.follow(ctx, run, off, func(env protocol.Envelope) error {
+	err := at.follow(ctx, func(env protocol.Envelope) error {
 		if env.Type == protocol.RunExited {
 			x, err := protocol.Decode[protocol.Exited](&env)
 			if err != nil {
@@ -75,11 +98,11 @@ func (a *app) attach(ctx context.Context, e *end, run string, t *tty, asJSON boo
 			}
 			exit = &x
 		}
-		return a.showEvent(&env, t, asJSON)
+		return x.show(&env)
 	})
 	switch {
 	case errors.Is(context.Cause(ctx), errDetached):
-		fmt.Fprintf(a.stderr, "\r\ndetached: the run goes on, `concerto-relay attach %s` comes back\r\n", run)
+		fmt.Fprintf(a.stderr, "\r\ndetached: the run goes on, `concerto-relay attach %s%s` comes back\r\n", run, x.again)
 		return nil
 	case err != nil:
 		return err
@@ -87,6 +110,17 @@ func (a *app) attach(ctx context.Context, e *end, run string, t *tty, asJSON boo
 		return fmt.Errorf("nobody knows how run %s ended", run)
 	}
 	return a.ended(run, exit)
+}
+
+func (x *attachment) seat(e *end, whole bool) seat {
+	if e.remote() {
+		return newRemoteSeat(x, e, whole)
+	}
+	off := "-16384"
+	if whole {
+		off = "0"
+	}
+	return &localSeat{e, x.run, off}
 }
 
 func runPath(run string) string { return "/runs/" + url.PathEscape(run) }
@@ -103,38 +137,24 @@ func (a *app) ended(run string, x *protocol.Exited) error {
 	return exitError(int(x.ExitCode))
 }
 
-func (a *app) showEvent(env *protocol.Envelope, t *tty, asJSON bool) error {
-	if asJSON {
-		_, err := a.stdout.Write(append(env.Append(nil), '\n'))
-		return err
+// note says something besides what the run shows; the same is not said again until the run goes on.
+func (x *attachment) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	x.mu.Lock()
+	same := x.noted == text
+	x.noted = text
+	x.mu.Unlock()
+	if !same {
+		end := x.t.lineEnd()
+		fmt.Fprintf(x.stderr, "%sconcerto-relay: %s%s", strings.TrimPrefix(end, "\n"), text, end)
 	}
-	switch env.Type {
-	case protocol.RunStarted:
-		of, err := protocol.Decode[protocol.Started](env)
-		t.spoken.Store(err == nil && of.Source != "" && of.Source != "pty")
-		return err
-	case protocol.RunPermissionRequested:
-		q, err := protocol.Decode[protocol.PermissionRequested](env)
-		if err == nil && t.spoken.Load() { // nothing else shows it
-			fmt.Fprintf(a.stderr, "%s%s asks: %s%[1]sconcerto-relay approve %[2]s %[4]s%[1]s", t.lineEnd(), env.RunID, q.Prompt, q.RequestID)
-		}
-		return err
-	case protocol.RunOutput:
-		out, err := protocol.Decode[protocol.Output](env)
-		if err != nil {
-			return err
-		}
-		to := a.stdout
-		if t.spoken.Load() {
-			out.Text = strings.ReplaceAll(out.Text, "\n", t.lineEnd())
-			if out.Stream == tell.Stderr {
-				to = a.stderr
-			}
-		}
-		_, err = io.WriteString(to, out.Text)
-		return err
-	}
-	return nil
+}
+
+// goesOn forgets what was said.
+func (x *attachment) goesOn() {
+	x.mu.Lock()
+	x.noted = ""
+	x.mu.Unlock()
 }
 
 // detachKey begins what detaches: then d. Twice it is typed itself.
@@ -144,11 +164,11 @@ const detachKey = 0x1d // Ctrl-]
 const stopKey = 0x03 // Ctrl-C
 
 // typed sends what is typed to the run, until its end.
-func (a *app) typed(ctx context.Context, e *end, run string, t *tty, detach func()) {
+func (x *attachment) typed(ctx context.Context, at seat, detach func()) {
 	b := make([]byte, 4<<10)
 	var rest []byte // of a character
 	for held := false; ; {
-		n, err := a.stdin.Read(b)
+		n, err := x.stdin.Read(b)
 		if err != nil {
 			return
 		}
@@ -158,7 +178,7 @@ func (a *app) typed(ctx context.Context, e *end, run string, t *tty, detach func
 			case held && c == 'd':
 				detach()
 				return
-			case t.keys && !held && c == detachKey:
+			case x.t.keys && !held && c == detachKey:
 				held = true
 				continue
 			case held && c != detachKey:
@@ -168,19 +188,22 @@ func (a *app) typed(ctx context.Context, e *end, run string, t *tty, detach func
 			keys = append(keys, c)
 		}
 		text, left := wholeText(append(rest, keys...))
-		if rest = left; text == "" {
-			continue
+		if rest = left; text != "" {
+			x.sent(ctx, at, text)
 		}
-		if t.spoken.Load() { // it reads no keys
-			if strings.ContainsRune(text, stopKey) {
-				if err := e.call(ctx, http.MethodPost, runPath(run)+"/stop", protocol.Stop{}, nil); err != nil && ctx.Err() == nil {
-					fmt.Fprintf(a.stderr, "\r\nconcerto-relay: it is not stopped: %v\r\n", err)
-				}
-			}
-			continue
+	}
+}
+
+// sent sends keys to a run; one that reads none is stopped by one of them.
+func (x *attachment) sent(ctx context.Context, at seat, text string) {
+	what, do := "what was typed is not written", func() error { return at.keys(ctx, text) }
+	if x.spoken.Load() {
+		if !strings.ContainsRune(text, stopKey) {
+			return
 		}
-		if err := e.call(ctx, http.MethodPost, runPath(run)+"/keys", protocol.SendKeys{Keys: text}, nil); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(a.stderr, "\r\nconcerto-relay: what was typed is not written: %v\r\n", err)
-		}
+		what, do = "it is not stopped", func() error { return at.stop(ctx) }
+	}
+	if err := do(); err != nil && ctx.Err() == nil {
+		x.note("%s: %v", what, err)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -39,8 +38,12 @@ func (a *app) reachFlags(c *cobra.Command, r *reach, remote bool) {
 
 // again are the flags that reach the same end, as they are written behind a command.
 func (r *reach) again() string {
+	socket := r.socket
+	if r.server != "" {
+		socket = ""
+	}
 	var flags strings.Builder
-	for _, f := range [][2]string{{"socket", r.socket}, {"server", r.server}, {"token-file", r.tokenFile}} {
+	for _, f := range [][2]string{{"socket", socket}, {"server", r.server}, {"token-file", r.tokenFile}} {
 		if f[1] != "" {
 			fmt.Fprintf(&flags, " --%s %s", f[0], shellWord(f[1]))
 		}
@@ -54,26 +57,17 @@ type end struct {
 	base  string
 	token string // of a server
 	name  string // as it is told
+	again string // the flags that reach it, behind a command
 }
 
 // reachEnd is the other end that the flags name.
 func (a *app) reachEnd(r *reach) (*end, error) {
-	if r.server == "" && r.tokenFile != "" {
-		return nil, a.wrong("token-file", "add --server URL", "it is for a server, and none is named")
-	}
-	if r.server != "" {
-		u, err := url.Parse(r.server)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			return nil, a.wrong("server", "https://relay.example.com, for one", "it is no URL of a server")
+	if r.server != "" || r.tokenFile != "" {
+		e, err := a.serverEnd(r.server, r.tokenFile)
+		if e != nil {
+			e.again = r.again()
 		}
-		if r.tokenFile == "" {
-			return nil, a.wrong("server", "add --token-file FILE, with an access token in it", "a server wants credentials")
-		}
-		token, err := os.ReadFile(a.abs(r.tokenFile))
-		if err != nil {
-			return nil, a.wrong("token-file", "", "%v", err)
-		}
-		return &end{http: http.DefaultClient, base: strings.TrimSuffix(r.server, "/"), token: strings.TrimSpace(string(token)), name: r.server}, nil
+		return e, err
 	}
 	socket := r.socket
 	if socket == "" {
@@ -87,7 +81,40 @@ func (a *app) reachEnd(r *reach) (*end, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", socket)
 	}
-	return &end{http: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://localhost", name: socket}, nil
+	return &end{http: &http.Client{Transport: &http.Transport{DialContext: dial}}, base: "http://localhost", name: socket, again: r.again()}, nil
+}
+
+// schemes are those of a server's URL, and how it is asked over HTTP.
+var schemes = map[string]string{"http": "http", "https": "https", "ws": "http", "wss": "https"}
+
+// serverEnd is a server, by what --server and --token-file say.
+func (a *app) serverEnd(server, tokenFile string) (*end, error) {
+	if server == "" {
+		return nil, a.wrong("token-file", "add --server URL", "it is for a server, and none is named")
+	}
+	u, err := url.Parse(server)
+	if err != nil || schemes[u.Scheme] == "" || u.Host == "" {
+		return nil, a.wrong("server", "https://relay.example, for one", "%q is no URL of a server", server)
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, a.wrong("server", "an access token has a file of its own: --token-file", "it must have no user, query or fragment")
+	}
+	if tokenFile == "" {
+		return nil, a.wrong("server", "add --token-file FILE, with an access token in it; `concerto-relay token create` makes one", "a server wants credentials")
+	}
+	text, err := os.ReadFile(a.abs(tokenFile))
+	if err != nil {
+		return nil, a.wrong("token-file", "`concerto-relay token create > token` makes one", "%v", err)
+	}
+	token, _, _ := strings.Cut(string(text), "\n")
+	if token = strings.TrimSpace(token); token == "" {
+		return nil, a.wrong("token-file", "`concerto-relay token create` makes one", "the first line of %s is empty: an access token belongs there", tokenFile)
+	}
+	if strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return nil, a.wrong("token-file", "`concerto-relay token create` makes one", "the first line of %s is no access token", tokenFile)
+	}
+	u.Scheme = schemes[u.Scheme]
+	return &end{http: http.DefaultClient, base: strings.TrimSuffix(u.String(), "/"), token: token, name: server}, nil
 }
 
 // remote says whether the other end is a server.
@@ -100,6 +127,18 @@ type saidError struct {
 }
 
 func (e *saidError) Error() string { return e.Message + " (" + e.Code + ")" }
+
+// nextSteps are what to do about what was said, by its code.
+var nextSteps = map[protocol.Code]string{
+	protocol.UnknownRun:     "`concerto-relay runs` lists the runs; over --server, those that the token is for",
+	protocol.UnknownRequest: "`concerto-relay runs` shows what runs ask, with the command that answers",
+	protocol.AlreadyDecided: "the first decision counts; `concerto-relay runs` shows what is still asked",
+	protocol.ArgsChanged:    "what would be done is not what was seen: look at it again by `concerto-relay runs --json`",
+	protocol.InvalidAnswer:  "`concerto-relay runs` shows the form of the answer, and --answer gives it as JSON",
+	protocol.Unauthorized:   "the access token is wrong, has ended or was revoked; `concerto-relay token create` makes one",
+	protocol.Forbidden:      "the role of the token does not allow it, or the host never does",
+	protocol.Internal:       "the server's log says more; try again later",
+}
 
 // open asks, and gives the answer's body.
 func (e *end) open(ctx context.Context, method, path string, body any) (io.ReadCloser, error) {
@@ -123,6 +162,8 @@ func (e *end) open(ctx context.Context, method, path string, body any) (io.ReadC
 	switch {
 	case errors.As(err, &none) && none.Op == "dial" && !e.remote():
 		return nil, usage("`concerto-relay hostd` starts it; --socket says where it listens", "no hostd serves %s", e.name)
+	case errors.As(err, &none) && none.Op == "dial":
+		return nil, fmt.Errorf("no server answers at %s: %w", e.name, none.Err)
 	case err != nil:
 		return nil, fmt.Errorf("ask %s: %w", e.name, errors.Unwrap(err))
 	case w.StatusCode < 300:
@@ -152,54 +193,7 @@ func (e *end) call(ctx context.Context, method, path string, body, into any) err
 	return json.Unmarshal(text, into)
 }
 
-// follow gives the envelopes of a run until its end, or until give fails.
-func (e *end) follow(ctx context.Context, run, off string, give func(protocol.Envelope) error) error {
-	if e.remote() {
-		return e.poll(ctx, run, give)
-	}
-	r, err := e.open(ctx, http.MethodGet, "/runs/"+url.PathEscape(run)+"/stream?off="+off, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, protocol.MaxFrame)
-	for lines.Scan() {
-		env, refused := protocol.Parse(lines.Bytes())
-		if refused != nil {
-			return fmt.Errorf("%s says what is no envelope: %w", e.name, refused)
-		}
-		if err := give(env); err != nil || env.Type == protocol.RunExited {
-			return err
-		}
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("hostd has gone away; the run goes on, and `concerto-relay attach %s` comes back once hostd is there", run)
-}
-
-// poll follows a run at a server, by its cursor.
-func (e *end) poll(ctx context.Context, run string, give func(protocol.Envelope) error) error {
-	if err := e.call(ctx, http.MethodGet, "/runs/"+url.PathEscape(run), nil, nil); err != nil {
-		return err
-	}
-	for cursor := run + ":0"; ; {
-		var page struct {
-			Events []json.RawMessage `json:"events"`
-		}
-		if err := e.call(ctx, http.MethodGet, "/events?rest=none&wait=25&limit=500&cursor="+url.QueryEscape(cursor), nil, &page); err != nil {
-			return err
-		}
-		for _, text := range page.Events {
-			env, refused := protocol.Parse(text)
-			if refused != nil {
-				return fmt.Errorf("%s says what is no envelope: %w", e.name, refused)
-			}
-			cursor = fmt.Sprintf("%s:%d", run, env.Seq)
-			if err := give(env); err != nil || env.Type == protocol.RunExited {
-				return err
-			}
-		}
-	}
+// socket is a server's WebSocket. begin is called on each connection that has greeted, lost when one is lost.
+func (e *end) socket(begin func(context.Context) error, lost func(error)) *serverLink {
+	return newLink(linkOptions{Server: e.base, Token: e.token, Agent: "concerto-relay-cli/" + release, HTTP: e.http, Begin: begin, Lost: lost})
 }

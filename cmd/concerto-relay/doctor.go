@@ -15,7 +15,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look at what this machine's hostd needs",
 		Long: `Look at what this machine's hostd needs: a line a check, which is ok, warn or fail, with
-what to do. Settings are those of hostd, also in relay.toml. Exit code 1 when a check fails.`,
+what to do. Settings are those of hostd, also in relay.toml. Exit code 1 when a check fails.
+
+  concerto-relay doctor
+  concerto-relay doctor --json | jq -r 'select(.status != "ok") | .do'`,
 		Args: takes(0, 0, "concerto-relay doctor"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s.complete(a)

@@ -50,7 +50,10 @@ func (a *app) hostdInstallCommand() *cobra.Command {
 a unit of systemd, or an agent of launchd. Runs go on while hostd does not run.
 
 Flags of hostd, and the variables that stand for them, are written into the unit. A token
-is not: name its file by --token-file.`,
+is not: name its file by --token-file.
+
+  concerto-relay hostd install
+  concerto-relay hostd install --server https://relay.example --host-id desk --token-file ~/.config/concerto/host-token`,
 		Args: takes(0, 0, "concerto-relay hostd install --server https://relay.example"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := a.installOptions(c, system)
@@ -70,8 +73,10 @@ func (a *app) hostdUninstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Have the system start hostd no more",
-		Long:  "Have the system end hostd and start it no more. Its runs go on, and what it keeps stays.",
-		Args:  takes(0, 0, "concerto-relay hostd uninstall"),
+		Long: `Have the system end hostd and start it no more. Its runs go on, and what it keeps stays.
+
+  concerto-relay hostd uninstall`,
+		Args: takes(0, 0, "concerto-relay hostd uninstall"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := a.installOptions(c, system)
 			if err != nil {

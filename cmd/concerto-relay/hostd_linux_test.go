@@ -261,6 +261,7 @@ func TestHostdKilled(t *testing.T) {
 	h := newHost(t)
 	h.start()
 	run := h.detached(`stty -echo; for i in $(seq 4000); do echo "line $i"; done; while read x; do echo "got $x"; [ "$x" = end ] && exit; done`)
+	h.until(run, protocol.RunOutput, "line 1") // from here on nothing is echoed
 	dice := rand.New(rand.NewPCG(5, 6))
 	for i := range rounds {
 		c := h.command("attach", run, "--json")

@@ -125,6 +125,10 @@ func (a *app) failed(err error) int {
 		return exitRefused
 	}
 	fmt.Fprintf(a.stderr, "concerto-relay: %v\n", err)
+	var said *saidError
+	if errors.As(err, &said) && nextSteps[protocol.Code(said.Code)] != "" {
+		fmt.Fprintf(a.stderr, "  hint: %s\n", nextSteps[protocol.Code(said.Code)])
+	}
 	return exitFailed
 }
 

@@ -128,7 +128,10 @@ func (a *app) pairConfirmCommand() *cobra.Command {
 		Short: "Confirm the machine that shows a code",
 		Long: `Confirms the machine that shows a code, by who may manage hosts: it is known by its key from
 then on. Compare the fingerprint with the one that the machine shows: on a terminal it is
-asked about before, unless --yes is given.` + whereHelp,
+asked about before, unless --yes is given.
+
+  concerto-relay pair confirm ABCD-EFGH
+  concerto-relay pair confirm ABCD-EFGH --server https://relay.example --token-file token` + whereHelp,
 		Args: takes(1, 1, "concerto-relay pair confirm ABCD-EFGH"),
 	}
 	yes := false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -109,7 +110,11 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 func takes(least, most int, example string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return usage("`"+example+"`, for one", "%s takes %s", c.CommandPath(), c.Use[len(c.Name()):])
+			what := strings.TrimSpace(c.Use[len(c.Name()):])
+			if what == "" {
+				what = "no arguments"
+			}
+			return usage("`"+example+"`, for one", "%s takes %s", c.CommandPath(), what)
 		}
 		return nil
 	}

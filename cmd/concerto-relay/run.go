@@ -46,7 +46,6 @@ several are a command and its arguments. The exit code is the run's.`,
 			if s.tool == "" {
 				s.tool = toolOf(args)
 			}
-			t := a.ours()
 			var made protocol.RunMade
 			switch {
 			case s.ndjson && s.acp:
@@ -56,7 +55,7 @@ several are a command and its arguments. The exit code is the run's.`,
 			case s.prompt != "":
 				return usage("type it, or add --ndjson or --acp", "--prompt is for a run that speaks in messages")
 			default:
-				cols, rows := t.size()
+				cols, rows := a.ours().size()
 				cwd := a.dir
 				err = e.call(ctxOf(c), http.MethodPost, "/runs", socket.Begin{Tool: s.tool, Cmd: shellLine(args), Cwd: &cwd, Title: s.title, Cols: cols, Rows: rows}, &made)
 			}
@@ -70,7 +69,7 @@ several are a command and its arguments. The exit code is the run's.`,
 				_, err := fmt.Fprintln(a.stdout, made.RunID)
 				return err
 			}
-			return a.attach(ctxOf(c), e, made.RunID, t, asJSON, "0")
+			return a.attach(ctxOf(c), e, made.RunID, asJSON, true)
 		},
 	}
 	f := c.Flags()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"text/tabwriter"
 
@@ -24,7 +25,10 @@ func (a *app) runsCommand() *cobra.Command {
 		Long: `Lists runs, and below each what it asks, with the command that answers it.
 
   concerto-relay runs
-  concerto-relay runs --json              an object a line; what it asks is its member pending` + reachHelp,
+  concerto-relay runs --server https://relay.example --token-file token
+  concerto-relay runs --json | jq -r 'select(.pending != null) | .pending[].prompt'
+
+--json prints an object a line; what a run asks is its member pending.` + reachHelp,
 		Args: takes(0, 0, "concerto-relay runs"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			e, err := a.reachEnd(&r)
@@ -33,7 +37,7 @@ func (a *app) runsCommand() *cobra.Command {
 			}
 			var all []json.RawMessage
 			if e.remote() {
-				err = e.call(ctxOf(c), http.MethodGet, "/runs?limit=500", nil, &all)
+				all, err = e.allRuns(ctxOf(c))
 			} else {
 				var list struct {
 					Runs []json.RawMessage `json:"runs"`
@@ -48,12 +52,40 @@ func (a *app) runsCommand() *cobra.Command {
 			case asJSON:
 				return a.linesOf(all)
 			}
-			return a.listRuns(all, r.again())
+			return a.listRuns(all, e.again)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print an object a line")
 	a.reachFlags(c, &r, true)
 	return c
+}
+
+// runsPage is how many runs a server is asked for at a time.
+const runsPage = 500
+
+// allRuns are a server's runs, page by page, each once.
+func (e *end) allRuns(ctx context.Context) (all []json.RawMessage, err error) {
+	seen := map[string]bool{}
+	for before := ""; ; {
+		var page []json.RawMessage
+		if err := e.call(ctx, http.MethodGet, fmt.Sprintf("/runs?limit=%d%s", runsPage, before), nil, &page); err != nil {
+			return nil, err
+		}
+		for _, text := range page {
+			var one runSeen
+			if err := json.Unmarshal(text, &one); err != nil {
+				return nil, err
+			}
+			before = "&before=" + url.QueryEscape(one.ID)
+			if !seen[one.ID] {
+				seen[one.ID] = true
+				all = append(all, text)
+			}
+		}
+		if len(page) < runsPage {
+			return all, nil
+		}
+	}
 }
 
 // withPending adds what each run asks, as the server does, to runs of hostd.
@@ -118,15 +150,21 @@ func (a *app) listRuns(all []json.RawMessage, again string) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, one.Status, shown(one.Tool, 20), shown(one.StartedAt, 30), shown(what, 80))
 		for i := range one.Pending {
-			q := &one.Pending[i]
-			asks, answer := shown(q.Prompt, 100), ""
-			if form := answerForm(q); form != "" { // others' text: no part of what may be copied into a shell
-				asks, answer = asks+"  answer: "+shown(form, 200), " --answer JSON"
-			}
-			fmt.Fprintf(w, "  asks: %s\n    concerto-relay approve %s %s%s%s\n", asks, id, shellWord(shown(q.RequestID, 64)), answer, again)
+			asks, command := requestLines(&one.Pending[i], id, again, 100)
+			fmt.Fprintf(w, "  asks: %s\n    %s\n", asks, command)
 		}
 	}
 	return w.Flush()
+}
+
+// requestLines are what a request asks, in so many cells, and the command that approves it. again are the
+// flags that reach the same end.
+func requestLines(q *protocol.PermissionRequested, run, again string, most int) (asks, command string) {
+	asks, answer := shown(q.Prompt, most), ""
+	if form := answerForm(q); form != "" { // others' text: no part of what may be copied into a shell
+		asks, answer = asks+"  answer: "+shown(form, 200), " --answer JSON"
+	}
+	return asks, fmt.Sprintf("concerto-relay approve %s %s%s%s", run, shellWord(shown(q.RequestID, 64)), answer, again)
 }
 
 // answerForm is the form of the answer that a request wants, where a yes does not say enough.

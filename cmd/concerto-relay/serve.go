@@ -42,7 +42,8 @@ Without users it prints a link by which the first owner is made, once. It listen
 loopback; behind a proxy that speaks https, --public-url says as which it is known, and
 only then pages of that address may call it. New hosts are taken from this machine alone
 (--tofu loopback). With --with-hostd it is this machine's hostd as well: the variables and
-the table [hostd] of relay.toml say how, and it knows its host without --tofu. It ends by SIGTERM or Ctrl-C, within 5 s, with exit code 0.`
+the table [hostd] of relay.toml say how, and it knows its host without --tofu. It ends by
+SIGTERM or Ctrl-C, within 5 s, with exit code 0.`
 
 func (a *app) serveCommand() *cobra.Command {
 	s := &serveFlags{}

@@ -3,7 +3,6 @@ package main
 import (
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -13,8 +12,6 @@ import (
 type tty struct {
 	fd   int
 	keys bool // what is typed is a person's
-
-	spoken atomic.Bool // the run is on no terminal
 }
 
 // lineEnd ends a line of what comes from no terminal.

@@ -22,7 +22,10 @@ func (a *app) tokenCommand() *cobra.Command {
 		Use:   "token",
 		Short: "Make, list and end access tokens",
 		Long: `An access token lets a program or a device in: what its role allows, for all runs or for
-those that --runs names, until it expires or is revoked. Its secret is shown once.` + whereHelp,
+those that --runs names, until it expires or is revoked. Its secret is shown once.
+
+  concerto-relay token create --name phone --role operator > token
+  concerto-relay runs --server http://127.0.0.1:8787 --token-file token` + whereHelp,
 	}, a.tokenCreateCommand(w), a.tokenListCommand(w), a.tokenRevokeCommand(w), a.hashPasswordCommand())
 	a.whereFlags(c, w)
 	return c
@@ -95,8 +98,11 @@ func (a *app) tokenListCommand(w *where) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List access tokens and sessions",
-		Long:  "Lists the access tokens and sessions that hold, without their secrets, which nobody knows." + whereHelp,
-		Args:  takes(0, 0, "concerto-relay token list"),
+		Long: `Lists the access tokens and sessions that hold, without their secrets, which nobody knows.
+
+  concerto-relay token list
+  concerto-relay token list --json | jq -r 'select(.role == "owner") | .id'` + whereHelp,
+		Args: takes(0, 0, "concerto-relay token list"),
 		RunE: func(*cobra.Command, []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error {
 				all, err := p.tokens(ctx)
@@ -147,8 +153,11 @@ func (a *app) tokenRevokeCommand(w *where) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
 		Short: "End a token or session",
-		Long:  "Ends a token or session at once: connections that were made with it are closed within a second." + whereHelp,
-		Args:  takes(1, 1, "concerto-relay token revoke t_0123456789abcdef0123"),
+		Long: `Ends a token or session at once: connections that were made with it are closed within a
+second. concerto-relay token list shows the ids.
+
+  concerto-relay token revoke t_0123456789abcdef0123` + whereHelp,
+		Args: takes(1, 1, "concerto-relay token revoke t_0123456789abcdef0123"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error { return p.revoke(ctx, args[0]) })
 		},
@@ -160,7 +169,10 @@ func (a *app) hashPasswordCommand() *cobra.Command {
 		Use:   "hash-password [PASSWORD]",
 		Short: "Hash a password for ADMIN_PASSWORD_HASH",
 		Long: `Prints the hash of a password (argon2id), as ADMIN_PASSWORD_HASH takes it. Without one it
-reads a line of its input, so that the password stands in no history.`,
+reads a line of its input, so that the password stands in no history.
+
+  concerto-relay token hash-password < password
+  ADMIN_PASSWORD_HASH=$(concerto-relay token hash-password < password) concerto-relay serve --admin ann`,
 		Args: takes(0, 1, "concerto-relay token hash-password < password-file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			password := strings.Join(args, "")

@@ -13,7 +13,11 @@ func (a *app) userCommand() *cobra.Command {
 	c := a.group(&cobra.Command{
 		Use:   "user",
 		Short: "Make, list and remove users",
-		Long:  "Users log in by name and password, and do what their role allows." + whereHelp,
+		Long: `Users log in by name and password, and do what their role allows.
+
+  concerto-relay user add ann --role owner --password-file password
+  concerto-relay user list
+  concerto-relay user remove ann` + whereHelp,
 	}, a.userAddCommand(w), a.userListCommand(w), a.userRemoveCommand(w))
 	a.whereFlags(c, w)
 	return c
@@ -52,8 +56,11 @@ func (a *app) userListCommand(w *where) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List users",
-		Long:  "Lists the users with their roles." + whereHelp,
-		Args:  takes(0, 0, "concerto-relay user list"),
+		Long: `Lists the users with their roles.
+
+  concerto-relay user list
+  concerto-relay user list --json | jq -r .name` + whereHelp,
+		Args: takes(0, 0, "concerto-relay user list"),
 		RunE: func(*cobra.Command, []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error {
 				all, err := p.users(ctx)
@@ -79,8 +86,10 @@ func (a *app) userRemoveCommand(w *where) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Remove a user",
-		Long:  "Removes a user with all sessions and tokens. The last owner stays." + whereHelp,
-		Args:  takes(1, 1, "concerto-relay user remove ann"),
+		Long: `Removes a user with all sessions and tokens. The last owner stays.
+
+  concerto-relay user remove ann` + whereHelp,
+		Args: takes(1, 1, "concerto-relay user remove ann"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error { return p.removeUser(ctx, args[0]) })
 		},

@@ -48,6 +48,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/coder/websocket", "relay/relaytest"},  // its tests
 	{"github.com/coder/websocket", "bench/relay"},
 	{"github.com/coder/websocket", "relay/hostd/link"},
+	{"github.com/coder/websocket", "cmd/concerto-relay"},
 	{"github.com/coder/websocket", "relay/server"},
 	{"github.com/coder/websocket", "relay/server/servertest"},
 	{"github.com/andybalholm/brotli", "web/gen"},

@@ -39,6 +39,9 @@ const (
 	ProveWithin   = 10 * time.Second  // a host that connects by its key
 	Subscriptions = 10                // to push messages, of a user
 
+	RetryFirst = 500 * time.Millisecond // before a lost connection is tried again a second time, at most
+	RetryMost  = 30 * time.Second
+
 	HoleWait   = 60 * time.Second // for a host of protocol 1
 	SlowWrite  = 30 * time.Second // a client that takes so long is closed
 	TakeWithin = 1 * time.Second  // a host without hello is taken then
@@ -48,3 +51,13 @@ const (
 	ReplicaPoll  = 250 * time.Millisecond // how often a server looks for what others have done
 	ReplicaCheck = 2 * time.Second        // the same while NATS tells of it
 )
+
+// RetryAfter is how long who has lost a connection waits after so many tries in a row that failed:
+// nothing, then a random part, from 0 to 1, of what is doubled each time.
+func RetryAfter(tries int, random float64) time.Duration {
+	if tries == 0 {
+		return 0
+	}
+	most := min(RetryMost, RetryFirst<<min(tries-1, 10))
+	return time.Duration(random * float64(most))
+}

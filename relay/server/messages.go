@@ -49,24 +49,20 @@ var said = map[string]struct {
 const outputText = 32 << 10
 
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
-	run, err := s.visible(r.Context(), who.Sees, r.PathValue("run"))
-	if err != nil {
-		guard.Fail(w, s.failed(err, protocol.UnknownRun))
-		return
-	}
-	after, f := number(r, "after", 0, 0, protocol.MaxSeq)
-	limit, f2 := number(r, "limit", 1000, 1, 10_000)
-	if f = firstOf(f, f2); f != nil {
+	_, q, f := s.pageAsked(r, who, 1000, 10_000)
+	if f != nil {
 		guard.Fail(w, f)
 		return
 	}
-	q := store.PageQuery{Run: run.ID, After: after, Limit: 1000, Bytes: answerBytes}
+	limit := q.Limit
+	q.Limit = 1000
 	for t := range said {
 		q.Types = append(q.Types, t)
 	}
 	all := []*message{}
-	for more := true; more && int64(len(all)) < limit; {
+	for more := true; more && len(all) < limit; {
 		var events []*store.Event
+		var err error
 		if events, more, err = s.store.Page(r.Context(), q); err != nil {
 			guard.Fail(w, s.failed(err, protocol.Internal))
 			return
@@ -76,7 +72,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Iden
 			q.After = e.Seq
 		}
 	}
-	guard.Answer(w, http.StatusOK, all[:min(int64(len(all)), limit)])
+	guard.Answer(w, http.StatusOK, all[:min(len(all), limit)])
 }
 
 // add adds an event; output goes on with the output before it.

@@ -194,19 +194,23 @@ type eventsPage struct {
 
 const answerBytes = 4 << 20 // of events in one answer; a longer event comes alone
 
-func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+// pageAsked is which part of a run's events somebody asks for.
+func (s *Server) pageAsked(r *http.Request, who *auth.Identity, usual, most int64) (*store.Run, store.PageQuery, *Failure) {
 	run, err := s.visible(r.Context(), who.Sees, r.PathValue("run"))
 	if err != nil {
-		guard.Fail(w, s.failed(err, protocol.UnknownRun))
-		return
+		return nil, store.PageQuery{}, s.failed(err, protocol.UnknownRun)
 	}
 	after, f := number(r, "after", 0, 0, protocol.MaxSeq)
-	limit, f2 := number(r, "limit", 200, 1, 1000)
-	if f = firstOf(f, f2); f != nil {
+	limit, f2 := number(r, "limit", usual, 1, most)
+	return run, store.PageQuery{Run: run.ID, After: after, Limit: int(limit), Bytes: answerBytes}, firstOf(f, f2)
+}
+
+func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
+	run, q, f := s.pageAsked(r, who, 200, 1000)
+	if f != nil {
 		guard.Fail(w, f)
 		return
 	}
-	q := store.PageQuery{Run: run.ID, After: after, Limit: int(limit), Bytes: answerBytes}
 	if types := r.URL.Query().Get("types"); types != "" {
 		q.Types = strings.Split(types, ",")
 	}
@@ -215,7 +219,7 @@ func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Ide
 		guard.Fail(w, s.failed(err, protocol.Internal))
 		return
 	}
-	out := eventsPage{Events: []json.RawMessage{}, Cursor: map[string]int64{run.ID: max(after, run.Prefix)}, More: more}
+	out := eventsPage{Events: []json.RawMessage{}, Cursor: map[string]int64{run.ID: max(q.After, run.Prefix)}, More: more}
 	for _, e := range events {
 		env := e.Envelope(run.HostID)
 		out.Events = append(out.Events, env.Append(nil))

@@ -183,8 +183,7 @@ func (l *Link) note(s State) {
 	l.state = s
 }
 
-// pause is how long to wait after so many failures in a row: nothing, then a random part of
-// half a second, doubled each time up to 30 s.
+// pause is how long to wait after so many failures in a row, of which the last was err.
 func (l *Link) pause(tries int, err error) time.Duration {
 	if errors.Is(err, errServerKey) {
 		return superseded
@@ -193,11 +192,7 @@ func (l *Link) pause(tries int, err error) time.Duration {
 	case protocol.CloseSuperseded, protocol.CloseStaleEpoch, protocol.CloseUnauthorized, protocol.CloseForbidden:
 		return superseded
 	}
-	if tries == 0 {
-		return 0
-	}
-	most := min(30*time.Second, 500*time.Millisecond<<min(tries-1, 10))
-	return time.Duration(l.o.Random() * float64(most))
+	return protocol.RetryAfter(tries, l.o.Random())
 }
 
 // explained says in words what a close code means.

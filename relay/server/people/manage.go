@@ -26,8 +26,8 @@ func (p *People) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Iden
 	p.c.Auth.Fail(w, err)
 }
 
-// tokenSeen is a token as owners see it.
-type tokenSeen struct {
+// TokenSeen is a token as owners see it; the times are RFC 3339.
+type TokenSeen struct {
 	ID        string   `json:"id"`
 	Name      string   `json:"name"`
 	Kind      string   `json:"kind"`
@@ -38,17 +38,37 @@ type tokenSeen struct {
 	ExpiresAt string   `json:"expires_at"`
 }
 
+// SeenTokens are tokens as owners see them.
+func SeenTokens(all []*store.Token) []TokenSeen {
+	out := []TokenSeen{}
+	for _, t := range all {
+		out = append(out, TokenSeen{t.ID, t.Name, t.Kind, t.User, t.Role, globs(t.Runs), stamp(t.Created), stamp(t.Expires)})
+	}
+	return out
+}
+
+// UserSeen is a user as owners see them.
+type UserSeen struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+}
+
+// SeenUsers are users as owners see them.
+func SeenUsers(all []*store.User) []UserSeen {
+	out := []UserSeen{}
+	for _, u := range all {
+		out = append(out, UserSeen{u.Name, u.Role})
+	}
+	return out
+}
+
 func (p *People) tokens(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	all, err := p.c.Store.Tokens(r.Context(), p.now())
 	if err != nil {
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	out := []tokenSeen{}
-	for _, t := range all {
-		out = append(out, tokenSeen{t.ID, t.Name, t.Kind, t.User, t.Role, globs(t.Runs), stamp(t.Created), stamp(t.Expires)})
-	}
-	guard.Answer(w, http.StatusOK, out)
+	guard.Answer(w, http.StatusOK, SeenTokens(all))
 }
 
 func (p *People) revoke(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
@@ -96,11 +116,7 @@ func (p *People) users(w http.ResponseWriter, r *http.Request, _ *auth.Identity)
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	out := []map[string]string{}
-	for _, u := range all {
-		out = append(out, map[string]string{"name": u.Name, "role": u.Role})
-	}
-	guard.Answer(w, http.StatusOK, out)
+	guard.Answer(w, http.StatusOK, SeenUsers(all))
 }
 
 func (p *People) removeUser(w http.ResponseWriter, r *http.Request, id *auth.Identity) {

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"github.com/concerto-lang/concerto/relay/faultproxy"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// away is a server with a host, and its clients' way to it.
+type away struct {
+	*host
+	server *daemon
+	proxy  *faultproxy.Proxy
+	target string
+	at     []string // the flags of an operator
+	viewer []string
+}
+
+func newRemote(t *testing.T) *away {
+	t.Helper()
+	h := newHost(t)
+	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
+	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash})
+	r := &away{host: h, server: d, target: strings.TrimPrefix(d.url, "http://")}
+	var err error
+	if r.proxy, err = faultproxy.New(r.target, func(faultproxy.Frame) faultproxy.Fault { return faultproxy.Pass }); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.proxy.Close)
+	flags := map[string]*[]string{"operator": &r.at, "viewer": &r.viewer}
+	for role, to := range flags {
+		secret := h.do(0, "token", "create", "--name", role, "--role", role, "--db", "sqlite:relay.db")
+		lines := strings.Fields(secret)
+		if err := os.WriteFile(filepath.Join(h.dir, role), []byte(lines[len(lines)-1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		*to = []string{"--server", r.proxy.URL(), "--token-file", role}
+	}
+	h.flags = append(h.flags, "--server", d.url, "--host-id", "desk")
+	h.start()
+	return r
+}
+
+// known waits until the server has a run.
+func (r *away) known(run string) string {
+	r.t.Helper()
+	r.detachedIs(r.server, r.server.login("ann", "correct horse"), run)
+	return run
+}
+
+// screen is the command on a terminal.
+type screen struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	pty  *os.File
+	mu   sync.Mutex
+	more *sync.Cond
+	text []byte
+	over bool
+}
+
+func (h *host) screen(args ...string) *screen {
+	h.t.Helper()
+	s := &screen{t: h.t, cmd: h.command(args...)}
+	s.more = sync.NewCond(&s.mu)
+	var err error
+	if s.pty, err = pty.StartWithSize(s.cmd, &pty.Winsize{Rows: 40, Cols: 100}); err != nil {
+		h.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b := make([]byte, 4096)
+		for {
+			n, err := s.pty.Read(b)
+			s.mu.Lock()
+			s.text = append(s.text, b[:n]...)
+			s.over = err != nil
+			s.more.Broadcast()
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	h.t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait(); <-done; s.pty.Close() })
+	return s
+}
+
+// sees waits until a text has been shown so often.
+func (s *screen) sees(text string, times int) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for bytes.Count(s.text, []byte(text)) < times {
+		if s.over {
+			s.t.Fatalf("%q is not shown %d times\n%s", text, times, s.text)
+		}
+		s.more.Wait()
+	}
+}
+
+func (s *screen) shows() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return string(s.text)
+}
+
+func (s *screen) types(text string) {
+	s.t.Helper()
+	if _, err := s.pty.WriteString(text); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// ends waits for the end, and demands an exit code.
+func (s *screen) ends(code int) {
+	s.t.Helper()
+	_ = s.cmd.Wait() // the code is what counts
+	s.mu.Lock()
+	for !s.over {
+		s.more.Wait()
+	}
+	s.mu.Unlock()
+	if got := s.cmd.ProcessState.ExitCode(); got != code {
+		s.t.Errorf("it exits with %d, not %d\n%s", got, code, s.shows())
+	}
+}
+
+const echoes = `stty -echo; echo ready; while read x; do echo "got $x"; [ "$x" = size ] && stty size; [ "$x" = end ] && exit 7; done`
+
+// TestAttachServer: over a server a run is typed into as over the socket: keys go, the terminal's size
+// follows, Ctrl-] d detaches, and the exit code is the run's. A lost connection is taken up again: each line
+// is shown once. A viewer sees.
+func TestAttachServer(t *testing.T) {
+	r := newRemote(t)
+	id := r.known(r.detached(echoes))
+	s := r.screen(append([]string{"attach", id}, r.at...)...)
+	s.sees("ready", 1)
+	s.types("a\r")
+	s.sees("got a", 1)
+	if err := pty.Setsize(s.pty, &pty.Winsize{Rows: 50, Cols: 120}); err != nil {
+		t.Fatal(err)
+	}
+	r.until(id, protocol.RunResized, `"cols":120`)
+	s.types("size\r")
+	s.sees("50 120", 1)
+
+	r.proxy.SetTarget("127.0.0.1:1")
+	r.proxy.CutAll()
+	s.sees("is lost, and is taken up again", 1)
+	s.types("never\r")
+	s.sees("what was typed is not written", 1)
+	if err := r.post(id, "i1", "b\n"); err != nil {
+		t.Fatal(err)
+	}
+	r.until(id, protocol.RunOutput, "got b")
+	r.proxy.SetTarget(r.target)
+	s.sees("connected again", 1)
+	s.sees("got b", 1)
+	s.types("\x1dd")
+	s.ends(0)
+	if said := s.shows(); !strings.Contains(said, "detached: the run goes on, `concerto-relay attach "+id+" --server "+r.proxy.URL()+" --token-file operator`") {
+		t.Errorf("detached, it says %q", said)
+	}
+
+	v := r.screen(append([]string{"attach", id}, r.viewer...)...)
+	v.sees("this token is a viewer's: the run is shown, and what is typed is not sent", 1)
+	v.types("ghost\r")
+	s = r.screen(append([]string{"attach", id}, r.at...)...)
+	s.sees("got b", 1)
+	s.types("end\r")
+	s.ends(7)
+	v.ends(7)
+	for name, text := range map[string]string{"the second": s.shows(), "the viewer's": v.shows()} {
+		if strings.Count(text, "got a") != 1 || strings.Count(text, "got b") != 1 || strings.Contains(text, "got ghost") || strings.Contains(text, "got never") || strings.Count(text, "viewer's") > 1 {
+			t.Errorf("%s screen shows %q", name, text)
+		}
+	}
+
+	seq := int64(0)
+	for _, line := range strings.Split(strings.TrimSpace(r.do(7, append([]string{"attach", id, "--json"}, r.viewer...)...)), "\n") {
+		e, refused := protocol.Parse([]byte(line))
+		if refused != nil || e.RunID != id || e.Seq != seq+1 {
+			t.Fatalf("after %d: %v %s", seq, refused, line)
+		}
+		seq = e.Seq
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{append([]string{"attach", "run_no"}, r.at...), `there is no run "run_no" (unknown_run)`},
+		{[]string{"attach", id, "--server", "http://127.0.0.1:1", "--token-file", "operator"}, "no server answers at http://127.0.0.1:1"},
+		{[]string{"attach", id, "--server", r.server.url, "--token-file", "relay.toml.no"}, "--token-file"},
+	} {
+		if said := r.do(map[bool]int{true: 1, false: 2}[c.args[len(c.args)-1] == "operator"], c.args...); !strings.Contains(said, c.want) {
+			t.Errorf("%v: %s", c.args, said)
+		}
+	}
+}
+
+// TestDecideServer: a decision over a server is done when the host says so, and its exit code is 0 then
+// alone; what is rejected, was decided, may not be or waits for its host is told as what it is.
+func TestDecideServer(t *testing.T) {
+	r := newRemote(t)
+	script := filepath.Join(r.dir, "host")
+	if err := os.WriteFile(script, []byte(`#!/bin/bash
+read prompt
+echo '{"type":"question","id":"a","question":"Tabs?","options":["tabs","spaces"]}'; read answer
+echo '{"type":"approval","id":1,"description":"remove it","tool":"rm","args":{"n":1},"risk_level":"high"}'; read answer
+echo '{"type":"strange","n":"\u001b[2J"}'
+echo '{"type":"result","text":"done it"}'
+`), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	id := strings.TrimSpace(r.do(0, "run", "--detach", "--ndjson", "--", script))
+	q := r.request(id, "Tabs?").RequestID
+	r.known(id)
+	decide := func(want int, flags []string, args ...string) string {
+		t.Helper()
+		return r.do(want, append(append([]string{}, args...), flags...)...)
+	}
+	s := r.screen(append([]string{"attach", id}, r.at...)...)
+	s.sees("concerto-relay approve "+id+" "+q+" --answer JSON --server "+r.proxy.URL()+" --token-file operator\r\n", 1)
+	for _, c := range []struct {
+		flags []string
+		args  []string
+		want  string
+	}{
+		{r.viewer, []string{"approve", id, q}, "forbidden"},
+		{r.at, []string{"approve", id, "q77"}, "unknown_request"},
+		{r.at, []string{"approve", "run_no", q}, "unknown_run"},
+		{r.at, []string{"approve", id, q, "--answer", `{"nope":1}`}, "host desk rejects it, and the request is as it was: invalid_answer: "},
+		{r.at, []string{"approve", id, q, "--args-sha256", strings.Repeat("0", 64)}, "args_changed"},
+	} {
+		if said := decide(1, c.flags, c.args...); !strings.Contains(said, c.want) {
+			t.Errorf("%v: %s", c.args, said)
+		}
+	}
+	var types []string
+	said := decide(0, r.at, "approve", id, q, "--answer", `"tabs"`, "--json")
+	for _, line := range strings.Split(strings.TrimSpace(said), "\n") {
+		e, refused := protocol.Parse([]byte(line))
+		var state protocol.State
+		if refused != nil || e.Type != protocol.CommandState || json.Unmarshal(e.Data, &state) != nil || state.ID != q {
+			t.Fatalf("%v: %s", refused, line)
+		}
+		types = append(types, state.State)
+	}
+	if got := strings.Join(types, " "); got != "accepted sent applied" {
+		t.Errorf("it was %s", got)
+	}
+	if said := decide(0, r.at, "approve", id, q, "--answer", `"tabs"`); said != "approved "+q+": applied\n" {
+		t.Errorf("the same again: %s", said)
+	}
+	if said := decide(1, r.at, "deny", id, q); !strings.Contains(said, "already_decided") {
+		t.Errorf("another decision: %s", said)
+	}
+
+	q = r.request(id, "remove it").RequestID
+	s.sees("approve "+id+" "+q+" --server", 1)
+	if said := decide(0, r.at, "approve", id, q); said != "approved "+q+": applied\n" {
+		t.Errorf("approved: %s", said)
+	}
+	s.ends(0)
+	for _, want := range []string{"asks: Tabs?  answer: \"tabs\" | \"spaces\"\r\n", q + ": approved by ann\r\n", "rm {\"n\":1}\r\n", "[host:strange] {\"n\":\"\\u001b[2J\"}\r\n", "done it\r\n"} {
+		if !strings.Contains(s.shows(), want) {
+			t.Errorf("%q is not shown:\n%q", want, s.shows())
+		}
+	}
+}
+
+// TestDecideOffline: a decision for a host that is away is kept, which is said, and takes effect when it is
+// back.
+func TestDecideOffline(t *testing.T) {
+	r := newRemote(t)
+	id := r.known(r.detached(`printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`))
+	q := r.request(id, "Go on?").RequestID
+	var list []struct {
+		Pending []protocol.PermissionRequested
+	}
+	token := r.server.login("ann", "correct horse")
+	for len(list) == 0 || len(list[0].Pending) == 0 {
+		r.server.ask("GET", "/runs", token, "", &list)
+	}
+	r.kill()
+	var hosts []struct{ Online bool }
+	for len(hosts) == 0 || hosts[0].Online {
+		r.server.ask("GET", "/hosts", token, "", &hosts)
+	}
+	said := r.do(1, append([]string{"approve", id, q, "--wait", "50ms"}, r.at...)...)
+	if !strings.Contains(said, "host desk is not connected: the server keeps the decision, and it takes effect when the host is back within 24 h") {
+		t.Errorf("waited for: %s", said)
+	}
+	if said := r.do(0, append([]string{"approve", id, q, "--wait", "0s"}, r.at...)...); said != "approved "+q+": accepted; host desk gets it, now or when it is back\n" {
+		t.Errorf("not waited for: %s", said)
+	}
+	s := r.screen(append([]string{"attach", id}, r.at...)...)
+	s.types("x")
+	s.sees("what was typed is not written: host desk is not connected (host_offline)", 1)
+	r.start()
+	if out := r.do(4, append([]string{"attach", id}, r.at...)...); !strings.Contains(out, "said y") {
+		t.Errorf("the run wrote %q", out)
+	}
+	s.ends(4)
+}

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+)
+
+// remoteSeat is at a server: a WebSocket that is taken up again, with the run's cursor.
+type remoteSeat struct {
+	x     *attachment
+	end   *end
+	whole bool
+	link  *serverLink
+	pace  pace
+	row   serverRun
+	asked map[string]bool // requests that were shown
+
+	once  sync.Once     // for what is said once
+	ready chan struct{} // closed when the first connection has greeted
+	after int64         // the seq up to which the run is shown
+
+	mu   sync.Mutex
+	size *protocol.Resize // what the server does not know yet
+	only bool             // the token may look only
+}
+
+// serverRun is a run as a server tells of it.
+type serverRun struct {
+	HostID   string                         `json:"host_id"`
+	Status   protocol.Status                `json:"status"`
+	ExitCode *int64                         `json:"exit_code"`
+	LastSeq  int64                          `json:"last_seq"`
+	Pending  []protocol.PermissionRequested `json:"pending"`
+}
+
+// What our messages are known by in what the server answers.
+const (
+	followID = "follow"
+	keysID   = "keys"
+	sizeID   = "size"
+	stopID   = "stop"
+)
+
+// errOver: the run has ended.
+var errOver = errors.New("the run has ended")
+
+func newRemoteSeat(x *attachment, e *end, whole bool) *remoteSeat {
+	s := &remoteSeat{x: x, end: e, whole: whole, asked: map[string]bool{}, ready: make(chan struct{})}
+	s.link = e.socket(s.begin, func(err error) {
+		x.note("the connection to %s is lost, and is taken up again; what is typed meanwhile is not sent", e.name)
+	})
+	return s
+}
+
+func (s *remoteSeat) follow(ctx context.Context, give func(protocol.Envelope) error) error {
+	if err := s.end.call(ctx, http.MethodGet, runPath(s.x.run), nil, &s.row); err != nil {
+		return err
+	}
+	if err := s.tail(ctx, give); err != nil {
+		return err
+	}
+	err := s.link.Run(ctx, func(e protocol.Envelope) error { return s.hear(e, give) })
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return err
+}
+
+const (
+	tailBytes  = 16 << 10 // of output are shown of what was before
+	tailEvents = 1024     // among so many events
+)
+
+// tail finds where the end of what the run wrote begins, and gives the event that tells what it is.
+func (s *remoteSeat) tail(ctx context.Context, give func(protocol.Envelope) error) error {
+	if s.whole {
+		return nil
+	}
+	started, err := s.page(ctx, 0, 1)
+	if err != nil {
+		return err
+	}
+	for i := range started {
+		if started[i].Type == protocol.RunStarted {
+			if err := give(started[i]); err != nil {
+				return err
+			}
+		}
+	}
+	for most := int64(tailEvents / 16); ; most *= 2 {
+		s.after = max(s.row.LastSeq-most, 0)
+		all, err := s.page(ctx, s.after, most)
+		if err != nil {
+			return err
+		}
+		bytes := 0
+		for i := len(all) - 1; i >= 0; i-- {
+			if all[i].Type == protocol.RunOutput {
+				bytes += len(all[i].Data)
+			}
+			if bytes > tailBytes && i > 0 {
+				s.after = all[i-1].Seq
+				return nil
+			}
+		}
+		if s.after == 0 || most >= tailEvents {
+			return nil
+		}
+	}
+}
+
+// page are events of the run.
+func (s *remoteSeat) page(ctx context.Context, after, most int64) ([]protocol.Envelope, error) {
+	var page struct {
+		Events []json.RawMessage `json:"events"`
+	}
+	path := fmt.Sprintf("%s/events?after=%d&limit=%d", runPath(s.x.run), after, min(most, 1000))
+	if err := s.end.call(ctx, http.MethodGet, path, nil, &page); err != nil {
+		return nil, err
+	}
+	var all []protocol.Envelope
+	for _, text := range page.Events {
+		e, refused := protocol.Parse(text)
+		if refused != nil {
+			return nil, fmt.Errorf("%s says what is no envelope: %w", s.end.name, refused)
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// begin goes on behind what was shown, on each connection.
+func (s *remoteSeat) begin(ctx context.Context) error {
+	cursor := protocol.Subscribe{Cursor: map[string]int64{s.x.run: s.after}, Rest: "none"}
+	if err := s.link.Send(ctx, protocol.RunSubscribe, "", followID, cursor); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	size := s.size
+	s.mu.Unlock()
+	if size != nil {
+		s.resize(ctx, size.Cols, size.Rows)
+	}
+	if s.greetedOnce() {
+		s.x.note("connected again")
+		return nil
+	}
+	close(s.ready)
+	return nil
+}
+
+// hear takes what the server says.
+func (s *remoteSeat) hear(e protocol.Envelope, give func(protocol.Envelope) error) error {
+	switch e.Type {
+	case protocol.Welcome:
+		return showAs(&e, s.welcome)
+	case protocol.CaughtUp:
+		return s.caughtUp(give)
+	case protocol.Failure:
+		return showAs(&e, func(f *protocol.ErrorData) error { return s.failed(e.Re, f) })
+	case protocol.CommandState:
+		return showAs(&e, s.state)
+	}
+	if e.RunID != s.x.run || e.Seq != 0 && e.Seq <= s.after {
+		return nil
+	}
+	if e.Seq != 0 {
+		s.after = e.Seq
+	}
+	if e.Type == protocol.RunPermissionRequested {
+		if q, err := protocol.Decode[protocol.PermissionRequested](&e); err == nil {
+			s.asked[q.RequestID] = true
+		}
+	}
+	if err := give(e); err != nil {
+		return err
+	}
+	if e.Type == protocol.RunExited {
+		return errOver
+	}
+	return nil
+}
+
+// welcome hears what the token may do.
+func (s *remoteSeat) welcome(w *protocol.WelcomeData) error {
+	s.mu.Lock()
+	s.only = w.Role == string(auth.Viewer)
+	only := s.only
+	s.mu.Unlock()
+	if only && s.x.t.keys && !s.x.asJSON {
+		s.sayOnly()
+	}
+	return nil
+}
+
+// greetedOnce says whether there was a connection before.
+func (s *remoteSeat) greetedOnce() bool {
+	select {
+	case <-s.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// sayOnly says once what a viewer's token may do.
+func (s *remoteSeat) sayOnly() {
+	s.once.Do(func() {
+		s.x.note("this token is a viewer's: the run is shown, and what is typed is not sent")
+	})
+}
+
+// caughtUp shows what the run still asks and asked before what is shown of it, once.
+func (s *remoteSeat) caughtUp(give func(protocol.Envelope) error) error {
+	pending := s.row.Pending
+	s.row.Pending = nil
+	for i := range pending {
+		if s.x.asJSON || s.asked[pending[i].RequestID] {
+			continue
+		}
+		e := protocol.New(protocol.RunPermissionRequested, time.Now(), pending[i])
+		e.RunID = s.x.run
+		if err := give(e); err != nil {
+			return err
+		}
+	}
+	switch s.row.Status {
+	case protocol.HasExited: // and the event is not there any more
+		x := protocol.Exited{ExitCode: -1}
+		if s.row.ExitCode != nil {
+			x.ExitCode = *s.row.ExitCode
+		}
+		s.x.note("run %s has ended, and the server has forgotten its events", s.x.run)
+		e := protocol.New(protocol.RunExited, time.Now(), x)
+		e.RunID = s.x.run
+		if err := give(e); err != nil {
+			return err
+		}
+		return errOver
+	case protocol.Lost:
+		s.x.note("run %s is lost: its host %s does not know it any more", s.x.run, s.row.HostID)
+	}
+	return nil
+}
+
+// failed hears what the server does not do.
+func (s *remoteSeat) failed(re string, f *protocol.ErrorData) error {
+	err := &saidError{string(f.Code), f.Message}
+	switch {
+	case re == followID:
+		return err
+	case re == keysID:
+		s.x.note("what was typed is not written: %v", err)
+	case strings.HasPrefix(re, stopID):
+		s.x.note("it is not stopped: %v", err)
+	}
+	return nil
+}
+
+// state hears what becomes of a stop.
+func (s *remoteSeat) state(c *protocol.State) error {
+	if c.Kind != "stop" || !strings.HasPrefix(c.ID, stopID) || c.RunID != s.x.run {
+		return nil
+	}
+	switch c.State {
+	case "rejected", "expired", "indeterminate":
+		s.x.note("it is not stopped: %s %s", c.State, c.Error)
+	}
+	return nil
+}
+
+// may waits for the first connection, and gives whether the token may do more than look.
+func (s *remoteSeat) may(ctx context.Context) (bool, error) {
+	select {
+	case <-s.ready:
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.only {
+		s.sayOnly()
+	}
+	return !s.only, nil
+}
+
+// keys are not kept for a connection that is lost, and may be lost with it.
+func (s *remoteSeat) keys(ctx context.Context, text string) error {
+	may, err := s.may(ctx)
+	if !may || err != nil {
+		return err
+	}
+	if err := s.pace.wait(ctx); err != nil {
+		return err
+	}
+	return s.link.Send(ctx, protocol.RunSendKeys, s.x.run, keysID, protocol.SendKeys{Keys: text})
+}
+
+func (s *remoteSeat) stop(ctx context.Context) error {
+	may, err := s.may(ctx)
+	if !may || err != nil {
+		return err
+	}
+	id := stopID + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
+	return s.link.Send(ctx, protocol.RunStop, s.x.run, id, protocol.Stop{Actor: "cli"})
+}
+
+// resize tells the terminal's size, on the next connection when there is none now.
+func (s *remoteSeat) resize(ctx context.Context, cols, rows int64) {
+	size := protocol.Resize{Cols: cols, Rows: rows}
+	s.mu.Lock()
+	s.size = &size
+	only := s.only
+	s.mu.Unlock()
+	if only || s.x.spoken.Load() {
+		return
+	}
+	if s.link.Send(ctx, protocol.RunResize, s.x.run, sizeID, size) != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.size != nil && *s.size == size {
+		s.size = nil
+	}
+}
+
+// pace keeps to how many commands a server takes.
+type pace struct {
+	last time.Time
+	room float64
+}
+
+// wait waits until there is room for one more.
+func (p *pace) wait(ctx context.Context) error {
+	const most = protocol.CommandMax / 2 // the rest is for others with the same token
+	now := time.Now()
+	if p.last.IsZero() {
+		p.room = most
+	}
+	p.room = min(most, p.room+now.Sub(p.last).Seconds()*protocol.CommandRate)
+	p.last = now
+	if p.room--; p.room >= 0 {
+		return nil
+	}
+	t := time.NewTimer(time.Duration(-p.room / protocol.CommandRate * float64(time.Second)))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+// TestLink: an app greets and hears what it has asked for; it ends when it wants to, and when its token does.
+func TestLink(t *testing.T) {
+	r := servertest.Start(t)
+	h, _ := r.Hello("desk", protocol.HelloData{Protocol: 2, Agent: "t/1", Instance: "i", Epoch: new(int64)})
+	h.Begin("run_a")
+	var c *serverLink
+	c = newLink(linkOptions{Server: r.URL, Token: servertest.Operator, Agent: "t/1", Begin: func(ctx context.Context) error {
+		return c.Send(ctx, protocol.RunSubscribe, "", "s", protocol.Subscribe{Cursor: map[string]int64{"run_a": 0}, Rest: "none"})
+	}})
+	if err := c.Send(t.Context(), protocol.RunSubscribe, "", "", protocol.Subscribe{}); !errors.Is(err, errAway) {
+		t.Errorf("without a connection: %v", err)
+	}
+	enough := errors.New("enough")
+	var types []string
+	err := c.Run(t.Context(), func(e protocol.Envelope) error {
+		if types = append(types, e.Type); e.Type == protocol.CaughtUp && e.Re == "s" {
+			return enough
+		}
+		return nil
+	})
+	if got := strings.Join(types, " "); err != enough || got != "welcome run.started run.caught_up" {
+		t.Errorf("%v after %s", err, got)
+	}
+
+	err = c.Run(t.Context(), func(e protocol.Envelope) error {
+		if e.Type == protocol.CaughtUp {
+			r.Auth.End(servertest.Operator)
+		}
+		return nil
+	})
+	var refused *linkRefused
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "has ended, or was revoked") {
+		t.Errorf("when the token ends: %v", err)
+	}
+	err = c.Run(t.Context(), func(protocol.Envelope) error { return nil })
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "does not take the access token") {
+		t.Errorf("with a token that has ended: %v", err)
+	}
+}
+
+// TestLinkElsewhere: what is no relay's server is said to be none, at once.
+func TestLinkElsewhere(t *testing.T) {
+	for status, want := range map[int]string{200: "is it a relay's server?", 404: "is it a relay's server?", 403: "refuses", 502: "answers 502"} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		err := newLink(linkOptions{Server: s.URL}).Run(t.Context(), nil)
+		s.Close()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d: %v", status, err)
+		}
+		if err := newLink(linkOptions{Server: s.URL}).Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "refused") {
+			t.Errorf("nobody is there: %v", err)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	cancel(gone)
+	if err := newLink(linkOptions{Server: "http://127.0.0.1:1"}).Run(ctx, nil); err != gone {
+		t.Errorf("with a context that has ended: %v", err)
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// TestShow: a run that is on no terminal is shown by what it tells, a line each, and nothing of it does
+// something to ours; one on a terminal shows itself.
+func TestShow(t *testing.T) {
+	for _, c := range []struct{ typ, data, out, err string }{
+		{protocol.RunOutput, `{"stream":"stdout","text":"a\nb"}`, "a\nb", ""},
+		{protocol.RunOutput, `{"stream":"stderr","text":"a\n"}`, "", "a\n"},
+		{protocol.RunEmit, `{"channel":"note","payload":"two\nlines\u001b[2J","awaited":false}`, "[note] two\nlines\\u{1b}[2J\n", ""},
+		{protocol.RunEmit, `{"channel":"n\n","payload":{"a":[1]},"awaited":true}`, "[n ] {\"a\":[1]}\n", ""},
+		{protocol.RunEmit, `{"channel":"when","payload":"?","awaited":true,"request_id":"q1"}`, "", ""},
+		{protocol.RunPermissionRequested, `{"request_id":"q1","reason":"choice","prompt":"When?","from":{"kind":"emit","channel":"when"},"questions":[{"id":"answer","question":"When?","kind":"choice","options":[{"value":"now"}]}]}`,
+			"", "[when] asks: When?  answer: \"now\"\n  concerto-relay approve run_a q1 --answer JSON --server http://x\n"},
+		{protocol.RunPermissionRequested, `{"request_id":"q2","reason":"permission","prompt":"May it?","op_tool":"rm","op_args":{"path":"/"},"from":{"kind":"approval","host":"Coder"}}`,
+			"", "Coder asks: May it?\n  rm {\"path\":\"/\"}\n  concerto-relay approve run_a q2 --server http://x\n"},
+		{protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve","by":"ann","actor":"web"}`, "", "q1: approved by ann\n"},
+		{protocol.RunPermissionResolved, `{"request_id":"q1","decision":"deny","actor":"cli","reason":"no"}`, "", "q1: denied by cli: no\n"},
+		{protocol.RunPermissionResolved, `{"request_id":"q1","decision":"withdrawn"}`, "", "q1: withdrawn\n"},
+		{protocol.RunListen, `{"listen_id":"x1","host":"Coder","phase":"start"}`, "", "Coder begins\n"},
+		{protocol.RunListen, `{"listen_id":"x1","host":"Coder","phase":"message","message_type":"progress","value":{"percent":50}}`, "", "Coder progress {\"percent\":50}\n"},
+		{protocol.RunListen, `{"listen_id":"x1","host":"Coder","phase":"reply","message_type":"question","value":"tabs"}`, "", "Coder is answered: tabs\n"},
+		{protocol.RunListen, `{"listen_id":"x1","host":"Coder","phase":"reply","error":"denied"}`, "", "Coder is answered: error: denied\n"},
+		{protocol.RunListen, `{"listen_id":"x1","host":"Coder","phase":"complete","duration_ms":1500}`, "", "Coder is done (1.5s)\n"},
+		{protocol.RunListen, `{"listen_id":"x1","host":"Coder","phase":"error","error":"it broke"}`, "", "Coder failed: it broke\n"},
+		{protocol.RunGap, `{"from":3,"to":9,"reason":"spool_full"}`, "", "concerto-relay: events 3 to 9 of the run will never come: spool_full\n"},
+		{protocol.RunMeta, `{"title":"x"}`, "", ""},
+		{"run.strange", `{}`, "", ""},
+	} {
+		var out, errs bytes.Buffer
+		x := &attachment{app: &app{stdout: &out, stderr: &errs}, t: &tty{}, run: "run_a", again: " --server http://x"}
+		show := func(typ, data string) {
+			e := protocol.Envelope{Type: typ, TS: time.Now().Format(time.RFC3339), RunID: "run_a", Data: []byte(data)}
+			if err := x.show(&e); err != nil {
+				t.Errorf("%s %s: %v", typ, data, err)
+			}
+		}
+		show(protocol.RunStarted, `{"tool":"concerto","cwd":"/","command":"x","source":"concerto"}`)
+		show(c.typ, c.data)
+		if out.String() != c.out || errs.String() != c.err {
+			t.Errorf("%s %s\n%q\n%q", c.typ, c.data, out.String(), errs.String())
+		}
+		if c.typ == protocol.RunOutput || c.typ == protocol.RunGap {
+			continue
+		}
+		out.Reset()
+		errs.Reset()
+		show(protocol.RunStarted, `{"tool":"bash","cwd":"/","command":"x"}`)
+		show(c.typ, c.data)
+		if out.Len()+errs.Len() > 0 {
+			t.Errorf("on a terminal, %s is shown: %q %q", c.typ, out.String(), errs.String())
+		}
+	}
+}
