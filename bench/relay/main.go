@@ -30,6 +30,7 @@ var rows = []row{
 	{"replay", "100,000 spooled events", "≥ 20,000/s", replay(100_000)},
 	{"history", "a page of 200 from 1,000,000 events; ready on their database", "≤ 10 ms, ≤ 100 ms", history(1_000_000)},
 	{"storm", "1,000 hosts come again, 10 events each", "≤ 10 s", storm(1_000, 10)},
+	{"run", "20,000 emits of a run, told to a relay", "≤ 1.03", told(25)},
 	{"approval", "decision of an app to text in the terminal", "p99 ≤ 20 ms", approval(50)},
 }
 

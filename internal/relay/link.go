@@ -89,6 +89,7 @@ func (s *Source) wait(pause time.Duration) bool {
 type link struct {
 	net.Conn
 	in     *bufio.Reader
+	out    writer
 	run    string   // the relay's id of the run
 	counts bool     // hostd says how many events it has taken
 	taken  int64    // as it was when the connection began
@@ -265,9 +266,9 @@ func (s *Source) more(l *link) bool {
 }
 
 // all writes chunks, then lines.
-func (l *link) all(chunks []chunk, lines [][]byte, secrets Secrets) error {
+func (l *link) all(chunks []*chunk, lines [][]byte, secrets Secrets) error {
 	for _, c := range chunks {
-		if _, err := l.Write(cleaned(c.text, secrets)); err != nil {
+		if _, err := l.Write(cleaned(l.out.lines(c), secrets)); err != nil {
 			return err
 		}
 	}
@@ -281,7 +282,7 @@ func (l *link) all(chunks []chunk, lines [][]byte, secrets Secrets) error {
 
 // cleaned is lines without secrets.
 func cleaned(text []byte, secrets Secrets) []byte {
-	if secrets == nil || !secrets.Holds(string(text)) {
+	if secrets == nil || secrets.Empty() || !secrets.Holds(string(text)) {
 		return text
 	}
 	var out []byte

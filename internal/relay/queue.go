@@ -1,35 +1,27 @@
 package relay
 
 import (
+	"bytes"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-const (
-	chunkSize = 64 << 10
-	maxText   = 32 << 10 // bytes of one run.output
-)
-
-// chunk is lines of events that stand behind each other.
-type chunk struct {
-	text  []byte
-	lines int64
-}
+const maxText = 32 << 10 // bytes of one run.output
 
 // queue is the events of a run that hostd does not have for sure. What is beyond
 // protocol.SourceKept is lost, and counted: a gap stands in its place.
 type queue struct {
-	waiting []chunk // to be written
-	written []chunk // and not yet counted by hostd; none when it does not count
-	size    int     // bytes of both
-	taken   int64   // events before those, which hostd has counted
-	lost    int64   // events since the last that is kept
+	waiting []*chunk // to be written
+	last    *chunk   // of those that wait, to which more may be added; nil when there is none
+	written []*chunk // and not yet counted by hostd; none when it does not count
+	size    int      // bytes of both, about
+	taken   int64    // events before those, which hostd has counted
+	lost    int64    // events since the last that is kept
 
+	emits  *about // of the emit before
 	prints prints
 }
 
@@ -49,58 +41,69 @@ func (p *prints) turn(stream string) {
 	p.stream, p.b = stream, append(p.b[:0], p.torn[stream]...)
 }
 
-// put adds a line of about size bytes. fresh says that nothing waited before.
-func (q *queue) put(size int, write func([]byte) []byte) (fresh bool) {
-	q.flush()
-	return q.line(size, false, write)
+// put adds an event. fresh says that nothing waited before.
+func (q *queue) put(x item) (fresh bool) {
+	if len(q.prints.b) > 0 {
+		q.flush()
+	}
+	return q.append(x)
 }
 
-// add adds a line.
-func (q *queue) add(line []byte) (fresh bool) {
-	return q.put(len(line), func(b []byte) []byte { return append(b, line...) })
+// emit is put for an emit that nobody waits for. Of those there may be very many, in a run that must
+// not notice: mostly there is nothing to do but to note it.
+func (q *queue) emit(channel string, payload []byte) (fresh bool) {
+	if q.emits == nil || q.emits.name != channel {
+		q.emits = &about{kind: isEmit, name: channel}
+	}
+	x := item{payload, q.emits}
+	if c := q.last; c != nil && q.lost == 0 && len(q.prints.b) == 0 && len(c.items) < cap(c.items) {
+		if size := x.size(); c.size+size <= chunkSize && q.size+size <= protocol.SourceKept {
+			c.items = append(c.items, x)
+			c.events++
+			c.size += size
+			q.size += size
+			return false
+		}
+	}
+	return q.put(x)
 }
+
+// add adds the line of an event.
+func (q *queue) add(line []byte) (fresh bool) { return q.put(item{line, aLine}) }
 
 // must adds a line for which there is always room.
 func (q *queue) must(line []byte) {
 	q.flush()
-	q.line(len(line), true, func(b []byte) []byte { return append(b, line...) })
+	q.gap()
+	q.keep(item{line, aLine})
 }
 
-func (q *queue) line(size int, always bool, write func([]byte) []byte) (fresh bool) {
-	if !always && q.size+size > protocol.SourceKept {
+func (q *queue) append(x item) (fresh bool) {
+	if q.size+x.size() > protocol.SourceKept {
 		q.lost++
 		return false
 	}
 	fresh = len(q.waiting) == 0
-	if q.lost > 0 {
-		q.gap()
-	}
-	q.chunk(size, 1, write)
+	q.gap()
+	q.keep(x)
 	return fresh
 }
 
-// gap tells of what is lost.
+// gap tells of what is lost, if anything is.
 func (q *queue) gap() {
-	lost := q.lost
-	q.lost = 0
-	q.chunk(64, lost, func(b []byte) []byte {
-		b = append(b, `{"event":"run.gap","data":{"reason":"source_lag"},"lost":`...)
-		return append(strconv.AppendInt(b, lost, 10), '}', '\n')
-	})
+	if q.lost > 0 {
+		q.keep(item{of: &about{kind: isGap, lost: q.lost}})
+		q.lost = 0
+	}
 }
 
-// chunk writes a line that counts for so many events.
-func (q *queue) chunk(size int, events int64, write func([]byte) []byte) {
-	n := len(q.waiting)
-	if n == 0 || len(q.waiting[n-1].text)+size > chunkSize {
-		q.waiting = append(q.waiting, chunk{text: make([]byte, 0, max(chunkSize, size+64))})
-		n++
+func (q *queue) keep(x item) {
+	if q.last == nil || q.last.full(&x) {
+		q.last = &chunk{items: make([]item, 0, chunkItems)}
+		q.waiting = append(q.waiting, q.last)
 	}
-	c := &q.waiting[n-1]
-	before := len(c.text)
-	c.text = write(c.text)
-	c.lines += events
-	q.size += len(c.text) - before
+	q.last.add(x)
+	q.size += x.size()
 }
 
 // print adds text, which is told with what follows on the same stream, as far as it is whole
@@ -147,11 +150,7 @@ func (q *queue) texts(stream string, text []byte) {
 			piece = piece[:maxText-torn(piece)]
 		}
 		text = text[len(piece):]
-		shown := strings.ToValidUTF8(string(piece), "\ufffd")
-		q.line(len(shown)+96, false, func(b []byte) []byte {
-			b = append(append(append(b, `{"event":"run.output","data":{"stream":"`...), stream...), `","text":`...)
-			return append(value.AppendString(b, shown), '}', '}', '\n')
-		})
+		q.append(item{bytes.Clone(piece), &about{kind: isOutput, name: stream}})
 	}
 }
 
@@ -175,33 +174,37 @@ func whole(text json.RawMessage) string {
 }
 
 // take gives what waits, to be written.
-func (q *queue) take() []chunk {
+func (q *queue) take() []*chunk {
 	q.flush()
-	if q.lost > 0 && q.size < protocol.SourceKept/2 {
+	if q.size < protocol.SourceKept/2 {
 		q.gap()
 	}
 	out := q.waiting
-	q.waiting = nil
+	q.waiting, q.last = nil, nil
 	return out
 }
 
 // wrote notes that chunks were written to a hostd that counts, or does not.
-func (q *queue) wrote(all []chunk, counts bool) {
+func (q *queue) wrote(all []*chunk, counts bool) {
 	for _, c := range all {
 		if counts {
 			q.written = append(q.written, c)
 			continue
 		}
-		q.size -= len(c.text)
-		q.taken += c.lines
+		q.drop(c)
 	}
+}
+
+// drop forgets a chunk that hostd has.
+func (q *queue) drop(c *chunk) {
+	q.size -= c.size
+	q.taken += c.events
 }
 
 // counted drops what hostd has committed: the first n events of the run.
 func (q *queue) counted(n int64) {
-	for len(q.written) > 0 && q.taken+q.written[0].lines <= n {
-		q.taken += q.written[0].lines
-		q.size -= len(q.written[0].text)
+	for len(q.written) > 0 && q.taken+q.written[0].events <= n {
+		q.drop(q.written[0])
 		q.written = q.written[1:]
 	}
 }
@@ -212,37 +215,15 @@ func (q *queue) again(n int64) {
 	q.waiting = append(q.written, q.waiting...)
 	q.written = nil
 	for len(q.waiting) > 0 && q.taken < n {
-		c := &q.waiting[0]
-		if q.taken+c.lines <= n {
-			q.taken += c.lines
-			q.size -= len(c.text)
-			q.waiting = q.waiting[1:]
+		c := q.waiting[0]
+		if q.taken+c.events <= n {
+			q.drop(c)
+			if q.waiting = q.waiting[1:]; len(q.waiting) == 0 {
+				q.last = nil
+			}
 			continue
 		}
-		cut, lines := c.skip(n - q.taken)
-		q.taken += lines
-		q.size -= cut
+		q.drop(c.skip(n - q.taken))
 		return
 	}
-}
-
-// skip cuts the lines of the first n events off, as far as they are whole lines.
-func (c *chunk) skip(n int64) (cut int, lines int64) {
-	for lines < n {
-		end := cut
-		for c.text[end] != '\n' {
-			end++
-		}
-		weight := int64(1)
-		var gap protocol.SourceSays
-		if json.Unmarshal(c.text[cut:end], &gap) == nil && gap.Lost > 0 {
-			weight = gap.Lost
-		}
-		if lines+weight > n {
-			break
-		}
-		cut, lines = end+1, lines+weight
-	}
-	c.text, c.lines = c.text[cut:], c.lines-lines
-	return cut, lines
 }

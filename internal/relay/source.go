@@ -2,8 +2,8 @@
 // does, and has people who follow it from elsewhere answer what nobody here does
 // (spec/24-relay.md).
 //
-// A run must not notice it. Whatever is told is written into memory at once and to hostd's
-// socket by a goroutine; without a hostd nothing waits. It needs neither network nor database:
+// A run must not notice it. Whatever is told is noted in memory at once; a goroutine makes lines of
+// it and writes them to hostd's socket. Without a hostd nothing waits, and no line is made. It needs neither network nor database:
 // those are hostd's, which is another program.
 package relay
 
@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -89,6 +88,7 @@ func (s *Source) Run(ctx context.Context) string {
 
 // Secrets are the run's: what is told is told without them.
 type Secrets interface {
+	Empty() bool // there are none
 	Holds(text string) bool
 	JSON(text []byte) []byte // a JSON text with marks in their places
 }
@@ -172,7 +172,7 @@ func (s *Source) awake(urgent bool) {
 	}
 }
 
-// Emitted tells of an emit. An awaited one gets the id under which it is asked, when it comes to
+// Emitted tells of an emit; its payload is kept, and not copied. An awaited one gets the id under which it is asked, when it comes to
 // that.
 func (s *Source) Emitted(channel string, payload json.RawMessage, awaited bool) (id string) {
 	s.mu.Lock()
@@ -180,20 +180,13 @@ func (s *Source) Emitted(channel string, payload json.RawMessage, awaited bool) 
 		s.mu.Unlock()
 		return ""
 	}
+	var fresh bool
 	if awaited {
 		id = s.next()
+		fresh = s.queue.put(item{short(payload), &about{kind: isAwaited, name: channel, id: id}})
+	} else {
+		fresh = s.queue.emit(channel, short(payload))
 	}
-	fresh := s.queue.put(len(channel)+len(payload)+96, func(b []byte) []byte {
-		b = append(b, `{"event":"run.emit","data":{"channel":`...)
-		b = value.AppendString(b, channel)
-		b = append(b, `,"payload":`...)
-		b = append(b, short(payload)...)
-		if !awaited {
-			return append(b, ",\"awaited\":false}}\n"...)
-		}
-		b = append(b, `,"awaited":true,"request_id":"`...)
-		return append(append(b, id...), "\"}}\n"...)
-	})
 	s.mu.Unlock()
 	if fresh {
 		s.awake(false)

@@ -18,9 +18,10 @@ import (
 // lines are what a queue would write, and how many events it says they are.
 func lines(q *queue) (text string, events int64) {
 	var b strings.Builder
+	var w writer
 	for _, c := range q.take() {
-		b.Write(c.text)
-		events += c.lines
+		b.Write(w.lines(c))
+		events += c.events
 		q.written = append(q.written, c)
 	}
 	return b.String(), events
