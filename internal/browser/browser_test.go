@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { os.Exit(Main(m)) }
 const shown = `<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width"><title>t</title><link rel="icon" href="data:,">
 <style>#over { position: fixed; inset: 0; background: #eee } .off { display: none } button { height: 44px }</style></head><body><main>
 <h1>Things</h1><p class="off">hidden</p><label>Name <input id="name" required></label>
-<button data-testid="go" aria-pressed="false">Go</button> <button disabled>No</button><output></output>
+<button data-testid="go" aria-pressed="false">Go</button> <button disabled>No</button> <button id="late" aria-disabled="true" onclick="this.ariaDisabled === 'true' || (out.textContent = 'late')">Late</button><output></output>
 <div id="over" hidden>over</div></main><script>
 const out = document.querySelector("output");
 document.querySelector("[data-testid=go]").addEventListener("click", (e) => { out.textContent = "went as " + document.querySelector("#name").value; e.target.setAttribute("aria-pressed", "true"); });
@@ -77,7 +77,10 @@ func TestATabDoesWhatAPersonDoes(t *testing.T) {
 	b.Eval("setTimeout(() => over.hidden = true, 50); over.hidden = false")
 	b.Click("=Go")
 	b.See("went as")
-	if n := b.Count("button"); n != 2 {
+	b.Eval("setTimeout(() => late.ariaDisabled = 'false', 50)")
+	b.Click("=Late") // it waits until it may be clicked
+	b.See("late")
+	if n := b.Count("button"); n != 3 {
 		t.Errorf("%d buttons", n)
 	}
 	b.Axe()

@@ -17,8 +17,9 @@ window.__see = {
   // reach it and it no longer moves.
   async point(place) {
     const e = this.one(place);
-    if (!e || e.matches(":disabled")) return null;
+    if (!e) return null;
     e.scrollIntoView({ block: "nearest", inline: "nearest", behavior: "instant" });
+    if (e.matches(":disabled, [aria-disabled=true]")) return null;
     const at = () => {
       const r = e.getClientRects()[0] ?? e.getBoundingClientRect();
       return { x: r.x + r.width / 2, y: r.y + r.height / 2 };
