@@ -40,6 +40,11 @@ func TestHostdRefused(t *testing.T) {
 			t.Errorf("%s: %s", c.flags, said)
 		}
 	}
+	for _, c := range [][]string{{"--title", strings.Repeat("t", 201), "title"}, {"--tool", strings.Repeat("t", 65), "tool"}} {
+		if said := h.do(1, "run", "--detach", c[0], c[1], "--", "true"); !strings.Contains(said, c[2]) {
+			t.Errorf("%s: %s", c[0], said)
+		}
+	}
 	if run := h.detached("echo still here"); run == "" {
 		t.Error("the first does not serve any more")
 	}

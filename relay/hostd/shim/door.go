@@ -72,6 +72,10 @@ func (d *door) serve() {
 		if err != nil {
 			return // closed
 		}
+		if ofRun(c) {
+			c.Close() // hostd alone speaks with the shim: the run would speak for itself, and in its place
+			continue
+		}
 		d.mu.Lock()
 		if d.conn != nil {
 			d.conn.Close()

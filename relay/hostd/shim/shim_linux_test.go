@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +26,22 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "knock" {
+		knock()
+	}
 	os.Exit(m.Run())
+}
+
+// knock is a run's process that would speak with the shim in hostd's place.
+func knock() {
+	c, err := net.Dial("unix", "sock")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(c, `{"n":1,"op":"input","id":"mine","sha256":"x","text":"by myself\n"}`)
+	said, err := io.ReadAll(c)
+	fmt.Printf("heard %d bytes (%v)\n", len(said), err != nil && !errors.Is(err, syscall.ECONNRESET))
+	os.Exit(0)
 }
 
 // run is a run at a shim, seen from hostd.
@@ -106,6 +122,9 @@ func (r *run) input(id, text string) shim.State {
 	r.t.Helper()
 	sum := sha256.Sum256([]byte(text))
 	state, _, err := r.Input(context.Background(), id, hex.EncodeToString(sum[:]), text)
+	if errors.Is(err, shim.ErrLost) { // the run has ended by it
+		state, _, err = r.InputState(context.Background(), id)
+	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -317,4 +336,19 @@ func TestCannotStart(t *testing.T) {
 	if _, err := shim.Start("/no/shim", nil, shim.Spec{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "/no/shim") {
 		t.Errorf("no shim: %v", err)
 	}
+}
+
+// TestKnock: a run's process does not speak with the run's shim, neither from a session of its own: it
+// would answer itself, and hostd would take the run for lost.
+func TestKnock(t *testing.T) {
+	r := start(t, `read dir; cd "$dir"; setsid --wait `+os.Args[0]+` knock; `+os.Args[0]+` knock; echo all; read x; echo "x=$x"`)
+	r.input("dir", r.dir+"\n")
+	r.until("all")
+	if n := bytes.Count(r.seen, []byte("heard 0 bytes (false)")); n != 2 {
+		t.Errorf("it said %q", r.seen)
+	}
+	if got := r.input("x", "hostd's\n"); got != shim.Applied {
+		t.Errorf("hostd's own: %s", got)
+	}
+	r.until("x=hostd's")
 }

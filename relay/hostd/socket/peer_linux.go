@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/concerto-lang/concerto/internal/proc"
+	"github.com/concerto-lang/concerto/relay/hostd/kin"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -52,13 +53,13 @@ func (p peer) ours() bool { return p.known && (p.uid == uint32(os.Getuid()) || p
 // keeper its shim, which adopts what it leaves behind; 0 when it has none. The peer belongs to it by
 // its parents, up to the shim, by its session, and by the run's mark in its, or a parent's, environment.
 func (p peer) within(run string, leader, keeper int) string {
-	line, ok := p.line(proc.Read)
+	line, ok := p.line(kin.Look)
 	for _, one := range line {
 		switch {
-		case leader != 0 && (one.pid == leader || one.Session == leader), keeper != 0 && one.pid == keeper:
+		case leader != 0 && (one.PID == leader || one.Session == leader), keeper != 0 && one.PID == keeper:
 			return fmt.Sprintf("process %d is the run's", p.pid)
-		case markOf(one.pid) == run:
-			return fmt.Sprintf("process %d has the run's mark", one.pid)
+		case markOf(one.PID) == run:
+			return fmt.Sprintf("process %d has the run's mark", one.PID)
 		}
 	}
 	if !ok {
@@ -69,51 +70,25 @@ func (p peer) within(run string, leader, keeper int) string {
 
 // run is the run that the peer belongs to; "" for none.
 func (p peer) run() string {
-	line, _ := p.line(proc.Read)
+	line, _ := p.line(kin.Look)
 	for _, one := range line {
-		if mark := markOf(one.pid); mark != "" {
+		if mark := markOf(one.PID); mark != "" {
 			return mark
 		}
 	}
 	return ""
 }
 
-// step is a process of a line.
-type step struct {
-	pid int
-	*proc.Stat
-}
-
-// Bounds of looking for the parents of a peer: who has more of them, or whose parents end as fast
-// as they are looked at, hides.
-const (
-	mostParents = 1000
-	mostLooks   = 100
-)
-
-// line is the peer and its parents behind it; ok says that it is whole. A parent that has ended
-// meanwhile has left its child to another, so that all are looked at again.
-func (p peer) line(read func(pid int) *proc.Stat) (line []step, ok bool) {
-	for range mostLooks {
-		line = line[:0]
-		for pid := p.pid; pid > 1 && len(line) < mostParents; {
-			s := read(pid)
-			if pid == p.pid && (!p.known || s == nil || s.Began != p.began) {
-				return nil, false // it is gone, and another may have its number
-			}
-			if s == nil {
-				break
-			}
-			line = append(line, step{pid, s})
-			pid = s.Parent
-		}
-		if n := len(line); n == 0 || n == mostParents {
-			return line, n == 0 && p.known
-		} else if line[n-1].Parent <= 1 {
-			return line, true
-		}
+// line is the peer and its parents behind it; ok says that it is whole.
+func (p peer) line(read func(pid int) *proc.Stat) (line []kin.Step, ok bool) {
+	if !p.known {
+		return nil, false
 	}
-	return line, false
+	line, ok = kin.Line(p.pid, read)
+	if len(line) > 0 && line[0].Began != p.began {
+		return nil, false // it is gone, and another has its number
+	}
+	return line, ok
 }
 
 // markOf is the run in a process's environment.

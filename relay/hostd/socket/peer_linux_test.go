@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/proc"
+	"github.com/concerto-lang/concerto/relay/hostd/kin"
 )
 
 // TestLine: who asks is known by all its parents, also when they end meanwhile; of who cannot be
@@ -25,7 +26,7 @@ func TestLine(t *testing.T) {
 		case pid == 30:
 			return of(10, 30)
 		case pid == 10:
-			return of(1, 10)
+			return of(0, 10)
 		}
 		return nil
 	}
@@ -38,9 +39,10 @@ func TestLine(t *testing.T) {
 		"parents":          {me, func(pid int) *proc.Stat { return of(pid-10, pid) }, 3, true},
 		"a parent ends":    {me, left, 2, true},
 		"parents only end": {me, func(pid int) *proc.Stat { return map[int]*proc.Stat{30: of(20, 30)}[pid] }, 1, false},
-		"too many":         {me, func(pid int) *proc.Stat { return of(pid+1, pid) }, mostParents, false},
+		"a hidden parent":  {me, func(pid int) *proc.Stat { return map[int]*proc.Stat{30: of(1, 30), 1: {State: '?'}}[pid] }, 2, true},
+		"too many":         {me, func(pid int) *proc.Stat { return of(pid+1, pid) }, kin.MostParents, false},
 		"it has ended":     {me, func(int) *proc.Stat { return nil }, 0, false},
-		"another's number": {peer{pid: 30, began: 6, known: true}, func(pid int) *proc.Stat { return of(1, pid) }, 0, false},
+		"another's number": {peer{pid: 30, began: 6, known: true}, func(pid int) *proc.Stat { return of(0, pid) }, 0, false},
 		"unknown":          {peer{}, proc.Read, 0, false},
 	} {
 		if line, ok := c.p.line(c.read); len(line) != c.n || ok != c.ok {

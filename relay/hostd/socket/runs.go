@@ -36,9 +36,34 @@ type Begin struct {
 	Rows  int64   `json:"rows,omitempty"`
 }
 
+// check holds a run that is to be started to the limits that it has when an app starts it.
+func (b *Begin) check() error {
+	if b.Tool == "" {
+		return nil // which is said where it is started
+	}
+	s := protocol.StartRun{RequestID: newID(), HostID: "local", Tool: b.Tool, Cmd: b.Cmd, Title: b.Title}
+	if b.Cwd != nil {
+		s.Cwd = *b.Cwd
+	}
+	if b.Cols != 0 || b.Rows != 0 {
+		s.Cols, s.Rows = &b.Cols, &b.Rows
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	if refused := protocol.Check(&protocol.Envelope{Type: "rpc.run.start", Data: text}); refused != nil {
+		return desk.Refuse(refused.Code, "%s", refused.Why)
+	}
+	return nil
+}
+
 func (a *API) start(w http.ResponseWriter, q *http.Request) error {
 	var b Begin
 	if err := body(q, &b); err != nil {
+		return err
+	}
+	if err := b.check(); err != nil {
 		return err
 	}
 	p, _ := q.Context().Value(peerKey{}).(peer)

@@ -150,6 +150,11 @@ func (l *line) event(m *protocol.SourceSays) error {
 		l.events += m.Lost
 		return nil
 	}
+	if text, err := json.Marshal(m.Data); err != nil || len(text) > spool.MaxData { // it may have grown
+		l.s.o.Log.Warn("a source's event is left out, as it is too long", "run", l.id, "type", m.Event, "error", err)
+		l.events++
+		return l.s.ctx.Err()
+	}
 	if why := protocol.Check(&env); why != nil || !slices.Contains(tells, m.Event) {
 		l.s.o.Log.Warn("a source's event is left out", "run", l.id, "type", m.Event, "error", why)
 		l.events++

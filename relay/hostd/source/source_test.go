@@ -406,3 +406,20 @@ func TestDecidedAway(t *testing.T) {
 		t.Errorf("%d times in\n%s", n, all)
 	}
 }
+
+// TestTooLong: an event that would fit no frame on its way to the server is left out.
+func TestTooLong(t *testing.T) {
+	h := start(t, t.TempDir())
+	defer h.close()
+	c, err := net.Dial("unix", filepath.Join(h.dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "POST /source HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n\r\n"+
+		`{"event":"run.started","data":{"tool":"t","cwd":"/","command":"c"}}`+"\n"+`{"event":"run.meta","data":{"labels":{"a":"`+strings.Repeat("<", 900_000)+`"}}}`+"\n"+
+		`{"event":"run.exited","data":{"exit_code":3,"reason":"exited"}}`+"\n")
+	if _, all := h.told(t, "run.exited"); strings.Contains(all, "run.meta") || !strings.Contains(all, `2 run.exited {"exit_code":3`) {
+		t.Errorf("told %.200s", all)
+	}
+}

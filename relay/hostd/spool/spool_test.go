@@ -369,3 +369,18 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestTooLong: what fits no frame is refused, since the server would never take it, nor what is behind it.
+func TestTooLong(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "x.db"), spool.Options{})
+	meta := func(n int) spool.Event {
+		return spool.Event{Type: protocol.RunMeta, Data: map[string]string{"title": strings.Repeat("<", n)}}
+	}
+	var why *protocol.Refusal
+	if _, err := s.Append(ctx, "run_a", meta(spool.MaxData/6)); !errors.As(err, &why) || why.Code != protocol.TooLarge {
+		t.Errorf("%v", err)
+	}
+	if last := commit(t, s, "run_a", meta(100)); last != 1 {
+		t.Errorf("%d are there", last)
+	}
+}

@@ -10,6 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
+// MaxData is how long the data of an event may be: what fits no frame would never be taken, nor what
+// comes behind it.
+const MaxData = protocol.MaxFrame - 4<<10
+
 // retryAfter is how long the writer waits before it tries again what a full disk refused.
 const retryAfter = time.Second
 
@@ -95,6 +99,9 @@ func rowOf(e Event) (row, error) {
 	env := protocol.New(e.Type, e.TS, json.RawMessage(data))
 	if refused := protocol.Check(&env); refused != nil {
 		return row{}, refused
+	}
+	if len(env.Data) > MaxData {
+		return row{}, &protocol.Refusal{Code: protocol.TooLarge, Why: fmt.Sprintf("%s has %d bytes of data, and at most %d fit a frame", e.Type, len(env.Data), MaxData)}
 	}
 	r := row{typ: env.Type, ts: env.TS, data: env.Data, lost: 1}
 	switch e.Type {
