@@ -46,6 +46,7 @@ export function cardOf(request, entry, online) {
 }
 
 function overOf({ decision, by, reason }, entry) {
+  if (decision === "answered" && entry?.done && entry.state !== "args_changed") return cards[entry.state](entry);
   if (decision === "withdrawn" || decision === "expired") return { state: decision, error: reason ? asSentence(reason) : undefined };
   if (entry && (entry.state === "applied" || (!entry.done && entry.decision === decision))) return { state: "applied", decision, by };
   return { state: "decided-by-other", by, decision };

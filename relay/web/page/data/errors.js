@@ -24,12 +24,12 @@ const meanings = {
 };
 
 // ApiError is an answer of the server that is a refusal, or none: status is that of HTTP (0 when
-// there was no answer), code the protocol's, message a sentence.
+// there was no answer), code the protocol's, message a sentence, said the server's own words.
 export class ApiError extends Error {
   constructor({ status = 0, code, message, retry_after_ms }) {
     super(asSentence(message || meanings[code] || `The server answered ${status}.`));
     this.name = "ApiError";
-    Object.assign(this, { status, code, retry_after_ms });
+    Object.assign(this, { status, code, retry_after_ms, said: message || "" });
   }
 }
 

@@ -87,7 +87,10 @@ export async function start() {
   onUnauthorized(() => over("The session has ended: log in again."));
   store.onEvent(box.seen);
   stopFollowing = keepFollowing();
-  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "visible" && link.online) refresh(); });
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "hidden") store.keep();
+    else if (link.online) refresh();
+  });
   register().then(lookAtPush).catch(() => {});
   await payLogout();
   await restore();

@@ -4,7 +4,7 @@ import { addEntry, dropEntry as dropKept, getEntries, putEntry } from "./cache.j
 import { sentence } from "./errors.js";
 import { uuid } from "./ids.js";
 import { batch, computed, signal } from "./signals.js";
-import { alone, lives, onTold, tab, tell } from "./tabs.js";
+import { alone, onTold, tab, tell, whenGone } from "./tabs.js";
 
 const oldest = 24 * 3600_000; // ms: what is older is never sent
 const doneKept = 100; // entries that have ended
@@ -34,7 +34,13 @@ export async function openBox(argsChanged) {
   changed = argsChanged;
   onTold((m) => { if (m.kind === "outbox") reload(); });
   await reload();
-  for (const entry of outbox.peek()) if (entry.secret && entry.state === "waiting" && !(await lives(entry.tab))) update(entry, { state: "lost" });
+  for (const { id, secret, tab } of outbox.peek()) if (secret) whenGone(tab, () => lose(id));
+}
+
+// lose ends an entry whose answer only a tab had that is gone.
+function lose(id) {
+  const entry = entryOf(id);
+  if (entry?.state === "waiting") update(entry, { state: "lost" });
 }
 
 async function reload() {
@@ -174,7 +180,7 @@ function refused(entry, err) {
     timer = setTimeout(drain, err.retry_after_ms || retryAfter[Math.min(tries++, retryAfter.length - 1)]);
     return false;
   }
-  const [, by, decision] = /^(.*) has decided before: (\w+)/.exec(err.message) || [];
+  const [, by, decision] = /^(.*) has decided before: (\w+)/.exec(err.said) || [];
   update(entry, { state: refusals[err.code] || "failed", error: sentence(err), by, was: decision });
   if (err.code === "args_changed") changed(entry.run_id);
   return true;

@@ -88,8 +88,11 @@ function settle(list, inbox) {
     const fresh = adopt(q, before);
     if (fresh && runsState.peek().from === "server") newRequest.value = open.get(keyOf(q.run_id, q.request_id));
   }
+  for (const [key, q] of before) if (!open.has(key)) over.set(key, ended(q, { decision: "answered" })); // while nobody listened
   dirty = true;
 }
+
+const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed: Date.now() });
 
 // putRow notes what the server says of a run and its requests, unless more is known. What is open was
 // read after the row: events behind the row's seq may say it once more.
@@ -136,11 +139,11 @@ function take(e) {
   if (!row && e.type === "run.started") rows.set(e.run_id, row = newRow(e.run_id, e.host_id));
   if (!row) lookUp(e.run_id);
   heardOfHost(e.host_id, e.ts);
-  const ended = end(e);
+  const said = end(e);
   if (e.type === "run.permission_requested") ask(e, row);
   if (row) rows.set(row.id, rowAfter(row, e, openOf(row.id)));
   dirty = true;
-  for (const fn of hearers) fn(e, ended);
+  for (const fn of hearers) fn(e, said);
 }
 
 function openOf(run) {
@@ -152,10 +155,9 @@ function openOf(run) {
 function ask(e, row) {
   const id = e.data?.request_id;
   const key = keyOf(e.run_id, id);
-  if (!id || open.has(key) || row?.status === "exited") return;
+  if (!id || open.has(key) || over.has(key) || row?.status === "exited") return; // an id is asked once
   const request = asRequest({ ...e.data, run_id: e.run_id, host_id: e.host_id, seq: e.seq, ts: e.ts }, row);
   open.set(key, request);
-  over.delete(key);
   newRequest.value = request;
 }
 
@@ -174,7 +176,7 @@ function close(key, resolution) {
   const q = open.get(key) || (over.get(key)?.resolution.decision === "answered" ? over.get(key) : null);
   if (!q) return;
   open.delete(key);
-  over.set(key, { ...q, state: "resolved", resolution, closed: Date.now() });
+  over.set(key, ended(q, resolution));
 }
 
 // publish changes the signals.
@@ -293,14 +295,19 @@ export async function refreshRequests(id) {
 }
 
 // The overview is kept for who opens the page without a connection.
+const keepAfter = 250; // ms
 let keeping = 0;
 
 function keepSoon() {
-  if (runsState.peek().from !== "server") return;
-  keeping ||= setTimeout(() => {
-    keeping = 0;
-    putMeta("overview", { rows: runs.peek().slice(0, keptRuns), requests: requests.peek() }).catch(() => {});
-  }, 1000);
+  if (runsState.peek().from === "server") keeping ||= setTimeout(keep, keepAfter);
+}
+
+// keep keeps it now, where there is something new.
+export function keep() {
+  if (!keeping) return;
+  clearTimeout(keeping);
+  keeping = 0;
+  putMeta("overview", { rows: runs.peek().slice(0, keptRuns), requests: requests.peek() }).catch(() => {});
 }
 
 // restore shows what was kept.

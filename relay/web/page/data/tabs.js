@@ -51,10 +51,9 @@ export async function alone(name, fn) {
   }
 }
 
-// lives says whether a tab is there.
-export async function lives(id) {
-  if (id === tab) return true;
-  if (!navigator.locks?.query) return false;
-  const { held } = await navigator.locks.query();
-  return held.some((l) => l.name === "concerto-tab-" + id);
+// whenGone calls fn once a tab is not there any more, which may be now.
+export function whenGone(id, fn) {
+  if (id === tab) return;
+  if (navigator.locks) navigator.locks.request("concerto-tab-" + id, fn).catch(() => {});
+  else fn();
 }

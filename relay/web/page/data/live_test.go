@@ -1,0 +1,54 @@
+package data_test
+
+import (
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+// TestLive: what a host tells is seen, in the overview and in the run; what is decided takes effect once, and says
+// so.
+func TestLive(t *testing.T) {
+	r := start(t)
+	h := r.host("h1")
+	h.Begin("run_a")
+	b := r.tab("olga")
+	same(t, b, "data.session.value.user + ' ' + data.session.value.role", "olga operator")
+	same(t, b, "[data.can('decide'), data.can('audit'), data.can('start')]", `[true,false,true]`)
+	b.Wait("data.runs.value.length === 1 && data.runs.value[0].title === 't'")
+	b.Wait("state('run_a').live")
+	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("one\rtwo\n"))
+	ask(h, "run_a", "q1", 3, nil)
+	b.Wait("data.requests.value.length === 1 && data.newRequest.value?.request_id === 'q1'")
+	b.Wait("items('run_a').length === 3")
+	same(t, b, "items('run_a').map((x) => [x.kind, x.role, x.seq, x.text])", `[["started","system",1,"codex -q"],["output","assistant",2,"two\n"],["request","request",3,"May it?"]]`)
+	same(t, b, "[data.runs.value[0].status, data.runs.value[0].pending.length, card('q1').state, request('q1').cwd]", `["awaiting_approval",1,"open","/w"]`)
+
+	b.Eval("data.decide(request('q1'), 'approve', {text: 'fine'})")
+	e := h.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&e)
+	if err != nil || d.RequestID != "q1" || d.ArgsSHA256 != sha("q1") || d.Text != "fine" || d.Actor != "web" {
+		t.Fatalf("the host is told %s, %v", e.Data, err)
+	}
+	b.Wait("card('q1').state === 'deciding' && entry('q1').state === 'sent'")
+	h.Say(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
+	b.Wait("card('q1').state === 'applied' && entry('q1').done")
+	b.Wait("data.requests.value.length === 0 && data.runs.value[0].status === 'running'")
+	same(t, b, "items('run_a').at(-1).data.resolution.decision + ' ' + data.outboxText(entry('q1'))", "approve Applied: approved.")
+
+	b.Eval("data.sendInput('run_a', 'go on')")
+	e = h.Next(protocol.RunSendInput)
+	in, err := protocol.Decode[protocol.SendInput](&e)
+	if err != nil || in.Text != "go on" {
+		t.Fatalf("the host is told %s, %v", e.Data, err)
+	}
+	b.Wait("items('run_a').at(-1).kind === 'sending'")
+	h.Say(protocol.RunInput, "run_a", 5, map[string]any{"actor": "web", "input_id": in.InputID, "text_redacted": "go on", "text_sha256": sha("x")})
+	b.Wait("items('run_a').at(-1).kind === 'input' && data.outbox.value.every((x) => x.state === 'applied')")
+
+	h.Say(protocol.RunExited, "run_a", 6, map[string]any{"exit_code": 3})
+	b.Wait("data.runs.value[0].status === 'exited' && data.runs.value[0].exit_code === 3")
+	same(t, b, "items('run_a').at(-1).text", "Ended with exit code 3.")
+	same(t, b, "[watch('run_a').last.value, data.conn.value.clock_differs]", `[6,false]`)
+}

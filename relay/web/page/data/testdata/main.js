@@ -1,0 +1,23 @@
+// A page without screens: the tests use the data layer as screens do.
+import * as data from "page/data/index.js";
+import { History } from "page/data/history.js";
+import { folds } from "page/data/fold.js";
+import { View } from "page/data/view.js";
+import { Screen } from "page/data/text.js";
+import { rights } from "page/data/who.js";
+import { signal } from "page/data/signals.js";
+import * as cache from "page/data/cache.js";
+
+Object.assign(globalThis, { data, History, folds, View, Screen, rights, signal, cache, views: {} });
+
+// watch opens a run for as long as the page is there.
+globalThis.watch = (id) => (views[id] ??= data.openRun(id));
+globalThis.items = (id) => watch(id).items.value;
+globalThis.output = (id) => items(id).filter((x) => x.kind === "output").map((x) => x.text).join("");
+globalThis.state = (id) => watch(id).state.value;
+globalThis.request = (id) => data.requests.value.find((q) => q.request_id === id) || data.settled.value.find((q) => q.request_id === id);
+globalThis.card = (id) => data.cardState(request(id));
+globalThis.entry = (id) => data.outbox.value.findLast((x) => x.request_id === id || x.id === id);
+
+const known = location.search === "?idle" ? Promise.resolve() : data.start();
+known.then(() => { globalThis.ready = true; });
