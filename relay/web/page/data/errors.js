@@ -2,6 +2,7 @@
 
 // What a code means where nobody has said more.
 const meanings = {
+  __proto__: null, // what others call themselves is no member
   unreachable: "The server cannot be reached.",
   unauthorized: "The session has ended: log in again.",
   forbidden: "This is not allowed for your role.",

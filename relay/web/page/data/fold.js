@@ -6,6 +6,7 @@ import { Screen } from "./text.js";
 const blockChars = 32 << 10; // of output in one item
 
 const gaps = {
+  __proto__: null,
   spool_full: "the host had no more room to keep them",
   spool_lost: "the host has lost them",
   store_lost: "the server has lost them",
@@ -167,7 +168,7 @@ function returned(f, e, d) {
   return true;
 }
 
-const phaseEnds = { complete: "complete", error: "error" };
+const phaseEnds = { __proto__: null, complete: "complete", error: "error" };
 
 function listen(f, e, d) {
   const at = f.push(e, "listen", "assistant", { title: d.host, data: { listen_id: d.listen_id, host: d.host, state: "open", entries: [], count: 0 } });

@@ -9,6 +9,8 @@ export class History {
   #exit = null;
   #run;
   #items = [];
+  #metas = []; // of the folds, as #meta was made of them
+  #meta = {};
 
   constructor(run) {
     this.#run = run;
@@ -55,8 +57,16 @@ export class History {
     return this.#items;
   }
 
-  // meta gives what is known by run.meta, the last of each member.
-  meta() { return Object.assign({}, ...this.#folds.map((f) => f.meta)); }
+  // meta gives what is known by run.meta, the last of each member: the same object while nothing has
+  // changed.
+  meta() {
+    const all = this.#folds.map((f) => f.meta);
+    if (all.length !== this.#metas.length || all.some((m, i) => m !== this.#metas[i])) {
+      this.#metas = all;
+      this.#meta = Object.assign({}, ...all);
+    }
+    return this.#meta;
+  }
 
   // size gives the terminal's, null when nothing has said it.
   size() { return this.#folds.findLast((f) => f.size)?.size ?? null; }

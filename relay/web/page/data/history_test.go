@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/browser"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
@@ -53,11 +54,18 @@ func events() string {
 
 const short = `globalThis.short = (x) => [x.kind, x.seq, x.title ?? "", x.text ?? "", x.data?.resolution?.decision ?? x.data?.state ?? "", x.data?.count ?? 0].join("|");`
 
-// TestThread: a run's events are items that say what happened, each type of event of the protocol among them; in
-// pages, from the end, they are the same.
-func TestThread(t *testing.T) {
+// TestModules: modules that need no server, in one page.
+func TestModules(t *testing.T) {
 	r := start(t)
 	b := r.tab("")
+	t.Run("thread", func(t *testing.T) { thread(t, b) })
+	t.Run("rights", func(t *testing.T) { sameRights(t, b) })
+	t.Run("next", func(t *testing.T) { next(t, b) })
+}
+
+// thread: a run's events are items that say what happened, each type of event of the protocol among them; in
+// pages, from the end, they are the same.
+func thread(t *testing.T, b *browser.Tab) {
 	b.Eval(short + "globalThis.all = " + events() + "; globalThis.fold = (es) => { const h = new History(() => null); for (const e of es) h.add(e); return h; }")
 	same(t, b, "fold(all).items().map(short)", []string{
 		"started|1|T|codex||0", "output|3||20 %\n\x1b[31mred||0", "output|6||oh||0", "tool|7|rpc.fs.write||done|0", "request|8|rpc.fs.write|Write a?|approve|0",
@@ -95,10 +103,8 @@ func TestThread(t *testing.T) {
 		[]string{"b", "ab\ncd", "a\nc", "x\n13"})
 }
 
-// TestRights: what the page offers is what the server lets one do.
-func TestRights(t *testing.T) {
-	r := start(t)
-	b := r.tab("")
+// sameRights: what the page offers is what the server lets one do.
+func sameRights(t *testing.T, b *browser.Tab) {
 	names := map[string]auth.Right{"read": auth.Read, "hosts": auth.ReadHosts, "input": auth.Input, "decide": auth.Decide, "stop": auth.Stop, "rpc": auth.AskRun, "ask-host": auth.AskHost,
 		"start": auth.AskHost, "tokens": auth.ManageTokens, "users": auth.ManageUsers, "manage-hosts": auth.ManageHosts, "audit": auth.ReadAudit, "metrics": auth.ReadMetrics}
 	for name, right := range names {
@@ -111,11 +117,9 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestNext: an event counts when it is the next of its run; else the server is asked from there, and what never comes
+// next: an event counts when it is the next of its run; else the server is asked from there, and what never comes
 // is passed over in the end.
-func TestNext(t *testing.T) {
-	r := start(t)
-	b := r.tab("")
+func next(t *testing.T, b *browser.Tab) {
 	b.Eval(`(async () => {
 		globalThis.asked = [];
 		globalThis.v = new View("run_x", (view) => asked.push(view.cursor), signal([]));

@@ -4,6 +4,7 @@ import { api, token } from "./api.js";
 import { heard } from "./clock.js";
 import { ApiError, sentence } from "./errors.js";
 import { backoff, uuid } from "./ids.js";
+import { Queue } from "./queue.js";
 
 const agent = "concerto-page/1";
 const welcomeWithin = 10_000; // ms
@@ -38,6 +39,8 @@ export class Link {
   #replies = new Map(); // by the id of what was sent
   #running = false;
   #turn = 0; // of the connection: what an older one still says is not heard
+  #last = 0; // when something was heard
+  #inbox = new Queue((m) => { if (m.turn === this.#turn) this.#heard(m); }, () => {}); // a browser gives many frames at once
 
   constructor(owner) { this.#owner = owner; }
 
@@ -119,12 +122,15 @@ export class Link {
     this.#ws = ws;
     ws.welcomed = false;
     ws.onopen = () => ws.send(JSON.stringify({ type: "hello", ts: new Date().toISOString(), id: "hello", data: { protocol: 2, agent } }));
-    ws.onmessage = (e) => { if (turn === this.#turn) this.#heard(e.data, asked); };
+    ws.onmessage = (e) => {
+      this.#last = Date.now();
+      this.#inbox.put({ text: e.data, turn, asked });
+    };
     ws.onclose = (e) => { if (turn === this.#turn) this.#closed(e.code, e.reason); };
     this.#timer = setTimeout(() => this.#closed(0), welcomeWithin);
   }
 
-  #heard(text, asked) {
+  #heard({ text, asked }) {
     let e;
     try { e = JSON.parse(text); } catch { return; } // the server sends JSON alone
     if (e.type === "welcome") {
@@ -135,10 +141,9 @@ export class Link {
       heard(e.ts, asked);
       this.#owner.state({ state: "online" });
       this.#owner.opened(e.data);
-      this.#listen();
+      this.#listen(this.#heartbeat);
       return;
     }
-    this.#listen();
     if (!this.#answers(e)) this.#owner.frame(e);
   }
 
@@ -155,18 +160,25 @@ export class Link {
     return false;
   }
 
-  // listen puts off the moment at which silence is suspicious.
-  #listen() {
+  // listen finds it suspicious when nothing is heard for long.
+  #listen(within) {
     clearTimeout(this.#probing);
-    this.#probing = setTimeout(() => this.#probe(probeWithin), this.#heartbeat);
+    this.#probing = setTimeout(() => {
+      const quiet = Date.now() - this.#last;
+      if (quiet < this.#heartbeat) this.#listen(this.#heartbeat - quiet);
+      else this.#probe(probeWithin);
+    }, within);
   }
 
   // probe asks for what is answered at once: a subscription to nothing.
   #probe(within) {
     if (!this.online) return;
-    const turn = this.#turn;
+    const asked = Date.now();
     clearTimeout(this.#probing);
-    this.#probing = setTimeout(() => { if (turn === this.#turn) this.#closed(0); }, within);
+    this.#probing = setTimeout(() => {
+      if (this.#last >= asked) this.#listen(this.#heartbeat);
+      else this.#closed(0);
+    }, within);
     this.send({ type: "run.subscribe", id: "probe", data: {} });
   }
 

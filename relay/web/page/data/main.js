@@ -19,6 +19,7 @@ import { forgetWorker, register } from "./worker.js";
 
 const refreshEach = 60_000; // ms: what no event tells (a run that is lost) is asked for
 const retryRefresh = 3_000;
+const sayAgain = 3_000;
 const owed = "concerto-logout"; // in localStorage: the server has not heard of a logout
 
 const linkState = signal({ state: "offline" });
@@ -34,7 +35,13 @@ export function onNotice(fn) {
   return () => noticed.delete(fn);
 }
 
-function notice(level, text, run_id) { for (const fn of noticed) fn({ level, text, run_id }); }
+let lately = { text: "", at: 0 };
+
+function notice(level, text, run_id) {
+  if (lately.text === text && Date.now() - lately.at < sayAgain) return; // of each key that is struck
+  lately = { text, at: Date.now() };
+  for (const fn of noticed) fn({ level, text, run_id });
+}
 
 const link = new Link({
   opened(welcome) {
@@ -91,13 +98,16 @@ export async function start() {
     if (document.visibilityState === "hidden") store.keep();
     else if (link.online) refresh();
   });
-  register().then(lookAtPush).catch(() => {});
+  const registered = register();
   await payLogout();
   await restore();
   await box.openBox((run) => store.refreshRequests(run).catch(() => {}));
   trimRuns().catch(() => {});
   await findOut();
+  registered.then(lookAt).catch(() => {});
 }
+
+const lookAt = () => lookAtPush(session.peek().state === "in" && !byLink());
 
 // stop ends all connections.
 export function stop() {
@@ -162,7 +172,7 @@ async function enter(path, credentials) {
   localStorage.removeItem(owed);
   await begin(await whoIsIn(said.access_token));
   tell({ kind: "login", user: session.peek().user });
-  register().then(lookAtPush).catch(() => {});
+  register().then(lookAt).catch(() => {});
 }
 
 // whoIsIn is who has just logged in: by the cookie, or, where the browser keeps none (plain http to

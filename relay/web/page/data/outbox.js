@@ -166,7 +166,7 @@ export function told(d) {
 }
 
 // What the server's refusals make of an entry.
-const refusals = { already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected" };
+const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected" };
 const later = new Set(["rate_limited", "internal"]);
 
 function refused(entry, err) {

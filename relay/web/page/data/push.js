@@ -10,12 +10,13 @@ export const push = signal({ state: "unsupported" });
 const ready = async () => (await navigator.serviceWorker.getRegistration("/")) && navigator.serviceWorker.ready;
 const supported = () => !!(globalThis.PushManager && navigator.serviceWorker && globalThis.Notification);
 
-// lookAtPush finds out how it stands.
-export async function lookAtPush() {
+// lookAtPush finds out how it stands, and tells the server of who is in: somebody else may have been.
+export async function lookAtPush(isIn) {
   if (!supported()) return;
   if (Notification.permission === "denied") { push.value = { state: "denied" }; return; }
   const had = await (await ready())?.pushManager.getSubscription();
   push.value = { state: had ? "on" : "off" };
+  if (had && isIn) await api.post("/push/subscriptions", had.toJSON(), { quiet: true });
 }
 
 // pushOn asks the person, if need be, and subscribes; call it from a click.
@@ -24,8 +25,10 @@ export function pushOn() {
     if ((await Notification.requestPermission()) !== "granted") return "denied";
     const registration = await ready();
     if (!registration) throw new Error("This browser does not keep the page, and so cannot be told");
-    const { key } = await api.get("/push/key");
-    const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: bytesOf(key) });
+    const key = bytesOf((await api.get("/push/key")).key);
+    const had = await registration.pushManager.getSubscription();
+    if (had && !same(had.options.applicationServerKey, key)) await had.unsubscribe(); // another server's, at this address
+    const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
     await api.post("/push/subscriptions", subscription.toJSON());
     return "on";
   });
@@ -62,6 +65,8 @@ export async function forgetPush() {
   await subscription.unsubscribe();
   push.value = { state: "off" };
 }
+
+const same = (buffer, bytes) => !!buffer && new Uint8Array(buffer).join() === bytes.join();
 
 function bytesOf(base64url) {
   const text = atob(base64url.replaceAll("-", "+").replaceAll("_", "/"));

@@ -1,7 +1,7 @@
 // One run, as it is looked at: the events that are loaded, in order of seq and each once, and what is
 // made of them.
 import { api } from "./api.js";
-import { addEvents, dropEvents, firstOf, getEvents } from "./cache.js";
+import { addEvents, dropEvents, eventsKept, firstOf, getEvents } from "./cache.js";
 import { sentence } from "./errors.js";
 import { History } from "./history.js";
 import { Queue } from "./queue.js";
@@ -12,6 +12,7 @@ const page = 500; // events that are asked for at once
 const jump = 2000; // who is further behind when a run is opened begins near its end
 const holeTries = 3;
 const keepAfter = 500; // ms
+const keptAtOnce = 200; // events
 
 // View is a run that is looked at. Its owner (follow.js) connects it: `follow(view)` asks for events
 // behind view.cursor.
@@ -285,17 +286,17 @@ export class View {
     this.#keeping ||= setTimeout(() => this.#flush(), keepAfter);
   }
 
+  // flush keeps what is not kept, some at a time. It is a cache: what cannot be kept is asked for again.
   #flush() {
     clearTimeout(this.#keeping);
-    this.#keeping = 0;
-    const all = this.#unkept;
-    this.#unkept = [];
-    addEvents(this.id, all).catch(() => {}); // it is a cache
+    this.#unkept.splice(0, Math.max(0, this.#unkept.length - eventsKept));
+    addEvents(this.id, this.#unkept.splice(0, keptAtOnce)).catch(() => {});
+    this.#keeping = this.#unkept.length ? setTimeout(() => this.#flush()) : 0;
   }
 
   close() {
     this.#closed = true;
-    this.#flush();
+    this.#flush(); // what is left of much is kept meanwhile
     this.#queue.close();
   }
 
