@@ -92,7 +92,7 @@ var Policy = []Rule{
 	{Package: "relay/store/pgtest", Tests: true},
 	{Package: "relay/store/storetest", Imports: "relay/protocol relay/store internal/audit", Tests: true},
 	{Package: "relay/server", Imports: "internal/audit internal/jcs relay/protocol relay/server/auth relay/server/guard relay/store"},
-	{Package: "relay/server/servertest", Imports: "relay/protocol relay/server relay/server/auth relay/server/guard relay/store relay/store/sqlite", Tests: true},
+	{Package: "relay/server/servertest", Imports: "relay/protocol relay/server relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite", Tests: true},
 	{Package: "internal/decision", Imports: "internal/jcs"},
 	{Package: "internal/jsonschema", Imports: "internal/spell"},
 	{Package: "internal/hostpolicy"},

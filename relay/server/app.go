@@ -52,6 +52,10 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 		}
 	})
 	if query.Get("follow") != restNone {
+		if err := s.others.runs(r.Context()); err != nil {
+			guard.Fail(w, s.failed(err, protocol.Internal))
+			return
+		}
 		a.follow.fresh() // the ends are those before the 101 is sent
 	}
 	x := s.upgrade(w, r)

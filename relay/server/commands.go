@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/audit"
@@ -16,72 +15,6 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/store"
 )
-
-// commands says who wants to hear what becomes of which command. The commands are the
-// store's.
-type commands struct {
-	mu    sync.Mutex
-	watch map[commandKey]map[*app]struct{}
-	// secret are payloads that may not be stored: they are lost with the server.
-	secret map[secretKey]json.RawMessage
-}
-
-type commandKey struct{ run, kind, id string }
-
-// secretKey is a command's payload: of two decisions with one id one is not accepted.
-type secretKey struct {
-	commandKey
-	hash string
-}
-
-func secretOf(c *store.Command) secretKey {
-	return secretKey{commandKey{c.RunID, c.Kind, c.ID}, c.SHA256}
-}
-
-func newCommands() *commands {
-	return &commands{watch: map[commandKey]map[*app]struct{}{}, secret: map[secretKey]json.RawMessage{}}
-}
-
-// follow has an app hear of a command.
-func (c *commands) follow(k commandKey, a *app) {
-	if a == nil || !a.speaks2() {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.watch[k] == nil {
-		c.watch[k] = map[*app]struct{}{}
-	}
-	c.watch[k][a] = struct{}{}
-}
-
-func (c *commands) leave(a *app) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k, all := range c.watch {
-		if delete(all, a); len(all) == 0 {
-			delete(c.watch, k)
-		}
-	}
-}
-
-// tell says what has become of a command to those who gave it.
-func (c *commands) tell(_ *Server, of *store.Command, why string) {
-	k := commandKey{of.RunID, of.Kind, of.ID}
-	c.mu.Lock()
-	var all []*app
-	for a := range c.watch[k] {
-		all = append(all, a)
-	}
-	if protocol.InputMachine.Ends(of.State) {
-		delete(c.watch, k)
-		delete(c.secret, secretOf(of))
-	}
-	c.mu.Unlock()
-	for _, a := range all {
-		a.told(stateOf(of, why))
-	}
-}
 
 func stateOf(c *store.Command, why string) protocol.State {
 	return protocol.State{ID: c.ID, Kind: c.Kind, RunID: c.RunID, State: c.State, Error: why, By: c.By}
@@ -125,14 +58,14 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 		return nil, s.failed(err, protocol.UnknownRun)
 	}
 	if e.Type == protocol.RunSendKeys || e.Type == protocol.RunResize {
-		return nil, s.passOn(run, e)
+		return nil, s.passOn(ctx, run, e)
 	}
 	c, f := s.commandOf(ctx, who, run, e)
 	if f != nil {
 		return nil, f
 	}
-	k := commandKey{c.RunID, c.Kind, c.ID}
-	s.commands.follow(k, from)
+	c.Keeper = s.others.id
+	unfollow := s.commands.follow(keyOf(c), from)
 	secret := s.isSecret(ctx, c)
 	if secret {
 		s.commands.keep(secretOf(c), c.Payload)
@@ -143,22 +76,29 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 		s.commands.keep(secretOf(c), nil)
 	}
 	if err != nil {
+		unfollow()
 		return nil, s.failed(err, protocol.UnknownRequest)
 	}
 	if !fresh {
-		if from != nil {
-			from.told(stateOf(out, ""))
-		}
+		s.commands.catchUp(out, from)
 		return out, nil
 	}
-	s.commands.tell(s, out, "")
+	s.commands.tell(out, "")
 	if h := s.hosts.get(run.HostID); h != nil && h.isReady() {
 		h.deliver()
+	} else {
+		s.others.tell(lookHosts)
 	}
 	if now, err := s.store.Command(ctx, c.RunID, c.Kind, c.ID); err == nil {
 		out = now
 	}
 	return out, nil
+}
+
+// told tells what has become of a command, here and elsewhere.
+func (s *Server) told(c *store.Command, why string) {
+	s.commands.tell(c, why)
+	s.others.tell(lookCommands)
 }
 
 // isSecret says whether a command has an answer that is stored nowhere.
@@ -177,40 +117,23 @@ func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
 	return slices.ContainsFunc(asked.Questions, func(q protocol.Question) bool { return q.Secret })
 }
 
-// keep holds a payload that may not be stored, until its command has ended; nil forgets it.
-func (c *commands) keep(k secretKey, payload json.RawMessage) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if payload == nil {
-		delete(c.secret, k)
-		return
-	}
-	c.secret[k] = payload
-}
-
-// payload is what a command says; false when it is not there any more.
-func (c *commands) payload(of *store.Command) (p payload, ok bool) {
-	text := of.Payload
-	if text == nil {
-		c.mu.Lock()
-		text = c.secret[secretOf(of)]
-		c.mu.Unlock()
-	}
-	return p, json.Unmarshal(text, &p) == nil
-}
-
 // passOn gives a host what is not stored: it is lost when the host is away.
-func (s *Server) passOn(run *store.Run, e *protocol.Envelope) *Failure {
+func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelope) *Failure {
+	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: run.HostID, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}
 	h := s.hosts.get(run.HostID)
 	switch {
 	case run.Status == protocol.HasExited:
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
 	case h == nil || !h.isReady():
+		if host, err := s.store.Host(ctx, run.HostID); err == nil && s.others.has(host) && host.Proto >= int64(protocol.Find(e.Type).Since) {
+			return s.others.pass(ctx, host, out.Append(nil))
+		} else if err == nil && s.others.has(host) {
+			return refuse(protocol.UnknownType, "host %s does not know %s", run.HostID, e.Type)
+		}
 		return refuse(protocol.HostOffline, "host %s is not connected", run.HostID)
 	case !h.speaks2() && protocol.Find(e.Type).Since > 1:
 		return refuse(protocol.UnknownType, "host %s does not know %s", run.HostID, e.Type)
 	}
-	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: h.id, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}
 	h.push(out.Append(nil))
 	return nil
 }
@@ -356,7 +279,7 @@ func (s *Server) step(c *store.Command, on, why string) (out *store.Command, ok 
 		return nil, false
 	}
 	if moved {
-		s.commands.tell(s, out, why)
+		s.told(out, why)
 	}
 	return out, moved
 }

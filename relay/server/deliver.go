@@ -40,15 +40,19 @@ func (h *host) deliver() {
 			h.kick()
 			return
 		}
-		delete(h.older, c.N)
-		h.give(c)
+		if h.give(c) {
+			delete(h.older, c.N)
+		}
 	}
+	h.owes.Store(len(h.older) > 0)
 }
 
-// give sends a command, or says what else becomes of it.
-func (h *host) give(c *store.Command) {
+// give sends a command, or says what else becomes of it; false when that is not known yet.
+func (h *host) give(c *store.Command) bool {
 	p, there := h.srv.commands.payload(c)
 	switch {
+	case !there && h.srv.others.asks(c, h.id):
+		return false
 	case !there:
 		h.forgotten(c)
 	case c.State == "accepted" && c.Expires <= h.srv.now():
@@ -62,6 +66,7 @@ func (h *host) give(c *store.Command) {
 	default:
 		h.srv.step(c, "unknown", "the host may have had it")
 	}
+	return true
 }
 
 // sends notes that a command goes out over this connection, if it is the host's still.
@@ -73,7 +78,7 @@ func (h *host) sends(c *store.Command) bool {
 	case err != nil && h.srv.ctx.Err() == nil:
 		h.srv.failed(err, protocol.Internal)
 	case moved:
-		h.srv.commands.tell(h.srv, out, "")
+		h.srv.told(out, "")
 	}
 	return moved
 }
@@ -144,7 +149,7 @@ func (h *host) settle(run string, d *protocol.CommandDone) (*store.Command, bool
 		}
 	}
 	if err == nil && moved {
-		h.srv.commands.tell(h.srv, c, why)
+		h.srv.told(c, why)
 	}
 	return c, moved, err
 }

@@ -36,9 +36,15 @@ type host struct {
 	acks  acks
 	holes holes
 
+	delivery
+}
+
+// delivery is what has to do with commands for a host.
+type delivery struct {
 	sending sync.Mutex     // while commands are sent
 	older   map[int64]bool // commands that older connections were sent, and that have not ended; nil before the first look
 	waiting atomic.Bool    // commands wait until there is room
+	owes    atomic.Bool    // some of older wait for what another server keeps
 }
 
 func newHost(x *socket, id string) *host {
@@ -212,7 +218,9 @@ func (h *host) live(e *protocol.Envelope) {
 		h.violates(e, refuse(protocol.NotOwner, "run %s is another host's", e.RunID))
 		return
 	}
-	h.srv.hub.live(e.RunID, e.Type, e.Append(nil))
+	frame := e.Append(nil)
+	h.srv.hub.live(e.RunID, e.Type, frame)
+	h.srv.others.live(e.RunID, e.Type, frame)
 }
 
 // event gives an event to the store. What becomes of it is told by the store's writer.

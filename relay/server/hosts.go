@@ -47,6 +47,18 @@ func (h *hosts) get(id string) *host {
 	return nil
 }
 
+// owed are the hosts for which commands wait that another server keeps.
+func (h *hosts) owed() (ids []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, s := range h.of {
+		if s.has != nil && s.has.owes.Load() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // put makes a connection its host's, and gives the one that was it.
 func (h *hosts) put(c *host) (was *host) {
 	s := h.slot(c.id)
@@ -99,7 +111,7 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 
 // letIn is what follows when a connection is known to be the host's.
 func (h *host) letIn() {
-	if h.srv.hosts.get(h.id) == nil {
+	if h.srv.hosts.get(h.id) == nil && !h.srv.others.hasHost(h.srv.ctx, h.id) {
 		h.claim(nil)
 	}
 	h.stopWait = h.srv.clock.After(protocol.TakeWithin, h.waited)
@@ -135,16 +147,25 @@ func (h *host) claim(hello *protocol.HelloData) {
 			return
 		}
 	}
-	h.take1(epoch, instance)
+	if older == nil && epoch > 0 && h.srv.others.isRival(h, epoch, instance) {
+		h.close(protocol.CloseSuperseded, "another process with this host's state is connected")
+		h.srv.log.Warn("a host is connected twice from one state: its spool was copied", slog.String("host", h.id))
+		return
+	}
+	t := store.Taking{Host: h.id, Epoch: epoch, Instance: instance, Proto: 1, Replica: h.srv.others.id, At: h.srv.now()}
+	if hello != nil {
+		t.Proto = min(hello.Protocol, protocol.Version)
+	}
+	h.take1(t)
 }
 
 // take1 gives the connection the host's generation: nothing that an older one sends is stored
 // from then on.
-func (h *host) take1(epoch int64, instance string) {
-	gen, err := h.srv.store.TakeOver(h.srv.ctx, store.Taking{Host: h.id, Epoch: epoch, Instance: instance, At: h.srv.now()})
+func (h *host) take1(t store.Taking) {
+	gen, err := h.srv.store.TakeOver(h.srv.ctx, t)
 	switch {
 	case errors.Is(err, store.ErrStale):
-		h.stale(epoch, 0)
+		h.stale(t.Epoch, 0)
 		return
 	case errors.Is(err, store.ErrUnknown):
 		h.close(protocol.CloseUnauthorized, "the host was removed")
@@ -155,11 +176,12 @@ func (h *host) take1(epoch int64, instance string) {
 		return
 	}
 	h.state.Lock()
-	h.gen, h.epoch, h.instance, h.taken = gen, epoch, instance, true
+	h.gen, h.epoch, h.instance, h.taken = gen, t.Epoch, t.Instance, true
 	h.state.Unlock()
 	if was := h.srv.hosts.put(h); was != nil && was != h {
 		was.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
+	h.srv.others.tell(lookMail) // of the server that had it
 }
 
 func (h *host) stale(epoch, theirs int64) {
@@ -167,12 +189,14 @@ func (h *host) stale(epoch, theirs int64) {
 	h.close(protocol.CloseStaleEpoch, "a newer state of this host was here: its epoch is higher")
 }
 
+// aliveWithin is how long a host may take to say that it is there, when another comes by its name.
+const aliveWithin = 2 * time.Second
+
 // alive asks a connection whether it is there.
 func (h *host) alive() bool {
-	const within = 2 * time.Second
 	ctx, cancel := context.WithCancel(h.srv.ctx)
 	defer cancel()
-	stop := h.srv.clock.After(within, cancel)
+	stop := h.srv.clock.After(aliveWithin, cancel)
 	defer stop()
 	return h.conn.Ping(ctx) == nil
 }
@@ -194,7 +218,7 @@ func (s *Server) hostList(w http.ResponseWriter, r *http.Request, _ *auth.Identi
 	}
 	rows := []hostRow{}
 	for _, h := range all {
-		row := hostRow{ID: h.ID, Name: h.Name, Online: s.hosts.get(h.ID) != nil, LastSeenAt: timeText(h.LastSeenAt), Auth: "token"}
+		row := hostRow{ID: h.ID, Name: h.Name, Online: s.hosts.get(h.ID) != nil || s.others.has(h), LastSeenAt: timeText(h.LastSeenAt), Auth: "token"}
 		if row.Name == "" {
 			row.Name = h.ID
 		}

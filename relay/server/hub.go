@@ -39,10 +39,25 @@ type hub struct {
 	used  *list.List               // the last used first
 	rest  map[*follower]struct{}   // who follows runs that it has not named
 	named map[string]map[*follower]struct{}
+	// known are the prefixes of which followers were told, where other servers write runs, too: what
+	// they tell and what is committed here may be heard of in any order. Else nil.
+	known map[string]int64
 }
 
-func newHub() *hub {
-	return &hub{rings: map[string]*list.Element{}, used: list.New(), rest: map[*follower]struct{}{}, named: map[string]map[*follower]struct{}{}}
+func newHub(shared bool) *hub {
+	h := &hub{rings: map[string]*list.Element{}, used: list.New(), rest: map[*follower]struct{}{}, named: map[string]map[*follower]struct{}{}}
+	if shared {
+		h.known = map[string]int64{}
+	}
+	return h
+}
+
+// knows is the prefix of a run of which followers were told.
+func (h *hub) knows(run string) (prefix int64, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	prefix, ok = h.known[run]
+	return prefix, ok
 }
 
 // publish tells of a run that its prefix has grown, by these events when they are all that is
@@ -50,6 +65,14 @@ func newHub() *hub {
 func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.known != nil {
+		if known, ok := h.known[run]; ok && after <= known {
+			return nil
+		} else if ok && known != before {
+			before, events = known, nil
+		}
+		h.known[run] = after
+	}
 	for f := range h.rest {
 		if f.hint(run, before) {
 			follow = append(follow, f)
@@ -141,6 +164,7 @@ func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func
 		before := out.Before[run]
 		if after > before {
 			follow = append(follow, s.hub.publish(run, before, after, newEntries(run, before, after, all, out))...)
+			s.others.grown(run, after)
 		}
 	}
 	settled := out.Settled
@@ -149,7 +173,7 @@ func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func
 			f.kick()
 		}
 		for i := range settled {
-			s.commands.tell(s, &settled[i].Command, string(settled[i].Why))
+			s.told(&settled[i].Command, string(settled[i].Why))
 		}
 		s.calls.seen(s, all)
 	}

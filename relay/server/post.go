@@ -157,10 +157,10 @@ func (s *Server) await(w http.ResponseWriter, r *http.Request, c *call) {
 	case <-s.ctx.Done():
 	}
 	s.calls.mu.Lock()
-	answer, state := c.answer, c.state
+	answer, state := c.answer, c.row.State
 	s.calls.mu.Unlock()
 	if answer == nil {
-		guard.Answer(w, http.StatusAccepted, map[string]string{"state": state, "request_id": c.id})
+		guard.Answer(w, http.StatusAccepted, map[string]string{"state": state, "request_id": c.row.ID})
 		return
 	}
 	guard.Answer(w, http.StatusOK, json.RawMessage(answer.Append(nil)))

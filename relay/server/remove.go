@@ -8,4 +8,5 @@ func (s *Server) CloseHost(id, why string) {
 	if h := s.hosts.get(id); h != nil {
 		h.close(protocol.CloseUnauthorized, why)
 	}
+	s.others.tell(lookMail) // of the server that has it
 }

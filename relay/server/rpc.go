@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -12,29 +13,32 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// calls are the RPCs that go on, or have ended not long ago.
+// calls are the RPCs that are not answered and that concern this server: somebody waits here for
+// the answer, or the host is here. What becomes of one is the store's, so that it is answered once,
+// and asked again gives that answer, whichever server is asked.
 type calls struct {
+	srv *Server
+
 	mu sync.Mutex
 	of map[string]*call // by their request_id
+
+	queue   []func() // what events say of calls, in their order
+	working bool
+	swept   int64 // Unix ms: when those that nobody asks for again were forgotten
 }
 
-// call is an RPC. Its states are protocol.RPCMachine's.
+// forgetEach is how often calls are forgotten.
+const forgetEach = time.Minute
+
+// call is an RPC.
 type call struct {
-	id, typ   string
-	run, host string
-	hash      string // of what it asks for
-	session   string
-	by        string
-	gated     bool
-	longer    time.Duration // that it may take once it runs
-	state     string
-	frame     []byte // as the host gets it
-	conn      *host  // that was asked
-	askers    []asker
-	done      chan struct{}
-	answer    *protocol.Envelope
-	ended     time.Time
-	timer     func() bool
+	row    store.Call
+	conn   *host // over which it was sent from here
+	taken  bool  // its answer has come, and is being stored
+	askers []asker
+	done   chan struct{}
+	answer *protocol.Envelope
+	timer  func() bool // of its end
 }
 
 // asker is a connection that waits for the answer.
@@ -43,7 +47,7 @@ type asker struct {
 	re  string
 }
 
-func newCalls() *calls { return &calls{of: map[string]*call{}} }
+func newCalls(s *Server) *calls { return &calls{srv: s, of: map[string]*call{}} }
 
 // call asks a host for an app, which gets the answer. What the call itself is refused for is an
 // answer, too.
@@ -72,100 +76,165 @@ func (s *Server) failedCall(request, typ, run string, code protocol.RPCCode, why
 
 // ask begins a call, or joins the one of this id.
 func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelope, from *app) (*call, *Failure) {
-	c, f := s.newCall(ctx, who, e)
+	row, host, f := s.newCall(ctx, who, e)
 	if f != nil {
 		return nil, f
 	}
-	if f := s.recordCall(ctx, who, c); f != nil {
-		return nil, f
+	if c, f := s.askedBefore(ctx, row, asker{from, e.ID}); c != nil || f != nil {
+		return c, f
+	}
+	h := s.hosts.get(row.Host)
+	here := h != nil && h.isReady()
+	switch {
+	case here:
+		row.Gen = h.generation()
+	case !s.others.has(host):
+		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
+	}
+	if s.calls.running(row.Session) >= protocol.RPCsAtOnce {
+		return nil, &Failure{Code: protocol.RateLimited, Why: "too many RPCs at a time", After: time.Second}
+	}
+	about := map[string]any{"request_id": row.ID, "type": row.Type, "host": row.Host}
+	was, fresh, err := s.store.AddCall(ctx, *row, who.Record("rpc", row.Run, about, nil))
+	if err != nil {
+		return nil, s.failed(err, protocol.Internal)
+	}
+	if !fresh {
+		return s.joins(was, row, asker{from, e.ID})
+	}
+	c, f := s.joins(row, row, asker{from, e.ID})
+	switch {
+	case f != nil:
+	case here:
+		s.calls.sent(c, h)
+		h.push(row.Frame)
+	default:
+		s.others.tell(lookHosts)
+	}
+	return c, f
+}
+
+// askedBefore is the call of an id that was used before; nil when it was not.
+func (s *Server) askedBefore(ctx context.Context, row *store.Call, a asker) (*call, *Failure) {
+	s.calls.mu.Lock()
+	has := s.calls.of[row.ID]
+	s.calls.mu.Unlock()
+	if has != nil {
+		return s.joins(&has.row, row, a)
+	}
+	was, err := s.store.Call(ctx, row.ID)
+	switch {
+	case errors.Is(err, store.ErrUnknown):
+		return nil, nil
+	case err != nil:
+		return nil, s.failed(err, protocol.Internal)
+	}
+	return s.joins(was, row, a)
+}
+
+// joins has somebody wait for a call that is stored, if it is what they ask for; who comes late gets
+// the answer at once.
+func (s *Server) joins(was, wants *store.Call, a asker) (*call, *Failure) {
+	if was.SHA256 != wants.SHA256 || was.By != wants.By {
+		return nil, refuse(protocol.InputConflict, "the request_id was used for another call")
 	}
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	if was := s.calls.of[c.id]; was != nil {
-		if was.hash != c.hash || was.by != c.by {
-			return nil, refuse(protocol.InputConflict, "the request_id was used for another call")
-		}
-		was.join(from, e.ID)
-		return was, nil
+	c := s.calls.open(was)
+	switch {
+	case a.app == nil:
+	case c.answer != nil:
+		c.tell(a)
+	case !slices.Contains(c.askers, a):
+		c.askers = append(c.askers, a)
 	}
-	h := s.hosts.get(c.host)
-	if h == nil || !h.isReady() {
-		return nil, refuse(protocol.HostOffline, "host %s is not connected", c.host)
-	}
-	if s.calls.running(c.session) >= protocol.RPCsAtOnce {
-		return nil, &Failure{Code: protocol.RateLimited, Why: "too many RPCs at a time", After: time.Second}
-	}
-	s.calls.of[c.id] = c
-	c.join(from, e.ID)
-	c.step("asked")
-	if !c.gated {
-		s.limit(c, protocol.RPCWithin)
-	}
-	c.conn = h
-	h.push(c.frame)
 	return c, nil
 }
 
-// recordCall puts a call that is new into the audit log, before it is made.
-func (s *Server) recordCall(ctx context.Context, who *auth.Identity, c *call) *Failure {
-	s.calls.mu.Lock()
-	was := s.calls.of[c.id]
-	s.calls.mu.Unlock()
-	if was != nil {
-		return nil
+// open is a call as it is known here; one that is answered is not remembered. calls.mu is held.
+func (cs *calls) open(row *store.Call) *call {
+	if c := cs.of[row.ID]; c != nil {
+		return c
 	}
-	about := map[string]any{"request_id": c.id, "type": c.typ, "host": c.host}
-	if err := s.store.Record(ctx, s.now(), who.Record("rpc", c.run, about, nil)); err != nil {
-		return s.failed(err, protocol.Internal)
+	c := &call{row: *row, done: make(chan struct{})}
+	if row.Answer != "" {
+		c.ends(row)
+		return c
 	}
-	return nil
+	cs.of[row.ID] = c
+	cs.limit(c)
+	return c
 }
 
-// newCall is a message as a call.
-func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*call, *Failure) {
+// limit ends a call when its time is over. calls.mu is held.
+func (cs *calls) limit(c *call) {
+	if c.timer != nil {
+		c.timer()
+		c.timer = nil
+	}
+	if c.row.Ends > 0 && c.answer == nil {
+		id := c.row.ID
+		c.timer = cs.srv.clock.After(time.Duration(c.row.Ends-cs.srv.now())*time.Millisecond, func() { cs.srv.moveCall(id, cs.srv.late) })
+	}
+}
+
+// sent notes over which connection a call went out.
+func (cs *calls) sent(c *call, h *host) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.conn = h
+}
+
+// ends takes the answer that is stored.
+func (c *call) ends(row *store.Call) {
+	c.row = *row
+	answer, refused := protocol.Parse([]byte(row.Answer))
+	if refused != nil {
+		panic("server: an answer of ours is no message: " + refused.Why)
+	}
+	c.answer = &answer
+	close(c.done)
+}
+
+// newCall is a message as a call, and its host.
+func (s *Server) newCall(ctx context.Context, who *auth.Identity, e *protocol.Envelope) (*store.Call, *store.Host, *Failure) {
 	m := protocol.Find(e.Type)
 	request, _ := idsOf(e)
 	request, f := named(e, request)
 	if f != nil {
-		return nil, f
+		return nil, nil, f
 	}
-	c := &call{id: request, typ: e.Type, session: who.ID, by: who.Name, gated: m.Gated, done: make(chan struct{})}
-	c.host = store.Text(e.Data, "host_id")
-	if !m.OfHost && (e.Type != "rpc.runs.list" || c.host == "") {
+	c := &store.Call{ID: request, Type: e.Type, Session: who.ID, By: who.Name, Gated: m.Gated, State: "asked", At: s.now()}
+	c.Host = store.Text(e.Data, "host_id")
+	if !m.OfHost && (e.Type != "rpc.runs.list" || c.Host == "") {
 		r, err := s.visible(ctx, who.Sees, e.RunID)
 		if err != nil {
-			return nil, s.failed(err, protocol.UnknownRun)
+			return nil, nil, s.failed(err, protocol.UnknownRun)
 		}
-		c.run, c.host = r.ID, r.HostID
+		c.Run, c.Host = r.ID, r.HostID
 	}
-	if _, err := s.store.Host(ctx, c.host); err != nil {
+	host, err := s.store.Host(ctx, c.Host)
+	if err != nil {
 		f := s.failed(err, protocol.UnknownHost)
 		if f.Code == protocol.UnknownHost {
-			f.Why = "there is no host \"" + c.host + "\""
+			f.Why = "there is no host \"" + c.Host + "\""
 		}
-		return nil, f
+		return nil, nil, f
 	}
-	c.hash = hashOf([]any{c.typ, c.run, c.host, e.Data})
+	c.SHA256 = hashOf([]any{c.Type, c.Run, c.Host, e.Data})
 	if e.Type == "rpc.bash" {
-		c.longer = 120 * time.Second
+		longer := 120 * time.Second
 		if d, err := protocol.Decode[protocol.Bash](e); err == nil && d.TimeoutS != nil {
-			c.longer = time.Duration(*d.TimeoutS) * time.Second
+			longer = time.Duration(*d.TimeoutS) * time.Second
 		}
+		c.LongerMS = longer.Milliseconds()
 	}
-	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: c.host, RunID: c.run, ID: e.ID, Enc: e.Enc, Data: withBy(e.Data, who.Name), Extra: e.Extra}
-	c.frame = out.Append(nil)
-	return c, nil
-}
-
-// join adds who waits for the answer; who comes late gets it at once.
-func (c *call) join(from *app, re string) {
-	switch {
-	case from == nil:
-	case c.answer != nil:
-		c.tell(asker{from, re})
-	case !slices.Contains(c.askers, asker{from, re}):
-		c.askers = append(c.askers, asker{from, re})
+	if !c.Gated {
+		c.Ends = c.At + protocol.RPCWithin.Milliseconds()
 	}
+	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: c.Host, RunID: c.Run, ID: e.ID, Enc: e.Enc, Data: withBy(e.Data, who.Name), Extra: e.Extra}
+	c.Frame = out.Append(nil)
+	return c, host, nil
 }
 
 func (c *call) tell(to asker) {
@@ -174,134 +243,28 @@ func (c *call) tell(to asker) {
 	to.app.push(e.Append(nil))
 }
 
-func (c *call) step(on string) {
-	if to, ok := protocol.RPCMachine.Next(c.state, on); ok {
-		c.state = to
-	}
-}
-
 // running is how many calls of a session go on.
 func (cs *calls) running(session string) (n int) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
 	for _, c := range cs.of {
-		if c.session == session && c.answer == nil {
+		if c.row.Session == session {
 			n++
 		}
 	}
 	return n
 }
 
-// limit ends a call after a time.
-func (s *Server) limit(c *call, within time.Duration) {
-	if c.timer != nil {
-		c.timer()
-	}
-	c.timer = s.clock.After(within, func() {
-		s.calls.mu.Lock()
-		defer s.calls.mu.Unlock()
-		s.finish(c, s.failedCall(c.id, c.typ, c.run, protocol.Timeout, "the host has not answered in time"))
-	})
-}
-
-// finish gives a call's answer to those who wait for it. calls.mu is held.
-func (s *Server) finish(c *call, answer *protocol.Envelope) {
-	if c.answer != nil {
-		return
-	}
-	c.answer, c.ended, c.frame, c.conn = answer, s.clock.Now(), nil, nil
-	if c.timer != nil {
-		c.timer()
-	}
-	close(c.done)
-	for _, a := range c.askers {
-		c.tell(a)
-	}
-	c.askers = nil
-}
-
-// answered takes a host's answer.
-func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
-	request, _ := idsOf(e)
-	if request == "" {
-		request = e.Re // of one that is encrypted
-	}
+// waits gives the ids of calls whose host is not here.
+func (cs *calls) waits() (ids []string) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	c := cs.of[request]
-	if c == nil || c.host != h.id {
-		return // nobody waits for it
-	}
-	out := *e
-	out.ID, out.Re = "", ""
-	if d, err := protocol.Decode[protocol.Response](e); err == nil && e.Enc == nil && !d.OK && d.ErrorCode == "" {
-		out.Data = withMember(e.Data, "error_code", protocol.Internal) // a host of the seed's has none
-	}
-	c.step("begun")
-	c.step("answered")
-	s.finish(c, &out)
-}
-
-func withMember(data json.RawMessage, name string, v any) json.RawMessage {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(data, &all) != nil {
-		return data
-	}
-	all[name] = mustJSON(v)
-	return mustJSON(all)
-}
-
-// seen follows what events say of calls that wait for an approval.
-func (cs *calls) seen(s *Server, all []store.Incoming) {
-	for i := range all {
-		e := all[i].Envelope
-		if e.Type != protocol.RunPermissionRequested && e.Type != protocol.RunPermissionResolved {
-			continue
-		}
-		request, _ := idsOf(e)
-		cs.mu.Lock()
-		if c := cs.of[request]; c != nil && c.answer == nil && c.gated {
-			if e.Type == protocol.RunPermissionRequested {
-				c.step("gated")
-			} else if store.Text(e.Data, "decision") == "approve" {
-				c.step("approved")
-				s.limit(c, protocol.RPCWithin+c.longer)
-			} else {
-				s.limit(c, protocol.RPCWithin) // the host says what that means
-			}
-		}
-		cs.mu.Unlock()
-	}
-}
-
-// lost ends the calls of which nobody knows whether a host that is gone does them; the others
-// it is asked again.
-func (cs *calls) lost(s *Server, h *host) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for _, c := range cs.of {
-		if c.conn != h || c.answer != nil {
-			continue
-		}
-		c.conn = nil
-		if c.gated && c.state != "waiting" {
-			c.step("host lost, gated")
-			s.finish(c, s.failedCall(c.id, c.typ, c.run, protocol.RPCCode(protocol.Internal), "indeterminate: the host was lost while it did this"))
+	for id, c := range cs.of {
+		if c.conn == nil {
+			ids = append(ids, id)
 		}
 	}
-}
-
-// again asks a host that is back.
-func (cs *calls) again(_ *Server, h *host) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for _, c := range cs.of {
-		if c.host == h.id && c.answer == nil && c.conn != h {
-			c.conn = h
-			if !c.gated {
-				c.step("host lost")
-				h.push(c.frame)
-			}
-		}
-	}
+	return ids
 }
 
 func (cs *calls) leave(a *app) {
@@ -312,13 +275,11 @@ func (cs *calls) leave(a *app) {
 	}
 }
 
-// sweep forgets calls that ended long ago.
-func (cs *calls) sweep(_ *Server, now time.Time) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	for id, c := range cs.of {
-		if c.answer != nil && now.Sub(c.ended) >= protocol.RPCRemembered {
-			delete(cs.of, id)
-		}
+func withMember(data json.RawMessage, name string, v any) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(data, &all) != nil {
+		return data
 	}
+	all[name] = mustJSON(v)
+	return mustJSON(all)
 }

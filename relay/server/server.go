@@ -28,6 +28,7 @@ type Config struct {
 	Log     *slog.Logger
 	Version string
 	More    []auth.Route // that others serve
+	Bus     Bus          // between servers on one database; nil for none
 }
 
 // Server is a relay's server.
@@ -41,6 +42,7 @@ type Server struct {
 	hosts    *hosts
 	commands *commands
 	calls    *calls
+	others   *others
 	rates    *rates
 	sockets  sockets
 	handler  http.Handler
@@ -63,14 +65,16 @@ func New(c Config) *Server {
 	}
 	s := &Server{config: c, store: c.Store, log: c.Log, clock: c.Clock}
 	s.ctx, s.end = context.WithCancel(context.Background())
-	s.hub = newHub()
+	s.hub = newHub(c.Store.Shared())
 	s.hosts = newHosts()
 	s.commands = newCommands()
-	s.calls = newCalls()
+	s.calls = newCalls(s)
 	s.rates = newRates(c.Clock)
 	s.sockets.open = map[*socket]struct{}{}
+	s.others = newOthers(s, c.Bus)
 	s.writer = c.Store.NewWriter(s.committed)
 	s.handler = s.mux()
+	s.others.start()
 	s.noSweep = s.every(sweepEach, s.sweep)
 	return s
 }
@@ -98,6 +102,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 			s.sockets.cutAll()
 			<-done
 		}
+		s.others.leave(ctx)
 	})
 }
 

@@ -77,18 +77,19 @@ func (s *Server) Figures() map[string]float64 {
 	}
 	s.calls.mu.Lock()
 	defer s.calls.mu.Unlock()
-	f["relay_calls_remembered"] = float64(len(s.calls.of))
+	f["relay_calls_open"] = float64(len(s.calls.of))
 	return f
 }
 
 // sweep looks after what time does: silence, slowness, commands and calls whose time is over.
 func (s *Server) sweep() {
 	now := s.clock.Now()
+	s.others.beat(now)
 	for _, x := range s.sockets.all() {
 		x.sweep(now)
 	}
 	s.expire()
-	s.calls.sweep(s, now)
+	s.calls.sweep(s)
 	s.rates.sweep(now)
 }
 

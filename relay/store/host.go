@@ -68,18 +68,11 @@ func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was 
 // server that has the connection gets mail.
 func (s *Store) RemoveHost(ctx context.Context, id string, at int64, told ...audit.Record) error {
 	return s.change(ctx, func(tx database) error {
-		var has string
-		err := tx.QueryRowContext(ctx, `SELECT replica FROM hosts WHERE id = $1 AND removed = 0`+s.dialect.Lock, id).Scan(&has)
-		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("host %s: %w", id, ErrUnknown)
+		if err := s.lookAt(ctx, tx, id); err != nil {
+			return err
 		}
-		if err != nil {
-			return s.told("read a host", err)
-		}
-		if _, err := tx.ExecContext(ctx, `UPDATE hosts SET token_hash = '', pubkey = '', removed = 1, gen = gen + 1, replica = '' WHERE id = $1`, id); err != nil {
-			return s.told("remove a host", err)
-		}
-		if err := s.lookAt(ctx, tx, has, id); err != nil {
+		done, err := tx.ExecContext(ctx, `UPDATE hosts SET token_hash = '', pubkey = '', removed = 1, gen = gen + 1, replica = '' WHERE id = $1 AND removed = 0`, id)
+		if err := s.one(done, err, "remove a host", "host "+id); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, at, told)
@@ -110,13 +103,15 @@ func (s *Store) TakeOver(ctx context.Context, t Taking) (gen int64, err error) {
 		case t.Epoch > 0 && t.Epoch < h.Epoch:
 			return fmt.Errorf("host %s: its epoch is %d, and was %d: %w", t.Host, t.Epoch, h.Epoch, ErrStale)
 		}
+		if h.Replica != t.Replica {
+			if err := s.lookAt(ctx, tx, t.Host); err != nil {
+				return err
+			}
+		}
 		gen = h.Gen + 1
 		_, err = tx.ExecContext(ctx, `UPDATE hosts SET gen = $2, epoch = $3, last_seen_at = $4, replica = $5, instance = $6, proto = $7 WHERE id = $1`,
 			t.Host, gen, max(t.Epoch, h.Epoch), t.At, t.Replica, t.Instance, t.Proto)
-		if err != nil || h.Replica == t.Replica {
-			return s.told("note a host", err)
-		}
-		return s.lookAt(ctx, tx, h.Replica, t.Host)
+		return s.told("note a host", err)
 	})
 	return gen, err
 }

@@ -110,6 +110,9 @@ func (s *Store) ConfirmPairing(ctx context.Context, codeHash string, at int64, t
 		if err != nil {
 			return s.told("make a host", err)
 		}
+		if err := s.lookAt(ctx, tx, p.HostID); err != nil { // who has its connection by the token
+			return err
+		}
 		if _, err := tx.ExecContext(ctx, `UPDATE pairings SET host_id = $2 WHERE code_hash = $1`, codeHash, p.HostID); err != nil {
 			return s.told("confirm a pairing", err)
 		}

@@ -102,12 +102,12 @@ func (s *Store) Post(ctx context.Context, to string, m Mail) error {
 	})
 }
 
-// lookAt has a server look whether a host is still its own.
-func (s *Store) lookAt(ctx context.Context, tx database, replica, host string) error {
-	if replica == "" || !s.Shared() {
+// lookAt has the server that has a host look whether that is so still.
+func (s *Store) lookAt(ctx context.Context, tx database, host string) error {
+	if !s.Shared() {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) SELECT id, $2, $3 FROM replicas WHERE id = $1`, replica, HostMail, host)
+	_, err := tx.ExecContext(ctx, `INSERT INTO mail (replica, kind, body) SELECT p.id, $2, h.id FROM hosts h JOIN replicas p ON p.id = h.replica WHERE h.id = $1`, host, HostMail)
 	return s.told("leave mail", err)
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/guard"
 	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/postgres"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
 
@@ -48,6 +49,8 @@ type Relay struct {
 	Auth   *Auth
 	http   *httptest.Server
 	dir    string
+	url    string // of a database that others serve, too
+	bus    server.Bus
 }
 
 // Start starts a server on a new database. Its clock stands still.
@@ -66,15 +69,30 @@ func StartNow(t testing.TB) *Relay {
 	return r
 }
 
+// StartBeside starts a server on a PostgreSQL database that others serve, too, with the machine's clock. bus
+// may be nil.
+func StartBeside(t testing.TB, url string, bus server.Bus) *Relay {
+	t.Helper()
+	r := &Relay{T: t, url: url, bus: bus}
+	r.open()
+	return r
+}
+
 func (r *Relay) open() {
 	r.T.Helper()
-	s, err := sqlite.Open(context.Background(), filepath.Join(r.dir, "relay.db"))
+	open := func() (*store.Store, error) {
+		return sqlite.Open(context.Background(), filepath.Join(r.dir, "relay.db"))
+	}
+	if r.url != "" {
+		open = func() (*store.Store, error) { return postgres.Open(context.Background(), r.url) }
+	}
+	s, err := open()
 	if err != nil {
 		r.T.Fatal(err)
 	}
 	r.Store = s
 	r.Auth = &Auth{store: s, watch: map[string]map[*func()]struct{}{}}
-	c := server.Config{Store: s, Auth: r.Auth, Version: "test"}
+	c := server.Config{Store: s, Auth: r.Auth, Version: "test", Bus: r.bus}
 	if r.Clock != nil {
 		c.Clock = r.Clock
 	}
@@ -174,6 +192,9 @@ func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
 		a.watch[who.ID] = map[*func()]struct{}{}
 	}
 	a.watch[who.ID][&ended] = struct{}{}
+	if a.ended[who.ID] { // between its request and now
+		go ended()
+	}
 	return func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()

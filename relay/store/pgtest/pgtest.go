@@ -79,3 +79,13 @@ func unprivileged(t testing.TB, dir string) *syscall.SysProcAttr {
 	t.Skip("PostgreSQL does not run as root, and there is no other user")
 	return nil
 }
+
+// Make makes a database of a server that Start has started, and gives its URL.
+func Make(t testing.TB, server func(database string) string, name string) (url string) {
+	t.Helper()
+	c := exec.Command(filepath.Join(programs(t), "psql"), "-q", "-d", server("postgres"), "-c", "CREATE DATABASE "+name)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("make a database: %v\n%s", err, out)
+	}
+	return server(name)
+}

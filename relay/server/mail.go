@@ -1,0 +1,224 @@
+package server
+
+import (
+	"context"
+	"crypto/hpke"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// letter is what one server says to another. It is sealed for the other's key, which ends with it:
+// what is in it is nowhere to be read, neither in the database nor on the bus.
+type letter struct {
+	Kind  string          `json:"kind"`
+	From  string          `json:"from"`
+	Host  string          `json:"host,omitempty"`
+	Run   string          `json:"run,omitempty"`
+	Type  string          `json:"type,omitempty"`
+	Frame json.RawMessage `json:"frame,omitempty"`
+	Key   *secretKey      `json:"key,omitempty"`
+	ID    string          `json:"id,omitempty"`
+	Yes   bool            `json:"yes,omitempty"`
+}
+
+// The kinds of letters.
+const (
+	letterPass   = "pass"   // a frame for a host
+	letterLive   = "live"   // an event without a seq
+	letterKeeps  = "keeps?" // do you have the payload of a command
+	letterKept   = "kept"   // it, or nothing
+	letterThere  = "there?" // is the connection that you have of a host alive
+	letterAnswer = "there"
+)
+
+// write gives another server a letter; false when it cannot be given.
+func (o *others) write(ctx context.Context, to string, l letter) bool {
+	key := o.keyOf(ctx, to)
+	if key == nil {
+		return false
+	}
+	l.From = o.id
+	sealed, err := hpke.Seal(key, kdf(), aead(), []byte(mailInfo), mustJSON(l))
+	if err != nil {
+		o.srv.log.Error("a letter to another server could not be sealed", slog.Any("error", err))
+		return false
+	}
+	body := base64.RawURLEncoding.EncodeToString(sealed)
+	if o.bus != nil && o.bus.Up() && len(body) <= busMost {
+		o.bus.Publish("mail."+to, []byte(body))
+		return true
+	}
+	if err := o.srv.store.Post(ctx, to, store.Mail{Kind: store.SealedMail, Body: body}); err != nil {
+		o.srv.failed(err, protocol.Internal)
+		return false
+	}
+	o.tell(lookMail)
+	return true
+}
+
+// keyOf is another server's key; nil when it does not live.
+func (o *others) keyOf(ctx context.Context, id string) hpke.PublicKey {
+	for look := false; ; look = true {
+		o.mu.Lock()
+		key := o.peers[id]
+		o.mu.Unlock()
+		if key != nil || look {
+			return key
+		}
+		if err := o.meet(ctx); err != nil { // it may have begun a moment ago
+			o.srv.failed(err, protocol.Internal)
+			return nil
+		}
+	}
+}
+
+// busMost is how long a body may be that goes over the bus: as NATS takes it unless it is told otherwise.
+const busMost = 1 << 20
+
+// open reads a letter.
+func (o *others) open(body string) {
+	sealed, err := base64.RawURLEncoding.DecodeString(body)
+	var text []byte
+	if err == nil {
+		text, err = hpke.Open(o.key, kdf(), aead(), []byte(mailInfo), sealed)
+	}
+	var l letter
+	if err == nil {
+		err = json.Unmarshal(text, &l)
+	}
+	if err != nil {
+		o.srv.log.Warn("a letter came that is none", slog.Any("error", err))
+		return
+	}
+	o.read(&l)
+}
+
+// read does what a letter says.
+func (o *others) read(l *letter) {
+	switch l.Kind {
+	case letterPass:
+		if h := o.srv.hosts.get(l.Host); h != nil && h.isReady() {
+			h.push(l.Frame)
+		}
+	case letterLive:
+		o.srv.hub.live(l.Run, l.Type, l.Frame)
+	case letterKeeps:
+		if l.Key != nil {
+			o.write(o.srv.ctx, l.From, letter{Kind: letterKept, Key: l.Key, Host: l.Host, Frame: o.srv.commands.kept(*l.Key)})
+		}
+	case letterKept:
+		o.kept(l)
+	case letterThere:
+		o.srv.work.Go(func() {
+			h := o.srv.hosts.get(l.Host)
+			o.write(o.srv.ctx, l.From, letter{Kind: letterAnswer, ID: l.ID, Yes: h != nil && h.alive()})
+		})
+	case letterAnswer:
+		o.mu.Lock()
+		answer := o.answers[l.ID]
+		delete(o.answers, l.ID)
+		o.mu.Unlock()
+		if answer != nil {
+			answer <- l.Yes
+		}
+	}
+}
+
+// pass gives a frame to the server that has a host; it is lost when the host goes meanwhile.
+func (o *others) pass(ctx context.Context, h *store.Host, frame []byte) *Failure {
+	if !o.write(ctx, h.Replica, letter{Kind: letterPass, Host: h.ID, Frame: frame}) {
+		return refuse(protocol.HostOffline, "host %s is not connected", h.ID)
+	}
+	return nil
+}
+
+// live shows an event without a seq to who follows its run elsewhere.
+func (o *others) live(run, typ string, frame []byte) {
+	if !o.shared {
+		return
+	}
+	if err := o.meet(o.srv.ctx); err != nil { // one that began a moment ago may have who follows it
+		if o.srv.ctx.Err() == nil {
+			o.srv.failed(err, protocol.Internal)
+		}
+		return
+	}
+	o.mu.Lock()
+	all := make([]string, 0, len(o.peers))
+	for id := range o.peers {
+		all = append(all, id)
+	}
+	o.mu.Unlock()
+	for _, id := range all {
+		o.write(o.srv.ctx, id, letter{Kind: letterLive, Run: run, Type: typ, Frame: frame})
+	}
+}
+
+// asks asks the server that keeps the payload of a command for it; false when it is nowhere. A payload
+// that may not be stored goes from memory to memory.
+func (o *others) asks(c *store.Command, host string) bool {
+	k := secretOf(c)
+	if !o.shared || c.Keeper == o.id || o.keyOf(o.srv.ctx, c.Keeper) == nil {
+		o.mu.Lock()
+		delete(o.asked, k)
+		o.mu.Unlock()
+		return false
+	}
+	o.mu.Lock()
+	lately := time.Since(o.asked[k]) < time.Second
+	if !lately {
+		o.asked[k] = time.Now()
+	}
+	o.mu.Unlock()
+	if lately {
+		return true
+	}
+	return o.write(o.srv.ctx, c.Keeper, letter{Kind: letterKeeps, Key: &k, Host: host})
+}
+
+// kept takes a payload that another server has kept, and sends the command.
+func (o *others) kept(l *letter) {
+	if l.Key == nil {
+		return
+	}
+	o.mu.Lock()
+	_, asked := o.asked[*l.Key]
+	delete(o.asked, *l.Key)
+	o.mu.Unlock()
+	if !asked || string(l.Frame) == "null" || len(l.Frame) == 0 {
+		return // it is asked again, until it has ended or its keeper has
+	}
+	o.srv.commands.keep(*l.Key, l.Frame)
+	if h := o.srv.hosts.get(l.Host); h != nil && h.isReady() {
+		h.deliver()
+	}
+}
+
+// isThere asks the server that has a host whether the host is there; who does not answer has it not.
+func (o *others) isThere(h *store.Host) bool {
+	answer, id := make(chan bool, 1), rand.Text()
+	o.mu.Lock()
+	o.answers[id] = answer
+	o.mu.Unlock()
+	defer func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.answers, id)
+	}()
+	if !o.write(o.srv.ctx, h.Replica, letter{Kind: letterThere, Host: h.ID, ID: id}) {
+		return false
+	}
+	select {
+	case yes := <-answer:
+		return yes
+	case <-time.After(aliveWithin + 4*protocol.ReplicaPoll):
+	case <-o.srv.ctx.Done():
+	}
+	return false
+}

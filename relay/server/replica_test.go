@@ -1,0 +1,378 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/pgtest"
+)
+
+// trio are three servers on one database.
+type trio struct {
+	*testing.T
+	one, two, three *servertest.Relay
+	bus             *servertest.Bus
+}
+
+// TestReplicas: on one database any server serves any client, with words between the servers and without.
+func TestReplicas(t *testing.T) {
+	pg := pgtest.Start(t)
+	n := 0
+	for name, play := range map[string]func(*trio){"events": (*trio).events, "commands": (*trio).commands, "secrets": (*trio).secrets, "calls": (*trio).calls,
+		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).copies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late} {
+		for _, told := range []bool{true, false} {
+			n++
+			db := fmt.Sprintf("db%d", n)
+			t.Run(fmt.Sprintf("%s, told %v", name, told), func(t *testing.T) {
+				url := pgtest.Make(t, pg, db)
+				w := &trio{T: t}
+				var bus server.Bus
+				if told {
+					w.bus = &servertest.Bus{}
+					bus = w.bus
+				}
+				for _, r := range []**servertest.Relay{&w.one, &w.two, &w.three} {
+					*r = servertest.StartBeside(t, url, bus)
+				}
+				play(w)
+			})
+		}
+	}
+}
+
+// events: apps of every server get each event of a host of any once and in order, also when the host
+// comes to another server and while nobody here has heard of the run.
+func (w *trio) events() {
+	h := w.one.Host("host_a")
+	h.Begin("run_old")
+	h.Say(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
+	h.Acked("run_old", 2)
+	h.Begin("run_a")
+	apps := []*servertest.Peer{w.one.App(servertest.Viewer, ""), w.two.App(servertest.Viewer, ""), w.three.App(servertest.Viewer, "")}
+	late := w.three.HelloApp(servertest.Viewer, "&follow=none")
+	late.Say(protocol.RunSubscribe, "", 0, `{"cursor":{"run_a":0}}`)
+	if got := late.Seqs("run_a", 1); got[0] != 1 {
+		w.Errorf("%v", got)
+	}
+	var want []int64
+	for seq := int64(2); seq <= 60; seq++ {
+		if seq == 30 {
+			h = w.two.Host("host_a")
+			h.Say(protocol.Heartbeat, "", 0, "{}")
+		}
+		h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
+		if seq == 29 {
+			h.Acked("run_a", 29)
+		}
+		want = append(want, seq)
+	}
+	h.Begin("run_b")
+	for i, a := range append(apps, late) {
+		if got := a.Seqs("run_a", 59); !slices.Equal(got, want) {
+			w.Errorf("app %d got %v", i, got)
+		}
+		if a != late {
+			if e := a.Next(protocol.RunStarted); e.RunID != "run_b" {
+				w.Errorf("app %d: %s", i, e.Append(nil))
+			}
+		}
+	}
+	for i, r := range []*servertest.Relay{w.one, w.two, w.three} {
+		if _, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); !strings.Contains(string(body), `"online":true`) {
+			w.Errorf("at %d: %s", i, body)
+		}
+	}
+	h.Close()
+	h.Closed()
+	w.three.Offline("host_a")
+}
+
+// late: of a run that ended before a server began, what comes after all is shown there once.
+func (w *trio) late() {
+	h := w.one.Host("host_a")
+	h.Begin("run_a")
+	h.Say(protocol.RunExited, "run_a", 2, `{"exit_code":0}`)
+	h.Acked("run_a", 2)
+	w.two.Restart()
+	a := w.two.App(servertest.Viewer, "")
+	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("after all"))
+	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("and more"))
+	if got := a.Seqs("run_a", 2); !slices.Equal(got, []int64{3, 4}) {
+		w.Errorf("%v", got)
+	}
+}
+
+// commands: inputs, keys and decisions reach a host that is elsewhere once, and who gave them hears of
+// each state; of decisions at several servers one counts.
+func (w *trio) commands() {
+	h, _ := w.one.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	h.Say(protocol.RunPermissionRequested, "run_a", 2, asked)
+	h.Acked("run_a", 2)
+	a, b := w.two.HelloApp(servertest.Operator, ""), w.three.HelloApp("operator:adam", "")
+	is := func(p *servertest.Peer, id, kind, by string, states ...string) {
+		w.Helper()
+		for _, s := range states {
+			isState(p, protocol.State{ID: id, Kind: kind, State: s, By: by})
+		}
+	}
+	a.Say(protocol.RunSendInput, "run_a", 0, `{"input_id":"i1","text":"y\n"}`)
+	is(a, "i1", "input", "eve", "accepted", "sent")
+	if e := h.Next(protocol.RunSendInput); !strings.Contains(string(e.Data), `"i1"`) {
+		w.Errorf("%s", e.Data)
+	}
+	h.Say(protocol.RunInput, "run_a", 3, `{"actor":"web","input_id":"i1","text_redacted":"y","text_sha256":"x"}`)
+	is(a, "i1", "input", "eve", "applied")
+	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1"}`)
+	is(a, "q1", "decision", "eve", "accepted")
+	b.Say(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
+	if d := b.Failed(); d.Code != protocol.AlreadyDecided {
+		w.Errorf("%+v", d)
+	}
+	h.Next(protocol.RunApprove)
+	h.Say(protocol.CommandResult, "run_a", 0, `{"id":"q1","kind":"decision","state":"rejected","error":"invalid_answer"}`)
+	h.Next(protocol.CommandAck)
+	is(a, "q1", "decision", "eve", "sent")
+	isState(a, protocol.State{ID: "q1", Kind: "decision", State: "rejected", Error: "invalid_answer", By: "eve"})
+	b.Say(protocol.RunDeny, "run_a", 0, `{"request_id":"q1"}`)
+	h.Next(protocol.RunDeny)
+	h.Say(protocol.RunPermissionResolved, "run_a", 4, `{"request_id":"q1","decision":"deny"}`)
+	is(b, "q1", "decision", "adam", "accepted", "sent", "applied")
+	for i := range 5 {
+		b.Say(protocol.RunSendKeys, "run_a", 0, fmt.Sprintf(`{"keys":"k%d"}`, i))
+	}
+	for i := range 5 {
+		if e := h.Next(protocol.RunSendKeys); !strings.Contains(string(e.Data), fmt.Sprintf(`"k%d"`, i)) {
+			w.Errorf("%s", e.Data)
+		}
+	}
+	// of many at a time each arrives once
+	const many = 20
+	for i := range many {
+		a.Say(protocol.RunSendInput, "run_a", 0, fmt.Sprintf(`{"input_id":"a%d","text":"x"}`, i))
+		b.Say(protocol.RunSendInput, "run_a", 0, fmt.Sprintf(`{"input_id":"b%d","text":"x"}`, i))
+	}
+	got := map[string]int{}
+	for range 2 * many {
+		e := h.Next(protocol.RunSendInput)
+		got[store.Text(e.Data, "input_id")]++
+	}
+	if len(got) != 2*many {
+		w.Errorf("%v", got)
+	}
+}
+
+// secrets: a secret answer reaches a host that is elsewhere, and is nowhere in the database.
+func (w *trio) secrets() {
+	h, _ := w.one.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	h.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"q1","reason":"prompt","prompt":"password?","questions":[{"id":"p","question":"password?","kind":"text","secret":true}]}`)
+	h.Acked("run_a", 2)
+	a := w.two.HelloApp(servertest.Operator, "")
+	const secret = "correct-horse-battery"
+	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"q1","answers":{"p":"`+secret+`"}}`)
+	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
+		w.Errorf("%s", e.Data)
+	}
+	c, err := w.one.Store.Command(context.Background(), "run_a", store.DecisionCommand, "q1")
+	if err != nil || len(c.Payload) != 0 {
+		w.Errorf("%+v %v", c, err)
+	}
+	// the host comes to a third, before it has said what became of it
+	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
+		w.Errorf("%s", e.Data)
+	}
+	// two servers that have had it have it still when the first has ended
+	w.two.Stop()
+	h, _ = w.one.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	if e := h.Next(protocol.RunApprove); !strings.Contains(string(e.Data), secret) {
+		w.Errorf("%s", e.Data)
+	}
+	// with all that have it, it is lost: the decision is taken back
+	w.one.Stop()
+	w.three.Restart()
+	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("x"))
+	h.Acked("run_a", 3)
+	if _, body := w.three.Do(servertest.Viewer, "GET", "/inbox", nil); !strings.Contains(string(body), `"state":"open"`) {
+		w.Errorf("%s", body)
+	}
+}
+
+// calls: an RPC is asked anywhere, done once, and answered wherever it is asked again, also when all
+// servers have been started anew.
+func (w *trio) calls() {
+	h, _ := w.one.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	a, b := w.two.HelloApp(servertest.Operator, ""), w.three.HelloApp(servertest.Operator, "")
+	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	h.Next("rpc.fs.read")
+	b.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	b.Ping()
+	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
+	right := func(p *servertest.Peer) {
+		w.Helper()
+		if e, d := answer(p); !d.OK || string(d.Result) != `{"content":"hi"}` || e.HostID != "host_a" {
+			w.Errorf("%s", e.Append(nil))
+		}
+	}
+	right(a)
+	right(b)
+	b.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	right(b)
+	b.Say("rpc.fs.read", "run_a", 0, `{"request_id":"r1","path":"x"}`)
+	if _, d := answer(b); d.ErrorCode != protocol.RPCCode(protocol.InputConflict) {
+		w.Errorf("%+v", d)
+	}
+	h.Ping()
+	status, body := w.three.Do(servertest.Operator, "POST", "/rpc", json.RawMessage(`{"type":"rpc.fs.read","run_id":"run_a","data":`+read("r1")+`}`))
+	if status != 200 || !strings.Contains(string(body), `"content":"hi"`) {
+		w.Errorf("%d %s", status, body)
+	}
+	for _, r := range []*servertest.Relay{w.one, w.two, w.three} {
+		r.Restart()
+	}
+	a = w.three.HelloApp(servertest.Operator, "")
+	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	right(a)
+	a.Say("rpc.fs.read", "run_a", 0, read("r2"))
+	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
+		w.Errorf("%+v", d)
+	}
+}
+
+// callsEnd: of what may be asked twice a host that comes to another server is asked again; of what may not
+// nobody knows then what became of it.
+func (w *trio) callsEnd() {
+	h, _ := w.one.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	a := w.two.HelloApp(servertest.Operator, "")
+	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	h.Next("rpc.fs.read")
+	a.Say("rpc.bash", "run_a", 0, `{"request_id":"g1","cmd":"make"}`)
+	h.Next("rpc.bash")
+	a.Say("rpc.bash", "run_a", 0, `{"request_id":"g2","cmd":"make"}`)
+	h.Next("rpc.bash")
+	h.Say(protocol.RunPermissionRequested, "run_a", 2, `{"request_id":"g2","reason":"permission","prompt":"make?"}`)
+	h.Acked("run_a", 2)
+	for { // that it waits is noted
+		c, err := w.one.Store.Call(context.Background(), "g2")
+		if err != nil {
+			w.Fatal(err)
+		}
+		if c.State == "waiting" {
+			break
+		}
+	}
+	h, _ = w.three.Hello("host_a", hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 2}))
+	if e := h.Next("rpc.fs.read"); requestOf(e) != "r1" {
+		w.Errorf("%s", e.Data)
+	}
+	if _, d := answer(a); d.RequestID != "g1" || d.OK || !strings.HasPrefix(d.Error, "indeterminate") {
+		w.Errorf("%+v", d)
+	}
+	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{}}`)
+	if _, d := answer(a); d.RequestID != "r1" || !d.OK {
+		w.Errorf("%+v", d)
+	}
+	// what waits for its approval goes on at the new server
+	a.Say(protocol.RunApprove, "run_a", 0, `{"request_id":"g2"}`)
+	h.Next(protocol.RunApprove)
+	h.Say(protocol.RunPermissionResolved, "run_a", 3, `{"request_id":"g2","decision":"approve"}`)
+	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"g2","ok":true,"rpc_type":"rpc.bash","result":{"exit_code":0}}`)
+	if _, d := answer(a); d.RequestID != "g2" || !d.OK {
+		w.Errorf("%+v", d)
+	}
+}
+
+// oneConnection: a host has one connection, wherever it is; who is removed loses it.
+func (w *trio) oneConnection() {
+	older, _ := w.one.Hello("host_a", hello("one", 100))
+	older.Begin("run_a")
+	newer, welcome := w.two.Hello("host_a", hello("one", 100, protocol.RunAt{RunID: "run_a", LastSeq: 1}))
+	if code := older.Closed(); code != protocol.CloseSuperseded || welcome.Runs["run_a"] != 1 {
+		w.Errorf("%d %v", code, welcome.Runs)
+	}
+	later, _ := w.three.Hello("host_a", hello("two", 101))
+	if code := newer.Closed(); code != protocol.CloseSuperseded {
+		w.Errorf("%d", code)
+	}
+	stale := w.one.Host("host_a")
+	d := hello("three", 99)
+	d.Protocol, d.Agent = 2, "x/1"
+	stale.Say(protocol.Hello, "", 0, d)
+	if code := stale.Closed(); code != protocol.CloseStaleEpoch {
+		w.Errorf("%d", code)
+	}
+	if err := w.one.Store.RemoveHost(context.Background(), "host_a", 5); err != nil {
+		w.Fatal(err)
+	}
+	w.one.Server.CloseHost("host_a", "the host was removed")
+	if code := later.Closed(); code != protocol.CloseUnauthorized {
+		w.Errorf("%d", code)
+	}
+}
+
+// copies: a copy of a host's state is kept out while the host is there, at whichever server.
+func (w *trio) copies() {
+	first, _ := w.one.Hello("host_a", hello("one", 100))
+	first.Begin("run_a")
+	copied := w.two.Host("host_a")
+	d := hello("two", 100)
+	d.Protocol, d.Agent = 2, "x/1"
+	copied.Say(protocol.Hello, "", 0, d)
+	if code := copied.Closed(); code != protocol.CloseSuperseded {
+		w.Errorf("%d", code)
+	}
+	first.Say(protocol.RunOutput, "run_a", 2, servertest.Output("x"))
+	first.Acked("run_a", 2)
+	first.Close()
+	first.Closed()
+	w.two.Offline("host_a")
+	w.two.Hello("host_a", hello("two", 100))
+}
+
+// live: what is not stored is shown at every server.
+func (w *trio) live() {
+	h := w.one.Host("host_a")
+	h.Begin("run_a")
+	apps := []*servertest.Peer{w.one.App(servertest.Viewer, ""), w.two.App(servertest.Viewer, ""), w.three.App(servertest.Viewer, "")}
+	h.Say("run.output", "run_a", 0, servertest.Output("passing"))
+	for i, a := range apps {
+		if e := a.Next(protocol.RunOutput); e.Seq != 0 || !strings.Contains(string(e.Data), "passing") {
+			w.Errorf("app %d: %s", i, e.Append(nil))
+		}
+	}
+}
+
+// busBreaks: without the words all is found, a little later.
+func (w *trio) busBreaks() {
+	if w.bus == nil {
+		return
+	}
+	h, _ := w.one.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	a := w.two.HelloApp(servertest.Operator, "")
+	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("two"))
+	if got := a.Seqs("run_a", 1); got[0] != 2 || w.bus.Published("run") == 0 {
+		w.Errorf("%v, %d words", got, w.bus.Published("run"))
+	}
+	w.bus.Break()
+	h.Say(protocol.RunOutput, "run_a", 3, servertest.Output("three"))
+	if got := a.Seqs("run_a", 1); got[0] != 3 {
+		w.Errorf("%v", got)
+	}
+	a.Say(protocol.RunSendKeys, "run_a", 0, `{"keys":"x"}`)
+	h.Next(protocol.RunSendKeys)
+	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	h.Next("rpc.fs.read")
+}
