@@ -76,3 +76,27 @@ func (a *app) databaseFile(path string, make bool) error {
 	}
 	return nil
 }
+
+// alone keeps other servers from a SQLite file until it is given back; several on PostgreSQL are well.
+func (a *app) alone(name string) (giveBack func(), err error) {
+	scheme, rest, _ := strings.Cut(name, ":")
+	path := strings.TrimPrefix(rest, "//")
+	if scheme != "sqlite" || path == "" {
+		return func() {}, nil
+	}
+	if err := a.databaseFile(a.abs(path), true); err != nil {
+		return nil, err
+	}
+	unlock, err := lock(a.abs(path) + "-serve")
+	switch {
+	case errors.Is(err, errInUse):
+		return nil, a.wrong("db", "end that server, name another file, or have several servers on one database: --db postgres://USER@HOST/NAME", "another server serves this file")
+	case err != nil:
+		return nil, a.wrong("db", "name a file in a directory that this user may write to", "%v", err)
+	}
+	return func() {
+		if err := unlock(); err != nil {
+			a.log().Error("the database could not be given back", "error", err)
+		}
+	}, nil
+}

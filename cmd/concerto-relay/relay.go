@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/concerto-lang/concerto/relay/nats"
 	"github.com/concerto-lang/concerto/relay/server"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/guard"
@@ -18,24 +19,36 @@ type relay struct {
 	people  *people.People
 	server  *server.Server
 	handler http.Handler
+	nats    *nats.Bus // nil for none
 }
 
 // compose makes a server over a database.
-func (a *app) compose(db *store.Store, set settled, s *serveFlags) *relay {
+func (a *app) compose(db *store.Store, set settled, s *serveFlags) (*relay, error) {
 	g, log := guard.New(set.guard), a.log()
 	clock := server.SystemClock()
 	r := &relay{}
+	var bus server.Bus
+	if s.nats != "" {
+		has, err := nats.Connect(s.nats, log)
+		if err != nil {
+			return nil, a.wrong("nats", "nats://HOST:4222, for one", "%v", err)
+		}
+		r.nats, bus = has, has
+	}
 	r.auth = auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFU(s.tofu), URLToken: s.urlToken == "on", Now: clock.Now, Log: log})
 	r.people = people.New(people.Config{Store: db, Auth: r.auth, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
 		Figures: func() map[string]float64 { return r.server.Figures() }})
 	pairs := pair.New(pair.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log,
 		Paired: func(id string) { r.server.CloseHost(id, "the host was paired, and is known by its key now") }})
-	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, More: slices.Concat(r.people.Routes(), pairs.Routes())})
+	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, Bus: bus, More: slices.Concat(r.people.Routes(), pairs.Routes())})
 	r.handler = g.Wrap(r.server)
-	return r
+	return r, nil
 }
 
 func (r *relay) close() {
 	r.server.Close()
 	r.auth.Close()
+	if r.nats != nil {
+		r.nats.Close()
+	}
 }

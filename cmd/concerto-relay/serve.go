@@ -66,7 +66,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&s.hash, "admin-password-hash", "", "the `HASH` of the owner's password, by `concerto-relay token hash-password`")
 	fromEnv(f, "admin-password-hash", "ADMIN_PASSWORD_HASH")
 	f.StringVar(&s.tofu, "tofu", string(auth.TOFULoopback), "`FROM` where hosts are taken that nobody knows: on, off or loopback")
-	f.StringVar(&s.nats, "nats", "", "the `URL` of NATS, for more than one server (not there yet)")
+	f.StringVar(&s.nats, "nats", "", "the `URL` of NATS, by which several servers on one PostgreSQL tell each other at once what they do")
 	f.StringVar(&s.retain, "retain", "30d", "forget the events of runs that ended so long `AGO`: 30d, 12h, or off")
 	f.StringSliceVar(&s.trusted, "trusted-proxy", nil, "the `NETWORKS` of proxies whose X-Forwarded-For is believed: 10.0.0.0/8")
 	f.BoolVar(&s.pushInsecure, "push-insecure", false, "push to any address, for tests (not there yet)")
@@ -84,6 +84,11 @@ func (a *app) serve(s *serveFlags) error {
 		return err
 	}
 	defer set.listen.Close()
+	giveBack, err := a.alone(s.db)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
 	db, err := a.database(ctx, s.db, true)
 	if err != nil {
 		return err
@@ -93,7 +98,10 @@ func (a *app) serve(s *serveFlags) error {
 			a.log().Error("the database could not be closed", "error", err)
 		}
 	}()
-	relay := a.compose(db, set, s)
+	relay, err := a.compose(db, set, s)
+	if err != nil {
+		return err
+	}
 	defer relay.close()
 	later, err := a.firstPeople(ctx, s, set, relay.auth)
 	if err != nil {

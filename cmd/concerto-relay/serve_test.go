@@ -271,3 +271,19 @@ func TestSetupLink(t *testing.T) {
 	}
 	d.stop()
 }
+
+// TestServeAlone: two servers on one SQLite file would not know of one another; the second is refused, and
+// when the first has ended the file is free.
+func TestServeAlone(t *testing.T) {
+	dir := t.TempDir()
+	first := start(t, dir, nil)
+	second := exec.Command(filepath.Join(links(t), "concerto-relay"), "serve", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db")
+	second.Dir, second.Env = dir, append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=")
+	out, err := second.CombinedOutput()
+	if err == nil || second.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--db: another server serves this file") || !strings.Contains(string(out), "postgres://") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	_ = first.cmd.Process.Kill()
+	_ = first.cmd.Wait()
+	start(t, dir, nil)
+}

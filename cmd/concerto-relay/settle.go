@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/relay/nats"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/guard"
 )
@@ -24,7 +25,7 @@ type settled struct {
 
 // settle reads the settings; what cannot work is said with its place.
 func (a *app) settle(s *serveFlags) (out settled, err error) {
-	for _, check := range []func(*serveFlags, *settled) error{a.settleLater, a.settleWords, a.settlePublic, a.settleOrigins, a.settleProxies, a.settleRetain, a.settleListen} {
+	for _, check := range []func(*serveFlags, *settled) error{a.settleLater, a.settleNATS, a.settleWords, a.settlePublic, a.settleOrigins, a.settleProxies, a.settleRetain, a.settleListen} {
 		if err := check(s, &out); err != nil {
 			return out, err
 		}
@@ -35,10 +36,22 @@ func (a *app) settle(s *serveFlags) (out settled, err error) {
 // settleLater refuses what is not there yet.
 func (a *app) settleLater(s *serveFlags, _ *settled) error {
 	switch {
-	case s.nats != "":
-		return a.wrong("nats", "leave it out: one server serves alone", "more than one server is not there yet")
 	case s.pushInsecure:
 		return a.wrong("push-insecure", "leave it out", "push is not there yet")
+	}
+	return nil
+}
+
+// settleNATS refuses NATS where there is one server.
+func (a *app) settleNATS(s *serveFlags, _ *settled) error {
+	if s.nats == "" {
+		return nil
+	}
+	if err := nats.CheckURL(s.nats); err != nil {
+		return a.wrong("nats", "nats://HOST:4222, for one", "%v", err) // its text may hold a password
+	}
+	if scheme, _, _ := strings.Cut(s.db, ":"); scheme == "sqlite" {
+		return a.wrong("nats", "leave it out, or name a database that several servers can serve: --db postgres://USER@HOST/NAME", "one server alone serves a SQLite file, and has nobody to tell")
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "relay/whole"},
 	{"github.com/ncruces/go-sqlite3", "relay/powercut"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
+	{"github.com/nats-io/nats.go", "relay/nats"},
+	{"github.com/nats-io/nats-server/v2", "relay/nats/natstest"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},
 	{"golang.org/x/crypto/argon2", "relay/server/auth"},
 	{"github.com/landlock-lsm/go-landlock", "internal/sandbox/inside"},

@@ -135,7 +135,7 @@ func (o *others) commands(ctx context.Context) error {
 	}
 	all, err := o.srv.store.CommandsOf(ctx, keys)
 	for _, c := range all {
-		o.srv.commands.tell(c, c.Why)
+		o.srv.commands.learn(c)
 	}
 	return err
 }

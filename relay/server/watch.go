@@ -12,9 +12,16 @@ import (
 // store's.
 type commands struct {
 	mu    sync.Mutex
-	watch map[store.CommandKey]map[*app]string // and which state each has heard of last
+	watch map[store.CommandKey]map[*app]heard
 	// secret are payloads that may not be stored: they are lost with the server.
 	secret map[secretKey]json.RawMessage
+}
+
+// heard is what an app has heard of last: a state of the command of this number, nothing before the
+// command is accepted.
+type heard struct {
+	state string
+	n     int64
 }
 
 func keyOf(c *store.Command) store.CommandKey {
@@ -30,7 +37,7 @@ type secretKey struct {
 func secretOf(c *store.Command) secretKey { return secretKey{keyOf(c), c.SHA256} }
 
 func newCommands() *commands {
-	return &commands{watch: map[store.CommandKey]map[*app]string{}, secret: map[secretKey]json.RawMessage{}}
+	return &commands{watch: map[store.CommandKey]map[*app]heard{}, secret: map[secretKey]json.RawMessage{}}
 }
 
 // follow has an app hear of a command; undo leaves it as it was.
@@ -41,12 +48,12 @@ func (c *commands) follow(k store.CommandKey, a *app) (undo func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.watch[k] == nil {
-		c.watch[k] = map[*app]string{}
+		c.watch[k] = map[*app]heard{}
 	}
 	if _, has := c.watch[k][a]; has {
 		return func() {}
 	}
-	c.watch[k][a] = ""
+	c.watch[k][a] = heard{}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -92,10 +99,30 @@ func rank(state string) int {
 func (c *commands) tell(of *store.Command, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.hear(of, why)
+}
+
+// learn is tell for what was read some time ago: a command may have been accepted since then by the id of
+// one that was taken back.
+func (c *commands) learn(of *store.Command) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, last := range c.watch[keyOf(of)] {
+		if last.n != of.N {
+			return // it is asked again
+		}
+	}
+	c.hear(of, of.Why)
+}
+
+func (c *commands) hear(of *store.Command, why string) {
 	k := keyOf(of)
 	for a, last := range c.watch[k] {
+		if last.n > of.N {
+			return
+		}
 		for i, state := range way(of.State) {
-			if i < rank(last) {
+			if i < rank(last.state) {
 				continue
 			}
 			now, because := *of, ""
@@ -103,7 +130,7 @@ func (c *commands) tell(of *store.Command, why string) {
 				because = why
 			}
 			a.told(stateOf(&now, because))
-			c.watch[k][a] = state
+			c.watch[k][a] = heard{state, of.N}
 		}
 	}
 	c.ended(of)
@@ -125,7 +152,7 @@ func (c *commands) catchUp(of *store.Command, a *app) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if all := c.watch[keyOf(of)]; all != nil && a.speaks2() {
-		all[a] = of.State
+		all[a] = heard{of.State, of.N}
 	}
 	a.told(stateOf(of, of.Why))
 	if protocol.InputMachine.Ends(of.State) {
