@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill relay-kill check arch conformance mcp-reference sdk agents misbehave soak web-vendor
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill relay-kill check arch conformance mcp-reference sdk agents misbehave soak web-vendor components
 
 all: build
 
@@ -113,6 +113,10 @@ mcp-reference:
 # those that are missing are fetched.
 web-vendor:
 	go run ./web/vendors web/vendor/* internal/browser/axe
+
+# The page that shows every part of pages in all its states.
+components:
+	go run ./web/show
 
 # JavaScript of the SDK in TypeScript; a test says when it is out of date.
 sdk:

@@ -89,13 +89,33 @@ func (b *Tab) Press(keys ...string) {
 		} else if len([]rune(key)) != 1 {
 			b.t.Fatalf("there is no key %s", key)
 		}
-		b.keys(key, chromedp.KeyModifiers(held...))
+		b.keys(key, held...)
 	}
 }
 
-func (b *Tab) keys(keys string, options ...chromedp.KeyOption) {
+// keys sends each key as one event that carries its character, as a keyboard does: a page
+// that takes the key takes the character with it.
+func (b *Tab) keys(keys string, held ...chromedp.Modifier) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, chromedp.KeyEvent(keys, options...)); err != nil {
-		b.t.Fatalf("press %q: %v", keys, err)
+	for _, r := range keys {
+		events := kb.Encode(r)
+		var character *input.DispatchKeyEventParams
+		for _, e := range events {
+			if e.Type == kb.KeyChar {
+				character = e
+			}
+		}
+		for _, e := range events {
+			if e.Type == kb.KeyChar {
+				continue
+			}
+			for _, m := range held {
+				e.Modifiers |= int64(m)
+			}
+			if e.Type != kb.KeyUp && character != nil && e.Modifiers&^int64(chromedp.ModifierShift) == 0 {
+				e.Type, e.Text, e.UnmodifiedText = input.DispatchKeyEventTypeKeyDown, character.Text, character.UnmodifiedText
+			}
+			call(b, input.DispatchKeyEvent, *e)
+		}
 	}
 }

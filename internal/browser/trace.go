@@ -3,6 +3,7 @@ package browser
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,10 +59,11 @@ func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	call(b, tracing.Start, tracing.StartParams{TraceConfig: &tracing.TraceConfig{
 		IncludedCategories: []string{"toplevel", "blink.user_timing"},
 	}})
-	// The mark says which of all threads is the page's.
-	mark := fmt.Sprintf("concerto %p", done)
-	b.Eval("void performance.mark(" + quote(mark) + ")")
+	// The marks say which of all threads is the page's.
+	mark := "void performance.mark(" + quote(fmt.Sprintf("concerto %p", done)) + ")"
+	b.Eval(mark)
 	do()
+	b.Eval(mark)
 	call(b, tracing.End, cdp.Empty{})
 	select {
 	case <-done:
@@ -70,17 +72,20 @@ func (b *Tab) Tasks(least time.Duration, do func()) []time.Duration {
 	}
 	b.watch.mu.Lock()
 	defer b.watch.mu.Unlock()
-	return longer(b.watch.trace.events, mark, least)
+	long, found := longer(b.watch.trace.events, fmt.Sprintf("concerto %p", done), least)
+	if !found {
+		b.t.Fatalf("the browser's trace, of %d events, says nothing of the page", len(b.watch.trace.events))
+	}
+	return long
 }
 
-// longer picks the tasks of the thread that set the mark.
-func longer(events []traceEvent, mark string, least time.Duration) []time.Duration {
-	var own traceEvent
-	for _, e := range events {
-		if e.Name == mark {
-			own = e
-		}
+// longer picks the tasks of the thread that set the mark; false when none did.
+func longer(events []traceEvent, mark string, least time.Duration) ([]time.Duration, bool) {
+	i := slices.IndexFunc(events, func(e traceEvent) bool { return e.Name == mark })
+	if i < 0 {
+		return nil, false
 	}
+	own := events[i]
 	var out []time.Duration
 	for _, e := range events {
 		took := time.Duration(e.CPU) * time.Microsecond
@@ -88,5 +93,5 @@ func longer(events []traceEvent, mark string, least time.Duration) []time.Durati
 			out = append(out, took)
 		}
 	}
-	return out
+	return out, true
 }

@@ -24,7 +24,7 @@ export const texts = {
   },
   texts: {
     "what is hidden": html`<p>${plain(hostile)}</p>`,
-    "a terminal's text": html`<pre><${Ansi} text=${`${colours}\n\u001b[1mbold\u001b[22m \u001b[2mdim\u001b[22m \u001b[3mitalic\u001b[23m \u001b[4munder\u001b[24m \u001b[7minverse\u001b[27m \u001b[9mstrike\u001b[0m \u001b[38;5;208morange\u001b[0m \u001b[38;2;90;200;90mtrue\u001b[0m\n10 %\r50 %\r100 %\n\u001b]0;title\u0007\u001b[2J${hostile}`} /></pre>`,
+    "a terminal's text": html`<pre><${Ansi} text=${`${colours}\n\u001b[1mbold\u001b[22m \u001b[2mdim\u001b[22m \u001b[3mitalic\u001b[23m \u001b[4munder\u001b[24m \u001b[7minverse\u001b[27m \u001b[9mstrike\u001b[0m \u001b[38;5;208morange\u001b[0m \u001b[38;2;90;200;90mtrue\u001b[0m\n10 %\r50 %\r100 %\nbackspaced\b\b\b\bwards\n\u001b]0;title\u0007\u001b[2J${hostile}`} /></pre>`,
   },
   notices: {
     toasts: html`<button type="button" onClick=${() => toasts.add({ text: "The run has ended." })}>Say something</button> <button type="button" onClick=${() => toasts.add({ text: `It failed: ${plain(hostile)}`, level: "error", action: { label: "Try again", run: () => {} } })}>Say that it failed</button>`,

@@ -3,7 +3,7 @@ import { Thread } from "../parts/thread.js";
 import { hostile, now } from "./samples.js";
 
 const roles = ["user", "assistant", "tool", "system"];
-const item = (i) => ({ key: `k${i}`, role: roles[i & 3], ts: now + i * 1000, title: roles[i & 3], text: i % 50 === 0 ? hostile : `item ${i}\n`.repeat(1 + (i * 7) % 5).trim() });
+const item = (i) => ({ key: `k${i}`, role: roles[i & 3], ts: now + i * 1000, title: roles[i & 3], text: i % 50 === 0 ? hostile : `item ${i}\n`.repeat(1 + Math.abs(i * 7) % 5).trim() });
 const make = (from, to) => Array.from({ length: to - from }, (_, i) => item(from + i));
 
 // many is the long thread, for whoever looks: what is said later, and what was earlier.

@@ -6,21 +6,14 @@ import { plain } from "./plain.js";
 // of text has no use for; a string sequence (OSC, DCS, …) ends with BEL or ST.
 const escape = /\u001b\[([0-9;:]*)m|\u001b\[[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)?|\u001b[ -/]*[0-~]?|\u009b[0-?]*[ -/]*[@-~]/g;
 
-// The sixteen colours as red, green, blue, for finding the nearest to another: the
-// style sheet says how each looks, so that it can be read in every theme.
-const palette = [
-  [0, 0, 0], [205, 0, 0], [0, 205, 0], [205, 205, 0], [0, 0, 238], [205, 0, 205], [0, 205, 205], [229, 229, 229],
-  [127, 127, 127], [255, 0, 0], [0, 255, 0], [255, 255, 0], [92, 92, 255], [255, 0, 255], [0, 255, 255], [255, 255, 255],
-];
-
-function nearest(rgb) {
-  let best = 0;
-  let least = Infinity;
-  palette.forEach((p, i) => {
-    const d = p.reduce((sum, v, k) => sum + (v - rgb[k]) ** 2, 0);
-    if (d < least) [best, least] = [i, d];
-  });
-  return best;
+// nearest is one of the sixteen colours for any other, by its hue: the style sheet says how
+// each looks, so that it can be read in every theme.
+function nearest([r, g, b]) {
+  const most = Math.max(r, g, b);
+  const least = Math.min(r, g, b);
+  if (most - least < 48) return most < 64 ? 0 : most < 160 ? 8 : most < 224 ? 7 : 15;
+  const strong = (v) => (v > (most + least) / 2 ? 1 : 0);
+  return (strong(r) | (strong(g) << 1) | (strong(b) << 2)) + (most > 224 ? 8 : 0);
 }
 
 // cube is a colour of the 256 as one of the sixteen.
@@ -73,12 +66,14 @@ function classOf(state) {
 // overwritten takes a line as a terminal leaves it: what follows a carriage return
 // stands in place of what was there, a backspace takes one back.
 function overwritten(text) {
-  if (!/[\r\b]/.test(text)) return text;
+  if (!/[\r\u0008]/.test(text)) return text;
   return text.split("\n").map((line) => {
-    const parts = line.replace(/\r+$/, "").split("\r");
-    let s = parts[parts.length - 1];
-    while (/[^\b]\b/.test(s)) s = s.replace(/[^\b]\b/g, "");
-    return s.replace(/\b/g, "").replaceAll("\b", "");
+    const left = [];
+    for (const c of line.replace(/\r+$/, "").split("\r").at(-1)) {
+      if (c === "\u0008") left.pop();
+      else left.push(c);
+    }
+    return left.join("");
   }).join("\n");
 }
 

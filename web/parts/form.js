@@ -68,7 +68,7 @@ export function useForm(questions, errors) {
 // focusWrong puts the focus on the first field below an element that is wrong, once it is
 // drawn.
 export function focusWrong(box) {
-  requestAnimationFrame(() => box?.querySelector("[aria-invalid=true], [aria-invalid=true] input")?.focus());
+  requestAnimationFrame(() => box?.querySelector(":is(input, textarea, select)[aria-invalid=true], fieldset[aria-invalid=true] input")?.focus());
 }
 
 // Fields shows the questions of a form.

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/browser"
 )
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
+
+// parts are the names of all that the page shows.
+const parts = "approval forms elements texts notices diffs json thread source graph terminal lists"
 
 // show opens the page of a part.
 func show(t *testing.T, part string) *browser.Tab {
@@ -27,22 +33,405 @@ func show(t *testing.T, part string) *browser.Tab {
 	return b
 }
 
+// turn goes to another part's page.
+func turn(b *browser.Tab, part string) {
+	b.Eval("location.hash = '" + part + "'")
+	b.Wait("document.querySelector('#part-" + part + "')")
+}
+
+// sample is the place of one state of a part.
+func sample(name string) string { return `[data-sample="` + name + `"]` }
+
 // TestScreenshots writes pictures of all parts into a directory, to be looked at.
 func TestScreenshots(t *testing.T) {
 	dir := os.Getenv("CONCERTO_SCREENSHOTS")
 	if dir == "" {
 		t.Skip("CONCERTO_SCREENSHOTS names no directory")
 	}
-	for _, part := range []string{"approval", "forms", "elements", "texts", "notices", "diffs", "json", "thread"} {
-		b := show(t, part)
+	b := show(t, "approval")
+	for part := range strings.FieldsSeq(parts) {
+		turn(b, part)
 		for _, d := range []browser.Device{browser.Desk, browser.Phone} {
-			for _, th := range []browser.Theme{browser.Light, browser.Dark} {
+			for _, th := range []browser.Theme{browser.Light, browser.Dark, browser.Contrast} {
 				b.Emulate(d, th)
 				if err := os.WriteFile(filepath.Join(dir, part+"-"+d.Name+"-"+th.Name+".png"), b.Screenshot("main"), 0o666); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
+	}
+}
+
+// TestNothingKeepsPeopleOut holds every part, in all its states, to what axe knows.
+func TestNothingKeepsPeopleOut(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "approval")
+	for part := range strings.FieldsSeq(parts) {
+		turn(b, part)
+		if part == "terminal" {
+			b.Wait("document.querySelector('.xterm-rows')")
+		}
 		b.Axe()
 	}
+	b.Emulate(browser.Phone, browser.Dark)
+	for part := range strings.FieldsSeq("approval forms diffs elements") {
+		turn(b, part)
+		b.Axe()
+		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+			t.Errorf("%s is %v pixels wider than a phone", part, wide)
+		}
+	}
+}
+
+// TestHostileTextsAreTexts: what comes from elsewhere is neither HTML nor does it turn or
+// hide what stands about it.
+func TestHostileTextsAreTexts(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "approval")
+	for place, part := range map[string]string{
+		"approval hostile texts": "approval", "forms hostile texts": "forms", "texts what is hidden": "texts", "diffs hostile": "diffs", "source hostile": "source", "json an object": "json", "lists list": "lists",
+	} {
+		turn(b, part)
+		text := b.Text(sample(place))
+		for _, want := range []string{"<img src=x onerror=alert(1)><script>alert(2)</script> &amp; ", "⟦U+202E⟧gnp.exe⟦U+2066⟧", "⟦U+200B⟧invisible", "⟦BEL⟧"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not show %q:\n%s", place, want, text)
+			}
+		}
+		if n := b.Count(sample(place) + " img, " + sample(place) + " script"); n != 0 {
+			t.Errorf("%s has %d elements of the text", place, n)
+		}
+	}
+	turn(b, "texts")
+	text := b.Text(sample("texts a terminal's text"))
+	for _, want := range []string{"100 %", "backspwards", "red", "orange", "⟦U+202E⟧gnp"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("a terminal's text lacks %q:\n%s", want, text)
+		}
+	}
+	for _, not := range []string{"50 %", "title", "[31m", "[2J"} {
+		if strings.Contains(text, not) {
+			t.Errorf("a terminal's text shows %q:\n%s", not, text)
+		}
+	}
+}
+
+// TestAnApprovalTakesNothingTooEarly: for half a second after it appeared a card is
+// not decided, by whatever means, and nothing on it has the focus.
+func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
+	b := show(t, "elements")
+	took := b.Eval(`(async () => {
+		const decided = window.decided;
+		decided.value = null;
+		location.hash = "approval";
+		while (!document.querySelector("[data-testid=approve]")) await new Promise((done) => requestAnimationFrame(done));
+		const began = performance.now();
+		while (!decided.value) {
+			document.querySelector("[data-testid=approve]").click();
+			await new Promise((done) => setTimeout(done, 5));
+		}
+		return [performance.now() - began, document.activeElement === document.body];
+	})()`).([]any)
+	if took[0].(float64) < 490 {
+		t.Errorf("it was approved after %v ms", took[0])
+	}
+	if took[1] != true {
+		t.Error("a card that appears takes the focus")
+	}
+	first := sample("approval a command")
+	b.Eval("window.decided.value = null")
+	b.Click(first + " [data-testid=deny]")
+	b.Wait("window.decided.value.decision === 'deny'")
+	if got := b.Spoken(first + " section"); got != "region Run a command" {
+		t.Errorf("the card is told as %q", got)
+	}
+	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve" {
+		t.Errorf("the button is told as %q", got)
+	}
+	for state, says := range map[string]string{
+		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided by bob: deny.",
+		"arguments changed": "Look at it anew: nothing was approved.", "expired": "nobody decided in time", "withdrawn": "the run no longer asks",
+		"rejected": "There is no branch next.", "only to look at": "You may look at this", "a file": "expires in 42 s", "long arguments": "60 lines",
+	} {
+		if text := b.Text(sample("approval " + state)); !strings.Contains(text, says) {
+			t.Errorf("%s: it does not say %q:\n%s", state, says, text)
+		}
+	}
+	if n := b.Count(sample("approval applied") + " button[data-testid]"); n != 0 {
+		t.Error("what is decided can be decided again")
+	}
+}
+
+// TestAQuestionIsAnsweredOnTheCard: nothing goes out before it is answered; a reason, and
+// "for the rest of the run", go along.
+func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "approval")
+	card := sample("approval a question")
+	b.Eval("window.decided.value = null")
+	b.Click(card + " [data-testid=approve]")
+	b.See("An answer is needed.")
+	b.Wait("document.activeElement.type === 'radio'")
+	if v := b.Eval("window.decided.value"); v != nil {
+		t.Errorf("it went out without an answer: %v", v)
+	}
+	b.Press("Space", "ArrowDown")
+	b.Gone("An answer is needed.")
+	b.Click(card + " [data-testid=approve]")
+	b.Wait("window.decided.value?.answers.branch === 'next'")
+	command := sample("approval a command")
+	b.Click(command + " summary")
+	b.Click(command + " input[type=text]")
+	b.Type("seen")
+	b.Click(command + " input[type=checkbox]")
+	b.Click(command + " [data-testid=approve]")
+	b.Wait(`JSON.stringify(window.decided.value) === '{"request":"r1","decision":"approve","text":"seen","scope":"session"}'`)
+}
+
+// TestAFormTakesEveryKind fills in a form of all kinds by keyboard and mouse, first wrongly.
+func TestAFormTakesEveryKind(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "forms")
+	form := sample("forms every kind")
+	in := func(label string) string {
+		return form + " [aria-label=\"" + label + "\"]"
+	}
+	b.Click(form + " [type=submit]")
+	b.Wait("document.querySelectorAll('" + form + " .form-error').length === 6")
+	if got := b.Spoken(":focus"); got != "textbox Name What is it called? (invalid, required)" && !strings.Contains(got, "invalid") {
+		t.Errorf("the focus is on %q", got)
+	}
+	b.Type("a thing")
+	b.Click(form + " fieldset:nth-of-type(1) label:nth-of-type(3)")
+	b.Click(in("What else"))
+	b.Type("by rail")
+	b.Click("=lint")
+	b.Click("=No")
+	b.Click("[type=password]")
+	b.Type("hunter2")
+	b.Click("textarea.json[rows='4']")
+	b.Type("{oops")
+	field := func(n int) string {
+		return form + " form > fieldset:last-of-type > .form-question:nth-of-type(" + string(rune('0'+n)) + ") "
+	}
+	for n, text := range map[int]string{1: "x", 2: "1.5", 3: "cheap"} {
+		b.Click(field(n) + "input, " + field(n) + "textarea")
+		b.Type(text)
+	}
+	b.Click(form + " [type=submit]")
+	for _, says := range []string{"This is not JSON", "It must have 2 characters at least.", "It must be a whole number.", "This is not a number.", "A value is needed."} {
+		b.See(says)
+	}
+	b.Wait("document.activeElement.matches('textarea.json')")
+	b.Press("Ctrl+a", "Delete")
+	b.Type(`{"deep": [1, null]}`)
+	for n, text := range map[int]string{1: "Ada", 2: "12", 3: ""} {
+		b.Click(field(n) + "input, " + field(n) + "textarea")
+		b.Press("Ctrl+a", "Delete")
+		b.Type(text)
+	}
+	b.Click(field(4) + "select")
+	b.Press("Escape", "n")
+	b.Click("=It is a gift")
+	b.Click(field(6) + "textarea")
+	b.Type("one\ntwo")
+	b.Click(form + " fieldset fieldset textarea")
+	b.Type("Köln")
+	b.Click(form + " [type=submit]")
+	b.Wait("window.sent.value")
+	got, err := json.Marshal(b.Eval("window.sent.value"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"choice":"by rail","confirm":false,"json":{"deep":[1,null]},"multi":["test","lint"],"order":{"address":{"city":"Köln"},"count":12,"gift":true,"kind":"new","name":"Ada","tags":["one","two"]},"secret":"hunter2","text":"a thing"}`; string(got) != want {
+		t.Errorf("the answers are\n%s, not\n%s", got, want)
+	}
+	for _, says := range []string{"This name is taken.", "By air is not possible."} {
+		if !strings.Contains(b.Text(sample("forms what the host refused")), says) {
+			t.Errorf("what the host said is not shown: %s", says)
+		}
+	}
+}
+
+// TestTenThousandItems: they scroll without a task that one would notice, with few
+// elements; what comes before or grows moves nothing, and the end is followed.
+func TestTenThousandItems(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "thread")
+	many := sample("thread ten thousand items")
+	box := "document.querySelector('" + many + " .thread-scroll')"
+	b.Wait(box + ".innerText.includes('item 9999')")
+	long := b.Tasks(50*time.Millisecond, func() {
+		b.Eval(`(async () => {
+			const box = ` + box + `;
+			for (const step of [-300, 1500, -20000, 5000, -400000, 60000, -50]) for (let i = 0; i < 12; i++) {
+				box.scrollTop += step;
+				await new Promise((done) => requestAnimationFrame(done));
+			}
+		})()`)
+	})
+	if len(long) > 0 {
+		t.Errorf("scrolling has tasks of %v", long)
+	}
+	if n := b.Count(many + " .thread-row"); n > 80 {
+		t.Errorf("%d rows have elements", n)
+	}
+	// what one reads stays where it is
+	b.Eval(box + ".scrollTop = 30000")
+	first := "[...document.querySelectorAll('" + many + " .thread-row')].find((e) => e.getBoundingClientRect().bottom > " + box + ".getBoundingClientRect().top)"
+	settled := "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
+	place := "(async () => { await " + settled + "; const e = " + first + "; return e.dataset.row + ' ' + Math.round(e.getBoundingClientRect().top) })()"
+	was := b.Eval(place)
+	for _, change := range []string{"window.thread.before(500)", "window.thread.grow('k3', 'a long text\\n'.repeat(40))", "window.thread.add(100)"} {
+		b.Eval("void " + change)
+		if is := b.Eval(place); is != was {
+			t.Errorf("after %s the first row is %v, not %v", change, is, was)
+		}
+	}
+	b.Click(many + " .thread-end")
+	b.Wait(box + ".innerText.includes('item 10599')")
+	b.Eval("void window.thread.add(2)")
+	b.Wait(box + ".innerText.includes('item 10601')")
+	b.Eval("void window.thread.grow('k10601', 'grown\\n'.repeat(30) + 'to its end')")
+	b.Wait("Math.abs(" + box + ".scrollHeight - " + box + ".clientHeight - " + box + ".scrollTop) < 2 && " + box + ".innerText.includes('to its end')")
+	b.Eval(box + ".focus()")
+	b.Press("Home")
+	b.Wait("document.activeElement.getAttribute('aria-posinset') === '1'")
+	b.Press("j", "j", "k")
+	b.Wait("document.activeElement.getAttribute('aria-posinset') === '2'")
+	if got := b.Spoken(":focus"); !strings.HasPrefix(got, "article ") {
+		t.Errorf("a row is told as %q", got)
+	}
+}
+
+// TestTreesAndDiffsOpen by keyboard and mouse, and show all that they have.
+func TestTreesAndDiffsOpen(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "json")
+	tree := sample("json an object")
+	b.Click(tree + " [role=treeitem]")
+	b.Click(tree + " [role=treeitem]")
+	b.Eval("document.querySelector('" + tree + " [role=treeitem]').focus()")
+	b.Press("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
+	b.See(`"Ada"`)
+	b.Press("ArrowLeft", "ArrowDown", "ArrowDown", "Enter")
+	b.See("150 more of 250")
+	b.Click(tree + " input")
+	b.Type("needle")
+	b.Wait("document.querySelectorAll('" + tree + " mark').length === 1")
+	if text := b.Text(tree); !strings.Contains(text, "1 hit") || !strings.Contains(text, "200:") || strings.Contains(text, "4711") {
+		t.Errorf("the search shows\n%s", text)
+	}
+	turn(b, "diffs")
+	if text := b.Text(sample("diffs two files")); strings.Contains(text, "memory: 512Mi") || !strings.Contains(text, "−\nremoved\ttag: 2026.11.3") && !strings.Contains(strings.Join(strings.Fields(text), " "), "− removed tag: 2026.11.3") {
+		t.Errorf("the diff shows\n%s", text)
+	}
+	b.Click("=5 lines without change: show")
+	b.See("memory: 512Mi")
+}
+
+// TestATerminalTakesKeys: what one types comes out; the history's questions to a terminal
+// are not answered; its colours need no weaker policy.
+func TestATerminalTakesKeys(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "terminal")
+	b.Wait("document.querySelector('.xterm-rows')?.innerText.includes('make check')")
+	b.Wait("/^\\d+x\\d+$/.test(window.terminal.sized.value)")
+	if v := b.Eval("window.terminal.typed.value"); v != "" {
+		t.Errorf("the history is answered with %q", v)
+	}
+	if v := b.Eval("getComputedStyle([...document.querySelectorAll('.xterm-rows span')].find((e) => e.textContent === 'true colour')).color"); v != "rgb(255, 120, 40)" {
+		t.Errorf("a colour is %v", v)
+	}
+	b.Click("@terminal")
+	b.Type("ls\n")
+	b.Press("Escape", "Tab", "ArrowUp", "Ctrl+c")
+	b.Wait(`window.terminal.typed.value === "ls\r\u001b\t\u001b[A\u0003"`)
+	b.Eval("window.terminal.typed.value = ''")
+	b.Click("=Ctrl")
+	b.Type("dx")
+	b.Click("=Left")
+	b.Wait(`window.terminal.typed.value === "\u0004x\u001b[D"`)
+	b.Eval(`void window.terminal.write("\u001b[6n")`)
+	b.Wait(`window.terminal.typed.value.endsWith("R")`)
+}
+
+// TestKeysAlone: lists, tabs, dialogs and the help are gone through without a mouse.
+func TestKeysAlone(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "lists")
+	b.Eval("document.querySelector('[role=option][tabindex=\"0\"]').focus()")
+	if got := b.Spoken(":focus"); !strings.Contains(got, "build.go") || !strings.Contains(got, "selected") {
+		t.Errorf("the list begins at %q", got)
+	}
+	b.Press("ArrowUp", "Enter")
+	b.Wait("document.querySelector('output').textContent === 'a'")
+	b.Press("b", "Enter")
+	b.Wait("document.querySelector('output').textContent === 'b'")
+	b.Press("Tab")
+	if got := b.Spoken(":focus"); got != "tab Thread (selected)" {
+		t.Errorf("after the list comes %q", got)
+	}
+	b.Press("ArrowRight")
+	b.See("Shown: two")
+	b.Press("ArrowLeft", "ArrowLeft")
+	b.See("Shown: three")
+	b.Press("Tab", "Enter")
+	b.See("It cannot be undone.")
+	if got := b.Spoken(":focus"); got != "button No" {
+		t.Errorf("the dialog begins at %q", got)
+	}
+	b.Press("Escape")
+	b.Gone("It cannot be undone.")
+	if got := b.Spoken(":focus"); got != "button Ask something" {
+		t.Errorf("after the dialog the focus is on %q", got)
+	}
+	b.Press("g", "i")
+	b.See("Last: g i")
+	b.Press("?")
+	b.See("the next one")
+	b.Press("Escape", "j")
+	b.See("Last: j")
+}
+
+// TestNoticesAreSaid: a notice goes by itself, an error stays; both are told.
+func TestNoticesAreSaid(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "notices")
+	b.Click("=Say that it failed")
+	b.Click("=Say that it failed")
+	b.See("It failed: <img src=x")
+	if n := b.Count(".toast"); n != 1 {
+		t.Errorf("the same is said %d times", n)
+	}
+	if got := b.Spoken(".toast"); !strings.HasPrefix(got, "alert") {
+		t.Errorf("an error is told as %q", got)
+	}
+	b.Click("=Close this notice")
+	b.Gone("It failed")
+	b.Click("=Announce")
+	b.Wait("document.querySelector('[aria-live=polite]').textContent === 'New request of claude'")
+	b.Click("=Announce at once")
+	b.Wait("document.querySelector('[aria-live=assertive]').textContent === 'Now'")
+}
+
+// TestPictures holds some states against their goldens.
+func TestPictures(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "approval")
+	small, still := browser.Phone, browser.Light
+	small.Scale, still.ReducedMotion = 1, true
+	b.Emulate(small, still)
+	b.Eval("document.querySelector('" + sample("approval a file") + "').scrollIntoView()")
+	b.Wait("document.querySelector('" + sample("approval a file") + " [data-testid=approve]').ariaDisabled === 'false'")
+	b.Golden("approval-file-phone-light", sample("approval a file"))
+	b.Emulate(browser.Desk, browser.Contrast)
+	b.Golden("approval-waiting-desk-contrast", sample("approval waiting to send"))
+	b.Emulate(browser.Desk, browser.Dark)
+	turn(b, "elements")
+	b.Golden("elements-desk-dark", sample("elements marks"))
+	turn(b, "graph")
+	b.Golden("graph-desk-dark", sample("graph a program's structure"))
+	turn(b, "source")
+	b.Golden("source-desk-dark", sample("source a program"))
 }
