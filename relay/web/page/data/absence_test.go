@@ -60,6 +60,7 @@ func TestCut(t *testing.T) {
 // TestWeek: 10,000 events come in after an absence without a moment in which the page does not answer; who opens the
 // run anew begins at its end, and has the rest by pages.
 func TestWeek(t *testing.T) {
+	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")

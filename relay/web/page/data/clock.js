@@ -24,11 +24,15 @@ export function now() { return Date.now() + clockMs.peek(); }
 
 const hosts = new Map(); // a host's clock minus the server's, in ms
 
-// heardOfHost notes what time it is at a host, by an event that it has just sent.
-export function heardOfHost(host, ts) {
+// heardOfHost notes what time it was at a host when the server's was `when` (now, of an event that it has
+// just sent).
+export function heardOfHost(host, ts, when = now()) {
   const at = Date.parse(ts);
-  if (host && !Number.isNaN(at)) hosts.set(host, at - now());
+  if (host && !Number.isNaN(at) && !Number.isNaN(when)) hosts.set(host, at - when);
 }
+
+// hostClock is a host's clock minus the server's, in ms; null while nothing was heard of it.
+export const hostClock = (host) => hosts.get(host) ?? null;
 
 // byHost is a host's time (RFC 3339) in ms of the server's clock; null when there is none.
 export function byHost(host, ts) {

@@ -99,6 +99,9 @@ func thread(t *testing.T, b *browser.Tab) {
 		t.Fatal(err)
 	}
 	same(t, b, fmt.Sprintf("%s.filter((t) => !folds[t])", want), `[]`)
+	// A type may be called anything.
+	same(t, b, fmt.Sprintf(`fold([%s, %s, %s]).items().map(short)`, event(1, "constructor", `{"request_id":"x","decision":"approve"}`), event(2, "__proto__", `{}`), event(3, protocol.RunGap, `{"from":2,"to":3,"reason":"constructor"}`)),
+		[]string{"other|1|constructor|||0", "other|2|__proto__|||0", "gap|3||Events 2 to 3 are missing: constructor.||0"})
 	same(t, b, `[["a\rb"], ["ab\r", "\r\ncd"], ["a\r\nb\r", "c"], ["x\n", "12\r1", "3\r"]].map((parts) => { const s = new Screen(); for (const p of parts) s.add(p); return s.text; })`,
 		[]string{"b", "ab\ncd", "a\nc", "x\n13"})
 }

@@ -5,7 +5,7 @@ import { settled } from "./store.js";
 
 export { api } from "./api.js";
 export { outboxText } from "./card.js";
-export { now } from "./clock.js";
+export { hostClock, now } from "./clock.js";
 export { resize, sendKeys, startRun, stopRun } from "./commands.js";
 export { ApiError, RpcError, sentence } from "./errors.js";
 export { openRun } from "./follow.js";

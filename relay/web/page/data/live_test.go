@@ -19,11 +19,18 @@ func TestLive(t *testing.T) {
 	b.Wait("data.runs.value.length === 1 && data.runs.value[0].title === 't'")
 	b.Wait("state('run_a').live")
 	h.Say(protocol.RunOutput, "run_a", 2, servertest.Output("one\rtwo\n"))
-	ask(h, "run_a", "q1", 3, nil)
+	ask(h, "run_a", "q1", 3, map[string]any{"expires_at": "2025-01-01T00:10:00Z"})
 	b.Wait("data.requests.value.length === 1 && data.newRequest.value?.request_id === 'q1'")
 	b.Wait("items('run_a').length === 3")
 	same(t, b, "items('run_a').map((x) => [x.kind, x.role, x.seq, x.text])", `[["started","system",1,"codex -q"],["output","assistant",2,"two\n"],["request","request",3,"May it?"]]`)
 	same(t, b, "[data.runs.value[0].status, data.runs.value[0].pending.length, card('q1').state, request('q1').cwd]", `["awaiting_approval",1,"open","/w"]`)
+
+	// It expires by the host's clock, which stands at the beginning of 2025; also for who comes later.
+	const minutes = "Math.round((request('q1').expires_ms - data.now()) / 60e3)"
+	same(t, b, minutes, 10)
+	later := r.tab("vera")
+	later.Wait("request('q1') && " + minutes + " === 10")
+	same(t, later, "data.hostClock('h1') < -3600e3", true)
 
 	b.Eval("data.decide(request('q1'), 'approve', {text: 'fine'})")
 	e := h.Next(protocol.RunApprove)

@@ -45,6 +45,7 @@ func decision(t *testing.T, e protocol.Envelope) string {
 // TestOutbox: what is decided and said without a connection waits, also when the page is loaded again; it goes out in
 // order, once, by one tab, and says what became of it.
 func TestOutbox(t *testing.T) {
+	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")

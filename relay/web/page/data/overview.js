@@ -186,6 +186,9 @@ export function run(id) {
   return signals.get(id);
 }
 
+// touch has everything told anew: what is known of clocks has changed.
+export function touch() { dirty = true; }
+
 // putKept shows what was kept of an overview.
 export function putKept(kept) {
   for (const { pending, ...row } of kept.rows) rows.set(row.id, row);

@@ -2,6 +2,7 @@
 // that.
 import { api } from "./api.js";
 import { getMeta, putMeta } from "./cache.js";
+import { heardOfHost, hostClock } from "./clock.js";
 import { sentence } from "./errors.js";
 import * as overview from "./overview.js";
 import { Queue } from "./queue.js";
@@ -53,7 +54,21 @@ export async function refresh() {
     release();
     publish();
   });
+  learnClocks(list).catch(() => {}); // then expiries are by the server's
   return true;
+}
+
+// learnClocks finds out what time it is at hosts whose requests expire: by a run's last event, of which
+// the server says when it came.
+async function learnClocks(list) {
+  const wanted = new Set(overview.requests.peek().filter((q) => q.expires_at && hostClock(q.host_id) === null).map((q) => q.host_id));
+  for (const host of wanted) {
+    const row = list.find((r) => r.host_id === host && r.last_seq > 0);
+    if (!row) continue;
+    const { events } = await api.get(`/runs/${encodeURIComponent(row.id)}/events?after=${row.last_seq - 1}&limit=1`);
+    if (events[0]?.seq === row.last_seq) heardOfHost(host, events[0].ts, Date.parse(row.last_active_at));
+  }
+  if (wanted.size) batch(() => { overview.touch(); publish(); });
 }
 
 function release() {

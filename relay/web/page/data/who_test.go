@@ -13,6 +13,7 @@ import (
 // TestSessionEnds: who has lost the session sees what was open, logs in again, and it goes on; somebody else begins
 // with nothing of it; after a logout nothing is left, in no tab.
 func TestSessionEnds(t *testing.T) {
+	browser.Full(t)
 	r := start(t)
 	h := r.host("h1")
 	h.Begin("run_a")
