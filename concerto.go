@@ -205,7 +205,7 @@ func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Opti
 // this run's; nil for none.
 func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Options) (all *tool.Registry, end func() error, err error) {
 	nothing := func() error { return nil }
-	if len(p.ir.AppTools) == 0 || o.plain {
+	if len(p.ir.AppTools) == 0 || o.own.plain {
 		return o.Tools, nothing, nil
 	}
 	root, err := p.base(o)
@@ -298,6 +298,8 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 		defer func() { err = firstError(err, firstError(events.Close(), out.Close())) }()
 	}
 	config.Observer = observer(observers)
+	endTape := p.recordTape(world, &config, o)
+	defer func() { err = endTape(err) }()
 	if o.Records.Profile != nil {
 		recorder := profile.New(p.ir.Name)
 		config.Profile = recorder.VM
@@ -375,6 +377,10 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
 	}
+	if o.Records.Tape != nil && o.own.seed == nil {
+		o.own.seed = newSeed()
+	}
+	c.Seed = o.own.seed
 	c.Stores.Dir = root
 	c.Executable, c.Audit = o.Executable, o.Records.Audit
 	if granted := p.ir.Permissions; granted != nil {

@@ -67,12 +67,18 @@ type Options struct {
 	Mock bool
 	// Records are what else is recorded of the run.
 	Records Records
-	// plain says that the run has no tools of its manifest: it answers as a tool itself, and
-	// those may be the same.
-	plain bool
+	own     own
 	// Kill, when closed, ends at once what a cancelled run still waits for: hosts
 	// that take their time to end.
 	Kill <-chan struct{}
+}
+
+// own is what this package says of a run to itself.
+type own struct {
+	// plain says that the run has no tools of its manifest: it answers as a tool itself, and
+	// those may be the same.
+	plain bool
+	seed  *int64 // of the random numbers; nil: by chance
 }
 
 // Output is where a run's emits and printed text go.
@@ -129,6 +135,9 @@ type Records struct {
 	// also written while the run goes on.
 	Profile io.Writer
 	Trace   io.Writer
+	// Tape receives what the run gets from the world, as a tape that Replay plays
+	// (spec/25-tapes.md). The run's secrets are removed. nil means none.
+	Tape io.Writer
 	// Wire receives each line that passes between the run and its hosts, as it
 	// happens, by one write each, in the form of `--wire` (spec/18-cli.md). The run's
 	// secrets are removed. nil means none.

@@ -127,7 +127,7 @@ func (m *module) run(ctx context.Context, session string, c *tool.Context) (*mod
 // start runs a VM of the module in a world of its own, at the session's directory.
 func (m *module) start(ctx context.Context, c *tool.Context) (*moduleRun, error) {
 	o := m.around
-	o.Tools, o.Inputs, o.Args, o.Records, o.plain = nil, nil, nil, Records{}, true
+	o.Tools, o.Inputs, o.Args, o.Records, o.own.plain = nil, nil, nil, Records{}, true
 	o.Session = tool.Context{Cwd: c.Cwd, Metadata: c.Metadata, Render: c.Render}
 	if c.Cwd != "" {
 		o.WorkDir = c.Cwd

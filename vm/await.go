@@ -166,7 +166,7 @@ func (m *VM) failed(t *task, r *raised) {
 		m.panicked = r
 		m.cancelAll()
 	}
-	if r.cancelled && m.ctx.Err() != nil {
+	if r.cancelled && m.ctxOver() {
 		m.cut = true
 	}
 	if r.cancelled && t.served.over() {

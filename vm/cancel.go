@@ -12,7 +12,7 @@ import (
 // for itself outlives it.
 
 // over says that every task is to end.
-func (m *VM) over() bool { return m.fatal != nil || m.panicked != nil || m.ctx.Err() != nil }
+func (m *VM) over() bool { return m.fatal != nil || m.panicked != nil || m.ctxOver() }
 
 // cancelled says whether the task, or a handler that it runs, has been
 // cancelled, and then sets t.raised.
@@ -34,7 +34,7 @@ func (t *task) cancelled() bool {
 // noteCut keeps the place of the first task that learns of the end of the run's
 // context, at instruction pc.
 func (t *task) noteCut(pc int) {
-	if t.m.cutAt == nil && t.m.ctx.Err() != nil {
+	if t.m.cutAt == nil && t.m.ctxOver() {
 		t.m.cutAt = t.stoppedAt(pc, context.Cause(t.m.ctx))
 	}
 }

@@ -69,6 +69,7 @@ func (m *VM) closeHoldings(t *task) {
 		if o := m.hostStreams.held(x); o != nil {
 			o.close(t, reason)
 		} else {
+			m.stats.Requests++
 			_, _ = t.perform(m.ctx, x.closing)
 		}
 	}

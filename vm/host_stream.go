@@ -316,7 +316,7 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 // answered; "" when it can.
 func (a *Args) Refusal() string {
 	m, x := a.run(), a.hostStreamIn(0)
-	m.poll(m.current) // what it takes back may have come
+	m.poll(m.current, m.moment()) // what it takes back may have come
 	k := a.ask()
 	switch {
 	case k == nil || k.of != x:

@@ -25,6 +25,8 @@ type memory struct {
 	heap  [1]metrics.Sample
 
 	kept func() // lets go of what is kept for speed alone
+	// judge, when set, decides what a look finds.
+	judge func(n int) bool
 }
 
 // looked is how much may be asked for between two looks, in bytes.
@@ -33,7 +35,7 @@ const looked = 256 << 10
 // begin starts counting. pace is told of long texts that are written; kept lets
 // go of what is kept for speed alone.
 func (m *memory) begin(megabytes int64, pace *value.Pace, kept func()) {
-	*m = memory{limit: int(min(megabytes, 1<<40)) << 20}
+	*m = memory{limit: int(min(megabytes, 1<<40)) << 20, judge: m.judge}
 	m.text.Pace, m.kept = pace, kept
 	if m.limit == 0 {
 		return
@@ -66,9 +68,17 @@ func (m *memory) fits(n int) bool {
 // checks what is already in use.
 func (m *memory) look(n int) bool {
 	m.asked = 0
-	if n > m.limit {
+	switch {
+	case n > m.limit:
 		return false
+	case m.judge != nil:
+		return m.judge(n)
 	}
+	return m.measure(n)
+}
+
+// measure is look at the heap as it is now.
+func (m *memory) measure(n int) bool {
 	if m.inUse()+n <= max(m.limit, m.known+m.limit/8) {
 		return true
 	}

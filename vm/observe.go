@@ -209,7 +209,13 @@ func (t *task) locate(r effect.Request) {
 // perform has r performed on the run's goroutine.
 func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	came := t.requested(r)
-	result, err := t.m.config.Performer.Perform(ctx, r)
+	var result effect.Result
+	var err error
+	if t.m.written.on {
+		result, err = t.m.performWritten(ctx, r)
+	} else {
+		result, err = t.m.config.Performer.Perform(ctx, r)
+	}
 	if came != nil {
 		came(result, err)
 	}

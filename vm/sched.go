@@ -21,13 +21,15 @@ import (
 // pendingRequest is a request under way: who is to hear of it.
 type pendingRequest struct {
 	t       *task
-	scope   *scope      // of an exchange's next
-	run     *handlerRun // of a timer
-	bound   *group      // of a race's bound
-	stream  *hostStream // of a stream's next
-	ask     *ask        // of the time that a message has
-	wait    *wait       // of what the task is parked on
-	closing bool        // the end of the run does not end it
+	scope   *scope         // of an exchange's next
+	run     *handlerRun    // of a timer
+	bound   *group         // of a race's bound
+	stream  *hostStream    // of a stream's next
+	ask     *ask           // of the time that a message has
+	wait    *wait          // of what the task is parked on
+	effect  int64          // its number; with a journal or a past
+	request effect.Request // with a journal
+	closing bool           // the end of the run does not end it
 
 	end     func() // asks for an early end
 	release func() // frees its context; nil without one
@@ -172,6 +174,14 @@ func (m *VM) next() (completion, bool) {
 	if len(m.waiting) > 0 {
 		return m.performChosen(), true
 	}
+	if m.config.Past != nil {
+		return m.nextPast()
+	}
+	return m.arrival()
+}
+
+// arrival waits for the next completion of what is performed.
+func (m *VM) arrival() (completion, bool) {
 	for len(m.arrived) == 0 {
 		m.arrived = m.inbox.drain(m.arrived[:0])
 		if len(m.arrived) > 0 {
@@ -186,6 +196,7 @@ func (m *VM) next() (completion, bool) {
 		case <-m.inbox.wake:
 		case <-over:
 			m.told = true
+			m.heedEnd(nil)
 			m.endPending()
 			if len(m.pending) == 0 {
 				return completion{}, false
@@ -196,6 +207,7 @@ func (m *VM) next() (completion, bool) {
 	c := m.arrived[0]
 	m.arrived[0] = completion{}
 	m.arrived = m.arrived[1:]
+	m.tellTaken(&c, nil)
 	return c, true
 }
 
@@ -273,6 +285,7 @@ func (m *VM) takeCompletion(c completion) {
 	}
 	f := m.pending[c.seq]
 	delete(m.pending, c.seq)
+	m.took()
 	if f.release != nil {
 		f.release()
 	}
@@ -305,13 +318,19 @@ func (m *VM) takeCompletion(c completion) {
 
 // poll serves a task that computes for long. Without waiting, it takes the
 // completions that have come for the task's listens, for streams and for bounds. Other
-// completions keep their turn.
-func (m *VM) poll(t *task) {
+// completions keep their turn. at is where the run stands.
+func (m *VM) poll(t *task, at Moment) {
+	if m.config.Past != nil {
+		m.pollPast(at)
+		return
+	}
 	m.arrived = m.inbox.drain(m.arrived)
 	rest := m.arrived[:0]
 	for _, c := range m.arrived {
 		if f := m.pending[c.seq]; f != nil && (f.bound != nil || f.stream != nil || f.ask != nil || f.t == t && f.wait == nil) {
+			m.tellTaken(&c, &at)
 			m.takeCompletion(c)
+			at = m.written.now
 		} else {
 			rest = append(rest, c)
 		}
@@ -324,6 +343,9 @@ func (m *VM) poll(t *task) {
 // goroutine to wait, else on a goroutine of its own.
 func (m *VM) start(r effect.Request, f *pendingRequest) {
 	m.stats.Requests++
+	if m.written.on && m.startWritten(r, f) {
+		return
+	}
 	seq := m.addPending(f)
 	came := f.t.requested(r)
 	put := func(result effect.Result, err error) {
@@ -360,11 +382,11 @@ func (m *VM) start(r effect.Request, f *pendingRequest) {
 // alone says that nothing but t can act while it waits: there is no other task,
 // no request under way, no handler that could be cancelled.
 func (t *task) alone() bool {
-	if t.m.alive != 1 || t.served != nil || t.m.config.Choose != nil {
+	if t.m.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.written.on {
 		return false
 	}
 	if len(t.m.pending) > 0 {
-		t.m.poll(t) // timers of handlers that are over
+		t.m.poll(t, Moment{}) // timers of handlers that are over
 		if len(t.m.pending) > 0 {
 			return false
 		}

@@ -183,12 +183,14 @@ func (t *task) tick() status {
 // attend hears, while the task computes, of what may cancel it.
 func (t *task) attend() {
 	t.m.beginBounds()
+	at := t.m.moment()
 	if len(t.scopes) > 0 || len(t.m.hostStreams.open) > 0 {
 		t.hear()
-	} else if t.m.bounds.running == 0 {
+	} else if t.m.bounds.running == 0 && !t.m.written.on {
 		return
 	}
-	t.m.poll(t)
+	t.m.heedEnd(&at)
+	t.m.poll(t, at)
 }
 
 // interrupted is what a long operation panics with when its task has been

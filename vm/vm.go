@@ -21,6 +21,11 @@ type Config struct {
 	Natives   func(name string) Native // finds a function of the library by its registered name; nil when there is none
 	Performer effect.Performer
 
+	// Journal, when set, hears of all that decides the run. Past, when set, is a recorded run
+	// that is played again.
+	Journal Journal
+	Past    Past
+
 	// AlwaysCopy turns each copy-on-write into a copy, to show that no program
 	// can tell the difference.
 	AlwaysCopy bool
@@ -94,6 +99,7 @@ type VM struct {
 
 	sched
 	requests
+	written written
 	ending
 	left    leavings
 	serving *serving
@@ -152,6 +158,10 @@ func (m *VM) Fresh(p effect.Performer, choose func([]effect.Request) int) (*VM, 
 func newRun(config Config, i *image) (*VM, error) {
 	m := &VM{image: i, config: config, maxStack: config.MaxStack}
 	m.sched.most = int(config.Program.Limits.MaxTasks)
+	m.written = written{on: config.Journal != nil || config.Past != nil, past: map[int64]int{}}
+	if m.written.on {
+		m.memory.judge = m.judge
+	}
 	m.requests.init()
 	m.pace.Look = m.look
 	m.args.vm, m.args.pace = m, &m.pace
@@ -191,6 +201,7 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 // runTask runs one function as the main task, with all the tasks that it starts,
 // and gives its result.
 func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
+	ctx = m.written.begin(ctx, &m.config)
 	m.requests.begin(ctx)
 	m.lost, m.unfinished = nil, nil
 	t := m.newTask(f, nil, args...)

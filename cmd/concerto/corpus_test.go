@@ -25,6 +25,17 @@ var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z
 // runs must have the same output, exit code and standard error; the compiler's
 // diagnostics come when the program is built.
 func TestCorpusBothWays(t *testing.T) {
+	eachOfCorpus(t, func(a *txtar.Archive) bool { return !timed(a) }, (*corpusCase).test)
+}
+
+// TestCorpusReplayed records every program of the scripts, and replays the tape where the
+// hosts and the files that it read are gone. The output and the exit code are the same.
+func TestCorpusReplayed(t *testing.T) {
+	eachOfCorpus(t, func(*txtar.Archive) bool { return true }, (*corpusCase).replayed)
+}
+
+// eachOfCorpus tests the programs of those scripts that are wanted.
+func eachOfCorpus(t *testing.T, wanted func(*txtar.Archive) bool, test func(*corpusCase, *testing.T)) {
 	if raced {
 		t.Skip("the scripts run the same programs")
 	}
@@ -39,7 +50,7 @@ func TestCorpusBothWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		script := string(a.Comment)
-		if strings.Contains(script, "\nllm ") || timed(a) {
+		if strings.Contains(script, "\nllm ") || !wanted(a) {
 			continue // its replies are for one run, its order or end is the clock's
 		}
 		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
@@ -58,7 +69,7 @@ func TestCorpusBothWays(t *testing.T) {
 			c := corpusCase{a, environ[:len(environ):len(environ)], strings.Fields(m[1]), m[2], strings.Fields(m[3])}
 			t.Run(name+"/"+m[2], func(t *testing.T) {
 				t.Parallel()
-				c.test(t)
+				test(&c, t)
 			})
 		}
 	}
@@ -99,6 +110,32 @@ func (c *corpusCase) test(t *testing.T) {
 	compiled.stderr = built.stderr + compiled.stderr
 	if diff := cmp.Diff(source, compiled, cmp.AllowUnexported(outcome{})); diff != "" {
 		t.Errorf("from source (-), compiled (+):\n%s", diff)
+	}
+}
+
+// replayed records a run, and replays it.
+func (c *corpusCase) replayed(t *testing.T) {
+	dir := c.unpack(t)
+	live := c.run(t, dir, append(append([]string{"run", "--record", "run.tape"}, c.flags...), append([]string{c.program + ".conc"}, c.args...)...)...)
+	text, err := os.ReadFile(filepath.Join(dir, "run.tape"))
+	if err != nil || len(text) == 0 {
+		if live.code != exitRefused {
+			t.Errorf("no tape of a run with exit code %d: %v", live.code, err)
+		}
+		return
+	}
+	for _, f := range c.files.Files {
+		switch filepath.Ext(f.Name) {
+		case ".conc", ".toml", ".md", ".json": // the compiler reads them
+		default:
+			if err := os.RemoveAll(filepath.Join(dir, f.Name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again := c.run(t, dir, "replay", "run.tape", c.program+".conc")
+	if again.stdout != live.stdout || again.code != live.code {
+		t.Errorf("live (-), replayed (+):\n%s\ntape:\n%s", cmp.Diff(live, again, cmp.AllowUnexported(outcome{})), text)
 	}
 }
 

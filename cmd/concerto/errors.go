@@ -44,9 +44,13 @@ func (a *app) failed(err error) int {
 	var uncaught *concerto.Uncaught
 	var broken *concerto.Broken
 	var changed *brokenError
+	var diverged *concerto.Diverged
 	switch {
 	case errors.As(err, &changed):
 		a.complain(changed.message, changed.hint)
+		return exitBroken
+	case errors.As(err, &diverged):
+		fmt.Fprintln(a.stderr, shown(diverged.Error(), a.errTerminal))
 		return exitBroken
 	case errors.As(err, &exit):
 		return int(exit)

@@ -25,7 +25,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1   // the program failed
 	exitRefused     = 2   // it did not compile, or the command was misused
-	exitBroken      = 76  // an audit log was changed
+	exitBroken      = 76  // an audit log was changed, or a replay left its tape
 	exitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
 )
 

@@ -30,7 +30,8 @@ A PATH is a .conc file, a directory with a Concerto.toml, or, to run, a compiled
 Concerto.toml here or above decides.
 
 Exit codes: 0 success, 1 the program failed, 2 it did not compile or the command
-was misused, 76 an audit log was changed, 130 interrupted.`
+was misused, 76 an audit log was changed or a replay left its tape, 130
+interrupted.`
 
 // root is the command with all its commands, a file each.
 func (a *app) root() *cobra.Command {
@@ -59,7 +60,7 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
 	f.CountVarP(&a.verbose, "verbose", "v", "say what is done, with the whole log; twice: and what is said to models")
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
-	root.AddCommand(a.runCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.hostCommand(), a.mcpCommand(), a.serveCommand(), a.toolsCommand(), a.auditCommand(), a.relayCommand(), a.hostdCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
+	root.AddCommand(a.runCommand(), a.replayCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.hostCommand(), a.mcpCommand(), a.serveCommand(), a.toolsCommand(), a.auditCommand(), a.relayCommand(), a.hostdCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
 		a.completionCommand(), a.manCommand())
 	a.completions(root)
 	return root

@@ -36,6 +36,7 @@ type runFlags struct {
 	trace      string
 	transcript string
 	wire       string
+	tape       string
 }
 
 var statsForms = []string{"text", "json"}
@@ -95,6 +96,10 @@ What it does with models:
   --stats                           what was used, by model, agent, stage and task;
                                     --stats --format json is one line for programs
 
+A run that can be run again without the world:
+  --record bug.tape                 what models, hosts, files, people and the clock gave
+                                    it; ` + "`concerto replay bug.tape`" + ` plays it
+
 Where a run spends its time:
   --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
   --trace trace.json                its tasks, effects, hosts and agents on a time
@@ -130,6 +135,7 @@ func (f *runFlags) records(c *cobra.Command) {
 	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
 	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
+	c.Flags().StringVar(&f.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto replay")
 	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
@@ -248,7 +254,8 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer
-	}{{"--profile", f.profile, &o.Records.Profile}, {"--trace", f.trace, &o.Records.Trace}, {"--transcript", f.transcript, &o.Records.Transcript}, {"--wire", f.wire, &o.Records.Wire}} {
+	}{{"--profile", f.profile, &o.Records.Profile}, {"--trace", f.trace, &o.Records.Trace}, {"--transcript", f.transcript, &o.Records.Transcript}, {"--wire", f.wire, &o.Records.Wire},
+		{"--record", f.tape, &o.Records.Tape}} {
 		if r.path == "" {
 			continue
 		}

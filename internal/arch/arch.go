@@ -124,6 +124,7 @@ var Policy = []Rule{
 	{Package: "vm", Imports: "internal/value internal/hostmsg ir internal/effect internal/schema internal/store internal/checked"},
 	{Package: "internal/profile", Imports: "vm internal/cputime"},
 	{Package: "internal/trace", Imports: "internal/effect vm"},
+	{Package: "internal/tape", Imports: "internal/effect internal/jcs internal/secret internal/value vm"},
 	{Package: "internal/activity", Imports: "internal/value internal/hostmsg internal/decision internal/effect vm"},
 	{Package: "internal/relay", Imports: "internal/value internal/hostmsg internal/decision internal/effect relay/protocol"},
 	{Package: "internal/relay/program", Imports: "internal/effect internal/relay ir vm"},
@@ -167,7 +168,7 @@ var Policy = []Rule{
 		stdlib internal/spell`},
 	{Package: ".", Imports: `internal/diag internal/source internal/manifest internal/procgroup internal/spell ir internal/value internal/effect vm stdlib internal/secret internal/wire runtime runtime/emit runtime/env runtime/tool
 		runtime/host runtime/limit runtime/llm runtime/logs runtime/mcp runtime/mock runtime/permit internal/driver
-		internal/profile internal/trace internal/transcript internal/activity internal/audit internal/relay internal/relay/program relay/protocol`},
+		internal/profile internal/tape internal/trace internal/transcript internal/activity internal/audit internal/relay internal/relay/program relay/protocol`},
 	{Package: "internal/serve/servetest", Tests: true},
 	{Package: "internal/serve", Imports: ". internal/ample internal/audit internal/diag internal/jsonread internal/jsonschema internal/jsonwrite internal/procgroup runtime/limit runtime/tool"},
 	// Programs: they may use what they need of the above.

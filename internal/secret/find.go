@@ -45,10 +45,10 @@ const (
 	urlSafe  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 )
 
-func newFinder(all []known) *finder {
+func newFinder(all []known, mark func(name string) string) *finder {
 	f := &finder{}
 	for _, k := range all {
-		mark := Mark(k.name)
+		mark := mark(k.name)
 		f.add(form{mark: mark, units: units(k.value), backslash: strings.Contains(k.value, `\`)})
 		for before := range 3 {
 			f.add(encoded(mark, k.value, before))

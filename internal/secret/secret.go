@@ -23,7 +23,10 @@ const MinLength = 6
 type Set struct {
 	mu    sync.Mutex // held while one is added
 	known []known
-	find  atomic.Pointer[finder] // nil while none is known
+	heirs []*Set                   // that know the same; see Recorded
+	mark  func(name string) string // nil: Mark
+	token string                   // stands in the place of what is a secret by its form; "" leaves that
+	find  atomic.Pointer[finder]   // nil while none is known
 }
 
 // known is a secret with the name of the variable that holds it.
@@ -55,7 +58,31 @@ func (s *Set) Add(name, value string) {
 		return
 	}
 	s.known = append(s.known, known{name, value})
-	s.find.Store(newFinder(s.known))
+	s.find.Store(newFinder(s.known, s.marks()))
+	for _, heir := range s.heirs {
+		heir.Add(name, value)
+	}
+}
+
+func (s *Set) marks() func(string) string {
+	if s.mark == nil {
+		return Mark
+	}
+	return s.mark
+}
+
+// Recorded is a set for what is kept of a run and read again: it knows the same secrets, those
+// added to s later too, puts a mark in their place from which they can be put back, and removes
+// what is a secret by its form (see Tokens).
+func (s *Set) Recorded() *Set {
+	heir := &Set{mark: RecordedMark, token: Redacted}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.known {
+		heir.Add(k.name, k.value)
+	}
+	s.heirs = append(s.heirs, heir)
+	return heir
 }
 
 // AddNamed adds the values of the variables of an environment ("NAME=value") whose
@@ -87,15 +114,20 @@ func (s *Set) AddHeader(name, value string) {
 }
 
 // Empty says that no secret is known.
-func (s *Set) Empty() bool { return s == nil || s.find.Load() == nil }
+func (s *Set) Empty() bool { return s == nil || s.find.Load() == nil && s.token == "" }
 
 // Text gives text with a mark in the place of each secret.
 func (s *Set) Text(text string) string {
 	if s.Empty() {
 		return text
 	}
-	out, _ := s.find.Load().clean(text, true)
-	return out
+	if f := s.find.Load(); f != nil {
+		text, _ = f.clean(text, true)
+	}
+	if s.token != "" {
+		text = s.withoutTokens(text)
+	}
+	return text
 }
 
 // Holds says whether a secret stands in text.

@@ -1,0 +1,41 @@
+package effect
+
+import (
+	"reflect"
+	"testing"
+)
+
+// Whoever has a number of a performer's says so; and of what a request opens the result has the
+// number, in the same family as those that follow.
+func TestNumbered(t *testing.T) {
+	opened, used := map[string]bool{}, map[string]bool{}
+	numbered := func(x any) bool {
+		v := reflect.ValueOf(x).Elem()
+		id := v.FieldByName("ID")
+		has := id.IsValid() && id.Kind() == reflect.Int64
+		n, says := x.(Numbered)
+		if has != says {
+			t.Errorf("%T: has a number %v, and says so %v", x, has, says)
+		}
+		if says {
+			*n.Number() = 7
+			if id.Int() != 7 {
+				t.Errorf("%T gives the number of something else", x)
+			}
+		}
+		return says
+	}
+	for _, row := range Table() {
+		if numbered(row.Request()) {
+			used[row.Kind.Family()] = true
+		}
+		if row.Result != nil && numbered(row.Result()) {
+			opened[row.Kind.Family()] = true
+		}
+	}
+	for family := range used {
+		if !opened[family] {
+			t.Errorf("nothing opens what requests of %q name", family)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package tape
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/jcs"
+)
+
+// Missing says that a run has made an effect that is not on its tape.
+type Missing struct {
+	Effect int64
+	Kind   effect.Kind
+	Ends   bool   // nothing is left on the tape
+	Taken  int64  // the nearest entry was taken by this effect; 0 when it is free
+	Line   int    // of the nearest entry; 0 when there is none of the kind
+	Diff   string // from the nearest entry to what was asked for
+}
+
+func (e *Missing) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (effect %d) is not in the tape", e.Kind, e.Effect)
+	switch {
+	case e.Ends:
+		b.WriteString(": the tape ends here")
+	case e.Line == 0:
+		fmt.Fprintf(&b, ": it has no %s", e.Kind)
+	case e.Taken != 0:
+		fmt.Fprintf(&b, "; the nearest, on line %d, was taken by effect %d already", e.Line, e.Taken)
+	default:
+		fmt.Fprintf(&b, "; the nearest is on line %d", e.Line)
+	}
+	if e.Diff != "" {
+		b.WriteString(":\n" + e.Diff)
+	}
+	return b.String()
+}
+
+// missing is the error for a request that no entry has.
+func (p *Player) missing(e int64, k effect.Kind, text []byte) error {
+	out := &Missing{Effect: e, Kind: k, Ends: true}
+	best, bestFree, fewest := -1, false, 0
+	for i := range p.tape.Entries {
+		x := &p.tape.Entries[i]
+		if x.Q == "" {
+			continue
+		}
+		if !p.used[i] {
+			out.Ends = false
+		}
+		if x.Q != k {
+			continue
+		}
+		free := !p.used[i]
+		n := differing(x.R, text)
+		if best < 0 || free && !bestFree || free == bestFree && n < fewest {
+			best, bestFree, fewest = i, free, n
+		}
+	}
+	if best < 0 {
+		return out
+	}
+	x := &p.tape.Entries[best]
+	out.Line, out.Diff = x.line, unified(pretty(x.R), pretty(text))
+	if !bestFree {
+		out.Taken = p.took[best]
+	}
+	return out
+}
+
+// differing counts the leaves in which two JSON values differ.
+func differing(a, b []byte) int {
+	var x, y any
+	if json.Unmarshal(orNull(a), &x) != nil || json.Unmarshal(orNull(b), &y) != nil {
+		return 1 << 30
+	}
+	return leaves(x, y)
+}
+
+func leaves(x, y any) int {
+	switch a := x.(type) {
+	case map[string]any:
+		if b, ok := y.(map[string]any); ok {
+			n := 0
+			for name, v := range a {
+				n += leaves(v, b[name])
+			}
+			for name, v := range b {
+				if _, both := a[name]; !both {
+					n += leaves(nil, v)
+				}
+			}
+			return n
+		}
+	case []any:
+		if b, ok := y.([]any); ok {
+			n := 0
+			for i := range max(len(a), len(b)) {
+				n += leaves(at(a, i), at(b, i))
+			}
+			return n
+		}
+	}
+	if same(x, y) {
+		return 0
+	}
+	return max(size(x), size(y))
+}
+
+func at(all []any, i int) any {
+	if i < len(all) {
+		return all[i]
+	}
+	return nil
+}
+
+func same(x, y any) bool {
+	a, err := json.Marshal(x)
+	b, err2 := json.Marshal(y)
+	return errors.Join(err, err2) == nil && string(a) == string(b)
+}
+
+// size is how many leaves a value has.
+func size(x any) int {
+	n := 0
+	switch x := x.(type) {
+	case map[string]any:
+		for _, v := range x {
+			n += size(v)
+		}
+	case []any:
+		for _, v := range x {
+			n += size(v)
+		}
+	}
+	return max(n, 1)
+}
+
+func orNull(text []byte) []byte {
+	if len(text) == 0 {
+		return []byte("null")
+	}
+	return text
+}
+
+// canonical is a text in canonical form; "" stands for an object with nothing in it.
+func canonical(text []byte) string {
+	if len(text) == 0 || string(text) == "{}" {
+		return ""
+	}
+	if c, err := jcs.Canonical(text); err == nil {
+		return string(c)
+	}
+	return string(text)
+}
+
+// pretty is JSON as people read it, in lines.
+func pretty(text []byte) []string {
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(canonical(text)), "", "  ") != nil {
+		return []string{string(text)}
+	}
+	return strings.Split(out.String(), "\n")
+}
+
+// unified is a unified diff, without a header; "" when there is no difference.
+func unified(a, b []string) string {
+	const around = 3
+	var out []string
+	common, shown := lcs(a, b), 0
+	i, j := 0, 0
+	for _, c := range append(common, [2]int{len(a), len(b)}) {
+		for ; i < c[0]; i++ {
+			out = append(out, "-"+a[i])
+		}
+		for ; j < c[1]; j++ {
+			out = append(out, "+"+b[j])
+		}
+		if i < len(a) {
+			out = append(out, " "+a[i])
+		}
+		i, j = i+1, j+1
+	}
+	// What is far from every difference is left out.
+	keep := make([]bool, len(out))
+	for n, line := range out {
+		if line[0] != ' ' {
+			shown++
+			for k := max(n-around, 0); k < min(n+around+1, len(out)); k++ {
+				keep[k] = true
+			}
+		}
+	}
+	if shown == 0 {
+		return ""
+	}
+	var text []string
+	for n, line := range out {
+		switch {
+		case keep[n]:
+			text = append(text, line)
+		case n > 0 && keep[n-1]:
+			text = append(text, " …")
+		}
+	}
+	return strings.Join(text, "\n")
+}
+
+// mostCells bounds the table of lcs; longer texts are compared line by line.
+const mostCells = 4 << 20
+
+// lcs gives the pairs of lines of a longest common subsequence.
+func lcs(a, b []string) (out [][2]int) {
+	if len(a)*len(b) > mostCells {
+		for i := range min(len(a), len(b)) {
+			if a[i] == b[i] {
+				out = append(out, [2]int{i, i})
+			}
+		}
+		return out
+	}
+	n := make([][]int32, len(a)+1)
+	for i := range n {
+		n[i] = make([]int32, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				n[i][j] = n[i+1][j+1] + 1
+			} else {
+				n[i][j] = max(n[i+1][j], n[i][j+1])
+			}
+		}
+	}
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] == b[j]:
+			out = append(out, [2]int{i, j})
+			i, j = i+1, j+1
+		case n[i+1][j] >= n[i][j+1]:
+			i++
+		default:
+			j++
+		}
+	}
+	return out
+}
