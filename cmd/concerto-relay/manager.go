@@ -16,7 +16,7 @@ import (
 
 // manager is where users and tokens are managed: in a server's database, or by a server.
 type manager interface {
-	makeToken(ctx context.Context, user string, n auth.NewToken) (id, secret string, err error)
+	makeToken(ctx context.Context, user string, n auth.NewToken) (madeToken, error)
 	tokens(ctx context.Context) ([]people.TokenSeen, error)
 	revoke(ctx context.Context, id string) error
 	putUser(ctx context.Context, name, password string, role auth.Role) error
@@ -25,6 +25,13 @@ type manager interface {
 	lookPairing(ctx context.Context, code string) (name, fingerprint string, err error)
 	confirmPairing(ctx context.Context, code string) (host string, err error)
 	close()
+}
+
+// madeToken is a token that was made; the link is for one of some runs, where it is known.
+type madeToken struct {
+	ID    string `json:"id"`
+	Token string `json:"token"`
+	Link  string `json:"link,omitempty"`
 }
 
 // where says where people are managed.
@@ -67,11 +74,11 @@ var commandLine = audit.Actor{Type: "server", Name: "concerto-relay"}
 func (l *local) close() { l.auth.Close(); _ = l.store.Close() } // all is committed
 
 // makeToken gives a token to a user: without a name to the first owner.
-func (l *local) makeToken(ctx context.Context, user string, n auth.NewToken) (id, secret string, err error) {
+func (l *local) makeToken(ctx context.Context, user string, n auth.NewToken) (made madeToken, err error) {
 	if user == "" {
 		all, err := l.users(ctx)
 		if err != nil {
-			return "", "", err
+			return made, err
 		}
 		for _, u := range all {
 			if u.Role == string(auth.Owner) && user == "" {
@@ -79,10 +86,11 @@ func (l *local) makeToken(ctx context.Context, user string, n auth.NewToken) (id
 			}
 		}
 		if user == "" {
-			return "", "", usage("`concerto-relay user add NAME --role owner` makes one", "a token is a user's, and the database has none")
+			return made, usage("`concerto-relay user add NAME --role owner` makes one", "a token is a user's, and the database has none")
 		}
 	}
-	return l.auth.NewToken(ctx, commandLine, user, n)
+	made.ID, made.Token, err = l.auth.NewToken(ctx, commandLine, user, n)
+	return made, err
 }
 
 func (l *local) tokens(ctx context.Context) ([]people.TokenSeen, error) {
@@ -116,13 +124,11 @@ type remote struct{ *end }
 
 func (*remote) close() {}
 
-func (s *remote) makeToken(ctx context.Context, user string, n auth.NewToken) (id, secret string, err error) {
+func (s *remote) makeToken(ctx context.Context, user string, n auth.NewToken) (made madeToken, err error) {
 	if user != "" {
-		return "", "", usage("leave --user out, or name the database with --db", "over a server a token is that of the user who asks")
+		return made, usage("leave --user out, or name the database with --db", "over a server a token is that of the user who asks")
 	}
-	var out struct{ ID, Token string }
-	err = s.call(ctx, "POST", "/tokens", n, &out)
-	return out.ID, out.Token, err
+	return made, s.call(ctx, "POST", "/tokens", n, &made)
 }
 
 func (s *remote) tokens(ctx context.Context) (out []people.TokenSeen, err error) {

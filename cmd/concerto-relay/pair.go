@@ -27,6 +27,9 @@ machine never; a token is not taken any more.
 A machine that the server knows by a token keeps its id, when the token is the right one.
 Settings are those of hostd. Exit code 1 when nobody has confirmed it within 10 minutes.`
 
+// How much of what others say is shown, in columns.
+const mostName, mostLink = 64, 2048
+
 func (a *app) pairCommand() *cobra.Command {
 	var s hostdSettings
 	var name string
@@ -116,7 +119,7 @@ link         %s
 fingerprint  %s
 An owner opens the link, compares the fingerprint and confirms the code within %v; or
   concerto-relay pair confirm %s --server %s --token-file FILE
-`, b.Code, b.Link, b.Fingerprint, b.For, b.Code, server)
+`, shown(b.Code, mostName), shown(b.Link, mostLink), b.Fingerprint, b.For, shown(b.Code, mostName), server)
 	return err
 }
 
@@ -141,6 +144,7 @@ asked about before, unless --yes is given.
 			if err != nil {
 				return err
 			}
+			name = shown(name, mostName) // it is anybody's word
 			if !yes && !asJSON && a.ours().keys {
 				fmt.Fprintf(a.stderr, "%s shows %s; is it the fingerprint on that machine? [y/N] ", name, print)
 				if answer, err := firstLine(a.stdin); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {

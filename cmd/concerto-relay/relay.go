@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/guard"
 	"github.com/concerto-lang/concerto/relay/server/pair"
 	"github.com/concerto-lang/concerto/relay/server/people"
+	"github.com/concerto-lang/concerto/relay/server/push"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -18,12 +20,13 @@ type relay struct {
 	auth    *auth.Auth
 	people  *people.People
 	server  *server.Server
+	push    *push.Push
 	handler http.Handler
 	nats    *nats.Bus // nil for none
 }
 
 // compose makes a server over a database.
-func (a *app) compose(db *store.Store, set settled, s *serveFlags) (*relay, error) {
+func (a *app) compose(ctx context.Context, db *store.Store, set settled, s *serveFlags) (*relay, error) {
 	g, log := guard.New(set.guard), a.log()
 	clock := server.SystemClock()
 	r := &relay{}
@@ -36,17 +39,27 @@ func (a *app) compose(db *store.Store, set settled, s *serveFlags) (*relay, erro
 		r.nats, bus = has, has
 	}
 	r.auth = auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFU(s.tofu), URLToken: s.urlToken == "on", Now: clock.Now, Log: log})
-	r.people = people.New(people.Config{Store: db, Auth: r.auth, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
+	r.people = people.New(people.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
 		Figures: func() map[string]float64 { return r.server.Figures() }})
 	pairs := pair.New(pair.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log,
 		Paired: func(id string) { r.server.CloseHost(id, "the host was paired, and is known by its key now") }})
-	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, Bus: bus, More: slices.Concat(r.people.Routes(), pairs.Routes())})
+	var err error
+	r.push, err = push.New(ctx, push.Config{Store: db, Auth: r.auth, Public: set.guard.Public, Insecure: s.pushInsecure, Now: clock.Now, After: clock.After, Log: log})
+	if err != nil {
+		r.auth.Close()
+		if r.nats != nil {
+			r.nats.Close()
+		}
+		return nil, err
+	}
+	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, Bus: bus, Watch: r.push, More: slices.Concat(r.people.Routes(), pairs.Routes(), r.push.Routes())})
 	r.handler = g.Wrap(r.server)
 	return r, nil
 }
 
 func (r *relay) close() {
 	r.server.Close()
+	r.push.Close()
 	r.auth.Close()
 	if r.nats != nil {
 		r.nats.Close()

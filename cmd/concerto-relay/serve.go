@@ -69,7 +69,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&s.nats, "nats", "", "the `URL` of NATS, by which several servers on one PostgreSQL tell each other at once what they do")
 	f.StringVar(&s.retain, "retain", "30d", "forget the events of runs that ended so long `AGO`: 30d, 12h, or off")
 	f.StringSliceVar(&s.trusted, "trusted-proxy", nil, "the `NETWORKS` of proxies whose X-Forwarded-For is believed: 10.0.0.0/8")
-	f.BoolVar(&s.pushInsecure, "push-insecure", false, "push to any address, for tests (not there yet)")
+	f.BoolVar(&s.pushInsecure, "push-insecure", false, "let push messages go to any address, also by http: for tests")
 	f.StringVar(&s.urlToken, "url-token", "on", "whether access tokens in the URL of a WebSocket are taken: `on` or off")
 	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to this `FILE` once it serves")
 	f.BoolVar(&s.withHost, "with-hostd", false, "run hostd in the same process, for one machine; its settings are those of hostd but for its server")
@@ -98,7 +98,7 @@ func (a *app) serve(s *serveFlags) error {
 			a.log().Error("the database could not be closed", "error", err)
 		}
 	}()
-	relay, err := a.compose(db, set, s)
+	relay, err := a.compose(ctx, db, set, s)
 	if err != nil {
 		return err
 	}

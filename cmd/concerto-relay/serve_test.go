@@ -198,6 +198,13 @@ func TestServe(t *testing.T) {
 	if code := d.ask("GET", "/users", viewer, "", nil); code != 403 {
 		t.Errorf("a viewer gets %d", code)
 	}
+	for at, args := range map[string][]string{d.url: over, "https://relay.example": {"--db", "sqlite:relay.db", "--public-url", "https://relay.example/"}} {
+		var link struct{ Token, Link string }
+		text := run(t, dir, "", append([]string{"token", "create", "--runs", "run_7", "--ttl", "1h", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(text), &link); err != nil || link.Link != at+"/#/t/"+link.Token || link.Token == "" {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
 	run(t, dir, "", append([]string{"user", "remove", "bob"}, over...)...)
 	run(t, dir, "", "token", "revoke", by.ID, "--db", "sqlite:relay.db")
 	if code := d.ask("GET", "/users", by.Token, "", nil); code != 401 {
@@ -235,7 +242,7 @@ func TestServe(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "audit.ndjson"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := run(t, dir, "", "audit", "verify", "audit.ndjson"); !strings.HasPrefix(got, "12 records, head ") {
+	if got := run(t, dir, "", "audit", "verify", "audit.ndjson"); !strings.HasPrefix(got, "14 records, head ") {
 		t.Errorf("%s\n%s", got, text)
 	}
 	d.stop()

@@ -25,21 +25,12 @@ type settled struct {
 
 // settle reads the settings; what cannot work is said with its place.
 func (a *app) settle(s *serveFlags) (out settled, err error) {
-	for _, check := range []func(*serveFlags, *settled) error{a.settleLater, a.settleNATS, a.settleWords, a.settlePublic, a.settleOrigins, a.settleProxies, a.settleRetain, a.settleListen} {
+	for _, check := range []func(*serveFlags, *settled) error{a.settleNATS, a.settleWords, a.settlePublic, a.settleOrigins, a.settleProxies, a.settleRetain, a.settleListen} {
 		if err := check(s, &out); err != nil {
 			return out, err
 		}
 	}
 	return out, nil
-}
-
-// settleLater refuses what is not there yet.
-func (a *app) settleLater(s *serveFlags, _ *settled) error {
-	switch {
-	case s.pushInsecure:
-		return a.wrong("push-insecure", "leave it out", "push is not there yet")
-	}
-	return nil
 }
 
 // settleNATS refuses NATS where there is one server.

@@ -33,24 +33,28 @@ those that --runs names, until it expires or is revoked. Its secret is shown onc
 
 func (a *app) tokenCreateCommand(w *where) *cobra.Command {
 	var n auth.NewToken
-	var role, user string
+	var role, user, public string
 	var ttl time.Duration
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "create",
 		Short: "Make an access token",
-		Long: `Makes an access token and prints it, alone on its line; its id goes to stderr.
+		Long: `Makes an access token and prints it, alone on its line; its id, and a link, go to stderr.
 
   concerto-relay token create --name phone --role operator
   concerto-relay token create --name guest --role viewer --runs run_7 --ttl 1h
 
 Roles: viewer reads, operator also answers, decides, stops and asks hosts, owner also
 manages users, tokens and hosts. A token with --runs sees those runs alone, and starts
-nothing. Without --ttl it holds 30 days from its last use on.` + whereHelp,
+nothing; the link that is told with it opens the page with it. Without --ttl a token holds 30
+days from its last use on.` + whereHelp,
 		Args: takes(0, 0, "concerto-relay token create --name phone"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.oneOf("role", role, "viewer", "operator", "owner"); err != nil {
 				return err
+			}
+			if _, ok := webURL(public); public != "" && !ok {
+				return a.wrong("public-url", "https://relay.example, for one: a name, and no path", "it cannot be %q", public)
 			}
 			n.Role = auth.Role(role)
 			if c.Flags().Changed("ttl") {
@@ -58,15 +62,21 @@ nothing. Without --ttl it holds 30 days from its last use on.` + whereHelp,
 				n.TTLS = &seconds
 			}
 			return a.manage(w, false, func(ctx context.Context, p manager) error {
-				id, secret, err := p.makeToken(ctx, user, n)
+				made, err := p.makeToken(ctx, user, n)
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return json.NewEncoder(a.stdout).Encode(map[string]string{"id": id, "token": secret})
+				if made.Link == "" && public != "" && len(n.Runs) > 0 {
+					made.Link = auth.Link(public, made.Token)
 				}
-				fmt.Fprintf(a.stderr, "token %s\n", id)
-				_, err = fmt.Fprintln(a.stdout, secret)
+				if asJSON {
+					return json.NewEncoder(a.stdout).Encode(made)
+				}
+				fmt.Fprintf(a.stderr, "token %s\n", made.ID)
+				if made.Link != "" {
+					fmt.Fprintf(a.stderr, "link  %s\n", made.Link)
+				}
+				_, err = fmt.Fprintln(a.stdout, made.Token)
 				return err
 			})
 		},
@@ -77,7 +87,8 @@ nothing. Without --ttl it holds 30 days from its last use on.` + whereHelp,
 	f.StringSliceVar(&n.Runs, "runs", nil, "only runs whose ids are like these `GLOBS`, in which * and ? stand for others")
 	f.DurationVar(&ttl, "ttl", 0, "for `HOW-LONG` it holds: 1h, 90m")
 	f.StringVar(&user, "user", "", "whose token it is, with --db: the first owner's unless `NAME` says so")
-	f.BoolVar(&asJSON, "json", false, "print id and token as JSON")
+	f.StringVar(&public, "public-url", "", "with --db and --runs: the server's `URL`, for the link")
+	f.BoolVar(&asJSON, "json", false, "print id, token and link as JSON")
 	return c
 }
 

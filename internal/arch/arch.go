@@ -78,6 +78,8 @@ var Policy = []Rule{
 	{Package: "relay/hostd/pair", Imports: "relay/protocol"},
 	{Package: "relay/hostd/link", Imports: "relay/hostd/spool relay/protocol"},
 	{Package: "relay/server/people", Imports: "internal/audit relay/protocol relay/server/auth relay/server/guard relay/store"},
+	{Package: "relay/server/push", Imports: "relay/protocol relay/server/auth relay/server/guard relay/store"},
+	{Package: "relay/server/push/pushtest", Tests: true},
 	{Package: "relay/server/pair", Imports: "internal/audit relay/protocol relay/server/auth relay/server/guard relay/store"},
 	{Package: "relay/hostd/rpc", Imports: "internal/jcs internal/procgroup relay/hostd/desk relay/hostd/scope relay/hostd/spool relay/protocol"},
 	{Package: "relay/hostd/doctor", Imports: "internal/procgroup relay/hostd/link relay/hostd/pair relay/hostd/spool relay/protocol"},
@@ -186,7 +188,7 @@ var Policy = []Rule{
 	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/relay relay/protocol internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
-	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/effect internal/hostmsg internal/relay internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/hostd/talk relay/nats relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/people"},
+	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/effect internal/hostmsg internal/relay internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/hostd/talk relay/nats relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/people relay/server/push"},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

@@ -171,6 +171,16 @@ func TestNarrowed(t *testing.T) {
 	if d := a.Failed(); d.Code != protocol.Forbidden || d.RequestID != "r" {
 		t.Errorf("%+v", d)
 	}
+	for typ, want := range map[string]protocol.Code{"rpc.run.start": protocol.Forbidden, "rpc.host.doctor": protocol.Forbidden, "rpc.runs.list": protocol.Forbidden, "rpc.fs.read": protocol.UnknownRun, "rpc.bash": protocol.UnknownRun, "rpc.run.stop": protocol.UnknownRun} {
+		data := map[string]any{"request_id": "x" + typ[4:5] + typ[len(typ)-2:], "host_id": "host_a", "tool": "codex", "cmd": "codex", "path": "a", "signal": "term"}
+		status, body := r.Do("operator:eve:run_a,x*", "POST", "/rpc", map[string]any{"type": typ, "run_id": "run_b", "data": data})
+		if !strings.Contains(string(body), `"`+string(want)+`"`) || strings.Contains(string(body), `"ok":true`) {
+			t.Errorf("%s: %d %s", typ, status, body)
+		}
+	}
+	if status, body := r.Do("viewer:eve:run_a", "GET", "/hosts", nil); status != 403 {
+		t.Errorf("%d %s", status, body)
+	}
 	for path, want := range map[string]int{"/runs/run_b": 404, "/runs/run_b/events": 404, "/runs/run_b/messages": 404, "/runs/run_a": 200, "/events?cursor=run_b:0": 404} {
 		if status, body := r.Do("viewer:eve:run_a", "GET", path, nil); status != want {
 			t.Errorf("%s: %d %s", path, status, body)

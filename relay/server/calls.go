@@ -71,8 +71,10 @@ func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
 	cs.mu.Lock()
 	c := cs.of[request]
 	takes := c != nil && c.conn == h && !c.taken
+	starts, by := false, ""
 	if takes {
 		c.taken = true
+		starts, by = c.row.Type == "rpc.run.start", c.row.By
 	}
 	cs.mu.Unlock()
 	if !takes {
@@ -88,6 +90,9 @@ func (cs *calls) answered(s *Server, h *host, e *protocol.Envelope) {
 		step(c, "answered")
 		c.Answer = string(out.Append(nil))
 	})
+	if starts {
+		s.startedBy(by, &out)
+	}
 }
 
 // later does something with calls when what was to be done before is done.

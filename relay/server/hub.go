@@ -176,6 +176,7 @@ func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func
 			s.told(&settled[i].Command, string(settled[i].Why))
 		}
 		s.calls.seen(s, all)
+		s.watched(all, out)
 	}
 }
 

@@ -29,6 +29,7 @@ type Config struct {
 	Version string
 	More    []auth.Route // that others serve
 	Bus     Bus          // between servers on one database; nil for none
+	Watch   Watcher      // nil for nobody
 }
 
 // Server is a relay's server.

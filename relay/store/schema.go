@@ -63,6 +63,9 @@ ALTER TABLE pairings ADD COLUMN token_hash TEXT NOT NULL DEFAULT '';
 ALTER TABLE pairings ADD COLUMN address TEXT NOT NULL DEFAULT '';
 ALTER TABLE pairings ADD COLUMN host_id TEXT NOT NULL DEFAULT '';
 CREATE UNIQUE INDEX pairings_by_id ON pairings (id)
+`, `
+CREATE TABLE notices (run_id TEXT NOT NULL, request_id TEXT NOT NULL, sent BIGINT NOT NULL, PRIMARY KEY (run_id, request_id));
+CREATE TABLE starts (run_id TEXT PRIMARY KEY, user_name TEXT NOT NULL)
 `}
 
 // migrate brings the schema up to date in one transaction. A newer one is ErrNewer, and

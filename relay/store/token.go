@@ -32,6 +32,12 @@ func (s *Store) AddToken(ctx context.Context, t Token, told ...audit.Record) err
 		if err != nil {
 			return s.told("store a token", err)
 		}
+		if t.Parent != "" && t.Kind == SessionToken { // who has a link opens no end of sessions
+			_, err := tx.ExecContext(ctx, `DELETE FROM tokens WHERE parent = $1 AND kind = 'session' AND id NOT IN (SELECT id FROM tokens WHERE parent = $1 AND kind = 'session' ORDER BY created DESC, id LIMIT 100)`, t.Parent)
+			if err != nil {
+				return s.told("end the oldest sessions of a token", err)
+			}
+		}
 		return s.record(ctx, tx, t.Created, told)
 	})
 }

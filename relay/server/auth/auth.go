@@ -179,6 +179,18 @@ func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*I
 	return identity(parent), nil
 }
 
+// Holder is whom a token or session of an id stands for; nil when it has ended.
+func (a *Auth) Holder(ctx context.Context, id string) (*Identity, error) {
+	t, err := a.c.Store.TokenOf(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrUnknown), err == nil && t.Expires <= a.now():
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return identity(t), nil
+}
+
 // failed records credentials that were refused, though they tell whose they are, or pretend to.
 func (a *Auth) failed(ctx context.Context, name, why string, r *http.Request) {
 	place := a.c.Guard.Address(r).String()

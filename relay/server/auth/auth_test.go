@@ -138,7 +138,7 @@ func TestCredentials(t *testing.T) {
 		t.Fatalf("%+v, %v", id, err)
 	}
 	w := httptest.NewRecorder()
-	f.SetCookie(w, request("POST", "/"), secret)
+	f.SetCookie(w, request("POST", "/"), secret, auth.SlidingSeconds)
 	cookie := w.Header().Get("Set-Cookie")
 	for _, part := range []string{"concerto=cs_", "; Path=/", "; HttpOnly", "; SameSite=Strict"} {
 		if !strings.Contains(cookie, part) || strings.Contains(cookie, "Secure") {

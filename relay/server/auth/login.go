@@ -62,9 +62,29 @@ func (a *Auth) session(ctx context.Context, user string, role Role, place string
 	return secret, id, a.c.Store.AddToken(ctx, t, id.Record("login", "", map[string]any{"session": t.ID}, map[string]any{"address": place}))
 }
 
-// SetCookie gives a browser its session; where it would go in the clear, there is none.
-func (a *Auth) SetCookie(w http.ResponseWriter, r *http.Request, secret string) {
-	c := &http.Cookie{Name: secureCookie, Value: secret, Path: "/", HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode, MaxAge: int(SlidingSeconds)}
+// Exchange makes a session of an access token, which may do what the token may, and ends with it: what a link
+// holds goes into a cookie by that. Else it is a *guard.Refusal, unauthorized.
+func (a *Auth) Exchange(ctx context.Context, token string, r *http.Request) (secret string, id *Identity, err error) {
+	t, err := a.c.Store.Token(ctx, digest(token))
+	if errors.Is(err, store.ErrUnknown) || err == nil && (t.Kind != store.AccessToken || t.Expires <= a.now()) {
+		return "", nil, errWrong
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	secret = newSecret("cs_")
+	made := store.Token{ID: newID("s_"), Hash: digest(secret), User: t.User, Role: t.Role, UserRole: t.UserRole, Runs: t.Runs, Kind: store.SessionToken, Name: t.Name, Parent: t.ID,
+		Created: a.now(), Expires: min(t.Expires, a.now()+sliding.Milliseconds())}
+	rec := identity(t).Record("login", "", map[string]any{"session": made.ID}, map[string]any{"address": a.c.Guard.Address(r).String()})
+	return secret, identity(&made), a.c.Store.AddToken(ctx, made, rec)
+}
+
+// Left is for how many seconds an identity holds, without a use.
+func (a *Auth) Left(id *Identity) int64 { return (id.Expires.UnixMilli() - a.now() + 999) / 1000 }
+
+// SetCookie gives a browser its session, for so many seconds; where it would go in the clear, there is none.
+func (a *Auth) SetCookie(w http.ResponseWriter, r *http.Request, secret string, seconds int64) {
+	c := &http.Cookie{Name: secureCookie, Value: secret, Path: "/", HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode, MaxAge: int(seconds)}
 	if !a.c.Guard.Secure(r) {
 		if !a.c.Guard.ToLoopback(r) {
 			return

@@ -81,6 +81,10 @@ func (a *Auth) NewToken(ctx context.Context, by audit.Actor, user string, n NewT
 	return t.ID, secret, err
 }
 
+// Link is the address of a server's page, by which whoever has it is let in as a token. The token stands behind #,
+// which browsers do not send, so that it is in no log.
+func Link(server, token string) string { return strings.TrimSuffix(server, "/") + "/#/t/" + token }
+
 func unknown(what, name string) error {
 	return &guard.Refusal{Code: protocol.Code("unknown_" + what), Why: fmt.Sprintf("there is no %s %q", what, shown(name)), Status: http.StatusNotFound}
 }

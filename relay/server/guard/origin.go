@@ -45,3 +45,14 @@ func cameTo(r *http.Request) int {
 	}
 	return int(local.Port())
 }
+
+// Base is the server's URL, as who sends a request may dial it: the public one, if there is one.
+func (g *Guard) Base(r *http.Request) string {
+	switch {
+	case g.c.Public != nil:
+		return Origin(g.c.Public)
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}

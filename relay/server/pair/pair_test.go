@@ -52,7 +52,7 @@ func begin(t *testing.T) *fixture {
 	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, Now: f.clock.Now})
 	var r *server.Server
 	closes := func(why string) func(string) { return func(id string) { r.CloseHost(id, why) } }
-	people := people.New(people.Config{Store: s, Auth: a, Now: f.clock.Now, HostRemoved: closes("removed")})
+	people := people.New(people.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, HostRemoved: closes("removed")})
 	pairs := pair.New(pair.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, Paired: closes("paired")})
 	r = server.New(server.Config{Store: s, Auth: a, Clock: f.clock, More: slices.Concat(people.Routes(), pairs.Routes())})
 	web := httptest.NewServer(g.Wrap(r))

@@ -36,6 +36,23 @@ func (p *People) login(w http.ResponseWriter, r *http.Request, _ *auth.Identity)
 	p.c.Auth.Fail(w, err)
 }
 
+// exchange makes a session of the access token that a link has.
+func (p *People) exchange(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	var in struct {
+		Token string `json:"token"`
+	}
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		var secret string
+		var id *auth.Identity
+		if secret, id, err = p.c.Auth.Exchange(r.Context(), in.Token, r); err == nil {
+			p.welcome(w, r, secret, id)
+			return
+		}
+	}
+	p.c.Auth.Fail(w, err)
+}
+
 func (p *People) setup(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	var in credentials
 	err := auth.Body(w, r, &in)
@@ -51,8 +68,9 @@ func (p *People) setup(w http.ResponseWriter, r *http.Request, _ *auth.Identity)
 }
 
 func (p *People) welcome(w http.ResponseWriter, r *http.Request, secret string, id *auth.Identity) {
-	p.c.Auth.SetCookie(w, r, secret)
-	guard.Answer(w, http.StatusOK, session{secret, auth.SlidingSeconds, id.Role})
+	left := p.c.Auth.Left(id)
+	p.c.Auth.SetCookie(w, r, secret, left)
+	guard.Answer(w, http.StatusOK, session{secret, left, id.Role})
 }
 
 func (p *People) logout(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
@@ -60,7 +78,7 @@ func (p *People) logout(w http.ResponseWriter, r *http.Request, id *auth.Identit
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	p.c.Auth.SetCookie(w, r, "")
+	p.c.Auth.SetCookie(w, r, "", 0)
 	done(w)
 }
 

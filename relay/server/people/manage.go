@@ -19,7 +19,11 @@ func (p *People) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Iden
 	if err == nil {
 		var made, secret string
 		if made, secret, err = p.c.Auth.NewToken(r.Context(), id.Actor(), id.Name, in); err == nil {
-			guard.Answer(w, http.StatusOK, map[string]string{"id": made, "token": secret})
+			out := map[string]string{"id": made, "token": secret}
+			if len(in.Runs) > 0 {
+				out["link"] = auth.Link(p.c.Guard.Base(r), secret)
+			}
+			guard.Answer(w, http.StatusOK, out)
 			return
 		}
 	}

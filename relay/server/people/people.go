@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -16,6 +17,7 @@ import (
 type Config struct {
 	Store *store.Store
 	Auth  *auth.Auth
+	Guard *guard.Guard
 	Now   func() time.Time
 	Log   *slog.Logger
 	// HostRemoved closes the connection of a host that was removed; nil when there are none.
@@ -47,6 +49,7 @@ func (p *People) now() int64 { return p.c.Now().UnixMilli() }
 func (p *People) Routes() []auth.Route {
 	return []auth.Route{
 		{Method: "POST", Path: "/auth/login", Right: auth.Open, Handle: p.login},
+		{Method: "POST", Path: "/auth/exchange", Right: auth.Open, Handle: p.exchange},
 		{Method: "POST", Path: "/auth/logout", Right: auth.Self, Handle: p.logout},
 		{Method: "GET", Path: "/auth/me", Right: auth.Self, Handle: p.me},
 		{Method: "POST", Path: "/auth/ticket", Right: auth.Self, Handle: p.ticket},

@@ -45,7 +45,7 @@ func begin(t *testing.T) *fixture {
 	g := guard.New(guard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
 	f := &fixture{T: t, store: s, auth: a}
-	f.People = people.New(people.Config{Store: s, Auth: a, HostRemoved: func(id string) { f.gone = append(f.gone, id) }, Figures: func() map[string]float64 { return map[string]float64{"relay_sockets{kind=\"app\"}": 2} }})
+	f.People = people.New(people.Config{Store: s, Auth: a, Guard: g, HostRemoved: func(id string) { f.gone = append(f.gone, id) }, Figures: func() map[string]float64 { return map[string]float64{"relay_sockets{kind=\"app\"}": 2} }})
 	mux := http.NewServeMux()
 	for _, row := range f.Routes() {
 		mux.Handle(row.Method+" "+row.Path, a.Serve(row))

@@ -30,7 +30,7 @@ func Run(t *testing.T, open Opener) {
 		"one decision": oneDecision, "writer": writer, "settled": settled, "pages": pages, "lost": lost, "skipped": skipped, "overdue": overdue, "again": again, "hosts": hosts, "kept": kept,
 		"people": people, "tickets": tickets, "audit": audits, "one chain": oneChain, "removed": removed, "forgotten": forgotten,
 		"replicas": replicas, "changes": changes, "sent": sent, "calls": calls,
-		"pairings": pairings, "paired once": pairedOnce,
+		"pairings": pairings, "paired once": pairedOnce, "subscriptions": subscriptions, "notices": notices,
 	} {
 		t.Run(name, func(t *testing.T) { play(t, open) })
 	}

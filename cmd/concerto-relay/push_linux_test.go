@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
+)
+
+// TestPushed: what a terminal asks reaches a browser by a push service, and is withdrawn there once it is
+// decided; the key stays the same.
+func TestPushed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	service := pushtest.New(t)
+	admin := []string{"--admin", "ann", "--admin-password-file", "password"}
+	d := start(t, dir, nil, admin...)
+	token := d.login("ann", "correct horse")
+	var key, again struct{ Key string }
+	d.ask("GET", "/push/key", token, "", &key)
+	b := service.Subscribe("phone", key.Key)
+	if code := d.ask("POST", "/push/subscriptions", token, b.JSON(), nil); code != 400 {
+		t.Errorf("an endpoint of http at the loopback gives %d", code)
+	}
+	d.stop()
+
+	d = start(t, dir, nil, append(admin, "--push-insecure")...)
+	if d.ask("GET", "/push/key", token, "", &again); again != key || key.Key == "" {
+		t.Errorf("the key was %+v, and is %+v", key, again)
+	}
+	if code := d.ask("POST", "/push/subscriptions", token, b.JSON(), nil); code != 204 {
+		t.Fatalf("%d", code)
+	}
+	h := newHost(t, "--server", d.url)
+	h.start()
+	id := strings.TrimSpace(h.do(0, "run", "--detach", "--title", "the release", "--", `printf 'Go on? [y/N] '; read answer; echo "said $answer"`))
+	n, _ := b.Next()
+	if n.RunID != id || n.RequestID == "" || n.Title != "the release" || n.Summary == "" || n.Withdrawn {
+		t.Errorf("%+v", n)
+	}
+	if code := d.ask("POST", "/runs/"+id+"/permissions/"+n.RequestID, token, `{"decision":"approve"}`, nil); code != 200 {
+		t.Errorf("%d", code)
+	}
+	if over, _ := b.Next(); over.RequestID != n.RequestID || !over.Withdrawn {
+		t.Errorf("%+v", over)
+	}
+	d.stop()
+	if said := d.said(); strings.Contains(said, b.Endpoint) {
+		t.Errorf("it logs an endpoint: %s", said)
+	}
+}

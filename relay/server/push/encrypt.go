@@ -1,0 +1,103 @@
+package push
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/ecdh"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// The encoding of a message (RFC 8188), of one record.
+const (
+	recordSize = 4096
+	saltSize   = 16
+	authSize   = 16
+	pointSize  = 65
+	// MostText is how many bytes a message may have.
+	MostText = recordSize - saltSize - 4 - 1 - pointSize - 16 - 1
+)
+
+// receiver is for whom a message is encrypted.
+type receiver struct {
+	public *ecdh.PublicKey
+	auth   []byte
+}
+
+// parseReceiver reads the keys of a subscription, as browsers write them.
+func parseReceiver(p256dh, auth string) (*receiver, error) {
+	point, err := decode(p256dh)
+	if err != nil || len(point) != pointSize {
+		return nil, fmt.Errorf("keys.p256dh: it is a point of P-256, %d bytes as base64url", pointSize)
+	}
+	public, err := ecdh.P256().NewPublicKey(point)
+	if err != nil {
+		return nil, errors.New("keys.p256dh: it is no point of P-256")
+	}
+	secret, err := decode(auth)
+	if err != nil || len(secret) != authSize {
+		return nil, fmt.Errorf("keys.auth: it is %d bytes as base64url", authSize)
+	}
+	return &receiver{public, secret}, nil
+}
+
+// decode reads base64url with padding or without.
+func decode(text string) ([]byte, error) {
+	for len(text) > 0 && text[len(text)-1] == '=' {
+		text = text[:len(text)-1]
+	}
+	return raw.DecodeString(text)
+}
+
+// encrypt makes the body of a push message (RFC 8291).
+func (to *receiver) encrypt(text []byte) ([]byte, error) {
+	key, err := ecdh.P256().GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	salt := make([]byte, saltSize)
+	_, _ = rand.Read(salt) // it does not fail
+	return to.encryptWith(text, key, salt)
+}
+
+func (to *receiver) encryptWith(text []byte, key *ecdh.PrivateKey, salt []byte) ([]byte, error) {
+	if len(text) > MostText {
+		return nil, fmt.Errorf("a push message has at most %d bytes, not %d", MostText, len(text))
+	}
+	shared, err := key.ECDH(to.public)
+	if err != nil {
+		return nil, err
+	}
+	own := key.PublicKey().Bytes()
+	ikm, err := derive(to.auth, shared, "WebPush: info\x00"+string(to.public.Bytes())+string(own), 32)
+	if err != nil {
+		return nil, err
+	}
+	content, err := derive(salt, ikm, "Content-Encoding: aes128gcm\x00", 16)
+	if err != nil {
+		return nil, err
+	}
+	nonce, err := derive(salt, ikm, "Content-Encoding: nonce\x00", 12)
+	if err != nil {
+		return nil, err
+	}
+	block, err := aes.NewCipher(content)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	out := binary.BigEndian.AppendUint32(append([]byte{}, salt...), recordSize)
+	out = append(append(out, pointSize), own...)
+	return sealed.Seal(out, nonce, append(append([]byte{}, text...), 2), nil), nil // 2 ends the last record
+}
+
+func derive(salt, secret []byte, info string, n int) ([]byte, error) {
+	return hkdf.Key(sha256.New, secret, salt, info, n)
+}

@@ -1,0 +1,95 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+// errAddress is the error of an endpoint at an address that is nobody's push service.
+var errAddress = errors.New("it is no public address")
+
+const (
+	maxEndpoint  = 2048 // bytes
+	sendWithin   = 10 * time.Second
+	dialWithin   = 5 * time.Second
+	mostHeaders  = 16 << 10
+	mostAnswered = 4 << 10
+)
+
+// endpointOf reads an endpoint. insecure lets http and any address be one.
+func endpointOf(text string, insecure bool) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > maxEndpoint:
+		return nil, fmt.Errorf("endpoint: it has more than %d bytes", maxEndpoint)
+	case err != nil || u.Hostname() == "" || u.User != nil || u.Opaque != "" || u.Fragment != "":
+		return nil, errors.New("endpoint: it is no URL of a push service")
+	case u.Scheme == "https", insecure && u.Scheme == "http":
+	default:
+		return nil, errors.New("endpoint: it must be https")
+	}
+	if at, err := netip.ParseAddr(u.Hostname()); err == nil && !insecure && !isPublic(at) {
+		return nil, fmt.Errorf("endpoint: %s: %w", at, errAddress)
+	}
+	return u, nil
+}
+
+// special are the networks that are not of the public internet, or lead into one that is not (the
+// registries of special-purpose addresses, RFC 6890). What netip knows by itself is not here.
+var special = prefixes("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
+	"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
+
+// global is what IPv6 has of the public internet.
+var global = netip.MustParsePrefix("2000::/3")
+
+func prefixes(all ...string) (out []netip.Prefix) {
+	for _, text := range all {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
+}
+
+// isPublic says whether an address is one of the public internet.
+func isPublic(at netip.Addr) bool {
+	if at.Zone() != "" {
+		return false
+	}
+	at = at.Unmap()
+	if !at.IsGlobalUnicast() || at.IsPrivate() || at.Is6() && !global.Contains(at) {
+		return false
+	}
+	for _, p := range special {
+		if p.Contains(at) {
+			return false
+		}
+	}
+	return true
+}
+
+// newClient is what messages are sent with: to public addresses, which are looked at when a name has been
+// resolved and is dialled, by no proxy, and to nowhere else than where the endpoint is.
+func newClient(insecure bool) *http.Client {
+	d := &net.Dialer{Timeout: dialWithin}
+	if !insecure {
+		d.ControlContext = func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil || !isPublic(at.Addr()) {
+				return fmt.Errorf("%s: %w", address, errAddress)
+			}
+			return nil
+		}
+	}
+	return &http.Client{
+		Timeout:       sendWithin,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{DialContext: d.DialContext, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialWithin, MaxResponseHeaderBytes: mostHeaders,
+			MaxIdleConns: 32, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute},
+	}
+}

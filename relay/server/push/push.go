@@ -1,0 +1,166 @@
+// Package push tells people by push messages what runs ask (its API promises nothing): browsers subscribe,
+// and get a message when a request is new, another when it is over, and one when a run has ended that
+// they have started. Messages are encrypted for the browser (RFC 8291) and signed for its push service
+// (RFC 8292).
+//
+// Truth is the store: who hears that something has happened to a run looks there what is asked and of what
+// was told, so that of several servers one tells, and a server that is started again tells of nothing
+// twice but of that to which no push service had answered. Nobody waits for it.
+package push
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Config is what it works with.
+type Config struct {
+	Store    *store.Store
+	Auth     *auth.Auth
+	Public   *url.URL // as which the server is known outside; nil when it is not
+	Insecure bool     // endpoints may be of http, and at any address
+	Now      func() time.Time
+	Wall     func() time.Time                               // the clock of the world, by which push services take tokens; nil: the machine's
+	After    func(time.Duration, func()) (stop func() bool) // nil: the machine's clock
+	Log      *slog.Logger
+}
+
+// Push is what is served, and tells. Safe for concurrent use.
+type Push struct {
+	c    Config
+	send *sender
+	id   *identity
+
+	mu     sync.Mutex
+	hints  map[string]struct{} // runs to which something has happened
+	starts map[string]string   // who has started runs, and it is not noted yet
+	wake   chan struct{}
+	done   chan struct{}
+}
+
+// New begins to tell; Close ends it.
+func New(ctx context.Context, c Config) (*Push, error) {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Wall == nil {
+		c.Wall = time.Now
+	}
+	if c.After == nil {
+		c.After = func(d time.Duration, do func()) func() bool { return time.AfterFunc(d, do).Stop }
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	subject := "mailto:concerto-relay@localhost.invalid"
+	if c.Public != nil && c.Public.Scheme == "https" {
+		subject = protocol.OriginOf(c.Public)
+	}
+	id, err := loadIdentity(ctx, c.Store, subject)
+	if err != nil {
+		return nil, err
+	}
+	p := &Push{c: c, id: id, hints: map[string]struct{}{}, starts: map[string]string{}, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	p.send = &sender{id: id, client: newClient(c.Insecure), now: c.Now, wall: c.Wall, after: c.After, gone: p.gone, log: c.Log}
+	p.send.start()
+	go p.run()
+	return p, nil
+}
+
+// Close ends it. What was not sent is told of when a server is started again, if it is still of use.
+func (p *Push) Close() {
+	p.send.stop()
+	<-p.done
+}
+
+// Routes are all that it serves.
+func (p *Push) Routes() []auth.Route {
+	return []auth.Route{
+		{Method: "GET", Path: "/push/key", Right: auth.Self, Handle: p.key},
+		{Method: "POST", Path: "/push/subscriptions", Right: auth.Self, Handle: p.subscribe},
+		{Method: "DELETE", Path: "/push/subscriptions", Right: auth.Self, Handle: p.unsubscribe},
+	}
+}
+
+func (p *Push) key(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
+	guard.Answer(w, http.StatusOK, map[string]string{"key": p.id.public})
+}
+
+// subscription is a browser's PushSubscription as JSON.
+type subscription struct {
+	Endpoint string `json:"endpoint"`
+	Keys     struct {
+		P256dh string `json:"p256dh"`
+		Auth   string `json:"auth"`
+	} `json:"keys"`
+}
+
+func (p *Push) subscribe(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	var in subscription
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		err = p.check(&in)
+	}
+	if err == nil {
+		sub := store.Subscription{Endpoint: in.Endpoint, User: id.Name, Token: id.ID, P256dh: in.Keys.P256dh, Auth: in.Keys.Auth, Created: p.c.Now().UnixMilli()}
+		err = p.c.Store.AddSubscription(r.Context(), sub, protocol.Subscriptions)
+	}
+	switch {
+	case errors.Is(err, store.ErrTooMany):
+		err = &guard.Refusal{Code: "too_many", Why: "a user has at most 10 subscriptions: remove one", Status: http.StatusConflict}
+	case errors.Is(err, store.ErrConflict):
+		err = &guard.Refusal{Code: protocol.InputConflict, Why: "the endpoint is another user's: subscribe anew"}
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (p *Push) check(in *subscription) error {
+	_, err := endpointOf(in.Endpoint, p.c.Insecure)
+	if err == nil {
+		_, err = parseReceiver(in.Keys.P256dh, in.Keys.Auth)
+	}
+	if err != nil {
+		return guard.Refused(protocol.BadMessage, "%v", err)
+	}
+	return nil
+}
+
+func (p *Push) unsubscribe(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	var in subscription
+	err := auth.Body(w, r, &in)
+	if err == nil && in.Endpoint == "" {
+		err = guard.Refused(protocol.BadMessage, "endpoint: it is missing")
+	}
+	if err == nil {
+		err = p.c.Store.RemoveSubscription(r.Context(), id.Name, in.Endpoint)
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		err = &guard.Refusal{Code: "unknown_subscription", Why: "there is no such subscription of yours", Status: http.StatusNotFound}
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// gone forgets a subscription that nobody receives any more.
+func (p *Push) gone(ctx context.Context, endpoint string) {
+	if err := p.c.Store.RemoveSubscription(ctx, "", endpoint); err != nil && !errors.Is(err, store.ErrUnknown) && ctx.Err() == nil {
+		p.c.Log.Error("a subscription could not be forgotten", "error", err)
+	}
+}

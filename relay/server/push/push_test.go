@@ -1,0 +1,422 @@
+package push_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/people"
+	"github.com/concerto-lang/concerto/relay/server/push"
+	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/sqlite"
+)
+
+var ctx = context.Background()
+
+// fixture is a server, and a push service that is as strict as those of browsers.
+type fixture struct {
+	*testing.T
+	service *pushtest.Service
+	store   *store.Store
+	auth    *auth.Auth
+	clock   *servertest.Clock // of what is sent again
+	url     string
+	dir     string
+	key     string
+	tokens  map[string]string // by user: ann is an owner, oli an operator, vic a viewer
+	stop    func()
+}
+
+func begin(t *testing.T) *fixture {
+	f := &fixture{T: t, service: pushtest.New(t), dir: t.TempDir(), clock: servertest.NewClock(), tokens: map[string]string{}}
+	f.service.Now = f.clock.Now
+	f.open()
+	t.Cleanup(func() { f.stop() })
+	us := audit.Actor{Type: "server", Name: "test"}
+	hash := auth.HashPassword("correct horse")
+	for _, u := range []struct {
+		name string
+		role auth.Role
+	}{{"ann", auth.Owner}, {"oli", auth.Operator}, {"vic", auth.Viewer}} {
+		name, role := u.name, u.role
+		if _, err := f.auth.PutUser(ctx, us, name, role, hash); err != nil {
+			t.Fatal(err)
+		}
+		_, secret, err := f.auth.NewToken(ctx, us, name, auth.NewToken{Name: "test", Role: role})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.tokens[name] = secret
+	}
+	return f
+}
+
+// open starts the server on its database.
+func (f *fixture) open() {
+	f.Helper()
+	s, err := sqlite.Open(ctx, filepath.Join(f.dir, "relay.db"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.store = s
+	g := guard.New(guard.Config{Loopback: true})
+	f.auth = auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, Now: f.clock.Now})
+	p, err := push.New(ctx, push.Config{Store: s, Auth: f.auth, Insecure: true, Now: f.clock.Now, Wall: f.clock.Now, After: f.clock.After})
+	if err != nil {
+		f.Fatal(err)
+	}
+	people := people.New(people.Config{Store: s, Auth: f.auth, Guard: g, Now: f.clock.Now})
+	r := server.New(server.Config{Store: s, Auth: f.auth, Watch: p, More: slices.Concat(p.Routes(), people.Routes())})
+	web := httptest.NewServer(g.Wrap(r))
+	f.url = web.URL
+	f.stop = func() { r.Close(); p.Close(); web.Close(); f.auth.Close(); _ = s.Close() }
+}
+
+func (f *fixture) restart() {
+	f.Helper()
+	f.stop()
+	f.open()
+}
+
+func (f *fixture) do(method, path, user, body string) (int, string) {
+	f.Helper()
+	r, err := http.NewRequest(method, f.url+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		f.Fatal(err)
+	}
+	if user != "" {
+		r.Header.Set("Authorization", "Bearer "+f.tokens[user])
+	}
+	got, err := http.DefaultClient.Do(r)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return got.StatusCode, string(text)
+}
+
+// subscribe has a browser of a user's take messages.
+func (f *fixture) subscribe(user, name string) *pushtest.Browser {
+	f.Helper()
+	if f.key == "" {
+		var out struct{ Key string }
+		if _, text := f.do("GET", "/push/key", user, ""); json.Unmarshal([]byte(text), &out) != nil {
+			f.Fatal(text)
+		}
+		f.key = out.Key
+	}
+	b := f.service.Subscribe(name, f.key)
+	if code, text := f.do("POST", "/push/subscriptions", user, b.JSON()); code != 204 {
+		f.Fatalf("%d %s", code, text)
+	}
+	return b
+}
+
+func (f *fixture) subscriptions() int {
+	f.Helper()
+	all, err := f.store.Subscriptions(ctx)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return len(all)
+}
+
+// host connects a host by the seed's protocol, which has a run.
+func (f *fixture) host(run string) *servertest.Peer {
+	p := servertest.Dial(f.T, f.url+"/ws/host?host_id=host_a&host_token=t0ken")
+	if run != "" {
+		p.Say(protocol.RunStarted, run, 1, servertest.Started)
+	}
+	return p
+}
+
+func asks(p *servertest.Peer, run string, seq int64, id string) {
+	p.Say(protocol.RunPermissionRequested, run, seq, fmt.Sprintf(`{"request_id":%q,"reason":"permission","prompt":"cat s3cret?","op_tool":"bash","op_args":{"cmd":"cat s3cret"},"op_args_summary":"cat s3cret"}`, id))
+}
+
+// until waits for what has no event of its own.
+func (f *fixture) until(what string, so func() bool) {
+	f.Helper()
+	for end := time.Now().Add(60 * time.Second); !so(); runtime.Gosched() {
+		if time.Now().After(end) {
+			f.Fatalf("it never is so: %s", what)
+		}
+	}
+}
+
+// TestPush: a new request is told to those who may decide it, without its arguments, withdrawn when it is
+// over, and told of once, also after a restart; a run's end is told to who has started it.
+func TestPush(t *testing.T) {
+	f := begin(t)
+	h := f.host("run_a")
+	asks(h, "run_a", 2, "q0") // before anybody subscribes
+	h.Acked("run_a", 2)
+	ann, oli, vic := f.subscribe("ann", "ann"), f.subscribe("oli", "oli"), f.subscribe("vic", "vic")
+	asks(h, "run_a", 3, "q1")
+	n, m := ann.Next()
+	if want := (pushtest.Note{Title: "t", RunID: "run_a", RequestID: "q1", Summary: "it asks for a permission: bash"}); n != want || m.Urgency != "high" || m.TTL != 24*3600 {
+		t.Errorf("%+v %+v", n, m)
+	}
+	if strings.Contains(m.Text, "s3cret") || strings.Contains(m.Text, "withdrawn") {
+		t.Error(m.Text)
+	}
+	n2, m2 := oli.Next()
+	if n2 != n || m2.Topic != m.Topic {
+		t.Errorf("%+v %+v", n2, m2)
+	}
+	f.until("q1 is told of", func() bool {
+		all, err := f.store.Notices(ctx, "run_a")
+		return err == nil && len(all) == 2 && all[1].Sent
+	})
+	f.restart()
+	h = f.host("")
+	asks(h, "run_a", 4, "q2")
+	if n, _ := ann.Next(); n.RequestID != "q2" {
+		t.Errorf("after a restart: %+v", n)
+	}
+	oli.Next()
+	h.Say(protocol.RunPermissionResolved, "run_a", 5, `{"request_id":"q1","decision":"deny","by":"ann"}`)
+	if n, m2 := ann.Next(); n.RequestID != "q1" || !n.Withdrawn || n.RunID != "run_a" || m2.Topic != m.Topic {
+		t.Errorf("%+v %+v", n, m2)
+	}
+	oli.Next()
+	// what somebody starts by the relay
+	done := make(chan string, 1)
+	go func() {
+		_, text := f.do("POST", "/rpc", "oli", `{"type":"rpc.run.start","data":{"request_id":"s1","host_id":"host_a","tool":"codex","cmd":"codex"}}`)
+		done <- text
+	}()
+	h.Next("rpc.run.start")
+	h.Say(protocol.RPCResponse, "run_b", 0, `{"request_id":"s1","ok":true,"rpc_type":"rpc.run.start","result":{"run_id":"run_b"}}`)
+	if text := <-done; !strings.Contains(text, "run_b") {
+		t.Error(text)
+	}
+	h.Say(protocol.RunStarted, "run_b", 1, servertest.Started)
+	h.Say(protocol.RunExited, "run_b", 2, `{"exit_code":3}`)
+	h.Say(protocol.RunExited, "run_a", 6, `{"exit_code":0}`) // which nobody has started here
+	var seen []pushtest.Note
+	for range 3 {
+		n, _ := oli.Next()
+		seen = append(seen, n)
+	}
+	end := pushtest.Note{Title: "t", RunID: "run_b", Summary: "it has ended: exit code 3"}
+	if !slices.Contains(seen, end) || !slices.ContainsFunc(seen, func(n pushtest.Note) bool { return n.RequestID == "q0" && n.Withdrawn }) || !slices.ContainsFunc(seen, func(n pushtest.Note) bool { return n.RequestID == "q2" && n.Withdrawn }) {
+		t.Errorf("%+v", seen)
+	}
+	for range 2 {
+		if n, _ := ann.Next(); !n.Withdrawn {
+			t.Errorf("%+v", n)
+		}
+	}
+	if !vic.Empty() || !ann.Empty() || !oli.Empty() || vic.Seen() != 0 {
+		t.Error("somebody was told what is not for them")
+	}
+	// what ends with its credentials
+	if code, _ := f.do("POST", "/auth/logout", "ann", ""); code != 204 {
+		t.Errorf("%d", code)
+	}
+	h.Say(protocol.RunStarted, "run_c", 1, servertest.Started)
+	asks(h, "run_c", 2, "q1")
+	oli.Next()
+	f.until("the subscription has ended", func() bool { return f.subscriptions() == 2 })
+	if !ann.Empty() {
+		t.Error("who has logged out is told")
+	}
+}
+
+// TestNarrow: a token for some runs is told of those.
+func TestNarrow(t *testing.T) {
+	f := begin(t)
+	_, text := f.do("POST", "/tokens", "ann", `{"name":"one","role":"operator","runs":["run_b"]}`)
+	var made struct{ Token string }
+	if err := json.Unmarshal([]byte(text), &made); err != nil {
+		t.Fatal(err)
+	}
+	f.tokens["one"] = made.Token
+	one, all := f.subscribe("one", "one"), f.subscribe("ann", "all")
+	h := f.host("run_a")
+	asks(h, "run_a", 2, "q1")
+	if n, _ := all.Next(); n.RunID != "run_a" {
+		t.Errorf("%+v", n)
+	}
+	h.Say(protocol.RunStarted, "run_b", 1, servertest.Started)
+	asks(h, "run_b", 2, "q1")
+	if n, _ := one.Next(); n.RunID != "run_b" {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestSubscriptions: what is no subscription, and how many there may be.
+func TestSubscriptions(t *testing.T) {
+	f := begin(t)
+	good := f.subscribe("ann", "0")
+	for name, body := range map[string]string{
+		"no JSON": `{`, "no endpoint": `{"keys":{}}`, "no URL": strings.Replace(good.JSON(), good.Endpoint, "push", 1), "ftp": strings.Replace(good.JSON(), "http:", "ftp:", 1),
+		"no key":         fmt.Sprintf(`{"endpoint":%q,"keys":{"auth":"BTBZMqHH6r4Tts7J_aSIgg"}}`, good.Endpoint),
+		"no point":       fmt.Sprintf(`{"endpoint":%q,"keys":{"p256dh":"BA%s","auth":"BTBZMqHH6r4Tts7J_aSIgg"}}`, good.Endpoint, strings.Repeat("A", 85)),
+		"a short secret": fmt.Sprintf(`{"endpoint":%q,"keys":{"p256dh":"BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4","auth":"BTBZ"}}`, good.Endpoint),
+	} {
+		if code, text := f.do("POST", "/push/subscriptions", "ann", body); code != 400 || !strings.Contains(text, `"bad_message"`) {
+			t.Errorf("%s: %d %s", name, code, text)
+		}
+	}
+	for _, path := range []string{"/push/key", "/push/subscriptions"} {
+		if code, _ := f.do("GET", path, "", ""); path == "/push/key" && code != 401 || path != "/push/key" && code != 405 {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	for i := 1; i < protocol.Subscriptions; i++ {
+		f.subscribe("ann", fmt.Sprint(i))
+	}
+	more := f.service.Subscribe("more", f.key)
+	if code, text := f.do("POST", "/push/subscriptions", "ann", more.JSON()); code != 409 || !strings.Contains(text, "at most 10") {
+		t.Errorf("%d %s", code, text)
+	}
+	if code, _ := f.do("POST", "/push/subscriptions", "ann", good.JSON()); code != 204 { // the same again
+		t.Errorf("%d", code)
+	}
+	if code, _ := f.do("POST", "/push/subscriptions", "oli", good.JSON()); code != 409 {
+		t.Errorf("another's endpoint: %d", code)
+	}
+	if code, _ := f.do("DELETE", "/push/subscriptions", "oli", good.JSON()); code != 404 {
+		t.Errorf("another's endpoint: %d", code)
+	}
+	for _, want := range []int{204, 404} {
+		if code, _ := f.do("DELETE", "/push/subscriptions", "ann", good.JSON()); code != want {
+			t.Errorf("%d, want %d", code, want)
+		}
+	}
+	if code, _ := f.do("POST", "/push/subscriptions", "ann", more.JSON()); code != 204 || f.subscriptions() != protocol.Subscriptions {
+		t.Errorf("%d, %d", code, f.subscriptions())
+	}
+}
+
+// waits waits until something is to be sent again, and lets so much time pass.
+func (f *fixture) waits(d time.Duration) {
+	f.Helper()
+	f.until("something waits", func() bool { return f.clock.Timers() > 0 })
+	f.clock.Go(d)
+}
+
+// TestRetries: a push service that cannot take a message gets it again, when it says and not for ever; one that does
+// not know the browser any more is left; another message of the request overtakes it.
+func TestRetries(t *testing.T) {
+	f := begin(t)
+	var status atomic.Int64
+	f.service.Answer = func(_ string, n int) (int, http.Header) {
+		switch {
+		case n == 1:
+			return 429, http.Header{"Retry-After": {"120"}}
+		case n == 2:
+			return 503, nil
+		}
+		return int(status.Load()), nil
+	}
+	status.Store(201)
+	b := f.subscribe("oli", "oli")
+	h := f.host("run_a")
+	asks(h, "run_a", 2, "q1")
+	f.waits(119 * time.Second)
+	if b.Seen() != 1 {
+		t.Errorf("it is tried %d times before it may be", b.Seen())
+	}
+	f.clock.Go(time.Second)
+	f.waits(4 * time.Second)
+	if n, m := b.Next(); n.RequestID != "q1" || m.TTL != 24*3600-124 {
+		t.Errorf("%+v %+v", n, m)
+	}
+	status.Store(500)
+	asks(h, "run_a", 3, "q2")
+	for _, d := range []time.Duration{1, 4, 16, 60} {
+		f.waits(d * time.Second)
+	}
+	f.until("it is given up", func() bool { return b.Seen() == 8 && f.clock.Timers() == 0 })
+	asks(h, "run_a", 4, "q3")
+	f.until("it waits", func() bool { return f.clock.Timers() > 0 })
+	h.Say(protocol.RunPermissionResolved, "run_a", 5, `{"request_id":"q3","decision":"approve"}`)
+	h.Acked("run_a", 5)
+	status.Store(201)
+	for withdrawn := false; !withdrawn; {
+		f.until("it is told", func() bool { f.clock.Go(time.Second); return !b.Empty() })
+		n, _ := b.Next()
+		if withdrawn = n.Withdrawn; n.RequestID != "q3" {
+			t.Errorf("%+v", n)
+		}
+	}
+	b.Remove()
+	asks(h, "run_a", 6, "q4")
+	f.until("the browser is forgotten", func() bool { return f.subscriptions() == 0 })
+}
+
+// TestHostile: what a push service does that is none: it sends elsewhere, answers without end, or never. Nobody
+// else waits for it, nor does the server's end.
+func TestHostile(t *testing.T) {
+	f := begin(t)
+	var inside atomic.Int64
+	loopback := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inside.Add(1) }))
+	defer loopback.Close()
+	came, over := make(chan string, 10), make(chan struct{})
+	hostile := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		came <- r.URL.Path
+		switch r.URL.Path {
+		case "/elsewhere":
+			http.Redirect(w, r, loopback.URL, http.StatusTemporaryRedirect)
+		case "/huge":
+			for chunk := make([]byte, 1<<20); ; {
+				if _, err := w.Write(chunk); err != nil {
+					over <- struct{}{} // it reads no further
+					return
+				}
+			}
+		case "/silent":
+			<-r.Context().Done()
+			over <- struct{}{}
+		}
+	}))
+	defer hostile.Close()
+	good := f.subscribe("ann", "good")
+	for _, path := range []string{"/elsewhere", "/huge", "/silent"} {
+		if code, text := f.do("POST", "/push/subscriptions", "oli", strings.Replace(good.JSON(), good.Endpoint, hostile.URL+path, 1)); code != 204 {
+			t.Fatalf("%d %s", code, text)
+		}
+	}
+	h := f.host("run_a")
+	asks(h, "run_a", 2, "q1")
+	h.Acked("run_a", 2)
+	if n, _ := good.Next(); n.RequestID != "q1" {
+		t.Errorf("%+v", n)
+	}
+	for range 3 {
+		<-came
+	}
+	<-over // the huge one
+	f.stop()
+	<-over // the silent one, which is not waited for
+	f.stop = func() {}
+	if inside.Load() != 0 {
+		t.Error("it goes where a push service sends it")
+	}
+}

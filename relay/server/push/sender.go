@@ -1,0 +1,245 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// message is one push message to one browser.
+type message struct {
+	to      *store.Subscription
+	topic   string // a later message of a topic replaces one that has not come yet
+	text    []byte
+	urgency string
+	ends    time.Time // it is of no use later
+	done    func()    // called once, whatever became of it; it may be nil
+}
+
+const (
+	mostWaiting = 10_000 // messages, of all
+	mostOfOne   = 200    // of them, for one browser
+	atOnce      = 8      // requests
+)
+
+// pauses are those before a message is tried again.
+var pauses = []time.Duration{time.Second, 4 * time.Second, 16 * time.Second, time.Minute}
+
+// mostPause bounds what a push service says in Retry-After.
+const mostPause = 5 * time.Minute
+
+// sender sends messages: those to one browser one after the other, in their order.
+type sender struct {
+	id     *identity
+	client *http.Client
+	now    func() time.Time
+	wall   func() time.Time // the server's clock may have stood still while the machine slept
+	after  func(time.Duration, func()) (stop func() bool)
+	gone   func(ctx context.Context, endpoint string) // the push service does not know it any more
+	log    *slog.Logger
+
+	ctx   context.Context
+	end   context.CancelFunc
+	slots chan struct{}
+	work  sync.WaitGroup
+
+	mu    sync.Mutex
+	lines map[string]*line // by endpoint; those that have something to send
+	count int
+}
+
+// line is what waits for one browser, the next first.
+type line struct{ waits []*message }
+
+func (s *sender) start() {
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.slots, s.lines = make(chan struct{}, atOnce), map[string]*line{}
+}
+
+// stop ends: what waits is not sent.
+func (s *sender) stop() {
+	s.mu.Lock() // nothing begins from here on
+	s.end()
+	s.mu.Unlock()
+	s.work.Wait()
+	s.client.CloseIdleConnections()
+}
+
+// put has a message sent. It never waits: when too much does, it is dropped, and said.
+func (s *sender) put(m *message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return
+	}
+	l := s.lines[m.to.Endpoint]
+	begins := l == nil
+	if begins {
+		l = &line{}
+	}
+	for i, old := range l.waits {
+		if old.topic == m.topic {
+			s.count--
+			l.waits = append(l.waits[:i:i], l.waits[i+1:]...)
+			s.work.Go(old.over)
+			break
+		}
+	}
+	if s.count >= mostWaiting || len(l.waits) >= mostOfOne {
+		s.log.Warn("a push message is dropped: too many wait", "user", m.to.User)
+		s.work.Go(m.over)
+		return
+	}
+	s.count++
+	l.waits = append(l.waits, m)
+	if begins {
+		s.lines[m.to.Endpoint] = l
+		s.work.Go(func() { s.run(m.to.Endpoint, l) })
+	}
+}
+
+func (m *message) over() {
+	if m.done != nil {
+		m.done()
+	}
+}
+
+// run sends what waits for a browser, until nothing does.
+func (s *sender) run(endpoint string, l *line) {
+	for {
+		s.mu.Lock()
+		if len(l.waits) == 0 || s.ctx.Err() != nil {
+			delete(s.lines, endpoint)
+			s.mu.Unlock()
+			return
+		}
+		m := l.waits[0]
+		l.waits = l.waits[1:]
+		s.count--
+		s.mu.Unlock()
+		if s.deliver(l, m) {
+			m.over()
+		}
+	}
+}
+
+// overtaken says whether a later message of a topic waits.
+func (s *sender) overtaken(l *line, topic string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range l.waits {
+		if m.topic == topic {
+			return true
+		}
+	}
+	return false
+}
+
+// deliver sends a message, again while that may help. It is false when the sender ends before.
+func (s *sender) deliver(l *line, m *message) bool {
+	for try := 0; ; try++ {
+		again, wait := s.try(m)
+		if s.ctx.Err() != nil {
+			return false
+		}
+		if !again {
+			return true
+		}
+		if try >= len(pauses) || s.overtaken(l, m.topic) {
+			s.log.Warn("a push message is given up: the push service does not take it", "user", m.to.User, "tries", try+1)
+			return true
+		}
+		wait = min(max(wait, pauses[try]), mostPause)
+		if s.now().Add(wait).After(m.ends) {
+			return true // it would come too late
+		}
+		over := make(chan struct{})
+		unset := s.after(wait, func() { close(over) })
+		select {
+		case <-over:
+		case <-s.ctx.Done():
+			unset()
+			return false
+		}
+		if s.overtaken(l, m.topic) {
+			return true
+		}
+	}
+}
+
+// try sends a message once. again says that it may go well later, not before wait.
+func (s *sender) try(m *message) (again bool, wait time.Duration) {
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-s.ctx.Done():
+		return false, 0
+	}
+	r, err := s.request(m)
+	if err != nil {
+		s.log.Error("a push message cannot be made", "user", m.to.User, "error", err)
+		return false, 0
+	}
+	answer, err := s.client.Do(r)
+	if err != nil {
+		if s.ctx.Err() == nil {
+			s.log.Warn("a push message could not be sent", "user", m.to.User, "at", r.URL.Host, "error", errors.Unwrap(err)) // the endpoint itself is nobody else's to know
+		}
+		return !errors.Is(err, errAddress), 0
+	}
+	defer answer.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(answer.Body, mostAnswered)) // what it says does not count
+	switch code := answer.StatusCode; {
+	case code >= 200 && code < 300:
+		return false, 0
+	case code == http.StatusNotFound || code == http.StatusGone:
+		s.gone(s.ctx, m.to.Endpoint)
+		return false, 0
+	case code == http.StatusTooManyRequests || code >= 500:
+		seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 when it says none
+		return true, time.Duration(min(max(seconds, 0), 3600)) * time.Second
+	default:
+		s.log.Warn("a push service refuses a message", "user", m.to.User, "at", r.URL.Host, "status", code)
+		return false, 0
+	}
+}
+
+// request is a message as it is sent (RFC 8030).
+func (s *sender) request(m *message) (*http.Request, error) {
+	to, err := parseReceiver(m.to.P256dh, m.to.Auth)
+	if err != nil {
+		return nil, err
+	}
+	body, err := to.encrypt(m.text)
+	if err != nil {
+		return nil, err
+	}
+	at, err := url.Parse(m.to.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	auth, err := s.id.authorization(at, s.wall())
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(s.ctx, http.MethodPost, m.to.Endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", auth)
+	r.Header.Set("Content-Encoding", "aes128gcm")
+	r.Header.Set("Content-Type", "application/octet-stream")
+	r.Header.Set("TTL", strconv.FormatInt(max(int64(m.ends.Sub(s.now())/time.Second), 0), 10))
+	r.Header.Set("Urgency", m.urgency)
+	r.Header.Set("Topic", m.topic)
+	return r, nil
+}

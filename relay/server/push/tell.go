@@ -1,0 +1,274 @@
+package push
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Changed hears that something has happened to runs. It never waits.
+func (p *Push) Changed(runs ...string) {
+	p.mu.Lock()
+	for _, run := range runs {
+		p.hints[run] = struct{}{}
+	}
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Started hears that a user has started a run. It never waits.
+func (p *Push) Started(run, user string) {
+	p.mu.Lock()
+	p.starts[run] = user
+	p.mu.Unlock()
+	p.Changed(run) // it may have ended
+}
+
+// run looks after runs to which something has happened: at first after all of which there may be something to tell.
+func (p *Push) run() {
+	defer close(p.done)
+	ctx := p.send.ctx
+	begun, err := p.c.Store.Tellable(ctx)
+	if err != nil && ctx.Err() == nil {
+		p.c.Log.Error("what is to be told by push messages could not be looked up", "error", err)
+	}
+	for _, run := range begun {
+		p.look(ctx, run, true)
+	}
+	for {
+		select {
+		case <-p.wake:
+		case <-ctx.Done():
+			return
+		}
+		p.mu.Lock()
+		runs, starts := p.hints, p.starts
+		p.hints, p.starts = map[string]struct{}{}, map[string]string{}
+		p.mu.Unlock()
+		for run, user := range starts {
+			if err := p.c.Store.NoteStart(ctx, run, user); err != nil && ctx.Err() == nil {
+				p.c.Log.Error("who has started a run could not be noted", "run", run, "error", err)
+			}
+		}
+		for run := range runs {
+			p.look(ctx, run, false)
+		}
+	}
+}
+
+func (p *Push) look(ctx context.Context, run string, first bool) {
+	if err := p.tell(ctx, run, first); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnknown) {
+		p.c.Log.Error("what a run asks could not be told by push messages", "run", run, "error", err)
+	}
+}
+
+// tell tells of a run what was not told yet. first says that the server has just begun: what another did
+// not bring to its end is told again.
+func (p *Push) tell(ctx context.Context, id string, first bool) error {
+	run, err := p.c.Store.Run(ctx, id)
+	if err != nil {
+		return err
+	}
+	subs, err := p.c.Store.Subscriptions(ctx)
+	if err != nil {
+		return err
+	}
+	noted, err := p.c.Store.Notices(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(subs) > 0 || len(noted) > 0 {
+		if err := p.tellRequests(ctx, run, subs, noted, first); err != nil {
+			return err
+		}
+	}
+	if run.Status != protocol.HasExited {
+		return nil
+	}
+	user, err := p.c.Store.TakeStart(ctx, id)
+	if err != nil || user == "" {
+		return err
+	}
+	return p.tellEnd(ctx, run, user, subs)
+}
+
+func (p *Push) tellRequests(ctx context.Context, run *store.Run, subs []*store.Subscription, noted []store.Notice, first bool) error {
+	open, err := p.c.Store.Requests(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	was, is := map[string]store.Notice{}, map[string]bool{}
+	for _, n := range noted {
+		was[n.RequestID] = n
+	}
+	for _, q := range open {
+		is[q.ID] = true
+		n, known := was[q.ID]
+		switch {
+		case q.State != "open" || known && (n.Sent || !first):
+			continue
+		case !known:
+			if fresh, err := p.c.Store.Note(ctx, run.ID, q.ID); err != nil || !fresh {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if err := p.announce(ctx, run, q, subs); err != nil {
+			return err
+		}
+	}
+	for _, n := range noted {
+		if is[n.RequestID] {
+			continue
+		}
+		if gone, err := p.c.Store.Unnote(ctx, run.ID, n.RequestID); err != nil || !gone {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := p.withdraw(ctx, run, n.RequestID, subs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note is what a browser's service worker is told.
+type note struct {
+	Title     string `json:"title"`
+	RunID     string `json:"run_id"`
+	RequestID string `json:"request_id"` // "" of a run's end
+	Summary   string `json:"summary"`
+	// Withdrawn says that the request is over, and how is the summary: the notification of it is to be closed.
+	Withdrawn bool `json:"withdrawn,omitempty"`
+}
+
+// usefulFor is how long a message waits for a browser that is away, when the request does not say when it
+// expires.
+const usefulFor = 24 * time.Hour
+
+func (p *Push) announce(ctx context.Context, run *store.Run, q *store.Request, subs []*store.Subscription) error {
+	ends := p.c.Now().Add(usefulFor)
+	if at, err := time.Parse(time.RFC3339, store.Text(q.Data, "expires_at")); err == nil && at.Before(ends) {
+		ends = at
+	}
+	n := note{Title: title(run), RunID: run.ID, RequestID: q.ID, Summary: summary(q)}
+	return p.each(ctx, run, subs, n, "high", ends, mayDecide, func() {
+		if err := p.c.Store.NoteSent(ctx, run.ID, q.ID); err != nil && ctx.Err() == nil {
+			p.c.Log.Error("what was told could not be noted", "run", run.ID, "error", err)
+		}
+	})
+}
+
+func (p *Push) withdraw(ctx context.Context, run *store.Run, request string, subs []*store.Subscription) error {
+	n := note{Title: title(run), RunID: run.ID, RequestID: request, Summary: "it is decided, or was withdrawn", Withdrawn: true}
+	return p.each(ctx, run, subs, n, "normal", p.c.Now().Add(usefulFor), mayDecide, nil)
+}
+
+func (p *Push) tellEnd(ctx context.Context, run *store.Run, user string, subs []*store.Subscription) error {
+	how := "it has ended"
+	if run.ExitCode != nil {
+		how = fmt.Sprintf("it has ended: exit code %d", *run.ExitCode)
+	}
+	n := note{Title: title(run), RunID: run.ID, Summary: how}
+	return p.each(ctx, run, subs, n, "normal", p.c.Now().Add(usefulFor), func(id *auth.Identity) bool { return id.Name == user }, nil)
+}
+
+func mayDecide(id *auth.Identity) bool { return id.May(auth.Decide) }
+
+// each sends a note to those who may have it, and see the run. done is called when all was sent that could be.
+func (p *Push) each(ctx context.Context, run *store.Run, subs []*store.Subscription, n note, urgency string, ends time.Time, may func(*auth.Identity) bool, done func()) error {
+	text, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	var left atomic.Int64
+	left.Add(1)
+	one := func() {
+		if left.Add(-1) == 0 && done != nil {
+			done()
+		}
+	}
+	for _, sub := range subs {
+		id, err := p.c.Auth.Holder(ctx, sub.Token)
+		switch {
+		case err != nil:
+			return err
+		case id == nil: // it has ended: who has revoked it wants nothing to come
+			p.gone(ctx, sub.Endpoint)
+			continue
+		case !may(id) || !id.Sees(run.ID):
+			continue
+		}
+		left.Add(1)
+		p.send.put(&message{to: sub, topic: topic(run.ID, n.RequestID), text: text, urgency: urgency, ends: ends, done: one})
+	}
+	one()
+	return nil
+}
+
+// topic is of a request: what is told of it later replaces what has not come yet.
+func topic(run, request string) string {
+	sum := sha256.Sum256([]byte(run + "/" + request))
+	return raw.EncodeToString(sum[:])[:32] // as long as it may be
+}
+
+const (
+	mostTitle   = 80 // characters
+	mostSummary = 160
+)
+
+func title(run *store.Run) string {
+	for _, text := range []string{run.Title, run.Tool} {
+		if text = oneLine(text, mostTitle); text != "" {
+			return text
+		}
+	}
+	return run.ID
+}
+
+// summary is what a request is about, without its arguments: a notification is seen by who sees the
+// screen. What a program itself asks people is shown.
+func summary(q *store.Request) string {
+	var d protocol.PermissionRequested
+	if json.Unmarshal(q.Data, &d) != nil {
+		return "it asks something" // it is encrypted
+	}
+	if d.From != nil && (d.From.Kind == "emit" || d.From.Kind == "question") && d.OpTool == "" {
+		return oneLine(d.Prompt, mostSummary)
+	}
+	what := map[string]string{"permission": "it asks for a permission", "choice": "it asks for a choice", "prompt": "it asks for an input"}[d.Reason]
+	if what == "" {
+		what = "it asks something"
+	}
+	if d.OpTool != "" {
+		what += ": " + oneLine(d.OpTool, mostTitle)
+	}
+	return what
+}
+
+// oneLine is a text of others without what is no character that is seen, and not too long.
+func oneLine(text string, most int) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
+		return c <= ' ' || c >= 0x7f && c < 0xa0 || c >= 0x200b && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2060 && c <= 0x2069
+	}), " ")
+	if all := []rune(text); len(all) > most {
+		text = string(all[:most-1]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,126 @@
+package push
+
+import (
+	"crypto/ecdh"
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+func bytesOf(t *testing.T, text string) []byte {
+	t.Helper()
+	b, err := raw.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestRFC8291: the example of RFC 8291, section 5 and appendix A.
+func TestRFC8291(t *testing.T) {
+	key, err := ecdh.P256().NewPrivateKey(bytesOf(t, "yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := parseReceiver("BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4", "BTBZMqHH6r4Tts7J_aSIgg==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := to.encryptWith([]byte("When I grow up, I want to be a watermelon"), key, bytesOf(t, "DGv6ra1nlYgDCS1FRnbzlw"))
+	const want = "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
+	if err != nil || raw.EncodeToString(got) != want {
+		t.Errorf("%s, %v", raw.EncodeToString(got), err)
+	}
+	if _, err := to.encrypt(make([]byte, MostText+1)); err == nil {
+		t.Error("what is no record is encrypted")
+	}
+	if got, err := to.encrypt(make([]byte, MostText)); err != nil || len(got) != recordSize {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// TestRFC8292: the push service of the tests takes the example of RFC 8292, section 2.4, and nothing that is
+// changed in it.
+func TestRFC8292(t *testing.T) {
+	const key = "BA1Hxzyi1RUM1b5wjxsn7nGxAszw2u61m164i3MrAIxHF6YK5h4SDYic-dRuU_RCPCfA5aq9ojSwk5Y2EmClBPs"
+	const header = "vapid t=eyJ0eXAiOiJKV1QiLCJhbGciOiJFUzI1NiJ9.eyJhdWQiOiJodHRwczovL3B1c2guZXhhbXBsZS5uZXQiLCJleHAiOjE0NTM1MjM3NjgsInN1YiI6Im1haWx0bzpwdXNoQGV4YW1wbGUuY29tIn0." +
+		"i3CYb7t4xfxCDquptFOepC9GAu_HLGkMlMuCGSK2rpiUfnK9ojFwDXb1JrErtmysazNjjvW2L9OkSSHzvoD1oA, k=" + key
+	at := time.Unix(1453523768-3600, 0)
+	if err := pushtest.CheckVAPID(header, key, "https://push.example.net", at); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"late":         pushtest.CheckVAPID(header, key, "https://push.example.net", at.Add(time.Hour)),
+		"too early":    pushtest.CheckVAPID(header, key, "https://push.example.net", at.Add(-24*time.Hour)),
+		"elsewhere":    pushtest.CheckVAPID(header, key, "https://push.example.com", at),
+		"another key":  pushtest.CheckVAPID(header, key[:80]+"AAAAAAA", "https://push.example.net", at),
+		"changed":      pushtest.CheckVAPID(strings.Replace(header, "i3CYb7", "i3CYb8", 1), key, "https://push.example.net", at),
+		"no signature": pushtest.CheckVAPID("vapid t=a.b, k="+key, key, "https://push.example.net", at),
+	} {
+		if err == nil {
+			t.Errorf("%s: it is taken", name)
+		}
+	}
+}
+
+// TestAddresses: what is no address of a push service, and what cannot be an endpoint.
+func TestAddresses(t *testing.T) {
+	for _, text := range strings.Fields(`127.0.0.1 127.9.9.9 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 0.1.2.3 192.0.0.1 192.0.2.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1
+		255.255.255.255 ::1 :: fe80::1 fc00::1 fd12::1 ff02::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 64:ff9b::a00:1 64:ff9b:1::1 2001::1 2001:db8::1 2002:a00:1:: 3fff::1 fec0::1 2606:4700::1%eth0`) {
+		if isPublic(netip.MustParseAddr(text)) {
+			t.Errorf("%s is public", text)
+		}
+	}
+	for _, text := range strings.Fields(`1.1.1.1 8.8.8.8 142.250.0.1 2606:4700::1 2a00:1450:4001::1 ::ffff:8.8.8.8`) {
+		if !isPublic(netip.MustParseAddr(text)) {
+			t.Errorf("%s is not public", text)
+		}
+	}
+	for text, insecure := range map[string]bool{
+		"http://push.example/x": false, "https://": true, "ftp://x/y": true, "https://a@push.example/x": false, "https://push.example/x#y": false, "https://127.0.0.1/x": false, "https://[::1]/x": false,
+		"https://10.0.0.1:8443/": false, "": true, "https:push": true, "https://push.example/" + strings.Repeat("x", maxEndpoint): true,
+	} {
+		if _, err := endpointOf(text, insecure); err == nil {
+			t.Errorf("%.60s is an endpoint", text)
+		}
+	}
+	for text, insecure := range map[string]bool{"https://push.example/x?y=z": false, "http://127.0.0.1:1/x": true, "https://8.8.8.8/x": false} {
+		if _, err := endpointOf(text, insecure); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	// a name is looked at when it was resolved
+	if _, err := newClient(false).Get("http://localhost:1/"); !errors.Is(err, errAddress) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSummary: what is shown of a request has nothing of its arguments.
+func TestSummary(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"reason":"permission","prompt":"rm -rf s3cret","op_tool":"rpc.bash","op_args":{"cmd":"s3cret"},"op_args_summary":"s3cret"}`: "it asks for a permission: rpc.bash",
+		`{"reason":"permission","prompt":"rm -rf s3cret? [y/N]"}`:                                                                     "it asks for a permission",
+		`{"reason":"choice","prompt":"When?\nNow\u202e or then?","from":{"kind":"emit","channel":"when"}}`:                            "When? Now or then?",
+		`{"reason":"prompt","prompt":"password:"}`:                                                                                    "it asks for an input",
+		`{"reason":"new"}`: "it asks something", `"ct"`: "it asks something",
+	} {
+		if got := summary(&store.Request{Data: []byte(data)}); got != want {
+			t.Errorf("%s: %q", data, got)
+		}
+	}
+	if got := title(&store.Run{ID: "run_a", Tool: "x", Title: strings.Repeat("é", 100)}); len([]rune(got)) != mostTitle || !strings.HasSuffix(got, "…") {
+		t.Errorf("%q", got)
+	}
+	if got := title(&store.Run{ID: "run_a", Title: "\n"}); got != "run_a" {
+		t.Errorf("%q", got)
+	}
+	if n := len(topic("run_a", "q1")); n != 32 || protocol.Subscriptions != 10 {
+		t.Errorf("%d", n)
+	}
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Subscription is a browser that takes push messages.
+type Subscription struct {
+	Endpoint string `json:"-"`
+	User     string `json:"-"`
+	Token    string `json:"token"` // the id of the token or session that it was made with
+	P256dh   string `json:"p256dh"`
+	Auth     string `json:"auth"`
+	Created  int64  `json:"created"` // Unix ms
+}
+
+// AddSubscription stores a subscription, or gives one other keys. What is asked already when the first is made is not
+// to be told of. ErrTooMany: the user has so many; ErrConflict: the endpoint is another user's.
+func (s *Store) AddSubscription(ctx context.Context, sub Subscription, most int) error {
+	text, err := json.Marshal(sub)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, func(tx database) error {
+		if err := s.alone(ctx, tx); err != nil {
+			return err
+		}
+		var all, own int
+		err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(CASE WHEN user_name = $1 THEN 1 ELSE 0 END), 0) FROM push WHERE endpoint <> $2`, sub.User, sub.Endpoint).Scan(&all, &own)
+		switch {
+		case err != nil:
+			return s.told("count subscriptions", err)
+		case own >= most:
+			return fmt.Errorf("subscriptions: %w", ErrTooMany)
+		}
+		done, err := tx.ExecContext(ctx, `INSERT INTO push (endpoint, user_name, data_json) VALUES ($1, $2, $3)
+			ON CONFLICT (endpoint) DO UPDATE SET data_json = excluded.data_json WHERE push.user_name = excluded.user_name`, sub.Endpoint, sub.User, string(text))
+		if err := s.one(done, err, "store a subscription", "subscription"); errors.Is(err, ErrUnknown) {
+			return fmt.Errorf("subscription: %w", ErrConflict)
+		} else if err != nil || all > 0 {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO notices (run_id, request_id, sent) SELECT run_id, request_id, 1 FROM requests WHERE state IN ('open', 'decided') ON CONFLICT DO NOTHING`)
+		return s.told("note what is asked already", err)
+	})
+}
+
+// RemoveSubscription forgets a subscription of a user's; of anybody's when user is "". ErrUnknown.
+func (s *Store) RemoveSubscription(ctx context.Context, user, endpoint string) error {
+	return s.change(ctx, func(tx database) error {
+		done, err := tx.ExecContext(ctx, `DELETE FROM push WHERE endpoint = $1 AND (user_name = $2 OR $2 = '')`, endpoint, user)
+		return s.one(done, err, "forget a subscription", "subscription")
+	})
+}
+
+// Subscriptions are all.
+func (s *Store) Subscriptions(ctx context.Context) (out []*Subscription, err error) {
+	err = s.each(ctx, `SELECT endpoint, user_name, data_json FROM push ORDER BY endpoint`, nil, func(r row) error {
+		var sub Subscription
+		var text string
+		if err := r.Scan(&sub.Endpoint, &sub.User, &text); err != nil {
+			return err
+		}
+		out = append(out, &sub)
+		return json.Unmarshal([]byte(text), &sub)
+	})
+	return out, err
+}
+
+// Notice is a request of which people were told, or are being told.
+type Notice struct {
+	RequestID string
+	Sent      bool // every push service has answered
+}
+
+// Notices are those of a run.
+func (s *Store) Notices(ctx context.Context, run string) (out []Notice, err error) {
+	err = s.each(ctx, `SELECT request_id, sent FROM notices WHERE run_id = $1 ORDER BY request_id`, []any{run}, func(r row) error {
+		var n Notice
+		var sent int64
+		err := r.Scan(&n.RequestID, &sent)
+		n.Sent = sent != 0
+		out = append(out, n)
+		return err
+	})
+	return out, err
+}
+
+// Note says that people are being told of a request; false when another does it, or has.
+func (s *Store) Note(ctx context.Context, run, request string) (fresh bool, err error) {
+	return s.changed(ctx, "note a request", `INSERT INTO notices (run_id, request_id, sent) VALUES ($1, $2, 0) ON CONFLICT DO NOTHING`, run, request)
+}
+
+// NoteSent says that they were.
+func (s *Store) NoteSent(ctx context.Context, run, request string) error {
+	_, err := s.changed(ctx, "note what was told", `UPDATE notices SET sent = 1 WHERE run_id = $1 AND request_id = $2`, run, request)
+	return err
+}
+
+// Unnote forgets that they were; false when another has.
+func (s *Store) Unnote(ctx context.Context, run, request string) (was bool, err error) {
+	return s.changed(ctx, "forget what was told", `DELETE FROM notices WHERE run_id = $1 AND request_id = $2`, run, request)
+}
+
+func (s *Store) changed(ctx context.Context, doing, text string, args ...any) (some bool, err error) {
+	err = s.change(ctx, func(tx database) error {
+		done, err := tx.ExecContext(ctx, text, args...)
+		if err == nil {
+			var n int64
+			n, err = done.RowsAffected()
+			some = n > 0
+		}
+		return s.told(doing, err)
+	})
+	return some, err
+}
+
+// NoteStart says who has started a run.
+func (s *Store) NoteStart(ctx context.Context, run, user string) error {
+	_, err := s.changed(ctx, "note who has started a run", `INSERT INTO starts (run_id, user_name) VALUES ($1, $2) ON CONFLICT DO NOTHING`, run, user)
+	return err
+}
+
+// TakeStart gives who has started a run, once; "" when nobody has, or another has taken it.
+func (s *Store) TakeStart(ctx context.Context, run string) (user string, err error) {
+	err = s.reading().QueryRowContext(ctx, `SELECT user_name FROM starts WHERE run_id = $1`, run).Scan(&user)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", s.told("read who has started a run", err)
+	}
+	if was, err := s.changed(ctx, "forget who has started a run", `DELETE FROM starts WHERE run_id = $1`, run); err != nil || !was {
+		return "", err
+	}
+	return user, nil
+}
+
+// Tellable are the runs of which there may be something to tell: that ask, of which something was told, or that have
+// ended and were started by somebody.
+func (s *Store) Tellable(ctx context.Context) (out []string, err error) {
+	err = s.each(ctx, `SELECT run_id FROM requests WHERE state IN ('open', 'decided') UNION SELECT run_id FROM notices
+		UNION SELECT run_id FROM starts WHERE run_id IN (SELECT id FROM runs WHERE status = 'exited')`, nil, func(r row) error {
+		var run string
+		err := r.Scan(&run)
+		out = append(out, run)
+		return err
+	})
+	return out, err
+}
