@@ -18,7 +18,7 @@ export function asRequest(said, run) {
 const changes = {
   __proto__: null, // a type may be called anything
   "run.started": (row, d, at) => ({
-    tool: d.tool || "", cwd: d.cwd || "", command: d.command || "", title: d.title || row.title, started_at: at, source: d.source,
+    tool: d.tool || "", cwd: d.cwd || "", command: d.command || "", title: d.title || row.title, started_at: at, source: d.source, parent_run_id: d.parent_run_id,
   }),
   "run.awaiting_input": () => ({ waits: true }),
   "run.input": () => ({ waits: false }),

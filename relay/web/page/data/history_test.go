@@ -61,6 +61,11 @@ func TestModules(t *testing.T) {
 	t.Run("thread", func(t *testing.T) { thread(t, b) })
 	t.Run("rights", func(t *testing.T) { sameRights(t, b) })
 	t.Run("next", func(t *testing.T) { next(t, b) })
+	t.Run("clock", func(t *testing.T) {
+		same(t, b, "[data.conn.value.clock_differs, Math.abs(data.now() - Date.now()) < 30e3]", `[false,true]`)
+		b.Eval("clock.heard(new Date(Date.now() + 86400e3).toISOString(), Date.now())")
+		same(t, b, "[data.conn.value.clock_differs, Math.round(data.conn.value.clock_ms / 3600e3), Math.round((data.now() - Date.now()) / 3600e3)]", `[true,24,24]`)
+	})
 }
 
 // thread: a run's events are items that say what happened, each type of event of the protocol among them; in

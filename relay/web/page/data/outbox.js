@@ -101,6 +101,10 @@ function update(entry, more) {
   const now = { ...entry, ...more };
   now.done = !unfinished.has(now.state);
   if (now.done) { delete now.message; secrets.delete(now.id); }
+  if (now.kind === "input" && now.state === "applied") { // it stands in the run, redacted; what was typed is kept no longer
+    remove(now).catch(() => {});
+    return now;
+  }
   outbox.value = outbox.peek().map((x) => (x.id === entry.id ? now : x));
   if (now.n !== undefined) putEntry(now).then(() => tell({ kind: "outbox" }), () => {});
   return now;
@@ -205,12 +209,15 @@ function outcome(entry, { decision, by, reason }) {
 // dropEntry takes back what still waits, or clears what has ended.
 export async function dropEntry(id) {
   const entry = entryOf(id);
-  if (!entry || given.has(entry.state)) return;
+  if (entry && !given.has(entry.state)) await remove(entry);
+}
+
+async function remove({ id, n }) {
   secrets.delete(id);
   dropped.add(id);
   outbox.value = outbox.peek().filter((x) => x.id !== id);
-  if (entry.n === undefined) return;
-  await dropKept(entry.n);
+  if (n === undefined) return;
+  await dropKept(n);
   tell({ kind: "outbox" });
 }
 

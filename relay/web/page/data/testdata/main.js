@@ -7,8 +7,9 @@ import { Screen } from "page/data/text.js";
 import { rights } from "page/data/who.js";
 import { signal } from "page/data/signals.js";
 import * as cache from "page/data/cache.js";
+import * as clock from "page/data/clock.js";
 
-Object.assign(globalThis, { data, History, folds, View, Screen, rights, signal, cache, views: {} });
+Object.assign(globalThis, { data, History, folds, View, Screen, rights, signal, cache, clock, views: {} });
 
 // watch opens a run for as long as the page is there.
 globalThis.watch = (id) => (views[id] ??= data.openRun(id));
