@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill relay-kill check arch conformance mcp-reference sdk agents misbehave soak web-vendor components
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill relay-kill replicas check arch conformance mcp-reference sdk agents misbehave soak web-vendor components
 
 all: build
 
@@ -83,6 +83,11 @@ kill:
 RELAY_ROUNDS ?= 1000
 relay-kill:
 	RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./relay/relaytest -count=1 -timeout 0 -v
+
+# Three servers on one database are killed at random, so often, with a NATS server of its own that runs beside
+# (RELAY_NATS names another), and without. The server's version is the one that the tests embed.
+replicas:
+	.ci/nats env RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./relay/relaytest -run TestReplicas -count=1 -timeout 0 -v
 
 # A run whose host dies each second: nothing is lost, and nothing grows.
 SOAK ?= 30m

@@ -164,7 +164,9 @@ func (a *app) event(e protocol.Envelope) (good bool) {
 	case a.lossy:
 		return e.Seq <= last // it came twice, or one is missing
 	}
-	a.wrong = append(a.wrong, fmt.Sprintf("%s: after %d came %s %d", e.RunID, last, e.Type, e.Seq))
+	if len(a.wrong) < 10 {
+		a.wrong = append(a.wrong, fmt.Sprintf("%s: after %d came %s %d", e.RunID, last, e.Type, e.Seq))
+	}
 	return true
 }
 

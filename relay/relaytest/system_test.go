@@ -32,6 +32,7 @@ type system struct {
 	local      *http.Client // asks hostd
 	said       *os.File     // what both say
 	db, kept   string       // the server's database, and a directory for the logs of runs
+	replicas   *replicas    // instead of the server
 }
 
 // newSystem starts a relay; first is done before that.
@@ -67,7 +68,9 @@ func newSystem(t *testing.T, host, apps func(faultproxy.Frame) faultproxy.Fault,
 	for _, do := range first {
 		do(s)
 	}
-	s.startServer()
+	if s.replicas == nil {
+		s.startServer()
+	}
 	s.startHostd()
 	return s
 }
@@ -126,7 +129,11 @@ func (s *system) close() {
 	for _, shim := range s.shims() {
 		_ = syscall.Kill(shim, syscall.SIGKILL)
 	}
-	for _, c := range []*exec.Cmd{s.hostd, s.server} {
+	all := []*exec.Cmd{s.hostd, s.server}
+	if s.replicas != nil {
+		all = append(all, s.replicas.all...)
+	}
+	for _, c := range all {
 		if c != nil {
 			kill(c)
 		}

@@ -52,7 +52,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 		}
 	})
 	if query.Get("follow") != restNone {
-		if err := s.others.runs(r.Context()); err != nil {
+		if err := s.others.ready(r.Context(), true); err != nil {
 			guard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}

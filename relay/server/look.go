@@ -74,6 +74,18 @@ func (o *others) runs(ctx context.Context) error {
 	return nil
 }
 
+// ready sees to it that whoever begins to follow runs misses nothing from then on: it is known from where
+// on there is more of each; and when somebody follows their ends, these are as they are now.
+func (o *others) ready(ctx context.Context, ends bool) error {
+	o.runsMu.Lock()
+	begun := o.since != 0 || !o.shared
+	o.runsMu.Unlock()
+	if begun && !ends {
+		return nil
+	}
+	return o.runs(ctx)
+}
+
 // begin notes how far all runs are, so that of each is known what is new.
 func (o *others) begin(ctx context.Context) error {
 	var err error

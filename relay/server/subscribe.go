@@ -33,11 +33,9 @@ func (f *follower) fresh() {
 
 // subscribe follows what is wanted. What cannot be is told by refused; the rest holds.
 func (f *follower) subscribe(ctx context.Context, w wish, refused func(run string, why *Failure)) {
-	if w.rest == restLive {
-		if err := f.srv.others.runs(ctx); err != nil {
-			refused("", f.srv.failed(err, protocol.Internal))
-			return
-		}
+	if err := f.srv.others.ready(ctx, w.rest == restLive); err != nil {
+		refused("", f.srv.failed(err, protocol.Internal))
+		return
 	}
 	runs := map[string]*store.Run{}
 	for _, id := range slices.Sorted(maps.Keys(w.cursor)) {
