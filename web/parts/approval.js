@@ -1,8 +1,8 @@
-import { html, bytes, classes, count, icon, moment, plain, until, useEffect, useId, useRef, useState } from "./base.js";
+import { html, bytes, classes, count, icon, moment, plain, until, useId, useRef, useState } from "./base.js";
 import { Diff } from "./diff.js";
 import { Fields, focusWrong, useForm } from "./form.js";
+import { useGuard } from "./guard.js";
 
-const guard = 500; // milliseconds in which what has just appeared takes no decision
 const soon = 60_000; // what expires within this is said loudly
 
 // states are what a request may be in, other than open: how that is said.
@@ -26,7 +26,8 @@ const done = (s) => `${past[s.decision] ?? "Decided"}${s.by ? ` by ${s.by}` : ""
 // onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open", or
 // {state, by?, decision?, error?, errors?}; now is the server's time in milliseconds; may: the person may
 // decide; armed: the decision that Enter would take. Nothing is taken within half a second
-// of the card's appearing, of other arguments, or of the page's coming back into sight.
+// of the card's appearing, of other arguments, or of the page's coming back into sight; nor by
+// a pointer when the card has just moved.
 export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, state = "open" }) {
   const s = typeof state === "string" ? { state } : state;
   const open = s.state === "open" || states[s.state]?.open;
@@ -126,37 +127,4 @@ function More({ q, more, set }) {
 // Button is one of the two; armed it says so, and stays where it is.
 function Button({ of, label, ready, armed, act }) {
   return html`<button type="button" class=${classes(of === "approve" ? "primary" : "danger", armed === of && "armed")} data-testid=${of} aria-disabled=${String(!ready)} onClick=${act}>${icon(of === "approve" ? "check" : "close")}${label}</button>`;
-}
-
-// useGuard says when decisions may be taken: not before the card has been in sight, as it
-// is, for half a second. It gives a function of an event, whose .now says what
-// is drawn.
-function useGuard(box, what) {
-  const [ready, setReady] = useState(false);
-  const since = useRef(Infinity);
-  useEffect(() => {
-    let timer = 0;
-    const from = (seen) => {
-      clearTimeout(timer);
-      since.current = seen ? performance.now() : Infinity;
-      setReady(false);
-      if (seen) timer = setTimeout(() => setReady(true), guard);
-    };
-    let inSight = false;
-    const look = new IntersectionObserver((entries) => {
-      const seen = entries.at(-1).isIntersecting;
-      if (seen !== inSight) from((inSight = seen) && !document.hidden);
-    });
-    const hidden = () => from(inSight && !document.hidden);
-    look.observe(box.current);
-    document.addEventListener("visibilitychange", hidden);
-    return () => {
-      clearTimeout(timer);
-      look.disconnect();
-      document.removeEventListener("visibilitychange", hidden);
-    };
-  }, [what]);
-  const may = (event) => (event?.timeStamp > 0 ? event.timeStamp : performance.now()) - since.current >= guard;
-  may.now = ready;
-  return may;
 }

@@ -142,6 +142,27 @@ func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
 	b.Eval("window.decided.value = null")
 	b.Click(first + " [data-testid=deny]")
 	b.Wait("window.decided.value.decision === 'deny'")
+	// What moves under the pointer takes nothing either; keys mean what has the focus.
+	moved := b.Eval(`(async () => {
+		const approve = document.querySelector("[data-testid=approve]");
+		const above = document.querySelector("#part-approval");
+		const decided = window.decided;
+		const click = (detail) => {
+			decided.value = null;
+			approve.dispatchEvent(new MouseEvent("click", { bubbles: true, detail }));
+			return decided.value?.decision ?? "nothing";
+		};
+		const before = click(1);
+		above.style.paddingTop = "200px";
+		const pointer = click(1);
+		const key = click(0);
+		const began = performance.now();
+		while (click(1) === "nothing") await new Promise((done) => setTimeout(done, 5));
+		return [before, pointer, key, performance.now() - began >= 490].join();
+	})()`)
+	if moved != "approve,nothing,approve,true" {
+		t.Errorf("before it moved, by pointer, by key, and later: %v", moved)
+	}
 	if got := b.Spoken(first + " section"); got != "region Run a command" {
 		t.Errorf("the card is told as %q", got)
 	}
