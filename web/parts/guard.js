@@ -13,6 +13,7 @@ export function useGuard(box, what) {
   const since = useRef(Infinity);
   const place = useRef(null);
   useEffect(() => {
+    const element = box.current;
     let timer = 0;
     let looks = 0;
     let inSight = false;
@@ -26,7 +27,7 @@ export function useGuard(box, what) {
       const shown = inSight && !document.hidden;
       since.current = shown ? performance.now() : Infinity;
       place.current = null;
-      if (shown) looks = setInterval(() => look(box.current, place) && settle(), often);
+      if (shown) looks = setInterval(() => look(element, place) && settle(), often);
       settle();
     };
     const sight = new IntersectionObserver((entries) => {
@@ -34,7 +35,7 @@ export function useGuard(box, what) {
       inSight = !inSight;
       seen();
     });
-    sight.observe(box.current);
+    sight.observe(element);
     document.addEventListener("visibilitychange", seen);
     return () => {
       clearTimeout(timer);

@@ -74,14 +74,24 @@ func TestNothingKeepsPeopleOut(t *testing.T) {
 		b.Axe()
 	}
 	b.Emulate(browser.Phone, browser.Dark)
-	for part := range strings.FieldsSeq("approval forms diffs elements") {
+	for part := range strings.FieldsSeq(parts) {
 		turn(b, part)
-		b.Axe()
 		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
 			t.Errorf("%s is %v pixels wider than a phone", part, wide)
 		}
+		if small := b.Eval(tooSmall); small != "" {
+			t.Errorf("fingers miss, of %s: %v", part, small)
+		}
 	}
+	turn(b, "forms")
+	b.Axe()
 }
+
+// tooSmall names the buttons, fields and tabs that a finger would miss: below 44 pixels, but
+// within a line of text.
+const tooSmall = `[...document.querySelectorAll("section.part :is(button, select, textarea, input:not([type=checkbox], [type=radio]), [role=tab], [role=option], .form-option)")]
+	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 43.9 && getComputedStyle(e).display !== "inline" && !e.closest(".xterm"))
+	.map((e) => e.outerHTML.slice(0, 120) + " " + e.getBoundingClientRect().height).slice(0, 5).join("\n")`
 
 // TestHostileTextsAreTexts: what comes from elsewhere is neither HTML nor does it turn or
 // hide what stands about it.
