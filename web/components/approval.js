@@ -38,6 +38,7 @@ export const approval = {
   "a question": card(asks),
   armed: card({ ...bash, request_id: "r5" }, { armed: "approve" }),
   "hostile texts": card({ ...bash, request_id: "r6", risk: "high<b>", prompt: hostile, op_tool: hostile, op_args: { [hostile]: hostile, cmd: hostile } }, { run: { ...run, title: hostile }, host: { name: hostile } }),
+  "letters from right to left": card({ ...bash, request_id: "r9", op_args: { cmd: "rm -rf \u05d0/tmp/\u05d1/etc" } }),
   "only to look at": card(bash, { may: false }),
   deciding: card(bash, { state: { state: "deciding" } }),
   "waiting to send": card(bash, { state: { state: "waiting-to-send", decision: "approve" } }),

@@ -93,11 +93,15 @@ function Args({ args, diff }) {
 
 const isShort = (v) => v === null || typeof v === "number" || typeof v === "boolean";
 
+// letters that run from right to left: what stands between them is not shown where it is.
+const turning = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+
 function Arg({ name, value }) {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   const lines = text.split("\n").length;
-  return html`<div class="approval-arg"><div class="name"><code>${plain(name)}</code>${lines > 14 && html`<span>${count(lines, "line")}, ${bytes(new TextEncoder().encode(text).length)}: scroll to read all</span>`}</div>
-    <pre tabindex=${lines > 14 ? 0 : undefined} role=${lines > 14 ? "region" : undefined} aria-label=${lines > 14 ? plain(name) : undefined}>${plain(text)}</pre></div>`;
+  const long = lines > 14 && { tabindex: 0, role: "region", "aria-label": plain(name) };
+  return html`<div class="approval-arg"><div class="name"><code>${plain(name)}</code>${long && html`<span>${count(lines, "line")}, ${bytes(new TextEncoder().encode(text).length)}: scroll to read all</span>`}</div>
+    <pre ...${long}>${plain(text)}</pre>${turning.test(text) && html`<p class="approval-note">This has letters that are written from right to left: parts of it may stand on the screen in another order than they have.</p>`}</div>`;
 }
 
 function Facts({ q, now, open }) {

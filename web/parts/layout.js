@@ -6,6 +6,7 @@ const gap = 18; // between nodes of a column
 const height = 46;
 const through = 10; // the height that a long edge takes in a column
 const longest = 26; // characters of a name; all of it is the node's title
+const many = 5000; // boxes and stops: what has more is a tangle however it is sorted
 const letter = 7.4; // pixels, on average
 
 // layout gives {width, height, nodes, edges}: nodes have x, y, width, height, short and to, the names of what
@@ -89,11 +90,12 @@ function order(columns) {
   const number = (c) => c.forEach((x, i) => { x.at = i; });
   columns.forEach(number);
   const middle = (x, side) => (x[side].length ? x[side].reduce((sum, y) => sum + y.at, 0) / x[side].length : x.at);
-  for (let round = 0; round < 8; round++) {
+  const rounds = columns.reduce((sum, c) => sum + c.length, 0) > many ? 1 : 8;
+  for (let round = 0; round < rounds; round++) {
     const right = round % 2 === 0;
     for (const c of right ? columns : [...columns].reverse()) {
-      const by = new Map(c.map((x) => [x, middle(x, right ? "before" : "after")]));
-      c.sort((a, b) => by.get(a) - by.get(b) || a.at - b.at);
+      for (const x of c) x.by = middle(x, right ? "before" : "after");
+      c.sort((a, b) => a.by - b.by || a.at - b.at);
       number(c);
     }
   }

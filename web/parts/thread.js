@@ -14,20 +14,26 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
   const [range, setRange] = useState([0, 0]);
   const [away, setAway] = useState(false); // the end is not in sight
   const [focused, setFocused] = useState(null);
+  const wanted = useRef(null); // {key, at} of a row that gets the focus once it is there
   const r = (rows.current ??= new Rows(follow));
   r.update(items);
   const settle = () => {
     const next = r.settle(box.current);
     if (next[0] !== range[0] || next[1] !== range[1]) setRange(next);
     setAway(!r.atEnd && r.below(box.current) > 2);
+    const row = wanted.current && rowOf(box.current, wanted.current.key);
+    if (row) {
+      row.focus({ preventScroll: true });
+      wanted.current = null;
+    }
     if (r.top < early && onEarlier && !earlier?.loading) onEarlier();
   };
-  useLayoutEffect(settle, [items, range]);
+  useLayoutEffect(settle, [items, range, focused]);
   useEffect(() => observe(box.current, settle, r), []);
   r.again = settle;
   const [from, to] = [Math.min(range[0], items.length), Math.min(range[1], items.length)];
   const shown = items.slice(from, to);
-  const keys = (e) => move(e, { items, rows: r, box: box.current, setFocused });
+  const keys = (e) => move(e, { items, rows: r, box: box.current, wanted, setFocused });
   return html`<div class="thread"><div class="thread-scroll" ref=${box} tabindex="0" role="feed" aria-label=${label} aria-busy=${String(!!earlier?.loading)} onScroll=${() => { r.scrolled(box.current); settle(); }} onKeyDown=${keys}>
       <div role="none" class="thread-pad" style=${{ height: `${r.offset(from)}px` }}></div>
       ${shown.map((item, i) => html`<${Row} key=${item.key} item=${item} at=${from + i} of=${items.length} render=${render} focused=${item.key === focused} />`)}
@@ -65,16 +71,18 @@ function Plain(item) {
 }
 
 // move takes j, k, Home and End to the rows, unless somebody writes.
-function move(event, { items, rows, box, setFocused }) {
+function move(event, { items, rows, box, wanted, setFocused }) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [role=tree], [contenteditable=true]")) return;
   const row = event.target.closest(".thread-row");
-  const at = row ? Number(row.dataset.at) : null;
+  const at = wanted.current?.at ?? (row ? Number(row.dataset.at) : null);
   const to = { j: at === null ? rows.first(box) : at + 1, k: at === null ? rows.first(box) : at - 1, Home: 0, End: items.length - 1 }[event.key];
   if (to === undefined || to < 0 || to >= items.length) return;
   event.preventDefault();
   event.stopPropagation();
+  wanted.current = { key: items[to].key, at: to };
   setFocused(items[to].key);
   rows.show(box, to);
   rows.again();
-  requestAnimationFrame(() => box.querySelector(`[data-row="${CSS.escape(items[to].key)}"]`)?.focus({ preventScroll: true }));
 }
+
+const rowOf = (box, key) => box.querySelector(`:scope > [data-row="${CSS.escape(key)}"]`);

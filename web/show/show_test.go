@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/web"
 )
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
@@ -17,11 +19,14 @@ func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 // parts are the names of all that the page shows.
 const parts = "approval forms elements texts notices diffs json thread source graph terminal lists"
 
+// built is the page, which all tests look at.
+var built = sync.OnceValues(func() (*web.Dist, error) { return open(os.DirFS("..")) })
+
 // show opens the page of a part.
 func show(t *testing.T, part string) *browser.Tab {
 	t.Helper()
 	browser.Need(t)
-	page, err := open(os.DirFS(".."))
+	page, err := built()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,6 +188,7 @@ func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
 		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided by bob: deny.",
 		"arguments changed": "Look at it anew: nothing was approved.", "expired": "nobody decided in time", "withdrawn": "the run no longer asks",
 		"rejected": "There is no branch next.", "only to look at": "You may look at this", "a file": "expires in 42 s", "long arguments": "60 lines",
+		"letters from right to left": "in another order",
 	} {
 		if text := b.Text(sample("approval " + state)); !strings.Contains(text, says) {
 			t.Errorf("%s: it does not say %q:\n%s", state, says, text)
@@ -328,7 +334,7 @@ func TestTenThousandItems(t *testing.T) {
 	b.Eval(box + ".focus()")
 	b.Press("Home")
 	b.Wait("document.activeElement.getAttribute('aria-posinset') === '1'")
-	b.Press("j", "j", "k")
+	b.Eval("for (const key of 'jjk') document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))") // faster than a frame
 	b.Wait("document.activeElement.getAttribute('aria-posinset') === '2'")
 	if got := b.Spoken(":focus"); !strings.HasPrefix(got, "article ") {
 		t.Errorf("a row is told as %q", got)
@@ -423,6 +429,40 @@ func TestKeysAlone(t *testing.T) {
 	b.See("the next one")
 	b.Press("Escape", "j")
 	b.See("Last: j")
+}
+
+// TestAGraphIsDrawnWhole: no box lies upon another, no name is cut, and who does not see it is
+// told the same.
+func TestAGraphIsDrawnWhole(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "graph")
+	wrong := b.Eval(`(() => {
+		const nodes = [...document.querySelectorAll(".graph .node")].map((n) => ({ name: n.textContent, box: n.querySelector("rect").getBBox(), texts: [...n.querySelectorAll("text")].map((t) => t.getBBox()) }));
+		const out = nodes.length === 9 ? [] : [nodes.length + " nodes"];
+		nodes.forEach((m, i) => {
+			for (const t of m.texts) if (t.x + t.width > m.box.x + m.box.width - 4) out.push(m.name + " is cut");
+			for (const n of nodes.slice(i + 1)) if (m.box.x < n.box.x + n.box.width && n.box.x < m.box.x + m.box.width && m.box.y < n.box.y + n.box.height && n.box.y < m.box.y + m.box.height) out.push(m.name + " lies upon " + n.name);
+		});
+		return out.join("; ");
+	})()`)
+	if wrong != "" {
+		t.Errorf("the graph: %v", wrong)
+	}
+	if text := b.Eval("document.querySelector('.graph ul').innerText"); !strings.Contains(text.(string), "agent Critic, now at work, to Release, Notes") {
+		t.Errorf("who does not see it is told\n%v", text)
+	}
+	took := b.Eval(`(async () => {
+		const { layout } = await import(document.querySelector("link[href$='parts/layout.js']").href);
+		const nodes = Array.from({ length: 500 }, (_, i) => ({ id: "n" + i, kind: "agent", name: "agent " + i }));
+		const edges = nodes.flatMap((n, i) => [{ from: n.id, to: "n" + (i * 7 + 1) % 500 }, { from: n.id, to: "n" + (i * 3 + 11) % 500 }]);
+		const began = performance.now();
+		const drawn = layout({ nodes, edges });
+		return [drawn.nodes.length, Number.isFinite(drawn.width + drawn.height), performance.now() - began];
+	})()`).([]any)
+	if took[0] != 500.0 || took[1] != true {
+		t.Errorf("of 500 nodes it draws %v", took)
+	}
+	t.Logf("500 nodes take %v ms", took[2])
 }
 
 // TestNoticesAreSaid: a notice goes by itself, an error stays; both are told.
