@@ -492,17 +492,20 @@ func TestPictures(t *testing.T) {
 	b := show(t, "approval")
 	small, still := browser.Phone, browser.Light
 	small.Scale, still.ReducedMotion = 1, true
-	b.Emulate(small, still)
-	b.Eval("document.querySelector('" + sample("approval a file") + "').scrollIntoView()")
-	b.Wait("document.querySelector('" + sample("approval a file") + " [data-testid=approve]').ariaDisabled === 'false'")
-	b.Golden("approval-file-phone-light", sample("approval a file"))
-	b.Emulate(browser.Desk, browser.Contrast)
-	b.Golden("approval-waiting-desk-contrast", sample("approval waiting to send"))
-	b.Emulate(browser.Desk, browser.Dark)
-	turn(b, "elements")
-	b.Golden("elements-desk-dark", sample("elements marks"))
-	turn(b, "graph")
-	b.Golden("graph-desk-dark", sample("graph a program's structure"))
-	turn(b, "source")
-	b.Golden("source-desk-dark", sample("source a program"))
+	for _, p := range []struct {
+		name, part, state string
+		device            browser.Device
+		theme             browser.Theme
+	}{
+		{"approval-file-phone-light", "approval", "a file", small, still},
+		{"approval-waiting-desk-contrast", "approval", "waiting to send", browser.Desk, browser.Contrast},
+		{"elements-desk-dark", "elements", "marks", browser.Desk, browser.Dark},
+		{"graph-desk-dark", "graph", "a program's structure", browser.Desk, browser.Dark},
+		{"source-desk-dark", "source", "a program", browser.Desk, browser.Dark},
+	} {
+		b.Emulate(p.device, p.theme)
+		b.Eval("location.hash = encodeURIComponent(\"" + p.part + "/" + p.state + "\")") // alone: nothing moves it
+		b.Wait("document.querySelectorAll('[data-sample]').length === 1 && document.querySelector('[data-sample]').dataset.sample === \"" + p.part + " " + p.state + "\" && !document.querySelector('[data-testid][aria-disabled=true]')")
+		b.Golden(p.name, sample(p.part+" "+p.state))
+	}
 }
