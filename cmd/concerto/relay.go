@@ -87,7 +87,7 @@ func redacted(line string) string {
 	var b strings.Builder
 	at := 0
 	for _, t := range secret.Tokens(line) {
-		b.WriteString(line[at:t[0]] + "***REDACTED***")
+		b.WriteString(line[at:t[0]] + protocol.Redacted)
 		at = t[1]
 	}
 	return b.String() + line[at:]

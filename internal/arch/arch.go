@@ -67,7 +67,7 @@ var Policy = []Rule{
 	{Package: "relay/hostd/scope", Imports: "internal/procgroup relay/protocol"},
 	{Package: "relay/whole"},
 	{Package: "relay/hostd/spool", Imports: "relay/protocol relay/whole"},
-	{Package: "relay/hostd/redact", Imports: "internal/secret"},
+	{Package: "relay/hostd/redact", Imports: "internal/secret relay/protocol"},
 	{Package: "relay/hostd/prompt"},
 	{Package: "relay/hostd/kin", Imports: "internal/proc"},
 	{Package: "relay/hostd/shim", Imports: "internal/proc relay/hostd/kin"},

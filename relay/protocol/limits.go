@@ -52,6 +52,9 @@ const (
 	ReplicaCheck = 2 * time.Second        // the same while NATS tells of it
 )
 
+// Redacted stands in the place of what was taken out because it is secret by its form.
+const Redacted = "***REDACTED***"
+
 // RetryAfter is how long who has lost a connection waits after so many tries in a row that failed:
 // nothing, then a random part, from 0 to 1, of what is doubled each time.
 func RetryAfter(tries int, random float64) time.Duration {

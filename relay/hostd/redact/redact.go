@@ -13,10 +13,11 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/secret"
+	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 // Mark stands in the place of what was taken out.
-const Mark = "***REDACTED***"
+const Mark = protocol.Redacted
 
 // names are parts of names whose values are secret.
 const names = `(?:api[_-]?key|token|password|passwd|secret|authorization)`
