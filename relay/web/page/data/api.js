@@ -38,9 +38,9 @@ function storage() {
 
 // call asks, and gives what was answered: JSON, the text of anything else, null when there is
 // nothing. It rejects with ApiError.
-export async function call(method, path, body, { signal, quiet } = {}) {
+export async function call(method, path, body, { signal, quiet, alone } = {}) {
   const asked = Date.now();
-  const { answer, text } = await exchange(method, path, body, signal);
+  const { answer, text } = await exchange(method, path, body, signal, alone);
   const date = answer.headers.get("Date");
   if (date && Math.abs(Date.parse(date) - now()) > 5000) heard(date, asked); // it has seconds only
   if (answer.ok) return read(answer, text);
@@ -48,14 +48,15 @@ export async function call(method, path, body, { signal, quiet } = {}) {
   throw refusal(answer, text);
 }
 
-async function exchange(method, path, body, signal) {
+// With alone no cookie goes along, and none is kept.
+async function exchange(method, path, body, signal, alone) {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), within);
   const ended = () => stop.abort();
   signal?.addEventListener("abort", ended);
   try {
     const answer = await fetch(path, {
-      method, headers: headers(body), credentials: "same-origin", cache: "no-store", redirect: "error",
+      method, headers: headers(body), credentials: alone ? "omit" : "same-origin", cache: "no-store", redirect: "error",
       body: body === undefined ? undefined : JSON.stringify(body), signal: stop.signal,
     });
     return { answer, text: await answer.text() };

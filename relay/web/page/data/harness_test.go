@@ -129,7 +129,7 @@ func (r *relay) open(address string) {
 	serve := func(w http.ResponseWriter, q *http.Request, _ *auth.Identity) { dist.ServeHTTP(w, q) }
 	g := guard.New(guard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFULoopback})
-	p := people.New(people.Config{Store: db, Auth: a})
+	p := people.New(people.Config{Store: db, Auth: a, Guard: g})
 	routes := append(p.Routes(), auth.Route{Method: "GET", Path: "/{$}", Right: auth.Open, Handle: serve}, auth.Route{Method: "GET", Path: "/assets/{file...}", Right: auth.Open, Handle: serve})
 	for _, name := range []string{"sw.js", "manifest.webmanifest", "icon.svg", "icon-192.png"} {
 		routes = append(routes, auth.Route{Method: "GET", Path: "/" + name, Right: auth.Open, Handle: serve})

@@ -187,10 +187,13 @@ async function whoIsIn(secret) {
   }
 }
 
-// useToken logs this tab in with the token of a link, and no other tab: nothing of it is kept but in
-// this tab. It rejects with ApiError, and the tab is then whose it was.
+// useToken logs this tab in with the token of a link, and no other tab: the session that it is exchanged
+// for is no cookie's, and nothing of it is kept but in this tab. It rejects with ApiError, and the tab
+// is then whose it was.
 export async function useToken(secret) {
-  setToken(secret, true);
+  setToken(null);
+  const { access_token } = await call("POST", "/auth/exchange", { token: secret }, { quiet: true, alone: true });
+  setToken(access_token, true);
   try {
     const me = await api.get("/auth/me", { quiet: true });
     keepNothing();
