@@ -108,10 +108,16 @@ func (l *lab) own() error {
 		_ = c.Process.Signal(syscall.SIGTERM)
 		_ = c.Wait()
 	}()
+	l.token, err = login(url)
+	return err
+}
+
+// login gives a token of the owner's.
+func login(url string) (token string, err error) {
 	body, _ := json.Marshal(map[string]string{"username": "ann", "password": password})
 	r, err := http.Post(url+"/auth/login", "application/json", bytes.NewReader(body))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer r.Body.Close()
 	text, _ := io.ReadAll(r.Body)
@@ -119,10 +125,9 @@ func (l *lab) own() error {
 		Token string `json:"access_token"`
 	}
 	if err := json.Unmarshal(text, &said); err != nil || said.Token == "" {
-		return fmt.Errorf("login: %s %s", r.Status, text)
+		return "", fmt.Errorf("login: %s %s", r.Status, text)
 	}
-	l.token = said.Token
-	return nil
+	return said.Token, nil
 }
 
 // noToken is what the bare server is asked with.

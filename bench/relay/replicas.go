@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// With these variables, the URL of an empty PostgreSQL database and of NATS, several servers are measured.
+const (
+	postgresVariable = "RELAY_BENCH_POSTGRES"
+	natsVariable     = "RELAY_NATS"
+)
+
+// several: events at a rate from a host at one of three servers to an app at each, then with one of them
+// killed, which the host and an app come back from at another.
+func several(rate, idle int) func(*lab) (string, error) {
+	return func(l *lab) (string, error) {
+		db, nats := os.Getenv(postgresVariable), os.Getenv(natsVariable)
+		if db == "" {
+			return "", fmt.Errorf("$%s names no database (.ci/nats runs a command with NATS)", postgresVariable)
+		}
+		servers, urls, err := l.serveSeveral(3, db, nats)
+		if err != nil {
+			return "", err
+		}
+		l.url = urls[2]
+		crowd, err := l.crowd(idle)
+		if err != nil {
+			return "", err
+		}
+		defer crowd()
+		f := &flight{l: l, urls: urls, rate: rate, seen: make([]atomic.Int64, len(urls))}
+		text, err := f.measure(servers)
+		if nats == "" {
+			text += ", without NATS"
+		}
+		return text, err
+	}
+}
+
+// serveSeveral starts servers on one database, and logs in.
+func (l *lab) serveSeveral(n int, db, nats string) (servers []*exec.Cmd, urls []string, err error) {
+	if err := os.WriteFile(l.path("password"), []byte(password), 0o600); err != nil {
+		return nil, nil, err
+	}
+	for i := range n {
+		args := []string{"serve", "--listen", "127.0.0.1:0", "--db", db}
+		if nats != "" {
+			args = append(args, "--nats", nats)
+		}
+		if i == 0 {
+			args = append(args, "--admin", "ann", "--admin-password-file", l.path("password"))
+		}
+		c, url, _, err := l.start(nil, args...)
+		if err != nil {
+			return nil, nil, err
+		}
+		servers, urls = append(servers, c), append(urls, url)
+	}
+	l.token, err = login(urls[0])
+	return servers, urls, err
+}
+
+// flight is a run whose events go from a host to apps.
+type flight struct {
+	l    *lab
+	urls []string
+	rate int
+	seen []atomic.Int64 // the last seq of each app
+	bad  atomic.Int64   // events that came twice, or not in their order
+	t    times
+
+	mu      sync.Mutex
+	host    *host
+	lost    []string // outputs that are not acknowledged, by seq, from first on
+	acked   int64
+	silence time.Duration // the longest between two events, of an app that had to come back
+}
+
+// measure is p50 and p99, then a server is killed.
+func (f *flight) measure(servers []*exec.Cmd) (string, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	if err := f.connect(0); err != nil {
+		return "", err
+	}
+	for i := range f.urls {
+		work.Go(func() { f.follow(ctx, i) })
+	}
+	n := int64(f.l.length.Seconds() * float64(f.rate))
+	if err := f.send(n); err != nil {
+		return "", err
+	}
+	if err := f.arrived(n); err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("p50 %.2f ms, p99 %.2f ms at each of three servers", f.t.quantile(0.5), f.t.quantile(0.99))
+	_ = servers[0].Process.Signal(syscall.SIGKILL) // the host's, and an app's
+	_ = servers[0].Wait()
+	if err := f.send(n); err != nil {
+		return "", err
+	}
+	if err := f.arrived(2 * n); err != nil {
+		return "", err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprintf("%s; one killed: %d lost or double, %.2f s of silence", text, f.bad.Load(), f.silence.Seconds()), nil
+}
+
+// connect connects the host to a server, else to the next, and sends again what is not acknowledged.
+func (f *flight) connect(at int) error {
+	h := &host{id: "host_several", run: "run_several"}
+	var err error
+	for i := range f.urls {
+		f.l.url = f.urls[(at+i)%len(f.urls)]
+		if err = f.l.connect(h); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.host != nil {
+		h.seq = f.acked
+		for _, text := range f.lost {
+			if err := h.event(protocol.RunOutput, text); err != nil {
+				return err
+			}
+		}
+	}
+	f.host = h
+	go h.acks(func(last int64) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for f.acked < last && len(f.lost) > 0 {
+			f.acked, f.lost = f.acked+1, f.lost[1:]
+		}
+	})
+	return nil
+}
+
+// send sends events at the rate; when the connection ends, over another.
+func (f *flight) send(n int64) error {
+	tick := time.NewTicker(time.Second / time.Duration(f.rate))
+	defer tick.Stop()
+	for range n {
+		<-tick.C
+		text := fmt.Sprintf(`{"stream":"stdout","text":"%d a line of what an agent writes while it works\n"}`, time.Now().UnixNano())
+		f.mu.Lock()
+		h := f.host
+		f.lost = append(f.lost, text)
+		f.mu.Unlock()
+		if h.event(protocol.RunOutput, text) != nil {
+			if err := f.connect(1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// arrived waits until all apps have all.
+func (f *flight) arrived(n int64) error {
+	late := time.After(time.Minute)
+	for {
+		least := int64(math.MaxInt64)
+		for i := range f.seen {
+			least = min(least, f.seen[i].Load())
+		}
+		if least >= n {
+			return nil
+		}
+		select {
+		case <-late:
+			return fmt.Errorf("an app has %d of %d events after a minute", least, n)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// follow is an app, which comes back at the next server when its own has ended.
+func (f *flight) follow(ctx context.Context, i int) {
+	begun := time.Time{}
+	for at := i; ctx.Err() == nil; at++ {
+		c, err := dial(strings.Replace(f.urls[at%len(f.urls)], "http", "ws", 1) + "/ws/app?follow=none&token=" + f.l.token)
+		if err != nil {
+			continue
+		}
+		stop := context.AfterFunc(ctx, func() { _ = c.CloseNow() })
+		cursor := protocol.New(protocol.RunSubscribe, time.Now(), map[string]any{"cursor": map[string]int64{"run_several": f.seen[i].Load()}, "rest": "none"})
+		if f.seen[i].Load() == 0 {
+			cursor = protocol.New(protocol.RunSubscribe, time.Now(), map[string]any{"rest": "start"})
+		}
+		if c.Write(ctx, websocket.MessageText, cursor.Append(nil)) == nil {
+			f.read(ctx, c, i, &begun)
+		}
+		begun = time.Now() // of the silence
+		stop()
+		_ = c.CloseNow()
+	}
+}
+
+func (f *flight) read(ctx context.Context, c *websocket.Conn, i int, begun *time.Time) {
+	for {
+		_, frame, err := c.Read(ctx)
+		if err != nil {
+			return
+		}
+		e, refused := protocol.Parse(frame)
+		if refused != nil || e.RunID != "run_several" || e.Seq == 0 {
+			continue
+		}
+		if e.Seq != f.seen[i].Load()+1 {
+			f.bad.Add(1)
+		}
+		f.seen[i].Store(e.Seq)
+		if !begun.IsZero() {
+			f.mu.Lock()
+			f.silence = max(f.silence, time.Since(*begun))
+			f.mu.Unlock()
+			*begun = time.Time{}
+		}
+		if at, ok := sent(frame); ok {
+			f.t.add(time.Since(at))
+		}
+	}
+}
