@@ -48,7 +48,7 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
     <div class="approval-head"><h3 id=${title}>${plain(headline(q))}</h3>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
     <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
-    ${q.prompt && q.prompt !== headline(q) && html`<p class="approval-prompt">${plain(q.prompt)}</p>`}
+    ${q.prompt && q.prompt !== headline(q) && !(open && may && q.questions?.some((x) => x.question === q.prompt)) && html`<p class="approval-prompt">${plain(q.prompt)}</p>`}
     <${Args} args=${q.op_args} diff=${q.diff} />
     ${q.diff && html`<${Diff} text=${q.diff} label="What changes" />`}
     ${open && may && html`<${Fields} form=${form} />`}

@@ -205,6 +205,9 @@ func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
 	card := sample("approval a question")
+	if n := strings.Count(b.Text(card), "Which branch shall it go to?"); n != 1 {
+		t.Errorf("it asks %d times", n)
+	}
 	b.Eval("window.decided.value = null")
 	b.Click(card + " [data-testid=approve]")
 	b.See("An answer is needed.")
