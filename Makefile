@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill relay-kill replicas check arch conformance mcp-reference sdk agents misbehave soak web-vendor components
+.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill relay-kill replicas check arch conformance mcp-reference sdk agents misbehave soak web-vendor components screenshots
 
 all: build
 
@@ -98,6 +98,11 @@ soak:
 # busy machine.
 misbehave:
 	CONCERTO_ROWS_FULL=1 CONCERTO_ROWS_STRICT=1 go test ./cmd/concerto -run TestMisbehaviour -count=1 -v
+
+# Pictures of each screen of the relay's page, on a phone and a desk, light and dark.
+SCREENSHOTS ?= $(CURDIR)/bin/screenshots
+screenshots:
+	CONCERTO_SCREENSHOTS=$(SCREENSHOTS) go test ./relay/web -run TestScreenshots -count=1
 
 # The black-box suite, when it lies beside the checkout.
 conformance: build

@@ -9,6 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/browser"
 	"github.com/concerto-lang/concerto/internal/hostreplay"
 	"github.com/concerto-lang/concerto/internal/wire"
 )
@@ -32,8 +33,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" || len(os.Args) > 1 && os.Args[1] == "shim" { // hostd starts its own program
 		call()
 	}
-	testscript.Main(m, map[string]func(){"concerto-relay": call, "relay-server": call, "relay-hostd": call})
+	testscript.Main(tests{m}, map[string]func(){"concerto-relay": call, "relay-server": call, "relay-hostd": call})
 }
+
+// tests are this package's, some of which drive a browser.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int { return browser.Main(t.m) }
 
 // TestScripts plays what users do: a file each behaviour.
 func TestScripts(t *testing.T) {

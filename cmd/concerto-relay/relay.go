@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/people"
 	"github.com/concerto-lang/concerto/relay/server/push"
 	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/web"
 )
 
 // relay is a server with all that it is made of.
@@ -52,7 +53,7 @@ func (a *app) compose(ctx context.Context, db *store.Store, set settled, s *serv
 		}
 		return nil, err
 	}
-	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, Bus: bus, Watch: r.push, More: slices.Concat(r.people.Routes(), pairs.Routes(), r.push.Routes())})
+	r.server = server.New(server.Config{Store: db, Auth: r.auth, Clock: clock, Log: log, Version: release, Bus: bus, Watch: r.push, More: slices.Concat(r.people.Routes(), pairs.Routes(), r.push.Routes(), web.Routes())})
 	r.handler = g.Wrap(r.server)
 	return r, nil
 }

@@ -97,6 +97,8 @@ var Policy = []Rule{
 	{Package: "relay/store/storetest", Imports: "relay/protocol relay/store internal/audit", Tests: true},
 	{Package: "relay/server", Imports: "internal/audit internal/jcs relay/protocol relay/server/auth relay/server/guard relay/store"},
 	{Package: "relay/server/servertest", Imports: "relay/protocol relay/server relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite", Tests: true},
+	{Package: "relay/web", Imports: "relay/server/auth web"},
+	{Package: "relay/web/webtest", Imports: "internal/audit relay/protocol relay/server relay/server/auth relay/server/guard relay/server/pair relay/server/people relay/server/servertest relay/store relay/store/sqlite relay/web", Tests: true},
 	{Package: "internal/decision", Imports: "internal/jcs"},
 	{Package: "internal/jsonschema", Imports: "internal/spell"},
 	{Package: "internal/hostpolicy"},
@@ -188,7 +190,7 @@ var Policy = []Rule{
 	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/relay relay/protocol internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
-	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/effect internal/hostmsg internal/relay internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/hostd/talk relay/nats relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/people relay/server/push"},
+	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/effect internal/hostmsg internal/relay internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/hostd/talk relay/nats relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/people relay/server/push relay/web"},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

@@ -1,7 +1,6 @@
 package people
 
 import (
-	_ "embed"
 	"net/http"
 
 	"github.com/concerto-lang/concerto/relay/server/auth"
@@ -104,23 +103,4 @@ func (p *People) ticket(w http.ResponseWriter, r *http.Request, id *auth.Identit
 		return
 	}
 	guard.Answer(w, http.StatusOK, map[string]any{"ticket": secret, "expires_in": auth.TicketSeconds})
-}
-
-// The page on which the first owner is made. Its link has the code behind #, which browsers do not
-// send, so that it stands in no log.
-var (
-	//go:embed setup.html
-	setupHTML []byte
-	//go:embed setup.js
-	setupJS []byte
-)
-
-func (p *People) setupPage(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(setupHTML) // who has gone does not read it
-}
-
-func (p *People) setupScript(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
-	w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-	_, _ = w.Write(setupJS)
 }

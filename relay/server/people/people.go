@@ -54,8 +54,6 @@ func (p *People) Routes() []auth.Route {
 		{Method: "GET", Path: "/auth/me", Right: auth.Self, Handle: p.me},
 		{Method: "POST", Path: "/auth/ticket", Right: auth.Self, Handle: p.ticket},
 		{Method: "POST", Path: "/auth/setup", Right: auth.Open, Handle: p.setup},
-		{Method: "GET", Path: "/setup", Right: auth.Open, Handle: p.setupPage},
-		{Method: "GET", Path: "/setup.js", Right: auth.Open, Handle: p.setupScript},
 		{Method: "POST", Path: "/tokens", Right: auth.ManageTokens, Handle: p.makeToken},
 		{Method: "GET", Path: "/tokens", Right: auth.ManageTokens, Handle: p.tokens},
 		{Method: "DELETE", Path: "/tokens/{id}", Right: auth.ManageTokens, Handle: p.revoke},

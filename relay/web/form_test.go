@@ -1,0 +1,72 @@
+package web_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+)
+
+// TestForm: what a program asks is answered on a phone; what is missing is said at its question, and
+// the host gets the answers as values.
+func TestForm(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	r := webtest.Start(t)
+	host := r.Host("laptop")
+	run := webtest.Begin(host, "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "release"})
+	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b.Emulate(browser.Phone, browser.Dark)
+	run.Ask("q1", webtest.Data{"reason": "choice", "prompt": "When?", "from": webtest.Data{"kind": "emit", "channel": "when"}, "questions": []webtest.Data{
+		{"id": "when", "question": "When does it go out?", "kind": "choice", "required": true, "options": []webtest.Data{{"value": "now", "label": "Now"}, {"value": "tonight", "label": "Tonight"}}},
+		{"id": "tag", "question": "Tag it?", "kind": "confirm"}}})
+	b.See("When does it go out?")
+	awake(b)
+	b.Tap("@approve")
+	b.Wait("document.activeElement.closest('[data-testid=approval-card]') && document.querySelector('[aria-invalid=true], .form-error')")
+	b.Tap("=Tonight")
+	b.Tap("@approve")
+	told := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&told)
+	answers, _ := json.Marshal(d.Answers)
+	if err != nil || d.RequestID != "q1" || !strings.Contains(string(answers), `"when":"tonight"`) {
+		t.Errorf("the host is told %s, %v", told.Data, err)
+	}
+	run.Resolve("q1", "approve", webtest.Operator)
+	b.Wait("__see.text('@resolved').includes('by olga')")
+	if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+		t.Errorf("the page is %v wider than a phone", wide)
+	}
+}
+
+// TestAxe: nothing that keeps people from using the page is found on any screen, on a desk and on a
+// phone; and on a phone none is wider than it, and what one touches is large enough.
+func TestAxe(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	r := webtest.Start(t)
+	r.Samples()
+	b := enter(t, r, webtest.Owner, "#/inbox")
+	for _, s := range screens {
+		if s.name == "run-hostile" {
+			continue // TestHostile has it
+		}
+		b.Emulate(browser.Desk, browser.Light)
+		b.Eval("location.hash = '" + s.at + "'")
+		b.Wait("__see.all('main h1').length === 1 && !__see.text('main').startsWith('Loading')")
+		b.Axe()
+		b.Emulate(browser.Phone, browser.Dark)
+		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+			t.Errorf("%s is %v wider than a phone", s.name, wide)
+		}
+		small := b.Eval(`[...document.querySelectorAll("button, a[href], input:not([type=checkbox], [type=radio]), select, textarea, summary, [role=tab]")].filter((e) => e.checkVisibility() && getComputedStyle(e).display !== "inline" && !e.closest(".approval-who"))
+			.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height < 24; }).map((e) => e.outerHTML.slice(0, 120)).join("\n")`)
+		if small != "" {
+			t.Errorf("%s: too small to be touched:\n%v", s.name, small)
+		}
+	}
+	b.Axe()
+}

@@ -1,0 +1,37 @@
+// A request as somebody decides it, wherever it stands: in the inbox, or in a run's thread.
+import { html, useEffect, useState } from "parts/base.js";
+import { ApprovalCard } from "parts/approval.js";
+import { can, cardState, decide, hosts, now, run as runOf, sentence } from "./data/index.js";
+import { armed } from "./armed.js";
+import { go, hrefOf } from "./route.js";
+
+// Card is a request; opens says that one may go from it to its run.
+export function Card({ request, opens = false }) {
+  const run = runOf(request.run_id).value ?? { id: request.run_id, title: request.title, tool: request.tool, cwd: request.cwd, host_id: request.host_id };
+  const host = hosts.value.find((h) => h.id === request.host_id) ?? { id: request.host_id, name: request.host_id };
+  const [failed, setFailed] = useState("");
+  const at = useNow(request);
+  const onDecide = async (decision, more) => {
+    armed.value = null;
+    setFailed("");
+    try {
+      await decide(request, decision, more);
+    } catch (e) {
+      setFailed(sentence(e));
+    }
+  };
+  return html`<${ApprovalCard} request=${request} run=${run} host=${host} now=${at} state=${cardState(request)} may=${can("decide")}
+      armed=${armed.value?.key === request.key ? armed.value.decision : null} onDecide=${onDecide} onOpen=${opens ? () => go(hrefOf("runs", request.run_id)) : null} />
+    ${failed && html`<p class="failed" role="alert">${failed}</p>`}`;
+}
+
+// useNow is the server's time, as often as the card needs it: each second while it expires soon.
+function useNow(request) {
+  const [at, set] = useState(now());
+  useEffect(() => {
+    if (!request.expires_ms) return;
+    const timer = setInterval(() => set(now()), request.expires_ms - now() < 120_000 ? 1000 : 15_000);
+    return () => clearInterval(timer);
+  }, [request.expires_ms, request.expires_ms - at < 120_000]);
+  return at;
+}

@@ -1,0 +1,35 @@
+// Moving among cards by keys, and deciding by them.
+import { useEffect, useRef, useState } from "parts/base.js";
+import { can } from "./data/index.js";
+import { armed } from "./armed.js";
+import { useKeys } from "./keymap.js";
+import { go, hrefOf } from "./route.js";
+
+// useCards gives {box, selected, select}: box is the list's element, whose children have data-key; selected is a request's key.
+export function useCards(all) {
+  const box = useRef(), [chosen, select] = useState(null);
+  const at = Math.max(0, all.findIndex((q) => q.key === chosen)), selected = all[at]?.key ?? null;
+  const move = (by) => {
+    const to = all[Math.min(all.length - 1, Math.max(0, chosen === null ? 0 : at + by))];
+    if (!to) return;
+    armed.value = null;
+    select(to.key);
+    const card = box.current?.querySelector(`[data-key="${CSS.escape(to.key)}"]`);
+    card?.querySelector("[data-testid=approval-card]")?.focus({ preventScroll: true });
+    card?.scrollIntoView({ block: "nearest" });
+  };
+  const arm = (decision) => {
+    if (!selected || !can("decide")) return;
+    move(0);
+    armed.value = { key: selected, decision };
+  };
+  useKeys({
+    next: () => move(1),
+    previous: () => move(-1),
+    approve: () => arm("approve"),
+    deny: () => arm("deny"),
+    open: () => selected && !armed.value && go(hrefOf("runs", all[at].run_id)),
+  });
+  useEffect(() => () => (armed.value = null), []);
+  return { box, selected, select };
+}

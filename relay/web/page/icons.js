@@ -1,0 +1,13 @@
+// What the parts' pictures stand for on this page.
+import { html, icon } from "parts/base.js";
+
+const pictures = {
+  inbox: "inbox", runs: "chat", hosts: "host", start: "play", audit: "shield", settings: "settings", more: "more", back: "back",
+  live: "link", offline: "offline", busy: "refresh", ask: "alert", wait: "wait", ok: "check", bad: "close", lost: "ask",
+  send: "send", stop: "stop", key: "key", out: "right", gap: "minus",
+};
+
+// Icon is one of them. It says nothing to who listens: a word stands beside it.
+export function Icon({ name, spin = false }) {
+  return html`<span class=${spin ? "picture spin" : "picture"}>${icon(pictures[name])}</span>`;
+}

@@ -1,0 +1,34 @@
+// The inbox: all that anybody waits for, to be decided without opening anything else.
+import { html, plain } from "parts/base.js";
+import { can, requests, requestsState, settled } from "./data/index.js";
+import { Card } from "./card.js";
+import { Icon } from "./icons.js";
+import { useCards } from "./cards.js";
+import { hrefOf } from "./route.js";
+import { Head } from "./shell.js";
+import { When } from "./when.js";
+import { nameOf } from "./words.js";
+
+export function Inbox() {
+  const open = requests.value, state = requestsState.value;
+  const { box, selected, select } = useCards(open);
+  return html`<${Head} title="Inbox"><span class="quiet">${open.length === 0 ? "" : open.length === 1 ? "1 open request" : `${open.length} open requests`}</span></${Head}>
+    ${state.error && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
+    ${state.loading && open.length === 0 && html`<p class="quiet" role="status">Loading …</p>`}
+    ${!state.loading && open.length === 0 && html`<div class="empty calm"><${Icon} name="ok" /><p>Nothing waits for ${can("decide") ? "you" : "anybody"}.</p><p class="quiet">What a run asks appears here by itself.</p></div>`}
+    <ol class="requests" ref=${box} aria-label="Open requests">${open.map((q) => html`<li key=${q.key} class=${q.key === selected ? "selected" : ""} data-key=${q.key} onFocusIn=${() => select(q.key)}><${Card} request=${q} opens /></li>`)}</ol>
+    <${Over} />`;
+}
+
+// decisions are how requests end, in words.
+const decisions = { approve: "approved", deny: "denied", withdrawn: "withdrawn", expired: "expired", answered: "answered" };
+
+// Over is what was decided just now, by whom: a card that goes without a word would be a riddle.
+function Over() {
+  const all = settled.value;
+  if (!all.length) return null;
+  return html`<section class="over" aria-label="Just decided"><h2>Just now</h2><ul>${all.map((q) => html`<li key=${q.key} data-testid="settled">
+    <${Icon} name=${q.resolution.decision === "approve" || q.resolution.decision === "answered" ? "ok" : "bad"} />
+    <span class="grow"><a href=${hrefOf("runs", q.run_id)}>${plain(nameOf({ title: q.title, tool: q.tool, id: q.run_id }))}</a>: ${plain(q.op_args_summary || q.prompt || q.op_tool || "")}</span>
+    <span class="quiet">${decisions[q.resolution.decision] ?? q.resolution.decision}${q.resolution.by ? " by " + plain(q.resolution.by) : ""} <${When} ts=${q.resolution.ts} /></span></li>`)}</ul></section>`;
+}

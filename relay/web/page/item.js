@@ -1,0 +1,70 @@
+// An item of a thread, by its kind.
+import { Ansi, html, plain } from "parts/base.js";
+import { JsonTree } from "parts/jsontree.js";
+import { Diff } from "parts/diff.js";
+import { dropEntry, outboxText } from "./data/index.js";
+import { Card } from "./card.js";
+import { Icon } from "./icons.js";
+
+// kinds are how each kind of item looks.
+const kinds = {
+  started: ({ item }) => html`<p class="event"><${Icon} name="start" />started <code>${plain(item.text)}</code> in <code>${plain(item.data?.cwd ?? "")}</code></p>`,
+  output: ({ item }) => html`<pre class=${"output" + (item.data?.stream === "stderr" ? " stderr" : "")}><${Ansi} text=${item.text} /></pre>`,
+  input: ({ item }) => html`<div class="bubble"><p class="by">${plain(item.data?.by ?? item.data?.actor ?? "")}</p><pre>${shownInput(item.text)}</pre></div>`,
+  sending: ({ item }) => html`<div class="bubble sending" data-testid="sending" data-state=${item.data.state}><pre>${shownInput(item.text)}</pre>
+    <p class="by">${plain(outboxText(item.data))} <button type="button" onClick=${() => dropEntry(item.data.id)}>${item.data.done ? "Clear" : "Take back"}</button></p></div>`,
+  waiting: ({ item }) => html`<p class="event"><${Icon} name="wait" />waits for input${item.text ? ": " : ""}${plain(item.text ?? "")}</p>`,
+  request: Request,
+  emit: Emit,
+  tool: Tool,
+  listen: Listen,
+  gap: ({ item }) => html`<p class="event gap" role="note"><${Icon} name="ask" />${plain(item.text)}</p>`,
+  exited: ({ item }) => html`<p class=${"event " + (item.data?.exit_code === 0 ? "tone-done" : "tone-bad")}><${Icon} name=${item.data?.exit_code === 0 ? "ok" : "bad"} />${plain(item.text)}</p>`,
+  encrypted: () => html`<p class="event"><${Icon} name="key" />This is encrypted, and cannot be read here.</p>`,
+  other: ({ item }) => html`<div class="said"><p class="label">${plain(item.title)}</p><${JsonTree} value=${item.data} /></div>`,
+};
+
+export function Item({ item, selected, onSelect }) {
+  const Kind = kinds[item.kind] ?? kinds.other;
+  return html`<${Kind} item=${item} selected=${selected} onSelect=${onSelect} />`;
+}
+
+// shownInput is an input without the line's end that sent it; Enter alone is said.
+const shownInput = (text) => plain(text.replace(/[\r\n]$/, "")) || "⏎";
+
+const endings = { approve: "approved", deny: "denied", withdrawn: "withdrawn", expired: "expired", answered: "answered" };
+
+function Request({ item, selected, onSelect }) {
+  const q = item.data, r = q.resolution;
+  if (!r) return html`<div class=${selected ? "request selected" : "request"} data-key=${q.key} onFocusIn=${() => onSelect?.(q.key)}><${Card} request=${q} /></div>`;
+  const good = r.decision === "approve" || r.decision === "answered";
+  return html`<details class="resolved" data-testid="resolved" data-decision=${r.decision}><summary><${Icon} name=${good ? "ok" : "bad"} /><span class="grow">${plain(item.title ?? "")} ${plain(q.op_args_summary || item.text || "")}</span>
+      <span class=${"status " + (good ? "tone-done" : "tone-bad")}>${endings[r.decision] ?? plain(r.decision)}${r.by ? " by " + plain(r.by) : ""}</span></summary>
+    <p>${plain(item.text ?? "")}</p>${r.reason && html`<p class="quiet">Why: ${plain(r.reason)}</p>`}
+    ${q.op_args !== undefined && html`<${JsonTree} value=${q.op_args} />`}${q.diff && html`<${Diff} text=${q.diff} />`}</details>`;
+}
+
+function Emit({ item }) {
+  const { payload } = item.data;
+  return html`<div class="said"><p class="label">${plain(item.title)}</p>${typeof payload === "string" ? html`<p class="text">${plain(payload)}</p>` : payload?.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">The rest of ${payload.$truncated} bytes was too long to be handed on.</p>`
+    : payload === null || typeof payload !== "object" ? html`<p class="text">${String(payload)}</p>` : html`<${JsonTree} value=${payload} open=${2} />`}</div>`;
+}
+
+function Tool({ item }) {
+  const t = item.data, state = t.state === "running" ? "running" : t.ok ? "done" : "failed";
+  return html`<details class="tool"><summary><${Icon} name=${{ running: "busy", done: "ok", failed: "bad" }[state]} spin=${state === "running"} /><span class="mono">${plain(item.title)}</span>
+      <span class="grow clip quiet">${plain(summary(t.args))}</span><span class="quiet nowrap">${state === "running" ? "running" : state === "done" ? took(t.duration_ms) : "failed"}</span></summary>
+    ${t.error && html`<p class="failed">${plain(t.error)}</p>`}
+    ${t.args !== undefined && html`<p class="label">asked</p><${JsonTree} value=${t.args} />`}${t.result !== undefined && html`<p class="label">answered</p><${JsonTree} value=${t.result} />`}</details>`;
+}
+
+const summary = (args) => (args == null ? "" : typeof args === "string" ? args : String(args.cmd ?? args.path ?? args.q ?? JSON.stringify(args)));
+const took = (ms) => (ms == null ? "done" : ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+function Listen({ item }) {
+  const l = item.data;
+  return html`<details class="listen" open=${l.state === "open"}><summary><${Icon} name=${{ open: "busy", complete: "ok", error: "bad" }[l.state] ?? "wait"} spin=${l.state === "open"} />
+      <span class="grow">${plain(item.title)} <span class="quiet">${l.count ?? l.entries.length} messages</span></span><span class="quiet nowrap">${l.state === "open" ? "listening" : took(l.duration_ms)}</span></summary>
+    ${l.error && html`<p class="failed">${plain(l.error)}</p>`}
+    <ul>${l.entries.slice(-50).map((e, i) => html`<li key=${i}><span class="label">${plain(e.message_type ?? e.phase)}</span> ${e.error ? html`<span class="failed">${plain(e.error)}</span>` : typeof e.value === "string" ? plain(e.value) : e.value !== undefined && html`<${JsonTree} value=${e.value} />`}</li>`)}</ul></details>`;
+}

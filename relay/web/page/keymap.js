@@ -1,0 +1,91 @@
+// What keys do: a table, which is also what the help shows. Screens say what the actions mean there.
+import { html, useEffect, useRef, signal } from "parts/base.js";
+import { armed } from "./armed.js";
+import { go, hrefOf } from "./route.js";
+import { reachable } from "./screens.js";
+
+export const keymap = [
+  { keys: "j", action: "next", says: "next" },
+  { keys: "k", action: "previous", says: "previous" },
+  { keys: "Enter", action: "open", says: "open what is chosen, or do what a or d has said" },
+  { keys: "a", action: "approve", says: "approve what is chosen, then Enter" },
+  { keys: "d", action: "deny", says: "deny what is chosen, then Enter" },
+  { keys: "Escape", action: "leave", says: "take a or d back; leave a field" },
+  { keys: "/", action: "filter", says: "filter" },
+  { keys: "c", action: "compose", says: "write to the run" },
+  { keys: "1 … 5", action: "tab", says: "the views of a run" },
+  { keys: "?", action: "help", says: "these keys" },
+];
+
+const layers = []; // of actions, the last one first asked
+const helping = signal(false);
+
+// useKeys says what actions do while a component is there: {action: function}.
+export function useKeys(actions) {
+  const now = useRef(actions);
+  now.current = actions;
+  useEffect(() => {
+    layers.push(now);
+    return () => layers.splice(layers.indexOf(now), 1);
+  }, []);
+}
+
+function act(name, ...args) {
+  for (let i = layers.length - 1; i >= 0; i--) {
+    const found = layers[i].current[name];
+    if (found) return found(...args), true;
+  }
+  return false;
+}
+
+const fields = "input:not([type=checkbox]):not([type=radio]):not([type=button]):not([type=submit]), textarea, select, [contenteditable=true]";
+let leading = 0; // when g was typed, for what comes behind it
+
+function onKey(event) {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  const target = event.target instanceof Element ? event.target : document.body;
+  if (target.closest(fields) || document.querySelector("dialog[open], [aria-modal=true]")) return;
+  if (handle(event, target)) event.preventDefault();
+}
+
+// handle does what a key says; true when it was one of ours.
+function handle(event, target) {
+  const key = event.key, led = leading && performance.now() - leading < 1500;
+  leading = 0;
+  if (led) {
+    const screen = reachable().find((s) => s.key === key);
+    if (screen) return go(hrefOf(screen.name)), true;
+  }
+  if (armed.value && key !== "a" && key !== "d") return decided(key);
+  switch (key) {
+    case "g": return (leading = performance.now()), true;
+    case "?": return (helping.value = true);
+    case "Enter": return !target.closest("a, button, summary, [role=tab]") && act("open");
+  }
+  if (/^[1-5]$/.test(key)) return act("tab", Number(key) - 1);
+  const row = keymap.find((r) => r.keys === key);
+  return row ? act(row.action) : false;
+}
+
+// decided does, with Enter, what a or d has said, by the card's own button: it knows the answers, and takes nothing too early.
+function decided(key) {
+  const { key: request, decision } = armed.value;
+  if (["Shift", "Tab"].includes(key)) return false;
+  if (key !== "Enter") return (armed.value = null), true;
+  document.querySelector(`[data-key="${CSS.escape(request)}"] [data-testid=${decision}]`)?.click();
+  return true;
+}
+
+addEventListener("keydown", onKey);
+
+// Help shows the table.
+export function Help() {
+  const box = useRef();
+  useEffect(() => {
+    if (helping.value && !box.current.open) box.current.showModal();
+  }, [helping.value]);
+  const all = [...keymap, ...reachable().map((s) => ({ keys: "g " + s.key, says: s.label }))];
+  return html`<dialog ref=${box} class="help" aria-label="Keys" onClose=${() => (helping.value = false)} onClick=${(e) => e.target === box.current && box.current.close()}>
+    <h2>Keys</h2><dl>${all.map((r) => html`<div key=${r.keys}><dt>${r.keys.split(" ").map((k) => html`<kbd key=${k}>${k}</kbd> `)}</dt><dd>${r.says}</dd></div>`)}</dl>
+    <form method="dialog"><button>Close</button></form></dialog>`;
+}

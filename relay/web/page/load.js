@@ -1,0 +1,53 @@
+// What a screen asks the server for once, and again when somebody wants that: the answer, or a sentence about why there is none.
+import { html, useEffect, useRef, useState } from "parts/base.js";
+
+// useLoad calls ask, again when one of what it depends on changes, and gives {value, failed, busy, again}. An answer that comes
+// after the next question is not shown.
+export function useLoad(ask, on) {
+  const [state, set] = useState({ busy: true });
+  const turn = useRef(0);
+  const again = async () => {
+    const mine = ++turn.current;
+    set((s) => ({ ...s, busy: true }));
+    try {
+      const value = await ask();
+      if (mine === turn.current) set({ value, busy: false });
+    } catch (e) {
+      if (mine === turn.current) set((s) => ({ value: s.value, failed: e.message, busy: false }));
+    }
+  };
+  useEffect(() => {
+    set({ busy: true });
+    again();
+    return () => turn.current++;
+  }, on);
+  return { ...state, again };
+}
+
+// Loaded shows what came, or that it comes, or why it does not.
+export function Loaded({ load, what, children }) {
+  return html`${load.failed && html`<p class="failed" role="alert">${load.failed} <button type="button" onClick=${load.again}>Try again</button></p>`}
+    ${load.value === undefined && !load.failed && html`<p class="quiet" role="status">Loading ${what} …</p>`}
+    ${load.value !== undefined && children(load.value)}`;
+}
+
+// useDo gives [run, busy, failed]: run calls something and tells how it failed, once at a time.
+export function useDo(act) {
+  const [state, set] = useState({ busy: false, failed: "" });
+  const going = useRef(false);
+  const run = async (...args) => {
+    if (going.current) return;
+    going.current = true;
+    set({ busy: true, failed: "" });
+    try {
+      const value = await act(...args);
+      set({ busy: false, failed: "" });
+      return value;
+    } catch (e) {
+      set({ busy: false, failed: e.message });
+    } finally {
+      going.current = false;
+    }
+  };
+  return [run, state.busy, state.failed];
+}

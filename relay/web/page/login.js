@@ -1,0 +1,57 @@
+// Logging in, and the first owner of a server that has no users yet (/setup#CODE).
+import { html, useRef, useState } from "parts/base.js";
+import { login, session, setUp } from "./data/index.js";
+import { Icon } from "./icons.js";
+
+// Login asks who one is. What was open stays in the address, and comes back.
+export function Login() {
+  const ended = session.value.state === "ended" && (session.value.why || "The session has ended. What was open is kept.");
+  return html`<${Door} title=${ended ? "Log in again" : "Log in"} action="Log in" busy="Logging in …" enter=${login} autocomplete="current-password">
+    ${ended && html`<p class="note">${ended}</p>`}
+  </${Door}>`;
+}
+
+// SetUp makes the first owner.
+export function SetUp() {
+  const code = location.hash.slice(1);
+  const enter = async (name, password) => {
+    await setUp(code, name, password);
+    location.replace("/#/start");
+  };
+  return html`<${Door} title="Set up the relay" action="Make the owner" busy="Making the owner …" enter=${enter} autocomplete="new-password" least=${10}>
+    <p class="note">Its owner may do everything, and make further users. The password has 10 characters or more.</p>
+    ${!code && html`<p class="failed">The link is not whole: open it as the server printed it, up to its last letter.</p>`}
+  </${Door}>`;
+}
+
+function Door({ title, action, busy, enter, autocomplete, least = 1, children }) {
+  const [failed, setFailed] = useState("");
+  const [going, setGoing] = useState(false);
+  const name = useRef(), password = useRef();
+  const submit = async (event) => {
+    event.preventDefault();
+    if (going) return;
+    if (!name.current.value) return setFailed("Who are you? Give your name."), name.current.focus();
+    if (password.current.value.length < least) return setFailed(least > 1 ? `A password has ${least} characters or more.` : "Give your password."), password.current.focus();
+    setGoing(true);
+    setFailed("");
+    try {
+      await enter(name.current.value, password.current.value);
+    } catch (e) {
+      setFailed(e.message);
+      setGoing(false);
+      password.current?.select();
+    }
+  };
+  return html`<main class="door">
+    <form onSubmit=${submit} novalidate>
+      <p class="brand"><${Icon} name="live" />Concerto relay</p>
+      <h1>${title}</h1>
+      ${children}
+      <label class="field">Name<input ref=${name} data-testid="login-user" autocomplete="username" autocapitalize="none" spellcheck=${false} autofocus required /></label>
+      <label class="field">Password<input ref=${password} data-testid="login-pass" type="password" autocomplete=${autocomplete} required aria-describedby="login-failed" /></label>
+      <p id="login-failed" class="failed" role="alert">${failed}</p>
+      <button class="primary wide" data-testid="login-submit" type="submit" aria-disabled=${going}>${going ? busy : action}</button>
+    </form>
+  </main>`;
+}

@@ -1,0 +1,31 @@
+// The page begins here.
+import { html, render } from "parts/base.js";
+import { onOpen, sentence, session, start, useToken } from "./data/index.js";
+import { Login, SetUp } from "./login.js";
+import { go, hrefOf, place } from "./route.js";
+import { reachable } from "./screens.js";
+import { Shell } from "./shell.js";
+
+function Page() {
+  const who = session.value, at = place.value;
+  if (location.pathname === "/setup") return html`<${SetUp} />`;
+  if (who.state === "unknown") return html`<p class="boot" role="status">Concerto relay …</p>`;
+  if (who.state === "out") return html`<${Login} />`;
+  const all = reachable(), screen = all.find((s) => s.name === at.screen) ?? all[0];
+  return html`<${Shell} screen=${screen.name} covered=${who.state === "ended"}><${screen.show} id=${at.id} tab=${at.tab} query=${at.query} /></${Shell}>
+    ${who.state === "ended" && html`<div class="over-all" role="dialog" aria-modal="true" aria-label="Log in again"><${Login} /></div>`}`;
+}
+
+// byLink takes the token of a link, #/t/TOKEN, out of the address before anything else sees it.
+async function byLink() {
+  const { screen, id } = place.value;
+  if (screen !== "t") return;
+  go(hrefOf("runs"), { replace: true });
+  await useToken(id);
+}
+
+onOpen((run) => go(hrefOf("runs", run)));
+const into = document.getElementById("app");
+byLink().then(() => location.pathname === "/setup" || start()).catch((e) => (session.peek().state === "unknown" ? (into.textContent = sentence(e)) : console.error(e)));
+into.replaceChildren();
+render(html`<${Page} />`, into);

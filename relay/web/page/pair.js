@@ -1,0 +1,45 @@
+// A host is paired by the code that it shows: the owner sees which machine it is, compares its key's fingerprint, and confirms.
+import { html, plain, useEffect, useState } from "parts/base.js";
+import { api, loadHosts } from "./data/index.js";
+import { useDo } from "./load.js";
+import { hrefOf } from "./route.js";
+import { Head } from "./shell.js";
+
+// letters are a code as it is written: ABCD-EFGH.
+function letters(text) {
+  const all = text.toUpperCase().replace(/[^A-Z0-9]/g, "").slice(0, 8);
+  return all.length > 4 ? all.slice(0, 4) + "-" + all.slice(4) : all;
+}
+
+export function Pair({ code: given }) {
+  const [code, setCode] = useState(letters(given));
+  const [seen, setSeen] = useState(null); // the machine that waits with the code
+  const [made, setMade] = useState(null);
+  const [look, looking, failed] = useDo(async () => setSeen(await api.post("/pair/look", { code })));
+  useEffect(() => void (code.length === 9 && look()), []);
+  if (made) {
+    return html`<${Head} title="Paired" back=${hrefOf("hosts")} /><p role="status">${plain(seen.name)} is paired as <code>${plain(made)}</code>, and connects by itself.</p>
+      <p><a class="button primary" href=${hrefOf("hosts", made)}>Look at it</a></p>`;
+  }
+  return html`<${Head} title="Pair a host" back=${hrefOf("hosts")} />
+    ${seen ? html`<${Confirm} code=${code} seen=${seen} onMade=${setMade} onBack=${() => setSeen(null)} />` : html`<form class="panel narrow" onSubmit=${(e) => (e.preventDefault(), look())}>
+      <p>On the machine where agents run:</p><pre>concerto-relay pair --server ${location.origin}</pre>
+      <p>It shows a code of eight letters.</p>
+      <label class="field">Code<input class="pair-code" data-testid="pair-code" value=${code} onInput=${(e) => setCode((e.target.value = letters(e.target.value)))} placeholder="ABCD-EFGH" autocapitalize="characters" autocomplete="off" spellcheck=${false} maxlength="9" aria-describedby="pair-failed" /></label>
+      <p id="pair-failed" class="failed" role="alert">${failed}</p>
+      <button class="primary" data-testid="pair-look" aria-disabled=${looking || code.length < 9}>${looking ? "Looking …" : "Look whose it is"}</button>
+    </form>`}`;
+}
+
+function Confirm({ code, seen, onMade, onBack }) {
+  const [confirm, busy, failed] = useDo(async () => {
+    const made = await api.post("/pair/confirm", { code });
+    await loadHosts().catch(() => {}); // the list comes by itself a moment later
+    onMade(made.host_id);
+  });
+  return html`<section class="panel narrow" aria-label="The machine"><dl class="facts"><div><dt>name</dt><dd>${plain(seen.name)}</dd></div><div><dt>asks from</dt><dd>${plain(seen.address)}</dd></div><div><dt>holds for</dt><dd>${Math.max(1, Math.ceil(seen.expires_in / 60))} min</dd></div></dl>
+    <p>Is this the fingerprint that the machine itself shows?</p><pre data-testid="pair-fingerprint">${plain(seen.fingerprint)}</pre>
+    <p class="quiet">Who is paired sends runs to this relay, and is sent what people decide and write.</p>
+    ${failed && html`<p class="failed" role="alert">${failed}</p>`}
+    <div class="bar"><button type="button" class="primary" data-testid="pair-confirm" aria-disabled=${busy} onClick=${confirm}>${busy ? "Pairing …" : "Yes, pair it"}</button><button type="button" onClick=${onBack}>No</button></div></section>`;
+}

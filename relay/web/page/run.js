@@ -1,0 +1,111 @@
+// A run: what it is, its thread with what it asks, and the views beside it.
+import { html, plain, useEffect, useMemo, useState } from "parts/base.js";
+import { moment } from "parts/said.js";
+import { can, conn, hosts, openRun, stopRun } from "./data/index.js";
+import { Icon } from "./icons.js";
+import { lazy } from "./lazy.js";
+import { useDo } from "./load.js";
+import { go, hrefOf } from "./route.js";
+import { RunThread } from "./run_thread.js";
+import { Head } from "./shell.js";
+import { useKeys } from "./keymap.js";
+import { When } from "./when.js";
+import { Status, nameOf } from "./words.js";
+
+// tabs are the views of a run. needs is what one must be allowed; of says of which runs it tells.
+export const tabs = [
+  { name: "", label: "Thread", show: RunThread },
+  { name: "terminal", label: "Terminal", of: (v) => v.source !== "concerto", show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
+  { name: "files", label: "Files", needs: "rpc", show: lazy(() => import("./tab_files.js"), "FilesTab") },
+  { name: "diff", label: "Diff", needs: "rpc", show: lazy(() => import("./tab_diff.js"), "DiffTab") },
+  { name: "structure", label: "Structure", of: (v) => !!v.meta.structure, show: lazy(() => import("./tab_structure.js"), "StructureTab") },
+];
+
+// useView opens a run while it is shown.
+function useView(id) {
+  const [view, set] = useState(null);
+  useEffect(() => {
+    const opened = openRun(id);
+    set(opened);
+    return () => opened.close();
+  }, [id]);
+  return view;
+}
+
+export function Run({ id, tab, query }) {
+  const view = useView(id);
+  if (!view) return html`<${Head} title="Run" back=${hrefOf("runs")} />`;
+  return html`<${Opened} id=${id} tab=${tab} query=${query} view=${view} />`;
+}
+
+function Opened({ id, tab, query, view }) {
+  const state = view.state.value, run = view.row.value, meta = view.meta.value ?? {};
+  const source = useMemo(() => view.items.value.find((i) => i.kind === "started")?.data?.source, [view.items.value.length > 0]);
+  const shown = tabs.filter((t) => (!t.needs || can(t.needs)) && (!t.of || t.of({ source, meta })));
+  const current = shown.find((t) => t.name === tab) ?? shown[0];
+  useKeys({ tab: (n) => shown[n] && go(hrefOf("runs", id, shown[n].name)) });
+  if (state.state === "unknown") {
+    return html`<${Head} title="No such run" back=${hrefOf("runs")} /><div class="empty"><p>There is no run <code>${plain(id)}</code>, or you may not see it.</p></div>`;
+  }
+  return html`<div class="run">
+    <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}</${Head}>
+    ${run && html`<${About} run=${run} meta=${meta} />`}
+    ${state.error && conn.value.state !== "offline" && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
+    <div class="tabs-row"><div class="tabs" role="tablist" aria-label="Views of the run" onKeyDown=${(e) => step(e, shown, current, id)}>${shown.map((t) => html`<a key=${t.name} role="tab" id=${"tab-" + (t.name || "thread")} data-tab=${t.name || "thread"}
+      href=${hrefOf("runs", id, t.name)} aria-selected=${t === current} tabindex=${t === current ? 0 : -1}>${t.label}</a>`)}</div>
+      ${!state.live && state.state === "ready" && html`<span class="quiet tabs-side" role="status">${state.behind > 0 ? `catching up, ${state.behind.toLocaleString("en")} to go` : state.from === "cache" ? "as last seen here" : ""}</span>`}</div>
+    <div class="tabpanel" role="tabpanel" aria-labelledby=${"tab-" + (current.name || "thread")}><${current.show} key=${current.name} run=${run ?? { id }} id=${id} view=${view} query=${query} source=${source} meta=${meta} /></div>
+  </div>`;
+}
+
+// step moves among the tabs by the arrows.
+function step(event, shown, current, id) {
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (!by) return;
+  event.preventDefault();
+  const to = shown[(shown.indexOf(current) + by + shown.length) % shown.length];
+  go(hrefOf("runs", id, to.name));
+  requestAnimationFrame(() => document.getElementById("tab-" + (to.name || "thread"))?.focus());
+}
+
+function About({ run, meta }) {
+  const host = hosts.value.find((h) => h.id === run.host_id), parent = run.parent_run_id;
+  const usage = meta.usage, line = meta.line;
+  return html`<details class="about"><summary><span class="mono clip">${plain(run.command)}</span> <span class="quiet">on ${plain(host?.name ?? run.host_id)}${host && !host.online ? ", which is offline" : ""}</span>
+      ${usage && html`<span class="quiet nowrap">${cost(usage)}</span>`}<${Icon} name="out" /></summary>
+    <dl class="facts">
+      <div><dt>tool</dt><dd>${plain(run.tool)}</dd></div>
+      <div><dt>directory</dt><dd class="mono">${plain(run.cwd)}</dd></div>
+      <div><dt>started</dt><dd>${run.started_at ? html`${moment(run.started_at)}, <${When} ts=${run.started_at} />` : "not known"}</dd></div>
+      ${run.ended_at && html`<div><dt>ended</dt><dd>${moment(run.ended_at)}, <${When} ts=${run.ended_at} /></dd></div>`}
+      ${line && html`<div><dt>line</dt><dd class="mono">${plain(line.file)}:${line.line}</dd></div>`}
+      ${usage && html`<div><dt>tokens</dt><dd>${usage.tokens_in ?? 0} in, ${usage.tokens_out ?? 0} out</dd></div>`}
+      ${Object.entries(meta.labels ?? {}).map(([k, v]) => html`<div key=${k}><dt>${plain(k)}</dt><dd>${plain(v)}</dd></div>`)}
+      <div><dt>id</dt><dd class="mono">${plain(run.id)}</dd></div>
+      ${parent && html`<div><dt>started by</dt><dd><a href=${hrefOf("runs", parent)}>${plain(parent)}</a></dd></div>`}
+    </dl></details>`;
+}
+
+const cost = (u) => (u.cost_usd ? `$${u.cost_usd.toFixed(u.cost_usd < 1 ? 4 : 2)}` : `${((u.tokens_in ?? 0) + (u.tokens_out ?? 0)).toLocaleString("en")} tokens`);
+
+// Stop ends a run: once asked whether that is meant; again, with force.
+function Stop({ run }) {
+  const [sure, setSure] = useState(false);
+  const [asked, setAsked] = useState(false);
+  const [stop, busy, failed] = useDo(async (signal) => {
+    await stopRun(run.id, signal);
+    setSure(false);
+    setAsked(true);
+  });
+  useEffect(() => {
+    if (!sure) return;
+    const leave = (e) => e.key === "Escape" && setSure(false);
+    addEventListener("keydown", leave);
+    return () => removeEventListener("keydown", leave);
+  }, [sure]);
+  if (run.status === "exited" || run.status === "lost") return null;
+  return html`<span class="stop">${failed && html`<span class="failed" role="alert">${failed}</span>`}
+    ${!sure && !asked && html`<button type="button" class="quiet-button" data-testid="stop" onClick=${() => setSure(true)}><${Icon} name="stop" />Stop</button>`}
+    ${sure && html`<span role="alert">Stop this run? <button type="button" class="danger" data-testid="stop-yes" aria-disabled=${busy} onClick=${() => stop("term")}>Stop it</button> <button type="button" onClick=${() => setSure(false)}>Go on</button></span>`}
+    ${asked && html`<span class="quiet" role="status">stopping …</span> <button type="button" class="danger" aria-disabled=${busy} onClick=${() => stop("kill")}>Kill it</button>`}</span>`;
+}

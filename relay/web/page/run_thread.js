@@ -1,0 +1,19 @@
+// A run's thread: what was said and done in the order in which it was, what it asks in its place, and the composer.
+import { html, plain } from "parts/base.js";
+import { Thread } from "parts/thread.js";
+import { can } from "./data/index.js";
+import { useCards } from "./cards.js";
+import { Composer } from "./composer.js";
+import { Item } from "./item.js";
+
+export function RunThread({ run, id, view, source }) {
+  const items = view.items.value, state = view.state.value, earlier = view.earlier.value;
+  const open = items.filter((i) => i.kind === "request" && !i.data.resolution).map((i) => i.data);
+  const { box, selected, select } = useCards(open, { opens: false });
+  const render = (item) => html`<${Item} item=${item} selected=${item.kind === "request" && item.data.key === selected} onSelect=${select} />`;
+  return html`<div class="thread-box" data-testid="run-thread" ref=${box}>
+      ${state.state === "loading" && items.length === 0 && html`<p class="quiet" role="status">Loading the thread …</p>`}
+      ${earlier.error && html`<p class="failed" role="alert">${plain(earlier.error)}</p>`}
+      <${Thread} items=${items} follow=${true} onEarlier=${earlier.more ? view.loadEarlier : null} earlier=${earlier} render=${render} label="What the run does" /></div>
+    ${can("input") && source !== "concerto" && html`<${Composer} run=${run} id=${id} />`}`;
+}

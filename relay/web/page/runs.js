@@ -1,0 +1,73 @@
+// Runs: all that there are, the last active first; one of them with an id.
+import { html, plain, useMemo, useRef, useState } from "parts/base.js";
+import { hosts, loadMoreRuns, runs, runsState } from "./data/index.js";
+import { useKeys } from "./keymap.js";
+import { go, hrefOf } from "./route.js";
+import { Run } from "./run.js";
+import { Head } from "./shell.js";
+import { When } from "./when.js";
+import { Status, nameOf } from "./words.js";
+
+export function Runs({ id, tab, query }) {
+  return id ? html`<${Run} key=${id} id=${id} tab=${tab} query=${query} />` : html`<${All} query=${query} />`;
+}
+
+// filters are which states a filter shows.
+const filters = [
+  { name: "", label: "All" },
+  { name: "asks", label: "Asks", of: ["awaiting_approval", "awaiting_input"] },
+  { name: "running", label: "Running", of: ["running"] },
+  { name: "over", label: "Ended", of: ["exited", "lost"] },
+];
+
+function All({ query }) {
+  const [text, setText] = useState(query.get("q") ?? "");
+  const status = query.get("status") ?? "", host = query.get("host") ?? "";
+  const field = useRef(), box = useRef();
+  const set = (more) => {
+    const next = Object.fromEntries(Object.entries({ q: text, status, host, ...more }).filter(([, v]) => v));
+    go(hrefOf("runs", "", "", next), { replace: true });
+  };
+  const shown = useMemo(() => choose(runs.value, text, status, host), [runs.value, text, status, host]);
+  const [chosen, choose1] = useState(0);
+  const at = Math.min(chosen, Math.max(0, shown.length - 1));
+  const move = (by) => {
+    const to = Math.min(shown.length - 1, Math.max(0, at + by));
+    choose1(to);
+    box.current?.querySelectorAll("[data-testid=run-row]")[to]?.focus();
+  };
+  useKeys({ filter: () => field.current?.focus(), next: () => move(document.activeElement?.closest("[data-testid=run-row]") ? 1 : 0), previous: () => move(-1), open: () => shown[at] && go(hrefOf("runs", shown[at].id)) });
+  const state = runsState.value;
+  return html`<${Head} title="Runs"><span class="quiet">${shown.length}${state.more ? "+" : ""}</span></${Head}>
+    <div class="bar"><input ref=${field} type="search" class="grow" placeholder="Filter by title, command, directory" aria-label="Filter runs" value=${text} onInput=${(e) => (setText(e.target.value), set({ q: e.target.value }))}
+        onKeyDown=${(e) => e.key === "Escape" ? e.target.blur() : e.key === "Enter" && (e.preventDefault(), choose1(0), move(-at))} />
+      <div class="chips" role="group" aria-label="State">${filters.map((f) => html`<button key=${f.name} type="button" aria-pressed=${f.name === status} onClick=${() => set({ status: f.name })}>${f.label}</button>`)}</div>
+      ${hosts.value.length > 1 && html`<select aria-label="Host" value=${host} onChange=${(e) => set({ host: e.target.value })}><option value="">every host</option>${hosts.value.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select>`}</div>
+    ${state.error && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
+    ${state.from === "cache" && html`<p class="quiet">As it was when this device was last connected.</p>`}
+    ${!state.loading && shown.length === 0 && html`<${None} any=${runs.value.length > 0} />`}
+    ${shown.length === 0 && state.loading && html`<p class="quiet" role="status">Loading …</p>`}
+    <ul class="rows" ref=${box}>${shown.map((r, i) => html`<${Row} key=${r.id} run=${r} onFocus=${() => choose1(i)} />`)}</ul>
+    ${state.more && html`<p><button type="button" aria-disabled=${state.loading} onClick=${loadMoreRuns}>Show older runs</button></p>`}`;
+}
+
+function None({ any }) {
+  if (any) return html`<div class="empty"><p>No run is like that.</p></div>`;
+  return html`<div class="empty"><p>No runs yet.</p><p>On a machine with hostd, this is one:</p><pre>concerto-relay run -- claude</pre></div>`;
+}
+
+function choose(all, text, status, host) {
+  const words = text.toLowerCase().split(/\s+/).filter((w) => w), of = filters.find((f) => f.name === status)?.of;
+  return all.filter((r) => (!of || of.includes(r.status)) && (!host || r.host_id === host) && words.every((w) => `${r.title} ${r.command} ${r.tool} ${r.cwd} ${r.host_id} ${r.id}`.toLowerCase().includes(w)));
+}
+
+const hostName = (id) => hosts.value.find((h) => h.id === id)?.name ?? id;
+
+function Row({ run, onFocus }) {
+  const asks = run.pending?.length ?? 0;
+  return html`<li><a class="run-row" data-testid="run-row" data-run=${run.id} href=${hrefOf("runs", run.id)} onFocus=${onFocus}>
+    <span class="run-title">${plain(nameOf(run))}</span><${Status} run=${run} />
+    <span class="run-about quiet"><span>${plain(run.tool)}</span> on <span>${plain(hostName(run.host_id))}</span> <span class="run-cwd">${plain(run.cwd)}</span></span>
+    <span class="quiet run-when"><${When} ts=${run.last_active_at} /></span>
+    ${asks > 0 && html`<span class="run-asks">${plain(run.pending[0].prompt || run.pending[0].op_tool || "asks")}${asks > 1 && ` and ${asks - 1} more`}</span>`}</a></li>`;
+}

@@ -1,0 +1,45 @@
+// Starting a run on a host.
+import { html, plain, useEffect, useRef, useState } from "parts/base.js";
+import { hosts, rpc, runs, startRun, watchHosts } from "./data/index.js";
+import { Loaded, useDo, useLoad } from "./load.js";
+import { go, hrefOf } from "./route.js";
+import { Head } from "./shell.js";
+
+export function Start() {
+  useEffect(watchHosts, []);
+  const online = hosts.value.filter((h) => h.online);
+  const [chosen, setChosen] = useState("");
+  const host = online.find((h) => h.id === chosen)?.id ?? online[0]?.id ?? "";
+  return html`<${Head} title="Start a run" />
+    ${!host && html`<div class="empty"><p>No host is connected. A run starts on the machine where its tool is: run hostd there.</p><pre>concerto-relay hostd --server ${location.origin}</pre></div>`}
+    ${host && html`<${What} key=${host} host=${host} online=${online} onHost=${setChosen} />`}`;
+}
+
+// recent are directories in which runs of a host were, the last first.
+const recent = (host) => [...new Set(runs.value.filter((r) => r.host_id === host && r.cwd).map((r) => r.cwd))].slice(0, 12);
+
+function What({ host, online, onHost }) {
+  const load = useLoad(() => rpc("rpc.host.info", null, { host_id: host }), [host]);
+  const tool = useRef(), cmd = useRef(), cwd = useRef(), title = useRef();
+  const [start, busy, failed] = useDo(async () => {
+    const what = { host_id: host, tool: tool.current.value, cmd: cmd.current.value };
+    if (!what.tool && !what.cmd.trim()) throw new Error("Say which tool, or which command.");
+    if (!what.tool) what.tool = what.cmd.trim().split(/\s+/)[0].split("/").pop().slice(0, 64);
+    if (cwd.current.value.trim()) what.cwd = cwd.current.value.trim();
+    if (title.current.value.trim()) what.title = title.current.value.trim();
+    go(hrefOf("runs", await startRun(what)));
+  });
+  return html`<form class="panel narrow" onSubmit=${(e) => (e.preventDefault(), start())}>
+    <label class="field">Host<select value=${host} onChange=${(e) => onHost(e.target.value)}>${online.map((h) => html`<option key=${h.id} value=${h.id}>${plain(h.name)}</option>`)}</select></label>
+    <${Loaded} load=${load} what="the host's tools">${(info) => html`
+      <label class="field">Tool<select ref=${tool} data-testid="start-tool">
+        ${(info.tools ?? []).filter((t) => t.ok).map((t) => html`<option key=${t.tool} value=${t.tool}>${plain(t.tool)}</option>`)}
+        <option value="">a command of the shell</option></select></label>
+      <label class="field">Command<textarea ref=${cmd} data-testid="start-cmd" rows="2" class="mono" spellcheck=${false} autocapitalize="none" placeholder="as you would type it; empty is the tool itself"></textarea></label>
+      <label class="field">Directory<input ref=${cwd} class="mono" list="start-dirs" spellcheck=${false} autocapitalize="none" placeholder="the host's first root" /></label>
+      <datalist id="start-dirs">${recent(host).map((d) => html`<option key=${d} value=${d} />`)}</datalist>
+      <label class="field">Title <span class="quiet">(optional)</span><input ref=${title} maxlength="200" placeholder="what it is for" /></label>
+      ${failed && html`<p class="failed" role="alert">${failed}</p>`}
+      <button class="primary" data-testid="start-run" aria-disabled=${busy}>${busy ? "Starting …" : "Start"}</button>`}</${Loaded}>
+  </form>`;
+}

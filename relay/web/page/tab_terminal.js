@@ -1,0 +1,22 @@
+// A run's terminal, as the tool draws it; what is typed goes to it key by key.
+import { html, useRef } from "parts/base.js";
+import { Terminal } from "parts/terminal.js";
+import { can, resize, sendKeys } from "./data/index.js";
+
+export function TerminalTab({ run, id, view, source }) {
+  const open = run.status !== "exited" && run.status !== "lost", types = open && can("input");
+  const crlf = source === "pty" || source === undefined ? (text) => text : (text) => text.replace(/\r?\n/g, "\r\n"); // no terminal wrote it
+  const attach = useRef(({ write, reset }) => {
+    const ends = [view.onReset(reset), view.output(({ text }) => write(crlf(text)))];
+    return () => ends.forEach((end) => end());
+  });
+  // A terminal takes Tab for its tool, so that another key must lead out of it.
+  const leave = (e) => {
+    if (e.key !== "F6") return;
+    e.preventDefault();
+    e.stopPropagation();
+    document.querySelector("[role=tab][aria-selected=true]")?.focus();
+  };
+  return html`<div class="terminal-tab" onKeyDownCapture=${leave}>${types && html`<p class="quiet hint">What you type goes to the tool. F6 leaves the terminal.</p>`}${!types && html`<p class="quiet">${open ? "You may watch this terminal, and not write to it." : "The run has ended: this is what its terminal showed."}</p>`}
+    <${Terminal} attach=${attach.current} onKeys=${types ? (keys) => sendKeys(id, keys) : null} onResize=${types ? (cols, rows) => resize(id, cols, rows) : null} size=${view.size.value} label="The run's terminal" /></div>`;
+}

@@ -1,0 +1,9 @@
+// A time as it is past, by the server's clock; it stays true while it is shown.
+import { ago, html } from "parts/base.js";
+import { moment, useClock } from "parts/said.js";
+import { now } from "./data/index.js";
+
+export function When({ ts }) {
+  useClock();
+  return ts ? html`<time datetime=${ts} title=${moment(ts)}>${ago(ts, now())}</time>` : null;
+}

@@ -1,0 +1,35 @@
+// What states are called, with their icons and tones: never told by colour alone.
+import { html, plain } from "parts/base.js";
+import { Icon } from "./icons.js";
+
+export const statuses = {
+  running: { icon: "busy", word: "running", tone: "live" },
+  awaiting_input: { icon: "wait", word: "waits for input", tone: "wait" },
+  awaiting_approval: { icon: "ask", word: "needs approval", tone: "ask" },
+  exited: { icon: "ok", word: "ended", tone: "done" },
+  lost: { icon: "lost", word: "lost", tone: "bad" },
+};
+
+// statusOf is a run's state in words.
+export function statusOf(run) {
+  const row = statuses[run.status] ?? { icon: "lost", word: String(run.status), tone: "wait" };
+  if (run.status !== "exited") return row;
+  if (run.exit_code === 0) return { ...row, word: "done" };
+  return { icon: "bad", word: run.exit_code == null ? "ended" : `exit ${run.exit_code}`, tone: "bad" };
+}
+
+export function Status({ run }) {
+  const s = statusOf(run);
+  return html`<span class=${"status tone-" + s.tone}><${Icon} name=${s.icon} spin=${run.status === "running"} />${plain(s.word)}</span>`;
+}
+
+// nameOf is what a run is called: its title, else its command.
+export const nameOf = (run) => run?.title || run?.command || run?.tool || run?.id || "";
+
+// links are the states of the connection.
+export const links = {
+  connecting: { icon: "busy", word: "connecting", tone: "wait" },
+  online: { icon: "live", word: "live", tone: "done" },
+  offline: { icon: "offline", word: "offline", tone: "bad" },
+  ended: { icon: "key", word: "session ended", tone: "bad" },
+};

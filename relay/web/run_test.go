@@ -1,0 +1,184 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+)
+
+// TestFollowAndDecide: who logs in sees what runs, follows one as it writes, approves what it asks
+// where it asks it, writes to it, and sees what became of each; after a reload all is as it was.
+func TestFollowAndDecide(t *testing.T) {
+	browser.Need(t)
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "fix the rounding"})
+	b := enter(t, r, webtest.Operator, "#/runs")
+	b.See("fix the rounding")
+	if row := b.Text("@run-row"); !strings.Contains(row, "running") || !strings.Contains(row, "desk") {
+		t.Errorf("the run's row says %q", row)
+	}
+	b.Click("@run-row")
+	run.Write("\x1b[32mlooking\x1b[0m at total.go\n")
+	b.Wait("__see.text('@run-thread').includes('looking at total.go')")
+
+	run.Ask("b1", webtest.Data{"prompt": "Push it?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git push origin fix"}, "args_sha256": strings.Repeat("ab", 32)})
+	b.Wait("__see.text('@approval-card').includes('git push origin fix')")
+	b.Wait("document.title.startsWith('(1) ')")
+	b.Wait("[...document.querySelectorAll('[aria-live=assertive]')].some((e) => e.textContent.includes('fix the rounding'))")
+	awake(b)
+	b.Click("@approve")
+	told := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&told)
+	if err != nil || d.RequestID != "b1" || d.ArgsSHA256 != strings.Repeat("ab", 32) || told.RunID != "run_1" {
+		t.Errorf("the host is told %s %+v, %v", told.RunID, d, err)
+	}
+	run.Resolve("b1", "approve", webtest.Operator)
+	b.Wait("__see.text('@resolved').includes('approved by olga')")
+	b.Wait("!document.title.startsWith('(')")
+
+	b.Click("@composer")
+	b.Type("go on")
+	b.Press("Enter")
+	told = host.Next(protocol.RunSendInput)
+	in, err := protocol.Decode[protocol.SendInput](&told)
+	if err != nil || in.Text != "go on\n" {
+		t.Errorf("the host is told %+v, %v", in, err)
+	}
+	run.Say(protocol.RunInput, webtest.Data{"actor": "web", "input_id": in.InputID, "text_redacted": "go on\n", "text_sha256": strings.Repeat("0", 64), "by": "olga"})
+	b.Wait("__see.all('@sending').length === 0 && __see.text('@run-thread').includes('go on')")
+
+	b.Reload()
+	b.Wait("__see.text('@run-thread').includes('looking at total.go') && __see.text('@run-thread').includes('go on') && __see.text('@resolved').includes('approved by olga')")
+	if n := b.Count("@resolved"); n != 1 {
+		t.Errorf("the request is there %d times", n)
+	}
+	run.Write("done\n")
+	run.Say(protocol.RunExited, webtest.Data{"exit_code": 0})
+	b.Wait("__see.all('@composer').length === 0 && __see.text('main').includes('done')")
+}
+
+// TestInboxByKeys: a keyboard alone is enough to find what is asked, and to deny and approve it; a
+// key that comes too early, or alone, does nothing.
+func TestInboxByKeys(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "first"})
+	run.Ask("q1", webtest.Data{"prompt": "Delete the branch?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git branch -D old"}})
+	run.Ask("q2", webtest.Data{"prompt": "Run the tests?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "go test ./..."}})
+	b := enter(t, r, webtest.Operator, "#/hosts")
+	b.Press("g", "i")
+	b.See("Delete the branch?")
+	b.Press("j", "d")
+	b.Wait("document.querySelector('[data-key=\"run_1 q1\"]').contains(document.activeElement)")
+	b.Press("Escape", "Enter") // taken back: Enter opens the run
+	b.Wait("location.hash === '#/runs/run_1'")
+	b.Press("g", "i")
+	b.Wait("__see.all('@approval-card').length === 2")
+	awake(b)
+	b.Press("j", "d", "Enter")
+	deny := host.Next(protocol.RunDeny)
+	if d, err := protocol.Decode[protocol.Decide](&deny); err != nil || d.RequestID != "q1" {
+		t.Errorf("denied is %+v, %v", d, err)
+	}
+	run.Resolve("q1", "deny", webtest.Operator)
+	b.Wait("__see.all('@approval-card').length === 1 && __see.text('@settled').includes('denied by olga')")
+	b.Press("j", "a", "Enter")
+	approve := host.Next(protocol.RunApprove)
+	if d, err := protocol.Decode[protocol.Decide](&approve); err != nil || d.RequestID != "q2" {
+		t.Errorf("approved is %+v, %v", d, err)
+	}
+	run.Resolve("q2", "approve", webtest.Operator)
+	b.See("Nothing waits for you")
+	b.Press("?")
+	b.See("approve what is chosen, then Enter")
+	b.Press("Escape")
+	b.Press("g", "r")
+	b.See("first")
+	b.Press("/")
+	b.Type("nothing like it")
+	b.See("No run is like that")
+}
+
+// TestRoles: what one may not do is not offered.
+func TestRoles(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	r := webtest.Start(t)
+	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{})
+	run.Ask("q1", webtest.Data{"prompt": "May I?"})
+	b := enter(t, r, webtest.Viewer, "#/inbox")
+	b.See("May I?")
+	for place, why := range map[string]string{"@approve": "decides", "@deny": "decides", "=Start": "starts", "=Audit": "reads the audit log"} {
+		if b.Count(place) != 0 {
+			t.Errorf("a viewer %s", why)
+		}
+	}
+	b.Press("j", "a", "Enter")
+	b.Eval("location.hash = '#/runs/run_1'")
+	b.Wait("__see.all('@run-thread').length === 1")
+	for _, place := range []string{"@composer", "@stop", "@approve"} {
+		if b.Count(place) != 0 {
+			t.Errorf("a viewer has %s", place)
+		}
+	}
+	b.Eval("location.hash = '#/settings'")
+	b.See("Log out")
+	b.Gone("Devices and tokens")
+	b.Click("@logout")
+	b.See("Log in")
+}
+
+// TestHostile: texts that mean harm are shown as texts, on every screen.
+func TestHostile(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	r := webtest.Start(t)
+	r.Hostile()
+	b := enter(t, r, webtest.Owner, "#/inbox")
+	for _, at := range []string{"#/inbox", "#/runs", "#/runs/run_hostile", "#/hosts", "#/audit"} {
+		b.Eval("location.hash = '" + at + "'")
+		if at != "#/hosts" && at != "#/audit" {
+			b.See("<img src=x onerror=")
+			b.See("⟦U+202E⟧")
+		}
+		if n := b.Eval("document.querySelectorAll('img, script:not([src^=\"/assets/\"]), iframe, a[href^=javascript]').length"); n != 0.0 {
+			t.Errorf("%s has %v elements of the run", at, n)
+		}
+	}
+	if title, _ := b.Eval("document.title").(string); strings.Contains(title, "harmed") {
+		t.Errorf("the title is %q", title)
+	}
+	if b.Eval("({}).polluted === undefined") != true {
+		t.Error("the payload has changed the prototype")
+	}
+}
+
+// TestSetup: the link that serve prints makes the first owner, who is on the page at once.
+func TestSetup(t *testing.T) {
+	browser.Need(t)
+	r := webtest.Empty(t)
+	code, err := r.Auth.Setup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := browser.Open(t)
+	b.Go(r.URL + "/setup#" + code)
+	b.See("Set up the relay")
+	b.Click("@login-user")
+	b.Type("ann")
+	b.Press("Tab")
+	b.Type("short")
+	b.Press("Enter")
+	b.See("A password has 10 characters or more.")
+	b.Eval("document.querySelector('[data-testid=login-pass]').select()")
+	b.Type("long enough by now")
+	b.Press("Enter")
+	b.Wait("location.pathname === '/' && location.hash === '#/start'")
+	b.See("No host is connected")
+}

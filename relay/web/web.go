@@ -1,0 +1,53 @@
+// Package web is the relay's page (its API promises nothing): what a browser loads to follow,
+// answer and approve runs. It is built of the parts of web/ and of the modules in page/, and
+// embedded as it is served.
+//
+// page/ holds the screens; page/data/ what they show, and what becomes of what people do; root/
+// what has a fixed name. dist/ is written by go generate. The page knows nothing that the
+// server's API does not tell every app (spec/24-relay.md).
+package web
+
+import (
+	"embed"
+	"io/fs"
+	"net/http"
+
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/web"
+)
+
+//go:generate go run ../../web/gen -o dist -web ../../web -tree page=page -root root style.css page/page.css page/main.js
+
+//go:embed dist
+var dist embed.FS
+
+// Routes are what the page is served by, to anybody: it shows nothing before one has logged in.
+// It panics when the embedded page is damaged, which is our bug.
+func Routes() []auth.Route {
+	built, err := fs.Sub(dist, "dist")
+	if err != nil {
+		panic(err)
+	}
+	page, err := web.Open(built)
+	if err != nil {
+		panic(err)
+	}
+	serve := func(w http.ResponseWriter, r *http.Request, _ *auth.Identity) { page.ServeHTTP(w, r) }
+	rows := []auth.Route{
+		{Method: "GET", Path: "/{$}", Right: auth.Open, Handle: serve},
+		{Method: "GET", Path: "/setup", Right: auth.Open, Handle: func(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+			at := r.Clone(r.Context())
+			at.URL.Path = "/"
+			page.ServeHTTP(w, at)
+		}},
+		{Method: "GET", Path: "/assets/{file...}", Right: auth.Open, Handle: serve},
+	}
+	files, err := fs.ReadDir(built, web.Root)
+	if err != nil {
+		panic(err)
+	}
+	for _, f := range files {
+		rows = append(rows, auth.Route{Method: "GET", Path: "/" + f.Name(), Right: auth.Open, Handle: serve})
+	}
+	return rows
+}

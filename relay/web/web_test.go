@@ -1,0 +1,86 @@
+package web_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+)
+
+// get asks for something as a browser does.
+func get(t *testing.T, method, url string) (*http.Response, string) {
+	t.Helper()
+	q, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Accept-Encoding", "identity")
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a, string(text)
+}
+
+// TestServed: anybody gets the page, under the policy of the server and without a word of what
+// is in it; what it names is there; what is not there is said as the API says it.
+func TestServed(t *testing.T) {
+	r := webtest.Empty(t)
+	for path, kind := range map[string]string{"/": "text/html", "/setup": "text/html", "/manifest.webmanifest": "application/manifest+json",
+		"/icon.svg": "image/svg+xml", "/icon-192.png": "image/png", "/apple-touch-icon.png": "image/png"} {
+		a, text := get(t, "GET", r.URL+path)
+		if a.StatusCode != 200 || !strings.HasPrefix(a.Header.Get("Content-Type"), kind) || text == "" {
+			t.Errorf("%s: %s %s", path, a.Status, a.Header.Get("Content-Type"))
+		}
+		if policy := a.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'") {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+		if a.Header.Get("Cache-Control") != "no-cache" || a.Header.Get("ETag") == "" {
+			t.Errorf("%s: %v", path, a.Header)
+		}
+		if head, body := get(t, "HEAD", r.URL+path); head.StatusCode != 200 || body != "" {
+			t.Errorf("HEAD %s: %s", path, head.Status)
+		}
+	}
+	_, page := get(t, "GET", r.URL+"/")
+	named := 0
+	for _, part := range strings.Split(page, `"`) {
+		if !strings.HasPrefix(part, "/") {
+			continue
+		}
+		named++
+		a, _ := get(t, "GET", r.URL+part)
+		if a.StatusCode != 200 {
+			t.Errorf("the page names %s: %s", part, a.Status)
+		}
+		if strings.HasPrefix(part, "/assets/") && a.Header.Get("Cache-Control") != "public, max-age=31536000, immutable" {
+			t.Errorf("%s: %s", part, a.Header.Get("Cache-Control"))
+		}
+	}
+	if named < 6 || strings.Contains(page, "BUILD") || strings.Contains(page, "style=") || strings.Contains(page, "<style") {
+		t.Errorf("the page is\n%s", page)
+	}
+	for path, status := range map[string]int{"/nothing": 404, "/runs": 401, "/index.php": 404} {
+		a, text := get(t, "GET", r.URL+path)
+		var said struct {
+			Error struct{ Code, Message string }
+		}
+		if err := json.Unmarshal([]byte(text), &said); err != nil || a.StatusCode != status || said.Error.Code == "" || said.Error.Message == "" {
+			t.Errorf("%s: %s %s", path, a.Status, text)
+		}
+	}
+	if a, _ := get(t, "GET", r.URL+"/assets/x/y.js"); a.StatusCode != 404 || a.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("what another build had: %s %v", a.Status, a.Header)
+	}
+	if a, text := get(t, "POST", r.URL+"/"); a.StatusCode != 405 || a.Header.Get("Allow") != "GET" || !strings.Contains(text, `"error"`) {
+		t.Errorf("POST /: %s %s %s", a.Status, a.Header.Get("Allow"), text)
+	}
+}

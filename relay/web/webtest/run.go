@@ -1,0 +1,86 @@
+package webtest
+
+import (
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+)
+
+// Run is a run of a host that the test plays.
+type Run struct {
+	ID   string
+	host *servertest.Peer
+	seq  int64
+}
+
+// Data is a message's data.
+type Data = map[string]any
+
+// Begin has a host begin a run, and waits until the server has it.
+func Begin(host *servertest.Peer, id string, started Data) *Run {
+	host.T.Helper()
+	r := &Run{ID: id, host: host}
+	for name, usual := range (Data{"tool": "claude", "cwd": "/home/ann/shop", "command": "claude", "source": "pty"}) {
+		if started[name] == nil {
+			started[name] = usual
+		}
+	}
+	r.Say(protocol.RunStarted, started)
+	r.Stored()
+	return r
+}
+
+// Say has the run's next event happen.
+func (r *Run) Say(typ string, data Data) {
+	r.host.T.Helper()
+	r.seq++
+	r.host.Say(typ, r.ID, r.seq, data)
+}
+
+// Write has the run write to its terminal.
+func (r *Run) Write(text string) {
+	r.host.T.Helper()
+	r.Say(protocol.RunOutput, Data{"stream": "stdout", "text": text})
+}
+
+// Ask has the run ask something; what is not said is the usual.
+func (r *Run) Ask(id string, data Data) {
+	r.host.T.Helper()
+	data["request_id"] = id
+	for name, usual := range (Data{"reason": "permission", "prompt": "May I?", "expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339)}) {
+		if data[name] == nil {
+			data[name] = usual
+		}
+	}
+	r.Say(protocol.RunPermissionRequested, data)
+	r.Stored()
+}
+
+// Resolve says what became of a request.
+func (r *Run) Resolve(id, decision, by string) {
+	r.host.T.Helper()
+	data := Data{"request_id": id, "decision": decision, "actor": "web"}
+	if by != "" {
+		data["by"] = by
+	}
+	r.Say(protocol.RunPermissionResolved, data)
+}
+
+// Over goes on with the run on another connection of its host.
+func (r *Run) Over(host *servertest.Peer) { r.host = host }
+
+// Stored waits until the server has all that the run has said.
+func (r *Run) Stored() {
+	r.host.T.Helper()
+	for {
+		e := r.host.Next(protocol.RunAck)
+		d, err := protocol.Decode[protocol.Ack](&e)
+		if err != nil {
+			r.host.T.Fatal(err)
+		}
+		if d.RunID == r.ID && d.LastSeq >= r.seq {
+			return
+		}
+	}
+}

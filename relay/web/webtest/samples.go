@@ -1,0 +1,91 @@
+package webtest
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// sampleDiff is what a write would change.
+const sampleDiff = `--- a/checkout/total.go
++++ b/checkout/total.go
+@@ -12,7 +12,9 @@ func Total(items []Item, rate float64) Money {
+ 	for _, it := range items {
+ 		sum += it.Price * Money(it.Count)
+ 	}
+-	return sum * (1 + rate)
++	// Taxes are rounded once, at the end.
++	tax := round(float64(sum) * rate)
++	return sum + tax
+ }
+
+ func round(x float64) Money {
+`
+
+// Samples has two hosts with a run of each kind: on a terminal, of Concerto, of messages, with a
+// write that waits, one that is over, and one whose texts mean harm.
+func (r *Relay) Samples() {
+	r.T.Helper()
+	desk, ci := r.Host("desk"), r.Host("ci-runner")
+	over := Begin(ci, "run_over", Data{"tool": "make", "command": "make release", "cwd": "/srv/build", "title": "release 2.14"})
+	over.Write("go build ./...\n\x1b[32mok\x1b[0m  shop/checkout  1.2s\n\x1b[31mFAIL\x1b[0m shop/invoice  0.4s\n")
+	over.Say(protocol.RunExited, Data{"exit_code": 2, "reason": "exited"})
+	over.Stored()
+
+	done := Begin(ci, "run_done", Data{"tool": "codex", "command": "codex exec 'update the changelog'", "cwd": "/srv/build", "title": "changelog"})
+	done.Write("Wrote CHANGELOG.md\n")
+	done.Say(protocol.RunExited, Data{"exit_code": 0, "reason": "exited"})
+	done.Stored()
+
+	messages := Begin(ci, "run_ndjson", Data{"tool": "reviewer", "source": "ndjson", "command": "python3 review.py", "cwd": "/srv/review", "title": "review of #481"})
+	messages.Write("reading 14 files\n")
+	messages.Say(protocol.ToolCall, Data{"request_id": "t1", "tool": "rpc.fs.read", "actor": "web", "args": Data{"path": "checkout/total.go"}})
+	messages.Say(protocol.ToolResult, Data{"request_id": "t1", "tool": "rpc.fs.read", "actor": "web", "ok": true, "duration_ms": 3, "result": Data{"path": "checkout/total.go", "bytes": 1840}})
+	messages.Write("two remarks so far\n")
+	messages.Stored()
+
+	concerto := Begin(desk, "run_concerto", Data{"tool": "concerto", "source": "concerto", "command": "concerto run examples/relay", "cwd": "/home/ann/shop", "title": "nightly migration"})
+	concerto.Say(protocol.RunMeta, Data{"structure": sampleStructure(), "line": Data{"file": "main.conc", "line": 31}, "usage": Data{"tokens_in": 48210, "tokens_out": 3120, "cost_usd": 0.2741}})
+	concerto.Say(protocol.RunEmit, Data{"channel": "plan", "payload": Data{"steps": []string{"dump", "migrate", "verify"}, "rows": 184200}, "awaited": false})
+	concerto.Say(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
+	concerto.Say(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": Data{"message": "dumped 12 tables"}})
+	concerto.Say(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "complete", "duration_ms": 5230})
+	concerto.Ask("q1", Data{"reason": "choice", "prompt": "When does it go out?", "from": Data{"kind": "emit", "channel": "when", "file": "main.conc", "line": 34}, "questions": []Data{
+		{"id": "when", "question": "When does it go out?", "kind": "choice", "required": true, "options": []Data{{"value": "now", "label": "Now", "description": "at once, while traffic is low"}, {"value": "tonight", "label": "Tonight"}}},
+		{"id": "note", "question": "What should the announcement say?", "kind": "text"},
+	}})
+
+	pty := Begin(desk, "run_claude", Data{"title": "fix the tax rounding"})
+	pty.Write("\x1b[1mI looked at checkout/total.go.\x1b[0m Taxes are rounded for each item, which loses cents.\n\nI will round once, at the end, and add a test.\n")
+	pty.Say(protocol.RunInput, Data{"actor": "web", "input_id": "i1", "text_redacted": "yes, and keep the old name of the function\n", "text_sha256": strings.Repeat("0", 64), "by": "ann"})
+	pty.Write("\x1b[32m✓\x1b[0m Understood. The name stays.\n")
+	pty.Ask("w1", Data{"prompt": "Write checkout/total.go?", "op_tool": "rpc.fs.write", "op_args": Data{"path": "checkout/total.go", "bytes": 1912, "content_preview": "package checkout\n\n…", "content_truncated": true},
+		"op_args_summary": "checkout/total.go, 1912 bytes", "args_sha256": "3f9a1c77" + strings.Repeat("ab", 28), "risk": "low", "diff": sampleDiff, "from": Data{"kind": "rpc"}})
+	pty.Ask("b1", Data{"prompt": "Run this command?", "op_tool": "bash", "op_args": Data{"cmd": "git push --force-with-lease origin fix/tax-rounding && gh pr create --fill"}, "op_args_summary": "git push --force-with-lease origin fix/tax-rou…",
+		"args_sha256": "c41d00e9" + strings.Repeat("cd", 28), "risk": "high", "approve_text": "y\n", "deny_text": "n\n", "from": Data{"kind": "pty"}})
+}
+
+func sampleStructure() Data {
+	node := func(kind, name string) Data { return Data{"id": kind + ":" + name, "kind": kind, "name": name} }
+	edge := func(from, to string) Data { return Data{"from": from, "to": to} }
+	return Data{"nodes": []Data{node("program", "main"), node("pipeline", "Migrate"), node("agent", "Architect"), node("agent", "Auditor"), node("host", "Coder"), node("tool", "psql")},
+		"edges": []Data{edge("program:main", "pipeline:Migrate"), edge("pipeline:Migrate", "agent:Architect"), edge("pipeline:Migrate", "host:Coder"), edge("program:main", "agent:Auditor"), edge("host:Coder", "tool:psql")}}
+}
+
+// Harm is a text that would do something if it were shown as anything but text.
+const Harm = "<img src=x onerror=\"document.title='harmed'\"><script>document.title='harmed'</script>\x1b]0;harmed\x07\x1b[2J\u202egnp.exe\u2066 [x](javascript:alert(1)) &lt;b&gt;"
+
+// Hostile has a host whose every text means harm.
+func (r *Relay) Hostile() *Run {
+	r.T.Helper()
+	run := Begin(r.Host("mallory"), "run_hostile", Data{"tool": Harm, "command": Harm, "cwd": Harm, "title": Harm})
+	run.Write(Harm + "\n")
+	run.Say(protocol.RunEmit, Data{"channel": Harm, "payload": Data{Harm: Harm, "__proto__": Data{"polluted": true}}, "awaited": false})
+	run.Say(protocol.ToolCall, Data{"request_id": "t1", "tool": Harm, "actor": "web", "args": Data{"path": Harm}})
+	run.Say(protocol.RunListen, Data{"listen_id": "l1", "host": Harm, "phase": "message", "message_type": Harm, "value": Harm})
+	run.Say(protocol.RunMeta, Data{"title": Harm, "labels": Data{Harm: Harm}, "line": Data{"file": Harm, "line": 1}})
+	run.Say("run.of_the_future", Data{"text": Harm})
+	run.Ask("q1", Data{"prompt": Harm, "op_tool": Harm, "op_args": Data{"cmd": Harm}, "op_args_summary": Harm, "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-" + Harm + "\n+" + Harm + "\n", "questions": []Data{
+		{"id": "q", "question": Harm, "header": Harm, "kind": "choice", "options": []Data{{"value": Harm, "label": Harm, "description": Harm}}}}})
+	return run
+}

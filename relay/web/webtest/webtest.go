@@ -1,0 +1,120 @@
+// Package webtest has the relay's page with a whole server behind it, for tests (its API promises
+// nothing): real logins, real sessions, a real database, hosts that the test plays.
+package webtest
+
+import (
+	"context"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/pair"
+	"github.com/concerto-lang/concerto/relay/server/people"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+	"github.com/concerto-lang/concerto/relay/store"
+	"github.com/concerto-lang/concerto/relay/store/sqlite"
+	"github.com/concerto-lang/concerto/relay/web"
+)
+
+// Users are there in each Relay, by their roles; all have Password.
+const (
+	Owner    = "ann"
+	Operator = "olga"
+	Viewer   = "vera"
+	Password = "correct horse"
+)
+
+// Relay is a server with the page.
+type Relay struct {
+	T      testing.TB
+	URL    string // http://127.0.0.1:PORT
+	Store  *store.Store
+	Server *server.Server
+	Auth   *auth.Auth
+	dir    string
+	http   *httptest.Server
+	end    func()
+}
+
+// Start starts one, with the machine's clock. It ends with the test.
+func Start(t testing.TB) *Relay {
+	t.Helper()
+	r := Empty(t)
+	hash := auth.HashPassword(Password)
+	for _, u := range []struct {
+		name string
+		role auth.Role
+	}{{Owner, auth.Owner}, {Operator, auth.Operator}, {Viewer, auth.Viewer}} {
+		if _, err := r.Auth.PutUser(context.Background(), audit.Actor{Type: "server", Name: "test"}, u.name, u.role, hash); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// Empty starts one without users.
+func Empty(t testing.TB) *Relay {
+	t.Helper()
+	r := &Relay{T: t, dir: t.TempDir()}
+	r.open("127.0.0.1:0")
+	t.Cleanup(r.Stop)
+	return r
+}
+
+// Revoke ends a token or a session.
+func (r *Relay) Revoke(id string) error {
+	return r.Auth.Revoke(context.Background(), audit.Actor{Type: "server", Name: "test"}, id)
+}
+
+// Stop ends the server. Its database stays, for Again.
+func (r *Relay) Stop() {
+	if r.end != nil {
+		r.end()
+		r.end = nil
+	}
+}
+
+// Again starts the server at its address, after Stop.
+func (r *Relay) Again() {
+	r.T.Helper()
+	r.open(r.URL[len("http://"):])
+}
+
+func (r *Relay) open(address string) {
+	r.T.Helper()
+	db, err := sqlite.Open(context.Background(), filepath.Join(r.dir, "relay.db"))
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	g := guard.New(guard.Config{Loopback: true})
+	a := auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
+	p := people.New(people.Config{Store: db, Auth: a, Guard: g, HostRemoved: func(id string) { r.Server.CloseHost(id, "the host was removed") }})
+	pairs := pair.New(pair.Config{Store: db, Auth: a, Guard: g, Paired: func(id string) { r.Server.CloseHost(id, "the host was paired") }})
+	s := server.New(server.Config{Store: db, Auth: a, Version: "test", More: slices.Concat(p.Routes(), pairs.Routes(), web.Routes())})
+	h := httptest.NewUnstartedServer(g.Wrap(s))
+	if err := listen(h, address); err != nil {
+		r.T.Fatal(err)
+	}
+	h.Start()
+	r.Store, r.Auth, r.Server, r.http, r.URL = db, a, s, h, h.URL
+	r.end = func() {
+		s.Close()
+		h.CloseClientConnections()
+		h.Close()
+		a.Close()
+		if err := db.Close(); err != nil {
+			r.T.Error(err)
+		}
+	}
+}
+
+// Host connects a host of protocol 1, which the test plays.
+func (r *Relay) Host(id string) *servertest.Peer {
+	r.T.Helper()
+	return servertest.Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
+}
