@@ -32,6 +32,7 @@ func TestReplicas(t *testing.T) {
 			n++
 			db := fmt.Sprintf("db%d", n)
 			t.Run(fmt.Sprintf("%s, told %v", name, told), func(t *testing.T) {
+				t.Parallel()
 				url := pgtest.Make(t, pg, db)
 				w := &trio{T: t}
 				var bus server.Bus

@@ -159,9 +159,10 @@ func (s *Store) Changes(ctx context.Context, since int64) (out []Change, next in
 	return s.changes(ctx, `r.changed >= $1`, since)
 }
 
-// Unended are all runs that have not ended, with the stamp from which on Changes tells of more.
+// Unended are all runs that have not ended, or that Changes would tell of again, with the stamp from which
+// on it tells of more. A run that is not among them, and was made at that stamp or later, is new.
 func (s *Store) Unended(ctx context.Context) (out []Change, next int64, err error) {
-	return s.changes(ctx, `r.status <> 'exited' AND $1 = 0`, 0)
+	return s.changes(ctx, `(r.status <> 'exited' OR r.changed >= s.oldest) AND $1 = 0`, 0)
 }
 
 func (s *Store) changes(ctx context.Context, where string, since int64) (out []Change, next int64, err error) {

@@ -33,7 +33,7 @@ func Start(t testing.TB) (url func(database string) string) {
 	}
 	data := filepath.Join(dir, "data")
 	run("initdb", "-D", data, "-U", "postgres", "-A", "trust", "-N", "--locale=C", "-E", "UTF8")
-	run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", fmt.Sprintf("-k %s -c listen_addresses='' -c max_connections=64", dir), "start")
+	run("pg_ctl", "-D", data, "-w", "-l", filepath.Join(dir, "log"), "-o", fmt.Sprintf("-k %s -c listen_addresses='' -c max_connections=400", dir), "start")
 	t.Cleanup(func() { run("pg_ctl", "-D", data, "-m", "immediate", "stop") })
 	return func(database string) string { return fmt.Sprintf("postgres://postgres@/%s?host=%s", database, dir) }
 }
