@@ -18,6 +18,7 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
   const r = (rows.current ??= new Rows(follow));
   r.update(items);
   const settle = () => {
+    if (!box.current) return; // it is gone; a frame had still been asked for
     const next = r.settle(box.current);
     if (next[0] !== range[0] || next[1] !== range[1]) setRange(next);
     setAway(!r.atEnd && r.below(box.current) > 2);
@@ -34,7 +35,7 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
   const [from, to] = [Math.min(range[0], items.length), Math.min(range[1], items.length)];
   const shown = items.slice(from, to);
   const keys = (e) => move(e, { items, rows: r, box: box.current, wanted, setFocused });
-  return html`<div class="thread"><div class="thread-scroll" ref=${box} tabindex="0" role="feed" aria-label=${label} aria-busy=${String(!!earlier?.loading)} onScroll=${() => { r.scrolled(box.current); settle(); }} onKeyDown=${keys}>
+  return html`<div class="thread"><div class="thread-scroll" ref=${box} tabindex="0" role="feed" aria-label=${label} aria-busy=${String(items.length === 0 || !!earlier?.loading)} onScroll=${() => { r.scrolled(box.current); settle(); }} onKeyDown=${keys}>
       <div role="none" class="thread-pad" style=${{ height: `${r.offset(from)}px` }}></div>
       ${shown.map((item, i) => html`<${Row} key=${item.key} item=${item} at=${from + i} of=${items.length} render=${render} focused=${item.key === focused} />`)}
       <div role="none" style=${{ height: `${r.total - r.offset(to)}px` }}></div></div>

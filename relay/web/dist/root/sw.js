@@ -50,15 +50,15 @@ async function asset(request) {
   return answer;
 }
 
-// What is pushed is {title, run_id, request_id?, summary}, or the same with withdrawn: true, which
-// closes what was shown.
+// What is pushed is {title, run_id, request_id, summary}, request_id being "" when a run has ended, or the
+// same with withdrawn: true, which closes what was shown (relay/server/push).
 self.addEventListener("push", (e) => {
   let said;
   try { said = e.data.json(); } catch { return; } // the server pushes JSON alone
   e.waitUntil(said.withdrawn ? close(said) : show(said));
 });
 
-const tagOf = (said) => (said.request_id ? `${said.run_id} ${said.request_id}` : String(said.run_id));
+const tagOf = (said) => `${said.run_id}/${said.request_id || ""}`;
 
 function show(said) {
   return self.registration.showNotification(said.title || "Concerto", {
