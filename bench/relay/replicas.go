@@ -29,7 +29,7 @@ func several(rate, idle int) func(*lab) (string, error) {
 	return func(l *lab) (string, error) {
 		db, nats := os.Getenv(postgresVariable), os.Getenv(natsVariable)
 		if db == "" {
-			return "", fmt.Errorf("$%s names no database (.ci/nats runs a command with NATS)", postgresVariable)
+			return "", fmt.Errorf("$%s names no database: it is the URL of an empty one, postgres://USER@HOST/NAME", postgresVariable)
 		}
 		servers, urls, err := l.serveSeveral(3, db, nats)
 		if err != nil {
