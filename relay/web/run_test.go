@@ -99,8 +99,9 @@ func TestInboxByKeys(t *testing.T) {
 	b.See("approve what is chosen, then Enter")
 	b.Press("Escape")
 	b.Press("g", "r")
-	b.See("first")
+	b.Wait("__see.all('@run-row').length === 1")
 	b.Press("/")
+	b.Wait("document.activeElement.type === 'search'")
 	b.Type("nothing like it")
 	b.See("No run is like that")
 }
