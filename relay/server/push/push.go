@@ -11,6 +11,7 @@ package push
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -117,7 +118,7 @@ func (p *Push) subscribe(w http.ResponseWriter, r *http.Request, id *auth.Identi
 	}
 	switch {
 	case errors.Is(err, store.ErrTooMany):
-		err = &guard.Refusal{Code: "too_many", Why: "a user has at most 10 subscriptions: remove one", Status: http.StatusConflict}
+		err = &guard.Refusal{Code: "too_many", Why: fmt.Sprintf("a user has at most %d subscriptions: remove one", protocol.Subscriptions), Status: http.StatusConflict}
 	case errors.Is(err, store.ErrConflict):
 		err = &guard.Refusal{Code: protocol.InputConflict, Why: "the endpoint is another user's: subscribe anew"}
 	}
