@@ -54,6 +54,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/coder/websocket", "relay/server"},
 	{"github.com/coder/websocket", "relay/server/servertest"},
 	{"github.com/andybalholm/brotli", "web/gen"},
+	{"github.com/tdewolff/minify/v2", "web/gen"},
 	{"github.com/chromedp", "internal/browser"},
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/term", "cmd/concerto-relay"},

@@ -1,5 +1,5 @@
 // What keys do: a table, which is also what the help shows. Screens say what the actions mean there.
-import { html, useEffect, useRef, signal } from "parts/base.js";
+import { html, useEffect, useLayoutEffect, useRef, signal } from "parts/base.js";
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
 import { reachable } from "./screens.js";
@@ -24,7 +24,7 @@ const helping = signal(false);
 export function useKeys(actions) {
   const now = useRef(actions);
   now.current = actions;
-  useEffect(() => {
+  useLayoutEffect(() => {
     layers.push(now);
     return () => layers.splice(layers.indexOf(now), 1);
   }, []);

@@ -5,6 +5,9 @@ import { rpc } from "./rpc.js";
 
 const together = 10; // ms: keys that are struck within go as one
 
+// unasked is the id of what the page says by itself: its errors are told to nobody.
+export const unasked = "unasked";
+
 const keys = new Map(); // by run
 let link = null;
 
@@ -24,7 +27,8 @@ export function sendKeys(run_id, text) {
 
 // resize gives a run's terminal another size.
 export function resize(run_id, cols, rows) {
-  link?.send({ type: "run.resize", run_id, data: { cols, rows } });
+  // A host that cannot do that shows what it shows: nobody is told.
+  link?.send({ type: "run.resize", id: unasked, run_id, data: { cols, rows } });
 }
 
 // stopRun ends a run; the promise rejects when the server does not take that.

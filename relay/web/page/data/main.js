@@ -54,6 +54,7 @@ const link = new Link({
   frame(e) {
     if (calls.answered(e)) return;
     if (e.type === "command.state") box.told(e.data);
+    else if (e.type === "error" && (e.re || e.data?.re) === commands.unasked) return;
     else if (e.type === "error") notice("error", sentence(new ApiError({ ...e.data })), e.run_id || e.data?.run_id);
     else store.heard(e);
   },
