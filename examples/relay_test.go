@@ -29,7 +29,7 @@ type walk struct {
 	cursor string // of what was seen there
 }
 
-const documented = "http://127.0.0.1:8787"
+const documented = "https://desk.tail1234.ts.net"
 
 // TestRelay plays the README's commands of the relay, word by word.
 func TestRelay(t *testing.T) {
@@ -39,28 +39,52 @@ func TestRelay(t *testing.T) {
 	t.Parallel()
 	w := newWalk(t)
 	c := w.commands()
-	if len(c) != 9 {
-		t.Fatalf("the README has %d commands of the relay, and this test knows 9:\n%s", len(c), strings.Join(c, "\n"))
+	if len(c) != 10 {
+		t.Fatalf("the README has %d commands of the relay, and this test knows 10:\n%s", len(c), strings.Join(c, "\n"))
 	}
-	w.do(c[0], "a password of ann's\n")
-	w.server = w.daemon(c[1], "the relay serves (.*)")
-	w.daemon(c[2], "hostd serves")
-	ran := w.daemon(c[3], `(\[release\] .*)`)
+	for i, want := range map[int]string{0: "go install ", 3: "concerto-relay run -- claude", 4: "concerto-relay serve --with-hostd --public-url " + documented} {
+		if !strings.HasPrefix(c[i], want) { // what is not played here
+			t.Errorf("command %d is %q, not %q", i, c[i], want)
+		}
+	}
+	w.setUp(w.daemon(c[1], `this link makes the first owner, once: (\S+)`))
+	ran := w.daemon(c[2], `(\[release\] .*)`)
 	if want := "[release] Release 0.2? Runs can be followed and answered from anywhere."; ran != want {
 		t.Errorf("it prints %q, not %q", ran, want)
 	}
-	w.token = strings.TrimSpace(w.do(strings.TrimSuffix(c[6], " > token"), ""))
+	w.token = strings.TrimSpace(w.do(strings.TrimSuffix(c[7], " > token"), ""))
 	if err := os.WriteFile(filepath.Join(w.dir, "token"), []byte(w.token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := w.asked("q1")
-	w.holds(w.do(c[4], ""), run+"  awaiting_approval  concerto", "release 0.2", "asks: Release 0.2? Runs", "concerto-relay approve "+run+" q1\n")
-	w.holds(w.do(of(run, c[5]), ""), "approved q1: applied")
+	w.holds(w.do(c[5], ""), run+"  awaiting_approval  concerto", "release 0.2", "asks: Release 0.2? Runs", "concerto-relay approve "+run+" q1\n")
+	w.holds(w.do(of(run, c[6]), ""), "approved q1: applied")
 	w.asked("q2")
-	w.holds(w.do(c[7], ""), run+"  awaiting_approval  concerto", `asks: When does 0.2 go out?  answer: "now" | "tonight"`, "concerto-relay approve "+run+" q2 --answer JSON --server "+w.server+" --token-file token\n")
-	w.holds(w.do(of(run, c[8]), ""), "approved q2: ")
+	w.holds(w.do(c[8], ""), run+"  awaiting_approval  concerto", `asks: When does 0.2 go out?  answer: "now" | "tonight"`, "concerto-relay approve "+run+" q2 --answer JSON --server "+w.server+" --token-file token\n")
+	w.holds(w.do(of(run, c[9]), ""), "approved q2: ")
 	w.holds(w.until("run.exited"), `"exit_code":0`)
-	w.holds(w.do(c[7], ""), run+"  exited")
+	w.holds(w.do(c[8], ""), run+"  exited")
+}
+
+// setUp does what the page does behind the link.
+func (w *walk) setUp(link string) {
+	w.Helper()
+	server, code, ok := strings.Cut(link, "/setup#")
+	if !ok {
+		w.Fatalf("the link is %s", link)
+	}
+	w.server = server
+	body := fmt.Sprintf(`{"code":%q,"username":"ann","password":"a password of ann's"}`, code)
+	q, err := http.NewRequestWithContext(w.Context(), http.MethodPost, server+"/auth/setup", strings.NewReader(body))
+	if err != nil {
+		w.Fatal(err)
+	}
+	q.Header.Set("X-Concerto", "1")
+	a, err := http.DefaultClient.Do(q)
+	if err != nil || a.StatusCode != http.StatusOK {
+		w.Fatalf("%v, %v", a, err)
+	}
+	a.Body.Close()
 }
 
 func newWalk(t *testing.T) *walk {
@@ -94,7 +118,7 @@ var shell = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 // commands are the lines of the README's paragraph on the relay.
 func (w *walk) commands() (all []string) {
-	_, text, _ := strings.Cut(read(w.T, "..", "README.md"), "\n**From anywhere.**")
+	_, text, _ := strings.Cut(read(w.T, "..", "README.md"), "\n**From anywhere: ")
 	text, _, _ = strings.Cut(text, "\n**Build.**")
 	for _, block := range shell.FindAllStringSubmatch(text, -1) {
 		all = append(all, strings.Split(strings.TrimSpace(block[1]), "\n")...)
