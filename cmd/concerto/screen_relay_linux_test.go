@@ -88,7 +88,7 @@ func (h *relaying) hears(begin string) string {
 func TestAsksTwoPlaces(t *testing.T) {
 	r, h := onRelay(t, askedTwice)
 	h.hears(`{"ask":"q1",`)
-	r.Shows("Which branch?")
+	r.Shows("Which branch?\nfirst>")
 	r.Type("half an ans") // who is there has begun to type
 	r.Shows("half an ans")
 	if _, err := fmt.Fprintf(h.conn, `{"answer":"q1","value":"main","by":"ada"}`+"\n"); err != nil {
@@ -96,7 +96,7 @@ func TestAsksTwoPlaces(t *testing.T) {
 	}
 	r.Shows("[got] main")
 	h.hears(`{"ask":"q2",`)
-	s := r.Shows("Which tag?")
+	s := r.Shows("Which tag?\nsecond>")
 	if strings.Contains(s.Text(), "half an ans") {
 		t.Errorf("the prompt that was answered elsewhere is left:\n%s", s.Text())
 	}
