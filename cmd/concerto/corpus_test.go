@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,7 +117,7 @@ func (c *corpusCase) test(t *testing.T) {
 // replayed records a run, and replays it.
 func (c *corpusCase) replayed(t *testing.T) {
 	dir := c.unpack(t)
-	live := c.run(t, dir, append(append([]string{"run", "--record", "run.tape"}, c.flags...), append([]string{c.program + ".conc"}, c.args...)...)...)
+	live := c.run(t, dir, slices.Concat([]string{"run"}, c.flags, []string{"--record", "run.tape", c.program + ".conc"}, c.args)...)
 	text, err := os.ReadFile(filepath.Join(dir, "run.tape"))
 	if err != nil || len(text) == 0 {
 		if live.code != exitRefused {
