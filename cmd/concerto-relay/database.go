@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/lockfile"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/postgres"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
@@ -87,9 +88,9 @@ func (a *app) alone(name string) (giveBack func(), err error) {
 	if err := a.databaseFile(a.abs(path), true); err != nil {
 		return nil, err
 	}
-	unlock, err := lock(a.abs(path) + "-serve")
+	unlock, err := lockfile.Lock(a.abs(path) + "-serve")
 	switch {
-	case errors.Is(err, errInUse):
+	case errors.Is(err, lockfile.ErrHeld):
 		return nil, a.wrong("db", "end that server, name another file, or have several servers on one database: --db postgres://USER@HOST/NAME", "another server serves this file")
 	case err != nil:
 		return nil, a.wrong("db", "name a file in a directory that this user may write to", "%v", err)

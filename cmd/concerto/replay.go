@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -104,5 +103,5 @@ func (a *app) readTape(file string) (*concerto.Tape, error) {
 
 func isFile(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && filepath.Ext(path) != ""
+	return err == nil && info.Mode().IsRegular()
 }

@@ -41,6 +41,7 @@ var Policy = []Rule{
 	{Package: "internal/secret"},
 	{Package: "internal/terminal"},
 	{Package: "internal/proc"},
+	{Package: "internal/lockfile"},
 	{Package: "internal/guard", Imports: "internal/proc"},
 	{Package: "internal/procgroup", Imports: "internal/proc"},
 	{Package: "internal/aside"},
@@ -66,7 +67,7 @@ var Policy = []Rule{
 	{Package: "relay/hostd/desk", Imports: "internal/jcs relay/protocol"},
 	{Package: "relay/hostd/scope", Imports: "internal/procgroup relay/protocol"},
 	{Package: "relay/whole"},
-	{Package: "relay/hostd/spool", Imports: "relay/protocol relay/whole"},
+	{Package: "relay/hostd/spool", Imports: "internal/lockfile relay/protocol relay/whole"},
 	{Package: "relay/hostd/redact", Imports: "internal/secret relay/protocol"},
 	{Package: "relay/hostd/prompt"},
 	{Package: "relay/hostd/kin", Imports: "internal/proc"},
@@ -190,7 +191,7 @@ var Policy = []Rule{
 	{Package: "cmd/concerto", Imports: `. sdk internal/source internal/relay relay/protocol internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format
 		runtime/host runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
 		internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
-	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/effect internal/hostmsg internal/relay internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/hostd/talk relay/nats relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/people relay/server/push relay/web"},
+	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/effect internal/hostmsg internal/lockfile internal/relay internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/hostd/talk relay/nats relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/people relay/server/push relay/web"},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},
 	{Package: "bench/runs", Imports: "internal/effect vm stdlib internal/driver"},

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/lockfile"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/whole"
 )
@@ -119,7 +120,10 @@ func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	unlock, err := lock(file + ".lock")
+	unlock, err := lockfile.Lock(file + ".lock")
+	if errors.Is(err, lockfile.ErrHeld) {
+		err = ErrInUse
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open the spool %s: %w", file, err)
 	}

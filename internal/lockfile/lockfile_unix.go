@@ -1,6 +1,6 @@
 //go:build unix
 
-package spool
+package lockfile
 
 import (
 	"errors"
@@ -8,15 +8,16 @@ import (
 	"syscall"
 )
 
-// lock keeps other processes from a file's spool until it is given back, or the process ends.
-func lock(file string) (unlock func() error, err error) {
+// Lock locks a file, which is made when it is not there, until unlock is called or the process
+// ends. The error wraps ErrHeld when another process has locked it.
+func Lock(file string) (unlock func() error, err error) {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = ErrInUse
+			err = ErrHeld
 		}
 		return nil, errors.Join(err, f.Close())
 	}
