@@ -28,6 +28,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/internal/profile"
 	"github.com/concerto-lang/concerto/internal/relay/program"
+	"github.com/concerto-lang/concerto/internal/runconf"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/trace"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -163,6 +164,9 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 		config.Wire = recording.Add
 	}
 	follow := o.follow(&config)
+	if o.own.running, err = p.makeDurable(o, &config); err != nil {
+		return err
+	}
 	world := runtime.New(config)
 	follow.with(world, o, p.ir.Name)
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -179,11 +183,16 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	}()
 	endTools, err := p.openTools(ctx, world, o)
 	if err == nil {
+		err = o.own.running.know(world)
+	}
+	if err == nil {
 		err = do(world, follow)
+	} else {
+		err = o.own.running.fail(err)
 	}
 	err = firstError(err, world.Close(closing))
 	err = firstError(err, endTools())
-	err = firstError(err, follow.end(o))
+	err = firstError(err, follow.end(o, err))
 	err = firstError(err, wireError(recording))
 	if o.Records.OnUsage != nil {
 		o.Records.OnUsage(world.Usage())
@@ -263,7 +272,7 @@ func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *
 
 // around is what the VM is to know of what is around the run.
 func around(world *runtime.Runtime, o *Options) vm.Application {
-	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil}
+	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil, Debugger: o.Records.Debugger}
 }
 
 // clean removes the run's secrets from its error.
@@ -298,6 +307,9 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 		defer func() { err = firstError(err, firstError(events.Close(), out.Close())) }()
 	}
 	config.Observer = observer(observers)
+	if err := o.decisions(world, &config); err != nil {
+		return err
+	}
 	endTape := p.recordTape(world, &config, o)
 	defer func() { err = endTape(err) }()
 	if o.Records.Profile != nil {
@@ -309,14 +321,16 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 			err = firstError(err, recorder.Write(o.Records.Profile))
 		}()
 	}
-	machine, err := vm.New(config)
+	ctx = o.own.running.around(ctx, &config)
+	start, err := o.own.running.machine(config)
 	if err != nil {
-		return fmt.Errorf("load the program: %w", err)
+		return o.own.running.fail(err)
 	}
-	ctx, cancel := limit.Run(ctx, narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds))
+	ctx, cancel := limit.Rest(ctx, narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
 	o.began(world)
-	outcome, err := machine.Run(ctx)
+	outcome, err := start(ctx)
+	err = o.own.running.end(err)
 	if err == nil {
 		o.ended(outcome.Value)
 	}
@@ -374,10 +388,13 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Detail: o.Output.Detail,
 			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{ID: o.Session.SessionID, Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
-		MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), Dir: o.WorkDir, Root: root, Allowed: o.Allow,
-		MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20,
+		Dir: o.WorkDir, Root: root, Allowed: o.Allow,
+		Bounds: runtime.Bounds{MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20},
 	}
-	if o.Records.Tape != nil && o.own.seed == nil {
+	if d, ok := o.Records.Debugger.(runtime.Standing); ok {
+		c.Hand = d.Hand()
+	}
+	if (o.Records.Tape != nil || o.Records.Durable != nil) && o.own.seed == nil {
 		o.own.seed = newSeed()
 	}
 	c.Seed = o.own.seed
@@ -475,6 +492,11 @@ func (p *Program) parties(root string) (all runtime.Parties, err error) {
 		}
 		all.Connections = append(all.Connections, conn)
 	}
+	kept, err := runconf.Read(p.ir.Run)
+	if err != nil {
+		return all, err
+	}
+	all.Secrets, all.Redact = kept.Secrets, kept.Redact
 	all.KeepKeys()
 	return all, nil
 }

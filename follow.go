@@ -1,6 +1,7 @@
 package concerto
 
 import (
+	"errors"
 	"io"
 	"time"
 
@@ -80,18 +81,18 @@ func (f *following) observers(others vm.Observers) vm.Observers {
 	return others
 }
 
-// end ends the transcript and reports the usage. Its error is that of writing.
-func (f *following) end(o *Options) error {
+// end ends the transcript and reports the usage. err is the run's; its own error is that of writing.
+func (f *following) end(o *Options, err error) error {
 	if f == nil {
 		return nil
 	}
-	if f.activity != nil {
+	if _, left := errors.AsType[*Suspended](err); f.activity != nil && !left { // the exchanges of a run that is left go on
 		f.activity.Close()
 	}
 	if f.recorder == nil {
 		return nil
 	}
-	err := f.recorder.Close()
+	err = f.recorder.Close()
 	if f.out != nil {
 		err = firstError(err, f.out.Close())
 	}

@@ -1,6 +1,8 @@
 package concerto_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/runconf"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
@@ -27,10 +30,16 @@ func TestKeysAreDecoded(t *testing.T) {
 			hosts[m.Default] = true // by the VM
 		}
 	}
+	run := members(map[string]bool{}, reflect.TypeFor[runconf.Config]())
+	delete(run, "unknown")
+	for _, name := range []string{"http", "command", "mcp", "file", "tool", "*"} {
+		run["unknown."+name] = true // by Config.Policy
+	}
 	for section, read := range map[string]map[string]bool{
 		"hosts.*": members(hosts, reflect.TypeFor[host.Config]()),
 		"mcp.*":   members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
 		"tools.*": members(map[string]bool{}, concerto.ToolForm),
+		"run":     run,
 	} {
 		for _, k := range manifest.Keys() {
 			name, ok := strings.CutPrefix(k.Path, section+".")
@@ -44,6 +53,31 @@ func TestKeysAreDecoded(t *testing.T) {
 		}
 		for name := range read {
 			t.Errorf("%s.%s is read and is no key: write its row into internal/manifest/keys.go", section, name)
+		}
+	}
+}
+
+// TestDefaultsOfRun: what is read of a program without [run] is what the manual says.
+func TestDefaultsOfRun(t *testing.T) {
+	c, err := runconf.Read(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get("json")
+		for _, k := range manifest.Keys() {
+			if k.Path != "run."+name {
+				continue
+			}
+			got, _ := json.Marshal(v.Field(i).Interface())
+			want := cmp.Or(k.Default, `""`)
+			if want == "[]" {
+				want = "null"
+			}
+			if string(got) != want {
+				t.Errorf("%s is %s without being written, and %s in the manual", k.Path, got, want)
+			}
 		}
 	}
 }

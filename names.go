@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/repl"
 	"github.com/concerto-lang/concerto/internal/transcript"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/emit"
@@ -26,6 +27,12 @@ import (
 type (
 	// Source says where a program is: Path seen from Dir, or Given.
 	Source = driver.Request
+	// Debugger is whom a run stands still for. Who implements it knows the VM, whose API promises
+	// nothing.
+	Debugger = vm.Debugger
+	// Machine is what lines are run on that are typed one after the other. Who gives it lines knows the
+	// program's code, whose API promises nothing.
+	Machine = repl.Machine
 	// Given is a program that is in no file.
 	Given = driver.Given
 	// PathError says that a path leads to no program.

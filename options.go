@@ -79,6 +79,9 @@ type own struct {
 	// those may be the same.
 	plain bool
 	seed  *int64 // of the random numbers; nil: by chance
+	// durable is how a run that is gone on with was begun; nil for others.
+	durable *StoredRun
+	running *durableRun // nil for a run that is no durable one
 }
 
 // Output is where a run's emits and printed text go.
@@ -111,6 +114,8 @@ type Answers struct {
 
 // Records are what is recorded of a run; the zero Records record nothing.
 type Records struct {
+	// Debugger has the run stand still where it likes, and looks at it; nil: nobody does.
+	Debugger Debugger
 	// OnUsage is called once, when the run has ended, with what the run used of
 	// models.
 	OnUsage func(each []ModelUsage, all ModelUsage)
@@ -129,15 +134,27 @@ type Records struct {
 	// be recorded does not happen. Each record is also emitted on `audit:tool`. The run
 	// does not close it. nil: the log that the program's manifest names, if it does.
 	Audit *AuditLog
+	// Ledger takes a record of each decision: who answered what hosts and the program asked,
+	// and approved of calls of tools (spec/27-ledger.md). What cannot be recorded ends the run.
+	// The run does not close it. nil means none.
+	Ledger *Ledger
 	// Profile receives a CPU profile of the run for `go tool pprof`; Trace
 	// receives its tasks and effects as trace events for Perfetto. nil means
 	// none. Both are complete when Run returns, however the run ended; Trace is
 	// also written while the run goes on.
 	Profile io.Writer
 	Trace   io.Writer
+	// Durable keeps the run in a directory, so that it can be gone on with; nil: it ends with
+	// its process.
+	Durable *Durable
 	// Tape receives what the run gets from the world, as a tape that Replay plays
 	// (spec/25-tapes.md). The run's secrets are removed. nil means none.
 	Tape io.Writer
+	// Boundary is called wherever a run with a Tape waits for its next result, on the run's
+	// goroutine. verify takes a snapshot of the run there, and has the run go on from it, with
+	// nothing else of its state left; refused is why no snapshot can be taken, err says that it does
+	// not hold all. nil means none.
+	Boundary func(verify func() (refused, err error))
 	// Wire receives each line that passes between the run and its hosts, as it
 	// happens, by one write each, in the form of `--wire` (spec/18-cli.md). The run's
 	// secrets are removed. nil means none.

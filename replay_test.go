@@ -162,6 +162,7 @@ func (g *tangle) expr(depth int) string {
 // goroutine of its own: in the order that it was given, or in a random order,
 // which it records.
 type conductor struct {
+	config func(*vm.Config) // may change it
 	random *rand.Rand
 	replay bool
 	order  []int // the numbers of requests, as they are completed
@@ -188,7 +189,11 @@ func newConductor(order []int, random *rand.Rand) *conductor {
 // run runs the program and gives what it emitted, a line each.
 func (c *conductor) run(t *testing.T, p *Program) string {
 	t.Helper()
-	m, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: c})
+	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: c}
+	if c.config != nil {
+		c.config(&config)
+	}
+	m, err := vm.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +208,18 @@ func (c *conductor) run(t *testing.T, p *Program) string {
 	c.changed.Broadcast()
 	c.mu.Unlock()
 	<-ended
+	c.ended(t, err)
+	for i, x := range c.requests {
+		if x.done != nil {
+			t.Fatalf("request %d, %T, is still under way after the run", i, x.request)
+		}
+	}
+	return strings.Join(c.lines, "\n")
+}
+
+// ended notes how a run has ended.
+func (c *conductor) ended(t *testing.T, err error) {
+	t.Helper()
 	var u *Uncaught
 	switch {
 	case errors.As(err, &u):
@@ -213,12 +230,6 @@ func (c *conductor) run(t *testing.T, p *Program) string {
 	case err != nil:
 		t.Fatal(err)
 	}
-	for i, x := range c.requests {
-		if x.done != nil {
-			t.Fatalf("request %d, %T, is still under way after the run", i, x.request)
-		}
-	}
-	return strings.Join(c.lines, "\n")
 }
 
 // conduct completes requests until the run is over.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/growth"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -108,7 +109,7 @@ fn main() {
 	}
 }
 
-func compileText(t *testing.T, text string) *Program {
+func compileText(t testing.TB, text string) *Program {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "main.conc")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -257,6 +258,7 @@ func allocated() uint64 {
 // TestCompilingIsLinear: when a program has many of one construct in one place,
 // the work to compile it grows in proportion.
 func TestCompilingIsLinear(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	if testing.Short() {
 		t.Skip("takes a second")
 	}

@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/tape"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/emit"
@@ -72,14 +71,22 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 		s := told.(*effect.SessionInfo)
 		h.Session = &tape.Session{Cwd: s.Cwd, Metadata: s.Metadata, Render: s.Render}
 	}
-	for name, mode := range Modes {
-		if mode == o.Output.Mode {
-			h.Emit = name
-		}
+	h.Emit = o.Output.Mode.String()
+	r := tape.Record(o.Records.Tape, h, world.Recorded().JSON)
+	c.Journal, c.Kept = r, stdlib.Kept
+	if at := o.Records.Boundary; at != nil {
+		c.Boundary = func(m *vm.VM) { at(func() (refused, err error) { return verified(m) }) }
 	}
-	r := tape.Record(o.Records.Tape, h, tape.Cleaner(world.Secrets().Recorded()))
-	c.Journal = r
 	return func(err error) error { return firstError(err, r.Close(codeOf(err))) }
+}
+
+// verified is Records.Boundary's verify.
+func verified(m *vm.VM) (refused, err error) {
+	_, err = m.Verified(vm.Snapshot{})
+	if unkept, ok := errors.AsType[*vm.Unkept](err); ok {
+		return unkept, nil
+	}
+	return nil, err
 }
 
 // mainFile is the name of the file that main is in, from the project's root.
@@ -116,7 +123,12 @@ func newSeed() *int64 {
 // tape that the program has not made, and how many they are. The error is that of the run, or a
 // *Diverged.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []string, n int, err error) {
-	h := &t.tape.Header
+	secrets := tape.NewSecrets(o.Environ)
+	given, err := t.tape.Restored(secrets.Value)
+	if err != nil {
+		return nil, 0, err
+	}
+	h := &given.Header
 	o.Args, o.Inputs, o.Session.SessionID = h.Args, h.Inputs, h.Run
 	if s := h.Session; s != nil {
 		o.Session.Cwd, o.Session.Render = s.Cwd, s.Render
@@ -139,15 +151,15 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 		return nil, 0, err
 	}
 	config.Audit = nil
+	if h.Flags.Numbered {
+		config.Layers = append(config.Layers, numbered)
+	}
 	world := runtime.New(config)
-	known := world.Secrets()
-	player := tape.Play(t.tape.Restored(func(name string) (string, bool) {
-		v, _ := variable(o.Environ, name)
-		v = strings.TrimSpace(v) // as it was found
-		known.Add(name, v)
-		return v, len(v) >= secret.MinLength
-	}))
-	player.Clean = tape.Cleaner(known.Recorded())
+	record := world.Recorded()
+	secrets.Tell(world.Secrets(), record)
+	given.Clean(record.JSON)
+	player := tape.Play(given)
+	player.Clean = record.JSON
 	player.Show = func(ctx context.Context, e *effect.Emit) error {
 		_, err := world.Perform(ctx, e)
 		return err
@@ -159,11 +171,21 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	}
 	_, err = machine.Run(ctx)
 	err = firstError(diverged(err), world.Close(context.WithoutCancel(ctx)))
-	kinds, n := player.Unused()
-	for _, k := range kinds {
-		unused = append(unused, string(k))
-	}
+	unused, n = player.Unused()
 	return unused, n, clean(world, err)
+}
+
+// numbered numbers what a run puts out, as that of a durable one is.
+func numbered(next effect.Performer) effect.Performer {
+	var n int64
+	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
+		switch q.(type) {
+		case *effect.Emit, *effect.Print:
+			n++
+			ctx = effect.WithOutput(ctx, n)
+		}
+		return next.Perform(ctx, q)
+	})
 }
 
 // diverged says where the program left its tape.

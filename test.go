@@ -43,6 +43,9 @@ type TestOptions struct {
 	// Live lets tests use the models, hosts and network that they do not mock, in
 	// real time.
 	Live bool
+	// Record says what of the tests' tapes is recorded: "" nothing, "missing" what is on none, or
+	// "all" everything anew.
+	Record string
 	// Environ is the environment, as "NAME=value".
 	Environ []string
 	// Executable is as in Options.
@@ -76,9 +79,14 @@ type TestOptions struct {
 	Audit *AuditLog
 	// Kill, when closed, ends at once what a cancelled live run still waits for.
 	Kill <-chan struct{}
+	// Debugger is as in Options. One test is run then at a time.
+	Debugger Debugger
 	// OnResult, when not nil, is called with each result in the order of the
 	// program's tests, one at a time.
 	OnResult func(TestResult)
+	// OnEvent, when not nil, is called when a test begins, with nil, and with its result when it has
+	// ended: as it happens, one at a time.
+	OnEvent func(Test, *TestResult)
 }
 
 // DefaultTestLimit is how long a test may run when no limit is set.
@@ -94,6 +102,11 @@ type TestResult struct {
 	// Seed is the seed of the random numbers that the test drew; nil when it drew
 	// none, and in a live run.
 	Seed *int64
+	// Tape is the file of the test's tape, where it has passed with one. Unused are the kinds of
+	// effects on it that it has not asked for, and UnusedEntries how many they are.
+	Tape          string
+	Unused        []string
+	UnusedEntries int
 }
 
 // TestFailure says why a test failed. Place and Trace are empty when the failure
@@ -101,6 +114,7 @@ type TestResult struct {
 type TestFailure struct {
 	Kind    string // the error's type, "panic", or "" for what is no error of the program
 	Message string
+	Diff    string // of an assert_eq: what is different, a line each (stdlib.AssertionDiff)
 	Place   Place
 	Trace   []Place
 }
@@ -143,9 +157,9 @@ func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestRe
 	if !o.Live {
 		config.Seed = &o.Seed // each test draws the same numbers in every run
 	}
-	config.Test = !o.Live
+	config.Test, config.Reach = !o.Live, o.Record != recordNothing
 	of.Tools = o.Tools
-	if !o.Live {
+	if !o.reaches() {
 		of = hermetic(of)
 	}
 	r := &testRun{program: p, options: o, of: of, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}, wire: p.recordWire(o.Wire)}
@@ -187,7 +201,9 @@ func (r *testRun) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	n := r.options.Parallel
-	if n <= 0 {
+	if r.options.Debugger != nil {
+		n = 1
+	} else if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
 	r.results = make([]*TestResult, len(r.tests))
@@ -210,7 +226,7 @@ func (r *testRun) run(ctx context.Context) error {
 
 // work runs tests until there are none left. A worker loads the program once.
 func (r *testRun) work(ctx context.Context) error {
-	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Cover: r.options.Cover})
+	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Count: vm.Counting{Points: r.options.Cover}, Application: vm.Application{Debugger: r.options.Debugger}})
 	if err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}
@@ -222,6 +238,7 @@ func (r *testRun) work(ctx context.Context) error {
 		if i >= len(r.tests) {
 			break
 		}
+		r.event(r.tests[i], nil)
 		result, err := r.one(ctx, image, r.tests[i])
 		if err != nil {
 			return err
@@ -234,8 +251,18 @@ func (r *testRun) work(ctx context.Context) error {
 	return nil
 }
 
+// event tells of a test that begins or has ended.
+func (r *testRun) event(t Test, result *TestResult) {
+	if r.options.OnEvent != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.options.OnEvent(t, result)
+	}
+}
+
 // done keeps a result and reports those whose turn it is.
 func (r *testRun) done(i int, result *TestResult) {
+	r.event(r.tests[i], result)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.results[i] = result
@@ -261,13 +288,19 @@ func (r *testRun) finished() []TestResult {
 // one runs a test. An error is the run's end, not the test's failure.
 func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, error) {
 	began := time.Now()
-	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed})
 	config := r.config
 	if r.wire != nil {
 		config.Wire = r.wire.Part()
 	}
+	held, err := r.tape(t)
+	if err != nil {
+		return &TestResult{Test: t, Failure: failureOf(err)}, nil
+	}
+	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed, Tape: held})
 	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
+	config.Session.ID = held.run(config.Session.ID)
 	outside := world.New(config)
+	held.begin(outside)
 	choose := scene.Choose
 	if r.options.Live {
 		choose = nil
@@ -280,7 +313,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	if err != nil {
 		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
 	}
-	machine.In(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil})
+	machine.In(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
 	bounded, cancel := limit.Run(ctx, r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)
 	outcome, err := machine.Call(bounded, t.test.Function)
@@ -301,6 +334,9 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		failure = late
 	}
 	result := &TestResult{Test: t, Failure: failure, Took: time.Since(began), Record: scene.Record()}
+	if err := held.end(result); err != nil {
+		return nil, err
+	}
 	if result.Record.Drew && !r.options.Live {
 		result.Seed = &r.options.Seed
 	}
@@ -340,7 +376,7 @@ func (r *testRun) limit() time.Duration {
 	switch {
 	case r.options.Limit != 0:
 		return max(r.options.Limit, 0)
-	case r.options.Live:
+	case r.options.reaches():
 		return 0
 	case seconds > 0:
 		return time.Duration(seconds * float64(time.Second))
@@ -391,7 +427,7 @@ func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
 func (r *testRun) end(ctx context.Context, outside *world.Runtime) error {
 	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	if r.options.Live && r.options.Kill != nil {
+	if r.options.reaches() && r.options.Kill != nil {
 		ended := make(chan struct{})
 		defer close(ended)
 		go func() {
@@ -414,7 +450,7 @@ func failureOf(err error) *TestFailure {
 	case err == nil:
 		return nil
 	case errors.As(err, &uncaught):
-		f := &TestFailure{Kind: uncaught.Kind, Message: uncaught.Message, Place: uncaught.Place, Trace: uncaught.Trace}
+		f := &TestFailure{Kind: uncaught.Kind, Message: uncaught.Message, Diff: stdlib.AssertionDiff(uncaught.Message), Place: uncaught.Place, Trace: uncaught.Trace}
 		if uncaught.Panic {
 			f.Kind = "panic"
 		}

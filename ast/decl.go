@@ -232,5 +232,9 @@ type StoreDecl struct {
 	Value Expr
 }
 
-// BadDecl stands where a declaration could not be parsed.
-type BadDecl struct{ DeclHead }
+// BadDecl stands where a declaration could not be parsed; Names are those in its
+// text.
+type BadDecl struct {
+	DeclHead
+	Names []*Ident
+}

@@ -19,7 +19,22 @@ func Dump(w io.Writer, file *File) error {
 	for _, decl := range file.Decls {
 		d.node("", reflect.ValueOf(decl), 0)
 	}
+	for i := range file.Flaws {
+		d.flaw(&file.Flaws[i])
+	}
 	return d.w.Flush()
+}
+
+// flaw writes a line for a flaw of the file.
+func (d *dumper) flaw(f *Flaw) {
+	fmt.Fprintf(d.w, "Flaw %s", f.Kind)
+	if f.Node != nil {
+		fmt.Fprintf(d.w, " of %s", reflect.TypeOf(f.Node).Elem().Name())
+	}
+	for i, n := range f.Names {
+		fmt.Fprintf(d.w, "%s%s", map[bool]string{true: " with ", false: ","}[i == 0], n.Name)
+	}
+	fmt.Fprintf(d.w, " @%s-%s\n", d.file.Position(f.Span.Start), d.file.Position(f.Span.End))
 }
 
 // DumpNode is Dump for one node of f.

@@ -368,8 +368,12 @@ type ThrowExpr struct {
 	X Expr
 }
 
-// BadExpr stands where an expression could not be parsed.
-type BadExpr struct{ IDBase }
+// BadExpr stands where an expression is missing or could not be parsed; Names
+// are those in its text.
+type BadExpr struct {
+	IDBase
+	Names []*Ident
+}
 
 func (*IntLit) expr()       {}
 func (*FloatLit) expr()     {}

@@ -44,6 +44,7 @@ type File struct {
 	Decls    []Decl
 	Comments []Comment // in order of appearance, doc comments included
 	IDs      int       // how many ids the file's nodes use
+	Flaws    []Flaw    // of a text that breaks the grammar, in order of discovery
 }
 
 // Comment is one comment with its delimiters.

@@ -108,7 +108,7 @@ type PathPat struct {
 	Path *PathExpr
 }
 
-// BadPat stands where a pattern could not be parsed.
+// BadPat stands where a pattern is missing or could not be parsed.
 type BadPat struct{ IDBase }
 
 func (*WildPat) pattern()    {}

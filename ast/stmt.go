@@ -46,8 +46,12 @@ type MockStmt struct {
 	Fields []*ConfigField
 }
 
-// BadStmt stands where a statement could not be parsed.
-type BadStmt struct{ Base }
+// BadStmt stands where a statement could not be parsed; Names are those in its
+// text.
+type BadStmt struct {
+	Base
+	Names []*Ident
+}
 
 func (*LetStmt) stmt()  {}
 func (*ExprStmt) stmt() {}

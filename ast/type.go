@@ -45,7 +45,7 @@ type UnionType struct {
 	Alts []Type
 }
 
-// BadType stands where a type could not be parsed.
+// BadType stands where a type is missing or could not be parsed.
 type BadType struct{ IDBase }
 
 func (*NamedType) typ()  {}

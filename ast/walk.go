@@ -1,5 +1,7 @@
 package ast
 
+import "slices"
+
 // Visitor visits the nodes of a tree. Visit gives the visitor for n's children,
 // or nil to leave them out.
 type Visitor interface {
@@ -90,9 +92,13 @@ func (n *AgentDecl) children(v func(Node))   { n.prefix(v); one(v, n.Uses); each
 func (n *HostDecl) children(v func(Node))    { n.prefix(v); each(v, n.Fields) }
 func (n *ToolDecl) children(v func(Node)) {
 	n.prefix(v)
-	one(v, n.Description)
-	each(v, n.Fields)
-	each(v, n.Methods)
+	var members []Node
+	add := func(m Node) { members = append(members, m) }
+	one(add, n.Description)
+	each(add, n.Fields)
+	each(add, n.Methods)
+	slices.SortStableFunc(members, func(a, b Node) int { return int(a.Span().Start - b.Span().Start) })
+	each(v, members)
 }
 func (n *McpDecl) children(v func(Node)) { n.prefix(v); each(v, n.Methods) }
 func (n *PipelineDecl) children(v func(Node)) {
@@ -110,7 +116,7 @@ func (n *Stage) children(v func(Node)) {
 	one(v, n.Value)
 }
 func (n *StoreDecl) children(v func(Node)) { n.prefix(v); one(v, n.Type); one(v, n.Value) }
-func (n *BadDecl) children(v func(Node))   { n.prefix(v) }
+func (n *BadDecl) children(v func(Node))   { n.prefix(v); each(v, n.Names) }
 
 // Statements.
 
@@ -124,6 +130,7 @@ func (n *LetStmt) children(v func(Node)) {
 func (n *ExprStmt) children(v func(Node)) { one(v, n.X) }
 func (n *DeclStmt) children(v func(Node)) { one(v, n.Decl) }
 func (n *MockStmt) children(v func(Node)) { one(v, n.Name); each(v, n.Fields) }
+func (n *BadStmt) children(v func(Node))  { each(v, n.Names) }
 
 // Types.
 
@@ -237,3 +244,4 @@ func (n *ReturnExpr) children(v func(Node))   { one(v, n.X) }
 func (n *BreakExpr) children(v func(Node))    { one(v, n.Label); one(v, n.X) }
 func (n *ContinueExpr) children(v func(Node)) { one(v, n.Label) }
 func (n *ThrowExpr) children(v func(Node))    { one(v, n.X) }
+func (n *BadExpr) children(v func(Node))      { each(v, n.Names) }

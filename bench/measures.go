@@ -25,7 +25,7 @@ type measure struct {
 
 // measures are all besides the workloads.
 func measures() []measure {
-	return append(append(stores(), library()...), []measure{
+	return append(append(append(stores(), library()...), durable()...), []measure{
 		{name: "start", title: "start of a one-line program", unit: "ms", ours: startOurs, peer: startEmpty, peers: "an empty Go program", target: 4},
 		calling("trait", "a call through a trait", "trait"),
 		calling("any", "a method of an Any", "any"),

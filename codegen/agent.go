@@ -70,9 +70,9 @@ func (g *generator) agent(a *sema.Agent) ir.Agent {
 		out.Knowledge = append(out.Knowledge, g.numbers.stores[s])
 	}
 	at := a.Decl.Name.Sp.Start
-	out.Decorator = g.decoratorsOf(a.Info, a.Name, at, a.Decorations)
+	out.Decorator = g.decoratorsOf(a.Info, a.Name, at, a.Decorations, a.OnUnknown)
 	if s := streamDecorations(a.Decorations); len(s) > 0 {
-		out.Streamed = g.decoratorsOf(a.Info, a.Name, at, s)
+		out.Streamed = g.decoratorsOf(a.Info, a.Name, at, s, "")
 	}
 	if fn, ok := a.Fields["on_tool_error"].(*sema.Function); ok {
 		n := g.adapter(fn)
@@ -103,12 +103,13 @@ func retryPolicy(m *sema.ConstMap) *ir.Retry {
 }
 
 // decoratorsOf gives the function that wraps calls of an agent or host in its
-// decorators; nil without decorators.
-func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration) *int {
-	if len(ds) == 0 {
+// decorators; nil without decorators. onUnknown is what they say of effects that may have been
+// done.
+func (g *generator) decoratorsOf(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration, onUnknown string) *int {
+	if len(ds) == 0 && onUnknown == "" {
 		return nil
 	}
-	n := g.decorators(info, name, at, ds)
+	n := g.decorators(info, name, at, ds, onUnknown)
 	return &n
 }
 

@@ -113,7 +113,9 @@ func (f *builder) takeCapture(l *sema.Local, i int) {
 		f.emit(ir.OpShare, r, 0, 0, 0)
 		f.emit(ir.OpNewCell, r, r, 0, 0)
 	}
-	f.vars[l] = &variable{reg: r, class: ir.Full, cell: l.Cell, captured: true}
+	v := &variable{reg: r, class: ir.Full, cell: l.Cell, captured: true}
+	f.putVariable(l, v)
+	f.hasValue(v)
 }
 
 // element makes an element of `await (…)` or `race (…)`: a value to be awaited,

@@ -69,7 +69,9 @@ func (g *generator) closureCode(n int, info *sema.Info, name string, e *ast.Clos
 			r := f.alloc()
 			f.emit(ir.OpCaptured, r, i, 0, 0)
 			f.isVar[r] = true
-			f.vars[l] = &variable{reg: r, class: ir.Full, cell: l.Cell, captured: true}
+			v := &variable{reg: r, class: ir.Full, cell: l.Cell, captured: true}
+			f.putVariable(l, v)
+			f.hasValue(v)
 		}
 		f.startSpill(spilled)
 		if g.p.CallsUntyped && !info.Library {

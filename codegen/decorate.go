@@ -14,15 +14,20 @@ import (
 // their decorators; the library calls it.
 
 // decorators gives a function of abi full that runs its first parameter, call,
-// within the decorators; shown and key describe the call to them.
-func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration) int {
+// within the decorators; shown and key describe the call to them. The call itself is within a
+// function that says onUnknown, if that is anything.
+func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds []*sema.Decoration, onUnknown string) int {
 	n := g.reserve()
 	g.later(func() {
 		g.build(n, func(bool) *builder {
 			f := g.newFn(info, "__"+name, at, signature{params: allFull(3), result: ir.Full, abi: ir.FullABI})
 			f.emit(ir.OpShare, 2, 0, 0, 0)
 			f.emit(ir.OpShare, 3, 0, 0, 0)
-			f.decorated(name, ds, around{call: 1, shown: 2, key: 3})
+			x := around{call: 1, shown: 2, key: 3}
+			if onUnknown != "" {
+				x.call = f.marked(name, onUnknown, x.call)
+			}
+			f.decorated(name, ds, x)
 			return f.finish()
 		})
 	})
@@ -32,8 +37,39 @@ func (g *generator) decorators(info *sema.Info, name string, at source.Pos, ds [
 // around are the registers of what decorators get.
 type around struct{ call, shown, key int }
 
+// marked makes a closure that makes the call, in a function that says onUnknown.
+func (f *builder) marked(name, onUnknown string, call int) int {
+	g, n, info, pos := f.g, f.g.reserve(), f.info, f.pos
+	g.later(func() {
+		g.build(n, func(bool) *builder {
+			b := g.newFn(info, "__"+name, pos, signature{result: ir.Full, abi: ir.FullABI})
+			b.out.Captures, b.out.OnUnknown = 1, onUnknown
+			b.emit(ir.OpReturn, b.called(b.captured(0)), 0, 0, 0)
+			return b.finish()
+		})
+	})
+	c := f.alloc()
+	base := f.top
+	f.emit(ir.OpMove, f.alloc(), call, 0, 0)
+	f.emit(ir.OpNewClosure, c, base, 1, int32(n))
+	f.free(base)
+	return c
+}
+
+// called calls the closure in a register, and gives the register of what it gives.
+func (f *builder) called(closure int) int {
+	w := f.alloc()
+	f.emit(ir.OpMove, w, closure, 0, 0)
+	f.emit(ir.OpCallClosure, w, 0, 0, 0)
+	return w
+}
+
 // decorated makes the call within all decorators, and returns what they give.
 func (f *builder) decorated(name string, ds []*sema.Decoration, x around) {
+	if len(ds) == 0 {
+		f.emit(ir.OpReturn, f.called(x.call), 0, 0, 0)
+		return
+	}
 	for i := len(ds) - 1; i > 0; i-- {
 		x.call = f.wrapped(name, ds[i], x)
 	}

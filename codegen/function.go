@@ -23,6 +23,7 @@ type builder struct {
 	vars  map[*sema.Local]*variable
 	isVar [256]bool // registers that hold a variable
 	spill spill
+	names names
 
 	leave leave
 	// depth counts the regions and handlers around.
@@ -150,7 +151,7 @@ func (g *generator) function(n int, fn *sema.Function) {
 	g.build(n, func(spilled bool) *builder {
 		f := g.newFn(fn.Info, fn.Name, fn.Decl.Span().Start, s)
 		f.keepsSelf = fn.MutSelf && fn.Tool == nil
-		f.out.MutSelf = f.keepsSelf
+		f.out.MutSelf, f.out.OnUnknown = f.keepsSelf, fn.OnUnknown
 		f.startSpill(spilled)
 		for i, p := range fn.Params {
 			f.param(p.Local, 1+i, s.params[i])
@@ -180,6 +181,7 @@ func (f *builder) body(b *ast.Block, result types.Type) {
 // finish ends the function.
 func (f *builder) finish() *builder {
 	f.finishSpill()
+	f.finishLocals()
 	return f
 }
 
@@ -198,5 +200,6 @@ func (f *builder) param(l *sema.Local, reg int, c ir.Class) {
 		}
 		f.emit(ir.OpNewCell, reg, reg, 0, 0)
 	}
-	f.vars[l] = v
+	f.putVariable(l, v)
+	f.hasValue(v)
 }

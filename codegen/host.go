@@ -28,7 +28,7 @@ func (g *generator) host(h *sema.Host) ir.Host {
 		}
 		out.Config = with
 	}
-	out.Decorator = g.decoratorsOf(h.Info, h.Name, h.Decl.Name.Sp.Start, h.Decorations)
+	out.Decorator = g.decoratorsOf(h.Info, h.Name, h.Decl.Name.Sp.Start, h.Decorations, h.OnUnknown)
 	for _, t := range h.Tools {
 		out.Tools = append(out.Tools, g.numbers.tools[t])
 	}

@@ -117,6 +117,7 @@ func (f *builder) inHandler(typ string, gen func(param int)) ir.Handler {
 	f.leave, f.loops = leave{kind: leaveHandler, result: types.Any}, nil
 	f.depth++
 	gen(h.Param)
+	f.endLocals(h.Param)
 	f.depth--
 	f.leave, f.loops = leaving, loops
 	back()
@@ -141,6 +142,8 @@ func (f *builder) handler(h *sema.Handler) ir.Handler {
 			f.giveBack(val{reg: w, class: ir.Full, owned: true}, types.Any)
 		}
 	})
+	at := f.places.Position(h.At.Start)
+	out.Start = &ir.Position{Line: at.Line, Column: at.Column}
 	if h.Schema != nil {
 		out.Schema = f.g.typeIndex(h.Schema)
 	}

@@ -246,6 +246,7 @@ func (f *builder) eachElement(p ast.Pattern, xs, i int, elem types.Type) {
 		if l, ok := f.info.Object(name).(*sema.Local); ok {
 			if v := f.vars[l]; !v.spill && !v.cell && v.class == c {
 				f.emit(arrayGets[c], v.reg, xs, i, 0)
+				f.hasValue(v)
 				v.lent = true
 				f.free(top)
 				return

@@ -18,6 +18,7 @@ func (g *generator) remoteFunction(n int, fn *sema.Function) {
 	g.build(n, func(bool) *builder {
 		// As code of the library: an error's place is the call.
 		f := g.newFn(call.Info, fn.Name, call.Decl.Span().Start, g.signatureOf(fn))
+		f.out.OnUnknown = fn.OnUnknown
 		w := f.alloc()
 		f.stringValue(fn.Tool.Server, f.alloc())
 		f.stringValue(fn.Decl.Name.Name, f.alloc())

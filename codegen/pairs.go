@@ -129,7 +129,9 @@ func (f *builder) readWhole(native string, v val, d int) {
 func (f *builder) bindCounter(p ast.Pattern, i int) {
 	if name, ok := p.(*ast.NamePat); ok {
 		if v, ok := f.info.Object(name).(*sema.Local); ok && !v.Cell && !v.Mut {
-			f.vars[v] = &variable{reg: i, class: ir.Int}
+			x := &variable{reg: i, class: ir.Int}
+			f.putVariable(v, x)
+			f.hasValue(x)
 			return
 		}
 	}

@@ -217,6 +217,7 @@ func (f *builder) assign(e *ast.Assign) {
 		f.moving = f.consumed(e, p.v)
 		f.into(e.Value, p.v.reg, p.v.class, true)
 		f.moving = outer
+		f.hasValue(p.v)
 		return
 	}
 	v := f.value(e.Value, -1)

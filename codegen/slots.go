@@ -28,6 +28,7 @@ type variable struct {
 	lent bool
 	// depth counts the regions and handlers around the variable's scope.
 	depth int
+	named int // its place among names.scoped, from 1; 0 when it has none
 }
 
 // spill is the state of a function's spill block.
@@ -43,6 +44,7 @@ type spill struct {
 // alloc takes the next register.
 func (f *builder) alloc() int {
 	r := f.top
+	f.names.since[min(r, len(f.names.since)-1)] = f.next()
 	if r >= ir.MaxRegisters {
 		if !f.spill.overflow {
 			f.spill.overflow, f.spill.at = true, f.pos
@@ -59,6 +61,7 @@ func (f *builder) free(r int) {
 	if f.spill.overflow {
 		return
 	}
+	f.endLocals(r)
 	for i := r; i < f.top; i++ {
 		f.isVar[i] = false
 	}
@@ -105,7 +108,7 @@ func (f *builder) declare(l *sema.Local) *variable {
 		v.reg = f.alloc()
 		f.isVar[v.reg] = true
 	}
-	f.vars[l] = v
+	f.putVariable(l, v)
 	return v
 }
 
@@ -126,6 +129,7 @@ func (f *builder) init(v *variable, x val) {
 	default:
 		f.move(v.reg, v.class, x)
 	}
+	f.hasValue(v)
 }
 
 // setSlot writes a Full register into a spilled variable's slot.
@@ -175,6 +179,7 @@ func (f *builder) store(v *variable, x val) {
 	default:
 		f.move(v.reg, v.class, x)
 	}
+	f.hasValue(v)
 }
 
 // variable finds where a local lives.

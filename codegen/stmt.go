@@ -129,6 +129,7 @@ func (f *builder) letName(s *ast.LetStmt, l *sema.Local) {
 		v.class = x.class
 	}
 	f.move(v.reg, v.class, x)
+	f.hasValue(v)
 	f.free(top)
 	f.isVar[v.reg] = true
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
 // everything is a program with each structure and each kind of value in it.
@@ -34,8 +36,10 @@ func everything(t testing.TB) *Program {
 	p.Stores = append(p.Stores, Store{Name: "w", Kind: "memory", Window: 4})
 	p.Limits = Limits{MaxRunSeconds: 1.5, MaxMemoryMB: 64, MaxTokens: 1000, MaxCostUSD: 2.5, MaxTasks: 8}
 	p.Functions[4].Body = true
+	p.Functions[4].OnUnknown = "retry"
 	p.Permissions = &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{"example.com:443"}, Run: []string{"git"}, ToolsLimited: true, Tools: []string{"Calc::add"}, Approve: []string{"category:db"}}
 	p.Audit = "audit.log"
+	p.Run = json.RawMessage(`{"journal":"runs","unknown":{"http":"retry"}}`)
 	f := &p.Functions[0]
 	f.File, f.Line = 0, 3
 	f.Positions = []Position{{0, 3, 5}, {2, 4, 1}}
@@ -160,6 +164,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // TestTruncated cuts a file at every byte: each is an error, and never a panic.
 func TestTruncated(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	data := bytes.TrimSpace(Encode(everything(t)))
 	for n := range len(data) {
 		if _, err := Decode(data[:n]); err == nil {
@@ -172,6 +177,7 @@ func TestTruncated(t *testing.T) {
 // must be verified or refused without a panic; one that passes is written and
 // read again.
 func TestTampered(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	data := Encode(everything(t))
 	for n := range data {
 		for _, b := range []byte{'0', '9', '"', 'r', ',', '}', 0xff} {

@@ -15,6 +15,8 @@ type flow struct {
 	walks []*walk // by depth
 	slab  []Class // all of the memory for states
 	used  int     // how much of it this function has taken
+
+	seen func(b *Block, pc int, s Classes) // of States
 }
 
 // run runs the dataflow over the function's own block; handlers are walked
@@ -57,7 +59,7 @@ func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
 	}
 	w := fl.walks[fl.depth]
 	fl.depth++
-	w.code, w.visit = b.Code, visit
+	w.block, w.code, w.visit = b, b.Code, visit
 	w.graph.Build(b.Code, b.Regions)
 	copy(w.known.Start(len(w.graph.Runs), len(entry)), entry)
 	w.known.Solve(&w.graph, w)
@@ -67,6 +69,7 @@ func (fl *flow) block(b *Block, entry Classes, visit func(s Classes)) {
 // walk is the dataflow over one block.
 type walk struct {
 	fl    *flow
+	block *Block
 	code  []Instr
 	graph Graph
 	known Forward[Class]
@@ -84,9 +87,15 @@ func (w *walk) Step(pc int, s, raised []Class) {
 		w.visit(s)
 	}
 	w.raise(i, s, raised)
+	if w.fl.seen != nil && i.Op != OpListenBegin {
+		w.fl.seen(w.block, pc, s)
+	}
 	c.step(pc, i, s)
 	if i.Op == OpListenBegin && c.err == nil {
 		copy(s, w.fl.listen(i, s))
+		if w.fl.seen != nil {
+			w.fl.seen(w.block, pc, s)
+		}
 		w.raise(i, s, raised)
 		s[i.A] = Full
 	}

@@ -113,6 +113,10 @@ func (c *codec) program(p *Program) {
 			c.optStr("audit", &p.Audit)
 			c.line()
 		}
+		if !c.writing || p.Run != nil {
+			c.raw("run", &p.Run)
+			c.line()
+		}
 		list(c, "tests", &p.Tests, true, c.test)
 		c.line()
 		c.int("entry", &p.Entry)
@@ -210,6 +214,7 @@ func (c *codec) function(f *Function) {
 		c.flag("mutself", &f.MutSelf)
 		c.flag("body", &f.Body)
 		c.optInt("captures", &f.Captures)
+		c.optStr("on_unknown", &f.OnUnknown)
 		c.int("registers", &f.Registers)
 		if (!c.writing || f.Start != nil) && c.member("start") {
 			c.start(&f.Start)
@@ -244,21 +249,23 @@ func (c *codec) block(b *Block) {
 	}
 	list(c, "regions", &b.Regions, false, c.region)
 	list(c, "inlined", &b.Inlined, false, c.inlined)
+	list(c, "locals", &b.Locals, false, c.local)
 }
 
-// inlined is "from to fN line:column".
+// inlined is "from to fN line:column", and then its locals.
 func (c *codec) inlined(i *Inlined) {
 	if c.writing {
-		c.out = fmt.Appendf(c.out, `"%d %d f%d %d:%d"`, i.From, i.To, i.Function, i.Line, i.Column)
+		c.out = appendString(c.out, i.text())
 		return
 	}
 	c.peek()
 	start := c.pos
 	text := c.readString()
-	n, err := fmt.Sscanf(text, "%d %d f%d %d:%d", &i.From, &i.To, &i.Function, &i.Line, &i.Column)
-	if err != nil || n != 5 || text != fmt.Sprintf("%d %d f%d %d:%d", i.From, i.To, i.Function, i.Line, i.Column) {
+	got, ok := parseInlined(text)
+	if !ok {
 		c.fail(start, "malformed inlined call %q", text)
 	}
+	*i = got
 }
 
 func (c *codec) instr(i *Instr) {
@@ -359,6 +366,10 @@ func (c *codec) handler(h *Handler) {
 		}
 		c.int("schema", &h.Schema)
 		c.flag("implicit", &h.Implicit)
+		if (!c.writing || h.Start != nil) && c.member("start") {
+			c.start(&h.Start)
+			c.done()
+		}
 		c.block(&h.Block)
 	})
 }

@@ -16,7 +16,7 @@ func TestInlined(t *testing.T) {
 			Block: Block{Code: []Instr{{Op: OpLoadNil, A: 1}, {Op: OpMove, A: 1, B: 1}, {Op: OpReturnNil}}, Inlined: inlined},
 		}}}
 	}
-	p := program(Inlined{0, 1, 0, 3, 9}, Inlined{0, 2, 0, 4, 1})
+	p := program(Inlined{0, 1, 0, 3, 9, nil}, Inlined{0, 2, 0, 4, 1, nil})
 	if err := Verify(p); err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +35,8 @@ func TestInlined(t *testing.T) {
 		t.Error(got)
 	}
 	for _, wrong := range [][]Inlined{
-		{{0, 4, 0, 1, 1}}, {{1, 1, 0, 1, 1}}, {{-1, 1, 0, 1, 1}}, {{0, 1, 1, 1, 1}}, {{0, 1, 0, -1, 1}},
-		{{0, 2, 0, 1, 1}, {0, 1, 0, 1, 1}}, {{0, 2, 0, 1, 1}, {1, 3, 0, 1, 1}},
+		{{0, 4, 0, 1, 1, nil}}, {{1, 1, 0, 1, 1, nil}}, {{-1, 1, 0, 1, 1, nil}}, {{0, 1, 1, 1, 1, nil}}, {{0, 1, 0, -1, 1, nil}},
+		{{0, 2, 0, 1, 1, nil}, {0, 1, 0, 1, 1, nil}}, {{0, 2, 0, 1, 1, nil}, {1, 3, 0, 1, 1, nil}},
 	} {
 		if err := Verify(program(wrong...)); err == nil {
 			t.Errorf("%v passes", wrong)

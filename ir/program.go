@@ -7,12 +7,12 @@ import (
 
 // Version is the format's version, "major.minor": a VM runs files of its own
 // major version and of minor versions up to its own.
-const Version = "1.9"
+const Version = "1.11"
 
 // rowSums are checksums of the rows of the instruction set, by the minor
 // version that added them. A row must not change, since files of that version
 // rely on its meaning.
-var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5}
+var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5}
 
 // Program is a compiled program, self-contained: manifest data is embedded,
 // secrets appear only by name, and there is no absolute path (spec/ir.md).
@@ -39,13 +39,14 @@ type Program struct {
 	Entry int // index into Functions of main; -1 without one
 }
 
-// Application is what the manifest says of the application's tools.
+// Application is what the manifest says of the application's tools, and of what is recorded.
 type Application struct {
 	AppTools []AppTool
 	// Called are the public functions of the main file, where the program was compiled so
 	// that tools can be made of its functions. They are in no compiled file.
 	Called []ToolMethod
-	Audit  string // the log of calls, relative to the program's root; "" without one
+	Audit  string          // the log of calls, relative to the program's root; "" without one
+	Run    json.RawMessage // [run] as a JSON object, nil without one; internal/runconf reads it
 }
 
 // File is a source file: its name relative to the project's root, and its
@@ -81,9 +82,10 @@ type Function struct {
 	Params    []Class
 	ABI       ABI
 	Result    Class
-	MutSelf   bool // register 1 is given back to the caller
-	Body      bool // of a concurrent expression: its closures are run by JoinAll, Race and ParallelFor
-	Captures  int  // captured values of a closure's function
+	MutSelf   bool   // register 1 is given back to the caller
+	Body      bool   // of a concurrent expression: its closures are run by JoinAll, Race and ParallelFor
+	Captures  int    // captured values of a closure's function
+	OnUnknown string // of effects within of which it is not known whether they were done: retry, fail, ask; "" says nothing
 	Registers int
 	// Start is the place where the function began in the source, when its first
 	// instruction no longer stands there because instructions before it were
@@ -100,6 +102,7 @@ type Block struct {
 	Positions []Position
 	Regions   []Region
 	Inlined   []Inlined
+	Locals    []Local // its variables, but for those of inlined calls
 }
 
 // Inlined says that the instructions in [From, To) are those of Function, which
@@ -110,6 +113,7 @@ type Inlined struct {
 	From, To     int
 	Function     int
 	Line, Column int
+	Locals       []Local // of the call
 }
 
 // Position says where the instructions from PC on stand in the file, until
@@ -144,6 +148,7 @@ type Handler struct {
 	Param    int
 	Schema   int
 	Implicit bool
+	Start    *Position // where it begins in the source; its PC is 0
 	Block
 }
 

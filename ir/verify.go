@@ -301,6 +301,8 @@ func (v *verifier) header(i int) {
 		fail("%d registers for %d parameters", f.Registers, len(f.Params))
 	case !in(f.Captures, 256):
 		fail("%d captures", f.Captures)
+	case f.OnUnknown != "" && f.OnUnknown != "retry" && f.OnUnknown != "fail" && f.OnUnknown != "ask":
+		fail("unknown on_unknown %q", f.OnUnknown)
 	case f.Result < Int || f.Result > Full:
 		fail("no result class")
 	case f.ABI != Typed && f.ABI != FullABI:

@@ -82,6 +82,10 @@ func (c *codeVerifier) block(b *Block, handler bool) {
 	}
 	c.regions(b)
 	c.inlined(b)
+	c.locals(b.Locals, 0, n)
+	for i := range b.Inlined {
+		c.locals(b.Inlined[i].Locals, b.Inlined[i].From, b.Inlined[i].To)
+	}
 }
 
 // inlined calls must nest, the inner ones listed first.

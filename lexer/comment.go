@@ -34,7 +34,7 @@ func (l *lexer) blockComment() {
 		if n < 0 {
 			l.pos = len(l.src)
 			l.report(diag.OpenComment, start, start+2, "this comment is never closed").
-				Hint("comments nest: each `/*` needs its own `*/`")
+				Repair(diag.Offer(diag.Insert(source.Pos(l.firstLineEnd(start+2)), " */"), "Insert `*/`"), "comments nest: each `/*` needs its own `*/`")
 			break
 		}
 		l.pos += n

@@ -92,9 +92,13 @@ func (l *lexer) last() Kind {
 }
 
 func (l *lexer) report(i *diag.Info, start, end int, format string, args ...any) *diag.Diagnostic {
-	d := i.At(source.Span{Start: source.Pos(start), End: source.Pos(end)}, format, args...)
+	d := i.At(span(start, end), format, args...)
 	l.errs = append(l.errs, d)
 	return d
+}
+
+func span(start, end int) source.Span {
+	return source.Span{Start: source.Pos(start), End: source.Pos(end)}
 }
 
 // at is the byte n places on, 0 past the end.
@@ -288,20 +292,42 @@ func (l *lexer) stray() {
 	d := l.report(diag.Stray, start, l.pos, "`%s` means nothing here", text)
 	switch {
 	case first == '&' && l.refers():
-		d.Hint("there are no references: leave it out, values are copied")
+		d.Repair(diag.Offer(diag.Remove(d.Span), "Remove the `%s`", text), "there are no references: leave it out, values are copied")
 	case first == '&':
-		d.Hint("logical and is `&&`")
+		d.Repair(diag.Change(d.Span, "&&", "&&", false), "logical and is `&&`")
 	case first == '#' && l.at(0) == '[':
 		d.Hint("decorators are written `@name`, as in `@test`; nothing has to be derived")
 	case first == '#':
-		d.Hint("comments start with `//`, decorators with `@`")
+		d.Advise(l.hash(start, text))
 	case first == '^' || first == '~':
 		d.Hint("there are no operators on bits")
 	case first == '$':
 		d.Hint("`${ }` stands within strings only")
 	case lookalikes[first] != "":
-		d.Hint("did you mean %s?", quoteLookalike(lookalikes[first]))
+		d.Advise(lookalike(d.Span, text, first))
 	}
+}
+
+// hash is what to do about a run of `#`: first on its line it begins a comment.
+func (l *lexer) hash(start int, text string) diag.Advice {
+	a := diag.Say("comments start with `//`, decorators with `@`")
+	if before := l.src[:start]; strings.TrimRight(before[strings.LastIndexByte(before, '\n')+1:], " \t") == "" {
+		return a.By(diag.Change(span(start, start+len(text)), "//", "//", false))
+	}
+	return a
+}
+
+// lookalike is what to do about a character that looks like what is meant.
+func lookalike(at source.Span, text string, r rune) diag.Advice {
+	meant := lookalikes[r]
+	a := diag.Say("did you mean " + quoteLookalike(meant) + "?")
+	switch {
+	case text != string(r):
+		return a
+	case r == '\u00a0':
+		return a.By(diag.Sure(diag.Replace(at, " "), "Change to a space"))
+	}
+	return a.By(diag.Change(at, meant, meant, meant != `"` && meant != "'"))
 }
 
 // otherQuotes reads a string in quotes that Concerto does not have, such as “…”,
@@ -327,7 +353,7 @@ func (l *lexer) otherQuotes(first rune) bool {
 	}
 	d := l.report(diag.Stray, start, l.pos, "%s quotes no string here", name)
 	if text := line[head : head+n]; len(text) <= 40 && !strings.Contains(text, `"`) {
-		d.Hint("write `\"%s\"`", text)
+		d.Repair(diag.Offer(diag.Replace(d.Span, `"`+text+`"`), "Write `\"%s\"`", text), "write `\"%s\"`", text)
 	} else {
 		d.Hint("write `\"` on both sides, and `\\\"` within")
 	}

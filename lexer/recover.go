@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // A string without its closing quote extends to the next quote; from there on,
@@ -76,7 +77,7 @@ func (l *lexer) openString(from snapshot, start int, whole Kind) {
 	if quote == "'" && labelled(l.src[from.pos+1:]) {
 		d.Hint("a label stands before `for`, `while` or `loop` only")
 	} else {
-		d.Hint("close it with `%s`", quote)
+		d.Repair(diag.Offer(diag.Insert(source.Pos(l.pos), quote), "Insert `%s`", quote), "close it with `%s`", quote)
 	}
 }
 
@@ -131,7 +132,23 @@ func (l *lexer) reopenPlain(m *mode) {
 	l.restore(m.from)
 	l.plainAt = m.from.pos
 	l.report(diag.OpenInterpolation, int(m.open.Start), int(m.open.End), "this `${` is never closed").
-		Hint("close it with `}`, or write `\\${` for the characters themselves")
+		Advise(diag.Say("close it with `}`, or write `\\${` for the characters themselves").
+			By(diag.Offer(diag.Insert(source.Pos(l.holeEnd(m)), "}"), "Insert `}`")).
+			By(diag.Offer(diag.Insert(m.open.Start, `\`), "Write `\\${`")))
+}
+
+// holeEnd is where an interpolation without its end is taken to end: before the string's next quote,
+// else at its line's end.
+func (l *lexer) holeEnd(m *mode) int {
+	end := l.firstLineEnd(int(m.open.End))
+	quote := `"`
+	if m.multi {
+		quote = tripleQuote
+	}
+	if n := strings.Index(l.src[m.open.End:end], quote); n >= 0 {
+		return int(m.open.End) + n
+	}
+	return end
 }
 
 // firstLineEnd is the offset where an unclosed string is taken to end: on its

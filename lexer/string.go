@@ -88,20 +88,18 @@ func (l *lexer) single() {
 	}
 	from := l.snapshot()
 	l.pos++
-	apostrophe := -1
+	var apostrophes []int
 	for lines := false; l.pos < len(l.src); {
 		switch l.src[l.pos] {
 		case '\'':
 			if !lines && l.isApostrophe() {
-				if apostrophe < 0 {
-					apostrophe = l.pos
-				}
+				apostrophes = append(apostrophes, l.pos)
 				l.pos++
 				continue
 			}
 			l.pos++
-			if apostrophe >= 0 {
-				l.tellApostrophe(from.pos, apostrophe)
+			if len(apostrophes) > 0 {
+				l.tellApostrophe(from.pos, apostrophes)
 			}
 			if lines && l.endsLate(from, from.pos, String) {
 				return
@@ -136,12 +134,17 @@ func (l *lexer) isApostrophe() bool {
 }
 
 // tellApostrophe reports the first of a string's apostrophes.
-func (l *lexer) tellApostrophe(start, at int) {
-	d := l.report(diag.Apostrophe, at, at+1, "this `'` ends the string, in the middle of a word")
+func (l *lexer) tellApostrophe(start int, at []int) {
+	d := l.report(diag.Apostrophe, at[0], at[0]+1, "this `'` ends the string, in the middle of a word")
 	if text := l.src[start+1 : l.pos-1]; len(text) <= 40 && !strings.ContainsAny(text, "\"\\$") {
-		d.Hint("use double quotes: `\"%s\"`", text)
+		quotes := []diag.Edit{diag.Replace(span(start, start+1), `"`), diag.Replace(span(l.pos-1, l.pos), `"`)}
+		d.Repair(diag.Fix{Title: "Use double quotes", Safe: true, Edits: quotes}, "use double quotes: `\"%s\"`", text)
 	} else {
-		d.Hint("write `\\'` for an apostrophe, or use double quotes around the string")
+		escape := diag.Fix{Title: "Write `\\'` for the apostrophe"}
+		for _, n := range at {
+			escape.Edits = append(escape.Edits, diag.Insert(source.Pos(n), `\`))
+		}
+		d.Repair(escape, "write `\\'` for an apostrophe, or use double quotes around the string")
 	}
 }
 
@@ -165,7 +168,7 @@ func (l *lexer) raw() {
 		l.pos = l.firstLineEnd(start)
 		l.add(String, start)
 		l.report(diag.OpenString, start, body, "this raw string is never closed").
-			Hint("it ends at `%s`", end)
+			Repair(diag.Offer(diag.Insert(source.Pos(l.pos), end), "Insert `%s`", end), "it ends at `%s`", end)
 		return
 	}
 	l.pos = body + i + len(end)
@@ -180,7 +183,7 @@ func (l *lexer) checkEscape() {
 		if n >= 2 && l.src[l.pos+1] == 'u' {
 			d.Hint("write \\u{…} with one to six hexadecimal digits of a Unicode character")
 		} else {
-			d.Hint("a backslash itself is `\\\\`; escapes are \\\\ \\\" \\' \\n \\r \\t \\0 \\$ \\u{…}")
+			d.Repair(diag.Offer(diag.Insert(source.Pos(l.pos), `\`), "Insert `\\`"), "a backslash itself is `\\\\`; escapes are \\\\ \\\" \\' \\n \\r \\t \\0 \\$ \\u{…}")
 		}
 	}
 	l.pos += n

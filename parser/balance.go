@@ -29,8 +29,10 @@ type braces struct {
 
 // openBraces passes a `{`. A missing one is reported as missing says and, in
 // a file with a `}` too many, counts as read.
-func (p *parser) openBraces(missing func() *diag.Diagnostic) braces {
-	b := braces{p.i, p.diags.Len()}
+// In another file there is nothing within: ok is false. Should braces open later on
+// the line, these are meant.
+func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool) {
+	b = braces{p.i, p.diags.Len()}
 	if p.k == lexer.LBrace {
 		p.next()
 	} else {
@@ -38,16 +40,41 @@ func (p *parser) openBraces(missing func() *diag.Diagnostic) braces {
 		if missing != nil {
 			d = missing()
 		}
-		p.report(d)
-		p.lost()
-		if p.excess <= 0 {
+		p.tell(d)
+		switch brace := p.braceOnLine(); {
+		case p.excess > 0:
+			p.going = false
+			p.excess--
+			b.open--
+		case brace >= 0:
+			p.lostText(nil, p.i, brace)
+			p.seek(brace + 1)
+			b.open = brace
+		case !p.stops() && !p.newLine():
 			panic(bailout{})
+		default:
+			return b, false
 		}
-		p.excess--
-		b.open--
 	}
 	p.deeper()
-	return b
+	return b, true
+}
+
+// braceOnLine is the next `{` of the line when it ends the line and no statement
+// begins before it; else -1.
+func (p *parser) braceOnLine() int {
+	for i := p.i; i < len(p.toks) && !p.startsLine(i); i++ {
+		switch k := p.toks[i].Kind; {
+		case k == lexer.LBrace:
+			if i+1 < len(p.toks) && p.startsLine(i+1) {
+				return i
+			}
+			return -1
+		case startsStmt[k], startsDecl[k], k == lexer.Semi, k == lexer.RBrace, k == lexer.EOF:
+			return -1
+		}
+	}
+	return -1
 }
 
 // within says whether the braces hold something more. At their end it passes
@@ -120,20 +147,26 @@ func (p *parser) unclosed(b braces) {
 	}
 	p.lastAt = d.Span.Start
 	p.lost()
-	p.diags.Add(d.In(p.file).Hint("add its `}`"))
+	p.diags.Add(d.In(p.file).Repair(p.closeBlock(at), "add its `}`"))
 }
 
-// failUnclosed reports a bracket within an expression that the end of the
-// file leaves open.
+// failUnclosed is tellUnclosed that leaves the construct.
 func (p *parser) failUnclosed(open int) {
+	p.tellUnclosed(open)
+	panic(bailout{})
+}
+
+// tellUnclosed reports a bracket within an expression that the end of the
+// file leaves open.
+func (p *parser) tellUnclosed(open int) {
 	o := p.toks[open]
 	if at := p.findCulprit(); at >= 0 && at != open {
 		p.unclosed(braces{open, p.diags.Len()})
 	} else {
 		p.settle(open)
-		p.report(diag.Unclosed.At(o.Span(), "this `%s` is never closed", p.src[o.Start:o.End]))
+		p.report(p.closeLine(diag.Unclosed.At(o.Span(), "this `%s` is never closed", p.src[o.Start:o.End]), open))
 	}
-	panic(bailout{})
+	p.lost()
 }
 
 // maxCulprits bounds how many braces of a file are blamed, and so the time
@@ -154,7 +187,8 @@ func (p *parser) settle(at int) {
 // unopened reports a closing brace too many and passes it, with the closing
 // brackets and separators of the same mistake behind it.
 func (p *parser) unopened() {
-	p.report(diag.Unopened.At(p.span(), "no `{` is open for this `}`").Hint("remove it"))
+	p.report(diag.Unopened.At(p.span(), "no `{` is open for this `}`").
+		Repair(diag.Offer(diag.Remove(p.span()), "Remove the `}`"), "remove it"))
 	p.lost()
 	p.excess--
 	for p.next(); !p.newLine() && (p.k == lexer.Semi || p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.RBracket); {

@@ -19,12 +19,16 @@ func (p *parser) closure() ast.Expr {
 		outer := p.apart()
 		for p.k != lexer.Bar {
 			n.Params = append(n.Params, p.closureParam())
-			if !p.eat(lexer.Comma) {
+			if !p.eat(lexer.Comma) || p.stops() {
 				break
 			}
 		}
 		p.setting = outer
-		p.closeBar(open)
+		if !p.closeBar(open) {
+			n.Body = p.badExpr(p.baseAt(p.behind()))
+			n.IDBase = p.base(start)
+			return n
+		}
 	}
 	p.deeper()
 	if p.eat(lexer.Arrow) {
@@ -44,14 +48,22 @@ func (p *parser) closureBlock() ast.Expr {
 	})
 }
 
-func (p *parser) closeBar(open int) {
-	if p.k == lexer.EOF {
-		p.failUnclosed(open)
+// closeBar passes the bar behind a closure's parameters, and says whether it is
+// there.
+func (p *parser) closeBar(open int) bool {
+	switch {
+	case p.k == lexer.Bar:
+		p.next()
+		return true
+	case p.k == lexer.EOF:
+		p.tellUnclosed(open)
+	default:
+		p.tell(p.expected("`,` or `|`").Label(p.toks[open].Span(), "the closure's parameters start here"))
+		if !p.stops() && !p.newLine() {
+			panic(bailout{})
+		}
 	}
-	if p.k != lexer.Bar {
-		p.fail(p.expected("`,` or `|`").Label(p.toks[open].Span(), "the closure's parameters start here"))
-	}
-	p.next()
+	return false
 }
 
 // closureParam reads `pattern [: type]`. Unions stand in parentheses here,
@@ -87,7 +99,7 @@ func (p *parser) fnClosure() ast.Expr {
 	outer := p.apart()
 	n := &ast.Closure{Fn: true}
 	n.Params = p.params(false)
-	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	n.Params = kept(p, n.Params, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
 	if p.eat(lexer.Arrow) {
 		n.Result = p.typ()
 	}
@@ -106,17 +118,48 @@ func (p *parser) listenExpr() ast.Expr {
 	start := p.here()
 	p.next()
 	n := &ast.ListenExpr{}
-	n.Call = p.inHeadOf(p.unary)
+	at := p.i
+	n.Call = p.headAt(at, p.inHeadOf(p.unary))
 	n.Head = p.from(start)
-	p.rows(func(b braces) { n.Handlers = append(n.Handlers, p.handler(b)) })
+	var h *ast.Handler
+	whole := p.rows(func(b braces) {
+		h = &ast.Handler{}
+		p.handler(b, h)
+		n.Handlers = append(n.Handlers, h)
+	}, func(start int) {
+		if p.brokenHandler(h, start) {
+			n.Handlers = append(n.Handlers, h)
+		}
+	})
 	n.IDBase = p.base(start)
+	if !whole {
+		p.guessed(n)
+	}
 	return n
 }
 
+// brokenHandler completes a handler of which a part could not be read, from token
+// start, and says whether it has a type: else there is none.
+func (p *parser) brokenHandler(h *ast.Handler, start int) bool {
+	h.Sp = p.from(p.toks[start].Start)
+	if h.Type == nil {
+		p.lostText(nil, start, p.i)
+		return false
+	}
+	if h.Value == nil {
+		for start < p.i && p.toks[start].Start < h.Type.Sp.End {
+			start++
+		}
+		bad := &ast.BadExpr{IDBase: p.base(h.Type.Sp.End)}
+		bad.Names = p.lostText(bad, start, p.i)
+		h.Value = bad
+	}
+	return true
+}
+
 // handler reads `[on] "type" => closure or function`, with its comma.
-func (p *parser) handler(b braces) *ast.Handler {
+func (p *parser) handler(b braces, h *ast.Handler) {
 	start := p.here()
-	h := &ast.Handler{}
 	if p.isWord("on") && p.peek(1) != lexer.FatArrow {
 		p.next()
 		h.On = true
@@ -125,19 +168,35 @@ func (p *parser) handler(b braces) *ast.Handler {
 		p.fail(p.expected("a message type").Hint("message types are strings: `\"%s\" => …`", p.text()))
 	}
 	h.Type = p.plainString("a message type")
-	p.want(lexer.FatArrow)
-	h.Value = p.expr()
+	if p.k != lexer.FatArrow {
+		p.tell(p.expected("`=>`"))
+		if !p.stops() && !p.newLine() {
+			panic(bailout{})
+		}
+		h.Value = p.badExpr(p.baseAt(p.behind()))
+		h.Sp = p.from(start)
+		p.armEnd(b)
+		return
+	}
+	p.next()
+	at := p.i
+	if h.Value = p.expr(); p.k == lexer.FatArrow && p.later(at) {
+		p.tell(diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine))
+		h.Value = p.badExpr(p.baseAt(p.behind()))
+	}
 	switch h.Value.(type) {
 	case *ast.Closure, *ast.PathExpr, *ast.BadExpr:
 	default:
-		d := diag.BadHandler.At(h.Value.Span(), "a handler is a closure or the name of a function").Hint("write `|message| …`")
+		d := diag.BadHandler.At(h.Value.Span(), "a handler is a closure or the name of a function").
+			Repair(diag.Offer(diag.Insert(h.Value.Span().Start, "|_message| "), "Insert `|_message|`"), "write `|message| …`")
 		if p.k == lexer.FatArrow {
+			h.Value = nil
 			p.fail(d) // an arrow of another language, which follows from it
 		}
 		p.report(d)
+		p.flaws = append(p.flaws, ast.Flaw{Node: h.Value, Span: h.Value.Span()})
 		h.Value = &ast.BadExpr{IDBase: p.baseAt(source.Span{Start: h.Value.Span().Start, End: h.Value.Span().End})}
 	}
 	h.Sp = p.from(start)
 	p.armEnd(b)
-	return h
 }

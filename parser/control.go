@@ -29,6 +29,17 @@ func (p *parser) headExpr() ast.Expr {
 	return x
 }
 
+// headAt is what was read as the head from token at, x, unless that is the next
+// statement and the head is missing.
+func (p *parser) headAt(at int, x ast.Expr) ast.Expr {
+	if p.k != lexer.LBrace && p.i > at && p.later(at) {
+		d := diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine)
+		p.tell(d)
+		return p.badExpr(p.baseAt(p.behind()))
+	}
+	return x
+}
+
 // body reads the block after a head. A path before it whose braces hold
 // fields was meant as a struct literal.
 func (p *parser) body() *ast.Block {
@@ -36,7 +47,7 @@ func (p *parser) body() *ast.Block {
 		if after := p.kindAt(p.partner(p.i) + 1); after == lexer.LBrace || binaryOps[after] != ast.OpNone {
 			at := source.Span{Start: p.toks[p.i-1].Start, End: p.toks[p.partner(p.i)].End}
 			p.fail(diag.HeadStruct.At(at, "a struct literal cannot stand in a head").
-				Hint("put it in parentheses: `(%s { … })`", p.textAt(p.i-1)))
+				Repair(p.inParens(), "put it in parentheses: `(%s { … })`", p.textAt(p.i-1)))
 		}
 	}
 	return p.blockOr(func() *diag.Diagnostic {
@@ -50,16 +61,21 @@ func (p *parser) body() *ast.Block {
 
 // condition reads what if and while ask: an expression or `let p = e`.
 func (p *parser) condition() ast.Expr {
+	at := p.i
 	if p.k != lexer.Let {
-		return p.headExpr()
+		return p.headAt(at, p.headExpr())
 	}
 	start := p.here()
 	p.next()
 	n := &ast.LetCond{Pattern: p.pattern()}
-	p.want(lexer.Assign)
-	n.X = p.headExpr()
+	if p.k != lexer.Assign {
+		n.X = p.badExpr(p.missing(p.expected("`=`"), lexer.LBrace))
+	} else {
+		p.next()
+		n.X = p.headExpr()
+	}
 	n.IDBase = p.base(start)
-	return n
+	return p.headAt(at, n)
 }
 
 func (p *parser) ifExpr() ast.Expr {
@@ -75,7 +91,11 @@ func (p *parser) ifExpr() ast.Expr {
 		case lexer.LBrace:
 			n.Else = p.blockExpr()
 		default:
-			p.failExpected("`{` or `if`")
+			p.tell(p.expected("`{` or `if`"))
+			if !p.stops() {
+				panic(bailout{})
+			}
+			n.Else = p.badExpr(p.baseAt(p.behind()))
 		}
 	}
 	p.shallower()
@@ -86,31 +106,69 @@ func (p *parser) ifExpr() ast.Expr {
 func (p *parser) matchExpr() ast.Expr {
 	start := p.here()
 	p.next()
-	n := &ast.MatchExpr{Subject: p.headExpr()}
+	at := p.i
+	n := &ast.MatchExpr{Subject: p.headAt(at, p.headExpr())}
 	n.Head = p.from(start)
-	p.rows(func(b braces) { n.Arms = append(n.Arms, p.arm(b)) })
+	var a *ast.Arm
+	whole := p.rows(func(b braces) {
+		a = &ast.Arm{}
+		n.Arms = append(n.Arms, a)
+		p.arm(b, a)
+	}, func(start int) { p.brokenArm(a, start) })
 	n.IDBase = p.base(start)
+	if !whole {
+		p.guessed(n)
+	}
 	return n
 }
 
 // rows reads the braces of match and listen: rows that are guarded one by one,
-// as members are, and are no part of a head or slice around.
-func (p *parser) rows(one func(b braces)) {
+// as members are, and are no part of a head or slice around. broken completes a
+// row, from token start, that could not be read. whole says that they ended at
+// their `}`.
+func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
 	outer := p.apart()
-	b := p.openBraces(nil)
+	b, ok := p.openBraces(nil)
+	if !ok {
+		p.setting = outer
+		return false
+	}
 	for p.within(b) {
 		start := p.i
-		if !p.guard(func() { one(b) }) {
+		p.going = false
+		if !p.guard(func() { one(b) }) || p.i == start {
 			p.sync(start, inList)
+			broken(start)
 		}
 	}
 	p.setting = outer
+	return p.prev(1) == lexer.RBrace
+}
+
+// brokenArm completes an arm of which a part could not be read, from token start.
+func (p *parser) brokenArm(a *ast.Arm, start int) {
+	a.Sp = p.from(p.toks[start].Start)
+	if a.Pattern == nil {
+		a.Pattern = p.badPat(p.baseAt(source.Span{Start: a.Sp.Start, End: a.Sp.Start}))
+	}
+	if a.Body == nil {
+		at := a.Pattern.Span().End
+		if a.Guard != nil {
+			at = a.Guard.Span().End
+		}
+		for start < p.i && p.toks[start].Start < at {
+			start++
+		}
+		bad := &ast.BadExpr{IDBase: p.base(at)}
+		bad.Names = p.lostText(bad, start, p.i)
+		a.Body = bad
+	}
 }
 
 // arm reads `pattern if guard => body` with its comma.
-func (p *parser) arm(b braces) *ast.Arm {
+func (p *parser) arm(b braces, a *ast.Arm) {
 	start := p.here()
-	a := &ast.Arm{Pattern: p.pattern()}
+	a.Pattern = p.pattern()
 	if p.eat(lexer.If) {
 		a.Guard = p.binary(ast.PrecPipe)
 	}
@@ -123,7 +181,14 @@ func (p *parser) arm(b braces) *ast.Arm {
 		} else if binaryOps[p.k] != ast.OpNone {
 			d.Hints = []string{"a condition stands behind `if`: `" + p.prevText() + " if " + p.prevText() + " " + p.text() + " … => …`"}
 		}
-		p.fail(d)
+		p.tell(d)
+		if !p.stops() && !p.newLine() {
+			panic(bailout{})
+		}
+		a.Body = p.badExpr(p.baseAt(p.behind()))
+		a.Sp = p.from(start)
+		p.armEnd(b)
+		return
 	}
 	p.next()
 	if p.k == lexer.Let || p.k == lexer.LBrace && !p.mapAhead() {
@@ -131,15 +196,18 @@ func (p *parser) arm(b braces) *ast.Arm {
 		if p.k != lexer.Dot && p.k != lexer.Question {
 			a.Sp = p.from(start)
 			p.eat(lexer.Comma)
-			return a
+			return
 		}
 		a.Body = p.assignRest(p.binaryRest(p.postfix(a.Body, false), ast.PrecPipe))
 	} else {
-		a.Body = p.expr()
+		at := p.i
+		if a.Body = p.expr(); (p.k == lexer.FatArrow || p.k == lexer.If) && p.later(at) {
+			p.tell(diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine))
+			a.Body = p.badExpr(p.baseAt(p.behind()))
+		}
 	}
 	a.Sp = p.from(start)
 	p.armEnd(b)
-	return a
 }
 
 // armEnd wants the comma after an arm or handler. One missing at a line's end
@@ -180,7 +248,7 @@ func (p *parser) loopExpr() ast.Expr {
 			p.block()
 			return &ast.BadExpr{IDBase: p.base(start)}
 		}
-		n := &ast.ForExpr{Label: label, Pattern: p.pattern()}
+		n := &ast.ForExpr{Label: label, Pattern: p.loopPattern()}
 		n.Iter = p.iterated()
 		n.Body = p.body()
 		n.IDBase = p.base(start)
@@ -234,18 +302,35 @@ func (p *parser) foreignHeader() bool {
 func (p *parser) iterated() ast.Expr {
 	if p.k != lexer.In {
 		d := p.expected("`in`")
-		if p.k == lexer.Assign || p.k == lexer.Semi {
-			p.report(d.Hint("a for runs over a collection: `for i in 0..n { … }`"))
-			p.lost()
+		if p.k == lexer.Assign || p.k == lexer.Semi && !p.stmtEnds() {
+			p.tell(d.Hint("a for runs over a collection: `for i in 0..n { … }`"))
 			for p.next(); p.k != lexer.LBrace && p.k != lexer.EOF && !p.newLine(); {
 				p.next()
 			}
-			return &ast.BadExpr{IDBase: p.base(d.Span.Start)}
+			return p.badExpr(p.base(d.Span.Start))
 		}
-		p.fail(d)
+		p.tell(d)
+		if !p.stops(lexer.LBrace) && !p.newLine() {
+			panic(bailout{})
+		}
+		return p.badExpr(p.baseAt(p.behind()))
 	}
 	p.next()
-	return p.headExpr()
+	at := p.i
+	return p.headAt(at, p.headExpr())
+}
+
+// stmtEnds says whether the `;` here is the last of its line.
+func (p *parser) stmtEnds() bool { return p.i+1 >= len(p.toks) || p.startsLine(p.i+1) }
+
+// loopPattern reads the pattern of a `for`.
+func (p *parser) loopPattern() ast.Pattern {
+	at := p.i
+	pat := p.pattern()
+	if p.k != lexer.In && p.i > at && p.later(at) {
+		return p.noPattern()
+	}
+	return pat
 }
 
 // label reads a label; its name keeps the quote off.
@@ -276,7 +361,7 @@ func (p *parser) parallelFor() ast.Expr {
 		p.next()
 		p.next()
 		at := p.span()
-		args := p.args()
+		args, _ := p.args()
 		if len(args) != 1 || args[0].Name != nil {
 			p.fail(diag.Unexpected.At(at, "`@limit` takes one number"))
 		}
@@ -284,7 +369,7 @@ func (p *parser) parallelFor() ast.Expr {
 	}
 	p.next()
 	p.next()
-	n.Pattern = p.pattern()
+	n.Pattern = p.loopPattern()
 	n.Iter = p.iterated()
 	n.Body = p.body()
 	n.IDBase = p.base(start)

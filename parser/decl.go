@@ -77,6 +77,7 @@ func (p *parser) module() (decls []ast.Decl) {
 // before was none: a run of statements and stray tokens is one mistake.
 func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	start := p.i
+	p.going = false
 	if wrong && !startsDecl[p.k] && !startsExpr[p.k] && p.k != lexer.Let {
 		p.next()
 		return decls, true
@@ -85,19 +86,83 @@ func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 		if !wrong {
 			p.report(p.loose())
 		}
-		quiet := p.diags
+		quiet, flaws := p.diags, len(p.flaws)
 		p.stmtOrSync(new(ast.Block))
-		p.diags = quiet
-		return decls, true
+		p.diags, p.flaws = quiet, p.flaws[:flaws]
+		return append(decls, p.badDecl(head{start: p.toks[start].Start}, start)), true
 	}
 	var d ast.Decl
-	if !p.guard(func() { d = p.decl() }) {
+	var h head
+	read := start // up to there it is in the tree
+	if !p.guard(func() {
+		h = p.prefix()
+		read = p.i
+		d = p.declAfter(h)
+	}) {
 		p.syncDecl(start)
-		bad := &ast.BadDecl{}
-		bad.Sp = p.from(p.toks[start].Start)
-		return append(decls, bad), true
+		if read == start {
+			h = head{start: p.toks[start].Start}
+		}
+		return append(decls, p.badDecl(h, read)), true
 	}
 	return append(decls, d), false
+}
+
+// badDecl stands for a declaration of which only the head was read, up to token
+// start.
+func (p *parser) badDecl(h head, start int) *ast.BadDecl {
+	n := &ast.BadDecl{}
+	n.Sp = p.from(h.start)
+	n.Decorators = h.decorators
+	n.Names = p.lostText(n, min(start, p.i), p.i)
+	return n
+}
+
+// header reads a form that is the header of a declaration, and says whether its
+// body follows. Where the header is wrong, what could be read of it stays, if it
+// has a name, at least that; the body that can be found behind it is read, too.
+func (p *parser) header(read func(*parser), n **name) (body bool) {
+	start := p.i
+	if p.inHeader(func() { read(p) }) {
+		return true
+	}
+	wrong := p.i
+	p.named(start+1, n)
+	if i := p.bodyAfter(start); i > 0 {
+		p.lostText(nil, wrong, i)
+		p.seek(i)
+		return true
+	}
+	p.syncDecl(start)
+	p.lostText(nil, min(wrong, p.i), p.i)
+	return false
+}
+
+// named makes the token at i the name of a declaration that could not be read to
+// its end. One without a name is given up.
+func (p *parser) named(i int, n **name) {
+	if p.kindAt(i) != lexer.Ident || i >= p.i {
+		panic(bailout{})
+	}
+	if *n == nil {
+		*n = &name{Base: ast.Base{Sp: p.toks[i].Span()}, Name: p.textAt(i)}
+	}
+}
+
+// whole reads a form that is a declaration up to its `;`. Where it is wrong, what
+// could be read of it stays, if it has a name or n says that it needs none.
+func (p *parser) whole(read func(*parser), n **name) (ok bool) {
+	start := p.i
+	if p.guard(func() { read(p) }) {
+		return true
+	}
+	wrong := p.i
+	if n != nil {
+		p.named(start+1, n)
+	}
+	p.syncDecl(start)
+	p.lostText(nil, min(wrong, p.i), p.i)
+	return false
 }
 
 // looseStatement says whether a statement stands where a declaration should.
@@ -122,7 +187,8 @@ func (p *parser) looseStatement() bool {
 func (p *parser) loose() *diag.Diagnostic {
 	d := diag.LooseStatement.At(p.statementSpan(), "a statement cannot stand at module level")
 	if p.k == lexer.Let && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Assign {
-		d.Hint("a value that never changes can be a `const`; what changes and lasts is a `hashmap`, or the state of a `tool`")
+		d.Repair(diag.Change(p.span(), "const", "const", false),
+			"a value that never changes can be a `const`; what changes and lasts is a `hashmap`, or the state of a `tool`")
 	}
 	return d.Hint("put it into a function: `fn main() { … }`")
 }
@@ -136,11 +202,7 @@ func (p *parser) statementSpan() source.Span {
 	return s
 }
 
-// decl reads one declaration.
-func (p *parser) decl() ast.Decl {
-	return p.declAfter(p.prefix())
-}
-
+// declAfter reads one declaration behind its decorators and `pub`.
 func (p *parser) declAfter(h head) ast.Decl {
 	switch p.k {
 	case lexer.Fn, lexer.Async:
@@ -198,14 +260,20 @@ func (p *parser) finish(d *ast.DeclHead, h head) {
 
 // fnDecl reads a function with its body.
 func (p *parser) fnDecl(h head) *ast.FnDecl {
-	n := p.fnHead(p.i)
-	if p.k == lexer.Semi && isNative(h.decorators) {
+	n, ok := p.fnHead(p.i)
+	switch {
+	case p.k == lexer.Semi && isNative(h.decorators):
 		p.next()
-	} else {
+	case ok:
 		if p.k == lexer.Semi {
-			p.fail(p.expected("`{`").Hint("a function has a body: `{ … }`"))
+			p.report(p.expected("`{`").Hint("a function has a body: `{ … }`"))
+			n.Body = &ast.Block{}
+			n.Body.Sp = p.behind()
+			p.flaws = append(p.flaws, ast.Flaw{Node: n.Body, Span: n.Body.Sp})
+			p.next()
+		} else {
+			n.Body = p.fnBody()
 		}
-		n.Body = p.fnBody()
 	}
 	p.finish(&n.DeclHead, h)
 	return n
@@ -233,26 +301,45 @@ func (p *parser) fnBody() *ast.Block {
 	})
 }
 
-// fnHead reads a signature. When it is wrong but the body behind it can be
-// found, the body is read for mistakes of its own before the declaration is
-// given up.
-func (p *parser) fnHead(start int) *ast.FnDecl {
-	var n *ast.FnDecl
-	if !p.guard(func() {
-		var f fnHeader
-		f.read(p)
-		n = f.node()
-	}) {
-		if i := p.bodyAfter(start); i > 0 {
-			p.seek(i)
+// fnHead reads a signature, and says whether what follows a signature follows.
+// When it is wrong, what there is of it stays, the result being what could not be
+// read. Without a name the body is read for mistakes of its own before the
+// declaration is given up.
+func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
+	var f fnHeader
+	if p.inHeader(func() { f.read(p) }) {
+		n := f.node()
+		n.Signature = p.from(p.toks[start].Start)
+		return n, true
+	}
+	wrong, body := p.i, p.bodyAfter(start)
+	at := start + 1
+	if p.kindAt(start) == lexer.Async {
+		at++
+	}
+	if p.kindAt(at) != lexer.Ident || at >= wrong {
+		if body > 0 {
+			p.seek(body)
 			p.block()
 		} else {
 			p.syncDecl(start)
 		}
 		panic(bailout{})
 	}
+	p.named(at, &f.Name)
+	if f.Result == nil {
+		f.Result = &ast.BadType{IDBase: p.baseAt(p.behind())}
+	}
+	n := f.node()
 	n.Signature = p.from(p.toks[start].Start)
-	return n
+	if body > 0 {
+		p.lostText(n, wrong, body)
+		p.seek(body)
+	} else {
+		p.syncDecl(start)
+		p.lostText(n, min(wrong, p.i), p.i)
+	}
+	return n, body > 0
 }
 
 // fnSignature reads a signature without a body.
@@ -260,35 +347,100 @@ func (p *parser) fnSignature(h head) *ast.FnDecl {
 	if p.k != lexer.Fn && p.k != lexer.Async {
 		p.failExpected("`fn`")
 	}
-	n := p.fnHead(p.i)
+	n, _ := p.fnHead(p.i)
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) typeDecl(h head) *ast.TypeDecl {
 	var f typeAlias
-	f.read(p)
+	ok := p.whole(f.read, &f.Name)
+	if f.Type == nil {
+		f.Type = &ast.BadType{IDBase: p.baseAt(p.behind())}
+	}
 	n := f.node()
-	p.declSemi()
+	if ok {
+		p.declSemi()
+	}
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 func (p *parser) constDecl(h head) *ast.ConstDecl {
 	var f constant
-	f.read(p)
+	ok := p.whole(f.read, &f.Name)
+	if f.Value == nil {
+		f.Value = &ast.BadExpr{IDBase: p.baseAt(p.behind())}
+	}
+	n := f.node()
+	if ok {
+		p.declSemi()
+	}
+	p.finish(&n.DeclHead, h)
+	return n
+}
+
+func (p *parser) useDecl(h head) *ast.UseDecl {
+	start := p.i
+	var f useItem
+	if !p.whole(f.read, nil) {
+		n := &ast.UseDecl{Tree: p.brokenUse(start + 1)}
+		p.finish(&n.DeclHead, h)
+		return n
+	}
 	n := f.node()
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
-func (p *parser) useDecl(h head) *ast.UseDecl {
-	var f useItem
-	f.read(p)
-	n := f.node()
-	p.declSemi()
-	p.finish(&n.DeclHead, h)
+// brokenUse makes of the tokens of a `use` from token i on the path so far, or the
+// list that is open in it.
+func (p *parser) brokenUse(i int) *ast.UseTree {
+	n := &ast.UseTree{}
+	start := p.toks[i-1].End
+	end := start
+	in := &n.Path
+	for ; i < p.i; i++ {
+		t := p.toks[i]
+		switch k := t.Kind; {
+		case k == lexer.Ident || k == lexer.Self || k == lexer.SelfType:
+			*in = append(*in, &ast.Ident{Base: ast.Base{Sp: t.Span()}, Name: p.textAt(i)})
+			end = t.End
+			if p.kindAt(i+1) == lexer.PathSep && i+1 < p.i {
+				i++
+				end = p.toks[i].End
+				if next := p.kindAt(i + 1); next != lexer.Ident && next != lexer.LBrace || i+1 >= p.i {
+					*in = append(*in, &ast.Ident{Base: ast.Base{Sp: source.Span{Start: end, End: end}}})
+				}
+				continue
+			}
+			if len(n.List) > 0 {
+				l := n.List[len(n.List)-1]
+				l.Sp = source.Span{Start: l.Path[0].Sp.Start, End: end}
+			}
+		case k == lexer.LBrace && n.List == nil && len(n.Path) > 0 || k == lexer.Comma && n.List != nil:
+			if n.List == nil {
+				n.List = []*ast.UseTree{}
+			}
+			end = t.End
+			if p.kindAt(i+1) == lexer.Ident && i+1 < p.i {
+				n.List = append(n.List, &ast.UseTree{})
+				in = &n.List[len(n.List)-1].Path
+			}
+			continue
+		}
+		if p.kindAt(i+1) != lexer.Comma || n.List == nil {
+			break
+		}
+	}
+	if len(n.Path) == 0 {
+		n.Path = []*ast.Ident{{Base: ast.Base{Sp: source.Span{Start: start, End: start}}}}
+	}
+	n.Sp = source.Span{Start: n.Path[0].Sp.Start, End: end}
+	for _, l := range n.List {
+		l.Sp = source.Span{Start: l.Path[0].Sp.Start, End: l.Path[len(l.Path)-1].Sp.End}
+	}
 	return n
 }
 
@@ -300,15 +452,22 @@ var storeKinds = map[lexer.Kind]ast.StoreKind{
 func (p *parser) storeDecl(h head) *ast.StoreDecl {
 	if k := p.peek(2); p.peek(1) == lexer.Ident && (k == lexer.Assign || k == lexer.Semi) {
 		w, name := p.text(), p.textAt(p.i+1)
-		typ := map[lexer.Kind]string{lexer.HashMap: "HashMap<String, Any>", lexer.Ledger: "Ledger", lexer.Memory: "Memory"}[p.k]
 		p.fail(diag.StoreNeedsValue.At(p.toks[p.i+1].Span(), "the %s `%s` needs a type and a value", w, name).
-			Hint("write `%s %s: %s = %s::new();`", w, name, typ, map[bool]string{true: "HashMap", false: typ}[p.k == lexer.HashMap]))
+			Advise(p.completeStore(w, name)))
 	}
 	kind := storeKinds[p.k]
 	var f store
-	f.read(p)
+	ok := p.whole(f.read, &f.Name)
+	if f.Type == nil {
+		f.Type = &ast.BadType{IDBase: p.baseAt(p.behind())}
+	}
+	if f.Value == nil {
+		f.Value = &ast.BadExpr{IDBase: p.baseAt(p.behind())}
+	}
 	n := f.node(kind)
-	p.declSemi()
+	if ok {
+		p.declSemi()
+	}
 	p.finish(&n.DeclHead, h)
 	return n
 }
@@ -319,11 +478,12 @@ func (p *parser) modDecl(h head) *ast.ModDecl {
 	f.read(p)
 	n := f.node()
 	if p.k == lexer.LBrace {
-		b := p.openBraces(nil)
+		b, _ := p.openBraces(nil)
 		n.Inline, n.Decls = true, []ast.Decl{}
 		for wrong := false; p.within(b); {
 			n.Decls, wrong = p.moduleItem(n.Decls, wrong)
 		}
+		p.guessed(n)
 	} else {
 		p.declSemi()
 	}

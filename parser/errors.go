@@ -16,7 +16,11 @@ type reports struct {
 	lastAt  source.Pos          // where the last error was reported, -1 at first
 	lastTok int                 // the current token then
 	lexed   map[source.Pos]bool // where the lexer reported errors
+	open    []source.Pos        // the strings without an end: of their lines nothing else is said
 	mute    bool                // the lexer gave up on the file's end: say nothing about it
+	going   bool                // the construct of the last error is gone on with
+	heading bool                // the header of a declaration is being read
+	headed  bool                // something in it has been told
 	tooDeep bool                // a bailout about depth is on its way to the outermost construct
 }
 
@@ -28,6 +32,9 @@ func lexerReports(list diag.List) reports {
 			r.lexed = map[source.Pos]bool{}
 		}
 		r.lexed[d.Span.Start] = true
+		if d.Info == diag.OpenString {
+			r.open = append(r.open, d.Span.Start)
+		}
 		r.mute = r.mute || d.Info == diag.OpenComment
 	}
 	return r
@@ -48,7 +55,10 @@ func (p *parser) report(d *diag.Diagnostic) {
 }
 
 // lost notes that the parser is out of step with the text here.
-func (p *parser) lost() { p.lastTok = p.i }
+func (p *parser) lost() {
+	p.lastTok = p.i
+	p.headed = p.heading
+}
 
 // settled is how many tokens must have been read after an error before
 // another one on the same line counts as a mistake of its own.
@@ -64,6 +74,14 @@ func (p *parser) consequence(at source.Pos) bool {
 	if p.k == lexer.Bad || p.i > 0 && p.lexed[p.toks[p.i-1].Start] {
 		return true
 	}
+	for _, s := range p.open {
+		if s <= at && !strings.Contains(p.src[s:at], "\n") {
+			return true
+		}
+	}
+	if p.headed || p.going && p.lastAt >= 0 && !strings.Contains(p.src[min(p.lastAt, at):max(p.lastAt, at)], "\n") {
+		return true
+	}
 	switch after := p.i - p.lastTok; {
 	case p.lastAt < 0 || p.lastTok < 0 || after < 0 || after >= settled:
 		return false
@@ -74,11 +92,31 @@ func (p *parser) consequence(at source.Pos) bool {
 	}
 }
 
+// tell reports d, after which the construct is gone on with: what else is wrong on
+// the line would be right without it.
+func (p *parser) tell(d *diag.Diagnostic) {
+	p.report(d)
+	p.lost()
+	p.going = true
+}
+
 // fail reports d and leaves the construct.
 func (p *parser) fail(d *diag.Diagnostic) {
 	p.report(d)
 	p.lost()
+	if !startsDecl[p.k] && !startsStmt[p.k] {
+		p.lastAt = max(p.lastAt, p.here()) // told at the end of a line, it stands here
+	}
 	panic(bailout{})
+}
+
+// inHeader is guard for the header of a declaration, of which one mistake is told.
+func (p *parser) inHeader(f func()) (ok bool) {
+	outer := p.heading
+	p.heading, p.headed = true, false
+	ok = p.guard(f)
+	p.heading, p.headed = outer, false
+	return ok
 }
 
 // guard runs f and says whether it went through; an error within ends it.
@@ -104,7 +142,7 @@ func (p *parser) caught(e any) {
 	if _, ok := e.(bailout); !ok {
 		panic(e)
 	}
-	p.tooDeep = false
+	p.tooDeep, p.going = false, false
 }
 
 // atEnd wants the end of the text.
@@ -150,11 +188,13 @@ func shorten(s string) string {
 
 // expected makes the diagnostic "expected X, found Y" for the current token.
 func (p *parser) expected(what string) *diag.Diagnostic {
-	d := diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found())
 	if hint := p.foreignHint(); hint != "" {
-		d.Hint("%s", hint)
+		return diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found()).By(p.foreignFix(hint)...).Hint("%s", hint)
 	}
-	return d
+	if p.incomplete() {
+		return diag.Unexpected.At(p.behind(), "expected %s, found %s", what, endOfLine)
+	}
+	return diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found())
 }
 
 func (p *parser) failExpected(what string) { p.fail(p.expected(what)) }
@@ -169,23 +209,14 @@ func (p *parser) want(k lexer.Kind) {
 
 // closeBracket passes the bracket that closes the one at token open. what
 // names the alternatives, such as "`,` or `)`".
-func (p *parser) closeBracket(k lexer.Kind, open int, what string) {
+// Where it is missing it says so, and goes to where what follows the list may
+// stand.
+func (p *parser) closeBracket(k lexer.Kind, open int, what string) listEnd {
 	if p.k == k {
 		p.next()
-		return
+		return 0
 	}
-	if p.k == lexer.EOF {
-		p.failUnclosed(open)
-	}
-	o := p.toks[open]
-	d := p.expected(what).Label(o.Span(), "to close this `%s`", p.src[o.Start:o.End])
-	if len(d.Hints) == 0 && p.commentedOut() {
-		d.Hint("`//` begins a comment: Ints are divided without fraction by `/`")
-	}
-	if len(d.Hints) == 0 && (isClosing(p.k) || p.newLine()) {
-		d.Hint("close it with %s", k)
-	}
-	p.fail(d)
+	return p.endList(k, open, what)
 }
 
 // commentedOut says whether a comment follows the token before the current one on
@@ -208,13 +239,13 @@ func (p *parser) shortField(what string) {
 	if p.k.IsKeyword() {
 		word := p.textAt(p.i)
 		p.fail(diag.ReservedName.At(p.span(), "`%s` is a reserved word: a field may have that name, a variable may not", word).
-			Hint("write `%s: %s`", word, what))
+			Repair(diag.Offer(diag.Insert(p.tok().End, ": "+word+"_"), "Write `%s: %[1]s_`", word), "write `%s: %s`", word, what))
 	}
 }
 
 func (p *parser) noName(i int) *diag.Diagnostic {
 	t := p.toks[i]
-	if t.Kind.IsKeyword() && i > 0 && p.startsLine(i) && startsDecl[t.Kind] {
+	if t.Kind.IsKeyword() && i > 0 && p.startsLine(i) && (startsDecl[t.Kind] || startsStmt[t.Kind]) {
 		e := p.toks[i-1].End
 		d := diag.Unexpected.At(source.Span{Start: e, End: e}, "expected a name, found the end of the line")
 		return d.Hint("complete `%s …`, or remove it", p.textAt(i-1))
@@ -224,11 +255,12 @@ func (p *parser) noName(i int) *diag.Diagnostic {
 		if hint := foreign.Decorator.Hint(p.textAt(i)); hint != "" {
 			return d.Hint("%s", hint)
 		}
-		return d.Hint("remove it: `@` stands before a decorator's name")
+		at := source.Span{Start: p.toks[i-1].Start, End: t.End}
+		return d.Repair(diag.Offer(diag.Remove(at), "Remove `@%s`", p.textAt(i)), "remove it: `@` stands before a decorator's name")
 	}
 	if t.Kind.IsKeyword() {
 		d := diag.ReservedName.At(t.Span(), "`%s` is a reserved word and cannot be a name", p.textAt(i))
-		return d.Hint("choose another name, such as `%s_`", p.textAt(i))
+		return d.Repair(diag.Offer(diag.Insert(t.End, "_"), "Rename to `%s_`", p.textAt(i)), "choose another name, such as `%s_`", p.textAt(i))
 	}
 	save := p.i
 	p.seek(i)
@@ -259,9 +291,9 @@ func (p *parser) failDeclaration() {
 	w := p.text()
 	d := diag.NoDeclaration.At(p.span(), "`%s` starts no declaration", shorten(w))
 	if hint := foreign.Declaration.Hint(w); hint != "" {
-		d.Hint("%s", hint)
+		d.Advise(p.ourWord(hint, foreign.Declaration.Find(w)))
 	} else if near := spell.Nearest(w, declWords); near != "" {
-		d.Hint("did you mean `%s`?", near)
+		d.Meant(p.span(), near, spell.Alone(w, near, declWords))
 	} else {
 		d.Hint("declarations start with one of: %s", strings.Join(declWords, " "))
 	}

@@ -39,6 +39,7 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 		return p.expected(first).Hint("a function stage declares its result: `-> Type`")
 	case "`=`":
 		switch {
+		case p.incomplete():
 		case p.k == lexer.Struct || p.k == lexer.Enum || p.k == lexer.Trait || p.k == lexer.Schema:
 			return p.expected(first).Hint("write `%s %s { … }`", p.text(), p.prevText())
 		case p.k.IsWord() || p.k.Info().Class == lexer.Literal:

@@ -42,3 +42,22 @@ func TestErrors(t *testing.T) {
 		a.Check("diagnostics", render(list.Sorted()))
 	})
 }
+
+// Archives of half-written programs hold what the tree keeps of them, and what
+// is said.
+func TestBroken(t *testing.T) {
+	golden.Run(t, "testdata/broken/*.txtar", func(t *testing.T, a *golden.Archive) {
+		f := source.NewFile("main.conc", []byte(a.Input("main.conc")))
+		file, list := Parse(f)
+		checkTree(t, file)
+		if len(file.Flaws) == 0 {
+			t.Error("no flaws")
+		}
+		var b strings.Builder
+		if err := ast.Dump(&b, file); err != nil {
+			t.Fatal(err)
+		}
+		a.Check("ast", b.String())
+		a.Check("diagnostics", render(list.Sorted()))
+	})
+}

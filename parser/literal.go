@@ -51,7 +51,7 @@ func (p *parser) hole(opening source.Span) ast.Expr {
 	if p.k == lexer.StringMid || p.k == lexer.StringTail {
 		at := source.Span{Start: opening.Start, End: p.here() + 1}
 		p.report(diag.EmptyInterpolation.At(at, "there is nothing between `${` and `}`").
-			Hint("name the value to show, or write `\\${}` for the characters"))
+			Repair(diag.Offer(diag.Insert(at.Start, `\`), "Write `\\${}`"), "name the value to show, or write `\\${}` for the characters"))
 		return &ast.BadExpr{IDBase: p.baseAt(at)}
 	}
 	return p.expr()

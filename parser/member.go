@@ -8,15 +8,50 @@ import (
 )
 
 // members reads `{ one, one, … }`: each member is guarded by itself, so that
-// a wrong one does not hide the others.
-func (p *parser) members(one func()) {
-	b := p.openBraces(nil)
+// a wrong one does not hide the others. broken keeps what there is of a member,
+// from token start, that could not be read.
+func (p *parser) members(n ast.Node, one func(), broken func(start int)) {
+	b, ok := p.openBraces(nil)
+	if !ok {
+		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
+		return
+	}
 	for p.within(b) {
 		start := p.i
-		if !p.guard(func() { one(); p.separator(b) }) {
+		p.going = false
+		if !p.guard(func() { one(); p.separator(b) }) || p.i == start {
 			p.sync(start, inList)
+			broken(start)
+			p.lostText(n, start, p.i)
 		}
 	}
+	p.guessed(n)
+}
+
+// brokenField is the field that begins at token start and could not be read to its
+// end; nil when it has no name. last is the one before: the mistake may stand
+// behind it.
+func (p *parser) brokenField(start int, last *ast.FieldDecl) *ast.FieldDecl {
+	for p.kindAt(start) == lexer.Pub && p.kindAt(start+1).IsWord() {
+		start++
+	}
+	if t := p.toks[start]; start >= p.i || !t.Kind.IsWord() || last != nil && last.Sp.End > t.Start {
+		return nil
+	}
+	t := p.toks[start]
+	f := &ast.FieldDecl{Name: &ast.Ident{Base: ast.Base{Sp: t.Span()}, Name: p.textAt(start)}}
+	f.Type = &ast.BadType{IDBase: p.baseAt(source.Span{Start: t.End, End: t.End})}
+	f.Sp = t.Span()
+	f.Doc = p.docBefore(t.Start)
+	return f
+}
+
+// lastOf is the last of a list, nil when it is empty.
+func lastOf[N any](list []*N) *N {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
 }
 
 // separator wants `,` or the end of the list. A comma missing at a line's end
@@ -32,11 +67,11 @@ func (p *parser) separator(b braces) {
 	if p.newLine() && (p.k.IsWord() || p.k == lexer.At || p.k == lexer.String) {
 		e := p.prevEnd()
 		d.Span = source.Span{Start: e, End: e}
-		p.report(d.Hint("end this one with `,`"))
+		p.report(d.Repair(diag.Sure(diag.Insert(e, ","), "Insert `,`"), "end this one with `,`"))
 		return
 	}
 	if p.k == lexer.Semi {
-		p.report(d.Hint("these are separated by `,`"))
+		p.report(d.Repair(diag.Sure(diag.Replace(d.Span, ","), "Change to `,`"), "these are separated by `,`"))
 		p.next()
 		return
 	}
@@ -49,9 +84,13 @@ func (p *parser) separator(b braces) {
 
 func (p *parser) structDecl(h head) *ast.StructDecl {
 	var f structHeader
-	f.read(p)
+	body := p.header(f.read, &f.Name)
 	n := f.node()
-	p.members(func() {
+	if !body {
+		p.finish(&n.DeclHead, h)
+		return n
+	}
+	p.members(n, func() {
 		start, pub := p.here(), p.k == lexer.Pub && p.peek(1).IsWord()
 		if pub {
 			p.next()
@@ -62,6 +101,10 @@ func (p *parser) structDecl(h head) *ast.StructDecl {
 		field.Pub = pub
 		p.finishField(field, start)
 		n.Fields = append(n.Fields, field)
+	}, func(start int) {
+		if field := p.brokenField(start, lastOf(n.Fields)); field != nil {
+			n.Fields = append(n.Fields, field)
+		}
 	})
 	p.finish(&n.DeclHead, h)
 	return n
@@ -74,9 +117,13 @@ func (p *parser) finishField(f *ast.FieldDecl, start source.Pos) {
 
 func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 	var f schemaHeader
-	f.read(p)
+	body := p.header(f.read, &f.Name)
 	n := f.node()
-	p.members(func() {
+	if !body {
+		p.finish(&n.DeclHead, h)
+		return n
+	}
+	p.members(n, func() {
 		start := p.here()
 		decorators := p.decorators()
 		var f schemaField
@@ -85,6 +132,10 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 		field.Decorators = decorators
 		p.finishField(field, start)
 		n.Fields = append(n.Fields, field)
+	}, func(start int) {
+		if field := p.brokenField(start, lastOf(n.Fields)); field != nil {
+			n.Fields = append(n.Fields, field)
+		}
 	})
 	p.finish(&n.DeclHead, h)
 	return n
@@ -92,9 +143,13 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 
 func (p *parser) enumDecl(h head) *ast.EnumDecl {
 	var f enumHeader
-	f.read(p)
+	body := p.header(f.read, &f.Name)
 	n := f.node()
-	p.members(func() {
+	if !body {
+		p.finish(&n.DeclHead, h)
+		return n
+	}
+	p.members(n, func() {
 		start := p.here()
 		if p.k != lexer.Ident {
 			p.failName()
@@ -105,6 +160,14 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 		v.Sp = p.from(start)
 		v.Doc = p.docBefore(start)
 		n.Variants = append(n.Variants, v)
+	}, func(start int) {
+		last := lastOf(n.Variants)
+		if t := p.toks[start]; t.Kind == lexer.Ident && start < p.i && (last == nil || last.Sp.End <= t.Start) {
+			v := &ast.Variant{Name: &ast.Ident{Base: ast.Base{Sp: t.Span()}, Name: p.textAt(start)}}
+			v.Sp = t.Span()
+			v.Doc = p.docBefore(t.Start)
+			n.Variants = append(n.Variants, v)
+		}
 	})
 	p.finish(&n.DeclHead, h)
 	return n
@@ -120,23 +183,36 @@ func (p *parser) namesField(i int) bool {
 }
 
 // configFields reads `{ word: value, … }`.
-func (p *parser) configFields() (fields []*ast.ConfigField) {
-	p.members(func() {
+func (p *parser) configFields(n ast.Node) (fields []*ast.ConfigField) {
+	p.members(n, func() {
 		var f configField
 		f.read(p)
 		fields = append(fields, f.node())
+	}, func(start int) {
+		t := p.toks[start]
+		if last := lastOf(fields); start >= p.i || !t.Kind.IsWord() || last != nil && last.Sp.End > t.Start {
+			return
+		}
+		f := &ast.ConfigField{Name: &ast.Ident{Base: ast.Base{Sp: t.Span()}, Name: p.textAt(start)}}
+		f.Value = &ast.BadExpr{IDBase: p.baseAt(source.Span{Start: t.End, End: t.End})}
+		f.Sp = t.Span()
+		fields = append(fields, f)
 	})
 	return fields
 }
 
 func (p *parser) agentDecl(h head) *ast.AgentDecl {
 	var f agentHeader
-	f.read(p)
+	body := p.header(f.read, &f.Name)
 	n := f.node()
+	if !body {
+		p.finish(&n.DeclHead, h)
+		return n
+	}
 	if p.k == lexer.Use && p.peek(1) == lexer.Ident {
 		p.fail(p.expected("`{`").Hint("an agent's provider stands after `uses`"))
 	}
-	n.Fields = p.configFields()
+	n.Fields = p.configFields(n)
 	p.finish(&n.DeclHead, h)
 	return n
 }
@@ -145,17 +221,22 @@ func (p *parser) hostDecl(h head) *ast.HostDecl {
 	var f hostHeader
 	f.read(p)
 	n := f.node()
-	n.Fields = p.configFields()
+	n.Fields = p.configFields(n)
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 // methods reads `{ fn … fn … }`; other handles what starts with no `fn`, if
 // given, and says whether it did.
-func (p *parser) methods(one func(h head), other func(start source.Pos) bool) {
-	b := p.openBraces(nil)
+func (p *parser) methods(n ast.Node, one func(h head), other func(start source.Pos) bool, broken func(start int)) {
+	b, ok := p.openBraces(nil)
+	if !ok {
+		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
+		return
+	}
 	for p.within(b) {
 		start := p.i
+		p.going = false
 		ok := p.guard(func() {
 			if other != nil && other(p.here()) {
 				p.separator(b)
@@ -167,10 +248,15 @@ func (p *parser) methods(one func(h head), other func(start source.Pos) bool) {
 			}
 			one(h)
 		})
-		if !ok {
+		if !ok || p.i == start {
 			p.sync(start, inMethods)
+			if broken != nil {
+				broken(start)
+			}
+			p.lostText(n, start, p.i)
 		}
 	}
+	p.guessed(n)
 }
 
 func (p *parser) failMethod() {
@@ -189,22 +275,26 @@ func (p *parser) failMethod() {
 // traitDecl reads a trait; its methods have a `;` or a default body.
 func (p *parser) traitDecl(h head) *ast.TraitDecl {
 	var f traitHeader
-	f.read(p)
+	body := p.header(f.read, &f.Name)
 	n := f.node()
-	p.methods(func(h head) {
+	if !body {
+		p.finish(&n.DeclHead, h)
+		return n
+	}
+	p.methods(n, func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "a trait's methods take no `pub`").
 				Hint("they have the trait's own visibility"))
 		}
-		m := p.fnHead(p.i)
+		m, ok := p.fnHead(p.i)
 		if p.k == lexer.LBrace {
 			m.Body = p.block()
-		} else {
+		} else if ok {
 			p.signatureSemi()
 		}
 		p.finish(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)
-	}, nil)
+	}, nil, nil)
 	p.finish(&n.DeclHead, h)
 	return n
 }
@@ -221,7 +311,7 @@ func (p *parser) implDecl(h head) *ast.ImplDecl {
 	var f implHeader
 	f.read(p)
 	n := f.node()
-	p.methods(func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) }, nil)
+	p.methods(n, func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) }, nil, nil)
 	p.finish(&n.DeclHead, h)
 	return n
 }
@@ -230,13 +320,15 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 	var f mcpHeader
 	f.read(p)
 	n := f.node()
-	p.methods(func(h head) {
+	p.methods(n, func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "an MCP server's functions take no `pub`").
 				Hint("they can be called wherever the server can"))
 		}
-		m := p.fnHead(p.i)
-		p.signatureSemi()
+		m, ok := p.fnHead(p.i)
+		if ok {
+			p.signatureSemi()
+		}
 		p.finish(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)
 	}, func(source.Pos) bool {
@@ -248,7 +340,7 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 			p.fail(p.expected("`}`").Hint("`..` stands last: it means the server's other functions"))
 		}
 		return n.Rest
-	})
+	}, nil)
 	p.finish(&n.DeclHead, h)
 	return n
 }
@@ -257,7 +349,7 @@ func (p *parser) toolDecl(h head) *ast.ToolDecl {
 	var f toolHeader
 	f.read(p)
 	n := f.node()
-	p.methods(
+	p.methods(n,
 		func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) },
 		func(start source.Pos) bool {
 			if !p.k.IsWord() || p.peek(1) != lexer.Colon {
@@ -275,6 +367,14 @@ func (p *parser) toolDecl(h head) *ast.ToolDecl {
 			p.finishField(field, start)
 			n.Fields = append(n.Fields, field)
 			return true
+		}, func(start int) {
+			if k := p.toks[start].Kind; k != lexer.Ident || p.textAt(start) == "description" {
+				return
+			}
+			if field := p.brokenField(start, lastOf(n.Fields)); field != nil {
+				field.Default = &ast.BadExpr{IDBase: p.baseAt(source.Span{Start: field.Sp.End, End: field.Sp.End})}
+				n.Fields = append(n.Fields, field)
+			}
 		})
 	p.finish(&n.DeclHead, h)
 	return n
@@ -287,8 +387,9 @@ func (p *parser) description(n *ast.ToolDecl) {
 	p.next()
 	lit := p.plainString("a description")
 	if n.Description != nil {
-		p.report(diag.TwoDescriptions.At(at, "this tool is described already").
-			Label(n.Description.Sp, "the first description"))
+		d := diag.TwoDescriptions.At(at, "this tool is described already").Label(n.Description.Sp, "the first description")
+		d.Fixes = append(d.Fixes, diag.Offer(diag.Remove(p.row(at.Start)), "Remove the second description"))
+		p.report(d)
 		return
 	}
 	n.Description = lit
@@ -298,13 +399,21 @@ func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 	var f pipelineHeader
 	f.read(p)
 	n := f.node()
-	b := p.openBraces(nil)
+	b, ok := p.openBraces(nil)
+	if !ok {
+		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
+		p.finish(&n.DeclHead, h)
+		return n
+	}
 	for p.within(b) {
 		start := p.i
-		if !p.guard(func() { n.Stages = append(n.Stages, p.stage()) }) {
+		p.going = false
+		if !p.guard(func() { n.Stages = append(n.Stages, p.stage()) }) || p.i == start {
 			p.sync(start, inStages)
+			p.lostText(n, start, p.i)
 		}
 	}
+	p.guessed(n)
 	p.finish(&n.DeclHead, h)
 	return n
 }

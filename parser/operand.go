@@ -71,29 +71,34 @@ func (p *parser) keywordExpr() ast.Expr {
 	case lexer.Await:
 		return p.await()
 	}
-	p.failExpression()
-	return nil
+	return p.noExpression()
 }
 
-// failExpression reports that no expression starts here, with the repair for
-// what people write instead.
-func (p *parser) failExpression() {
-	d := diag.NoExpression.At(p.span(), "expected an expression, found %s", p.found())
+// noExpression reports that no expression starts here, with the repair for
+// what people write instead. One that is missing is a hole.
+func (p *parser) noExpression() ast.Expr {
+	at, found := p.wanted()
+	d := diag.NoExpression.At(at, "expected an expression, found %s", found)
 	prev := lexer.EOF
 	if p.i > 0 {
 		prev = p.toks[p.i-1].Kind
 	}
 	switch {
-	case p.k == lexer.LBrace && p.inHead:
+	case found == endOfLine && binaryOps[prev] != ast.OpNone:
+		d.Hint("the right side of `%s` is missing", p.prevText())
+	case found == endOfLine && prev == lexer.Assign:
+		d.Hint("the value behind `=` is missing")
+	case found == endOfLine:
+	case p.k == lexer.LBrace && p.inHead && p.mapAhead():
 		d.Hint("here `{` opens the body; put a map or struct in parentheses")
 	case p.k == lexer.Plus && prev == lexer.Plus:
 		d.Hint("there is no `++`; write `x += 1`")
 	case prev == lexer.Minus && p.i > 1 && p.toks[p.i-2].Kind == lexer.Minus:
 		d.Hint("there is no `--`; write `x -= 1`")
 	case p.k == lexer.Assign && prev == lexer.EqEq:
-		d.Hint("there is no `===`; `==` compares values")
+		d.Repair(diag.Sure(diag.Remove(p.span()), "Change to `==`"), "there is no `===`; `==` compares values")
 	case p.k == lexer.Assign && prev == lexer.NotEq:
-		d.Hint("there is no `!==`; `!=` compares values")
+		d.Repair(diag.Sure(diag.Remove(p.span()), "Change to `!=`"), "there is no `!==`; `!=` compares values")
 	case p.k == lexer.Star && prev == lexer.Star:
 		d.Hint("a power is a method: `x.pow(n)`")
 	case p.k == lexer.Star || p.k == lexer.AndAnd:
@@ -105,7 +110,7 @@ func (p *parser) failExpression() {
 	case p.k == lexer.DotDot || p.k == lexer.DotDotEq:
 		d.Hint("a range needs its start here: `0..n`")
 	case p.k == lexer.Type && p.peek(1) == lexer.LParen:
-		d.Hint("write `typeof(x)`")
+		d.Repair(diag.Change(p.span(), "typeof", "typeof", true), "write `typeof(x)`")
 	case p.k == lexer.Async:
 		d.Hint("only functions are async: declare `async fn name() { … }`, and call it")
 	case p.k == lexer.Else:
@@ -117,7 +122,7 @@ func (p *parser) failExpression() {
 	case prev == lexer.Assign:
 		d.Hint("the value behind `=` is missing")
 	}
-	p.fail(d)
+	return p.badExpr(p.missing(d))
 }
 
 // nameOrContext reads what starts with a name: a path, a struct literal, or
@@ -134,6 +139,11 @@ func (p *parser) nameOrContext() ast.Expr {
 	case lexer.For:
 		if p.text() == "parallel" {
 			return p.parallelFor()
+		}
+	case lexer.Colon:
+		if p.newLine() && (p.after(lexer.Colon) || p.after(lexer.Assign)) { // the next row
+			p.tell(diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine))
+			return p.badExpr(p.baseAt(p.behind()))
 		}
 	}
 	path := p.path()
@@ -162,7 +172,7 @@ func (p *parser) path() *ast.PathExpr {
 			args := p.typeArgs()
 			if n.ArgsAt >= 0 {
 				p.report(diag.TwiceTypeArguments.At(at, "this path has type arguments already").
-					Hint("leave out one of the two; they can be inferred"))
+					Repair(diag.Offer(diag.Remove(p.from(at.Start)), "Remove `%s`", p.src[at.Start:p.prevEnd()]), "leave out one of the two; they can be inferred"))
 				continue
 			}
 			n.TypeArgs, n.ArgsAt = args, len(n.Segments)-1
@@ -185,14 +195,19 @@ func (p *parser) structLit(path *ast.PathExpr) ast.Expr {
 			p.eat(lexer.Comma)
 			break
 		}
+		if p.endsRows() {
+			break
+		}
 		n.Fields = append(n.Fields, p.fieldInit())
-		if !p.eat(lexer.Comma) {
+		if !p.comma(lexer.RBrace, open, "`,` or `}`") {
 			break
 		}
 	}
 	p.setting = outer
-	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
+	end := p.closeBracket(lexer.RBrace, open, "`,` or `}`")
+	n.Fields = kept(p, n.Fields, end)
 	n.IDBase = p.base(path.Sp.Start)
+	p.mark(end, n)
 	return n
 }
 
@@ -232,21 +247,25 @@ func (p *parser) parenList() (elems []ast.Expr, comma bool) {
 	p.next()
 	outer := p.nest(-1)
 	if p.k == lexer.RParen {
-		p.fail(diag.NoExpression.At(p.span(), "expected an expression, found `)`").
-			Hint("the value that stands for nothing is `nil`"))
+		elems = append(elems, p.badExpr(p.missing(diag.NoExpression.At(p.span(), "expected an expression, found `)`").
+			Hint("the value that stands for nothing is `nil`"))))
 	}
-	for {
+	for p.k != lexer.RParen {
 		elems = append(elems, p.expr())
-		if !p.eat(lexer.Comma) {
+		if !p.comma(lexer.RParen, open, "`,` or `)`") {
+			comma = comma || p.prev(1) == lexer.Comma
 			break
 		}
 		comma = true
-		if p.k == lexer.RParen {
+		if p.endsList() {
 			break
 		}
 	}
 	p.setting = outer
-	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	end := p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	if elems = kept(p, elems, end); len(elems) == 0 {
+		elems = append(elems, p.badExpr(p.baseAt(p.behind())))
+	}
 	return elems, comma
 }
 
@@ -257,20 +276,22 @@ func (p *parser) array() ast.Expr {
 	n := &ast.ArrayLit{}
 	for p.k != lexer.RBracket {
 		n.Elems = append(n.Elems, p.expr())
-		if !p.eat(lexer.Comma) {
+		if !p.comma(lexer.RBracket, open, "`,` or `]`") || p.endsList() {
 			break
 		}
 	}
 	p.setting = outer
-	p.closeBracket(lexer.RBracket, open, "`,` or `]`")
+	end := p.closeBracket(lexer.RBracket, open, "`,` or `]`")
+	n.Elems = kept(p, n.Elems, end)
 	n.IDBase = p.base(start)
+	p.mark(end, n)
 	return n
 }
 
 // brace reads what a `{` opens where an operand stands: a map or a block.
 func (p *parser) brace() ast.Expr {
 	if p.inHead {
-		p.failExpression()
+		return p.noExpression()
 	}
 	if p.peek(1) == lexer.RBrace || p.mapAhead() {
 		return p.mapLit()
@@ -306,15 +327,17 @@ func (p *parser) mapLit() ast.Expr {
 	p.next()
 	outer := p.nest(-1)
 	n := &ast.MapLit{}
-	for p.k != lexer.RBrace {
+	for p.k != lexer.RBrace && !p.endsRows() {
 		n.Entries = append(n.Entries, p.mapEntry())
-		if !p.eat(lexer.Comma) {
+		if !p.comma(lexer.RBrace, open, "`,` or `}`") {
 			break
 		}
 	}
 	p.setting = outer
-	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
+	end := p.closeBracket(lexer.RBrace, open, "`,` or `}`")
+	n.Entries = kept(p, n.Entries, end)
 	n.IDBase = p.base(start)
+	p.mark(end, n)
 	return n
 }
 
@@ -336,10 +359,11 @@ func (p *parser) mapEntry() *ast.MapEntry {
 		p.fail(p.expected("a key").Hint("a key is a string, a word, an integer, true, false or `[expression]`"))
 	}
 	if p.k != lexer.Colon {
-		p.failExpected("`:`")
+		e.Value = p.badExpr(p.missing(p.expected("`:`")))
+	} else {
+		p.next()
+		e.Value = p.expr()
 	}
-	p.next()
-	e.Value = p.expr()
 	e.Sp = p.from(start)
 	return e
 }

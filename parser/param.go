@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -14,10 +15,14 @@ import (
 // that each but self needs a type.
 func (p *parser) params(typed bool) (list []*ast.Param) {
 	for p.k != lexer.RParen {
+		if len(list) > 0 && p.stops(lexer.LBrace) || len(list) == 0 && p.newLine() && p.stops() {
+			p.tell(p.unendedParams())
+			return list
+		}
 		list = append(list, p.param(typed))
 		if !p.eat(lexer.Comma) {
 			if p.k != lexer.RParen {
-				p.failParams()
+				p.tellParams()
 			}
 			break
 		}
@@ -25,12 +30,21 @@ func (p *parser) params(typed bool) (list []*ast.Param) {
 	return list
 }
 
-// failParams reports what stands where `,` or `)` should.
-func (p *parser) failParams() {
-	if prev := p.toks[p.i-1].Kind; prev == lexer.Ident && p.kindAt(p.i-2) != lexer.Colon && (p.k == lexer.Ident || p.k == lexer.LParen) {
-		p.fail(p.typeFirst(p.expected("`:`")))
+// unendedParams makes the diagnostic for parameters that are not gone on with here.
+func (p *parser) unendedParams() *diag.Diagnostic {
+	if p.newLine() && p.k != lexer.EOF {
+		return diag.Unexpected.At(p.behind(), "expected a parameter or `)`, found %s", endOfLine)
 	}
-	p.failExpected("`,` or `)`")
+	return p.expected("a parameter or `)`")
+}
+
+// tellParams reports what stands where `,` or `)` should.
+func (p *parser) tellParams() {
+	d := p.expected("`,` or `)`")
+	if prev := p.toks[p.i-1].Kind; prev == lexer.Ident && p.kindAt(p.i-2) != lexer.Colon && (p.k == lexer.Ident || p.k == lexer.LParen) {
+		d = p.typeFirst(p.expected("`:`"))
+	}
+	p.tell(d)
 }
 
 // typeFirst adds the hint for a name with a type and no colon between them,
@@ -42,10 +56,17 @@ func (p *parser) typeFirst(d *diag.Diagnostic) *diag.Diagnostic {
 		first, isType = w.Ours[0], true
 	}
 	if p.k == lexer.Ident && isType && !(p.text()[0] >= 'A' && p.text()[0] <= 'Z') {
-		d.Hints = []string{"the name stands first: `" + p.text() + ": " + first + "`"}
-		return d
+		d.Hints, d.Fixes = nil, nil
+		both := source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}
+		text := p.text() + ": " + first
+		return d.Repair(diag.Offer(diag.Replace(both, text), "Write `%s`", text), "the name stands first: `%s`", text)
 	}
-	return d.Hint("write `:` before %s", p.found())
+	e := p.prevEnd()
+	colon := diag.Sure(diag.Insert(e, ":"), "Insert `:`")
+	if e == p.here() {
+		colon.Edits[0].Text = ": "
+	}
+	return d.Repair(colon, "write `:` before %s", p.found())
 }
 
 // likelyType is a type for a parameter that lacks one: that of its default.
@@ -82,8 +103,7 @@ func (p *parser) param(typed bool) *ast.Param {
 	case p.eat(lexer.Colon):
 		n.Type = p.typ()
 	case typed && !n.IsSelf && (p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.Assign):
-		p.report(diag.UntypedParameter.At(n.Name.Sp, "the parameter `%s` has no type", n.Name.Name).
-			Hint("write its type after the name: `%s: %s`", n.Name.Name, p.likelyType()))
+		p.report(diag.UntypedParameter.At(n.Name.Sp, "the parameter `%s` has no type", n.Name.Name).Advise(p.giveType(n.Name)))
 	}
 	if p.eat(lexer.Assign) {
 		n.Default = p.expr()

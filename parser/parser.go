@@ -41,7 +41,9 @@ func parse(f *source.File, forms func(*parser, any)) (*ast.File, diag.List) {
 	p := open(f)
 	defer p.close()
 	p.forms = forms
-	file := &ast.File{Source: f, Decls: p.module(), Comments: p.astComments(), IDs: int(p.ids)}
+	decls := p.module()
+	p.lexerFlaws()
+	file := &ast.File{Source: f, Decls: decls, Comments: p.astComments(), IDs: int(p.ids), Flaws: p.flaws}
 	return file, p.diags
 }
 
@@ -90,8 +92,11 @@ type parser struct {
 	reports
 	balance
 	setting
-	noArgs argScan            // what the last search for type arguments saw
-	forms  func(*parser, any) // reads a form in its reader's stead: participle in tests, else nil
+	flaws    []ast.Flaw
+	closers  []int32            // by opening bracket, see closer; nil until wanted
+	literals map[int]bool       // those of them that closeLiteral has looked at
+	noArgs   argScan            // what the last search for type arguments saw
+	forms    func(*parser, any) // reads a form in its reader's stead: participle in tests, else nil
 }
 
 var pool = sync.Pool{New: func() any { return new(parser) }}
@@ -136,10 +141,16 @@ func (p *parser) ident() *ast.Ident {
 	return n
 }
 
-// name wants a name and says so where a reserved word stands.
+// name wants a name and says so where a reserved word stands. One that is missing
+// is "".
 func (p *parser) name() *ast.Ident {
 	if p.k != lexer.Ident {
-		p.failName()
+		d := p.noName(p.i)
+		p.tell(d)
+		if !p.stops(lexer.Assign, lexer.Greater) {
+			panic(bailout{})
+		}
+		return p.noIdent()
 	}
 	return p.ident()
 }

@@ -61,24 +61,39 @@ func (p *parser) patternForm() ast.Pattern {
 		p.next()
 		return &ast.BadPat{IDBase: p.base(start)}
 	}
-	p.failPattern()
-	return nil
+	return p.noPattern()
 }
 
-func (p *parser) failPattern() {
-	if p.k.IsKeyword() && p.k != lexer.Mut {
+// wantsPattern holds the tokens behind which a pattern stands, whatever it is.
+var wantsPattern = [lexer.NumKinds]bool{
+	lexer.Let: true, lexer.Mut: true, lexer.For: true, lexer.Bar: true, lexer.Colon: true, lexer.At: true,
+}
+
+// noPattern reports that no pattern stands here. One that is missing is a hole.
+func (p *parser) noPattern() ast.Pattern {
+	at, found := p.wanted()
+	if p.incomplete() && wantsPattern[p.prev(1)] {
+		at, found = p.behind(), endOfLine
+	}
+	if p.k.IsKeyword() && p.k != lexer.Mut && (p.k != lexer.In || p.peek(1) == lexer.In) && found != endOfLine {
 		p.failName()
 	}
-	d := diag.NoPattern.At(p.span(), "expected a pattern, found %s", p.found())
+	d := diag.NoPattern.At(at, "expected a pattern, found %s", found)
 	switch p.k {
 	case lexer.Mut:
 		d.Hint("`mut` stands right after `let` and holds for every name of the pattern")
 	case lexer.OrOr:
 		d.Hint("alternatives are separated by a single `|`")
 	case lexer.LBrace:
-		d.Hint("a struct's pattern starts with its name: `Point { x, y }`")
+		if found != endOfLine {
+			d.Hint("a struct's pattern starts with its name: `Point { x, y }`")
+		}
 	}
-	p.fail(d)
+	if found == endOfLine {
+		p.tell(d)
+		return p.badPat(p.baseAt(p.behind()))
+	}
+	return p.badPat(p.missing(d, lexer.Assign, lexer.In, lexer.Colon, lexer.If, lexer.Bar))
 }
 
 // namedPattern reads what starts with a name: a binding, a path, a variant, a
@@ -173,9 +188,11 @@ func (p *parser) tuplePattern() ast.Pattern {
 			comma = false
 			break
 		}
-		comma = true
+		if comma = true; p.stops() {
+			break
+		}
 	}
-	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	elems = kept(p, elems, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
 	if len(elems) == 1 && !comma {
 		return elems[0]
 	}
@@ -194,11 +211,11 @@ func (p *parser) arrayPattern() ast.Pattern {
 		} else {
 			n.Elems = append(n.Elems, p.pattern())
 		}
-		if !p.eat(lexer.Comma) {
+		if !p.eat(lexer.Comma) || p.stops() {
 			break
 		}
 	}
-	p.closeBracket(lexer.RBracket, open, "`,` or `]`")
+	n.Elems = kept(p, n.Elems, p.closeBracket(lexer.RBracket, open, "`,` or `]`"))
 	n.IDBase = p.base(start)
 	return n
 }
@@ -219,7 +236,9 @@ func (p *parser) restPattern(n *ast.ArrayPat) {
 // oneRest refuses a second `..`; rest is where the first stands, -1 without.
 func (p *parser) oneRest(rest int) {
 	if rest >= 0 {
-		p.fail(diag.TwoRests.At(p.span(), "this pattern has a `..` already"))
+		d := diag.TwoRests.At(p.span(), "this pattern has a `..` already")
+		d.Fixes = append(d.Fixes, p.onlyOneRest())
+		p.fail(d)
 	}
 }
 
@@ -236,11 +255,11 @@ func (p *parser) variantPattern(path *ast.PathExpr) ast.Pattern {
 		} else {
 			n.Elems = append(n.Elems, p.pattern())
 		}
-		if !p.eat(lexer.Comma) {
+		if !p.eat(lexer.Comma) || p.stops() {
 			break
 		}
 	}
-	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	n.Elems = kept(p, n.Elems, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
 	n.IDBase = p.base(path.Sp.Start)
 	return n
 }
@@ -257,11 +276,11 @@ func (p *parser) structPattern(path *ast.PathExpr) ast.Pattern {
 			break
 		}
 		n.Fields = append(n.Fields, p.fieldPattern())
-		if !p.eat(lexer.Comma) {
+		if !p.eat(lexer.Comma) || p.endsRows() {
 			break
 		}
 	}
-	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
+	n.Fields = kept(p, n.Fields, p.closeBracket(lexer.RBrace, open, "`,` or `}`"))
 	n.IDBase = p.base(path.Sp.Start)
 	return n
 }

@@ -27,8 +27,7 @@ func (p *parser) tuplePayload() payload {
 	for p.eat(lexer.Comma) && p.k != lexer.RParen {
 		types = append(types, p.typ())
 	}
-	p.closeBracket(lexer.RParen, open, "`,` or `)`")
-	return payload{types: types}
+	return payload{types: kept(p, types, p.closeBracket(lexer.RParen, open, "`,` or `)`"))}
 }
 
 func (p *parser) namedPayload() payload {
@@ -49,6 +48,5 @@ func (p *parser) namedPayload() payload {
 			break
 		}
 	}
-	p.closeBracket(lexer.RBrace, open, "`,` or `}`")
-	return payload{fields: fields, named: true}
+	return payload{fields: kept(p, fields, p.closeBracket(lexer.RBrace, open, "`,` or `}`")), named: true}
 }

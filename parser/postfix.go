@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -17,11 +18,13 @@ func (p *parser) postfix(x ast.Expr, untilQuestion bool) ast.Expr {
 		case lexer.Dot:
 			x = p.member(x)
 		case lexer.LParen:
-			args := p.args()
+			args, end := p.args()
 			x = &ast.Call{IDBase: p.base(start), Fn: x, Args: args}
+			p.mark(end, x)
 		case lexer.LBracket:
-			index := p.index()
+			index, end := p.index()
 			x = &ast.IndexExpr{IDBase: p.base(start), X: x, Index: index}
+			p.mark(end, x)
 		case lexer.Question:
 			if untilQuestion {
 				return x
@@ -62,12 +65,13 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 	case p.k == lexer.Await:
 		p.next()
 		return &ast.Await{IDBase: p.base(start), X: x, Postfix: true}
-	case !p.k.IsWord():
+	case !p.k.IsWord(), p.k.IsKeyword() && p.newLine():
 		d := p.expected("a name after `.`")
 		if n := p.i - 2; p.kindAt(n) == lexer.Int && p.toks[n].End == p.toks[n+1].Start {
 			d.Hint("a float has digits behind its point: `%s.0`", p.textAt(n))
 		}
-		p.fail(d)
+		p.tell(d)
+		return &ast.FieldExpr{IDBase: p.base(start), X: x, Name: p.noIdent()}
 	}
 	name := p.ident()
 	var types []ast.Type
@@ -77,12 +81,14 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 	if p.k != lexer.LParen {
 		return &ast.FieldExpr{IDBase: p.base(start), X: x, Name: name}
 	}
-	args := p.args()
-	return &ast.MethodCall{IDBase: p.base(start), Recv: x, Name: name, TypeArgs: types, Args: args}
+	args, end := p.args()
+	call := &ast.MethodCall{IDBase: p.base(start), Recv: x, Name: name, TypeArgs: types, Args: args}
+	p.mark(end, call)
+	return call
 }
 
 // index reads `[i]`, where the ends of a range may be left out.
-func (p *parser) index() ast.Expr {
+func (p *parser) index() (ast.Expr, listEnd) {
 	open := p.i
 	p.next()
 	outer := p.nest(open)
@@ -93,34 +99,38 @@ func (p *parser) index() ast.Expr {
 		x = p.expr()
 	}
 	p.setting = outer
-	p.closeBracket(lexer.RBracket, open, "`]`")
-	return x
+	return x, p.closeBracket(lexer.RBracket, open, "`]`")
 }
 
 // args reads `(a, b, name: c)`.
-func (p *parser) args() []*ast.Arg {
+func (p *parser) args() ([]*ast.Arg, listEnd) {
 	open := p.i
 	p.want(lexer.LParen)
 	outer := p.nest(-1)
-	list := p.argsUntilParen()
+	list := p.argsIn(open)
 	p.setting = outer
-	p.closeBracket(lexer.RParen, open, "`,` or `)`")
-	return list
+	end := p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	return kept(p, list, end), end
 }
 
 // argsUntilParen reads arguments up to the `)`, or to where none follows.
-func (p *parser) argsUntilParen() (list []*ast.Arg) {
+func (p *parser) argsUntilParen() []*ast.Arg { return p.argsIn(p.i - 1) }
+
+// argsIn reads the arguments behind the `(` at token open.
+func (p *parser) argsIn(open int) (list []*ast.Arg) {
 	named := false
 	for p.k != lexer.RParen {
 		start := p.here()
 		a := &ast.Arg{}
+		var late *diag.Diagnostic
 		if p.k.IsWord() && p.peek(1) == lexer.Colon {
 			a.Name = p.ident()
 			p.next()
 			named = true
 		} else if named {
-			p.report(diag.PositionalAfterNamed.At(p.span(), "a positional argument cannot follow a named one").
-				Hint("name it, or put it before the named ones"))
+			late = diag.PositionalAfterNamed.At(p.span(), "a positional argument cannot follow a named one").
+				Hint("name it, or put it before the named ones")
+			p.report(late)
 		}
 		if p.k == lexer.Ident && p.peek(1) == lexer.Assign {
 			p.next()
@@ -128,8 +138,11 @@ func (p *parser) argsUntilParen() (list []*ast.Arg) {
 		}
 		a.Value = p.expr()
 		a.Sp = p.from(start)
+		if late != nil {
+			late.Fixes = append(late.Fixes, p.moveForward(list, a))
+		}
 		list = append(list, a)
-		if !p.eat(lexer.Comma) {
+		if !p.comma(lexer.RParen, open, "`,` or `)`") || p.endsList() {
 			break
 		}
 	}
@@ -147,12 +160,12 @@ func (p *parser) emit() *ast.EmitExpr {
 		n.Type = p.typ()
 		p.closeBracket(lexer.Greater, open, "`>`")
 	}
-	args := p.args()
+	args, end := p.args()
 	at := p.from(start)
 	for _, a := range args {
 		if a.Name != nil {
 			p.report(diag.EmitArguments.At(a.Name.Sp, "emit takes its arguments by position").
-				Hint("write `emit(channel, payload)`"))
+				Repair(diag.Offer(diag.Remove(source.Span{Start: a.Name.Sp.Start, End: a.Value.Span().Start}), "Remove `%s:`", a.Name.Name), "write `emit(channel, payload)`"))
 		}
 	}
 	switch len(args) {
@@ -162,10 +175,15 @@ func (p *parser) emit() *ast.EmitExpr {
 	case 1:
 		n.Channel = args[0].Value
 	default:
-		p.report(diag.EmitArguments.At(at, "emit takes a channel and at most one payload").
-			Hint("put several values into one: `emit(channel, [a, b])`"))
-		n.Channel = &ast.BadExpr{IDBase: p.baseAt(at)}
+		if end > 0 || p.going {
+			break
+		}
+		p.report(diag.EmitArguments.At(at, "emit takes a channel and at most one payload").Advise(onePayload(args)))
+	}
+	if n.Channel == nil {
+		n.Channel = p.badExpr(p.baseAt(at))
 	}
 	n.IDBase = p.baseAt(at)
+	p.mark(end, n)
 	return n
 }

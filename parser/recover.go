@@ -207,7 +207,7 @@ func (p *parser) bodyAfter(start int) int {
 			depth++
 		case k == lexer.RParen || k == lexer.RBracket:
 			depth--
-		case k == lexer.LBrace && (depth <= 0 || i > p.i):
+		case k == lexer.LBrace && (depth <= 0 || i >= p.i):
 			return i
 		case k == lexer.Semi, k == lexer.RBrace && depth <= 0, startsDecl[k] && p.startsLine(i), k == lexer.LBrace:
 			return 0
@@ -248,7 +248,7 @@ func (p *parser) semi() {
 func (p *parser) missingSemi() {
 	e := p.prevEnd()
 	p.report(diag.MissingSemicolon.At(source.Span{Start: e, End: e}, "missing `;`").
-		Hint("end the statement with `;`"))
+		Repair(diag.Sure(diag.Insert(e, ";"), "Insert `;`"), "end the statement with `;`"))
 	p.lost()
 }
 
@@ -260,7 +260,7 @@ func (p *parser) declSemi() {
 	if p.newLine() || p.k == lexer.EOF || p.k == lexer.RBrace {
 		e := p.prevEnd()
 		p.report(diag.MissingSemicolon.At(source.Span{Start: e, End: e}, "missing `;`").
-			Hint("end the declaration with `;`"))
+			Repair(diag.Sure(diag.Insert(e, ";"), "Insert `;`"), "end the declaration with `;`"))
 		p.lost()
 		return
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
@@ -19,6 +20,7 @@ import (
 // with its length, without overflowing the stack, and with an error that says
 // so where the nesting is beyond the limit.
 func TestEndlessTexts(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	const n = 100_000
 	for name, text := range map[string]string{
 		"round":          "fn f() { " + strings.Repeat("(", n),
@@ -216,6 +218,15 @@ func checkDiagnostic(t *testing.T, f *source.File, d *diag.Diagnostic) {
 	for _, h := range d.Hints {
 		if h == "" || strings.Contains(h, "%!") {
 			t.Errorf("%s has the hint %q", d.Info.Code, h)
+		}
+	}
+}
+
+// A list of imports that begins with a word, and goes wrong behind it, is no reason to stop.
+func TestBrokenUse(t *testing.T) {
+	for _, text := range []string{"use a::{self", "use a::{self b", "use a::{self, b c", "use a::{Self::", "use {self x}"} {
+		if found, _ := parseText(text + "\nfn main() {}\n"); len(found) == 0 {
+			t.Errorf("nothing is said of %q", text)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // serverFields refuses fields that say how an MCP server is reached, which stands in
 // the manifest: all that follow each other at once, with what to write there.
 func (p *parser) serverFields(server *ast.Ident) bool {
-	start, at := p.here(), p.span()
+	start, at, first := p.here(), p.span(), p.i
 	var keys []string
 	for p.k == lexer.Ident && p.peek(1) == lexer.Colon && foreign.Server.Hint(p.text()) != "" {
 		if len(keys) > 0 {
@@ -31,6 +31,7 @@ func (p *parser) serverFields(server *ast.Ident) bool {
 	if len(keys) == 0 {
 		return false
 	}
+	p.lostText(nil, first, p.i)
 	p.report(diag.Unexpected.At(at, "an `mcp` block holds the server's functions: how it is reached stands in Concerto.toml").
 		Hint("write there, under `[mcp.%s]`: `%s`", server.Name, strings.Join(keys, "`, `")))
 	return true

@@ -14,19 +14,36 @@ func (p *parser) block() *ast.Block { return p.blockOr(nil) }
 func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	start := p.here()
 	outer := p.apart()
-	braces := p.openBraces(missing)
 	b := &ast.Block{}
+	braces, ok := p.openBraces(missing)
+	if !ok {
+		p.setting = outer
+		b.Sp = p.behind()
+		p.flaws = append(p.flaws, ast.Flaw{Node: b, Span: b.Sp})
+		return b
+	}
 	for p.within(braces) {
 		p.stmtOrSync(b)
 	}
 	p.setting = outer
 	b.Sp = p.from(start)
+	p.guessed(b)
 	return b
+}
+
+// guessed notes a block that does not end at a `}`.
+func (p *parser) guessed(n ast.Node) {
+	if p.prev(1) != lexer.RBrace {
+		p.flaws = append(p.flaws, ast.Flaw{Kind: ast.Guessed, Node: n, Span: p.behind()})
+	}
 }
 
 // stmtOrSync reads one statement into b. A broken one is passed over.
 func (p *parser) stmtOrSync(b *ast.Block) {
 	start, outer := p.i, p.setting
+	p.going = false
+	p.flushTail(b)
+	read := len(b.Stmts)
 	done := false
 	defer func() {
 		if done || !p.recovers(outer) {
@@ -34,14 +51,53 @@ func (p *parser) stmtOrSync(b *ast.Block) {
 		}
 		p.caught(recover())
 		p.setting = outer
-		p.sync(start, inBlock)
-		bad := &ast.BadStmt{}
-		bad.Sp = p.from(p.toks[start].Start)
-		b.Stmts = append(b.Stmts, bad)
+		p.brokenStmt(b, start, read)
 	}()
-	p.flushTail(b)
 	p.stmt(b)
 	done = true
+	if p.i == start { // nothing was there but what is missing
+		b.Tail = nil
+		p.brokenStmt(b, start, read)
+	}
+}
+
+// brokenStmt goes behind a statement that could not be read, from token start, and
+// keeps what there is of it: b had so many statements before.
+func (p *parser) brokenStmt(b *ast.Block, start, read int) {
+	p.sync(start, inBlock)
+	if len(b.Stmts) > read {
+		if let, ok := b.Stmts[read].(*ast.LetStmt); ok {
+			p.brokenLet(let, start)
+			return
+		}
+	}
+	bad := &ast.BadStmt{}
+	bad.Sp = p.from(p.toks[start].Start)
+	bad.Names = p.lostText(bad, start, p.i)
+	b.Stmts = append(b.Stmts[:read], bad)
+}
+
+// brokenLet completes a `let` of which a part could not be read.
+func (p *parser) brokenLet(s *ast.LetStmt, start int) {
+	at := p.toks[start].End
+	if s.Pattern == nil {
+		s.Pattern = &ast.BadPat{IDBase: p.baseAt(source.Span{Start: at, End: at})}
+	}
+	at = s.Pattern.Span().End
+	if s.Type != nil {
+		at = s.Type.Span().End
+	}
+	for start < p.i && p.toks[start].Start < at {
+		start++
+	}
+	if s.Value == nil {
+		bad := &ast.BadExpr{IDBase: p.base(at)}
+		bad.Names = p.lostText(bad, start, p.i)
+		s.Value = bad
+	} else {
+		p.lostText(s, start, p.i)
+	}
+	s.Sp = p.from(s.Sp.Start)
 }
 
 // flushTail makes a statement of the tail when another statement follows it.
@@ -58,9 +114,10 @@ func (p *parser) flushTail(b *ast.Block) {
 func (p *parser) stmt(b *ast.Block) {
 	switch k := p.k; {
 	case k == lexer.Let:
-		b.Stmts = append(b.Stmts, p.letStmt())
+		p.letStmt(b)
 	case k == lexer.Semi:
-		p.report(diag.Unexpected.At(p.span(), "expected a statement, found `;`").Hint("remove this `;`"))
+		p.report(diag.Unexpected.At(p.span(), "expected a statement, found `;`").
+			Repair(diag.Sure(diag.Remove(p.span()), "Remove the `;`"), "remove this `;`"))
 		p.next()
 	case k == lexer.Fn && p.peek(1) == lexer.LParen: // a closure
 		p.exprStmt(b)
@@ -73,7 +130,19 @@ func (p *parser) stmt(b *ast.Block) {
 			if h.decorators[0].Name.Name == "limit" {
 				d.Hint("`@limit(n)` stands right before `parallel for`")
 			}
-			p.fail(d)
+			d.Fixes = append(d.Fixes, p.withoutDecorator(h.decorators[0]))
+			p.tell(d)
+			if !p.stops() {
+				panic(bailout{})
+			}
+			bad := &ast.BadDecl{}
+			bad.Decorators = h.decorators
+			bad.Sp = p.from(h.start)
+			p.flaws = append(p.flaws, ast.Flaw{Node: bad, Span: bad.Sp})
+			s := &ast.DeclStmt{Decl: bad}
+			s.Sp = bad.Sp
+			b.Stmts = append(b.Stmts, s)
+			return
 		}
 		b.Stmts = append(b.Stmts, p.declStmt(h))
 	case k == lexer.Ident && p.peek(1) == lexer.Ident && p.peek(2) == lexer.LBrace && p.isWord("mock"):
@@ -87,12 +156,11 @@ func (p *parser) stmt(b *ast.Block) {
 func (p *parser) declStmt(h head) *ast.DeclStmt {
 	if h.pub {
 		p.report(diag.MisplacedDecl.At(p.toks[p.i-1].Span(), "nothing in a block is `pub`").
-			Hint("remove `pub`, or move the declaration to module level"))
+			Repair(diag.Sure(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.here()}), "Remove `pub`"), "remove `pub`, or move the declaration to module level"))
 	}
 	if !inBlocks[p.k] {
 		if startsDecl[p.k] {
-			p.report(diag.MisplacedDecl.At(p.span(), "%s cannot be declared in a block", p.k).
-				Hint("move it to module level"))
+			p.report(diag.MisplacedDecl.At(p.span(), "%s cannot be declared in a block", p.k).Advise(p.moveOut(h.start)))
 		}
 	}
 	s := &ast.DeclStmt{Decl: p.declAfter(h)}
@@ -100,27 +168,60 @@ func (p *parser) declStmt(h head) *ast.DeclStmt {
 	return s
 }
 
-func (p *parser) letStmt() *ast.LetStmt {
+// letStmt reads a `let` into b: what there is of it stays, should it be broken.
+func (p *parser) letStmt(b *ast.Block) {
 	start := p.here()
+	s := &ast.LetStmt{}
+	s.Sp.Start = start
+	b.Stmts = append(b.Stmts, s)
 	p.next()
-	s := &ast.LetStmt{Mut: p.eat(lexer.Mut), Pattern: p.pattern()}
+	s.Mut = p.eat(lexer.Mut)
+	s.Pattern = p.pattern()
 	if p.eat(lexer.Colon) {
-		s.Type = p.typ()
+		at := p.i
+		if s.Type = p.typ(); p.k != lexer.Assign && p.k != lexer.Semi && p.i > at && p.later(at) {
+			s.Type = p.noType()
+		}
 	}
 	if p.eat(lexer.Assign) {
+		at := p.i
 		s.Value = p.expr()
+		if p.k != lexer.Semi && startsStmt[p.toks[at].Kind] && p.k != lexer.Else && p.later(at) {
+			p.tell(diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine).Hint("the value behind `=` is missing"))
+			s.Value = p.badExpr(p.baseAt(p.behind()))
+		}
 	}
 	if p.k == lexer.Else {
 		if s.Value == nil {
 			p.report(diag.BadLetElse.At(p.span(), "`else` needs a value to take apart").
 				Hint("write `let pattern = value else { … };`"))
 		}
+		if s.Value == nil {
+			s.Value = p.badExpr(p.baseAt(p.behind()))
+		}
 		p.next()
 		s.Else = p.block()
 	}
+	if bad, ok := s.Pattern.(*ast.BadPat); ok && s.Value == nil {
+		s.Value = p.badExpr(p.baseAt(bad.Sp))
+	}
+	if p.k != lexer.Semi {
+		p.unfinished(s.Value)
+	}
 	p.semi()
 	s.Sp = p.from(start)
-	return s
+}
+
+// unfinished notes a value without the `;` behind it that ends in a name or a call:
+// it may have been meant to go on, with `.` or `?`.
+func (p *parser) unfinished(x ast.Expr) {
+	if x == nil {
+		return
+	}
+	switch p.prev(1) {
+	case lexer.Ident, lexer.Dot, lexer.RParen, lexer.RBracket:
+		p.flaws = append(p.flaws, ast.Flaw{Node: x, Span: p.behind()})
+	}
 }
 
 func (p *parser) mockStmt() *ast.MockStmt {
@@ -128,7 +229,7 @@ func (p *parser) mockStmt() *ast.MockStmt {
 	var f mockHeader
 	f.read(p)
 	s := &ast.MockStmt{Name: (*ast.Ident)(f.Name)}
-	s.Fields = p.configFields()
+	s.Fields = p.configFields(s)
 	p.eat(lexer.Semi)
 	s.Sp = p.from(start)
 	return s
@@ -175,6 +276,9 @@ func (p *parser) exprStmt(b *ast.Block) {
 	case p.k == lexer.RBrace, p.k == lexer.EOF:
 		b.Tail = x
 	default:
+		if p.k != lexer.Semi {
+			p.unfinished(x)
+		}
 		p.semi()
 		p.addExpr(b, x, start, true)
 	}

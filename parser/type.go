@@ -51,6 +51,9 @@ func (p *parser) typeAtom() ast.Type {
 	start := p.here()
 	switch p.k {
 	case lexer.Ident, lexer.SelfType:
+		if p.peek(1) == lexer.Colon && p.newLine() { // the next row
+			break
+		}
 		return p.namedType(true)
 	case lexer.String:
 		v := lexer.StringValue(p.text())
@@ -61,17 +64,24 @@ func (p *parser) typeAtom() ast.Type {
 	case lexer.LParen:
 		return p.parenType()
 	case lexer.Fn:
+		if p.peek(1) != lexer.LParen && p.newLine() { // a function's declaration
+			break
+		}
 		return p.fnType()
 	case lexer.Bad:
 		p.next()
 		return &ast.BadType{IDBase: p.base(start)}
 	}
-	p.failType()
-	return nil
+	return p.noType()
 }
 
-func (p *parser) failType() {
-	d := diag.NoType.At(p.span(), "expected a type, found %s", p.found())
+// noType reports that no type stands here. One that is missing is a hole.
+func (p *parser) noType() ast.Type {
+	at, found := p.wanted()
+	if p.newLine() && p.k != lexer.EOF && p.prev(1) != lexer.LBrace {
+		at, found = p.behind(), endOfLine
+	}
+	d := diag.NoType.At(at, "expected a type, found %s", found)
 	prev := p.kindAt(max(p.i-1, 0))
 	switch {
 	case p.k == lexer.LBrace && prev == lexer.Arrow:
@@ -85,7 +95,12 @@ func (p *parser) failType() {
 	case p.k.IsKeyword():
 		d.Hint("`%s` is a reserved word", p.text())
 	}
-	p.fail(d)
+	if found == endOfLine {
+		d.Hints = nil
+		p.tell(d)
+		return p.badType(p.baseAt(p.behind()))
+	}
+	return p.badType(p.missing(d, lexer.Assign, lexer.LBrace, lexer.Greater, lexer.Bar, lexer.Arrow))
 }
 
 // namedType reads `a::Name<T>`. With args a `<` always starts type arguments,
@@ -119,15 +134,14 @@ func (p *parser) typeArgs() []ast.Type {
 	var args []ast.Type
 	for p.k != lexer.Greater {
 		args = append(args, p.typ())
-		if !p.eat(lexer.Comma) {
+		if !p.eat(lexer.Comma) || p.stops() {
 			break
 		}
 	}
 	if len(args) == 0 {
-		p.failType()
+		args = append(args, p.noType())
 	}
-	p.closeBracket(lexer.Greater, open, "`,` or `>`")
-	return args
+	return kept(p, args, p.closeBracket(lexer.Greater, open, "`,` or `>`"))
 }
 
 // parenType reads `(A, B)`, and `(T)`, which is T.
@@ -135,7 +149,9 @@ func (p *parser) parenType() ast.Type {
 	start, open := p.here(), p.i
 	p.next()
 	if p.k == lexer.RParen {
-		p.fail(diag.NoType.At(p.span(), "expected a type, found `)`").Hint("the type without a value is `Nil`"))
+		t := p.badType(p.missing(diag.NoType.At(p.span(), "expected a type, found `)`").Hint("the type without a value is `Nil`")))
+		p.next()
+		return t
 	}
 	elems := []ast.Type{p.typ()}
 	comma := false
@@ -146,7 +162,10 @@ func (p *parser) parenType() ast.Type {
 		}
 		elems = append(elems, p.typ())
 	}
-	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	end := p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	if elems = kept(p, elems, end); len(elems) == 0 {
+		return p.badType(p.baseAt(p.behind()))
+	}
 	if !comma {
 		return elems[0]
 	}
@@ -162,11 +181,11 @@ func (p *parser) fnType() ast.Type {
 	var params []ast.Type
 	for p.k != lexer.RParen {
 		params = append(params, p.typ())
-		if !p.eat(lexer.Comma) {
+		if !p.eat(lexer.Comma) || p.stops() {
 			break
 		}
 	}
-	p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	params = kept(p, params, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
 	n := &ast.FnType{Params: params}
 	if p.eat(lexer.Arrow) {
 		n.Result = p.plainType()
@@ -187,7 +206,7 @@ func (p *parser) plainString(what string) *ast.StringLit {
 	case lexer.StringHead:
 		s := source.Span{Start: start, End: p.toks[p.partner(p.i)].End}
 		p.fail(diag.PlainString.At(s, "%s cannot hold `${ }`", what).
-			Hint("write the text itself; `\\${` stands for the characters"))
+			Repair(p.asCharacters(), "write the text itself; `\\${` stands for the characters"))
 	}
 	p.failExpected("a string")
 	return nil

@@ -16,6 +16,11 @@ func (r *Runtime) auditor() tool.Auditor {
 // recorder writes to the run's log, and tells the application of each record.
 type recorder struct{ r *Runtime }
 
+// Stands says whether a record of a call stands in the log.
+func (x recorder) Stands(run, kind, call string) bool {
+	return audit.Stands(x.r.audit, run, kind, call)
+}
+
 // Append writes a record.
 func (x recorder) Append(record audit.Record) (audit.Line, error) {
 	line, err := x.r.audit.Append(record)

@@ -99,6 +99,9 @@ func (x *clean) outcome(result effect.Result, err error) (effect.Result, error) 
 // Secrets are what the run knows of secrets.
 func (r *Runtime) Secrets() *secret.Set { return r.secrets }
 
+// Recorded removes them, and what else the manifest says, from what is recorded of the run.
+func (r *Runtime) Recorded() *secret.Record { return r.secrets.Recorded(r.redact...) }
+
 // cleanError gives an error without secrets in its text and its fields.
 func cleanError(secrets *secret.Set, err error) error {
 	var e *effect.Error

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"regexp"
 	"slices"
 	"sync/atomic"
 
@@ -52,10 +53,7 @@ type Config struct {
 	// Log is where log lines go; LogLevel is one of logs.Levels, "" for "info".
 	Log      io.Writer
 	LogLevel string
-	// MaxTokens and MaxCost (in US dollars) bound what all models together use; 0
-	// means no bound.
-	MaxTokens int64
-	MaxCost   float64
+	Bounds
 	// Dir is the directory at which the relative paths in the program start; ""
 	// is the working directory.
 	Dir string
@@ -69,17 +67,29 @@ type Config struct {
 	// Seed makes the run's random numbers the same each time; nil means a random
 	// seed.
 	Seed *int64
-	// MaxMemory is what the program's values may take, in bytes; 0 means anything.
-	MaxMemory int
 	// Args are the program's arguments.
 	Args []string
 	// Session is what the application gives the run. New sets its ID.
 	Session env.Session
 	// Audit is where calls of tools are recorded; nil: nowhere.
 	Audit *audit.Log
+	// Hand is what the program's clocks and sleeps and the limits of its hosts go by; nil: the system's clock.
+	Hand *clock.Hand
 	Listeners
 	// Layers go around everything, the first outermost.
 	Layers []effect.Layer
+}
+
+// Standing is who has a run stand still, its time included: a debugger.
+type Standing interface{ Hand() *clock.Hand }
+
+// Bounds are what a run may use; 0 means anything.
+type Bounds struct {
+	// MaxTokens and MaxCost (in US dollars) bound what all models together use.
+	MaxTokens int64
+	MaxCost   float64
+	// MaxMemory is what the program's values may take, in bytes.
+	MaxMemory int
 }
 
 // Listeners are told what passes between the run and its models and hosts, from many
@@ -113,17 +123,34 @@ type Runtime struct {
 
 	run     *procgroup.Run
 	budget  *limit.Budget
+	chance  *random.Source
+	parties Parties
 	secrets *secret.Set
+	redact  []*regexp.Regexp
+	growing growing
 }
+
+// growing is what is needed when the program declares more while it runs.
+type growing struct {
+	policy *permit.Policy
+	lookup func(string) (string, bool) // of the environment
+}
+
+// Hosts are the run's hosts.
+func (r *Runtime) Hosts() *host.Hosts { return r.hosts }
+
+// Servers are the run's MCP servers.
+func (r *Runtime) Servers() *mcp.Servers { return r.mcp }
 
 // New makes a Runtime. It starts no process and opens no connection.
 func New(c Config) *Runtime {
 	policy := c.policy()
 	environment := env.New(c.Environ, c.Args)
-	r := &Runtime{secrets: c.secrets(environment.Lookup), run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable}, audit: c.Audit}
+	r := &Runtime{secrets: c.secrets(environment.Lookup), redact: c.Redact, run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable, Kept: c.Process}, audit: c.Audit}
 	if r.run.ID == "" {
 		r.run.ID = procgroup.NewID()
 	}
+	r.growing = growing{policy, environment.Lookup}
 	environment.Secrets = r.secrets
 	environment.Session = c.Session
 	environment.Session.ID = r.run.ID
@@ -133,7 +160,9 @@ func New(c Config) *Runtime {
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory, Wire: c.wire(environment.Lookup)})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory, Keeper: c.Keeper, Hand: c.Hand, Wire: c.wire(environment.Lookup)})
+	r.parties = c.Parties
+	r.chance = random.New(c.Seed)
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
@@ -169,7 +198,7 @@ func New(c Config) *Runtime {
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
 		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: r.llm, effect.Hosts: &telling{r.hosts, &r.tools}, effect.Servers: r.mcp,
-		effect.Environment: environment, effect.Clocks: clock.New(), effect.Timers: clock.NewSleeper(), effect.Chance: random.New(c.Seed),
+		effect.Environment: environment, effect.Clocks: clock.New(c.Hand), effect.Timers: clock.NewSleeper(c.Hand), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: &r.tools,
 		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir}),
@@ -225,6 +254,28 @@ func (r *Runtime) Remark(level, line string) { r.log.Remark(level, line) }
 // was asked; "" when none was missing.
 func (r *Runtime) Unkeyed() string { return r.llm.Unkeyed() }
 
+// Used counts calls of a model that earlier processes of the run have made, with their tokens: those
+// reported, or, when nobody knows whether they were answered, those that they may have used at most.
+func (r *Runtime) Used(connection, model string, calls, in, out int64, answered bool) {
+	r.parties.charge(r.budget, connection, model, calls, in, out, answered)
+}
+
+// Most is how many tokens a call may use, at most.
+func (r *Runtime) Most(q *effect.AgentCall) (in, out int64) {
+	out = limit.OpenReply
+	if q.MaxTokens != nil && *q.MaxTokens > 0 {
+		out = *q.MaxTokens
+	}
+	return llm.PromptTokens(q), out
+}
+
+// RandomState is where the stream of the run's random numbers stands; SetRandomState goes on from
+// there.
+func (r *Runtime) RandomState() []byte { return r.chance.State() }
+
+// SetRandomState has the run's random numbers go on from a RandomState.
+func (r *Runtime) SetRandomState(b []byte) error { return r.chance.SetState(b) }
+
 // Usage gives what the run's models have been used for so far, each and all.
 func (r *Runtime) Usage() (each []limit.Usage, all limit.Usage) { return r.budget.Usage() }
 
@@ -236,6 +287,9 @@ func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.
 	}
 	return nil, false
 }
+
+// FlushOutput returns when all that was put out is written, or ctx ends.
+func (r *Runtime) FlushOutput(ctx context.Context) error { return r.sink.Flush(ctx) }
 
 // Kill ends the hosts at once. Requests to them that are under way fail. Close
 // must still be called.

@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 		Emit:        emit.Options{Out: &out},
 		Environ:     []string{"A=1"},
 		Log:         &logged,
-		MaxTokens:   2,
+		Bounds:      Bounds{MaxTokens: 2},
 		Permissions: &permit.Manifest{Env: []string{"A"}},
 		Layers:      []effect.Layer{layer("outer"), layer("inner")},
 	})

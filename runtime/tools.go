@@ -76,7 +76,7 @@ func (r *Runtime) OpenTools(ctx context.Context, all *tool.Registry, c tool.Cont
 
 // around is where the handlers of tools act.
 func (r *Runtime) around(c *Config, policy *permit.Policy) tool.World {
-	return tool.World{Environ: slices.Concat([]string{}, c.Environ), Keys: c.all, Run: r.run, Stderr: r.log.Host, Secret: r.secrets.AddHeader, Test: c.Test,
+	return tool.World{Environ: slices.Concat([]string{}, c.Environ), Keys: c.all, Run: r.run, Stderr: r.log.Host, Secret: r.secrets.AddHeader, Test: c.Test, Reach: c.Reach,
 		Refused: func(owner string, x tool.Reach) string { return refused(policy, owner == tool.OwnerManifest, x) }}
 }
 
@@ -128,7 +128,7 @@ func (r *Runtime) Served() *tool.Performer { return &r.tools }
 
 // emit gives the application what a tool tells it.
 func (r *Runtime) emit(channel string, payload json.RawMessage) {
-	if _, err := r.Perform(context.Background(), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
+	if _, err := r.Perform(effect.WithAside(context.Background()), &effect.Emit{Channel: channel, Payload: payload}); err != nil {
 		r.log.Remark("warn", fmt.Sprintf("what a tool told the application is lost: %v", err))
 	}
 }

@@ -75,8 +75,12 @@ func (c *checker) allow(m *module, d *ast.Decorator, at source.Span) {
 			c.report(m, diag.DecoratorArgument.At(arg.Sp, "`@allow` takes the codes of warnings").Hint("write `@allow(W0409)`"))
 			continue
 		}
-		if problem, hint := diag.Allowable(code); problem != "" {
-			c.report(m, diag.DecoratorArgument.At(arg.Sp, "%s", problem).Hint("%s", hint))
+		if problem, hint, near := diag.Allowable(code); problem != "" {
+			e := diag.DecoratorArgument.At(arg.Sp, "%s", problem)
+			if near != "" {
+				e.By(diag.Change(arg.Value.Span(), near, near, false))
+			}
+			c.report(m, e.Hint("%s", hint))
 			continue
 		}
 		a.codes = append(a.codes, code)

@@ -3,7 +3,6 @@ package sema
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
@@ -147,7 +146,8 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, filled []bool) int {
 			continue
 		}
 		if filled[k] {
-			b.report(diag.ArgumentTwice.At(a.Name.Sp, "parameter `%s` is given twice", p.Name).Hint("remove one"))
+			b.report(diag.ArgumentTwice.At(a.Name.Sp, "parameter `%s` is given twice", p.Name).
+				Repair(removeRow(b.info.File.Source, a.Sp, "Remove the second `%s`", p.Name), "remove one"))
 			return -1
 		}
 		return k
@@ -156,8 +156,11 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, filled []bool) int {
 	for _, p := range fn.Params {
 		names = append(names, p.Name)
 	}
-	b.report(unknownName(diag.UnknownParameter, a.Name, "`"+fn.Name+"` has no parameter `%s`", names).
-		Hint("its parameters are %s", listed(names)))
+	d := unknownName(diag.UnknownParameter, a.Name, "`"+fn.Name+"` has no parameter `%s`", names).Hint("its parameters are %s", listed(names))
+	if only := onlyFree(fn, filled); len(d.Fixes) == 0 && only != "" {
+		d.By(diag.Change(a.Name.Sp, only, only, false))
+	}
+	b.report(d)
 	return -1
 }
 
@@ -201,6 +204,9 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 	if given <= most && len(missing) == 0 {
 		return true
 	}
+	if fn.Info.File.IsFlawed(fn.Decl) {
+		return false
+	}
 	dg := diag.ArgumentCount.At(e.Span(), "`%s` takes %s, not %d", fn.Name, countBetween(least, most, "argument"), given)
 	if !fn.Info.Library {
 		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
@@ -210,7 +216,8 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 	} else if name := b.typeAmong(args); len(fn.Decl.Generics) > 0 && given == most+1 && name != "" {
 		dg.Hint("a type stands in `<…>` behind the name: `%s<%s>(…)`", fn.Decl.Name.Name, name)
 	} else {
-		dg.Hint("leave out %s", b.surplus(args, given-most))
+		surplus := b.surplus(args, given-most)
+		dg.By(withoutLast(args, given-most, surplus)...).Hint("leave out %s", surplus)
 	}
 	b.report(dg)
 	return false
@@ -230,7 +237,7 @@ func (b *body) typeAmong(args []*ast.Arg) string {
 
 // isTypeName says whether a text reads as the name of a type.
 func isTypeName(s string) bool {
-	return isUpper(s) && !strings.ContainsFunc(s, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	return isUpper(s) && isName(s)
 }
 
 // namesType says whether an argument is the name of a type.

@@ -21,6 +21,7 @@ type body struct {
 	purpose
 	unsettled
 
+	here      source.Pos // where the statement at hand starts; 0 outside of blocks
 	names     patternNames
 	errors    int
 	unreached int                     // constructs around the place at hand that control does not come to
@@ -29,11 +30,12 @@ type body struct {
 
 // purpose says what the expression at hand is for, as messages need it.
 type purpose struct {
-	receiver    ast.Expr // what a method is being called on: a pipeline stands only there
-	method      string   // that is being called on it
-	configField string   // the field of a declaration whose value is being checked
-	subject     ast.Expr // of the match whose patterns are being checked
-	throwing    bool     // a `throw` is looking for where it goes
+	receiver    ast.Expr     // what a method is being called on: a pipeline stands only there
+	method      string       // that is being called on it
+	configField string       // the field of a declaration whose value is being checked
+	subject     ast.Expr     // of the match whose patterns are being checked
+	throwing    bool         // a `throw` is looking for where it goes
+	line        *ast.Closure // that is a line run by itself
 }
 
 // unsettled is what only the whole body shows.
@@ -53,7 +55,7 @@ type frame struct {
 	closure *Closure
 	handler bool
 	depth   int  // of the scopes around a handler
-	raises  bool // a stage or test: errors are raised to its boundary
+	raises  bool // a stage, a test or a line: errors are raised to its boundary
 	// concurrent is set in a body that runs as a task of its own.
 	concurrent *Concurrent
 	// again is set in a decorated stage, which may run several times.
@@ -131,6 +133,7 @@ type pendingVar struct {
 
 func (c *checker) newBody(m *module, ts *typeScope, f *frame) *body {
 	f.home = f
+	m.info.fill()
 	return &body{c: c, m: m, info: m.info, ts: ts, frame: f, scope: &scope{}}
 }
 
@@ -186,7 +189,7 @@ func (b *body) finish() {
 	}
 	if !b.failed() && !b.m.info.Library {
 		for _, l := range b.unread {
-			b.c.unread = append(b.c.unread, unread{b.m, l})
+			b.c.unread = append(b.c.unread, unread{b.m, l, b.c.noting})
 		}
 	}
 }
@@ -234,12 +237,21 @@ func (b *body) leaveScope() {
 type unread struct {
 	m *module
 	l *Local
+	// found is of the function, where what is found in it is noted; without a variable it has what
+	// was told.
+	found *inBody
 }
 
 // unreadVariables warns about them once all bodies are checked: a function in a
 // block may have tried to read one, which is an error of its own.
 func (c *checker) unreadVariables() {
 	for _, u := range c.unread {
+		if u.l == nil {
+			for _, d := range u.found.unread {
+				c.diags.Add(d)
+			}
+			continue
+		}
 		if u.l.used {
 			continue
 		}
@@ -251,9 +263,13 @@ func (c *checker) unreadVariables() {
 		if u.l.Offered {
 			d.Hint("callers give it by this name: read it, or remove it")
 		} else {
-			d.Hint("name it `_%s` when that is meant", u.l.Name)
+			d.Repair(diag.Offer(diag.Insert(u.l.At.Start, "_"), "Rename to `_%s`", u.l.Name), "name it `_%s` when that is meant", u.l.Name)
 		}
+		told := c.diags.Len()
 		c.report(u.m, d)
+		if u.found != nil && c.diags.Len() > told {
+			u.found.unread = append(u.found.unread, d)
+		}
 	}
 }
 

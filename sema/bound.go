@@ -154,7 +154,7 @@ func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
 	if len(has) > 0 {
 		d.Hint("it implements %s", listed(has))
 	}
-	b.report(d.Hint("declare `impl %s for %s { … }`", bound, t))
+	b.report(d.By(b.implementFor(t, bound, at)...).Hint("declare `impl %s for %s { … }`", bound, t))
 }
 
 // candidate is a method that a call may mean.

@@ -21,7 +21,7 @@ func (b *body) call(e *ast.Call, hint types.Type, p *piped) types.Type {
 
 // callPath calls what a path names, when that is not just a value.
 func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *piped) (types.Type, bool) {
-	obj, assoc := b.callee(path)
+	obj, assoc := b.callee(path, e.Args, hint)
 	if obj == nil && assoc == nil {
 		if b.info.details[path.Id] == unknown {
 			b.arguments(e.Args)
@@ -245,7 +245,7 @@ func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	}
 	b.arguments(e.Args)
 	if types.Resolve(callee) != types.Bad {
-		b.report(diag.NotCallable.At(e.Fn.Span(), "`%s` cannot be called", types.Full(callee)).Hint("%s", b.callInstead(e, callee)))
+		b.report(diag.NotCallable.At(e.Fn.Span(), "`%s` cannot be called", types.Full(callee)).By(b.callFixes(e, callee)...).Hint("%s", b.callInstead(e, callee)))
 	}
 	return types.Bad
 }

@@ -17,7 +17,7 @@ func (*ErrorNew) object() {}
 
 // callee finds what a called path names; assoc is the type whose associated
 // function it is. Nil means a local or another value.
-func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
+func (b *body) callee(path *ast.PathExpr, args []*ast.Arg, hint types.Type) (Object, types.Type) {
 	if len(path.Segments) == 1 {
 		name := path.Segments[0].Name
 		if b.local(name) != nil {
@@ -38,7 +38,7 @@ func (b *body) callee(path *ast.PathExpr) (Object, types.Type) {
 			}
 			return nil, nil
 		}
-		b.unknownValue(path, use{called: true})
+		b.unknownValue(path, use{called: true, args: args, hint: hint})
 		return nil, nil
 	}
 	return b.associated(path)
@@ -149,7 +149,8 @@ func (b *body) visible(fn *Function, name *ast.Ident) {
 		return
 	}
 	b.report(diag.Private.At(name.Sp, "`%s` is private to module `%s`", fn.Name, fn.mod.shown()).
-		LabelIn(fn.mod.info.File.Source, fn.Decl.Name.Sp, "declared here without `pub`").Hint("declare it `pub`, or use what the module offers"))
+		LabelIn(fn.mod.info.File.Source, fn.Decl.Name.Sp, "declared here without `pub`").
+		Repair(makePublic(fn.mod.info.File.Source, fn.Decl.Head(), fn.Name), "declare it `pub`, or use what the module offers"))
 }
 
 func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/repair"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
@@ -16,7 +17,8 @@ import (
 
 // manifest is what the programs of these tests find in Concerto.toml.
 var manifest = &sema.Manifest{
-	File: "Concerto.toml",
+	File:   "Concerto.toml",
+	Source: source.NewFile("Concerto.toml", []byte("[project]\n")),
 	Connections: map[string]sema.ManifestConnection{
 		"demo":  {Scripted: true},
 		"plain": {},
@@ -37,24 +39,32 @@ func TestCatalogueRendered(t *testing.T) {
 		if info.Manifest || info.Tools {
 			continue
 		}
+		fixes := 0
 		for i, p := range info.Pairs() {
 			_, list := check("bad.conc", p.Bad)
 			var out bytes.Buffer
 			diag.Text(&out, list.Sorted(), diag.TextOptions{})
+			checkFixes(t, list.Sorted(), p.Bad)
+			for _, d := range list.Sorted() {
+				for _, f := range d.Fixes {
+					fixes++
+					fmt.Fprintf(&out, "fix: %s%s\n", f.Title, map[bool]string{true: " (safe)"}[f.Safe])
+				}
+			}
 			section := info.Code
 			if i > 0 {
 				section += fmt.Sprintf(".%d", i+1)
 			}
 			a.Check(section, out.String())
 		}
+		if (fixes > 0) == (info.NoFix != "") {
+			t.Errorf("%s: its wrong programs bring %d fixes, and NoFix is %q", info.Code, fixes, info.NoFix)
+		}
 	}
 }
 
 func check(name, src string) (*sema.Program, diag.List) {
 	file, list := parser.Parse(source.NewFile(name, []byte(src)))
-	if list.HasErrors() {
-		return nil, list
-	}
 	prog, found := sema.Check(sema.Config{Name: "t", Library: stdlib.Library(), Manifest: manifest}, file)
 	list.Append(found)
 	return prog, list
@@ -66,6 +76,26 @@ func codes(l diag.List) string {
 		out = append(out, d.Info.Code+" "+d.Message)
 	}
 	return strings.Join(out, "\n")
+}
+
+// checkFixes makes each fix of what was found of a text. What it mends is then gone; and all is well
+// when it is safe.
+func checkFixes(t *testing.T, found []*diag.Diagnostic, text string) {
+	t.Helper()
+	for _, d := range found {
+		for _, f := range d.Fixes {
+			if f.Edits[0].File != nil && f.Edits[0].File.Name != "bad.conc" {
+				continue // of the manifest, which scripts of the command apply
+			}
+			fixed := string(repair.Apply(source.NewFile("bad.conc", []byte(text)), f.Edits))
+			_, left := check("bad.conc", fixed)
+			for _, x := range left.Sorted() {
+				if x.Info == d.Info || f.Safe {
+					t.Errorf("%s: %q makes\n%s\nof\n%s\nin which is found: %s", d.Info.Code, f.Title, fixed, text, codes(left))
+				}
+			}
+		}
+	}
 }
 
 // Every entry's wrong program gives that diagnostic and no other, its repaired

@@ -15,13 +15,18 @@ type checker struct {
 	entry *module
 	conformance
 	libraryUse
+	bodyWork
 
 	configs []func()            // checks of declarations' constants, once all names are known
 	decls   []*types.Decl       // that the program declares
 	places  map[storePlace]bool // of stores in files
 	special specialiser
 	unread  []unread
-	vars    int // how many inference variables there are
+	vars    int  // how many inference variables there are
+	flawed  bool // a file breaks the grammar
+	lost    map[*Info][]loss
+
+	asked
 
 	references map[*Info]map[*Info]reference
 	handingOn  bool // a `pub use` is being read
@@ -39,11 +44,18 @@ type conformance struct {
 	genericTraits bool
 }
 
+// asked is what is known to who asks the program after the check.
+type asked struct {
+	files  map[*Info]*module // of the modules that are files
+	byDecl map[*ast.FnDecl]*Function
+}
+
 // libraryUse is what of the library the program uses.
 type libraryUse struct {
-	library map[*ast.File]*module
-	pending []*Function // whose bodies are still to be checked
-	prelude []string    // preludeNames
+	library  map[*ast.File]*module
+	pending  []*Function          // whose bodies are still to be checked
+	prelude  []string             // preludeNames
+	stdIndex map[stdName][]string // the modules of std by what they have, once needed
 }
 
 // entity is what a name of a module stands for: a value (Object), or a type.
@@ -92,6 +104,7 @@ func newChecker(cfg Config) *checker {
 		libraryUse:  libraryUse{library: map[*ast.File]*module{}},
 		references:  map[*Info]map[*Info]reference{},
 	}
+	c.now = &Bodies{around: cfg.checkedWith(), files: map[*ast.File][]*inBody{}}
 	c.special.clear()
 	c.prog = &Program{Name: cfg.Name, checker: c}
 	return c
@@ -116,8 +129,9 @@ func (c *checker) program(files []*ast.File) {
 	for _, p := range c.prog.Pipelines { // first: their results may be inferred
 		c.checkPipeline(p)
 	}
+	c.prepareBodies()
 	for i := 0; i < len(c.prog.Functions); i++ { // blocks add the functions they declare
-		c.checkFunction(c.prog.Functions[i])
+		c.functionBody(c.prog.Functions[i])
 	}
 	c.drainLibrary()
 	c.specialise()
@@ -132,6 +146,9 @@ func (c *checker) program(files []*ast.File) {
 // drainLibrary checks the bodies of library functions in use, which may bring
 // further ones into use.
 func (c *checker) drainLibrary() {
+	if c.diags.HasErrors() {
+		return // nothing is generated, and what suggestions have looked at is no part of the program
+	}
 	if c.cfg.Most > 0 && c.ownLines() > c.cfg.Most {
 		c.prog.Partial = true
 		return
@@ -158,8 +175,9 @@ func (c *checker) ownLines() (n int) {
 }
 
 func (c *checker) newModule(f *ast.File, library bool) *module {
-	m := &module{info: newInfo(f, library), names: map[string]*entity{}, dir: c.cfg.Dir}
+	m := &module{info: c.newInfo(f, library), names: make(map[string]*entity, len(f.Decls)), dir: c.cfg.Dir}
 	c.prog.Files = append(c.prog.Files, m.info)
+	c.flawed = c.flawed || len(f.Flaws) > 0
 	c.allowances(m)
 	return m
 }
@@ -167,6 +185,9 @@ func (c *checker) newModule(f *ast.File, library bool) *module {
 // report adds a diagnostic of m's file. What is wrong in the library is the
 // toolchain's own mistake; it is reported all the same, with its place.
 func (c *checker) report(m *module, d *diag.Diagnostic) {
+	if c.isNoise(m, d) {
+		return
+	}
 	if d.File == nil {
 		d.File = m.info.File.Source
 	}
@@ -179,6 +200,7 @@ func (c *checker) report(m *module, d *diag.Diagnostic) {
 		return
 	}
 	c.diags.Add(d)
+	c.noteTold(m, d)
 }
 
 // libraryModule is the module of a library file, declared when first used.
@@ -186,6 +208,7 @@ func (c *checker) libraryModule(f *ast.File) *module {
 	if f == nil {
 		return nil
 	}
+	c.noteLibrary(f)
 	if m := c.library[f]; m != nil {
 		return m
 	}
@@ -252,6 +275,6 @@ func (c *checker) checkMain() {
 	c.prog.Main = fn
 	if len(fn.Params) > 0 {
 		c.report(c.entry, diag.MainSignature.At(fn.Decl.Signature, "`main` takes no parameters").
-			Hint("read arguments with `std::env::args()`"))
+			By(readArguments(fn.Decl)...).Hint("read arguments with `std::env::args()`"))
 	}
 }

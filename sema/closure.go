@@ -23,7 +23,7 @@ func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	}
 	d := &Closure{Type: &types.Func{}}
 	b.info.details[e.Id] = d
-	f := &frame{parent: b.frame, closure: d}
+	f := &frame{parent: b.frame, closure: d, raises: b.line == e}
 	f.home = f
 	outer := b.frame
 	b.frame = f
@@ -76,11 +76,21 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 		}
 		d.Type.Params = append(d.Type.Params, t)
 		if p.Default != nil {
-			b.report(diag.ClosureDefault.At(p.Default.Span(), "a closure's parameter has no default").Hint("remove it"))
+			var behind source.Pos
+			switch {
+			case p.Type != nil:
+				behind = p.Type.Span().End
+			case p.Name != nil:
+				behind = p.Name.Sp.End
+			default:
+				behind = p.Pattern.Span().End
+			}
+			b.report(diag.ClosureDefault.At(p.Default.Span(), "a closure's parameter has no default").
+				Repair(diag.Offer(diag.Remove(source.Span{Start: behind, End: p.Default.Span().End}), "Remove the default"), "remove it"))
 		}
 		if p.Name == nil {
 			d.Params = append(d.Params, nil)
-			b.irrefutable(p.Pattern, t, p.Mut, "a parameter", "take the whole value and `match` it")
+			b.irrefutable(p.Pattern, t, p.Mut, "a parameter", diag.Say("take the whole value and `match` it"))
 			continue
 		}
 		// What calls a closure decides its parameters, so an unused one is no slip.

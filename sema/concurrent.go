@@ -120,7 +120,7 @@ func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pat
 	b.frame = f
 	b.enterScope()
 	if p != nil {
-		b.irrefutable(p, elem, false, "`parallel for`", "take the whole value and `match` it in the body")
+		b.irrefutable(p, elem, false, "`parallel for`", diag.Say("take the whole value and `match` it in the body"))
 		b.given("for")
 	}
 	if block != nil {

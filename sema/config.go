@@ -91,11 +91,16 @@ func (c *checker) structDefaults(m *module, decls []ast.Decl) {
 			continue
 		}
 		e := m.names[d.Head().Name.Name]
-		if e == nil || e.decl != d || e.typ == nil || e.typ.Kind == types.Enum {
+		if e == nil || e.decl != d || e.typ == nil {
 			continue
 		}
 		for _, f := range e.typ.Fields {
 			c.fieldDefault(e.typ, nil, f)
+		}
+		for _, v := range e.typ.Variants {
+			for _, f := range v.Fields {
+				c.fieldDefault(e.typ, &VariantRef{Index: v.Index}, f)
+			}
 		}
 	}
 }
@@ -110,7 +115,8 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 			continue
 		}
 		if first := seen[f.Name.Name]; first != nil {
-			c.report(m, diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(first.Name.Sp, "first here").Hint("remove one"))
+			c.report(m, diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(first.Name.Sp, "first here").
+				Repair(removeRow(m.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 			continue
 		}
 		seen[f.Name.Name] = f
@@ -147,9 +153,7 @@ func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known m
 	}
 	if hint != "" {
 		d.Hint("%s", hint)
-	} else if near := spell.Nearest(name.Name, names); near != "" {
-		d.Hint("did you mean `%s`?", near)
-	} else {
+	} else if !suggest(d, name, names) {
 		d.Hint("its fields are %s", listed(names))
 	}
 	c.report(m, d)
@@ -171,7 +175,8 @@ func (c *checker) word(m *module, f *ast.ConfigField) (string, source.Span, bool
 }
 
 func (c *checker) defineAgent(m *module, a *Agent) {
-	c.otherDecorators(m, a.Decl.Decorators)
+	c.otherDecorators(m, withoutPolicy(a.Decl.Decorators))
+	a.OnUnknown = c.onUnknown(m, a.Decl.Decorators)
 	a.Decorations = c.decorations(m, a.Decl.Decorators)
 	if r := c.errorType("Response"); r != nil {
 		c.keep(m, a.Decorations, a.Decl.Decorators, &types.Result{Ok: r, Err: types.Any})
@@ -189,12 +194,13 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	if f := seen["provider"]; f != nil {
 		a.Connection, at, ok = c.word(m, f)
 		if a.Decl.Uses != nil {
-			c.report(m, diag.DuplicateField.At(f.Name.Sp, "the provider is given twice").Label(a.Decl.Uses.Sp, "first here").Hint("remove one"))
+			c.report(m, diag.DuplicateField.At(f.Name.Sp, "the provider is given twice").Label(a.Decl.Uses.Sp, "first here").
+				Repair(removeRow(m.info.File.Source, f.Sp, "Remove `provider`"), "remove one"))
 		}
 	} else if a.Decl.Uses != nil {
 		a.Connection, at, ok = a.Decl.Uses.Name, a.Decl.Uses.Sp, true
 	} else {
-		c.report(m, diag.NoProvider.At(at, "agent `%s` names no connection", a.Name).Hint("write `agent %s uses NAME { … }`, with [connections.NAME] in the manifest", a.Name))
+		c.report(m, diag.NoProvider.At(at, "agent `%s` names no connection", a.Name).By(c.usesOf(a)...).Hint("write `agent %s uses NAME { … }`, with [connections.NAME] in the manifest", a.Name))
 	}
 	if ok {
 		c.connection(m, a, at)
@@ -250,7 +256,9 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	conn, ok := c.cfg.Manifest.Connections[a.Connection]
 	if !ok {
 		d := diag.UnknownConnection.At(at, "no connection `%s` in %s", a.Connection, c.cfg.Manifest.File)
-		c.nearest(d, a.Connection, keys(c.cfg.Manifest.Connections), "add a section [connections."+a.Connection+"]")
+		if !suggestAs(d, at, a.Connection, keys(c.cfg.Manifest.Connections), asWritten(m, at), "did you mean `%s`?") {
+			c.addSection(d, "add a section [connections."+a.Connection+"]", "connections."+a.Connection, "provider = \"scripted\"\nreplies = []")
+		}
 		c.report(m, d)
 		return
 	}
@@ -258,6 +266,14 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		c.report(m, diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` no default_model", a.Name, a.Connection).
 			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection))
 	}
+}
+
+// asWritten is how another name is written in the place of one: in quotes, when that is.
+func asWritten(m *module, at source.Span) string {
+	if strings.HasPrefix(m.info.File.Source.Slice(at), `"`) {
+		return "%q"
+	}
+	return "%s"
 }
 
 // scripted is the connection that is there without a manifest: it plays
@@ -273,16 +289,9 @@ func keys[V any](m map[string]V) []string {
 	return out
 }
 
-func (c *checker) nearest(d *diag.Diagnostic, name string, known []string, otherwise string) {
-	if near := spell.Nearest(name, known); near != "" {
-		d.Hint("did you mean `%s`?", near)
-		return
-	}
-	d.Hint("%s", otherwise)
-}
-
 func (c *checker) defineHost(m *module, h *Host) {
-	c.otherDecorators(m, h.Decl.Decorators)
+	c.otherDecorators(m, withoutPolicy(h.Decl.Decorators))
+	h.OnUnknown = c.onUnknown(m, h.Decl.Decorators)
 	h.Decorations = c.decorations(m, h.Decl.Decorators)
 	for _, d := range h.Decorations {
 		if d.persists() {
@@ -294,7 +303,7 @@ func (c *checker) defineHost(m *module, h *Host) {
 	h.Tools = toolsOf(h.Fields["tools"])
 	f := seen["connector"]
 	if f == nil {
-		c.report(m, diag.NoConnector.At(h.Decl.Name.Sp, "host `%s` has no connector", h.Name).
+		c.report(m, diag.NoConnector.At(h.Decl.Name.Sp, "host `%s` has no connector", h.Name).By(c.connectors(m, h)...).
 			Hint("add `connector: name`, with [hosts.name] in the manifest"))
 		return
 	}
@@ -310,7 +319,9 @@ func (c *checker) defineHost(m *module, h *Host) {
 	}
 	if _, ok := c.cfg.Manifest.Hosts[name]; !ok && !c.cfg.Manifest.Unread {
 		d := diag.UnknownConnector.At(at, "no host `%s` in %s", name, c.cfg.Manifest.File)
-		c.nearest(d, name, keys(c.cfg.Manifest.Hosts), "add a section [hosts."+name+"] with its command")
+		if !suggestAs(d, at, name, keys(c.cfg.Manifest.Hosts), asWritten(m, at), "did you mean `%s`?") {
+			c.addSection(d, "add a section [hosts."+name+"] with its command", "hosts."+name, "command = \""+name+"\"")
+		}
 		c.report(m, d)
 	}
 }
@@ -444,9 +455,13 @@ func retryPolicy(c *checker, m *module, f *ast.ConfigField, v any) {
 		switch {
 		case !slices.Contains(retryFields, k):
 			d := diag.UnknownConfig.At(f.Value.Span(), "`retry_policy` has no member `%s`", k)
-			c.nearest(d, k, retryFields, "its members are "+strings.Join(retryFields, ", "))
+			if near := spell.Nearest(k, retryFields); near != "" {
+				d.Hint("did you mean `%s`?", near)
+			} else {
+				d.Hint("its members are %s", strings.Join(retryFields, ", "))
+			}
 			c.report(m, d)
-		case k == "backoff" && (!isString || !slices.Contains([]string{"none", "linear", "exponential"}, p.Values[i].(string))):
+		case k == "backoff" && (!isString || !slices.Contains(backoffs, p.Values[i].(string))):
 			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`backoff` is \"none\", \"linear\" or \"exponential\"").Hint("write one of these"))
 		case k != "backoff" && (!isInt || p.Values[i].(int64) < 0):
 			c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` takes a whole number, 0 or more", k).Hint("write it without a fraction"))

@@ -330,6 +330,7 @@ func (c *checker) fieldDecls(d *types.Decl, v *VariantRef) (*module, []*ast.Fiel
 
 // checkDefault types a field's default once and demands a constant.
 func (c *checker) checkDefault(m *module, x ast.Expr, t types.Type) {
+	m.info.fill()
 	if m.info.types[x.ID()] != nil {
 		return
 	}

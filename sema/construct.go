@@ -193,7 +193,7 @@ func (b *body) noValues(e *ast.PathExpr, v *VariantRef) {
 		b.report(diag.VariantValue.At(e.Sp, "`%s` needs its value", v.Name).Hint("write `%s(…)`", v.Name))
 		return
 	}
-	d := diag.VariantValue.At(e.Sp, "variant `%s` needs its values", v.Name)
+	d := diag.VariantValue.At(e.Sp, "variant `%s` needs its values", v.Name).By(giveValues(e, v.Variant))
 	example := variantExample(v.Type.(*types.Named).Decl, v.Variant)
 	if v.Variant.Named {
 		d.Hint("write `%s`; it is no function, since its values have names", example)

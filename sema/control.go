@@ -67,7 +67,7 @@ func acceptsNil(t types.Type) bool {
 func (b *body) noElse(e *ast.IfExpr, want types.Type, why reason) {
 	d := diag.MissingElse.At(e.Sp, "expected `%s`, but without `else` an `if` gives Nil", types.Full(want))
 	b.because(d, why)
-	b.report(d.Hint("add `else { … }` with a value"))
+	b.report(d.Repair(diag.Offer(diag.Insert(e.Sp.End, " else { "+placeholder(want)+" }"), "Add an `else`"), "add `else { … }` with a value"))
 }
 
 // branchValue is one branch of an if or match whose type is the branches'
@@ -113,10 +113,11 @@ func (b *body) joinValues(vs []branchValue, what, repair string) types.Type {
 			if first >= 0 {
 				d.Label(vs[first].span(), "this one gives `%s`", types.Full(vs[first].t))
 			}
-			if hint := b.agree(v.value(), v.t, vs[max(first, 0)].value(), vs[max(first, 0)].t); hint != "" {
-				repair = hint
+			advice := diag.Say(repair)
+			if a := b.agree(v.value(), v.t, vs[max(first, 0)].value(), vs[max(first, 0)].t); a.Is() {
+				advice = a
 			}
-			b.report(d.Hint("%s", repair))
+			b.report(d.Advise(advice))
 			return types.Bad
 		}
 		if first < 0 && types.Resolve(v.t) != types.Never {

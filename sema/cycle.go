@@ -20,13 +20,18 @@ func (c *checker) noteReference(m, in *module, at source.Span) {
 	if m.info == in.info || m.info.Library || in.info.Library {
 		return
 	}
+	c.noteFileUse(m, in, at)
+	c.noteReferenceTo(m, in.info, at)
+}
+
+func (c *checker) noteReferenceTo(m *module, in *Info, at source.Span) {
 	uses := c.references[m.info]
 	if uses == nil {
 		uses = map[*Info]reference{}
 		c.references[m.info] = uses
 	}
-	if _, ok := uses[in.info]; !ok {
-		uses[in.info] = reference{m, at}
+	if _, ok := uses[in]; !ok {
+		uses[in] = reference{m, at}
 	}
 }
 
@@ -47,8 +52,12 @@ func (c *checker) fileCycles() {
 	visit = func(i *Info) {
 		state[i] = 1
 		stack = append(stack, i)
+		uses := c.references[i]
 		for _, next := range c.prog.Files {
-			ref, ok := c.references[i][next]
+			if len(uses) == 0 {
+				break
+			}
+			ref, ok := uses[next]
 			if !ok {
 				continue
 			}

@@ -189,7 +189,8 @@ func (c *checker) fields(ts *typeScope, decls []*ast.FieldDecl) []*types.Field {
 	for _, f := range decls {
 		if first := findDecl(decls, f); first != nil {
 			c.report(ts.m, diag.DuplicateField.At(f.Name.Sp, "field `%s` is declared twice", f.Name.Name).
-				Label(first.Name.Sp, "first declared here").Hint("rename or remove one of them"))
+				Label(first.Name.Sp, "first declared here").
+				Repair(removeRow(ts.m.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "rename or remove one of them"))
 			continue
 		}
 		t := c.resolve(ts, f.Type)
@@ -230,7 +231,7 @@ func (c *checker) defineEnum(m *module, decl *types.Decl, d *ast.EnumDecl) {
 	for _, v := range d.Variants {
 		if decl.Variant(v.Name.Name) != nil {
 			c.report(m, diag.DuplicateField.At(v.Name.Sp, "variant `%s` is declared twice", v.Name.Name).
-				Hint("rename or remove one of them"))
+				Repair(removeRow(m.info.File.Source, v.Sp, "Remove the second `%s`", v.Name.Name), "rename or remove one of them"))
 			continue
 		}
 		w := &types.Variant{Name: v.Name.Name, Named: v.Named, Index: len(decl.Variants)}

@@ -2,6 +2,7 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
@@ -117,6 +118,7 @@ type Listen struct {
 // Handler is one handler. Param is nil for a closure whose parameter is `_`
 // or missing; Schema is nil when untyped; Fn is set for a named function.
 type Handler struct {
+	At     source.Span
 	Type   string
 	Param  *Local
 	Schema types.Type

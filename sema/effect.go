@@ -3,6 +3,7 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
@@ -16,9 +17,14 @@ func (b *body) idle(e ast.Expr) {
 	}
 	e = unparen(e)
 	what, hint := "this does nothing: it gives a value that nobody takes", "remove it, or take the value: `let … = "+b.text(e)+";`"
+	var fixes []diag.Fix
 	switch x := e.(type) {
 	case *ast.Binary:
 		what, hint = b.idleOperator(x, what, hint)
+		if x.Op == ast.OpEq && rootName(x.X) != nil {
+			between := source.Span{Start: x.X.Span().End, End: x.Y.Span().Start}
+			fixes = []diag.Fix{diag.Offer(diag.Replace(between, " = "), "Assign the value")}
+		}
 	case *ast.StringLit, *ast.InterpLit:
 		hint = "to show it write `println(" + b.text(e) + ")`"
 	case *ast.Closure:
@@ -29,10 +35,13 @@ func (b *body) idle(e ast.Expr) {
 			what, hint = "`"+fn.Name+"` is named, not called", "call it: `"+b.text(e)+"(…)`"
 			if len(fn.Params) == 0 {
 				hint = "call it: `" + b.text(e) + "()`"
+				fixes = []diag.Fix{diag.Offer(diag.Insert(e.Span().End, "()"), "Call it")}
 			}
 		}
 	}
-	b.report(diag.NoEffect.At(e.Span(), "%s", what).Hint("%s", hint))
+	d := diag.NoEffect.At(e.Span(), "%s", what).Hint("%s", hint)
+	d.Fixes = fixes
+	b.report(d)
 }
 
 // idleTail warns of an expression at the end of a block whose value nobody

@@ -15,7 +15,8 @@ func (b *body) emit(e *ast.EmitExpr) types.Type {
 	}
 	if !e.Await {
 		if e.Type != nil {
-			b.report(diag.EmitType.At(e.Type.Span(), "only an awaited emit has an answer to type").Hint("write `await emit<…>(…)`"))
+			b.report(diag.EmitType.At(e.Type.Span(), "only an awaited emit has an answer to type").
+				Repair(diag.Offer(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `await emit<…>(…)`"))
 			b.c.resolve(b.ts, e.Type)
 		}
 		return types.Nil

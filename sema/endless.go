@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/types"
 )
@@ -29,11 +30,15 @@ func (c *checker) endless() {
 			ask(d)
 		}
 	}
+	structs := map[*module]map[*ast.DeclHead]*ast.StructDecl{}
 	for _, d := range c.decls {
 		if !finite[d] {
 			o := originOf(d)
+			if structs[o.mod] == nil {
+				structs[o.mod] = o.mod.structs()
+			}
 			c.report(o.mod, diag.EndlessType.At(o.head.Name.Sp, "no value of `%s` can be made: each holds another one", d.Name).
-				Hint("let it end somewhere: with `Option<%s>`, `Array<%s>` or a variant without one", d.Name, d.Name))
+				By(c.optionalField(o.mod, structs[o.mod][o.head])...).Hint("let it end somewhere: with `Option<%s>`, `Array<%s>` or a variant without one", d.Name, d.Name))
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (b *body) equality(e *ast.Binary) {
 	fits := func(other types.Type) func(types.Type) bool {
 		return func(t types.Type) bool { _, ok := comparable(t, other); return ok }
 	}
-	hints(d, b.takeOut(e.X, x, fits(y)), b.takeOut(e.Y, y, fits(x)))
+	d.Advise(b.takeOut(e.X, x, fits(y)), b.takeOut(e.Y, y, fits(x)))
 	if len(d.Hints) == 0 {
 		d.Hint("%s", b.comparison(e, x, y))
 	}

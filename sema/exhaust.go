@@ -22,31 +22,24 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 		p := b.cell(arm.Pattern)
 		if arms.useful(p) == nil {
 			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "no value reaches this arm").
-				Hint("the arms before it take everything it would; remove or move it"))
+				Repair(removeRow(b.info.File.Source, arm.Sp, "Remove the arm"), "the arms before it take everything it would; remove or move it"))
 		}
 		if arm.Guard == nil {
 			arms.add(p)
 		}
 	}
 	var missing []string
-	for len(missing) < 4 {
-		w := arms.useful(cell{})
-		if w == nil {
-			break
-		}
-		missing = append(missing, w[0].text)
-		arms.add(w[0].cell)
+	for len(missing) < 4 && arms.more(&missing) {
 	}
 	if len(missing) == 0 {
 		return
 	}
 	d := diag.MissingArm.At(e.Head, "no arm for %s", listed(missing)).Label(e.Subject.Span(), "this is `%s`", types.Full(t))
-	if missing[0] == "_" {
-		d.Hint("add `_ => …` for all other values")
-	} else {
-		d.Hint("add `%s => …`, or `_ => …` for all that is left", missing[0])
+	advice := diag.Say("add `_ => …` for all other values")
+	if missing[0] != "_" {
+		advice = diag.Say("add `" + missing[0] + " => …`, or `_ => …` for all that is left")
 	}
-	b.report(d)
+	b.report(d.Advise(b.addArms(advice, e, missing, arms)))
 }
 
 // badPattern says whether a pattern of the match was refused, so that it says
@@ -74,7 +67,7 @@ func (b *body) badPattern(e *ast.MatchExpr, t types.Type) bool {
 }
 
 // irrefutable binds a pattern where none may fail, and reports one that may.
-func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where, hint string) {
+func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where string, a diag.Advice) {
 	errors := b.errors
 	b.pattern(p, t, mut)
 	t = types.Resolve(t)
@@ -84,7 +77,7 @@ func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where, hint st
 	c := relaxed(b.cell(p), t)
 	if w := useful([][]cell{{c}}, []cell{{}}, []types.Type{t}); w != nil {
 		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", unmatched(w[0].text), where).
-			Hint("%s", hint))
+			Advise(a))
 	}
 }
 

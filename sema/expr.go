@@ -116,14 +116,13 @@ func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 		if u, isUnion := want.(*types.Union); isUnion {
 			d := diag.NotInUnion.At(e.Span(), "%q is none of `%s`", lit.Value, u)
 			b.because(d, why)
-			b.report(d.Hint("write one of them"))
+			b.report(d.By(oneOf(e.Span(), u)...).Hint("write one of them"))
 			return
 		}
 	}
 	d := diag.Mismatch.At(e.Span(), "expected %s, found %s", b.shownType(want, got), b.shownType(got, want))
 	b.because(d, why)
-	d.Hint("%s", b.repair(e, got, want, why))
-	b.report(d)
+	b.report(d.Advise(b.repair(e, got, want, why)))
 }
 
 func isFunc(t types.Type) bool { _, ok := types.Resolve(t).(*types.Func); return ok }

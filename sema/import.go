@@ -2,6 +2,7 @@ package sema
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
@@ -14,12 +15,16 @@ type importEntry struct {
 	mod    *module
 	path   []*ast.Ident
 	at     source.Span
+	number int // among all imports outside of bodies; -1 of others
 	pub    bool
 	used   bool
 	self   bool // `self` in a list: the module before it
 	glob   bool
-	state  uint8
-	target *entity
+	as     string // the name that it brings in
+	// without is the text that goes when the import is removed.
+	without source.Span
+	state   uint8
+	target  *entity
 }
 
 const (
@@ -29,13 +34,44 @@ const (
 )
 
 // declareUse enters the names of a `use` declaration.
-func (c *checker) declareUse(m *module, d *ast.UseDecl) { c.useTree(m, d, d.Tree, nil) }
+func (c *checker) declareUse(m *module, d *ast.UseDecl) {
+	c.useTree(m, d, d.Tree, nil, wholeLines(m.info.File.Source, d.Sp))
+}
 
-func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*ast.Ident) {
+// wholeLines is a stretch with the rest of its lines, when nothing else stands on them.
+func wholeLines(f *source.File, s source.Span) source.Span {
+	start, end := f.LineStart(f.LineOf(s.Start)), source.Pos(len(f.Text))
+	if last := f.LineOf(s.End); last < f.Lines() {
+		end = f.LineStart(last + 1)
+	}
+	if strings.TrimSpace(string(f.Text[start:s.Start])+string(f.Text[s.End:end])) != "" {
+		return s
+	}
+	if start > 0 {
+		return source.Span{Start: start, End: end}
+	}
+	for end < source.Pos(len(f.Text)) && f.Text[end] == '\n' { // what is below becomes the beginning
+		end++
+	}
+	return source.Span{Start: start, End: end}
+}
+
+// useTree enters the names of a part of a `use` declaration. without is what is removed of the text
+// when nothing of the part is wanted.
+func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*ast.Ident, without source.Span) {
 	full := append(slices.Clone(prefix), t.Path...)
 	if t.List != nil {
-		for _, sub := range t.List {
-			c.useTree(m, d, sub, full)
+		for i, sub := range t.List {
+			part := sub.Sp
+			switch last := len(t.List) - 1; {
+			case last == 0:
+				part = without
+			case i < last:
+				part.End = t.List[i+1].Sp.Start
+			default:
+				part.Start = t.List[i-1].Sp.End
+			}
+			c.useTree(m, d, sub, full, part)
 		}
 		return
 	}
@@ -48,8 +84,12 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 			Hint("name something in it: `use super::name;`"))
 		return
 	}
-	im := &importEntry{mod: m, path: full, at: t.Sp, pub: d.Pub, glob: t.Glob}
+	im := &importEntry{mod: m, path: full, at: t.Sp, pub: d.Pub, glob: t.Glob, without: without}
 	m.imports = append(m.imports, im)
+	if im.number = -1; m.around == nil && !m.info.Library {
+		im.number = len(c.allUses)
+		c.allUses = append(c.allUses, im)
+	}
 	if t.Glob {
 		m.globs = append(m.globs, im)
 		return
@@ -61,6 +101,7 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	if t.Alias != nil {
 		last = t.Alias
 	}
+	im.as = last.Name
 	c.newName(m, &entity{name: last.Name, mod: m, at: last.Sp, decl: d, pub: d.Pub, imported: im})
 }
 
@@ -69,6 +110,7 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 func (c *checker) follow(e *entity) *entity {
 	for e != nil && e.imported != nil {
 		e.imported.used = true
+		c.noteImport(e.imported, true)
 		e = c.resolveImport(e.imported)
 	}
 	return e
@@ -80,14 +122,18 @@ func (c *checker) resolveImport(im *importEntry) *entity {
 	case importDone:
 		return im.target
 	case importBusy:
+		c.resolving++
 		c.report(im.mod, diag.ImportCycle.At(im.at, "this import leads back to itself").Hint("name the module that declares it"))
+		c.resolving--
 		im.state = importDone
 		return nil
 	}
 	im.state = importBusy
 	handing := c.handingOn
 	c.handingOn = im.pub
+	c.resolving++
 	e := c.importPath(im.mod, im.path)
+	c.resolving--
 	c.handingOn = handing
 	if im.state == importBusy {
 		im.target, im.state = e, importDone
@@ -180,12 +226,14 @@ func (c *checker) globbed(m, of *module, name string) *entity {
 		if m != of && !g.pub && !m.within(of) {
 			continue
 		}
+		c.noteImport(g, false)
 		in := c.resolveImport(g)
 		if in == nil {
 			continue
 		}
 		if v := c.variantOf(in, &ast.Ident{Name: name}); v != nil {
 			g.used = true
+			c.noteImport(g, true)
 			return v
 		}
 		if in.module == nil {
@@ -199,6 +247,7 @@ func (c *checker) globbed(m, of *module, name string) *entity {
 		}
 		if e != nil {
 			g.used = true
+			c.noteImport(g, true)
 			c.noteUse(m, c.follow(e), g.at)
 			return e
 		}
@@ -215,11 +264,15 @@ func (c *checker) unusedImports(m *module) {
 			continue
 		}
 		last := im.path[len(im.path)-1].Name
+		if im.as == "" && !im.glob || len(m.info.File.Flaws) > 0 && (im.glob || c.isNamedInLoss(m, im.as)) {
+			continue
+		}
 		what := "`" + last + "`"
 		if im.glob {
 			what = "everything of `" + last + "`"
 		}
-		c.report(m, diag.UnusedImport.At(im.at, "import of %s is not used", what).Hint("remove it"))
+		c.report(m, diag.UnusedImport.At(im.at, "import of %s is not used", what).
+			Repair(diag.Sure(diag.Remove(im.without), "Remove the import"), "remove it"))
 	}
 	for _, name := range sortedNames(m.names) {
 		if child := m.moduleNamed(name).module; child != nil && child.parent == m {

@@ -45,10 +45,13 @@ type Info struct {
 	File    *ast.File
 	Library bool
 
+	// The tables are made when something of the file is checked; until then outside has the types that
+	// are written outside of bodies.
 	types   []types.Type
 	conv    []types.Type
 	objects []Object
 	details []any
+	outside []writtenType
 	// iterators are the methods that give what `for` goes over, by the id of
 	// the collection's expression.
 	iterators map[ast.ID]*Function
@@ -58,17 +61,66 @@ type Info struct {
 
 	allows  map[*ast.Decorator]bool // the `@allow`s that stand where they may
 	allowed []allowance
+
+	blocks map[*ast.Block]*module // of blocks with declarations of their own
 }
 
-func newInfo(f *ast.File, library bool) *Info {
-	return &Info{File: f, Library: library,
-		types: make([]types.Type, f.IDs), conv: make([]types.Type, f.IDs),
-		objects: make([]Object, f.IDs), details: make([]any, f.IDs), iterators: map[ast.ID]*Function{}, sources: map[ast.ID]*Source{},
-		mocks: map[*ast.MockStmt]*Mock{}}
+func (i *Info) noteBlock(b *ast.Block, m *module) {
+	if i.blocks == nil {
+		i.blocks = map[*ast.Block]*module{}
+	}
+	i.blocks[b] = m
 }
 
-// TypeOf is the type of an expression's value as evaluated, before Conv.
-func (i *Info) TypeOf(e ast.Expr) types.Type { return types.Resolve(i.types[e.ID()]) }
+// writtenType is what a written type stands for.
+type writtenType struct {
+	id ast.ID
+	t  types.Type
+}
+
+func (c *checker) newInfo(f *ast.File, library bool) *Info {
+	i := &Info{File: f, Library: library}
+	if library || !c.mayTakeOver() {
+		i.fill()
+	}
+	return i
+}
+
+// fill makes the tables.
+func (i *Info) fill() {
+	if i.types != nil {
+		return
+	}
+	f := i.File
+	i.types, i.conv = make([]types.Type, f.IDs), make([]types.Type, f.IDs)
+	i.objects, i.details = make([]Object, f.IDs), make([]any, f.IDs)
+	i.iterators, i.sources, i.mocks = map[ast.ID]*Function{}, map[ast.ID]*Source{}, map[*ast.MockStmt]*Mock{}
+	for _, w := range i.outside {
+		i.types[w.id] = w.t
+	}
+	i.outside = nil
+}
+
+// noteWritten notes what a written type stands for.
+func (i *Info) noteWritten(id ast.ID, t types.Type) {
+	if i.types != nil {
+		i.types[id] = t
+	} else {
+		i.outside = append(i.outside, writtenType{id, t})
+	}
+}
+
+// TypeOf is the type of an expression's value as evaluated, before Conv. Where none
+// is known, because a mistake stands in the way or the expression is no value of
+// its own, it is the error type.
+func (i *Info) TypeOf(e ast.Expr) types.Type { return i.typeAt(e.ID()) }
+
+func (i *Info) typeAt(id ast.ID) types.Type {
+	if t := i.types[id]; t != nil {
+		return types.Resolve(t)
+	}
+	return types.Bad
+}
 
 // Conv is the type an expression's value is converted to where it stands, nil
 // when it stays as it is. The steps from TypeOf(e) to it: Int to Float; then
@@ -85,10 +137,10 @@ func (i *Info) Conv(e ast.Expr) types.Type {
 func (i *Info) Object(n interface{ ID() ast.ID }) Object { return i.objects[n.ID()] }
 
 // PatternType is the type of the values that a pattern is held against.
-func (i *Info) PatternType(p ast.Pattern) types.Type { return types.Resolve(i.types[p.ID()]) }
+func (i *Info) PatternType(p ast.Pattern) types.Type { return i.typeAt(p.ID()) }
 
 // Written is the type that a type expression stands for (Cast, Catch, emit<T>).
-func (i *Info) Written(t ast.Type) types.Type { return types.Resolve(i.types[t.ID()]) }
+func (i *Info) Written(t ast.Type) types.Type { return i.typeAt(t.ID()) }
 
 // The details of single forms.
 

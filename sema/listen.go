@@ -2,6 +2,7 @@ package sema
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -21,7 +22,7 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 	for _, h := range e.Handlers {
 		if first := seen[h.Type.Value]; first != nil {
 			b.report(diag.DuplicateHandler.At(h.Type.Sp, "a second handler for %q", h.Type.Value).
-				Label(first.Type.Sp, "the first").Hint("join them into one"))
+				Label(first.Type.Sp, "the first").By(b.withoutHandler(h)).Hint("join them into one"))
 		}
 		seen[h.Type.Value] = h
 		b.handlerType(h, d)
@@ -85,11 +86,12 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	msg := hostmsg.Of(typ)
 	if msg.Terminal() {
 		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q ends the listen, so it has no handler", typ).
-			Hint("match the listen's Result instead"))
+			By(b.withoutHandler(h)).Hint("match the listen's Result instead"))
 		return
 	}
 	if !msg.Handled() || typ == "" {
-		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q is the protocol's own and never reaches a handler", typ).Hint("remove the handler"))
+		b.report(diag.TerminalHandler.At(h.Type.Sp, "%q is the protocol's own and never reaches a handler", typ).
+			Repair(b.withoutHandler(h), "remove the handler"))
 		return
 	}
 	if d.Host == nil || b.c.cfg.Manifest == nil {
@@ -103,9 +105,7 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	}
 	if !slices.Contains(mh.MessageTypes, typ) {
 		dg := diag.NeverSent.At(h.Type.Sp, "host `%s` never sends %q", d.Host.Name, typ)
-		if near := spell.Nearest(typ, mh.MessageTypes); near != "" {
-			dg.Hint("did you mean %q?", near)
-		} else {
+		if !suggestAs(dg, h.Type.Sp, typ, mh.MessageTypes, "%q", "did you mean %q?") {
 			dg.Hint("its message_types in %s are %s", b.c.cfg.Manifest.File, strings.Join(mh.MessageTypes, ", "))
 		}
 		b.report(dg)
@@ -122,17 +122,18 @@ func (b *body) misspelt(h *ast.Handler) {
 	slices.Sort(names)
 	if near := spell.Nearest(typ, names); near != "" {
 		b.report(diag.MisspeltType.At(h.Type.Sp, "%q is no type of the protocol", typ).
-			Hint("did you mean %q? Declare `message_types` in the manifest when the host really sends it", near))
+			Repair(diag.Offer(diag.Replace(h.Type.Sp, strconv.Quote(near)), "Change to `%s`", near), "did you mean %q? Declare `message_types` in the manifest when the host really sends it", near))
 	}
 }
 
 // unanswered warns where the host may ask what nobody answers.
 func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
-	var open, defaults []string
+	var open, rows, defaults []string
 	for _, m := range hostmsg.Messages() {
 		typ := m.Type
 		if m.Waits() && m.Unhandled != hostmsg.ByTools && seen[typ] == nil && !misspeltIn(seen, typ) &&
 			d.Host != nil && !b.hasDefault(d.Host, m.Default) && b.maySend(d.Host, typ) {
+			rows = append(rows, handlerRow(m))
 			if open = append(open, typ); !slices.Contains(defaults, m.Default) {
 				defaults = append(defaults, m.Default)
 			}
@@ -150,6 +151,9 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 		} else {
 			dg.Hint("add a handler, or `%s` to [hosts.%s]", key, d.Host.Connector)
 		}
+	}
+	if l, ok := listIn(b.info.File.Source, e.Head.End, lastOf(e.Handlers), e.Sp); ok {
+		dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Add the missing handlers", Edits: l.add(rows...)})
 	}
 	b.report(dg.Hint("or say in [hosts.%s] which `message_types` the host sends", d.Host.Connector))
 }
@@ -182,7 +186,7 @@ func (b *body) maySend(h *Host, typ string) bool {
 // handler checks one handler. A closure's body sees the enclosing function's
 // variables as they are; `return` and errors leave the handler.
 func (b *body) handler(h *ast.Handler) *Handler {
-	out := &Handler{Type: h.Type.Value}
+	out := &Handler{At: h.Sp, Type: h.Type.Value}
 	cl, ok := h.Value.(*ast.Closure)
 	if !ok {
 		b.namedHandler(h, out)
@@ -216,7 +220,7 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 		if len(cl.Params) > 1 {
 			at = cl.Params[1].Sp
 		}
-		b.report(diag.HandlerParams.At(at, "a handler takes one parameter, the message, not %d", len(cl.Params)).Hint("write `|message| …`"))
+		b.report(diag.HandlerParams.At(at, "a handler takes one parameter, the message, not %d", len(cl.Params)).By(b.oneParameter(cl)...).Hint("write `|message| …`"))
 	}
 	for i, p := range cl.Params {
 		t := types.Type(types.Any)
@@ -271,7 +275,8 @@ func (b *body) messageType(typ string, t types.Type, at source.Span) {
 	}
 	for _, other := range hostmsg.Messages() {
 		if other.Handled() && other.Schema == n.Decl.Name {
-			b.report(diag.WrongMessage.At(at, "`%s` describes %q, and this handler takes %q", other.Schema, other.Type, typ).Hint("write `%s`", want))
+			b.report(diag.WrongMessage.At(at, "`%s` describes %q, and this handler takes %q", other.Schema, other.Type, typ).
+				Repair(diag.Change(at, want, want, false), "write `%s`", want))
 		}
 	}
 }
@@ -291,7 +296,7 @@ func (b *body) serialisable(x ast.Expr) {
 	switch t := types.Resolve(b.info.types[x.ID()]).(type) {
 	case *types.Func, *types.Task:
 		b.report(diag.NotSerialisable.At(x.Span(), "a handler's value goes to the host as JSON, and `%s` has no such form", types.Full(t)).
-			Hint("end the handler with data, or with `;` to send nothing"))
+			By(b.sendNothing(x)).Hint("end the handler with data, or with `;` to send nothing"))
 	}
 }
 

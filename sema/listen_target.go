@@ -82,9 +82,9 @@ func (b *body) speaks(at ast.Expr, h *Host) {
 	d := diag.ListenText.At(at.Span(), "host `%s` sends text, and no messages to listen to", h.Name)
 	b.because(d, reason{h.mod, h.Decl.Name.Sp, "declared here"})
 	if declared {
-		d.Hint("write `output_format: \"json\"` in `host %s`, when it sends a JSON object a line", h.Name)
+		d.By(jsonFormat(h)...).Hint("write `output_format: \"json\"` in `host %s`, when it sends a JSON object a line", h.Name)
 	} else {
-		d.Hint("add `output_format: \"json\"` to `host %s`, or `output_format = \"json\"` to [hosts.%s], when it sends a JSON object a line", h.Name, h.Connector)
+		d.By(jsonFormat(h)...).Hint("add `output_format: \"json\"` to `host %s`, or `output_format = \"json\"` to [hosts.%s], when it sends a JSON object a line", h.Name, h.Connector)
 	}
 	b.report(d.Hint("a host of text is asked by `%s.execute(…)` alone", h.Name))
 }
@@ -114,7 +114,7 @@ func (b *body) noListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
 	b.arguments(args)
 	if b.errors == errors {
 		b.report(diag.ListenTarget.At(e.Call.Span(), "`listen` needs a call of a host's `execute`").
-			Hint("write `listen %s.execute(%s) { … }`", host, b.prompt(args)))
+			By(executing(e.Call, host)...).Hint("write `listen %s.execute(%s) { … }`", host, b.prompt(args)))
 	}
 }
 

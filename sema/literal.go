@@ -2,7 +2,6 @@ package sema
 
 import (
 	"math"
-	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
@@ -14,7 +13,7 @@ import (
 func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 	if e.Overflow || e.Value > math.MaxInt64 && !(negated && e.Value == 1<<63) {
 		b.report(diag.IntRange.At(e.Sp, "this number does not fit a 64-bit Int").
-			Hint("the largest Int is 9223372036854775807; write a Float such as 1e19 for more"))
+			Repair(diag.Offer(diag.Insert(e.Sp.End, ".0"), "Write it as a Float"), "the largest Int is 9223372036854775807; write a Float such as 1e19 for more"))
 	}
 	return types.Int
 }
@@ -64,8 +63,8 @@ func (b *body) join(parts []part, what string) types.Type {
 		if !ok {
 			d := diag.NoJoin.At(p.x.Span(), "this is `%s`, but the %s before it `%s`", types.Full(p.t), what, types.Full(joined)).
 				Label(parts[0].x.Span(), "the first is `%s`", types.Full(parts[0].t))
-			if hint := b.agree(p.x, p.t, parts[0].x, parts[0].t); hint != "" {
-				d.Hint("%s", hint)
+			if a := b.agree(p.x, p.t, parts[0].x, parts[0].t); a.Is() {
+				d.Advise(a)
 			} else {
 				d.Hint("make them agree, or annotate a type that holds both, as in `let xs: Array<Any> = …`")
 			}
@@ -194,7 +193,8 @@ func (c *checker) keysTwice(m *module, e *ast.MapLit) {
 		}
 		if first := seen[key]; first != nil {
 			c.report(m, diag.DuplicateField.At(en.Key.Span(), "key `%v` is given twice", key).
-				Label(first.Span(), "first here").Hint("remove one: a map holds a key once"))
+				Label(first.Span(), "first here").
+				Repair(removeRow(m.info.File.Source, en.Sp, "Remove the second `%v`", key), "remove one: a map holds a key once"))
 			continue
 		}
 		seen[key] = en.Key
@@ -241,7 +241,7 @@ func (b *body) tupleLit(e *ast.TupleLit, hint types.Type) types.Type {
 
 // structLit checks `P { x: 1, ..base }` and named variants.
 func (b *body) structLit(e *ast.StructLit, hint types.Type) types.Type {
-	ref := b.structPath(e.Path)
+	ref := b.structPath(e.Path, e)
 	if ref == nil {
 		for _, f := range e.Fields {
 			b.expr(f.Value, nil)
@@ -274,10 +274,10 @@ type structRef struct {
 }
 
 // structPath finds the struct, schema or named variant of a literal.
-func (b *body) structPath(p *ast.PathExpr) *structRef {
+func (b *body) structPath(p *ast.PathExpr, lit *ast.StructLit) *structRef {
 	if n := len(p.Segments); n >= 2 {
 		if e := b.enumEntity(p.Segments[:n-1]); e != nil {
-			return b.variantStruct(p, e)
+			return b.variantStruct(p, e, lit)
 		}
 	}
 	e := b.structEntity(p)
@@ -355,7 +355,7 @@ func (b *body) typeEntity(name string) *entity {
 	return nil
 }
 
-func (b *body) variantStruct(p *ast.PathExpr, e *entity) *structRef {
+func (b *body) variantStruct(p *ast.PathExpr, e *entity, lit *ast.StructLit) *structRef {
 	last := p.Segments[len(p.Segments)-1]
 	v := e.typ.Variant(last.Name)
 	if v == nil {
@@ -364,7 +364,7 @@ func (b *body) variantStruct(p *ast.PathExpr, e *entity) *structRef {
 	}
 	if !v.Named {
 		b.report(diag.NotAStruct.At(p.Sp, "variant `%s` has no named fields", v.Name).
-			Hint("write `%s`", variantExample(e.typ, v)))
+			By(b.byPosition(lit, v)...).Hint("write `%s`", variantExample(e.typ, v)))
 		return nil
 	}
 	n := generic(e.typ)
@@ -420,14 +420,15 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 			continue
 		}
 		if lit.Fields[decl.Index].Index >= 0 {
-			b.report(diag.DuplicateField.At(f.Name.Sp, "field `%s` is given twice", f.Name.Name).Hint("remove one"))
+			b.report(diag.DuplicateField.At(f.Name.Sp, "field `%s` is given twice", f.Name.Name).
+				Repair(removeRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 		}
 		lit.Fields[decl.Index] = FieldSource{Index: i}
 		b.visibleField(ref.named.Decl, decl, f.Name)
 		in.argument(b, f.Value, decl.Type, reason{})
 	}
 	in.settle(b)
-	var missing []string
+	var missing, rows []string
 	for i, s := range lit.Fields {
 		if s.Index >= 0 || s.Rest {
 			continue
@@ -435,13 +436,14 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 		f := ref.fields[i]
 		if !f.Default {
 			missing = append(missing, f.Name)
+			rows = append(rows, f.Name+": "+placeholder(f.Type))
 			continue
 		}
 		lit.Fields[i].Default, lit.Fields[i].Info = b.c.fieldDefault(ref.named.Decl, ref.variant, f)
 	}
 	if len(missing) > 0 && !unknown {
 		b.report(diag.MissingField.At(e.Path.Sp, "%s: %s missing: %s", ref.what, count(len(missing), "field"), listed(missing)).
-			Hint("add `%s`, or take the rest from another: `..base`", strings.Join(missing, ": …`, `")+": …"))
+			Advise(b.addFields(e, missing, rows)))
 	}
 }
 

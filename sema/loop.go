@@ -9,6 +9,7 @@ import (
 
 // loop is a loop that break and continue can name.
 type loop struct {
+	at    source.Pos
 	label string
 	home  *frame
 	depth int
@@ -22,8 +23,8 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	b.enterScope()
 	elem := b.iterated(e.Iter, true)
 	entry := b.flow.clone()
-	lp := b.enterLoop(e.Label)
-	b.irrefutable(e.Pattern, elem, false, "`for`", "use `let … else` within the loop to leave out what does not match")
+	lp := b.enterLoop(e.Label, e.Sp.Start)
+	b.irrefutable(e.Pattern, elem, false, "`for`", diag.Say("use `let … else` within the loop to leave out what does not match"))
 	b.given("for")
 	b.blockValue(e.Body, types.Nil, reason{})
 	b.leaveLoopBody(lp)
@@ -66,8 +67,8 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 		return elem
 	}
 	d := diag.NotIterable.At(x.Span(), "`for` cannot go over `%s`", types.Full(t))
-	if hint := b.takeOut(x, t, b.iterable); hint != "" {
-		b.report(d.Hint("%s", hint))
+	if a := b.takeOut(x, t, b.iterable); a.Is() {
+		b.report(d.Advise(a))
 		return types.Bad
 	}
 	switch {
@@ -132,7 +133,7 @@ func (b *body) whileExpr(e *ast.WhileExpr) types.Type {
 	before := b.flow.clone()
 	b.branchCondition(e.Cond)
 	after := b.flow.clone()
-	lp := b.enterLoop(e.Label)
+	lp := b.enterLoop(e.Label, e.Sp.Start)
 	b.blockValue(e.Body, types.Nil, reason{})
 	b.leaveLoopBody(lp)
 	b.flow = joinFlow(after, b.flow)
@@ -152,7 +153,7 @@ type loopValue struct {
 // loopExpr checks a loop; want is what its value is wanted as, nil to join the
 // breaks.
 func (b *body) loopExpr(e *ast.LoopExpr, want types.Type, why reason) types.Type {
-	lp := b.enterLoop(e.Label)
+	lp := b.enterLoop(e.Label, e.Sp.Start)
 	lp.value = &loopValue{want: want, why: why}
 	b.blockValue(e.Body, types.Nil, reason{})
 	b.loops = b.loops[:len(b.loops)-1]
@@ -210,8 +211,8 @@ func (b *body) breakValue(e *ast.BreakExpr, v *loopValue) {
 	}
 }
 
-func (b *body) enterLoop(label *ast.Ident) *loop {
-	lp := &loop{home: b.frame, depth: b.depth()}
+func (b *body) enterLoop(label *ast.Ident, at source.Pos) *loop {
+	lp := &loop{at: at, home: b.frame, depth: b.depth()}
 	if label != nil {
 		lp.label = label.Name
 	}
@@ -249,9 +250,10 @@ func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) *loop {
 		b.report(diag.LoopOutside.At(at, "`%s` cannot leave the handler or closure it stands in", word).
 			Hint("`return` a value, and decide outside"))
 	case label != nil:
-		b.report(diag.UnknownLabel.At(label.Sp, "no loop has the label `'%s`", label.Name).Hint("label the loop: `'%s: for …`", label.Name))
+		b.report(diag.UnknownLabel.At(label.Sp, "no loop has the label `'%s`", label.Name).By(b.labelLoop(label.Name)...).
+			Hint("label the loop: `'%s: for …`", label.Name))
 	default:
-		b.report(diag.LoopOutside.At(at, "`%s` stands outside of any loop", word).Hint("remove it, or use `return`"))
+		b.report(diag.LoopOutside.At(at, "`%s` stands outside of any loop", word).Advise(b.noLoop(at, word)))
 	}
 	return lp
 }

@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/spell"
@@ -34,9 +36,11 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 		}
 		d := diag.UnknownServer.At(t.Decl.Name.Sp, "no MCP server `%s` in %s", t.Name, file)
 		if near := spell.Nearest(t.Name, known); near != "" {
-			d.Hint("did you mean `%s`?", near)
+			d.Meant(t.Decl.Name.Sp, near, false)
+		} else if hint := "add a section [mcp." + t.Name + "] with its command or url"; c.cfg.Manifest != nil {
+			c.addSection(d, hint, "mcp."+t.Name, "command = \""+strings.ToLower(t.Name)+"\"")
 		} else {
-			d.Hint("add a section [mcp.%s] with its command or url", t.Name)
+			d.Hint("%s", hint)
 		}
 		c.report(m, d)
 	}

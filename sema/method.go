@@ -275,6 +275,7 @@ func (c *checker) methodAnywhere(m *module, at *ast.Ident) (found, mutates bool)
 				if fn.Info.Library {
 					c.prog.noteDynamic(name, im.target, fn)
 				} else {
+					c.now.whole = true
 					c.special.untyped = append(c.special.untyped, &untypedMethod{name, im, fn, m, at.Sp})
 				}
 			}

@@ -100,7 +100,7 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		b.report(d)
 		return
 	}
-	_, meant := b.meant(t, e.Name.Name)
+	method, meant := b.meant(t, e.Name.Name)
 	if meant == "" {
 		suggest(d, e.Name, b.c.methodNames(t))
 	}
@@ -111,7 +111,12 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		}[isFunc(f.Type)])
 	}
 	if len(d.Hints) == 0 {
-		d.Hint("%s", b.methodInstead(t, e.Name.Name, meant))
+		hint := b.methodInstead(t, e.Name.Name, meant)
+		if method != "" && hint == meant {
+			d.Repair(diag.Offer(diag.Replace(e.Name.Sp, method), "Change to `%s`", method), "%s", hint)
+		} else {
+			d.Hint("%s", hint)
+		}
 	}
 	b.report(d)
 }

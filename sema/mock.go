@@ -3,7 +3,6 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
@@ -61,10 +60,11 @@ func (b *body) mock(s *ast.MockStmt) {
 			b.checkAs(f.Value, types.Any, reason{})
 			continue
 		case seen[f.Name.Name] != nil:
-			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(seen[f.Name.Name].Name.Sp, "first here").Hint("remove one"))
+			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(seen[f.Name.Name].Name.Sp, "first here").
+				Repair(removeRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 		case first != nil:
 			b.report(diag.MockAnswers.At(f.Name.Sp, "a mock answers in one way, and this is a second one").Label(first.Name.Sp, "the first").
-				Hint("keep one of them; `responses` may hold answers and errors in turn: `responses: [\"yes\", { error: \"down\" }]`"))
+				By(removeRow(b.info.File.Source, f.Sp, "Remove `%s`", f.Name.Name)).Hint("keep one of them; `responses` may hold answers and errors in turn: `responses: [\"yes\", { error: \"down\" }]`"))
 		}
 		seen[f.Name.Name] = f
 		if first == nil {
@@ -94,9 +94,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	e := b.c.lookup(b.m, s.Name.Name)
 	if e == nil {
 		d := diag.UnknownName.At(s.Name.Sp, "unknown name `%s`", s.Name.Name)
-		if near := spell.Nearest(s.Name.Name, b.partyNames()); near != "" {
-			d.Hint("did you mean `%s`?", near)
-		} else {
+		if !suggest(d, s.Name, b.partyNames()) {
 			d.Hint("a mock names an agent, a host or an MCP server of the program; import it with `use` when another module declares it")
 		}
 		b.report(d)
@@ -118,7 +116,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	b.errors++
 	if !e.refused {
 		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is no agent, host or MCP server", s.Name.Name).
-			Hint("what is not the outside world needs no mock: it runs in tests as it is"))
+			By(diag.Offer(diag.Remove(aloneOn(b.info.File.Source, s.Sp)), "Remove the mock")).Hint("what is not the outside world needs no mock: it runs in tests as it is"))
 	}
 	return nil
 }

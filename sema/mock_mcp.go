@@ -3,7 +3,6 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
@@ -23,7 +22,8 @@ func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 		}
 		switch {
 		case seen[name] != nil:
-			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", name).Label(seen[name].Name.Sp, "first here").Hint("remove one"))
+			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", name).Label(seen[name].Name.Sp, "first here").
+				Repair(removeRow(b.info.File.Source, f.Sp, "Remove the second `%s`", name), "remove one"))
 		case fn != nil:
 			result = fn.Result
 		case !d.Server.Rest:
@@ -49,9 +49,7 @@ func mockedAnswer(x ast.Expr, result types.Type) types.Type {
 func (b *body) unknownMocked(t *Tool, name *ast.Ident) {
 	names := b.c.methodNames(t.Type)
 	d := diag.UnknownConfig.At(name.Sp, "`%s` has no function `%s`", t.Name, name.Name)
-	if near := spell.Nearest(name.Name, names); near != "" {
-		d.Hint("did you mean `%s`?", near)
-	} else {
+	if !suggest(d, name, names) {
 		d.Hint("declare it in `mcp %s`", t.Name)
 	}
 	b.report(d)

@@ -8,7 +8,6 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
@@ -65,9 +64,9 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	if !c.newName(m, e) {
 		return
 	}
-	child := &module{name: name, parent: m, names: map[string]*entity{}, dir: path.Join(m.dir, name)}
+	child := &module{name: name, parent: m, dir: path.Join(m.dir, name)}
 	if d.Inline {
-		child.info = m.info
+		child.info, child.names = m.info, map[string]*entity{}
 		e.module = child
 		c.declareNames(child, d.Decls)
 		return
@@ -77,8 +76,9 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 		e.refused = true
 		return
 	}
-	child.info = newInfo(file, false)
+	child.info, child.names = c.newInfo(file, false), make(map[string]*entity, len(file.Decls))
 	c.prog.Files = append(c.prog.Files, child.info)
+	c.flawed = c.flawed || len(file.Flaws) > 0
 	c.allowsAll(m, d, child.info)
 	c.allowances(child)
 	e.module = child
@@ -94,9 +94,11 @@ func ModuleFiles(dir, name string) []string {
 // openModule reads the file of `mod x;`.
 func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 	if c.cfg.Open == nil {
-		c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Hint("write it inline: `mod %s { … }`", d.Name.Name))
+		c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).
+			Repair(inlineModule(m.info.File.Source, d), "write it inline: `mod %s { … }`", d.Name.Name))
 		return nil
 	}
+	c.goOn()
 	names := ModuleFiles(m.dir, d.Name.Name)
 	for _, name := range names {
 		file, list, found := c.cfg.Open(name)
@@ -104,18 +106,18 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 			continue
 		}
 		c.diags.Append(list)
-		if list.HasErrors() {
-			return nil
-		}
 		return file
 	}
-	c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Hint("make %s or %s", names[0], names[1]))
+	c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Repair(createFile(names[0]), "make %s or %s", names[0], names[1]))
 	return nil
 }
 
 // newName enters an entity, refusing a second one of that name but for a module
 // beside a value: modules have their own namespace.
 func (c *checker) newName(m *module, e *entity) bool {
+	if e.name == "" { // missing in the text
+		return false
+	}
 	first := m.names[e.name]
 	switch {
 	case first != nil && e.isSelf():
@@ -210,8 +212,14 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 		return nil
 	}
 	if !e.pub && !m.within(in) && in.std == "" {
-		c.report(m, diag.Private.At(id.Sp, "`%s` is private to module `%s`", id.Name, in.shown()).
-			LabelIn(e.mod.info.File.Source, e.at, "declared here without `pub`").Hint("declare it `pub`, or use what the module offers"))
+		d := diag.Private.At(id.Sp, "`%s` is private to module `%s`", id.Name, in.shown()).
+			LabelIn(e.mod.info.File.Source, e.at, "declared here without `pub`")
+		if e.decl != nil {
+			d.Repair(makePublic(e.mod.info.File.Source, e.decl.Head(), id.Name), "declare it `pub`, or use what the module offers")
+		} else {
+			d.Hint("declare it `pub`, or use what the module offers")
+		}
+		c.report(m, d)
 	}
 	e = c.follow(e)
 	c.noteUse(m, e, id.Sp)
@@ -247,7 +255,9 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 		slices.Sort(names)
 		otherwise = "it has " + listed(names)
 	}
-	c.nearest(d, id.Name, names, otherwise)
+	if !suggest(d, id, names) {
+		d.Hint("%s", otherwise)
+	}
 	c.report(m, d)
 }
 
@@ -273,14 +283,16 @@ func (c *checker) unknownModule(m *module, id *ast.Ident) {
 	}
 	d := diag.UnknownPath.At(id.Sp, what, id.Name)
 	if c.cfg.Library != nil && slices.Contains(c.cfg.Library.Modules(), id.Name) {
-		c.report(m, d.Hint("add `use std::%s;`, or write `std::%s::…`", id.Name, id.Name))
+		c.report(m, d.Repair(importing(m, "std::"+id.Name), "add `use std::%s;`, or write `std::%s::…`", id.Name, id.Name))
 		return
 	}
 	if hint := foreign.Path.Hint(id.Name); hint != "" {
-		c.report(m, d.Hint("%s", hint))
+		c.report(m, d.By(c.importTypes(m, id.Name)...).Hint("%s", hint))
 		return
 	}
-	c.nearest(d, id.Name, known, otherwise)
+	if !suggest(d, id, known) {
+		d.Hint("%s", otherwise)
+	}
 	c.report(m, d)
 }
 
@@ -307,9 +319,7 @@ func (c *checker) stdPath(m *module, segs []*ast.Ident, imported bool) *entity {
 	mod := c.stdModule(segs[1].Name)
 	if mod == nil {
 		d := diag.UnknownPath.At(segs[1].Sp, "no module `%s` in std", segs[1].Name)
-		if near := spell.Nearest(segs[1].Name, c.cfg.Library.Modules()); near != "" {
-			d.Hint("did you mean `std::%s`?", near)
-		} else {
+		if !suggestAs(d, segs[1].Sp, segs[1].Name, c.cfg.Library.Modules(), "%s", "did you mean `std::%s`?") {
 			d.Hint("its modules are %s", listed(c.cfg.Library.Modules()))
 		}
 		c.report(m, d)

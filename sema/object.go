@@ -26,7 +26,8 @@ type Local struct {
 	Offered bool
 	At      source.Span
 
-	given          string // what gives it anew, when no `let` does: "for", "match"
+	let            source.Pos // behind the word `let`, when one declares it
+	given          string     // what gives it anew, when no `let` does: "for", "match"
 	used, assigned bool
 	frame          *frame // the function or closure it belongs to
 	depth          int    // scopes around its declaration
@@ -58,8 +59,7 @@ type Function struct {
 	// Undeclared says that no declaration names it: it is a server's function
 	// that the `mcp` block leaves to `..`, made for the calls of it.
 	Undeclared bool
-	// Decorations stand around each call, the outermost first.
-	Decorations []*Decoration
+	Around
 
 	assoc   types.Type // the type whose impl declares it
 	mod     *module
@@ -68,6 +68,15 @@ type Function struct {
 	checked bool
 	// instance says that it is another function for some type arguments.
 	instance bool
+}
+
+// Around is what decorators say of calls.
+type Around struct {
+	// Decorations stand around each call, the outermost first.
+	Decorations []*Decoration
+	// OnUnknown is what becomes of effects within of which it is not known whether they were done:
+	// "retry", "fail" or "ask"; "" where nothing says it.
+	OnUnknown string
 }
 
 // Outside says what is done in place of a function's body, which is then
@@ -134,9 +143,8 @@ type Agent struct {
 	Connection string
 	Fields     map[string]any // constants, by field name; tools are *Tool, memory a *Store
 	Knowledge  []*Store       // ledgers
-	// Decorations stand around each call, the outermost first.
-	Decorations []*Decoration
-	mod         *module
+	Around
+	mod *module
 }
 
 // Host is a host declaration with its constant fields.
@@ -148,9 +156,8 @@ type Host struct {
 	Connector string
 	Fields    map[string]any
 	Tools     []*Tool
-	// Decorations stand around each call, the outermost first.
-	Decorations []*Decoration
-	mod         *module
+	Around
+	mod *module
 }
 
 // Tool is a tool declaration. State are its fields, the slots of the tool

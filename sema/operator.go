@@ -41,48 +41,57 @@ func (b *body) condition(e ast.Expr) {
 			types.Subtype(v, types.Bool)
 			return
 		}
-		b.report(diag.Mismatch.At(e.Span(), "expected `Bool`, found `%s`", types.Full(t)).Hint("%s", b.truth(e, types.Full(t))))
+		b.report(diag.Mismatch.At(e.Span(), "expected `Bool`, found `%s`", types.Full(t)).Advise(b.truth(e, types.Full(t))))
 	}
 }
 
 // truth is the condition that was probably meant by an expression of type t
 // where a Bool is wanted: nothing else is true or false.
-func (b *body) truth(e ast.Expr, t types.Type) string {
+func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 	isBool := func(t types.Type) bool { return t == types.Bool }
 	if assign, ok := unparen(e).(*ast.Assign); ok && assign.Op == ast.OpNone {
-		return "`=` assigns, `==` compares: write `" + b.text(assign.Target) + " == " + b.text(assign.Value) + "`"
+		between := source.Span{Start: assign.Target.Span().End, End: assign.Value.Span().Start}
+		return diag.Say("`=` assigns, `==` compares: write `" + b.text(assign.Target) + " == " + b.text(assign.Value) + "`").
+			By(diag.Offer(diag.Replace(between, " == "), "Compare by `==`"))
 	}
 	x := b.operand(e)
-	ask := "say what is asked: "
+	ask := func(text string) diag.Advice {
+		return diag.Say("say what is asked: `" + x + text + "`").By(behind(e, text))
+	}
 	switch w := t.(type) {
 	case *types.Option:
-		hint := ask + "`" + x + ".is_some()`"
+		a := ask(".is_some()")
 		if isBool(held(w)) {
-			hint += ", or `" + x + ".unwrap_or(false)`"
+			a.Hint += ", or `" + x + ".unwrap_or(false)`"
+			a = a.By(behind(e, ".unwrap_or(false)"))
 		}
-		return hint
+		return a
 	case *types.Result:
-		if hint := b.takeOut(e, t, isBool); hint != "" {
-			return hint
+		if a := b.takeOut(e, t, isBool); a.Is() {
+			return a
 		}
-		return ask + "`" + x + ".is_ok()`"
+		return ask(".is_ok()")
 	case *types.Task:
 		return b.takeOut(e, t, func(types.Type) bool { return true })
 	case *types.Array, *types.Map, *types.HashMap:
-		return ask + "`!" + x + ".is_empty()`"
+		before, after := "!", ".is_empty()"
+		if isLoose(e) {
+			before, after = "!(", ").is_empty()"
+		}
+		return diag.Say("say what is asked: `!" + x + ".is_empty()`").By(embrace(e, before, after, "Add `!` and `.is_empty()`"))
 	}
 	if _, ok := unparen(e).(*ast.IntLit); ok {
-		return "write `true` or `false`; what goes on until it is left is `loop { … }`"
+		return diag.Say("write `true` or `false`; what goes on until it is left is `loop { … }`")
 	}
 	switch {
 	case t == types.Int:
-		return ask + "`" + x + " != 0`"
+		return ask(" != 0")
 	case t == types.Float:
-		return ask + "`" + x + " != 0.0`"
+		return ask(" != 0.0")
 	case types.IsString(t):
-		return ask + "`" + x + " != \"\"`"
+		return ask(" != \"\"")
 	}
-	return "only a Bool is true or false: compare it with something"
+	return diag.Say("only a Bool is true or false: compare it with something")
 }
 
 func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
@@ -248,7 +257,7 @@ func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
 		b.report(d.Hint("for a Result write `.unwrap_or(…)`"))
 		return types.Bad
 	}
-	b.report(d.Hint("remove `?? …`"))
+	b.report(d.Repair(diag.Sure(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Y.Span().End}), "Remove `?? …`"), "remove `?? …`"))
 	return x
 }
 
@@ -300,16 +309,14 @@ func (b *body) cast(e *ast.Cast) types.Type {
 		castable := func(t types.Type) bool {
 			return t == types.Any || types.IsNumeric(t) && types.IsNumeric(want) || types.Subtype(t, want)
 		}
-		if h := b.takeOut(e.X, got, castable); h != "" {
-			d.Hint("%s", h)
-		} else if h := b.textRepair(e.X, got, want); h != "" {
-			d.Hint("%s", h)
-		} else if h := conversionHint(got, want); h != "" {
-			d.Hint("%s", h)
-		} else {
-			d.Hint("`as` converts Int and Float, checks an Any, and a String against a union")
-		}
-		b.report(d)
+		b.report(d.Advise(first(
+			func() diag.Advice { return b.takeOut(e.X, got, castable) },
+			func() diag.Advice { return b.textRepair(e.X, got, want) },
+			func() diag.Advice { return b.convertPlain(e.X, got, want) },
+			func() diag.Advice {
+				return diag.Say("`as` converts Int and Float, checks an Any, and a String against a union")
+			},
+		)))
 	}
 	return want
 }

@@ -41,7 +41,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 		return types.Bad
 	}
 	if en.obj == nil {
-		b.report(diag.NotAValue.At(e.Sp, "`%s` is a type, not a value", name).Hint("%s", b.valueOfType(e, en)))
+		b.report(diag.NotAValue.At(e.Sp, "`%s` is a type, not a value", name).Advise(b.madeOf(e, en)))
 		return types.Bad
 	}
 	return b.objectValue(e, en.obj, hint)

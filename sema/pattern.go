@@ -82,7 +82,7 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 	if r, _ := utf8.DecodeRuneInString(name); unicode.IsUpper(r) {
 		d := diag.UpperCasePattern.At(p.Sp, "`%s` is no constant and no variant here", name)
 		if n, ok := t.(*types.Named); ok && n.Decl.Variant(name) != nil {
-			d.Hint("write `%s::%s`", n.Decl.Name, name)
+			d.Repair(diag.Sure(diag.Insert(p.Sp.Start, n.Decl.Name+"::"), "Change to `%s::%s`", n.Decl.Name, name), "write `%s::%s`", n.Decl.Name, name)
 		} else {
 			d.Hint("variables begin with a lower-case letter; variants are written `Enum::%s`", name)
 		}
@@ -142,7 +142,7 @@ func (b *body) patternMismatch(p ast.Pattern, what string, t types.Type) {
 	if t == types.Bad {
 		return
 	}
-	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).Hint("%s", b.patternHelp(t)))
+	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).By(b.awaitSubject(t)...).Hint("%s", b.patternHelp(t)))
 }
 
 func (b *body) patternHelp(t types.Type) string {
@@ -174,7 +174,7 @@ func (b *body) patternValue(p ast.Pattern, v, t types.Type) {
 		return
 	}
 	if _, ok := comparable(types.Resolve(v), t); !ok {
-		b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).Hint("%s", b.patternHelp(t)))
+		b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).By(b.awaitSubject(t)...).Hint("%s", b.patternHelp(t)))
 	}
 }
 
@@ -182,7 +182,7 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 	v := types.Resolve(b.expr(x, t))
 	if u, ok := t.(*types.Union); ok {
 		if s, isString := x.(*ast.StringLit); isString && !u.Has(s.Value) {
-			b.report(diag.NotInUnion.At(x.Span(), "%q is none of `%s`", s.Value, u).Hint("write one of them"))
+			b.report(diag.NotInUnion.At(x.Span(), "%q is none of `%s`", s.Value, u).By(oneOf(x.Span(), u)...).Hint("write one of them"))
 			return
 		}
 	}
@@ -194,7 +194,7 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 		return
 	}
 	if _, ok := comparable(v, t); !ok {
-		b.report(diag.PatternType.At(x.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).Hint("%s", b.patternHelp(t)))
+		b.report(diag.PatternType.At(x.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).By(b.awaitSubject(t)...).Hint("%s", b.patternHelp(t)))
 	}
 }
 
@@ -323,7 +323,7 @@ func (b *body) restPattern(p *ast.ArrayPat, t types.Type, mut bool) {
 }
 
 func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
-	ref := b.structPath(p.Path)
+	ref := b.structPath(p.Path, nil)
 	if ref == nil {
 		for _, f := range p.Fields {
 			b.pattern(f.Pattern, types.Bad, mut)

@@ -68,7 +68,7 @@ func (c *checker) keptTypes(m *module, s *Store) {
 	}
 	if part := unkept(h.Value, map[*types.Decl]bool{}); part != nil {
 		c.report(m, diag.StoreType.At(s.Decl.Type.Span(), "a hashmap in a file cannot keep values of type `%s`", part).
-			Hint("keep data, from which what it describes can be made again; or keep the hashmap in memory, without `with_persistence`"))
+			By(inMemory(s)...).Hint("keep data, from which what it describes can be made again; or keep the hashmap in memory, without `with_persistence`"))
 	}
 }
 

@@ -115,7 +115,7 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	again = again || l.frame != b.frame.home || b.frame.handler && l.depth <= b.frame.depth
 	if state == nil || state.state&maySet != 0 && b.comes() || again {
 		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already have a value here", l.Name).
-			Label(l.At, "declared here").Hint("declare it with `let mut`, or assign it once on every path"))
+			Label(l.At, "declared here").Repair(diag.Offer(diag.Insert(l.let, " mut"), "Declare `%s` with `let mut`", l.Name), "declare it with `let mut`, or assign it once on every path"))
 	}
 }
 
@@ -131,15 +131,17 @@ func (b *body) immutable(at source.Span, l *Local, what string) {
 	d := diag.Immutable.At(at, "`%s` is not mutable", l.Name).Label(l.At, "declared here")
 	switch {
 	case l.Name == "self":
-		d.Hint("declare the method with `mut self`")
+		d.Repair(diag.Offer(diag.Insert(l.At.Start, "mut "), "Declare `self` as `mut self`"), "declare the method with `mut self`")
 	case l.Param:
-		d.Hint("declare the parameter as `mut %s`", l.Name)
+		d.Repair(diag.Offer(diag.Insert(l.At.Start, "mut "), "Declare `%s` as `mut %[1]s`", l.Name), "declare the parameter as `mut %s`", l.Name)
 	case l.given == "for":
 		d.Hint("each turn gives it anew: change a copy, `let mut %s = %s;`, or count in a `while` loop", l.Name, l.Name)
 	case l.given != "":
 		d.Hint("%s gives it: change a copy, `let mut %s = %s;`", l.given, l.Name, l.Name)
-	default:
+	case l.let == 0:
 		d.Hint("declare it with `let mut %s`", l.Name)
+	default:
+		d.Repair(diag.Sure(diag.Insert(l.let, " mut"), "Declare `%s` with `let mut`", l.Name), "declare it with `let mut %s`", l.Name)
 	}
 	b.report(d)
 }
@@ -163,7 +165,7 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 	if out == nil {
 		b.report(diag.Operand.At(e.OpSpan, "`%s=` does not take `%s` and `%s`", e.Op, types.Full(target), types.Full(v)).
 			Label(e.Target.Span(), "this is `%s`", types.Full(target)).Label(e.Value.Span(), "this is `%s`", types.Full(v)).
-			Hint("%s", b.compound(e, target, v)))
+			Advise(b.compound(e, target, v)))
 		return
 	}
 	if !types.IsAny(out) {
@@ -177,23 +179,26 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 
 // compound is the repair of a compound assignment whose sides do not go
 // together.
-func (b *body) compound(e *ast.Assign, target, v types.Type) string {
+func (b *body) compound(e *ast.Assign, target, v types.Type) diag.Advice {
 	text := e.Op == ast.OpAdd && types.IsString(target)
-	if hint := b.takeOut(e.Value, v, func(t types.Type) bool { return text || operated(e.Op, target, t) != nil }); hint != "" {
-		return hint
+	if a := b.takeOut(e.Value, v, func(t types.Type) bool { return text || operated(e.Op, target, t) != nil }); a.Is() {
+		return a
 	}
 	switch a, isArray := target.(*types.Array); {
 	case text:
-		return "turn it into text: `" + b.text(e.Target) + " += \"${" + b.text(e.Value) + "}\"`"
+		return diag.Say("turn it into text: `" + b.text(e.Target) + " += \"${" + b.text(e.Value) + "}\"`").
+			By(embrace(e.Value, "\"${", "}\"", "Turn it into text"))
 	case isArray && e.Op == ast.OpAdd:
 		if ok, _ := types.Conversion(v, a.Elem); ok {
-			return "add one element by `" + b.text(e.Target) + ".push(" + b.text(e.Value) + ")`"
+			push := diag.Replace(source.Span{Start: e.Target.Span().End, End: e.Value.Span().Start}, ".push(")
+			return diag.Say("add one element by `" + b.text(e.Target) + ".push(" + b.text(e.Value) + ")`").
+				By(diag.Fix{Title: "Add it by `push`", Edits: []diag.Edit{push, diag.Insert(e.Value.Span().End, ")")}})
 		}
-		return "`+=` joins two arrays of the same elements"
+		return diag.Say("`+=` joins two arrays of the same elements")
 	case e.Op == ast.OpAdd:
-		return "numbers are added to numbers, text to text, arrays to arrays"
+		return diag.Say("numbers are added to numbers, text to text, arrays to arrays")
 	}
-	return "`" + e.Op.String() + "=` takes two numbers"
+	return diag.Say("`" + e.Op.String() + "=` takes two numbers")
 }
 
 // mutated checks that a place may be changed: a variable declared mut, or a
@@ -210,7 +215,7 @@ func (b *body) mutated(place ast.Expr, what string) {
 		b.mutated(x.X, what)
 	default:
 		b.report(diag.NotAPlace.At(place.Span(), "this is a value of its own, and %s", what).
-			Hint("put it into a `let mut` variable first"))
+			By(b.intoVariable(place)...).Hint("put it into a `let mut` variable first"))
 	}
 }
 

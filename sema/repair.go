@@ -5,73 +5,86 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
 // What to write instead of a value of the wrong type.
 
-// repair is the hint for e, of type got, where want is wanted.
-func (b *body) repair(e ast.Expr, got, want types.Type, why reason) string {
+// repair is what to do about e, of type got, where want is wanted.
+func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice {
 	if clash(got, want) {
-		return "two types have this name: rename the one of the program"
+		return diag.Say("two types have this name: rename the one of the program")
 	}
 	fits := func(t types.Type) bool { ok, _ := types.Conversion(t, want); return ok }
 	if want == types.Bool && !isLiteral(e) {
 		return b.truth(e, got)
 	}
-	for _, hint := range []string{b.literalRepair(e, want), b.replyRepair(e, got, want), b.takeOut(e, got, fits), b.textRepair(e, got, want), b.conversion(e, got, want), b.wrapped(e, got, want)} {
-		if hint != "" {
-			return hint
-		}
+	a := first(
+		func() diag.Advice { return b.literalRepair(e, want) },
+		func() diag.Advice { return b.replyRepair(e, got, want) },
+		func() diag.Advice { return b.takeOut(e, got, fits) },
+		func() diag.Advice { return b.textRepair(e, got, want) },
+		func() diag.Advice { return b.conversion(e, got, want) },
+		func() diag.Advice { return b.wrapped(e, wrapper(got, want)) },
+	)
+	if a.Is() {
+		return a
 	}
 	if _, ok := want.(*types.Param); ok {
-		return "whoever calls chooses `" + want.String() + "`: give a value that has this type, or declare the type that is meant"
+		return diag.Say("whoever calls chooses `" + want.String() + "`: give a value that has this type, or declare the type that is meant")
 	}
 	hint := sample(want)
 	if why.text == functionResult && got != types.Nil {
 		hint += ", or declare the result as `" + got.String() + "`"
 	}
-	return hint
+	return diag.Say(hint)
 }
 
 // functionResult is the reason for what a function must give.
 const functionResult = "the function's result type"
 
 // literalRepair is for literals that are nearly what is wanted.
-func (b *body) literalRepair(e ast.Expr, want types.Type) string {
+func (b *body) literalRepair(e ast.Expr, want types.Type) diag.Advice {
 	switch x := unparen(e).(type) {
 	case *ast.StringLit:
 		if t := numberType(x.Value); t != nil && (want == t || want == types.Float) {
-			return "write the number without quotes: `" + x.Value + "`"
+			return instead(e, "write the number without quotes", x.Value)
 		}
 		if n := strings.TrimRight(x.Value, "smhd "); (want == types.Int || want == types.Float) && numberType(n) != nil {
-			return "write the number alone: `" + n + "`"
+			return instead(e, "write the number alone", n)
 		}
 		if want == types.Bool && (x.Value == "true" || x.Value == "false") {
-			return "write it without quotes: `" + x.Value + "`"
+			return instead(e, "write it without quotes", x.Value)
 		}
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit:
 		if want == types.String {
-			return "write it in quotes: `\"" + b.text(e) + "\"`"
+			return instead(e, "write it in quotes", `"`+b.text(e)+`"`)
 		}
 	case *ast.NilLit:
-		return "only an Option may be nil: declare the type as `" + want.String() + "?`, or give a value"
+		return diag.Say("only an Option may be nil: declare the type as `" + want.String() + "?`, or give a value")
 	case *ast.MapLit:
 		if n, ok := want.(*types.Named); ok && n.Decl.Kind != types.Enum && !n.Decl.Library {
-			return "name the type before the braces: `" + n.Decl.Name + " { … }`"
+			return diag.Say("name the type before the braces: `" + n.Decl.Name + " { … }`").
+				By(diag.Offer(diag.Insert(x.Sp.Start, n.Decl.Name+" "), "Write `%s` before the braces", n.Decl.Name))
 		}
 	}
-	return ""
+	return diag.Advice{}
+}
+
+// instead is advice to write a text in the place of an expression.
+func instead(e ast.Expr, hint, text string) diag.Advice {
+	return diag.Say(hint + ": `" + text + "`").By(diag.Offer(diag.Replace(e.Span(), text), "Write `%s`", text))
 }
 
 // replyRepair is for an agent's reply where a value of a type is wanted that it
 // should give.
-func (b *body) replyRepair(e ast.Expr, got, want types.Type) string {
+func (b *body) replyRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	n, ok := want.(*types.Named)
 	if !ok || n.Decl.Library || n.Decl.Kind == types.Enum || !b.hasText(heldOr(got)) {
-		return ""
+		return diag.Advice{}
 	}
-	return "a model is asked for it by `execute_with_schema<" + n.String() + ">(…)`"
+	return diag.Say("a model is asked for it by `execute_with_schema<" + n.String() + ">(…)`")
 }
 
 // numberType is Int or Float when a text is such a number, else nil.
@@ -87,28 +100,28 @@ func numberType(s string) types.Type {
 
 // textRepair is for places where a String is wanted: of a record that holds a
 // text, that text; anything else made into text.
-func (b *body) textRepair(e ast.Expr, got, want types.Type) string {
+func (b *body) textRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	if want != types.String {
-		return ""
+		return diag.Advice{}
 	}
 	if b.hasText(got) {
-		return "its text is meant: `" + b.operand(e) + ".text`"
+		return diag.Say("its text is meant: `" + b.operand(e) + ".text`").By(behind(e, ".text"))
 	}
 	inner := held(got)
 	switch got.(type) {
 	case *types.Task:
 		if inner = held(inner); inner != nil && b.hasText(inner) {
-			return b.quoted(e) + " is a task, whose value comes later: write `" + b.operand(e) + ".await?.text`"
+			return diag.Say(b.quoted(e) + " is a task, whose value comes later: write `" + b.operand(e) + ".await?.text`").By(behind(e, ".await?.text"))
 		}
 	case *types.Result:
 		if b.hasText(inner) {
-			return b.quoted(e) + " may be an Err: write `" + b.operand(e) + "?.text`"
+			return diag.Say(b.quoted(e) + " may be an Err: write `" + b.operand(e) + "?.text`").By(behind(e, "?.text"))
 		}
 	}
 	if inner != nil {
 		return b.takeOut(e, got, func(types.Type) bool { return true })
 	}
-	return "turn it into text: `" + b.operand(e) + ".to_string()`, or `\"${…}\"` with what stands around it"
+	return diag.Say("turn it into text: `" + b.operand(e) + ".to_string()`, or `\"${…}\"` with what stands around it").By(behind(e, ".to_string()"))
 }
 
 // hasText says whether a type is a record of the library whose text is a String: a
@@ -122,28 +135,28 @@ func (b *body) hasText(t types.Type) bool {
 	return f != nil && types.IsString(f.Type)
 }
 
-func (b *body) conversion(e ast.Expr, got, want types.Type) string {
-	if h := conversionHint(got, want); h != "" && !isLiteral(e) {
-		return h
+func (b *body) conversion(e ast.Expr, got, want types.Type) diag.Advice {
+	if a := b.convertPlain(e, got, want); a.Is() && !isLiteral(e) {
+		return a
 	}
-	if hint := b.eachConverted(e, got, want); hint != "" {
-		return hint
+	if a := b.eachConverted(e, got, want); a.Is() {
+		return a
 	}
 	if a, ok := want.(*types.Array); ok && a.Elem != types.Any {
 		if ok, _ := types.Conversion(got, a.Elem); ok {
-			return "put it into brackets: `[" + b.text(e) + "]`"
+			return diag.Say("put it into brackets: `[" + b.text(e) + "]`").By(embrace(e, "[", "]", "Put it into brackets"))
 		}
 	}
 	if u, ok := want.(*types.Union); ok && got == types.String {
-		return "a String may be anything; check it with `as` or `match`: it must be one of " + u.String()
+		return diag.Say("a String may be anything; check it with `as` or `match`: it must be one of " + u.String())
 	}
-	return ""
+	return diag.Advice{}
 }
 
 // eachConverted is for a container of other elements than are wanted.
-func (b *body) eachConverted(e ast.Expr, got, want types.Type) string {
+func (b *body) eachConverted(e ast.Expr, got, want types.Type) diag.Advice {
 	if !sameForm(got, want) {
-		return ""
+		return diag.Advice{}
 	}
 	method, from, to := "map", types.Type(nil), types.Type(nil)
 	switch w := want.(type) {
@@ -154,12 +167,12 @@ func (b *body) eachConverted(e ast.Expr, got, want types.Type) string {
 	case *types.Result:
 		from, to = got.(*types.Result).Ok, w.Ok
 		if ok, _ := types.Conversion(from, to); ok {
-			return "its error is `" + types.Full(got.(*types.Result).Err).String() + "`: convert it by `" + b.operand(e) + ".map_err(|e| …)`"
+			return diag.Say("its error is `" + types.Full(got.(*types.Result).Err).String() + "`: convert it by `" + b.operand(e) + ".map_err(|e| …)`")
 		}
 	case *types.Map:
 		method, from, to = "map_values", got.(*types.Map).Value, w.Value
 	default:
-		return ""
+		return diag.Advice{}
 	}
 	from, to = types.Full(from), types.Full(to)
 	each := "…"
@@ -169,7 +182,12 @@ func (b *body) eachConverted(e ast.Expr, got, want types.Type) string {
 	case types.IsNumeric(from) && types.IsNumeric(to):
 		each = "x as " + to.String()
 	}
-	return "convert what it holds: `" + b.operand(e) + "." + method + "(|x| " + each + ")`"
+	call := "." + method + "(|x| " + each + ")"
+	a := diag.Say("convert what it holds: `" + b.operand(e) + call + "`")
+	if each != "…" {
+		return a.By(behind(e, call))
+	}
+	return a
 }
 
 func isLiteral(e ast.Expr) bool {
@@ -180,35 +198,44 @@ func isLiteral(e ast.Expr) bool {
 	return false
 }
 
-// conversionHint is how a value of one plain type becomes one of another.
-func conversionHint(got, want types.Type) string {
+// convertPlain is how a value of one plain type becomes one of another.
+func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	switch {
 	case got == types.Float && want == types.Int:
-		return "`as Int` cuts off the fraction"
+		return diag.Say("`as Int` cuts off the fraction").By(behind(e, " as Int"))
 	case got == types.String && want == types.Int:
-		return "`.parse_int()?` reads a number"
+		return diag.Say("`.parse_int()?` reads a number").By(behind(e, ".parse_int()?"))
 	case got == types.String && want == types.Float:
-		return "`.parse_float()?` reads a number"
+		return diag.Say("`.parse_float()?` reads a number").By(behind(e, ".parse_float()?"))
+	}
+	return diag.Advice{}
+}
+
+// wrapper is the constructor of a Result or an Option that is wanted around a value: "Ok", "Err" or
+// "Some"; "" for none.
+func wrapper(got, want types.Type) string {
+	switch w := want.(type) {
+	case *types.Result:
+		if ok, _ := types.Conversion(got, w.Ok); ok {
+			return "Ok"
+		}
+		if ok, _ := types.Conversion(got, w.Err); ok {
+			return "Err"
+		}
+	case *types.Option:
+		if ok, _ := types.Conversion(got, w.Elem); ok {
+			return "Some"
+		}
 	}
 	return ""
 }
 
-// wrapped is for a value that a Result or an Option is wanted around.
-func (b *body) wrapped(e ast.Expr, got, want types.Type) string {
-	switch w := want.(type) {
-	case *types.Result:
-		if ok, _ := types.Conversion(got, w.Ok); ok {
-			return "wrap it: `Ok(" + b.text(e) + ")`"
-		}
-		if ok, _ := types.Conversion(got, w.Err); ok {
-			return "wrap it: `Err(" + b.text(e) + ")`"
-		}
-	case *types.Option:
-		if ok, _ := types.Conversion(got, w.Elem); ok {
-			return "wrap it: `Some(" + b.text(e) + ")`"
-		}
+// wrapped is for a value that a constructor is wanted around.
+func (b *body) wrapped(e ast.Expr, constructor string) diag.Advice {
+	if constructor == "" {
+		return diag.Advice{}
 	}
-	return ""
+	return diag.Say("wrap it: `" + constructor + "(" + b.text(e) + ")`").By(wrap(e, constructor))
 }
 
 // sample says what a value of a type looks like in a program.

@@ -43,7 +43,7 @@ func (c *checker) resolve(ts *typeScope, t ast.Type) types.Type {
 		return types.Nil
 	}
 	out := c.resolveForm(ts, t)
-	ts.m.info.types[t.ID()] = out
+	ts.m.info.noteWritten(t.ID(), out)
 	return out
 }
 
@@ -131,6 +131,10 @@ func (c *checker) resolvePath(ts *typeScope, t *ast.NamedType) types.Type {
 		c.resolveAll(ts, t.Args)
 		return types.Bad
 	}
+	if i < len(t.Segments) && e.refused {
+		c.resolveAll(ts, t.Args)
+		return types.Bad
+	}
 	if i < len(t.Segments) {
 		c.report(ts.m, diag.UnknownPath.At(t.Segments[i].Sp, "`%s` holds no types", t.Segments[i-1].Name).Hint("only modules do"))
 		return types.Bad
@@ -142,7 +146,7 @@ func (c *checker) resolveConstructor(ts *typeScope, t *ast.NamedType, name strin
 	args := c.resolveAll(ts, t.Args)
 	if len(args) < least || len(args) > most {
 		c.report(ts.m, diag.TypeArguments.At(t.Sp, "`%s` takes %s, not %d", name, count(most, "type argument"), len(args)).
-			Hint("write `%s`", exampleOf(name)))
+			By(fewerTypes(t, most)...).Hint("write `%s`", exampleOf(name)))
 		return types.Bad
 	}
 	if (name == "Map" || name == "HashMap") && !types.IsHashable(args[0]) {
@@ -207,7 +211,8 @@ func typeInstead(o Object) string {
 
 func (c *checker) noTypeArgs(m *module, t *ast.NamedType, name string) {
 	if len(t.Args) > 0 {
-		c.report(m, diag.TypeArguments.At(t.Sp, "`%s` takes no type arguments", name).Hint("write `%s`", name))
+		c.report(m, diag.TypeArguments.At(t.Sp, "`%s` takes no type arguments", name).
+			Repair(diag.Offer(diag.Replace(t.Sp, name), "Write `%s`", name), "write `%s`", name))
 	}
 }
 
@@ -242,11 +247,14 @@ func (c *checker) aliasType(m *module, a *aliasDecl) types.Type {
 func (c *checker) unknownType(ts *typeScope, name *ast.Ident) {
 	d := diag.UnknownType.At(name.Sp, "unknown type `%s`", name.Name)
 	near := spell.Nearest(name.Name, c.typeNames(ts))
+	imports := c.importTypes(ts.m, name.Name)
 	switch hint := foreign.Type.Hint(name.Name); {
 	case hint != "" && (near == "" || spell.Slips(name.Name, near) > 1 || c.declared(ts.m, near) == nil):
-		d.Hint("%s", hint)
+		d.Advise(ourType(hint, name)).By(imports...)
+	case len(imports) > 0:
+		d.By(imports...).Hint("add `use std::%s::%s;`", c.stdModulesOf(name.Name, stdType)[0], name.Name)
 	case near != "":
-		d.Hint("did you mean `%s`?", near)
+		d.Meant(name.Sp, near, spell.Alone(name.Name, near, c.typeNames(ts)))
 	default:
 		d.Hint("declare it: `struct %s { … }`, or `schema`, `enum`, `type`", name.Name)
 	}
@@ -341,9 +349,17 @@ func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 // quietPrefix is prefix for a path that may as well be something else: nothing
 // is reported, and the whole path must lead to an entity.
 func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
-	saved := c.diags
+	saved, quiet := c.diags, c.quiet
+	told := 0
+	if c.noting != nil {
+		told = len(c.noting.told)
+	}
+	c.quiet = true
 	e, i := c.prefix(m, segs, len(segs))
-	c.diags = saved
+	c.diags, c.quiet = saved, quiet
+	if c.noting != nil {
+		c.noting.told = c.noting.told[:told]
+	}
 	if i < len(segs) || e == nil || e.refused {
 		return nil
 	}

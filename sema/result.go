@@ -40,9 +40,9 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 	d := diag.QuestionOperand.At(e.Sp, "`?` takes a Result or an Option, not `%s`", types.Full(t))
 	switch held(t).(type) {
 	case *types.Result, *types.Option:
-		d.Hint("`await` the task first: `await %s?`", b.text(e.X))
+		d.Repair(diag.Offer(diag.Insert(e.X.Span().Start, "await "), "Write `await %s?`", b.text(e.X)), "`await` the task first: `await %s?`", b.text(e.X))
 	default:
-		d.Hint("remove the `?`: there is always a value")
+		d.Repair(diag.Sure(diag.Remove(source.Span{Start: e.X.Span().End, End: e.Sp.End}), "Remove the `?`"), "remove the `?`: there is always a value")
 	}
 	b.report(d)
 	return types.Bad
@@ -114,7 +114,7 @@ func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
 		return b.leaveBody(err, none, at)
 	}
 	raise := &Leave{Kind: LeaveRaise, Option: none}
-	if f.result == nil {
+	if f.result == nil && !f.raises {
 		f.leaves = append(f.leaves, pendingLeave{raise, err, none, at})
 	}
 	if f.raises || f.result == nil {
@@ -131,7 +131,7 @@ func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
 			return raise
 		}
 		b.report(diag.QuestionKind.At(at, "the error has no place in `%s`, which the function returns", types.Full(r)).
-			Hint("drop the error with `.ok()?`, or return a Result"))
+			Repair(diag.Offer(diag.Insert(at.End-1, ".ok()"), "Write `.ok()?`"), "drop the error with `.ok()?`, or return a Result"))
 	}
 	return raise
 }
@@ -169,7 +169,7 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 	if b.throwing {
 		d.Hint("throw what the function promises: `throw %s`, or declare `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
 	} else {
-		d.Hint("convert it by `.map_err(|e| %s)?`, or declare `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
+		d.By(mapError(at, err, r.Err)...).Hint("convert it by `.map_err(|e| %s)?`, or declare `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
 	}
 	b.report(d)
 	return l
@@ -202,7 +202,7 @@ func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope
 	fn := im.methods["from"]
 	if fn == nil || len(fn.Params) != 1 || !types.Identical(fn.Params[0].Type, from) || !types.Identical(fn.Gives(), im.target) {
 		c.report(m, diag.BadFrom.At(d.Trait.Span(), "`impl From<%s> for %s` needs exactly that function", from, im.target).
-			Hint("declare `fn from(e: %s) -> %s`", from, im.target))
+			By(renameToFrom(d, im, from)...).Hint("declare `fn from(e: %s) -> %s`", from, im.target))
 		return
 	}
 	c.froms = append(c.froms, conversion{from, im.target, fn})

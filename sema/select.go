@@ -12,6 +12,9 @@ import (
 // field checks `x.name`.
 func (b *body) field(e *ast.FieldExpr) types.Type {
 	t := types.Loose(b.expr(e.X, nil))
+	if e.Name.Missing() {
+		return types.Bad
+	}
 	set := func(k SelectKind, f *types.Field) { b.info.details[e.Id] = &Selection{Kind: k, Field: f} }
 	switch x := t.(type) {
 	case *types.Named:

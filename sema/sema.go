@@ -7,6 +7,7 @@ package sema
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // Config is what checking needs besides the file.
@@ -27,11 +28,21 @@ type Config struct {
 	// has more lines, the bodies of library functions, which hold no mistakes
 	// but which code is generated from, are left unchecked. 0 is no bound.
 	Most int
+	// Bodies, when not nil, is what an earlier check has found in bodies, an empty one for the first:
+	// what of it still holds is taken over where the program has more than Most lines, and
+	// Program.Bodies is there for the next check. Program.Complete then gives a file's tables.
+	Bodies *Bodies
 	// Tests says that @test functions and mocks are generated.
 	Tests bool
 	// AnyConnection lets agents use connections that the manifest does not have:
 	// something else answers for all of them.
 	AnyConnection bool
+	// Line is the name of a variable whose closure is a line that is run by itself: errors that
+	// leave it are raised, as in main. "" for none.
+	Line string
+	// Stopped, when not nil, is asked between statements whether to stop; Check then
+	// gives no program.
+	Stopped func() bool
 }
 
 // Library hands out the library's files, each parsed when first asked for.
@@ -58,6 +69,8 @@ type Manifest struct {
 	Unread bool
 	// File is its name as diagnostics show it.
 	File string
+	// Source is its text, which fixes add to; nil where nobody has it.
+	Source *source.File
 	// Connections maps each [connections.X] to its model aliases.
 	Connections map[string]ManifestConnection
 	// Hosts maps each [hosts.X].
@@ -87,8 +100,27 @@ type ManifestHost struct {
 
 // Check checks the user's files, the entry file first, and what of the
 // library they use. The Program is complete when the list has no errors.
-func Check(cfg Config, files ...*ast.File) (*Program, diag.List) {
+func Check(cfg Config, files ...*ast.File) (p *Program, l diag.List) {
 	c := newChecker(cfg)
+	if cfg.Stopped != nil {
+		defer func() {
+			if r := recover(); r == stop {
+				p, l = nil, diag.List{}
+			} else if r != nil {
+				panic(r)
+			}
+		}()
+	}
 	c.program(files)
 	return c.prog, c.diags
+}
+
+// stop is what leaves a check that is to stop.
+var stop = new(struct{ _ int })
+
+// goOn leaves the check if it is to stop.
+func (c *checker) goOn() {
+	if c.cfg.Stopped != nil && c.cfg.Stopped() {
+		panic(stop)
+	}
 }

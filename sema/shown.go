@@ -32,24 +32,25 @@ func (b *body) shown(e ast.Expr, where string) {
 		default:
 			return
 		}
-		b.report(diag.ShownWrapped.At(e.Span(), "%s is "+what, b.quoted(e), where).Hint("%s", b.showInstead(e, t)))
+		b.report(diag.ShownWrapped.At(e.Span(), "%s is "+what, b.quoted(e), where).Advise(b.showInstead(e, t)))
 	})
 }
 
 // showInstead is how what e holds is shown.
-func (b *body) showInstead(e ast.Expr, t types.Type) string {
+func (b *body) showInstead(e ast.Expr, t types.Type) diag.Advice {
 	x, text := b.operand(e), ""
 	if _, isResult := t.(*types.Result); isResult && b.hasText(held(t)) {
 		text = ".text"
 	}
 	switch t.(type) {
 	case *types.Result:
-		return "take out what it holds: `" + x + "?" + text + "`, or use `.unwrap_or(…)` or `match`"
+		a := diag.Say("take out what it holds: `" + x + "?" + text + "`, or use `.unwrap_or(…)` or `match`")
+		return a.By(behind(e, "?"+text))
 	case *types.Option:
-		return "say what stands there without a value: `" + x + " ?? …`, or use `?` or `match`"
+		return diag.Say("say what stands there without a value: `" + x + " ?? …`, or use `?` or `match`")
 	}
 	if held(held(t)) != nil {
-		return "`await` it: `await " + b.text(e) + "?`"
+		return diag.Say("`await` it: `await " + b.text(e) + "?`").By(await(e, "?"))
 	}
-	return "`await` it: `await " + b.text(e) + "`"
+	return diag.Say("`await` it: `await " + b.text(e) + "`").By(await(e, ""))
 }

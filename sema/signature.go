@@ -10,7 +10,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/foreign"
 	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
@@ -78,7 +77,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 	}
 	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil && t != types.Shape {
 		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "parameter `%s` follows one with a default, and has none", p.Name.Name).
-			Hint("give it a default, or move it forward"))
+			By(moveForward(ts.m.info.File.Source, fn.Decl, p)...).Hint("give it a default, or move it forward"))
 	}
 	l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: fn.Info.Library || t == types.Bad}
 	param := &Param{Name: p.Name.Name, Type: t, Local: l, Default: p.Default, At: p.Sp}
@@ -162,6 +161,8 @@ var decoratorPlaces = map[string]string{
 	"cache":       "agents, hosts, stages and functions",
 	"limit":       "`parallel for`",
 	"allow":       "declarations",
+	"on_unknown":  marked,
+	"idempotent":  marked,
 }
 
 // Decorators lists the decorators of the language.
@@ -183,10 +184,14 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 				c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands on functions that models may call", name).Hint("add `@describe(\"…\")`, or remove it"))
 			}
 			c.noArguments(m, d)
-		case wrapping[name] != "":
+		case wrapping[name] != "", policies[name]:
 		default:
 			c.otherDecorator(m, d)
 		}
+	}
+	if fn.OnUnknown = c.onUnknown(m, fn.Decl.Decorators); fn.OnUnknown != "" && fn.Decl.Body == nil && !fn.Remote() {
+		d := policyOf(fn.Decl.Decorators)
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@%s` stands on functions that have a body", d.Name.Name).Hint("put it before the function that does the work"))
 	}
 }
 
@@ -222,9 +227,8 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 		return
 	}
 	unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)
-	if near := spell.Nearest(d.Name.Name, known); near != "" {
-		c.report(m, unknown.Hint("did you mean `@%s`?", near))
-		return
+	if !suggestAs(unknown, d.Name.Sp, d.Name.Name, known, "%s", "did you mean `@%s`?") {
+		unknown.Hint("decorators are %s", listed(known))
 	}
-	c.report(m, unknown.Hint("decorators are %s", listed(known)))
+	c.report(m, unknown)
 }

@@ -70,6 +70,7 @@ func (sp *specialiser) clear() {
 
 // note keeps a site until all bodies are checked.
 func (b *body) note(s *site) {
+	b.c.noteSite(s)
 	sp, owner := &b.c.special, b.owner()
 	if _, known := sp.sites[owner]; !known {
 		sp.owners = append(sp.owners, owner)

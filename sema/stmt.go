@@ -17,7 +17,12 @@ func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Typ
 	b.enterScope()
 	leave := b.declareItems(blk)
 	b.statements(blk, want != nil && !acceptsNil(want))
+	outer := b.here
+	if blk.Tail != nil {
+		b.here = blk.Tail.Span().Start
+	}
 	t := b.tail(blk, want, why)
+	b.here = outer
 	leave()
 	b.leaveScope()
 	if b.flow.dead {
@@ -46,7 +51,8 @@ func (b *body) statements(blk *ast.Block, valued bool) {
 
 func (b *body) warnUnreachable(at source.Span, warned bool) bool {
 	if b.flow.dead && !warned {
-		b.report(diag.Unreachable.At(at, "this is never reached").Hint("remove it, or what leaves before it"))
+		b.report(diag.Unreachable.At(at, "this is never reached").
+			Repair(diag.Offer(diag.Remove(aloneOn(b.info.File.Source, at)), "Remove what is never reached"), "remove it, or what leaves before it"))
 		return true
 	}
 	return warned
@@ -87,7 +93,7 @@ func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
 			if t := b.info.types[s.X.ID()]; t != nil && s.Semi {
 				if ok, _ := types.Conversion(t, want); ok && !types.IsAny(t) {
 					b.because(d, why)
-					b.report(d.Hint("remove the `;` after the last expression"))
+					b.report(d.Repair(diag.Sure(diag.Remove(source.Span{Start: s.X.Span().End, End: s.Sp.End}), "Remove the `;`"), "remove the `;` after the last expression"))
 					return
 				}
 			}
@@ -110,6 +116,9 @@ func (b *body) because(d *diag.Diagnostic, why reason) {
 }
 
 func (b *body) stmt(s ast.Stmt) {
+	b.c.goOn()
+	outer := b.here
+	b.here = s.Span().Start
 	switch s := s.(type) {
 	case *ast.LetStmt:
 		b.let(s)
@@ -118,6 +127,7 @@ func (b *body) stmt(s ast.Stmt) {
 	case *ast.MockStmt:
 		b.mock(s)
 	}
+	b.here = outer
 }
 
 // declareItems makes a block's own declarations visible in all of it. They
@@ -147,6 +157,10 @@ func (b *body) declareItems(blk *ast.Block) (leave func()) {
 		b.scope.declares[name] = true
 	}
 	inner := b.m
+	b.info.noteBlock(blk, inner)
+	if b.c.noting != nil {
+		b.c.noting.declares = true
+	}
 	return func() {
 		b.c.unusedImports(inner)
 		b.m, b.ts = outer, outerTypes
@@ -155,7 +169,12 @@ func (b *body) declareItems(blk *ast.Block) (leave func()) {
 
 func (b *body) let(s *ast.LetStmt) {
 	start := len(b.scope.locals)
-	defer func() { b.hidesFunctions(b.scope.locals[start:]) }()
+	defer func() {
+		for _, l := range b.scope.locals[start:] {
+			l.let = s.Sp.Start + source.Pos(len("let"))
+		}
+		b.hidesFunctions(b.scope.locals[start:])
+	}()
 	if s.Value == nil {
 		b.lateLet(s)
 		return
@@ -168,16 +187,23 @@ func (b *body) let(s *ast.LetStmt) {
 		t = b.c.resolve(b.ts, s.Type)
 		b.checkAs(s.Value, t, reason{b.m, s.Type.Span(), "the variable's type"})
 	} else {
+		if p, is := s.Pattern.(*ast.NamePat); is && b.c.cfg.Line != "" && p.Name.Name == b.c.cfg.Line {
+			b.line, _ = s.Value.(*ast.Closure)
+		}
 		t = b.expr(s.Value, nil)
 		if s.Mut {
 			t = anyDeclared(t)
+		}
+		if b.info.File.IsFlawed(s.Value) { // it was to go on
+			t = types.Bad
 		}
 	}
 	if s.Else != nil {
 		b.letElse(s, t)
 		return
 	}
-	b.irrefutable(s.Pattern, t, s.Mut, "`let`", "add `else { … }` that leaves, or use `match`")
+	b.irrefutable(s.Pattern, t, s.Mut, "`let`", diag.Say("add `else { … }` that leaves, or use `match`").
+		By(diag.Offer(diag.Insert(s.Value.Span().End, " else { "+notWritten+" }"), "Add an `else`")))
 }
 
 // namedEmit refuses a name for the value of an emit that nobody awaits, and says
@@ -190,7 +216,7 @@ func (b *body) namedEmit(s *ast.LetStmt) bool {
 	}
 	b.expr(e, nil)
 	b.report(diag.EmitType.At(e.Sp, "an emit that nobody awaits has no answer to name").
-		Hint("write `let %s = await %s`, which gives a Result", p.Name.Name, b.text(e)))
+		Repair(diag.Offer(diag.Insert(e.Sp.Start, "await "), "Await it"), "write `let %s = await %s`, which gives a Result", p.Name.Name, b.text(e)))
 	l := &Local{Name: p.Name.Name, Type: types.Bad, Mut: s.Mut, At: p.Name.Sp, used: true}
 	b.info.types[p.Id], b.info.objects[p.Id] = types.Bad, l
 	b.bind(l)
@@ -247,10 +273,11 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 		}
 	case *types.Result:
 		b.report(diag.UnusedResult.At(e.Span(), "this Result is discarded, and an error in it with it").
-			Hint("handle it with `?` or `match`, or write `let _ = …`"))
+			By(b.handled(e)...).Hint("handle it with `?` or `match`, or write `let _ = …`"))
 		return
 	case *types.Task:
-		b.report(diag.UnusedResult.At(e.Span(), "this Task is discarded").Hint("`await` it, or write `let _ = …`"))
+		b.report(diag.UnusedResult.At(e.Span(), "this Task is discarded").
+			By(await(e, "")).Hint("`await` it, or write `let _ = …`"))
 		return
 	}
 	call, ok := e.(*ast.MethodCall)
@@ -260,7 +287,7 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 	d := b.info.Call(call)
 	if d != nil && d.Fn != nil && d.Fn.pure() {
 		b.report(diag.UnusedResult.At(e.Span(), "`%s` gives a new value, which is discarded", call.Name.Name).
-			Hint("it does not change what it is called on; assign the result"))
+			By(b.assigned(call, t)...).Hint("it does not change what it is called on; assign the result"))
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *checker) defineStore(m *module, s *Store) {
 	call, ok := x.(*ast.Call)
 	if !ok || !isPath(call.Fn, k.typ, "new") || len(call.Args) > k.takes {
 		c.report(m, diag.StoreValue.At(s.Decl.Value.Span(), "a %s is made by %s", s.Kind, k.forms).
-			Hint("write `%s %s: %s`", s.Kind, s.Name, k.example))
+			By(diag.Offer(diag.Replace(s.Decl.Value.Span(), k.typ+"::new()"), "Write `%s::new()`", k.typ)).Hint("write `%s %s: %s`", s.Kind, s.Name, k.example))
 		return
 	}
 	if len(call.Args) == 1 {

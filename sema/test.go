@@ -17,7 +17,8 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	name := d.Name.Name
 	switch {
 	case name == "expect_fail" && !isTest(fn):
-		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@expect_fail` stands only with `@test`").Hint("add `@test` before it"))
+		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@expect_fail` stands only with `@test`").
+			Repair(diag.Sure(diag.Insert(d.Sp.Start, "@test "), "Add `@test`"), "add `@test` before it"))
 		return
 	case name == "test" && (fn.assoc != nil || fn.Tool != nil || fn.Recv != nil || m.around != nil):
 		c.report(m, diag.DecoratorPlace.At(d.Sp, "`@test` stands only on functions of a module").
@@ -32,7 +33,7 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	}
 	if _, ok := decoratorText(d, 0); !ok || len(d.Args) > 1 || d.Args[0].Name != nil {
 		c.report(m, diag.TestText.At(d.Sp, "`@%s` takes at most one text", name).
-			Hint("write `@%s(\"…\")`, or `@%s` alone", name, name))
+			By(diag.Offer(diag.Replace(d.Sp, "@"+name), "Write `@%s` alone", name)).Hint("write `@%s(\"…\")`, or `@%s` alone", name, name))
 	}
 }
 
@@ -67,10 +68,10 @@ func (c *checker) checkTests() {
 	without := *p // all of it: whatever a body brings into use is left out again
 	without.Functions, without.Dynamic = slices.Clone(p.Functions), slices.Clone(p.Dynamic)
 	for _, t := range p.Tests {
-		c.checkFunction(t.Fn)
+		c.functionBody(t.Fn)
 	}
 	for i := len(without.Functions); i < len(p.Functions); i++ { // blocks add the functions they declare
-		c.checkFunction(p.Functions[i])
+		c.functionBody(p.Functions[i])
 	}
 	c.drainLibrary()
 	c.specialise()

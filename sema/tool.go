@@ -2,6 +2,7 @@ package sema
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
@@ -35,7 +36,8 @@ func (c *checker) defineTool(m *module, t *Tool) {
 		}
 		c.signature(fn, ts, t.Type)
 		if fn.Recv == nil {
-			c.report(m, diag.ToolSelf.At(decl.Name.Sp, "a tool function's first parameter is `self`").Hint("write `fn %s(self, …)`", decl.Name.Name))
+			c.report(m, diag.ToolSelf.At(decl.Name.Sp, "a tool function's first parameter is `self`").
+				By(insertSelf(m.info.File.Source, decl)...).Hint("write `fn %s(self, …)`", decl.Name.Name))
 			fn.Recv = t.Type
 			fn.Params = append([]*Param{{Name: "self", Type: t.Type, Local: &Local{Name: "self", Type: t.Type, Param: true, used: true}}}, fn.Params...)
 		}
@@ -74,7 +76,7 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	if !described {
 		if d.Pub {
 			c.report(m, diag.ToolUndescribed.At(d.Name.Sp, "`%s` is offered to models, but nothing describes it", fn.Name).
-				Hint("add `@describe(\"…\")`, or remove `pub`"))
+				By(withoutPub(m.info.File.Source, d)...).Hint("add `@describe(\"…\")`, or remove `pub`"))
 		}
 		return ""
 	}
@@ -125,10 +127,13 @@ func (c *checker) wrongParam(m *module, fn *Function, x *ast.Decorator, name str
 	switch near := spell.Nearest(name, names); {
 	case near != "":
 		d.Hint("did you mean `%s`?", near)
+		if lit, ok := x.Args[0].Value.(*ast.StringLit); ok {
+			d.By(diag.Change(lit.Sp, near, strconv.Quote(near), spell.Alone(name, near, names)))
+		}
 	case len(names) > 0:
-		d.Hint("its parameters are %s", listed(names))
+		d.By(withoutDecorator(m.info.File.Source, x)).Hint("its parameters are %s", listed(names))
 	default:
-		d.Hint("remove it: the function takes none")
+		d.Repair(withoutDecorator(m.info.File.Source, x), "remove it: the function takes none")
 	}
 	c.report(m, d)
 }

@@ -142,7 +142,7 @@ func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 		}
 		d := unknownName(diag.UnknownTrait, last, "unknown trait `%s`", names)
 		if len(d.Hints) == 0 {
-			d.Hint("declare it: `trait %s { … }`", last.Name)
+			d.Repair(declareTrait(m, last), "declare it: `trait %s { … }`", last.Name)
 		}
 		c.report(m, d)
 		return nil
@@ -189,7 +189,7 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 			if near := spell.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
 				im.methods[near] = fn // as was meant: it is not missing besides
 			} else {
-				extra.Hint("declare it in an impl of the type alone: `impl %s { … }`", im.name())
+				extra.Repair(moveMethod(m.info.File.Source, d, fn.Decl, im.name()), "declare it in an impl of the type alone: `impl %s { … }`", im.name())
 			}
 			c.report(m, extra)
 			continue
@@ -234,7 +234,7 @@ func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
 	}
 	c.report(m, diag.MethodSignature.At(fn.Decl.Name.Sp, "`%s` is not as trait `%s` declares it", fn.Decl.Name.Name, im.trait.trait.Name).
 		LabelIn(im.trait.mod.info.File.Source, want.Decl.Signature, "declared here").
-		Hint("its type must be `%s`", asDeclared(want, subst)))
+		Repair(diag.Offer(diag.Replace(fn.Decl.Signature, asDeclared(want, subst)), "Write `%s`", asDeclared(want, subst)), "its type must be `%s`", asDeclared(want, subst)))
 }
 
 // asDeclared is a method's signature as it is declared, with type arguments put in.
@@ -270,30 +270,32 @@ func asDeclared(fn *Function, args map[*types.Param]types.Type) string {
 }
 
 func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
-	var missing, signatures []string
+	var missing, signatures, heads []string
 	for _, want := range im.trait.order {
 		name := want.Decl.Name.Name
 		if want.Decl.Body == nil && im.methods[name] == nil {
 			missing = append(missing, name)
-			signatures = append(signatures, "`"+asDeclared(want, im.traitArgs)+" { … }`")
+			head := asDeclared(want, im.traitArgs)
+			heads, signatures = append(heads, head), append(signatures, "`"+head+" { … }`")
 		}
 	}
 	if len(missing) > 0 {
 		c.report(m, diag.MissingMethod.At(d.Trait.Span(), "`%s` does not implement %s of trait `%s`", im.name(), listed(missing), im.trait.trait.Name).
-			LabelIn(im.trait.mod.info.File.Source, im.trait.decl.Name.Sp, "the trait").Hint("add to this impl: %s", strings.Join(signatures, ", ")))
+			LabelIn(im.trait.mod.info.File.Source, im.trait.decl.Name.Sp, "the trait").
+			Advise(addMethods(diag.Say("add to this impl: "+strings.Join(signatures, ", ")), m.info.File.Source, d, heads)))
 	}
 }
 
 // overlapping refuses a second impl of a trait for what is one type at run time,
 // where type arguments are gone, unless the traits' arguments tell them apart.
-func (c *checker) overlapping(m *module, d *ast.ImplDecl, im *impl) bool {
+func (c *checker) overlapping(m *module, impl *ast.ImplDecl, im *impl) bool {
 	for _, other := range im.trait.impls {
 		if implKey(other.target) != implKey(im.target) || !mayMeet(im, other) {
 			continue
 		}
-		d := diag.DuplicateImpl.At(d.Target.Span(), "trait `%s` is already implemented for `%s`", other.bound(), types.Full(other.target))
+		d := diag.DuplicateImpl.At(impl.Target.Span(), "trait `%s` is already implemented for `%s`", other.bound(), types.Full(other.target))
 		if types.Identical(other.target, im.target) {
-			d.Hint("keep one of the two")
+			d.Repair(diag.Offer(diag.Remove(aloneOn(m.info.File.Source, impl.Sp)), "Remove this impl"), "keep one of the two")
 		} else {
 			d.Hint("one impl serves a type with all its arguments: `impl<T> %s for …`", im.bound())
 		}

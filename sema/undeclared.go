@@ -20,6 +20,7 @@ type use struct {
 	hint   types.Type // wanted where it stands, nil for none
 	field  string     // of a declaration whose value it is, "" for none
 	called bool
+	args   []*ast.Arg // with which it is called
 }
 
 // unknownValue reports a name that nothing declares.
@@ -41,9 +42,26 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 	case id.Name == "self":
 		d.Hint("%s", b.selfInstead())
 	default:
-		d.Hint("%s", b.nameInstead(id.Name, u))
+		b.meantInstead(d, id, u)
 	}
 	b.report(d)
+}
+
+// meantInstead adds what to do about a name that nothing declares: what is near, what std has, or its
+// declaration.
+func (b *body) meantInstead(d *diag.Diagnostic, id *ast.Ident, u use) {
+	near, known := b.nearName(id.Name, u)
+	std, hint := b.fromStd(id, u), foreign.Value.Hint(id.Name)
+	switch {
+	case near != "" && (!std.Is() || b.own(near)):
+		d.Meant(id.Sp, near, spell.Alone(id.Name, near, known)).By(std.Fixes...)
+	case std.Is() && hint == "" && spell.Nearest(id.Name, b.libraryNames()) != "": // nearer than what sounds alike
+		d.Advise(std)
+	case hint != "":
+		d.By(ourValue(id, u)...).By(std.Fixes...).Hint("%s", b.nameInstead(id.Name, u))
+	default:
+		d.By(std.Fixes...).By(b.declaring(id, u)...).Hint("%s", b.nameInstead(id.Name, u))
+	}
 }
 
 // selfInstead says where self comes from.
@@ -58,21 +76,41 @@ func (b *body) selfInstead() string {
 	return "`self` stands only in methods that declare it as their first parameter"
 }
 
-// nameInstead is the repair of a name that nothing declares: a slip of the
-// fingers, a name of another language, else the declaration that is missing.
-func (b *body) nameInstead(name string, u use) string {
-	own := b.ownNames()
-	if near := spell.Nearest(name, own); near != "" && (isUpper(name) || spell.Slips(name, near) <= 1) {
-		return "did you mean `" + near + "`?"
+// nearName is the name that was meant by one that nothing declares, by a slip of the fingers, and
+// those among which it was found; "" for none.
+func (b *body) nearName(name string, u use) (near string, known []string) {
+	known = b.ownNames()
+	if near = spell.Nearest(name, known); near != "" && (isUpper(name) || spell.Slips(name, near) <= 1) {
+		return near, known
 	}
+	if len(b.declaration(name, u)) > 0 || foreign.Value.Hint(name) != "" {
+		return "", nil
+	}
+	for _, n := range b.libraryNames() {
+		if isUpper(name) || !isUpper(n) || slices.Contains(builtinVariants, n) { // a type is no value
+			known = append(known, n)
+		}
+	}
+	if near = spell.Nearest(name, known); near != "" && 3*spell.Slips(name, near) > len(name) && !strings.HasPrefix(strings.ToLower(near), strings.ToLower(name)) {
+		return "", nil // more than a third of it differs, and it is no abbreviation
+	}
+	return near, known
+}
+
+// builtinVariants are the library's upper-case names that are values.
+var builtinVariants = []string{"None", "Some", "Ok", "Err"}
+
+// own says whether the program declares a name where it stands.
+func (b *body) own(name string) bool { return slices.Contains(b.ownNames(), name) }
+
+// nameInstead is the repair of a name that nothing declares and that is near to none: a name of
+// another language, else the declaration that is missing.
+func (b *body) nameInstead(name string, u use) string {
 	if declarations := b.declaration(name, u); len(declarations) > 0 {
 		return "declare it outside of functions: " + strings.Join(declarations, ", or ")
 	}
 	if hint := foreign.Value.Hint(name); hint != "" {
 		return hint
-	}
-	if near := spell.Nearest(name, append(own, b.libraryNames()...)); near != "" {
-		return "did you mean `" + near + "`?"
 	}
 	switch {
 	case u.method != "" && isUpper(name):
@@ -190,8 +228,8 @@ func (b *body) ownNames() []string {
 // libraryNames are the values that are there without any declaration, and the
 // words that begin expressions.
 func (b *body) libraryNames() []string {
-	names := []string{"None", "Some", "Ok", "Err", "true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}
-	return append(names, b.c.preludeNames()...)
+	names := []string{"true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}
+	return append(append(names, builtinVariants...), b.c.preludeNames()...)
 }
 
 // preludeNames are the library's global names, gathered once: a program with many

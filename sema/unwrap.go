@@ -34,74 +34,79 @@ func heldOr(t types.Type) types.Type {
 
 // takeOut says how to take out of e what its type t holds; fits says which types
 // would do where e stands. It is empty when taking it out is no repair.
-func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) string {
+func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) diag.Advice {
 	inner := held(t)
 	if inner == nil || isVar(inner) {
-		return ""
+		return diag.Advice{}
 	}
 	x := b.quoted(e)
 	switch types.Resolve(t).(type) {
 	case *types.Task:
-		src := b.text(e)
+		later := x + " is a task, whose value comes later: write `await " + b.text(e)
 		if fits(inner) {
-			return x + " is a task, whose value comes later: write `await " + src + "`"
+			return diag.Say(later + "`").By(await(e, ""))
 		}
 		switch inner.(type) {
 		case *types.Result, *types.Option:
 			if fits(held(inner)) {
-				return x + " is a task, whose value comes later: write `await " + src + "?`"
+				return diag.Say(later + "?`").By(await(e, "?"))
 			}
 		}
 	case *types.Option:
 		if fits(inner) {
-			return x + " may be None: put `?` behind it, or use `.unwrap_or(…)` or `match`"
+			return putQuestion(e, x+" may be None")
 		}
 	case *types.Result:
 		if fits(inner) {
-			return x + " may be an Err: put `?` behind it, or use `.unwrap_or(…)` or `match`"
+			return putQuestion(e, x+" may be an Err")
 		}
 	}
-	return ""
+	return diag.Advice{}
+}
+
+// putQuestion is for a value that may be none: a `?` behind it takes out what it holds.
+func putQuestion(e ast.Expr, why string) diag.Advice {
+	a := diag.Say(why + ": put `?` behind it, or use `.unwrap_or(…)` or `match`")
+	if isPostfix(e) {
+		return a.By(diag.Offer(diag.Insert(e.Span().End, "?"), "Add `?`"))
+	}
+	return a
 }
 
 // agree says how to give two values one type where one is wrapped in a Result,
 // an Option or a Task and the other is what that holds.
-func (b *body) agree(x ast.Expr, t types.Type, y ast.Expr, u types.Type) string {
+func (b *body) agree(x ast.Expr, t types.Type, y ast.Expr, u types.Type) diag.Advice {
 	if x == nil || y == nil {
-		return ""
-	}
-	if hint := b.wrapLike(y, u, t); hint != "" {
-		return hint
-	}
-	if hint := b.wrapLike(x, t, u); hint != "" {
-		return hint
+		return diag.Advice{}
 	}
 	joins := func(other types.Type) func(types.Type) bool {
 		return func(t types.Type) bool { _, ok := types.Join(t, other); return ok }
 	}
-	if hint := b.takeOut(x, t, joins(u)); hint != "" {
-		return hint
+	return first(
+		func() diag.Advice { return b.wrapLike(y, u, t) },
+		func() diag.Advice { return b.wrapLike(x, t, u) },
+		func() diag.Advice { return b.takeOut(x, t, joins(u)) },
+		func() diag.Advice { return b.takeOut(y, u, joins(t)) },
+	)
+}
+
+// first is the first advice that there is.
+func first(all ...func() diag.Advice) diag.Advice {
+	for _, advice := range all {
+		if a := advice(); a.Is() {
+			return a
+		}
 	}
-	return b.takeOut(y, u, joins(t))
+	return diag.Advice{}
 }
 
 // wrapLike says how to wrap e, of type t, where another value is a Result or an
 // Option.
-func (b *body) wrapLike(e ast.Expr, t, other types.Type) string {
-	if held(t) != nil {
-		return ""
+func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
+	if around := wrapper(t, types.Resolve(other)); held(t) == nil && around != "Err" {
+		return b.wrapped(e, around)
 	}
-	switch w := types.Resolve(other).(type) {
-	case *types.Result:
-		if ok, _ := types.Conversion(t, w.Ok); ok {
-			return "wrap it: `Ok(" + b.text(e) + ")`"
-		}
-	case *types.Option:
-		if ok, _ := types.Conversion(t, w.Elem); ok {
-			return "wrap it: `Some(" + b.text(e) + ")`"
-		}
-	}
-	return ""
+	return diag.Advice{}
 }
 
 // shortText is how much of the source a hint repeats.
@@ -124,11 +129,8 @@ func (b *body) text(e ast.Expr) string {
 // part alone.
 func (b *body) operand(e ast.Expr) string {
 	s := b.text(e)
-	switch e.(type) {
-	case *ast.Unary, *ast.Binary, *ast.Assign, *ast.Pipe, *ast.RangeExpr, *ast.Cast, *ast.Await, *ast.Closure, *ast.IfExpr, *ast.MatchExpr:
-		if s != "…" {
-			return "(" + s + ")"
-		}
+	if isLoose(e) && s != "…" {
+		return "(" + s + ")"
 	}
 	return s
 }
@@ -166,14 +168,14 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 	}
 	forX, forY := b.takeOut(e.X, x, fits(y)), b.takeOut(e.Y, y, fits(x))
 	switch {
-	case forX != "" || forY != "":
-		hints(d, forX, forY)
+	case forX.Is() || forY.Is():
+		d.Advise(forX, forY)
 	case e.Op == ast.OpRem && types.IsString(x):
 		d.Hint("put values into text by `\"${x}\"`")
 	case e.Op == ast.OpMul && types.IsString(x):
 		d.Hint("text is repeated by `%s.repeat(%s)`", b.operand(e.X), b.text(e.Y))
 	case text:
-		d.Hint("join text by interpolation: %s", b.interpolated(e.X, e.Y))
+		d.By(b.joined(e)...).Hint("join text by interpolation: %s", b.interpolated(e.X, e.Y))
 	case e.Op.IsOrdering() && types.Resolve(x) == types.Bool && isOrdering(e.X):
 		d.Hint("compare twice: `a < b && b < c`")
 	case e.Op.IsOrdering():
@@ -182,13 +184,4 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 		d.Hint("both sides must be numbers%s", map[bool]string{true: ", both Strings or both arrays"}[e.Op == ast.OpAdd])
 	}
 	b.report(d)
-}
-
-// hints adds the hints that there are.
-func hints(d *diag.Diagnostic, all ...string) {
-	for _, h := range all {
-		if h != "" {
-			d.Hint("%s", h)
-		}
-	}
 }

@@ -3,9 +3,11 @@ package sema
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/spell"
 )
 
@@ -75,9 +77,26 @@ func unknownName(info *diag.Info, name *ast.Ident, format string, known []string
 	return d
 }
 
-// suggest hints at the name that may have been meant.
-func suggest(d *diag.Diagnostic, name *ast.Ident, known []string) {
-	if near := spell.Nearest(name.Name, known); near != "" {
-		d.Hint("did you mean `%s`?", near)
+// suggest hints at the name that may have been meant, and says whether there is one.
+func suggest(d *diag.Diagnostic, name *ast.Ident, known []string) bool {
+	return suggestAs(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
+}
+
+// suggestAs is suggest for what is written and shown in another way than a name.
+func suggestAs(d *diag.Diagnostic, at source.Span, name string, known []string, text, hint string) bool {
+	near := spell.Nearest(name, known)
+	switch {
+	case near == "":
+		return false
+	case text == "%s" && !isName(near): // it would have to be quoted
+		d.Hint(hint, near)
+	default:
+		d.Repair(diag.Change(at, near, fmt.Sprintf(text, near), spell.Alone(name, near, known)), hint, near)
 	}
+	return true
+}
+
+// isName says whether a text is made as names are.
+func isName(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }

@@ -60,7 +60,7 @@ type program struct {
 }
 
 // readers are words of blocks that are no tests.
-var readers = []string{"", "text", "ebnf", "json", "python", "js", "ts", "go", "sh"}
+var readers = []string{"", "text", "ebnf", "json", "python", "js", "ts", "go", "sh", "diff"}
 
 // parsePage finds a page's programs. Its errors name lines.
 func parsePage(name, text string) (*page, error) {

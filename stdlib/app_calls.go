@@ -101,26 +101,29 @@ func appPrepare(a *vm.Args) (value.Slot, error) {
 }
 
 // appAsked puts a question to the application, and gives (answer, whether a person wrote
-// it, who).
+// it, who, by which name).
 func appAsked(a *vm.Args) (value.Slot, error) {
 	ask := &effect.AwaitEmit{Channel: a.String(0), Payload: value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())}
 	return a.Ask(ask, func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.Answer)
 		v, err := given("the answer to an approval", x.Value)
-		return value.Tuple(v, value.Bool(x.Typed), value.String(x.By)), err
+		return value.Tuple(v, value.Bool(x.Typed), value.String(x.By), value.String(x.Name)), err
 	})
 }
 
 // appDecide tells what was answered about the call of argument 0, and gives the verdict, of the
-// type in argument 6.
+// type in argument 8.
 func appDecide(a *vm.Args) (value.Slot, error) {
-	r := &effect.AppDecide{CallID: a.String(0), Typed: a.Bool(2), By: a.String(3), Nobody: a.String(4), Late: a.Bool(5)}
+	r := &effect.AppDecide{CallID: a.String(0), Typed: a.Bool(2), By: a.String(3), Name: a.String(4), Nobody: a.String(6), Late: a.Bool(7)}
 	if r.Nobody == "" && !r.Late {
 		r.Answer = value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())
 	}
-	t := a.Type(6)
+	t, decided := a.Type(8), a.DecidesCall(r.CallID, 5)
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
 		x := result.(*effect.AppVerdict)
+		if err := decided(r.Answer, x.Decided); err != nil {
+			return value.Nil, err
+		}
 		args, err := given("changed arguments", x.Args)
 		if err != nil {
 			return value.Nil, err

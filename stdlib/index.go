@@ -1,5 +1,7 @@
 package stdlib
 
+import "sync"
+
 // file is one row of the index: a .conc file and the names that it declares, so
 // that finding a name needs no parsing. A test compares the index with the
 // files.
@@ -75,19 +77,23 @@ var files = [...]file{
 	{name: "mod_prompt.conc", module: "prompt"},
 	{name: "mod_random.conc", module: "random"},
 	{name: "mod_regex.conc", module: "regex"},
+	{name: "mod_run.conc", module: "run"},
 	{name: "mod_string.conc", module: "string"},
 	{name: "mod_time.conc", module: "time"},
 	{name: "mod_tools.conc", module: "tools"},
 }
 
 // preludeFile finds the file that declares a global name, or nil.
-func preludeFile(name string) *file {
+func preludeFile(name string) *file { return preludeFiles()[name] }
+
+var preludeFiles = sync.OnceValue(func() map[string]*file {
+	all := map[string]*file{}
 	for i := range files {
 		for _, n := range files[i].globals {
-			if n == name {
-				return &files[i]
+			if all[n] == nil {
+				all[n] = &files[i]
 			}
 		}
 	}
-	return nil
-}
+	return all
+})

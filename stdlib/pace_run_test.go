@@ -95,7 +95,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("tool.list", agent, tools.Slot(), value.NewTypeDesc(appTool))
 	add("tool.prepare", ask)
 	add("tool.ask", s("tool:approval"), asked)
-	add("tool.decide", s("r_1-1"), asked, f, s(""), s(""), f, desc("app_calls.conc", "__Verdict"))
+	add("tool.decide", s("r_1-1"), asked, f, s(""), s(""), asked, s(""), f, desc("app_calls.conc", "__Verdict"))
 	add("tool.call", ask, n(0), desc("app_calls.conc", "__AppResult"))
 	add("audit.call", ask)
 	add("audit.done", n(1), s("ok"), s(""), asked)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/store"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
@@ -247,6 +248,7 @@ func (c longCall) looks(last int) (n int, ended bool) {
 // be interrupted meanwhile. For a native that checks often enough on a large
 // argument, each check can end it.
 func TestLongNatives(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	tested := map[string]bool{}
 	m := declaring(t)
 	for _, name := range slices.Concat(short, shortEffects) {

@@ -25,6 +25,8 @@ type partial struct {
 	open []holder
 	news bool // something has come since it was last shown
 	size int  // bytes since then
+
+	fed []string // all that has come, for a snapshot
 }
 
 // holder is an object or array that is not closed. With skip it is left out and
@@ -56,6 +58,7 @@ func newPartial(t *value.Type) *partial {
 // feed takes more text. It gives the value so far when there is something new
 // to show.
 func (p *partial) feed(text string) (value.Slot, bool) {
+	p.fed = append(p.fed, text)
 	p.reader.Write(text)
 	if p.size += len(text); !p.news || empty(p.root) {
 		return value.Nil, false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/growth"
 	"github.com/concerto-lang/concerto/internal/schema"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/value"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -108,6 +109,7 @@ func all(n, most int, f func(i int) bool) bool {
 // TestPartsLinear: the work for long lists and long texts in small pieces grows
 // in proportion to their length.
 func TestPartsLinear(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{
 		{Name: "items", Type: &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeMap, Args: []*value.Type{{Kind: value.TypeString}, {Kind: value.TypeInt}}}}}},
 		{Name: "text", Type: &value.Type{Kind: value.TypeString}}}}

@@ -73,7 +73,7 @@ func assertEq(a *vm.Args) (value.Slot, error) {
 	if value.EqualIn(a.Pace(), x, y) {
 		return value.Nil, nil
 	}
-	return value.Nil, failed(a.String(2), shown(a, x)+" does not equal "+shown(a, y)+where(a, x, y))
+	return value.Nil, failed(a.String(2), shown(a, x)+differs+shown(a, y)+where(a, x, y))
 }
 
 // maxDifferences bounds the places that a failed assertion lists.
@@ -97,7 +97,7 @@ func where(a *vm.Args, x, y value.Slot) string {
 		case d.A == "":
 			b.WriteString("\n  at " + path + ": only the second has " + d.B)
 		default:
-			b.WriteString("\n  at " + path + ": " + d.A + " does not equal " + d.B)
+			b.WriteString("\n  at " + path + ": " + d.A + differs + d.B)
 		}
 	}
 	return b.String()
@@ -136,9 +136,9 @@ func shown(a *vm.Args, s value.Slot) string {
 func failed(msg, found string) error {
 	switch {
 	case msg == "" && found == "":
-		return value.Faultf("assertion failed")
+		return value.Faultf(assertionFailed)
 	case msg == "" || found == "":
-		return value.Faultf("assertion failed: %s", msg+found)
+		return value.Faultf("%s: %s", assertionFailed, msg+found)
 	}
-	return value.Faultf("assertion failed: %s: %s", msg, found)
+	return value.Faultf("%s: %s: %s", assertionFailed, msg, found)
 }

@@ -36,6 +36,33 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// TestProgramsFromSnapshots runs them from a snapshot of themselves at every boundary.
+func TestProgramsFromSnapshots(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.conc")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	taken := 0
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			c := trial.Config(compile(t, path), newWorld(t), false)
+			c.MaxStack = 0
+			all := trial.Renew(t, &c)
+			_, failed, err := trial.Run(context.Background(), c)
+			if err != nil || failed != nil {
+				t.Error(err, trial.Failure(failed)+trial.Trace(failed))
+			}
+			for why, n := range all.Refused {
+				t.Errorf("refused %d times: %s", n, why)
+			}
+			taken += all.Taken
+		})
+	}
+	if taken < 100 {
+		t.Errorf("only %d snapshots", taken)
+	}
+}
+
 // compile makes the IR of a program; it must give no diagnostic at all.
 func compile(t *testing.T, path string) *ir.Program {
 	t.Helper()
@@ -78,7 +105,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	seed := int64(1)
-	w := &world{files: files.New(files.Options{Dir: t.TempDir()}), chance: random.New(&seed), clock: clock.New()}
+	w := &world{files: files.New(files.Options{Dir: t.TempDir()}), chance: random.New(&seed), clock: clock.New(nil)}
 	t.Cleanup(func() {
 		if err := w.files.Close(); err != nil {
 			t.Error(err)

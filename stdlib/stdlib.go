@@ -13,6 +13,7 @@ package stdlib
 
 import (
 	"embed"
+	"strings"
 	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -135,3 +136,20 @@ func textOf(file string) *text {
 		return layout(all)
 	})
 }
+
+// Text is the whole text of a file of the library, by the name that its places bear: a
+// tree that a program uses may be of a part of it. Ok says whether there is such a file.
+func Text(name string) (text *source.File, ok bool) {
+	file, ok := strings.CutPrefix(name, "std/")
+	if !ok {
+		return nil, false
+	}
+	for i := range files {
+		if files[i].name == file {
+			return once(&whole, file, func() *source.File { return source.NewFile(name, textOf(file).all) }), true
+		}
+	}
+	return nil, false
+}
+
+var whole sync.Map // of *source.File, by file

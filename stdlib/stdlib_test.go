@@ -240,7 +240,7 @@ func TestLibrary(t *testing.T) {
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("names: %v", names)
 	}
-	if diff := cmp.Diff([]string{"app", "collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "string", "time", "tools"}, lib.Modules()); diff != "" {
+	if diff := cmp.Diff([]string{"app", "collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "run", "string", "time", "tools"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -11,6 +11,9 @@ type Application struct {
 	Run     string // its id, with which the keys of calls begin
 	Tools   bool   // there is an application that may have tools
 	Audited bool   // calls of tools are recorded
+	Grows   bool   // Grow is to add to the program
+	// Debugger, when set, has the run stand still where it likes.
+	Debugger Debugger
 }
 
 // Application is what is around the run.

@@ -111,9 +111,7 @@ func (m *VM) ended(t *task) {
 		t.result = boxed(t.stack[0], t.fn.info.Result)
 	}
 	for _, s := range t.scopes { // only after a broken invariant are there any
-		if s.endNext != nil {
-			s.endNext()
-		}
+		s.next.quit()
 	}
 	if t.stack != nil {
 		t.freeStack()
@@ -121,6 +119,7 @@ func (m *VM) ended(t *task) {
 	t.parked.slots, t.scopes, t.caught, t.wait = nil, nil, nil, nil
 	t.parts.wait.task = nil
 	m.sched.unlink(t)
+	delete(m.telling, t)
 	t.tellEnd()
 	if r := t.raised; r != nil {
 		m.closeHoldings(t)
@@ -162,6 +161,9 @@ func (m *VM) ended(t *task) {
 
 // failed sees to what an error means to the whole run.
 func (m *VM) failed(t *task, r *raised) {
+	if m.evaluating != nil {
+		return
+	}
 	if r.panicked && m.panicked == nil {
 		m.panicked = r
 		m.cancelAll()

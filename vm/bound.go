@@ -34,8 +34,8 @@ func boundOf(v value.Slot) (b bound, ok bool) {
 // bounding is the bound of a group.
 type bounding struct {
 	ms    int64
-	place int    // which element it is
-	end   func() // ends the sleep; nil before it begins and after it is over
+	place int             // which element it is
+	sleep *pendingRequest // nil before it begins and after it is over
 }
 
 // bind gives the group its bound; of several, the shortest.
@@ -101,7 +101,7 @@ func (m *VM) beginBounds() {
 		if g.open > 0 && !g.decided {
 			f := &pendingRequest{t: g.t, bound: g}
 			m.start(&effect.Sleep{Milliseconds: g.bound.ms}, f)
-			g.bound.end = f.end
+			g.bound.sleep = f
 			m.bounds.running++
 		}
 		m.bounds.unbegun[i] = nil
@@ -112,7 +112,7 @@ func (m *VM) beginBounds() {
 // boundOver hears that the sleep of the group's bound is over, or was ended.
 func (g *group) boundOver(err error) {
 	g.t.m.bounds.running--
-	g.bound.end = nil
+	g.bound.sleep = nil
 	if err == nil && !g.decided {
 		g.decided, g.winner = true, g.bound.place
 		g.cancel()
@@ -124,7 +124,7 @@ func (g *group) endBound() {
 	if g.ask != nil {
 		g.ask.work.leave()
 	}
-	if g.bound != nil && g.bound.end != nil {
-		g.bound.end()
+	if g.bound != nil {
+		g.bound.sleep.quit()
 	}
 }

@@ -72,9 +72,9 @@ func (t *task) nowAwaited() {
 			y.nowAwaited()
 		}
 	case waitOpen:
-		if !w.refused && w.end != nil && w.scope.waitsForItself() {
+		if !w.refused && w.flight != nil && w.scope.waitsForItself() {
 			w.refused = true
-			w.end()
+			w.flight.quit()
 		}
 	}
 }

@@ -96,14 +96,13 @@ func (t *task) interrupt() {
 	case waitGroup:
 		w.group.cancel()
 	case waitMessages:
-		if w.scope.endNext != nil {
-			w.scope.endNext()
-		}
+		w.scope.next.quit()
 	case waitClose, waitQuiet, waitUnwind:
 	default:
-		if w.end != nil {
-			w.end()
+		if w.stream != nil {
+			w.stream.next.quit()
 		}
+		w.flight.quit()
 	}
 }
 

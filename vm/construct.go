@@ -45,6 +45,7 @@ func opLeave(t *task, in *ins) status {
 	value.Share(e)
 	value.Share(e.Fields()[0])
 	t.leaves(e.Ref, nil, false)
+	t.tellHanded(e.Fields()[0])
 	return running
 }
 

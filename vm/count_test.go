@@ -18,7 +18,7 @@ func TestRuns(t *testing.T) {
 		MulIntK r3 r3 2
 		ForInt r1 r2 @top
 		ReturnNil`)
-	m, err := New(Config{Program: &a.Program, Performer: effectless, Count: true})
+	m, err := New(Config{Program: &a.Program, Performer: effectless, Count: Counting{Instructions: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package vm
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/concerto-lang/concerto/internal/schema"
@@ -12,10 +13,15 @@ import (
 // loadTypes makes the run-time types of the program's types. A built-in error
 // type is the one that package value defines.
 func (m *loader) loadTypes() error {
+	return m.moreTypes(0)
+}
+
+// moreTypes makes those from a number on.
+func (m *loader) moreTypes(from int) error {
 	infos := m.program.Types
-	m.types = make([]*value.Type, len(infos))
-	m.typeDescs = make([]value.Slot, len(infos))
-	for i := range infos {
+	m.types = append(m.types, make([]*value.Type, len(infos)-from)...)
+	m.typeDescs = append(m.typeDescs, make([]value.Slot, len(infos)-from)...)
+	for i := from; i < len(infos); i++ {
 		info := &infos[i]
 		if t := value.ErrorType(info.Name); t != nil && info.Kind == "error" {
 			if !sameFields(t, info) {
@@ -30,13 +36,13 @@ func (m *loader) loadTypes() error {
 		}
 		m.types[i] = &value.Type{Kind: kind, Name: info.Name, Doc: info.Doc, Values: info.Values, Elements: info.Elements, Members: info.Members}
 	}
-	for i := range infos {
+	for i := from; i < len(infos); i++ {
 		if err := m.fillType(m.types[i], &infos[i]); err != nil {
 			return fmt.Errorf("load type %s: %w", infos[i].Name, err)
 		}
 		m.typeDescs[i] = value.NewTypeDesc(m.types[i])
 	}
-	for _, t := range m.types {
+	for _, t := range m.types[from:] {
 		if err := convertDefaults(t.Fields); err != nil {
 			return fmt.Errorf("load type %s: %w", t.Name, err)
 		}
@@ -138,9 +144,18 @@ type method struct {
 
 func (m *loader) loadMethods() error {
 	m.methods = map[string][]method{}
-	for _, x := range m.program.Methods {
+	return m.moreMethods(0)
+}
+
+// moreMethods adds those from a number on, in the place of others on the same type.
+func (m *loader) moreMethods(from int) error {
+	for _, x := range m.program.Methods[from:] {
 		if x.Type < 0 || x.Type >= len(m.types) || x.Function < 0 || x.Function >= len(m.functions) {
 			return fmt.Errorf("load method %s: no type %d or function %d", x.Name, x.Type, x.Function)
+		}
+		if from > 0 {
+			params := m.functions[x.Function].Params
+			m.methods[x.Name] = slices.DeleteFunc(slices.Clone(m.methods[x.Name]), func(o method) bool { return o.on == m.types[x.Type] && o.fn.Params == params })
 		}
 		m.methods[x.Name] = append(m.methods[x.Name], method{m.types[x.Type], &m.functions[x.Function]})
 	}

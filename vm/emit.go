@@ -64,9 +64,12 @@ func (t *task) awaitEmit(in *ins, want *value.Type) status {
 	}
 	e.Asks = t.handsOn(e.Channel)
 	w := &wait{kind: waitAnswer, window: in.a}
+	if d := t.m.config.Decisions; d != nil {
+		t.tells().since = d.Now()
+	}
 	if want != nil {
-		if t.m.config.Located != nil {
-			e.Schema = schema.Text(want)
+		if t.m.config.Located != nil || t.m.config.Journal != nil {
+			e.Schema, e.Type = schema.Text(want), want.String()
 		}
 		e.Wants, w.payload = schema.Wanted(want), value.NewTypeDesc(want)
 	}
@@ -79,20 +82,26 @@ func (t *task) answered(w *wait) status {
 	d := t.slot(w.window)
 	var e *effect.Error
 	if errors.As(w.err, &e) {
+		if err := t.decideAwaited(w, value.Nil, e.Message); err != nil {
+			return t.undecided(err)
+		}
 		*d = value.Err(programError(e))
 		return running
 	}
 	a := w.result.(*effect.Answer)
 	v, misfit := readAnswer(a, w.payload.TypeDesc())
 	asked := w.request.(*effect.AwaitEmit)
-	switch {
-	case misfit == "":
-		*d = value.Ok(v)
-	case a.Again:
+	if misfit != "" && a.Again {
 		again := *asked
 		again.Misfit = misfit
 		return t.request(&again, &wait{kind: waitAnswer, window: w.window, payload: w.payload})
-	default:
+	}
+	if err := t.decideAwaited(w, v, misfit); err != nil {
+		return t.undecided(err)
+	}
+	if misfit == "" {
+		*d = value.Ok(v)
+	} else {
 		*d = value.Err(value.NewError("EmitError", misfit, value.ErrorField{Name: "channel", Value: value.String(asked.Channel)},
 			value.ErrorField{Name: "reason", Value: value.String("invalid")}))
 	}

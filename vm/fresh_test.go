@@ -61,7 +61,7 @@ func TestFreshRunsAlike(t *testing.T) {
 // Fresh forgets would be empty in the fresh one.
 func TestFreshIsComplete(t *testing.T) {
 	config := freshConfig(freshProgram())
-	config.Cover = true
+	config.Count.Points = true
 	m, err := New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestFreshIsComplete(t *testing.T) {
 	}
 	image := reflect.ValueOf(m.image).Elem()
 	for i := range image.NumField() {
-		if name := image.Type().Field(i).Name; image.Field(i).IsZero() && name != "performing" && name != "called" && name != "reciprocals" && name != "counters" && name != "texts" {
+		if name := image.Type().Field(i).Name; image.Field(i).IsZero() && name != "performing" && name != "called" && name != "reciprocals" && name != "counters" && name != "texts" && name != "mapped" && name != "debug" {
 			t.Errorf("the program has no %s", name)
 		}
 	}

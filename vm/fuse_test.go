@@ -110,7 +110,7 @@ func TestFusedRuns(t *testing.T) {
 			a.int(9223372036854775807)
 			a.fn("main() Full 20", head+c.code+"\nBoxInt r4 r10\nLoadNil r3\nNewTuple r1 r1 2\nReturn r1")
 			a.fn("boxed() Full 3", "LoadInt r2 -7\nBoxInt r1 r2\nReturn r1")
-			out, err := a.run(t, Config{Count: plain})
+			out, err := a.run(t, Config{Count: Counting{Instructions: plain}})
 			u, failed := err.(*Uncaught)
 			switch {
 			case failed && c.line >= 0:

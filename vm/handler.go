@@ -23,9 +23,10 @@ type handler struct {
 // handlerRun is one run of a handler. It can be cancelled by itself, which
 // happens when the message is withdrawn or the time for the question is over.
 type handlerRun struct {
-	message  effect.HostMessage
-	cause    error  // why it was cancelled; nil while it was not
-	endTimer func() // nil without a timer
+	message effect.HostMessage
+	cause   error           // why it was cancelled; nil while it was not
+	timer   *pendingRequest // nil without a timer
+	hearing *hearing
 }
 
 // Why a handler run was cancelled.
@@ -66,12 +67,16 @@ func (t *task) beginRun(s *scope, m *effect.HostMessage) *effect.HostMessage {
 	*run = handlerRun{message: *m}
 	m = &run.message // dropping clears the queue's
 	s.drop()
+	run.hearing = t.hearingOf(m, false)
 	if ms := s.within(m.Type); ms > 0 {
 		f := &pendingRequest{t: t, run: run}
 		t.m.start(&effect.Sleep{Milliseconds: ms}, f)
-		run.endTimer = f.end
+		run.timer = f
 	}
 	t.entered(SpanHandler, m.Type)
+	if d := t.debugger(); d != nil {
+		d.Handles(Scene{t}, s.decl.Name, m)
+	}
 	return m
 }
 
@@ -106,9 +111,7 @@ func ConvertMessage(p *value.Pace, payload value.Slot, t *value.Type) (value.Slo
 
 // finish ends a run's timer.
 func (r *handlerRun) finish() {
-	if r.endTimer != nil {
-		r.endTimer()
-	}
+	r.timer.quit()
 }
 
 // expire hears of the timer.
@@ -195,6 +198,9 @@ func (t *task) accumulate(s *scope, piece string) status {
 func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessage, problem string) status {
 	r := &effect.ExchangeReply{ID: s.id, InReplyTo: m.Type, AnswerTo: m.ID, Value: v, Error: problem, By: by}
 	t.m.stats.Requests++
+	if err := t.decideReply(s.decl.Name, m.Payload, s.heard, r, func() Place { return s.handlerPlace(m.Type) }); err != nil {
+		return t.undecided(err)
+	}
 	if t.alone() {
 		_, err := t.perform(t.m.ctx, r)
 		return t.replied(s, err)
@@ -230,7 +236,7 @@ func (t *task) send(s *scope) status {
 	w := &wait{kind: waitReply, scope: s}
 	f := &pendingRequest{t: t, wait: w}
 	t.m.start(s.unsent, f)
-	w.end, s.unsent = f.end, nil
+	w.flight, s.unsent = f, nil
 	return t.park(w)
 }
 
@@ -239,9 +245,10 @@ func (t *task) endRun() (*scope, *effect.HostMessage) {
 	s := t.innermost()
 	r := s.run
 	r.finish()
-	s.run = nil
+	s.run, s.heard = nil, r.hearing
+	t.endHearing(r.hearing)
 	t.leftSpan()
-	if r.endTimer == nil { // else its timer still refers to it
+	if r.timer == nil { // else its timer still refers to it
 		s.spare = r
 	}
 	t.setPC(s.pc + 1)

@@ -22,10 +22,9 @@ type Host struct {
 	Defaults        map[string]json.RawMessage // what answers unhandled messages, by hostmsg.Message.Default
 }
 
-// loadHosts reads the sections of all hosts.
+// loadHosts reads the sections of the hosts beyond those that there are.
 func (m *loader) loadHosts() error {
-	m.hostDecls = make([]Host, len(m.program.Hosts))
-	for i := range m.program.Hosts {
+	for i := len(m.hostDecls); i < len(m.program.Hosts); i++ {
 		h := &m.program.Hosts[i]
 		d := Host{Host: h}
 		if len(h.Config) > 0 {
@@ -33,7 +32,7 @@ func (m *loader) loadHosts() error {
 				return fmt.Errorf("load host %s: %w", h.Name, err)
 			}
 		}
-		m.hostDecls[i] = d
+		m.hostDecls = append(m.hostDecls, d)
 	}
 	return nil
 }

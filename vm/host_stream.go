@@ -21,11 +21,12 @@ type hostStream struct {
 	messages
 	by      *task // that opened it
 	decl    *Host
-	id      int64  // of the exchange
-	session string // that was named last
-	err     error  // how the exchange broke, after what is in queue
-	over    bool   // the terminal message has been given
-	endNext func() // ends the request for messages on its way; nil without one
+	id      int64           // of the exchange
+	session string          // that was named last
+	err     error           // how the exchange broke, after what is in queue
+	over    bool            // the terminal message has been given
+	next    *pendingRequest // the request for messages on its way; nil without one
+	effect  int64           // the number of the last request for messages
 	waiting []*task
 	asks    asks // what the host waits for
 	closed  bool
@@ -42,10 +43,11 @@ type hostStreams struct {
 type ask struct {
 	of       *hostStream
 	typ, id  string
-	waits    bool   // the host does, for the answer
-	answered string // why it cannot be answered any more; "" while it can
-	endTimer func() // nil without a timer
-	work     work   // what is to make the answer
+	waits    bool            // the host does, for the answer
+	answered string          // why it cannot be answered any more; "" while it can
+	timer    *pendingRequest // nil without a timer
+	work     work            // what is to make the answer
+	hearing  *hearing
 }
 
 // Why a message cannot be answered, as HostError has it in code.
@@ -107,7 +109,7 @@ type Given func(m *effect.HostMessage, ask value.Slot) value.Slot
 func (a *Args) NextMessage(given Given) (value.Slot, error) {
 	m, x := a.run(), a.hostStreamIn(0)
 	give := func(effect.Result) (value.Slot, error) { return x.give(m.current, given) }
-	if x.closed || x.ready() {
+	if !a.again && (x.closed || x.ready()) {
 		return give(nil)
 	}
 	a.asked = asked{give: give, park: x.await}
@@ -135,6 +137,10 @@ func (x *hostStream) give(t *task, given Given) (value.Slot, error) {
 		if now := m.Session(); now != "" {
 			x.session = now
 		}
+		t.leaveMessage()
+		if row.Role == hostmsg.Succeeds {
+			t.worked(x.decl, x.effect)
+		}
 		v := value.Tuple(value.Bool(true), given(&m, x.ask(t, &m, row)))
 		if x.over = row.Terminal(); x.over && x.asks.live == 0 {
 			x.close(t, "")
@@ -159,6 +165,7 @@ func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) v
 		return value.Nil
 	}
 	k := &ask{of: x, typ: m.Type, id: m.ID, waits: row.Waits()}
+	k.hearing = t.hearingOf(m, true)
 	if k.waits {
 		x.asks.add(k)
 		t.m.hostStreams.asked = append(t.m.hostStreams.asked, x)
@@ -166,7 +173,7 @@ func (x *hostStream) ask(t *task, m *effect.HostMessage, row *hostmsg.Message) v
 	if seconds := x.decl.QuestionTimeout; seconds > 0 && row.Timed {
 		f := &pendingRequest{t: t, ask: k}
 		t.m.start(&effect.Sleep{Milliseconds: int64(seconds * 1000)}, f)
-		k.endTimer = f.end
+		k.timer = f
 	}
 	return value.NewHandle("HostRequest", "", k)
 }
@@ -177,9 +184,10 @@ func (x *hostStream) await(t *task, w *wait) status {
 		if t.cancelled() {
 			return raising
 		}
-		if x.endNext == nil && t.alone() {
+		if x.next == nil && t.alone() {
 			var c completion
 			t.m.stats.Requests++
+			x.effect = t.m.stats.Requests
 			c.result, c.err = t.performWaiting(&effect.ExchangeNext{ID: x.id})
 			x.arrived(t, c)
 			if c.err != nil && x.err == nil {
@@ -190,11 +198,7 @@ func (x *hostStream) await(t *task, w *wait) status {
 		x.fetch(t)
 		x.waiting = append(x.waiting, t)
 		w.request = &effect.ExchangeNext{ID: x.id}
-		w.end = func() {
-			if x.endNext != nil {
-				x.endNext()
-			}
-		}
+		w.stream = x
 		return t.park(w)
 	}
 	return t.complete(w)
@@ -203,7 +207,7 @@ func (x *hostStream) await(t *task, w *wait) status {
 // fetch asks for the next messages, unless a request is under way, no more can
 // come, or too many wait already.
 func (x *hostStream) fetch(t *task) {
-	if x.endNext != nil || x.err != nil || x.over || x.closed || x.full() {
+	if x.next != nil || x.err != nil || x.over || x.closed || x.full() {
 		return
 	}
 	if n := len(x.queue); n > 0 && hostmsg.Of(x.queue[n-1].Type).Terminal() {
@@ -211,7 +215,7 @@ func (x *hostStream) fetch(t *task) {
 	}
 	f := &pendingRequest{t: t, stream: x}
 	t.m.start(&effect.ExchangeNext{ID: x.id}, f)
-	x.endNext = f.end
+	x.next, x.effect = f, t.m.stats.Requests
 }
 
 // hear has the streams with messages that were given and not answered hear of what the
@@ -227,7 +231,7 @@ func (l *hostStreams) hear(t *task) {
 
 // arrived takes messages that have come. A withdraw overtakes what waits.
 func (x *hostStream) arrived(t *task, c completion) {
-	x.endNext = nil
+	x.next = nil
 	for _, w := range x.waiting {
 		t.m.ready.push(w)
 	}
@@ -253,7 +257,9 @@ func (x *hostStream) arrived(t *task, c completion) {
 	}
 	all := c.result.(*effect.ExchangeMessages).Messages
 	for i := range all {
-		if m := &all[i]; hostmsg.Of(m.Type).Role != hostmsg.TakesBack || !x.withdraw(m.ID) {
+		m := &all[i]
+		t.m.decideArrived(x.decl, m, x.effect)
+		if hostmsg.Of(m.Type).Role != hostmsg.TakesBack || !x.withdraw(m.ID) {
 			x.add(m)
 		}
 	}
@@ -270,17 +276,20 @@ func (x *hostStream) withdraw(id string) bool {
 	}
 	if k := x.asks.find(id); k != nil {
 		k.settle(askWithdrawn)
+		x.by.decideWithdrawn(x.decl, &effect.HostMessage{Type: k.typ, ID: k.id}, k.hearing, x.effect)
 		return true
 	}
-	return x.takeBack(id)
+	m, found := x.takeBack(id)
+	if found {
+		x.by.decideWithdrawn(x.decl, &m, nil, x.effect)
+	}
+	return found
 }
 
 // settle says why the message is not to be answered any more.
 func (k *ask) settle(why string) {
 	k.answered = why
-	if k.endTimer != nil {
-		k.endTimer()
-	}
+	k.timer.quit()
 	if k.waits {
 		k.of.asks.settled()
 	}
@@ -289,7 +298,7 @@ func (k *ask) settle(why string) {
 
 // expire hears that the time for a question is over.
 func (k *ask) expire(t *task, err error) {
-	k.endTimer = nil
+	k.timer = nil
 	if err != nil || k.answered != "" {
 		return
 	}
@@ -306,6 +315,10 @@ func (k *ask) response(by string, v json.RawMessage, problem string) *effect.Exc
 func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 	r := k.response(by, v, problem)
 	t.m.stats.Requests++
+	if err := t.decideReply(k.of.decl.Name, value.Nil, k.hearing, r, t.here); err != nil {
+		t.m.fail(err)
+		return
+	}
 	if _, err := t.perform(t.m.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
 		t.m.stats.Requests--
 		t.m.start(r, &pendingRequest{t: t})
@@ -350,11 +363,24 @@ func (a *Args) ask() *ask {
 // v or, when it is not "", by problem. by is who answers, as effect.ExchangeReply says.
 func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot, error) {
 	k := a.ask()
+	if a.again {
+		a.asked = asked{give: Nothing}
+		return value.Nil, nil
+	}
 	if k.answered != "" {
 		return value.Nil, nil
 	}
 	k.settle(askAnswered)
-	a.asked = asked{give: Nothing, park: func(t *task, w *wait) status { return t.ask(k.response(by, v, problem), w) }}
+	a.asked = asked{give: Nothing, park: func(t *task, w *wait) status {
+		r := k.response(by, v, problem)
+		t.m.stats.Requests++ // that of the reply, which ask counts
+		err := t.decideReply(k.of.decl.Name, value.Nil, k.hearing, r, t.here)
+		t.m.stats.Requests--
+		if err != nil {
+			return t.undecided(err)
+		}
+		return t.ask(r, w)
+	}}
 	return value.Nil, nil
 }
 
@@ -379,8 +405,8 @@ func (x *hostStream) close(t *task, reason string) {
 		k.settle(askClosed)
 		k.reply(t, effect.ByNobody, nil, "nobody answered the "+k.typ)
 	}
-	if x.endNext != nil {
-		x.endNext()
+	if x.next != nil {
+		x.next.quit()
 		return
 	}
 	x.end(t)

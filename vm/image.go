@@ -23,8 +23,9 @@ type image struct {
 	constants   []value.Slot
 	reciprocals map[int32]int32  // by divisor: where in constants
 	texts       []map[string]int // of opSwitchText: which of its cases a String is
-	counters    []counter        // with Config.Count
-	cover       *cover           // with Config.Cover
+	tallies
+	mapped *positionMap // for snapshots, made when first wanted
+	debug  debugging    // with Application.Debugger
 
 	// What it declares.
 	types     []*value.Type
@@ -36,10 +37,16 @@ type image struct {
 	called    []ToolFunction // functions that tools are made of
 }
 
+// tallies is what is counted of an image's runs.
+type tallies struct {
+	counters []counter // with Config.Count
+	cover    *cover    // with Config.Cover
+}
+
 // load makes the image of a program.
 func load(config *Config) (*image, error) {
 	l := loader{&image{program: config.Program}, config}
-	if config.Cover {
+	if config.Count.Points {
 		l.cover = &cover{index: map[Point]int32{}}
 	}
 	return l.image, l.load()

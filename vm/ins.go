@@ -50,6 +50,8 @@ const (
 	opLoopLeInt        // likewise with JumpLeInt
 	opCover            // the run has reached point imm
 	opMark             // of a profile: where the run is
+	opStep             // a line begins, for a Stepper
+	opStop             // mark imm of a debugger, which is set
 	opSwitchInt        // a run of JumpEqIntK, as a table of imm opCase
 	opSwitchVariant    // a run of JumpVariant
 	opSwitchText       // a run of JumpEqualK of Strings, as b and c opCase; imm is the table that knows which

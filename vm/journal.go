@@ -11,8 +11,8 @@ import (
 // program gets it (spec/25-tapes.md). Effects are numbered from 1 in the order in which the
 // program makes them.
 type Journal interface {
-	// Began is told of an effect before it is performed.
-	Began(e int64, r effect.Request)
+	// Began is told of an effect before it is performed, and of the task that makes it.
+	Began(e, task int64, r effect.Request)
 	// Ended is told what the program gets of an effect. at is nil where that follows from the
 	// run itself: the program waits for this effect, or nothing else can go on.
 	Ended(e int64, r effect.Request, result effect.Result, err error, at *Moment)
@@ -22,16 +22,19 @@ type Journal interface {
 	Looked(at Moment)
 	// Over is told that the run's context has ended it; at as in Ended.
 	Over(cause error, at *Moment)
+	// Waits is told that no task can go on, and nothing has come.
+	Waits()
 }
 
-// Past is a recorded run, which takes the place of the world. A request that it does not know
-// of is performed.
+// Past is a recorded run, which takes the place of the world until it is over: from then on
+// the run goes on with the world. While it lasts the Journal hears of what it gives by Began
+// and Ended.
 type Past interface {
 	// Perform gives what a request gave that does not wait. known is false for one that is
 	// to be performed. An error that is no *effect.Error ends the run.
 	Perform(e int64, r effect.Request) (result effect.Result, known bool, err error)
 	// Begin finds what a request gave for which the program waits.
-	Begin(e int64, r effect.Request) (known bool, err error)
+	Begin(e int64, r effect.Request) (Standing, error)
 	// Next gives what comes next, of those that have begun, when no task can go on. ok is false
 	// when none has.
 	Next() (x Event, ok bool)
@@ -39,7 +42,22 @@ type Past interface {
 	At(at Moment) (x Event, ok bool)
 	// Looked says whether a look at a moment found too much memory in use.
 	Looked(at Moment) bool
+	// Over says that all of it has been given. A tape is never over.
+	Over() bool
+	// Again is called once, when the past is over, and gives the effects that were UnderWay in
+	// the order in which they are to be begun.
+	Again() []int64
 }
+
+// Standing says how a past stands to a request.
+type Standing uint8
+
+// The standings.
+const (
+	Unrecorded Standing = iota // it is performed: what it gives follows from the run itself
+	Recorded                   // what it gave will come
+	UnderWay                   // it had not ended: it is begun when the past is over
+)
 
 // EndedBy is the error of an effect that Past.Perform gives where the run's context ended it.
 type EndedBy struct{ Cause error }
@@ -61,13 +79,20 @@ type Event struct {
 // wait for: Taken counts the results that were taken before, Ticks the moments since.
 type Moment struct{ Taken, Ticks int64 }
 
-// written is how a run stands with its journal, or its past.
+// written is how a run stands with its journal, and its past.
 type written struct {
-	on   bool // there is one or the other
-	now  Moment
-	past map[int64]int // of effects under way that the past knows: their requests' numbers
-	over bool          // the context has ended, and the journal has heard of it
-	stop context.CancelCauseFunc
+	on    bool // there is one or the other
+	past  Past // nil once it is over
+	now   Moment
+	begun map[int64]int // of effects whose end the past will give: their requests' numbers
+	again map[int64]int // of effects that are begun when the past is over
+	over  bool          // the context has ended, and the journal has heard of it
+	stop  context.CancelCauseFunc
+}
+
+// init makes the state of a run that is yet to begin.
+func (w *written) init(c *Config) {
+	*w = written{on: c.Journal != nil || c.Past != nil, past: c.Past, begun: map[int64]int{}, again: map[int64]int{}}
 }
 
 // begin gives the context of a run: what ended a recorded one ends it, where it did.
@@ -102,39 +127,58 @@ func (m *VM) ctxOver() bool {
 // heedEnd looks whether the run's context has ended; at is where the run stands, nil when it
 // waits.
 func (m *VM) heedEnd(at *Moment) {
-	if j := m.config.Journal; j != nil && !m.written.over && m.ctx.Err() != nil {
+	if j := m.config.Journal; j != nil && m.written.past == nil && !m.written.over && m.ctx.Err() != nil {
 		m.written.over = true
 		j.Over(context.Cause(m.ctx), at)
 	}
 }
 
 // performWritten is perform of a run with a journal, or a past.
-func (m *VM) performWritten(ctx context.Context, r effect.Request) (effect.Result, error) {
-	e := m.stats.Requests
-	if p := m.config.Past; p != nil {
-		result, known, err := p.Perform(e, r)
-		if over, ended := errors.AsType[*EndedBy](err); ended {
-			m.endPast(over.Cause)
-		}
-		if known || err != nil {
-			return result, err
-		}
-		return m.config.Performer.Perform(ctx, r)
+func (m *VM) performWritten(ctx context.Context, t *task, r effect.Request) (effect.Result, error) {
+	e, j := m.stats.Requests, m.config.Journal
+	m.leavePast()
+	if j != nil {
+		m.tellPolicy(e, t, r)
+		m.tellStanding(e, t, r)
+		j.Began(e, t.id, r)
 	}
-	m.config.Journal.Began(e, r)
-	result, err := m.config.Performer.Perform(ctx, r)
+	result, err := m.performNow(ctx, e, r)
+	if errors.Is(err, ErrSuspended) {
+		m.fatal = ErrSuspended
+		panic(suspending{})
+	}
+	if j == nil {
+		return result, err
+	}
 	if errors.Is(err, effect.ErrWaits) {
-		m.config.Journal.Waited(e, r, m.written.now)
+		j.Waited(e, r, m.written.now)
 		return result, err
 	}
 	m.endedEffect(e, r, result, err, nil)
 	return result, err
 }
 
+// performNow performs a request, or gives what it gave in the past.
+func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.Result, error) {
+	p := m.written.past
+	if p == nil {
+		return m.config.Performer.Perform(ctx, r)
+	}
+	result, known, err := p.Perform(e, r)
+	if over, ended := errors.AsType[*EndedBy](err); ended {
+		m.endPast(over.Cause)
+	}
+	if known || err != nil {
+		return result, err
+	}
+	m.leavePast() // it was the last, and had not ended
+	return m.config.Performer.Perform(ctx, r)
+}
+
 // endedEffect tells the journal what an effect gave, and first that the run's context has ended
 // when that is why the effect has.
 func (m *VM) endedEffect(e int64, r effect.Request, result effect.Result, err error, at *Moment) {
-	if _, program := errors.AsType[*effect.Error](err); err != nil && !program {
+	if err != nil && !isProgramError(err) {
 		m.heedEnd(at)
 	}
 	m.config.Journal.Ended(e, r, result, err, at)
@@ -149,65 +193,124 @@ func (m *VM) tellTaken(c *completion, at *Moment) {
 	m.endedEffect(f.effect, f.request, c.result, c.err, at)
 }
 
-// startWritten begins a request that the past knows. Others are told to the journal.
+// startWritten tells the journal of a request, and begins it where the past knows it.
 func (m *VM) startWritten(r effect.Request, f *pendingRequest) bool {
-	f.effect = m.stats.Requests
-	p := m.config.Past
+	f.effect, f.request = m.stats.Requests, r
+	m.leavePast()
+	return m.beginWritten(f)
+}
+
+// beginWritten is startWritten of a request that has its number.
+func (m *VM) beginWritten(f *pendingRequest) bool {
+	if j := m.config.Journal; j != nil {
+		m.tellPolicy(f.effect, f.t, f.request)
+		m.tellStanding(f.effect, f.t, f.request)
+		j.Began(f.effect, f.t.id, f.request)
+	}
+	p := m.written.past
 	if p == nil {
-		f.request = r
-		m.config.Journal.Began(f.effect, r)
 		return false
 	}
-	known, err := p.Begin(f.effect, r)
-	if !known && err == nil {
+	standing, err := p.Begin(f.effect, f.request)
+	if standing == Unrecorded && err == nil {
+		m.leavePast()
 		return false
 	}
 	seq := m.addPending(f)
-	f.end = func() {} // what it gave stands already
-	if err == nil {
-		m.written.past[f.effect] = seq
-		return true
+	switch {
+	case err == nil && standing == Recorded:
+		m.written.begun[f.effect] = seq // what it gave stands already
+	case err == nil:
+		m.written.again[f.effect] = seq
+		f.end = func() { m.forgo(f.effect) }
+	default:
+		m.strayed(f.t.stopped(err))
+		m.inbox.put(completion{seq: seq, err: err})
 	}
-	if m.fatal == nil {
-		m.fatal = f.t.stopped(err)
-		m.cancelAll()
-	}
-	m.inbox.put(completion{seq: seq, err: err})
 	return true
 }
 
-// nextPast gives what came next to a recorded run.
-func (m *VM) nextPast() (completion, bool) {
-	for {
-		if m.arrived = m.inbox.drain(m.arrived); len(m.arrived) > 0 || len(m.written.past) == 0 {
-			return m.arrival()
+// forgo ends a request that is not to be begun any more when the past is over.
+func (m *VM) forgo(e int64) {
+	if seq, ok := m.written.again[e]; ok {
+		delete(m.written.again, e)
+		m.inbox.put(completion{seq: seq, err: context.Canceled})
+	}
+}
+
+// strayed ends a run that is not as the recorded one was.
+func (m *VM) strayed(err error) {
+	if m.fatal != nil {
+		return
+	}
+	m.fatal = err
+	m.cancelAll()
+	for _, under := range []map[int64]int{m.written.begun, m.written.again} {
+		for _, seq := range under {
+			m.inbox.put(completion{seq: seq, err: err})
 		}
-		x, ok := m.config.Past.Next()
+		clear(under)
+	}
+}
+
+// leavePast begins what was under way, when the past is over.
+func (m *VM) leavePast() {
+	w := &m.written
+	if w.past == nil || !w.past.Over() {
+		return
+	}
+	p := w.past
+	w.past = nil
+	for _, e := range p.Again() {
+		if seq, ok := w.again[e]; ok {
+			f := m.pending[seq]
+			m.launch(seq, f.request, f)
+		}
+	}
+	clear(w.again)
+}
+
+// nextPast gives what came next to a recorded run; ok is false when the past is over, or the
+// run has left it.
+func (m *VM) nextPast() (c completion, ok bool) {
+	for {
+		m.leavePast()
+		if m.written.past == nil || m.fatal != nil {
+			return c, false
+		}
+		x, ok := m.written.past.Next()
 		switch {
-		case !ok:
-			panic("the past has lost what was under way")
-		case x.E == 0:
+		case ok && x.E == 0:
 			m.endPast(x.Err)
+		case ok:
+			return m.completionOf(x, nil), true
+		case len(m.arrived) == 0 && m.inbox.empty():
+			m.strayed(errors.New("the recorded run has not waited for what this one waits for"))
+			return c, false
 		default:
-			return m.completionOf(x), true
+			return c, false
 		}
 	}
 }
 
 // endPast ends the run's context as it ended in the past.
-func (m *VM) endPast(cause error) { m.written.stop(cause) }
+func (m *VM) endPast(cause error) {
+	m.written.over = true
+	m.written.stop(cause)
+}
 
 // completionOf makes a completion of what came to an effect under way.
-func (m *VM) completionOf(x Event) completion {
-	seq := m.written.past[x.E]
-	delete(m.written.past, x.E)
-	return completion{seq: seq, result: x.Result, err: x.Err}
+func (m *VM) completionOf(x Event, at *Moment) completion {
+	c := completion{seq: m.written.begun[x.E], result: x.Result, err: x.Err}
+	delete(m.written.begun, x.E)
+	m.tellTaken(&c, at)
+	return c
 }
 
 // pollPast takes what came at a moment.
 func (m *VM) pollPast(at Moment) {
-	for {
-		x, ok := m.config.Past.At(at)
+	for m.written.past != nil && m.fatal == nil {
+		x, ok := m.written.past.At(at)
 		if !ok {
 			return
 		}
@@ -215,7 +318,7 @@ func (m *VM) pollPast(at Moment) {
 			m.endPast(x.Err)
 			continue
 		}
-		m.takeCompletion(m.completionOf(x))
+		m.takeCompletion(m.completionOf(x, &at))
 		at = m.written.now
 	}
 }
@@ -223,12 +326,17 @@ func (m *VM) pollPast(at Moment) {
 // judge decides what a look at the memory in use finds: as in the past, or as it is.
 func (m *VM) judge(n int) bool {
 	at := m.moment()
-	if p := m.config.Past; p != nil {
+	if p := m.written.past; p != nil {
 		return !p.Looked(at)
 	}
 	fits := m.memory.measure(n)
-	if !fits {
-		m.config.Journal.Looked(at)
+	if j := m.config.Journal; !fits && j != nil {
+		j.Looked(at)
 	}
 	return fits
+}
+
+func isProgramError(err error) bool {
+	_, ok := errors.AsType[*effect.Error](err)
+	return ok
 }

@@ -33,12 +33,13 @@ type scope struct {
 	started int64 // monotonic milliseconds
 	number  int64 // of the exchange in the run, from 1; with Config.Detail
 
+	deciding
 	id   int64
 	open bool // the exchange has been opened and not yet closed
 	messages
 	err     error                 // how the exchange broke, after what is in queue
 	over    bool                  // a terminal message is in queue: nothing comes after it
-	endNext func()                // ends the request for messages on its way; nil without one
+	next    *pendingRequest       // the request for messages on its way; nil without one
 	run     *handlerRun           // the handler that runs
 	spare   *handlerRun           // for the next one
 	partial []byte                // texts of unhandled partial messages
@@ -150,9 +151,10 @@ func (t *task) pump(s *scope) status {
 			if t.cancelled() {
 				return raising
 			}
-			if s.endNext == nil && t.alone() {
+			if s.next == nil && t.alone() {
 				var c completion
 				t.m.stats.Requests++
+				s.effect = t.m.stats.Requests
 				c.result, c.err = t.performWaiting(&effect.ExchangeNext{ID: s.id})
 				s.arrived(c)
 				continue
@@ -181,18 +183,18 @@ func (t *task) pump(s *scope) status {
 // fetch asks for the next messages, unless a request is under way, no more can
 // come, or too many wait already.
 func (s *scope) fetch() {
-	if s.endNext != nil || s.err != nil || s.over || !s.open || s.full() {
+	if s.next != nil || s.err != nil || s.over || !s.open || s.full() {
 		return
 	}
 	f := &pendingRequest{t: s.t, scope: s}
 	s.t.m.start(&effect.ExchangeNext{ID: s.id}, f)
-	s.endNext = f.end
+	s.next, s.effect = f, s.t.m.stats.Requests
 }
 
 // arrived takes messages that have come. Only a withdraw overtakes a running
 // handler, and the loss of the exchange.
 func (s *scope) arrived(c completion) {
-	s.endNext = nil
+	s.next = nil
 	if c.err != nil {
 		s.err = c.err
 		if e, ok := errors.AsType[*effect.Error](c.err); ok && s.run != nil {
@@ -211,6 +213,7 @@ func (s *scope) arrived(c completion) {
 			continue
 		}
 		s.over = s.over || row.Terminal()
+		s.t.m.decideArrived(s.decl, m, s.effect)
 		s.add(m)
 	}
 	if s.run != nil && s.t.wait != nil {
@@ -221,9 +224,7 @@ func (s *scope) arrived(c completion) {
 // cut drops what waits when a reply says that the exchange is over: nobody would hear
 // of it.
 func (s *scope) cut(e *effect.Error) {
-	if s.endNext != nil {
-		s.endNext()
-	}
+	s.next.quit()
 	s.err, s.queue, s.queued = e, nil, 0
 }
 
@@ -255,19 +256,26 @@ func (s *scope) withdraw(id string) bool {
 	}
 	if s.run != nil && s.run.message.ID == id {
 		s.run.cancel(errWithdrawn)
+		s.t.decideWithdrawn(s.decl, &s.run.message, s.run.hearing, s.effect)
 		return true
 	}
-	return s.takeBack(id)
+	m, found := s.takeBack(id)
+	if found {
+		s.t.decideWithdrawn(s.decl, &m, nil, s.effect)
+	}
+	return found
 }
 
 // message deals with one message; again is true when the next one may follow.
 func (t *task) message(s *scope, m *effect.HostMessage) (st status, again bool) {
+	s.heard = nil
 	if m.Decided {
 		st = t.emit(s.output(m.Type, m.Payload.Map()))
 		return st, st == running
 	}
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Succeeds:
+		t.worked(s.decl, s.effect)
 		payload := m.Payload
 		if len(s.partial) > 0 {
 			if st := t.takeMemory(len(s.partial)); st != running {
@@ -379,13 +387,14 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 	}
 	if s.run != nil {
 		s.run.finish()
+		t.endHearing(s.run.hearing)
 		s.run = nil
 		t.leftSpan()
 	}
 	t.setPC(s.pc + 1)
 	if s.open {
-		if s.endNext != nil {
-			s.endNext()
+		if s.next != nil {
+			s.next.quit()
 			return t.park(&wait{kind: waitQuiet, scope: s}), false
 		}
 		reason := "cancelled"

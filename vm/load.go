@@ -12,6 +12,7 @@ import (
 // of a function, so that the second word of a closure can point to either.
 type function struct {
 	value.Function
+	number    int // in the program; of a stub, that of the function behind it
 	entry     int // number of its first instruction
 	registers int
 	info      *ir.Function
@@ -34,14 +35,7 @@ func (m *loader) load() error {
 	p := m.program
 	m.constants = make([]value.Slot, max(len(p.Constants), 1))
 	for i, c := range p.Constants {
-		switch {
-		case c.Int != nil:
-			m.constants[i] = value.Int(*c.Int)
-		case c.Float != nil:
-			m.constants[i] = value.Float(*c.Float)
-		case c.String != nil:
-			m.constants[i] = value.String(*c.String)
-		}
+		m.constants[i] = constantOf(c)
 	}
 	if err := m.loadTypes(); err != nil {
 		return err
@@ -53,6 +47,18 @@ func (m *loader) load() error {
 		return err
 	}
 	return m.loadCode()
+}
+
+func constantOf(c ir.Const) (v value.Slot) {
+	switch {
+	case c.Int != nil:
+		v = value.Int(*c.Int)
+	case c.Float != nil:
+		v = value.Float(*c.Float)
+	case c.String != nil:
+		v = value.String(*c.String)
+	}
+	return v
 }
 
 func (m *loader) loadNatives() error {
@@ -91,29 +97,26 @@ func (m *loader) effect(name string) (n int32, ok bool) {
 	return int32(len(m.natives) - 1), true
 }
 
-// declare makes the values of agents, hosts, stores and tools. The state of tools is
-// computed when the run starts.
+// declare makes the values of agents, hosts, stores and tools beyond those that there are. The
+// state of tools is computed when the run starts.
 func (m *VM) declare() {
 	p := m.program
-	m.stores = make([]value.Slot, len(p.Stores))
-	for i, s := range p.Stores {
-		m.stores[i] = m.newStore(s)
+	for i := len(m.stores); i < len(p.Stores); i++ {
+		m.stores = append(m.stores, m.newStore(p.Stores[i]))
 	}
-	m.agents = make([]value.Slot, len(p.Agents))
-	for i, a := range p.Agents {
-		memory := value.Nil
+	for i := len(m.agents); i < len(p.Agents); i++ {
+		a, memory := &p.Agents[i], value.Nil
 		if a.Memory >= 0 && a.Memory < len(m.stores) {
 			memory = m.stores[a.Memory]
 		}
-		m.agents[i] = value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: a.Name}, i, memory)
+		m.agents = append(m.agents, value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: a.Name}, i, memory))
 	}
-	m.hosts = make([]value.Slot, len(p.Hosts))
-	for i, h := range p.Hosts {
-		m.hosts[i] = value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: h.Name}, i, value.Nil)
+	for i := len(m.hosts); i < len(p.Hosts); i++ {
+		m.hosts = append(m.hosts, value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: p.Hosts[i].Name}, i, value.Nil))
 	}
-	m.tools = make([]*Tool, len(m.toolDecls))
-	for i, d := range m.toolDecls {
-		m.tools[i] = &Tool{decl: d, self: value.New(value.KindTool, 0, d.typ, make([]value.Slot, len(d.typ.Fields))...)}
+	for i := len(m.tools); i < len(m.toolDecls); i++ {
+		d := m.toolDecls[i]
+		m.tools = append(m.tools, &Tool{decl: d, self: value.New(value.KindTool, 0, d.typ, make([]value.Slot, len(d.typ.Fields))...)})
 	}
 }
 
@@ -125,11 +128,14 @@ func (m *loader) loadCode() error {
 	m.functions = make([]function, len(p.Functions))
 	m.closures = make([]value.Slot, len(p.Functions))
 	m.code = []ins{{op: opTrap}, {op: opFrameEnd}}
+	if m.config.Application.Debugger != nil {
+		m.makeRoom()
+	}
 	m.origin = []int32{0, 0}
 	m.blocks = []block{{start: 0}}
 	for i := range p.Functions {
 		f := &m.functions[i]
-		f.info = &p.Functions[i]
+		f.info, f.number = &p.Functions[i], i
 		f.Name, f.Params, f.registers = f.info.Name, len(f.info.Params), f.info.Registers
 	}
 	for i := range m.functions {
@@ -143,15 +149,21 @@ func (m *loader) loadCode() error {
 	if err := m.loadTools(); err != nil {
 		return err
 	}
-	if !m.config.Cover && !m.config.Count && m.config.Profile == nil {
+	if !m.config.Count.Points && !m.config.Count.Instructions && m.config.Profile == nil {
 		fuseLoops(m.code)
 	}
-	for i := range m.code {
+	m.resolveCalls(0)
+	m.placeMarks(0)
+	return nil
+}
+
+// resolveCalls gives the calls from an instruction on the entries of the functions that they call.
+func (m *loader) resolveCalls(from int) {
+	for i := from; i < len(m.code); i++ {
 		if in := &m.code[i]; ir.Op(in.op) == ir.OpCall || in.op == opSubIntKCall {
 			in.imm = int32(m.functions[in.imm].entry)
 		}
 	}
-	return nil
 }
 
 // loadFunction appends a function's block and those of its handlers.
@@ -200,18 +212,21 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 	covered := m.coverBlock(f, h, b)
 	marked := m.marks(b)
 	inside := fusing
-	if covered != nil || marked != nil || m.config.Count {
+	if covered != nil || marked != nil || m.config.Count.Instructions {
 		fusing = make([]bool, len(fusing))
+	}
+	stepped, debugged := m.steps(f, b), m.debugMarks(f, b)
+	for i := range fusing {
+		fusing[i] = fusing[i] && !stepped[i] && debugged[i] == markNone
 	}
 	for i := 0; i < len(b.Code); {
 		at[i] = len(m.code)
 		for _, point := range covered[i] {
 			m.emitIns(ins{op: opCover, imm: point}, i)
 		}
-		if marked[i] {
-			m.emitIns(ins{op: opMark}, i)
-		}
-		if m.config.Count {
+		m.emitMarks(i, marked[i], stepped[i])
+		m.emitDebugMark(h, debugged[i], i)
+		if m.config.Count.Instructions {
 			m.count(b, i, inside)
 		}
 		if in, n := fuse(b.Code, i, fusing); n > 0 {
@@ -233,7 +248,7 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 		if err != nil {
 			return fmt.Errorf("instruction %d, %s: %w", i, b.Code[i].Op, err)
 		}
-		if byReciprocal(b.Code[i]) {
+		if byReciprocal(b.Code[i]) && !m.grows() {
 			m.loadReciprocal(&in)
 		}
 		m.emitIns(in, i)
@@ -254,7 +269,7 @@ func (m *loader) loadBlock(f *function, h *handler, b *ir.Block) error {
 			return fmt.Errorf("inlined function %d is out of bounds", x.Function)
 		}
 	}
-	loaded := block{start: start, fn: f, info: b.Positions, inlined: b.Inlined}
+	loaded := block{start: start, fn: f, ir: b, info: b.Positions, inlined: b.Inlined}
 	for _, r := range b.Regions {
 		if r.From < 0 || r.To > len(b.Code) || r.Target < 0 || r.Target > len(b.Code) {
 			return fmt.Errorf("region %v is out of bounds", r)

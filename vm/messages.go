@@ -30,14 +30,15 @@ func (q *messages) drop() {
 	}
 }
 
-// takeBack removes the message with this id, and says whether there is one.
-func (q *messages) takeBack(id string) bool {
+// takeBack removes the message with this id, and gives it, if there is one.
+func (q *messages) takeBack(id string) (m effect.HostMessage, found bool) {
 	for i := range q.queue {
 		if q.queue[i].ID == id {
-			q.queued -= len(q.queue[i].Text)
+			m = q.queue[i]
+			q.queued -= len(m.Text)
 			q.queue = append(q.queue[:i:i], q.queue[i+1:]...)
-			return true
+			return m, true
 		}
 	}
-	return false
+	return m, false
 }

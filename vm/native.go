@@ -25,6 +25,7 @@ type Args struct {
 	pace *value.Pace // the VM's, or one of who calls outside a run
 
 	asked asked
+	again bool // the native has asked before: only how the result is given is wanted
 }
 
 // Pace gives the pace, which a native must tell of its steps when it goes over

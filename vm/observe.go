@@ -88,7 +88,7 @@ const (
 // began numbers a task that begins to run, when somebody wants to know.
 func (t *task) began() {
 	o := t.m.config.Observer
-	if o == nil && !t.m.config.Detail {
+	if o == nil && !t.m.config.Detail && !t.m.written.on && t.m.config.Application.Debugger == nil {
 		return
 	}
 	parent := -t.id
@@ -147,6 +147,9 @@ func (t *task) requested(r effect.Request) func(effect.Result, error) {
 	}
 	if t.m.config.Located != nil {
 		t.locate(r)
+	}
+	if d := t.debugger(); d != nil {
+		d.Makes(Scene{t}, r)
 	}
 	if o := t.observer(); o != nil {
 		return o.Requested(t.id, r)
@@ -208,11 +211,14 @@ func (t *task) locate(r effect.Request) {
 
 // perform has r performed on the run's goroutine.
 func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	if t.m.quiet && t.refuses(r) {
+		return nil, context.Canceled
+	}
 	came := t.requested(r)
 	var result effect.Result
 	var err error
 	if t.m.written.on {
-		result, err = t.m.performWritten(ctx, r)
+		result, err = t.m.performWritten(ctx, t, r)
 	} else {
 		result, err = t.m.config.Performer.Perform(ctx, r)
 	}

@@ -2,6 +2,8 @@ package vm
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/effect"
@@ -96,7 +98,7 @@ func (t *task) ask(r effect.Request, w *wait) status {
 	w.request = r
 	f := &pendingRequest{t: t, wait: w}
 	t.m.start(r, f)
-	w.end = f.end
+	w.flight = f
 	return t.park(w)
 }
 
@@ -109,11 +111,41 @@ func (t *task) performed(w *wait) status {
 		}
 		return t.throw(programError(e))
 	}
-	v, err := w.give(w.result)
+	give, err := t.giver(w)
+	if err != nil {
+		return t.throwError(err)
+	}
+	t.consulted(w)
+	v, err := give(w.result)
+	if end, ok := err.(*endsRun); ok {
+		return t.undecided(end.error)
+	}
 	if err != nil {
 		return t.throwError(err)
 	}
 	return t.gave(w, v)
+}
+
+// giver is what makes the program's value of a result. After a restore it is asked for again:
+// the arguments of the native that asked for the effect are where they were.
+func (t *task) giver(w *wait) (Give, error) {
+	if w.give != nil {
+		return w.give, nil
+	}
+	m, in := t.m, (*ins)(unsafe.Add(t.ip, -int(insSize)))
+	left, limit := m.pace.Left, m.memory.limit
+	m.pace.Left, m.memory.limit = math.MaxInt, 0 // nothing is counted twice
+	n := &m.natives[in.imm]
+	args := t.arguments(in, n.name)
+	args.again = true
+	_, err := n.call(args)
+	args.again = false
+	m.pace.Left, m.memory.limit = left, limit
+	x := args.takeAsked()
+	if err == nil && x.give == nil {
+		err = fmt.Errorf("%s does not ask again for what it waits for", n.name)
+	}
+	return x.give, err
 }
 
 // gave puts what an effect has given where it is wanted.

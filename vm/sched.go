@@ -30,9 +30,21 @@ type pendingRequest struct {
 	effect  int64          // its number; with a journal or a past
 	request effect.Request // with a journal
 	closing bool           // the end of the run does not end it
+	told    bool           // it has been asked for an early end
 
-	end     func() // asks for an early end
+	end     func() // asks for an early end; nil when what it gave stands already
 	release func() // frees its context; nil without one
+}
+
+// quit asks for an early end. Of no request it asks nothing.
+func (f *pendingRequest) quit() {
+	if f == nil {
+		return
+	}
+	f.told = true
+	if f.end != nil {
+		f.end()
+	}
 }
 
 // completion is a request that has come back or, when do is set, an action for
@@ -73,6 +85,13 @@ func (b *inbox) put(c completion) bool {
 	return true
 }
 
+// empty says that nothing has come.
+func (b *inbox) empty() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.list) == 0
+}
+
 // close gives what has come and has not been taken; nothing comes after it.
 func (b *inbox) close() []completion {
 	b.mu.Lock()
@@ -102,13 +121,13 @@ type requests struct {
 	opening  int                     // of those pending, how many open an exchange
 	waiting  []waiting               // with Config.Choose
 	bounds   bounds
-	inbox    inbox
+	inbox    *inbox
 	arrived  []completion // taken out of inbox, not yet heard of
-	goroutes sync.WaitGroup
+	goroutes *sync.WaitGroup
 }
 
 func (r *requests) init() {
-	r.pending, r.inbox.wake = map[int]*pendingRequest{}, make(chan empty, 1)
+	r.pending, r.inbox, r.goroutes = map[int]*pendingRequest{}, &inbox{wake: make(chan empty, 1)}, new(sync.WaitGroup)
 }
 
 // begin makes requests end with ctx.
@@ -137,7 +156,7 @@ func (r *requests) underWay() []int {
 func (r *requests) endPending() {
 	for _, seq := range r.underWay() {
 		if p := r.pending[seq]; p != nil && !p.closing {
-			p.end()
+			p.quit()
 		}
 	}
 }
@@ -149,6 +168,10 @@ func (m *VM) loop() {
 			if m.guarded(t) == finished {
 				m.ended(t)
 			}
+			if m.fatal == ErrSuspended {
+				m.leave()
+				return
+			}
 		}
 		m.beginBounds()
 		if m.alive == 0 {
@@ -157,8 +180,15 @@ func (m *VM) loop() {
 		if len(m.pending) == 0 && !m.expectsCalls() {
 			break
 		}
+		if m.config.Boundary != nil && m.settled() {
+			m.config.Boundary(m)
+		}
 		if c, ok := m.next(); ok {
 			m.takeCompletion(c)
+		}
+		if m.fatal == ErrSuspended {
+			m.leave()
+			return
 		}
 	}
 	if m.alive > 0 && m.fatal == nil {
@@ -174,8 +204,8 @@ func (m *VM) next() (completion, bool) {
 	if len(m.waiting) > 0 {
 		return m.performChosen(), true
 	}
-	if m.config.Past != nil {
-		return m.nextPast()
+	if c, ok := m.nextPast(); ok {
+		return c, true
 	}
 	return m.arrival()
 }
@@ -192,8 +222,17 @@ func (m *VM) arrival() (completion, bool) {
 			over = nil
 		}
 		m.stacks.clear()
+		if j := m.config.Journal; j != nil && m.written.past == nil {
+			j.Waits()
+		}
 		select {
 		case <-m.inbox.wake:
+		case <-m.config.Suspend:
+			if m.config.Boundary != nil && m.settled() {
+				m.config.Boundary(m)
+			}
+			m.fatal = ErrSuspended
+			return completion{}, false
 		case <-over:
 			m.told = true
 			m.heedEnd(nil)
@@ -235,6 +274,9 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 			return
 		case interrupted:
 			again = true
+			return
+		case suspending:
+			st = parked
 			return
 		}
 		if b := missingOperand(p); b != nil {
@@ -303,7 +345,7 @@ func (m *VM) takeCompletion(c completion) {
 		if f.wait.kind == waitOpen {
 			m.opening--
 		}
-		f.wait.end = nil
+		f.wait.flight = nil
 		f.wait.result, f.wait.err = c.result, c.err
 		m.ready.push(f.t)
 	case f.scope != nil:
@@ -320,7 +362,7 @@ func (m *VM) takeCompletion(c completion) {
 // completions that have come for the task's listens, for streams and for bounds. Other
 // completions keep their turn. at is where the run stands.
 func (m *VM) poll(t *task, at Moment) {
-	if m.config.Past != nil {
+	if m.leavePast(); m.written.past != nil {
 		m.pollPast(at)
 		return
 	}
@@ -346,16 +388,21 @@ func (m *VM) start(r effect.Request, f *pendingRequest) {
 	if m.written.on && m.startWritten(r, f) {
 		return
 	}
-	seq := m.addPending(f)
+	m.launch(m.addPending(f), r, f)
+}
+
+// launch has a request performed that is under way.
+func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	came := f.t.requested(r)
+	inbox, performer := m.inbox, m.config.Performer // other goroutines touch nothing of m
 	put := func(result effect.Result, err error) {
 		if came != nil {
 			came(result, err)
 		}
-		m.inbox.put(completion{seq: seq, result: result, err: err})
+		inbox.put(completion{seq: seq, result: result, err: err})
 	}
 	chosen := m.config.Choose != nil
-	if s, ok := m.config.Performer.(effect.Starter); ok && !f.closing && !chosen {
+	if s, ok := performer.(effect.Starter); ok && !f.closing && !chosen {
 		stop, ok := s.Start(m.ctx, r, put)
 		if ok {
 			f.end = stop
@@ -375,14 +422,14 @@ func (m *VM) start(r effect.Request, f *pendingRequest) {
 		return
 	}
 	m.goroutes.Go(func() {
-		put(m.config.Performer.Perform(ctx, r))
+		put(performer.Perform(ctx, r))
 	})
 }
 
 // alone says that nothing but t can act while it waits: there is no other task,
 // no request under way, no handler that could be cancelled.
 func (t *task) alone() bool {
-	if t.m.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.written.on {
+	if t.m.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.written.on || t.m.config.Application.Debugger != nil {
 		return false
 	}
 	if len(t.m.pending) > 0 {
@@ -405,11 +452,12 @@ func (t *task) alone() bool {
 func (t *task) request(r effect.Request, w *wait) status {
 	w.request = r
 	inline := effect.Inline(r.Kind())
-	if !inline && t.cancelled() {
+	if (!inline || t.m.quiet && t.refuses(r)) && t.cancelled() {
 		return raising
 	}
 	if inline || t.alone() {
 		t.m.stats.Requests++
+		t.numbers()
 		if !inline {
 			t.settle()
 		}
@@ -425,7 +473,8 @@ func (t *task) request(r effect.Request, w *wait) status {
 	}
 	f := &pendingRequest{t: t, wait: w}
 	t.m.start(r, f)
-	w.end = f.end
+	w.flight = f
+	t.numbers()
 	if w.kind == waitOpen {
 		t.m.opening++
 	}
@@ -477,7 +526,9 @@ func (t *task) back(w *wait) status {
 			t.hold(w) // opened all the same: it is closed on the way out
 		}
 		if _, opened := w.result.(*effect.ExchangeOpened); opened && w.kind == waitPerform {
-			_, _ = w.give(w.result) // so that the task holds it
+			if give, err := t.giver(w); err == nil {
+				_, _ = give(w.result) // so that the task holds it
+			}
 		}
 		return raising
 	}
@@ -493,6 +544,9 @@ func (t *task) complete(w *wait) status {
 			}
 			return t.broken(w.err)
 		}
+	}
+	if d := t.debugger(); d != nil && w.request != nil {
+		d.Gave(Scene{t}, w.request, w.result, w.err)
 	}
 	switch w.kind {
 	case waitPerform:

@@ -141,6 +141,9 @@ var slow = [256]func(*task, *ins) status{
 	ir.OpOwnCell:     opOwnCell,
 	// profile.go
 	opMark: doMark,
+	// step.go
+	opStep: doStep,
+	opStop: doStop,
 	// table.go
 	opSwitchText: doSwitchText,
 	// text.go

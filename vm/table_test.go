@@ -28,7 +28,7 @@ func TestTables(t *testing.T) {
 			}
 			a.typ(ir.TypeInfo{Kind: "enum", Name: "E", Variants: []ir.VariantInfo{{Name: "A"}, {Name: "B"}, {Name: "C"}, {Name: "D"}}})
 			a.fn("main() Full 6", code)
-			out, err := a.run(t, Config{Count: plain})
+			out, err := a.run(t, Config{Count: Counting{Instructions: plain}})
 			if err != nil {
 				t.Fatal(err)
 			}

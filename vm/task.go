@@ -113,6 +113,7 @@ func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *t
 func (t *task) child(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
 	x := t.m.newTask(f, closure, args...)
 	x.id = -t.id
+	x.hears(t.hearing())
 	if x.served = t.served; x.served != nil {
 		x.served.alive++
 	}
@@ -183,6 +184,12 @@ func (t *task) tick() status {
 // attend hears, while the task computes, of what may cancel it.
 func (t *task) attend() {
 	t.m.beginBounds()
+	if t.m.errands != nil {
+		t.m.serveErrands()
+	}
+	if t.m.evaluating != nil {
+		return
+	}
 	at := t.m.moment()
 	if len(t.scopes) > 0 || len(t.m.hostStreams.open) > 0 {
 		t.hear()
@@ -191,6 +198,10 @@ func (t *task) attend() {
 	}
 	t.m.heedEnd(&at)
 	t.m.poll(t, at)
+	if t.m.suspended() {
+		t.m.fatal = ErrSuspended
+		panic(suspending{})
+	}
 }
 
 // interrupted is what a long operation panics with when its task has been
@@ -213,16 +224,17 @@ func (m *VM) look() (steps int) {
 // wait is what a parked task waits for, as data: who goes on with the result.
 type wait struct {
 	kind    waitKind
-	window  uint8      // where in the running frame the result goes
-	wrap    bool       // the result becomes a Result
-	refused bool       // of waitOpen: it would wait for itself, and is being ended
-	off     bool       // nothing is waited for any more: the task is ready
-	give    Give       // of waitPerform
-	scope   *scope     // of a listen's waits
-	payload value.Slot // of waitClose: what the listen gives; of waitAnswer: the type wanted, nil for any
-	task    *task      // of waitTask
-	group   *group     // of waitGroup
-	end     func()     // asks the request to end; nil without one under way
+	window  uint8           // where in the running frame the result goes
+	wrap    bool            // the result becomes a Result
+	refused bool            // of waitOpen: it would wait for itself, and is being ended
+	off     bool            // nothing is waited for any more: the task is ready
+	give    Give            // of waitPerform
+	scope   *scope          // of a listen's waits
+	payload value.Slot      // of waitClose: what the listen gives; of waitAnswer: the type wanted, nil for any
+	task    *task           // of waitTask
+	group   *group          // of waitGroup
+	flight  *pendingRequest // the request under way, nil without one
+	stream  *hostStream     // whose messages are waited for, by waitPerform
 	request effect.Request
 	since   int64 // with Config.Profile: when the wait began
 	result  effect.Result

@@ -66,24 +66,10 @@ var absentHead value.Head
 var absent = value.Slot{Ref: unsafe.Pointer(&absentHead)}
 
 func (m *loader) loadTools() error {
-	p := m.program
-	m.toolDecls = make([]*toolDecl, len(p.Tools))
-	for i := range p.Tools {
-		info := &p.Tools[i]
-		typ := &value.Type{Kind: value.TypeTool, Name: info.Name, Doc: info.Description}
-		if info.State >= 0 && info.State < len(m.types) {
-			typ.Fields = m.types[info.State].Fields
-		}
-		x := &toolDecl{index: i, info: info, typ: typ}
-		m.toolDecls[i] = x
-		for j := range info.Methods {
-			method, err := m.loadToolMethod(x, &info.Methods[j])
-			if err != nil {
-				return fmt.Errorf("load tool %s: %w", info.Name, err)
-			}
-			x.methods = append(x.methods, method)
-		}
+	if err := m.loadDeclaredTools(); err != nil {
+		return err
 	}
+	p := m.program
 	for i := range p.Pipelines {
 		x := &pipeline{info: &p.Pipelines[i]}
 		if m.pipelines = append(m.pipelines, x); x.info.Withheld != "" {
@@ -102,6 +88,28 @@ func (m *loader) loadTools() error {
 		}
 		method.called = true
 		m.called = append(m.called, method)
+	}
+	return nil
+}
+
+// loadDeclaredTools makes the tools beyond those that there are.
+func (m *loader) loadDeclaredTools() error {
+	p := m.program
+	for i := len(m.toolDecls); i < len(p.Tools); i++ {
+		info := &p.Tools[i]
+		typ := &value.Type{Kind: value.TypeTool, Name: info.Name, Doc: info.Description}
+		if info.State >= 0 && info.State < len(m.types) {
+			typ.Fields = m.types[info.State].Fields
+		}
+		x := &toolDecl{index: i, info: info, typ: typ}
+		m.toolDecls = append(m.toolDecls, x)
+		for j := range info.Methods {
+			method, err := m.loadToolMethod(x, &info.Methods[j])
+			if err != nil {
+				return fmt.Errorf("load tool %s: %w", info.Name, err)
+			}
+			x.methods = append(x.methods, method)
+		}
 	}
 	return nil
 }
@@ -149,7 +157,7 @@ func (m *loader) writeStub(x *ToolFunction) *function {
 	w := uint8(n + 1)
 	target := &m.functions[x.info.Function]
 	f := &function{Function: value.Function{Name: x.name(), Params: n},
-		entry: len(m.code), registers: 2*n + 2, info: target.info}
+		number: target.number, entry: len(m.code), registers: 2*n + 2, info: target.info}
 	if f.registers > headroom {
 		m.emitIns(ins{op: opEnter, imm: int32(f.registers)}, 0)
 	}
@@ -215,8 +223,11 @@ func (t *task) throwTool(v value.Slot) status {
 }
 
 // initTools computes the first state of every tool, before anything else runs.
-func (m *VM) initTools(ctx context.Context) error {
-	for _, x := range m.tools {
+func (m *VM) initTools(ctx context.Context) error { return m.initToolsFrom(ctx, 0) }
+
+// initToolsFrom computes the first state of the tools from a number on.
+func (m *VM) initToolsFrom(ctx context.Context, first int) error {
+	for _, x := range m.tools[first:] {
 		if x.decl.info.Init < 0 || x.decl.info.Init >= len(m.functions) {
 			continue
 		}
@@ -255,6 +266,9 @@ func opDispatchTool(t *task, in *ins) status {
 	}
 	if !t.need(int(in.a), max(headroom, len(given)+2)) {
 		return t.tooDeep()
+	}
+	if d := t.debugger(); d != nil {
+		d.Calls(Scene{t}, x.tool.info.Name, x.info.Name)
 	}
 	*t.slot(in.a + 1) = t.m.tools[x.tool.index].self
 	for i, v := range given {
@@ -323,10 +337,18 @@ func Specs(tools []*Tool) (out []effect.ToolSpec) {
 // offered lists the tools of an Array of Tool, or all declared ones for nil.
 func (m *VM) offered(list value.Slot, pace *value.Pace) []*Tool {
 	a := list.Array()
-	if a == nil {
+	if a == nil && m.replaced == nil {
 		return m.tools
 	}
 	var tools []*Tool
+	if a == nil {
+		for _, x := range m.tools {
+			if !m.replaced[x.decl] {
+				tools = append(tools, x)
+			}
+		}
+		return tools
+	}
 	for i := range a.Len {
 		pace.Step(1 + len(m.tools)>>2)
 		for _, x := range m.tools {

@@ -5,7 +5,16 @@ package vm
 func (m *VM) noteUnfinished() {
 	for t := m.oldest; t != nil; t = t.birth.newer {
 		if t.valued() && !t.stop {
-			m.unfinished = append(m.unfinished, m.entryOf(t.fn))
+			m.unfinished = append(m.unfinished, t.fn)
 		}
 	}
+}
+
+// entries are where functions begin.
+func (m *image) entries(all []*function) []Place {
+	var at []Place
+	for _, f := range all {
+		at = append(at, m.entryOf(f))
+	}
+	return at
 }

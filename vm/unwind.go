@@ -16,6 +16,7 @@ func (t *task) unwind() status {
 	if r.trace.empty() {
 		r.trace.few = r.first[:0]
 		t.m.addCalls(&r.trace, pc, int(t.part))
+		t.tellRaised(r)
 	}
 	t.part = 0
 	for {
@@ -73,6 +74,7 @@ type region struct {
 type block struct {
 	start   int
 	fn      *function
+	ir      *ir.Block // nil of a stub
 	info    positions
 	inlined []ir.Inlined
 	regions []region
@@ -89,7 +91,9 @@ func (b *block) regionAt(pc int) *region {
 }
 
 // blockAt finds the block of an instruction.
-func (m *image) blockAt(pc int) *block {
+func (m *image) blockAt(pc int) *block { return &m.blocks[m.blockNumber(pc)] }
+
+func (m *image) blockNumber(pc int) int {
 	lo, hi := 0, len(m.blocks)
 	for hi-lo > 1 {
 		if mid := (lo + hi) / 2; m.blocks[mid].start <= pc {
@@ -98,7 +102,7 @@ func (m *image) blockAt(pc int) *block {
 			hi = mid
 		}
 	}
-	return &m.blocks[lo]
+	return lo
 }
 
 // asErr gives the Err of an error that leaves a listen or ends a run.

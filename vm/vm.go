@@ -9,6 +9,7 @@ package vm
 import (
 	"context"
 	"errors"
+	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/value"
@@ -22,9 +23,22 @@ type Config struct {
 	Performer effect.Performer
 
 	// Journal, when set, hears of all that decides the run. Past, when set, is a recorded run
-	// that is played again.
+	// that is played again, and gone on with where it is over.
 	Journal Journal
 	Past    Past
+	// Suspend, when closed, leaves the run where it is: nothing is unwound, what is under way
+	// is left, and Run gives ErrSuspended. It needs a Journal.
+	Suspend <-chan struct{}
+
+	// Boundary, when set, is called on the run's goroutine wherever no task can go on and the
+	// next result is about to be waited for: there Snapshot may be taken. It is called once more
+	// when the run is suspended while it waits. It needs a journal or a past.
+	Boundary func(*VM)
+	// Kept makes an empty object of what natives keep, by its name: what a snapshot holds of it
+	// is read into it. nil when there is none of that name.
+	Kept func(name string) Kept
+	// Texts, when set, is how texts of the run stand in a snapshot: without secrets.
+	Texts Texts
 
 	// AlwaysCopy turns each copy-on-write into a copy, to show that no program
 	// can tell the difference.
@@ -37,8 +51,11 @@ type Config struct {
 	// come first.
 	Choose func([]effect.Request) int
 
-	// Cover counts what of the program runs: see VM.Covered.
-	Cover bool
+	// Decisions, when set, hears who decided what the run was asked.
+	Decisions Decisions
+
+	// Count counts what runs.
+	Count Counting
 
 	// Profile, when set, takes samples of where the run is.
 	Profile *Profile
@@ -59,12 +76,22 @@ type Config struct {
 	// Application is what is around the run.
 	Application Application
 
-	// Count counts how often each instruction runs: see VM.Runs.
-	Count bool
-
 	// MaxStack bounds a task's stack, in slots of 16 bytes; 0 means 8 Mi slots.
 	// Recursion beyond it is a fault.
 	MaxStack int
+}
+
+// Counting says what of a run is counted.
+type Counting struct {
+	Points       bool // what of the program runs: see VM.Covered
+	Instructions bool // how often each instruction runs: see VM.Runs
+}
+
+// Texts replaces what no snapshot may hold, such as secrets: Reveal gives of what Hide has given
+// what it was.
+type Texts interface {
+	Hide(text string) string
+	Reveal(text string) string
 }
 
 // Outcome is what a run that went well gave.
@@ -107,9 +134,18 @@ type VM struct {
 	stats  Stats
 	counts counts
 
-	own         map[any]any // what natives keep: see Own
-	holdings    holdings
+	own map[any]any // what natives keep: see Own
+	besides
 	hostStreams hostStreams
+}
+
+// standing is how a run stands to its debugger.
+type standing struct {
+	errands    *errands // what other goroutines want of it; nil without a debugger
+	atMark     *task    // it stands at a mark in this task; nil elsewhere
+	evaluating *task    // what runs is an expression of the debugger's, for this task
+	quiet      bool     // which may not reach out
+	refused    string   // what it would have done
 }
 
 // declared are the values of a program's declarations.
@@ -118,6 +154,16 @@ type declared struct {
 	hosts  []value.Slot
 	stores []value.Slot
 	tools  []*Tool
+	whole  bool // the tools have their state
+	// replaced are tools in whose place others of their names have come: see Grow.
+	replaced map[*toolDecl]bool
+}
+
+// besides is what is kept beside the tasks, most of which have nothing of it.
+type besides struct {
+	holdings holdings
+	telling  map[*task]*telling // with Config.Decisions
+	standing
 }
 
 // counts are the last numbers given.
@@ -128,12 +174,12 @@ type counts struct {
 
 // ending is what decides how a run ends.
 type ending struct {
-	panicked   *raised  // ends the run: a task's panic
-	fatal      error    // ends the run: a performer's, or a broken invariant
-	cut        bool     // the end of the run's context has ended a task
-	cutAt      *Stopped // where the first learnt of it
-	lost       []*task  // failed while nobody waited for them
-	unfinished []Place  // tasks under way when main returned
+	panicked   *raised     // ends the run: a task's panic
+	fatal      error       // ends the run: a performer's, or a broken invariant
+	cut        bool        // the end of the run's context has ended a task
+	cutAt      *Stopped    // where the first learnt of it
+	lost       []*task     // failed while nobody waited for them
+	unfinished []*function // of tasks under way when main returned
 }
 
 // New loads a program and makes a run of it. The error names what the program
@@ -156,20 +202,29 @@ func (m *VM) Fresh(p effect.Performer, choose func([]effect.Request) int) (*VM, 
 
 // newRun makes a run of an image.
 func newRun(config Config, i *image) (*VM, error) {
-	m := &VM{image: i, config: config, maxStack: config.MaxStack}
+	m := new(VM)
+	m.init(config, i)
+	return m, nil
+}
+
+// init makes m, which is empty, a run of an image.
+func (m *VM) init(config Config, i *image) {
+	m.image, m.config, m.maxStack = i, config, config.MaxStack
 	m.sched.most = int(config.Program.Limits.MaxTasks)
-	m.written = written{on: config.Journal != nil || config.Past != nil, past: map[int64]int{}}
+	m.written.init(&config)
 	if m.written.on {
 		m.memory.judge = m.judge
 	}
 	m.requests.init()
+	if config.Application.Debugger != nil {
+		m.errands, m.debug.classes = &errands{}, map[position]ir.Classes{}
+	}
 	m.pace.Look = m.look
 	m.args.vm, m.args.pace = m, &m.pace
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20
 	}
 	m.declare()
-	return m, nil
 }
 
 // ErrNoMain says that a program has no main to run.
@@ -191,24 +246,34 @@ func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, err
 	if err := m.initTools(ctx); err != nil {
 		return nil, err
 	}
+	m.whole = true
+	if d := m.config.Application.Debugger; d != nil {
+		m.requests.begin(ctx)
+		d.Loaded(m)
+	}
 	v, err := m.runTask(ctx, &m.functions[f], args)
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.unfinished}, nil
+	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.entries(m.unfinished)}, nil
 }
 
 // runTask runs one function as the main task, with all the tasks that it starts,
 // and gives its result.
 func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value.Slot, error) {
+	return m.runClosure(ctx, f, nil, args)
+}
+
+// runClosure is runTask for a function that may have captured something.
+func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer, args []value.Slot) (value.Slot, error) {
 	ctx = m.written.begin(ctx, &m.config)
 	m.requests.begin(ctx)
 	m.lost, m.unfinished = nil, nil
-	t := m.newTask(f, nil, args...)
+	t := m.newTask(f, closure, args...)
 	m.main = t
 	m.ready.push(t)
 	m.loop()
-	return m.outcome(ctx, t, m.lost, m.cut)
+	return m.outcome(ctx, m.main, m.lost, m.cut) // a snapshot may have put another in its place
 }
 
 // outcome is the result of a task that was run for an outside caller, or the

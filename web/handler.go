@@ -8,6 +8,11 @@ import (
 	"time"
 )
 
+// Policy is the content security policy under which every page of parts works, for the server that
+// sends it: nothing from elsewhere, and no script or style but from files.
+const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 // ServeHTTP serves the page's files: what has a hash in its name may be kept for
 // ever, the rest must be asked for again. Other paths are 404, other methods than
 // GET and HEAD 405. It sets no header of security: they are the server's.

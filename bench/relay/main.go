@@ -32,6 +32,7 @@ var rows = []row{
 	{"replicas", "200 events/s, three servers on PostgreSQL, with 9,000 idle sockets", "p99 ≤ 25 ms; one killed: none lost, none double, ≤ 5 s", several(200, 9_000)},
 	{"storm", "1,000 hosts come again, 10 events each", "≤ 10 s", storm(1_000, 10)},
 	{"run", "20,000 emits of a run, told to a relay", "≤ 1.03", told(25)},
+	{"page", "the page in a browser", "usable ≤ 1,000 ms; seen p99 ≤ 100 ms", page},
 	{"approval", "decision of an app to text in the terminal", "p99 ≤ 20 ms", approval(50)},
 }
 

@@ -70,7 +70,7 @@ func run(path string, n int) ([]vm.Run, int64, error) {
 	if p == nil {
 		return nil, 0, fmt.Errorf("it does not compile: %s", found.Sorted()[0].Message)
 	}
-	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: effect.PerformerFunc(perform), Count: true})
+	m, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native, Performer: effect.PerformerFunc(perform), Count: vm.Counting{Instructions: true}})
 	if err != nil {
 		return nil, 0, err
 	}

@@ -20,6 +20,7 @@ var took = regexp.MustCompile(`"duration_ms":\d+`)
 // TestCutOff: what hostd was doing for somebody when it was killed has an end all the same: what nobody
 // had approved was not done, and of what somebody had nobody can know.
 func TestCutOff(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	h.start()
 	run := h.detached("read x")

@@ -45,6 +45,7 @@ func fillDatabase(t *testing.T, file string, megabytes int) {
 // one like a small one. One whose server was killed is served at once; what is found of it then ends
 // the server in the same way.
 func TestDamage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "relay.db")
 	refused := func(was []byte) {

@@ -44,10 +44,11 @@ func newHost(t *testing.T, flags ...string) *host {
 	return h
 }
 
-// pids are the processes of the runs that were started.
+// pids are the processes of the runs that were started, by a hostd of its own or by a server's.
 func (h *host) pids() (all []int) {
-	files, _ := filepath.Glob(filepath.Join(h.dir, "state", "runs", "*", "run.json"))
-	for _, file := range files {
+	own, _ := filepath.Glob(filepath.Join(h.dir, "state", "runs", "*", "run.json"))
+	server, _ := filepath.Glob(filepath.Join(h.dir, ".local", "state", "concerto", "hostd", "runs", "*", "run.json"))
+	for _, file := range append(own, server...) {
 		var of struct {
 			PID int `json:"pid"`
 		}
@@ -168,6 +169,7 @@ func (h *host) until(run, typ, text string) protocol.Envelope {
 // TestHostd: a run is started, seen, approved and ended from the command line, over a restart
 // by kill -9 while it waits; an agent decides nothing for itself.
 func TestHostd(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	if said := h.do(2, "runs"); !strings.Contains(said, "no hostd serves") {
 		t.Errorf("without hostd: %s", said)
@@ -254,6 +256,7 @@ func TestHostd(t *testing.T) {
 // TestHostdKilled: killed at any moment, again and again, hostd has told each byte once and has
 // written each input once.
 func TestHostdKilled(t *testing.T) {
+	t.Parallel()
 	rounds := 5
 	if testing.Short() {
 		rounds = 2

@@ -87,6 +87,7 @@ func has(all []audit.Line, kind, text string) bool {
 // TestHostileUsers: what one may not is refused, over sockets and HTTP alike, and recorded; what one may
 // not see is not there.
 func TestHostileUsers(t *testing.T) {
+	t.Parallel()
 	s := serveWithHost(t)
 	input := `{"input_id":"i1","text":"rm -rf /\n"}`
 	decide := `{"decision":"approve"}`
@@ -146,6 +147,7 @@ func TestHostileUsers(t *testing.T) {
 
 // TestEndedCredentials: connections end with what they were opened by, and a ticket opens one.
 func TestEndedCredentials(t *testing.T) {
+	t.Parallel()
 	s := serveWithHost(t)
 	var ticket struct{ Ticket string }
 	if code := s.ask("POST", "/auth/ticket", s.tokens["viewer"], "", &ticket); code != 200 {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -32,6 +35,10 @@ func TestMain(m *testing.M) {
 	}
 	if os.Getenv(asCommand) != "" || len(os.Args) > 1 && os.Args[1] == "shim" { // hostd starts its own program
 		call()
+	}
+	// Much of what tests do here is to wait for processes and their timers.
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU())); err != nil {
+		panic(err)
 	}
 	testscript.Main(tests{m}, map[string]func(){"concerto-relay": call, "relay-server": call, "relay-hostd": call})
 }

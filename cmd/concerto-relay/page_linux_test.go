@@ -13,6 +13,7 @@ import (
 // prints, a run that is started on the page, on a terminal, which asks, is approved and
 // written to, a file that is changed beside it, and the run's end.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	browser.Full(t)
 	browser.Need(t)
 	h := newHost(t)

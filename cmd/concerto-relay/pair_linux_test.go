@@ -86,6 +86,7 @@ func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 // TestPair: a machine that is known by its token is paired while hostd runs, keeps its id and its runs, and
 // connects by its key; a new one is paired before hostd starts, and finds its server by that.
 func TestPair(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 // TestPushed: what a terminal asks reaches a browser by a push service, and is withdrawn there once it is
 // decided; the key stays the same.
 func TestPushed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
 		t.Fatal(err)

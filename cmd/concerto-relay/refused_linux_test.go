@@ -12,6 +12,7 @@ import (
 // TestHostdRefused: a hostd that cannot work says why, with what to do, and leaves what is there as it is:
 // the other hostd, and files that are none of its.
 func TestHostdRefused(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	h.start()
 	put := func(name, text string) {

@@ -143,6 +143,7 @@ const echoes = `stty -echo; echo ready; while read x; do echo "got $x"; [ "$x" =
 // follows, Ctrl-] d detaches, and the exit code is the run's. A lost connection is taken up again: each line
 // is shown once. A viewer sees.
 func TestAttachServer(t *testing.T) {
+	t.Parallel()
 	r := newRemote(t)
 	id := r.known(r.detached(echoes))
 	s := r.screen(append([]string{"attach", id}, r.at...)...)
@@ -213,6 +214,7 @@ func TestAttachServer(t *testing.T) {
 // TestDecideServer: a decision over a server is done when the host says so, and its exit code is 0 then
 // alone; what is rejected, was decided, may not be or waits for its host is told as what it is.
 func TestDecideServer(t *testing.T) {
+	t.Parallel()
 	r := newRemote(t)
 	script := filepath.Join(r.dir, "host")
 	if err := os.WriteFile(script, []byte(`#!/bin/bash
@@ -284,6 +286,7 @@ echo '{"type":"result","text":"done it"}'
 // TestDecideOffline: a decision for a host that is away is kept, which is said, and takes effect when it is
 // back.
 func TestDecideOffline(t *testing.T) {
+	t.Parallel()
 	r := newRemote(t)
 	id := r.known(r.detached(`printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`))
 	q := r.request(id, "Go on?").RequestID

@@ -10,6 +10,7 @@ import (
 // TestListRuns: below a run stands what it asks and the form of the answer. What others wrote
 // is no part of the command that may be copied, and does nothing to a terminal.
 func TestListRuns(t *testing.T) {
+	t.Parallel()
 	const begin = `{"id":"run_a","status":"awaiting_approval","tool":"concerto","started_at":"now","title":"t","command":"c","pending":[{"request_id":"q1","reason":"choice","prompt":"which?\u001b[2J",`
 	for text, want := range map[string][2]string{
 		`"from":{"kind":"emit"},"questions":[{"id":"answer","question":"?","kind":"confirm"}]`:                                                          {"", "q1"},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -39,11 +40,11 @@ keeps in a database before it tells anybody.
   concerto-relay serve --db postgres://relay@db/relay --public-url https://relay.example
 
 Without users it prints a link by which the first owner is made, once. It listens on the
-loopback; behind a proxy that speaks https, --public-url says as which it is known, and
-only then pages of that address may call it. New hosts are taken from this machine alone
-(--tofu loopback). With --with-hostd it is this machine's hostd as well: the variables and
-the table [hostd] of relay.toml say how, and it knows its host without --tofu. It ends by
-SIGTERM or Ctrl-C, within 5 s, with exit code 0.`
+loopback; behind a proxy that speaks https, or at another address, --public-url says as
+which it is known, and only by that name, or one of the loopback, it may be called. New
+hosts are taken from this machine alone (--tofu loopback). With --with-hostd it is this
+machine's hostd as well: the variables and the table [hostd] of relay.toml say how, and it
+knows its host without --tofu. It ends by SIGTERM or Ctrl-C, within 5 s, with exit code 0.`
 
 func (a *app) serveCommand() *cobra.Command {
 	s := &serveFlags{}
@@ -103,6 +104,7 @@ func (a *app) serve(s *serveFlags) error {
 		return err
 	}
 	defer relay.close()
+	a.sayUnnamed(set)
 	later, err := a.firstPeople(ctx, s, set, relay.auth)
 	if err != nil {
 		return err
@@ -189,6 +191,17 @@ func (a *app) firstPeople(ctx context.Context, s *serveFlags, set settled, peopl
 		return nil, err
 	}
 	return people.KeepOwner(ctx, commandLine, s.admin, password)
+}
+
+// sayUnnamed says, of a server that other machines could reach, by which names they may not call it.
+func (a *app) sayUnnamed(set settled) {
+	switch {
+	case set.guard.Loopback || set.guard.Public != nil:
+	case set.everywhere:
+		fmt.Fprintf(a.stderr, "whoever calls it by another name than this machine's loopback is refused: name it, --public-url http://NAME:%d\n", set.listen.Addr().(*net.TCPAddr).Port)
+	default:
+		fmt.Fprintf(a.stderr, "whoever calls it by another name than this machine's loopback is refused: name it, --public-url %s\n", set.origin)
+	}
 }
 
 // setupLink prints the link by which the first owner is made, when there are no users.

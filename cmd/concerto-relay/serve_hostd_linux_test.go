@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 // tables; the host is known though none is taken otherwise; both end by one signal, and come back
 // to a run that has gone on.
 func TestServeWithHostd(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	if err := os.MkdirAll(filepath.Join(h.dir, "concerto"), 0o700); err != nil {
 		t.Fatal(err)
@@ -87,6 +89,114 @@ func TestServeWithHostd(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", c.env, c2.ProcessState.ExitCode(), out)
 		}
 	}
+}
+
+// TestServeWithHostdElsewhere: a server that listens on an address of its own, and on no loopback, is this machine's
+// host as well; by that address it is called when --public-url names it, and until then it says so.
+func TestServeWithHostdElsewhere(t *testing.T) {
+	t.Parallel()
+	address := ownAddress(t)
+	h := newHost(t)
+	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
+	env := []string{"XDG_CONFIG_HOME=" + h.dir, "HOST_ID=desk", "LOCAL_UNIX_SOCKET=" + filepath.Join(h.dir, "s"), "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash}
+	d := start(t, h.dir, env, "--with-hostd", "--listen", net.JoinHostPort(address, "0"))
+	var refused struct {
+		Error struct{ Code, Message string }
+	}
+	if code := d.ask("GET", "/auth/me", "", "", &refused); code != http.StatusForbidden || !strings.Contains(refused.Error.Message, "--public-url") {
+		t.Errorf("by its address: %d %+v", code, refused)
+	}
+	h.do(7, "run", "--", "exit 7")
+	d.stop() // then all is heard that it says
+	if !strings.HasPrefix(d.url, "http://"+address+":") || !strings.Contains(d.said(), "is refused: name it, --public-url "+d.url) {
+		t.Errorf("it serves %s and says\n%s", d.url, d.said())
+	}
+
+	at := strings.TrimPrefix(d.url, "http://")
+	d = start(t, h.dir, env, "--with-hostd", "--listen", at, "--public-url", "http://"+at)
+	token := d.login("ann", "correct horse")
+	d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].ID == "desk" && all[0].Online })
+	if code := dial(d, "/ws/host?host_id=other&host_token=x", http.Header{}); code != http.StatusUnauthorized {
+		t.Errorf("another host gets %d", code)
+	}
+	h.do(6, "run", "--", "exit 6")
+	d.stop()
+	if strings.Contains(d.said(), "name it") || strings.Contains(d.said(), "level=ERROR") {
+		t.Errorf("it says\n%s", d.said())
+	}
+
+	d = start(t, h.dir, env, "--listen", "0.0.0.0:0")
+	d.stop()
+	port := d.url[strings.LastIndex(d.url, ":"):]
+	if d.url != "http://127.0.0.1"+port || !strings.Contains(d.said(), "name it, --public-url http://NAME"+port) {
+		t.Errorf("at all addresses it serves %s and says\n%s", d.url, d.said())
+	}
+}
+
+// ownAddress gives an address of this machine that is no loopback's.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	t.Skip("this machine has no address but the loopback's")
+	return ""
+}
+
+// TestServeWithPairedHost: a machine that was paired with a server is that host, by its key, when the server's
+// own process runs hostd, wherever it listens then; at a server that knows nothing of the pairing it
+// is a host as any other.
+func TestServeWithPairedHost(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	if err := os.MkdirAll(filepath.Join(h.dir, "concerto"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	settings := "[serve]\ntofu = \"off\"\n[hostd]\nstate = \"state\"\n"
+	if err := os.WriteFile(filepath.Join(h.dir, "concerto", "relay.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hash := run(t, h.dir, "correct horse\n", "token", "hash-password")
+	env := []string{"XDG_CONFIG_HOME=" + h.dir, "LOCAL_UNIX_SOCKET=" + filepath.Join(h.dir, "s"), "ADMIN_USERNAME=ann", "ADMIN_PASSWORD_HASH=" + hash}
+	d := start(t, h.dir, env)
+	p := h.pair("--server", d.url, "--name", "desk")
+	run(t, h.dir, "", "pair", "confirm", p.Code, "--db", "sqlite:relay.db")
+	id := p.done()
+	was := d.url
+	d.stop()
+
+	for _, more := range [][]string{nil, {"--public-url", "https://relay.example"}} {
+		d = start(t, h.dir, env, append(more, "--with-hostd")...)
+		if d.url == was {
+			t.Fatalf("it listens at %s again: the test shows nothing", was)
+		}
+		token := d.login("ann", "correct horse")
+		d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0] == hostSeen{id, "desk", "key", true} })
+		h.do(7, "run", "--", "exit 7")
+		d.stop()
+		if said := d.said(); strings.Contains(said, "level=ERROR") {
+			t.Errorf("it says\n%s", said)
+		}
+	}
+
+	for _, file := range []string{"relay.db", "relay.db-wal", "relay.db-shm"} {
+		if err := os.Remove(filepath.Join(h.dir, file)); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	d = start(t, h.dir, env, "--with-hostd")
+	token := d.login("ann", "correct horse")
+	all := d.hosts(token, func(all []hostSeen) bool { return len(all) == 1 && all[0].Online })
+	if all[0].Auth != "token" || all[0].ID == id {
+		t.Errorf("at a server that does not know it, it is %+v", all[0])
+	}
+	d.stop()
 }
 
 // detachedIs waits until the server has a run, and gives what it says of it.

@@ -155,6 +155,7 @@ func run(t *testing.T, dir, stdin string, args ...string) string {
 // TestServe: the owner is made at the start and has what was given also after another; what the command
 // line does to people counts at once; sockets and the process end well.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "password"), []byte("correct horse\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -253,6 +254,7 @@ func TestServe(t *testing.T) {
 
 // TestSetupLink: without users the server prints a link that makes the first owner, once.
 func TestSetupLink(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := start(t, dir, nil)
 	var code string
@@ -282,6 +284,7 @@ func TestSetupLink(t *testing.T) {
 // TestServeAlone: two servers on one SQLite file would not know of one another; the second is refused, and
 // when the first has ended the file is free.
 func TestServeAlone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, dir, nil)
 	second := exec.Command(filepath.Join(links(t), "concerto-relay"), "serve", "--listen", "127.0.0.1:0", "--db", "sqlite:relay.db")

@@ -11,6 +11,7 @@ import (
 // TestShow: a run that is on no terminal is shown by what it tells, a line each, and nothing of it does
 // something to ours; one on a terminal shows itself.
 func TestShow(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ typ, data, out, err string }{
 		{protocol.RunOutput, `{"stream":"stdout","text":"a\nb"}`, "a\nb", ""},
 		{protocol.RunOutput, `{"stream":"stderr","text":"a\n"}`, "", "a\n"},

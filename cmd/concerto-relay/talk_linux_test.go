@@ -44,6 +44,7 @@ func (h *host) request(run, text string) protocol.PermissionRequested {
 // TestRunNDJSON: what a host says becomes events of a run, what it asks requests, and what is
 // answered reaches it in its own words, over a restart of hostd by kill -9; the exit code is its own.
 func TestRunNDJSON(t *testing.T) {
+	t.Parallel()
 	h := newHost(t)
 	script := filepath.Join(h.dir, "host")
 	if err := os.WriteFile(script, []byte(asksAll), 0o700); err != nil {
@@ -152,6 +153,7 @@ func (h *host) stop(run string) {
 
 // TestRunACP: a recorded agent works as a run; without a prompt it is told by who answers.
 func TestRunACP(t *testing.T) {
+	t.Parallel()
 	wire, err := filepath.Abs("../../runtime/host/testdata/wire/claude-acp.wire")
 	if err != nil {
 		t.Fatal(err)

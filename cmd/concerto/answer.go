@@ -38,6 +38,8 @@ type person struct {
 // there when it can also be seen what is asked.
 func (a *app) prompter() concerto.Prompter {
 	switch {
+	case a.debugged != nil && a.debugged.Launched():
+		return a.debugged
 	case !a.terminal || a.noInput:
 		return nil
 	case a.asked != nil:

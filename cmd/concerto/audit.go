@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,13 +33,15 @@ changed, left out or put in between shows (spec/23-audit.md).`,
 func (a *app) auditVerifyCommand() *cobra.Command {
 	var head string
 	c := &cobra.Command{
-		Use:   "verify FILE",
+		Use:   "verify FILE|RUN",
 		Short: "Say whether an audit log was changed",
 		Long: `Goes through a log and holds each line to the one before. Says how many records
 and calls it has, how many calls have not ended, and the hash of the last line.
 
   concerto audit verify audit.ndjson
   concerto audit verify audit.ndjson --head HASH
+  concerto audit verify job         the ledger of a run that is kept, and, when it has
+                                    ended, its end
 
 A chain does not show that its end was cut off: --head does, with a hash that a
 run has told at its end, or verify before.
@@ -58,25 +62,37 @@ func oneFile(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// auditLog opens a log for reading.
-func (a *app) auditLog(path string) (*os.File, error) {
-	f, err := os.Open(a.abs(path))
-	if err != nil {
-		return nil, usage("a run writes one with --audit FILE", "read %s: %v", path, cause(err))
+// auditLog opens a log for reading: a file, or the ledger of a run. It gives its name, and, of a run
+// that has ended, the hash of its last record.
+func (a *app) auditLog(path string) (f *os.File, name, head string, err error) {
+	if info, err := os.Stat(a.abs(path)); err != nil || info.IsDir() {
+		if dir, err := a.runDir(path); err == nil {
+			a.naming = path
+			run, err := concerto.OpenRun(dir)
+			if err != nil {
+				return nil, "", "", err
+			}
+			head = run.LedgerHead
+			path = filepath.Join(a.relative(dir), concerto.LedgerFile)
+		}
 	}
-	return f, nil
+	f, err = os.Open(a.abs(path))
+	if err != nil {
+		return nil, "", "", usage("a run writes one with --audit FILE", "read %s: %v", path, cause(err))
+	}
+	return f, path, head, nil
 }
 
 func (a *app) auditVerify(path, head string) error {
 	if raw, err := hex.DecodeString(head); err != nil || head != "" && len(raw) != 32 || strings.ToLower(head) != head {
 		return usage("give the 64 digits that `concerto audit verify` says behind `head`", "--head cannot be %q", head)
 	}
-	f, err := a.auditLog(path)
+	f, path, last, err := a.auditLog(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	s, err := audit.Verify(f, path, head)
+	s, err := audit.Verify(f, path, cmp.Or(head, last))
 	if err != nil {
 		return a.readAudit(err)
 	}
@@ -109,7 +125,7 @@ func (a *app) auditShowCommand() *cobra.Command {
 	var since string
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "show FILE",
+		Use:   "show FILE|RUN",
 		Short: "Show the records of an audit log",
 		Long: `Shows a log's records for a person, or, with --json, its lines as they stand. It
 holds them to each other on the way, and ends with exit code 76 where one was
@@ -167,7 +183,7 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 }
 
 func (a *app) auditShow(path string, f audit.Filter, asJSON bool) error {
-	file, err := a.auditLog(path)
+	file, path, _, err := a.auditLog(path)
 	if err != nil {
 		return err
 	}
@@ -199,7 +215,7 @@ func (a *app) usableAudit(f *auditFlags) error {
 		}
 		return nil
 	}
-	if err := audit.Usable(a.abs(f.file)); err != nil {
+	if err := audit.Usable(a.abs(f.file), "audit log"); err != nil {
 		return refusedAudit(err)
 	}
 	return nil

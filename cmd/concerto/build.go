@@ -81,7 +81,7 @@ func passNames() string {
 // build writes a stage of the compilation: to out; else to stdout when emit
 // names the stage; else to a file named after the entry.
 func (a *app) build(path, emit, out string, on optimize.Set) error {
-	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir})
+	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir, Overlay: a.overlay})
 	if err != nil {
 		return refused(err)
 	}

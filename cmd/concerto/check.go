@@ -13,7 +13,7 @@ var checkForms = []string{"text", "json"}
 
 func (a *app) checkCommand() *cobra.Command {
 	var form string
-	var watch bool
+	var watch, fix, diffs bool
 	var audit auditFlags
 	var tools toolFlags
 	c := &cobra.Command{
@@ -26,6 +26,8 @@ reason and what to write instead. Says nothing when all is well.
   concerto check triage.conc  one file
   concerto check --watch      again whenever a file of it changes
   concerto check -            a program on standard input
+  concerto check --fix        repairs what has one safe repair, and shows the rest
+  concerto check --diff       shows what --fix would do, and writes nothing
   concerto check --format json  for editors and scripts, on stdout
   concerto check --audit audit.ndjson  and whether a run may record there
 
@@ -43,12 +45,29 @@ reason and what to write instead. Says nothing when all is well.
 			if err != nil {
 				return err
 			}
-			check := func() error { return a.check(c.Context(), s, &tools, form == "json") }
+			fix = fix || diffs
+			switch {
+			case s.Given != nil && watch:
+				return usage("name a file", "--watch has nothing to look at in what stands on standard input")
+			case s.Given != nil && fix:
+				return usage("name a file", "--fix and --diff have no file in what stands on standard input")
+			case watch && fix:
+				return usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")
+			case diffs && form == "json":
+				return usage("leave out one of them", "--diff and --format json both write to stdout")
+			}
+			check := func() error {
+				if fix {
+					found, err := a.fix(c.Context(), s, &tools, diffs)
+					if err != nil {
+						return err
+					}
+					return a.tell(found, form == "json")
+				}
+				return a.check(c.Context(), s, &tools, form == "json")
+			}
 			if !watch {
 				return check()
-			}
-			if s.Given != nil {
-				return usage("name a file", "--watch has nothing to look at in what stands on standard input")
 			}
 			ctx, signals := catch(c.Context())
 			defer signals.stop()
@@ -60,6 +79,8 @@ reason and what to write instead. Says nothing when all is well.
 			})
 		},
 	}
+	c.Flags().BoolVar(&fix, "fix", false, "make the safe fixes of what is found, until none is left")
+	c.Flags().BoolVar(&diffs, "diff", false, "show the safe fixes as a diff on stdout, and write nothing")
 	c.Flags().BoolVar(&watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
 	audit.add(c)
 	tools.add(c)
@@ -72,6 +93,11 @@ func (a *app) check(ctx context.Context, s concerto.Source, f *toolFlags, asJSON
 	if err != nil {
 		return refused(err)
 	}
+	return a.tell(found, asJSON)
+}
+
+// tell shows what a check has found.
+func (a *app) tell(found concerto.Diagnostics, asJSON bool) error {
 	if !asJSON {
 		return a.show(found)
 	}

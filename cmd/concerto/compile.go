@@ -16,6 +16,7 @@ func (a *app) compile(s concerto.Source) (*concerto.Program, error) {
 		}
 		a.say("compiling %s with %s", entry, manifest)
 	}
+	s.Plain = s.Plain || a.debugged != nil
 	p, found, err := concerto.CompileSource(s)
 	if err != nil {
 		return nil, refused(err)

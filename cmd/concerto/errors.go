@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/runs"
 )
 
 // usageError says that the command line is wrong.
@@ -45,7 +46,19 @@ func (a *app) failed(err error) int {
 	var broken *concerto.Broken
 	var changed *brokenError
 	var diverged *concerto.Diverged
+	var suspended *concerto.Suspended
+	var problem *runs.Problem
 	switch {
+	case errors.As(err, &suspended):
+		return a.suspended(suspended)
+	case errors.As(err, new(*concerto.JournalDamaged)), errors.As(err, new(*concerto.SecretError)), errors.As(err, new(*concerto.JournalHeld)),
+		errors.As(err, new(*concerto.JournalNewer)), errors.As(err, new(*concerto.HoldsRun)), errors.As(err, new(*concerto.DirNotEmpty)), errors.As(err, new(*concerto.DirUnusable)), errors.As(err, new(*runs.Gone)), errors.As(err, new(*runs.OtherEngine)), errors.Is(err, concerto.ErrNoRun), errors.As(err, new(*concerto.Strayed)):
+		return a.noRun(err)
+	case errors.As(err, new(*runs.NoEffect)):
+		return a.noEffect(err)
+	case errors.As(err, &problem):
+		a.complain(problem.Message, problem.Hint)
+		return exitFailed
 	case errors.As(err, &changed):
 		a.complain(changed.message, changed.hint)
 		return exitBroken

@@ -39,7 +39,7 @@ const onStdin = "-"
 // source is the program to run: what path names, or code when it is not nil, or
 // the text on standard input. Code and standard input are read once.
 func (a *app) source(path string, code *string) (concerto.Source, error) {
-	s := concerto.Source{Path: path, Dir: a.dir}
+	s := concerto.Source{Path: path, Dir: a.dir, Overlay: a.overlay}
 	switch {
 	case code != nil && path != "":
 		return s, usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")

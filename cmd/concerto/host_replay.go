@@ -101,7 +101,7 @@ func replayArgs(args []string) (f replayFlags, err error) {
 }
 
 func (a *app) hostReplay(f replayFlags) error {
-	if err := a.global(f.dir); err != nil {
+	if err := a.global(f.dir, ""); err != nil {
 		return err
 	}
 	file, err := os.Open(a.abs(f.file))

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/concerto-lang/concerto/internal/dap"
 	_ "github.com/concerto-lang/concerto/internal/guard" // concerto host guard
 	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/relay"
@@ -25,7 +26,9 @@ const (
 	exitOK          = 0
 	exitFailed      = 1   // the program failed
 	exitRefused     = 2   // it did not compile, or the command was misused
-	exitBroken      = 76  // an audit log was changed, or a replay left its tape
+	exitUnwritable  = 74  // a run's journal cannot be written
+	exitWaiting     = 75  // a run waits for an answer, or a time
+	exitBroken      = 76  // an audit log or a journal was changed, or a replay left its tape
 	exitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
 )
 
@@ -53,11 +56,12 @@ func main() {
 			screen:    os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
 			errScreen: os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stderr.Fd())),
 			size: func() (int, int) {
-				width, height, err := term.GetSize(int(os.Stderr.Fd()))
-				if err != nil || width <= 0 || height <= 0 {
-					return 80, 24
+				for _, f := range []*os.File{os.Stderr, os.Stdout} {
+					if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
+						return width, height
+					}
 				}
-				return width, height
+				return 80, 24
 			},
 			raw: func() (func(), error) {
 				state, err := term.MakeRaw(int(os.Stdin.Fd()))
@@ -99,7 +103,15 @@ type app struct {
 	logLevel string
 	code     int           // exit code of what went well so far
 	told     *relay.Source // who is told of the run; nil: nobody
-	loaded   string        // the compiled program that runs, "" for one from sources
+	subject
+	debugged *dap.Run // what an editor has launched; nil without one
+}
+
+// subject are the program and the run that a command is about.
+type subject struct {
+	overlay map[string][]byte // texts that count instead of the disk's, by path (--overlay)
+	loaded  string            // the compiled program that runs, "" for one from sources
+	naming  string            // a run's directory, as its name was given
 }
 
 // terminals say which of the standard streams are terminals, and what they can do.

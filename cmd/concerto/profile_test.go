@@ -38,6 +38,10 @@ fn main() {
 // fails, and finds functions, lines, natives and waits in it. A busy machine may
 // take no sample while the program works; then the run is repeated.
 func TestProfile(t *testing.T) {
+	if raced {
+		t.Skip("the race detector's own work is what it would show")
+	}
+	t.Parallel()
 	for _, args := range [][]string{nil, {"--", "fail"}} {
 		var missing string
 		for range 5 {

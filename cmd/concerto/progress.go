@@ -91,7 +91,10 @@ func (s *shownProgress) end(err error) {
 		return
 	}
 	how := "done in"
+	_, left := errors.AsType[*concerto.Suspended](err)
 	switch {
+	case left:
+		how = "suspended after"
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		how = "interrupted after"
 	case err != nil:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"github.com/concerto-lang/concerto"
@@ -30,12 +31,13 @@ A PATH is a .conc file, a directory with a Concerto.toml, or, to run, a compiled
 Concerto.toml here or above decides.
 
 Exit codes: 0 success, 1 the program failed, 2 it did not compile or the command
-was misused, 76 an audit log was changed or a replay left its tape, 130
+was misused, 74 a run's journal cannot be written, 75 a run waits for an answer or a
+time, 76 an audit log or a journal was changed or a replay left its tape, 130
 interrupted.`
 
 // root is the command with all its commands, a file each.
 func (a *app) root() *cobra.Command {
-	var chdir string
+	var chdir, overlay string
 	var asked bool
 	root := &cobra.Command{
 		Use:           "concerto",
@@ -46,7 +48,7 @@ func (a *app) root() *cobra.Command {
 		Args:          a.unknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return a.about(c, asked) },
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return a.global(chdir)
+			return a.global(chdir, overlay)
 		},
 	}
 	root.SetIn(a.stdin)
@@ -60,7 +62,9 @@ func (a *app) root() *cobra.Command {
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
 	f.CountVarP(&a.verbose, "verbose", "v", "say what is done, with the whole log; twice: and what is said to models")
 	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
-	root.AddCommand(a.runCommand(), a.replayCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.fmtCommand(), a.initCommand(), a.hostCommand(), a.mcpCommand(), a.serveCommand(), a.toolsCommand(), a.auditCommand(), a.relayCommand(), a.hostdCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
+	f.StringVar(&overlay, "overlay", "", "take the texts of `FILE`, a JSON object by their paths, in place of the disk's: editors give what is not saved")
+	_ = f.MarkHidden("overlay") // it is there
+	root.AddCommand(a.runCommand(), a.resumeCommand(), a.runsCommand(), a.answerCommand(), a.forkCommand(), a.replayCommand(), a.inspectCommand(), a.keeperCommand(), a.buildCommand(), a.checkCommand(), a.testCommand(), a.replCommand(), a.dapCommand(), a.fmtCommand(), a.lspCommand(), a.initCommand(), a.hostCommand(), a.mcpCommand(), a.serveCommand(), a.toolsCommand(), a.auditCommand(), a.relayCommand(), a.hostdCommand(), a.explainCommand(), a.docCommand(), a.versionCommand(),
 		a.completionCommand(), a.manCommand())
 	a.completions(root)
 	return root
@@ -78,12 +82,15 @@ func (a *app) about(c *cobra.Command, asked bool) error {
 }
 
 // global applies the flags of all commands.
-func (a *app) global(chdir string) error {
+func (a *app) global(chdir, overlay string) error {
 	if chdir != "" {
 		a.dir = a.abs(chdir)
 		if info, err := os.Stat(a.dir); err != nil || !info.IsDir() {
 			return usage("-C takes a directory that exists", "no directory %s", chdir)
 		}
+	}
+	if err := a.overlayOf(overlay); err != nil {
+		return err
 	}
 	switch {
 	case a.quiet && a.verbose > 0:
@@ -94,6 +101,26 @@ func (a *app) global(chdir string) error {
 		a.logLevel = "error"
 	case a.verbose > 0:
 		a.logLevel = "debug"
+	}
+	return nil
+}
+
+// overlayOf reads the texts that --overlay gives.
+func (a *app) overlayOf(file string) error {
+	if file == "" {
+		return nil
+	}
+	var texts map[string]string
+	data, err := os.ReadFile(a.abs(file))
+	if err == nil {
+		err = json.Unmarshal(data, &texts)
+	}
+	if err != nil {
+		return usage(`it is as {"/home/me/main.conc": "fn main() { }"}`, "--overlay: %v", cause(err))
+	}
+	a.overlay = map[string][]byte{}
+	for path, text := range texts {
+		a.overlay[a.abs(path)] = []byte(text)
 	}
 	return nil
 }

@@ -37,6 +37,9 @@ type runFlags struct {
 	transcript string
 	wire       string
 	tape       string
+	durable    durableFlags
+	ledger     string
+	debug      string
 }
 
 var statsForms = []string{"text", "json"}
@@ -96,9 +99,23 @@ What it does with models:
   --stats                           what was used, by model, agent, stage and task;
                                     --stats --format json is one line for programs
 
+Who decided what hosts and the program asked, and which calls of tools are approved of:
+  --ledger decisions.ndjson         a record for each, chained by hashes;
+                                    ` + "`concerto audit show`" + ` tells it, ` + "`audit verify`" + ` that it is whole
+
 A run that can be run again without the world:
   --record bug.tape                 what models, hosts, files, people and the clock gave
                                     it; ` + "`concerto replay bug.tape`" + ` plays it
+
+A run that survives its process, and the machine's power:
+  --journal DIR                     keep in DIR all that is needed to go on with it:
+                                    ` + "`concerto resume DIR`" + `
+  --journal DIR --park              and wait without a process for answers that nobody
+                                    here gives: exit code 75, ` + "`concerto answer`" + `, resume
+[run] journal = "runs" in the manifest does so for each run.
+
+With an editor's debugger, which attaches to it before its first line:
+  --debug 127.0.0.1:4711            (` + "`concerto dap`" + ` is what editors start themselves)
 
 Where a run spends its time:
   --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
@@ -126,7 +143,10 @@ func (a *app) runCommand() *cobra.Command {
 	c.Flags().StringVar(&f.input, "input", "", inputUsage)
 	c.Flags().BoolVar(&f.noInput, "no-input", false, "ask nobody at the terminal")
 	relayFlag(c, &f.relay)
+	c.Flags().StringVar(&f.debug, "debug", "", "wait at `ADDR`, such as 127.0.0.1:4711, for an editor that debugs the program")
 	f.records(c)
+	f.durable.add(c)
+	f.durable.command = c
 	return c
 }
 
@@ -136,6 +156,7 @@ func (f *runFlags) records(c *cobra.Command) {
 	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
 	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
 	c.Flags().StringVar(&f.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto replay")
+	c.Flags().StringVar(&f.ledger, "ledger", "", "record who decided what in `FILE`, which shows when it was changed")
 	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
@@ -171,6 +192,10 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	a.interrupt = signals.interrupt
+	if f.debug != "" {
+		return a.attachable(f, s, signals, func() error { return a.runOnce(ctx, s, args, f, signals) })
+	}
+	a.debugs(signals)
 	if !f.watch {
 		return a.runOnce(ctx, s, args, f, signals)
 	}
@@ -200,13 +225,25 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	if err != nil {
 		return err
 	}
+	o.Args, o.Inputs = args, f.inputs
+	if a.debugged != nil {
+		o.Records.Debugger = a.debugged
+	}
+	if err := a.journaled(p, &o, f); err != nil {
+		return err
+	}
+	return a.runProgram(ctx, p, &o, f, s.Seen, signals, func() error { return p.Run(ctx, o) })
+}
+
+// runProgram runs a program with all that is shown and kept of a run.
+func (a *app) runProgram(ctx context.Context, p *concerto.Program, o *concerto.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
 	if f.wire != "" {
 		if err := a.unplayedBy(p, f.wire); err != nil {
 			return err
 		}
 	}
-	f.tools.watched(a, s.Seen)
-	endTools, err := a.hostTools(ctx, &f.tools, p, &o)
+	f.tools.watched(a, seen)
+	endTools, err := a.hostTools(ctx, &f.tools, p, o)
 	if err != nil {
 		return err
 	}
@@ -221,32 +258,43 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		growHeap()
 	}
-	o.Args, o.Inputs, o.Answers.Prompter = args, f.inputs, a.prompter()
-	a.relayed(p, f.relay, &o)
+	o.Answers.Prompter = a.prompter()
+	a.relayed(p, f.relay, o)
 	a.editing(p)
 	end := a.drawingTold()
 	defer end()
 	signals.before(end)
 	o.Log = a.logs()
 	o.Output = concerto.Output{To: a.stdout, Mode: concerto.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
-	endAudit, err := a.audited(p, &o, &f.audit)
+	if f.ledger != "" && f.audit.file != "" && sameFile(a.abs(f.ledger), a.abs(f.audit.file)) {
+		return endTools(twoLogs(f.ledger))
+	}
+	endAudit, err := a.audited(p, o, &f.audit)
 	if err != nil {
 		return endTools(err)
+	}
+	endLedger, err := a.recordingDecisions(o, f.ledger)
+	if err != nil {
+		return endTools(endAudit(err))
 	}
 	var used stats
 	if f.stats {
 		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
 	}
-	progress := a.showProgress(f, p, &o)
-	err = a.recording(f, &o, func() error { return p.Run(ctx, o) })
+	progress := a.showProgress(f, p, o)
+	o.Records.Boundary = atBoundary
+	err = a.recording(f, o, run)
 	end()
-	err = endTools(endAudit(err))
+	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
 	if f.stats {
 		a.tellStats(&used, f.format == "json" || a.records())
 	}
 	return err
 }
+
+// atBoundary, when set, is called at the boundaries of runs with a tape: by tests.
+var atBoundary func(verify func() (refused, err error))
 
 // recording calls run with the files open to which its profile, trace and
 // transcript are written.

@@ -110,7 +110,7 @@ await three
 // it, and at the end one line is left.
 func TestLive(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
-	before := r.Modes()
+	before := r.Before
 	s := r.Shows("● Coder  62%  Bash: go test ./…  ", "▸ main  listens to Coder  ")
 	if s.Rows[0] != "begins" {
 		t.Errorf("%q", s.Rows)
@@ -176,7 +176,7 @@ await never
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, dir := onTerminal(t, end, 70, 20, nil, "run", c.program)
-			before := r.Modes()
+			before := r.Before
 			r.Shows("● Coder  works  ")
 			c.act(r, dir)
 			code, s := r.End()
@@ -214,7 +214,7 @@ await go
 < {"type":"result","text":"kept"}
 `
 	r, dir := onTerminal(t, many, 40, 8, nil, "run", "--emit", "none", "main.conc")
-	before := r.Modes()
+	before := r.Before
 	// Of eight hosts six lines, two less than the terminal has.
 	fits := func(width, lines int, more string) func(testterm.State) bool {
 		return func(s testterm.State) bool {
@@ -384,7 +384,7 @@ await taken
 // TestAsksAtTerminal: what nobody handles is asked there.
 func TestAsksAtTerminal(t *testing.T) {
 	r, _ := onTerminal(t, unhandled, 60, 40, nil, "run", "-q", "main.conc")
-	before := r.Modes()
+	before := r.Before
 	r.Shows("Coder asks: Tabs\\u{1b}[2J?\n  1) tabs\n  2) spaces: four of them\n>")
 	r.Type("3\r")
 	r.Shows("there is no option 3")
@@ -428,8 +428,9 @@ func TestAsksAtTerminal(t *testing.T) {
 
 // TestAskingTakesTime: the time for a question counts down, and is over.
 func TestAskingTakesTime(t *testing.T) {
+	t.Parallel()
 	r, _ := onTerminal(t, unhandled, 60, 20, nil, "run", "-q", "timed.conc")
-	before := r.Modes()
+	before := r.Before
 	r.Shows("Slow asks: Quick?\n(", " s left) >")
 	r.Type("no")
 	r.Until("it disappears", func(s testterm.State) bool { return !strings.Contains(s.Text(), "Quick?\n(") })
@@ -444,7 +445,7 @@ func TestAskingTakesTime(t *testing.T) {
 // typed for it. Under execute it is asked before the default.
 func TestAsksInOrder(t *testing.T) {
 	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "--emit", "none", "both.conc")
-	before := r.Modes()
+	before := r.Before
 	r.Shows("(1 more wait) >")
 	first, other := "Second asks: First?", "Third asks: Quick?"
 	if strings.Contains(r.State().Text(), first) {
@@ -496,7 +497,7 @@ func TestAsksNobody(t *testing.T) {
 // TestAskingInterrupted: Ctrl-C ends the run while a prompt is open.
 func TestAskingInterrupted(t *testing.T) {
 	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "main.conc")
-	before := r.Modes()
+	before := r.Before
 	r.Shows("? Coder  Tabs", "2) spaces")
 	r.Type("half an answer\x03")
 	code, s := r.End()
@@ -545,7 +546,7 @@ fn main() {
 -- talk.wire --
 ` + string(recorded)
 	r, _ := onTerminal(t, files, 80, 30, nil, "run", "-q", "main.conc")
-	before := r.Modes()
+	before := r.Before
 	r.Shows("Coder asks for approval: Bash: touch made.txt\n  execute, risk high\n  {\"command\":\"touch made.txt\",\"description\":\"make a file\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
 	r.Type("a\r")
 	r.Shows("Coder asks: [Indent] Tabs or spaces?\n  1) Tabs: wide\n  2) Spaces: narrow\n>")

@@ -34,7 +34,7 @@ fn main() { println(Clerk.execute("pay")?.text); println("paid ", Bank.pay(0)); 
 // for ever; the audit has a person for it.
 func TestApprovesAtTerminal(t *testing.T) {
 	r, dir := onTerminal(t, guarded, 70, 40, nil, "run", "-q", "--emit", "none", "--audit", "a.ndjson", "main.conc")
-	before := r.Modes()
+	before := r.Before
 	r.Shows("Clerk asks for approval: Bank.pay: Pays\n  {\"amount\":1}\n[a]llow once [s]ession [d]eny [e]dit\n(")
 	r.Type("l\r")
 	r.Shows("type one of the letters in brackets")

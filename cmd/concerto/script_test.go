@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,28 +19,46 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/testhost"
 	"github.com/concerto-lang/concerto/internal/testllm"
 	"github.com/concerto-lang/concerto/internal/testmcp"
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
+	"github.com/concerto-lang/concerto/runtime/journal"
 )
+
+// segmentBytes says how large the files of a journal become, for tests of runs of which the beginning is not kept.
+const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
 
 // The scripts run this test binary under several names: concerto itself;
 // testhost, testllm and testmcp, which play scripts; exits, which checks exit
-// codes and sends signals; peak, which bounds memory; spans, which reads
-// traces; and converse, which holds a conversation with a server.
+// codes and sends signals; unprivileged, to whose command the modes of files
+// apply; peak, which bounds memory; spans, which reads traces; and converse,
+// which holds a conversation with a server.
 func TestMain(m *testing.M) {
 	driver.Strict = true // in the processes of scripts too
+	// Much of what tests do here is to wait for processes and their timers.
+	if err := flag.Set("test.parallel", strconv.Itoa(4*goruntime.NumCPU())); err != nil {
+		panic(err)
+	}
+	if file := os.Getenv(snapshotsFile); file != "" {
+		verifySnapshots(file)
+	}
+	if n, err := strconv.ParseInt(os.Getenv(segmentBytes), 10, 64); err == nil {
+		journal.SegmentBytes = n
+	}
 	testscript.Main(m, map[string]func(){
-		"concerto": main,
-		"testhost": func() { os.Exit(testhost.Main(os.Args[1:])) },
-		"testllm":  func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-		"testmcp":  func() { os.Exit(testmcp.Main()) },
-		"exits":    func() { os.Exit(exits(os.Args[1:])) },
-		"peak":     func() { os.Exit(peak(os.Args[1:])) },
-		"spans":    func() { os.Exit(spans(os.Args[1:])) },
-		"soakhost": func() { soak() },
-		"converse": func() { os.Exit(converse(os.Args[1:])) },
+		"concerto":     main,
+		"testhost":     func() { os.Exit(testhost.Main(os.Args[1:])) },
+		"testllm":      func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"testmcp":      func() { os.Exit(testmcp.Main()) },
+		"exits":        func() { os.Exit(exits(os.Args[1:])) },
+		"unprivileged": func() { os.Exit(unprivileged(os.Args[1:])) },
+		"peak":         func() { os.Exit(peak(os.Args[1:])) },
+		"spans":        func() { os.Exit(spans(os.Args[1:])) },
+		"soakhost":     func() { soak() },
+		"stormhost":    func() { os.Exit(stormHost(os.Args[1:])) },
+		"converse":     func() { os.Exit(converse(os.Args[1:])) },
 	})
 }
 
@@ -53,8 +72,18 @@ func TestMain(m *testing.M) {
 // `recorded NAME` brings NAME.wire, a conversation with a vendor's agent;
 // `subst FILE` replaces $LLM_URL and $WORK in a file.
 func TestScripts(t *testing.T) {
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	var files []string
+	for i, file := range all {
+		if seeds.Sampled(i) {
+			files = append(files, file)
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+		Files:               files,
 		UpdateScripts:       os.Getenv("CONCERTO_UPDATE") != "",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -249,10 +278,11 @@ func exits(args []string) int {
 	}
 	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
 	sent := opts["-after"] == ""
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		fmt.Println(lines.Text())
-		if !sent && strings.Contains(lines.Text(), opts["-after"]) {
+	for lines := bufio.NewReader(out); err == nil; {
+		var line string
+		line, err = lines.ReadString('\n')
+		fmt.Print(line)
+		if !sent && strings.Contains(line, opts["-after"]) {
 			sent = true
 			for name := range strings.SplitSeq(opts["-signal"], ",") {
 				_ = c.Process.Signal(signals[name])

@@ -21,6 +21,7 @@ type interrupts struct {
 	kill    chan struct{} // the second signal has come
 	cancel  context.CancelCauseFunc
 	leaving atomic.Pointer[func()] // what to do before the process is left
+	takes   func(os.Signal) bool   // whether somebody else takes a signal, which then ends nothing; nil: nobody
 }
 
 // catch gives a context that ends with errInterrupted at the first Ctrl-C (or
@@ -34,14 +35,17 @@ type interrupts struct {
 // To catch a signal takes the Go runtime two switches of threads, so this is
 // done while the program is compiled. Wait for ready before starting anything
 // that a signal has to end.
-func catch(parent context.Context) (context.Context, *interrupts) {
+func catch(parent context.Context) (context.Context, *interrupts) { return catchBut(parent, nil) }
+
+// catchBut does so for the signals that nobody else takes.
+func catchBut(parent context.Context, takes func(os.Signal) bool) (context.Context, *interrupts) {
 	if parent == nil { // a command that was not executed with one
 		parent = context.Background()
 	}
 	ctx, cancel := context.WithCancelCause(parent)
 	i := &interrupts{
 		signals: make(chan os.Signal, 4), pipe: make(chan os.Signal, 1),
-		ready: make(chan struct{}), done: make(chan struct{}), kill: make(chan struct{}), cancel: cancel,
+		ready: make(chan struct{}), done: make(chan struct{}), kill: make(chan struct{}), cancel: cancel, takes: takes,
 	}
 	go i.watch()
 	return ctx, i
@@ -55,16 +59,19 @@ func (i *interrupts) watch() {
 		signal.Stop(i.pipe)
 	}()
 	close(i.ready)
-	for n := 0; ; n++ {
+	for n := 0; ; {
 		select {
 		case <-i.done:
 			return
-		case <-i.signals:
+		case s := <-i.signals:
+			if i.takes != nil && i.takes(s) {
+				continue
+			}
 		}
-		switch n {
-		case 0:
-			i.cancel(errInterrupted)
+		switch n++; n {
 		case 1:
+			i.cancel(errInterrupted)
+		case 2:
 			close(i.kill)
 			time.AfterFunc(lastChance, func() {
 				if f := i.leaving.Load(); f != nil {

@@ -91,6 +91,7 @@ func programs(t *testing.T, texts map[string]string) string {
 // the same file. All that the program acknowledged must then be in the file.
 // CONCERTO_KILL_ROUNDS is the number of rounds; `make kill` does 200.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	rounds := 20
 	if raced {
 		rounds = 4
@@ -157,6 +158,7 @@ func killed(dir string, some int, after time.Duration) (lines []string, err erro
 
 // TestTwoProcesses: processes that count in one file at a time lose no count.
 func TestTwoProcesses(t *testing.T) {
+	t.Parallel()
 	const each, processes = 150, 3
 	dir := programs(t, map[string]string{"count.conc": fmt.Sprintf(`
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("count.db");

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,11 +23,30 @@ import (
 func TestTalks(t *testing.T) {
 	talk := func(seed uint64) *talkgen.Talk { return talkgen.Make(seed, talkgen.Options{Level: talkgen.Listen}) }
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
-	seeds.Run(t, "cmd/concerto", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed)) })
+	seeds.Run(t, "cmd/concerto", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed), concerto.Records{}) })
+}
+
+// TestTalksFromSnapshots plays them with programs that go on from a snapshot of themselves at
+// every boundary.
+func TestTalksFromSnapshots(t *testing.T) {
+	talk := func(seed uint64) *talkgen.Talk { return talkgen.Make(seed, talkgen.Options{Level: talkgen.Listen}) }
+	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
+	seeds.Run(t, "cmd/concerto", 24, show, func(t *testing.T, seed uint64) {
+		taken := 0
+		listened(t, talk(seed), concerto.Records{Tape: io.Discard, Boundary: func(verify func() (refused, err error)) {
+			if refused, err := verify(); refused != nil || err != nil {
+				t.Errorf("boundary %d: %v %v", taken, refused, err)
+			}
+			taken++
+		}})
+		if taken == 0 {
+			t.Error("no snapshots")
+		}
+	})
 }
 
 // listened runs the program of a conversation and compares what comes of it.
-func listened(t *testing.T, talk *talkgen.Talk) {
+func listened(t *testing.T, talk *talkgen.Talk, records concerto.Records) {
 	dir := programs(t, map[string]string{
 		"main.conc": talk.Source(), "w.host": talk.Script(), "Concerto.toml": talk.Manifest("testhost", "w.host"),
 	})
@@ -37,7 +57,7 @@ func listened(t *testing.T, talk *talkgen.Talk) {
 	var emitted []string
 	var log lines
 	err = p.Run(t.Context(), concerto.Options{
-		WorkDir: dir, Environ: os.Environ(), Log: &log, LogLevel: "warn",
+		WorkDir: dir, Environ: os.Environ(), Log: &log, LogLevel: "warn", Records: records,
 		OnEmit: func(channel string, payload json.RawMessage) {
 			emitted = append(emitted, talkgen.Emitted(channel, string(payload)))
 		},

@@ -57,6 +57,7 @@ func TestTalksReplayed(t *testing.T) {
 // TestMemoryReplayed: whether values fit depends on when Go collects garbage. A replay does not
 // look; it does what the recorded run did, however Go collects.
 func TestMemoryReplayed(t *testing.T) {
+	t.Parallel()
 	if raced {
 		t.Skip("the race detector's own memory counts")
 	}

@@ -20,7 +20,9 @@ type testFlags struct {
 	timeout  float64
 	seed     int64
 	live     bool
+	record   string
 	watch    bool
+	list     bool
 	cover    bool
 	html     string
 	wire     string
@@ -30,7 +32,10 @@ type testFlags struct {
 	tools       toolFlags
 }
 
-var testFormats = []string{"text", "json", "junit"}
+// recordings are what --record may be, the first without a value.
+var recordings = []string{"missing", "all"}
+
+var testFormats = []string{"text", "json", "ndjson", "junit"}
 
 func (a *app) testCommand() *cobra.Command {
 	var f testFlags
@@ -38,8 +43,8 @@ func (a *app) testCommand() *cobra.Command {
 		Use:   "test [PATH]",
 		Short: "Run a program's tests",
 		Long: `Runs the @test functions of a program, each by itself, and reports on stdout. A
-test reaches no model, host or network: it mocks what it needs, and its clock
-stands still but for what it waits for.
+test reaches no model, host or network: it mocks what it needs, or has it on its
+tape, and its clock stands still but for what it waits for.
 
   concerto test                       the project here or above
   concerto test triage.conc           one file
@@ -47,12 +52,16 @@ stands still but for what it waits for.
   concerto test -v                    also what each test emitted and printed
   concerto test --coverage            which lines and handlers the tests reach
   concerto test --watch               again at each change
+  concerto test --list                which tests there are, and where; runs none
 
 A test that runs for more than 60 seconds of real time is ended and has failed; the
 others go on. --timeout, or [limits] max_test_seconds, allows more or less.
 
-With --live, agents and hosts that a test does not mock are reached for real.
-Files and environment variables are the real ones, where a test mocks none.
+A tape is tapes/FILE/FUNCTION.tape beside the test's file. --record makes those that
+are missing: what a test finds neither in a mock nor on its tape is reached for real
+and recorded, when the test passes; --record=all records all tapes anew. With --live
+all that a test does not mock is reached for real, and no tape is used. Files and
+environment variables are the real ones, where a test has neither mock nor tape.
 
 ` + permissionHelp("concerto test") + `
 
@@ -64,11 +73,14 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 		},
 	}
 	c.Flags().StringVar(&f.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
-	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of the report: text, json or junit")
+	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of the report: text, json, ndjson (a line for each event, when it happens) or junit")
 	c.Flags().IntVar(&f.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
 	c.Flags().Float64Var(&f.timeout, "timeout", 0, "end a test after `SECONDS` of real time; -1 never (default 60, or [limits] max_test_seconds)")
 	c.Flags().Int64Var(&f.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
 	c.Flags().BoolVar(&f.live, "live", false, "let tests reach agents, hosts and the network where they mock nothing")
+	c.Flags().StringVar(&f.record, "record", "", "record what tests find neither in a mock nor on their tape; `all`: record all tapes anew")
+	c.Flags().Lookup("record").NoOptDefVal = recordings[0]
+	c.Flags().BoolVar(&f.list, "list", false, "list the tests in place of running them; with --format json for editors")
 	c.Flags().BoolVar(&f.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
 	c.Flags().BoolVar(&f.cover, "coverage", false, "report which lines and listen handlers the tests reach")
 	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
@@ -110,6 +122,7 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
+	a.debugs(signals)
 	<-signals.ready
 	run := func(_ context.Context, seen func(path string)) error {
 		return a.testOnce(ctx, path, f, grants, selected, signals.kill, seen)
@@ -123,7 +136,7 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 // testOnce compiles and runs the tests. It calls seen with each file that they
 // depend on.
 func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) (failed error) {
-	p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: a.dir, Tests: true, Seen: seen})
+	p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: a.dir, Overlay: a.overlay, Tests: true, Seen: seen})
 	if err != nil {
 		return refused(err)
 	}
@@ -134,10 +147,19 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
-	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, Executable: a.executable, WorkDir: a.dir, Allow: allow,
+	if f.list {
+		return a.listTests(tests, selected, f.format == "json")
+	}
+	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Record: f.record, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, Executable: a.executable, WorkDir: a.dir, Allow: allow,
 		Cover: f.cover || f.html != "", Kill: kill, Log: a.logs(), LogLevel: a.logLevel}
-	if f.format == "text" {
+	if a.debugged != nil {
+		o.Debugger = a.debugged
+	}
+	switch f.format {
+	case "text":
 		o.OnResult = a.tellResult
+	case "ndjson":
+		o.OnEvent = a.tellEvent
 	}
 	if f.wire != "" {
 		if err := a.unplayedBy(p, f.wire); err != nil {
@@ -169,6 +191,9 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 		for _, file := range r.Record.Files {
 			seen(a.abs(file))
 		}
+		if r.UnusedEntries > 0 {
+			a.complain("warning: "+r.Tape+": "+notUsed(r.Unused, r.UnusedEntries), "")
+		}
 	}
 	if err != nil {
 		return err
@@ -184,6 +209,21 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 func (f *testFlags) selection() (func(concerto.Test) bool, error) {
 	if err := oneOf("--format", f.format, testFormats); err != nil {
 		return nil, err
+	}
+	if ran := f.format == "junit" || f.format == "ndjson"; f.list && (ran || f.watch) {
+		report := "junit"
+		if ran {
+			report = f.format
+		}
+		return nil, usage("leave out --list to run them", "--list runs no tests: it has no %s report, and nothing to watch", report)
+	}
+	if f.record != "" {
+		if err := oneOf("--record", f.record, recordings); err != nil {
+			return nil, err
+		}
+		if f.live {
+			return nil, usage("leave one of them out", "--live uses no tapes, and --record makes some")
+		}
 	}
 	if f.parallel < 0 {
 		return nil, usage("--parallel takes a number from 1 on", "--parallel cannot be %d", f.parallel)
@@ -215,6 +255,7 @@ func (a *app) finishTests(r *testReport, f *testFlags) error {
 		err = writeJSONReport(a.stdout, r)
 	case "junit":
 		err = writeJUnitReport(a.stdout, r)
+	case "ndjson": // each line was written when it happened
 	default:
 		a.tellSummary(r)
 	}

@@ -35,6 +35,7 @@ fn t%d() {
 
 // Many tests, side by side, are reported in their order.
 func TestThousandTests(t *testing.T) {
+	t.Parallel()
 	dir := thousand(t)
 	var out, errs bytes.Buffer
 	if code := Main([]string{"test", "--parallel", "4", "main.conc"}, &app{stdout: &out, stderr: &errs, dir: dir}); code != 0 || errs.Len() > 0 {

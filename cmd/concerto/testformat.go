@@ -26,7 +26,7 @@ type jsonResult struct {
 	Function   string       `json:"function"`
 	File       string       `json:"file"`
 	Line       int          `json:"line"`
-	Status     string       `json:"status"` // "passed" or "failed"
+	Status     string       `json:"status"` // "passed" or "failed"; in an event also "started"
 	DurationMS float64      `json:"duration_ms"`
 	Failure    *jsonFailure `json:"failure,omitempty"`
 	Seed       *int64       `json:"seed,omitempty"`
@@ -40,6 +40,7 @@ type jsonFailure struct {
 	Message string      `json:"message"`
 	Place   *jsonPlace  `json:"place,omitempty"`
 	Trace   []jsonPlace `json:"trace,omitempty"`
+	Diff    string      `json:"diff,omitempty"`
 }
 
 type jsonPlace struct {
@@ -67,30 +68,46 @@ func writeJSONReport(w io.Writer, r *testReport) error {
 	failed := r.failed()
 	out := jsonReport{Passed: len(r.Results) - failed, Failed: failed, DurationMS: milliseconds(r.Took), Tests: []jsonResult{}, Coverage: r.Coverage}
 	for _, x := range r.Results {
-		t := jsonResult{Name: x.Name, Group: x.Group, Function: x.Function, File: x.File, Line: x.Line, Status: "passed",
-			DurationMS: milliseconds(x.Took), Seed: x.Seed, Emits: []jsonEmit{}, Output: x.Record.Output, Log: x.Record.Log}
-		for _, e := range x.Record.Emits {
-			t.Emits = append(t.Emits, jsonEmit(e))
-		}
-		if f := x.Failure; f != nil {
-			t.Status = "failed"
-			t.Failure = &jsonFailure{Kind: f.Kind, Message: f.Message}
-			if f.Place.Line > 0 {
-				p := placeJSON(f.Place)
-				t.Failure.Place = &p
-			}
-			for _, p := range f.Trace {
-				if p.Left == 0 {
-					t.Failure.Trace = append(t.Failure.Trace, placeJSON(p))
-				}
-			}
-		}
-		out.Tests = append(out.Tests, t)
+		out.Tests = append(out.Tests, resultJSON(x))
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(out)
+}
+
+// resultJSON is what became of a test.
+func resultJSON(x concerto.TestResult) jsonResult {
+	t := jsonResult{Name: x.Name, Group: x.Group, Function: x.Function, File: x.File, Line: x.Line, Status: "passed",
+		DurationMS: milliseconds(x.Took), Seed: x.Seed, Emits: []jsonEmit{}, Output: x.Record.Output, Log: x.Record.Log}
+	for _, e := range x.Record.Emits {
+		t.Emits = append(t.Emits, jsonEmit(e))
+	}
+	if f := x.Failure; f != nil {
+		t.Status = "failed"
+		t.Failure = &jsonFailure{Kind: f.Kind, Message: f.Message, Diff: f.Diff}
+		if f.Place.Line > 0 {
+			p := placeJSON(f.Place)
+			t.Failure.Place = &p
+		}
+		for _, p := range f.Trace {
+			if p.Left == 0 {
+				t.Failure.Trace = append(t.Failure.Trace, placeJSON(p))
+			}
+		}
+	}
+	return t
+}
+
+// tellEvent writes what happens to a test as a line of --format ndjson, when it happens.
+func (a *app) tellEvent(t concerto.Test, r *concerto.TestResult) {
+	line := jsonResult{Name: t.Name, Group: t.Group, Function: t.Function, File: t.File, Line: t.Line, Status: "started", Emits: []jsonEmit{}}
+	if r != nil {
+		line = resultJSON(*r)
+	}
+	e := json.NewEncoder(a.stdout)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(line) // a reader who has gone away shows when the run ends
 }
 
 // The report of --format junit, as build servers read it. A suite is a group of

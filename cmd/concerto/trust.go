@@ -115,7 +115,11 @@ func (a *app) named(x concerto.Ask, root string) string {
 
 // trustedDir is the directory in which trusted programs are remembered; "" when
 // neither XDG_STATE_HOME nor HOME names one.
-func (a *app) trustedDir() string {
+func (a *app) trustedDir() string { return a.stateFile("trusted") }
+
+// stateFile is a file or directory of ours in the state directory; "" when neither XDG_STATE_HOME
+// nor HOME names one.
+func (a *app) stateFile(name string) string {
 	state := procgroup.Getenv(a.environ, "XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {
 		home := procgroup.Getenv(a.environ, "HOME")
@@ -124,7 +128,7 @@ func (a *app) trustedDir() string {
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
-	return filepath.Join(state, "concerto", "trusted")
+	return filepath.Join(state, "concerto", name)
 }
 
 func trustedName(data []byte) string {

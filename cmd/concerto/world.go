@@ -37,6 +37,12 @@ func (f *worldFlags) add(c *cobra.Command) {
 // options that all commands that run it share. When it returns, signals are
 // caught.
 func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, signals *interrupts) (*concerto.Program, concerto.Options, error) {
+	s.Mock = f.mock
+	return a.prepared(f, signals, func(grants *concerto.Grants) (*concerto.Program, string, error) { return a.program(ctx, s, f, grants) })
+}
+
+// prepared is prepare for a program that is got in any way.
+func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*concerto.Grants) (p *concerto.Program, dir string, err error)) (*concerto.Program, concerto.Options, error) {
 	fixed, err := answers(f.answers)
 	if err != nil {
 		return nil, concerto.Options{}, err
@@ -48,8 +54,7 @@ func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, sig
 	if err := names("--pass-env", f.passEnv); err != nil {
 		return nil, concerto.Options{}, err
 	}
-	s.Mock = f.mock
-	p, dir, err := a.program(ctx, s, f, &grants)
+	p, dir, err := program(&grants)
 	if err != nil {
 		return nil, concerto.Options{}, err
 	}

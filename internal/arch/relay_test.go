@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
 // TestCommandHasNoRelay: what only the relay's own program needs is not in the command, whose
 // start would pay for it.
 func TestCommandHasNoRelay(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	for _, dep := range depsOf(t, "concerto") {
 		ours := strings.TrimPrefix(dep, Module+"/")
 		for _, not := range []string{"github.com/creack/pty", "github.com/jackc/pgx", "golang.org/x/crypto/argon2"} {
@@ -44,6 +47,7 @@ const mostRelayBytes = 25_000_000
 // nothing of text/template, whose calls of methods by name keep the linker from leaving out any
 // exported method: a seventh of the program.
 func TestRelayIsSmall(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	for _, dep := range depsOf(t, "concerto-relay") {
 		switch ours := strings.TrimPrefix(dep, Module+"/"); ours {
 		case "vm", "ir", "sema", "parser", "stdlib":

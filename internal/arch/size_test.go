@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
 // The sizes that the code keeps to. A line is one of the file, comments included.
@@ -31,6 +33,7 @@ var larger = map[string]struct {
 // Tables that a function fills, and literals, are not shorter for being split:
 // they are declared as values.
 func TestSizes(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	used := map[string]bool{}
 	check := func(what string, lines, most int) {
 		if x, ok := larger[what]; ok && lines > most {

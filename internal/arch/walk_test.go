@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
 // reference is how the guides name what stands in a file: `sema/stmt.go:let`.
@@ -17,6 +19,7 @@ var reference = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|conc))(?::([A-Za-
 // TestGuides checks the references in the guides for newcomers: each file
 // exists, and declares the names that the guide says it does.
 func TestGuides(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	root := filepath.Join("..", "..")
 	named := 0
 	for _, guide := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {

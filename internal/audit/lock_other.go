@@ -9,6 +9,6 @@ import (
 )
 
 // lock refuses: without a lock two processes would break the chain.
-func lock(f *os.File) error {
-	return fmt.Errorf("audit log %s: files cannot be locked on %s", f.Name(), runtime.GOOS)
+func lock(f *os.File, what string) error {
+	return fmt.Errorf("%s %s: files cannot be locked on %s", what, f.Name(), runtime.GOOS)
 }

@@ -13,13 +13,13 @@ import (
 )
 
 // lock takes a file for this process until it is closed.
-func lock(f *os.File) error {
+func lock(f *os.File, what string) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return &LockedError{f.Name(), holder(f)}
+		return &LockedError{what, f.Name(), holder(f)}
 	}
 	if err != nil {
-		return fmt.Errorf("lock audit log %s: %w", f.Name(), err)
+		return fmt.Errorf("lock %s %s: %w", what, f.Name(), err)
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ type File interface {
 
 // Options are how a log is written. The zero value will do.
 type Options struct {
+	What     string           // what messages call it; "": audit log
+	Bare     bool             // it has no records of its own
 	Version  string           // of the program, for the record `open`
 	Run      string           // of the records `open` and `close`
 	SyncEach bool             // every record is on the disk when Append returns
@@ -34,16 +36,19 @@ type Options struct {
 
 // LockedError is a log that another process writes.
 type LockedError struct {
-	File string
-	PID  int // 0 when the system does not say
+	What, File string
+	PID        int // 0 when the system does not say
 }
 
 func (e *LockedError) Error() string {
 	if e.PID == 0 {
-		return fmt.Sprintf("audit log %s is being written by another process", e.File)
+		return fmt.Sprintf("%s %s is being written by another process", e.What, e.File)
 	}
-	return fmt.Sprintf("audit log %s is being written by process %d", e.File, e.PID)
+	return fmt.Sprintf("%s %s is being written by process %d", e.What, e.File, e.PID)
 }
+
+// auditLog is what messages call a log that is called nothing else.
+const auditLog = "audit log"
 
 // Log is a log that is being written. Safe for concurrent use.
 type Log struct {
@@ -53,6 +58,7 @@ type Log struct {
 	o       Options
 	head    Head
 	size    int64
+	torn    int64       // bytes of a line that were cut off
 	timer   *time.Timer // runs while something is not synced
 	syncing sync.Mutex  // held before mu, by who syncs beside those who write
 	broken  error       // why nothing can be written any more
@@ -68,9 +74,12 @@ func Open(path string, o Options) (*Log, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.What == "" {
+		o.What = auditLog
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open audit log: %w", err)
+		return nil, fmt.Errorf("open %s: %w", o.What, err)
 	}
 	l := &Log{path: path, file: f, o: o, head: start}
 	if err := l.takeOver(f); err != nil {
@@ -81,21 +90,20 @@ func Open(path string, o Options) (*Log, error) {
 }
 
 func (l *Log) takeOver(f *os.File) error {
-	if err := lock(f); err != nil {
+	if err := lock(f, l.o.What); err != nil {
 		return err
 	}
 	if l.o.Wrap != nil {
 		l.file = l.o.Wrap(f)
 	}
 	c := reader{in: bufio.NewReaderSize(l.file, 1<<16), name: l.path, head: start}
-	cutOff := int64(0)
 	for {
 		_, err := c.next()
 		if err == io.EOF {
 			break
 		}
 		if t := (torn{}); errors.As(err, &t) {
-			cutOff = t.bytes
+			l.torn = t.bytes
 			break
 		}
 		if err != nil {
@@ -103,17 +111,20 @@ func (l *Log) takeOver(f *os.File) error {
 		}
 	}
 	l.head, l.size = c.head, c.size
-	if cutOff > 0 {
+	if l.torn > 0 {
 		if err := l.file.Truncate(l.size); err != nil {
-			return fmt.Errorf("cut the torn line of audit log %s: %w", l.path, err)
+			return fmt.Errorf("cut the torn line of %s %s: %w", l.o.What, l.path, err)
 		}
 	}
 	if l.size == 0 {
 		if err := syncDir(filepath.Dir(l.path)); err != nil {
-			return fmt.Errorf("open audit log %s: %w", l.path, err)
+			return fmt.Errorf("open %s %s: %w", l.o.What, l.path, err)
 		}
 	}
-	text, err := json.Marshal(map[string]any{"version": l.o.Version, "torn_bytes": cutOff})
+	if l.o.Bare {
+		return nil
+	}
+	text, err := json.Marshal(map[string]any{"version": l.o.Version, "torn_bytes": l.torn})
 	if err != nil {
 		return err
 	}
@@ -143,7 +154,11 @@ func (l *Log) Append(r Record) (Line, error) {
 	if l.broken != nil {
 		return Line{}, l.broken
 	}
-	line, err := r.line(l.head, l.o.Now())
+	at := r.At
+	if at.IsZero() {
+		at = l.o.Now()
+	}
+	line, err := r.line(l.head, at)
 	if err != nil {
 		return line, err
 	}
@@ -169,7 +184,7 @@ func (l *Log) write(text []byte) error {
 		l.size += int64(n)
 		return nil
 	}
-	err = fmt.Errorf("write audit log %s: %w", l.path, err)
+	err = fmt.Errorf("write %s %s: %w", l.o.What, l.path, err)
 	if n > 0 {
 		if undo := l.file.Truncate(l.size); undo != nil {
 			l.broken = errors.Join(err, undo)
@@ -177,6 +192,16 @@ func (l *Log) write(text []byte) error {
 		}
 	}
 	return err
+}
+
+// Sync has the disk have all that was appended to a log.
+func Sync(l *Log) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken != nil {
+		return l.broken
+	}
+	return l.sync()
 }
 
 func (l *Log) sync() error {
@@ -207,7 +232,35 @@ func (l *Log) syncSoon() {
 
 // unsynced is for good: after a failure nobody knows what the disk has.
 func (l *Log) unsynced(err error) {
-	l.broken = fmt.Errorf("sync audit log %s: %w", l.path, err)
+	l.broken = fmt.Errorf("sync %s %s: %w", l.o.What, l.path, err)
+}
+
+// Stands says whether a record of a run and kind stands in a log that is about a call. What
+// cannot be read is taken for not there.
+func Stands(l *Log, run, kind, call string) bool {
+	f, err := os.Open(l.path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for line, err := range Lines(f, l.path) {
+		if err != nil {
+			return false
+		}
+		if line.Run == run && line.Kind == kind && callOf(line.Subject) == call {
+			return true
+		}
+	}
+	return false
+}
+
+// callOf is the call that a record is about; "" for none.
+func callOf(about json.RawMessage) string {
+	var s struct {
+		Call string `json:"call"`
+	}
+	_ = json.Unmarshal(about, &s) // of another form: of none
+	return s.Call
 }
 
 // Head is the last record.
@@ -217,12 +270,35 @@ func (l *Log) Head() Head {
 	return l.head
 }
 
+// Torn is how many bytes of a line that was torn off were cut when the log was opened.
+func (l *Log) Torn() int64 { return l.torn }
+
+// Cut takes off what stands behind a position of the log, which Lines has given.
+func (l *Log) Cut(behind Position) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.broken != nil {
+		return l.broken
+	}
+	if err := l.file.Truncate(behind.size); err != nil {
+		return fmt.Errorf("cut %s %s: %w", l.o.What, l.path, err)
+	}
+	l.head, l.size = behind.head, behind.size
+	if behind.line == 0 {
+		l.head = start
+	}
+	return nil
+}
+
 // Path is where the log is.
 func (l *Log) Path() string { return l.path }
 
 // Close writes a record `close` and gives the log free.
 func (l *Log) Close() error {
-	_, err := l.Append(l.own(KindClose, nil))
+	var err error
+	if !l.o.Bare {
+		_, err = l.Append(l.own(KindClose, nil))
+	}
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	l.mu.Lock()

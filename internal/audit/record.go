@@ -49,6 +49,7 @@ type Record struct {
 	Run, Kind     string
 	Actor         Actor
 	Subject, Data json.RawMessage
+	At            time.Time // when; the zero time is now
 }
 
 // Line is a record as it stands in a log.

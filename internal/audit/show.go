@@ -32,11 +32,13 @@ func (f Filter) Match(l Line) bool {
 
 // data is what Show knows of the data of records.
 type data struct {
-	Args     json.RawMessage `json:"args"`
-	Outcome  string          `json:"outcome"`
-	Error    string          `json:"error"`
-	Millis   json.Number     `json:"duration_ms"`
-	Torn     int64           `json:"torn_bytes"`
+	Args    json.RawMessage `json:"args"`
+	Outcome string          `json:"outcome"`
+	Error   string          `json:"error"`
+	Millis  json.Number     `json:"duration_ms"`
+	Torn    int64           `json:"torn_bytes"`
+	// Of a decision.
+	decided
 	Approval *struct {
 		Decision string `json:"decision"`
 		Actor    Actor  `json:"actor"`
@@ -70,6 +72,9 @@ func Show(w io.Writer, r io.Reader, name string, f Filter) error {
 // String is the record for a person.
 func (l Line) String() string {
 	s, d := l.subject(), l.data()
+	if s.Effect > 0 {
+		return l.decision(s, d)
+	}
 	run := l.Run
 	if run == "" {
 		run = "-" // of the process

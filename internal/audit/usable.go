@@ -11,8 +11,8 @@ import (
 
 // Usable says why Open would refuse a log, and changes nothing: its error is a
 // *LockedError, a *BrokenError, or that of the file. One that is not there is usable
-// where its directory is.
-func Usable(path string) error {
+// where its directory is. what is what messages call it.
+func Usable(path, what string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = os.Stat(filepath.Dir(path))
@@ -21,10 +21,10 @@ func Usable(path string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("open audit log: %w", err)
+		return fmt.Errorf("open %s: %w", what, err)
 	}
 	defer f.Close()
-	if err := lock(f); err != nil {
+	if err := lock(f, what); err != nil {
 		return err
 	}
 	for _, err := range Lines(bufio.NewReader(f), path) {

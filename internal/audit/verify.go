@@ -162,6 +162,10 @@ type subject struct {
 	Tool    string `json:"tool"`
 	Version int    `json:"version"`
 	Call    string `json:"call"`
+	// Of a decision.
+	Effect int64           `json:"effect"`
+	Host   string          `json:"host"`
+	ID     json.RawMessage `json:"id"`
 }
 
 func (l Line) subject() subject {

@@ -26,17 +26,35 @@ func (b *Tab) point(place string) point {
 	return point{}
 }
 
-// Click clicks with the mouse on the middle of a place.
+// Click clicks with the mouse on the middle of a place. When something comes in between, and the place is not where
+// it was any more, the button is let go elsewhere, where that does nothing, and it clicks again.
 func (b *Tab) Click(place string) {
 	b.t.Helper()
-	p := b.point(place)
-	mouse := func(typ input.DispatchMouseEventType, button input.MouseButton, clicks int64) {
-		b.t.Helper()
-		call(b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: typ, X: p.x, Y: p.y, Button: button, ClickCount: clicks})
+	for until := time.Now().Add(patience); time.Now().Before(until); {
+		p := b.point(place)
+		mouse := func(typ input.DispatchMouseEventType, button input.MouseButton, clicks int64) {
+			b.t.Helper()
+			call(b, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: typ, X: p.x, Y: p.y, Button: button, ClickCount: clicks})
+		}
+		mouse(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonNone, 0)
+		mouse(input.DispatchMouseEventTypeMousePressed, input.MouseButtonLeft, 1)
+		hit := b.was("pressed")
+		if !hit {
+			p = point{}
+			mouse(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonLeft, 0)
+		}
+		mouse(input.DispatchMouseEventTypeMouseReleased, input.MouseButtonLeft, 1)
+		if hit && b.was("clicked") {
+			return
+		}
 	}
-	mouse(input.DispatchMouseEventTypeMouseMoved, input.MouseButtonNone, 0)
-	mouse(input.DispatchMouseEventTypeMousePressed, input.MouseButtonLeft, 1)
-	mouse(input.DispatchMouseEventTypeMouseReleased, input.MouseButtonLeft, 1)
+	b.t.Fatalf("no click reaches %s\nThe page says:\n%s", place, b.Text("body"))
+}
+
+// was says whether the place that point gave was pressed, or clicked. A page that is another by now was.
+func (b *Tab) was(what string) bool {
+	v, err := b.eval("__see." + what + " ?? true")
+	return err != nil || v == true
 }
 
 // Tap touches a place with a finger; the tab emulates a phone.
@@ -63,7 +81,7 @@ func (b *Tab) Paste(text string) {
 var named = map[string]string{
 	"Enter": kb.Enter, "Tab": kb.Tab, "Escape": kb.Escape, "Backspace": kb.Backspace, "Delete": kb.Delete, "Space": " ",
 	"ArrowUp": kb.ArrowUp, "ArrowDown": kb.ArrowDown, "ArrowLeft": kb.ArrowLeft, "ArrowRight": kb.ArrowRight,
-	"Home": kb.Home, "End": kb.End, "PageUp": kb.PageUp, "PageDown": kb.PageDown,
+	"F1": kb.F1, "F2": kb.F2, "F5": kb.F5, "F6": kb.F6, "F9": kb.F9, "F10": kb.F10, "Home": kb.Home, "End": kb.End, "PageUp": kb.PageUp, "PageDown": kb.PageDown,
 }
 
 var modifiers = map[string]chromedp.Modifier{"Shift": chromedp.ModifierShift, "Ctrl": chromedp.ModifierCtrl, "Alt": chromedp.ModifierAlt}

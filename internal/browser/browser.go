@@ -20,8 +20,13 @@ import (
 // Names under which a browser is looked for, when CONCERTO_CHROMIUM names none.
 var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// patience is how long a page may take for what a test waits for.
-const patience = 30 * time.Second
+// without are what the browser would do beside, for each profile and each window: two pages of its own for the
+// suggestions of an address bar that nobody sees cost it as much as all that a test shows.
+const without = "Translate,BlinkGenPropertyTrees,WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,SpareRendererForSitePerProcess"
+
+// patience is how long a page may take for what a test waits for. No test waits so long but one that fails, and
+// those of a machine that has much else to do.
+const patience = 90 * time.Second
 
 // process is the browser of this test binary.
 var process struct {
@@ -103,6 +108,9 @@ func start() (context.Context, error) {
 		chromedp.Flag("font-render-hinting", "none"),
 		chromedp.Flag("disable-lcd-text", true),
 		chromedp.Flag("lang", "en-US"),
+		chromedp.Flag("host-resolver-rules", "MAP *.test 127.0.0.1"), // a server of the tests may have a name
+		chromedp.Flag("ignore-certificate-errors", true),             // and speak https by a certificate of its own
+		chromedp.Flag("disable-features", without),
 		chromedp.Env("TZ=UTC", "LANG=C.UTF-8"),
 		chromedp.WSURLReadTimeout(patience),
 	)

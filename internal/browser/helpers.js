@@ -9,7 +9,7 @@ window.__see = {
       const operable = "a[href], button, input, select, textarea, summary, label, [role], [tabindex]";
       found = [...document.querySelectorAll(operable)].filter((e) => [e.innerText?.trim(), e.getAttribute("aria-label")].includes(place.slice(1)));
     } else found = [...document.querySelectorAll(place)];
-    return found.filter((e) => e === document.body || e.checkVisibility({ visibilityProperty: true, opacityProperty: true }));
+    return found.filter((e) => place === ":focus" || e === document.body || e.checkVisibility({ visibilityProperty: true, opacityProperty: true }));
   },
   one(place) { return this.all(place)[0]; },
   text(place) { return this.one(place)?.innerText ?? ""; },
@@ -25,11 +25,19 @@ window.__see = {
       return { x: r.x + r.width / 2, y: r.y + r.height / 2 };
     };
     const before = at();
-    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await new Promise((done) => {
+      requestAnimationFrame(() => requestAnimationFrame(done));
+      setTimeout(done, 1000); // a browser that has much else to do may draw nothing for long
+    });
     const p = at();
     if (p.x !== before.x || p.y !== before.y) return null;
     const hit = document.elementFromPoint(p.x, p.y);
-    return hit && (e.contains(hit) || hit.closest("label")?.contains(e) || hit.contains(e) && e.closest("label") === hit) ? p : null;
+    const reaches = (hit) => e.contains(hit) || hit.closest("label")?.contains(e) || hit.contains(e) && e.closest("label") === hit;
+    if (!hit || !reaches(hit)) return null;
+    this.pressed = this.clicked = false;
+    addEventListener("pointerdown", (ev) => { this.pressed = reaches(ev.target); }, { capture: true, once: true });
+    addEventListener("click", (ev) => { this.clicked = reaches(ev.target); }, { capture: true, once: true });
+    return p;
   },
   async wait(test, most) {
     for (const end = performance.now() + most; ;) {

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 )
 
@@ -64,6 +66,8 @@ func open(t testing.TB, parent context.Context, options ...chromedp.ContextOptio
 	if err := chromedp.Listen(ctx, b.watch.hear); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
+	// Else what the page starts is held by the tools of a developer: an older service worker would never go.
+	call(b, target.SetAutoAttach, target.SetAutoAttachParams{})
 	call(b, runtime.Enable, cdp.Empty{})
 	call(b, log.Enable, cdp.Empty{})
 	call(b, network.Enable, network.EnableParams{})
@@ -97,6 +101,12 @@ func (b *Tab) Go(url string) {
 	}
 }
 
+// Cookie has the tab's profile keep a cookie of the server at url, as if it had set it.
+func (b *Tab) Cookie(url string, c *http.Cookie) {
+	b.t.Helper()
+	call(b, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: url, HTTPOnly: &c.HttpOnly, Secure: &c.Secure, SameSite: network.CookieSameSiteStrict})
+}
+
 // Reload loads the page again.
 func (b *Tab) Reload() {
 	b.t.Helper()
@@ -118,8 +128,10 @@ func (b *Tab) Eval(expression string) any {
 	return v
 }
 
-func (b *Tab) eval(expression string) (any, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+func (b *Tab) eval(expression string) (any, error) { return b.evalWithin(expression, patience) }
+
+func (b *Tab) evalWithin(expression string, limit time.Duration) (any, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, limit)
 	defer cancel()
 	yes := true
 	r, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, AwaitPromise: &yes, ReturnByValue: &yes, UserGesture: &yes})
@@ -137,7 +149,7 @@ func (b *Tab) eval(expression string) (any, error) {
 	return v, err
 }
 
-// Wait waits until an expression is true; what it throws is not yet true. A page
+// Wait waits until an expression is true, or a promise of that; what it throws is not yet true. A page
 // that loads meanwhile is asked anew.
 func (b *Tab) Wait(expression string) {
 	b.t.Helper()
@@ -146,13 +158,20 @@ func (b *Tab) Wait(expression string) {
 	}
 }
 
+// Soon waits for a little while until an expression is true, and says whether it is.
+func (b *Tab) Soon(expression string) bool {
+	b.t.Helper()
+	return b.wait(expression, 2*time.Second)
+}
+
 func (b *Tab) wait(expression string, most time.Duration) bool {
 	for until := time.Now().Add(most); ; {
 		left := time.Until(until)
 		if left <= 0 || b.ctx.Err() != nil {
 			return false
 		}
-		v, err := b.eval(fmt.Sprintf("__see.wait(() => !!(%s), %d)", expression, min(left, patience/2).Milliseconds()))
+		turn := min(left, patience/9)
+		v, err := b.evalWithin(fmt.Sprintf("__see.wait(async () => !!(await (%s)), %d)", expression, turn.Milliseconds()), 2*turn+time.Second)
 		if err == nil && v == true {
 			return true
 		}

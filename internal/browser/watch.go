@@ -2,20 +2,24 @@ package browser
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/serviceworker"
 )
 
-// watch keeps what a page's console says as an error, and what is in a trace.
+// watch keeps what a page's console says as an error, what is in a trace, and which service workers
+// there are.
 type watch struct {
 	mu       sync.Mutex
 	errors   []string
 	expected []string
 	trace    trace
+	workers  []*serviceworker.Registration
 }
 
 // Expect says that the page's console may say an error with this text: a test of
@@ -45,9 +49,23 @@ func (w *watch) hear(event any) {
 		if e.Entry.Level == log.EntryLevelError {
 			w.errors = append(w.errors, fmt.Sprintf("%s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL))
 		}
+	case *serviceworker.EventWorkerRegistrationUpdated:
+		w.workers = append(w.workers, e.Registrations...)
 	default:
 		w.trace.hear(event)
 	}
+}
+
+// registration gives the last registration of an origin's service worker, "" when it has none.
+func (w *watch) registration(origin string) serviceworker.RegistrationID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range slices.Backward(w.workers) {
+		if r.ScopeURL == origin+"/" && !r.IsDeleted {
+			return r.RegistrationID
+		}
+	}
+	return ""
 }
 
 // report fails a test for what its console said.

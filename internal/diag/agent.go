@@ -19,6 +19,7 @@ var (
 	// NoModel: agent without model.
 	NoModel = &Info{
 		Code: "E0723", Title: `agent without model`,
+		NoFix:   "only its author knows the model that is meant",
 		Explain: "An agent's model is its own, or its connection's default_model.",
 		Bad:     `agent A uses plain { }`,
 		Good:    `agent A uses plain { model: "m" }`,
@@ -37,6 +38,7 @@ var (
 	// ConfigName: not a name.
 	ConfigName = &Info{
 		Code: "E0725", Title: `not a name`,
+		NoFix:   "only its author knows the name that is meant",
 		Explain: "A provider or connector is named by a word or a string.",
 		Bad:     `host W { connector: 5 }`,
 		Good:    `host W { connector: "worker" }`,
@@ -44,6 +46,7 @@ var (
 	// ConfigValue: value out of range.
 	ConfigValue = &Info{
 		Code: "E0726", Title: `value out of range`,
+		NoFix:   "only its author knows the value that is meant",
 		Explain: "The fields of declarations take the values that the language allows.",
 		Bad:     `agent A uses demo { temperature: 9.0 }`,
 		Good:    `agent A uses demo { temperature: 0.9 }`,
@@ -65,6 +68,7 @@ var (
 	// StorePlace: two stores in one place.
 	StorePlace = &Info{
 		Code: "E0729", Title: `two stores in one place`,
+		NoFix:   "only its author knows whether they are to keep the same values",
 		Explain: "A file keeps any number of stores, each under its kind and name.",
 		Bad: `mod a { pub memory m: Memory = Memory::new().with_persistence("m.db"); }
 memory m: Memory = Memory::new().with_persistence("m.db");`,

@@ -9,19 +9,19 @@ import (
 
 // Allowable says why a code cannot be allowed, and what to write instead. Both
 // are empty when it is the code of a warning.
-func Allowable(code string) (problem, hint string) {
+func Allowable(code string) (problem, hint, near string) {
 	i := Lookup(code)
 	switch {
 	case i == nil:
 		hint = "`concerto explain` lists the codes"
-		if near := spell.Nearest(strings.ToUpper(code), warnings()); near != "" {
+		if near = spell.Nearest(strings.ToUpper(code), warnings()); near != "" {
 			hint = "did you mean `" + near + "`?"
 		}
-		return fmt.Sprintf("no warning has the code `%s`", code), hint
+		return fmt.Sprintf("no warning has the code `%s`", code), hint, near
 	case i.Severity() == Error:
-		return fmt.Sprintf("`%s` is an error, and only warnings can be allowed", code), "mend it: `concerto explain " + code + "` shows how"
+		return fmt.Sprintf("`%s` is an error, and only warnings can be allowed", code), "mend it: `concerto explain " + code + "` shows how", ""
 	}
-	return "", ""
+	return "", "", ""
 }
 
 // warnings are the codes of all warnings.

@@ -65,6 +65,7 @@ fn main() { emit("r", A.execute("go")?.text); }`},
 	// SelfOutside: self out of place.
 	SelfOutside = &Info{
 		Code: "E0406", Title: `self out of place`,
+		NoFix:   "only its author knows the parameter that is meant",
 		Explain: "`self` is the first parameter of a method.",
 		Bad:     `fn f(self) -> Int { 1 }`,
 		Good: `struct P { x: Int }
@@ -80,6 +81,7 @@ impl P { fn f(self) -> Int { self.x } }`,
 	// TestCalled: test called.
 	TestCalled = &Info{
 		Code: "E0408", Title: `test called`,
+		NoFix:   "what both need is moved out of the test by whoever knows what that is",
 		Explain: "Tests are started by `concerto test` only.",
 		Bad: `@test
 fn t() { }
@@ -92,6 +94,7 @@ fn main() { work(); }`,
 	// BadRegex: not a regular expression.
 	BadRegex = &Info{
 		Code: "E0410", Title: `not a regular expression`,
+		NoFix:   "only its author knows what the expression is to match",
 		Explain: "A regular expression that is written out is read when the program is compiled, so that none of its uses can fail. The syntax is RE2's.",
 		Bad:     `fn main() { emit("x", "a1".matches("[0-9")); }`,
 		Good:    `fn main() { emit("x", "a1".matches("[0-9]")); }`,
@@ -99,7 +102,7 @@ fn main() { work(); }`,
 	// DecoratorArgument: decorator with other arguments.
 	DecoratorArgument = &Info{
 		Code: "E0411", Title: `decorator with other arguments`,
-		Explain: "Each decorator has arguments of its own, by position or by name: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`, `@allow(codes)`. They are constants.",
+		Explain: "Each decorator has arguments of its own, by position or by name: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`, `@allow(codes)`, `@on_unknown(policy)`. They are constants.",
 		Bad: `@timeout(0)
 fn f() -> Int { 1 }
 fn main() { emit("x", f()); }`,
@@ -117,6 +120,7 @@ fn f() -> Int { 1 }`, `fn f() -> Int { 1 }`},
 	// AmbiguousMethod: a method of a trait that a type implements several times.
 	AmbiguousMethod = &Info{
 		Code: "E0412", Title: `which method is meant does not show`,
+		NoFix:   "only its author knows which of them is meant",
 		Explain: "A type may implement a trait for several arguments. Which of its methods a call means shows by the arguments of the call, by what is wanted of it, or by a bound.",
 		Bad: `trait Into<T> { fn into(self) -> T; }
 struct A { n: Int }

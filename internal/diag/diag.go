@@ -37,10 +37,14 @@ type Info struct {
 	Bad     string
 	Good    string
 	More    []Pair
+	// NoFix says why no fix is offered, where none is: a mistake whose repair takes its author's mind.
+	NoFix string
 	// Manifest says that Bad and Good are Concerto.toml texts.
 	Manifest bool
 	// Tools says that they are files of tools, in YAML.
 	Tools bool
+	// Unnecessary says that what it points at may as well not stand there: editors show it faded.
+	Unnecessary bool
 }
 
 // Pair is a wrong program and the same one repaired.
@@ -72,7 +76,7 @@ type Label struct {
 }
 
 // Diagnostic is one finding: what (Info, Message), where (File, Span), why
-// (Labels) and what to type next (Hints).
+// (Labels) and what to type next (Hints, and as data Fixes).
 type Diagnostic struct {
 	Info    *Info
 	Message string
@@ -80,6 +84,7 @@ type Diagnostic struct {
 	Span    source.Span
 	Labels  []Label
 	Hints   []string
+	Fixes   []Fix
 }
 
 // At makes a Diagnostic of this kind at a span.

@@ -25,6 +25,7 @@ fn main() { let mut xs = f(); xs.push(2); emit("xs", xs); }`,
 	// ReceiverCaptured: closure over what is being changed.
 	ReceiverCaptured = &Info{
 		Code: "E0503", Title: `closure over what is being changed`,
+		NoFix:   "only its author knows whether the old value or the new one is meant",
 		Explain: "While a method changes a variable, a closure given to it cannot use that variable.",
 		Bad: `struct B { n: Int }
 impl B { fn set(mut self, f: fn(Int) -> Int) { self.n = f(1); } }
@@ -36,6 +37,7 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 	// Unassigned: used before it has a value.
 	Unassigned = &Info{
 		Code: "E0504", Title: `used before it has a value`,
+		NoFix:   "only its author knows the value on the other path",
 		Explain: "A variable declared without a value is assigned on every path before it is read.",
 		Bad:     `fn f(c: Bool) -> Int { let n: Int; if c { n = 1; } n }`,
 		Good:    `fn f(c: Bool) -> Int { let n: Int; if c { n = 1; } else { n = 2; } n }`,
@@ -50,6 +52,7 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 	// LetWithoutValue: pattern without value.
 	LetWithoutValue = &Info{
 		Code: "E0506", Title: `pattern without value`,
+		NoFix:   "only its author knows the value that is to be taken apart",
 		Explain: "A let that takes a value apart needs the value.",
 		Bad:     `fn main() { let (a, b); emit("x", 1); }`,
 		Good:    `fn main() { let (a, b) = (1, 2); emit("x", a + b); }`,
@@ -57,6 +60,7 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 	// LetElseFalls: let-else goes on.
 	LetElseFalls = &Info{
 		Code: "E0507", Title: `let-else goes on`,
+		NoFix:   "only its author knows how it is to be left",
 		Explain: "When the pattern of a let-else does not match there is nothing bound, so its block must leave.",
 		Bad:     `fn f(o: Option<Int>) -> Int { let Some(n) = o else { emit("none", 1); }; n }`,
 		Good:    `fn f(o: Option<Int>) -> Int { let Some(n) = o else { return 0; }; n }`,
@@ -71,13 +75,15 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 	// BreakValue: a value for a loop that may do without.
 	BreakValue = &Info{
 		Code: "E0508", Title: `a value for a loop that may end without one`,
+		NoFix:   "only its author knows the value when the loop ends otherwise",
 		Explain: "`break v` gives a `loop` its value. A `for` or `while` ends also by itself, where there is none.",
 		Bad:     `fn f(xs: Array<Int>) { for x in xs { break x; } }`,
 		Good:    `fn f() -> Int { let mut n = 1; loop { n *= 2; if n > 9 { break n; } } }`,
 	}
 	// Unreachable: unreachable code.
 	Unreachable = &Info{
-		Code: "W0510", Title: `unreachable code`,
+		Unnecessary: true,
+		Code:        "W0510", Title: `unreachable code`,
 		Explain: "What follows a return, throw or endless loop is never reached.",
 		Bad:     `fn f() -> Int { return 1; emit("x", 2); }`,
 		Good:    `fn f() -> Int { emit("x", 2); return 1; }`,
@@ -85,6 +91,7 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 	// ConcurrentChange: changed from a concurrent body.
 	ConcurrentChange = &Info{
 		Code: "E0511", Title: `changed from a concurrent body`,
+		NoFix:   "what runs beside others gives a value in place of changing one: the body has to be written anew",
 		Explain: "Bodies that run beside each other take the variables around them by value, so none can change what another sees.",
 		Bad:     `fn main() { let mut n = 0; let xs = parallel for x in [1, 2] { n += x; x }; emit("xs", [xs.len(), n]); }`,
 		Good:    `fn main() { let xs = parallel for x in [1, 2] { x }; emit("n", xs.sum()); }`,
@@ -92,6 +99,7 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 	// ConcurrentLeave: leaving a concurrent body.
 	ConcurrentLeave = &Info{
 		Code: "E0512", Title: `leaving a concurrent body`,
+		NoFix:   "a decision within has to become a value that is decided by outside",
 		Explain: "A body that runs beside others ends with its value or by an error; return, break and continue would leave its siblings behind.",
 		Bad:     `fn f() -> Int { let xs = parallel for x in [1, 2] { if x == 1 { return 5; } x }; xs.sum() }`,
 		Good:    `fn f() -> Int { let xs = parallel for x in [1, 2] { x }; xs.sum() }`,
@@ -99,6 +107,7 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 	// AsyncMutSelf: a task that changes its receiver.
 	AsyncMutSelf = &Info{
 		Code: "E0513", Title: `a task that changes its receiver`,
+		NoFix:   "the value has to be given back, and its users have to take it",
 		Explain: "An async method goes on after its call has returned, so there is no place left to write a changed value back to. Only what is a reference, such as a tool, can be changed by a task.",
 		Bad:     `struct C { n: Int } impl C { async fn inc(mut self) { self.n += 1; } } fn main() { let mut c = C { n: 1 }; c.inc().await; emit("n", c.n); }`,
 		Good:    `struct C { n: Int } impl C { async fn inc(self) -> C { C { n: self.n + 1 } } } fn main() { let c = C { n: 1 }; emit("n", c.inc().await.n); }`,

@@ -122,6 +122,7 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a: HostApproval| a.
 	// ListenDecorated: listen to a decorated host.
 	ListenDecorated = &Info{
 		Code: "W0712", Title: `listen to a decorated host`,
+		NoFix:   "the listen has to move into a function of its own, whose parameters its author chooses",
 		Explain: "A host's decorators stand around its `execute`. A listen runs handlers of the function it is in, a stream is gone over there, so it is that function which can be tried again or ended.",
 		Bad: `@timeout(60)
 host W { connector: worker, question_default: "" }

@@ -2,6 +2,7 @@ package diag
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 
@@ -13,7 +14,8 @@ import (
 // points; end is the place after the last character. An empty list is `[]`.
 //
 //	{"code":"E0101","severity":"error","message":"…","file":"main.conc","line":3,"column":8,
-//	 "end":{"line":3,"column":11},"labels":[],"hints":["…"]}
+//	 "end":{"line":3,"column":11},"labels":[],"hints":["…"],"fixes":[{"title":"…","safe":true,
+//	 "edits":[{"file":"main.conc","line":3,"column":8,"end":{"line":3,"column":11},"text":"…"}]}]}
 func JSON(w io.Writer, ds []*Diagnostic) error {
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)
@@ -23,7 +25,11 @@ func JSON(w io.Writer, ds []*Diagnostic) error {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		if err := enc.Encode(toJSON(d)); err != nil {
+		told := struct {
+			diagnosticJSON
+			Fixes []fixJSON `json:"fixes"`
+		}{toJSON(d), fixes(d)}
+		if err := enc.Encode(told); err != nil {
 			return err
 		}
 	}
@@ -31,7 +37,7 @@ func JSON(w io.Writer, ds []*Diagnostic) error {
 	return b.Flush()
 }
 
-// Records writes diagnostics as records of a log: the objects of JSON, one on a
+// Records writes diagnostics as records of a log: the objects of JSON without fixes, one on a
 // line, each beginning with the level "error" or "warn".
 func Records(w io.Writer, ds []*Diagnostic) error {
 	b := bufio.NewWriter(w)
@@ -79,6 +85,17 @@ type labelJSON struct {
 	Text string `json:"text"`
 }
 
+type fixJSON struct {
+	Title string     `json:"title"`
+	Safe  bool       `json:"safe"`
+	Edits []editJSON `json:"edits"`
+}
+
+type editJSON struct {
+	placeJSON
+	Text string `json:"text"`
+}
+
 func toJSON(d *Diagnostic) diagnosticJSON {
 	j := diagnosticJSON{
 		Code: d.Info.Code, Severity: d.Severity().String(), Message: d.Message,
@@ -88,13 +105,21 @@ func toJSON(d *Diagnostic) diagnosticJSON {
 		j.Hints = []string{}
 	}
 	for _, l := range d.Labels {
-		f := l.File
-		if f == nil {
-			f = d.File
-		}
-		j.Labels = append(j.Labels, labelJSON{place(f, l.Span), l.Text})
+		j.Labels = append(j.Labels, labelJSON{place(cmp.Or(l.File, d.File), l.Span), l.Text})
 	}
 	return j
+}
+
+func fixes(d *Diagnostic) []fixJSON {
+	all := make([]fixJSON, 0, len(d.Fixes))
+	for _, f := range d.Fixes {
+		x := fixJSON{Title: f.Title, Safe: f.Safe}
+		for _, e := range f.Edits {
+			x.Edits = append(x.Edits, editJSON{place(cmp.Or(e.File, d.File), e.Span), e.Text})
+		}
+		all = append(all, x)
+	}
+	return all
 }
 
 func place(f *source.File, s source.Span) placeJSON {

@@ -4,6 +4,7 @@ package diag
 // names is not valid JSON.
 var ManifestSyntax = &Info{
 	Code: "E0801", Title: "the manifest is not TOML", Manifest: true,
+	NoFix: "what is no TOML says too little of what is meant",
 	Explain: "Concerto.toml is TOML 1.0: text stands in quotes, every key is defined once, and a table's header stands on a line of its own. " +
 		"A script of replies is TOML or JSON by its file name.",
 	Bad:  "[hosts.worker]\ncommand = python3\n",
@@ -37,6 +38,7 @@ var ManifestMissing = &Info{
 // ManifestParam: a parameter has a value that JSON cannot hold.
 var ManifestParam = &Info{
 	Code: "E0805", Title: "a parameter cannot be sent as JSON", Manifest: true,
+	NoFix:   "only its author knows the number that is meant",
 	Explain: "A host's parameters reach it as JSON, which has no infinity and no NaN.",
 	Bad:     "[hosts.worker]\ncommand = \"python3\"\nparams = { ratio = inf }\n",
 	Good:    "[hosts.worker]\ncommand = \"python3\"\nparams = { ratio = 1.5 }\n",
@@ -45,6 +47,7 @@ var ManifestParam = &Info{
 // ManifestConflict: two keys contradict each other.
 var ManifestConflict = &Info{
 	Code: "E0806", Title: "two keys of the manifest contradict each other", Manifest: true,
+	NoFix: "only its author knows which of the two is meant",
 	Explain: "A parameter comes from `params` or from `params_env`, a scripted connection's replies from `replies` or from `script`; not from both. " +
 		"Some keys of a host are for vendors' agents, and mean nothing to another transport.",
 	Bad:  "[hosts.worker]\ncommand = \"python3\"\nparams = { token = \"x\" }\nparams_env = { token = \"TOKEN\" }\n",
@@ -54,6 +57,7 @@ var ManifestConflict = &Info{
 // ManifestSecret: a secret stands in the manifest itself.
 var ManifestSecret = &Info{
 	Code: "E0807", Title: "a secret stands in the manifest", Manifest: true,
+	NoFix: "what was pasted has to be taken out of the file and into the environment, and counts as known",
 	Explain: "A manifest is shared, and what it says goes into compiled programs. It names the environment variables that hold keys, tokens and passwords: " +
 		"`api_key_env` of a connection, `headers_env` of an MCP server, `params_env` of a host.",
 	Bad:  "[connections.main]\nprovider = \"openai\"\napi_key_env = \"sk-proj-0123456789abcdef\"\n",

@@ -40,13 +40,15 @@ fn f(l: L) -> Int { match l { L::Low => 1, _ => 2 } }`,
 	// OrPatternNames: alternatives bind different names.
 	OrPatternNames = &Info{
 		Code: "E0605", Title: `alternatives bind different names`,
+		NoFix:   "only its author knows what the name is to stand for there",
 		Explain: "Alternatives of a pattern bind the same names, of the same types.",
 		Bad:     `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (_, _) => x } }`,
 		Good:    `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (x, _) => x } }`,
 	}
 	// UnreachableArm: unreachable arm.
 	UnreachableArm = &Info{
-		Code: "W0606", Title: `unreachable arm`,
+		Unnecessary: true,
+		Code:        "W0606", Title: `unreachable arm`,
 		Explain: "An arm behind others that take everything it would is never taken.",
 		Bad:     `fn f(n: Int) -> Int { match n { _ => 1, 2 => 3 } }`,
 		Good:    `fn f(n: Int) -> Int { match n { 2 => 3, _ => 1 } }`,

@@ -125,6 +125,7 @@ fn t() { }`,
 	// DuplicateName: declared twice.
 	DuplicateName = &Info{
 		Code: "E0210", Title: `declared twice`,
+		NoFix:   "only its author knows which of the two is meant where the name stands",
 		Explain: "One name stands for one thing in its scope.",
 		Bad: `fn a() -> Int { 1 }
 fn a() -> Int { 2 }`,
@@ -145,6 +146,7 @@ impl Shape { fn dots() -> Int { 1 } }`}},
 	// NotAType: not a type.
 	NotAType = &Info{
 		Code: "E0212", Title: `not a type`,
+		NoFix:   "only its author knows the type that is meant",
 		Explain: "Only a type can stand where a type is wanted.",
 		Bad: `fn area() -> Int { 1 }
 fn f(x: area) -> Int { 1 }`,
@@ -163,6 +165,7 @@ fn main() { emit("p", P { x: 1 }); }`,
 	// AliasCycle: type stands for itself.
 	AliasCycle = &Info{
 		Code: "E0214", Title: `type stands for itself`,
+		NoFix:   "only its author knows what the type is made of",
 		Explain: "A type alias names another type; it cannot name itself.",
 		Bad: `type A = B;
 type B = A;`,
@@ -172,6 +175,7 @@ type B = A;`,
 	// ConstCycle: constant defined by itself.
 	ConstCycle = &Info{
 		Code: "E0215", Title: `constant defined by itself`,
+		NoFix:   "only its author knows the value",
 		Explain: "A constant is computed from literals and other constants, not from itself.",
 		Bad: `const A: Int = B + 1;
 const B: Int = A;`,
@@ -181,6 +185,7 @@ const B: Int = 1;`,
 	// NotConstant: not a constant.
 	NotConstant = &Info{
 		Code: "E0216", Title: `not a constant`,
+		NoFix:   "a value that is known only at run time needs another place, which its author chooses",
 		Explain: "A constant expression is made of literals, operators, constants and names of declarations.",
 		Bad: `fn f() -> Int { 1 }
 const A: Int = f();`,
@@ -189,6 +194,7 @@ const A: Int = f();`,
 	// ConstZero: division by zero in a constant.
 	ConstZero = &Info{
 		Code: "E0217", Title: `division by zero in a constant`,
+		NoFix:   "only its author knows what is to be divided by",
 		Explain: "A constant is computed when compiling, so dividing by zero is found there.",
 		Bad:     `const A: Int = 1 / 0;`,
 		Good:    `const A: Int = 1 / 2;`,
@@ -205,7 +211,8 @@ fn t() { panic("x"); }`,
 	}
 	// UnusedVariable: unused variable.
 	UnusedVariable = &Info{
-		Code: "W0220", Title: `unused variable`,
+		Unnecessary: true,
+		Code:        "W0220", Title: `unused variable`,
 		Explain: "A variable that nothing reads is often a slip. A name that begins with `_` says that it is meant.",
 		Bad:     `fn main() { let n = 1; }`,
 		Good:    `fn main() { let _n = 1; }`,
@@ -282,6 +289,7 @@ fn main() { emit("s", vault::secret()); }`,
 	// ImportCycle: import of itself.
 	ImportCycle = &Info{
 		Code: "E0228", Title: `import of itself`,
+		NoFix:   "only its author knows where the name is to come from",
 		Explain: "An import names something that is declared; it cannot lead back to itself.",
 		Bad: `mod a { pub use b::x; }
 mod b { pub use a::x; }
@@ -293,6 +301,7 @@ fn main() { a::x(); }`,
 	// HidesLibrary: name of the library hidden.
 	HidesLibrary = &Info{
 		Code: "W0231", Title: `name of the library hidden`,
+		NoFix:   "a new name goes to every use, which is a rename and no repair",
 		Explain: "A declaration, or a `let`, may take a name of the library. The library's own cannot be used then, and messages that show the name leave open which is meant.",
 		Bad: `struct Response { code: Int }
 fn main() { emit("r", Response { code: 1 }); }`,
@@ -304,7 +313,8 @@ fn main() { emit("r", Reply { code: 1 }); }`,
 	}
 	// UnusedImport: unused import.
 	UnusedImport = &Info{
-		Code: "W0230", Title: `unused import`,
+		Unnecessary: true,
+		Code:        "W0230", Title: `unused import`,
 		Explain: "An import that nothing uses is noise.",
 		Bad: `use std::json;
 fn main() { emit("x", 1); }`,
@@ -314,6 +324,7 @@ fn main() { emit("x", json::stringify(1)); }`,
 	// FileCycle: files that use each other in a circle.
 	FileCycle = &Info{
 		Code: "E0229", Title: `files use each other`,
+		NoFix:   "only its author knows in which of the files what both use belongs",
 		Explain: "Each file is read before those that use it, so files do not use each other in a circle.",
 	}
 )

@@ -6,6 +6,10 @@ var Stray = &Info{
 	Explain: "Outside strings and comments a program is made of names, numbers, operators and brackets.",
 	Bad:     "fn main() { let total = 1 # 2; emit(\"total\", total); }",
 	Good:    "fn main() { let total = 1 + 2; emit(\"total\", total); }",
+	More: []Pair{{
+		Bad:  "fn main() { emit(\"total\"， 3); }",
+		Good: "fn main() { emit(\"total\", 3); }",
+	}},
 }
 
 // OpenString: a string literal without its closing quote.
@@ -35,6 +39,7 @@ var BadEscape = &Info{
 // BadNumber: digits that make no number.
 var BadNumber = &Info{
 	Code: "E0005", Title: "malformed number",
+	NoFix:   "only its author knows the number that is meant",
 	Explain: "Integers are decimal, 0x, 0b or 0o; floats have digits on both sides of the point; `_` may stand between digits.",
 	Bad:     "fn main() { emit(\"mask\", 0xFG); }",
 	Good:    "fn main() { emit(\"mask\", 0xFF); }",
@@ -43,6 +48,7 @@ var BadNumber = &Info{
 // NotUTF8: bytes that are no text.
 var NotUTF8 = &Info{
 	Code: "E0006", Title: "source is not UTF-8",
+	NoFix:   "which letters the bytes stand for depends on how the file was saved",
 	Explain: "Source files are UTF-8 text; strings at run time are, too.",
 	Bad:     "fn main() { emit(\"name\", \"caf\xe9\"); }",
 	Good:    "fn main() { emit(\"name\", \"caf\u00e9\"); }",
@@ -51,6 +57,7 @@ var NotUTF8 = &Info{
 // BadName: a name with letters that names cannot have.
 var BadName = &Info{
 	Code: "E0007", Title: "name with a letter that names cannot have",
+	NoFix:   "only its author knows a name for it without these letters",
 	Explain: "Names are made of A-Z, a-z, 0-9 and `_`, and do not start with a digit.",
 	Bad:     "const größe = 1;\nfn main() { emit(\"size\", 1); }",
 	Good:    "const groesse = 1;\nfn main() { emit(\"size\", groesse); }",
@@ -127,6 +134,7 @@ var ReservedName = &Info{
 // TooDeep: nesting beyond what the compiler takes.
 var TooDeep = &Info{
 	Code: "E0107", Title: "nested too deeply",
+	NoFix:   "how code is best split up is a matter of what it means",
 	Explain: "Brackets, blocks and chains of operators may be nested 10,000 deep.",
 	Bad:     "fn main() { emit(\"x\", " + deep + "); }",
 	Good:    "fn main() { emit(\"x\", !!true); }",
@@ -147,11 +155,16 @@ var NoExpression = &Info{
 	Explain: "Here a value is wanted: a literal, a name, a call, an operator with its operands, a block.",
 	Bad:     "fn main() { let a = ; emit(\"a\", a); }",
 	Good:    "fn main() { let a = 1; emit(\"a\", a); }",
+	More: []Pair{{
+		Bad:  "fn same(a: Int, b: Int) -> Bool { a === b }",
+		Good: "fn same(a: Int, b: Int) -> Bool { a == b }",
+	}},
 }
 
 // NoType: something else where a type is wanted.
 var NoType = &Info{
 	Code: "E0109", Title: "type expected",
+	NoFix:   "only its author knows the type that is meant",
 	Explain: "Types are names such as Int or Array<String>, tuples (A, B), functions fn(A) -> B, options T? and unions of string literals.",
 	Bad:     "fn f(a: 1) -> Int { a + 1 }",
 	Good:    "fn f(a: Int) -> Int { a + 1 }",
@@ -160,9 +173,10 @@ var NoType = &Info{
 // NoPattern: something else where a pattern is wanted.
 var NoPattern = &Info{
 	Code: "E0110", Title: "pattern expected",
+	NoFix:   "only its author knows what is to be matched",
 	Explain: "Patterns are names, `_`, literals, ranges, tuples, arrays, structs and enum variants.",
-	Bad:     "fn main() { let + = 1; emit(\"a\", a); }",
-	Good:    "fn main() { let a = 1; emit(\"a\", a); }",
+	Bad:     "fn main() { let + = 1; }",
+	Good:    "fn main() { let _a = 1; }",
 }
 
 // NoDeclaration: a word at module level that starts no declaration.
@@ -179,11 +193,16 @@ var UntypedParameter = &Info{
 	Explain: "Signatures are annotated; only closures may leave their parameters' types to the context.",
 	Bad:     "fn double(n) -> Int { n * 2 }",
 	Good:    "fn double(n: Int) -> Int { n * 2 }",
+	More: []Pair{{
+		Bad:  "fn double(n = 1) -> Int { n * 2 }",
+		Good: "fn double(n: Int = 1) -> Int { n * 2 }",
+	}},
 }
 
 // ChainedRange: a range of ranges.
 var ChainedRange = &Info{
 	Code: "E0113", Title: "ranges do not chain",
+	NoFix:   "only its author knows which of the bounds are meant",
 	Explain: "`..` and `..=` take one value on each side.",
 	Bad:     "fn main() { let r = 1..2..3; emit(\"r\", r.to_array()); }",
 	Good:    "fn main() { let r = 1..3; emit(\"r\", r.to_array()); }",
@@ -192,6 +211,7 @@ var ChainedRange = &Info{
 // OpenRange: a range without an end outside of a slice.
 var OpenRange = &Info{
 	Code: "E0114", Title: "range without an end",
+	NoFix:   "only its author knows where it ends",
 	Explain: "An end of a range may be left out only in a slice, `xs[1..]`, and in a pattern.",
 	Bad:     "fn main() { for i in 0.. { emit(\"i\", i); } }",
 	Good:    "fn main() { for i in 0..3 { emit(\"i\", i); } }",
@@ -232,6 +252,7 @@ var PlainString = &Info{
 // BadLetElse: let-else without the value to take apart.
 var BadLetElse = &Info{
 	Code: "E0119", Title: "`else` without a value",
+	NoFix:   "only its author knows the value that is to be taken apart",
 	Explain: "`let pattern = value else { … }` runs its block when the value does not match the pattern.",
 	Bad:     "fn f(o: Option<Int>) -> Int { let Some(x) else { return 0; }; x }",
 	Good:    "fn f(o: Option<Int>) -> Int { let Some(x) = o else { return 0; }; x }",

@@ -5,6 +5,7 @@ var (
 	// MockPlace: mock outside a test.
 	MockPlace = &Info{
 		Code: "E0751", Title: "`mock` outside a test",
+		NoFix:   "only its author knows the test that it is for",
 		Explain: "A mock stands in for an agent or a host during one test, so it is written in an `@test` function.",
 		Bad: `agent A uses demo { }
 fn main() { mock A { response: "hi" } }`,

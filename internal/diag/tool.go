@@ -19,6 +19,7 @@ var (
 	// ToolGeneric: generic tool function.
 	ToolGeneric = &Info{
 		Code: "E0734", Title: `generic tool function`,
+		NoFix:   "only its author knows the types that models are to see",
 		Explain: "A tool function's parameters become a JSON Schema, so they have concrete types.",
 		Bad:     `tool T { description: "t", @describe("d") fn f<A>(self, @param("it") x: Int) -> Int { x } }`,
 		Good:    `tool T { description: "t", @describe("d") fn f(self, @param("it") x: Int) -> Int { x } }`,
@@ -33,6 +34,7 @@ var (
 	// ToolDescription: tool without description.
 	ToolDescription = &Info{
 		Code: "W0736", Title: `tool without description`,
+		NoFix:   "only its author knows what models are to be told",
 		Explain: "Models choose tools by their descriptions.",
 		Bad:     `tool T { @describe("d") fn f(self) -> Int { 1 } }`,
 		Good:    `tool T { description: "t", @describe("d") fn f(self) -> Int { 1 } }`,
@@ -40,6 +42,7 @@ var (
 	// ToolParamDoc: parameter without description.
 	ToolParamDoc = &Info{
 		Code: "W0737", Title: `parameter without description`,
+		NoFix:   "only its author knows what models are to be told",
 		Explain: "Models fill parameters by their descriptions.",
 		Bad:     `tool T { description: "t", @describe("d") fn f(self, x: Int) -> Int { x } }`,
 		Good:    `tool T { description: "t", @describe("d") @param("x", "it") fn f(self, x: Int) -> Int { x } }`,
@@ -47,6 +50,7 @@ var (
 	// NamelessArgument: an argument of an undeclared function has no name.
 	NamelessArgument = &Info{
 		Code: "E0739", Title: `an argument of an undeclared function has no name`,
+		NoFix:   "only the server knows the names of its arguments",
 		Explain: "A function that an `mcp` block leaves to `..` has no declared parameters, so that only names say which argument is which.",
 		Bad: `mcp Files { .. }
 fn main() { emit("x", Files.read("a")); }`,

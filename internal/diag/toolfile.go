@@ -6,6 +6,7 @@ package diag
 // ToolSyntax: a file of tools is not YAML, or not one document.
 var ToolSyntax = &Info{
 	Code: "E0911", Title: "a file of tools cannot be read", Tools: true,
+	NoFix:   "what is no YAML says too little of what is meant",
 	Explain: "A file of tools is one document of YAML 1.2 (or JSON, which is YAML) of at most 1 MiB: a mapping with the list `tools` and, where tools of MCP servers are among them, the mapping `mcp`.",
 	Bad:     "tools:\n  - name: [query\n",
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    command: [python3, query.py]\n",
@@ -14,6 +15,7 @@ var ToolSyntax = &Info{
 // ToolHidden: a file of tools uses what makes it mean more than it shows.
 var ToolHidden = &Info{
 	Code: "E0912", Title: "a file of tools has an anchor, an alias, a tag or a merge key", Tools: true,
+	NoFix:   "only its author knows what is to stand there in full",
 	Explain: "What a tool is must stand where it is read: anchors (`&a`), aliases (`*a`), tags (`!!str`) and merge keys (`<<`) are not allowed. A text that begins with such a character stands in quotes.",
 	Bad:     "tools:\n  - name: query\n    description: Query the database\n    timeout: !!int 30\n    command: [python3, query.py]\n",
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    timeout: 30\n    command: [python3, query.py]\n",
@@ -55,6 +57,7 @@ var ToolValue = &Info{
 // ToolMissing: a key that a tool needs is not there.
 var ToolMissing = &Info{
 	Code: "E0917", Title: "a tool lacks a key", Tools: true,
+	NoFix:   "only its author knows what models are to be told",
 	Explain: "A file of tools has `tools`, and a tool a `name` and, unless an MCP server or a program describes it, a `description`, by which a model knows when to call it.",
 	Bad:     "tools:\n  - name: query\n    command: [python3, query.py]\n",
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    command: [python3, query.py]\n",
@@ -63,6 +66,7 @@ var ToolMissing = &Info{
 // ToolHandler: it is not clear what answers a tool's calls.
 var ToolHandler = &Info{
 	Code: "E0918", Title: "a tool has not exactly one handler", Tools: true,
+	NoFix:   "only its author knows what answers its calls",
 	Explain: "One of `command`, `http`, `mcp` and `concerto` says what answers the tool's calls.",
 	Bad:     "tools:\n  - name: query\n    description: Query the database\n",
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    command: [python3, query.py]\n",
@@ -71,6 +75,7 @@ var ToolHandler = &Info{
 // ToolSchema: `parameters` or `output` is no JSON Schema.
 var ToolSchema = &Info{
 	Code: "E0919", Title: "a tool's schema is none", Tools: true,
+	NoFix:   "only its author knows the schema that is meant",
 	Explain: "`parameters` and `output` are JSON Schemas of draft 2020-12, or of draft-07 where `$schema` says so, which refer to nothing but themselves. The arguments of a tool are an object.",
 	Bad:     "tools:\n  - name: query\n    description: Query the database\n    parameters: {type: object, properties: {sql: {type: text}}}\n    command: [python3, query.py]\n",
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    parameters: {type: object, properties: {sql: {type: string}}}\n    command: [python3, query.py]\n",
@@ -79,6 +84,7 @@ var ToolSchema = &Info{
 // ToolTwice: two tools have one name and version.
 var ToolTwice = &Info{
 	Code: "E0920", Title: "two tools have one name", Tools: true,
+	NoFix:   "only its author knows which of the two is meant",
 	Explain: "A name and a version are one tool, also across files and the manifest. `version` tells several tools of one name apart.",
 	Bad: "tools:\n  - name: query\n    description: Query the database\n    command: [python3, query.py]\n" +
 		"  - name: query\n    description: Query the archive\n    command: [python3, archive.py]\n",
@@ -89,5 +95,6 @@ var ToolTwice = &Info{
 // ToolSource: what a tool names is not there.
 var ToolSource = &Info{
 	Code: "E0921", Title: "what a tool names is not there", Tools: true,
+	NoFix:   "only its author knows what is meant to be there",
 	Explain: "The file of a `command` with a slash, the `file` and the `function` of `concerto`, and the `server` and the `tool` of `mcp` must be there before anything runs. Relative paths start at the file that names them.",
 }

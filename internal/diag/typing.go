@@ -48,6 +48,7 @@ fn main() { let p: Person = A.execute_with_schema<Person>("who?")?; emit("p", p)
 	// CannotInfer: type cannot be inferred.
 	CannotInfer = &Info{
 		Code: "E0303", Title: `type cannot be inferred`,
+		NoFix:   "only its author knows the type that is meant",
 		Explain: "An empty literal, or a generic call whose arguments say nothing, needs an annotation or a later use that fixes its type.",
 		Bad:     `fn main() { let xs = []; emit("n", xs.len()); }`,
 		Good:    `fn main() { let xs: Array<Int> = []; emit("n", xs.len()); }`,
@@ -116,6 +117,7 @@ fn main() { if await load() == 1 { emit("n", 1); } }`},
 	// UnionMember: not a string literal.
 	UnionMember = &Info{
 		Code: "E0310", Title: `not a string literal`,
+		NoFix:   "an enum in its place has names that its author chooses",
 		Explain: "Unions are unions of string literals.",
 		Bad:     `type T = "low" | Int;`,
 		Good:    `type T = "low" | "high";`,
@@ -137,6 +139,7 @@ fn main() { if await load() == 1 { emit("n", 1); } }`},
 	// Undecodable: type cannot be made from data.
 	Undecodable = &Info{
 		Code: "E0313", Title: `type cannot be made from data`,
+		NoFix:   "only its author knows from which data the value is to be made",
 		Explain: "What is decoded from JSON consists of scalars, arrays, maps with String keys, options, tuples, unions, schemas, structs and enums.",
 		Bad:     `fn f(x: Any) -> fn(Int) -> Int { x as fn(Int) -> Int }`,
 		Good:    `fn f(x: Any) -> Array<Int> { x as Array<Int> }`,
@@ -151,6 +154,7 @@ fn main() { if await load() == 1 { emit("n", 1); } }`},
 	// MapKey: not a map key.
 	MapKey = &Info{
 		Code: "E0315", Title: `not a map key`,
+		NoFix:   "only its author knows by what the values are to be found",
 		Explain: "Keys of a map are String, Int or Bool.",
 		Bad:     `fn f(m: Map<Float, Int>) -> Int { m.len() }`,
 		Good:    `fn f(m: Map<Int, Int>) -> Int { m.len() }`,
@@ -158,6 +162,7 @@ fn main() { if await load() == 1 { emit("n", 1); } }`},
 	// NotIndexable: cannot be indexed.
 	NotIndexable = &Info{
 		Code: "E0316", Title: `cannot be indexed`,
+		NoFix:   "only its author knows what was to be read",
 		Explain: "Arrays, maps and Strings are indexed; arrays and Strings sliced.",
 		Bad:     `fn f(n: Int) -> Int { n[0] }`,
 		Good:    `fn f(n: Array<Int>) -> Int { n[0] }`,
@@ -233,6 +238,7 @@ impl From<String> for B { fn from(s: String) -> B { B { s: s } } }`,
 	// ThrowValue: cannot be thrown.
 	ThrowValue = &Info{
 		Code: "E0326", Title: `cannot be thrown`,
+		NoFix:   "only its author knows which error is meant",
 		Explain: "An error is a value that says what went wrong.",
 		Bad:     `fn main() { throw nil; }`,
 		Good:    `fn main() { throw ToolError::new("broken"); }`,

@@ -68,7 +68,7 @@ var all = sync.OnceValue(func() []Group {
 		g := Group{Name: s.Name, Title: "[" + s.Name + "] in Concerto.toml", Intro: s.Doc}
 		for _, k := range s.Keys {
 			g.Topics = append(g.Topics, Topic{Name: k.Path, Signature: k.Name() + " = " + k.Describe(), Doc: k.Doc,
-				Example: "[" + sample(s.Name) + "]\n" + k.Name() + " = " + k.Example})
+				Example: "[" + sample(s.Name) + "]\n" + sample(k.Name()) + " = " + k.Example})
 		}
 		groups = append(groups, g)
 	}
@@ -110,6 +110,10 @@ func Find(name string) (topics []Topic, group *Group) {
 		func(topic string) bool { return topic == name },
 		func(topic string) bool {
 			return group == nil && last(topic) == last(name) && strings.HasSuffix(topic, name)
+		},
+		func(topic string) bool { // a key that is a name of one's own
+			section, own := strings.CutSuffix(topic, "*")
+			return own && strings.HasPrefix(name, section)
 		},
 	} {
 		for _, g := range groups {

@@ -90,7 +90,7 @@ func TestAllKeys(t *testing.T) {
 	for _, k := range manifest.Keys() {
 		for _, name := range []string{k.Path, strings.Replace(k.Path, "*", "mine", 1)} {
 			topics, _ := doc.Find(name)
-			if len(topics) != 1 || topics[0].Name != k.Path || topics[0].Doc == "" || !strings.Contains(topics[0].Example, k.Example) {
+			if len(topics) != 1 || topics[0].Name != k.Path || topics[0].Doc == "" || !strings.Contains(topics[0].Example, k.Example) || strings.Contains(topics[0].Example, "*") != strings.Contains(k.Example, "*") {
 				t.Errorf("%s: found %+v", name, topics)
 			}
 		}

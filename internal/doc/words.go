@@ -456,6 +456,28 @@ fn once() {
     pub fn delete(self, path: String) -> Bool { path != "" }
 }
 `},
+	{[]explained{
+		{"@on_unknown", "Says what becomes of effects within of which it is not known whether they were done, since the run was interrupted while they were under way: `\"retry\"`, `\"fail\"` or `\"ask\"`. On functions, functions of tools and of MCP servers, agents and hosts; the innermost says it, and before all `[run.unknown]`."},
+		{"@idempotent", "Says that what is done within may be done twice: `@on_unknown(\"retry\")`."},
+	}, `use std::{http, run};
+
+@on_unknown("fail")
+fn order(sku: String) -> Result<Int, HttpError> {
+    Ok(http::post("https://shop.test/orders", { "sku": sku })?.status)
+}
+
+@idempotent
+fn note(text: String) -> Result<Int, HttpError> {
+    Ok(http::post("https://shop.test/notes", { "key": run::key("note"), "text": text })?.status)
+}
+
+@test
+fn both() {
+    mock_http("https://shop.test/orders", { status: 201 });
+    mock_http("https://shop.test/notes", { status: 204 });
+    assert_eq([order("a1")?, note("ordered")?], [201, 204]);
+}
+`},
 }
 
 // plainTypes are the built-in types that have no file in the library, and Any.

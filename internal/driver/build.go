@@ -25,7 +25,7 @@ func Build(in *Input) (*ir.Program, diag.List) {
 			ToolsLimited: granted.Tools != nil, Tools: granted.Tools, Approve: granted.Approve}
 	}
 	if in.Manifest != nil {
-		p.Audit = in.Manifest.Audit.File
+		p.Audit, p.Run = in.Manifest.Audit.File, in.Manifest.Run.Config
 	}
 	for i := range p.Files {
 		if name, ours := in.names[p.Files[i].Name]; ours {

@@ -10,13 +10,21 @@ import (
 	"github.com/concerto-lang/concerto/codegen"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
 // Parse parses the entry file.
-func Parse(in *Input) (*ast.File, diag.List) { return parser.Parse(in.Entry) }
+func Parse(in *Input) (*ast.File, diag.List) { return in.parse(in.Entry) }
+
+func (in *Input) parse(f *source.File) (*ast.File, diag.List) {
+	if in.sources != nil {
+		return in.sources.Parse(f)
+	}
+	return parser.Parse(f)
+}
 
 // mostVerified is the number of lines up to which Check also generates and
 // verifies a program, so that code which no machine could run is reported before
@@ -25,54 +33,69 @@ func Parse(in *Input) (*ast.File, diag.List) { return parser.Parse(in.Entry) }
 const mostVerified = 2000
 
 // Check parses and checks a program, and verifies the code that would be
-// generated. The list holds all findings, the manifest's first. What follows a
-// syntax error is not checked, as its findings would be guesses.
+// generated. The list holds all findings, the manifest's first, also those behind
+// a syntax error, but for what its repair would do away with.
 func Check(in *Input) diag.List {
-	checked, l := check(in, mostVerified)
-	if checked == nil || checked.Partial {
-		return l
+	_, l := Analyse(in, nil)
+	return l
+}
+
+// Analyse is Check for those who ask about the program afterwards: it gives what was
+// checked, whatever is wrong with it. That is nil without an entry, and when stopped, which
+// is asked between declarations and statements unless it is nil, has said to stop; the list
+// is then of no use.
+func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
+	checked, l := in.checked(mostVerified, stopped)
+	sound := checked != nil && !l.HasErrors() && !checked.Partial
+	l = in.without(l)
+	if !sound {
+		return checked, l
 	}
 	p, found := codegen.Generate(checked, in.embedded())
 	l.Append(found)
 	if !found.HasErrors() {
 		in.verify(p)
 	}
-	return l
+	return checked, l
 }
 
 // check is Check without verifying. The program is nil when it has errors. It
 // can be generated unless it has more than most lines; 0 means no bound.
 func check(in *Input, most int) (*sema.Program, diag.List) {
-	p, l := in.checked(most)
-	if in.Manifest != nil {
-		l = l.Without(in.Manifest.Lints.Allow)
+	p, l := in.checked(most, nil)
+	if l.HasErrors() {
+		p = nil
 	}
-	return p, l
+	return p, in.without(l)
 }
 
-func (in *Input) checked(most int) (*sema.Program, diag.List) {
+// without is a list without what the manifest allows.
+func (in *Input) without(l diag.List) diag.List {
+	if in.Manifest == nil {
+		return l
+	}
+	return l.Without(in.Manifest.Lints.Allow)
+}
+
+// checked gives the program with its mistakes.
+func (in *Input) checked(most int, stopped func() bool) (*sema.Program, diag.List) {
 	var l diag.List
 	l.Append(in.Diagnostics)
 	if in.Entry == nil {
 		return nil, l
 	}
-	file, found := Parse(in)
+	file, found := in.parse(in.Entry)
 	l.Append(found)
-	if found.HasErrors() {
-		return nil, l
-	}
 	dir, mods := path.Dir(in.EntryName), newModuleLoader(in)
 	mods.ahead(dir, file.Decls)
 	p, found := sema.Check(sema.Config{
 		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
 		Dir: dir, Open: mods.open, Most: most, Tests: in.tests, AnyConnection: in.mock,
+		Stopped: stopped, Bodies: in.bodies, Line: in.line,
 	}, file)
 	l.Append(found)
-	if !l.HasErrors() && !in.mock {
+	if p != nil && !l.HasErrors() && !in.mock {
 		in.keys(p, &l)
-	}
-	if l.HasErrors() {
-		return nil, l
 	}
 	return p, l
 }
@@ -122,6 +145,7 @@ func (in *Input) universe() *sema.Manifest {
 	}
 	u := &sema.Manifest{
 		File:        m.File.Name,
+		Source:      m.File,
 		Unread:      unread(in.Diagnostics),
 		Connections: map[string]sema.ManifestConnection{manifest.Builtin: {DefaultModel: "scripted"}},
 		Hosts:       map[string]sema.ManifestHost{},
@@ -161,4 +185,17 @@ func hostSection(h *manifest.Host) sema.ManifestHost {
 		out.Given[key] = true
 	}
 	return out
+}
+
+// MessageTypes are the types of messages that a host's section of the manifest says it sends.
+func (in *Input) MessageTypes(section string) []string {
+	if in.Manifest == nil {
+		return nil
+	}
+	for _, h := range in.Manifest.Hosts {
+		if h.Name == section {
+			return hostSection(h).MessageTypes
+		}
+	}
+	return nil
 }

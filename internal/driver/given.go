@@ -17,15 +17,24 @@ type Given struct {
 	Name string
 	Text []byte
 	Body bool
+	// Alone keeps the program from any manifest.
+	Alone bool
+	// File, when not nil, is the program, in the place of Name and Text.
+	File *source.File
 }
 
 // given loads a program that is in no file, with the manifest here or above.
 func (in *Input) given(g *Given) error {
 	in.Root = in.dir
-	if m, ok := manifest.Locate(in.dir, in.isFile); ok {
+	if m, ok := manifest.Locate(in.dir, in.isFile); ok && !g.Alone {
 		if err := in.manifest(m); err != nil {
 			return err
 		}
+	}
+	if f := g.File; f != nil {
+		in.Entry, in.EntryName = f, f.Name
+		in.names[f.Name] = f.Name
+		return nil
 	}
 	text := g.Text
 	if g.Body {

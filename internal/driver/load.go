@@ -17,12 +17,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/manifest"
 	"github.com/concerto-lang/concerto/internal/optimize"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/sema"
 )
 
 // Request says what to load. Path is a .conc file, or a directory with a
@@ -38,6 +40,11 @@ type Request struct {
 	Tests bool
 	// Called says that tools are made of the program's functions.
 	Called bool
+	// Overlay are texts of files by their absolute paths, which count instead of the
+	// disk's.
+	Overlay map[string][]byte
+	// Sources, when not nil, are asked for all files instead of the disk and Overlay.
+	Sources Sources
 	// Seen, when not nil, is called with the absolute path of each file just
 	// before the file is looked at, also when it does not exist; one call at a
 	// time.
@@ -45,9 +52,26 @@ type Request struct {
 	// Loaded, when not nil, is called with the entry and the manifest as the user
 	// sees them; the latter is "" when there is none.
 	Loaded func(entry, manifest string)
+	// Plain leaves out all optimisations: the program is as it was written, for those who look at
+	// each line.
+	Plain bool
+	// Bodies are what an earlier check of the program has found in the bodies of functions, to be taken over
+	// where it still holds; see sema.Config.
+	Bodies *sema.Bodies
 	// Mock says that the program is run with every connection mocked: connections
 	// may be missing, and need no key.
 	Mock bool
+}
+
+// Sources are files as somebody keeps them, and their trees; safe for concurrent use. Paths are absolute.
+type Sources interface {
+	// Read gives a file under the name that users see. The error wraps fs.ErrNotExist when
+	// there is none.
+	Read(path, name string) (*source.File, error)
+	// IsFile says whether there is a file.
+	IsFile(path string) bool
+	// Parse gives the tree of a file that Read has given.
+	Parse(f *source.File) (*ast.File, diag.List)
 }
 
 // Input is a program's sources as found.
@@ -70,7 +94,11 @@ type Input struct {
 	tests     bool
 	called    bool
 	seen      func(path string)
+	overlay   map[string][]byte
+	sources   Sources
+	bodies    *sema.Bodies
 	mock      bool
+	line      string            // as sema.Config has it
 	names     map[string]string // of source files: as users see them, to relative to Root
 	dir       string            // Request.Dir, absolute
 	absolute  bool              // the user gave an absolute path
@@ -119,12 +147,12 @@ func load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, called: r.Called, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, called: r.Called, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, bodies: r.Bodies}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}
 	in.seen = oneAtATime(in.seen)
-	if r.Tests {
+	if r.Tests || r.Plain {
 		in.Passes = optimize.None
 	}
 	if r.Given != nil {
@@ -139,6 +167,12 @@ func load(r Request) (*Input, error) {
 		return in, in.project(path)
 	}
 	path := in.abs(r.Path)
+	if in.sources != nil {
+		if in.isFile(path) {
+			return in, in.file(r.Path, path)
+		}
+		return in, in.directory(r.Path, path)
+	}
 	in.seen(path)
 	info, err := os.Stat(path)
 	switch {
@@ -280,9 +314,19 @@ func (in *Input) read(path string) (*source.File, error) {
 	}
 	shown = filepath.ToSlash(shown)
 	in.seen(path)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", shown, cause(err))
+	if in.sources != nil {
+		f, err := in.sources.Read(path, shown)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", shown, cause(err))
+		}
+		return f, nil
+	}
+	text, overlaid := in.overlay[path]
+	if !overlaid {
+		var err error
+		if text, err = os.ReadFile(path); err != nil {
+			return nil, fmt.Errorf("read %s: %w", shown, cause(err))
+		}
 	}
 	return source.NewFile(shown, text), nil
 }
@@ -299,7 +343,11 @@ func oneAtATime(f func(string)) func(string) {
 
 func (in *Input) isFile(path string) bool {
 	in.seen(path)
-	return isFile(path)
+	if in.sources != nil {
+		return in.sources.IsFile(path)
+	}
+	_, overlaid := in.overlay[path]
+	return overlaid || isFile(path)
 }
 
 func (in *Input) abs(path string) string {

@@ -11,7 +11,6 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/parser"
 	"github.com/concerto-lang/concerto/sema"
 )
 
@@ -86,7 +85,7 @@ func (m *moduleLoader) file(name string) *moduleFile {
 	defer func() { <-m.slots }()
 	f.source, f.err = m.in.read(filepath.Join(m.in.Root, filepath.FromSlash(name)))
 	if f.err == nil {
-		f.tree, f.list = parser.Parse(f.source)
+		f.tree, f.list = m.in.parse(f.source)
 	}
 	return f
 }

@@ -79,6 +79,7 @@ type AppDecide struct {
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Typed  bool            `json:"typed,omitempty"`
 	By     string          `json:"by,omitempty"`
+	Name   string          `json:"name,omitempty"`
 	Nobody string          `json:"nobody,omitempty"`
 	Late   bool            `json:"late,omitempty"`
 }
@@ -92,6 +93,20 @@ type AppVerdict struct {
 	Changed json.RawMessage `json:"changed,omitempty"` // these, as shown
 	Respond bool            `json:"respond,omitempty"` // Output is given in the tool's place
 	Output  json.RawMessage `json:"output,omitempty"`
+	Decided *AppDecided     `json:"decided,omitempty"` // nil where nothing had to be
+}
+
+// AppDecided is a decision about a call, for records of it.
+type AppDecided struct {
+	Decision string `json:"decision"` // allow, deny or respond
+	Scope    string `json:"scope,omitempty"`
+	Actor    Actor  `json:"actor"`
+	MS       int64  `json:"ms"` // that it took
+	Reason   string `json:"reason,omitempty"`
+	// ArgsSHA256 is the arguments that were approved of, ExecutedSHA256 those with which the
+	// tool is called; "" when it is not.
+	ArgsSHA256     string `json:"args_sha256"`
+	ExecutedSHA256 string `json:"executed_sha256,omitempty"`
 }
 
 // AppLeave says that a prepared call is not made by an AppCall, or, when it is cancelled,
@@ -135,6 +150,7 @@ type AppResult struct {
 	// arguments; Unplayed that the tool reaches outside, and nobody mocks it.
 	Mocked   bool `json:"mocked,omitempty"`
 	Unplayed bool `json:"unplayed,omitempty"`
+	Outside  bool `json:"outside,omitempty"` // it has reached outside, since the test is recorded
 }
 
 // AppMock has a test answer the calls of a tool of the application, "x" or "x@2", which need

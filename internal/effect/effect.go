@@ -61,6 +61,8 @@ type Error struct {
 	Fields  map[string]any
 	Status  Status
 	Cause   error
+	// By and Name are who decided that it fails: ByAnswer, …; "" where nobody did.
+	By, Name string
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -79,6 +81,12 @@ func (e *Error) With(field string, v any) *Error {
 		e.Fields = map[string]any{}
 	}
 	e.Fields[field] = v
+	return e
+}
+
+// Decided says who decided that it fails, and gives the error back.
+func (e *Error) Decided(by, name string) *Error {
+	e.By, e.Name = by, name
 	return e
 }
 

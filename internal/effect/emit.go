@@ -47,6 +47,7 @@ type AwaitEmit struct {
 	Misfit  string          `json:"misfit,omitempty"`
 	Asks    *Asking         `json:"asks,omitempty"`
 	Schema  json.RawMessage `json:"schema,omitempty"`
+	Type    string          `json:"type,omitempty"` // its name in the program, where Schema is set
 }
 
 // ToolApproval is the channel on which approvals of tools' calls are asked for, and the Type
@@ -72,12 +73,13 @@ type AskHost struct {
 // Answer is the application's answer as JSON. Typed says that it is a text that
 // a person wrote, to be read as the type that the program wants. Again says
 // that the person can be asked once more when the text does not fit. By is who
-// answered, for whoever follows the run.
+// answered, for whoever follows the run, and Name the person's, where it is known.
 type Answer struct {
 	Value json.RawMessage `json:"value"`
 	Typed bool            `json:"typed,omitempty"`
 	Again bool            `json:"again,omitempty"`
 	By    string          `json:"by,omitempty"`
+	Name  string          `json:"name,omitempty"`
 }
 
 // Print is `print` and `println`: text for the program's standard output. The

@@ -15,21 +15,6 @@ const (
 	KindExchangeClose Kind = "exchange.close"
 )
 
-// Who answers what a host asks: ExchangeReply.By and Answer.By.
-const (
-	ByHandler     = "handler"  // a handler of the program
-	ByTools       = "tools"    // the host's tools
-	ByDefault     = "default"  // what is declared for when nobody does
-	ByTimeout     = "timeout"  // nobody did in time
-	ByNobody      = "nobody"   // nobody is there: the answer is an error
-	ByCommandLine = "--answer" // what was given beforehand
-	ByCommand     = "--emit-handler"
-	ByTerminal    = "terminal"    // a person, asked there
-	ByRelay       = "relay"       // a person, asked elsewhere
-	ByApplication = "application" // that embeds the run
-	ByRules       = "rules"       // the host's [permissions]
-)
-
 // ExchangeOpen starts an exchange: it takes a process of the host (spawning
 // and initialising one when needed, waiting in the queue when all are busy),
 // sends the prompt, and gives an *ExchangeOpened. The host's timeout starts
@@ -45,9 +30,15 @@ type ExchangeOpen struct {
 	Application *AppList `json:"application,omitempty"`
 }
 
-// ExchangeOpened names the exchange in the requests that follow.
+// ExchangeOpened names the exchange in the requests that follow. Process is which of the
+// host's processes has it, from 1 as they are started, and Turn how many exchanges that has had, this one
+// included; both are 0 where nobody keeps the processes. Session is how the host calls the conversation, where that is
+// known already.
 type ExchangeOpened struct {
-	ID int64 `json:"id"`
+	ID      int64  `json:"id"`
+	Process int64  `json:"process,omitempty"`
+	Turn    int64  `json:"turn,omitempty"`
+	Session string `json:"session,omitempty"`
 }
 
 // ExchangeNext waits for messages and gives *ExchangeMessages. An exchange has
@@ -59,10 +50,26 @@ type ExchangeNext struct {
 // ExchangeMessages is all that waited, at least one message, at most 256 or
 // 1 MiB of lines. A terminal message (result, error) is the last one. A
 // request that a withdraw in the same batch takes back is left out, with the
-// withdraw.
+// withdraw. Lines are those that the messages were read from; nil where nobody keeps them.
 type ExchangeMessages struct {
 	Messages []HostMessage `json:"messages"`
+	Lines    *HostLines    `json:"lines,omitempty"`
 }
+
+// HostLines are lines as the host wrote them, without their ends. First is the number of the
+// first, from 1 in all that the process has said; the others follow without a gap. Among them are
+// those that are no messages. A line's messages are never in two batches. Session is how the host calls the
+// conversation since one of them, "" when as before; Process which of the host's processes has said them, 0 for the one
+// that the exchange was opened with.
+type HostLines struct {
+	First   int64    `json:"first"`
+	Text    []string `json:"text"`
+	Session string   `json:"session,omitempty"`
+	Process int64    `json:"process,omitempty"`
+}
+
+// Last is the number of the last line; First-1 when there is none.
+func (l *HostLines) Last() int64 { return l.First + int64(len(l.Text)) - 1 }
 
 // HostMessage is one message from a host. ID is the `id` member as JSON text,
 // "" without one; Payload is a map of all members but `type`, in their order.
@@ -71,7 +78,8 @@ type ExchangeMessages struct {
 //
 // Decided marks what stands in the place of an approval that the rules of
 // [hosts.X.permissions] have decided and that has been answered: its Payload is for an
-// emit on its Type, which is Decided too, and nobody handles it.
+// emit on its Type, which is Decided too, and nobody handles it. What
+// was decided stands in its Payload as DecidedAsked, which the program does not get.
 type HostMessage struct {
 	Type    string
 	ID      string
@@ -98,6 +106,9 @@ func (m *HostMessage) Name(session string) {
 
 // Decided is the channel on which a program hears of approvals that rules decided.
 const Decided = "host:decided"
+
+// DecidedAsked is the member of a HostMessage that is Decided with the payload of what was.
+const DecidedAsked = "asked"
 
 // messageData is a HostMessage as JSON.
 type messageData struct {

@@ -79,6 +79,9 @@ type MCPNext struct {
 	ID int64 `json:"id"`
 }
 
+// MCPResult is the kind of a call's last event.
+const MCPResult = "result"
+
 // MCPEvent is an event of a call: "progress" or "elicitation" with its data, or
 // "result", the last, with its text and, if there is one, its structured value.
 // The value of a list or a resource is an array of the library's McpResource,

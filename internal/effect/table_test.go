@@ -182,7 +182,9 @@ func fill(t *testing.T, v reflect.Value, at string) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(t, v.Field(i), at+"."+strings.ToLower(v.Type().Field(i).Name))
+			if f := v.Type().Field(i); f.Tag.Get("json") != "-" { // what is no data follows from the program
+				fill(t, v.Field(i), at+"."+strings.ToLower(f.Name))
+			}
 		}
 	default:
 		t.Fatalf("%s: a field of type %s is no plain data", at, v.Type())

@@ -92,10 +92,17 @@ func (p *printer) chain(e ast.Expr) {
 	p.end()
 }
 
-// isShort says whether an expression is a name no longer than a step.
+// isShort says whether an expression is a path no longer than a step, however the source lays it out.
 func isShort(e ast.Expr) bool {
 	n, ok := e.(*ast.PathExpr)
-	return ok && n.Sp.End-n.Sp.Start <= step
+	if !ok || len(n.TypeArgs) > 0 {
+		return false
+	}
+	length := len("::") * (len(n.Segments) - 1)
+	for _, s := range n.Segments {
+		length += len(s.Name)
+	}
+	return length <= step
 }
 
 // endsLine says whether the source ends a line between two nodes.

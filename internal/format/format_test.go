@@ -20,6 +20,7 @@ func TestEdges(t *testing.T) {
 		{"fn f(){r#\"a\n\t\"b\" \"#}", "fn f() { r#\"a\n\t\"b\" \"# }\n"},
 		{"fn f(){0x_FF+1_000.50+2E10}", "fn f() { 0x_FF + 1_000.50 + 2E10 }\n"},
 		{"fn f(){\"${ g( 1 ) }\"}", "fn f() { \"${ g( 1 ) }\" }\n"},
+		{"fn f(){E::\n        A\n.// c\ng()}", "fn f() {\n    E::A. // c\n        g()\n}\n"},
 		{"const A:Int=1;///doc  \n\n\nfn f(){}", "const A: Int = 1; ///doc\n\nfn f() {}\n"},
 	} {
 		out, list := Source(source.NewFile("main.conc", []byte(c.text)), 0)

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/parser"
@@ -169,6 +170,7 @@ func read(t testing.TB, path string) string {
 
 // All programs there are keep their trees, and are formatted for good.
 func TestAllPrograms(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	parsed := 0
 	for name, text := range programs(t) {
 		t.Run(name, func(t *testing.T) {
@@ -214,6 +216,7 @@ func noisy(rnd *rand.Rand, text string, every int) string {
 
 // Comments may stand between any two tokens, and lines end anywhere.
 func TestCommentsAnywhere(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	all := programs(t)
 	names := slices.Sorted(maps.Keys(all))
 	rnd := rand.New(rand.NewSource(1))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/growth"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
@@ -16,6 +17,7 @@ const deepest = 2_000
 
 // Texts that are deep, long or wide take work in proportion to their length.
 func TestSizes(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	body := func(s string) string { return "fn main() {\n" + s + "\n}\n" }
 	around := func(open, in, shut string) string {
 		return body(strings.Repeat(open, deepest) + in + strings.Repeat(shut, deepest) + ";")

@@ -98,7 +98,7 @@ var messages = []Message{
 	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "it has read its parameters"},
 
 	{Type: Init, Sender: Concerto, Members: []string{"params"}, Doc: "the host's parameters, before anything else"},
-	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session"}, Doc: "an exchange begins"},
+	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session", "resumed"}, Doc: "an exchange begins"},
 	{Type: Response, Sender: Concerto, Members: []string{"in_reply_to", "answer_to", "value", "error"}, Doc: "the answer to what it asked"},
 	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "the exchange is to end early"},
 }

@@ -151,6 +151,7 @@ func TestOf(t *testing.T) {
 // TestLarge: what is too large to be judged is denied at once, and what is not yet is
 // judged as anything is.
 func TestLarge(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	p := policy(Rules{Read: []string{"src"}, Write: []string{"src"}, Deny: []string{"secret"}, Commands: Commands{Allow: []string{"ls *"}, Deny: []string{"rm *"}}, Default: "allow"})
 	many := func(n int) (out []string) {
 		for i := range n {
@@ -202,6 +203,7 @@ func TestCheckGlob(t *testing.T) {
 // No path that is allowed leads out of the roots, whatever links, `..` and cases are
 // on its way, as the operating system reads it.
 func TestNoWayOut(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/growth"
+	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
 func TestExtract(t *testing.T) {
@@ -63,6 +64,7 @@ func TestExtract(t *testing.T) {
 
 // Texts that would be slow for a reader that looks back.
 func TestLinear(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	for _, part := range []string{`"`, `'`, "`", `{"a":1,}`, `["a\n, `, `say "hi" `, `a `, `1,,`, `\u12`, `/* `, `a:`, `1e `, `{`, `[`, `{"a":`, "```", "```{", `}]`, `[{]`, `#`, `...`, "[true b, “]", "{'a}", "[`]", `[“]`, "{a:'}", "```[", `{"a":1 "b"`} {
 		for _, open := range []string{"", "{", `["`} {
 			t.Run(open+part, func(t *testing.T) {

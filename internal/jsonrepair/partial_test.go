@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/growth"
+	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
 // writer is a Builder that writes JSON.
@@ -125,6 +126,7 @@ func TestPartial(t *testing.T) {
 
 // What has come is known at once, but for what may still become something else.
 func TestPartialSoFar(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	for _, c := range []struct{ text, want string }{
 		{``, ``},
 		{`Sure: {`, ``}, // perhaps a remark
@@ -154,6 +156,7 @@ func TestPartialSoFar(t *testing.T) {
 }
 
 func TestPartialLinear(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	for _, part := range []string{`"`, `{"a":1,}`, `["a\n, `, `a `, `\u12`, `/* `, `a:`, `{`, `[`, `{"a":`, "```", `}]`, `#`, `...`, `[{`, `{x `, `"\ud83d`, "é"} {
 		for _, open := range []string{"", "{", `["`, `{"a":`} {
 			t.Run(open+part, func(t *testing.T) {

@@ -23,3 +23,23 @@ func Lock(file string) (unlock func() error, err error) {
 	}
 	return f.Close, nil
 }
+
+// Held says whether somebody has locked a file. It only reads it.
+func Held(file string) (bool, error) {
+	f, err := os.Open(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	held := errors.Is(err, syscall.EWOULDBLOCK)
+	if held {
+		err = nil
+	}
+	return held, errors.Join(err, f.Close())
+}
+
+// Gone says that there is no process of that number on this machine.
+func Gone(pid int) bool { return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }

@@ -64,7 +64,7 @@ type Key struct {
 
 	inFiles  bool // it is a key in files of tools alone
 	short    bool // its section may be written as its value alone
-	nonempty bool // Strings has a first one, which is not empty
+	nonempty bool // it is not empty: a String, or the first of Strings
 
 	holds   holds  // how a secret in the value is told
 	instead string // the key that names a secret's variable, of the same section
@@ -105,7 +105,7 @@ var (
 )
 
 // Keys is the table of keys, by section. The caller must not change it.
-var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys) })
+var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, runKeys) })
 
 var keys = []Key{
 	{Path: "project.name", Type: String, Example: `"demo"`, Doc: "The project's name.",

@@ -41,6 +41,7 @@ type Manifest struct {
 	Lints       Lints
 	Audit       Audit
 	Relay       Relay
+	Run         Run
 	Permissions *Permissions // nil without [permissions]: fs, env and http are allowed
 }
 
@@ -171,6 +172,13 @@ type Relay struct {
 	Share bool
 	Title string
 	At    Places
+}
+
+// Run is [run]: how runs are kept so that they can be gone on with, and what their records
+// hold. Config is as a Host's, nil without the section.
+type Run struct {
+	Config json.RawMessage
+	At     Places
 }
 
 // Origin gives the place of a connection for messages: the manifest's file, and

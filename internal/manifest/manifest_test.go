@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/repair"
 	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/google/go-cmp/cmp"
 )
 
 // lines renders diagnostics as `line:col: code: message (hint)`.
@@ -244,8 +245,10 @@ func TestCatalogue(t *testing.T) {
 		case !i.Manifest:
 			continue
 		}
+		fixes := 0
 		for _, p := range i.Pairs() {
 			_, bad := parse(p.Bad)
+			fixes += checkFixes(t, parse, i, bad, p.Bad)
 			if codes := fmt.Sprint(codes(bad)); codes != "["+i.Code+"]" {
 				t.Errorf("%s: the bad example gives %s:\n%s", i.Code, codes, lines(bad))
 			}
@@ -253,7 +256,27 @@ func TestCatalogue(t *testing.T) {
 				t.Errorf("%s: the good example gives:\n%s", i.Code, lines(good))
 			}
 		}
+		if (fixes > 0) == (i.NoFix != "") {
+			t.Errorf("%s: its examples bring %d fixes, and NoFix is %q", i.Code, fixes, i.NoFix)
+		}
 	}
+}
+
+// checkFixes makes each fix of what was found, and counts them: what it mends is gone then, and all is
+// well when it is safe.
+func checkFixes(t *testing.T, parse func(string) (*Manifest, diag.List), i *diag.Info, found diag.List, text string) (n int) {
+	t.Helper()
+	for _, d := range found.Sorted() {
+		for _, f := range d.Fixes {
+			n++
+			fixed := string(repair.Apply(d.File, f.Edits))
+			_, left := parse(fixed)
+			if all := codes(left); slices.Contains(all, i.Code) || f.Safe && len(all) > 0 {
+				t.Errorf("%s: %q makes\n%s\nof\n%s\nin which is found:\n%s", i.Code, f.Title, fixed, text, lines(left))
+			}
+		}
+	}
+	return n
 }
 
 func codes(l diag.List) []string {

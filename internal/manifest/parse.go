@@ -131,6 +131,9 @@ func (r *reader) manifest(root *node, values map[string]any) {
 			r.m.Audit.At = r.section("audit", n, v, &target{audit: &r.m.Audit}, n.name)
 		case "relay":
 			r.m.Relay.At = r.section("relay", n, v, &target{relay: &r.m.Relay}, n.name)
+		case "run":
+			r.m.Run.Config = json.RawMessage("{}")
+			r.m.Run.At = r.section("run", n, v, &target{config: &r.m.Run.Config}, n.name)
 		case "lints":
 			r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
 		case "connections":
@@ -173,7 +176,7 @@ func (r *reader) connection(n *node, v any) {
 	c.At = r.section("connections.*", n, v, &target{connection: c}, shown)
 	if n.child("provider") == nil {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `provider`", shown).
-			Hint("add `provider = \"openai\"`, or another of %s", list(providers)))
+			By(r.addLine(n, `provider = "openai"`)...).Hint("add `provider = \"openai\"`, or another of %s", list(providers)))
 	}
 	if c.Script != "" && n.child("replies") != nil {
 		r.add(diag.ManifestConflict.At(c.At["script"].Key, "[%s] has both `script` and `replies`", shown).
@@ -244,7 +247,7 @@ func (r *reader) host(n *node, v any) {
 	transport := r.vendor(h, n, v, shown)
 	if (transport == "stdio" || transport == acp) && n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
 		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
-			Hint("add `command = \"…\"`: the program that plays this host"))
+			By(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`: the program that plays this host"))
 	}
 	params, env := n.child("params"), n.child("params_env")
 	if params == nil || env == nil {
@@ -299,7 +302,13 @@ func (r *reader) key(path string, n *node, v any, t *target, section string) {
 	if _, told := v.(broken); told {
 		return
 	}
-	switch k := row(path); {
+	k := row(path)
+	if up := strings.TrimSuffix(path, "."+n.name); k == nil && len(up) < len(path) {
+		if k = row(up + ".*"); k != nil && !r.networkHost(n, v, section) {
+			return
+		}
+	}
+	switch {
 	case k != nil && !(k.inFiles && r.form == inTOML):
 		switch s, ok := r.value(k, n, v, shown); {
 		case !ok:
@@ -380,7 +389,7 @@ func (r *reader) unknown(n *node, where string, known []string) {
 		d.Hint("name the environment variable that holds the key: `api_key_env = \"…\"`")
 	case r.elsewhere(d, n.name, known):
 	case near != "":
-		d.Hint("did you mean `%s`?", near)
+		r.meantKey(d, n, near, known)
 	default:
 		d.Hint("known keys here: %s", strings.Join(known, ", "))
 	}

@@ -33,6 +33,8 @@ var sectionDocs = []struct{ section, doc string }{
 	{"lints", "What the compiler tells."},
 	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
 	{"audit", "Where it is recorded what was called."},
+	{"run", "How runs are kept so that they can be gone on with after a crash, and what is never written into their records."},
+	{"run.unknown", "What becomes of an effect of which it is not known whether it was done, since the run was interrupted while it was under way."},
 	{"relay", "Whether people may follow runs from elsewhere (chapter 24)."},
 }
 

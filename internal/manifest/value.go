@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -61,7 +62,7 @@ func (r *reader) value(k *Key, n *node, v any, shown string) (*setting, bool) {
 	}
 	if !fits {
 		d := r.wrong(n, v, shown, wanted(k))
-		d.Hint("%s", r.writing(k))
+		d.By(r.plainly(k, n, v)...).Hint("%s", r.writing(k))
 		return nil, false
 	}
 	checked := r.checked(k, n, s, shown)
@@ -87,8 +88,12 @@ func (r *reader) checked(k *Key, n *node, s *setting, shown string) bool {
 func (r *reader) allowable(n *node, codes []string) bool {
 	ok := true
 	for i, code := range codes {
-		if problem, hint := diag.Allowable(code); problem != "" && i < len(n.children) {
-			r.add(diag.ManifestValue.At(n.children[i].value, "%s", problem).Hint("%s", hint))
+		if problem, hint, near := diag.Allowable(code); problem != "" && i < len(n.children) {
+			d := diag.ManifestValue.At(n.children[i].value, "%s", problem).Hint("%s", hint)
+			if near != "" {
+				d.By(diag.Change(n.children[i].value, near, strconv.Quote(near), false))
+			}
+			r.add(d)
 			ok = false
 		}
 	}
@@ -136,7 +141,7 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 	case k.Type == Enum && !slices.Contains(k.Values, s.text):
 		d := r.kinds.value.At(n.value, "unknown %s %q", k.Name(), s.text)
 		if near := spell.Nearest(s.text, k.Values); near != "" {
-			d.Hint("did you mean %q?", near)
+			r.meantWord(d, n, s.text, near, k.Values)
 		} else {
 			d.Hint("`%s` is %s", k.Name(), list(k.Values))
 		}
@@ -163,11 +168,11 @@ func (r *reader) usable(k *Key, n *node, s *setting, shown string) bool {
 		return true
 	case (k.Name() == "base_url" || k.Path == "tools.*.http.url") && !strings.HasPrefix(s.text, "http://") && !strings.HasPrefix(s.text, "https://"):
 		r.add(r.kinds.value.At(n.value, "`%s` is not an http or https address", shown).Hint("%s", r.writing(k)))
-	case k.nonempty && (len(s.texts) == 0 || s.texts[0] == ""):
+	case k.nonempty && k.Type == Strings && (len(s.texts) == 0 || s.texts[0] == ""):
 		r.add(r.kinds.value.At(n.value, "`%s` names no command", shown).Hint("%s", r.writing(k)))
 	case k.Name() == "pass_env":
 		return r.passable(n, s.texts)
-	case s.text == "" && (k.Name() == "command" || k.Name() == "api_key_env"):
+	case s.text == "" && (k.nonempty && k.Type == String || k.Name() == "command" || k.Name() == "api_key_env"):
 		r.add(r.kinds.value.At(n.value, "`%s` is empty", shown).Hint("%s", r.writing(k)))
 	default:
 		return true

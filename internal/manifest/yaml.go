@@ -207,7 +207,8 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node) any {
 		case k.Value == "<<" && k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
 			y.r.add(diag.ToolHidden.At(c.key, "a merge key (`<<`) is not allowed: the file means what it shows").Hint("write its keys here"))
 		case first != nil:
-			y.r.add(diag.ToolKeyTwice.At(c.key, "`%s` stands twice here", c.name).Label(first.key, "the first one").Hint("keep one of them"))
+			y.r.add(diag.ToolKeyTwice.At(c.key, "`%s` stands twice here", c.name).Label(first.key, "the first one").
+				By(withoutLines(y.r.file, c)...).Hint("keep one of them"))
 		default:
 			out.add(c)
 			values[c.name] = v

@@ -26,10 +26,12 @@ const chunkSize = 64 << 10
 const minRead = 4 << 10
 
 // Line is one line without its end. Half says that the input ended before the
-// line did. Offset is the byte offset of the line in the input.
+// line did. Offset is the byte offset of the line in the input, Number counts the input's
+// lines, from 1, blank ones as well.
 type Line struct {
 	Text   []byte
 	Offset int64
+	Number int64
 	Half   bool
 }
 
@@ -69,6 +71,7 @@ type Reader struct {
 	end     int
 	scanned int   // buf[start:scanned] holds no '\n'
 	offset  int64 // of buf[start] in the input
+	number  int64 // of the lines before it
 	begun   bool  // the place for a byte order mark has been passed
 	err     error // what the source ended with
 	ahead   Line  // taken by Ready; its Text is nil when there is none
@@ -80,6 +83,13 @@ func NewReader(src io.Reader, limit int) *Reader {
 		limit = DefaultLimit
 	}
 	return &Reader{src: src, limit: limit}
+}
+
+// Behind is a reader of the rest of an input, of which so many lines, with so many bytes, were
+// read already. It is called before the first line is read.
+func (r *Reader) Behind(lines, bytes int64) *Reader {
+	r.number, r.offset, r.begun = lines, bytes, lines > 0
+	return r
 }
 
 // Next gives the next line that is not blank. The error is io.EOF at the end, a
@@ -143,6 +153,7 @@ func (r *Reader) find() int {
 // take cuts the line of n bytes at start off; its Text is nil when it is blank.
 func (r *Reader) take(n int, half bool) (Line, error) {
 	text, offset := r.buf[r.start:r.start+n:r.start+n], r.offset
+	r.number++
 	r.start += n
 	r.offset += int64(n)
 	if !half {
@@ -168,7 +179,7 @@ func (r *Reader) take(n int, half bool) (Line, error) {
 	if !utf8.Valid(text) {
 		return Line{}, r.fail(&EncodingError{Offset: offset, Size: len(text), At: invalidAt(text), Text: text})
 	}
-	return Line{Text: text, Offset: offset, Half: half}, nil
+	return Line{Text: text, Offset: offset, Number: r.number, Half: half}, nil
 }
 
 // fail makes err what every later call gives: a broken stream stays broken.

@@ -26,7 +26,7 @@ func (o *optimizer) callee(n int) *callee {
 	}
 	c.known = true
 	f := &o.p.Functions[n]
-	if len(f.Listens) > 0 || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
+	if len(f.Listens) > 0 || f.OnUnknown != "" || f.Body || f.Captures > 0 || len(f.Code) > closureCode || callsItself(f, n) {
 		return c
 	}
 	c.small = len(f.Code) <= smallCode

@@ -17,6 +17,7 @@ func deadStores(u *unit) {
 		l.lead(b, i)
 		l.in[i] = l.backwards(b, i, func(pc int, after *regs) {
 			if u.dead(pc, after) {
+				u.lose(pc)
 				u.remove(pc)
 			} else {
 				u.forward(b.From, pc, after, &around)
@@ -35,7 +36,7 @@ var removable = rows(func(t ir.Traits, s *ir.Shape) bool {
 // nobody reads afterwards.
 func (u *unit) dead(pc int, after *regs) bool {
 	in := u.code[pc]
-	return removable[in.Op] && (!after.has(int(in.A)) || in.Op == ir.OpMove && in.A == in.B)
+	return removable[in.Op] && (!after.has(int(in.A)) && !u.wanted(pc) || in.Op == ir.OpMove && in.A == in.B)
 }
 
 // forward removes the move at pc by letting the instruction that computes its
@@ -59,9 +60,10 @@ func (u *unit) forward(first, pc int, after, around *regs) {
 			if s.Writes != ir.ShapeOf(move).Writes || s.Modify {
 				return
 			}
-			if u.kept.has(to) || u.kept.has(from) {
+			if u.kept.has(to) || u.kept.has(from) || u.wanted(at) {
 				return
 			}
+			u.pass(pc, at)
 			in.A = uint8(to)
 			u.set(at, in)
 			u.renameReads(at+1, pc, from, to)

@@ -129,7 +129,7 @@ func (s *site) keep(base, n, locals int) {
 // inlinable says whether a closure's function may stand in place of its calls.
 func (u *unit) inlinable(g int) bool {
 	f := &u.p.Functions[g]
-	return u.o.ready[g] && len(f.Listens) == 0 && !f.Body && len(f.Code) <= closureCode
+	return u.o.ready[g] && len(f.Listens) == 0 && f.OnUnknown == "" && !f.Body && len(f.Code) <= closureCode
 }
 
 // room says whether a callee's registers fit into the frame. A call that would
@@ -181,6 +181,7 @@ func (u *unit) inlineClosures() bool {
 func (u *unit) splice(sites map[int]site) {
 	var regions []ir.Region
 	var inlined []ir.Inlined
+	var calls []int
 	u.rewrite(func(pc int, in ir.Instr, b *buffer) {
 		s, ok := sites[pc]
 		if !ok {
@@ -188,23 +189,25 @@ func (u *unit) splice(sites map[int]site) {
 			return
 		}
 		from := len(b.code)
-		u.body(in, s, b)
+		a := u.body(in, s, u.places[pc], b)
 		for _, r := range s.callee.Regions {
 			moved := s.moved(int(in.A))
 			regions = append(regions, ir.Region{From: from + int(b.start[r.From]), To: from + int(b.start[r.To]), Target: from + int(b.start[r.Target]), Register: moved(r.Register)})
 		}
-		for _, x := range s.callee.Inlined {
-			x.From, x.To = from+int(b.start[x.From]), from+int(b.start[x.To])
-			inlined = append(inlined, x)
+		for i, x := range s.callee.Inlined {
+			x.From, x.To, x.Locals = from+int(b.start[x.From]), from+int(b.start[x.To]), nil
+			inlined, calls = append(inlined, x), append(calls, a.call(i))
 		}
 		for _, k := range s.closures {
 			k.from, k.to = from, len(b.code)
 			u.known = append(u.known, k)
 		}
 		inlined = append(inlined, ir.Inlined{From: from, To: len(b.code), Function: s.number, Line: int(u.places[pc].line), Column: int(u.places[pc].column)})
+		calls = append(calls, a.calls[0])
 	})
 	u.regions = append(regions, u.regions...)
 	u.inlined = append(inlined, u.inlined...)
+	u.names.calls = append(calls, u.names.calls...)
 	u.changed = true
 }
 
@@ -221,24 +224,28 @@ func (s site) moved(w int) func(r int) int {
 
 // body adds a callee's code. b.start then gives the new index of each of its
 // instructions, relative to the first.
-func (u *unit) body(call ir.Instr, s site, b *buffer) {
+func (u *unit) body(call ir.Instr, s site, called place, b *buffer) *adopted {
 	f, w := s.callee, int(call.A)
 	moved := s.moved(w)
 	u.f.Registers = max(u.f.Registers, w+f.Registers+s.shift)
 	from := len(b.code)
 	b.start = b.start[:0]
-	places := unfold(&u.s.callee, &f.Block)
-	u.settle(f, w, b, places[0])
+	places, callee := u.named(f, s.number)
+	a := u.adopt(callee)
+	u.takeArguments(w, a, b)
+	u.settle(f, w, b, places[0].here())
 	var ends, jumps []int
 	for pc, in := range f.Code {
 		b.start = append(b.start, int32(len(b.code)-from))
-		at := places[pc]
+		at := a.place(u, places[pc])
 		switch in.Op {
 		case ir.OpReturn, ir.OpReturnInt, ir.OpReturnFloat, ir.OpReturnBool, ir.OpReturnNil:
-			b.addLocal(result(in, w, moved), at)
+			given := at
+			given.defs = u.names.both(at.defs, called.defs)
+			b.addLocal(result(in, w, moved), given)
 			if pc < len(f.Code)-1 {
 				ends = append(ends, len(b.code))
-				b.addLocal(ir.Instr{Op: ir.OpJump}, at)
+				b.addLocal(ir.Instr{Op: ir.OpJump}, at.here())
 			}
 			continue
 		case ir.OpCaptured:
@@ -264,6 +271,8 @@ func (u *unit) body(call ir.Instr, s site, b *buffer) {
 	for _, pc := range ends {
 		b.code[pc].Imm = int32(len(b.code))
 	}
+	a.scopes(u, from, b.start)
+	return a
 }
 
 // settle moves to scalar class the arguments of those scalar parameters that

@@ -135,6 +135,8 @@ type optimizer struct {
 	ready  []bool // functions whose code does not change any more
 
 	callees []callee
+	kept    map[int]*keptNaming // by function
+	acting  []bool              // by function; nil before it is asked (happens.go)
 
 	scratch scratch
 }
@@ -144,7 +146,7 @@ func Program(p *ir.Program, on Set) {
 	if on&^Only(choosing) == None {
 		return
 	}
-	o := &optimizer{p: p, calls: ir.NewCalls(p), on: on, ready: make([]bool, len(p.Functions)), callees: make([]callee, len(p.Functions))}
+	o := &optimizer{p: p, calls: ir.NewCalls(p), on: on, ready: make([]bool, len(p.Functions)), callees: make([]callee, len(p.Functions)), kept: map[int]*keptNaming{}}
 	c := callsOf(p)
 	hot := make([]bool, len(p.Functions))
 	for n := range hot {

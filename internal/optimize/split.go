@@ -1,5 +1,7 @@
 package optimize
 
+import "slices"
+
 // frameRoom is how many registers a function may have before the machine must
 // make room for them at each call.
 const frameRoom = 64
@@ -7,12 +9,14 @@ const frameRoom = 64
 // split gives each value a register of its own, while there are free ones, so
 // that the register still holds the value when it is needed again. Temporaries
 // of loops come first. A value that lives across a call stays where it is,
-// below the call's window.
+// below the call's window; so does a variable at which somebody may look across one.
 func split(u *unit, w *webs) {
 	taken := [256]bool{}
 	deepest := int32(-1)
 	for n := range w.all {
-		switch x := &w.all[n]; {
+		x := &w.all[n]
+		x.crosses = x.crosses || slices.ContainsFunc(x.defs, func(pc int32) bool { return u.wanted(int(pc)) })
+		switch {
 		case x.fixed || x.crosses:
 			taken[x.reg] = true
 		case len(x.defs) > 0:

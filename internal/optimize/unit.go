@@ -18,6 +18,7 @@ type unit struct {
 	regions []ir.Region
 	inlined []ir.Inlined
 	known   []known
+	names   naming
 	kept    regs  // registers that stay as they are (listen.go)
 	start   place // of the first instruction, before anything was changed
 	often   bool  // it runs again and again
@@ -26,8 +27,12 @@ type unit struct {
 	flowing bool  // the graph is up to date
 }
 
-// place is a line and column.
-type place struct{ line, column int32 }
+// place is the line and column of an instruction, and what it says of variables (locals.go): of
+// which it sets the register, and where which are is not known before it.
+type place struct {
+	line, column int32
+	defs, lost   int32
+}
 
 // nop marks a deleted instruction.
 var nop = ir.Nop
@@ -50,6 +55,7 @@ func newUnit(o *optimizer, n int) *unit {
 	u := &unit{o: o, p: o.p, n: n, f: f, s: &o.scratch, code: f.Code, regions: f.Regions, inlined: f.Inlined}
 	u.places = unfold(&u.s.rewrite.places, &f.Block)
 	u.start, u.kept = u.places[0], u.shared()
+	u.name()
 	return u
 }
 
@@ -59,7 +65,7 @@ func unfold(memory *[]place, b *ir.Block) []place {
 	from, at := 0, place{}
 	for _, p := range b.Positions {
 		fill(out[from:p.PC], at)
-		from, at = p.PC, place{int32(p.Line), int32(p.Column)}
+		from, at = p.PC, place{line: int32(p.Line), column: int32(p.Column)}
 	}
 	fill(out[from:], at)
 	return out
@@ -76,6 +82,8 @@ func (u *unit) store() {
 	if !u.touched {
 		return
 	}
+	u.keepNames()
+	u.storeNames()
 	u.f.Regions, u.f.Inlined = u.regions, u.inlined
 	if len(u.code) <= cap(u.f.Code) {
 		u.f.Code = u.f.Code[:len(u.code)]
@@ -83,12 +91,12 @@ func (u *unit) store() {
 		u.f.Code = make([]ir.Instr, len(u.code))
 	}
 	copy(u.f.Code, u.code)
-	if u.places[0] != u.start && u.f.Start == nil && u.start != (place{}) {
+	if u.places[0].here() != u.start && u.f.Start == nil && u.start != (place{}) {
 		u.f.Start = &ir.Position{Line: int(u.start.line), Column: int(u.start.column)}
 	}
 	ps := u.f.Positions[:0]
 	for pc, at := range u.places {
-		if pc > 0 && at == u.places[pc-1] || at == (place{}) && len(ps) == 0 {
+		if at = at.here(); pc > 0 && at == u.places[pc-1].here() || at == (place{}) && len(ps) == 0 {
 			continue
 		}
 		ps = append(ps, ir.Position{PC: pc, Line: int(at.line), Column: int(at.column)})
@@ -140,6 +148,7 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 	s := &u.s.rewrite
 	b := &buffer{code: s.spare[:0], places: s.spared[:0], local: s.local[:0], start: s.starts}
 	moved, begins = room(&s.moved, len(u.code)+1), room(&s.begins, len(u.code)+1)
+	vars := len(u.names.vars)
 	for pc, in := range u.code {
 		moved[pc] = int32(len(b.code))
 		b.ahead()
@@ -158,7 +167,7 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 	s.local, s.starts = b.local, b.start
 	u.code, u.places = b.code, b.places
 	u.touched, u.flowing = true, false
-	u.moveRanges(moved, begins)
+	u.moveRanges(vars, moved, begins)
 	return moved, begins
 }
 
@@ -166,37 +175,42 @@ func (u *unit) rewrite(emit func(pc int, in ir.Instr, b *buffer)) (moved, begins
 // have become empty. Code that is ahead of a region's first instruction stays
 // outside the region. The region's end may lie within the loop that the code
 // was taken out of, and then the region's target does not know of registers set
-// in the region.
-func (u *unit) moveRanges(moved, begins []int32) {
+// in the region. Of the variables the first vars are adapted.
+func (u *unit) moveRanges(vars int, moved, begins []int32) {
 	to := func(pc int) int { return int(moved[pc]) }
-	regions, inlined := u.regions[:0], u.inlined[:0]
+	regions, inlined, calls := u.regions[:0], u.inlined[:0], u.names.calls[:0]
+	u.names.moveScopes(vars, moved)
 	for _, r := range u.regions {
 		r.From, r.To, r.Target = int(begins[r.From]), to(r.To), to(r.Target)
 		if r.From < r.To {
 			regions = append(regions, r)
 		}
 	}
-	for _, r := range u.inlined {
+	for i, r := range u.inlined {
 		r.From, r.To = to(r.From), to(r.To)
 		if r.From < r.To {
-			inlined = append(inlined, r)
+			inlined, calls = append(inlined, r), append(calls, u.names.calls[i])
 		}
 	}
-	u.regions, u.inlined = regions, inlined
+	u.regions, u.inlined, u.names.calls = regions, inlined, calls
 }
 
 // pack removes the deleted instructions, and those that control does not reach.
 func (u *unit) pack() {
 	g := u.graph()
 	moved := room(&u.s.rewrite.moved, len(u.code)+1)
-	kept := 0
+	kept, lost := 0, int32(0)
 	for i := range g.Runs {
 		b := &g.Runs[i]
 		for pc := b.From; pc < b.To; pc++ {
 			moved[pc] = int32(kept)
-			if b.Reached && u.code[pc] != nop {
+			if !b.Reached {
+				continue
+			}
+			if lost = u.names.both(lost, u.places[pc].lost); u.code[pc] != nop {
+				u.places[pc].lost = lost
 				u.code[kept], u.places[kept] = u.code[pc], u.places[pc]
-				kept++
+				kept, lost = kept+1, 0
 			}
 		}
 	}
@@ -211,5 +225,5 @@ func (u *unit) pack() {
 		}
 	}
 	u.touched, u.flowing = true, false
-	u.moveRanges(moved, moved)
+	u.moveRanges(len(u.names.vars), moved, moved)
 }

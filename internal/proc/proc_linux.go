@@ -110,9 +110,17 @@ func Environ(pid int) []byte {
 	return env
 }
 
-// Marked says whether an environment has the mark of a run.
+// Marked says whether an environment has the mark of a run: by its id, of what the run's process has
+// started, by its id behind KeptBy, of what its keeper has.
 func Marked(env []byte, run string) bool {
-	mark := Mark + "=" + run + ":"
+	if len(run) > len(KeptBy) && run[:len(KeptBy)] == KeptBy {
+		return has(env, KeptMark+"="+run[len(KeptBy):]+":")
+	}
+	return has(env, Mark+"="+run+":") && !has(env, KeptMark+"=")
+}
+
+// has says whether a variable of an environment begins with a text, its end included.
+func has(env []byte, mark string) bool {
 	begins := true // a variable does at i
 	for i := range env {
 		if begins && len(env)-i >= len(mark) && string(env[i:i+len(mark)]) == mark {

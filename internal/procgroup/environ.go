@@ -3,6 +3,8 @@ package procgroup
 import (
 	"slices"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/proc"
 )
 
 // inherited are the variables that a process gets of the run's environment: what
@@ -18,7 +20,7 @@ var inherited = []string{
 }
 
 // withheld are variables that nobody gets: whoever has them could answer for us.
-var withheld = []string{"CONCERTO_RELAY_SOCK"}
+var withheld = []string{"CONCERTO_RELAY_SOCK", proc.KeptMark}
 
 // Inherit says which variables of the run's environment a process gets beyond
 // those that all get.

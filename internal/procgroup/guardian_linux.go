@@ -34,14 +34,14 @@ type guardian struct {
 func (g *guardian) watch(r *Run) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.pid != 0 && g.runs[r.ID] {
+	if g.pid != 0 && g.runs[r.mark()] {
 		return nil
 	}
 	if g.runs == nil {
 		g.groups, g.runs = map[int]int64{}, map[string]bool{}
 	}
-	g.runs[r.ID] = true
-	if g.pid != 0 && g.write("="+r.ID+"\n") {
+	g.runs[r.mark()] = true
+	if g.pid != 0 && g.write("="+r.mark()+"\n") {
 		return nil
 	}
 	return g.start(r.Executable)

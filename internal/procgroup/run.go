@@ -2,6 +2,8 @@ package procgroup
 
 import (
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/internal/proc"
@@ -13,6 +15,10 @@ type Run struct {
 	// Executable is our own program, which is started again as the guardian with the
 	// first process; "" for none.
 	Executable string
+	// Kept is a name of this process's, when it keeps the run's hosts while the run's own comes and goes, or goes on
+	// with the run after another: what it starts has a mark besides, by which it is told from what those before it have
+	// started, whose guardian may still be ending that.
+	Kept string
 
 	unguarded atomic.Pointer[string] // why nobody watches
 }
@@ -30,9 +36,21 @@ func NewID() string {
 // Start starts a command as the package's Start does, marked as the run's.
 func (r *Run) Start(c Command) (*Process, error) {
 	if r != nil && c.Name != "" {
-		c.Env = append(c.Env[:len(c.Env):len(c.Env)], proc.Mark+"="+r.ID+":"+c.Name)
+		env := slices.DeleteFunc(slices.Clone(c.Env), func(v string) bool { return strings.HasPrefix(v, proc.KeptMark+"=") })
+		c.Env = append(env, proc.Mark+"="+r.ID+":"+c.Name)
+		if r.Kept != "" {
+			c.Env = append(c.Env, proc.KeptMark+"="+r.ID+"."+r.Kept+":"+c.Name)
+		}
 	}
 	return launch(r, c)
+}
+
+// mark is by what the run's processes are found; see proc.Marked.
+func (r *Run) mark() string {
+	if r.Kept != "" {
+		return proc.KeptBy + r.ID + "." + r.Kept
+	}
+	return r.ID
 }
 
 // guard sees to it that the guardian knows the run, and says whether it does.
@@ -66,7 +84,7 @@ func (r *Run) Unguarded() string {
 // nobody here has started, and that have the run's mark. Only in a process that
 // called Adopt there are such children.
 func (r *Run) End() {
-	if r != nil && family.sweep(r.ID) { // else the guardian still has it to do
-		guards.forget(r.ID)
+	if r != nil && family.sweep(r.mark()) { // else the guardian still has it to do
+		guards.forget(r.mark())
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
 // expressions are those of all sorts that an automaton could get wrong.
@@ -28,6 +30,7 @@ func unpaced(int) {}
 
 // All finds what package regexp finds, whole and with groups.
 func TestSameAsRegexp(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	for _, e := range expressions {
 		for _, text := range texts {
 			same(t, e, text)
@@ -66,6 +69,7 @@ func same(t *testing.T, expr, text string) {
 
 // Long texts, met by an automaton that knows some of them already.
 func TestLongTexts(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	text := strings.Repeat("2026-03-01 ERROR user=ann.7@home.org took 12 ms: é\n", 200)
 	for _, e := range []string{`\d+`, `ERROR`, `[a-z]+\.\d+@[a-z]+\.org`, `user=(\S+) took (\d+) ms`, `(?m)^.*é$`, `\bms\b`, `(?i)error|fatal`, `[ \n]+`, `x*`,
 		`\b(\w)(\w*)\b`, `^(2026)`, `(?m)^(\d+)`, `(?m)(é)$`, `(é)?$`, `\B(a|b)*?`, `^`, `^x`, `^(?s:.)*`, `(?i)(R)\b|^2`} {

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -12,6 +13,40 @@ type editor struct {
 	text []rune
 	at   int    // where the next character goes
 	part []byte // of a character or a sequence whose rest has not come
+	help Helper // nil without one
+	said []string
+}
+
+// Helper helps with what is typed. Places are numbers of characters.
+type Helper interface {
+	// Complete gives a line with what Tab makes of it, and where to go on typing. Choices are
+	// shown above.
+	Complete(text string, at int) (completed string, to int, choices []string)
+	// Paint gives the control sequences before parts of a line, in their order.
+	Paint(text string) []Paint
+	// Earlier and Later give what was typed before and after; ok is false when there is none.
+	Earlier(text string) (string, bool)
+	Later(text string) (string, bool)
+}
+
+// Paint is a part of a line in a colour: its SGR parameters, such as "32".
+type Paint struct {
+	From, To int
+	Code     string
+}
+
+// complete does what Tab means.
+func (e *editor) complete() {
+	text, at, choices := e.help.Complete(string(e.text), e.at)
+	e.text, e.said = []rune(text), choices
+	e.at = min(max(at, 0), len(e.text))
+}
+
+// recall puts what was typed before or after into the line.
+func (e *editor) recall(from func(string) (string, bool)) {
+	if text, ok := from(string(e.text)); ok {
+		e.begin(text)
+	}
 }
 
 func (e *editor) begin(text string) {
@@ -100,6 +135,10 @@ func (e *editor) key(r rune) {
 		}
 		e.remove(from, e.at)
 	default:
+		if r == '\t' && e.help != nil {
+			e.complete()
+			return
+		}
 		if r == '\t' {
 			r = ' '
 		}
@@ -136,6 +175,14 @@ func (e *editor) sequence(b []byte) int {
 		return 0
 	}
 	switch string(b[2 : n+1]) {
+	case "A", "B":
+		switch up := b[n] == 'A'; {
+		case e.help == nil:
+		case up:
+			e.recall(e.help.Earlier)
+		default:
+			e.recall(e.help.Later)
+		}
 	case "D":
 		e.at = max(e.at-1, 0)
 	case "C":
@@ -162,5 +209,32 @@ func (e *editor) window(most int) (text string, column int) {
 	for to < len(e.text) && terminal.Width(string(e.text[from:to+1])) < most {
 		to++
 	}
-	return string(e.text[from:to]), terminal.Width(string(e.text[from:e.at]))
+	column = terminal.Width(string(e.text[from:e.at]))
+	if e.help == nil {
+		return string(e.text[from:to]), column
+	}
+	return painted(e.text, from, to, e.help.Paint(string(e.text))), column
+}
+
+// painted is a part of a line in its colours.
+func painted(line []rune, from, to int, all []Paint) string {
+	var b strings.Builder
+	for _, p := range all {
+		start, end := max(p.From, from), min(p.To, to)
+		if start >= end {
+			continue
+		}
+		b.WriteString(string(line[from:start]) + "\x1b[" + p.Code + "m" + string(line[start:end]) + "\x1b[0m")
+		from = end
+	}
+	if from < to {
+		b.WriteString(string(line[from:to]))
+	}
+	return b.String()
+}
+
+// Painted is a whole line in its colours.
+func Painted(text string, all []Paint) string {
+	line := []rune(text)
+	return painted(line, 0, len(line), all)
 }

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -18,7 +19,11 @@ type Prompt struct {
 	Label string    // what stands before the answer
 	Typed string    // an answer to begin with
 	Until time.Time // when the time for it is over; zero: never
+	Help  Helper    // with what is typed; Ctrl-C then leaves the prompt: ErrLeft. nil: none
 }
+
+// ErrLeft says that a prompt with help was left by Ctrl-C.
+var ErrLeft = errors.New("the prompt was left")
 
 // prompt is one that is open.
 type prompt struct {
@@ -67,6 +72,7 @@ func (s *Screen) open(p Prompt) (*prompt, error) {
 	}
 	s.prompt = &prompt{Prompt: p, restore: restore}
 	s.prompt.edited.begin(p.Typed)
+	s.prompt.edited.help = p.Help
 	s.draw()
 	return s.prompt, nil
 }
@@ -90,6 +96,10 @@ func (s *Screen) typed(ctx context.Context, open *prompt) (string, error) {
 		rest, now := open.edited.feed(b)
 		s.keys.back(rest)
 		text := string(open.edited.text)
+		if said := open.edited.said; len(said) > 0 {
+			open.edited.said = nil
+			_, _ = s.pass(s.o.Out, []byte(strings.Join(said, "  ")+"\n")) // there is nowhere to report that it failed
+		}
 		s.draw()
 		s.mu.Unlock()
 		switch now {
@@ -98,6 +108,9 @@ func (s *Screen) typed(ctx context.Context, open *prompt) (string, error) {
 		case ended:
 			return "", io.EOF
 		case interrupted:
+			if open.Help != nil {
+				return "", ErrLeft
+			}
 			s.o.Interrupt()
 		}
 	}

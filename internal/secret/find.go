@@ -45,10 +45,10 @@ const (
 	urlSafe  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 )
 
-func newFinder(all []known, mark func(name string) string) *finder {
+func newFinder(all []known) *finder {
 	f := &finder{}
 	for _, k := range all {
-		mark := mark(k.name)
+		mark := Mark(k.name)
 		f.add(form{mark: mark, units: units(k.value), backslash: strings.Contains(k.value, `\`)})
 		for before := range 3 {
 			f.add(encoded(mark, k.value, before))

@@ -3,6 +3,7 @@ package secret
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // JSON replaces the secrets in a JSON text by marks. Each string is cleaned by
@@ -52,19 +53,26 @@ func scalar(text []byte) int {
 
 // scalar cleans a string or a number.
 func (s *Set) scalar(text []byte) []byte {
-	plain := string(text)
 	if text[0] == '"' {
-		if json.Unmarshal(text, &plain) != nil {
-			panic("secret: a string of valid JSON cannot be read")
-		}
+		return cleanString(text, s.Text)
 	}
+	plain := string(text)
 	clean := s.Text(plain)
 	if clean == plain {
 		return text
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(clean) // a string always has JSON
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return []byte(`"` + inJSON(clean, false) + `"`)
+}
+
+// cleanString cleans a string by what it means.
+func cleanString(text []byte, clean func(string) string) []byte {
+	plain := string(text[1 : len(text)-1])
+	if strings.Contains(plain, `\`) && json.Unmarshal(text, &plain) != nil {
+		panic("secret: a string of valid JSON cannot be read")
+	}
+	now := clean(plain)
+	if now == plain {
+		return text
+	}
+	return []byte(`"` + inJSON(now, false) + `"`)
 }

@@ -1,39 +1,121 @@
 package secret
 
-import "testing"
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// values gives secrets by their names.
+func values(all map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		v, ok := all[name]
+		return v, ok
+	}
+}
 
 func TestRecorded(t *testing.T) {
 	s := &Set{}
 	s.Add("A_KEY", "hunter-two")
-	r := s.Recorded()
-	s.Add("B_KEY", "correct horse")
+	s.AddHeader("AUTH", "Basic dXNlcjpwYXNzd29yZA==")
+	r := s.Recorded(regexp.MustCompile(`cust_[0-9]+`))
+	s.Add("B_KEY", `"correct" hörse+/?`)
+	known := values(map[string]string{"A_KEY": "hunter-two", "B_KEY": `"correct" hörse+/?`, "AUTH": "Basic dXNlcjpwYXNzd29yZA=="})
 	for _, c := range []struct{ text, recorded string }{
 		{"say hunter-two twice: hunter-two", "say «secret:A_KEY» twice: «secret:A_KEY»"},
-		{"later correct horse", "later «secret:B_KEY»"},
+		{`later "correct" hörse+/?`, "later «secret:B_KEY»"},
+		{"?q=%22correct%22+h%C3%B6rse%2B%2F%3F&x", "?q=«secret:B_KEY:url»&x"},
+		{"/%22correct%22%20h%C3%B6rse+%2F%3F", "/«secret:B_KEY:path»"},
+		{"%22correct%22%20h%C3%B6rse%2B%2F%3F", "«secret:B_KEY:component»"},
+		{"%22correct%22+h%c3%b6rse%2b%2f%3f", "«secret:B_KEY:lower»"},
+		{"in base64: aHVudGVyLXR3bw==.", "in base64: «secret:A_KEY:base64»."},
+		{"unpadded: aHVudGVyLXR3bw.", "unpadded: «secret:A_KEY:rawbase64»."},
+		{`{"a":"\"correct\" hörse+/?"}`, `{"a":"«secret:B_KEY:json»"}`},
+		{`{"a":"\"correct\" h\u00f6rse+/?"}`, `{"a":"«secret:B_KEY:ascii»"}`},
+		{"Basic dXNlcjpwYXNzd29yZA==", "«secret:AUTH»"},
+		{"its password is password", "its «secret:AUTH:password» is «secret:AUTH:password»"},
+		{"dXNlcjpwYXNzd29yZA==", "«secret:AUTH:credentials»"},
+		{"base64 of a longer text is not seen: eGh1bnRlci10d28=", "base64 of a longer text is not seen: eGh1bnRlci10d28="},
 		{"a mark «secret:A_KEY» is none", "a mark ««secret:A_KEY» is none"},
 		{"«secret: open", "««secret: open"},
-		{"««secret:»", "«««secret:»"},
+		{"««secret:»", "««««secret:»"},
+		{"«hunter-two «« x", "«««secret:A_KEY» «« x"},
 		{"nothing", "nothing"},
 	} {
-		got := r.Text(Escape(c.text))
+		got := r.Text(c.text)
 		if got != c.recorded {
 			t.Errorf("%q is recorded as %q, want %q", c.text, got, c.recorded)
 		}
-		back := Restore(got, func(name string) (string, bool) {
-			v, ok := map[string]string{"A_KEY": "hunter-two", "B_KEY": "correct horse"}[name]
-			return v, ok
-		})
-		if back != c.text {
+		if back := Restore(got, known); back != c.text {
 			t.Errorf("%q comes back as %q", c.text, back)
 		}
-		if kept := Restore(got, func(string) (string, bool) { return "", false }); r.Text(kept) != r.Text(c.text) && kept == "" {
-			t.Errorf("%q without its secrets: %q", got, kept)
+	}
+	for _, c := range []struct{ text, recorded string }{
+		{`{"a":"Bearer abcdefgh12345678","b":"hunter-two","c":"cust_17 and cust_x"}`, `{"a":"«redacted»","b":"«secret:A_KEY»","c":"«redacted» and cust_x"}`},
+		{`{"headers":[{"name":"Authorization","value":"Token 1"},{"name":"accept","value":"*"},{"name":"x-api-key","value":"hunter-two"}]}`,
+			`{"headers":[{"name":"Authorization","value":"«redacted»"},{"name":"accept","value":"*"},{"name":"x-api-key","value":"«redacted»"}]}`},
+		{`{"headers":{"Accept":"*","Cookie":"a=\"b\"","X-API-Key":"1"},"cookie":"of chocolate"}`, `{"headers":{"Accept":"*","Cookie":"«redacted»","X-API-Key":"«redacted»"},"cookie":"of chocolate"}`},
+		{`{"line":"{\"headers\":{\"cookie\":\"a\"}}"}`, `{"line":"{\"headers\":{\"cookie\":\"«redacted»\"}}"}`},
+	} {
+		if got := string(r.JSON([]byte(c.text))); got != c.recorded {
+			t.Errorf("%s\nis recorded as %s\nwant           %s", c.text, got, c.recorded)
 		}
 	}
-	if got := r.JSON([]byte(`{"a":"Bearer abcdefgh12345678","b":"hunter-two"}`)); string(got) != `{"a":"«redacted»","b":"«secret:A_KEY»"}` {
-		t.Errorf("%s", got)
+	if got := string(s.Kept().JSON([]byte(`{"a":"Bearer abcdefgh12345678","b":"hunter-two"}`))); got != `{"a":"Bearer abcdefgh12345678","b":"«secret:A_KEY»"}` {
+		t.Errorf("kept: %s", got)
 	}
 	if got := s.Text("Bearer abcdefgh12345678 hunter-two"); got != "Bearer abcdefgh12345678 ***A_KEY***" {
 		t.Error(got)
 	}
+}
+
+// TestMissing: the mark of a secret that is not there is recorded as that mark again.
+func TestMissing(t *testing.T) {
+	r := (&Set{}).Recorded()
+	r.Missing("GONE")
+	for text, want := range map[string]string{
+		"«secret:GONE» «secret:GONE:url» «secret:OTHER»": "«secret:GONE» «secret:GONE:url» ««secret:OTHER»",
+	} {
+		if got := r.Text(text); got != want {
+			t.Errorf("%q gives %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestKeptIsPutBack: whatever stands around secrets and however they are written, what was kept
+// comes back to the byte, and no secret is in it.
+func TestKeptIsPutBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		secrets := map[string]string{"A": rapid.StringMatching(`[ -~é]{6,9}`).Draw(t, "A"), "B": rapid.StringMatching(`[a-c"]{6,7}`).Draw(t, "B")}
+		s := &Set{}
+		for name, v := range secrets {
+			secrets[name] = strings.TrimSpace(v)
+			s.Add(name, v)
+		}
+		pieces := []string{"«", "»", "«secret:", "x", "%", `\`, `"`, "="}
+		for _, v := range []string{secrets["A"], secrets["B"]} {
+			pieces = append(pieces, v)
+			for _, w := range writings {
+				pieces = append(pieces, w.write(v))
+			}
+		}
+		text := strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), "")
+		r := s.Kept()
+		kept := r.Text(text)
+		if back := Restore(kept, values(secrets)); back != text {
+			t.Fatalf("%q is kept as %q and comes back as %q", text, kept, back)
+		}
+		whole, _ := json.Marshal(map[string]any{"text": text, "n": 1234567})
+		if back := RestoreJSON(r.JSON(whole), values(secrets)); !same(back, whole) {
+			t.Fatalf("%s comes back as %s", whole, back)
+		}
+	})
+}
+
+func same(a, b []byte) bool {
+	var x, y map[string]any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x["text"] == y["text"] && x["n"] == y["n"]
 }

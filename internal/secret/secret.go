@@ -8,7 +8,6 @@
 package secret
 
 import (
-	"encoding/base64"
 	"slices"
 	"strings"
 	"sync"
@@ -21,16 +20,15 @@ const MinLength = 6
 
 // Set is the secrets of a run. A nil Set knows none. Safe for concurrent use.
 type Set struct {
-	mu    sync.Mutex // held while one is added
-	known []known
-	heirs []*Set                   // that know the same; see Recorded
-	mark  func(name string) string // nil: Mark
-	token string                   // stands in the place of what is a secret by its form; "" leaves that
-	find  atomic.Pointer[finder]   // nil while none is known
+	mu      sync.Mutex // held while one is added
+	known   []known
+	records []*Record              // that know the same
+	find    atomic.Pointer[finder] // nil while none is known
 }
 
-// known is a secret with the name of the variable that holds it.
-type known struct{ name, value string }
+// known is a secret with the name of the variable that holds it; part says which of the table of
+// parts it is of that variable's value, "" for all of it.
+type known struct{ name, value, part string }
 
 // Mark is what stands in the place of the secret in the variable name.
 func Mark(name string) string { return "***" + name + "***" }
@@ -47,7 +45,9 @@ func Named(name string) bool {
 
 // Add adds the value of a variable, without the white space around it. A value
 // shorter than MinLength is ignored.
-func (s *Set) Add(name, value string) {
+func (s *Set) Add(name, value string) { s.add(name, value, "") }
+
+func (s *Set) add(name, value, part string) {
 	value = strings.TrimSpace(value)
 	if s == nil || len(value) < MinLength {
 		return
@@ -57,32 +57,21 @@ func (s *Set) Add(name, value string) {
 	if slices.ContainsFunc(s.known, func(k known) bool { return k.value == value }) {
 		return
 	}
-	s.known = append(s.known, known{name, value})
-	s.find.Store(newFinder(s.known, s.marks()))
-	for _, heir := range s.heirs {
-		heir.Add(name, value)
+	s.known = append(s.known, known{name, value, part})
+	s.find.Store(newFinder(s.known))
+	for _, r := range s.records {
+		r.add(known{name, value, part})
 	}
 }
 
-func (s *Set) marks() func(string) string {
-	if s.mark == nil {
-		return Mark
-	}
-	return s.mark
-}
-
-// Recorded is a set for what is kept of a run and read again: it knows the same secrets, those
-// added to s later too, puts a mark in their place from which they can be put back, and removes
-// what is a secret by its form (see Tokens).
-func (s *Set) Recorded() *Set {
-	heir := &Set{mark: RecordedMark, token: Redacted}
+// Each calls f with every secret that is known now, and the variable that holds it.
+func (s *Set) Each(f func(name, value string)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, k := range s.known {
-		heir.Add(k.name, k.value)
+	all := slices.Clone(s.known)
+	s.mu.Unlock()
+	for _, k := range all {
+		f(k.name, k.value)
 	}
-	s.heirs = append(s.heirs, heir)
-	return heir
 }
 
 // AddNamed adds the values of the variables of an environment ("NAME=value") whose
@@ -99,34 +88,20 @@ func (s *Set) AddNamed(environ []string) {
 // the credentials after it: the token of "Bearer …", the password of "Basic …".
 func (s *Set) AddHeader(name, value string) {
 	s.Add(name, value)
-	scheme, credentials, ok := strings.Cut(strings.TrimSpace(value), " ")
-	if !ok {
-		return
-	}
-	s.Add(name, credentials)
-	if !strings.EqualFold(scheme, "Basic") {
-		return
-	}
-	if pair, err := base64.StdEncoding.DecodeString(strings.TrimSpace(credentials)); err == nil {
-		_, password, _ := strings.Cut(string(pair), ":")
-		s.Add(name, password)
+	for _, p := range parts {
+		s.add(name, p.write(value), p.name)
 	}
 }
 
 // Empty says that no secret is known.
-func (s *Set) Empty() bool { return s == nil || s.find.Load() == nil && s.token == "" }
+func (s *Set) Empty() bool { return s == nil || s.find.Load() == nil }
 
 // Text gives text with a mark in the place of each secret.
 func (s *Set) Text(text string) string {
 	if s.Empty() {
 		return text
 	}
-	if f := s.find.Load(); f != nil {
-		text, _ = f.clean(text, true)
-	}
-	if s.token != "" {
-		text = s.withoutTokens(text)
-	}
+	text, _ = s.find.Load().clean(text, true)
 	return text
 }
 

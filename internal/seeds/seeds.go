@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path"
 	"runtime"
 	"testing"
@@ -18,17 +19,37 @@ var (
 	fresh = flag.Duration("fresh", 0, "run new seeds for so long")
 )
 
-// Run runs a test for the first n seeds, an eighth of them with -short, a quarter
+// InOneGoroutine skips a long test with the race detector: what it tests runs in one goroutine,
+// in which there is no race to find, and takes ten times as long.
+func InOneGoroutine(t testing.TB) {
+	if raced {
+		t.Skip("it is run without the race detector")
+	}
+}
+
+// Measures skips a test of how much memory or time something takes with the race detector, which
+// takes several times as much of both.
+func Measures(t testing.TB) {
+	if raced {
+		t.Skip("it is measured without the race detector")
+	}
+}
+
+// Sampled says whether the i-th of many programs is run: with the race detector one in four is,
+// unless CONCERTO_RACE_ALL is set, as `make race` does.
+func Sampled(i int) bool { return !raced || i%4 == 0 || os.Getenv("CONCERTO_RACE_ALL") != "" }
+
+// Run runs a test for the first n seeds, an eighth of them with -short, a sixteenth
 // with the race detector, under which each takes ten times as long. With
 // -fresh it takes new seeds until one fails, and names that one. With -seed it
 // runs that seed alone, and prints the text that show gives for it. dir is the
 // test's package, relative to the module's root.
 func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test func(t *testing.T, seed uint64)) {
 	switch {
+	case raced:
+		n = max(n/16, 2)
 	case testing.Short():
 		n /= 8
-	case raced:
-		n /= 4
 	}
 	again := fmt.Sprintf("once more: go test ./%s -v -run '^%s$' -seed ", path.Clean(dir), t.Name())
 	switch {

@@ -68,6 +68,21 @@ func (f *File) Position(p Pos) Position {
 	return c.Position(p)
 }
 
+// Pos is the place of a line and a column as Position gives them: the line's end for a column beyond it, the
+// text's for a line beyond that.
+func (f *File) Pos(line, column int) Pos {
+	if line < 1 || line > len(f.lines) {
+		return Pos(len(f.Text))
+	}
+	at, text := f.LineStart(line), f.Line(line)
+	for i := range string(text) {
+		if column--; column <= 0 {
+			return at + Pos(i)
+		}
+	}
+	return at + Pos(len(text))
+}
+
 // Cursor gives the positions of places that are near each other, like those of a
 // function. It looks first on the line of the place before.
 type Cursor struct {

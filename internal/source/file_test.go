@@ -53,3 +53,20 @@ func TestSpans(t *testing.T) {
 		t.Error("IsZero is wrong")
 	}
 }
+
+// TestPos: the place of a position is where it came from.
+func TestPos(t *testing.T) {
+	text := "aé漢\n\n😀b\nlast"
+	f := NewFile("a.conc", []byte(text))
+	for p := range text {
+		at := f.Position(Pos(p))
+		if got := f.Pos(at.Line, at.Column); got != Pos(p) {
+			t.Errorf("%s is %d, want %d", at, got, p)
+		}
+	}
+	for at, want := range map[Position]Pos{{1, 100}: 6, {2, 5}: 7, {9, 1}: Pos(len(text)), {0, 1}: Pos(len(text)), {3, 0}: 8} {
+		if got := f.Pos(at.Line, at.Column); got != want {
+			t.Errorf("%s is %d, want %d", at, got, want)
+		}
+	}
+}

@@ -35,6 +35,24 @@ func Nearest(name string, candidates []string) string {
 	return best
 }
 
+// Alone says whether a name's nearest candidate, as Nearest gives it, was meant beyond doubt: no other
+// is near, it is no abbreviation, and a third of the name's letters differ at most.
+func Alone(name, near string, candidates []string) bool {
+	m := matcher{name: []rune(strings.ToLower(name))}
+	if 3*Slips(name, near) > len(m.name) {
+		return false
+	}
+	for _, c := range candidates {
+		if c == name || c == near || c == "" {
+			continue
+		}
+		if _, ok := m.cost(c); ok {
+			return false
+		}
+	}
+	return true
+}
+
 // Slips is the edit distance of two names: the number of letters that are wrong,
 // missing, superfluous or swapped with their neighbour, regardless of case.
 func Slips(a, b string) int {

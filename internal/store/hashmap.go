@@ -114,3 +114,17 @@ func (h *HashMap) Scope(name string) *HashMap {
 	}
 	return in
 }
+
+// Parts are what a hashmap in memory is made of: its entries, arrays of functions by the key that
+// they watch, and the array of those that watch every key.
+type Parts struct{ Data, Watchers, Any value.Slot }
+
+// Parts gives them; they are the hashmap's own.
+func (h *HashMap) Parts() Parts {
+	return Parts{h.data.Slot(), h.watchers.Slot(), h.any.Slot()}
+}
+
+// SetParts makes a hashmap of its parts, which are two maps and an array.
+func (h *HashMap) SetParts(p Parts) {
+	h.data, h.watchers, h.any = p.Data.Map(), p.Watchers.Map(), p.Any.Array()
+}

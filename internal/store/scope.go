@@ -1,6 +1,11 @@
 package store
 
-import "github.com/concerto-lang/concerto/internal/value"
+import (
+	"maps"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/value"
+)
 
 // scopes is the name of a store and the scopes within it. T is the store's type.
 // A scope is made when it is first asked for, and is the same one afterwards.
@@ -30,3 +35,6 @@ func (s *scopes[T]) Scope(name string) T {
 	s.inner[name] = in
 	return in
 }
+
+// Scopes are the names of the stores within this one, in order.
+func (s *scopes[T]) Scopes() []string { return slices.Sorted(maps.Keys(s.inner)) }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/seeds"
 )
 
 var ways = []Options{{Wire, true}, {Wire, false}, {Listen, false}, {Listen, true}}
@@ -12,6 +14,7 @@ var ways = []Options{{Wire, true}, {Wire, false}, {Listen, false}, {Listen, true
 // TestSound: in the model every conversation comes to its end, and the same seed
 // gives the same conversation.
 func TestSound(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	for _, o := range ways {
 		for seed := range uint64(250) {
 			talk := Make(seed, o)
@@ -27,6 +30,7 @@ func TestSound(t *testing.T) {
 
 // TestReach: what the conversations are for is in those that tests play.
 func TestReach(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	var steps, outcomes strings.Builder
 	several, replies := 0, 0
 	for _, o := range ways {

@@ -20,6 +20,9 @@ type Failure struct {
 	Message string         `json:"message"`
 	Fields  map[string]any `json:"fields,omitempty"`
 	X       string         `json:"x,omitempty"` // what is known of the effect: "none" when it is missing
+	// By and Name are who decided it, as of an answer.
+	By   string `json:"by,omitempty"`
+	Name string `json:"name,omitempty"`
 }
 
 // Kinds of failure that no program catches.
@@ -36,7 +39,7 @@ func failureOf(err error) *Failure {
 		return nil
 	}
 	if e, ok := errors.AsType[*effect.Error](err); ok {
-		return &Failure{Kind: e.Kind, Message: e.Message, Fields: e.Fields, X: statuses[e.Status]}
+		return &Failure{Kind: e.Kind, Message: e.Message, Fields: e.Fields, X: statuses[e.Status], By: e.By, Name: e.Name}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &Failure{Kind: cancelled, Message: err.Error()}
@@ -52,7 +55,7 @@ func (f *Failure) error() error {
 	case broken:
 		return errors.New(f.Message)
 	}
-	e := &effect.Error{Kind: f.Kind, Message: f.Message, Status: effect.Status(max(slices.Index(statuses, f.X), 0))}
+	e := &effect.Error{Kind: f.Kind, Message: f.Message, Status: effect.Status(max(slices.Index(statuses, f.X), 0)), By: f.By, Name: f.Name}
 	for name, v := range f.Fields {
 		e.With(name, v)
 	}

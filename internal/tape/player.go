@@ -1,7 +1,6 @@
 package tape
 
 import (
-	"cmp"
 	"container/heap"
 	"context"
 	"slices"
@@ -90,24 +89,30 @@ func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known
 }
 
 // Begin finds what an effect gave for which the program waits.
-func (p *Player) Begin(e int64, r effect.Request) (known bool, err error) {
+func (p *Player) Begin(e int64, r effect.Request) (vm.Standing, error) {
 	if !taped(r.Kind()) {
-		return false, nil
+		return vm.Unrecorded, nil
 	}
 	if a, ok := r.(*effect.AwaitEmit); ok && a.Misfit == "" && p.Show != nil {
 		if err := p.Show(context.Background(), &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
-			return true, err
+			return vm.Unrecorded, err
 		}
 	}
 	i, err := p.find(e, r)
 	if err != nil {
-		return true, err
+		return vm.Unrecorded, err
 	}
 	p.take(i, e)
 	p.begun[i] = e
 	heap.Push(&p.queue, i)
-	return true, nil
+	return vm.Recorded, nil
 }
+
+// Over is false: what a tape does not have is not to be had elsewhere.
+func (p *Player) Over() bool { return false }
+
+// Again has nothing to begin.
+func (p *Player) Again() []int64 { return nil }
 
 // Next gives what came next, of what is under way.
 func (p *Player) Next() (x vm.Event, ok bool) {
@@ -239,14 +244,14 @@ func (p *Player) next(k key) int {
 }
 
 // Unused counts the entries that the program has not asked for, by their kinds.
-func (p *Player) Unused() (kinds []effect.Kind, n int) {
+func (p *Player) Unused() (kinds []string, n int) {
 	for i := range p.tape.Entries {
 		if e := &p.tape.Entries[i]; e.Q != "" && !p.used[i] {
 			n++
-			kinds = append(kinds, e.Q)
+			kinds = append(kinds, string(e.Q))
 		}
 	}
-	slices.SortFunc(kinds, cmp.Compare[effect.Kind])
+	slices.Sort(kinds)
 	return slices.Compact(kinds), n
 }
 

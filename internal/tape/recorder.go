@@ -29,13 +29,18 @@ type number64 struct {
 
 // Record begins a tape. clean removes secrets from JSON; nil leaves it as it is.
 func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
-	if clean == nil {
-		clean = func(text []byte) []byte { return text }
-	}
-	r := &Recorder{out: bufio.NewWriterSize(w, 64<<10), clean: clean, opened: map[number64]int64{}}
+	r := recorder(w, clean)
 	h.Tape, h.Engine = Version, Engine
 	r.write(h)
 	return r
+}
+
+// recorder goes on with a tape that has begun.
+func recorder(w io.Writer, clean func(text []byte) []byte) *Recorder {
+	if clean == nil {
+		clean = func(text []byte) []byte { return text }
+	}
+	return &Recorder{out: bufio.NewWriterSize(w, 64<<10), clean: clean, opened: map[number64]int64{}}
 }
 
 // write appends a line.
@@ -65,7 +70,10 @@ func (r *Recorder) Close(code int) error {
 }
 
 // Began is nothing to a tape: what has not ended, the program did not get.
-func (r *Recorder) Began(int64, effect.Request) {}
+func (r *Recorder) Began(int64, int64, effect.Request) {}
+
+// Waits is nothing to a tape.
+func (r *Recorder) Waits() {}
 
 // Ended records what an effect gave.
 func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {

@@ -14,7 +14,7 @@ func requestOf(r effect.Request) (json.RawMessage, error) {
 	switch q := r.(type) {
 	case *effect.AwaitEmit:
 		plain := *q
-		plain.From, plain.Schema = nil, nil
+		plain.From, plain.Schema, plain.Type = nil, nil, ""
 		r = &plain
 	case *effect.AskHost:
 		plain := *q

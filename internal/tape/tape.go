@@ -52,6 +52,8 @@ type Flags struct {
 	Asks    bool `json:"asks,omitempty"`    // there was a person who could be asked
 	Tools   bool `json:"tools,omitempty"`   // the application had tools
 	Audited bool `json:"audited,omitempty"` // calls of tools were recorded
+	// Numbered says that the run was kept: what it puts out as NDJSON has numbers.
+	Numbered bool `json:"numbered,omitempty"`
 }
 
 // End is a tape's last line: the exit code of the command.

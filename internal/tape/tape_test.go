@@ -100,7 +100,7 @@ func TestOrder(t *testing.T) {
 	}
 	p := Play(tape)
 	for e, ms := range map[int64]int64{1: 10, 2: 20, 3: 30} {
-		if known, err := p.Begin(e, &effect.Sleep{Milliseconds: ms}); !known || err != nil {
+		if known, err := p.Begin(e, &effect.Sleep{Milliseconds: ms}); known != vm.Recorded || err != nil {
 			t.Fatal(known, err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestMissing(t *testing.T) {
 	if _, _, err := p.Perform(7, &effect.ReadFile{Path: "a"}); err == nil || err.Error() != "fs.read (effect 7) is not in the tape: it has no fs.read" {
 		t.Error(err)
 	}
-	if kinds, n := p.Unused(); n != 1 || kinds[0] != effect.KindEnv {
+	if kinds, n := p.Unused(); n != 1 || kinds[0] != string(effect.KindEnv) {
 		t.Error(kinds, n)
 	}
 }
@@ -209,7 +209,11 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			return
 		}
-		p := Play(tape.Restored(func(string) (string, bool) { return "secret\"\\", true }))
+		restored, err := tape.Restored(func(string) (string, bool) { return "secret\"\\", true })
+		if err != nil {
+			return
+		}
+		p := Play(restored)
 		for i := range tape.Entries {
 			e := &tape.Entries[i]
 			if e.Q == "" {

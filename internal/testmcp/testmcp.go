@@ -49,6 +49,9 @@ func New(header func() string) *mcp.Server {
 		addResources(s)
 		addPrompts(s)
 	}
+	if os.Getenv("TESTMCP_KILLS") != "" {
+		addKillers(s)
+	}
 	if os.Getenv("TESTMCP_HOSTILE") != "" {
 		addHostile(s)
 		return s

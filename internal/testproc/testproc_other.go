@@ -3,6 +3,8 @@
 package testproc
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"time"
 )
@@ -15,4 +17,9 @@ func AwaitFile(name string) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// Ended waits until processes have ended: here nothing tells of that.
+func Ended(time.Duration, ...int) ([]int, error) {
+	return nil, fmt.Errorf("wait for processes: %w", errors.ErrUnsupported)
 }

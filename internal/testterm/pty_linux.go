@@ -17,6 +17,7 @@ const giveUp = 60 * time.Second
 // Running is a command on a pseudo-terminal.
 type Running struct {
 	*Term
+	Before syscall.Termios // its Modes when the command was started
 	t      *testing.T
 	master *os.File
 	cmd    *exec.Cmd
@@ -41,6 +42,7 @@ func Start(t *testing.T, cmd *exec.Cmd, width, height int) *Running {
 	}
 	r := &Running{Term: New(width, height), t: t, master: master, cmd: cmd, ended: make(chan struct{})}
 	r.size(width, height)
+	r.Before = r.Modes()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if cmd.Stderr == nil {
 		cmd.Stderr, cmd.SysProcAttr.Ctty = slave, 2

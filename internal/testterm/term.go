@@ -23,6 +23,7 @@ type Term struct {
 	style         string   // that the next character would have; "" is none
 	hidden        bool     // the cursor is
 	above         []string // lines that have been scrolled away
+	first         *screen  // while the second screen is shown
 	rest          []byte   // of what has not come whole
 	odd           []string // sequences that are none of ours
 	changed       chan struct{}
@@ -46,6 +47,13 @@ func blank(n int) []string { return strings.Split(strings.Repeat(" ", n), "") }
 func (t *Term) Resize(width, height int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.width, t.height = width, height
+	t.fit()
+}
+
+// fit fits what is shown to the size.
+func (t *Term) fit() {
+	width, height := t.width, t.height
 	for i, r := range t.rows {
 		if len(r) > width {
 			t.rows[i] = r[:width:width]
@@ -58,14 +66,16 @@ func (t *Term) Resize(width, height int) {
 			t.rows = t.rows[:len(t.rows)-1]
 			continue
 		}
-		t.above = append(t.above, line(t.rows[0]))
+		if t.first == nil { // what is lost of the second screen is nowhere
+			t.above = append(t.above, line(t.rows[0]))
+		}
 		t.rows = t.rows[1:]
 		t.y--
 	}
 	for len(t.rows) < height {
 		t.rows = append(t.rows, blank(width))
 	}
-	t.width, t.height, t.pending = width, height, false
+	t.pending = false
 	t.x = min(t.x, width-1)
 }
 
@@ -193,6 +203,18 @@ func (t *Term) sequence(b []byte) int {
 		}
 	case what == 'm':
 		t.style = strings.TrimLeft(args, "0")
+	case what == 'H':
+		y, x, _ := strings.Cut(args, ";")
+		t.y, t.x, t.pending = place(y, t.height), place(x, t.width), false
+	case args == "?1049" && what == 'h' && t.first == nil:
+		t.first = &screen{t.rows, t.x, t.y}
+		t.rows = nil
+		for range t.height {
+			t.rows = append(t.rows, blank(t.width))
+		}
+	case args == "?1049" && what == 'l' && t.first != nil:
+		t.rows, t.x, t.y, t.first = t.first.rows, t.first.x, t.first.y, nil
+		t.fit()
 	case args == "?25" && what == 'l':
 		t.hidden = true
 	case args == "?25" && what == 'h':
@@ -201,6 +223,21 @@ func (t *Term) sequence(b []byte) int {
 		t.odd = append(t.odd, fmt.Sprintf("%q", b[:n+1]))
 	}
 	return n + 1
+}
+
+// screen is what the first screen shows while the second is there.
+type screen struct {
+	rows [][]string
+	x, y int
+}
+
+// place is a row or a column, which counts from 1, as it is here.
+func place(text string, most int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		n = 1
+	}
+	return min(max(n, 1), most) - 1
 }
 
 func line(cells []string) string { return strings.TrimRight(strings.Join(cells, ""), " ") }

@@ -97,9 +97,9 @@ func Assembly(p *ir.Program) string {
 // stack. When watched, the VM copies each container that it changes, counts the
 // lines that it reaches, and takes samples; none of this may make a difference.
 func Config(p *ir.Program, world effect.Performer, watched bool) vm.Config {
-	c := vm.Config{Program: p, Natives: stdlib.Native, Performer: world, MaxStack: 1 << 16}
+	c := vm.Config{Program: p, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: world, MaxStack: 1 << 16}
 	if watched {
-		c.AlwaysCopy, c.Cover, c.Profile = true, true, sampled()
+		c.AlwaysCopy, c.Count.Points, c.Profile = true, true, sampled()
 	}
 	return c
 }

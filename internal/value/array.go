@@ -40,6 +40,16 @@ func ArrayOf(slots ...Slot) Slot {
 	return a.Slot()
 }
 
+// MakeArray makes an array of n zeros of a representation, which is not ReprStrs.
+func MakeArray(repr Repr, n int) *Array {
+	a := NewArray()
+	a.Sub = repr
+	if a.Reserve(n); repr != ReprEmpty {
+		a.Len = n
+	}
+	return a
+}
+
 // IntArray makes an array of Ints that takes over v.
 func IntArray(v []int64) Slot {
 	a := NewArray()

@@ -13,8 +13,9 @@ var (
 	tFloat  = &Type{Kind: TypeFloat}
 )
 
-// ownIfAny is an own field of type String that JSON does not have when it is empty.
-func ownIfAny(name string) Field { return Field{Name: name, Type: tString, Optional: true} }
+// ownIfAny is an own field of type String or Bool that JSON does not have when it is empty or
+// false.
+func ownIfAny(name string, t *Type) Field { return Field{Name: name, Type: t, Optional: true} }
 
 // own is one of an error type's own fields. A name that ends in "?" makes it
 // optional: nil when not given. Any other field then has its type's zero value.
@@ -34,16 +35,16 @@ var ErrorTypes = []*Type{
 	errorType("AgentError", own("model", tString), own("provider", tString), own("status?", tInt), own("raw_response?", tString),
 		own("reason", tString), own("retryable", tBool), own("request_id?", tString)),
 	errorType("SchemaError", own("schema", tString), own("raw_response?", tString)),
-	errorType("ToolError", own("tool", tString), ownIfAny("reason")),
+	errorType("ToolError", own("tool", tString), ownIfAny("reason", tString), ownIfAny("unknown", tBool)),
 	errorType("ConnectionError", own("connection", tString), own("status?", tInt)),
 	errorType("TimeoutError", own("timeout_seconds", tFloat)),
 	errorType("HostError", own("code?", tString), own("recoverable?", tBool), own("host", tString), own("exit_code?", tInt), own("stderr?", tString),
 		own("session?", tString)),
-	errorType("HashMapError", own("key?", tString)),
+	errorType("HashMapError", own("key?", tString), ownIfAny("unknown", tBool)),
 	errorType("EmitError", own("channel", tString), own("reason", tString)),
 	errorType("JsonError", own("offset", tInt), own("line", tInt), own("column", tInt)),
-	errorType("HttpError", own("url", tString), own("status?", tInt)),
-	errorType("FsError", own("path", tString)),
+	errorType("HttpError", own("url", tString), own("status?", tInt), ownIfAny("unknown", tBool)),
+	errorType("FsError", own("path", tString), ownIfAny("unknown", tBool)),
 	errorType("EnvError", own("name", tString)),
 	errorType("ParseError", own("input", tString)),
 	errorType("RuntimeError"),

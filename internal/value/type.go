@@ -75,9 +75,9 @@ type Field struct {
 }
 
 // LeftOut says whether the field is no member of its value as JSON: it is
-// optional, and absent or, where its type is String, empty.
+// optional, and absent or, in an error, empty or false.
 func (f *Field) LeftOut(s Slot) bool {
-	return f.Optional && (s.IsNil() || f.Type != nil && f.Type.Kind == TypeString && s.AsString() == "")
+	return f.Optional && (s.IsNil() || f.Type != nil && (f.Type.Kind == TypeString && s.AsString() == "" || f.Type.Kind == TypeBool && !s.AsBool()))
 }
 
 // Variant is a variant of an enum. Unit is the one value of a variant without

@@ -5,6 +5,7 @@ package hostd
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -34,6 +35,10 @@ type Options struct {
 	Server string // the URL of the relay's server; "" has the host work alone
 	HostID string // "" is one that is made and kept in State
 	Token  string // "" is one that is made and kept in State
+
+	// Knows says whether the server knows a host by a key. nil: that is so at the address of the pairing.
+	// The server's own process can tell, wherever it listens today.
+	Knows func(ctx context.Context, hostID string, key ed25519.PublicKey) (bool, error)
 
 	State    string // the directory of all that is kept
 	Spool    string // the spool's file; "" is in State
@@ -81,7 +86,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 			d.Close()
 		}
 	}()
-	if err := d.identify(); err != nil {
+	if err := d.identify(ctx); err != nil {
 		return nil, err
 	}
 	if d.redact, err = redact.New(o.Redact); err != nil {
@@ -111,7 +116,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.rpc.Restore(ctx, d.spool); err != nil {
 		return nil, err
 	}
-	if err := d.connect(); err != nil {
+	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
 	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Source: d.source, Others: d.source, Health: d.health, Log: o.Log})
@@ -143,11 +148,11 @@ func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 	return d.source.Restore(ctx)
 }
 
-func (d *Daemon) connect() (err error) {
+func (d *Daemon) connect(ctx context.Context) (err error) {
 	if d.o.Server == "" {
 		return nil
 	}
-	d.link, err = link.New(link.Options{URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: d.key, Agent: "concerto-relay/" + d.o.Version, Instance: uuid(), Features: features,
+	d.link, err = link.New(link.Options{URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: uuid(), Features: features,
 		Spool: d.spool, Commands: commands{d}, Log: d.o.Log})
 	return err
 }
@@ -236,8 +241,8 @@ func (d *Daemon) health() any {
 }
 
 // identify gives the host the id and the token that it has not been given.
-func (d *Daemon) identify() (err error) {
-	if err := d.identifyPaired(); err != nil {
+func (d *Daemon) identify(ctx context.Context) (err error) {
+	if err := d.identifyPaired(ctx); err != nil {
 		return err
 	}
 	if d.o.HostID == "" {

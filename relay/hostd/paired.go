@@ -1,6 +1,7 @@
 package hostd
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/concerto-lang/concerto/relay/hostd/link"
@@ -8,7 +9,7 @@ import (
 )
 
 // identifyPaired takes who the host is, and at which server, from its pairing, when it has one there.
-func (d *Daemon) identifyPaired() error {
+func (d *Daemon) identifyPaired(ctx context.Context) error {
 	kept, err := pair.Load(d.o.State)
 	if err != nil || kept == nil {
 		return err
@@ -16,8 +17,8 @@ func (d *Daemon) identifyPaired() error {
 	if d.o.Server == "" {
 		d.o.Server = kept.Server
 	}
-	if !kept.At(d.o.Server) {
-		return nil
+	if here, err := d.pairedHere(ctx, kept); err != nil || !here {
+		return err
 	}
 	if d.o.HostID != "" && d.o.HostID != kept.HostID {
 		return fmt.Errorf("the host's id is %s, and this machine was paired as %s: leave --host-id out, or pair again", d.o.HostID, kept.HostID)
@@ -26,13 +27,24 @@ func (d *Daemon) identifyPaired() error {
 	return nil
 }
 
+// pairedHere says whether a pairing is with the server.
+func (d *Daemon) pairedHere(ctx context.Context, kept *pair.Kept) (bool, error) {
+	if d.o.Knows == nil {
+		return kept.At(d.o.Server), nil
+	}
+	return d.o.Knows(ctx, kept.HostID, kept.Public())
+}
+
 // Paired says whether the server knows the host by its key.
 func (d *Daemon) Paired() bool { return d.paired != nil }
 
 // key is by what the server knows the host, as it is now: a pairing counts from the next connection on.
-func (d *Daemon) key() (*link.Key, error) {
+func (d *Daemon) key(ctx context.Context) (*link.Key, error) {
 	kept, err := pair.Load(d.o.State)
-	if err != nil || kept == nil || !kept.At(d.o.Server) {
+	if err != nil || kept == nil {
+		return nil, err
+	}
+	if here, err := d.pairedHere(ctx, kept); err != nil || !here {
 		return nil, err
 	}
 	server, err := kept.Pinned()

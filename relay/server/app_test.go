@@ -30,6 +30,7 @@ func span(from, to int64) (all []int64) {
 // TestFollow: a fresh connection follows all from the end as it was; one with a cursor gets what is
 // behind it, each event once and in order, then live; what cannot be is said, and the rest holds.
 func TestFollow(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -86,6 +87,7 @@ func TestFollow(t *testing.T) {
 // TestSeedForm: the form of subscriptions that the seed's servers know means what it says there, and who
 // has not said hello gets nothing newer.
 func TestSeedForm(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -112,6 +114,7 @@ func TestSeedForm(t *testing.T) {
 
 // TestProgress: who wants no output hears once a second how much there is.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -136,6 +139,7 @@ func TestProgress(t *testing.T) {
 
 // TestLive: an event without a seq is shown to who follows its run, and stored nowhere.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	a := r.App(servertest.Viewer, "")
@@ -153,6 +157,7 @@ func TestLive(t *testing.T) {
 
 // TestNarrowed: what one may not see is not there.
 func TestNarrowed(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	a := r.HelloApp("operator:eve:run_a,x*", "")
@@ -197,6 +202,7 @@ func TestNarrowed(t *testing.T) {
 
 // TestEnded: a connection ends with its credentials.
 func TestEnded(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	a, b := r.App(servertest.Viewer, ""), r.App(servertest.Operator, "")
 	r.Auth.End(servertest.Viewer)
@@ -209,6 +215,7 @@ func TestEnded(t *testing.T) {
 // TestSlow: an app that does not read is left, and harms nobody; when it comes back, it gets what
 // it missed.
 func TestSlow(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -237,6 +244,7 @@ func TestSlow(t *testing.T) {
 
 // TestPoll: the cursor of a long poll.
 func TestPoll(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -296,6 +304,7 @@ func TestPoll(t *testing.T) {
 
 // TestStream: the cursor of server-sent events.
 func TestStream(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")

@@ -34,6 +34,7 @@ func isState(p *servertest.Peer, want protocol.State) {
 
 // TestInputs: an input waits for its host, goes out in its turn, and its sender hears what becomes of it.
 func TestInputs(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -127,6 +128,7 @@ func TestInputs(t *testing.T) {
 // TestDecisions: the first decision counts, also for a host that is away; what the host rejects is
 // undecided again.
 func TestDecisions(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -202,6 +204,7 @@ func TestDecisions(t *testing.T) {
 
 // TestCommandHTTP: the codes of commands over HTTP.
 func TestCommandHTTP(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -244,6 +247,7 @@ func TestCommandHTTP(t *testing.T) {
 
 // TestRate: a session that gives too many commands hears when it may go on.
 func TestRate(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	a := r.HelloApp(servertest.Operator, "")
 	for range protocol.CommandMax + 1 {
@@ -266,6 +270,7 @@ func TestRate(t *testing.T) {
 
 // TestSecret: a secret answer reaches the host, and is nowhere in the database.
 func TestSecret(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -307,6 +312,7 @@ func TestSecret(t *testing.T) {
 
 // TestSeedHostKnowsNoKeys: a host gets no message that it does not know.
 func TestSeedHostKnowsNoKeys(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -322,6 +328,7 @@ func TestSeedHostKnowsNoKeys(t *testing.T) {
 // TestPassedThrough: what nobody here knows or can read of a command, an RPC and its answer goes on
 // as it is.
 func TestPassedThrough(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", protocol.HelloData{})
 	h.Begin("run_a")
@@ -359,6 +366,7 @@ func TestPassedThrough(t *testing.T) {
 // TestDecidedElsewhere: who decides too late hears who has decided, and what, also when that was at the
 // host, or nobody did.
 func TestDecidedElsewhere(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", protocol.HelloData{})
 	h.Begin("run_a")

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 
@@ -40,6 +41,9 @@ func (s *Server) failed(err error, unknown protocol.Code) *Failure {
 		if errors.Is(err, row.err) {
 			return &Failure{Code: row.code, Why: err.Error()}
 		}
+	}
+	if errors.Is(err, context.Canceled) { // who asked is gone, or the server ends
+		return refuse(protocol.Internal, "the request was left")
 	}
 	s.log.Error("the store failed", slog.Any("error", err))
 	return refuse(protocol.Internal, "the store cannot do this now")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
@@ -24,6 +25,7 @@ func heap() int64 {
 // TestSlowMemory: apps that never read take at most 2 MiB each, however much there is for them, and
 // others hear all of it; then they are left.
 func TestSlowMemory(t *testing.T) {
+	seeds.Measures(t)
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -63,6 +65,7 @@ func TestSlowMemory(t *testing.T) {
 // TestClocks: hosts and apps whose clocks are a day wrong: events come in the order of seq, and what ends
 // after a time ends by the server's.
 func TestClocks(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	for _, off := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		name := map[bool]string{true: "behind", false: "ahead"}[off < 0]
@@ -131,6 +134,7 @@ func TestClocks(t *testing.T) {
 // TestHostileHost: what a host sends that it may not is refused and recorded, also when there is much of
 // it; texts that are no texts for people are data to everybody, and others are served meanwhile.
 func TestHostileHost(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	good := r.Host("host_good")
 	good.Begin("run_good")
@@ -189,6 +193,7 @@ func TestHostileHost(t *testing.T) {
 // TestManyRuns: a host has so many runs and no more, is told so, and that is recorded, a few times; its
 // own runs go on, and so do others'.
 func TestManyRuns(t *testing.T) {
+	t.Parallel()
 	r := servertest.StartNow(t)
 	bad, good := r.Host("host_bad"), r.Host("host_good")
 	good.Begin("run_good")

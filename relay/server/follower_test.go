@@ -16,6 +16,7 @@ import (
 // A commit is in the store before those that follow are told of it. Who reads in between has
 // read what the word that comes afterwards is about, and tells none of it twice.
 func TestWordOfACommitComesLate(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	db, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {

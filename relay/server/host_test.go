@@ -16,6 +16,7 @@ import (
 // TestSeedHost plays the seed's protocol alone: acks up to a hole, across it once it is filled, again for
 // what is sent again, and nothing that is newer goes out.
 func TestSeedHost(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	a := r.App(servertest.Viewer, "")
@@ -49,6 +50,7 @@ func TestSeedHost(t *testing.T) {
 
 // TestFrames: what is no frame is refused, and what breaks the rules of sockets ends the connection.
 func TestFrames(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	for name, row := range map[string]struct {
 		kind  websocket.MessageType
@@ -106,6 +108,7 @@ func TestFrames(t *testing.T) {
 
 // TestOwner: a run is its first host's, and a connection its host's alone.
 func TestOwner(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	a, b := r.Host("host_a"), r.Host("host_b")
 	a.Begin("run_a")
@@ -133,6 +136,7 @@ func TestOwner(t *testing.T) {
 // TestTakeOver: of two connections of a host the newer wins, and nothing that the older sends
 // counts any more; its end does not take the newer's place.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	older := r.Host("host_a")
 	older.Begin("run_a")
@@ -162,6 +166,7 @@ func hello(instance string, epoch int64, runs ...protocol.RunAt) protocol.HelloD
 
 // TestEpochs: a copy of a host's state is kept out while the host is there.
 func TestEpochs(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	first, w := r.Hello("host_a", hello("one", 100))
 	if w.Protocol != 2 || w.HeartbeatS != 20 || w.MaxFrame != protocol.MaxFrame || w.Window != protocol.Window || w.User != "" {
@@ -214,6 +219,7 @@ func TestEpochs(t *testing.T) {
 // TestHostSkipped: a hole that a host of the seed's leaves alone is told after a minute; what comes
 // later is stored.
 func TestHostSkipped(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	a := r.App(servertest.Viewer, "")
@@ -252,6 +258,7 @@ func TestHostSkipped(t *testing.T) {
 
 // TestSilence: who says nothing is asked whether it is there, and left when it does not answer.
 func TestSilence(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, a := r.Host("host_a"), r.App(servertest.Viewer, "")
 	h.Ping()
@@ -272,6 +279,7 @@ func TestSilence(t *testing.T) {
 
 // TestFlood: of a host that floods no more is read than it may send, and nothing is dropped.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	a := r.App(servertest.Viewer, "")
@@ -299,6 +307,7 @@ func TestFlood(t *testing.T) {
 
 // TestBacklog: what a host said it has to send is read as fast as it is stored; what is new is not.
 func TestBacklog(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	a := r.App(servertest.Viewer, "")
 	const backlog = 2 * protocol.HostBurst
@@ -320,6 +329,7 @@ func TestBacklog(t *testing.T) {
 // TestStoreFails: what could not be committed is not acknowledged, and the host hears that it has to
 // send it again.
 func TestStoreFails(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")
@@ -340,6 +350,7 @@ func TestStoreFails(t *testing.T) {
 
 // TestShutdown: sockets hear that the server restarts, and what was sent before is there afterwards.
 func TestShutdown(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, a := r.Host("host_a"), r.App(servertest.Viewer, "")
 	h.Begin("run_a")
@@ -360,6 +371,7 @@ func TestShutdown(t *testing.T) {
 // TestHello: a host that says hello hears which of its runs are known, also when none is, and its runs
 // begin with 1; what it says that only a newer server knows is unknown, and no bad message.
 func TestHello(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: 7, Agent: "test/1"})

@@ -60,6 +60,14 @@ func (h *hub) knows(run string) (prefix int64, ok bool) {
 	return prefix, ok
 }
 
+// isNew says that other servers write runs, too, and followers were told nothing of this one.
+func (h *hub) isNew(run string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, known := h.known[run]
+	return h.known != nil && !known
+}
+
 // publish tells of a run that its prefix has grown, by these events when they are all that is
 // new, and gives who follows it. They are to be woken when the run's host was told.
 func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
@@ -162,10 +170,15 @@ func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func
 	var follow []*follower
 	for run, after := range out.Prefixes {
 		before := out.Before[run]
-		if after > before {
-			follow = append(follow, s.hub.publish(run, before, after, newEntries(run, before, after, all, out))...)
-			s.others.grown(run, after)
+		if after <= before {
+			continue
 		}
+		if before > 0 && s.hub.isNew(run) {
+			s.others.kick(lookRuns) // nobody here was told of what comes before
+		} else {
+			follow = append(follow, s.hub.publish(run, before, after, newEntries(run, before, after, all, out))...)
+		}
+		s.others.grown(run, after)
 	}
 	settled := out.Settled
 	return func() {

@@ -24,6 +24,7 @@ func get[T any](r *servertest.Relay, path string) (v T) {
 
 // TestRoutes: every route has a right, and nobody without credentials comes in but where it is open.
 func TestRoutes(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	open := map[string]bool{"/health": true, "/ws/host": true}
 	for _, row := range r.Server.Routes() {
@@ -53,6 +54,7 @@ func TestRoutes(t *testing.T) {
 
 // TestReads: what apps read of runs.
 func TestReads(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	a, b := r.Host("host_a"), r.Host("host_b")
 	a.Begin("run_a")
@@ -141,6 +143,7 @@ func TestReads(t *testing.T) {
 
 // TestQuotas: what a hostile host sends too much of is refused, and stays where it is.
 func TestQuotas(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	a := r.App(servertest.Viewer, "")
@@ -171,6 +174,7 @@ func TestQuotas(t *testing.T) {
 
 // TestNoRoute: what there is nothing at, and what is asked in another way, is answered as any refusal is.
 func TestNoRoute(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	for _, c := range []struct {
 		method, path string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -24,10 +25,11 @@ type trio struct {
 
 // TestReplicas: on one database any server serves any client, with words between the servers and without.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	pg := pgtest.Start(t)
 	n := 0
 	for name, play := range map[string]func(*trio){"events": (*trio).events, "commands": (*trio).commands, "secrets": (*trio).secrets, "calls": (*trio).calls,
-		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).copies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late} {
+		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).copies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).comesOver} {
 		for _, told := range []bool{true, false} {
 			n++
 			db := fmt.Sprintf("db%d", n)
@@ -108,6 +110,46 @@ func (w *trio) late() {
 	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("and more"))
 	if got := a.Seqs("run_a", 2); !slices.Equal(got, []int64{3, 4}) {
 		w.Errorf("%v", got)
+	}
+}
+
+// comesOver: a host that comes to a server which has not looked yet at what another had of it loses nothing
+// of that for those who follow there: neither of a run of which the server has not heard, nor of one that had
+// ended before the server began.
+func (w *trio) comesOver() {
+	h := w.one.Host("host_a")
+	h.Begin("run_old")
+	h.Say(protocol.RunExited, "run_old", 2, `{"exit_code":0}`)
+	h.Acked("run_old", 2)
+	w.two.Restart()
+	all, live := w.two.HelloApp(servertest.Viewer, "&follow=none"), w.two.HelloApp(servertest.Viewer, "")
+	all.Say(protocol.RunSubscribe, "", 0, `{"rest":"start"}`)
+	all.Next(protocol.CaughtUp)
+	live.Ping()
+	say := func(from, to int64) {
+		for seq := from; seq <= to; seq++ {
+			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
+			h.Say(protocol.RunOutput, "run_old", seq+1, servertest.Output(fmt.Sprint(seq)))
+		}
+		h.Acked("run_old", to+1) // it was said last
+	}
+	look := sync.OnceFunc(server.HoldLooks(w.two.Server))
+	defer look()
+	h.Begin("run_a")
+	say(2, 9)
+	h = w.two.Host("host_a")
+	say(10, 11)
+	look()
+	say(12, 20)
+	for i, a := range []*servertest.Peer{all, live} {
+		next := map[string]int64{"run_a": 2, "run_old": 3}
+		for range 19 + 18 {
+			e := a.Next(protocol.RunOutput)
+			if e.Seq != next[e.RunID] {
+				w.Fatalf("app %d: %s %d came, want %d", i, e.RunID, e.Seq, next[e.RunID])
+			}
+			next[e.RunID]++
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ func read(id string) string { return fmt.Sprintf(`{"request_id":%q,"path":"READM
 
 // TestRPC: an answer goes to who asked and to nobody else; asked again nothing is done again.
 func TestRPC(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -128,6 +129,7 @@ func requestOf(e protocol.Envelope) string {
 // TestGated: an RPC that waits for its approval waits as long as it takes, and one of which nobody
 // knows whether it was done is not done again.
 func TestGated(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")
@@ -165,6 +167,7 @@ func TestGated(t *testing.T) {
 
 // TestPostRPC: over HTTP the answer is waited for, and asked for again by the same id.
 func TestPostRPC(t *testing.T) {
+	t.Parallel()
 	r := servertest.Start(t)
 	h, _ := r.Hello("host_a", hello("one", 1))
 	h.Begin("run_a")

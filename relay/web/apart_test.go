@@ -28,6 +28,7 @@ const kept = `(async (store) => {
 func TestOffline(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	host := r.Host("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
@@ -38,15 +39,14 @@ func TestOffline(t *testing.T) {
 	b.Expect("ERR_")
 	b.Expect("WebSocket")
 	b.Wait("__see.all('@approval-card').length === 2 && __see.text('@run-thread').includes('ready to go')")
-	until(b, "navigator.serviceWorker.ready")
-	until(b, kept+"('events').then((all) => all.length >= 4)")
-	until(b, kept+"('meta').then((all) => all.some((x) => x.requests?.length === 2))")
+	b.Wait("navigator.serviceWorker.ready")
+	b.Wait(kept + "('events').then((all) => all.length >= 4)")
+	b.Wait(kept + "('meta').then((all) => all.some((x) => x.requests?.length === 2))")
 	away(r, b)
 	b.Reload()
 	b.Wait("__see.text('@run-thread').includes('ready to go') && __see.all('@approval-card').length === 2")
 	b.See("cannot be reached")
-	awake(b)
-	b.Click("@approve")
+	decide(b, "@approve")
 	b.Wait("__see.text('@approval-card').includes('aiting to send')")
 	b.Click("@composer")
 	b.Type("and tag it")
@@ -76,6 +76,7 @@ func TestOffline(t *testing.T) {
 func TestTwoPeople(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	host := r.Host("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
@@ -85,9 +86,9 @@ func TestTwoPeople(t *testing.T) {
 		b.See("make release")
 		awake(b)
 	}
-	ann.Click("@approve")
+	decide(ann, "@approve")
 	host.Next(protocol.RunApprove)
-	olga.Click("@deny")
+	decide(olga, "@deny")
 	olga.Wait("/already decided|ann/i.test(__see.text('body'))")
 	run.Resolve("q1", "approve", webtest.Owner)
 	for _, b := range []*browser.Tab{ann, olga} {
@@ -103,6 +104,7 @@ func TestTwoPeople(t *testing.T) {
 func TestTwoTabs(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	host := r.Host("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
@@ -113,8 +115,7 @@ func TestTwoTabs(t *testing.T) {
 	other.Go(r.URL + "/#/runs/run_1")
 	other.Wait("__see.all('@approval-card').length === 1")
 	b.See("Release?")
-	awake(b)
-	b.Click("@approve")
+	decide(b, "@approve")
 	host.Next(protocol.RunApprove)
 	run.Resolve("q1", "approve", webtest.Operator)
 	other.Wait("__see.text('@resolved').includes('approved by olga')")
@@ -123,7 +124,7 @@ func TestTwoTabs(t *testing.T) {
 	b.Click("@logout")
 	b.See("Log in")
 	other.Wait("__see.all('@login-user').length === 1")
-	until(b, "indexedDB.databases().then((all) => all.length === 0)") // the other tab closes its own first
+	b.Wait("indexedDB.databases().then((all) => all.length === 0)") // the other tab closes its own first
 	if left := b.Eval("Object.keys(localStorage).filter((k) => k !== 'theme').length + sessionStorage.length"); left != 0.0 {
 		t.Errorf("%v texts are left", left)
 	}
@@ -134,10 +135,11 @@ func TestTwoTabs(t *testing.T) {
 func TestSessionEnds(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{"title": "the release"})
 	run.Write("ready\n")
-	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b := enterByHand(t, r, webtest.Operator, "#/runs/run_1")
 	b.Wait("__see.text('@run-thread').includes('ready')")
 	b.Click("@composer")
 	b.Type("half a thou")

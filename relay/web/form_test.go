@@ -15,6 +15,7 @@ import (
 func TestForm(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	host := r.Host("laptop")
 	run := webtest.Begin(host, "run_1", webtest.Data{"tool": "concerto", "source": "concerto", "title": "release"})
@@ -40,33 +41,4 @@ func TestForm(t *testing.T) {
 	if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
 		t.Errorf("the page is %v wider than a phone", wide)
 	}
-}
-
-// TestAxe: nothing that keeps people from using the page is found on any screen, on a desk and on a
-// phone; and on a phone none is wider than it, and what one touches is large enough.
-func TestAxe(t *testing.T) {
-	browser.Full(t)
-	browser.Need(t)
-	r := webtest.Start(t)
-	r.Samples()
-	b := enter(t, r, webtest.Owner, "#/inbox")
-	for _, s := range screens {
-		if s.name == "run-hostile" {
-			continue // TestHostile has it
-		}
-		b.Emulate(browser.Desk, browser.Light)
-		b.Eval("location.hash = '" + s.at + "'")
-		b.Wait("__see.all('main h1').length === 1 && !__see.text('main').startsWith('Loading')")
-		b.Axe()
-		b.Emulate(browser.Phone, browser.Dark)
-		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
-			t.Errorf("%s is %v wider than a phone", s.name, wide)
-		}
-		small := b.Eval(`[...document.querySelectorAll("button, a[href], input:not([type=checkbox], [type=radio]), select, textarea, summary, [role=tab]")].filter((e) => e.checkVisibility() && getComputedStyle(e).display !== "inline" && !e.closest(".approval-who"))
-			.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height < 24; }).map((e) => e.outerHTML.slice(0, 120)).join("\n")`)
-		if small != "" {
-			t.Errorf("%s: too small to be touched:\n%v", s.name, small)
-		}
-	}
-	b.Axe()
 }

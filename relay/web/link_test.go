@@ -13,10 +13,12 @@ import (
 func TestLink(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	host := r.Host("desk")
 	run := webtest.Begin(host, "run_shown", webtest.Data{"title": "the shown one"})
 	b := enter(t, r, webtest.Owner, "#/settings")
+	loaded(b)
 	b.Wait("__see.text('main').includes('the shown one')")
 	b.Click("@make-link")
 	b.Wait("__see.all('@secret').length === 1")

@@ -13,10 +13,11 @@ import (
 // where it asks it, writes to it, and sees what became of each; after a reload all is as it was.
 func TestFollowAndDecide(t *testing.T) {
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	host := r.Host("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"title": "fix the rounding"})
-	b := enter(t, r, webtest.Operator, "#/runs")
+	b := enterByHand(t, r, webtest.Operator, "#/runs")
 	b.See("fix the rounding")
 	if row := b.Text("@run-row"); !strings.Contains(row, "running") || !strings.Contains(row, "desk") {
 		t.Errorf("the run's row says %q", row)
@@ -29,8 +30,7 @@ func TestFollowAndDecide(t *testing.T) {
 	b.Wait("__see.text('@approval-card').includes('git push origin fix')")
 	b.Wait("document.title.startsWith('(1) ')")
 	b.Wait("[...document.querySelectorAll('[aria-live=assertive]')].some((e) => e.textContent.includes('fix the rounding'))")
-	awake(b)
-	b.Click("@approve")
+	decide(b, "@approve")
 	told := host.Next(protocol.RunApprove)
 	d, err := protocol.Decode[protocol.Decide](&told)
 	if err != nil || d.RequestID != "b1" || d.ArgsSHA256 != strings.Repeat("ab", 32) || told.RunID != "run_1" {
@@ -66,6 +66,7 @@ func TestFollowAndDecide(t *testing.T) {
 func TestInboxByKeys(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	host := r.Host("desk")
 	run := webtest.Begin(host, "run_1", webtest.Data{"title": "first"})
@@ -110,10 +111,11 @@ func TestInboxByKeys(t *testing.T) {
 func TestRoles(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{})
 	run.Ask("q1", webtest.Data{"prompt": "May I?"})
-	b := enter(t, r, webtest.Viewer, "#/inbox")
+	b := enterByHand(t, r, webtest.Viewer, "#/inbox")
 	b.See("May I?")
 	for place, why := range map[string]string{"@approve": "decides", "@deny": "decides", "=Start": "starts", "=Audit": "reads the audit log"} {
 		if b.Count(place) != 0 {
@@ -135,16 +137,25 @@ func TestRoles(t *testing.T) {
 	b.See("Log in")
 }
 
-// TestHostile: texts that mean harm are shown as texts, on every screen.
+// TestHostile: texts that mean harm are shown as texts, on every screen, on a desk and a phone; they make none wider, and
+// keep nobody out.
 func TestHostile(t *testing.T) {
 	browser.Full(t)
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Start(t)
 	r.Hostile()
 	b := enter(t, r, webtest.Owner, "#/inbox")
-	for _, at := range []string{"#/inbox", "#/runs", "#/runs/run_hostile", "#/hosts", "#/audit"} {
+	for _, at := range []string{"#/inbox", "#/runs", "#/runs/run_hostile", "#/runs/run_hostile/terminal", "#/hosts", "#/audit"} {
+		b.Emulate(browser.Desk, browser.Light)
 		b.Eval("location.hash = '" + at + "'")
-		if at != "#/hosts" && at != "#/audit" {
+		b.Wait("__see.all('main h1').length === 1 && !__see.text('main').startsWith('Loading')")
+		b.Axe()
+		b.Emulate(browser.Phone, browser.Dark)
+		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+			t.Errorf("%s is %v wider than a phone", at, wide)
+		}
+		if at != "#/hosts" && at != "#/audit" && !strings.HasSuffix(at, "terminal") {
 			b.See("<img src=x onerror=")
 			b.See("⟦U+202E⟧")
 		}
@@ -163,6 +174,7 @@ func TestHostile(t *testing.T) {
 // TestSetup: the link that serve prints makes the first owner, who is on the page at once.
 func TestSetup(t *testing.T) {
 	browser.Need(t)
+	t.Parallel()
 	r := webtest.Empty(t)
 	code, err := r.Auth.Setup(t.Context())
 	if err != nil {

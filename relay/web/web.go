@@ -23,11 +23,19 @@ var dist embed.FS
 
 // Routes are what the page is served by, to anybody: it shows nothing before one has logged in.
 // It panics when the embedded page is damaged, which is our bug.
-func Routes() []auth.Route {
+func Routes() []auth.Route { return RoutesOf(Built()) }
+
+// Built is the embedded page, as web/gen has written it.
+func Built() fs.FS {
 	built, err := fs.Sub(dist, "dist")
 	if err != nil {
 		panic(err)
 	}
+	return built
+}
+
+// RoutesOf are those of another build of the page.
+func RoutesOf(built fs.FS) []auth.Route {
 	page, err := web.Open(built)
 	if err != nil {
 		panic(err)

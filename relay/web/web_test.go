@@ -84,3 +84,58 @@ func TestServed(t *testing.T) {
 		t.Errorf("POST /: %s %s %s", a.Status, a.Header.Get("Allow"), text)
 	}
 }
+
+// mostScript bounds what a browser loads of script before the terminal, packed by gzip, in bytes.
+const mostScript = 60_000
+
+// TestThePageIsLight weighs the script as it is served: what the page begins with, and what it
+// loads later but for the terminal.
+func TestThePageIsLight(t *testing.T) {
+	r := webtest.Empty(t)
+	_, page := get(t, "GET", r.URL+"/")
+	_, worker := get(t, "GET", r.URL+"/sw.js")
+	first, all := map[string]bool{}, 0
+	for _, part := range strings.Split(page, `"`) {
+		first[part] = strings.HasSuffix(part, "js")
+	}
+	for _, name := range strings.Split(worker, `"`) {
+		if !strings.HasPrefix(name, "/assets/") || !strings.HasSuffix(name, "js") {
+			continue
+		}
+		later := strings.HasSuffix(name, "/joined/xterm.js") || strings.HasSuffix(name, "/joined/tab_terminal.js")
+		if later && first[name] {
+			t.Errorf("the page begins with %s", name)
+		}
+		if !later {
+			n := weigh(t, r.URL+name)
+			all += n
+			t.Logf("%6d bytes: %s", n, name)
+		}
+	}
+	if all > mostScript || all < mostScript/2 {
+		t.Errorf("the page's script weighs %d bytes, of which %d are the most", all, mostScript)
+	}
+}
+
+// weigh gives the length of a file as it comes in gzip.
+func weigh(t *testing.T, url string) int {
+	t.Helper()
+	q, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.Header.Set("Accept-Encoding", "gzip")
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	text, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.StatusCode != 200 || a.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("%s: %s in %q", url, a.Status, a.Header.Get("Content-Encoding"))
+	}
+	return len(text)
+}

@@ -11,20 +11,23 @@ import (
 )
 
 // Clock performs effect.Sleep, effect.Clock and effect.Zone. Safe for concurrent use.
-type Clock struct{ start time.Time }
+type Clock struct {
+	hand  *Hand
+	start time.Time
+}
 
-// New makes a Clock whose monotonic time begins now.
-func New() *Clock { return &Clock{start: time.Now()} }
+// New makes a Clock whose monotonic time begins now. It goes by a hand, which may be nil.
+func New(hand *Hand) *Clock { return &Clock{hand: hand, start: hand.Now()} }
 
 // Perform waits, reads the clocks, or looks up a time zone, in the system's data
 // or else in Go's own. When ctx ends, a wait ends with ctx's cause.
 func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.Clock:
-		now := time.Now()
+		now := c.hand.Now()
 		return &effect.Time{Unix: now.UnixMilli(), Monotonic: now.Sub(c.start).Milliseconds()}, nil
 	case *effect.Sleep:
-		return nil, sleep(ctx, r.Milliseconds)
+		return nil, sleep(ctx, c.hand, r.Milliseconds)
 	case *effect.Zone:
 		return zone(r)
 	}
@@ -34,14 +37,15 @@ func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 // maxSleep keeps milliseconds within time.Duration: some 292 years.
 const maxSleep = int64(1<<63-1) / int64(time.Millisecond)
 
-func sleep(ctx context.Context, ms int64) error {
+func sleep(ctx context.Context, hand *Hand, ms int64) error {
 	if ms <= 0 {
 		return context.Cause(ctx)
 	}
-	t := time.NewTimer(time.Duration(min(ms, maxSleep)) * time.Millisecond)
+	over := make(chan struct{})
+	t := hand.AfterFunc(time.Duration(min(ms, maxSleep))*time.Millisecond, func() { close(over) })
 	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-over:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

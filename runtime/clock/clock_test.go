@@ -13,7 +13,7 @@ import (
 
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := New()
+		c := New(nil)
 		begin := time.Now().UnixMilli()
 		for _, ms := range []int64{250, 0, -5} {
 			if r, err := c.Perform(t.Context(), &effect.Sleep{Milliseconds: ms}); r != nil || err != nil {
@@ -33,13 +33,13 @@ func TestSleepIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		begin := time.Now()
 		time.AfterFunc(time.Second, func() { cancel(stop) })
-		if _, err := New().Perform(ctx, &effect.Sleep{Milliseconds: math.MaxInt64}); err != stop {
+		if _, err := New(nil).Perform(ctx, &effect.Sleep{Milliseconds: math.MaxInt64}); err != stop {
 			t.Error(err)
 		}
 		if d := time.Since(begin); d != time.Second {
 			t.Error(d)
 		}
-		if _, err := New().Perform(ctx, &effect.Sleep{}); err != stop {
+		if _, err := New(nil).Perform(ctx, &effect.Sleep{}); err != stop {
 			t.Error(err)
 		}
 	})
@@ -56,13 +56,13 @@ func TestZone(t *testing.T) {
 		{"Asia/Kathmandu", 1772357400250, effect.Offset{Seconds: 20700, Abbreviation: "+0545"}},
 		{"UTC", -1, effect.Offset{Abbreviation: "UTC"}},
 	} {
-		r, err := New().Perform(t.Context(), &effect.Zone{Name: c.name, Unix: c.ms})
+		r, err := New(nil).Perform(t.Context(), &effect.Zone{Name: c.name, Unix: c.ms})
 		if err != nil || *r.(*effect.Offset) != c.want {
 			t.Errorf("%s: %+v, %v", c.name, r, err)
 		}
 	}
 	for _, name := range []string{"", "Local", "Nowhere/City", "../etc/passwd"} {
-		_, err := New().Perform(t.Context(), &effect.Zone{Name: name})
+		_, err := New(nil).Perform(t.Context(), &effect.Zone{Name: name})
 		if e, ok := err.(*effect.Error); !ok || e.Kind != "RuntimeError" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -70,7 +70,7 @@ func TestZone(t *testing.T) {
 }
 
 func TestOtherRequestsAreRefused(t *testing.T) {
-	if _, err := New().Perform(context.Background(), &effect.Env{}); err == nil || err.Error() != "the clock cannot perform env" {
+	if _, err := New(nil).Perform(context.Background(), &effect.Env{}); err == nil || err.Error() != "the clock cannot perform env" {
 		t.Error(err)
 	}
 }

@@ -14,16 +14,20 @@ import (
 // costs a few words, and sleeps that end at the same time end in the order in
 // which they began. Safe for concurrent use.
 type Sleeper struct {
+	hand  *Hand
 	start time.Time
 	mu    sync.Mutex
 	turn  sync.Mutex // one at a time calls what has ended
 	queue sleepQueue
 	last  uint64
-	timer *time.Timer
+	timer Timer
 }
 
-// NewSleeper makes a Sleeper.
-func NewSleeper() *Sleeper { return &Sleeper{start: time.Now()} }
+// NewSleeper makes a Sleeper that goes by a hand, which may be nil.
+func NewSleeper(hand *Hand) *Sleeper { return &Sleeper{hand: hand, start: hand.Now()} }
+
+// now is the time since the Sleeper was made.
+func (q *Sleeper) now() time.Duration { return q.hand.Now().Sub(q.start) }
 
 // asleep is one sleep. It ends at `at`, nanoseconds after the Sleeper was made.
 type asleep struct {
@@ -39,7 +43,7 @@ func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result,
 	if !ok {
 		return nil, &effect.Unperformed{Who: "a sleeper", Kind: r.Kind()}
 	}
-	return nil, sleep(ctx, s.Milliseconds)
+	return nil, sleep(ctx, q.hand, s.Milliseconds)
 }
 
 // Start begins a sleep.
@@ -48,7 +52,7 @@ func (q *Sleeper) Start(_ context.Context, r effect.Request, done func(effect.Re
 	if !ok {
 		return nil, false
 	}
-	at := int64(time.Since(q.start))
+	at := int64(q.now())
 	if ms := min(s.Milliseconds, maxSleep); ms > 0 {
 		if at += ms * int64(time.Millisecond); at < 0 { // beyond what an int64 holds
 			at = math.MaxInt64
@@ -72,9 +76,9 @@ func (q *Sleeper) add(x *asleep) {
 
 // wake sets the timer to the first end.
 func (q *Sleeper) wake() {
-	d := time.Duration(q.queue[0].at) - time.Since(q.start)
-	if q.timer == nil {
-		q.timer = time.AfterFunc(d, func() { q.ring() })
+	d := time.Duration(q.queue[0].at) - q.now()
+	if q.timer == (Timer{}) {
+		q.timer = q.hand.AfterFunc(d, func() { q.ring() })
 	} else {
 		q.timer.Reset(d)
 	}
@@ -90,7 +94,7 @@ func (q *Sleeper) ring() {
 			q.mu.Unlock()
 			return
 		}
-		if q.queue[0].at > int64(time.Since(q.start)) {
+		if q.queue[0].at > int64(q.now()) {
 			q.wake()
 			q.mu.Unlock()
 			return
@@ -108,7 +112,7 @@ func (q *Sleeper) stop(x *asleep) {
 	if there {
 		heap.Remove(&q.queue, x.index)
 	}
-	if len(q.queue) == 0 && q.timer != nil {
+	if len(q.queue) == 0 {
 		q.timer.Stop()
 	}
 	q.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 // the order in which they began. A stopped one ends at once, with an error.
 func TestSleepsEndInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, begin := NewSleeper(), time.Now()
+		q, begin := NewSleeper(nil), time.Now()
 		var ended []string
 		start := func(name string, ms int64) func() {
 			stop, ok := q.Start(t.Context(), &effect.Sleep{Milliseconds: ms}, func(_ effect.Result, err error) {
@@ -55,7 +55,7 @@ func TestSleepsEndInOrder(t *testing.T) {
 // TestSleeperPerforms: it sleeps for whoever waits, and nothing else.
 func TestSleeperPerforms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q, begin := NewSleeper(), time.Now()
+		q, begin := NewSleeper(nil), time.Now()
 		if _, err := q.Perform(t.Context(), &effect.Sleep{Milliseconds: 70}); err != nil || time.Since(begin) != 70*time.Millisecond {
 			t.Error(err, time.Since(begin))
 		}
@@ -66,10 +66,10 @@ func TestSleeperPerforms(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := NewSleeper().Perform(context.Background(), &effect.Clock{}); err == nil || err.Error() != "a sleeper cannot perform clock" {
+	if _, err := NewSleeper(nil).Perform(context.Background(), &effect.Clock{}); err == nil || err.Error() != "a sleeper cannot perform clock" {
 		t.Error(err)
 	}
-	if _, ok := NewSleeper().Start(context.Background(), &effect.Clock{}, nil); ok {
+	if _, ok := NewSleeper(nil).Start(context.Background(), &effect.Clock{}, nil); ok {
 		t.Error("started a clock")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
@@ -138,8 +139,9 @@ func (s *Sink) print(ctx context.Context, r *effect.Print) error {
 // put puts out what write appends. With detail, write gets the detail, and lines
 // that are objects get its members.
 func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
+	n := effect.OutputOf(ctx)
 	if s.detail.IsZero() {
-		return s.out.add(ctx, func(b []byte) []byte { return write(b, nil) })
+		return s.out.add(ctx, func(b []byte) []byte { return s.number(write(b, nil), n) })
 	}
 	d := s.now(from)
 	return s.out.add(ctx, func(b []byte) []byte {
@@ -147,8 +149,17 @@ func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, 
 		if s.format.lines {
 			b = d.line(b)
 		}
-		return b
+		return s.number(b, n)
 	})
+}
+
+// number ends a line that is an object with its number, if it has one.
+func (s *Sink) number(b []byte, n int64) []byte {
+	if n == 0 || !s.format.lines {
+		return b
+	}
+	b = append(b[:len(b)-len("}\n")], `,"n":`...)
+	return append(strconv.AppendInt(b, n, 10), "}\n"...)
 }
 
 // await prints the emit like any other, then gets its answer.
@@ -157,6 +168,9 @@ func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, e
 		return s.answer(ctx, r, "")
 	}
 	id := s.awaited(r)
+	if effect.IsShown(ctx) {
+		return s.answer(ctx, r, id)
+	}
 	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload, From: r.From}); err != nil {
 		return nil, err
 	}
@@ -186,9 +200,11 @@ func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Res
 	var id string
 	if a.Misfit == "" {
 		id = s.awaited(a)
-		if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
-			done(nil, err)
-			return func() {}, true
+		if !effect.IsShown(ctx) {
+			if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
+				done(nil, err)
+				return func() {}, true
+			}
 		}
 		if v, now, err := s.known(a.Channel); now {
 			done(v, err)

@@ -20,6 +20,16 @@ const (
 	None               // nothing at all
 )
 
+// String is the mode's name on the command line.
+func (m Mode) String() string {
+	for name, mode := range Modes {
+		if mode == m {
+			return name
+		}
+	}
+	return "unknown"
+}
+
 // Modes are the modes by their names on the command line.
 var Modes = map[string]Mode{"text": Text, "ndjson": NDJSON, "none": None}
 

@@ -14,6 +14,7 @@ import (
 type acp struct {
 	vendor
 	RPC     rpc
+	Asked   int64  // how many requests it has made
 	Version string // of the agent
 	Session string
 	Ready   bool                  // the handshake is over
@@ -169,6 +170,8 @@ func (a *acp) say(line []byte) (s said) {
 		s.answer(a.begin(o.prompt()))
 	case hostmsg.Response:
 		a.respond(&s, &o)
+	case refused:
+		s = a.refuseBridged(o.AnswerTo, o.Error)
 	case hostmsg.Cancel:
 		a.cancel(&s)
 	}

@@ -43,12 +43,13 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // asked hands a request on, or refuses it.
 func (a *acp) asked(s *said, m *rpcMessage, line []byte) {
+	a.Asked++
 	row := acpRequestOf(m.Method)
 	if row == nil || row.served && !a.serves {
 		s.unknown(m, m.Method, line)
 		return
 	}
-	row.ask(a, s, &rpcRequest{ID: m.ID, Method: m.Method, Params: m.Params}, line)
+	row.ask(a, s, &rpcRequest{ID: m.ID, Number: a.Asked, Method: m.Method, Params: m.Params}, line)
 }
 
 // respond answers what they asked; what is not open any more needs no answer.

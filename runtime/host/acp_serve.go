@@ -13,6 +13,9 @@ type errand struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
+
+	number int64 // of the request, as the process made them
+	heard  int64 // the line that the adapter had heard last when it came
 }
 
 // done answers an errand with its result.
@@ -107,10 +110,14 @@ func decidedErrand(s *said, q *rpcRequest, o *ours) {
 		s.answer(rpcFailure(q.ID, rpcDenied, d.Reason))
 		return
 	}
-	s.errands = append(s.errands, errand{ID: q.ID, Method: q.Method, Params: q.Params})
+	s.errands = append(s.errands, q.errand())
+}
+
+func (q *rpcRequest) errand() errand {
+	return errand{ID: q.ID, Method: q.Method, Params: q.Params, number: q.Number}
 }
 
 // asksOfTerminal is about a terminal that there is already.
 func (a *acp) asksOfTerminal(s *said, q *rpcRequest, _ []byte) {
-	s.errands = append(s.errands, errand{ID: q.ID, Method: q.Method, Params: q.Params})
+	s.errands = append(s.errands, q.errand())
 }

@@ -131,6 +131,16 @@ func (a *acp) refuseBridged(id, why string) (s said) {
 	return s
 }
 
+// refused is a line of ours for adapters alone: a call cannot be handed on.
+const refused = "refused"
+
+func refusal(id, why string) []byte {
+	o := newObject(refused)
+	o.text("answer_to", id)
+	o.text("error", why)
+	return o.end()
+}
+
 // structured is a result with its value beside the text where that is JSON. An MCP
 // client of an agent's makes it one itself otherwise, and then finds that a number
 // is no object.

@@ -101,6 +101,7 @@ type ours struct {
 	Text     string          `json:"text"`
 	Context  json.RawMessage `json:"context"`
 	Schema   json.RawMessage `json:"schema"`
+	Resumed  *resumption     `json:"resumed"` // of a prompt
 	AnswerTo string          `json:"answer_to"`
 	Value    json.RawMessage `json:"value"`
 	Error    string          `json:"error"`
@@ -125,6 +126,18 @@ func (o *ours) prompt() string {
 	}
 	if len(o.Schema) > 0 {
 		s += "\n\nAnswer with JSON alone, which this JSON Schema describes: " + string(o.Schema)
+	}
+	if o.Resumed != nil {
+		s += "\n\n" + o.Resumed.text()
+	}
+	return s
+}
+
+// text tells an agent that goes on with a conversation how it stands.
+func (r *resumption) text() string {
+	s := "You were interrupted while you worked on this, and go on here. Go on from where it stood, and do not do again what is done."
+	if r.Answered != nil {
+		s += "\nThe last that you asked and were answered: " + string(r.Answered) + "\nThe answer: " + string(r.Response) + "\nWhat you have asked since then, ask again."
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // exchange is one prompt and all that follows until its close.
@@ -18,8 +19,8 @@ type exchange struct {
 	asked  *effect.ExchangeOpen
 	prompt line // see promptFor
 	wish
-	timer *time.Timer // of the timeout
-	beat  *time.Timer // of the heartbeat; nil without one
+	timer clock.Timer // of the timeout
+	beat  clock.Timer // of the heartbeat; the zero one without
 
 	life   chan struct{} // closed when the exchange is closed or its time is over
 	ending sync.Once
@@ -31,15 +32,19 @@ type exchange struct {
 	heeded     context.Context // that interrupts the reading when it ends
 	unheed     func() bool     // makes it interrupt no more
 	buffer     []byte          // for a reply; nil while one is made
+
+	keptExchange
 }
 
 // wish is what an exchange wants of its process.
 type wish struct {
-	session string // the conversation that it goes on with; "" for none
-	tools   tools  // that the process has been told of
+	session string       // the conversation that it goes on with; "" for none
+	tools   tools        // that the process has been told of
+	of      *predecessor // the exchange that the process is to go on with; nil: none
+	bridge  string       // where a process that is kept has its bridge to the tools; "": it is a new one
 }
 
-func wishOf(r *effect.ExchangeOpen) wish { return wish{r.Session, r.Tools} }
+func wishOf(r *effect.ExchangeOpen) wish { return wish{session: r.Session, tools: r.Tools} }
 
 // open takes a process of the host and sends it the prompt.
 func (h *Hosts) open(ctx context.Context, r *effect.ExchangeOpen) (*effect.ExchangeOpened, error) {
@@ -70,6 +75,14 @@ func (h *Hosts) Start(ctx context.Context, r effect.Request, done func(effect.Re
 // openAt is open at a place in the line.
 func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (*effect.ExchangeOpened, error) {
 	pool := h.pools[r.Host]
+	if ex := h.goOn(r); ex != nil {
+		pool.quit(at)
+		return ex.opened(), nil
+	}
+	if h.doubts(r) {
+		pool.quit(at)
+		return nil, pool.cfg.lost()
+	}
 	slot, err := pool.enter(ctx, at)
 	if err != nil {
 		return nil, err
@@ -84,6 +97,7 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 		pool: pool, slot: slot, in: newInbox(), asked: r, prompt: prompt, wish: wishOf(r),
 		life: make(chan struct{}), proc: p, unheed: func() bool { return false },
 	}
+	ex.follow(&Course{})
 	p.pulse.begin()
 	if !h.admit(ex) {
 		p.retire(leaveIdle)
@@ -91,8 +105,18 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 		return nil, ErrClosed
 	}
 	p.goesOnWith(ex.session)
-	p.begin(ex.in, ex.promptFor(p))
-	return &effect.ExchangeOpened{ID: ex.id}, nil
+	p.begin(ex.in, p.opens(ex.asked), ex.promptFor(p))
+	return ex.opened(), nil
+}
+
+// opened names the exchange, and its process where that is kept.
+func (ex *exchange) opened() *effect.ExchangeOpened {
+	o := &effect.ExchangeOpened{ID: ex.id}
+	if p := ex.process(); p != nil && p.kept != nil {
+		o.Process, o.Turn, o.Session = int64(p.number), p.turnNumber(), p.conversation()
+		ex.course.Opened(o)
+	}
+	return o
 }
 
 // admit numbers an exchange and starts its time; false when the run is ending.
@@ -105,11 +129,17 @@ func (h *Hosts) admit(ex *exchange) bool {
 	h.lastID++
 	ex.id = h.lastID
 	h.exchanges[ex.id] = ex
-	ex.timer = time.AfterFunc(ex.pool.cfg.timeout(), ex.expire)
-	if wait := ex.pool.cfg.heartbeat(); wait > 0 {
-		ex.beat = time.AfterFunc(wait, ex.listen)
-	}
+	ex.begin(ex.pool.cfg.timeout())
 	return true
+}
+
+// begin begins its time. Who calls it holds the hosts' lock.
+func (ex *exchange) begin(timeout time.Duration) {
+	hand := ex.pool.hosts.opts.Hand
+	ex.timer = hand.AfterFunc(timeout, ex.expire)
+	if wait := ex.pool.cfg.heartbeat(); wait > 0 {
+		ex.beat = hand.AfterFunc(wait, ex.listen)
+	}
 }
 
 func (h *Hosts) exchange(id int64) (*exchange, error) {
@@ -132,18 +162,27 @@ func (h *Hosts) next(ctx context.Context, r *effect.ExchangeNext) (*effect.Excha
 		return nil, err
 	}
 	for {
-		msgs, now := ex.in.take()
-		if len(msgs) > 0 {
-			return &effect.ExchangeMessages{Messages: msgs}, nil
+		b, now := ex.in.take()
+		if len(b.msgs) > 0 {
+			m := &effect.ExchangeMessages{Messages: b.msgs, Lines: b.lines}
+			if b.lines != nil {
+				ex.given.Store(b.lines.Last())
+				ex.course.sign(b.lines, ex.process())
+				ex.course.Heard(m)
+			}
+			return m, nil
 		}
 		switch now {
 		case failed:
+			if h.left.Load() {
+				return nil, ErrClosed
+			}
 			ex.leave()
 			return nil, ex.in.why()
 		case complete:
 			return nil, ex.noMore()
 		case untaken:
-			if err := ex.restart(ctx); err != nil {
+			if err := ex.another(ctx); err != nil {
 				return nil, err
 			}
 			continue
@@ -216,9 +255,17 @@ func (ex *exchange) noMore() error {
 	return fmt.Errorf("exchange %d has ended: nothing is left to wait for", ex.id)
 }
 
-// restart gives the exchange to a new process: the one it had ended before it
-// read the prompt. Its error is ctx's; any other failure is the exchange's.
-func (ex *exchange) restart(ctx context.Context) error {
+// another gives the exchange to a new process: the one it had ended before it
+// read the prompt, or is lost. Its error is ctx's; any other failure is the exchange's.
+func (ex *exchange) another(ctx context.Context) error {
+	if lost := ex.in.whyLost(); lost != nil {
+		return ex.revive(ctx, lost)
+	}
+	return ex.restart(ctx, ex.wish, func(p *process) { p.begin(ex.in, p.opens(ex.asked), ex.promptFor(p)) })
+}
+
+// restart gives the exchange to a new process, which begin tells of it.
+func (ex *exchange) restart(ctx context.Context, w wish, begin func(*process)) error {
 	if !ex.hold() {
 		return ex.noMore()
 	}
@@ -232,15 +279,15 @@ func (ex *exchange) restart(ctx context.Context) error {
 		case <-inner.Done():
 		}
 	}()
-	p, err := ex.slot.process(inner, ex.wish)
+	p, err := ex.slot.process(inner, w)
 	switch {
 	case err == nil:
 		ex.mu.Lock()
 		ex.proc = p
 		ex.mu.Unlock()
 		ex.in.resume()
-		p.goesOnWith(ex.session)
-		p.begin(ex.in, ex.promptFor(p))
+		p.goesOnWith(w.session)
+		begin(p)
 		select {
 		case <-ex.life:
 			p.giveUp(plainReason)
@@ -266,11 +313,12 @@ func (h *Hosts) close(r *effect.ExchangeClose) error {
 		return nil
 	}
 	ex.timer.Stop()
-	if ex.beat != nil {
-		ex.beat.Stop()
-	}
+	ex.beat.Stop()
 	ex.over()
 	p := ex.heedless()
+	if line := ex.given.Load(); line > 0 && p != nil && p.kept != nil {
+		p.kept.Ack(line)
+	}
 	if ex.in.drain() {
 		h.running.Add(1)
 		go func() {
@@ -279,7 +327,7 @@ func (h *Hosts) close(r *effect.ExchangeClose) error {
 		}()
 		return nil
 	}
-	if ex.in.why() == nil {
+	if ex.in.why() == nil && ex.in.whyLost() == nil {
 		p.rest(true)
 	}
 	ex.leave()

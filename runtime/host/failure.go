@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // failure makes the HostError "host '<name>' …" of an effect that did not
@@ -94,6 +95,8 @@ func (p *process) lineFailure(err error, line []byte) *effect.Error {
 		f = c.broken("sent a line of %d bytes that is not valid UTF-8 (byte %d of it, at offset %d of its output)", enc.Size, enc.At, enc.Offset)
 	case errors.As(err, &broken):
 		f = c.broken("sent a message that cannot be read (%v): %s", broken, quote(line))
+	case errors.Is(err, keeper.ErrLost):
+		f = c.lost()
 	case err == errDeaf:
 		f = c.broken("cannot go on: %v", err)
 	case err == errNoRoom:
@@ -104,6 +107,13 @@ func (p *process) lineFailure(err error, line []byte) *effect.Error {
 	f.Cause = err
 	return f
 }
+
+// lost is the failure of an exchange whose process has ended with its keeper, or its machine.
+func (c *Config) lost() *effect.Error {
+	return c.broken("is lost: %v", keeper.ErrLost).With("code", "lost").With("recoverable", true)
+}
+
+func isLost(e *effect.Error) bool { return e.Fields["code"] == "lost" }
 
 // seconds prints a number of seconds as people write it: 120, 0.5.
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }

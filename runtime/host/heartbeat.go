@@ -6,12 +6,14 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // pulse knows how long a process has been silent: how long somebody has waited for its
 // next line. Processes of hosts without a heartbeat have none; the methods of a nil
 // pulse do nothing.
 type pulse struct {
+	hand    *clock.Hand
 	mu      sync.Mutex
 	silent  time.Duration // that was waited since the last line, up to since
 	since   time.Time     // it is waited
@@ -23,11 +25,11 @@ type pulse struct {
 // request is what a host waits for the answer to.
 type request struct{ typ, id string }
 
-func newPulse(c *Config) *pulse {
+func newPulse(c *Config, hand *clock.Hand) *pulse {
 	if c.heartbeat() == 0 {
 		return nil
 	}
-	return &pulse{open: map[request]int{}}
+	return &pulse{hand: hand, open: map[request]int{}}
 }
 
 // begin begins an exchange.
@@ -43,7 +45,7 @@ func (p *pulse) begin() {
 }
 
 // anew begins the silence anew.
-func (p *pulse) anew() { p.silent, p.since = 0, time.Now() }
+func (p *pulse) anew() { p.silent, p.since = 0, p.hand.Now() }
 
 // waits says that from now on it is waited for a line.
 func (p *pulse) waits() {
@@ -52,7 +54,7 @@ func (p *pulse) waits() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.since, p.waiting = time.Now(), true
+	p.since, p.waiting = p.hand.Now(), true
 }
 
 // ceases says that it is not, and whether a line has come.
@@ -62,7 +64,7 @@ func (p *pulse) ceases(heard bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.silent += time.Since(p.since)
+	p.silent += p.hand.Now().Sub(p.since)
 	p.waiting = false
 	if heard {
 		p.anew()
@@ -123,7 +125,7 @@ func (p *pulse) left(heartbeat time.Duration) time.Duration {
 	case !p.waiting:
 		return max(heartbeat-p.silent, look)
 	}
-	return heartbeat - p.silent - time.Since(p.since)
+	return heartbeat - p.silent - p.hand.Now().Sub(p.since)
 }
 
 // listen fails the exchange when its host has been silent for the heartbeat, and
@@ -134,7 +136,11 @@ func (ex *exchange) listen() {
 		return
 	default:
 	}
-	if left := ex.process().pulse.left(ex.pool.cfg.heartbeat()); left > 0 {
+	left := ex.pool.cfg.heartbeat()
+	if p := ex.process(); p != nil { // else it is to have one again
+		left = p.pulse.left(left)
+	}
+	if left > 0 {
 		ex.pool.hosts.mu.Lock()
 		ex.beat.Reset(left)
 		ex.pool.hosts.mu.Unlock()

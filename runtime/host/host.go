@@ -21,11 +21,14 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/procgroup"
 	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // What holds where a Config says nothing.
@@ -54,6 +57,11 @@ type Options struct {
 	MaxMemory int
 	// Wire takes each line that passes, from many goroutines; nil drops them.
 	Wire func(wire.Line)
+	// Keeper keeps the processes, so that they outlive this one; nil: they end with it. New and
+	// Resume own it from then on, Close ends it.
+	Keeper *keeper.Client
+	// Hand is what exchanges' time limits go by; nil: the system's clock.
+	Hand *clock.Hand
 	// Transports overrides the table of transports, for tests; nil is the table.
 	Transports map[string]Transport
 }
@@ -67,7 +75,8 @@ type Hosts struct {
 	closing   chan struct{} // Close was called: nothing is waited for long
 	kill      chan struct{} // its time is over: nothing is waited for
 	killing   sync.Once
-	unguarded sync.Once // it has been told that nobody ends what hosts leave
+	left      atomic.Bool // the processes are left to their keeper
+	unguarded sync.Once   // it has been told that nobody ends what hosts leave
 	running   sync.WaitGroup
 
 	mu        sync.Mutex
@@ -77,6 +86,8 @@ type Hosts struct {
 	versions  map[string]*versionCheck // of vendors' programs, by how they are started
 	exchanges map[int64]*exchange
 	processes map[*process]struct{}
+	doubted   []string    // sums of exchanges to be opened whose prompts a lost process may have had
+	begun     []*exchange // that were begun by a process before this one, and are yet to be opened here
 }
 
 // New makes the performer; it starts nothing. Processes are spawned when a host
@@ -112,6 +123,9 @@ func New(o Options) *Hosts {
 // are *effect.Error of kind HostError, with field host and, where they are
 // known, code, recoverable, exit_code and stderr.
 func (h *Hosts) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	if h.left.Load() {
+		return nil, ErrClosed
+	}
 	switch r := r.(type) {
 	case *effect.ExchangeOpen:
 		return result(h.open(ctx, r))
@@ -147,7 +161,13 @@ func result[T any](v *T, err error) (effect.Result, error) {
 func (h *Hosts) Close(ctx context.Context) error {
 	h.shut()
 	done := make(chan struct{})
-	go func() { h.running.Wait(); close(done) }()
+	go func() {
+		h.running.Wait()
+		if k := h.opts.Keeper; k != nil {
+			k.End()
+		}
+		close(done)
+	}()
 	select {
 	case <-done:
 		return nil

@@ -28,7 +28,9 @@ type inbox struct {
 	discard bool          // the exchange is cancelled: messages are dropped
 	failure *effect.Error // why no terminal message will come; given after what waits
 	late    bool          // because the time was over
-	again   bool          // the host ended without having read the prompt
+	again   bool          // another process is wanted: the host ended without having read the prompt,
+	lost    *effect.Error // or it is lost, and may be gone on with; nil: it is not
+	lasts   bool          // a lost one may be
 }
 
 func newInbox() *inbox {
@@ -72,8 +74,14 @@ func (in *inbox) join(b batch) {
 	h := &in.held
 	from := len(h.msgs)
 	if from == 0 {
+		was := *h
 		*h = b
+		if was.lines != nil {
+			h.lines = was.lines
+			h.follow(&b)
+		}
 	} else {
+		h.follow(&b)
 		h.msgs = append(h.msgs, b.msgs...)
 		h.size += b.size
 		h.requests += b.requests
@@ -114,25 +122,25 @@ const (
 )
 
 // take gives all that waits; when that is nothing, how things stand.
-func (in *inbox) take() ([]effect.HostMessage, state) {
+func (in *inbox) take() (batch, state) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	switch {
 	case len(in.held.msgs) > 0:
-		msgs := in.held.msgs
+		b := in.held
 		in.held = batch{}
 		in.space.Signal()
-		return msgs, waiting
+		return b, waiting
 	case in.discard:
-		return nil, complete
+		return batch{}, complete
 	case in.failure != nil:
-		return nil, failed
+		return batch{}, failed
 	case in.again:
-		return nil, untaken
+		return batch{}, untaken
 	case in.done:
-		return nil, complete
+		return batch{}, complete
 	}
-	return nil, waiting
+	return batch{}, waiting
 }
 
 // quiet says that nothing has come that take has not given.
@@ -180,10 +188,37 @@ func (in *inbox) restart() bool {
 	return true
 }
 
+// lose is restart of what is lost in the midst of the exchange, where that may be gone on with.
+func (in *inbox) lose(e *effect.Error) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed() || in.discard || !in.lasts {
+		return false
+	}
+	in.again, in.lost = true, e
+	signal(in.ready)
+	return true
+}
+
+// whyLost is how the host was lost whose exchange another process is to go on with; nil when it was not.
+func (in *inbox) whyLost() *effect.Error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.lost
+}
+
+// finish says that the terminal message has come, and was given.
+func (in *inbox) finish() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.any, in.done = true, true
+	close(in.ended)
+}
+
 // resume undoes restart: a new process has the prompt.
 func (in *inbox) resume() {
 	in.mu.Lock()
-	in.again = false
+	in.again, in.lost = false, nil
 	in.mu.Unlock()
 }
 

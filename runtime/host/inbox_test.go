@@ -26,9 +26,9 @@ func uttered(t *testing.T, lines ...string) (b batch) {
 
 // taken tells what an inbox gives: messages, or how things stand.
 func taken(in *inbox) string {
-	msgs, now := in.take()
-	if len(msgs) > 0 {
-		return fmt.Sprint(len(msgs))
+	b, now := in.take()
+	if len(b.msgs) > 0 {
+		return fmt.Sprint(len(b.msgs))
 	}
 	return [...]string{"waiting", "complete", "failed", "untaken"}[now]
 }

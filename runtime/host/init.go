@@ -117,12 +117,13 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	for {
-		msgs, now := in.take()
-		for i := range msgs {
-			if p.words == nil || hostmsg.Of(msgs[i].Type).Terminal() || hostmsg.Of(msgs[i].Type).Role == hostmsg.Acknowledges {
-				return p.acknowledged(&msgs[i])
+		b, now := in.take()
+		for i := range b.msgs {
+			m := &b.msgs[i]
+			if p.words == nil || hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
+				return p.acknowledged(m)
 			}
-			p.hosts.remark("debug", p.cfg, "says before it is ready: %s", quote(msgs[i].Text))
+			p.hosts.remark("debug", p.cfg, "says before it is ready: %s", quote(m.Text))
 		}
 		if now == failed {
 			return p.noAck(in.why())
@@ -143,22 +144,8 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 func (p *process) acknowledged(m *effect.HostMessage) error {
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Acknowledges:
-		var ack struct {
-			Version      any   `json:"version"`
-			Capabilities []any `json:"capabilities"`
-		}
-		// A list of anything is taken: what is no known name means nothing.
-		if err := json.Unmarshal(m.Text, &ack); err == nil {
-			p.cancels = slices.Contains(ack.Capabilities, any("cancel"))
-			p.tells = slices.Contains(ack.Capabilities, any("tools")) && p.words == nil
-			p.resumes = slices.Contains(ack.Capabilities, any("resume"))
-			p.state.Version, _ = ack.Version.(string)
-			for _, c := range ack.Capabilities {
-				if name, ok := c.(string); ok {
-					p.state.Capabilities = append(p.state.Capabilities, name)
-				}
-			}
-		}
+		p.capable(m.Text)
+		p.keepAck(m.Text)
 		p.rest(false)
 		return nil
 	case hostmsg.Fails:
@@ -167,9 +154,30 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 	return p.told(p.cfg.failure("did not acknowledge initialization: it answered %s", quote(m.Text)))
 }
 
+// capable reads what an acknowledgement announces. A list of anything is taken: what is no known
+// name means nothing.
+func (p *process) capable(line []byte) {
+	var ack struct {
+		Version      any   `json:"version"`
+		Capabilities []any `json:"capabilities"`
+	}
+	if json.Unmarshal(line, &ack) != nil {
+		return
+	}
+	p.cancels = slices.Contains(ack.Capabilities, any("cancel"))
+	p.tells = slices.Contains(ack.Capabilities, any("tools")) && p.words == nil
+	p.resumes = slices.Contains(ack.Capabilities, any("resume"))
+	p.state.Version, _ = ack.Version.(string)
+	for _, c := range ack.Capabilities {
+		if name, ok := c.(string); ok {
+			p.state.Capabilities = append(p.state.Capabilities, name)
+		}
+	}
+}
+
 // noAck is the failure of a host that ended before it acknowledged.
 func (p *process) noAck(why *effect.Error) error {
-	if code, _ := why.Fields["code"].(string); strings.HasPrefix(code, limitCode) {
+	if code, _ := why.Fields["code"].(string); strings.HasPrefix(code, limitCode) || isLost(why) {
 		return why
 	}
 	f := p.cfg.failure("did not acknowledge initialization")

@@ -19,6 +19,7 @@ const stretchPiece = 64 << 10
 type line struct {
 	short []byte // all but what is long
 	long  []stretch
+	frame framing // what stands before it where the process is kept
 }
 
 // stretch is a long text within a line.
@@ -119,4 +120,4 @@ func (o *longObject) text(name, s string) {
 	o.b = append(o.b, '"')
 }
 
-func (o *longObject) line() line { return line{ndjson.End(o.end(), 0), o.long} }
+func (o *longObject) line() line { return line{short: ndjson.End(o.end(), 0), long: o.long} }

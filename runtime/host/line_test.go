@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/seeds"
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
@@ -26,6 +27,7 @@ var tricky = map[string]string{
 // TestLongPrompts: a prompt that is long is the same line as it would be if it were
 // copied into it, wherever its pieces end.
 func TestLongPrompts(t *testing.T) {
+	seeds.InOneGoroutine(t)
 	for name, part := range tricky {
 		for shift := range len(part) {
 			text := strings.Repeat("x", shift) + strings.Repeat(part, longText/len(part)+1)
@@ -100,6 +102,7 @@ func TestLongIsFull(t *testing.T) {
 
 // TestLongPromptTakesNoMemory: nor when nobody reads it.
 func TestLongPromptTakesNoMemory(t *testing.T) {
+	seeds.Measures(t)
 	text := strings.Repeat("x\"", 20<<20)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
@@ -109,6 +110,31 @@ type batch struct {
 	requests int  // how many of the messages are
 	takeBack bool // it holds a withdraw
 	terminal bool
+	lines    *effect.HostLines // that it was read from; nil where nobody keeps the process
+}
+
+// read adds a line, and those before it that said nothing.
+func (b *batch) read(l ndjson.Line) {
+	if b.lines == nil {
+		b.lines = &effect.HostLines{First: l.Number}
+	}
+	for b.lines.Last() < l.Number-1 {
+		b.lines.Text = append(b.lines.Text, "")
+	}
+	b.lines.Text = append(b.lines.Text, string(l.Text))
+}
+
+// follow adds the lines of the batch behind it.
+func (b *batch) follow(next *batch) {
+	switch {
+	case b.lines == nil:
+		b.lines = next.lines
+	case next.lines != nil:
+		for b.lines.Last() < next.lines.First-1 {
+			b.lines.Text = append(b.lines.Text, "")
+		}
+		b.lines.Text = append(b.lines.Text, next.lines.Text...)
+	}
 }
 
 // room is where the next message goes: decoded in place, a flood's messages are

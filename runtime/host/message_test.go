@@ -61,9 +61,9 @@ func TestWithdrawInBatches(t *testing.T) {
 		for _, b := range c.batches {
 			in.put(b, true)
 		}
-		msgs, _ := in.take()
+		b, _ := in.take()
 		var got []string
-		for _, m := range msgs {
+		for _, m := range b.msgs {
 			got = append(got, string(m.Text))
 		}
 		if len(got) != len(c.want) {

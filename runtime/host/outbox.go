@@ -23,7 +23,8 @@ type outbox struct {
 	room    chan struct{} // for a waiting sender: something was taken
 	more    chan struct{} // the same for who does errands
 
-	tap func(lines []byte) // is told what is put in, before it is written; may be nil
+	tap   func(lines []byte) // is told what is put in, before it is written; may be nil
+	frame func(l line) line  // gives a line as it is written; nil: as it is
 }
 
 func newOutbox(c Conn) *outbox {
@@ -43,10 +44,13 @@ func (o *outbox) put(l line, force bool) (offset int64, ok bool) {
 	if o.closed {
 		return offset, true
 	}
-	o.total += int64(l.size())
-	if o.tap != nil {
+	if o.tap != nil && l.size() > 0 {
 		o.tap(l.bytes())
 	}
+	if o.frame != nil {
+		l = o.frame(l)
+	}
+	o.total += int64(l.size())
 	for _, s := range l.long {
 		s.at += len(o.lines)
 		o.long = append(o.long, s)
@@ -108,7 +112,7 @@ func (o *outbox) run() {
 	for {
 		o.mu.Lock()
 		lines, o.lines = o.lines, lines[:0]
-		all := line{lines, o.long}
+		all := line{short: lines, long: o.long}
 		o.long = nil
 		closed := o.closed
 		o.busy = len(lines) > 0

@@ -51,19 +51,46 @@ func (r *reader) decide(t *turn, m *effect.HostMessage, line []byte) error {
 		}
 		return nil
 	}
-	verdict := r.rules.Decide(hostpolicy.Of(line))
+	verdict := r.decidedBefore(m)
+	if verdict == hostpolicy.Ask {
+		verdict = r.rules.Decide(hostpolicy.Of(line))
+	}
 	if verdict == hostpolicy.Ask {
 		return nil
 	}
-	answer := r.cfg.denied()
-	if verdict == hostpolicy.Allow {
-		answer = r.allowance()
-	}
-	if err := r.answer(m, answer); err != nil {
+	if err := r.answer(m, r.answerOf(verdict)); err != nil {
 		return err
 	}
-	*m = r.decided(verdict, m.ID, line)
+	*m = r.decided(verdict, m, line)
 	return nil
+}
+
+// decidedBefore is how an approval was decided, and answered, by the process before this one, whose journal does not have it: what the rules
+// say now may be another thing. It is Ask where nothing was.
+func (r *reader) decidedBefore(m *effect.HostMessage) hostpolicy.Verdict {
+	if r.kept == nil || r.repeat.none() {
+		return hostpolicy.Ask
+	}
+	for _, v := range []hostpolicy.Verdict{hostpolicy.Allow, hostpolicy.Deny} {
+		l := line{short: appendReply(nil, answering(m, r.answerOf(v)))}
+		if r.repeat.has(l.sum()) {
+			return v
+		}
+	}
+	return hostpolicy.Ask
+}
+
+// answerOf is the answer to what the rules have decided.
+func (r *reader) answerOf(v hostpolicy.Verdict) string {
+	if v == hostpolicy.Allow {
+		return r.allowance()
+	}
+	return r.cfg.denied()
+}
+
+// answering is the reply to a message with a text.
+func answering(m *effect.HostMessage, text string) *effect.ExchangeReply {
+	return &effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendString(nil, text)}
 }
 
 // decideAside answers an approval that a vendor's agent asks for while nobody could
@@ -80,8 +107,7 @@ func (r *reader) decideAside(m *effect.HostMessage, line []byte, nobody string) 
 
 // answer answers a message with a text.
 func (r *reader) answer(m *effect.HostMessage, text string) error {
-	reply := effect.ExchangeReply{InReplyTo: m.Type, AnswerTo: m.ID, Value: value.AppendString(nil, text)}
-	if _, ok := r.send(appendReply(nil, &reply), false); !ok {
+	if _, ok := r.send(appendReply(nil, answering(m, text)), false); !ok {
 		return errDeaf
 	}
 	return nil
@@ -96,14 +122,14 @@ func (r *reader) allowance() string {
 }
 
 // decided is what the program hears of an approval that was decided.
-func (r *reader) decided(verdict hostpolicy.Verdict, id string, line []byte) effect.HostMessage {
+func (r *reader) decided(verdict hostpolicy.Verdict, m *effect.HostMessage, line []byte) effect.HostMessage {
 	var a struct {
 		Description json.RawMessage `json:"description"`
 	}
 	_ = json.Unmarshal(line, &a) // it has been read as a message
 	o := newObject(effect.Decided)
 	o.text("host", r.cfg.Name)
-	for _, m := range []member{{"id", json.RawMessage(id)}, {"decision", encode(verdict)}, {"description", a.Description}} {
+	for _, m := range []member{{"id", json.RawMessage(m.ID)}, {"decision", encode(verdict)}, {"description", a.Description}, {effect.DecidedAsked, value.AppendJSON(nil, m.Payload)}} {
 		if len(m.value) == 0 {
 			m.value = json.RawMessage("null")
 		}

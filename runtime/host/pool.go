@@ -128,8 +128,16 @@ func (pl *pool) leave(s *slot) {
 
 // process gives the slot's process, or a new one when it has none that lives, or
 // none of the conversation that is asked for. The old one is gone, with its group,
-// before the new one starts.
+// before the new one starts. One that is lost with its keeper before it has had a prompt is started once more.
 func (s *slot) process(ctx context.Context, w wish) (*process, error) {
+	p, err := s.current(ctx, w)
+	if lost, ok := errors.AsType[*effect.Error](err); ok && isLost(lost) {
+		return s.current(ctx, w)
+	}
+	return p, err
+}
+
+func (s *slot) current(ctx context.Context, w wish) (*process, error) {
 	if w.session != "" && !s.mayResume() {
 		return nil, s.pool.cfg.noResume()
 	}
@@ -279,20 +287,28 @@ func (h *Hosts) connect(c *Config, w wish) (*process, error) {
 	h.look(run, env)
 	attached := make(chan struct{}) // what it says is recorded behind its start
 	defer close(attached)
-	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
-		p.aside.Take(line)
-		if h.opts.Wire != nil {
-			<-attached
-			p.wire(wire.Aside, line)
-		}
-	}})
+	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Keep: p.keeping(w), Stderr: p.stderr(attached)})
 	if err != nil {
-		p.bridge.end()
+		p.door.end()
 		return nil, err
 	}
 	h.guarded()
 	p.attach(conn)
+	if h.opts.Wire != nil {
+		p.wire(wire.Fate, wire.Start)
+	}
 	return p, nil
+}
+
+// stderr gives what takes the lines of its standard error; attached is closed when it has a connection.
+func (p *process) stderr(attached <-chan struct{}) func(line string) {
+	return func(line string) {
+		p.aside.Take(line)
+		if p.hosts.opts.Wire != nil {
+			<-attached
+			p.wire(wire.Aside, line)
+		}
+	}
 }
 
 // prepare makes what stands between the process and the program.
@@ -314,10 +330,10 @@ func (p *process) prepare(w wish) (err error) {
 			p.help = newServices(p)
 		}
 		if len(w.tools) > 0 {
-			if p.bridge, err = p.hosts.newBridge(p); err != nil {
+			if err := p.bridgeTo(w.bridge); err != nil {
 				return err
 			}
-			v.bridge = p.bridge.entry()
+			v.bridge = p.entry
 		}
 	}
 	p.words, p.tools = &translation{a: proto.adapter(v)}, w.tools

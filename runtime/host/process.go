@@ -11,7 +11,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/wire"
 	"github.com/concerto-lang/concerto/runtime/taskdir"
 )
 
@@ -52,6 +51,7 @@ type process struct {
 	turn atomic.Pointer[turn] // of the newest exchange; nil before the first
 	health
 	stages
+	lasting
 }
 
 // stages of a process are closed when they are reached.
@@ -65,11 +65,12 @@ type stages struct {
 
 // between is what stands between what a process says and the program.
 type between struct {
-	words  *translation       // nil: it speaks our protocol
-	bridge *bridge            // nil: there is none
-	tools  tools              // that it has been told of
-	rules  *hostpolicy.Policy // nil: nothing is decided for it
-	help   *services          // nil: nothing is done for it
+	words *translation       // nil: it speaks our protocol
+	entry *bridgeEntry       // to the program's tools; nil: there is none
+	door  *door              // what is there; nil: nothing, or it is with the keeper
+	tools tools              // that it has been told of
+	rules *hostpolicy.Policy // nil: nothing is decided for it
+	help  *services          // nil: nothing is done for it
 }
 
 // identity is what a process is called, and where it works.
@@ -104,7 +105,7 @@ type fate struct {
 
 func newProcess(h *Hosts, c *Config) *process {
 	p := &process{
-		hosts: h, cfg: c, health: health{pulse: newPulse(c), aside: aside.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }}},
+		hosts: h, cfg: c, health: health{pulse: newPulse(c, h.opts.Hand), aside: aside.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }}},
 		stages: stages{wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{})},
 	}
 	p.read = &reader{process: p, room: room{limit: h.opts.MaxMemory}}
@@ -115,9 +116,12 @@ func newProcess(h *Hosts, c *Config) *process {
 func (p *process) attach(conn Conn) {
 	p.conn, p.out = conn, newOutbox(conn)
 	p.read.role.of(conn)
+	if kept, ok := conn.(keptConn); ok {
+		p.kept, p.out.frame = kept.Conn, p.framed
+		p.kept.OnUnread(p.unread)
+	}
 	if p.hosts.opts.Wire != nil {
 		p.out.tap = p.wireSent
-		p.wire(wire.Fate, wire.Start)
 	}
 }
 
@@ -135,8 +139,15 @@ func (p *process) start() {
 }
 
 // begin gives the process to an exchange and sends the line that starts it.
-// When the process has ended meanwhile, the inbox learns of it.
-func (p *process) begin(in *inbox, l line) { p.beginTurn(&turn{in: in}, l) }
+// When the process has ended meanwhile, the inbox learns of it. opens is the sum of what was asked for.
+func (p *process) begin(in *inbox, opens string, l line) {
+	p.beginTurn(&turn{in: in, opens: opens}, l)
+}
+
+// goOn begins an exchange that another process had.
+func (p *process) goOn(in *inbox, opens string, again *revival, l line) {
+	p.beginTurn(&turn{in: in, opens: opens, again: again}, l)
+}
 
 func (p *process) beginTurn(next *turn, l line) {
 	p.mu.Lock()
@@ -149,6 +160,9 @@ func (p *process) beginTurn(next *turn, l line) {
 	}
 	p.turn.Store(next)
 	p.pulse.begin()
+	if p.kept != nil {
+		l.frame = p.beginning(next)
+	}
 	p.promptAt, _ = p.sendLine(l, true)
 	ended := p.ended
 	p.mu.Unlock()
@@ -166,6 +180,7 @@ func (p *process) rest(served bool) {
 	p.cur = nil
 	p.served = p.served || served
 	p.mu.Unlock()
+	p.keepRest(served)
 	if served {
 		p.hosts.pools[p.cfg.Name].starts.succeed()
 	}
@@ -221,7 +236,7 @@ func (p *process) finish(err error, last ndjson.Line) {
 	switch {
 	case in != nil:
 		p.tell(in)
-	case !exited && !retiring:
+	case !exited && !retiring && !p.hosts.left.Load():
 		p.hosts.remark("warn", p.cfg, "is ended, and started again when it is needed: %s", failure.Message)
 	}
 	p.retire(0)
@@ -260,7 +275,7 @@ func (p *process) tell(in *inbox) {
 	untouched := p.exited && p.served && p.out.consumed() <= p.promptAt
 	failure := p.failure
 	p.mu.Unlock()
-	if untouched && in.restart() {
+	if untouched && in.restart() || isLost(failure) && in.lose(failure) {
 		return
 	}
 	in.fail(failure)
@@ -289,9 +304,10 @@ func (p *process) retire(patience time.Duration) {
 		case <-t.C:
 		case <-p.hosts.kill:
 		}
-		p.bridge.end()
-		p.help.end(p.hosts.kill)
+		p.door.end()
+		p.help.end()
 		p.conn.End(grace, p.hosts.kill)
+		p.dropKept()
 		p.help.wait()
 		p.conn.CloseWrite()
 		<-p.writeDone

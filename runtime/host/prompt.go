@@ -20,7 +20,10 @@ func (c *Config) inputJSON() bool {
 
 // promptLine is the line that begins an exchange; told: with the tools that the host may
 // call.
-func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line {
+func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line { return c.promptOf(r, told, nil) }
+
+// promptOf is promptLine for a process that goes on with an exchange: again is what it is told of that.
+func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, again *resumption) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
@@ -37,6 +40,9 @@ func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line {
 	}
 	if told {
 		o.raw("tools", listOf(r.Tools))
+	}
+	if again != nil {
+		o.raw("resumed", encode(again))
 	}
 	return o.line()
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"sync/atomic"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/hostmsg"
@@ -14,8 +15,10 @@ import (
 // which it was written, whenever it is read.
 type turn struct {
 	in    *inbox
-	since int64 // where its lines begin in all that the host says
-	one   bool  // its first message is its last: it is the initialisation
+	since int64    // where its lines begin in all that the host says
+	one   bool     // its first message is its last: it is the initialisation
+	opens string   // the sum of what was asked for; "" where nobody keeps the process
+	again *revival // nil: another process has not had it before
 
 	// The reader's own.
 	over    bool // its last message has been read
@@ -26,11 +29,11 @@ type turn struct {
 type reader struct {
 	*process
 	role   role
-	now    *turn // of the line that was read last
-	before *turn // the one before now
-	spoken bool  // the process has sent a message
-	room   room  // for what a message unfolds to
-	b      batch // in hand: of now, and not yet handed on
+	now    *turn       // of the line that was read last
+	before *turn       // the one before now
+	spoken atomic.Bool // the process has sent a message
+	room   room        // for what a message unfolds to
+	b      batch       // in hand: of now, and not yet handed on
 
 	over bool // nothing more will come:
 	err  error
@@ -66,6 +69,7 @@ func (r *reader) pass(own bool) (interrupted bool) {
 		if t := r.turn.Load(); t != r.now {
 			r.flush(own)
 			r.before, r.now = r.now, t
+			r.b.lines = nil
 		}
 		large := false
 		if err == nil {
@@ -125,13 +129,16 @@ func (r *reader) flush(own bool) {
 
 // hear takes what a line of the host's says: that line, or what its adapter makes of it.
 func (r *reader) hear(l ndjson.Line, own bool) error {
+	if r.kept != nil && (r.now == nil || l.Offset >= r.now.since) {
+		r.b.read(l)
+	}
 	if r.words == nil {
 		r.wireHeard(l.Text)
 		return r.take(l)
 	}
 	all, err := r.translate(l)
 	for _, text := range all {
-		if r.b.full() || r.b.size+len(text) > batchBytes {
+		if r.kept == nil && (r.b.full() || r.b.size+len(text) > batchBytes) {
 			r.flush(own)
 		}
 		if err := r.take(ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
@@ -147,7 +154,9 @@ func (r *reader) take(l ndjson.Line) error {
 	b := &r.b
 	m := b.room()
 	unread := r.room.decodeIn(m, l.Text)
-	r.spoken = r.spoken || unread == nil
+	if unread == nil && !r.spoken.Load() {
+		r.spoken.Store(true)
+	}
 	t := r.turnOf(l)
 	switch {
 	case t == nil || t != r.now || t.over:
@@ -165,12 +174,17 @@ func (r *reader) take(l ndjson.Line) error {
 			return errCutOff
 		}
 		return unread
-	case r.spoken:
+	case r.spoken.Load():
 		r.hosts.remark("warn", r.cfg, "sent a line that is not a message; it is skipped: %s", quote(l.Text))
 		return nil
 	default:
 		plain(m, l.Text)
 		r.fallback(l.Text)
+	}
+	if t.again != nil {
+		if known, err := r.reheard(t, &m); known || err != nil {
+			return err
+		}
 	}
 	b.keep()
 	r.pulse.takes(m)
@@ -187,6 +201,7 @@ func (r *reader) named(m *effect.HostMessage, last bool) {
 	if s := m.Session(); r.words == nil && s != "" && s != now {
 		now = s
 		r.talk.Store(new(s))
+		r.keepSession(s)
 	}
 	if last && now != "" {
 		m.Name(now)

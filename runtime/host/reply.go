@@ -40,30 +40,30 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 	if err != nil {
 		return err
 	}
+	ex.journaled(ex.given.Load())
 	line := appendReply(ex.takeBuffer(), r)
 	defer ex.putBuffer(line)
 	for {
-		p := ex.process()
 		select {
 		case <-ex.life:
 			if f := ex.in.why(); f != nil {
 				return f
 			}
-			if _, ok := p.send(line, false); !ok {
+			if !ex.said(r, line) {
 				h.remark("warn", ex.pool.cfg, "does not read its input; a response to its '%s' is dropped", r.InReplyTo)
 			}
 			return nil
 		default:
 		}
-		if _, ok := p.send(line, false); ok {
-			p.pulse.answered(r.InReplyTo, r.AnswerTo)
+		if ex.said(r, line) {
+			ex.course.Replied(r)
 			return nil
 		}
 		if effect.IsAtOnce(ctx) {
 			return effect.ErrWaits
 		}
 		select {
-		case <-p.out.room:
+		case <-ex.process().out.room: // who has none holds what is said
 		case <-ex.life:
 		case <-ctx.Done():
 			return context.Cause(ctx)

@@ -195,6 +195,7 @@ func TestRoleInFlood(t *testing.T) {
 						t.Errorf("%d: %s", i, got)
 					}
 				}
+				synctest.Wait() // the reader has nothing in hand any more
 				time.AfterFunc(time.Second/2, func() { b.is(r, borrowed) })
 				b.outcome(id)
 			})

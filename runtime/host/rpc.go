@@ -40,6 +40,7 @@ type rpc struct {
 // rpcRequest is a request of theirs. Options and Args are what an approval showed.
 type rpcRequest struct {
 	ID      json.RawMessage
+	Number  int64 `json:",omitempty"` // of all that the process has made, from 1, where that is counted
 	Method  string
 	Params  json.RawMessage `json:",omitempty"`
 	Options []string

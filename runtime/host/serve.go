@@ -5,6 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"sync"
+
+	"github.com/concerto-lang/concerto/runtime/capture"
+	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // errandLimit is how many errands may wait at once; an agent that sends more is
@@ -18,18 +21,17 @@ type services struct {
 	wake chan struct{} // something waits, or it is over
 	over chan struct{} // nothing is done any more
 
-	mu        sync.Mutex
-	running   sync.WaitGroup // what was started here
-	started   bool           // the goroutine that works
-	ended     bool
-	waiting   []errand
-	waits     int // for exits of terminals
-	terminals map[string]*terminal
-	opened    int // how many terminals there were
+	mu      sync.Mutex
+	running sync.WaitGroup // what was started here
+	started bool           // the goroutine that works
+	ended   bool
+	waiting []errand
+	waits   int          // for exits of terminals
+	own     *capture.Set // the terminals of a process that is not kept
 }
 
 func newServices(p *process) *services {
-	return &services{p: p, wake: make(chan struct{}, 1), over: make(chan struct{}), terminals: map[string]*terminal{}}
+	return &services{p: p, wake: make(chan struct{}, 1), over: make(chan struct{}), own: &capture.Set{Name: p.cfg.Name, Run: p.hosts.opts.Run, Stop: p.hosts.kill}}
 }
 
 // serve has errands done. It does not wait for that.
@@ -45,7 +47,7 @@ func (p *process) serve(all []errand) {
 		case s.ended:
 			return
 		case len(s.waiting) >= errandLimit:
-			p.put(lines([][]byte{e.failed(rpcInternal, "too many requests wait here: wait for the answers to earlier ones")}), true)
+			p.answerErrand(&e, e.failed(rpcInternal, "too many requests wait here: wait for the answers to earlier ones"))
 		default:
 			s.waiting = append(s.waiting, e)
 		}
@@ -77,7 +79,7 @@ func (s *services) work() {
 			}
 		}
 		if answer := s.do(&e); answer != nil {
-			s.p.put(lines([][]byte{answer}), true)
+			s.p.answerErrand(&e, answer)
 		}
 	}
 }
@@ -109,6 +111,11 @@ var errandRows = []errandRow{
 	{"terminal/release", (*services).releaseTerminal},
 }
 
+// answerErrand sends the answer to an errand.
+func (p *process) answerErrand(e *errand, answer []byte) {
+	p.out.put(line{short: lines([][]byte{answer}), frame: framing{kind: keeper.KindDirect, heard: e.heard, note: &lineNote{Errand: e.number}}}, true)
+}
+
 // do gives the answer to an errand; nil when it comes later.
 func (s *services) do(e *errand) []byte {
 	for _, row := range errandRows {
@@ -117,6 +124,8 @@ func (s *services) do(e *errand) []byte {
 		}
 		result, failure := row.do(s, e)
 		switch {
+		case failure == errElsewhere:
+			return nil
 		case failure != nil:
 			return e.failed(failure.number(), failure.Message)
 		case result == nil:
@@ -152,9 +161,8 @@ func fileFailed(path string, err error) *rpcError {
 	return rpcFailed(rpcInternal, path+": "+err.Error())
 }
 
-// end ends all terminals, as a process is ended; kill closed leaves them no time.
-// Nothing is done after it.
-func (s *services) end(kill <-chan struct{}) {
+// end ends all terminals, as a process is ended. Nothing is done after it.
+func (s *services) end() {
 	if s == nil {
 		return
 	}
@@ -165,9 +173,7 @@ func (s *services) end(kill <-chan struct{}) {
 	}
 	s.ended = true
 	close(s.over)
-	for _, t := range s.terminals {
-		s.running.Go(func() { t.group.End(grace, kill) })
-	}
+	s.running.Go(s.terminals().End)
 }
 
 // wait waits until nothing is left of what end ended.

@@ -27,6 +27,9 @@ func (stdio) Connect(c *Config, s Surroundings) (Conn, error) {
 	if err != nil {
 		return nil, c.spawnFailure(err)
 	}
+	if s.Keep != nil {
+		return s.Keep.start(c, &s, path)
+	}
 	p, err := s.Run.Start(procgroup.Command{Name: c.Name, Path: path, Args: c.Args, Env: s.Env, Dir: c.Dir, Limits: c.Limits, Stderr: s.Stderr})
 	if err != nil {
 		return nil, c.spawnFailure(err)

@@ -3,44 +3,7 @@ package host
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-// What is kept of an output is its end, in whole characters, within the limit,
-// however the output comes in pieces.
-func TestTerminalKeepsTheEnd(t *testing.T) {
-	all := strings.Repeat("aä€😀", 40)
-	for limit := range 40 {
-		for piece := 1; piece < 9; piece++ {
-			x := &terminal{limit: limit}
-			for at := 0; at < len(all); at += piece {
-				x.add([]byte(all[at:min(at+piece, len(all))]))
-				if text, _ := x.output(false); !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) || len(text) > limit || !strings.Contains(all, text) {
-					t.Fatalf("limit %d, pieces of %d: %q", limit, piece, text)
-				}
-			}
-			text, cut := x.output(true)
-			if !cut || !strings.HasSuffix(all, text) || len(text) <= limit-utf8.UTFMax {
-				t.Errorf("limit %d: %q, cut: %t", limit, text, cut)
-			}
-		}
-	}
-	x := &terminal{limit: 10}
-	x.add([]byte("a\xffb"))
-	text, cut := x.output(true)
-	if d := cmp.Diff("a\ufffdb", text); d != "" || cut {
-		t.Error(d, cut)
-	}
-	big := &terminal{limit: terminalOutput}
-	for range 100 {
-		big.add(make([]byte, 100<<10))
-	}
-	if len(big.text) > 2*terminalOutput {
-		t.Errorf("%d bytes are kept", len(big.text))
-	}
-}
 
 func TestPartOf(t *testing.T) {
 	n := func(i int) *int { return &i }

@@ -39,12 +39,17 @@ func (ex *exchange) expire() { ex.lose(ex.pool.cfg.timedOut(), "timeout") }
 // lose is expire for any reason, which a host that can be cancelled is told.
 func (ex *exchange) lose(failure *effect.Error, reason string) {
 	p := ex.process()
-	late := ex.in.expire(p.told(failure))
+	if p != nil {
+		p.told(failure)
+	}
+	late := ex.in.expire(failure)
 	ex.over()
 	if !late {
 		return
 	}
-	p.giveUp(reason)
+	if p != nil {
+		p.giveUp(reason)
+	}
 	ex.free()
 }
 

@@ -27,6 +27,7 @@ type Surroundings struct {
 	Env    []string          // its environment
 	Stderr func(line string) // takes what it says beside the protocol
 	Run    *procgroup.Run    // to which it belongs; may be nil
+	Keep   *keeping          // nil: it ends with this process
 }
 
 // A Conn is one running host, as lines. Read and Ready are called from one

@@ -223,7 +223,7 @@ func TestCancelGrace(t *testing.T) {
 // TestPulseIsNotReset: who reads may change; the silence goes on.
 func TestPulseIsNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPulse(&Config{Upkeep: Upkeep{Heartbeat: 3}})
+		p := newPulse(&Config{Upkeep: Upkeep{Heartbeat: 3}}, nil)
 		p.begin()
 		for range 2 {
 			p.waits()

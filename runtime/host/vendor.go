@@ -114,8 +114,17 @@ func (c *Config) vendor(w wish) (vendor, error) {
 // translation is a process's adapter in use: its reader and those who send to it take
 // turns. A process that speaks our protocol has none.
 type translation struct {
-	mu sync.Mutex
-	a  adapter
+	mu    sync.Mutex
+	a     adapter
+	heard int64 // the number of the line that it has heard last
+}
+
+// dated notes with errands which line the adapter had heard last when they came.
+func (t *translation) dated(all []errand) []errand {
+	for i := range all {
+		all[i].heard = t.heard
+	}
+	return all
 }
 
 // conversation is the host's name for the conversation, as last heard; "" when there
@@ -143,6 +152,9 @@ func (p *process) send(text []byte, force bool) (offset int64, ok bool) {
 }
 
 func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
+	if p.repeated(&l) {
+		return 0, true
+	}
 	t := p.words
 	if t == nil {
 		return p.out.put(l, force)
@@ -152,14 +164,12 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	if !force && p.out.full() {
 		return 0, false
 	}
-	s := t.a.say(l.bytes())
-	offset, ok = p.put(lines(s.theirs), true)
-	p.serve(s.errands)
-	p.bridge.answer(s.bridged)
+	ours := l.bytes()
+	s := t.a.say(ours)
+	f := p.saying(l.frame, ours)
+	f.sides = p.sides(s.bridged)
+	offset, ok = p.out.put(line{short: lines(s.theirs), frame: f}, true)
+	p.serve(t.dated(s.errands))
+	p.door.answer(s.bridged)
 	return offset, ok
-}
-
-// put sends lines as they are.
-func (p *process) put(lines []byte, force bool) (offset int64, ok bool) {
-	return p.out.put(line{short: lines}, force)
 }

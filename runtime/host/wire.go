@@ -7,11 +7,12 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/ndjson"
 	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // wire records a line, if anybody records.
 func (p *process) wire(dir wire.Dir, text string) {
-	p.hosts.record(p.cfg, wire.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: p.bridge.shown(text)})
+	p.hosts.record(p.cfg, wire.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: p.entry.shown(text)})
 }
 
 func (h *Hosts) record(c *Config, l wire.Line) {
@@ -56,28 +57,64 @@ func (p *process) wireExit() {
 // translate turns a line of the host's into ours, and answers what the adapter can
 // answer. A host that leaves so much unread that no answer fits cannot be served.
 func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
-	r.wireHeard(l.Text)
+	_, _, _, beside := r.beside(l.Text)
+	if !beside {
+		r.wireHeard(l.Text)
+	}
 	t := r.words
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.a.hear(l.Text)
+	t.heard = l.Number
+	s := r.process.hear(l.Text)
 	if now := t.a.conversation(); now != r.conversation() {
 		r.talk.Store(&now)
 	}
-	if len(s.theirs) > 0 {
-		if _, ok := r.put(lines(s.theirs), false); !ok {
+	if sides := r.sides(s.bridged); len(s.theirs) > 0 || len(sides) > 0 {
+		if _, ok := r.out.put(line{short: lines(s.theirs), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.theirs) == 0); !ok {
 			return s.ours, errDeaf
 		}
 	}
-	r.bridge.answer(s.bridged)
+	r.door.answer(s.bridged)
+	if beside && !r.runs(l) {
+		r.refuse(idsOf(s.ours)...)
+		s.ours = nil
+	}
 	if len(s.errands) > 0 {
 		if r.out.full() {
 			return s.ours, errDeaf
 		}
-		r.serve(s.errands)
+		r.serve(t.dated(s.errands))
 	}
 	if s.quiet != "" {
 		r.hosts.remark("debug", r.cfg, "says %s", s.quiet)
 	}
 	return s.ours, nil
+}
+
+// runs says that the exchange runs in which a line was said.
+func (r *reader) runs(l ndjson.Line) bool {
+	t := r.turnOf(l)
+	return t != nil && t == r.now && !t.one && !t.over && !t.in.refuses()
+}
+
+// refuse answers calls of tools, by their ids, that nobody can be asked for. Who calls it has the adapter.
+func (r *reader) refuse(calls ...string) {
+	for _, id := range calls {
+		ours := refusal(id, noExchange)
+		s := r.words.a.say(ours)
+		if len(s.bridged) == 0 {
+			continue // it is answered
+		}
+		f := r.saying(framing{}, ours)
+		f.sides = r.sides(s.bridged)
+		r.out.put(line{frame: f}, true)
+	}
+}
+
+// idsOf are the ids of messages of ours.
+func idsOf(all [][]byte) (ids []string) {
+	for _, line := range all {
+		ids = append(ids, idOf(line))
+	}
+	return ids
 }

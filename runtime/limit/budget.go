@@ -116,9 +116,9 @@ func NewBudget(tokens int64, usd float64) *Budget {
 	return &Budget{tokens: tokens, cost: Dollars(usd), models: map[[2]string]*Usage{}, observed: map[[2]string]observed{}}
 }
 
-// openReply is how many tokens are reserved for a reply that nothing else
+// OpenReply is how many tokens are reserved for a reply that nothing else
 // bounds, if as many are left.
-const openReply = 8192
+const OpenReply = 8192
 
 // Reserve takes a call's tokens and cost from what is left. granted bounds the
 // reply, in tokens, when the call does not; 0 means no bound is needed. settle
@@ -137,7 +137,7 @@ func (b *Budget) Reserve(c Call) (granted int64, settle func(in, out int64, answ
 			c.Model, c.Connection, key(c.Model))
 	case b.bounded() && c.Out == 0:
 		if room := b.room(c.In, in, out); room < math.MaxInt64 {
-			granted = min(openReply, last.out.within(room))
+			granted = min(OpenReply, last.out.within(room))
 			expected.Out = max(granted, 1)
 			c.Out = last.out.of(expected.Out)
 		}
@@ -150,7 +150,7 @@ func (b *Budget) Reserve(c Call) (granted int64, settle func(in, out int64, answ
 	b.reserved.tokens += tokens
 	b.reserved.cost += cost
 	return granted, func(used, given int64, answered bool) {
-		if crossed := b.settle(expected, used, given, answered, func() {
+		if crossed := b.settle(expected, 1, used, given, answered, func() {
 			b.reserved.calls--
 			b.reserved.tokens -= tokens
 			b.reserved.cost -= cost
@@ -160,17 +160,17 @@ func (b *Budget) Reserve(c Call) (granted int64, settle func(in, out int64, answ
 	}, nil
 }
 
-// settle counts what a call has used. It gives the message about a bound that
+// settle counts what calls have used. It gives the message about a bound that
 // this has exceeded for the first time.
-func (b *Budget) settle(c Call, used, given int64, answered bool, release func()) (crossed string) {
+func (b *Budget) settle(c Call, calls, used, given int64, answered bool, release func()) (crossed string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	release()
 	in, out := perToken(c.Input), perToken(c.Output)
 	for _, u := range []*Usage{b.model(c), &b.used} {
-		u.Calls++
+		u.Calls += calls
 		if !answered {
-			u.Failed++
+			u.Failed += calls
 		}
 		u.TokensIn += used
 		u.TokensOut += given
@@ -180,6 +180,23 @@ func (b *Budget) settle(c Call, used, given int64, answered bool, release func()
 		b.observed[c.key()] = observed{share{used, c.In}, share{given, c.Out}}
 	}
 	return b.crossed(c, used, given)
+}
+
+// Charge counts calls that were made before, by processes of the run that have ended: with the
+// tokens that the provider reported, or, when answered is false, those that they may have used at
+// most, which stay reserved. A call whose reply nothing bounds counts as one of OpenReply.
+func (b *Budget) Charge(c Call, calls, in, out int64, answered bool) {
+	if answered {
+		if crossed := b.settle(c, calls, in, out, true, func() {}); crossed != "" && b.Crossed != nil {
+			b.Crossed(crossed)
+		}
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved.calls += calls
+	b.reserved.tokens += c.In + c.Out
+	b.reserved.cost += Money(c.In)*perToken(c.Input) + Money(c.Out)*perToken(c.Output)
 }
 
 // crossed words which bound has been crossed by a call for the first time.

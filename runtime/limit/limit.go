@@ -18,8 +18,13 @@ func (e *TimeError) Error() string {
 
 // Run bounds ctx to seconds, with a *TimeError as cause; 0 means no bound.
 func Run(ctx context.Context, seconds float64) (context.Context, context.CancelFunc) {
+	return Rest(ctx, seconds, 0)
+}
+
+// Rest is Run for what is left of seconds when some time has gone already.
+func Rest(ctx context.Context, seconds float64, gone time.Duration) (context.Context, context.CancelFunc) {
 	if seconds <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, time.Duration(seconds*float64(time.Second)), &TimeError{seconds})
+	return context.WithTimeoutCause(ctx, time.Duration(seconds*float64(time.Second))-gone, &TimeError{seconds})
 }

@@ -1,5 +1,7 @@
 package llm
 
+import "github.com/concerto-lang/concerto/internal/effect"
+
 // Price is what a model costs, in US dollars for a million tokens.
 type Price struct {
 	Input  float64 `json:"input"`
@@ -26,9 +28,9 @@ type Metered struct {
 // their own.
 const AnyModel = "*"
 
-// price is what a model costs; nil when that is not known. Scripted replies are
+// Price is what a model costs; nil when that is not known. Scripted replies are
 // free unless the manifest gives them a price.
-func (l *line) price(model string) *Price {
+func (l *Connection) Price(model string) *Price {
 	for _, name := range []string{model, AnyModel} {
 		if p, ok := l.Prices[name]; ok {
 			return &p
@@ -39,3 +41,6 @@ func (l *line) price(model string) *Price {
 	}
 	return nil
 }
+
+// PromptTokens estimates the tokens of a call's prompt.
+func PromptTokens(q *effect.AgentCall) int64 { return promptTokens(&Request{AgentCall: q}) }

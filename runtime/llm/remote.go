@@ -82,8 +82,12 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot stand in an address: %v", req.Model, err)}
 	}
 	head := p.header // which requests may share: nobody changes it
-	if stream && p.framing == framedSSE || key != "" {
+	again := effect.KeyOf(ctx)
+	if stream && p.framing == framedSSE || key != "" || again != "" {
 		head = head.Clone()
+	}
+	if again != "" {
+		head.Set("Idempotency-Key", again)
 	}
 	if stream && p.framing == framedSSE {
 		head.Set("Accept", "text/event-stream")

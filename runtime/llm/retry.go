@@ -64,7 +64,7 @@ func (c *Client) attempt(ctx context.Context, l *line, req *Request, piece func(
 	if err != nil {
 		follow.What, follow.Err = EventFailure, err
 	} else {
-		follow.What, follow.Reply, follow.Price = EventReply, reply, l.price(req.Model)
+		follow.What, follow.Reply, follow.Price = EventReply, reply, l.Price(req.Model)
 	}
 	c.hear(follow)
 	return reply, err
@@ -87,7 +87,7 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	defer func() { leave(used) }()
 	settle := func(int64, int64, bool) {}
 	if c.cfg.Meter != nil {
-		granted, s, err := c.cfg.Meter(Metered{Connection: l.Name, Model: req.Model, Price: l.price(req.Model), In: in, Out: out})
+		granted, s, err := c.cfg.Meter(Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model), In: in, Out: out})
 		if err != nil {
 			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
 		}

@@ -20,6 +20,7 @@ type call struct {
 	id      int64
 	server  *server
 	request *effect.MCPOpen
+	key     string // by which the server knows a second attempt; "" for none
 	cancel  context.CancelCauseFunc
 	clock   *clock
 	unseen  atomic.Bool // an HTTP server knew nothing of the session

@@ -29,7 +29,7 @@ type shape struct {
 
 // check holds what the program declares against what the server has.
 func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) error {
-	l.names = map[string]string{}
+	l.names, l.repeatable = map[string]string{}, map[string]bool{}
 	if len(declared) == 0 {
 		return nil
 	}
@@ -44,6 +44,7 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 			l.names[w] = tool.Name
 		}
 		has[tool.Name] = tool
+		l.hint(tool)
 		names = append(names, tool.Name)
 	}
 	sort.Strings(names)

@@ -115,7 +115,7 @@ func New(o Options) *Servers {
 func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
 	switch r := r.(type) {
 	case *effect.MCPOpen:
-		return s.open(r)
+		return s.open(ctx, r)
 	case *effect.MCPNext:
 		return s.next(ctx, r.ID)
 	case *effect.MCPReply:
@@ -127,7 +127,7 @@ func (s *Servers) Perform(ctx context.Context, r effect.Request) (effect.Result,
 	return nil, &effect.Unperformed{Who: "the MCP client", Kind: r.Kind()}
 }
 
-func (s *Servers) open(r *effect.MCPOpen) (effect.Result, error) {
+func (s *Servers) open(from context.Context, r *effect.MCPOpen) (effect.Result, error) {
 	server := s.servers[r.Server]
 	if server == nil {
 		return nil, fmt.Errorf("there is no MCP server %s", r.Server)
@@ -135,6 +135,7 @@ func (s *Servers) open(r *effect.MCPOpen) (effect.Result, error) {
 	s.mu.Lock()
 	s.last++
 	c, ctx := newCall(s.ctx, s.last, server, r)
+	c.key = effect.KeyOf(from)
 	s.calls[c.id] = c
 	s.mu.Unlock()
 	s.group.Go(func() {

@@ -107,6 +107,9 @@ func (c *call) offered(has *sdk.ServerCapabilities) error {
 func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) {
 	params := &sdk.CallToolParams{Name: l.own(c.request.Tool), Arguments: c.request.Args}
 	params.SetProgressToken(c.token())
+	if c.key != "" {
+		params.Meta["idempotency_key"] = c.key
+	}
 	result, err := l.session.CallTool(ctx, params)
 	if err != nil {
 		return nil, err
@@ -116,7 +119,7 @@ func (c *call) callTool(ctx context.Context, l *link) (*effect.MCPEvent, error) 
 		return nil, c.problem("%s", text)
 	}
 	if result.StructuredContent == nil {
-		return &effect.MCPEvent{Kind: "result", Text: text}, nil
+		return &effect.MCPEvent{Kind: effect.MCPResult, Text: text}, nil
 	}
 	return made(text, result.StructuredContent)
 }
@@ -227,7 +230,7 @@ func made(text string, data any) (*effect.MCPEvent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the result is no JSON: %w", err)
 	}
-	return &effect.MCPEvent{Kind: "result", Text: text, Data: b}, nil
+	return &effect.MCPEvent{Kind: effect.MCPResult, Text: text, Data: b}, nil
 }
 
 // textOf is a result's text; of what is no text it says what it is.

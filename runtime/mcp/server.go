@@ -50,6 +50,8 @@ type link struct {
 	process *procgroup.Process // nil over HTTP
 	first   *heard             // of its standard output
 	names   map[string]string  // the tools' own names, by how they are declared
+	// repeatable are the tools that may be called twice, by their own names.
+	repeatable map[string]bool
 }
 
 // heard is a standard output whose beginning is kept.

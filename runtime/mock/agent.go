@@ -169,7 +169,7 @@ func parseFailure(what string, raw json.RawMessage) (*effect.Error, error) {
 	return e, nil
 }
 
-func missingAgent(name string) error {
+func missingAgent(name string) *Missing {
 	return &Missing{What: "agent `" + name + "`", Mock: "mock " + name + ` { response: "…" }`}
 }
 
@@ -177,16 +177,12 @@ func missingAgent(name string) error {
 func (w *World) ask(ctx context.Context, r *effect.AgentCall, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
 	a := w.agents[r.Agent]
-	if a == nil && !w.options.Live {
-		w.mu.Unlock()
-		return nil, missingAgent(r.Agent)
-	}
 	if n := len(r.Messages); n > 0 && r.Messages[n-1].Role != "tool" {
 		w.prompts[r.Agent] = append(w.prompts[r.Agent], r.Messages[n-1].Content)
 	}
 	if a == nil {
 		w.mu.Unlock()
-		return next.Perform(ctx, r)
+		return w.reach(ctx, r, next, missingAgent(r.Agent))
 	}
 	turn := a.answerTo(r)
 	delete(a.given, r)

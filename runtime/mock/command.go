@@ -40,10 +40,8 @@ func (w *World) run(ctx context.Context, r *effect.Command, next effect.Performe
 		return effect.Errorf("ToolError", format, args...).With("tool", "RunCommand")
 	}
 	switch {
-	case o == nil && w.options.Live:
-		return next.Perform(ctx, r)
 	case o == nil:
-		return nil, &Missing{What: "the command " + lineOf(r), Mock: fmt.Sprintf("mock_command(%q, …)", lineOf(r))}
+		return w.reach(ctx, r, next, &Missing{What: "the command " + lineOf(r), Mock: fmt.Sprintf("mock_command(%q, …)", lineOf(r))})
 	case o.err != "":
 		return nil, failed("cannot run %s: %s", r.Command, o.err)
 	case o.delayMS > r.Timeout:

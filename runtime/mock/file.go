@@ -76,7 +76,7 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 		if f := w.known(r.From); err == nil && f != nil {
 			*f = file{missing: true}
 		} else if err == nil {
-			_, err = next.Perform(ctx, &effect.RemoveFile{Path: r.From})
+			_, err = w.reach(ctx, &effect.RemoveFile{Path: r.From}, next, nil)
 		}
 		return nil, err, true
 	}
@@ -87,7 +87,7 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 func (w *World) carry(ctx context.Context, verb, from, path string, next effect.Performer) error {
 	text := ""
 	if f := w.known(from); f == nil {
-		r, err := next.Perform(ctx, &effect.ReadFile{Path: from})
+		r, err := w.reach(ctx, &effect.ReadFile{Path: from}, next, nil)
 		if err != nil {
 			return err
 		}
@@ -105,20 +105,36 @@ func gone(verb, path string) error {
 	return effect.Errorf("FsError", "cannot %s %s: it is not there", verb, path).With("path", path)
 }
 
-// looks notes the real file or directory that a request looks at.
-func (w *World) looks(r effect.Request) {
-	path := ""
+// pathOf is the path that a request about files names; "" for a new directory of the run's.
+func pathOf(r effect.Request) string {
 	switch r := r.(type) {
 	case *effect.ReadFile:
-		path = r.Path
+		return r.Path
+	case *effect.WriteFile:
+		return r.Path
 	case *effect.FileInfo:
-		path = r.Path
+		return r.Path
 	case *effect.ListDir:
-		path = r.Path
+		return r.Path
+	case *effect.RemoveFile:
+		return r.Path
+	case *effect.MakeDir:
+		return r.Path
 	case *effect.CopyFile:
-		path = r.From
+		return r.From
 	case *effect.MoveFile:
-		path = r.From
+		return r.From
+	case *effect.Glob:
+		return r.Pattern
+	}
+	return ""
+}
+
+// looks notes the real file or directory that a request looks at.
+func (w *World) looks(r effect.Request) {
+	path := pathOf(r)
+	switch r.(type) {
+	case *effect.ReadFile, *effect.FileInfo, *effect.ListDir, *effect.CopyFile, *effect.MoveFile:
 	default:
 		return
 	}

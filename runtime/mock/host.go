@@ -118,14 +118,14 @@ func (w *World) open(ctx context.Context, r *effect.ExchangeOpen, next effect.Pe
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h := w.hosts[r.Host]
-	if h == nil && !w.options.Live && !w.options.Hosts[r.Host].Recorded {
-		return nil, &Missing{What: "host `" + r.Host + "`", Mock: "mock " + r.Host + ` { messages: [{ type: "result", text: "…" }] }`}
-	}
 	w.prompts[r.Host] = append(w.prompts[r.Host], r.Prompt)
 	if h == nil {
 		w.mu.Unlock()
 		defer w.mu.Lock()
-		return next.Perform(ctx, r)
+		if w.options.Hosts[r.Host].Recorded {
+			return next.Perform(ctx, r)
+		}
+		return w.reach(ctx, r, next, &Missing{What: "host `" + r.Host + "`", Mock: "mock " + r.Host + ` { messages: [{ type: "result", text: "…" }] }`})
 	}
 	steps, ok := h.begin(r.Prompt)
 	if !ok {

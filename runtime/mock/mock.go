@@ -33,6 +33,21 @@ type Options struct {
 	Hosts map[string]Host
 	// Seed decides what the test draws of secrets.
 	Seed int64
+	// Tape is asked for what no mock answers; nil: there is none.
+	Tape Tape
+}
+
+// Tape answers what a test asks of the world.
+type Tape interface {
+	// Perform gives what is on the tape for a request, or has next perform it and records
+	// that, where missing things are to be recorded. found is false when neither is so.
+	Perform(ctx context.Context, r effect.Request, next effect.Performer) (result effect.Result, found bool, err error)
+	// Called records a call of a tool that reached outside.
+	Called(r *effect.AppCall, result effect.Result)
+	// Closes says whether what was not found may not be had from the world, though it needs no mock.
+	Closes(effect.Request) bool
+	// Why says why the last request was not found, and how to record it.
+	Why() string
 }
 
 // World is what a test sees of the world. Safe for concurrent use.
@@ -93,10 +108,38 @@ func New(o Options) *World {
 type Missing struct {
 	What string // "agent `Writer`"
 	Mock string // the mock to add
+	Why  string // what is wrong with the test's tape; "" where it could have none
 }
 
 func (e *Missing) Error() string {
-	return fmt.Sprintf("%s has no mock: add `%s` to the test before this call, or run it with --live", e.What, e.Mock)
+	text := fmt.Sprintf("%s has no mock: add `%s` to the test before this call, or run it with --live", e.What, e.Mock)
+	if e.Why != "" {
+		text += "\n" + e.Why
+	}
+	return text
+}
+
+// reach gives what no mock has answered: what is on the tape, or what the world gives. Where the
+// test may not reach the world missing is the error; nil where it may.
+func (w *World) reach(ctx context.Context, r effect.Request, next effect.Performer, missing *Missing) (effect.Result, error) {
+	if w.options.Live {
+		return next.Perform(ctx, r)
+	}
+	if t := w.options.Tape; t != nil {
+		if result, found, err := t.Perform(ctx, r, next); found {
+			return result, err
+		}
+		if missing == nil && t.Closes(r) {
+			missing = &Missing{What: string(r.Kind()) + " of `" + pathOf(r) + "`", Mock: fmt.Sprintf("mock_file(%q, …)", pathOf(r))}
+		}
+		if missing != nil {
+			missing.Why = t.Why()
+		}
+	}
+	if missing != nil {
+		return nil, missing
+	}
+	return next.Perform(ctx, r)
 }
 
 // Layer puts the world around next, which performs what the test may reach.
@@ -177,18 +220,35 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		return res, err
 	}
 	w.looks(r)
-	if c, ok := r.(*effect.MCPOpen); ok && !w.options.Live {
-		if c.Method == effect.MCPListTools {
-			return &effect.MCPOpened{ID: anyTool}, nil
-		}
-		return nil, &Missing{What: "`" + c.Server + "." + c.Function() + "` of an MCP server", Mock: "mock " + c.Server + " { " + c.Function() + ": … }"}
+	switch r := r.(type) {
+	case *effect.MCPOpen:
+		return w.call(ctx, r, next)
+	case *effect.AppCall:
+		return w.tool(ctx, r, next)
 	}
-	res, err := next.Perform(ctx, r)
-	if x, ok := res.(*effect.AppResult); ok && x.Unplayed {
-		name := r.(*effect.AppCall).Tool
-		return nil, &Missing{What: "the application's tool `" + name + "`", Mock: "mock_tool(\"" + name + "\", |args| …)"}
+	return w.reach(ctx, r, next, nil)
+}
+
+// call calls a function of an MCP server that is not mocked, or lists them.
+func (w *World) call(ctx context.Context, r *effect.MCPOpen, next effect.Performer) (effect.Result, error) {
+	result, err := w.reach(ctx, r, next, &Missing{What: "`" + r.Server + "." + r.Function() + "` of an MCP server", Mock: "mock " + r.Server + " { " + r.Function() + ": … }"})
+	if _, missing := err.(*Missing); missing && r.Method == effect.MCPListTools {
+		return &effect.MCPOpened{ID: anyTool}, nil
 	}
-	return res, err
+	return result, err
+}
+
+// tool calls a tool of the application's. One that is a function of a program is called as such.
+func (w *World) tool(ctx context.Context, r *effect.AppCall, next effect.Performer) (effect.Result, error) {
+	result, err := next.Perform(ctx, r)
+	x, ok := result.(*effect.AppResult)
+	switch {
+	case ok && x.Unplayed:
+		return w.reach(ctx, r, next, &Missing{What: "the application's tool `" + r.Tool + "`", Mock: "mock_tool(\"" + r.Tool + "\", |args| …)"})
+	case ok && x.Outside && w.options.Tape != nil:
+		w.options.Tape.Called(r, result)
+	}
+	return result, err
 }
 
 func (w *World) drew() {
@@ -244,12 +304,12 @@ func (w *World) variable(ctx context.Context, r *effect.Env, next effect.Perform
 		set := *v
 		return &set, nil
 	}
-	return next.Perform(ctx, r)
+	return w.reach(ctx, r, next, nil)
 }
 
 // variables are the world's with what the test has set.
 func (w *World) variables(ctx context.Context, r *effect.EnvAll, next effect.Performer) (effect.Result, error) {
-	res, err := next.Perform(ctx, r)
+	res, err := w.reach(ctx, r, next, nil)
 	all, ok := res.(*effect.EnvVariables)
 	if err != nil || !ok {
 		return res, err

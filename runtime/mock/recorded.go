@@ -15,7 +15,7 @@ import (
 
 // hear performs the wait for messages of a host that is reached for real.
 func (w *World) hear(ctx context.Context, r *effect.ExchangeNext, next effect.Performer) (effect.Result, error) {
-	res, err := next.Perform(ctx, r)
+	res, err := w.reach(ctx, r, next, nil)
 	if heard, ok := res.(*effect.ExchangeMessages); ok && err == nil && heard != nil {
 		for i := range heard.Messages {
 			switch row := hostmsg.Of(heard.Messages[i].Type); {

@@ -25,10 +25,7 @@ func (w *World) openStream(ctx context.Context, r *effect.StreamOpen, next effec
 	a := w.agents[r.Agent]
 	if a == nil {
 		w.mu.Unlock()
-		if w.options.Live {
-			return next.Perform(ctx, r)
-		}
-		return nil, missingAgent(r.Agent)
+		return w.reach(ctx, r, next, missingAgent(r.Agent))
 	}
 	defer w.mu.Unlock()
 	a.answerTo(&r.AgentCall)
@@ -44,7 +41,7 @@ func (w *World) nextPiece(ctx context.Context, r *effect.StreamNext, next effect
 	w.mu.Unlock()
 	switch {
 	case s == nil && r.ID > 0:
-		return next.Perform(ctx, r)
+		return w.reach(ctx, r, next, nil)
 	case s == nil:
 		return nil, fmt.Errorf("mock: there is no stream %d", r.ID)
 	case !s.begun:
@@ -69,7 +66,7 @@ func (w *World) nextPiece(ctx context.Context, r *effect.StreamNext, next effect
 // closeStream forgets a mocked stream.
 func (w *World) closeStream(ctx context.Context, r *effect.StreamClose, next effect.Performer) (effect.Result, error) {
 	if r.ID > 0 {
-		return next.Perform(ctx, r)
+		return w.reach(ctx, r, next, nil)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -48,13 +48,17 @@ type Reach struct {
 	Env     []string
 }
 
-// Policy decides what a run may touch. It is immutable and safe for concurrent
-// use.
+// Policy decides what a run may touch. It is safe for concurrent use, but for
+// AddHost.
 type Policy struct {
 	config   Config
 	manifest side
 	caller   side
 }
+
+// AddHost makes the other name of a host known that was declared since. Nobody may ask the policy
+// meanwhile.
+func (p *Policy) AddHost(name, section string) { p.config.Hosts[name] = section }
 
 // side is what one side grants.
 type side [len(Kinds)]limit

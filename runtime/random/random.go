@@ -53,6 +53,33 @@ func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, er
 	return nil, &effect.Unperformed{Who: "chance", Kind: r.Kind()}
 }
 
+// State is where the stream of numbers stands; nil before the first number was drawn of a source
+// without a seed. SetState goes on from there.
+func (s *Source) State() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream == nil {
+		return nil
+	}
+	b, _ := s.stream.MarshalBinary() // never fails
+	return b
+}
+
+// SetState has the numbers go on from a State. The error says that it is none.
+func (s *Source) SetState(b []byte) error {
+	if b == nil {
+		return nil
+	}
+	stream := rand.NewChaCha8([32]byte{})
+	if err := stream.UnmarshalBinary(b); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stream = stream
+	return nil
+}
+
 func (s *Source) next() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,11 +26,12 @@ type file struct {
 	// sectionsRead says that sectionsFit has been called; old that the file has
 	// format 1.
 	sectionsRead, old bool
+	inside            bool      // a transaction has begun, of which those of the request are parts
 	began             time.Time // the request under way
 }
 
 // perform runs an operation when it is its turn.
-func (f *file) perform(ctx context.Context, op operation) (effect.Result, error) {
+func (f *file) perform(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
 	if effect.IsAtOnce(ctx) {
 		select {
 		case f.turn <- struct{}{}:
@@ -50,7 +51,7 @@ func (f *file) perform(ctx context.Context, op operation) (effect.Result, error)
 		// SQLite calls busy by itself, but not in all places. An operation that it
 		// could not begin or finish has changed nothing: it is tried again from
 		// the start.
-		result, err := f.attempt(ctx, op)
+		result, err := f.attempt(ctx, k, op)
 		if !errors.Is(err, sqlite3.BUSY) || !f.busy(ctx, tries) {
 			return result, err
 		}
@@ -58,13 +59,16 @@ func (f *file) perform(ctx context.Context, op operation) (effect.Result, error)
 }
 
 // attempt runs an operation, and opens the file before that if need be.
-func (f *file) attempt(ctx context.Context, op operation) (effect.Result, error) {
+func (f *file) attempt(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
 	if f.conn == nil {
 		if err := f.open(ctx); err != nil {
 			return nil, err
 		}
 	}
 	f.conn.SetInterrupt(ctx)
+	if key := effect.KeyOf(ctx); key != "" {
+		return f.onceOnly(key, k, op)
+	}
 	return op(f)
 }
 
@@ -154,6 +158,9 @@ func (f *file) transaction(do func() error) error { return f.within("BEGIN IMMED
 func (f *file) snapshot(do func() error) error { return f.within("BEGIN", do) }
 
 func (f *file) within(begin string, do func() error) error {
+	if f.inside {
+		return do()
+	}
 	if err := f.run(begin, nil); err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 		return nil, &effect.Unperformed{Who: "stores", Kind: r.Kind()}
 	}
 	f := s.file(at.File)
-	result, err := f.perform(ctx, op)
+	result, err := f.perform(ctx, r.Kind(), op)
 	if err == nil {
 		return result, nil
 	}

@@ -54,13 +54,11 @@ type Approval struct {
 // ruleOfTools is the rule that says which tools may be called.
 const ruleOfTools = "[permissions] tools"
 
-// Who decides when no person, application or flag does.
-const (
-	actorRule    = "rule"    // of the manifest
-	actorSession = "session" // it was granted before
-	actorTimeout = "timeout"
-	actorDefault = "default" // nobody is there
-)
+// allowed is the word for an allowance.
+const allowed = "allow"
+
+// actorSession is who decides when it was granted before.
+const actorSession = "session"
 
 // grant is what was allowed for a session: calls of a registration of a version, all of
 // them or those with the same arguments.
@@ -87,7 +85,7 @@ func (c *Call) Question() *Question {
 	}
 	c.s.mu.Unlock()
 	if granted {
-		c.decided("allow", decision.Session, audit.Actor{Type: actorSession, Name: by.Name}, 0, "")
+		c.decided(allowed, decision.Session, audit.Actor{Type: actorSession, Name: by.Name}, 0, "")
 		return nil
 	}
 	metadata := c.s.base.Metadata
@@ -105,6 +103,7 @@ func (s *Session) mustAsk(d *Definition) bool {
 }
 
 func (c *Call) decided(what, scope string, by audit.Actor, took time.Duration, reason string) {
+	c.approved = c.asked
 	c.approval = &Approval{Decision: what, Actor: by, MS: took.Milliseconds(), AskedSHA256: c.asked}
 	if scope != "" {
 		c.approval.Scope = &scope
@@ -143,7 +142,7 @@ func (c *Call) Answer(answer json.RawMessage, by audit.Actor, took time.Duration
 }
 
 func (c *Call) allow(a decision.Answer, by audit.Actor, took time.Duration) {
-	c.decided("allow", a.Scope, by, took, a.Reason)
+	c.decided(allowed, a.Scope, by, took, a.Reason)
 	if a.Input != nil {
 		c.edit(a.Input)
 	}
@@ -178,7 +177,8 @@ func (c *Call) edit(input json.RawMessage) {
 	default:
 		c.args, c.shown = jsonschema.Encode(v), nil
 		c.validate(nil)
-		c.changed = c.show().hash != before
+		c.approved = c.show().hash
+		c.changed = c.approved != before
 	}
 }
 
@@ -189,16 +189,16 @@ func (c *Call) Nobody(err error) {
 	if err != nil && !errors.Is(err, ErrNobody) && err.Error() != ErrNobody.Error() {
 		reason += ": " + err.Error()
 	}
-	c.deny(audit.Actor{Type: actorDefault}, 0, reason, false)
+	c.deny(audit.Actor{Type: effect.ActorDefault}, 0, reason, false)
 }
 
 // TimedOut says that nobody has answered in time. What then happens is the timeout's
 // decision, never anyone's.
 func (c *Call) TimedOut(took time.Duration) {
 	d := &c.e.def
-	by := audit.Actor{Type: actorTimeout}
+	by := audit.Actor{Type: effect.ActorTimeout}
 	if d.OnTimeout == OnTimeoutAllow {
-		c.decided("allow", decision.Once, by, took, "")
+		c.decided(allowed, decision.Once, by, took, "")
 		return
 	}
 	c.deny(by, took, "nobody answered within "+seconds(d.ApprovalLimit())+" s", d.OnTimeout == OnTimeoutHalt)
@@ -246,4 +246,38 @@ func (c *Call) approve(ctx context.Context, q *Question) {
 	default:
 		c.Nobody(err)
 	}
+}
+
+// otherArguments is why a call is refused whose arguments are not those that were approved of.
+const otherArguments = "%s was not called: its arguments are not those that were approved of"
+
+// holdApproved refuses the call when what would be called with is not what was approved of, and
+// gives the hash of what would be; "" when the call is not made, or nothing was decided about it.
+func (c *Call) holdApproved() (executed string) {
+	a := c.approval
+	if a == nil || a.Decision != allowed || c.refused != nil || c.approved == "" {
+		return ""
+	}
+	c.shown = nil // what was shown is not what is called with
+	c.value = nil
+	if executed = c.show().hash; executed != c.approved {
+		c.refuse(OutcomeDenied, otherArguments, c.name())
+	}
+	return executed
+}
+
+// told is what was decided, for records other than the audit; nil when nothing had to be.
+func (c *Call) told(executed string) *effect.AppDecided {
+	a := c.approval
+	if a == nil {
+		return nil
+	}
+	d := &effect.AppDecided{Decision: a.Decision, Actor: effect.Actor{Type: a.Actor.Type, Name: a.Actor.Name}, MS: a.MS, ArgsSHA256: c.approved, ExecutedSHA256: executed}
+	if a.Scope != nil {
+		d.Scope = *a.Scope
+	}
+	if a.Reason != nil {
+		d.Reason = *a.Reason
+	}
+	return d
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/jcs"
 	"github.com/concerto-lang/concerto/internal/jsonschema"
 )
@@ -51,6 +52,7 @@ type Call struct {
 	shown    *shown // made when it is wanted
 	approval *Approval
 	asked    string          // the hash of what was asked about
+	approved string          // that of what was approved of: the same, or what the answer has put in
 	respond  json.RawMessage // given in the tool's place
 	changed  bool            // an answer has put other arguments in
 	refused  *refusal
@@ -96,7 +98,7 @@ func (s *Session) Prepare(a Ask) *Call {
 	if s.hooks.Permit != nil {
 		if err := s.hooks.Permit(&c.e.def); err != nil {
 			c.asked = c.show().hash
-			c.decided(decision.Deny, "", audit.Actor{Type: actorRule, Name: ruleOfTools}, 0, err.Error())
+			c.decided(decision.Deny, "", audit.Actor{Type: effect.ActorRule, Name: ruleOfTools}, 0, err.Error())
 			return c.refuse(OutcomeDenied, "%v", err)
 		}
 	}
@@ -302,6 +304,7 @@ func (c *Call) finish(ctx context.Context) (e Ended) {
 	if c.Question() != nil { // it needs an approval that nobody was asked for
 		c.Nobody(nil)
 	}
+	c.holdApproved()
 	if c.s.hooks.Heard != nil {
 		p := Phase{CallID: c.ID(), Tool: c.name(), By: c.ask.Caller, Route: c.ask.Route}
 		c.s.hooks.Heard(p)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/effect"
 )
 
@@ -65,7 +66,7 @@ func (p *Performer) ownEntry(q *effect.AppAsk) *entry {
 }
 
 // recordCall records that a call of the program's begins.
-func (p *Performer) recordCall(q *effect.AppAsk) (*effect.AuditCalled, error) {
+func (p *Performer) recordCall(ctx context.Context, q *effect.AppAsk) (*effect.AuditCalled, error) {
 	p.mu.Lock()
 	x := p.asked[q.CallID]
 	p.mu.Unlock()
@@ -78,7 +79,9 @@ func (p *Performer) recordCall(q *effect.AppAsk) (*effect.AuditCalled, error) {
 			return nil, err
 		}
 	}
-	if err := b.record(b.Began); err != nil {
+	if effect.IsAgain(ctx) && b.stands(audit.KindCall) {
+		// it was recorded
+	} else if err := b.record(b.Began); err != nil {
 		return &effect.AuditCalled{Error: fmt.Sprintf("%s was not called: %v", b.name(), err)}, nil
 	}
 	p.mu.Lock()
@@ -94,7 +97,7 @@ func (p *Performer) recordCall(q *effect.AppAsk) (*effect.AuditCalled, error) {
 // Record records a call of the program's that no request tells of, and gives what records
 // its end. Its error is that the call must not begin.
 func (p *Performer) Record(q *effect.AppAsk) (done func(o Outcome, message string, output int), err error) {
-	called, err := p.recordCall(q)
+	called, err := p.recordCall(context.Background(), q)
 	switch {
 	case err != nil:
 		return nil, err
@@ -102,7 +105,7 @@ func (p *Performer) Record(q *effect.AppAsk) (done func(o Outcome, message strin
 		return nil, errors.New(called.Error)
 	}
 	return func(o Outcome, message string, output int) {
-		_ = p.recordDone(&effect.AuditDone{ID: called.ID, Outcome: string(o), Error: message, OutputBytes: int64(output)}) // of a call that is known
+		_ = p.recordDone(context.Background(), &effect.AuditDone{ID: called.ID, Outcome: string(o), Error: message, OutputBytes: int64(output)}) // of a call that is known
 	}, nil
 }
 
@@ -117,13 +120,16 @@ func (p *Performer) Do(ctx context.Context, a Ask) (e Ended, ok bool) {
 }
 
 // recordDone records the end of a call.
-func (p *Performer) recordDone(q *effect.AuditDone) error {
+func (p *Performer) recordDone(ctx context.Context, q *effect.AuditDone) error {
 	p.mu.Lock()
 	b := p.begun[q.ID]
 	delete(p.begun, q.ID)
 	p.mu.Unlock()
 	if b == nil {
 		return fmt.Errorf("tool: no call %d was recorded", q.ID)
+	}
+	if effect.IsAgain(ctx) && b.stands(audit.KindDone) {
+		return nil
 	}
 	b.done(Outcome(q.Outcome), q.Error, int(q.OutputBytes))
 	return nil
@@ -137,6 +143,13 @@ func (b *begun) done(o Outcome, message string, bytes int) {
 	if _, err := b.s.hooks.Audit.Append(record); err != nil {
 		b.unrecorded(err)
 	}
+}
+
+// Suspend forgets the calls under way: the run is gone on with, and they are.
+func (p *Performer) Suspend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun = nil
 }
 
 // abandon records the end of the calls that the run's end has cut off.

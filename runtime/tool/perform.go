@@ -104,9 +104,9 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 	case *effect.AppMock:
 		return nil, p.mock(q.Name)
 	case *effect.AuditCall:
-		return p.recordCall(&q.AppAsk)
+		return p.recordCall(ctx, &q.AppAsk)
 	case *effect.AuditDone:
-		return nil, p.recordDone(q)
+		return nil, p.recordDone(ctx, q)
 	}
 	return nil, &effect.Unperformed{Who: "tools", Kind: r.Kind()}
 }
@@ -201,10 +201,13 @@ func (p *Performer) decide(q *effect.AppDecide) (*effect.AppVerdict, error) {
 	case q.Nobody != "":
 		c.Nobody(errors.New(q.Nobody))
 	default:
-		answer, by := Answered(&effect.Answer{Value: q.Answer, Typed: q.Typed, By: q.By})
+		answer, by := Answered(&effect.Answer{Value: q.Answer, Typed: q.Typed, By: q.By, Name: q.Name})
 		c.Answer(answer, by, took)
 	}
-	return c.verdict(), nil
+	executed := c.holdApproved()
+	v := c.verdict()
+	v.Decided = c.told(executed)
+	return v, nil
 }
 
 // verdict is what was decided.
@@ -226,19 +229,8 @@ func Answered(a *effect.Answer) (answer json.RawMessage, by audit.Actor) {
 	if answer = a.Value; a.Typed {
 		answer = decision.Written(answer)
 	}
-	switch a.By {
-	case effect.ByCommandLine:
-		return answer, audit.Actor{Type: "flag", Name: effect.ByCommandLine}
-	case effect.ByTerminal:
-		return answer, audit.Actor{Type: "human"}
-	case effect.ByRelay:
-		return answer, audit.Actor{Type: "human", Name: effect.ByRelay}
-	case effect.ByRules:
-		return answer, audit.Actor{Type: actorRule}
-	case effect.ByCommand:
-		return answer, audit.Actor{Type: "application", Name: effect.ByCommand}
-	}
-	return answer, audit.Actor{Type: "application"}
+	who := effect.ActorBy(a.By, a.Name)
+	return answer, audit.Actor{Type: who.Type, Name: who.Name}
 }
 
 // call makes a call of the application's, which may have been prepared, with its records.
@@ -260,7 +252,7 @@ func (p *Performer) call(ctx context.Context, q *effect.AppAsk) (effect.Result, 
 	if ctx.Err() != nil && e.Outcome == OutcomeCancelled {
 		return nil, context.Cause(ctx)
 	}
-	r := &effect.AppResult{Outcome: string(e.Outcome), Output: e.Result.Output, Stop: e.Stop, Changed: e.Changed, DurationMS: e.Duration.Milliseconds(), Mocked: e.mocked, Unplayed: e.unplayed}
+	r := &effect.AppResult{Outcome: string(e.Outcome), Output: e.Result.Output, Stop: e.Stop, Changed: e.Changed, DurationMS: e.Duration.Milliseconds(), Mocked: e.mocked, Unplayed: e.unplayed, Outside: c.outside(e)}
 	if e.Outcome != OutcomeOK {
 		r.Error, _ = e.Text()
 	}

@@ -117,6 +117,14 @@ func (c *Call) Ended(e Ended) audit.Record {
 	return c.clean(c.recorded().Done(e.Outcome, e.Result.Error, e.Duration.Milliseconds(), len(e.Result.Output)))
 }
 
+// stands says whether a record of the call stands in the audit.
+func (c *Call) stands(kind string) bool {
+	a, can := c.s.hooks.Audit.(interface {
+		Stands(run, kind, call string) bool
+	})
+	return can && a.Stands(c.s.base.SessionID, kind, c.ask.CallID)
+}
+
 // record writes a record where there is an audit.
 func (c *Call) record(r func() audit.Record) error {
 	if c.s.hooks.Audit == nil {

@@ -45,7 +45,15 @@ func (s *Session) isMocked(e *entry) bool {
 }
 
 // unplayed says whether the session is a test's, which does not reach what the tool does.
-func (s *Session) unplayed(e *entry) bool { return s.hooks.World.Test && !e.def.inTests }
+func (s *Session) unplayed(e *entry) bool {
+	return s.hooks.World.Test && !s.hooks.World.Reach && !e.def.inTests
+}
+
+// outside says whether a call in a test that is recorded has reached what the tool does.
+func (c *Call) outside(e Ended) bool {
+	w := c.s.hooks.World
+	return w.Test && w.Reach && !c.e.def.inTests && !e.mocked
+}
 
 // played is the end of a call of a test that ends before the handler.
 func (c *Call) played() (Ended, bool) {

@@ -25,6 +25,8 @@ type World struct {
 	// Test says that the run is a test, which reaches nothing outside: handlers that may are
 	// not called.
 	Test bool
+	// Reach says of such a run that they are called all the same, to be recorded.
+	Reach bool
 	// Refused says why a tool of an owner may not reach something; "" when it may. nil permits all.
 	Refused func(owner string, r Reach) string
 }

@@ -151,8 +151,14 @@ func (c *Client) request(ctx context.Context, q *effect.HTTP) (*http.Request, er
 		}
 		request.Header.Set(h.Name, h.Value)
 	}
+	if key := effect.KeyOf(ctx); key != "" && changes(q.Method) && request.Header.Get("Idempotency-Key") == "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
 	return request, callable(request.URL)
 }
+
+// changes says whether a request of a method may change something.
+func changes(method string) bool { return method != "GET" && method != "HEAD" && method != "OPTIONS" }
 
 // callable refuses what cannot be called.
 func callable(u *url.URL) error {

@@ -1857,7 +1857,8 @@ class _Command(_Peer):
         self.end(ConnectionLost("the session has ended"))
 
     def _read(self, lines: asyncio.Queue) -> None:
-        for line in sys.stdin.buffer:
+        # Not sys.stdin: the interpreter closes that when it ends, and aborts when it is being read.
+        for line in open(os.dup(0), "rb"):
             if line.strip():
                 self.loop.call_soon_threadsafe(lines.put_nowait, line)
         with contextlib.suppress(RuntimeError):

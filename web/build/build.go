@@ -1,8 +1,8 @@
 // Package build makes of ES modules what a browser can load; its API promises
 // nothing. It takes what the entries of a page need out of several trees of files,
-// turns bare names of modules into relative ones, and leaves the comments of our
-// own modules out. It touches no file system but those it is given; web/gen
-// compresses and writes.
+// joins it into as few files as there are moments at which it is needed, compiles
+// templates of elements into calls, and leaves out what a browser does not need.
+// It touches no file system but those it is given; web/gen compresses and writes.
 package build
 
 import (
@@ -24,39 +24,43 @@ type Input struct {
 	Entries []string
 }
 
-// Output is a page's files by name, and for each module the modules that it needs
-// before it can run, itself first, in the order of need.
+// Output is a page's files by name, and for each entry that is a module the files
+// that it needs before it can run, itself first. What an import(…) names is a
+// file of its own with all that it needs alone; it has the name of that module.
 type Output struct {
 	Files map[string][]byte
 	Needs map[string][]string
 }
 
-// builder reads files and follows what they refer to.
+// builder reads files and knows the names of packages.
 type builder struct {
-	in    Input
-	bare  map[string]string // bare name: file
-	out   map[string][]byte
-	needs map[string][]string // module: those that it imports at once
+	in   Input
+	bare map[string]string // bare name: file
+	out  Output
 }
 
 // Build builds a page. It fails when a file is missing, a module refers to what is
 // not there, or cannot be read; the error names file and line.
 func Build(in Input) (Output, error) {
-	b := &builder{in: in, bare: map[string]string{}, out: map[string][]byte{}, needs: map[string][]string{}}
+	b := &builder{in: in, bare: map[string]string{}, out: Output{map[string][]byte{}, map[string][]string{}}}
 	if err := b.names(); err != nil {
 		return Output{}, err
 	}
+	var modules []string
 	for _, name := range in.Entries {
-		if err := b.add(name); err != nil {
+		if isModule(name) {
+			modules = append(modules, name)
+		} else if err := b.add(name); err != nil {
 			return Output{}, err
 		}
 	}
-	all := map[string][]string{}
-	for name := range b.needs {
-		all[name] = b.closure(name)
+	if err := b.join(modules); err != nil {
+		return Output{}, err
 	}
-	return Output{b.out, all}, b.licences()
+	return b.out, nil
 }
+
+func isModule(name string) bool { return path.Ext(name) == ".js" || path.Ext(name) == ".mjs" }
 
 // names learns the bare names of the vendored packages.
 func (b *builder) names() error {
@@ -97,51 +101,13 @@ func (b *builder) open(name string) ([]byte, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 }
 
-// add takes a file, and what it refers to, into the page.
+// add takes a file into the page as it is.
 func (b *builder) add(name string) error {
-	if _, ok := b.out[name]; ok {
-		return nil
-	}
 	data, err := b.open(name)
 	if err != nil {
 		return fmt.Errorf("build %s: %w", name, err)
 	}
-	if ext := path.Ext(name); ext != ".js" && ext != ".mjs" {
-		b.out[name] = data
-		return nil
-	}
-	b.out[name] = nil // being read: modules may import each other
-	if err := b.module(name, string(data)); err != nil {
-		return fmt.Errorf("build %s: %w", name, err)
-	}
-	return nil
-}
-
-func (b *builder) module(name, src string) error {
-	tokens, err := scan(src)
-	if err != nil {
-		return err
-	}
-	refs, err := references(src, tokens)
-	if err != nil {
-		return err
-	}
-	b.needs[name] = nil
-	targets := map[int]string{}
-	for _, r := range refs {
-		target, err := b.resolve(name, r.name)
-		if err != nil {
-			return fmt.Errorf("line %d: %w", 1+strings.Count(src[:r.start], "\n"), err)
-		}
-		if !r.lazy {
-			b.needs[name] = append(b.needs[name], target)
-		}
-		targets[r.start] = relative(name, target)
-		if err := b.add(target); err != nil {
-			return err
-		}
-	}
-	b.out[name] = []byte(rewrite(src, tokens, targets, !strings.HasPrefix(name, "vendor/")))
+	b.out.Files[name] = data
 	return nil
 }
 
@@ -158,69 +124,6 @@ func (b *builder) resolve(from, name string) (string, error) {
 		return name, nil
 	}
 	return "", fmt.Errorf("no vendored package is called %q (known: %s)", name, strings.Join(slices.Sorted(maps.Keys(b.bare)), ", "))
-}
-
-// relative is the name of a file as a module at from must say it.
-func relative(from, target string) string {
-	dir := strings.Split(path.Dir(from), "/")
-	to := strings.Split(target, "/")
-	for len(dir) > 0 && len(to) > 1 && dir[0] == to[0] {
-		dir, to = dir[1:], to[1:]
-	}
-	if len(dir) == 0 || dir[0] == "." {
-		return "./" + strings.Join(to, "/")
-	}
-	return strings.Repeat("../", len(dir)) + strings.Join(to, "/")
-}
-
-// rewrite puts the targets in, which stand by the places of their names. Of our own modules
-// comments and indentation go, while each line keeps its number; what others
-// published keeps all but the address of a source map that is not there.
-func rewrite(src string, tokens []token, targets map[int]string, own bool) string {
-	var out strings.Builder
-	for _, t := range tokens {
-		piece := src[t.start:t.end]
-		if target, ok := targets[t.start+1]; ok && t.kind == text {
-			piece = piece[:1] + target + piece[:1]
-		}
-		switch {
-		case t.kind == comment && (own || strings.HasPrefix(piece, "//# sourceMappingURL=")):
-			piece = strings.Repeat("\n", strings.Count(piece, "\n"))
-		case t.kind == space && own && strings.Contains(piece, "\n"):
-			piece = strings.Repeat("\n", strings.Count(piece, "\n"))
-		}
-		out.WriteString(piece)
-	}
-	return out.String()
-}
-
-// closure lists a module and all that it needs at once.
-func (b *builder) closure(name string) []string {
-	var out []string
-	var visit func(string)
-	visit = func(name string) {
-		if slices.Contains(out, name) {
-			return
-		}
-		out = append(out, name)
-		for _, n := range b.needs[name] {
-			visit(n)
-		}
-	}
-	visit(name)
-	return out
-}
-
-// licences adds the licence of each package of which a file is used.
-func (b *builder) licences() error {
-	for _, name := range slices.Sorted(maps.Keys(b.out)) {
-		if dir := path.Dir(name); strings.HasPrefix(dir, "vendor/") {
-			if err := b.add(dir + "/LICENSE"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // SourceFile is the name of the file that says where a vendored package is from.

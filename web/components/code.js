@@ -1,7 +1,7 @@
 import { html, icon, signal } from "../parts/base.js";
 import { Dialog } from "../parts/dialog.js";
 import { Graph } from "../parts/graph.js";
-import { Help, useKeys } from "../parts/keys.js";
+import { Help, isFree } from "../parts/keys.js";
 import { List } from "../parts/list.js";
 import { Source } from "../parts/source.js";
 import { Tabs } from "../parts/tabs.js";
@@ -52,12 +52,10 @@ const files = [{ key: "a", text: "assets", about: "folder", icon: icon("folder")
 const asking = signal(false);
 const tab = signal("one");
 
-const table = { j: { does: "the next one", run: () => { opened.value = "j"; } }, "g i": { does: "the inbox", run: () => { opened.value = "g i"; } } };
-
-function Keyed() {
-  useKeys(table);
-  return html`<p>Type <kbd>?</kbd>. Last: <output>${opened.value}</output></p><${Help} table=${table} />`;
-}
+const helping = signal(false);
+addEventListener("keydown", (e) => {
+  if (isFree(e) && e.key === "?") helping.value = true;
+});
 
 export const code = {
   source: { "a program": html`<${Source} text=${program} lang="concerto" line=${7} label="best.conc" />`, hostile: html`<${Source} text=${hostile} label="hostile" />` },
@@ -70,6 +68,7 @@ export const code = {
     "an empty list": html`<${List} items=${[]} label="Nothing" empty="This folder is empty." />`,
     tabs: () => html`<${Tabs} tabs=${[{ name: "one", label: "Thread" }, { name: "two", label: "Terminal" }, { name: "three", label: "Files" }]} selected=${tab.value} onSelect=${(n) => { tab.value = n; }} label="Views" panel="tab-panel" /><div id="tab-panel" role="tabpanel" aria-label=${tab.value}>Shown: ${tab.value}</div>`,
     dialog: () => html`<button type="button" onClick=${() => { asking.value = true; }}>Ask something</button><${Dialog} open=${asking.value} title="Really?" onClose=${() => { asking.value = false; }} actions=${html`<button type="button" onClick=${() => { asking.value = false; }}>No</button><button type="button" class="primary" onClick=${() => { asking.value = false; }}>Yes</button>`}><p>It cannot be undone.</p></${Dialog}>`,
-    keys: Keyed,
+    "tabs that are links": () => html`<${Tabs} tabs=${[{ name: "one", label: "Thread", href: "#lists" }, { name: "two", label: "Files", href: "#lists/two" }]} selected="one" onSelect=${() => {}} label="Linked views" panel="linked-panel" /><div id="linked-panel" role="tabpanel" aria-label="Thread">Its thread.</div>`,
+    keys: () => html`<p>Type <kbd>?</kbd>.</p><${Help} open=${helping.value} onClose=${() => { helping.value = false; }} rows=${[{ keys: "j", says: "the next one" }, { keys: "g i", says: "the inbox" }]} />`,
   },
 };

@@ -1,5 +1,5 @@
 // Command gen builds a page for embedding: the modules and files that its entries
-// need, made small and compressed, and its files of fixed names. A file that is there already and
+// need, joined and compressed, and its files of fixed names. A file that is there already and
 // says the same keeps its bytes, whoever compressed it; one that the page no
 // longer needs goes.
 //
@@ -8,7 +8,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"flag"
 	"fmt"
 	"io"
@@ -19,8 +18,7 @@ import (
 	"strings"
 
 	"github.com/andybalholm/brotli"
-	"github.com/tdewolff/minify/v2"
-	"github.com/tdewolff/minify/v2/js"
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/concerto-lang/concerto/web"
 	"github.com/concerto-lang/concerto/web/build"
@@ -66,9 +64,6 @@ func generate(dir string, in build.Input, roots []string) error {
 	}
 	written := map[string]bool{}
 	for name, data := range built.Files {
-		if data, err = smaller(name, data); err != nil {
-			return fmt.Errorf("make %s smaller: %w", name, err)
-		}
 		for _, p := range packers {
 			file := path.Join(web.Assets, name+p.end)
 			written[file] = true
@@ -83,17 +78,6 @@ func generate(dir string, in build.Input, roots []string) error {
 		}
 	}
 	return sweep(dir, written)
-}
-
-// smaller leaves out of a module of ours what a browser does not need. Others' are as they were
-// published.
-func smaller(name string, data []byte) ([]byte, error) {
-	if path.Ext(name) != ".js" || strings.HasPrefix(name, "vendor/") {
-		return data, nil
-	}
-	var out bytes.Buffer
-	err := (&js.Minifier{}).Minify(minify.New(), &out, bytes.NewReader(data), nil)
-	return out.Bytes(), err
 }
 
 // packer is an encoding in which files are written.

@@ -25,15 +25,16 @@ const done = (s) => `${past[s.decision] ?? "Decided"}${s.by ? ` by ${s.by}` : ""
 // ApprovalCard shows a request with everything that is approved, and takes the decision:
 // onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open", or
 // {state, by?, decision?, error?, errors?}; now is the server's time in milliseconds; may: the person may
-// decide; armed: the decision that Enter would take. Nothing is taken within half a second
+// decide; armed: the decision that Enter would take; typed {had(), keep(states)} keeps what is written into
+// questions, as useForm does it. Nothing is taken within half a second
 // of the card's appearing, of other arguments, or of the page's coming back into sight; nor by
 // a pointer when the card has just moved.
-export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, state = "open" }) {
+export function ApprovalCard({ request: q, run, host, now = Date.now(), may = true, armed, onDecide, onOpen, typed, state = "open" }) {
   const s = typeof state === "string" ? { state } : state;
   const open = s.state === "open" || states[s.state]?.open;
   const box = useRef();
   const ready = useGuard(box, `${q.request_id} ${q.args_sha256 ?? ""} ${open}`);
-  const form = useForm(q.questions ?? [], s.errors);
+  const form = useForm(q.questions ?? [], s.errors, typed);
   const [more, setMore] = useState({ text: "", scope: "once" });
   const title = useId();
   const decide = (decision) => (event) => {

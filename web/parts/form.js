@@ -39,16 +39,34 @@ function answer(q, state) {
   }
 }
 
+// told is a question's state as JSON can say it, stated is it again.
+function told(q, state) {
+  if (q.kind === "multi") return { ...state, chosen: [...state.chosen].filter((v) => v !== other), writes: state.chosen.has(other) };
+  return q.kind === "choice" && state.chosen === other ? { other: state.other, writes: true } : state;
+}
+
+function stated(q, was) {
+  if (q.kind === "multi") return { chosen: new Set(was.writes ? [...was.chosen, other] : was.chosen), other: was.other };
+  return q.kind === "choice" && was.writes ? { chosen: other, other: was.other } : was;
+}
+
+// begin is what a form shows at first: what was written into it before, else what is usual.
+function begin(questions, had) {
+  return Object.fromEntries(questions.map((q) => [q.id, had && Object.hasOwn(had, q.id) ? stated(q, had[q.id]) : start(q)]));
+}
+
 // useForm keeps what is written into questions. check() gives {answers, errors}: answers by
 // id, or null when something is missing or wrong, which is then shown; reset(): nothing is
-// shown as wrong any more. errors from elsewhere, {id: sentence}, are shown besides.
-export function useForm(questions, errors) {
-  const [states, setStates] = useState(() => Object.fromEntries(questions.map((q) => [q.id, start(q)])));
+// shown as wrong any more. errors from elsewhere, {id: sentence}, are shown besides. typed {had(), keep(states)}
+// has what was written before, and keeps what is, but for secrets.
+export function useForm(questions, errors, typed) {
+  const [states, setStates] = useState(() => begin(questions, typed?.had()));
   const [own, setOwn] = useState({});
   const states_ = useRef(states);
   const set = (id, state) => {
     states_.current = { ...states_.current, [id]: state };
     setStates(states_.current);
+    typed?.keep(Object.fromEntries(questions.filter((q) => !q.secret).map((q) => [q.id, told(q, states_.current[q.id] ?? start(q))])));
     setOwn(({ [id]: gone, ...rest }) => rest);
   };
   const check = () => {

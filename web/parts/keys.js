@@ -1,33 +1,18 @@
-import { html, plain, useEffect, useRef, useState } from "./base.js";
+import { html, plain } from "./base.js";
 import { Dialog } from "./dialog.js";
 
-const fields = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable=true]";
+const fields = "input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select, [contenteditable=true]";
 
-// useKeys calls what a table of keys says, {key: {does, run}}, wherever the focus is but in a
-// field or a dialog. A key of two, "g i", is two after each other.
-export function useKeys(table) {
-  const now = useRef(table);
-  now.current = table;
-  useEffect(() => {
-    let first = "";
-    const down = (event) => {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-      if (event.target.closest?.(fields) || document.querySelector("dialog[open]")) return;
-      const keys = [first && `${first} ${event.key}`, event.key].find((k) => k && Object.hasOwn(now.current, k));
-      first = Object.keys(now.current).some((k) => k.startsWith(`${event.key} `)) ? event.key : "";
-      if (!keys) return;
-      event.preventDefault();
-      now.current[keys].run(event);
-    };
-    addEventListener("keydown", down);
-    return () => removeEventListener("keydown", down);
-  }, []);
+// isFree says whether a key that goes down is one of the page's: nobody has taken it, and it is
+// not typed into a field, nor into what stands above the page.
+export function isFree(event) {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
+  return !event.target.closest?.(fields) && !document.querySelector("dialog[open], [aria-modal=true]");
 }
 
-// Help shows a table of keys when somebody types ?.
-export function Help({ table }) {
-  const [open, setOpen] = useState(false);
-  useKeys({ "?": { does: "these keys", run: () => setOpen(true) } });
-  return html`<${Dialog} open=${open} title="Keys" onClose=${() => setOpen(false)} actions=${html`<button type="button" onClick=${() => setOpen(false)}>Close</button>`}>
-    <dl class="keys">${Object.entries(table).map(([keys, k]) => html`<dt key=${keys}>${keys.split(" ").map((x) => html`<kbd>${plain(x)}</kbd> `)}</dt><dd key=${`${keys} does`}>${plain(k.does)}</dd>`)}</dl></${Dialog}>`;
+// Help shows what keys do, above the page: rows are {keys, says}, and keys in one row have a space
+// between them.
+export function Help({ open, onClose, rows }) {
+  return html`<${Dialog} open=${open} title="Keys" onClose=${onClose} actions=${html`<button type="button" onClick=${onClose}>Close</button>`}>
+    <dl class="keys">${rows.map((r) => html`<dt key=${r.keys}>${r.keys.split(" ").map((k) => html`<kbd>${plain(k)}</kbd> `)}</dt><dd key=${`${r.keys} says`}>${plain(r.says)}</dd>`)}</dl></${Dialog}>`;
 }

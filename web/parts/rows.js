@@ -1,34 +1,59 @@
-const guess = 56; // pixels of a row that nobody has measured
+const guess = 56; // pixels of a row, before any was measured
 const near = 48; // pixels from the end that still are the end
-const spare = 600; // pixels above and below the window that have elements too
+const spare = 400; // pixels above and below the window that have elements too
 
-// Rows knows where each of many rows is, by the heights of those that were in sight and a
-// guess for the others, and keeps what is being read where it is.
+// Rows knows where each of many rows is, by the heights of those that were in sight and
+// their mean for the others, and keeps what is being read where it is.
 export class Rows {
   constructor(follow) {
     this.follow = follow;
     this.atEnd = follow;
     this.top = follow ? Infinity : 0;
     this.anchor = null; // {key, at, off}: the first row in sight, and how far above it begins
+    this.range = [0, 0]; // of the rows that have elements
+    this.tall = 0; // of the window
     this.heights = new Map(); // by key
+    this.sum = 0; // of the heights
     this.offsets = new Float64Array(1);
     this.items = null;
+    this.resized = false; // the window has another size, and the rows are not placed by it yet
   }
 
-  // update takes the items as they are now.
+  // update takes the items as they are now, and finds the rows that have elements among them.
   update(items) {
     if (items === this.items) return;
     this.items = items;
     this.place();
+    if (this.atEnd && this.follow) this.reach(this.total - this.tall, 0);
+    const at = this.anchor ? this.find(this.anchor) : -1;
+    if (at < 0) return;
+    if (!this.atEnd) this.range = this.range.map((i) => i + at - this.anchor.at);
+    this.anchor.at = at;
+  }
+
+  // reach has those rows have elements that are in sight when the window begins at top, those near it
+  // that have them, and so many more that are near. It says whether others are.
+  reach(top, more) {
+    const to = (y) => Math.min(this.items.length, this.index(y) + 1);
+    const [from, end] = [this.index(top), to(top + this.tall)];
+    const [first, last] = [this.index(top - spare), to(top + this.tall + spare)];
+    let [a, b] = this.range;
+    if (b < from || a > end) [a, b] = [from, end];
+    b = Math.min(last, Math.max(b, end));
+    a = Math.min(a, from);
+    const below = Math.min(last - b, more);
+    this.range = [Math.max(first, a - more + below), b + below];
+    return this.range[0] > first || this.range[1] < last;
   }
 
   place() {
     const n = this.items.length;
     if (this.offsets.length < n + 1) this.offsets = new Float64Array(Math.max(n + 1, 2 * this.offsets.length));
     let y = 0;
+    const mean = Math.round(this.sum / this.heights.size) || guess;
     for (let i = 0; i < n; i++) {
       this.offsets[i] = y;
-      y += this.heights.get(this.items[i].key) ?? guess;
+      y += this.heights.get(this.items[i].key) ?? mean;
     }
     this.offsets[n] = y;
     this.total = y;
@@ -53,7 +78,7 @@ export class Rows {
   // scrolled notes where somebody scrolled to.
   scrolled(box) {
     const by = box.scrollTop - this.top;
-    if (Math.abs(by) < 1) return; // it was us
+    if (this.resized || Math.abs(by) < 1) return; // it was us, or the browser
     this.atEnd = this.below(box) < (by < 0 ? 2 : near); // who goes up slowly is let go
     this.note(box);
   }
@@ -64,14 +89,16 @@ export class Rows {
     this.anchor = at < this.items.length ? { key: this.items[at].key, at, off: this.offsets[at] - this.top } : null;
   }
 
-  // settle measures what is there, puts the window where it was, and gives the rows that
-  // must have elements.
-  settle(box) {
+  // settle measures what is there, puts the window where it was, and finds the rows that
+  // must have elements; it says whether more should, as reach does.
+  settle(box, more) {
+    this.resized = false;
     let changed = false;
     for (const e of box.querySelectorAll(":scope > .thread-row")) {
-      const h = e.getBoundingClientRect().height;
-      if (h > 0 && Math.abs((this.heights.get(e.dataset.row) ?? -1) - h) > 0.1) {
+      const h = e.getBoundingClientRect().height, was = this.heights.get(e.dataset.row) ?? 0;
+      if (h > 0 && Math.abs(was - h) > 0.1) {
         this.heights.set(e.dataset.row, h);
+        this.sum += h - was;
         changed = true;
       }
     }
@@ -81,7 +108,8 @@ export class Rows {
     if (Math.abs(box.scrollTop - top) >= 1) box.scrollTop = top;
     if (this.atEnd && this.follow) this.top = box.scrollTop;
     else this.note(box);
-    return [this.index(Math.max(0, box.scrollTop - spare)), Math.min(this.items.length, this.index(box.scrollTop + box.clientHeight + spare) + 1)];
+    this.tall = box.clientHeight;
+    return this.reach(box.scrollTop, more);
   }
 
   // resize gives the space above and below its height at once: the elements come with the
@@ -130,6 +158,13 @@ export class Rows {
     if (top < box.scrollTop) box.scrollTop = top;
     else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = Math.min(top, bottom - box.clientHeight);
     this.atEnd = this.below(box) < near;
+    this.note(box);
+  }
+
+  // begin has a row stand where the window begins.
+  begin(box, i) {
+    box.scrollTop = this.offset(i);
+    this.atEnd = false;
     this.note(box);
   }
 

@@ -1,11 +1,13 @@
 import { html, plain, useRef } from "./base.js";
 
-// Tabs shows names of which one is selected: tabs are {name, label}, onSelect is told a
-// name. Arrows move among them. What a tab shows is in an element with the id that panel
-// names.
+// Tabs shows names of which one is selected: tabs are {name, label, href?}, onSelect is told a
+// name. One with an href is a link, so that it can be opened elsewhere and sent on. Arrows move
+// among them. What a tab shows is in an element with the id that panel names, labelled by
+// tabId(panel, name).
 export function Tabs({ tabs, selected, onSelect, label, panel }) {
   const box = useRef();
   const keys = (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const at = tabs.findIndex((t) => t.name === selected);
     const n = tabs.length;
     const to = { ArrowRight: (at + 1) % n, ArrowLeft: (at + n - 1) % n, Home: 0, End: n - 1 }[event.key];
@@ -14,5 +16,12 @@ export function Tabs({ tabs, selected, onSelect, label, panel }) {
     onSelect(tabs[to].name);
     box.current.children[to].focus();
   };
-  return html`<div class="tablist" role="tablist" aria-label=${label} ref=${box} onKeyDown=${keys}>${tabs.map((t) => html`<button type="button" role="tab" key=${t.name} aria-selected=${String(t.name === selected)} aria-controls=${t.name === selected ? panel : undefined} tabindex=${t.name === selected ? 0 : -1} onClick=${() => onSelect(t.name)}>${plain(t.label)}</button>`)}</div>`;
+  const one = (t) => {
+    const on = t.name === selected;
+    const props = { role: "tab", key: t.name, id: tabId(panel, t.name), "aria-selected": String(on), "aria-controls": on ? panel : undefined, tabindex: on ? 0 : -1 };
+    return t.href ? html`<a ...${props} href=${t.href}>${plain(t.label)}</a>` : html`<button type="button" ...${props} onClick=${() => onSelect(t.name)}>${plain(t.label)}</button>`;
+  };
+  return html`<div class="tablist" role="tablist" aria-label=${label} ref=${box} onKeyDown=${keys}>${tabs.map(one)}</div>`;
 }
+
+export const tabId = (panel, name) => `${panel}-${name}`;

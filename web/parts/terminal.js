@@ -12,21 +12,14 @@ const theme = {
 // when somebody first wants to see one.
 let loaded;
 function load() {
-  loaded ??= Promise.all([import("@xterm/xterm"), import("@xterm/addon-fit"), styled(new URL("vendor/xterm/xterm.css", import.meta.url))])
-    .then(([xterm, fit]) => (styleAsAllowed(), { Xterm: xterm.Terminal, Fit: fit.FitAddon }))
-    .catch((e) => { loaded = undefined; throw e; });
+  loaded ??= import("./xterm.js").then((xterm) => (styled(xterm.look), styleAsAllowed(), xterm), (e) => { loaded = undefined; throw e; });
   return loaded;
 }
 
-function styled(url) {
-  return new Promise((done, failed) => {
-    const link = document.createElement("link");
-    link.rel = "stylesheet";
-    link.href = url;
-    link.onload = done;
-    link.onerror = () => failed(new Error("its style sheet cannot be loaded"));
-    document.head.append(link);
-  });
+function styled(look) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(look);
+  document.adoptedStyleSheets.push(sheet);
 }
 
 // Terminal shows a terminal. attach({write, reset}) is called once it is there: what attach

@@ -1,26 +1,30 @@
-import { html, classes, icon, moment, plain, useEffect, useLayoutEffect, useRef, useState } from "./base.js";
+import { html, classes, icon, moment, plain, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./base.js";
 import { Rows } from "./rows.js";
 
 const early = 600; // pixels from the beginning at which what is earlier is fetched
+const few = 8; // rows out of sight that are made at once
 
 // Thread shows items {key, role, ts?, title?, text?} one below the other, and makes elements
-// of those alone that are in sight. render gives an item's content. follow: it begins at
+// of those alone that are in sight. render gives an item's content, anew when the item or render
+// is another. follow: it begins at
 // the end and stays there, until somebody scrolls away. onEarlier fetches what was before
 // (null: there is nothing), earlier {loading} says that it comes. What comes
-// before, or grows, moves nothing that is being read. j and k move from row to row.
-export function Thread({ items, follow = true, onEarlier, earlier, render = Plain, label = "Thread" }) {
+// before, or grows, moves nothing that is being read. j and k move from row to row. show is the
+// key of an item to go to, once it is there.
+export function Thread({ items, follow = true, onEarlier, earlier, render = Plain, show, label = "Thread" }) {
   const box = useRef();
   const rows = useRef(null);
-  const [range, setRange] = useState([0, 0]);
+  const [drawn, draw] = useState(0);
   const [away, setAway] = useState(false); // the end is not in sight
   const [focused, setFocused] = useState(null);
   const wanted = useRef(null); // {key, at} of a row that gets the focus once it is there
   const r = (rows.current ??= new Rows(follow));
   r.update(items);
-  const settle = () => {
+  const [from, to] = r.range.map((i) => Math.max(0, Math.min(i, items.length)));
+  const settle = (more = 0) => {
     if (!box.current) return; // it is gone; a frame had still been asked for
-    const next = r.settle(box.current);
-    if (next[0] !== range[0] || next[1] !== range[1]) setRange(next);
+    if (r.settle(box.current, more)) r.later?.();
+    if (r.range[0] !== from || r.range[1] !== to) draw((n) => n + 1);
     setAway(!r.atEnd && r.below(box.current) > 2);
     const row = wanted.current && rowOf(box.current, wanted.current.key);
     if (row) {
@@ -29,13 +33,22 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
     }
     if (r.top < early && onEarlier && !earlier?.loading) onEarlier();
   };
-  useLayoutEffect(settle, [items, range, focused]);
+  useLayoutEffect(() => settle(), [items, drawn, focused]);
   useEffect(() => observe(box.current, settle, r), []);
+  const gone = useRef(null);
+  useEffect(() => {
+    const at = show && show !== gone.current ? items.findIndex((i) => i.key === show) : -1;
+    if (at < 0) return;
+    gone.current = show;
+    wanted.current = { key: show, at };
+    setFocused(show);
+    r.begin(box.current, at);
+    settle();
+  }, [show, items]);
   r.again = settle;
-  const [from, to] = [Math.min(range[0], items.length), Math.min(range[1], items.length)];
   const shown = items.slice(from, to);
   const keys = (e) => move(e, { items, rows: r, box: box.current, wanted, setFocused });
-  return html`<div class="thread"><div class="thread-scroll" ref=${box} tabindex="0" role="feed" aria-label=${label} aria-busy=${String(items.length === 0 || !!earlier?.loading)} onScroll=${() => { r.scrolled(box.current); settle(); }} onKeyDown=${keys}>
+  return html`<div class="thread"><div class="thread-scroll" ref=${box} tabindex="0" role="feed" aria-label=${label} aria-busy=${String(items.length === 0 || !!earlier?.loading)} onScroll=${(e) => { r.scrolled(e.currentTarget); settle(); }} onKeyDown=${keys}>
       <div role="none" class="thread-pad" style=${{ height: `${r.offset(from)}px` }}></div>
       ${shown.map((item, i) => html`<${Row} key=${item.key} item=${item} at=${from + i} of=${items.length} render=${render} focused=${item.key === focused} />`)}
       <div role="none" style=${{ height: `${r.total - r.offset(to)}px` }}></div></div>
@@ -46,8 +59,13 @@ export function Thread({ items, follow = true, onEarlier, earlier, render = Plai
 // observe keeps the rows true while they, or the window on them, change their sizes.
 function observe(box, settle, rows) {
   let asked = 0;
+  let more = 0;
+  rows.later = () => { more ||= setTimeout(() => { more = 0; rows.again(few); }); };
   const later = () => { asked ||= requestAnimationFrame(() => { asked = 0; rows.again(); }); };
-  const sizes = new ResizeObserver(later);
+  const sizes = new ResizeObserver((all) => {
+    if (all.some((e) => e.target === box)) rows.resized = true;
+    later();
+  });
   sizes.observe(box);
   const seen = new Set();
   const children = () => {
@@ -59,11 +77,11 @@ function observe(box, settle, rows) {
   changes.observe(box, { childList: true });
   children();
   settle();
-  return () => { sizes.disconnect(); changes.disconnect(); cancelAnimationFrame(asked); };
+  return () => { sizes.disconnect(); changes.disconnect(); cancelAnimationFrame(asked); clearTimeout(more); };
 }
 
 function Row({ item, at, of, render, focused }) {
-  return html`<article class="thread-row" data-at=${at} data-row=${item.key} tabindex=${focused ? 0 : -1} aria-posinset=${at + 1} aria-setsize=${of} aria-label=${`${plain(item.title || item.role || "")} ${moment(item.ts)}`}>${render(item)}</article>`;
+  return html`<article class="thread-row" data-at=${at} data-row=${item.key} tabindex=${focused ? 0 : -1} aria-posinset=${at + 1} aria-setsize=${of} aria-label=${`${plain(item.title || item.role || "")} ${moment(item.ts)}`}>${useMemo(() => render(item), [item, render])}</article>`;
 }
 
 // Plain is how an item looks when a page does not say otherwise.

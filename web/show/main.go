@@ -16,9 +16,6 @@ import (
 	"github.com/concerto-lang/concerto/web/build"
 )
 
-// policy is the content security policy under which the parts must work: the relay's.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
 func main() {
 	address := "127.0.0.1:8790"
 	if len(os.Args) > 1 {
@@ -37,18 +34,18 @@ func main() {
 	os.Exit(1)
 }
 
-// secured serves a page under the policy.
+// secured serves a page as a server of it must.
 func secured(page http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Content-Security-Policy", web.Policy)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		page.ServeHTTP(w, r)
 	})
 }
 
-// open builds the page out of the files in web.
-func open(files fs.FS) (*web.Dist, error) {
-	built, err := build.Build(build.Input{Tree: map[string]fs.FS{"": files}, Entries: []string{"components/main.js", "style.css", "components/page.css"}})
+// open builds the page out of the files in web, and more of them if need be.
+func open(files fs.FS, more ...string) (*web.Dist, error) {
+	built, err := build.Build(build.Input{Tree: map[string]fs.FS{"": files}, Entries: append([]string{"components/main.js", "style.css", "components/page.css"}, more...)})
 	if err != nil {
 		return nil, err
 	}

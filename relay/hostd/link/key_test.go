@@ -100,7 +100,9 @@ func TestKey(t *testing.T) {
 	s := serve(t, byEither)
 	mine, server := seeded(1), seeded(2)
 	ring := &keyring{}
-	h := connectBy(t, s.web.URL+"/base", newClock(func(d time.Duration) bool { return d <= time.Second && d > 0 }), ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
+	// Time passes when there is a key to look for: not while the greeting of the first server is waited for.
+	whenPaired := newClock(func(d time.Duration) bool { key, _ := ring.get(); return key != nil && d <= time.Second && d > 0 })
+	h := connectBy(t, s.web.URL+"/base", whenPaired, ring.get, func(sp *spool.Spool) { outputs(t, sp, "run_a", "1") })
 	p := s.accept()
 	p.hello()
 	p.welcome(10, `{}`)

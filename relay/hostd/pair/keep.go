@@ -62,6 +62,9 @@ func (k *Kept) At(server string) bool {
 	return err1 == nil && err2 == nil && protocol.OriginOf(a) == protocol.OriginOf(b)
 }
 
+// Public is the host's key as others know it.
+func (k *Kept) Public() ed25519.PublicKey { return k.key.Public().(ed25519.PublicKey) }
+
 // Private is the host's key.
 func (k *Kept) Private() ed25519.PrivateKey { return k.key }
 

@@ -479,7 +479,7 @@ func TestOnce(t *testing.T) {
 // TestBash: a command has no input, no secrets in its environment, an end with all that it
 // has started, and bounds of time and of what it says.
 func TestBash(t *testing.T) {
-	w := newWorld(t, func(o *rpc.Options) { o.Environ = append(os.Environ(), "HOST_TOKEN=s3cret") })
+	w := newWorld(t, func(o *rpc.Options) { o.Environ = append(os.Environ(), "HOME="+t.TempDir(), "HOST_TOKEN=s3cret") })
 	for i, row := range []struct{ cmd, want string }{
 		{`{"cmd":"pwd; cat; echo -n e >&2; echo ${HOST_TOKEN-none}; exit 3"}`, `"stdout":"DIR\nnone\n","stderr":"e","exit_code":3,"truncated":false,"timed_out":false`},
 		{`{"cmd":"echo a; exec sleep 1000","timeout_s":1}`, `"stdout":"a\n","stderr":"","exit_code":137,"truncated":false,"timed_out":true`},

@@ -89,7 +89,7 @@ func (h *host) open() {
 	}
 	events := &runs.Events{Spool: h.spool}
 	h.desk = desk.New(desk.Options{Events: &killed{events, &h.cut}})
-	h.Manager, err = runs.New(runs.Options{Dir: filepath.Join(h.state, "runs"), Roots: []string{h.root}, Shim: []string{os.Args[0], "shim"}, Env: append(os.Environ(), "HOST_TOKEN=t0ken"),
+	h.Manager, err = runs.New(runs.Options{Dir: filepath.Join(h.state, "runs"), Roots: []string{h.root}, Shim: []string{os.Args[0], "shim"}, Env: append(os.Environ(), "HOME="+h.state, "HOST_TOKEN=t0ken"),
 		Socket: "/sock", Spool: h.spool, Desk: h.desk, Rules: rules, Redact: hide, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Ended: 2, After: h.after})
 	if err != nil {
 		h.t.Fatal(err)

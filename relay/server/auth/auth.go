@@ -49,7 +49,6 @@ type Auth struct {
 	c         Config
 	checks    checkers
 	tries     throttle
-	setup     setup
 	told      seldom
 	keeping   sync.RWMutex // held while an owner's password is looked at (KeepOwner)
 	mu        sync.Mutex

@@ -391,11 +391,18 @@ func TestSetup(t *testing.T) {
 	if err != nil || code == "" {
 		t.Fatal(code, err)
 	}
+	beside := auth.New(auth.Config{Store: f.store, Guard: guard.New(guard.Config{Loopback: true})}) // another server on the database
+	t.Cleanup(beside.Close)
+	if same, err := beside.Setup(ctx); same != code || err != nil {
+		t.Errorf("another server's code is another one: %v", err)
+	}
+	_, _, err = f.FirstOwner(ctx, "", "ann", password, request("POST", "/"))
+	refused(t, err, protocol.Unauthorized, "the link")
 	_, _, err = f.FirstOwner(ctx, "wrong", "ann", password, request("POST", "/"))
 	refused(t, err, protocol.Unauthorized, "the link")
 	_, _, err = f.FirstOwner(ctx, code, "ann", "short", request("POST", "/"))
 	refused(t, err, protocol.BadMessage, "password")
-	_, id, err := f.FirstOwner(ctx, code, "ann", password, request("POST", "/"))
+	_, id, err := beside.FirstOwner(ctx, code, "ann", password, request("POST", "/"))
 	if err != nil || id.Role != auth.Owner {
 		t.Fatal(id, err)
 	}

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/subtle"
 	"errors"
 	"net/http"
@@ -63,6 +64,15 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 		return a.hostRefused(ctx, id, "the token is not the one that this host first came with; an owner may remove the host, and it is taken anew", id, r)
 	}
 	return nil
+}
+
+// KnowsHost says whether a host is known by a key.
+func (a *Auth) KnowsHost(ctx context.Context, id string, key ed25519.PublicKey) (bool, error) {
+	known, err := a.c.Store.Host(ctx, id)
+	if errors.Is(err, store.ErrUnknown) {
+		return false, nil
+	}
+	return err == nil && known.PublicKey == protocol.KeyText(key), err
 }
 
 // Admit takes a host that the server's own process speaks for, whatever TOFU says. One that is known

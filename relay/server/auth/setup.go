@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -12,23 +11,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
-// setup is the code by which the first user is made.
-type setup struct {
-	mu   sync.Mutex
-	hash string // of the code; "" when there is none
-}
+// setupCode is the name of the secret by which the first user is made.
+const setupCode = "setup"
 
-// Setup gives a code by which the first owner is made, once; "" when there are users.
+// Setup gives the code by which the first owner is made, once; "" when there are users. It is the same for all
+// servers on one database, and when they are started again: whichever a balancer leads to takes it.
 func (a *Auth) Setup(ctx context.Context) (code string, err error) {
 	all, err := a.c.Store.Users(ctx)
 	if err != nil || len(all) > 0 {
 		return "", err
 	}
-	a.setup.mu.Lock()
-	defer a.setup.mu.Unlock()
-	code = newSecret("")
-	a.setup.hash = digest(code)
-	return code, nil
+	return a.c.Store.Secret(ctx, setupCode, func() (string, error) { return newSecret(""), nil })
 }
 
 // FirstOwner makes the first owner by the code, and a session.
@@ -39,20 +32,21 @@ func (a *Auth) FirstOwner(ctx context.Context, code, name, password string, r *h
 	if err := CheckPassword(password); err != nil {
 		return "", nil, guard.Refused(protocol.BadMessage, "password: %v", err)
 	}
-	a.setup.mu.Lock()
-	defer a.setup.mu.Unlock()
-	if a.setup.hash == "" || digest(code) != a.setup.hash {
-		return "", nil, guard.Refused(protocol.Unauthorized, "the link to set this server up was used, or is not the one that it printed at its last start")
+	is, err := a.Setup(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	if is == "" || digest(code) != digest(is) {
+		return "", nil, guard.Refused(protocol.Unauthorized, "the link to set this server up was used, or is not the one that it printed")
 	}
 	actor := audit.Actor{Type: "user", Name: name}
 	rec := audit.Record{Kind: "user_changed", Actor: actor, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"role": string(Owner), "removed": false})}
 	err = a.c.Store.FirstUser(ctx, store.User{Name: name, Role: string(Owner), Hash: HashPassword(password)}, a.now(), rec)
-	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return "", nil, err
-	}
-	a.setup.hash = ""
-	if err != nil {
+	if errors.Is(err, store.ErrConflict) { // somebody else was faster
 		return "", nil, guard.Refused(protocol.Unauthorized, "this server has users: log in")
+	}
+	if err != nil {
+		return "", nil, err
 	}
 	return a.session(ctx, name, Owner, a.c.Guard.Address(r).String())
 }

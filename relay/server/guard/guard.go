@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/web"
 )
 
 // Config says where a server is meant to be.
@@ -34,11 +35,10 @@ func (g *Guard) Public() *url.URL { return g.c.Public }
 
 // headers are those of every answer.
 var headers = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; manifest-src 'self'; worker-src 'self'; " +
-		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-	"X-Content-Type-Options": "nosniff",
-	"Referrer-Policy":        "no-referrer",
-	"Cache-Control":          "no-store",
+	"Content-Security-Policy": web.Policy,
+	"X-Content-Type-Options":  "nosniff",
+	"Referrer-Policy":         "no-referrer",
+	"Cache-Control":           "no-store",
 }
 
 // hsts is for how long a browser keeps to https.

@@ -8,7 +8,7 @@ import (
 // Bus carries words between servers of one process. The zero value is ready.
 type Bus struct {
 	mu   sync.Mutex
-	subs []sub
+	subs []*sub
 	down bool
 	n    map[string]int
 }
@@ -16,9 +16,39 @@ type Bus struct {
 type sub struct {
 	subject string
 	do      func(subject string, body []byte)
+
+	mu      sync.Mutex
+	waiting []func()
 }
 
-// Publish calls who has subscribed, each in a goroutine of its own.
+// put has a subscriber called behind what it is called with before, as a bus keeps the order.
+func (s *sub) put(call func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting = append(s.waiting, call)
+	if len(s.waiting) == 1 {
+		go s.run()
+	}
+}
+
+// run calls until nothing waits.
+func (s *sub) run() {
+	for {
+		s.mu.Lock()
+		call := s.waiting[0]
+		s.mu.Unlock()
+		call()
+		s.mu.Lock()
+		s.waiting = s.waiting[1:]
+		more := len(s.waiting) > 0
+		s.mu.Unlock()
+		if !more {
+			return
+		}
+	}
+}
+
+// Publish calls who has subscribed, each in a goroutine of its own and in order.
 func (b *Bus) Publish(subject string, body []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +62,7 @@ func (b *Bus) Publish(subject string, body []byte) {
 	b.n[kind]++
 	for _, s := range b.subs {
 		if prefix, all := strings.CutSuffix(s.subject, ">"); s.subject == subject || all && strings.HasPrefix(subject, prefix) {
-			go s.do(subject, body)
+			s.put(func() { s.do(subject, body) })
 		}
 	}
 }
@@ -41,7 +71,7 @@ func (b *Bus) Publish(subject string, body []byte) {
 func (b *Bus) Subscribe(subject string, do func(subject string, body []byte)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.subs = append(b.subs, sub{subject, do})
+	b.subs = append(b.subs, &sub{subject: subject, do: do})
 	return nil
 }
 

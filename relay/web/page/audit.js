@@ -20,7 +20,7 @@ export function Audit() {
     <div class="bar"><input type="search" data-filter class="grow" placeholder="Filter these records" aria-label="Filter these records" value=${filter} onInput=${(e) => setFilter(e.target.value)} />
       <button type="button" aria-disabled=${from === 0} onClick=${() => setFrom(Math.max(0, from - page))}>Earlier</button>
       <button type="button" aria-disabled=${(load.value?.length ?? 0) < page} onClick=${() => load.value?.length === page && setFrom(from + page)}>Later</button></div>
-    <${Loaded} load=${load} what="the audit log">${(all) => html`<div class="scroll" tabindex="0" role="region" aria-label="Records"><table class="audit">
+    <${Loaded} load=${load} what="the audit log">${(all) => html`<div class="scroll" tabindex="0" role="region" aria-label="Records"><table class="audit" role="table">
       <thead><tr><th scope="col">no.</th><th scope="col">time</th><th scope="col">what</th><th scope="col">who</th><th scope="col">run</th><th scope="col">about</th></tr></thead>
       <tbody>${shown(all).map((r) => html`<${Row} key=${r.seq} r=${r} />`)}</tbody></table></div>
       ${shown(all).length === 0 && html`<p class="quiet">No record${filter && " of these has that"}.</p>`}`}</${Loaded}>`;
@@ -31,7 +31,7 @@ const words = (o) => Object.entries(o ?? {}).map(([k, v]) => `${k} ${v}`).join("
 
 function Row({ r }) {
   const refused = r.data?.refused;
-  return html`<tr class=${refused ? "refused" : ""}><td>${r.seq}</td><td class="nowrap">${plain(String(r.time).replace("T", " ").replace(/\.\d+Z$/, "Z"))}</td>
+  return html`<tr role="row" class=${refused ? "refused" : ""}><td>${r.seq}</td><td class="nowrap">${plain(String(r.time).replace("T", " ").replace(/\.\d+Z$/, "Z"))}</td>
     <td>${plain(String(r.kind).replaceAll("_", " "))}${refused && html` <strong>refused</strong>`}</td><td>${plain(`${r.actor?.name} (${r.actor?.type})`)}</td>
     <td>${r.run && html`<a href=${hrefOf("runs", r.run)}>${plain(r.run)}</a>`}</td><td class="wrap">${plain([words(r.subject), words(r.data)].filter((t) => t).join("; "))}</td></tr>`;
 }

@@ -1,7 +1,7 @@
 // A request as somebody decides it, wherever it stands: in the inbox, or in a run's thread.
-import { html, useEffect, useState } from "parts/base.js";
+import { html, useEffect, useMemo, useState } from "parts/base.js";
 import { ApprovalCard } from "parts/approval.js";
-import { can, cardState, decide, hosts, now, run as runOf, sentence } from "./data/index.js";
+import { can, cardState, decide, draft, hosts, keepDraft, now, run as runOf, sentence } from "./data/index.js";
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
 
@@ -11,18 +11,26 @@ export function Card({ request, opens = false }) {
   const host = hosts.value.find((h) => h.id === request.host_id) ?? { id: request.host_id, name: request.host_id };
   const [failed, setFailed] = useState("");
   const at = useNow(request);
+  const typed = useMemo(() => drafts(request), [request.key, request.seq, request.args_sha256]);
   const onDecide = async (decision, more) => {
     armed.value = null;
     setFailed("");
     try {
       await decide(request, decision, more);
+      typed.keep(null);
     } catch (e) {
       setFailed(sentence(e));
     }
   };
-  return html`<${ApprovalCard} request=${request} run=${run} host=${host} now=${at} state=${cardState(request)} may=${can("decide")}
+  return html`<${ApprovalCard} request=${request} run=${run} host=${host} now=${at} state=${cardState(request)} may=${can("decide")} typed=${typed}
       armed=${armed.value?.key === request.key ? armed.value.decision : null} onDecide=${onDecide} onOpen=${opens ? () => go(hrefOf("runs", request.run_id)) : null} />
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}`;
+}
+
+// drafts keeps what is written into a request's questions.
+function drafts({ key, seq, args_sha256 }) {
+  const name = ["answer", key, seq, args_sha256].join(" ");
+  return { had: () => draft(name), keep: (states) => keepDraft(name, states) };
 }
 
 // useNow is the server's time, as often as the card needs it: each second while it expires soon.

@@ -1,16 +1,13 @@
 // Writing to a run's terminal.
-import { html, plain, useRef, useState } from "parts/base.js";
-import { hosts, sendInput, sentence } from "./data/index.js";
+import { html, plain, useEffect, useRef, useState } from "parts/base.js";
+import { draft, hosts, keepDraft, sendInput, sentence } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { useKeys } from "./keymap.js";
 
 const max = 64 << 10; // bytes of an input
 
-// drafts are what was written and not sent, by run, for as long as the page is open.
-const drafts = new Map();
-
 export function Composer({ run, id }) {
-  const field = useRef(), [failed, setFailed] = useState(""), [empty, setEmpty] = useState(!drafts.get(id));
+  const name = "input " + id, field = useRef(), [failed, setFailed] = useState(""), [empty, setEmpty] = useState(!draft(name));
   useKeys({ compose: () => field.current?.focus() });
   if (run.status === "exited") return html`<p class="composer-over quiet">The run has ended: nothing reads what one would write.</p>`;
   const send = async (event) => {
@@ -18,7 +15,7 @@ export function Composer({ run, id }) {
     const text = field.current.value;
     if (new TextEncoder().encode(text).length >= max) return setFailed("That is more than 64 KiB: send it in parts.");
     field.current.value = "";
-    drafts.delete(id);
+    keepDraft(name, null);
     setEmpty(true);
     grow();
     try {
@@ -26,13 +23,21 @@ export function Composer({ run, id }) {
       await sendInput(id, text + "\n");
     } catch (e) {
       setFailed(sentence(e));
-      if (!field.current.value) field.current.value = text;
+      if (field.current.value) return;
+      field.current.value = text;
+      typed();
     }
   };
   const grow = () => {
     field.current.style.height = "auto";
     field.current.style.height = Math.min(field.current.scrollHeight + 2, innerHeight * 0.4) + "px";
   };
+  const typed = () => {
+    keepDraft(name, field.current.value || null);
+    setEmpty(!field.current.value);
+    grow();
+  };
+  useEffect(() => field.current?.value && grow(), []);
   const key = (event) => {
     // 229: an input method composes, and Enter takes what it offers.
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
@@ -42,8 +47,8 @@ export function Composer({ run, id }) {
   return html`<form class="composer" onSubmit=${send}>
     ${failed && html`<p class="failed" role="alert">${plain(failed)}</p>`}
     ${host && !host.online && html`<p class="quiet">${plain(host.name)} is offline: what you write waits for it, 15 minutes at most.</p>`}
-    <div class="composer-row"><textarea ref=${field} data-testid="composer" rows="1" aria-label="Write to the run" placeholder="Write to the terminal" defaultValue=${drafts.get(id) ?? ""}
-      enterkeyhint="send" autocapitalize="none" spellcheck=${false} onInput=${() => (drafts.set(id, field.current.value), setEmpty(!field.current.value), grow())} onKeyDown=${key}></textarea>
+    <div class="composer-row"><textarea ref=${field} data-testid="composer" rows="1" aria-label="Write to the run" placeholder="Write to the terminal" defaultValue=${draft(name) ?? ""}
+      enterkeyhint="send" autocapitalize="none" spellcheck=${false} onInput=${typed} onKeyDown=${key}></textarea>
       <button class="primary" data-testid="send" type="submit" aria-label=${empty ? "Send Enter" : "Send"} title=${empty ? "Send Enter alone" : "Send"}><${Icon} name="send" /></button></div>
   </form>`;
 }

@@ -30,5 +30,5 @@ function Over() {
   return html`<section class="over" aria-label="Just decided"><h2>Just now</h2><ul>${all.map((q) => html`<li key=${q.key} data-testid="settled">
     <${Icon} name=${q.resolution.decision === "approve" || q.resolution.decision === "answered" ? "ok" : "bad"} />
     <span class="grow"><a href=${hrefOf("runs", q.run_id)}>${plain(nameOf({ title: q.title, tool: q.tool, id: q.run_id }))}</a>: ${plain(q.op_args_summary || q.prompt || q.op_tool || "")}</span>
-    <span class="quiet">${decisions[q.resolution.decision] ?? q.resolution.decision}${q.resolution.by ? " by " + plain(q.resolution.by) : ""} <${When} ts=${q.resolution.ts} /></span></li>`)}</ul></section>`;
+    <span class="quiet">${decisions[q.resolution.decision] ?? q.resolution.decision}${q.resolution.by ? " by " + plain(q.resolution.by) : ""} <${When} ts=${q.closed_at} /></span></li>`)}</ul></section>`;
 }

@@ -24,9 +24,9 @@ const kinds = {
   other: ({ item }) => html`<div class="said"><p class="label">${plain(item.title)}</p><${JsonTree} value=${item.data} /></div>`,
 };
 
-export function Item({ item, selected, onSelect }) {
+export function Item({ item, selected }) {
   const Kind = kinds[item.kind] ?? kinds.other;
-  return html`<${Kind} item=${item} selected=${selected} onSelect=${onSelect} />`;
+  return html`<${Kind} item=${item} selected=${selected} />`;
 }
 
 // shownInput is an input without the line's end that sent it; Enter alone is said.
@@ -34,9 +34,9 @@ const shownInput = (text) => plain(text.replace(/[\r\n]$/, "")) || "⏎";
 
 const endings = { approve: "approved", deny: "denied", withdrawn: "withdrawn", expired: "expired", answered: "answered" };
 
-function Request({ item, selected, onSelect }) {
+function Request({ item, selected }) {
   const q = item.data, r = q.resolution;
-  if (!r) return html`<div class=${selected ? "request selected" : "request"} data-key=${q.key} onFocusIn=${() => onSelect?.(q.key)}><${Card} request=${q} /></div>`;
+  if (!r) return html`<div class=${selected ? "request selected" : "request"} data-key=${q.key}><${Card} request=${q} /></div>`;
   const good = r.decision === "approve" || r.decision === "answered";
   return html`<details class="resolved" data-testid="resolved" data-decision=${r.decision}><summary><${Icon} name=${good ? "ok" : "bad"} /><span class="grow">${plain(item.title ?? "")} ${plain(q.op_args_summary || item.text || "")}</span>
       <span class=${"status " + (good ? "tone-done" : "tone-bad")}>${endings[r.decision] ?? plain(r.decision)}${r.by ? " by " + plain(r.by) : ""}</span></summary>

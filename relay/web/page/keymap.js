@@ -1,5 +1,6 @@
 // What keys do: a table, which is also what the help shows. Screens say what the actions mean there.
-import { html, useEffect, useLayoutEffect, useRef, signal } from "parts/base.js";
+import { html, useLayoutEffect, useRef, signal } from "parts/base.js";
+import { Help, isFree } from "parts/keys.js";
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
 import { reachable } from "./screens.js";
@@ -38,14 +39,11 @@ function act(name, ...args) {
   return false;
 }
 
-const fields = "input:not([type=checkbox]):not([type=radio]):not([type=button]):not([type=submit]), textarea, select, [contenteditable=true]";
 let leading = 0; // when g was typed, for what comes behind it
 
 function onKey(event) {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  const target = event.target instanceof Element ? event.target : document.body;
-  if (target.closest(fields) || document.querySelector("dialog[open], [aria-modal=true]")) return;
-  if (handle(event, target)) event.preventDefault();
+  if (!isFree(event)) return;
+  if (handle(event, event.target instanceof Element ? event.target : document.body)) event.preventDefault();
 }
 
 // handle does what a key says; true when it was one of ours.
@@ -78,14 +76,7 @@ function decided(key) {
 
 addEventListener("keydown", onKey);
 
-// Help shows the table.
-export function Help() {
-  const box = useRef();
-  useEffect(() => {
-    if (helping.value && !box.current.open) box.current.showModal();
-  }, [helping.value]);
-  const all = [...keymap, ...reachable().map((s) => ({ keys: "g " + s.key, says: s.label }))];
-  return html`<dialog ref=${box} class="help" aria-label="Keys" onClose=${() => (helping.value = false)} onClick=${(e) => e.target === box.current && box.current.close()}>
-    <h2>Keys</h2><dl>${all.map((r) => html`<div key=${r.keys}><dt>${r.keys.split(" ").map((k) => html`<kbd key=${k}>${k}</kbd> `)}</dt><dd>${r.says}</dd></div>`)}</dl>
-    <form method="dialog"><button>Close</button></form></dialog>`;
+// Keys shows the table.
+export function Keys() {
+  return html`<${Help} open=${helping.value} onClose=${() => (helping.value = false)} rows=${[...keymap, ...reachable().map((r) => ({ keys: "g " + r.key, says: r.label }))]} />`;
 }

@@ -1,4 +1,4 @@
-// Screens that are loaded when somebody first goes there.
+// What is loaded when somebody first goes there.
 import { html, useEffect, useState } from "parts/base.js";
 
 // lazy gives a component of a module that is not there yet. It is asked for once; when that fails, again at the next visit.

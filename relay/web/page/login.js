@@ -1,5 +1,5 @@
 // Logging in, and the first owner of a server that has no users yet (/setup#CODE).
-import { html, useRef, useState } from "parts/base.js";
+import { html, useEffect, useRef, useState } from "parts/base.js";
 import { login, session, setUp } from "./data/index.js";
 import { Icon } from "./icons.js";
 
@@ -28,6 +28,7 @@ function Door({ title, action, busy, enter, autocomplete, least = 1, children })
   const [failed, setFailed] = useState("");
   const [going, setGoing] = useState(false);
   const name = useRef(), password = useRef();
+  useEffect(() => name.current.focus(), []);
   const submit = async (event) => {
     event.preventDefault();
     if (going) return;
@@ -48,7 +49,7 @@ function Door({ title, action, busy, enter, autocomplete, least = 1, children })
       <p class="brand"><${Icon} name="live" />Concerto relay</p>
       <h1>${title}</h1>
       ${children}
-      <label class="field">Name<input ref=${name} data-testid="login-user" autocomplete="username" autocapitalize="none" spellcheck=${false} autofocus required /></label>
+      <label class="field">Name<input ref=${name} data-testid="login-user" autocomplete="username" autocapitalize="none" spellcheck=${false} required /></label>
       <label class="field">Password<input ref=${password} data-testid="login-pass" type="password" autocomplete=${autocomplete} required aria-describedby="login-failed" /></label>
       <p id="login-failed" class="failed" role="alert">${failed}</p>
       <button class="primary wide" data-testid="login-submit" type="submit" aria-disabled=${going}>${going ? busy : action}</button>

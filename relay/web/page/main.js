@@ -24,7 +24,7 @@ async function byLink() {
   await useToken(id);
 }
 
-onOpen((run) => go(hrefOf("runs", run)));
+onOpen((run, request) => go(hrefOf("runs", run, "", request && { request })));
 const into = document.getElementById("app");
 byLink().then(() => location.pathname === "/setup" || start()).catch((e) => (session.peek().state === "unknown" ? (into.textContent = sentence(e)) : console.error(e)));
 into.replaceChildren();

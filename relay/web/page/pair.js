@@ -1,5 +1,5 @@
 // A host is paired by the code that it shows: the owner sees which machine it is, compares its key's fingerprint, and confirms.
-import { html, plain, useEffect, useState } from "parts/base.js";
+import { html, plain, useEffect, useRef, useState } from "parts/base.js";
 import { api, loadHosts } from "./data/index.js";
 import { useDo } from "./load.js";
 import { hrefOf } from "./route.js";
@@ -37,7 +37,9 @@ function Confirm({ code, seen, onMade, onBack }) {
     await loadHosts().catch(() => {}); // the list comes by itself a moment later
     onMade(made.host_id);
   });
-  return html`<section class="panel narrow" aria-label="The machine"><dl class="facts"><div><dt>name</dt><dd>${plain(seen.name)}</dd></div><div><dt>asks from</dt><dd>${plain(seen.address)}</dd></div><div><dt>holds for</dt><dd>${Math.max(1, Math.ceil(seen.expires_in / 60))} min</dd></div></dl>
+  const at = useRef();
+  useEffect(() => at.current.focus(), []);
+  return html`<section class="panel narrow" aria-label="The machine" tabindex="-1" ref=${at}><dl class="facts"><div><dt>name</dt><dd>${plain(seen.name)}</dd></div><div><dt>asks from</dt><dd>${plain(seen.address)}</dd></div><div><dt>holds for</dt><dd>${Math.max(1, Math.ceil(seen.expires_in / 60))} min</dd></div></dl>
     <p>Is this the fingerprint that the machine itself shows?</p><pre data-testid="pair-fingerprint">${plain(seen.fingerprint)}</pre>
     <p class="quiet">Who is paired sends runs to this relay, and is sent what people decide and write.</p>
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}

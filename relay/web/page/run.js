@@ -1,6 +1,7 @@
 // A run: what it is, its thread with what it asks, and the views beside it.
 import { html, plain, useEffect, useMemo, useState } from "parts/base.js";
 import { moment } from "parts/said.js";
+import { Tabs, tabId } from "parts/tabs.js";
 import { can, conn, hosts, openRun, stopRun } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { lazy } from "./lazy.js";
@@ -8,6 +9,9 @@ import { useDo } from "./load.js";
 import { go, hrefOf } from "./route.js";
 import { RunThread } from "./run_thread.js";
 import { Head } from "./shell.js";
+import { DiffTab } from "./tab_diff.js";
+import { FilesTab } from "./tab_files.js";
+import { StructureTab } from "./tab_structure.js";
 import { useKeys } from "./keymap.js";
 import { When } from "./when.js";
 import { Status, nameOf } from "./words.js";
@@ -16,9 +20,9 @@ import { Status, nameOf } from "./words.js";
 export const tabs = [
   { name: "", label: "Thread", show: RunThread },
   { name: "terminal", label: "Terminal", of: (v) => v.source !== "concerto", show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
-  { name: "files", label: "Files", needs: "rpc", show: lazy(() => import("./tab_files.js"), "FilesTab") },
-  { name: "diff", label: "Diff", needs: "rpc", show: lazy(() => import("./tab_diff.js"), "DiffTab") },
-  { name: "structure", label: "Structure", of: (v) => !!v.meta.structure, show: lazy(() => import("./tab_structure.js"), "StructureTab") },
+  { name: "files", label: "Files", needs: "rpc", show: FilesTab },
+  { name: "diff", label: "Diff", needs: "rpc", show: DiffTab },
+  { name: "structure", label: "Structure", of: (v) => !!v.meta.structure, show: StructureTab },
 ];
 
 // useView opens a run while it is shown.
@@ -51,27 +55,16 @@ function Opened({ id, tab, query, view }) {
     <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}</${Head}>
     ${run && html`<${About} run=${run} meta=${meta} />`}
     ${state.error && conn.value.state !== "offline" && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
-    <div class="tabs-row"><div class="tabs" role="tablist" aria-label="Views of the run" onKeyDown=${(e) => step(e, shown, current, id)}>${shown.map((t) => html`<a key=${t.name} role="tab" id=${"tab-" + (t.name || "thread")} data-tab=${t.name || "thread"}
-      href=${hrefOf("runs", id, t.name)} aria-selected=${t === current} tabindex=${t === current ? 0 : -1}>${t.label}</a>`)}</div>
+    <div class="tabs-row"><${Tabs} label="Views of the run" panel="view" selected=${current.name} onSelect=${(name) => go(hrefOf("runs", id, name))} tabs=${shown.map((t) => ({ ...t, href: hrefOf("runs", id, t.name) }))} />
       ${!state.live && state.state === "ready" && html`<span class="quiet tabs-side" role="status">${state.behind > 0 ? `catching up, ${state.behind.toLocaleString("en")} to go` : state.from === "cache" ? "as last seen here" : ""}</span>`}</div>
-    <div class="tabpanel" role="tabpanel" aria-labelledby=${"tab-" + (current.name || "thread")}><${current.show} key=${current.name} run=${run ?? { id }} id=${id} view=${view} query=${query} source=${source} meta=${meta} /></div>
+    <div class="tabpanel" role="tabpanel" id="view" aria-labelledby=${tabId("view", current.name)}><${current.show} key=${current.name} run=${run ?? { id }} id=${id} view=${view} query=${query} source=${source} meta=${meta} /></div>
   </div>`;
-}
-
-// step moves among the tabs by the arrows.
-function step(event, shown, current, id) {
-  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (!by) return;
-  event.preventDefault();
-  const to = shown[(shown.indexOf(current) + by + shown.length) % shown.length];
-  go(hrefOf("runs", id, to.name));
-  requestAnimationFrame(() => document.getElementById("tab-" + (to.name || "thread"))?.focus());
 }
 
 function About({ run, meta }) {
   const host = hosts.value.find((h) => h.id === run.host_id), parent = run.parent_run_id;
   const usage = meta.usage, line = meta.line;
-  return html`<details class="about"><summary><span class="mono clip">${plain(run.command)}</span> <span class="quiet">on ${plain(host?.name ?? run.host_id)}${host && !host.online ? ", which is offline" : ""}</span>
+  return html`<details class="about"><summary><span class="mono clip">${plain(run.command)}</span> <span class="quiet clip">on ${plain(host?.name ?? run.host_id)}${host && !host.online ? ", which is offline" : ""}</span>
       ${usage && html`<span class="quiet nowrap">${cost(usage)}</span>`}<${Icon} name="out" /></summary>
     <dl class="facts">
       <div><dt>tool</dt><dd>${plain(run.tool)}</dd></div>

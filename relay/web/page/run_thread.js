@@ -1,19 +1,25 @@
 // A run's thread: what was said and done in the order in which it was, what it asks in its place, and the composer.
-import { html, plain } from "parts/base.js";
+import { html, plain, useCallback } from "parts/base.js";
 import { Thread } from "parts/thread.js";
 import { can } from "./data/index.js";
 import { useCards } from "./cards.js";
 import { Composer } from "./composer.js";
 import { Item } from "./item.js";
 
-export function RunThread({ run, id, view, source }) {
+export function RunThread({ run, id, view, query, source }) {
   const items = view.items.value, state = view.state.value, earlier = view.earlier.value;
   const open = items.filter((i) => i.kind === "request" && !i.data.resolution).map((i) => i.data);
   const { box, selected, select } = useCards(open, { opens: false });
-  const render = (item) => html`<${Item} item=${item} selected=${item.kind === "request" && item.data.key === selected} onSelect=${select} />`;
-  return html`<div class="thread-box" data-testid="run-thread" ref=${box}>
+  const asked = query.get("request"), show = asked && items.findLast((i) => i.kind === "request" && i.data.request_id === asked)?.key;
+  const render = useCallback((item) => html`<${Item} item=${item} selected=${item.kind === "request" && item.data.key === selected} />`, [selected]);
+  // Who goes from row to row chooses the request that stands there.
+  const follow = (e) => {
+    const key = e.target.closest(".thread-row")?.querySelector("[data-key]")?.dataset.key;
+    if (key) select(key);
+  };
+  return html`<div class="thread-box" data-testid="run-thread" ref=${box} onFocusIn=${follow}>
       ${state.state === "loading" && items.length === 0 && html`<p class="quiet" role="status">Loading the thread …</p>`}
       ${earlier.error && html`<p class="failed" role="alert">${plain(earlier.error)}</p>`}
-      <${Thread} items=${items} follow=${true} onEarlier=${earlier.more ? view.loadEarlier : null} earlier=${earlier} render=${render} label="What the run does" /></div>
+      <${Thread} items=${items} follow=${true} onEarlier=${earlier.more ? view.loadEarlier : null} earlier=${earlier} render=${render} show=${show} label="What the run does" /></div>
     ${can("input") && source !== "concerto" && html`<${Composer} run=${run} id=${id} />`}`;
 }

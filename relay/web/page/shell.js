@@ -1,10 +1,10 @@
 // The frame about every screen: where one can go, how the connection is, what is asked, what went wrong.
-import { html, plain, useEffect, useErrorBoundary, useRef, useState } from "parts/base.js";
+import { html, plain, useEffect, useLayoutEffect, useErrorBoundary, useRef, useState } from "parts/base.js";
 import { announce, Live } from "parts/live.js";
 import { Toasts, toasts } from "parts/toast.js";
 import { applyUpdate, conn, newRequest, onNotice, outbox, requests, retryNow, session, update } from "./data/index.js";
 import { Icon } from "./icons.js";
-import { Help } from "./keymap.js";
+import { Keys } from "./keymap.js";
 import { Outbox } from "./outbox.js";
 import { hrefOf, place } from "./route.js";
 import { reachable } from "./screens.js";
@@ -18,7 +18,7 @@ export function Shell({ screen, covered, children }) {
       <${Banner} />
       <main id="main" tabindex="-1"><${Guarded} key=${screen}>${children}</${Guarded}></main>
     </div>
-    <${Toasts} /><${Live} /><${Help} /><${Watch} />
+    <${Toasts} /><${Live} /><${Keys} /><${Watch} />
   </div>`;
 }
 
@@ -60,9 +60,10 @@ function Connection() {
 
 // Banner says what one must know wherever one is.
 function Banner() {
-  const c = conn.value;
+  const c = conn.value, away = useRef(false);
+  away.current = c.state === "offline" || (away.current && c.state === "connecting"); // one stays while another try is made
   return html`<div class="banners">
-    ${c.state === "offline" && html`<p class="banner" role="status"><${Icon} name="offline" /><span>${plain(c.why || "No connection to the relay.")} What you decide now is kept, and sent when it is back.</span>
+    ${away.current && html`<p class="banner" role="status"><${Icon} name="offline" /><span>${plain(c.why || "No connection to the relay.")} What you decide now is kept, and sent when it is back.</span>
       <button type="button" onClick=${retryNow}>Try now</button></p>`}
     ${c.clock_differs && html`<p class="banner" role="status"><${Icon} name="wait" /><span>Clock differs: this device is ${seconds(c.clock_ms)} the server. Times are shown by the server's clock.</span></p>`}
     ${update.value && html`<p class="banner" role="status"><span>A newer version of this page is there.</span> <button type="button" onClick=${applyUpdate}>Use it</button></p>`}
@@ -100,6 +101,6 @@ function Watch() {
 // Head is the heading of a screen, with what one may do there beside it.
 export function Head({ title, back, children }) {
   const at = useRef();
-  useEffect(() => at.current?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => at.current?.focus({ preventScroll: true }), []); // at once: later it might take the focus from a field
   return html`<header class="head">${back && html`<a class="icon-button" href=${back} aria-label="Back"><${Icon} name="back" /></a>`}<h1 tabindex="-1" ref=${at}>${title}</h1><div class="head-side">${children}</div></header>`;
 }

@@ -38,7 +38,7 @@ function What({ host, online, onHost }) {
       <label class="field">Command<textarea ref=${cmd} data-testid="start-cmd" rows="2" class="mono" spellcheck=${false} autocapitalize="none" placeholder="as you would type it; empty is the tool itself"></textarea></label>
       <label class="field">Directory<input ref=${cwd} class="mono" list="start-dirs" spellcheck=${false} autocapitalize="none" placeholder="the host's first root" /></label>
       <datalist id="start-dirs">${recent(host).map((d) => html`<option key=${d} value=${d} />`)}</datalist>
-      <label class="field">Title <span class="quiet">(optional)</span><input ref=${title} maxlength="200" placeholder="what it is for" /></label>
+      <label class="field"><span>Title <span class="quiet">(optional)</span></span><input ref=${title} maxlength="200" placeholder="what it is for" /></label>
       ${failed && html`<p class="failed" role="alert">${failed}</p>`}
       <button class="primary" data-testid="start-run" aria-disabled=${busy}>${busy ? "Starting …" : "Start"}</button>`}</${Loaded}>
   </form>`;

@@ -1,5 +1,5 @@
 // The files of a run's directory: to read, to search, and to change, which the run's people approve first.
-import { bytes, html, plain, useEffect, useRef, useState } from "parts/base.js";
+import { bytes, html, icon, plain, useEffect, useRef, useState } from "parts/base.js";
 import { Source } from "parts/source.js";
 import { requests, rpc, sentence } from "./data/index.js";
 import { Card } from "./card.js";
@@ -19,7 +19,7 @@ export function FilesTab({ id, query }) {
     e.preventDefault();
     go(to({ q: field.current.value, dir }));
   };
-  return html`<div class="files scroll-tab"><form class="bar" role="search" onSubmit=${search}><input ref=${field} type="search" class="grow mono" aria-label="Search in all files" placeholder="Search in all files (a pattern)" defaultValue=${q} spellcheck=${false} autocapitalize="none" /><button>Search</button></form>
+  return html`<div class="files scroll-tab"><form class="bar" role="search" onSubmit=${search}><input ref=${field} type="search" class="grow mono" aria-label="Search in all files" placeholder="Search in files" defaultValue=${q} spellcheck=${false} autocapitalize="none" /><button>Search</button></form>
     <${Crumbs} dir=${file ? parent(file) : dir} file=${file} to=${to} />
     ${file ? html`<${File} key=${file} id=${id} path=${file} line=${line} />` : q ? html`<${Found} id=${id} q=${q} to=${to} />` : html`<${Dir} id=${id} dir=${dir} to=${to} />`}</div>`;
 }
@@ -31,15 +31,15 @@ function Crumbs({ dir, file, to }) {
 
 function Dir({ id, dir, to }) {
   const load = useLoad(() => rpc("rpc.fs.list", id, dir ? { path: dir } : {}), [id, dir]);
-  return html`<${Loaded} load=${load} what="the directory">${(d) => html`<ul class="rows files-list">${d.entries.map((e) => html`<li key=${e.name}>
-      ${e.is_link ? html`<span class="file-row quiet">${plain(e.name)} <span>a link: links are not followed</span></span>` : html`<a class="file-row" href=${to(e.is_dir ? { dir: join(dir, e.name) } : { file: join(dir, e.name) })}><span class="grow">${plain(e.name)}${e.is_dir && "/"}</span><span class="quiet">${e.size_bytes != null && bytes(e.size_bytes)}</span></a>`}</li>`)}</ul>
+  return html`<${Loaded} load=${load} what="the directory">${(d) => html`<ul class="rows files-list">${[...d.entries].sort((a, b) => b.is_dir - a.is_dir).map((e) => html`<li key=${e.name}>
+      ${e.is_link ? html`<span class="file-row quiet">${plain(e.name)} <span>a link: links are not followed</span></span>` : html`<a class="file-row" href=${to(e.is_dir ? { dir: join(dir, e.name) } : { file: join(dir, e.name) })}><span class="picture">${icon(e.is_dir ? "folder" : "file")}</span><span class="grow">${plain(e.name)}${e.is_dir && "/"}</span><span class="quiet">${e.size_bytes != null && bytes(e.size_bytes)}</span></a>`}</li>`)}</ul>
     ${d.entries.length === 0 && html`<p class="quiet">Nothing is in it.</p>`}${d.truncated && html`<p class="quiet">There are more: the host lists 500.</p>`}`}</${Loaded}>`;
 }
 
 function Found({ id, q, to }) {
   const load = useLoad(() => rpc("rpc.fs.search", id, { q }), [id, q]);
   return html`<${Loaded} load=${load} what="what has it">${(d) => html`<p class="quiet" role="status">${d.matches.length === 0 ? "No file has that." : `${d.matches.length}${d.truncated ? " and more" : ""} lines have it.`}</p>
-    <ul class="rows">${d.matches.map((m, i) => html`<li key=${i}><a class="file-row" href=${to({ file: m.path, line: m.line })}><span class="mono quiet">${plain(m.path)}:${m.line}</span><code class="grow clip">${plain(m.text.trim())}</code></a></li>`)}</ul>`}</${Loaded}>`;
+    <ul class="rows">${d.matches.map((m, i) => html`<li key=${i}><a class="file-row match" href=${to({ file: m.path, line: m.line })}><span class="mono quiet">${plain(m.path)}:${m.line}</span><code class="grow clip">${plain(m.text.trim())}</code></a></li>`)}</ul>`}</${Loaded}>`;
 }
 
 function File({ id, path, line }) {
@@ -47,7 +47,7 @@ function File({ id, path, line }) {
   const [editing, setEditing] = useState(null); // {base, text} of what is typed
   return html`<${Loaded} load=${load} what="the file">${(f) => editing
     ? html`<${Editor} id=${id} path=${path} was=${editing} now=${f} onSaved=${() => (setEditing(null), load.again())} onLeave=${() => setEditing(null)} onLook=${load.again} />`
-    : html`<div class="bar"><span class="grow quiet">${bytes(f.size)}${f.truncated && ", of which the first mebibyte is shown"}</span>
+    : html`<div class="bar file-bar"><span class="grow quiet">${bytes(f.size)}${f.truncated && ", of which the first mebibyte is shown"}</span>
         <button type="button" onClick=${load.again}>Read again</button>${!f.truncated && html`<button type="button" data-testid="edit" onClick=${() => setEditing({ base: f.sha256, text: f.content })}>Edit</button>`}</div>
       <${Source} text=${f.content} line=${line} lang=${path.endsWith(".conc") ? "concerto" : undefined} label=${plain(path)} />`}</${Loaded}>`;
 }

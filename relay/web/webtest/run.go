@@ -60,9 +60,9 @@ func (r *Run) Ask(id string, data Data) {
 // Resolve says what became of a request.
 func (r *Run) Resolve(id, decision, by string) {
 	r.host.T.Helper()
-	data := Data{"request_id": id, "decision": decision, "actor": "web"}
+	data := Data{"request_id": id, "decision": decision, "actor": "system"}
 	if by != "" {
-		data["by"] = by
+		data["by"], data["actor"] = by, "web"
 	}
 	r.Say(protocol.RunPermissionResolved, data)
 }

@@ -23,12 +23,12 @@ const sampleDiff = `--- a/checkout/total.go
 `
 
 // Samples has two hosts with a run of each kind: on a terminal, of Concerto, of messages, with a
-// write that waits, one that is over, and one whose texts mean harm.
+// write that waits, and one that is over. The hosts answer what they are asked.
 func (r *Relay) Samples() {
 	r.T.Helper()
 	desk, ci := r.Host("desk"), r.Host("ci-runner")
 	over := Begin(ci, "run_over", Data{"tool": "make", "command": "make release", "cwd": "/srv/build", "title": "release 2.14"})
-	over.Write("go build ./...\n\x1b[32mok\x1b[0m  shop/checkout  1.2s\n\x1b[31mFAIL\x1b[0m shop/invoice  0.4s\n")
+	over.Write("go build ./...\r\n\x1b[32mok\x1b[0m  shop/checkout  1.2s\r\n\x1b[31mFAIL\x1b[0m shop/invoice  0.4s\r\n")
 	over.Say(protocol.RunExited, Data{"exit_code": 2, "reason": "exited"})
 	over.Stored()
 
@@ -56,13 +56,15 @@ func (r *Relay) Samples() {
 	}})
 
 	pty := Begin(desk, "run_claude", Data{"title": "fix the tax rounding"})
-	pty.Write("\x1b[1mI looked at checkout/total.go.\x1b[0m Taxes are rounded for each item, which loses cents.\n\nI will round once, at the end, and add a test.\n")
+	pty.Write("\x1b[1mI looked at checkout/total.go.\x1b[0m Taxes are rounded for each item, which loses cents.\r\n\r\nI will round once, at the end, and add a test.\r\n")
 	pty.Say(protocol.RunInput, Data{"actor": "web", "input_id": "i1", "text_redacted": "yes, and keep the old name of the function\n", "text_sha256": strings.Repeat("0", 64), "by": "ann"})
-	pty.Write("\x1b[32m✓\x1b[0m Understood. The name stays.\n")
+	pty.Write("\x1b[32m✓\x1b[0m Understood. The name stays.\r\n")
 	pty.Ask("w1", Data{"prompt": "Write checkout/total.go?", "op_tool": "rpc.fs.write", "op_args": Data{"path": "checkout/total.go", "bytes": 1912, "content_preview": "package checkout\n\n…", "content_truncated": true},
 		"op_args_summary": "checkout/total.go, 1912 bytes", "args_sha256": "3f9a1c77" + strings.Repeat("ab", 28), "risk": "low", "diff": sampleDiff, "from": Data{"kind": "rpc"}})
 	pty.Ask("b1", Data{"prompt": "Run this command?", "op_tool": "bash", "op_args": Data{"cmd": "git push --force-with-lease origin fix/tax-rounding && gh pr create --fill"}, "op_args_summary": "git push --force-with-lease origin fix/tax-rou…",
 		"args_sha256": "c41d00e9" + strings.Repeat("cd", 28), "risk": "high", "approve_text": "y\n", "deny_text": "n\n", "from": Data{"kind": "pty"}})
+	Answer(desk)
+	Answer(ci)
 }
 
 func sampleStructure() Data {

@@ -4,17 +4,22 @@ package webtest
 
 import (
 	"context"
+	"io/fs"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/guard"
 	"github.com/concerto-lang/concerto/relay/server/pair"
 	"github.com/concerto-lang/concerto/relay/server/people"
+	"github.com/concerto-lang/concerto/relay/server/push"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
@@ -26,7 +31,6 @@ const (
 	Owner    = "ann"
 	Operator = "olga"
 	Viewer   = "vera"
-	Password = "correct horse"
 )
 
 // Relay is a server with the page.
@@ -36,6 +40,8 @@ type Relay struct {
 	Store  *store.Store
 	Server *server.Server
 	Auth   *auth.Auth
+	page   fs.FS // as it was built
+	passed atomic.Int64
 	dir    string
 	http   *httptest.Server
 	end    func()
@@ -45,12 +51,11 @@ type Relay struct {
 func Start(t testing.TB) *Relay {
 	t.Helper()
 	r := Empty(t)
-	hash := auth.HashPassword(Password)
 	for _, u := range []struct {
 		name string
 		role auth.Role
 	}{{Owner, auth.Owner}, {Operator, auth.Operator}, {Viewer, auth.Viewer}} {
-		if _, err := r.Auth.PutUser(context.Background(), audit.Actor{Type: "server", Name: "test"}, u.name, u.role, hash); err != nil {
+		if _, err := r.Auth.PutUser(context.Background(), audit.Actor{Type: "server", Name: "test"}, u.name, u.role, Hash); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +65,7 @@ func Start(t testing.TB) *Relay {
 // Empty starts one without users.
 func Empty(t testing.TB) *Relay {
 	t.Helper()
-	r := &Relay{T: t, dir: t.TempDir()}
+	r := &Relay{T: t, dir: t.TempDir(), page: web.Built()}
 	r.open("127.0.0.1:0")
 	t.Cleanup(r.Stop)
 	return r
@@ -70,6 +75,11 @@ func Empty(t testing.TB) *Relay {
 func (r *Relay) Revoke(id string) error {
 	return r.Auth.Revoke(context.Background(), audit.Actor{Type: "server", Name: "test"}, id)
 }
+
+// Pass has time pass for machines that wait to be paired.
+func (r *Relay) Pass(d time.Duration) { r.passed.Add(int64(d)) }
+
+func (r *Relay) now() time.Time { return time.Now().Add(time.Duration(r.passed.Load())) }
 
 // Stop ends the server. Its database stays, for Again.
 func (r *Relay) Stop() {
@@ -87,15 +97,20 @@ func (r *Relay) Again() {
 
 func (r *Relay) open(address string) {
 	r.T.Helper()
-	db, err := sqlite.Open(context.Background(), filepath.Join(r.dir, "relay.db"))
+	ctx := context.Background()
+	db, err := sqlite.Open(ctx, filepath.Join(r.dir, "relay.db"))
 	if err != nil {
 		r.T.Fatal(err)
 	}
 	g := guard.New(guard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
 	p := people.New(people.Config{Store: db, Auth: a, Guard: g, HostRemoved: func(id string) { r.Server.CloseHost(id, "the host was removed") }})
-	pairs := pair.New(pair.Config{Store: db, Auth: a, Guard: g, Paired: func(id string) { r.Server.CloseHost(id, "the host was paired") }})
-	s := server.New(server.Config{Store: db, Auth: a, Version: "test", More: slices.Concat(p.Routes(), pairs.Routes(), web.Routes())})
+	pairs := pair.New(pair.Config{Store: db, Auth: a, Guard: g, Now: r.now, Paired: func(id string) { r.Server.CloseHost(id, "the host was paired") }})
+	pushes, err := push.New(ctx, push.Config{Store: db, Auth: a, Insecure: true})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	s := server.New(server.Config{Store: db, Auth: a, Version: "test", Watch: pushes, More: slices.Concat(p.Routes(), pairs.Routes(), pushes.Routes(), web.RoutesOf(r.page))})
 	h := httptest.NewUnstartedServer(g.Wrap(s))
 	if err := listen(h, address); err != nil {
 		r.T.Fatal(err)
@@ -104,6 +119,7 @@ func (r *Relay) open(address string) {
 	r.Store, r.Auth, r.Server, r.http, r.URL = db, a, s, h, h.URL
 	r.end = func() {
 		s.Close()
+		pushes.Close()
 		h.CloseClientConnections()
 		h.Close()
 		a.Close()
@@ -116,5 +132,16 @@ func (r *Relay) open(address string) {
 // Host connects a host of protocol 1, which the test plays.
 func (r *Relay) Host(id string) *servertest.Peer {
 	r.T.Helper()
-	return servertest.Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
+	p := servertest.Dial(r.T, r.URL+"/ws/host?host_id="+id+"&host_token=token-"+id)
+	p.Now = time.Now
+	return p
+}
+
+// Greeting connects a host that says hello, and so is sent all that there is now.
+func (r *Relay) Greeting(id string) *servertest.Peer {
+	r.T.Helper()
+	p := r.Host(id)
+	p.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Instance: "i-" + id})
+	p.Next(protocol.Welcome)
+	return p
 }

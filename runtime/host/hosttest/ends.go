@@ -42,8 +42,8 @@ write answered yes
 	w.await("answered") // though no message has been asked for
 	x.want("progress", "{}")
 	for _, want := range []string{
-		`{"host":"worker","id":1,"decision":"allow","description":"list"}`,
-		`{"host":"worker","id":null,"decision":"deny","description":"remove"}`,
+		`{"host":"worker","id":1,"decision":"allow","description":"list","asked":{"id":1,"description":"list","kind":"execute","args":{"command":"ls"}}}`,
+		`{"host":"worker","id":null,"decision":"deny","description":"remove","asked":{"description":"remove","kind":"execute","args":{"command":"rm x"}}}`,
 	} {
 		if m := x.want(effect.Decided, want); !m.Decided {
 			w.Errorf("%s does not say that it is decided", want)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/runtime/host"
 )
 
 // rule is one rule of the chapter and the test that plays it.
@@ -26,11 +28,14 @@ type rule struct {
 var rules = slices.Concat(processRules, lineRules, initRules, promptRules, messageRules, endRules, sessionRules, decidedRules, upkeepRules)
 
 // Run plays every rule. Afterwards no goroutine of the hosts may be left, and
-// no process.
-func Run(t *testing.T, peer Peer) {
+// no process. Each of with changes the options of the hosts that a rule is played with.
+func Run(t *testing.T, peer Peer, with ...func(*testing.T, *host.Options)) {
+	t.Cleanup(func() { checkGoroutines(t) }) // when all rows are over
 	for _, r := range rules {
 		t.Run(r.id, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t, peer)
+			w.with = with
 			defer func() {
 				if t.Failed() {
 					t.Logf("%s: %s", r.id, r.text)
@@ -53,7 +58,6 @@ func Run(t *testing.T, peer Peer) {
 			}
 		})
 	}
-	checkGoroutines(t)
 }
 
 // checkGoroutines fails when one runs our code after all is closed. The last
@@ -65,7 +69,7 @@ func checkGoroutines(t *testing.T) {
 		buf := make([]byte, 1<<20)
 		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 		left = slices.DeleteFunc(all[1:], func(s string) bool {
-			ours := strings.Contains(s, "/runtime/host.") || strings.Contains(s, "/internal/procgroup.")
+			ours := strings.Contains(s, "/runtime/host.") || strings.Contains(s, "/runtime/keeper.") || strings.Contains(s, "/internal/procgroup.")
 			return !ours || strings.Contains(s, "/internal/procgroup.runStarter") // it has the thread that starts all
 		})
 		if len(left) == 0 {

@@ -66,6 +66,7 @@ read
 < {"type":"result","text":"one"}
 < {"type":"progress","message":"too late"}
 < {"type":"result","text":"again"}
+write said all
 await go
 read
 batch
@@ -76,6 +77,7 @@ read
 < {"type":"result","text":"three"}
 `))
 	w.ask("go", "one")
+	w.await("said") // what it writes later than the next prompt is sent would belong to that
 	w.until("the remark", func() bool {
 		return w.remarked("warn: host 'worker' sent a message of type 'progress' outside an exchange")
 	})

@@ -33,6 +33,7 @@ type world struct {
 	dir   string
 	ctx   context.Context
 	hosts *host.Hosts
+	with  []func(*testing.T, *host.Options)
 
 	mu      sync.Mutex
 	log     []string
@@ -78,7 +79,11 @@ func (w *world) startIn(environ []string, configs ...host.Config) {
 			*to = append(*to, a+": "+b)
 		}
 	}
-	w.hosts = host.New(host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Log: note(&w.log), Remark: note(&w.remarks)})
+	o := host.Options{Configs: configs, Environ: environ, Run: &procgroup.Run{ID: "r_test"}, Log: note(&w.log), Remark: note(&w.remarks)}
+	for _, change := range w.with {
+		change(w.T, &o)
+	}
+	w.hosts = host.New(o)
 	w.Cleanup(func() {
 		w.end()
 		for _, c := range configs {

@@ -8,9 +8,14 @@ const name = "concerto-page " + build;
 const files = /*assets*/[];
 const fixed = ["/", "/manifest.webmanifest", "/icon.svg", "/icon-192.png"];
 // What is loaded when it is needed is kept then.
-const late = (path) => path.startsWith(build + "vendor/xterm") || path.endsWith("/LICENSE");
+const late = (path) => path === build + "joined/xterm.js" || path.endsWith("/LICENSE");
 
-self.addEventListener("install", (e) => e.waitUntil(keep()));
+self.addEventListener("install", (e) => {
+  e.waitUntil(keep());
+  // What the page asks the API does not come by here, where the browser can do that: else it wakes an older
+  // worker that is to go, for a newer one, and that stays.
+  e.addRoutes?.({ condition: { requestMode: "same-origin" }, source: "network" });
+});
 
 async function keep() {
   const cache = await caches.open(name);
@@ -75,11 +80,11 @@ self.addEventListener("notificationclick", (e) => {
   e.waitUntil(look(e.notification.data || {}));
 });
 
-// look shows the run: in a tab that is there, else in a new one.
+// look shows the run, and there what it asks: in a tab that is there, else in a new one.
 async function look(said) {
   const tabs = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
   const tab = tabs.find((t) => t.visibilityState === "visible") || tabs[0];
-  if (!tab) return self.clients.openWindow("/#/runs/" + encodeURIComponent(said.run_id));
+  if (!tab) return self.clients.openWindow("/#/runs/" + encodeURIComponent(said.run_id) + (said.request_id ? "?request=" + encodeURIComponent(said.request_id) : ""));
   await tab.focus().catch(() => {}); // where the browser does not let it
   tab.postMessage({ kind: "open", run_id: said.run_id, request_id: said.request_id });
 }

@@ -80,7 +80,7 @@ func TestWeek(t *testing.T) {
 	}
 	same(t, b, "output('run_a')", lines(2, end))
 
-	until(t, b, "(async () => (await cache.getEvents('run_a')).length === 2000)()")
+	b.Wait("(async () => (await cache.getEvents('run_a')).length === 2000)()")
 	other := r.tab("vera")
 	other.Wait("state('run_a').live && items('run_a').length > 0")
 	same(t, other, "[output('run_a').split('\\n')[0], watch('run_a').earlier.value.more]", []any{fmt.Sprint(end - 499), true})

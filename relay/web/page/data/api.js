@@ -56,7 +56,7 @@ async function exchange(method, path, body, signal, alone) {
   signal?.addEventListener("abort", ended);
   try {
     const answer = await fetch(path, {
-      method, headers: headers(body), credentials: alone ? "omit" : "same-origin", cache: "no-store", redirect: "error",
+      mode: "same-origin", method, headers: headers(body), credentials: alone ? "omit" : "same-origin", cache: "no-store", redirect: "error",
       body: body === undefined ? undefined : JSON.stringify(body), signal: stop.signal,
     });
     return { answer, text: await answer.text() };

@@ -2,7 +2,10 @@
 import { api } from "./api.js";
 import { uuid } from "./ids.js";
 import { rpc } from "./rpc.js";
+import { effect } from "./signals.js";
+import { runs } from "./store.js";
 
+const beginWithin = 5_000; // ms
 const together = 10; // ms: keys that are struck within go as one
 
 // unasked is the id of what the page says by itself: its errors are told to nobody.
@@ -38,5 +41,17 @@ export async function stopRun(run_id, signal = "term") {
 
 // startRun starts a run, {host_id, tool, cmd, cwd?, title?, cols?, rows?}, and gives its id.
 export async function startRun(what) {
-  return (await rpc("rpc.run.start", null, { ...what, cmd: what.cmd ?? "" })).run_id;
+  const { run_id } = await rpc("rpc.run.start", null, { ...what, cmd: what.cmd ?? "" });
+  await begun(run_id);
+  return run_id;
+}
+
+// begun waits, for a while, until something is known of a run that has begun: its host may have said so
+// before the server has its first event.
+function begun(id) {
+  let stop, timer;
+  return new Promise((done) => {
+    timer = setTimeout(done, beginWithin);
+    stop = effect(() => { if (runs.value.some((r) => r.id === id)) done(); });
+  }).finally(() => (clearTimeout(timer), stop()));
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/fstest"
 
@@ -27,16 +26,14 @@ import (
 	"github.com/concerto-lang/concerto/relay/server/people"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
 	"github.com/concerto-lang/concerto/web"
 	"github.com/concerto-lang/concerto/web/build"
 )
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 
-const password = "correct horse"
-
-// hash is the password's: it takes long to make.
-var hash = sync.OnceValue(func() string { return auth.HashPassword(password) })
+const password = webtest.Password
 
 // relay is a whole server, with a page that has no screens.
 type relay struct {
@@ -49,10 +46,11 @@ type relay struct {
 	end  func()
 }
 
-// start starts one; its owner is ann, olga is an operator, vera a viewer.
+// start starts one, beside those of other tests; its owner is ann, olga is an operator, vera a viewer.
 func start(t *testing.T) *relay {
 	t.Helper()
 	browser.Need(t)
+	t.Parallel()
 	r := &relay{t: t, dir: t.TempDir(), page: page(t, "")}
 	r.open("127.0.0.1:0")
 	t.Cleanup(func() { r.stop() })
@@ -60,7 +58,7 @@ func start(t *testing.T) *relay {
 		name string
 		role auth.Role
 	}{{"ann", auth.Owner}, {"olga", auth.Operator}, {"vera", auth.Viewer}} {
-		if _, err := r.auth.PutUser(context.Background(), audit.Actor{Type: "server", Name: "test"}, u.name, u.role, hash()); err != nil {
+		if _, err := r.auth.PutUser(context.Background(), audit.Actor{Type: "server", Name: "test"}, u.name, u.role, webtest.Hash); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,13 +211,6 @@ func same(t *testing.T, b *browser.Tab, expression string, want any) {
 	if string(got) != text {
 		t.Errorf("%s is\n%s\nwant\n%s", expression, got, text)
 	}
-}
-
-// until waits until an expression that is a promise gives true.
-func until(t *testing.T, b *browser.Tab, expression string) {
-	t.Helper()
-	b.Eval(fmt.Sprintf("globalThis.late = false; (async () => { while (!(await %s)) await new Promise((r) => setTimeout(r, 20)); globalThis.late = true; })(); 0", expression))
-	b.Wait("late")
 }
 
 // ask has a host ask for a decision.

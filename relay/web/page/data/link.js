@@ -44,7 +44,8 @@ export class Link {
 
   constructor(owner) { this.#owner = owner; }
 
-  get online() { return this.#ws !== null && this.#ws.welcomed; }
+  // A connection that closes is none, before it is said to have closed: what is sent into it is lost.
+  get online() { return this.#ws !== null && this.#ws.welcomed && this.#ws.readyState === 1; }
 
   start() {
     if (this.#running) return;
@@ -195,7 +196,7 @@ export class Link {
   }
 
   #closed(code, reason) {
-    const stood = this.online;
+    const stood = this.#ws?.welcomed;
     this.#drop();
     if (!this.#running) return;
     const [why, means] = closes[code] || ["The connection was lost.", stood ? "" : "ask"];

@@ -41,7 +41,7 @@ func TestLink(t *testing.T) {
 	two.Eval("data.logout()")
 	two.Wait("data.session.value.state === 'out' && data.runs.value.length === 0")
 	same(t, b, "[data.session.value.state, data.conn.value.state, data.runs.value.length]", `["in","online",2]`)
-	until(t, b, "(async () => (await cache.getMeta('me')).user === 'ann' && (await cache.getMeta('overview')).rows.length === 2)()")
+	b.Wait("(async () => (await cache.getMeta('me')).user === 'ann' && (await cache.getMeta('overview')).rows.length === 2)()")
 	if status, _ := r.ask(token, "/runs/run_a"); status != 200 {
 		t.Errorf("who leaves the link ends it for all: %d", status)
 	}

@@ -4,6 +4,7 @@ import { api, byLink, call, onUnauthorized, setToken, token } from "./api.js";
 import { getMeta, keepNothing, putMeta, trimRuns, wipe } from "./cache.js";
 import { clockDiffers, clockMs } from "./clock.js";
 import * as commands from "./commands.js";
+import { forgetDrafts } from "./drafts.js";
 import { ApiError, sentence } from "./errors.js";
 import { forgetRuns, keepFollowing, retryFollowing } from "./follow.js";
 import { forgetHosts } from "./hosts.js";
@@ -260,6 +261,7 @@ async function forget() {
   box.forgetBox();
   forgetRuns();
   forgetHosts();
+  forgetDrafts();
   await wipe().catch(() => {});
 }
 

@@ -15,7 +15,7 @@ const secrets = new Map(); // what is sent of entries whose answers are kept now
 const dropped = new Set(); // ids that were taken back
 
 // Its states: waiting → accepted → sent → applied | rejected | expired | indeterminate; or what the
-// server said to it: already_decided, args_changed, failed; too_old and lost were never sent.
+// server said to it: already_decided, withdrawn, args_changed, failed; too_old and lost were never sent.
 const unfinished = new Set(["waiting", "accepted", "sent"]);
 
 // outbox are the entries, oldest first.
@@ -123,11 +123,17 @@ async function drain() {
       if (outbox.peek().some(isDue)) await alone("concerto-outbox", sendAll);
     }
   } catch (err) {
-    console.warn("the outbox could not be sent", err);
+    console.warn("the outbox could not be sent", err); // another tab has taken it over
+    soon();
   } finally {
     draining = false;
   }
   tidy();
+}
+
+function soon(after = retryAfter[Math.min(tries++, retryAfter.length - 1)]) {
+  clearTimeout(timer);
+  timer = setTimeout(drain, after);
 }
 
 const isDue = (x) => x.state === "waiting" || again.has(x.id);
@@ -166,26 +172,23 @@ const isState = (e, entry) => e.type === "command.state" && e.data.id === stateI
 // told takes a command.state.
 export function told(d) {
   const entry = outbox.peek().findLast((x) => isState({ type: "command.state", data: d }, x) && !x.done);
-  if (entry) update(entry, { state: d.state, error: d.error || undefined, by: d.by });
+  // An answer may be heard behind what the server said after it.
+  if (entry && (!order.includes(d.state) || order.indexOf(d.state) >= order.indexOf(entry.state))) update(entry, { state: d.state, error: d.error || undefined, by: d.by });
 }
 
 // What the server's refusals make of an entry.
 const refusals = { __proto__: null, already_decided: "already_decided", args_changed: "args_changed", expired: "expired", invalid_answer: "rejected" };
 const later = new Set(["rate_limited", "internal"]);
+const nobodys = new Set(["withdrawn", "expired"]); // ends of requests that nobody has decided
 
 function refused(entry, err) {
-  if (err.code === "unreachable") {
-    if (entry.state !== "waiting") again.add(entry.id);
-    return false; // it is sent again with the next connection
-  }
-  if (later.has(err.code)) {
-    again.add(entry.id);
-    clearTimeout(timer);
-    timer = setTimeout(drain, err.retry_after_ms || retryAfter[Math.min(tries++, retryAfter.length - 1)]);
+  if (err.code === "unreachable" || later.has(err.code)) {
+    if (entry.state !== "waiting" || err.code !== "unreachable") again.add(entry.id);
+    if (send) soon(err.retry_after_ms || undefined); // one that stands may have lost an answer; else it is sent with the next
     return false;
   }
   const [, by, decision] = /^(.*) has decided before: (\w+)/.exec(err.said) || [];
-  update(entry, { state: refusals[err.code] || "failed", error: sentence(err), by, was: decision });
+  update(entry, { state: nobodys.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision });
   if (err.code === "args_changed") changed(entry.run_id);
   return true;
 }
@@ -200,8 +203,7 @@ export function seen(e, ended) {
 
 // outcome is what the host's word makes of a decision. One that was not sent was not the first.
 function outcome(entry, { decision, by, reason }) {
-  if (decision === "expired") return { state: "expired", error: reason };
-  if (decision === "withdrawn") return { state: "rejected", error: reason || "withdrawn" };
+  if (nobodys.has(decision)) return { state: decision, error: reason };
   if (given.has(entry.state) && decision === entry.decision) return { state: "applied" };
   return { state: "already_decided", by, was: decision };
 }

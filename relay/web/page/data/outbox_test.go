@@ -61,7 +61,7 @@ func TestOutbox(t *testing.T) {
 	two.Go(r.url + "/")
 	two.Wait("globalThis.ready && data.requests.value.length === 5")
 	b.Wait("data.requests.value.length === 5")
-	until(t, b, "(async () => (await cache.getMeta('overview'))?.requests.length === 5)()")
+	b.Wait("(async () => (await cache.getMeta('overview'))?.requests.length === 5)()")
 
 	r.cut(b, two)
 	b.Eval("data.decide(request('q1'), 'approve')")
@@ -160,4 +160,55 @@ func TestRefusedAnswer(t *testing.T) {
 	b.Eval("data.decide(request('q2'), 'deny')")
 	b.Go(r.url + "/?again") // the tab that has the answer is gone
 	b.Wait("globalThis.ready && data.outbox.value.some((x) => x.state === 'lost')")
+}
+
+// TestUnanswered: a decision to which no answer comes, over a connection that stands, is sent again.
+func TestUnanswered(t *testing.T) {
+	browser.Full(t)
+	r := start(t)
+	h := r.host("h1")
+	h.Begin("run_a")
+	ask(h, "run_a", "q1", 2, nil)
+	b := r.tab("olga")
+	b.Wait("data.requests.value.length === 1 && data.conn.value.state === 'online'")
+	b.Eval(`(() => {
+		const send = WebSocket.prototype.send, after = setTimeout;
+		globalThis.swallowed = 0;
+		WebSocket.prototype.send = function (text) { if (!text.includes("run.permission.approve") || swallowed++ > 0) send.call(this, text); };
+		globalThis.setTimeout = (fn, ms, ...args) => after(fn, ms === 15_000 && swallowed === 1 ? 0 : ms, ...args); // nobody waits for it here
+	})()`)
+	b.Eval("data.decide(request('q1'), 'approve')")
+	if got := decision(t, h.Next(protocol.RunApprove)); got != "run.permission.approve q1" {
+		t.Errorf("the host is told %s", got)
+	}
+	b.Wait("data.outbox.value[0].state === 'sent' && swallowed === 2")
+}
+
+// TestAnswersAtOnce: what becomes of a decision stays so when the server's words come in one piece.
+func TestAnswersAtOnce(t *testing.T) {
+	browser.Full(t)
+	r := start(t)
+	h := r.host("h1")
+	h.Begin("run_a")
+	ask(h, "run_a", "q1", 2, nil)
+	b := r.tab("olga")
+	b.Wait("data.requests.value.length === 1 && data.conn.value.state === 'online'")
+	b.Eval(`(() => {
+		const { set } = Object.getOwnPropertyDescriptor(WebSocket.prototype, "onmessage");
+		let held = null;
+		Object.defineProperty(WebSocket.prototype, "onmessage", { set(hear) {
+			set.call(this, (e) => {
+				if (e.data.includes('"command.state"') && e.data.includes('"accepted"')) { held = e; return; }
+				if (held) hear(held);
+				held = null;
+				hear(e);
+			});
+		} });
+	})()`)
+	r.cut(b)
+	h = r.host("h1")
+	r.back(b)
+	b.Eval("data.decide(request('q1'), 'approve')")
+	h.Next(protocol.RunApprove)
+	b.Wait("data.outbox.value[0].state === 'sent'")
 }

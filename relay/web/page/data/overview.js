@@ -35,7 +35,8 @@ export function onEvent(fn) {
 }
 
 // putInbox notes the first runs and the requests of all, as the server lists them, and announces those
-// that have come while nobody listened.
+// that have come while nobody listened. It gives those that were over meanwhile, of which the server does
+// not say what became of them.
 export function putInbox(list, inbox, announce) {
   const before = new Map(open);
   for (const row of list) putRow(row);
@@ -44,11 +45,19 @@ export function putInbox(list, inbox, announce) {
     const fresh = adopt(q, before);
     if (fresh && announce) newRequest.value = open.get(keyOf(q.run_id, q.request_id));
   }
-  for (const [key, q] of before) if (!open.has(key)) over.set(key, ended(q, { decision: "answered" })); // while nobody listened
+  const gone = [...before.values()].filter((q) => !open.has(q.key));
+  for (const q of gone) over.set(q.key, ended(q, { decision: "answered" }));
   dirty = true;
+  return gone;
 }
 
-const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed: Date.now() });
+const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed: Date.now(), closed_at: new Date(byHost(q.host_id, resolution.ts) ?? now()).toISOString() });
+
+// late takes an event that is known to be, and was not heard.
+export function late(e) {
+  end(e);
+  dirty = true;
+}
 
 // putRow notes what the server says of a run and its requests, unless more is known. What is open was
 // read after the row: events behind the row's seq may say it once more.

@@ -14,7 +14,8 @@ const pageRuns = 100;
 const keptRuns = 100;
 const unknownAtOnce = 8; // runs that are asked for one by one; of more the list is asked for
 
-export const runsState = signal({ loading: false, more: false, from: "none" });
+const unasked = { loading: true, more: false, from: "none" }; // nobody has said yet that there is nothing
+export const runsState = signal(unasked);
 export const requestsState = computed(() => ({ loading: runsState.value.loading, error: runsState.value.error, from: runsState.value.from }));
 
 const unknown = new Set(); // runs of which something came, and nothing is known
@@ -48,14 +49,25 @@ export async function refresh() {
     return false;
   }
   if (turn !== sync) return true; // another asks, or nobody any more
+  let gone = [];
   batch(() => {
-    overview.putInbox(list, inbox, runsState.peek().from === "server");
+    gone = overview.putInbox(list, inbox, runsState.peek().from === "server");
     runsState.value = { loading: false, more: list.length === pageRuns, from: "server" };
     release();
     publish();
   });
-  learnClocks(list).catch(() => {}); // then expiries are by the server's
+  learnClocks(list).then(() => learnEndings(gone)).catch(() => {}); // then expiries are by the server's
   return true;
+}
+
+// learnEndings finds out what became of requests while nobody listened.
+async function learnEndings(gone) {
+  for (const run of new Set(gone.map((q) => q.run_id))) {
+    const after = Math.min(...gone.filter((q) => q.run_id === run).map((q) => q.seq));
+    const { events } = await api.get(`/runs/${encodeURIComponent(run)}/events?after=${after}&types=run.permission_resolved&limit=1000`);
+    for (const e of events) overview.late(e);
+  }
+  if (gone.length) batch(publish);
 }
 
 // learnClocks finds out what time it is at hosts whose requests expire: by a run's last event, of which
@@ -167,7 +179,7 @@ export async function restore() {
   if (!kept || runsState.peek().from !== "none") return;
   batch(() => {
     overview.putKept(kept);
-    runsState.value = { ...runsState.peek(), from: "cache" };
+    runsState.value = { ...runsState.peek(), loading: !!buffer, from: "cache" };
     publish();
   });
 }
@@ -181,7 +193,7 @@ export function forget() {
   queue.clear();
   batch(() => {
     overview.clear();
-    runsState.value = { loading: false, more: false, from: "none" };
+    runsState.value = unasked;
     publish();
   });
 }

@@ -11,6 +11,7 @@ import { noteRow, run as rowOf } from "./store.js";
 const page = 500; // events that are asked for at once
 const jump = 2000; // who is further behind when a run is opened begins near its end
 const holeTries = 3;
+const tellEach = 200; // ms: how often what is caught up with is drawn
 const keepAfter = 500; // ms
 const keptAtOnce = 200; // events
 
@@ -32,6 +33,7 @@ export class View {
   #follow;
   #first = 0; // the first seq that is loaded; 0 while nothing is
   #stored; // what the cache has is shown
+  #untold = 0; // a timer: what was taken is not shown yet
   #unkept = [];
   #keeping = 0;
   #asking = null; // {seq, tries}: something came that is not the next
@@ -48,7 +50,7 @@ export class View {
     this.#follow = follow;
     this.row = rowOf(id);
     this.#history = new History(() => this.row.peek());
-    this.#queue = new Queue((e) => this.#take(e), () => this.#publish());
+    this.#queue = new Queue((e) => this.#take(e), () => this.#tell());
     this.items = computed(() => withSending(this.#base.value, sending.value));
     this.#stored = this.#restore();
   }
@@ -207,7 +209,7 @@ export class View {
   }
 
   #take({ e, kept, done, caughtUp }) {
-    if (done) done();
+    if (done) { this.#publish(); done(); }
     else if (!caughtUp) this.#event(e, kept);
     else if (!this.#asksAgain()) this.#say({ live: true, behind: 0, error: undefined });
   }
@@ -250,7 +252,15 @@ export class View {
     return true;
   }
 
+  // tell shows what was taken: at once, or now and then while there is more to come.
+  #tell() {
+    if (this.state.peek().live) this.#publish();
+    else this.#untold ||= setTimeout(() => batch(() => this.#publish()), tellEach);
+  }
+
   #publish() {
+    clearTimeout(this.#untold);
+    this.#untold = 0;
     this.#base.value = this.#history.items();
     this.meta.value = this.#history.meta();
     this.size.value = this.#history.size();
@@ -296,6 +306,7 @@ export class View {
 
   close() {
     this.#closed = true;
+    clearTimeout(this.#untold);
     this.#flush(); // what is left of much is kept meanwhile
     this.#queue.close();
   }

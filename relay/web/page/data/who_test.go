@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/browser"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
 )
 
 // TestSessionEnds: who has lost the session sees what was open, logs in again, and it goes on; somebody else begins
@@ -18,7 +19,7 @@ func TestSessionEnds(t *testing.T) {
 	h := r.host("h1")
 	h.Begin("run_a")
 	b := r.tab("")
-	same(t, b, "data.session.value.state", "out")
+	same(t, b, "[data.session.value.state, data.requestsState.value.loading]", `["out",true]`) // nobody has said that nothing waits
 	same(t, b, "data.login('olga', 'wrong').catch((e) => [e.code, e.status, e.message])", `["unauthorized",401,"The name or the password is wrong."]`)
 	b.Eval("data.login('olga', '" + password + "')")
 	b.Wait("state('run_a').live && navigator.serviceWorker.controller")
@@ -50,7 +51,7 @@ func TestSessionEnds(t *testing.T) {
 	b.Wait("data.session.value.user === 'vera' && data.outbox.value.length === 0")
 
 	b.Eval("data.logout()")
-	b.Wait("data.session.value.state === 'out'")
+	b.Wait("data.session.value.state === 'out' && data.requestsState.value.loading")
 	two.Wait("data.session.value.state === 'out' && data.runs.value.length === 0")
 	same(t, b, `(async () => {
 		const me = await fetch("/auth/me").then((r) => r.status);
@@ -66,7 +67,7 @@ func (r *relay) lock(name string) {
 	if err := r.auth.RemoveUser(context.Background(), by, name); err != nil {
 		r.t.Fatal(err)
 	}
-	if _, err := r.auth.PutUser(context.Background(), by, name, auth.Operator, hash()); err != nil {
+	if _, err := r.auth.PutUser(context.Background(), by, name, auth.Operator, webtest.Hash); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -121,7 +122,7 @@ func TestRPC(t *testing.T) {
 }
 
 // TestWorker: without a connection the page opens, and shows what it had; a newer page waits, and no tab has parts of both.
-// That it takes over cannot be seen here: a browser under test holds on to the older worker.
+// That it takes over is seen with the screens, by TestNewerPage of relay/web.
 func TestWorker(t *testing.T) {
 	browser.Full(t)
 	r := start(t)
@@ -130,7 +131,7 @@ func TestWorker(t *testing.T) {
 	says(h, "run_a", 2, 5)
 	b := r.tab("vera")
 	b.Wait("state('run_a').live && navigator.serviceWorker.controller")
-	until(t, b, "(async () => (await cache.getEvents('run_a')).length === 5 && (await cache.getMeta('overview'))?.rows.length === 1)()")
+	b.Wait("(async () => (await cache.getEvents('run_a')).length === 5 && (await cache.getMeta('overview'))?.rows.length === 1)()")
 	r.cut(b)
 	b.Reload()
 	b.Wait("globalThis.ready && data.runs.value.length === 1 && output('run_a') === '2\\n3\\n4\\n5\\n'")

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// longRun makes so many effects, and then waits for somebody.
+const longRun = `use std::{env, time};
+fn main() {
+    let mut sum = 0;
+    for _ in 0..%d { sum = sum + time::now_ms() %% 7; }
+    if env::args().len() == 0 { emit("sum", await emit<String>("ask", sum)); }
+}
+`
+
+// idleRun has so many tasks wait for a long time.
+const idleRun = `async fn idle(n: Int, name: String) -> Int { std::time::sleep(3600000 + n); println(name); n }
+fn main() {
+    let mut all: Array<Task<Int>> = [];
+    for i in 0..%d { all.push(idle(i, "task ${i}")); }
+    for t in all { t.await; }
+}
+`
+
+// parked runs a program in a directory of its own until it waits, kept in job there.
+func (l *lab) parked(name, program string, n int) (dir string, err error) {
+	dir = l.bin(name)
+	if _, err := os.Stat(filepath.Join(dir, "job")); err == nil {
+		return dir, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.conc"), fmt.Appendf(nil, program, n), 0o600); err != nil {
+		return "", err
+	}
+	_, err = l.waits(dir, "run", "--journal", "job", "--park", "--sync", "never", "main.conc")
+	return dir, err
+}
+
+// waits runs concerto, which ends since the run waits.
+func (l *lab) waits(dir string, args ...string) (outcome, error) {
+	return l.process(dir, append([]string{"sh", "-c", `"$0" "$@" 2>&1; test $? -eq 75`, l.bin("concerto")}, args...)...)
+}
+
+// started is how long a program of one line takes by the same way.
+func (l *lab) started(dir string) (float64, error) {
+	p, err := l.process(dir, "sh", "-c", `"$0" run --eval 'println(1)' >/dev/null`, l.bin("concerto"))
+	return p.wall, err
+}
+
+// resuming is how much longer than the start of a program it takes to go on with a run of n effects that still
+// waits, from a snapshot or by replay.
+func resuming(name, title string, n int, snapshot bool, most float64) measure {
+	return measure{name: name, title: title, unit: "ms", fixed: most, ours: func(l *lab) (float64, error) {
+		dir, err := l.parked("long", longRun, n)
+		if err != nil {
+			return 0, err
+		}
+		if !snapshot {
+			all, err := filepath.Glob(filepath.Join(dir, "job", "snapshot-*.bin"))
+			if err != nil {
+				return 0, err
+			}
+			for _, file := range all {
+				if err := os.Remove(file); err != nil {
+					return 0, err
+				}
+			}
+		}
+		p, err := l.waits(dir, "resume", "job")
+		if err != nil {
+			return 0, err
+		}
+		start, err := l.started(dir)
+		return p.wall - start, err
+	}}
+}
+
+// journaling is what an effect costs by its record, in µs.
+func journaling(n int) measure {
+	run := func(l *lab, flags ...string) (float64, error) {
+		dir, err := l.parked("long", longRun, n)
+		if err != nil {
+			return 0, err
+		}
+		p, err := l.process(dir, append(append([]string{l.bin("concerto"), "run"}, flags...), "main.conc", "--", "none")...)
+		return p.wall, err
+	}
+	return measure{name: "journal", title: "an effect's record in the journal, unsynced", unit: "µs", fixed: 20, ours: func(l *lab) (float64, error) {
+		job := l.bin("journaled")
+		if err := os.RemoveAll(job); err != nil {
+			return 0, err
+		}
+		kept, err := run(l, "--journal", job, "--sync", "never")
+		if err != nil {
+			return 0, err
+		}
+		plain, err := run(l)
+		return (kept - plain) * 1000 / float64(n), err
+	}}
+}
+
+// snapshotting is what the snapshot of n idle tasks takes: milliseconds, or bytes a task.
+func snapshotting(name, title, unit string, n int, most float64, of func(bytes, ms float64) float64) measure {
+	return measure{name: name, title: title, unit: unit, fixed: most, ours: func(l *lab) (float64, error) {
+		dir, err := l.parked(fmt.Sprint("idle", n), idleRun, n)
+		if err != nil {
+			return 0, err
+		}
+		if _, err := l.waits(dir, "resume", "job"); err != nil {
+			return 0, err
+		}
+		p, err := l.process(dir, l.bin("concerto"), "runs", "show", "job", "--json")
+		if err != nil {
+			return 0, err
+		}
+		var shown struct {
+			Snapshot *struct {
+				Bytes, MS float64
+				Tasks     int
+			}
+		}
+		if err := json.Unmarshal([]byte(p.out), &shown); err != nil {
+			return 0, err
+		}
+		if shown.Snapshot == nil || shown.Snapshot.Tasks < n {
+			return 0, fmt.Errorf("no snapshot of %d tasks: %s", n, p.out)
+		}
+		return of(shown.Snapshot.Bytes, shown.Snapshot.MS), nil
+	}}
+}
+
+// durable are the measures of runs that are kept.
+func durable() []measure {
+	all := []measure{
+		journaling(50_000),
+		resuming("resume", "go on with a run of 50,000 effects, from a snapshot, beyond the start of a program", 50_000, true, 50),
+		resuming("replay", "the same without a snapshot", 50_000, false, 1000),
+		keeping("kept-messages", "20,000 messages through keeper and journal", "flood", 20_000, 1.6),
+		keeping("kept-questions", "5,000 questions through keeper and journal", "ask", 5_000, 2),
+	}
+	for _, n := range []int{1, 100, 10_000} {
+		all = append(all,
+			snapshotting(fmt.Sprint("snapshot-", n), fmt.Sprintf("write a snapshot of %d idle tasks", n), "ms", n, 50, func(_, ms float64) float64 { return ms }))
+	}
+	return append(all, snapshotting("snapshot-size", "an idle task in a snapshot of 10,000", "bytes", 10_000, 600, func(bytes, _ float64) float64 { return bytes / 10_000 }))
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
+)
+
+// proxied is a proxy that has https, with a certificate of its own, before a server that is named later.
+func proxied(t *testing.T) (address string, to *atomic.Pointer[url.URL], client *http.Client) {
+	t.Helper()
+	to = &atomic.Pointer[url.URL]{}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to.Load())
+		r.Out.Host = r.In.Host
+		r.SetXForwarded()
+	}}
+	s := httptest.NewTLSServer(proxy)
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "https://relay.test:" + u.Port(), to, s.Client()
+}
+
+// TestProxied goes the README's way to a phone: a proxy that has https before the server, which is told its
+// address. The link that it prints opens the page there; somebody sets it up on a phone, has it
+// notified, and approves what a run on this machine asks; pages of elsewhere may do nothing.
+func TestProxied(t *testing.T) {
+	t.Parallel()
+	browser.Full(t)
+	browser.Need(t)
+	h := newHost(t)
+	address, to, client := proxied(t)
+	service := pushtest.New(t)
+	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "LOCAL_UNIX_SOCKET=" + filepath.Join(h.dir, "s"), "HOST_ID=desk"}, "--with-hostd", "--push-insecure", "--public-url", address)
+	at, err := url.Parse(d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.Store(at)
+	_, link, _ := strings.Cut(strings.Join(d.before, "\n"), "once: ")
+	if !strings.HasPrefix(link, address+"/setup#") {
+		t.Fatalf("it says %q", d.before)
+	}
+	b := browser.Open(t)
+	b.Emulate(browser.Phone, browser.Dark)
+	b.Expect("401")
+	b.Go(strings.TrimSpace(link))
+	b.Tap("@login-user")
+	b.Type("ann")
+	b.Press("Tab")
+	b.Type("correct horse")
+	b.Press("Enter")
+	b.Wait("location.hash === '#/start' && document.querySelector('[data-testid=conn]').dataset.state === 'online'")
+	if is := b.Eval("location.origin + ' ' + isSecureContext"); is != address+" true" {
+		t.Errorf("the page is at %v", is)
+	}
+	b.Wait("navigator.serviceWorker.controller") // it opens without a connection
+	b.Eval("location.hash = '#/settings'")
+	b.Allow(address, "notifications")
+	key, _ := b.Eval("fetch('/push/key').then((a) => a.json()).then((x) => x.key)").(string)
+	phone := service.Subscribe("phone", key)
+	b.Eval(fmt.Sprintf("PushManager.prototype.subscribe = async (options) => ({ options, toJSON: () => (%s) })", phone.JSON())) // what a vendor's push service gives
+	b.Tap("=Notify this device")
+	b.See("This device is notified when a run asks.")
+
+	id := h.detached(`printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
+	note, said := phone.Next()
+	if note.RunID != id || note.RequestID == "" {
+		t.Errorf("%+v", note)
+	}
+	b.Push(address, said.Text)
+	b.Eval("location.hash = '#/inbox'")
+	b.Wait("__see.text('@approval-card').includes('Go on?') && document.querySelector('[data-testid=approve]').ariaDisabled === 'false'")
+	b.Tap("@approve")
+	b.Wait("__see.text('@settled').includes('approved by ann')")
+	if over, _ := phone.Next(); !over.Withdrawn || over.RequestID != note.RequestID {
+		t.Errorf("%+v", over)
+	}
+	if out := h.do(4, "attach", id); !strings.Contains(out, "said y") {
+		t.Errorf("the run wrote %q", out)
+	}
+
+	login := func(origin string) *http.Response {
+		q, err := http.NewRequestWithContext(t.Context(), "POST", strings.Replace(address, "relay.test", "127.0.0.1", 1)+"/auth/login", bytes.NewReader([]byte(`{"username":"ann","password":"correct horse"}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Host = strings.TrimPrefix(address, "https://")
+		q.Header.Set("Origin", origin)
+		a, err := client.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		return a
+	}
+	if a := login("https://evil.test"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("a page of elsewhere gets %s", a.Status)
+	}
+	a := login(address)
+	if set := a.Header.Get("Set-Cookie"); a.StatusCode != http.StatusOK || !strings.HasPrefix(set, "__Host-concerto=") || !strings.Contains(set, "Secure") || a.Header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("a login gives %s, %q", a.Status, set)
+	}
+	b.Expect("502") // the page looks for its server
+	b.Expect("WebSocket")
+	d.stop()
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tasks is a program with tasks, errors and emits.
+const tasks = `async fn job(n: Int) -> Int {
+    std::time::sleep(5); // <sleep>
+    n * 2 // <job>
+}
+
+fn risky(n: Int) -> Result<Int, String> {
+    if n > 1 { // <risky>
+        return Err("too large");
+    }
+    Ok(n)
+}
+
+fn through(n: Int) -> Result<Int, String> {
+    let x = risky(n)?; // <question>
+    Ok(x)
+}
+
+fn main() {
+    let a = job(4); // <spawn>
+    let b = await a; // <await>
+    emit("told", b); // <emit>
+    let r = through(5); // <through>
+    let caught = try { [1][7] } catch { 0 }; // <caught>
+    let mut i = 0;
+    while i < 10 { // <while>
+        i = i + 1; // <body>
+    }
+    println("${b} ${r.is_err()} ${caught} ${i}");
+    let xs = [1]; // <last>
+    println("${xs[i]}"); // <fault>
+}
+`
+
+// functions sets function breakpoints.
+func (d *debugger) functions(names ...string) {
+	d.t.Helper()
+	all := []map[string]any{}
+	for _, n := range names {
+		all = append(all, map[string]any{"name": n})
+	}
+	for i, b := range d.ask("setFunctionBreakpoints", map[string]any{"breakpoints": all})["breakpoints"].([]any) {
+		if b := b.(map[string]any); b["verified"] != true {
+			d.t.Errorf("%s: %v", names[i], b["message"])
+		}
+	}
+}
+
+func (d *debugger) goOn() string { d.t.Helper(); return d.step("continue") }
+
+func (d *debugger) errors(filters ...string) {
+	d.t.Helper()
+	d.ask("setExceptionBreakpoints", map[string]any{"filters": filters})
+}
+
+func TestDapPoints(t *testing.T) {
+	t.Parallel()
+	d := debugs(t, map[string]string{"main.conc": tasks})
+	at := func(reason, f, mark string) string { return fmt.Sprintf("%s %s:%d", reason, f, place(t, tasks, mark)) }
+	d.launch(nil)
+	d.functions("job", "risky", `emit "told"`)
+	d.errors("err", "thrown")
+	d.begin()
+	same(t, d.stops(), at("function breakpoint", "job", "sleep"))
+	same(t, d.thread, 2)
+	same(t, fmt.Sprint(d.ask("threads", nil)["threads"]), "[map[id:1 name:main] map[id:2 name:job(2)]]")
+	d.functions("risky", `emit "*"`)
+	same(t, d.goOn(), at("function breakpoint", "main", "emit"))
+	same(t, d.goOn(), at("function breakpoint", "risky", "risky"))
+	same(t, d.goOn(), at("exception", "through", "question"))
+	info := d.ask("exceptionInfo", map[string]any{"threadId": d.thread})
+	same(t, info["description"], "too large")
+	same(t, d.goOn(), at("exception", "main", "caught"))
+	d.errors("uncaught")
+	d.at(map[string]any{"line": place(t, tasks, "body"), "hitCondition": "% 4"})
+	same(t, d.goOn(), at("breakpoint", "main", "body"))
+	same(t, d.value("watch", "i"), "3: Int")
+	same(t, d.goOn(), at("breakpoint", "main", "body"))
+	same(t, d.value("watch", "i"), "7: Int")
+	d.at(line(place(t, tasks, "last")))
+	same(t, d.goOn(), at("breakpoint", "main", "last"))
+	d.at()
+	same(t, d.goOn(), at("exception", "main", "fault"))
+	info = d.ask("exceptionInfo", map[string]any{"threadId": d.thread})
+	same(t, info["exceptionId"], "RuntimeError")
+	d.ask("continue", map[string]any{"threadId": d.thread})
+	same(t, d.ends(), 1)
+}
+
+// TestDapAwait: a step over an await ends behind it, and a step in leads into what is awaited.
+func TestDapAwait(t *testing.T) {
+	t.Parallel()
+	d := debugs(t, map[string]string{"main.conc": tasks})
+	at := func(reason, f, mark string) string { return fmt.Sprintf("%s %s:%d", reason, f, place(t, tasks, mark)) }
+	d.launch(nil)
+	d.at(line(place(t, tasks, "await")))
+	d.begin()
+	same(t, d.stops(), at("breakpoint", "main", "await"))
+	same(t, d.step("next"), at("step", "main", "emit"))
+	same(t, d.step("next"), at("step", "main", "through"))
+	// Back to the await: it has its value already.
+	path := filepath.Join(d.dir, "main.conc")
+	targets := d.ask("gotoTargets", map[string]any{"source": map[string]any{"path": path}, "line": place(t, tasks, "emit")})["targets"].([]any)
+	if len(targets) != 1 {
+		t.Fatal(targets)
+	}
+	d.ask("goto", map[string]any{"threadId": d.thread, "targetId": targets[0].(map[string]any)["id"]})
+	same(t, d.stops(), at("goto", "main", "emit"))
+	same(t, d.step("next"), at("step", "main", "through"))
+	same(t, d.ask("gotoTargets", map[string]any{"source": map[string]any{"path": path}, "line": place(t, tasks, "job")})["targets"], "[]")
+	var labels []string
+	for _, x := range d.ask("completions", map[string]any{"text": "ri", "column": 3, "frameId": d.frames()[0]["id"]})["targets"].([]any) {
+		labels = append(labels, x.(map[string]any)["label"].(string))
+	}
+	same(t, labels, "[risky]")
+	d.ask("disconnect", nil)
+
+	d = debugs(t, map[string]string{"main.conc": tasks})
+	d.launch(nil)
+	d.at(line(place(t, tasks, "await")))
+	d.begin()
+	d.stops()
+	d.at()
+	same(t, d.step("stepIn"), at("step", "job", "job"))
+	d.ask("disconnect", nil)
+}
+
+// TestDapPause: a loop is paused, and a wait.
+func TestDapPause(t *testing.T) {
+	t.Parallel()
+	const program = `fn main() {
+    let mut n = 0;
+    println("up");
+    while n >= 0 { n = n + 1; if n > 1000 { n = 0; } }
+}
+`
+	d := debugs(t, map[string]string{"main.conc": program})
+	d.launch(nil)
+	d.begin()
+	for !strings.Contains(d.output["stdout"], "up") {
+		d.next()
+	}
+	d.ask("pause", map[string]any{"threadId": 1})
+	same(t, d.stops(), "pause main:4")
+	same(t, d.value("repl", "n = 0-5"), "nil: Nil")
+	d.ask("continue", map[string]any{"threadId": 1})
+	same(t, d.ends(), 0)
+
+	d = debugs(t, map[string]string{"main.conc": "fn main() {\n    let v: String = await emit(\"approve\", 1)?;\n    println(v);\n}\n"})
+	d.launch(nil)
+	d.begin()
+	for !strings.Contains(d.output["important"], ":answer") {
+		d.next()
+	}
+	d.ask("pause", map[string]any{"threadId": 1})
+	same(t, d.stops(), "pause main:2")
+	same(t, fmt.Sprint(d.ask("threads", nil)["threads"]), "[map[id:1 name:main · waits for question q1]]")
+	d.ask("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"})
+	d.ask("continue", map[string]any{"threadId": 1})
+	same(t, d.ends(), 0)
+}
+
+// TestDapHost: handlers of a host's messages are stepped into, and their variables are there.
+func TestDapHost(t *testing.T) {
+	t.Parallel()
+	const program = `host W { connector: w }
+
+fn main() {
+    let base = 40;
+    let r = listen W.execute("go") { // <listen>
+        "question" => |q: HostQuestion| {
+            let answer = base + 2; // <handler>
+            "${answer}" // <reply>
+        },
+    };
+    println("${r}"); // <after>
+}
+`
+	files := map[string]string{
+		"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
+		"w.host":        "read\n< {\"type\":\"question\",\"question\":\"which?\"}\nread\n< {\"type\":\"result\",\"text\":\"done\"}\n",
+		"main.conc":     program,
+	}
+	at := func(reason, f, mark string) string {
+		return fmt.Sprintf("%s %s:%d", reason, f, place(t, program, mark))
+	}
+	d := debugs(t, files)
+	d.launch(nil)
+	d.at(line(place(t, program, "listen")))
+	d.begin()
+	same(t, d.stops(), at("breakpoint", "main", "listen"))
+	same(t, d.step("stepIn"), at("step", `listen W "question"`, "handler"))
+	same(t, d.frames()[1]["name"], "main")
+	same(t, d.value("watch", "base + q.question.len()"), "46: Int")
+	same(t, d.step("next"), at("step", `listen W "question"`, "reply"))
+	d.functions(`host W "question"`)
+	same(t, d.step("stepOut"), at("step", "main", "after"))
+	d.ask("continue", map[string]any{"threadId": 1})
+	same(t, d.ends(), 0)
+}
+
+// TestDapEndless: what is evaluated without end is ended with the program.
+func TestDapEndless(t *testing.T) {
+	t.Parallel()
+	d := debugs(t, map[string]string{"main.conc": debugged})
+	d.launch(map[string]any{"stopOnEntry": true})
+	d.begin()
+	d.stops()
+	d.send("evaluate", map[string]any{"expression": "while true { }", "context": "repl"})
+	d.send("terminate", nil)
+	d.ends()
+}

@@ -1,0 +1,210 @@
+package codegen_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/golden"
+	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// onlooker notes where a run stands at each effect.
+type onlooker struct {
+	seen map[int64][]scene // by task: how tasks take turns is the performer's
+}
+
+// scene is an effect with the frames around it, each as text.
+type scene struct {
+	kind   string
+	frames []string
+	locals []map[string]string
+}
+
+func (o *onlooker) Makes(_ int64, r effect.Request, at vm.Scene) {
+	if r.Kind() == effect.KindExchangeNext {
+		return // made when the message before it has come, wherever the task is by then
+	}
+	s := scene{kind: string(r.Kind())}
+	for _, f := range at.Frames(false) {
+		locals := map[string]string{}
+		for _, v := range f.Locals {
+			locals[v.Name] = string(value.AppendJSON(nil, v.Value))
+		}
+		s.frames = append(s.frames, fmt.Sprintf("%s %s:%d:%d", f.Function, f.File, f.Line, f.Column))
+		s.locals = append(s.locals, locals)
+	}
+	o.seen[at.Task()] = append(o.seen[at.Task()], s)
+}
+
+func (o *onlooker) Began(int64, int64, effect.Request)                            {}
+func (o *onlooker) Ended(int64, effect.Request, effect.Result, error, *vm.Moment) {}
+func (o *onlooker) Waited(int64, effect.Request, vm.Moment)                       {}
+func (o *onlooker) Looked(vm.Moment)                                              {}
+func (o *onlooker) Over(error, *vm.Moment)                                        {}
+func (o *onlooker) Waits()                                                        {}
+
+// look runs a program with a choice of passes, and gives where it stood.
+func look(t *testing.T, text, script string, on optimize.Set) map[int64][]scene {
+	t.Helper()
+	p := trial.Compile(t, text)
+	if p.Entry < 0 {
+		return nil
+	}
+	optimize.Program(p, on)
+	if err := ir.Verify(p); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{}
+	for _, part := range strings.Split(script, "---\n") {
+		w.script = append(w.script, strings.Split(strings.TrimSuffix(part, "\n"), "\n"))
+	}
+	c := trial.Config(p, w, false)
+	o := &onlooker{seen: map[int64][]scene{}}
+	c.Journal = o
+	if _, _, err := trial.Run(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	return o.seen
+}
+
+// TestLocalsAreTrue: what is told of variables after the passes is what is told of them without,
+// and most of it is told.
+func TestLocalsAreTrue(t *testing.T) {
+	told, all := 0, 0
+	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
+		text, script := a.Input("main.conc"), ""
+		if a.Has("host") {
+			script = a.Input("host")
+		}
+		plain := look(t, text, script, optimize.None)
+		for name, on := range map[string]optimize.Set{"all": optimize.All, "everywhere": optimize.All &^ mustParse(t, "hot")} {
+			seen := look(t, text, script, on)
+			if got, want := tasks(seen), tasks(plain); !slices.Equal(got, want) {
+				t.Fatalf("with %s there are these tasks with effects: %v, not %v", name, got, want)
+			}
+			for _, task := range tasks(plain) {
+				in := fmt.Sprintf("%s: task %d", name, task)
+				if len(seen[task]) != len(plain[task]) {
+					t.Fatalf("%s: there are %d effects, not %d", in, len(seen[task]), len(plain[task]))
+				}
+				for i := range seen[task] {
+					got, want := seen[task][i].compare(t, fmt.Sprintf("%s: effect %d", in, i+1), plain[task][i])
+					told, all = told+got, all+want
+				}
+			}
+		}
+	})
+	if all == 0 || told*20 < all*19 {
+		t.Errorf("%d of %d variables are told", told, all)
+	}
+	t.Logf("%d of %d variables are told", told, all)
+}
+
+func tasks(of map[int64][]scene) []int64 { return slices.Sorted(maps.Keys(of)) }
+
+// compare holds what is told of a place against what was told without passes. It gives how many
+// variables are told, and how many there are.
+func (s scene) compare(t *testing.T, where string, plain scene) (told, all int) {
+	t.Helper()
+	if d := cmp.Diff(plain.frames, s.frames); d != "" {
+		t.Errorf("%s, %s: frames\n%s", where, s.kind, d)
+		return 0, 0
+	}
+	for k, locals := range s.locals {
+		was := plain.locals[k]
+		told, all = told+len(locals), all+len(was)
+		for _, v := range slices.Sorted(maps.Keys(locals)) {
+			if locals[v] != was[v] {
+				t.Errorf("%s, %s, at %s: %s is told as %s, not %s", where, s.kind, s.frames[k], v, locals[v], was[v])
+			}
+		}
+		for v := range was {
+			if _, ok := locals[v]; !ok {
+				t.Logf("%s, %s, at %s: %s is not told", where, s.kind, s.frames[k], v)
+			}
+		}
+	}
+	return told, all
+}
+
+func mustParse(t *testing.T, name string) optimize.Set {
+	t.Helper()
+	s, err := optimize.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestLocals: variables of all sorts have their names and values at an effect: parameters, the
+// bindings of patterns and loops, what closures hold, messages in handlers, calls that are inlined.
+func TestLocals(t *testing.T) {
+	const text = `host Worker { connector: "worker", output_format: "json" }
+struct Point { x: Int, y: Int }
+fn small(n: Int) -> Int { emit("small", n); n + 1 }
+fn main() {
+  let limit = 2;
+  let mut total = 0;
+  let p = Point { x: 1, y: 2 };
+  let unset: Int;
+  for i in 0..limit { let d = small(i * 10); total = total + d; }
+  if let Some(first) = ["a", "b"].first() { emit("first", first); }
+  match p { Point { x, y: height } => { emit("point", x + height); } }
+  let add = |k: Int| { total = total + k; emit("add", total); };
+  add(5);
+  for (n, name) in ["u"].enumerate() { emit("pair", name + to_string(n)); }
+  let limit = "shadow";
+  let r = listen Worker.execute("go") { "question" => |q: HostQuestion| { let reply = q.question + "!"; emit("asked", reply); reply } };
+  unset = 1;
+  emit("end", limit);
+}
+`
+	script := `{"type":"question","id":"1","question":"why"}` + "\n" + `{"type":"result","text":"done"}` + "\n"
+	want := `0 small main.conc:3:27: n=0
+1 main main.conc:9:31: i=0 limit=2 p={"x":1,"y":2} total=0
+2 small main.conc:3:27: n=10
+3 main main.conc:9:31: i=1 limit=2 p={"x":1,"y":2} total=1
+4 main main.conc:10:45: first="a" limit=2 p={"x":1,"y":2} total=12
+5 main main.conc:11:41: height=2 limit=2 p={"x":1,"y":2} total=12 x=1
+6 main closure 1 main.conc:12:43: k=5 total=17
+7 main main.conc:13:3: add="<fn main closure 1>" limit=2 p={"x":1,"y":2} total=17
+8 main main.conc:14:40: limit=2 n=0 name="u" p={"x":1,"y":2} total=17
+9 main main.conc:16:11: limit="shadow" p={"x":1,"y":2} total=17
+10 listen Worker "question" main.conc:16:105: q={"id":"1","question":"why"} reply="why!"
+11 main main.conc:16:11: limit="shadow" p={"x":1,"y":2} total=17
+12 main main.conc:16:11: limit="shadow" p={"x":1,"y":2} total=17
+13 main main.conc:18:3: limit="shadow" p={"x":1,"y":2} r={"ok":{"text":"done"}} total=17 unset=1`
+	for name, on := range map[string]optimize.Set{"none": optimize.None, "all": optimize.All} {
+		var got []string
+		for _, s := range look(t, text, script, on)[1] {
+			if s.kind != "emit" {
+				continue
+			}
+			for k, f := range s.frames {
+				var vars []string
+				for _, v := range slices.Sorted(maps.Keys(s.locals[k])) {
+					if len(got) > 7 && v == "add" {
+						continue // a closure that was called for the last time may be gone
+					}
+					vars = append(vars, v+"="+s.locals[k][v])
+				}
+				got = append(got, fmt.Sprintf("%d %s: %s", len(got), f, strings.Join(vars, " ")))
+			}
+		}
+		if d := cmp.Diff(strings.Split(want, "\n"), got); d != "" {
+			t.Errorf("with passes %s (-want +got):\n%s", name, d)
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package editors_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/textproto"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/testproc"
+)
+
+// record has the tests of editors write down what each says to the language server.
+var record = flag.Bool("record", false, "write what the editors say to the server into testdata/sessions")
+
+const sessions = "testdata/sessions"
+
+// recorder is a command that does what concerto does, and keeps what it is told as a language server.
+func recorder(t *testing.T, command, editor string, where map[string]string) string {
+	t.Helper()
+	if !*record {
+		return command
+	}
+	dir := t.TempDir()
+	raw, script := filepath.Join(dir, "raw"), filepath.Join(dir, "concerto")
+	text := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = lsp ]; then tee '%s' | '%s' \"$@\"; else exec '%s' \"$@\"; fi\n", raw, command, command)
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	where[dir] = "/recorded"
+	t.Cleanup(func() { keep(t, raw, editor, where) })
+	return script
+}
+
+// keep writes a session as a message a line, with names for what differs from machine to machine.
+func keep(t *testing.T, raw, editor string, where map[string]string) {
+	file, err := os.Open(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var out bytes.Buffer
+	for r := bufio.NewReader(file); ; {
+		body, err := frame(r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m any // editors escape as they like
+		if err := json.Unmarshal(body, &m); err != nil {
+			t.Fatal(err)
+		}
+		if body, err = json.Marshal(m); err != nil {
+			t.Fatal(err)
+		}
+		for path, name := range where {
+			body = bytes.ReplaceAll(body, []byte(path), []byte(name))
+		}
+		out.Write(append(body, '\n'))
+	}
+	if err := errors.Join(os.MkdirAll(sessions, 0o777), os.WriteFile(filepath.Join(sessions, editor+".ndjson"), out.Bytes(), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// frame reads a message of the protocol.
+func frame(r *bufio.Reader) ([]byte, error) {
+	header, err := textproto.NewReader(r).ReadMIMEHeader()
+	if err != nil {
+		return nil, err
+	}
+	n, err := strconv.Atoi(header.Get("Content-Length"))
+	if err != nil {
+		return nil, err
+	}
+	body := make([]byte, n)
+	_, err = io.ReadFull(r, body)
+	return body, err
+}
+
+// TestRecordedSessions says to the server what real editors have said, and demands that each request is answered.
+func TestRecordedSessions(t *testing.T) {
+	all, err := filepath.Glob(filepath.Join(sessions, "*.ndjson"))
+	if err != nil || len(all) < 3 {
+		t.Fatal(all, err)
+	}
+	for _, path := range all {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".ndjson"), func(t *testing.T) {
+			t.Parallel()
+			replay(t, path)
+		})
+	}
+}
+
+// said is a message of either side.
+type said struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params map[string]any  `json:"params"`
+	Error  *struct {
+		Code    int
+		Message string
+	}
+}
+
+func replay(t *testing.T, path string) {
+	command, err := testproc.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), command, "lsp")
+	c.Dir, c.Env = root, append(os.Environ(), "HOME="+root, "XDG_STATE_HOME=", "XDG_CACHE_HOME=")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{T: t, in: in, from: make(chan []byte, 10_000), answers: map[string]string{}, answered: map[string]bool{}}
+	go func() {
+		defer close(s.from)
+		for r := bufio.NewReader(out); ; {
+			body, err := frame(r)
+			if err != nil {
+				return
+			}
+			s.from <- body
+		}
+	}()
+	open := map[string]string{} // requests, by id
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(strings.ReplaceAll(line, "/recorded/root", root))
+		var m said
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		if m.Method == "" { // an answer to what the server asks
+			s.answers[string(m.ID)] = line
+		} else {
+			lines = append(lines, line)
+		}
+	}
+	pulls := false // the editor asks for what is wrong
+	for _, line := range lines {
+		var m said
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatal(err)
+		}
+		switch m.Method {
+		case "initialize": // the editor of that time is gone
+			m.Params["processId"] = nil
+			pulls = strings.Contains(line, `"diagnostic":{`)
+			body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "method": m.Method, "params": m.Params})
+			if err != nil {
+				t.Fatal(err)
+			}
+			line = string(body)
+		case "shutdown": // all before it is answered first
+			s.until(func() bool { return s.all(open) })
+		}
+		if m.ID != nil {
+			open[string(m.ID)] = m.Method
+		}
+		s.send(line)
+		if m.Method == "textDocument/didOpen" && !pulls { // the editor has waited for it too
+			s.until(func() bool { return s.told })
+		}
+	}
+	s.until(func() bool { return s.all(open) })
+	_ = in.Close()
+	_ = c.Wait() // an editor that is killed says no exit
+	if !s.told {
+		t.Error("the mistake was not told")
+	}
+}
+
+// server is the one that is played to, and what was heard of it.
+type server struct {
+	*testing.T
+	in       io.Writer
+	from     chan []byte
+	answers  map[string]string // what the editor answered to what the server asked
+	answered map[string]bool
+	told     bool
+}
+
+func (s *server) send(line string) {
+	s.Helper()
+	if _, err := fmt.Fprintf(s.in, "Content-Length: %d\r\n\r\n%s", len(line), line); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// until hears the server until a condition holds.
+func (s *server) until(done func() bool) {
+	s.Helper()
+	for limit := time.After(time.Minute); !done(); {
+		select {
+		case body, ok := <-s.from:
+			if !ok {
+				s.Fatal("the server has ended")
+			}
+			s.hear(body)
+		case <-limit:
+			s.Fatalf("it is not answered; answered are %v", s.answered)
+		}
+	}
+}
+
+func (s *server) hear(body []byte) {
+	var m said
+	if err := json.Unmarshal(body, &m); err != nil {
+		s.Fatal(err)
+	}
+	s.told = s.told || bytes.Contains(body, []byte("unknown name `"))
+	switch {
+	case m.Method != "" && m.ID != nil:
+		line := s.answers[string(m.ID)]
+		if line == "" {
+			line = `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":null}`
+		}
+		s.send(line)
+	case m.Method == "":
+		s.answered[string(m.ID)] = true
+		if m.Error != nil && m.Error.Code != -32800 && m.Error.Code != -32801 {
+			s.Errorf("%s: %d %s", m.ID, m.Error.Code, m.Error.Message)
+		}
+	}
+}
+
+// all says whether all requests are answered.
+func (s *server) all(open map[string]string) bool {
+	for id := range open {
+		if !s.answered[id] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,92 @@
+package editors_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/testproc"
+)
+
+// session is what an editor wrote down.
+type session struct {
+	Failed     string
+	Diagnostic struct {
+		Line    int
+		Message string
+	}
+	Hover, Renamed, Formatted string
+	Definition                int
+}
+
+const written = `fn double(n: Int) -> Int { n*2 }
+
+/// Where it starts.
+fn main() {
+    let n = 4;
+    let m = double(n);
+    println(m, nn);
+}
+`
+
+// TestNeovim: Neovim's own client shows what is wrong, says what things are and where they come from, renames and formats.
+func TestNeovim(t *testing.T) {
+	edits(t, "nvim", "-n", "--headless", "-u", "NONE", "-i", "NONE", "--cmd", "set runtimepath+=nvim", "--cmd", "filetype plugin on", "--cmd", "runtime ftdetect/concerto.vim", "-S", "testdata/session.lua")
+}
+
+// TestEmacs: so does eglot.
+func TestEmacs(t *testing.T) {
+	edits(t, "emacs", "--batch", "-L", "emacs", "--eval", "(package-initialize)", "-l", "testdata/session.el")
+}
+
+// edits has an editor play its session.
+func edits(t *testing.T, name string, args ...string) {
+	if _, err := exec.LookPath(name); err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	t.Parallel()
+	command, err := testproc.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file, out := filepath.Join(dir, "main.conc"), filepath.Join(dir, "out.json")
+	if err := os.WriteFile(file, []byte(written), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, name, args...)
+	c.Env = append(os.Environ(), "CONCERTO="+recorder(t, command, name, map[string]string{dir: "/recorded/root"}), "PROGRAM="+file, "OUT="+out, "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_CACHE_HOME="+dir, "XDG_DATA_HOME="+dir)
+	said, err := c.CombinedOutput()
+	text, readErr := os.ReadFile(out)
+	if err != nil || readErr != nil {
+		t.Fatalf("%s: %v, %v\n%s%s", name, err, readErr, said, text)
+	}
+	var s session
+	if err := json.Unmarshal(text, &s); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if s.Diagnostic.Line != 7 || !strings.Contains(s.Diagnostic.Message, "unknown name `nn`") || !strings.Contains(s.Diagnostic.Message, "hint: did you mean `n`?") {
+		t.Errorf("it shows %+v", s.Diagnostic)
+	}
+	if !strings.Contains(s.Hover, "Int") {
+		t.Errorf("it says of `m`: %q", s.Hover)
+	}
+	if s.Definition != 6 {
+		t.Errorf("`m` is declared in line %d", s.Definition)
+	}
+	mended := strings.Replace(written, "    println(m, nn);", "    println(m);", 1)
+	renamed := strings.TrimSuffix(strings.ReplaceAll(mended, "double", "twofold"), "\n")
+	if s.Renamed != renamed {
+		t.Errorf("renamed, it is %q, want %q", s.Renamed, renamed)
+	}
+	if want := strings.Replace(renamed, "n*2", "n * 2", 1); s.Formatted != want {
+		t.Errorf("formatted, it is %q, want %q", s.Formatted, want)
+	}
+}

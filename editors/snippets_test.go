@@ -1,0 +1,62 @@
+package editors_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// around is what stands around a snippet, with % for it, where that is not a file of its own.
+var around = map[string]string{
+	"function": "%\nfn main() { println(name(1)); }",
+	"listen":   "host Coder { connector: coder }\nfn main() { % println(done); }",
+	"typed":    "schema Verdict { ok: Bool }\nagent Judge uses scripted {}\nfn main() -> Result<Nil, Any> { % println(verdict.ok); Ok(nil) }",
+	"match":    "fn main() { let value = \"1\".parse_int(); println(%); }",
+	"mock":     "agent Judge uses scripted {}\n@test fn t() { % assert(Judge.execute(\"x\").is_ok()); }",
+}
+
+// bodies are put in the place of `$0` in what has to give a value.
+var bodies = map[string]string{"function": "n", "tool": `"text"`, "pipeline": "text"}
+
+var place = regexp.MustCompile(`\$\{\d+:([^{}]*)\}`)
+
+// TestSnippets: what a snippet writes is a program without a mistake.
+func TestSnippets(t *testing.T) {
+	text, err := os.ReadFile("vscode/snippets/concerto.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]struct {
+		Prefix, Description string
+		Body                []string
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 12 {
+		t.Errorf("%d snippets", len(all))
+	}
+	for name, s := range all {
+		body := place.ReplaceAllString(strings.Join(s.Body, "\n"), "$1")
+		body = strings.ReplaceAll(body, "$0", bodies[name])
+		if p := around[name]; p != "" {
+			body = strings.Replace(p, "%", body, 1)
+		}
+		file, list := parser.Parse(source.NewFile(name, []byte(body)))
+		_, found := sema.Check(sema.Config{Name: name, Library: stdlib.Library(), AnyConnection: true, Manifest: &sema.Manifest{Unread: true}}, file)
+		list.Append(found)
+		for _, d := range list.Sorted() {
+			if d.Severity() == diag.Error {
+				t.Errorf("%s: %s: %s\n%s", name, d.Info.Code, d.Message, body)
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package examples_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+var waitsFor = regexp.MustCompile(`concerto answer job (q\d+) VALUE\n`)
+
+// TestDurable plays the README's commands of durable, word by word: a host asks, the run parks, an
+// answer is given, and the run goes on with the host that has waited.
+func TestDurable(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("hosts outlive their run on Unix alone")
+	}
+	t.Parallel()
+	needs(t, "durable")
+	concerto, err := command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read(t, "durable", "README.md")
+	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindStringSubmatch(text)
+	if block == nil {
+		t.Fatal("the README has no commands")
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("durable")); err != nil {
+		t.Fatal(err)
+	}
+	commands := strings.Split(strings.TrimSpace(block[1]), "\n")
+	wants := []struct {
+		code int
+		says string
+	}{
+		{75, "[progress] looked at old-idea\n[approve] delete the branch old-idea\n"},
+		{0, "concerto answer job q"},
+		{0, ""},
+		{0, "[done] {\"value\":\"old-idea is deleted\"}\n"},
+		{0, "all as they were written"},
+	}
+	if len(commands) != len(wants) {
+		t.Fatalf("the README has %d commands, and this test knows %d", len(commands), len(wants))
+	}
+	id := "q7" // unless the host's messages came in another way
+	for i, line := range commands {
+		words := strings.Fields(strings.Replace(line, " q7 ", " "+id+" ", 1))
+		if words[0] != "concerto" {
+			t.Fatalf("command %d is %q", i, line)
+		}
+		c := exec.Command(concerto, words[1:]...)
+		c.Dir = dir
+		var errs strings.Builder
+		c.Stderr = &errs
+		out, err := c.Output()
+		if c.ProcessState == nil {
+			t.Fatal(err)
+		}
+		if code := c.ProcessState.ExitCode(); code != wants[i].code || !strings.Contains(string(out), wants[i].says) {
+			t.Fatalf("%s: exit code %d\n%s\n%s", line, code, out, errs.String())
+		}
+		if asked := waitsFor.FindStringSubmatch(string(out)); i == 1 && asked != nil {
+			id = asked[1]
+		}
+		if i == 3 && strings.Contains(string(out), "looked at") {
+			t.Errorf("what was printed is printed again:\n%s", out)
+		}
+	}
+	if kept, err := filepath.Glob(filepath.Join(dir, "job", "keeper.json")); err != nil || len(kept) > 0 {
+		t.Errorf("the run has ended, and its keeper has not: %v, %v", kept, err)
+	}
+}

@@ -1,0 +1,54 @@
+package analysis
+
+import (
+	"path/filepath"
+)
+
+// Program is what is checked, run and built as one.
+type Program struct {
+	Path  string // of the manifest's directory, else of the file
+	Entry string // the file with which it begins; "" when it is not there
+}
+
+// Programs are all that there are.
+func (s *Snapshot) Programs() []*Program {
+	var out []*Program
+	for _, r := range s.roots() {
+		out = append(out, s.program(r))
+	}
+	return out
+}
+
+// ProgramOf is the program that a document belongs to, nil when it belongs to none.
+func (s *Snapshot) ProgramOf(path string) *Program {
+	if r := s.rootOf(s.real(path)); r != nil {
+		return s.program(r)
+	}
+	return nil
+}
+
+func (s *Snapshot) program(r *root) *Program {
+	if r.path != r.manifest {
+		return &Program{s.shown(r.path), s.shown(r.path)}
+	}
+	p := &Program{Path: filepath.Dir(s.shown(r.path))}
+	f := rootFinder{s: s}
+	if entry := f.entry(r.path); s.state(entry) != nil {
+		p.Entry = s.shown(entry)
+	}
+	return p
+}
+
+// Unsaved are the texts that are open in files, as the editor has them, by their paths.
+func (s *Snapshot) Unsaved() map[string]string {
+	out := map[string]string{}
+	for path, d := range s.open {
+		if IsFile(path) {
+			out[path], out[d.shown] = string(d.file.Text), string(d.file.Text)
+		}
+	}
+	return out
+}
+
+// Real is the path of a document through all links: two that are the same file have the same.
+func (s *Snapshot) Real(path string) string { return s.real(path) }

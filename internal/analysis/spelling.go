@@ -1,0 +1,130 @@
+package analysis
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// spelling is how declarations are written where they are named: texts without any of it need not be looked
+// through for them.
+type spelling struct {
+	names []string
+	all   bool // they may be named in other ways, such as by `super`
+}
+
+// ownsSelf are kinds of what `Self` may stand for.
+var ownsSelf = map[sema.DefKind]bool{sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefTrait: true, sema.DefAlias: true,
+	sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefPipeline: true}
+
+// in says whether declarations may be named in a text. What is made of a name, as `Tool_function`, holds it.
+func (p *spelling) in(text []byte) bool {
+	return p.all || slices.ContainsFunc(p.names, func(n string) bool { return bytes.Contains(text, []byte(n)) })
+}
+
+// spellingOf is how names are written in some roots, where imports may call them otherwise.
+func (s *Snapshot) spellingOf(ctx context.Context, roots []*root, refs []sema.Ref) *spelling {
+	p := &spelling{}
+	for _, r := range refs {
+		p.all = p.all || r.Def.Kind == sema.DefModule
+		p.names = append(p.names, r.Def.Name)
+		if ownsSelf[r.Def.Kind] {
+			p.names = append(p.names, "Self")
+		}
+	}
+	var own []*sema.Info
+	for _, r := range roots {
+		if res, err := s.check(ctx, r); err == nil {
+			own = append(own, res.own...)
+		}
+	}
+	for again := !p.all; again; {
+		again = false
+		for _, i := range own {
+			if text := i.File.Source.Text; !p.in(text) || !bytes.Contains(text, []byte("as")) {
+				continue
+			}
+			eachAlias(i.File, func(name, alias string) {
+				if slices.Contains(p.names, name) && !slices.Contains(p.names, alias) {
+					p.names, again = append(p.names, alias), true
+				}
+			})
+		}
+	}
+	return p
+}
+
+// eachAlias visits the names that a file's imports give to others.
+func eachAlias(f *ast.File, visit func(name, alias string)) {
+	var tree func(t *ast.UseTree, last string)
+	tree = func(t *ast.UseTree, last string) {
+		for _, id := range t.Path {
+			if id.Name != "self" {
+				last = id.Name
+			}
+		}
+		if t.Alias != nil {
+			visit(last, t.Alias.Name)
+		}
+		for _, sub := range t.List {
+			tree(sub, last)
+		}
+	}
+	ast.InspectFile(f, func(n ast.Node) bool {
+		if d, ok := n.(*ast.UseDecl); ok && d.Tree != nil {
+			tree(d.Tree, "")
+		}
+		return true
+	})
+}
+
+// byNameAlone are kinds of which nothing but the references knows the name.
+var byNameAlone = map[sema.DefKind]bool{sema.DefFunction: true, sema.DefStruct: true, sema.DefEnum: true, sema.DefAlias: true,
+	sema.DefTrait: true, sema.DefConst: true, sema.DefVariable: true}
+
+// isFresh says whether a new name stands nowhere, in no program and not in the library, and is of the old one's form: then
+// nothing can mean anything else once all references have it.
+func (s *Snapshot) isFresh(r *renamed, name string) bool {
+	if name == "main" || r.alias || r.ref.Short || !byNameAlone[r.ref.Def.Kind] || seenOutside(r.ref.Def) != "" || formOf(name) != formOf(r.text) {
+		return false
+	}
+	for _, p := range s.Files() {
+		if f := s.File(p); f != nil && bytes.Contains(f.Text, []byte(name)) {
+			return false
+		}
+	}
+	return !isKnownToAll(r.file, name)
+}
+
+// formOf is what of a name says how it is read: how it begins.
+func formOf(name string) string {
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(name, "_"))
+	form := name[:min(2, len(name)-len(strings.TrimLeft(name, "_")))]
+	if unicode.IsUpper(first) {
+		form += "A"
+	}
+	return form
+}
+
+// isKnownToAll says whether the library has a name.
+func isKnownToAll(f *checked, name string) bool {
+	f.res.mu.Lock()
+	known := f.res.prog.Prelude(f.info)
+	f.res.mu.Unlock()
+	if slices.ContainsFunc(known, func(n sema.Named) bool { return n.Name == name }) {
+		return true
+	}
+	lib := stdlib.Library()
+	return slices.ContainsFunc(lib.Modules(), func(module string) bool {
+		return module == name || slices.ContainsFunc(lib.Module(module).Decls, func(d ast.Decl) bool {
+			return d.Head().Name != nil && d.Head().Name.Name == name
+		})
+	})
+}

@@ -1,0 +1,72 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// decided is what Show knows of the data of decisions.
+type decided struct {
+	Channel  string          `json:"channel"`
+	Asked    json.RawMessage `json:"asked"`
+	Answer   json.RawMessage `json:"answer"`
+	MS       json.Number     `json:"ms"`
+	Path     []Actor         `json:"path"`
+	Decision string          `json:"decision"`
+	Reason   string          `json:"reason"`
+	Tool     string          `json:"tool"`
+}
+
+// mostShown bounds what is shown of a JSON text, in bytes.
+const mostShown = 200
+
+// short is the beginning of a JSON text, on one line.
+func (d decided) short(text json.RawMessage) string {
+	if len(text) <= mostShown {
+		return string(text)
+	}
+	return strings.ToValidUTF8(string(text[:mostShown]), "") + "…"
+}
+
+// decision is the record of who decided what, for a person.
+func (l Line) decision(s subject, d data) string {
+	parts := []string{l.Time, fmt.Sprint(l.Seq), l.Run, l.Kind}
+	for _, about := range []string{s.Host, string(s.ID), d.Channel, d.Tool} {
+		if about != "" && about != "null" {
+			parts = append(parts, about)
+		}
+	}
+	by := "by " + strings.TrimSpace(l.Actor.Type+" "+l.Actor.Name)
+	if l.Actor.At != "" {
+		by += " at " + l.Actor.At
+	}
+	parts = append(parts, by)
+	var call struct {
+		Args json.RawMessage `json:"args"`
+	}
+	if l.Kind == "tool" && json.Unmarshal(d.Asked, &call) == nil {
+		d.Asked = call.Args // who calls it, and where, is of interest to machines
+	}
+	if asked := d.short(d.Asked); asked != "null" && asked != "" {
+		parts = append(parts, asked)
+	}
+	if d.Decision != "" {
+		parts = append(parts, d.Decision)
+	} else if answer := d.short(d.Answer); answer != "null" && answer != "" {
+		parts = append(parts, "answered "+answer)
+	}
+	if len(d.Path) > 1 {
+		var all []string
+		for _, a := range d.Path {
+			all = append(all, strings.TrimSpace(a.Type+" "+a.Name))
+		}
+		parts = append(parts, "after "+strings.Join(all, ", "))
+	}
+	for _, why := range []string{d.Reason, d.Error} {
+		if why != "" {
+			parts = append(parts, fmt.Sprintf("%q", why))
+		}
+	}
+	return strings.Join(append(parts, d.MS.String()+" ms"), "  ")
+}

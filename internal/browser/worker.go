@@ -1,0 +1,76 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/serviceworker"
+	"github.com/chromedp/chromedp"
+)
+
+// Allow has the person allow something to the pages of an origin, as "notifications", before they ask.
+func (b *Tab) Allow(origin, what string) {
+	b.t.Helper()
+	c := chromedp.FromContext(b.ctx)
+	call(b, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: what}, Setting: browser.PermissionSettingGranted, Origin: origin, BrowserContextID: c.BrowserContextID})
+}
+
+// Push gives the service worker of an origin what its push service has for it, decrypted, and comes
+// back when the worker has been started with it. The page need not be open.
+func (b *Tab) Push(origin, data string) {
+	b.t.Helper()
+	call(b, serviceworker.Enable, cdp.Empty{})
+	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		if id := b.watch.registration(origin); id != "" {
+			call(b, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: origin, RegistrationID: id, Data: data})
+			return
+		}
+	}
+	b.t.Fatalf("%s has no service worker", origin)
+}
+
+// InWorker gives the value of an expression in the service worker of an origin, which runs.
+func (b *Tab) InWorker(origin, expression string) any {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	v, err := inWorker(ctx, origin, expression)
+	if err != nil {
+		b.t.Fatalf("the service worker of %s: %s: %v", origin, short(expression), err)
+	}
+	return v
+}
+
+func inWorker(ctx context.Context, origin, expression string) (any, error) {
+	all, err := chromedp.Targets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range all {
+		if at.Type != "service_worker" || !strings.HasPrefix(at.URL, origin+"/") {
+			continue
+		}
+		inside, end := chromedp.NewContext(ctx, chromedp.WithTargetID(at.TargetID), chromedp.WithDetachOnCancel())
+		defer end()
+		yes := true
+		r, err := chromedp.Call(inside, runtime.Evaluate, runtime.EvaluateParams{Expression: expression, AwaitPromise: &yes, ReturnByValue: &yes})
+		if err != nil {
+			return nil, err
+		}
+		if x := r.ExceptionDetails; x != nil {
+			return nil, fmt.Errorf("%s", thrown(x))
+		}
+		var v any
+		if len(r.Result.Value) > 0 {
+			err = json.Unmarshal(r.Result.Value, &v)
+		}
+		return v, err
+	}
+	return nil, fmt.Errorf("none runs")
+}

@@ -1,0 +1,216 @@
+package dap
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// breakpoints are those of a session.
+type breakpoints struct {
+	next  int
+	all   map[int]*breakpoint
+	lines map[string][]*breakpoint // by file
+	named []*breakpoint
+	at    map[*vm.Mark][]*breakpoint
+	raise []*filter
+}
+
+// breakpoint is one at a line, or by a name.
+type breakpoint struct {
+	id           int
+	file         string // absolute
+	line, column int    // as asked for
+	name         string // of a function breakpoint
+	marks        []*vm.Mark
+	point        *point // of the language
+	message      string // why it is not verified, or was moved
+	moved        int    // its line
+	movedColumn  int
+	ask          asked
+}
+
+// asked is what must hold besides.
+type asked struct {
+	condition, hits, log string
+	count                int64
+	said                 bool // that its condition fails has been said
+}
+
+// add numbers a breakpoint.
+func (p *breakpoints) add(b *breakpoint) *breakpoint {
+	if p.all == nil {
+		p.all, p.lines, p.at = map[int]*breakpoint{}, map[string][]*breakpoint{}, map[*vm.Mark][]*breakpoint{}
+	}
+	p.next++
+	b.id = p.next
+	p.all[b.id] = b
+	return b
+}
+
+// drop forgets some.
+func (p *breakpoints) drop(all []*breakpoint) {
+	for _, b := range all {
+		delete(p.all, b.id)
+		for _, k := range b.marks {
+			p.at[k] = slices.DeleteFunc(p.at[k], func(o *breakpoint) bool { return o == b })
+			if len(p.at[k]) == 0 {
+				delete(p.at, k)
+			}
+		}
+	}
+}
+
+// forget forgets all.
+func (r *Run) forget() {
+	r.points = breakpoints{next: r.points.next}
+	r.plan = plan{}
+	r.arm()
+}
+
+// bind finds the marks of breakpoints that were there before the program was.
+func (p *breakpoints) bind(r *Run) {
+	for id := 1; id <= p.next; id++ {
+		if b := p.all[id]; b != nil {
+			r.place(b)
+			r.s.send(&dap.BreakpointEvent{Event: event("breakpoint"), Body: dap.BreakpointEventBody{Reason: "changed", Breakpoint: r.shown(b)}})
+		}
+	}
+}
+
+// place finds the marks of a breakpoint.
+func (r *Run) place(b *breakpoint) {
+	b.marks, b.message, b.moved, b.movedColumn = nil, "", 0, 0
+	switch {
+	case r.vm == nil:
+		b.message = "the program is not loaded yet"
+		return
+	case b.name != "":
+		r.placeNamed(b)
+	default:
+		r.placeLine(b)
+	}
+	for _, k := range b.marks {
+		r.points.at[k] = append(r.points.at[k], b)
+	}
+}
+
+// placeLine finds the marks of a line, or else of the next that has code.
+func (r *Run) placeLine(b *breakpoint) {
+	best := 0
+	known := false
+	for _, k := range r.vm.Marks() {
+		if k.Kind != vm.MarkLine || r.s.path(k.Place) != b.file {
+			continue
+		}
+		known = true
+		if k.Line >= b.line && (best == 0 || k.Line < best) {
+			best = k.Line
+		}
+	}
+	switch {
+	case !known:
+		b.message = "the program has no code in this file"
+		return
+	case best == 0:
+		b.message = fmt.Sprintf("there is no code from line %d on", b.line)
+		return
+	case best != b.line:
+		b.message = fmt.Sprintf("line %d has no code: moved to line %d", b.line, best)
+	}
+	b.moved = best
+	for _, k := range r.vm.Marks() {
+		if k.Kind == vm.MarkLine && k.Line == best && r.s.path(k.Place) == b.file {
+			b.marks = append(b.marks, k)
+			if b.movedColumn == 0 || k.Column < b.movedColumn {
+				b.movedColumn = k.Column
+			}
+		}
+	}
+}
+
+// shown is a breakpoint as the editor is told of it.
+func (r *Run) shown(b *breakpoint) dap.Breakpoint {
+	x := dap.Breakpoint{Id: b.id, Verified: len(b.marks) > 0 || b.point != nil, Message: b.message}
+	if b.file != "" {
+		x.Source = &dap.Source{Name: filepath.Base(b.file), Path: b.file}
+		x.Line = r.s.lineOut(b.line)
+	}
+	if b.moved > 0 {
+		x.Line = r.s.lineOut(b.moved)
+		if b.column > 0 { // else the whole line is meant, and editors show it so
+			x.Column = r.s.columnOut(b.movedColumn)
+		}
+	}
+	return x
+}
+
+// setBreakpoints takes those of one file.
+func (s *session) setBreakpoints(r *dap.SetBreakpointsRequest) {
+	file := s.absolute(r.Arguments.Source)
+	given := r.Arguments.Breakpoints
+	if given == nil {
+		for _, l := range r.Arguments.Lines {
+			given = append(given, dap.SourceBreakpoint{Line: l})
+		}
+	}
+	x := &dap.SetBreakpointsResponse{Response: answer(r)}
+	x.Body.Breakpoints = []dap.Breakpoint{}
+	s.withRun(r, x, func(run *Run) {
+		p := &run.points
+		p.drop(p.lines[file])
+		if p.lines != nil {
+			p.lines[file] = nil
+		}
+		for _, g := range given {
+			b := p.add(&breakpoint{file: file, line: s.lineIn(g.Line), column: g.Column, ask: asked{condition: g.Condition, hits: g.HitCondition, log: g.LogMessage}})
+			p.lines[file] = append(p.lines[file], b)
+			run.place(b)
+			if wrong := hitsOf(b.ask.hits).wrong; wrong != "" {
+				p.drop([]*breakpoint{b})
+				b.marks, b.message = nil, wrong
+			}
+			x.Body.Breakpoints = append(x.Body.Breakpoints, run.shown(b))
+		}
+		run.arm()
+	})
+}
+
+// withRun does something with the run, also with one that is yet to be launched, and answers.
+func (s *session) withRun(r dap.RequestMessage, yes dap.Message, f func(*Run)) {
+	if s.run == nil {
+		s.run = newRun(s)
+	}
+	if !s.launched && !s.attached {
+		f(s.run)
+		s.send(yes)
+		return
+	}
+	if !s.run.do(func() { f(s.run); s.send(yes) }) {
+		s.refuse(r, "the program has ended")
+	}
+}
+
+// reason says what kind of breakpoints some are.
+func (p *breakpoints) reason(ids []int) string {
+	for _, id := range ids {
+		if b := p.all[id]; b != nil && b.name == "" {
+			return "breakpoint"
+		}
+	}
+	return "function breakpoint"
+}
+
+// absolute is the path of a source of the editor's.
+func (s *session) absolute(x dap.Source) string {
+	path := strings.TrimPrefix(x.Path, "file://")
+	if path != "" && !filepath.IsAbs(path) {
+		path = filepath.Join(s.cwd(), path)
+	}
+	return real(path)
+}

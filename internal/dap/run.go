@@ -1,0 +1,89 @@
+package dap
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Run is a program that is being debugged. Its Command sees where output goes and what ends it;
+// the VM sees its Debugger.
+type Run struct {
+	Stdout, Stderr io.Writer
+	// Interrupt gets a value where Ctrl-C is meant: the first ends the run, the second kills
+	// what takes its time.
+	Interrupt chan struct{}
+
+	asking   asking
+	s        *session
+	loaded   chan struct{} // it stands before main, or has ended
+	launched chan struct{} // the editor has been told so
+	over     chan struct{} // it has ended
+	once     struct{ load, end sync.Once }
+
+	debuggee
+}
+
+func newRun(s *session) *Run {
+	r := &Run{Stdout: output{s, "stdout"}, Stderr: output{s, "stderr"}, Interrupt: make(chan struct{}, 2), s: s,
+		loaded: make(chan struct{}), launched: make(chan struct{}), over: make(chan struct{})}
+	r.debuggee.init()
+	return r
+}
+
+func (r *Run) load() { r.once.load.Do(func() { close(r.loaded) }) }
+
+// end ends the run as Ctrl-C does, and after a while as a second one.
+func (r *Run) end() {
+	r.once.end.Do(func() {
+		r.Interrupt <- struct{}{}
+		go r.leave()
+		go func() {
+			t := time.NewTimer(grace)
+			defer t.Stop()
+			select {
+			case <-r.over:
+			case <-t.C:
+				r.Interrupt <- struct{}{}
+			}
+		}()
+	})
+}
+
+// leave has the run go on without standing still any more.
+func (r *Run) leave() {
+	r.do(func() {
+		r.left = true
+		r.forget()
+		if r.vm != nil {
+			r.vm.StopEvaluating()
+		}
+		r.resume()
+	})
+}
+
+// output is a stream of the run, as events.
+type output struct {
+	s        *session
+	category string
+}
+
+// Write tells the editor of a piece of it.
+func (o output) Write(p []byte) (int, error) {
+	o.s.say(o.category, string(p))
+	return len(p), nil
+}
+
+// say shows a text to whoever debugs.
+func (s *session) say(category, text string) {
+	s.send(&dap.OutputEvent{Event: event("output"), Body: dap.OutputEventBody{Category: category, Output: text}})
+}
+
+// Launched says whether an editor has launched the run; else it has come to one that was there.
+func (r *Run) Launched() bool { return r.s.launched }
+
+var _ vm.Debugger = (*Run)(nil)

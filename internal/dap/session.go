@@ -1,0 +1,198 @@
+package dap
+
+import (
+	"encoding/json"
+	"io"
+	"sync/atomic"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/driver"
+)
+
+// session is one editor and what it has run.
+type session struct {
+	conn
+	adapter *Adapter
+
+	begun    bool // initialize has come
+	launched bool // its own run
+	attached bool // to one that was there
+	run      *Run
+	own      atomic.Pointer[Run] // what it has launched
+	zero     int                 // what lines and columns of the editor count from
+	colZero  int
+
+	program     driver.Request // what is run
+	root        string         // where the names of its files start
+	dir         string         // the launch's cwd
+	stopOnEntry bool
+	showStd     bool
+}
+
+// cwd is where relative paths of the editor start.
+func (s *session) cwd() string {
+	if s.dir != "" {
+		return s.dir
+	}
+	return s.adapter.Dir
+}
+
+func newSession(a *Adapter, out io.Writer) *session {
+	return &session{adapter: a, conn: conn{out: out}, zero: 1, colZero: 1}
+}
+
+// undecoded refuses what is no request that the protocol has.
+func (s *session) undecoded(data []byte, err error) {
+	var q dap.Request
+	if json.Unmarshal(data, &q) != nil || q.Type != "request" {
+		return // who sent it waits for no answer
+	}
+	s.refuse(&q, "%s: %v", q.Command, err)
+}
+
+// take answers a request; false ends the session.
+func (s *session) take(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.InitializeRequest:
+		s.initialize(r)
+		return true
+	case *dap.DisconnectRequest:
+		s.disconnect(r)
+		return false
+	}
+	if !s.begun {
+		s.refuse(r, "%s came before initialize", r.GetRequest().Command)
+		return true
+	}
+	if !s.takeLife(r) && !s.takePoints(r) && !s.takeSteps(r) && !s.takeLook(r) {
+		s.refuse(r, "%s is not supported", r.GetRequest().Command)
+	}
+	return true
+}
+
+// takeLife answers what begins and ends a run.
+func (s *session) takeLife(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.LaunchRequest:
+		s.launch(r)
+	case *dap.AttachRequest:
+		s.attach(r)
+	case *dap.ConfigurationDoneRequest:
+		s.configured(r)
+	case *dap.TerminateRequest:
+		s.terminate(r)
+	default:
+		return false
+	}
+	return true
+}
+
+// takePoints answers what says where the run stands still.
+func (s *session) takePoints(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.SetBreakpointsRequest:
+		s.setBreakpoints(r)
+	case *dap.SetFunctionBreakpointsRequest:
+		s.setFunctionBreakpoints(r)
+	case *dap.SetExceptionBreakpointsRequest:
+		s.setExceptionBreakpoints(r)
+	case *dap.BreakpointLocationsRequest:
+		s.breakpointLocations(r)
+	case *dap.GotoTargetsRequest:
+		s.gotoTargets(r)
+	case *dap.StepInTargetsRequest:
+		s.stepInTargets(r)
+	default:
+		return false
+	}
+	return true
+}
+
+// takeSteps answers what has it go on.
+func (s *session) takeSteps(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.ContinueRequest:
+		s.goOn(r, plan{}, 0, &dap.ContinueResponse{Response: answer(r), Body: dap.ContinueResponseBody{AllThreadsContinued: true}})
+	case *dap.NextRequest:
+		s.goOn(r, plan{kind: planOver}, r.Arguments.ThreadId, &dap.NextResponse{Response: answer(r)})
+	case *dap.StepInRequest:
+		s.stepIn(r)
+	case *dap.StepOutRequest:
+		s.goOn(r, plan{kind: planOut}, r.Arguments.ThreadId, &dap.StepOutResponse{Response: answer(r)})
+	case *dap.PauseRequest:
+		s.pause(r)
+	case *dap.GotoRequest:
+		s.gotoTarget(r)
+	case *dap.StepBackRequest, *dap.ReverseContinueRequest:
+		s.refuse(r, "only a recorded run can go back, and those are not debugged yet; `concerto inspect` looks at them")
+	default:
+		return false
+	}
+	return true
+}
+
+// takeLook answers what is to be seen of a run that stands still.
+func (s *session) takeLook(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.ThreadsRequest:
+		s.threads(r)
+	case *dap.StackTraceRequest:
+		s.stackTrace(r)
+	case *dap.ScopesRequest:
+		s.scopes(r)
+	case *dap.VariablesRequest:
+		s.variables(r)
+	case *dap.EvaluateRequest:
+		s.evaluate(r)
+	case *dap.SetVariableRequest:
+		s.setVariable(r)
+	case *dap.SetExpressionRequest:
+		s.setExpression(r)
+	case *dap.CompletionsRequest:
+		s.completions(r)
+	case *dap.ExceptionInfoRequest:
+		s.exceptionInfo(r)
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *session) initialize(r *dap.InitializeRequest) {
+	if s.begun {
+		s.refuse(r, "initialize came twice")
+		return
+	}
+	s.begun = true
+	if !r.Arguments.LinesStartAt1 {
+		s.zero = 0
+	}
+	if !r.Arguments.ColumnsStartAt1 {
+		s.colZero = 0
+	}
+	s.send(&dap.InitializeResponse{Response: answer(r), Body: capabilities})
+	s.send(&dap.InitializedEvent{Event: event("initialized")})
+}
+
+// capabilities are what the adapter can do.
+var capabilities = dap.Capabilities{
+	SupportsConfigurationDoneRequest:   true,
+	SupportsTerminateRequest:           true,
+	SupportTerminateDebuggee:           true,
+	SupportsFunctionBreakpoints:        true,
+	SupportsConditionalBreakpoints:     true,
+	SupportsHitConditionalBreakpoints:  true,
+	SupportsLogPoints:                  true,
+	SupportsEvaluateForHovers:          true,
+	SupportsSetVariable:                true,
+	SupportsSetExpression:              true,
+	SupportsGotoTargetsRequest:         true,
+	SupportsStepInTargetsRequest:       true,
+	SupportsCompletionsRequest:         true,
+	CompletionTriggerCharacters:        []string{"."},
+	SupportsExceptionInfoRequest:       true,
+	SupportsExceptionFilterOptions:     true,
+	SupportsBreakpointLocationsRequest: true,
+	ExceptionBreakpointFilters:         filters,
+}

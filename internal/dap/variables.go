@@ -1,0 +1,162 @@
+package dap
+
+import (
+	"strings"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/literal"
+	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// holder is what an editor may look into.
+type holder interface {
+	// count is how many children it has, and whether they are numbered.
+	count() (n int, indexed bool)
+	children(from, to int) []child
+}
+
+// child is one of them.
+type child struct {
+	name, path string // path is what evaluates to it
+	value      value.Slot
+	typ        types.Type
+	text       string // shown in place of a value
+	inside     holder // of what is no value
+}
+
+// hold numbers what an editor may look into.
+func (f *references) hold(h holder) int {
+	f.held = append(f.held, h)
+	return len(f.held)
+}
+
+// inside is a value to be looked into.
+type inside struct {
+	value value.Slot
+	typ   types.Type
+	path  string
+}
+
+func (x inside) count() (int, bool) { return literal.Count(x.value), literal.Indexed(x.value) }
+
+func (x inside) children(from, to int) (out []child) {
+	for _, p := range literal.Parts(x.value, x.typ, from, to) {
+		path := ""
+		if x.path != "" && p.Path != "" {
+			path = x.path + p.Path
+		}
+		out = append(out, child{name: p.Name, path: path, value: p.Value, typ: p.Type})
+	}
+	return out
+}
+
+// given are children that are there already.
+type given []child
+
+func (g given) count() (int, bool)            { return len(g), false }
+func (g given) children(from, to int) []child { return g[from:to] }
+
+// variable is a child as the editor is told of it.
+func (r *Run) variable(c child) dap.Variable {
+	x := dap.Variable{Name: c.name, Value: c.text, EvaluateName: c.path}
+	h := c.inside
+	if c.text == "" {
+		v := literal.Flat(c.value)
+		x.Value, x.Type = literal.Text(c.value, c.typ), literal.TypeText(v, c.typ)
+		if literal.Count(v) > 0 {
+			h = inside{v, c.typ, c.path}
+		}
+	}
+	if h != nil {
+		n, numbered := h.count()
+		x.VariablesReference = r.refs.hold(h)
+		if numbered {
+			x.IndexedVariables = n
+		} else {
+			x.NamedVariables = n
+		}
+	}
+	return x
+}
+
+func (s *session) variables(r *dap.VariablesRequest) {
+	s.stopped(r, func(*stand) {
+		n := r.Arguments.VariablesReference
+		x := &dap.VariablesResponse{Response: answer(r)}
+		x.Body.Variables = []dap.Variable{}
+		if n < 1 || n > len(s.run.refs.held) {
+			s.refuse(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
+			return
+		}
+		h := s.run.refs.held[n-1]
+		all, numbered := h.count()
+		if f := r.Arguments.Filter; f == "" || (f == "indexed") == numbered {
+			from, to := page(all, r.Arguments.Start, r.Arguments.Count)
+			for _, c := range h.children(from, to) {
+				x.Body.Variables = append(x.Body.Variables, s.run.variable(c))
+			}
+		}
+		s.send(x)
+	})
+}
+
+func (s *session) scopes(r *dap.ScopesRequest) {
+	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
+		x := &dap.ScopesResponse{Response: answer(r)}
+		x.Body.Scopes = []dap.Scope{}
+		s.run.refs.looked = f
+		add := func(name, hint string, all given, always, expensive bool) {
+			if len(all) == 0 && !always {
+				return
+			}
+			x.Body.Scopes = append(x.Body.Scopes, dap.Scope{Name: name, PresentationHint: hint, VariablesReference: s.run.refs.hold(all), NamedVariables: len(all), Expensive: expensive})
+		}
+		locals, captured := s.run.localsOf(f)
+		add("Locals", "locals", locals, true, false)
+		add("Captured", "", captured, false, false)
+		add("Module", "", s.run.moduleOf(f), false, false)
+		for _, d := range s.run.declared() {
+			add(d.name, "", d.all, false, true)
+		}
+		s.send(x)
+	})
+}
+
+// localsOf are the variables of a frame, and those that its closure has captured.
+func (r *Run) localsOf(f *frameRef) (locals, captured given) {
+	known := r.typesIn(f)
+	for _, v := range f.Locals {
+		if strings.HasPrefix(v.Name, "__") {
+			continue
+		}
+		c := child{name: v.Name, path: v.Name, value: v.Value, typ: known[v.Name]}
+		if v.Captured {
+			captured = append(captured, c)
+		} else {
+			locals = append(locals, c)
+		}
+	}
+	return locals, captured
+}
+
+// typesIn are the types of a frame's variables, as the checker has found them.
+func (r *Run) typesIn(f *frameRef) map[string]types.Type {
+	known := map[string]types.Type{}
+	if len(f.Locals) == 0 {
+		return known
+	}
+	names := make([]string, len(f.Locals))
+	for i, v := range f.Locals {
+		names[i] = v.Name + ";"
+	}
+	c, err := r.compile(f, strings.Join(names, " ")+" nil")
+	if err != nil {
+		return known
+	}
+	for _, x := range c.captures {
+		known[x.Name] = x.Type
+	}
+	return known
+}

@@ -1,0 +1,113 @@
+package lsp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// The codes of errors.
+const (
+	codeParse           = -32700
+	codeInvalidRequest  = -32600
+	codeMethodNotFound  = -32601
+	codeInvalidParams   = -32602
+	codeInternal        = -32603
+	codeNotInitialized  = -32002
+	codeCancelled       = -32800
+	codeContentModified = -32801
+	codeRequestFailed   = -32803
+)
+
+// Error is an error as the protocol has it.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// failed is an error with a code.
+func failed(code int, format string, args ...any) *Error {
+	return &Error{code, fmt.Sprintf(format, args...)}
+}
+
+// message is what comes: a request has a method and an id, a notification a method, an answer an id.
+type message struct {
+	ID     json.RawMessage `json:"id"`
+	Method *string         `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *Error          `json:"error"`
+}
+
+var null = json.RawMessage("null")
+
+// readMessage reads what came. The message is of use also with an error: its id says whom to tell.
+func readMessage(body []byte) (*message, *Error) {
+	if !json.Valid(body) {
+		return &message{ID: null}, failed(codeParse, "the message is no JSON")
+	}
+	m := &message{}
+	if trimmed := bytes.TrimSpace(body); trimmed[0] != '{' {
+		return &message{ID: null}, failed(codeInvalidRequest, "a message is an object")
+	}
+	if err := json.Unmarshal(body, m); err != nil {
+		var only struct {
+			ID json.RawMessage `json:"id"`
+		}
+		_ = json.Unmarshal(body, &only) // it is an object
+		if !isID(only.ID) {
+			only.ID = null
+		}
+		return &message{ID: only.ID}, failed(codeInvalidRequest, "the message is neither a request nor a notification nor an answer: %v", err)
+	}
+	if m.ID != nil && !isID(m.ID) && m.Method != nil {
+		return &message{ID: null}, failed(codeInvalidRequest, "an id is a number or a string, not %s", m.ID)
+	}
+	if m.Method == nil && m.ID == nil {
+		return &message{ID: null}, failed(codeInvalidRequest, "the message has neither a method nor an id")
+	}
+	return m, nil
+}
+
+func isID(id json.RawMessage) bool {
+	return len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
+}
+
+// answer is the text of an answer.
+func answer(id json.RawMessage, result json.RawMessage, err *Error) []byte {
+	if err != nil {
+		return mustMarshal(struct {
+			Version string          `json:"jsonrpc"`
+			ID      json.RawMessage `json:"id"`
+			Error   *Error          `json:"error"`
+		}{"2.0", id, err})
+	}
+	return mustMarshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Result  json.RawMessage `json:"result"`
+	}{"2.0", id, result})
+}
+
+// outgoing is a request of ours, or without an id a notification.
+func outgoing(id json.RawMessage, method string, params any) []byte {
+	return mustMarshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id,omitempty"`
+		Method  string          `json:"method"`
+		Params  any             `json:"params,omitempty"`
+	}{"2.0", id, method, params})
+}
+
+// mustMarshal writes values of ours, which can all be written.
+func mustMarshal(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("lsp: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}

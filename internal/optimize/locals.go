@@ -1,0 +1,296 @@
+package optimize
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Where variables are (ir.Local) while their function changes. Codegen gives each variable a
+// register of its own; passes move values about. So each instruction that gives a variable a
+// value says so (place.defs), passes carry that along like its place in the source, and in the
+// end it is computed by dataflow which register holds which variable where. What is not known
+// then is not told.
+
+// variable is one of those of a function, or of a call that is inlined in it.
+type variable struct {
+	name     string
+	slot     int // as in ir.Local
+	from, to int // its scope
+	param    int // the register in which it comes into the function; 0 for none
+	within   int // the inlined call whose it is, by its number; 0: the function's own
+}
+
+// naming is what is known of a function's variables.
+type naming struct {
+	vars  []variable
+	sets  [][]int32 // of variables; place.defs and place.lost are their numbers, 0 is the empty one
+	calls []int     // the number of each of unit.inlined; nil while there are none
+	made  int       // the last number of a call
+}
+
+func (n *naming) set(vars ...int32) int32 {
+	if len(n.sets) == 0 {
+		n.sets = append(n.sets, nil)
+	}
+	n.sets = append(n.sets, vars)
+	return int32(len(n.sets) - 1)
+}
+
+func (n *naming) of(set int32) []int32 {
+	if set == 0 {
+		return nil
+	}
+	return n.sets[set]
+}
+
+// both is the set of all that are in either.
+func (n *naming) both(a, b int32) int32 {
+	switch {
+	case a == 0 || a == b:
+		return b
+	case b == 0:
+		return a
+	}
+	return n.set(append(slices.Clone(n.of(a)), n.of(b)...)...)
+}
+
+// here is the place without what the instruction there says of variables.
+func (p place) here() place { return place{line: p.line, column: p.column} }
+
+// name takes the locals that codegen has given a function: its instructions say of which
+// variables they set the register.
+func (u *unit) name() {
+	params := len(u.f.Params)
+	for range u.inlined { // of a function that has been through the passes before
+		u.names.made++
+		u.names.calls = append(u.names.calls, u.names.made)
+	}
+	for _, l := range u.f.Locals {
+		v := variable{name: l.Name, slot: l.Slot, from: l.From, to: l.To}
+		if l.Register <= params && l.Reserved == 0 {
+			v.param = l.Register
+		}
+		n := u.names.set(int32(len(u.names.vars)))
+		u.names.vars = append(u.names.vars, v)
+		for pc := l.Reserved; pc < l.To; pc++ {
+			if r, _, _ := u.sets(u.code[pc]); r == l.Register {
+				u.places[pc].defs = u.names.both(u.places[pc].defs, n)
+			}
+		}
+	}
+}
+
+// named are the places and the variables of a function that is inlined: after its own passes, as
+// they have left them.
+func (u *unit) named(f *ir.Function, n int) ([]place, *naming) {
+	if k := u.o.kept[n]; k != nil {
+		return k.places, &k.names
+	}
+	places := unfold(&u.s.callee, &f.Block)
+	if len(f.Locals) == 0 {
+		return places, &naming{}
+	}
+	callee := &unit{o: u.o, p: u.p, n: n, f: f, s: u.s, code: f.Code, places: places}
+	callee.name()
+	return places, &callee.names
+}
+
+// keptNaming is kept of a function that may be inlined yet.
+type keptNaming struct {
+	places []place
+	names  naming
+}
+
+// keepNames keeps what a small function says of its variables for those into whom it is inlined.
+func (u *unit) keepNames() {
+	if len(u.names.vars) > 0 && len(u.code) <= closureCode {
+		u.o.kept[u.n] = &keptNaming{slices.Clone(u.places), u.names}
+	}
+}
+
+// adopted are the variables of an inlined function while its code is added.
+type adopted struct {
+	callee *naming
+	vars   int         // what their numbers are more
+	calls  map[int]int // the numbers of calls inlined in it
+	sets   map[int32]int32
+}
+
+// adopt takes a callee's variables. Their scopes are set by scopes.
+func (u *unit) adopt(callee *naming) *adopted {
+	a := &adopted{callee: callee, vars: len(u.names.vars), calls: map[int]int{}, sets: map[int32]int32{}}
+	u.names.made++
+	a.calls[0] = u.names.made
+	for _, c := range callee.calls {
+		u.names.made++
+		a.calls[c] = u.names.made
+	}
+	for _, v := range callee.vars {
+		v.within, v.param = a.calls[v.within], 0
+		u.names.vars = append(u.names.vars, v)
+	}
+	return a
+}
+
+// scopes sets where the variables live in the new code, whose instructions begin at from.
+func (a *adopted) scopes(u *unit, from int, start []int32) {
+	for i, v := range a.callee.vars {
+		x := &u.names.vars[a.vars+i]
+		x.from, x.to = from+int(start[v.from]), from+int(start[v.to])
+	}
+}
+
+// call is the number of a call that is inlined in the callee.
+func (a *adopted) call(i int) int {
+	if i < len(a.callee.calls) {
+		return a.calls[a.callee.calls[i]]
+	}
+	return a.calls[0]
+}
+
+// place gives a place of the callee in the caller.
+func (a *adopted) place(u *unit, p place) place {
+	p.defs, p.lost = a.set(u, p.defs), a.set(u, p.lost)
+	return p
+}
+
+func (a *adopted) set(u *unit, n int32) int32 {
+	if n == 0 {
+		return 0
+	}
+	if _, known := a.sets[n]; !known {
+		all := slices.Clone(a.callee.of(n))
+		for i := range all {
+			all[i] += int32(a.vars)
+		}
+		a.sets[n] = u.names.set(all...)
+	}
+	return a.sets[n]
+}
+
+// takeArguments says of the instructions that have set a call's arguments, where they stand
+// right before it, that they set the callee's parameters.
+func (u *unit) takeArguments(w int, a *adopted, b *buffer) {
+	for i, v := range a.callee.vars {
+		if v.param == 0 {
+			continue
+		}
+		n := u.names.set(int32(a.vars + i))
+		for at := len(b.code) - 1; at >= 0 && !b.leads(at); at-- {
+			if b.code[at] == nop {
+				continue
+			}
+			r, _, lost := u.sets(b.code[at])
+			if r == w+v.param {
+				b.places[at].defs = u.names.both(b.places[at].defs, n)
+			}
+			if r == w+v.param || lost <= w+v.param {
+				break
+			}
+		}
+	}
+}
+
+// leads says whether control may come to an instruction of the new code otherwise than from the
+// one before, as far as that can be seen, or leave it.
+func (b *buffer) leads(at int) bool {
+	in := b.code[at]
+	return in != nop && (ir.Shapes[in.Op].Target || ir.Shapes[in.Op].Ends)
+}
+
+// moveScopes adapts the scopes of the first count variables to new code.
+func (n *naming) moveScopes(count int, moved []int32) {
+	for i := range n.vars[:count] {
+		v := &n.vars[i]
+		v.from, v.to = int(moved[v.from]), int(moved[v.to])
+	}
+}
+
+// wanted says whether somebody may look at a variable that an instruction sets: within its scope
+// something happens.
+func (u *unit) wanted(pc int) bool {
+	if u.places[pc].defs == 0 || makesFunction(u.code[pc].Op) {
+		return false
+	}
+	for _, n := range u.names.of(u.places[pc].defs) {
+		v := u.names.vars[n]
+		for at := v.from; at < v.to; at++ {
+			if u.o.happens(u.code[at]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func makesFunction(op ir.Op) bool { return op == ir.OpNewClosure || op == ir.OpLoadFunction }
+
+// lose notes that an instruction that is removed would have set a variable.
+func (u *unit) lose(pc int) {
+	p := &u.places[pc]
+	if in := u.code[pc]; in.A == in.B && isMove(in.Op) {
+		return // it holds it already
+	}
+	p.lost, p.defs = u.names.both(p.lost, p.defs), 0
+}
+
+// pass hands what a removed instruction says of variables to the one that comes in its place.
+func (u *unit) pass(from, to int) {
+	u.places[to].defs = u.names.both(u.places[to].defs, u.places[from].defs)
+	u.places[from].defs = 0
+}
+
+// storeNames writes down where the variables are.
+func (u *unit) storeNames() {
+	u.f.Locals = nil
+	if len(u.names.vars) == 0 {
+		return
+	}
+	all := u.located()
+	for n := range all {
+		all[n] = u.hidden(n, all[n])
+	}
+	calls := map[int]int{}
+	for i, number := range u.names.calls {
+		u.inlined[i].Locals = nil
+		calls[number] = i
+	}
+	for n, v := range u.names.vars {
+		i, inlined := calls[v.within]
+		switch {
+		case v.within == 0:
+			u.f.Locals = append(u.f.Locals, all[n]...)
+		case inlined:
+			x := &u.inlined[i]
+			for _, l := range all[n] {
+				l.From, l.To = max(l.From, x.From), min(l.To, x.To)
+				if l.From < l.To {
+					x.Locals = append(x.Locals, l)
+				}
+			}
+		}
+	}
+}
+
+// hidden takes out of where a variable is what lies in the scopes of later ones of the same name.
+func (u *unit) hidden(n int, all []ir.Local) []ir.Local {
+	v := &u.names.vars[n]
+	for _, o := range u.names.vars[n+1:] {
+		if o.name != v.name || o.within != v.within || o.from >= v.to || o.to <= v.from {
+			continue
+		}
+		var left []ir.Local
+		for _, l := range all {
+			before, behind := l, l
+			before.To, behind.From = min(l.To, o.from), max(l.From, o.to)
+			for _, part := range []ir.Local{before, behind} {
+				if part.From < part.To {
+					left = append(left, part)
+				}
+			}
+		}
+		all = left
+	}
+	return all
+}

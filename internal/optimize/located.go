@@ -1,0 +1,118 @@
+package optimize
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// unknown is where a variable is of which that is not known, unseen of one before anything is.
+const (
+	unknown int16 = -1
+	unseen  int16 = -2
+)
+
+// whereabouts says by variable which register holds it.
+type whereabouts []int16
+
+// meet keeps what is the same in both, and says whether that changed w.
+func (w whereabouts) meet(o whereabouts) (changed bool) {
+	for i := range w {
+		switch {
+		case o[i] == unseen || w[i] == o[i] || w[i] == unknown:
+		case w[i] == unseen:
+			w[i], changed = o[i], true
+		default:
+			w[i], changed = unknown, true
+		}
+	}
+	return changed
+}
+
+// located finds for each variable where it is, by dataflow.
+func (u *unit) located() [][]ir.Local {
+	g := u.graph()
+	in := make([]whereabouts, len(g.Runs))
+	for i := range in {
+		in[i] = slices.Repeat(whereabouts{unseen}, len(u.names.vars))
+	}
+	for n, v := range u.names.vars {
+		in[0][n] = unknown
+		if v.param > 0 {
+			in[0][n] = int16(v.param)
+		}
+	}
+	for again := true; again; {
+		again = false
+		for i := range g.Runs {
+			b := &g.Runs[i]
+			now := slices.Clone(in[i])
+			lead := func(to int32) {
+				if in[to].meet(now) && int(to) <= i {
+					again = true
+				}
+			}
+			for pc := b.From; pc < b.To; pc++ {
+				for _, c := range g.Around(b) {
+					lead(c.To)
+				}
+				u.follow(pc, now)
+			}
+			for _, c := range g.Around(b) {
+				lead(c.To)
+			}
+			for _, s := range b.Succs() {
+				lead(s)
+			}
+		}
+	}
+	out := make([][]ir.Local, len(u.names.vars))
+	for i := range g.Runs {
+		b := &g.Runs[i]
+		now := slices.Clone(in[i])
+		for pc := b.From; pc < b.To; pc++ {
+			for n, r := range now {
+				u.tell(&out[n], n, pc, r)
+			}
+			u.follow(pc, now)
+		}
+	}
+	return out
+}
+
+// follow is what an instruction makes of the whereabouts.
+func (u *unit) follow(pc int, now whereabouts) {
+	p, in := u.places[pc], u.code[pc]
+	for _, n := range u.names.of(p.lost) {
+		now[n] = unknown
+	}
+	if in == nop {
+		return
+	}
+	r, keeps, lost := u.sets(in)
+	if r < 0 {
+		return
+	}
+	same := ir.ShapeOf(in).Modify || isMove(in.Op) && in.A == in.B
+	for n, at := range now {
+		if at >= 0 && (int(at) == r && !same || int(at) >= lost && int(at) != keeps) {
+			now[n] = unknown
+		}
+	}
+	for _, n := range u.names.of(p.defs) {
+		now[n] = int16(r)
+	}
+}
+
+// tell adds an instruction to those at which a variable is in a register.
+func (u *unit) tell(out *[]ir.Local, n, pc int, r int16) {
+	v := &u.names.vars[n]
+	if r <= 0 || pc < v.from || pc >= v.to {
+		return
+	}
+	if k := len(*out) - 1; k >= 0 && (*out)[k].Register == int(r) && (*out)[k].To == pc {
+		(*out)[k].To++
+		return
+	}
+	*out = append(*out, ir.Local{Name: v.name, Slot: v.slot, Register: int(r), From: pc, To: pc + 1, Reserved: pc})
+}

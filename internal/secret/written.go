@@ -1,0 +1,109 @@
+package secret
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// writing is a way in which a secret, or a part of it, is written. What a Record puts in its
+// place names the way, so that the very bytes can be put back.
+type writing struct {
+	name  string // stands behind the secret's name and a colon
+	write func(value string) string
+}
+
+// writings are the ways. Where two give the same text the first counts.
+var writings = []writing{
+	{"url", url.QueryEscape},
+	{"base64", inBase64(base64.StdEncoding)},
+	{"path", url.PathEscape},
+	{"component", component},
+	{"lower", func(v string) string { return lowerHex(url.QueryEscape(v)) }},
+	{"base64url", inBase64(base64.URLEncoding)},
+	{"rawbase64", inBase64(base64.RawStdEncoding)},
+	{"rawbase64url", inBase64(base64.RawURLEncoding)},
+	{"json", func(v string) string { return inJSON(v, false) }},
+	{"ascii", ascii},
+	{"html", func(v string) string { return inJSON(v, true) }},
+	{"json2", func(v string) string { return inJSON(inJSON(v, false), false) }},
+	{"ascii2", func(v string) string { return ascii(ascii(v)) }},
+}
+
+func inBase64(e *base64.Encoding) func(string) string {
+	return func(v string) string { return e.EncodeToString([]byte(v)) }
+}
+
+// parts are the parts of a header's value that are secrets of their own.
+var parts = []writing{
+	{"credentials", credentialsOf},
+	{"password", passwordOf},
+}
+
+// credentialsOf is what stands behind the name of a scheme; "" without one.
+func credentialsOf(header string) string {
+	_, credentials, _ := strings.Cut(strings.TrimSpace(header), " ")
+	return strings.TrimSpace(credentials)
+}
+
+// passwordOf is the password of "Basic …"; "" without one.
+func passwordOf(header string) string {
+	scheme, _, _ := strings.Cut(strings.TrimSpace(header), " ")
+	pair, err := base64.StdEncoding.DecodeString(credentialsOf(header))
+	if err != nil || !strings.EqualFold(scheme, "Basic") {
+		return ""
+	}
+	_, password, _ := strings.Cut(string(pair), ":")
+	return password
+}
+
+// component is a text as JavaScript's encodeURIComponent writes it.
+func component(text string) string {
+	return strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(url.QueryEscape(text))
+}
+
+func lowerHex(text string) string {
+	return regexp.MustCompile(`%[0-9A-F]{2}`).ReplaceAllStringFunc(text, strings.ToLower)
+}
+
+// inJSON is a text within a text of JSON.
+func inJSON(text string, html bool) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(html)
+	_ = e.Encode(text) // a text always has JSON
+	return b.String()[1 : b.Len()-2]
+}
+
+// ascii is inJSON where what is not ASCII is escaped.
+func ascii(text string) string {
+	var b strings.Builder
+	for _, c := range inJSON(text, false) {
+		switch {
+		case c < 0x80:
+			b.WriteRune(c)
+		case c > 0xffff:
+			c -= 0x10000
+			fmt.Fprintf(&b, `\u%04x\u%04x`, 0xd800+c>>10, 0xdc00+c&0x3ff)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+	}
+	return b.String()
+}
+
+// wayNamed finds a way by its name.
+func wayNamed(name string) (func(string) string, bool) {
+	for _, table := range [][]writing{writings, parts} {
+		for _, w := range table {
+			if w.name == name {
+				return w.write, true
+			}
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,37 @@
+package testmcp
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type killArgs struct {
+	Path string `json:"path" jsonschema:"a file that says how often it was called"`
+}
+
+// addKillers adds kill, kill_reading and kill_again, the latter two of which say of themselves that
+// they may be called twice. Each kills whoever has started the server in the middle of its first
+// call; a later one gives the keys of all. A server has them when TESTMCP_KILLS is set.
+func addKillers(s *mcp.Server) {
+	for name, hints := range map[string]*mcp.ToolAnnotations{"kill": nil, "kill_reading": {ReadOnlyHint: true}, "kill_again": {IdempotentHint: true}} {
+		mcp.AddTool(s, &mcp.Tool{Name: name, Annotations: hints}, func(ctx context.Context, r *mcp.CallToolRequest, a killArgs) (*mcp.CallToolResult, any, error) {
+			before, err := os.ReadFile(a.Path)
+			first := os.IsNotExist(err)
+			all := fmt.Sprintf("%s%v;", before, r.Params.Meta["idempotency_key"])
+			if err := os.WriteFile(a.Path, []byte(all), 0o600); err != nil {
+				return nil, nil, err
+			}
+			if first {
+				if err := syscall.Kill(os.Getppid(), syscall.SIGKILL); err != nil {
+					return nil, nil, err
+				}
+				<-ctx.Done()
+			}
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: all}}}, nil, nil
+		})
+	}
+}

@@ -1,0 +1,421 @@
+package ir
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// Growth is a program to which what further programs have is added, as a session of lines typed
+// one by one needs it. What a further program has in common with it is found again, by name and
+// by what it does, so that agents, hosts, stores and tools that did not change stay the same.
+type Growth struct {
+	Program *Program
+	known   [kinds]map[string]int // by key, the last of that key
+}
+
+// Grown says how far a program was before something was added.
+type Grown struct{ Functions, Agents, Hosts, Tools, Stores, Methods int }
+
+// Grow begins with a program.
+func Grow(p *Program) *Growth {
+	g := &Growth{Program: p}
+	for k := range kinds {
+		g.known[k] = map[string]int{}
+		for n, key := range keysOf(p, k) {
+			g.known[k][key] = n
+		}
+	}
+	return g
+}
+
+// Add adds what function root of another program reaches. It gives the root's number in the grown
+// program, and what the program had before. On an error it stays as it was.
+func (g *Growth) Add(other *Program, root int) (n int, before Grown, err error) {
+	base := g.Program
+	copied := *base
+	out := &copied
+	out.Functions, out.Constants, out.Types = slices.Clone(base.Functions), slices.Clone(base.Constants), slices.Clone(base.Types)
+	out.Natives, out.Files, out.Methods = slices.Clone(base.Natives), slices.Clone(base.Files), slices.Clone(base.Methods)
+	out.Agents, out.Hosts, out.Tools, out.Stores = slices.Clone(base.Agents), slices.Clone(base.Hosts), slices.Clone(base.Tools), slices.Clone(base.Stores)
+	x := &grower{extension: extension{base: base, other: other, out: out, types: map[int]int{}, functions: map[int]int{}}, g: g}
+	x.reach(root)
+	if err := x.settle(); err != nil {
+		return 0, before, err
+	}
+	if err := x.add(); err != nil {
+		return 0, before, err
+	}
+	before = Grown{len(base.Functions), len(base.Agents), len(base.Hosts), len(base.Tools), len(base.Stores), len(base.Methods)}
+	g.Program = out
+	for k := range kinds {
+		for _, n := range x.reached[k] {
+			g.known[k][x.keys[k][n]] = x.to[k][n]
+		}
+	}
+	return x.to[kindFunction][root], before, nil
+}
+
+// kind is one of the tables that are looked through.
+type kind int
+
+const (
+	kindFunction kind = iota
+	kindAgent
+	kindHost
+	kindTool
+	kindStore
+	kinds
+)
+
+// roleKinds are the tables that operands point into.
+var roleKinds = map[Role]kind{RoleFunction: kindFunction, RoleAgent: kindAgent, RoleHost: kindHost, RoleTool: kindTool, RoleStore: kindStore}
+
+// keysOf are the names of what a table has, made different where they are equal.
+func keysOf(p *Program, k kind) []string {
+	var names []string
+	switch k {
+	case kindFunction:
+		for i := range p.Functions {
+			f := &p.Functions[i]
+			name := f.Name
+			if f.File >= 0 && f.File < len(p.Files) && p.Files[f.File].Text == "" {
+				name = fmt.Sprintf("%s:%d %s", p.Files[f.File].Name, f.Line, f.Name)
+			}
+			names = append(names, name)
+		}
+	case kindAgent:
+		for i := range p.Agents {
+			names = append(names, p.Agents[i].Name)
+		}
+	case kindHost:
+		for i := range p.Hosts {
+			names = append(names, p.Hosts[i].Name)
+		}
+	case kindTool:
+		for i := range p.Tools {
+			names = append(names, p.Tools[i].Name)
+		}
+	case kindStore:
+		for i := range p.Stores {
+			names = append(names, p.Stores[i].Name)
+		}
+	}
+	count := map[string]int{}
+	for i, name := range names {
+		count[name]++
+		names[i] = fmt.Sprintf("%s #%d", name, count[name])
+	}
+	return names
+}
+
+// grower adds to a program.
+type grower struct {
+	extension
+	g       *Growth
+	keys    [kinds][]string
+	reached [kinds][]int
+	to      [kinds]map[int]int // where what is reached is in out; -1: it is to be added
+}
+
+// reach finds what the root reaches, and the methods that are found by name.
+func (x *grower) reach(root int) {
+	for k := range kinds {
+		x.keys[k], x.to[k] = keysOf(x.other, k), map[int]int{}
+	}
+	x.mark(kindFunction, root)
+	for _, m := range x.other.Methods {
+		x.mark(kindFunction, m.Function)
+	}
+	for done := [kinds]int{}; ; {
+		still := false
+		for k := range kinds {
+			for ; done[k] < len(x.reached[k]); done[k]++ {
+				still = true
+				x.within(k, x.reached[k][done[k]])
+			}
+		}
+		if !still {
+			return
+		}
+	}
+}
+
+func (x *grower) mark(k kind, n int) {
+	if _, is := x.to[k][n]; is || n < 0 {
+		return
+	}
+	at, known := x.g.known[k][x.keys[k][n]]
+	if !known {
+		at = -1
+	}
+	x.to[k][n] = at
+	x.reached[k] = append(x.reached[k], n)
+}
+
+// within marks what something refers to.
+func (x *grower) within(k kind, n int) {
+	visit := func(to kind, n int) int {
+		x.mark(to, n)
+		return n
+	}
+	switch k {
+	case kindFunction:
+		f := &x.other.Functions[n]
+		x.refer(f, &f.Block)
+		for i := range f.Listens {
+			x.mark(kindHost, f.Listens[i].Host)
+			for j := range f.Listens[i].Handlers {
+				x.refer(f, &f.Listens[i].Handlers[j].Block)
+			}
+		}
+	case kindAgent:
+		agentRefers(x.other.Agents[n], visit)
+	case kindHost:
+		hostRefers(x.other.Hosts[n], visit)
+	case kindTool:
+		toolRefers(x.other.Tools[n], visit, func(n int) int { return n })
+	}
+}
+
+func (x *grower) refer(f *Function, b *Block) {
+	for i := range b.Code {
+		info := Describe(b.Code[i].Op)
+		if info == nil {
+			continue
+		}
+		for _, o := range info.Operands {
+			if k, is := roleKinds[o.Role]; is {
+				x.mark(k, int(b.Code[i].Get(o.Field)))
+			}
+		}
+	}
+	for i := range b.Inlined {
+		x.mark(kindFunction, b.Inlined[i].Function)
+	}
+}
+
+// agentRefers gives an agent with what it refers to replaced.
+func agentRefers(a Agent, to func(kind, int) int) Agent {
+	a.Tools, a.Knowledge = replaced(a.Tools, kindTool, to), replaced(a.Knowledge, kindStore, to)
+	if a.Memory >= 0 {
+		a.Memory = to(kindStore, a.Memory)
+	}
+	a.OnToolError, a.Decorator, a.Streamed = maybe(a.OnToolError, to), maybe(a.Decorator, to), maybe(a.Streamed, to)
+	return a
+}
+
+func hostRefers(h Host, to func(kind, int) int) Host {
+	h.Tools, h.Decorator = replaced(h.Tools, kindTool, to), maybe(h.Decorator, to)
+	return h
+}
+
+func toolRefers(t Tool, to func(kind, int) int, typ func(int) int) Tool {
+	if t.State >= 0 {
+		t.State = typ(t.State)
+	}
+	if t.Init >= 0 {
+		t.Init = to(kindFunction, t.Init)
+	}
+	t.List, t.Call = maybe(t.List, to), maybe(t.Call, to)
+	t.Methods = slices.Clone(t.Methods)
+	for i := range t.Methods {
+		m := &t.Methods[i]
+		m.Function, m.Result = to(kindFunction, m.Function), typ(m.Result)
+		m.Params = slices.Clone(m.Params)
+		for j := range m.Params {
+			m.Params[j].Type = typ(m.Params[j].Type)
+			if m.Params[j].Default >= 0 {
+				m.Params[j].Default = to(kindFunction, m.Params[j].Default)
+			}
+		}
+	}
+	return t
+}
+
+func storeRefers(s Store, typ func(int) int) Store {
+	if s.File != "" && s.Kind == "hashmap" {
+		s.Key, s.Value = typ(s.Key), typ(s.Value)
+	}
+	return s
+}
+
+func replaced(all []int, k kind, to func(kind, int) int) []int {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i] = to(k, all[i])
+	}
+	return all
+}
+
+func maybe(n *int, to func(kind, int) int) *int {
+	if n == nil {
+		return nil
+	}
+	at := to(kindFunction, *n)
+	return &at
+}
+
+// settle finds what is as it was: all is taken to be so until something differs.
+func (x *grower) settle() error {
+	for changed := true; changed; {
+		changed = false
+		for k := range kinds {
+			for _, n := range x.reached[k] {
+				at := x.to[k][n]
+				if at < 0 {
+					continue
+				}
+				same, err := x.same(k, n, at)
+				if err != nil {
+					return err
+				}
+				if !same {
+					x.to[k][n], changed = -1, true
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (x *grower) number(k kind, n int) int { return x.to[k][n] }
+
+// same says whether what is number n in the other program is number at here.
+func (x *grower) same(k kind, n, at int) (bool, error) {
+	if k != kindFunction {
+		return reflect.DeepEqual(x.translated(k, n), entityOf(x.base, k, at)), nil
+	}
+	f, err := x.function(&x.other.Functions[n])
+	if err != nil {
+		return false, err
+	}
+	return reflect.DeepEqual(bare(f), bare(x.base.Functions[at])), nil
+}
+
+func entityOf(p *Program, k kind, n int) any {
+	switch k {
+	case kindAgent:
+		return p.Agents[n]
+	case kindHost:
+		return p.Hosts[n]
+	case kindTool:
+		return p.Tools[n]
+	}
+	return p.Stores[n]
+}
+
+// translated is a declaration with the numbers of the grown program.
+func (x *grower) translated(k kind, n int) any {
+	switch k {
+	case kindAgent:
+		return agentRefers(x.other.Agents[n], x.number)
+	case kindHost:
+		return hostRefers(x.other.Hosts[n], x.number)
+	case kindTool:
+		return toolRefers(x.other.Tools[n], x.number, x.typ)
+	}
+	return storeRefers(x.other.Stores[n], x.typ)
+}
+
+// bare is a function without where it stands in the source.
+func bare(f Function) Function {
+	f.File, f.Line, f.Start = 0, 0, nil
+	f.Block = bareBlock(f.Block)
+	f.Listens = slices.Clone(f.Listens)
+	for i := range f.Listens {
+		l := &f.Listens[i]
+		l.Handlers = slices.Clone(l.Handlers)
+		for j := range l.Handlers {
+			h := &l.Handlers[j]
+			h.Start, h.Block = nil, bareBlock(h.Block)
+		}
+	}
+	return f
+}
+
+func bareBlock(b Block) Block {
+	b.Positions, b.Locals = nil, nil
+	if len(b.Regions) == 0 {
+		b.Regions = nil
+	}
+	if len(b.Inlined) == 0 {
+		b.Inlined = nil
+	}
+	return b
+}
+
+// function is one of the other program's with the numbers of the grown one.
+func (x *grower) function(f *Function) (Function, error) {
+	x.functions = x.to[kindFunction]
+	g, err := x.extension.function(f)
+	if err != nil {
+		return g, err
+	}
+	for i := range g.Listens {
+		if l := &g.Listens[i]; l.Host >= 0 {
+			l.Host = x.to[kindHost][l.Host]
+		}
+	}
+	x.entities(&g.Block)
+	for i := range g.Listens {
+		for j := range g.Listens[i].Handlers {
+			x.entities(&g.Listens[i].Handlers[j].Block)
+		}
+	}
+	return g, nil
+}
+
+// entities gives the operands that are declarations their numbers.
+func (x *grower) entities(b *Block) {
+	for i := range b.Code {
+		in := &b.Code[i]
+		for _, o := range Describe(in.Op).Operands {
+			if k, is := roleKinds[o.Role]; is && k != kindFunction {
+				in.Set(o.Field, int64(x.to[k][int(in.Get(o.Field))]))
+			}
+		}
+	}
+}
+
+// add appends what is new.
+func (x *grower) add() error {
+	room := [kinds]int{len(x.out.Functions), len(x.out.Agents), len(x.out.Hosts), len(x.out.Tools), len(x.out.Stores)}
+	fresh := [kinds][]int{}
+	for k := range kinds {
+		for _, n := range x.reached[k] {
+			if x.to[k][n] < 0 {
+				x.to[k][n] = room[k]
+				room[k]++
+				fresh[k] = append(fresh[k], n)
+			}
+		}
+	}
+	for _, n := range fresh[kindFunction] {
+		f, err := x.function(&x.other.Functions[n])
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.other.Functions[n].Name, err)
+		}
+		x.out.Functions = append(x.out.Functions, f)
+	}
+	for _, n := range fresh[kindAgent] {
+		x.out.Agents = append(x.out.Agents, x.translated(kindAgent, n).(Agent))
+	}
+	for _, n := range fresh[kindHost] {
+		x.out.Hosts = append(x.out.Hosts, x.translated(kindHost, n).(Host))
+	}
+	for _, n := range fresh[kindTool] {
+		x.out.Tools = append(x.out.Tools, x.translated(kindTool, n).(Tool))
+	}
+	for _, n := range fresh[kindStore] {
+		x.out.Stores = append(x.out.Stores, x.translated(kindStore, n).(Store))
+	}
+	for _, m := range x.other.Methods {
+		moved := Method{m.Name, x.typ(m.Type), x.to[kindFunction][m.Function]}
+		at := slices.IndexFunc(x.out.Methods, func(o Method) bool { return o.Name == moved.Name && o.Type == moved.Type })
+		if at < 0 || x.out.Methods[at].Function != moved.Function {
+			x.out.Methods = append(x.out.Methods, moved)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Local says that in the instructions [From, To) of its block a variable of the source is in
+// Register, as far as the register is set there: what it holds has the register's class. Slot is
+// the variable's place in the array that the register then holds, -1 for none. A register that
+// holds a cell stands for what is in the cell. Of several that have a name at an instruction the
+// last one counts.
+//
+// Locals are there for people who look at a run: the machine does not use them. A program's own
+// code has them, the library's has none.
+type Local struct {
+	Name           string
+	Register, Slot int
+	From, To       int
+	// Reserved is from where on the register serves nothing but the variable, which is given its
+	// first value before From. Files do not have it.
+	Reserved int
+}
+
+// String is the form in files: "name rN from to", or "name rN.slot from to".
+func (l Local) String() string {
+	if l.Slot >= 0 {
+		return fmt.Sprintf("%s r%d.%d %d %d", l.Name, l.Register, l.Slot, l.From, l.To)
+	}
+	return fmt.Sprintf("%s r%d %d %d", l.Name, l.Register, l.From, l.To)
+}
+
+// parseLocal reads what String writes.
+func parseLocal(text string) (l Local, ok bool) {
+	words := strings.Split(text, " ")
+	if len(words) != 4 || words[0] == "" {
+		return l, false
+	}
+	l.Name, l.Slot = words[0], -1
+	place, ok := strings.CutPrefix(words[1], "r")
+	if register, slot, spilled := strings.Cut(place, "."); spilled {
+		ok = ok && plainNumber(slot, &l.Slot)
+		place = register
+	}
+	ok = ok && plainNumber(place, &l.Register) && plainNumber(words[2], &l.From) && plainNumber(words[3], &l.To)
+	l.Reserved = l.From
+	return l, ok
+}
+
+// plainNumber reads a number as it is written: without sign and leading zeros.
+func plainNumber(text string, to *int) bool {
+	n, err := strconv.Atoi(text)
+	*to = n
+	return err == nil && n >= 0 && (text[0] != '0' || text == "0") && text[0] != '+'
+}
+
+// LocalsAt gives those of some locals that are there at an instruction, by their names, in the
+// order of their declaration; of two of a name the last.
+func LocalsAt(all []Local, pc int) []Local {
+	var out []Local
+	for _, l := range all {
+		if pc < l.From || pc >= l.To {
+			continue
+		}
+		out = slices.DeleteFunc(out, func(o Local) bool { return o.Name == l.Name })
+		out = append(out, l)
+	}
+	return out
+}
+
+// local is one string.
+func (c *codec) local(l *Local) {
+	if c.writing {
+		c.out = appendString(c.out, l.String())
+		return
+	}
+	c.peek()
+	start := c.pos
+	text := c.readString()
+	got, ok := parseLocal(text)
+	if !ok {
+		c.fail(start, "malformed local %q", text)
+	}
+	*l = got
+}
+
+// text is an inlined call's text, with its locals behind it.
+func (i *Inlined) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d %d f%d %d:%d", i.From, i.To, i.Function, i.Line, i.Column)
+	for _, l := range i.Locals {
+		b.WriteString(", " + l.String())
+	}
+	return b.String()
+}
+
+// parseInlined reads what text writes.
+func parseInlined(text string) (i Inlined, ok bool) {
+	parts := strings.Split(text, ", ")
+	if _, err := fmt.Sscanf(parts[0], "%d %d f%d %d:%d", &i.From, &i.To, &i.Function, &i.Line, &i.Column); err != nil {
+		return i, false
+	}
+	for _, part := range parts[1:] {
+		l, ok := parseLocal(part)
+		if !ok {
+			return i, false
+		}
+		i.Locals = append(i.Locals, l)
+	}
+	return i, i.text() == text
+}
+
+// locals checks those of a block, or of a call inlined in it, whose instructions are [from, to).
+func (c *codeVerifier) locals(all []Local, from, to int) {
+	for _, l := range all {
+		named := l.Name != "" && !strings.ContainsFunc(l.Name, func(r rune) bool { return unicode.IsSpace(r) || r == ',' })
+		ok := named && l.Register >= 1 && l.Register < c.f.Registers && l.Slot >= -1 && l.From >= from && l.From < l.To && l.To <= to
+		if !ok {
+			c.check(false, "%s: local %q", c.where(), l.String())
+			return
+		}
+	}
+}

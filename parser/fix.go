@@ -1,0 +1,246 @@
+package parser
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// What is to be written in the place of what the grammar does not allow, as far as the tokens tell.
+
+// ourWord is a hint about the token at hand, a word of another language, with ours that replaces it.
+func (p *parser) ourWord(hint string, w foreign.Word) diag.Advice {
+	a := diag.Say(hint)
+	if len(w.Ours) == 1 {
+		return a.By(diag.Change(p.span(), w.Ours[0], w.Ours[0], false))
+	}
+	return a
+}
+
+// foreignFix replaces the word of another language that a hint of foreignHint is about, when one of
+// ours takes its place as it stands.
+func (p *parser) foreignFix(hint string) []diag.Fix {
+	at, w := p.span(), foreign.Between.Find(p.text())
+	if p.k != lexer.Ident || w.Say() != hint {
+		if p.i == 0 || p.prev(1) != lexer.Ident {
+			return nil
+		}
+		if at, w = p.toks[p.i-1].Span(), foreign.Start.Find(p.prevText()); w.Say() != hint {
+			return nil
+		}
+	}
+	switch {
+	case hint == "did you mean `else if`?":
+		return []diag.Fix{diag.Change(at, "else if", "else if", false)}
+	case len(w.Ours) == 1 && inPlace[w.Ours[0]]:
+		return []diag.Fix{diag.Change(at, w.Ours[0], w.Ours[0], false)}
+	}
+	return nil
+}
+
+// inPlace are the words of ours after which the rest is written as elsewhere.
+var inPlace = map[string]bool{
+	"let": true, "fn": true, "throw": true, "struct": true, "use": true, "for": true, "catch": true,
+	"&&": true, "||": true, "==": true, "/": true, "%": true, "in": true,
+}
+
+// giveType is what to do about a parameter without a type: a plain default says which.
+func (p *parser) giveType(name *ast.Ident) diag.Advice {
+	typed := name.Name + ": " + p.likelyType()
+	a := diag.Say("write its type after the name: `" + typed + "`")
+	if p.k == lexer.Assign && (p.likelyType() != "String" || p.peek(1) == lexer.String) {
+		return a.By(diag.Offer(diag.Replace(name.Sp, typed), "Write `%s`", typed))
+	}
+	return a
+}
+
+// moveForward puts an argument before the named ones that it stands behind.
+func (p *parser) moveForward(before []*ast.Arg, a *ast.Arg) diag.Fix {
+	i := slices.IndexFunc(before, func(x *ast.Arg) bool { return x.Name != nil })
+	return diag.Fix{Title: "Move it before the named ones", Edits: []diag.Edit{
+		diag.Insert(before[i].Sp.Start, p.src[a.Sp.Start:a.Sp.End]+", "),
+		diag.Remove(source.Span{Start: before[len(before)-1].Sp.End, End: a.Sp.End}),
+	}}
+}
+
+// onePayload is what to do about an emit of no or several values.
+func onePayload(args []*ast.Arg) diag.Advice {
+	a := diag.Say("put several values into one: `emit(channel, [a, b])`")
+	if len(args) < 3 {
+		return a
+	}
+	return a.By(diag.Fix{Title: "Put the values into an array", Edits: []diag.Edit{
+		diag.Insert(args[1].Sp.Start, "["), diag.Insert(args[len(args)-1].Sp.End, "]"),
+	}})
+}
+
+// completeStore is what to do about a store without type, and maybe without value, whose word is at hand.
+func (p *parser) completeStore(word, name string) diag.Advice {
+	typ, constructor := "HashMap<String, Any>", "HashMap::new()"
+	switch p.k {
+	case lexer.Ledger:
+		typ, constructor = "Ledger", "Ledger::new()"
+	case lexer.Memory:
+		typ, constructor = "Memory", "Memory::new()"
+	}
+	missing := ": " + typ
+	if p.peek(2) == lexer.Semi {
+		missing += " = " + constructor
+	}
+	return diag.Say("write `" + word + " " + name + ": " + typ + " = " + constructor + ";`").
+		By(diag.Fix{Title: "Insert `" + missing + "`", Safe: p.k != lexer.HashMap, Edits: []diag.Edit{diag.Insert(p.toks[p.i+1].End, missing)}})
+}
+
+// onlyOneRest removes the `..` at hand; a name behind it takes one element then.
+func (p *parser) onlyOneRest() diag.Fix {
+	at := p.span()
+	switch {
+	case p.peek(1) == lexer.Ident:
+	case p.peek(1) == lexer.Comma:
+		at.End = p.toks[min(p.i+2, len(p.toks)-1)].Start
+	case p.after(lexer.Comma):
+		at.Start = p.toks[p.i-1].Start
+	}
+	return diag.Offer(diag.Remove(at), "Remove the `..`")
+}
+
+// asCharacters writes each `${` of the string at hand so that it stands for itself.
+func (p *parser) asCharacters() diag.Fix {
+	fix := diag.Fix{Title: "Write `\\${`"}
+	end := p.partner(p.i)
+	for i := p.i; i < end; i++ {
+		if k := p.toks[i].Kind; k == lexer.StringHead || k == lexer.StringMid {
+			fix.Edits = append(fix.Edits, diag.Insert(p.toks[i].End-2, `\`))
+		}
+	}
+	return fix
+}
+
+// withoutDecorator removes a decorator, which ends where the token at hand starts at the latest.
+func (p *parser) withoutDecorator(d *ast.Decorator) diag.Fix {
+	end := d.Sp.End + source.Pos(blanks(p.src[d.Sp.End:]))
+	return diag.Offer(diag.Remove(source.Span{Start: d.Sp.Start, End: end}), "Remove `%s`", p.src[d.Sp.Start:d.Sp.End])
+}
+
+// closeBlock closes the `{` at token open where indentation says that its block ends.
+func (p *parser) closeBlock(open int) diag.Fix {
+	i := open + 1
+	for i < len(p.toks)-1 && !(p.startsLine(i) && p.indent(i) <= p.indent(open)) {
+		i++
+	}
+	at, text := p.toks[i-1].End, " }"
+	for j := open + 1; j <= i && text == " }"; j++ {
+		if p.startsLine(j) {
+			text = "\n" + p.src[p.lineBegin(open):][:p.indent(open)] + "}"
+		}
+	}
+	if n := strings.IndexByte(p.src[at:]+"\n", '\n'); text != " }" {
+		at += source.Pos(n)
+	}
+	return diag.Offer(diag.Insert(at, text), "Insert `}`")
+}
+
+// lineBegin is where the line of token i begins.
+func (p *parser) lineBegin(i int) int {
+	return strings.LastIndexByte(p.src[:p.toks[i].Start], '\n') + 1
+}
+
+// closeLine adds that the bracket at token open, which the end of the file leaves open, is closed at
+// the end of its line.
+func (p *parser) closeLine(d *diag.Diagnostic, open int) *diag.Diagnostic {
+	closing := map[lexer.Kind]string{lexer.LParen: ")", lexer.LBracket: "]", lexer.LBrace: "}"}[p.toks[open].Kind]
+	if closing == "" {
+		return d
+	}
+	i := open + 1
+	for i < len(p.toks)-1 && !p.startsLine(i) && p.toks[i].Kind != lexer.Semi {
+		i++
+	}
+	d.Fixes = append(d.Fixes, diag.Offer(diag.Insert(p.toks[i-1].End, closing), "Insert `%s`", closing))
+	return d
+}
+
+// moveOut is what to do about a declaration in a block, whose word is at hand: it moves to the end of the file.
+func (p *parser) moveOut(start source.Pos) diag.Advice {
+	a := diag.Say("move it to module level")
+	open := p.i
+	for open < len(p.toks)-1 && p.toks[open].Kind != lexer.LBrace && p.toks[open].Kind != lexer.Semi {
+		open++
+	}
+	last := open
+	if p.toks[open].Kind == lexer.LBrace {
+		last = p.partner(open)
+	}
+	outer := p.i
+	for outer > 0 && !(p.column0(outer) && startsDecl[p.toks[outer].Kind]) {
+		outer--
+	}
+	if last >= len(p.toks)-1 || p.toks[outer].Kind == lexer.Mod {
+		return a
+	}
+	at := source.Span{Start: start, End: p.toks[last].End}
+	gone, end := wholeLines(p.src, at), p.toks[len(p.toks)-2].End
+	if gone.End > end { // it is the last that there is: nothing closes the block
+		return a
+	}
+	indent := "\n" + p.src[p.lineBegin(p.i):][:p.indent(p.i)]
+	text := strings.ReplaceAll(p.src[at.Start:at.End], indent, "\n")
+	return a.By(diag.Fix{Title: "Move it to module level", Edits: []diag.Edit{
+		diag.Remove(gone), diag.Insert(end, "\n\n"+text),
+	}})
+}
+
+// inParens puts the struct literal whose `{` is at hand into parentheses, and those behind it in the same head.
+func (p *parser) inParens() diag.Fix {
+	fix := diag.Fix{Title: "Put it in parentheses", Safe: true}
+	for i := p.i; p.kindAt(i) == lexer.LBrace; {
+		end := p.partner(i)
+		fix.Edits = append(fix.Edits, diag.Insert(p.toks[i-1].Start, "("), diag.Insert(p.toks[end].End, ")"))
+		for i = end + 1; i < len(p.toks) && p.toks[i].Kind != lexer.LBrace && p.toks[i].Kind != lexer.Semi; {
+			i++
+		}
+		if p.kindAt(i-1) != lexer.Ident || p.kindAt(i+1) != lexer.Ident || p.kindAt(i+2) != lexer.Colon {
+			break
+		}
+	}
+	return fix
+}
+
+// row is the row of a list that starts at a place and ends before the token at hand: with the comma
+// that parts it from others, and with its line where it has one of its own.
+func (p *parser) row(start source.Pos) source.Span {
+	s := p.from(start)
+	if p.k == lexer.Comma {
+		s.End = p.tok().End
+		return wholeLines(p.src, s)
+	}
+	before := strings.TrimRight(p.src[:s.Start], " \t\r\n")
+	if strings.HasSuffix(before, ",") {
+		return source.Span{Start: source.Pos(len(before) - 1), End: s.End}
+	}
+	return s
+}
+
+// wholeLines is a span with the white space before it and the line end behind it, if nothing else
+// stands in its lines; else with the white space behind it.
+func wholeLines(src string, s source.Span) source.Span {
+	before := strings.TrimRight(src[:s.Start], " \t")
+	behind := src[s.End:]
+	n := blanks(behind)
+	if rest := behind[n:]; before != "" && !strings.HasSuffix(before, "\n") || rest != "" && rest[0] != '\n' && !strings.HasPrefix(rest, "\r\n") {
+		return source.Span{Start: s.Start, End: s.End + source.Pos(n)}
+	}
+	end := len(src)
+	if i := strings.IndexByte(behind, '\n'); i >= 0 {
+		end = int(s.End) + i + 1
+	}
+	return source.Span{Start: source.Pos(len(before)), End: source.Pos(end)}
+}
+
+// blanks is how many blanks and tabs a text starts with.
+func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }

@@ -1,0 +1,419 @@
+package parser
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// A text that breaks the grammar keeps its tree as far as it goes. Where a part
+// is missing, a hole stands for it: BadExpr, BadType, BadPat, or a name that is
+// "". Text that fits nowhere is passed over; its names are kept with the flaw.
+
+// ends holds the tokens that end what stands before them, so that what is wanted
+// before them is missing.
+var ends = [lexer.NumKinds]bool{
+	lexer.RParen: true, lexer.RBracket: true, lexer.RBrace: true, lexer.StringMid: true, lexer.StringTail: true,
+	lexer.Semi: true, lexer.Comma: true, lexer.EOF: true, lexer.FatArrow: true, lexer.Else: true, lexer.Catch: true,
+}
+
+// stops says whether what is wanted here is missing: the current token ends what
+// stands before it, begins a statement or declaration on a later line, or is one
+// of those that may follow.
+func (p *parser) stops(follow ...lexer.Kind) bool {
+	if ends[p.k] || p.k == lexer.LBrace && p.inHead && !p.mapAhead() {
+		return true
+	}
+	for _, k := range follow {
+		if p.k == k {
+			return true
+		}
+	}
+	return (startsStmt[p.k] || startsDecl[p.k]) && p.newLine() && !(p.k == lexer.Fn && p.peek(1) == lexer.LParen)
+}
+
+// behind is the place right behind the token before the current one.
+func (p *parser) behind() source.Span {
+	e := p.prevEnd()
+	return source.Span{Start: e, End: e}
+}
+
+// incomplete says whether what is wanted here is missing at the end of a line
+// before: the token before asks for something, and the current one is the first
+// of its line.
+func (p *parser) incomplete() bool {
+	switch p.prev(1) {
+	case lexer.LBrace, lexer.RBrace, lexer.Semi, lexer.Comma:
+		return false
+	}
+	return p.i > 0 && p.k != lexer.EOF && p.newLine()
+}
+
+// endOfLine is what messages call it.
+const endOfLine = "the end of the line"
+
+// wanted gives the place and the words for what was found where something is
+// wanted: what is missing at the end of a line is told there, never on a line
+// behind, which may be right.
+func (p *parser) wanted() (at source.Span, found string) {
+	if p.k != lexer.EOF && p.i > 0 && p.newLine() && p.stops() && !isOpening(p.prev(1)) && p.prev(1) != lexer.RBrace && p.prev(1) != lexer.Semi {
+		return p.behind(), endOfLine
+	}
+	return p.span(), p.found()
+}
+
+// missing reports that something is missing, which d says, and gives the id of what
+// stands for it. Where the current token is none that could stand behind it, it
+// leaves the construct.
+func (p *parser) missing(d *diag.Diagnostic, follow ...lexer.Kind) ast.IDBase {
+	p.tell(d)
+	if p.stops(follow...) {
+		return p.baseAt(p.behind())
+	}
+	start := p.i
+	if p.next(); p.stops(follow...) && p.k != lexer.EOF && !p.startsLine(start) && !isOpening(p.prev(1)) { // that one token is wrong
+		p.lostText(nil, start, p.i)
+		return p.baseAt(p.toks[start].Span())
+	}
+	p.seek(start)
+	panic(bailout{})
+}
+
+// badExpr is the expression that is missing here.
+func (p *parser) badExpr(at ast.IDBase) *ast.BadExpr {
+	n := &ast.BadExpr{IDBase: at}
+	p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: n.Sp})
+	return n
+}
+
+func (p *parser) badType(at ast.IDBase) *ast.BadType {
+	n := &ast.BadType{IDBase: at}
+	p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: n.Sp})
+	return n
+}
+
+func (p *parser) badPat(at ast.IDBase) *ast.BadPat {
+	n := &ast.BadPat{IDBase: at}
+	p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: n.Sp})
+	return n
+}
+
+// noIdent is the name that is missing here.
+func (p *parser) noIdent() *ast.Ident {
+	n := p.newIdent()
+	n.Sp, n.Name = p.behind(), ""
+	p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: n.Sp})
+	return n
+}
+
+// lostText notes that the text of the tokens from start up to end, that one
+// excluded, is not in the tree, but in n as a hole. It gives the names in it.
+func (p *parser) lostText(n ast.Node, start, end int) []*ast.Ident {
+	at := p.behind()
+	if start < end {
+		at = source.Span{Start: p.toks[start].Start, End: p.toks[end-1].End}
+	}
+	names := p.namesIn(start, end)
+	p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: at, Names: names})
+	return names
+}
+
+// namesIn are the names in the tokens from start up to end.
+func (p *parser) namesIn(start, end int) (names []*ast.Ident) {
+	for i := start; i < end; i++ {
+		switch t := p.toks[i]; {
+		case t.Kind == lexer.Ident, t.Kind == lexer.Self:
+			names = append(names, &ast.Ident{Base: ast.Base{Sp: t.Span()}, Name: p.textAt(i)})
+		case t.Kind == lexer.String && p.lexed[t.Start]:
+			names = append(names, p.wordsIn(t.Span())...)
+		}
+	}
+	return names
+}
+
+// wordsIn are the names in a text of which it is not known what was meant to be
+// in it: that of a string without its end.
+func (p *parser) wordsIn(s source.Span) (names []*ast.Ident) {
+	letter := func(c byte) bool {
+		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	for i := s.Start; i < s.End; i++ {
+		start := i
+		for i < s.End && letter(p.src[i]) {
+			i++
+		}
+		if word := p.src[start:i]; word != "" && (word[0] < '0' || word[0] > '9') {
+			names = append(names, &ast.Ident{Base: ast.Base{Sp: source.Span{Start: start, End: i}}, Name: word})
+		}
+	}
+	return names
+}
+
+// lexerFlaws are the flaws of a text that the lexer could not read.
+func (p *parser) lexerFlaws() {
+	if len(p.lexed) == 0 {
+		return
+	}
+	for _, t := range p.toks {
+		if p.lexed[t.Start] && t.Kind != lexer.EOF {
+			f := ast.Flaw{Span: t.Span()}
+			if t.Kind == lexer.String {
+				f.Names = p.wordsIn(f.Span)
+			}
+			p.flaws = append(p.flaws, f)
+		}
+	}
+}
+
+// A listEnd says how a list has ended: 0 at its bracket, else one more than the
+// index of the flaw that says what is wrong.
+type listEnd int
+
+// mark says which node's list has ended so.
+func (p *parser) mark(e listEnd, n ast.Node) {
+	if e > 0 {
+		p.flaws[e-1].Node = n
+	}
+}
+
+// kept are the elements of a list that stand before its end.
+func kept[N ast.Node](p *parser, list []N, e listEnd) []N {
+	if e == 0 || p.flaws[e-1].Kind != ast.Open {
+		return list
+	}
+	for len(list) > 0 && p.k != lexer.EOF && list[len(list)-1].Span().Start >= p.here() {
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+// comma says whether another element follows in the list opened at token open:
+// there is a comma, or one is missing between two lines.
+func (p *parser) comma(k lexer.Kind, open int, what string) bool {
+	if p.k == lexer.Comma {
+		p.next()
+		return p.closers == nil || !p.leavesList(open)
+	}
+	if p.k == k || !p.newLine() || p.k == lexer.EOF || p.i == p.lastTok {
+		return false
+	}
+	if k == lexer.RBrace && !(p.k.IsWord() && p.peek(1) == lexer.Colon) || k != lexer.RBrace && !startsExpr[p.k] || p.closer(open) < p.i || p.leavesList(open) {
+		return false
+	}
+	if startsStmt[p.k] && k != lexer.RBrace || p.commentedOut() {
+		return false
+	}
+	p.tell(p.unended(open, what))
+	return true
+}
+
+// leavesList says whether the current token starts a line on which no element of
+// the list opened at token open stands: the list is never closed, and the line
+// is indented no more than the one that it begins on.
+func (p *parser) leavesList(open int) bool {
+	return p.closer(open) < 0 && p.newLine() && p.indent(p.i) <= p.indent(open)
+}
+
+// unended makes the diagnostic for a list, opened at token open, that is not gone
+// on with here.
+func (p *parser) unended(open int, what string) *diag.Diagnostic {
+	o := p.toks[open]
+	var d *diag.Diagnostic
+	if p.newLine() {
+		d = diag.Unexpected.At(p.behind(), "expected %s, found %s", what, endOfLine)
+	} else {
+		d = p.expected(what)
+	}
+	return d.Label(o.Span(), "to close this `%s`", p.src[o.Start:o.End])
+}
+
+// endList is closeBracket for a list whose bracket does not stand here.
+func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
+	if p.k != lexer.EOF {
+		p.backToLine(open)
+	}
+	if p.k == lexer.EOF {
+		p.tellUnclosed(open)
+		return p.listFlaw(ast.Open, p.i, p.i)
+	}
+	d := p.unended(open, what)
+	if len(d.Hints) == 0 && p.commentedOut() {
+		d.Hint("`//` begins a comment: Ints are divided without fraction by `/`")
+	}
+	if len(d.Hints) == 0 && (isClosing(p.k) || p.newLine()) {
+		d.Repair(diag.Offer(diag.Insert(p.prevEnd(), k.Info().Text), "Insert %s", k), "close it with %s", k)
+	}
+	p.tell(d)
+	start := p.i
+	if end := p.closer(open); end >= p.i {
+		p.seek(end + 1)
+		return p.listFlaw(ast.Broken, start, end)
+	}
+	if k == lexer.Greater {
+		if end := p.angle(); end >= 0 {
+			p.seek(end + 1)
+			return p.listFlaw(ast.Broken, start, end)
+		}
+		return p.listFlaw(ast.Open, start, start)
+	}
+	if k == lexer.RBrace && p.excess < 0 {
+		p.settle(open)
+	}
+	for !ends[p.k] && p.k != lexer.LBrace && p.k != lexer.Assign && !p.newLine() {
+		p.next()
+	}
+	return p.listFlaw(ast.Open, start, p.i)
+}
+
+// angle is the `>` that closes the type arguments which are not gone on with here,
+// on this line and before anything but types; -1 when there is none.
+func (p *parser) angle() int {
+	depth := 1
+	for i := p.i; i < len(p.toks) && (i == p.i || !p.startsLine(i)); i++ {
+		switch p.toks[i].Kind {
+		case lexer.Less:
+			depth++
+		case lexer.Greater:
+			if depth--; depth == 0 {
+				return i
+			}
+		case lexer.Ident, lexer.SelfType, lexer.PathSep, lexer.Comma, lexer.Question, lexer.String, lexer.Int:
+		default:
+			return -1
+		}
+	}
+	return -1
+}
+
+func (p *parser) listFlaw(kind ast.FlawKind, start, end int) listEnd {
+	p.lostText(nil, start, end)
+	p.flaws[len(p.flaws)-1].Kind = kind
+	return listEnd(len(p.flaws))
+}
+
+// backToLine goes back to the first line, behind the beginning of a list that is
+// never closed, that is indented no more than the one it begins on: what stands
+// there is no element but the next statement.
+func (p *parser) backToLine(open int) {
+	if p.closer(open) >= 0 {
+		return
+	}
+	indent := p.indent(open)
+	for i, depth := open+1, 0; i <= p.i; i++ {
+		switch k := p.toks[i].Kind; {
+		case depth == 0 && p.startsLine(i) && p.indent(i) <= indent && (p.toks[i-1].Kind == lexer.Comma || i-1 == open):
+			p.seek(i)
+			return
+		case isOpening(k):
+			depth++
+		case isClosing(k):
+			depth--
+		}
+	}
+}
+
+// closer is the token that closes the bracket at token open; -1 when none does.
+// No round or square bracket reaches beyond a `;` or a line that begins with a
+// word of statements alone. All are found in one pass, on first use.
+func (p *parser) closer(open int) int {
+	if p.closers == nil {
+		p.findClosers()
+	}
+	if p.toks[open].Kind == lexer.LBrace && p.closers[open] >= 0 && !p.literals[open] {
+		p.closeLiteral(open)
+	}
+	return int(p.closers[open])
+}
+
+// closeLiteral looks whether the `{` of a struct literal or a map, at token open,
+// is closed before the `;` of a statement, and notes when it is not.
+func (p *parser) closeLiteral(open int) {
+	if p.literals == nil {
+		p.literals = map[int]bool{}
+	}
+	p.literals[open] = true
+	for i := open + 1; i < int(p.closers[open]); i++ {
+		switch k := p.toks[i].Kind; {
+		case k == lexer.Semi:
+			p.closers[open] = -1
+			return
+		case isOpening(k) && int(p.closers[i]) > i:
+			i = int(p.closers[i])
+		}
+	}
+}
+
+func (p *parser) findClosers() {
+	p.closers = make([]int32, len(p.toks))
+	for i := range p.closers {
+		p.closers[i] = -1
+	}
+	var stack []int
+	leave := func() {
+		for n := len(stack); n > 0 && p.toks[stack[n-1]].Kind != lexer.LBrace; n-- {
+			stack = stack[:n-1]
+		}
+	}
+	for i, t := range p.toks {
+		switch k := t.Kind; {
+		case isOpening(k):
+			if k == lexer.LBrace && p.findCulprit() == i {
+				continue
+			}
+			stack = append(stack, i)
+		case isClosing(k):
+			if k == lexer.RBrace {
+				leave()
+			}
+			if n := len(stack) - 1; n >= 0 && closes(p.toks[stack[n]].Kind, k) {
+				p.closers[stack[n]] = int32(i)
+				stack = stack[:n]
+			} else if n >= 0 && k != lexer.RBrace && p.toks[stack[n]].Kind != lexer.LBrace {
+				for m := n; m >= 0 && p.toks[stack[m]].Kind != lexer.LBrace; m-- {
+					if closes(p.toks[stack[m]].Kind, k) {
+						p.closers[stack[m]] = int32(i)
+						stack = stack[:m]
+						break
+					}
+				}
+			}
+		case k == lexer.Semi:
+			leave()
+		case (k == lexer.Let || k == lexer.Const) && p.startsLine(i):
+			leave()
+		}
+	}
+}
+
+// later goes back to token at, the first of what was read as the rest of a
+// construct, when that stands on a line of its own, indented no more than the
+// one before: it is the next statement, and what was wanted is missing. It says
+// whether it went.
+func (p *parser) later(at int) bool {
+	if at == 0 || !p.startsLine(at) || p.indent(at) > p.indent(at-1) || strings.TrimSpace(p.src[:p.toks[at].Start]) == "" {
+		return false
+	}
+	p.seek(at)
+	return true
+}
+
+// endsList says whether, behind a comma in round or square brackets, no element
+// follows.
+func (p *parser) endsList() bool {
+	switch p.k {
+	case lexer.RParen, lexer.RBracket:
+		return true
+	case lexer.Let, lexer.Const:
+		return p.newLine()
+	}
+	return false
+}
+
+// endsRows says whether a statement or declaration stands on a later line where
+// a row `word: …` should.
+func (p *parser) endsRows() bool {
+	return (startsStmt[p.k] || startsDecl[p.k]) && p.peek(1) != lexer.Colon && p.newLine()
+}

@@ -1,0 +1,110 @@
+package servertest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Auth lets in who has a token like "operator:eve" or "viewer:eve:run_a,run_b*": a role, a user, and
+// runs.
+type Auth struct {
+	store *store.Store
+	mu    sync.Mutex
+	watch map[string]map[*func()]struct{}
+	ended map[string]bool
+}
+
+// Authenticate says who asks.
+func (a *Auth) Authenticate(r *http.Request) (*auth.Identity, error) {
+	token := r.URL.Query().Get("token")
+	if b, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		token = b
+	}
+	parts := strings.Split(token, ":")
+	a.mu.Lock()
+	ended := a.ended[token]
+	a.mu.Unlock()
+	if len(parts) < 2 || !slices.Contains(auth.Roles, auth.Role(parts[0])) || ended {
+		return nil, guard.Refused(protocol.Unauthorized, "no such token")
+	}
+	id := &auth.Identity{ID: token, Name: parts[1], Kind: auth.Token, Role: auth.Role(parts[0])}
+	if len(parts) > 2 {
+		id.Runs = strings.Split(parts[2], ",")
+	}
+	return id, nil
+}
+
+// Refused is told who was refused what.
+func (a *Auth) Refused(context.Context, *auth.Identity, auth.Right, string) {}
+
+// Host lets any new host in, and an old one with its token.
+func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) error {
+	if !protocol.IsID(id) {
+		return guard.Refused(protocol.BadMessage, "no id")
+	}
+	sum := sha256.Sum256([]byte(token))
+	h, err := a.store.AddHost(ctx, store.Host{ID: id, TokenHash: hex.EncodeToString(sum[:])})
+	if err != nil {
+		return err
+	}
+	if h.TokenHash != hex.EncodeToString(sum[:]) {
+		return guard.Refused(protocol.Unauthorized, "another token")
+	}
+	return nil
+}
+
+// HostByKey lets no host in: keys are relay/server/auth's.
+func (a *Auth) HostByKey(context.Context, string, *http.Request) (auth.Proof, error) {
+	return nil, guard.Refused(protocol.Unauthorized, "no keys here")
+}
+
+// Watch hears of the end of credentials.
+func (a *Auth) Watch(who *auth.Identity, ended func()) (stop func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.watch[who.ID] == nil {
+		a.watch[who.ID] = map[*func()]struct{}{}
+	}
+	a.watch[who.ID][&ended] = struct{}{}
+	if a.ended[who.ID] { // between its request and now
+		go ended()
+	}
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.watch[who.ID], &ended)
+	}
+}
+
+// End ends credentials.
+func (a *Auth) End(token string) {
+	a.mu.Lock()
+	if a.ended == nil {
+		a.ended = map[string]bool{}
+	}
+	a.ended[token] = true
+	var all []func()
+	for f := range a.watch[token] {
+		all = append(all, *f)
+	}
+	a.mu.Unlock()
+	for _, f := range all {
+		f()
+	}
+}
+
+// Operator and Viewer are tokens that the Auth of tests takes.
+const (
+	Operator = "operator:eve"
+	Viewer   = "viewer:eve"
+)

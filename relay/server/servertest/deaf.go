@@ -1,0 +1,78 @@
+package servertest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Deaf is an end that does not read.
+type Deaf struct {
+	t testing.TB
+	c *websocket.Conn
+}
+
+// Deaf connects an app that does not read.
+func (r *Relay) Deaf(token string) *Deaf {
+	r.T.Helper()
+	return r.deaf("/ws/app?token=" + token)
+}
+
+// DeafHost connects a host that does not read.
+func (r *Relay) DeafHost(id string) *Deaf {
+	r.T.Helper()
+	return r.deaf("/ws/host?host_id=" + id + "&host_token=token-" + id)
+}
+
+// sockets is how many the server has.
+func (r *Relay) sockets() float64 {
+	f := r.Server.Figures()
+	return f["relay_hosts_connected"] + f["relay_apps_connected"]
+}
+
+func (r *Relay) deaf(path string) *Deaf {
+	r.T.Helper()
+	before := r.sockets()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	small := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if tcp, ok := c.(*net.TCPConn); ok {
+			err = errors.Join(err, tcp.SetReadBuffer(64<<10))
+		}
+		return c, err
+	}}
+	c, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(r.URL, "http")+path, &websocket.DialOptions{HTTPClient: &http.Client{Transport: small}})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	r.T.Cleanup(func() { _ = c.CloseNow() })
+	for r.sockets() == before { // it is there when the server has it
+		runtime.Gosched()
+	}
+	return &Deaf{r.T, c}
+}
+
+// Hear reads to the end, and gives its code; -1 when none was said.
+func (d *Deaf) Hear() int {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	d.c.SetReadLimit(2 * protocol.MaxFrame)
+	for {
+		if _, _, err := d.c.Read(ctx); err != nil {
+			if ctx.Err() != nil {
+				d.t.Fatal("the connection goes on")
+			}
+			return int(websocket.CloseStatus(err))
+		}
+	}
+}

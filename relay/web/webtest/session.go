@@ -1,0 +1,39 @@
+package webtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// Password is everybody's, Hash its hash: by the least that argon2id may cost, for no test looks
+// at what a hash is worth.
+const (
+	Password = "correct horse"
+	Hash     = "$argon2id$v=19$m=8,t=1,p=1$YSB0ZXN0J3Mgc2FsdC4u$GtYNaRFElJ1X65ATgk+HPdYHeqWXDHk+EVL3kbXImbg"
+)
+
+// Session logs somebody in, and gives the cookie by which a browser is in.
+func (r *Relay) Session(user string) *http.Cookie {
+	r.T.Helper()
+	body, err := json.Marshal(map[string]string{"username": user, "password": Password})
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	q, err := http.NewRequestWithContext(context.Background(), http.MethodPost, r.URL+"/auth/login", bytes.NewReader(body))
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	q.Header.Set("Origin", r.URL)
+	a, err := http.DefaultClient.Do(q)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	defer a.Body.Close()
+	all := a.Cookies()
+	if a.StatusCode != http.StatusOK || len(all) != 1 {
+		r.T.Fatalf("a login of %s is answered with %s and %d cookies", user, a.Status, len(all))
+	}
+	return all[0]
+}

@@ -1,0 +1,25 @@
+package runtime
+
+import (
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// AddHost makes a host known that was declared since the run began, in the place of another of its
+// name. It must be called while the program stands still.
+func (r *Runtime) AddHost(c host.Config) {
+	for i := range r.parties.Hosts {
+		if r.parties.Hosts[i].Name == c.Name {
+			r.parties.Hosts = append(r.parties.Hosts[:i:i], r.parties.Hosts[i+1:]...)
+			break
+		}
+	}
+	r.parties.Hosts = append(r.parties.Hosts, c)
+	r.parties.KeepKeys()
+	c = r.parties.Hosts[len(r.parties.Hosts)-1]
+	for _, p := range c.ParamsEnv {
+		value, _ := r.growing.lookup(p.Env)
+		r.secrets.Add(p.Env, value)
+	}
+	r.growing.policy.AddHost(c.Name, c.Connector)
+	r.hosts.Add(c)
+}

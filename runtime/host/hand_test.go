@@ -1,0 +1,44 @@
+package host
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/runtime/clock"
+)
+
+// TestLimitsStand: while the run's time stands, a host is neither too slow nor too silent, and what it says meanwhile is kept.
+func TestLimitsStand(t *testing.T) {
+	for limit, ends := range map[string]string{
+		"timeout":   "HostError: host 'w' timed out after 10 seconds",
+		"heartbeat": "HostError: host 'w' said nothing for 3 seconds",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := Config{Timeout: 10}
+			if limit == "heartbeat" {
+				c = Config{Timeout: 10, Upkeep: Upkeep{Heartbeat: 3}}
+			}
+			b := newBubble(t, c, func(h *memHost) {
+				h.hear()
+				time.Sleep(30 * time.Minute)
+				h.say(`{"type":"progress","message":"late"}`)
+				h.hang()
+			})
+			hand := clock.NewHand()
+			b.opts.Hand = hand
+			id := b.begin()
+			time.Sleep(time.Second)
+			hand.Stand()
+			time.Sleep(time.Hour)
+			hand.Go()
+			went := time.Now()
+			b.hears(id, `progress {"message":"late"}`)
+			b.hears(id, ends)
+			if after := time.Since(went); after < 2*time.Second || after > 10*time.Second {
+				t.Errorf("%s: it ended after %v", limit, after)
+			}
+			b.end(id, "")
+		})
+	}
+}

@@ -1,0 +1,401 @@
+package host_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// noted is a record of the run that these tests kill: a journal as simple as can be.
+type noted struct {
+	K      string                 `json:"k"` // start, opening, open, lines, replying, replied, closing, closed
+	X      int                    `json:"x"` // the exchange, from 0
+	At     int64                  `json:"at,omitempty"`
+	Opened *effect.ExchangeOpened `json:"opened,omitempty"`
+	Last   int64                  `json:"last,omitempty"` // line
+	Texts  []string               `json:"texts,omitempty"`
+	Reply  *effect.ExchangeReply  `json:"reply,omitempty"`
+}
+
+// talker is a run that has exchanges with one host, and can be killed at any time.
+type talker struct {
+	dir     string
+	journal *os.File
+	past    []noted
+	hosts   *host.Hosts
+	ids     map[int]int64
+	tools   []effect.ToolSpec
+}
+
+// patience is longer than anything takes.
+const patience = 60 * time.Second
+
+// exchanges is how many a talker has.
+const exchanges = 12
+
+// beTalker is the process that is killed.
+func beTalker() {
+	t := &talker{dir: os.Getenv("TALKER"), ids: map[int]int64{}}
+	must(t.run())
+	fmt.Println("done")
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+}
+
+func (t *talker) run() (err error) {
+	name := filepath.Join(t.dir, "journal")
+	t.past = readNoted(name)
+	if t.journal, err = os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
+		return err
+	}
+	owner := int64(1)
+	for _, n := range t.past {
+		if n.K == "start" {
+			owner++
+		}
+	}
+	t.note(noted{K: "start"})
+	var c host.Config
+	text, err := os.ReadFile(filepath.Join(t.dir, "config"))
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return err
+	}
+	c.Name, c.Connector = "worker", "worker"
+	if c.Transport == "acp" {
+		t.tools = calc
+	}
+	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: keep(t.dir, owner)})
+	if owner > 1 {
+		if err := t.hosts.Resume(context.Background(), t.open()); err != nil {
+			return err
+		}
+	}
+	for x := range exchanges {
+		if err := t.exchange(x); err != nil {
+			return fmt.Errorf("exchange %d: %w", x, err)
+		}
+	}
+	return t.hosts.Close(context.Background())
+}
+
+// readNoted reads a journal; what was not written whole is not there.
+func readNoted(name string) (all []noted) {
+	text, _ := os.ReadFile(name)
+	for line := range strings.Lines(string(text)) {
+		var n noted
+		if strings.HasSuffix(line, "\n") && json.Unmarshal([]byte(line), &n) == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// note writes a record, and tells whoever kills.
+func (t *talker) note(n noted) {
+	n.At = time.Now().UnixMilli()
+	text, err := json.Marshal(n)
+	must(err)
+	_, err = t.journal.Write(append(text, '\n'))
+	must(err)
+	fmt.Println(n.K)
+}
+
+// of are an exchange's records of a sort.
+func (t *talker) of(x int, k string) (all []noted) {
+	for _, n := range t.past {
+		if n.X == x && n.K == k {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+func request(x int, tools ...effect.ToolSpec) *effect.ExchangeOpen {
+	return &effect.ExchangeOpen{Host: "worker", Prompt: fmt.Sprint("job ", x), Tools: tools}
+}
+
+// open are the exchanges that were open.
+func (t *talker) open() (all []host.Open) {
+	for x := range exchanges {
+		if t.of(x, "opening") == nil || t.of(x, "closed") != nil {
+			continue
+		}
+		o := host.Open{ID: int64(1000 + x), Request: request(x, t.tools...)}
+		for _, n := range t.of(x, "open") {
+			o.Opened, o.Since = n.Opened, time.UnixMilli(n.At)
+			t.ids[x] = o.ID
+		}
+		for _, n := range t.of(x, "lines") {
+			o.Line = n.Last
+			last := n.Texts[len(n.Texts)-1]
+			o.Over = strings.Contains(last, `"result"`) || strings.Contains(last, `"error"`)
+		}
+		for _, n := range t.of(x, "replied") {
+			n.Reply.ID = o.ID
+			o.Replies = append(o.Replies, n.Reply)
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// exchange has one, or goes on with it.
+func (t *talker) exchange(x int) error {
+	if t.of(x, "closed") != nil {
+		return nil
+	}
+	ctx := context.Background()
+	if t.of(x, "open") == nil {
+		if t.of(x, "opening") == nil {
+			t.note(noted{K: "opening", X: x})
+		}
+		got, err := t.hosts.Perform(ctx, request(x, t.tools...))
+		if err != nil {
+			return err
+		}
+		opened := got.(*effect.ExchangeOpened)
+		t.ids[x] = opened.ID
+		t.note(noted{K: "open", X: x, Opened: opened})
+	}
+	var texts []string
+	for _, n := range t.of(x, "lines") {
+		texts = append(texts, n.Texts...)
+	}
+	replied := len(t.of(x, "replied"))
+	for {
+		over, err := t.handle(x, texts, &replied)
+		if err != nil {
+			return err
+		}
+		if over {
+			break
+		}
+		got, err := t.hosts.Perform(ctx, &effect.ExchangeNext{ID: t.ids[x]})
+		if err != nil {
+			return err
+		}
+		m := got.(*effect.ExchangeMessages)
+		n := noted{K: "lines", X: x, Last: m.Lines.Last()}
+		for _, one := range m.Messages {
+			n.Texts = append(n.Texts, string(one.Text))
+		}
+		t.note(n)
+		texts = append(texts, n.Texts...)
+	}
+	if t.of(x, "closing") == nil {
+		t.note(noted{K: "closing", X: x})
+	}
+	if _, err := t.hosts.Perform(ctx, &effect.ExchangeClose{ID: t.ids[x]}); err != nil {
+		return err
+	}
+	t.note(noted{K: "closed", X: x})
+	return nil
+}
+
+// handle answers the questions that are not answered, and says whether the exchange is over.
+func (t *talker) handle(x int, texts []string, replied *int) (over bool, err error) {
+	asked := 0
+	for _, text := range texts {
+		var m struct {
+			Type, ID string
+			Args     struct{ N int }
+		}
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
+			return false, err
+		}
+		over = over || m.Type == "result" || m.Type == "error"
+		if m.Type != "question" && m.Type != "approval" && m.Type != "tool_call" {
+			continue
+		}
+		if asked++; asked <= *replied {
+			continue
+		}
+		*replied++
+		id, _ := json.Marshal(m.ID)
+		r := &effect.ExchangeReply{ID: t.ids[x], InReplyTo: m.Type, AnswerTo: string(id), Value: json.RawMessage(`"yes"`)}
+		if m.Type == "tool_call" {
+			r.Value = fmt.Appendf(nil, "%d", 2*m.Args.N)
+		}
+		t.note(noted{K: "replying", X: x, Reply: r})
+		if _, err := t.hosts.Perform(context.Background(), r); err != nil {
+			return false, err
+		}
+		t.note(noted{K: "replied", X: x, Reply: r})
+	}
+	return over, nil
+}
+
+// kill runs a talker again and again, and kills it at one of its steps each time, so often, until it
+// is left in peace. It gives what the program was told, by exchange.
+func kill(t *testing.T, dir string, c host.Config, times int) [][]string {
+	t.Helper()
+	text, err := json.Marshal(configOf(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seed := rand.Uint64()
+	chance := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	for n := 0; ; n++ {
+		steps := -1
+		if n < times {
+			steps = 2 + chance.IntN(12)
+		}
+		if runTalker(t, dir, steps) {
+			break
+		}
+	}
+	told := make([][]string, exchanges)
+	for _, n := range readNoted(filepath.Join(dir, "journal")) {
+		told[n.X] = append(told[n.X], n.Texts...)
+	}
+	return told
+}
+
+func configOf(c host.Config) map[string]any {
+	return map[string]any{"transport": c.Transport, "command": c.Command, "args": c.Args, "env": c.Env, "timeout": c.Timeout, "output_format": c.OutputFormat, "init": c.Init, "working_dir": c.Dir, "permissions": c.Permissions}
+}
+
+// runTalker runs a talker until it has done so many steps, and kills it then; -1: to its end. It says whether it has ended by itself.
+func runTalker(t *testing.T, dir string, steps int) (done bool) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "TALKER="+dir)
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stuck := time.AfterFunc(patience, func() { _ = syscall.Kill(c.Process.Pid, syscall.SIGQUIT) }) // it says where
+	defer stuck.Stop()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		done = done || lines.Text() == "done"
+		if steps--; steps == 0 {
+			_ = syscall.Kill(c.Process.Pid, syscall.SIGKILL)
+		}
+	}
+	if err := c.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
+		log, _ := os.ReadFile(filepath.Join(dir, "keeper.log"))
+		journal, _ := os.ReadFile(filepath.Join(dir, "journal"))
+		t.Fatalf("%v\n%s\nkeeper: %s\njournal:\n%s", err, stderr.String(), log, journal)
+	}
+	return done
+}
+
+// hostOf writes a script, and gives the host that plays it, and its file.
+func hostOf(t *testing.T, dir, script string) (host.Config, string) {
+	t.Helper()
+	file := filepath.Join(dir, "worker.host")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := scripted(t, file)
+	c.OutputFormat, c.Timeout = "json", 100
+	return c, file
+}
+
+// wasTold says whether the host was started once, was told so many lines, and had nothing against them.
+func wasTold(t *testing.T, file string, lines int) {
+	t.Helper()
+	if fail, err := os.ReadFile(file + ".fail"); err == nil {
+		t.Errorf("the host: %s", fail)
+	}
+	in, _ := os.ReadFile(file + ".in")
+	if n := strings.Count(string(in), "\n"); n != lines {
+		t.Errorf("the host was told %d lines, want %d:\n%s", n, lines, in)
+	}
+	if spawns, _ := os.ReadFile(file + ".spawns"); strings.Count(string(spawns), "\n") != 1 {
+		t.Errorf("the host was started so often: %s", spawns)
+	}
+}
+
+// TestKilled: however often the process that runs a run is killed, its host sees each line once, and
+// the program gets each once.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	c, file := hostOf(t, dir, `
+serve
+>~ {"type":"prompt"}
+flood 30 {"type":"progress","message":"${i}"}
+< {"type":"question","id":"a","question":"first?"}
+>~ {"type":"response","answer_to":"a","value":"yes"}
+< not a message
+< {"type":"question","id":"b","question":"second?"}
+< {"type":"progress","message":"on"}
+>~ {"type":"response","answer_to":"b","value":"yes"}
+flood 3 {"type":"progress","message":"${i}"}
+< {"type":"result","text":"done"}
+end
+`)
+	for x, got := range kill(t, dir, c, 25) {
+		if len(got) != 30+1+1+1+3+1 {
+			t.Errorf("exchange %d: the program was told %d messages: %q", x, len(got), got)
+		}
+	}
+	wasTold(t, file, exchanges*3)
+}
+
+// TestKilledAgent: the same of an agent of another protocol, whose adapter is made again from what was
+// heard and said.
+func TestKilledAgent(t *testing.T) {
+	dir := t.TempDir()
+	c, file := hostOf(t, dir, `
+>~ {"method":"initialize"}
+< {"id":${.id},"result":{"userAgent":"codex/0.169.0"}}
+>~ {"method":"initialized"}
+>~ {"method":"thread/start"}
+< {"id":${.id},"result":{"thread":{"id":"t1"}}}
+serve
+>~ {"method":"turn/start"}
+< {"id":${.id},"result":{"turn":{"id":"u1","status":"inProgress"}}}
+< {"method":"item/agentMessage/delta","params":{"threadId":"t1","turnId":"u1","itemId":"m","delta":"Let "}}
+< {"method":"item/agentMessage/delta","params":{"threadId":"t1","turnId":"u1","itemId":"m","delta":"me look."}}
+< {"method":"item/commandExecution/requestApproval","id":"a","params":{"threadId":"t1","turnId":"u1","itemId":"c","command":"touch x","cwd":"/"}}
+>~ {"id":"a","result":{"decision":"accept"}}
+< {"method":"item/fileChange/requestApproval","id":"b","params":{"threadId":"t1","turnId":"u1","itemId":"d","reason":"why not"}}
+>~ {"id":"b","result":{"decision":"accept"}}
+< {"method":"item/completed","params":{"threadId":"t1","turnId":"u1","item":{"type":"agentMessage","id":"m","text":"All done."}}}
+< {"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"u1","status":"completed","items":[]}}}
+end
+`)
+	c.Transport = "codex"
+	told := kill(t, dir, c, 25)
+	for x, got := range told {
+		if strings.Join(got, "\n") != strings.Join(told[0], "\n") {
+			t.Errorf("exchange %d: the program was told\n%s\nand in the first\n%s", x, strings.Join(got, "\n"), strings.Join(told[0], "\n"))
+		}
+	}
+	if all := strings.Join(told[0], "\n"); !strings.Contains(all, `"text":"All done."`) || strings.Count(all, `"type":"approval"`) != 2 {
+		t.Errorf("the program was told\n%s", all)
+	}
+	wasTold(t, file, 3+exchanges*3)
+}

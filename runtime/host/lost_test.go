@@ -1,0 +1,437 @@
+package host_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/keeper"
+)
+
+// kept are hosts of a run whose processes are kept; owner counts the run's processes.
+func kept(t *testing.T, dir string, owner int64, c host.Config) *host.Hosts {
+	t.Helper()
+	c.Name, c.Connector = "worker", "worker"
+	h := host.New(host.Options{Configs: []host.Config{c}, Environ: os.Environ(), Run: &procgroup.Run{ID: "r_test", Executable: os.Args[0]}, Keeper: keep(dir, owner)})
+	t.Cleanup(func() { h.Close(context.Background()) })
+	return h
+}
+
+// begin opens an exchange and takes its first messages.
+func begin(t *testing.T, h *host.Hosts) (*effect.ExchangeOpened, *effect.ExchangeMessages) {
+	t.Helper()
+	got, err := h.Perform(t.Context(), request(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := got.(*effect.ExchangeOpened)
+	return opened, next(t, h, opened.ID)
+}
+
+func next(t *testing.T, h *host.Hosts, id int64) *effect.ExchangeMessages {
+	t.Helper()
+	got, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.(*effect.ExchangeMessages)
+}
+
+// failure is why there is no next message.
+func failure(t *testing.T, h *host.Hosts, id int64) *effect.Error {
+	t.Helper()
+	got, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: id})
+	var e *effect.Error
+	if !errors.As(err, &e) || e.Kind != "HostError" {
+		t.Fatalf("next gives %v (%v), want a HostError", got, err)
+	}
+	return e
+}
+
+// killKeeper kills the keeper of a run.
+func killKeeper(t *testing.T, dir string) {
+	t.Helper()
+	var at struct{ PID int }
+	text, err := os.ReadFile(filepath.Join(dir, "keeper.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &at)
+	}
+	if err != nil || at.PID <= 1 {
+		t.Fatalf("keeper.json: %s (%v)", text, err)
+	}
+	if err := syscall.Kill(at.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waits1 is a host that has something to say, asks, and waits.
+const waits1 = `
+serve
+>~ {"type":"prompt"}
+< {"type":"progress","message":"on it"}
+read
+< {"type":"result","text":"done"}
+end
+--- spawn
+serve
+>~ {"type":"prompt"}
+< {"type":"result","text":"another"}
+end
+`
+
+// TestKeeperLost: when its keeper is killed an exchange is lost, which the program may catch; the next one
+// has a new process. A run that is gone on with then hears the same.
+func TestKeeperLost(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := hostOf(t, dir, waits1)
+	h := kept(t, dir, 1, c)
+	opened, said := begin(t, h)
+	if opened.Process != 1 || opened.Turn != 1 || said.Lines == nil || said.Lines.First != 1 || strings.Join(said.Lines.Text, "\n") != `{"type":"progress","message":"on it"}` {
+		t.Errorf("opened %+v, lines %+v", opened, said.Lines)
+	}
+	killKeeper(t, dir)
+	lost := func(e *effect.Error) {
+		t.Helper()
+		if e.Fields["code"] != "lost" || e.Fields["recoverable"] != true || !strings.HasPrefix(e.Message, "host 'worker' is lost") {
+			t.Errorf("the failure is %+v", e)
+		}
+	}
+	lost(failure(t, h, opened.ID))
+	second := kept(t, dir, 2, c)
+	if err := second.Resume(t.Context(), []host.Open{{ID: 7, Request: request(0), Opened: opened, Line: 1, Since: time.Now()}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Perform(t.Context(), &effect.ExchangeReply{ID: 7, InReplyTo: "question", Value: []byte("1")}); err == nil {
+		t.Error("a lost host can be answered")
+	}
+	lost(failure(t, second, 7))
+	if _, err := second.Perform(t.Context(), &effect.ExchangeClose{ID: 7}); err != nil {
+		t.Fatal(err)
+	}
+	again, said := begin(t, second)
+	if again.ID <= 7 || again.Process != 2 || string(said.Messages[0].Text) != `{"type":"result","text":"another"}` {
+		t.Errorf("the next is %+v, and says %s", again, said.Messages[0].Text)
+	}
+}
+
+// TestEndedMeanwhile: what a host said and how it ended while nobody was there is told as it was, also
+// when its keeper has ended after it.
+func TestEndedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	c, file := hostOf(t, dir, `
+>~ {"type":"prompt"}
+< {"type":"progress","message":"before"}
+await `+filepath.Join(dir, "go")+`
+< {"type":"progress","message":"after"}
+stderr out of paper
+exit 3
+`)
+	h := kept(t, dir, 1, c)
+	opened, _ := begin(t, h)
+	h.Suspend()
+	if _, err := h.Perform(t.Context(), &effect.ExchangeNext{ID: opened.ID}); !errors.Is(err, host.ErrClosed) {
+		t.Errorf("next of what is left: %v", err)
+	}
+	if err := h.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file + ".fail"); err == nil {
+		t.Error("the host has failed")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := testproc.AwaitFile(filepath.Join(dir, "hosts", "worker.1", "end.json")); err != nil {
+		t.Fatal(err)
+	}
+	second := kept(t, dir, 2, c)
+	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened, Line: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if m := next(t, second, 5); string(m.Messages[0].Text) != `{"type":"progress","message":"after"}` || m.Lines.First != 2 {
+		t.Errorf("it says %s, lines %+v", m.Messages[0].Text, m.Lines)
+	}
+	e := failure(t, second, 5)
+	if e.Message != "host exited without result" || e.Fields["exit_code"] != int64(3) || e.Fields["stderr"] != "out of paper" {
+		t.Errorf("the failure is %+v", e)
+	}
+}
+
+// TestTimeMeanwhile: the time of an exchange goes on while nobody is there.
+func TestTimeMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := hostOf(t, dir, waits1)
+	c.Timeout = 2
+	h := kept(t, dir, 1, c)
+	opened, _ := begin(t, h)
+	h.Suspend()
+	if err := h.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	c.Timeout = 0.001 // it is over, however soon this is
+	second := kept(t, dir, 2, c)
+	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened, Line: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	if e := failure(t, second, 5); e.Fields["code"] != "timeout" || time.Since(began) > patience {
+		t.Errorf("the failure is %+v", e)
+	}
+	third := kept(t, dir, 1, c)
+	if err := third.Resume(t.Context(), nil); !errors.Is(err, keeper.ErrFenced) {
+		t.Errorf("a process that has lost the run goes on with it: %v", err)
+	}
+}
+
+// revives is a host that names its conversation, asks twice, and goes on with it in another process, which asks the
+// second question again.
+const revives = `
+>~ {"type":"init"}
+< {"type":"init_ack","capabilities":["resume"]}
+>~ {"type":"prompt","text":"job 0"}
+< {"type":"question","id":1,"question":"first?","session":"s"}
+>~ {"type":"response","answer_to":1,"value":"one"}
+< {"type":"question","id":2,"question":"second?"}
+read
+--- spawn
+>~ {"type":"init"}
+< {"type":"init_ack","capabilities":["resume"]}
+> {"type":"prompt","text":"job 0","session":"s","resumed":{"answered":{"type":"question","id":1,"question":"first?","session":"s"},"response":{"type":"response","in_reply_to":"question","answer_to":1,"value":"one"}}}
+< {"type":"progress","message":"again"}
+< {"type":"question","id":7,"question":"second?"}
+>~ {"type":"response","answer_to":7,"value":"two"}
+< {"type":"question","id":2,"question":"third?"}
+>~ {"type":"response","answer_to":2,"value":"three"}
+< {"type":"result","text":"done"}
+>~ {"type":"prompt","text":"job 1"}
+< {"type":"result","text":"another"}
+`
+
+// asked takes messages until one asks, and answers it, or has it answered later when value is "".
+func asked(t *testing.T, h *host.Hosts, id int64, want, value string) *effect.ExchangeReply {
+	t.Helper()
+	for {
+		m := next(t, h, id)
+		x := m.Messages[len(m.Messages)-1]
+		if x.Type == "progress" {
+			continue
+		}
+		if !strings.Contains(string(x.Text), want) {
+			t.Fatalf("it says %s, want %s", x.Text, want)
+		}
+		r := &effect.ExchangeReply{ID: id, InReplyTo: x.Type, AnswerTo: x.ID, Value: json.RawMessage(`"` + value + `"`)}
+		if value != "" {
+			if _, err := h.Perform(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r
+	}
+}
+
+// TestRevived: an exchange whose keeper is killed is gone on with by a new process of the conversation, which is told
+// what was answered last. What is open is asked again, and not told again.
+func TestRevived(t *testing.T) {
+	dir := t.TempDir()
+	c, file := hostOf(t, dir, revives)
+	c.Init = true
+	h := kept(t, dir, 1, c)
+	opened, said := begin(t, h)
+	first := &effect.ExchangeReply{ID: opened.ID, InReplyTo: "question", AnswerTo: "1", Value: json.RawMessage(`"one"`)}
+	if _, err := h.Perform(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	if opened.Session+said.Lines.Session != "s" { // it may have been heard by then
+		t.Errorf("opened %+v, lines %+v", opened, said.Lines)
+	}
+	second := asked(t, h, opened.ID, "second?", "")
+	second.Value = json.RawMessage(`"two"`)
+	killKeeper(t, dir)
+	if m := next(t, h, opened.ID); string(m.Messages[0].Text) != `{"type":"progress","message":"again"}` || m.Lines.Process != 2 {
+		t.Errorf("it says %s, lines %+v", m.Messages[0].Text, m.Lines)
+	}
+	if _, err := h.Perform(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	asked(t, h, opened.ID, "third?", "three")
+	if m := next(t, h, opened.ID); !strings.Contains(string(m.Messages[0].Text), "done") {
+		t.Errorf("it says %s", m.Messages[0].Text)
+	}
+	if _, err := h.Perform(t.Context(), &effect.ExchangeClose{ID: opened.ID}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := h.Perform(t.Context(), request(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := next(t, h, got.(*effect.ExchangeOpened).ID); !strings.Contains(string(m.Messages[0].Text), "another") {
+		t.Errorf("it says %s", m.Messages[0].Text)
+	}
+	if fail, err := os.ReadFile(file + ".fail"); err == nil {
+		t.Errorf("the host: %s", fail)
+	}
+}
+
+// agents are hosts of other protocols that ask once, and again when their conversation is gone on with.
+var agents = map[string]string{
+	"acp": `
+read
+< {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}
+>~ {"method":"session/new"}
+< {"jsonrpc":"2.0","id":2,"result":{"sessionId":"S"}}
+>~ {"method":"session/prompt"}
+< {"jsonrpc":"2.0","id":0,"method":"session/request_permission","params":{"sessionId":"S","toolCall":{"toolCallId":"t","title":"touch x","kind":"execute"},"options":[{"optionId":"a","name":"Allow","kind":"allow_once"},{"optionId":"d","name":"No","kind":"reject_once"}]}}
+read
+--- spawn
+read
+< {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}
+>~ {"method":"session/load"}
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"S","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"told anew"}}}}
+< {"jsonrpc":"2.0","id":2,"result":{}}
+>~ {"method":"session/prompt"}
+< {"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"S","toolCall":{"toolCallId":"u","title":"touch x","kind":"execute"},"options":[{"optionId":"a","name":"Allow","kind":"allow_once"},{"optionId":"d","name":"No","kind":"reject_once"}]}}
+> {"jsonrpc":"2.0","id":9,"result":{"outcome":{"outcome":"selected","optionId":"a"}}}
+< {"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}
+`,
+	"claude-code": `
+read
+< {"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{}}}
+>~ {"type":"user"}
+< {"type":"system","subtype":"init","session_id":"S","model":"m"}
+< {"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"touch x"}}}
+read
+--- spawn
+read
+< {"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{}}}
+>~ {"type":"user"}
+< {"type":"system","subtype":"init","session_id":"S","model":"m"}
+< {"type":"control_request","request_id":"r7","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"touch x"}}}
+>~ {"type":"control_response","response":{"subtype":"success","request_id":"r7","response":{"behavior":"allow","updatedInput":{"command":"touch x"}}}}
+< {"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"S","args":${args}}
+`,
+}
+
+// versioned is a command that tells the version of an agent, and else is another one.
+func versioned(t *testing.T, dir, command string) string {
+	t.Helper()
+	file := filepath.Join(dir, "agent")
+	text := "#!/bin/sh\ncase \"$*\" in *--version*) echo '2.1.197 (Claude Code)' ;; *) exec '" + command + "' \"$@\" ;; esac\n"
+	if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestAgentsRevived: run and keeper are killed while an agent waits for an answer, which is given then. The
+// agent's new process goes on with its conversation, asks again, and gets it; the program is not asked again.
+func TestAgentsRevived(t *testing.T) {
+	for transport, script := range agents {
+		t.Run(transport, func(t *testing.T) {
+			dir := t.TempDir()
+			c, file := hostOf(t, dir, script)
+			c.Transport, c.OutputFormat = transport, ""
+			c.Command = versioned(t, dir, c.Command)
+			h := kept(t, dir, 1, c)
+			got, err := h.Perform(t.Context(), request(0))
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened := got.(*effect.ExchangeOpened)
+			open := host.Open{ID: 7, Request: request(0), Opened: opened, Since: time.Now(), Course: &host.Course{}}
+			open.Course.Opened(opened)
+			var r *effect.ExchangeReply
+			for r == nil {
+				m := next(t, h, opened.ID)
+				open.Course.Heard(m)
+				open.Line = m.Lines.Last()
+				for _, x := range m.Messages {
+					if x.Type == "approval" {
+						r = &effect.ExchangeReply{ID: 7, InReplyTo: x.Type, AnswerTo: x.ID, Value: json.RawMessage(`"yes"`)}
+					}
+				}
+			}
+			h.Suspend()
+			killKeeper(t, dir)
+			second := kept(t, dir, 2, c)
+			if err := second.Resume(t.Context(), []host.Open{open}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := second.Perform(t.Context(), r); err != nil { // before there is a process
+				t.Fatal(err)
+			}
+			for last := ""; last != "result"; {
+				m := next(t, second, 7)
+				x := m.Messages[len(m.Messages)-1]
+				if last = x.Type; last == "approval" || last == "error" || last == "partial" || m.Lines.Process != 2 {
+					t.Fatalf("it says %s, lines %+v", x.Text, m.Lines)
+				}
+				if args := `"--resume","S"`; last == "result" && transport == "claude-code" && !strings.Contains(string(x.Text), args) {
+					t.Errorf("%s is not in %s", args, x.Text)
+				}
+			}
+			if in, _ := os.ReadFile(file + ".in"); strings.Count(string(in), "You were interrupted") != 1 {
+				t.Errorf("it was told\n%s", in)
+			}
+			if fail, err := os.ReadFile(file + ".fail"); err == nil {
+				t.Errorf("the host: %s", fail)
+			}
+		})
+	}
+}
+
+// TestDecidedBefore: what rules have decided, and a host was answered, stays so when the run's process is killed before it
+// has written that down, whatever the rules say then.
+func TestDecidedBefore(t *testing.T) {
+	dir := t.TempDir()
+	c, file := hostOf(t, dir, `
+>~ {"type":"prompt"}
+< {"type":"approval","id":1,"description":"touch x"}
+>~ {"type":"response","answer_to":1,"value":"yes"}
+< {"type":"progress","message":"on it"}
+await `+filepath.Join(dir, "go")+`
+< {"type":"approval","id":2,"description":"touch y"}
+>~ {"type":"response","answer_to":2,"value":"denied by [hosts.worker.permissions]"}
+< {"type":"result","text":"done"}
+`)
+	c.Permissions = &hostpolicy.Rules{Default: "allow"}
+	h := kept(t, dir, 1, c)
+	opened, m := begin(t, h)
+	for len(m.Messages) < 2 && m.Messages[0].Type != "progress" { // it was answered
+		m = next(t, h, opened.ID)
+	}
+	h.Suspend()
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.Permissions = &hostpolicy.Rules{Default: "deny"}
+	second := kept(t, dir, 2, c)
+	if err := second.Resume(t.Context(), []host.Open{{ID: 5, Request: request(0), Opened: opened}}); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for last := ""; last != "result"; {
+		for _, x := range next(t, second, 5).Messages {
+			var d struct{ Decision string }
+			if last = x.Type; json.Unmarshal(x.Text, &d) == nil && x.Decided {
+				got = append(got, d.Decision)
+			}
+		}
+	}
+	if len(got) != 2 || got[0] != "allow" {
+		t.Errorf("it was decided %q", got)
+	}
+	if fail, err := os.ReadFile(file + ".fail"); err == nil {
+		t.Errorf("the host: %s", fail)
+	}
+}

@@ -1,0 +1,54 @@
+package journal
+
+import (
+	"fmt"
+	"slices"
+)
+
+// keptSnapshots is how many snapshots a directory keeps.
+const keptSnapshots = 2
+
+// SnapshotName is the name of the file of the snapshot behind a record.
+func SnapshotName(s uint64) string { return fmt.Sprintf("snapshot-%d.bin", s) }
+
+// Snapshots are the records behind which there are snapshots of the run, the newest first.
+func (d *Directory) Snapshots() ([]uint64, error) {
+	names, err := d.files.List(".")
+	if err != nil {
+		return nil, err
+	}
+	var all []uint64
+	for _, name := range names {
+		var s uint64
+		if _, err := fmt.Sscanf(name, "snapshot-%d.bin", &s); err == nil && SnapshotName(s) == name {
+			all = append(all, s)
+		}
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	return all, nil
+}
+
+// Snapshot reads the snapshot behind a record.
+func (d *Directory) Snapshot(s uint64) ([]byte, error) { return d.files.Read(SnapshotName(s)) }
+
+// DropSnapshot removes the snapshot behind a record.
+func (d *Directory) DropSnapshot(s uint64) error { return d.files.Remove(SnapshotName(s)) }
+
+// PutSnapshot keeps the snapshot behind a record, and removes those that are older than the one
+// before it.
+func (d *Directory) PutSnapshot(s uint64, text []byte) error {
+	if err := d.files.Put(SnapshotName(s), text); err != nil {
+		return err
+	}
+	all, err := d.Snapshots()
+	if err != nil {
+		return err
+	}
+	for _, old := range all[min(keptSnapshots, len(all)):] {
+		if err := d.files.Remove(SnapshotName(old)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

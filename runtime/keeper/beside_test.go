@@ -1,0 +1,278 @@
+package keeper_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/runtime/bridge"
+	"github.com/concerto-lang/concerto/runtime/capture"
+	"github.com/concerto-lang/concerto/runtime/keeper"
+)
+
+// startBeside starts a process with a bridge, and says where that is.
+func startBeside(t *testing.T, c *keeper.Client) (conn *keeper.Conn, path string) {
+	t.Helper()
+	path = bridge.Path()
+	conn, err := c.Start(keeper.Spec{ID: keeper.ID{Host: "worker", K: 1}, Path: os.Args[0], Env: []string{"HOST=1"}, Bridge: path, Whole: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, path
+}
+
+// over is one who has come over a bridge.
+type over struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func comeOver(t *testing.T, path string) over {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return over{conn, bufio.NewReader(conn)}
+}
+
+func (o over) say(t *testing.T, line string) {
+	t.Helper()
+	if _, err := fmt.Fprintln(o, line); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shell is a command of sh.
+func shell(t *testing.T, command string) *capture.Spec {
+	t.Helper()
+	path, args, err := capture.Shell(command, nil, "/", os.Environ())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &capture.Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Keep: capture.Most}
+}
+
+// TestBridgeOutlivesTheRun: what comes over a bridge stands among what the process says, behind what it had said
+// before, and waits for the run's next process, whose answer is the only one.
+func TestBridgeOutlivesTheRun(t *testing.T) {
+	dir := t.TempDir()
+	first := client(t, dir, 1)
+	a, path := startBeside(t, first)
+	tell(t, a, keeper.KindBegin, "say before")
+	hear(t, a, "before")
+	o := comeOver(t, path)
+	o.say(t, "one")
+	hear(t, a, "\x1e1 one")
+	answer := func(c *keeper.Conn, heard int64, text string) {
+		t.Helper()
+		if _, err := c.Write(c.Frame(keeper.KindSay, heard, nil, []keeper.Side{{Client: 1, Line: []byte(text)}, {Client: 2, Line: []byte("nobody is there")}}, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer(a, 2, "to one")
+	first.Leave()
+	o.say(t, "two")
+	second := client(t, dir, 2)
+	if _, err := second.Attach(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := second.Connect(keeper.ID{Host: "worker", K: 1}, 1, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hear(t, b, "before", "\x1e1 one", "\x1e1 two")
+	if b.Known().Taken != 2 {
+		t.Errorf("%d frames are taken", b.Known().Taken)
+	}
+	answer(b, 3, "to two")
+	for _, want := range []string{"to one\n", "to two\n"} {
+		if got, err := o.in.ReadString('\n'); err != nil || got != want {
+			t.Errorf("the answer is %q (%v), want %q", got, err, want)
+		}
+	}
+	// A line counts to the exchange in which it is said: behind what was counted before.
+	mark := b.Said()
+	o.say(t, "three")
+	l, err := b.Read()
+	if err != nil || string(l.Text) != "\x1e1 three" || l.Offset < mark {
+		t.Errorf("heard %q at %d (%v), and %d was the mark", l.Text, l.Offset, err, mark)
+	}
+	o.Close()
+	hear(t, b, "\x1e1")
+	if err := second.End(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Dir(path)); !os.IsNotExist(err) {
+		t.Errorf("the bridge's directory is left: %v", err)
+	}
+}
+
+// TestTerminalsOutliveTheRun: commands run on, and are known to the run's next process: also that they were
+// started, when the one before was not told.
+func TestTerminalsOutliveTheRun(t *testing.T) {
+	dir := t.TempDir()
+	first := client(t, dir, 1)
+	a, _ := startBeside(t, first)
+	id, err := a.Terminals().Open(1, shell(t, "read line < "+fifo(t, dir)+"; echo got $line; exit 7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Leave()
+	if _, err := a.Terminals().Output(id); !errors.Is(err, keeper.ErrLeft) {
+		t.Errorf("of a terminal that is left: %v", err)
+	}
+	second := client(t, dir, 2)
+	if _, err := second.Attach(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := second.Connect(keeper.ID{Host: "worker", K: 1}, 1, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.Terminals().Open(1, shell(t, "exit 9")); err != nil || again != id {
+		t.Errorf("opened again it is %s (%v), and was %s", again, err, id)
+	}
+	if o, err := b.Terminals().Output(id); err != nil || o.Exit != nil {
+		t.Errorf("it has %+v (%v)", o, err)
+	}
+	write(t, filepath.Join(dir, "fifo"), "hello\n")
+	if exit, err := b.Terminals().Await(id); err != nil || exit.Code != 7 {
+		t.Errorf("it ended by %+v (%v)", exit, err)
+	}
+	if o, err := b.Terminals().Output(id); err != nil || o.Text != "got hello\n" {
+		t.Errorf("it has %+v (%v)", o, err)
+	}
+	for range 2 { // the answer to the first may be lost
+		if err := b.Terminals().Release(2, id); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := b.Terminals().Output(id); !errors.Is(err, capture.ErrNone) {
+		t.Errorf("of a terminal that is released: %v", err)
+	}
+	if err := second.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fifo(t *testing.T, dir string) string {
+	t.Helper()
+	name := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString(text)
+		f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNothingBesideIsLeft: terminals and the bridge end with their host, however that ends.
+func TestNothingBesideIsLeft(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, dir string, c *keeper.Client, host *keeper.Conn){
+		"itself": func(t *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) {
+			tell(t, host, keeper.KindSay, "exit 3")
+		},
+		"ended": func(_ *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) { host.End(time.Minute, nil) },
+		"killed": func(_ *testing.T, _ string, _ *keeper.Client, host *keeper.Conn) {
+			stop := make(chan struct{})
+			close(stop)
+			host.End(time.Minute, stop)
+		},
+		"with the run": func(t *testing.T, _ string, c *keeper.Client, _ *keeper.Conn) { must(t, c.End()) },
+		"orphaned":     func(_ *testing.T, _ string, c *keeper.Client, _ *keeper.Conn) { c.Leave() },
+		"with its keeper": func(t *testing.T, dir string, _ *keeper.Client, _ *keeper.Conn) {
+			must(t, syscall.Kill(keeperOf(t, dir), syscall.SIGKILL))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			c := client(t, dir, 1, func(o *keeper.Options) { o.Orphan = 50 * time.Millisecond })
+			host, path := startBeside(t, c)
+			comeOver(t, path)
+			if name == "killed" { // it has no time to end by itself
+				if _, err := host.Terminals().Open(1, shell(t, "trap '' TERM; echo $$; while :; do read x < "+fifo(t, dir)+"; done")); err != nil {
+					t.Fatal(err)
+				}
+			} else if _, err := host.Terminals().Open(1, shell(t, "echo $$; exec sleep 1000")); err != nil {
+				t.Fatal(err)
+			}
+			var pid int
+			until(t, "the command runs", func() bool {
+				o, err := host.Terminals().Output("t1")
+				_, _ = fmt.Sscan(o.Text, &pid)
+				return err == nil && pid > 0
+			})
+			end(t, dir, c, host)
+			gone(t, pid)
+			if name == "with its keeper" { // whoever comes next tidies up
+				until(t, "the keeper is gone", func() bool {
+					_, err := client(t, dir, 2).Attach()
+					return errors.Is(err, keeper.ErrNone)
+				})
+			}
+			until(t, "the bridge is gone", func() bool { _, err := os.Stat(filepath.Dir(path)); return os.IsNotExist(err) })
+			if err := c.End(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLinesAreNotMixed: what comes over a bridge is not put into a line that the process has not ended.
+func TestLinesAreNotMixed(t *testing.T) {
+	c := client(t, t.TempDir(), 1)
+	host, path := startBeside(t, c)
+	tell(t, host, keeper.KindBegin, "many 3000 x")
+	o := comeOver(t, path)
+	const lines = 300
+	go func() {
+		for i := range lines {
+			fmt.Fprintln(o, "side", i)
+		}
+	}()
+	own, beside := 0, 0
+	for own < 3000 || beside < lines {
+		l, err := host.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprint(own, " x")
+		if strings.HasPrefix(string(l.Text), "\x1e") {
+			want = fmt.Sprint("\x1e1 side ", beside)
+			beside++
+		} else {
+			own++
+		}
+		if string(l.Text) != want {
+			t.Fatalf("heard %q, want %q", l.Text, want)
+		}
+	}
+	must(t, c.End())
+}

@@ -1,0 +1,50 @@
+package keeper
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// ended is the content of end.json: what a resumed run is told of a process when its keeper has
+// ended as well.
+type ended struct {
+	Process
+	Begin check `json:"-"`
+	// So many lines, with so many bytes, are before what the file has.
+	Behind int64 `json:"behind,omitempty"`
+	Offset int64 `json:"offset,omitempty"`
+}
+
+// writeEnds writes down how the processes ended, for whoever goes on with the run.
+func (k *keeper) writeEnds() (err error) {
+	for _, h := range k.hosted {
+		p := h.known(true)
+		if p.Exit == nil {
+			continue
+		}
+		hidden := *p.Exit
+		hidden.Stderr = k.hide.text(hidden.Stderr)
+		e := ended{Process: p, Behind: h.out.begin.lines, Offset: h.out.begin.bytes}
+		e.Exit = &hidden
+		for i := range e.Script {
+			e.Script[i].Note = []byte(k.hide.text(string(e.Script[i].Note)))
+		}
+		err = errors.Join(err, writeWhole(filepath.Join(k.Dir, h.spec.dir(), endFile), e))
+	}
+	return err
+}
+
+// readEnds gives the processes that have ended in order, with their keeper.
+func readEnds(dir string) (all []ended) {
+	files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), hostsDir, "*", endFile))
+	for _, file := range files {
+		var e ended
+		text, err := os.ReadFile(file)
+		if err == nil && json.Unmarshal(text, &e) == nil && e.Exit != nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}

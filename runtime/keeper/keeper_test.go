@@ -1,0 +1,425 @@
+package keeper_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/concerto-lang/concerto/internal/guard" // the keeper starts this program as its guardian, too
+	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/runtime/keeper"
+)
+
+// TestMain makes this program the keeper, and the host, when it is started as one.
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv("KEEPER") != "":
+		if err := keeper.Main(os.Stdin, os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	case os.Getenv("HOST") != "":
+		beHost()
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// beHost answers each line by what it says: `say TEXT`, `many N TEXT`, `err TEXT`, `env NAME`, `exit N`.
+func beHost() {
+	out := bufio.NewWriter(os.Stdout)
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		word, rest, _ := strings.Cut(in.Text(), " ")
+		var n int
+		switch word {
+		case "say":
+			fmt.Fprintln(out, rest)
+		case "many":
+			var text string
+			fmt.Sscan(rest, &n, &text)
+			for i := range n {
+				fmt.Fprintln(out, i, text)
+			}
+		case "err":
+			fmt.Fprintln(os.Stderr, rest)
+		case "env":
+			fmt.Fprintln(out, os.Getenv(rest))
+		case "exit":
+			out.Flush()
+			fmt.Sscan(rest, &n)
+			os.Exit(n)
+		}
+		out.Flush()
+	}
+}
+
+// patience is longer than anything takes.
+const patience = 60 * time.Second
+
+// client is a run's end of a keeper, ended with the test.
+func client(t *testing.T, dir string, owner int64, change ...func(*keeper.Options)) *keeper.Client {
+	t.Helper()
+	o := keeper.Options{Dir: dir, Run: "r_test", Owner: owner, Executable: os.Args[0], Env: []string{"KEEPER=1"}, Orphan: patience}
+	for _, f := range change {
+		f(&o)
+	}
+	return keeper.New(o)
+}
+
+func start(t *testing.T, c *keeper.Client, k int64, env ...string) *keeper.Conn {
+	t.Helper()
+	conn, err := c.Start(keeper.Spec{ID: keeper.ID{Host: "worker", K: k}, Path: os.Args[0], Env: append([]string{"HOST=1"}, env...)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// tell says a line to a process.
+func tell(t *testing.T, c *keeper.Conn, kind keeper.Kind, line string) {
+	t.Helper()
+	line += "\n"
+	if _, err := c.Write(append(c.Frame(kind, 0, []byte(line), nil, len(line)), line...)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hear(t *testing.T, c *keeper.Conn, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		l, err := c.Read()
+		if err != nil || string(l.Text) != w {
+			t.Fatalf("heard %q (%v), want %q", l.Text, err, w)
+		}
+	}
+}
+
+// until waits for what happens in another process and nothing tells of.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited too long until %s", what)
+		}
+	}
+}
+
+// gone waits for the end of processes that are not the test's own children.
+func gone(t *testing.T, pids ...int) {
+	t.Helper()
+	if left, err := testproc.Ended(patience, pids...); err != nil || len(left) > 0 {
+		t.Fatalf("processes %v have not ended: %v", left, err)
+	}
+}
+
+// TestTakenOver: the next process of a run has what the one before has not written down, in order;
+// what was said is not said again, and the one before is refused.
+func TestTakenOver(t *testing.T) {
+	dir := t.TempDir()
+	first := client(t, dir, 1)
+	a := start(t, first, 1)
+	tell(t, a, keeper.KindBegin, "many 5 x")
+	hear(t, a, "0 x", "1 x", "2 x")
+	a.Ack(2)
+	if n := a.Said(); n < int64(len("0 x\n")*3) {
+		t.Errorf("it has said %d bytes", n)
+	}
+	tell(t, a, keeper.KindSay, "say once")
+	second := client(t, dir, 2)
+	all, err := second.Attach()
+	if err != nil || len(all) != 1 || all[0].Exit != nil || all[0].Taken != 2 || second.Last("worker") != 1 {
+		t.Fatalf("there are %+v (%v)", all, err)
+	}
+	b, err := second.Connect(keeper.ID{Host: "worker", K: 1}, 0, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := b.Known().Script; len(s) != 2 || s[0].Kind != keeper.KindBegin || string(s[1].Note) != "say once\n" {
+		t.Errorf("the script is %+v", s)
+	}
+	hear(t, b, "2 x", "3 x", "4 x", "once")
+	if l, err := a.Read(); !errors.Is(err, keeper.ErrLost) && string(l.Text) != "3 x" {
+		t.Errorf("the one before read %q (%v)", l.Text, err)
+	}
+	if _, err := client(t, dir, 1).Attach(); !errors.Is(err, keeper.ErrFenced) {
+		t.Errorf("the one before may come again: %v", err)
+	}
+	if b2 := start(t, second, 1); b2.Known().PID != b.Known().PID {
+		t.Error("the process was started twice")
+	}
+	if err := second.End(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, all[0].PID)
+	if _, err := client(t, dir, 3).Attach(); !errors.Is(err, keeper.ErrNone) {
+		t.Errorf("there is still a keeper: %v", err)
+	}
+}
+
+// TestEndedAlone: a keeper that nobody is with ends with its last host; what that said and how it ended is told all the same.
+func TestEndedAlone(t *testing.T) {
+	dir := t.TempDir()
+	const secret = "s3cr3t-value"
+	with := func(o *keeper.Options) { o.Secrets = []keeper.Secret{{Name: "API_KEY", Value: secret}} }
+	first := client(t, dir, 1, with)
+	a := start(t, first, 1, "KEY="+secret)
+	pid := a.Known().PID
+	tell(t, a, keeper.KindBegin, "env KEY")
+	hear(t, a, secret)
+	tell(t, a, keeper.KindSay, "say «secret:API_KEY»")
+	hear(t, a, "«secret:API_KEY»")
+	tell(t, a, keeper.KindSay, "err it was "+secret)
+	tell(t, a, keeper.KindSay, "say last")
+	hear(t, a, "last")
+	tell(t, a, keeper.KindSay, "exit 7")
+	first.Leave()
+	if _, err := a.Read(); !errors.Is(err, keeper.ErrLeft) && err != io.EOF {
+		t.Errorf("read of what is left: %v", err)
+	}
+	gone(t, pid)
+	until(t, "the keeper is gone", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "keeper.json"))
+		return os.IsNotExist(err)
+	})
+	until(t, "the end is written", func() bool {
+		all, err := keeper.Processes(dir)
+		return err == nil && len(all) == 1
+	})
+	if err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if text, e := os.ReadFile(path); e == nil && strings.Contains(string(text), secret) {
+			t.Errorf("a secret stands in %s", path)
+		}
+		if err == nil && info.Mode().IsRegular() && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has the mode %o", path, info.Mode().Perm())
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	second := client(t, dir, 2, with)
+	all, err := second.Attach()
+	if !errors.Is(err, keeper.ErrNone) || len(all) != 1 || all[0].Exit == nil {
+		t.Fatalf("there are %+v (%v)", all, err)
+	}
+	b, err := second.Connect(all[0].ID, 1, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hear(t, b, secret, "«secret:API_KEY»", "last")
+	if _, err := b.Read(); err != io.EOF {
+		t.Errorf("behind the end: %v", err)
+	}
+	if e := b.Exit(); e.Code != 7 || e.Stderr != "it was "+secret {
+		t.Errorf("it ended by %+v", e)
+	}
+}
+
+// TestKeeperKilled: hosts are killed with their keeper, and who is with it hears that they are lost; the
+// next one is started by another.
+func TestKeeperKilled(t *testing.T) {
+	dir := t.TempDir()
+	c := client(t, dir, 1)
+	a := start(t, c, 1)
+	host := a.Known().PID
+	tell(t, a, keeper.KindBegin, "say here")
+	hear(t, a, "here")
+	pid := keeperOf(t, dir)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Read(); !errors.Is(err, keeper.ErrLost) {
+		t.Errorf("read: %v", err)
+	}
+	<-a.Done()
+	gone(t, host)
+	a.End(time.Second, nil)
+	b := start(t, c, 2)
+	tell(t, b, keeper.KindBegin, "say again")
+	hear(t, b, "again")
+	if err := c.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOrphans: hosts that nobody comes back to are ended.
+func TestOrphans(t *testing.T) {
+	dir := t.TempDir()
+	c := client(t, dir, 1, func(o *keeper.Options) { o.Orphan = 50 * time.Millisecond })
+	a := start(t, c, 1)
+	pid := a.Known().PID
+	c.Leave()
+	gone(t, pid)
+	until(t, "its end is written", func() bool {
+		all, _ := keeper.Processes(dir)
+		return len(all) == 1 && all[0].Exit != nil && all[0].Exit.Signal != ""
+	})
+}
+
+// TestUnjournaled: a host is not read any further than 64 MiB beyond the journal.
+func TestUnjournaled(t *testing.T) {
+	dir := t.TempDir()
+	c := client(t, dir, 1)
+	a := start(t, c, 1)
+	const lines, length = 2100, 32 << 10 // 66 MiB
+	tell(t, a, keeper.KindBegin, fmt.Sprint("many ", lines, " ", strings.Repeat("x", length)))
+	read := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := a.Read(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	spooled := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, "hosts", "worker.1", "out"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	read(64 << 20 / (length + 6)) // what it may be ahead
+	until(t, "it waits", func() bool { return spooled() >= 64<<20 })
+	if n := spooled(); n > 64<<20+1<<20 {
+		t.Errorf("%d bytes were read that nobody has written down", n)
+	}
+	a.Ack(100)
+	read(lines - 64<<20/(length+6))
+	if err := c.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEndsUnjournaled: the output of a process that has ended comes to its end, also when more of it is not journaled
+// than the keeper takes of one that runs.
+func TestEndsUnjournaled(t *testing.T) {
+	dir := t.TempDir()
+	c := client(t, dir, 1)
+	a := start(t, c, 1)
+	tell(t, a, keeper.KindBegin, fmt.Sprint("many ", 3000, " ", strings.Repeat("x", 32<<10)))
+	size := int64(0)
+	for size <= 64<<20 {
+		l, err := a.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += int64(len(l.Text)) + 1
+	}
+	a.End(0, nil)
+	toEnd(t, a)
+	if err := c.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// toEnd reads what is left of the output, and gives how many lines that are.
+func toEnd(t *testing.T, a *keeper.Conn) (lines int) {
+	t.Helper()
+	defer time.AfterFunc(patience, a.Interrupt).Stop()
+	for {
+		switch _, err := a.Read(); err {
+		case nil:
+			lines++
+		case io.EOF:
+			return lines
+		default:
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestDrop: who wants no more of what a process has said need not read it.
+func TestDrop(t *testing.T) {
+	dir := t.TempDir()
+	c := client(t, dir, 1)
+	a := start(t, c, 1)
+	const lines = 1000
+	tell(t, a, keeper.KindBegin, fmt.Sprint("many ", lines, " ", strings.Repeat("x", 32<<10)))
+	if _, err := a.Read(); err != nil {
+		t.Fatal(err)
+	}
+	a.End(0, nil)
+	a.Drop()
+	if n := toEnd(t, a); n > lines/10 {
+		t.Errorf("%d lines were read", n)
+	}
+	b := start(t, c, 2)
+	tell(t, b, keeper.KindBegin, "say here")
+	hear(t, b, "here")
+	if err := c.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLongPath: a directory's path may be longer than a socket's.
+func TestLongPath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := client(t, dir, 1)
+	a := start(t, c, 1)
+	tell(t, a, keeper.KindBegin, "say here")
+	hear(t, a, "here")
+	if err := c.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestDeadClientIsHeard: what a run's process has said is taken, though it is gone and what the host says
+// reaches nobody.
+func TestDeadClientIsHeard(t *testing.T) {
+	dir := t.TempDir()
+	first := client(t, dir, 1)
+	a := start(t, first, 1)
+	tell(t, a, keeper.KindBegin, "many 100000 flood") // nobody reads it, so that the keeper waits with it
+	hear(t, a, "0 flood")
+	pid := keeperOf(t, dir)
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	const frames = 1000
+	var all []byte
+	for range frames { // in all less than a socket takes
+		line := "say " + strings.Repeat("x", 60) + "\n"
+		all = append(append(all, a.Frame(keeper.KindSay, 0, nil, nil, len(line))...), line...)
+	}
+	if _, err := a.Write(all); err != nil {
+		t.Fatal(err)
+	}
+	first.Leave()
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	second := client(t, dir, 2)
+	kept, err := second.Attach()
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("there are %+v (%v)", kept, err)
+	}
+	if b, err := second.Connect(kept[0].ID, 0, 0, nil); err != nil || b.Known().Taken != 1+frames {
+		t.Errorf("%d frames are taken, and %d were said (%v)", b.Known().Taken, 1+frames, err)
+	}
+	if err := second.End(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keeperOf is the number of the keeper's process.
+func keeperOf(t *testing.T, dir string) (pid int) {
+	t.Helper()
+	text, _ := os.ReadFile(filepath.Join(dir, "keeper.json"))
+	if _, rest, ok := strings.Cut(string(text), `"pid":`); ok {
+		fmt.Sscan(strings.TrimRight(rest, "}\n"), &pid)
+	}
+	if pid == 0 {
+		t.Fatalf("keeper.json is %s", text)
+	}
+	return pid
+}

@@ -1,0 +1,139 @@
+package keeper
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// spool is what a host has written, as a file of whole lines; the last may have no end when there
+// is nothing behind it, and one that is very long comes in pieces. Where a secret stands in a line, the file has
+// its mark.
+type spool struct {
+	f    *os.File
+	size int64 // of the file
+
+	lines, bytes int64 // in all that was appended
+	begin        check // where the file begins: what is before it is forgotten
+	checks       []check
+	hide         *hiding
+	odd          map[int64][]byte // lines that a mark does not give back, by their places in the file
+}
+
+// check is a place: so many lines, with so many bytes, are before it. at is in the file.
+type check struct{ lines, bytes, at int64 }
+
+const (
+	checkEvery = 1 << 20   // bytes of the file between checks
+	readAtMost = 256 << 10 // bytes of the file that are handed on at once
+	// forgetFrom is how large a file is, all of it journaled, when it begins anew.
+	forgetFrom = 16 << 20
+)
+
+func newSpool(dir string, hide *hiding) (*spool, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, outFile), os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &spool{f: f, hide: hide, odd: map[int64][]byte{}}, nil
+}
+
+// append adds what was written: lines with their ends, or the last piece of what has none. When it
+// fails, nothing was added.
+func (s *spool) append(text []byte) error {
+	file, odd := text, map[int64][]byte(nil)
+	if s.hide.any() {
+		file, odd = s.hide.lines(text, s.size)
+	}
+	n, err := s.f.WriteAt(file, s.size)
+	if err != nil {
+		if n > 0 {
+			err = errors.Join(err, s.f.Truncate(s.size))
+		}
+		return err
+	}
+	for at, line := range odd {
+		s.odd[at] = line
+	}
+	if len(s.checks) == 0 || s.size-s.checks[len(s.checks)-1].at >= checkEvery {
+		s.checks = append(s.checks, check{s.lines, s.bytes, s.size})
+	}
+	s.size += int64(len(file))
+	s.lines += int64(bytes.Count(text, []byte{'\n'}))
+	s.bytes += int64(len(text))
+	return nil
+}
+
+// place is where reading goes on: at in the file, past skip bytes of what stands there.
+type place struct{ at, skip int64 }
+
+// seek gives the place where a line begins, and what is before it. lines is that line's number less one; one that
+// is forgotten, or not there yet, gives the nearest.
+func (s *spool) seek(lines int64) (place, check, error) {
+	from := s.begin
+	for _, c := range s.checks {
+		if c.lines <= lines && c.lines >= from.lines {
+			from = c
+		}
+	}
+	for from.lines < lines && from.at < s.size {
+		raw, text, err := s.read(from.at)
+		if err != nil {
+			return place{}, from, err
+		}
+		for len(text) > 0 && from.lines < lines {
+			line := text
+			if i := bytes.IndexByte(text, '\n'); i >= 0 {
+				line = text[:i+1]
+			} else {
+				break // a piece of a line: the line begins before it
+			}
+			text = text[len(line):]
+			from.lines++
+			from.bytes += int64(len(line))
+			n := int64(bytes.IndexByte(raw, '\n') + 1)
+			raw, from.at = raw[n:], from.at+n
+		}
+		if from.lines < lines && len(text) > 0 {
+			break
+		}
+	}
+	return place{at: from.at}, from, nil
+}
+
+// read gives what stands at a place in the file, some whole lines or the last piece, as it was written (text) and as
+// it stands there (raw).
+func (s *spool) read(at int64) (raw, text []byte, err error) {
+	size := int64(readAtMost)
+	for {
+		n := min(size, s.size-at)
+		raw = make([]byte, n)
+		if _, err := s.f.ReadAt(raw, at); err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, err
+		}
+		if n == s.size-at {
+			break
+		}
+		if end := bytes.LastIndexByte(raw, '\n'); end >= 0 {
+			raw = raw[:end+1]
+			break
+		}
+		size *= 2
+	}
+	return raw, s.hide.restore(raw, at, s.odd), nil
+}
+
+// forget begins the file anew when all of it is journaled and it is large.
+func (s *spool) forget() bool {
+	if s.size < forgetFrom || s.f.Truncate(0) != nil {
+		return false
+	}
+	s.size, s.checks, s.begin = 0, nil, check{lines: s.lines, bytes: s.bytes}
+	clear(s.odd)
+	return true
+}

@@ -1,0 +1,335 @@
+package sema
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/types"
+)
+
+// AgentFields are the names of the fields of an agent, in order.
+func AgentFields() []string { return sortedNames(agentFields) }
+
+// HostFields are the names of the fields of a host, in order.
+func HostFields() []string { return sortedNames(hostFields) }
+
+// RetryFields are the members of a retry_policy.
+func RetryFields() []string { return slices.Clone(retryFields) }
+
+// Backoffs are the values of a retry_policy's `backoff`.
+func Backoffs() []string { return slices.Clone(backoffs) }
+
+// DecoratorParams are what a decorator takes whose arguments are a function's of the library; nil for others.
+func (p *Program) DecoratorParams(i *Info, name string) []*Param {
+	m := p.checker.moduleOf(i)
+	if m == nil || wrapping[name] == "" {
+		return nil
+	}
+	defer p.checker.quietly()()
+	fn := p.checker.constBody(m).libraryHelper(wrapping[name])
+	if fn == nil {
+		return nil
+	}
+	return written(fn)
+}
+
+// FieldText is what a field of an "agent" or a "host" takes, in words of the language.
+func FieldText(of, name string) string {
+	known := map[string]map[string]fieldType{"agent": agentFields, "host": hostFields}[of]
+	if t := known[name].typ; t != nil && t != types.Type(types.Any) {
+		return t.String()
+	}
+	switch name {
+	case "provider", "connector":
+		return "a name"
+	case "tools", "app_tools":
+		return "[Tool]"
+	case "knowledge":
+		return "[Ledger]"
+	case "retry_policy":
+		return "Map"
+	}
+	return "value"
+}
+
+// Named is a declaration under the name by which a place sees it.
+type Named struct {
+	Name string
+	Def  *Def
+	// Distance says how far around it is declared: 0 for the innermost block or module.
+	Distance int
+}
+
+// MockFields are the names of the fields of a mock, in order.
+func MockFields() []string { return sortedNames(mockFields) }
+
+// Members are the fields and methods that may follow a `.` behind a value of a type, in order: fields
+// as they are declared, then methods.
+func (p *Program) Members(i *Info, t types.Type) []*Def {
+	c := p.checker
+	defer c.quietly()()
+	t = types.Loose(t)
+	if t == types.Bad {
+		return nil
+	}
+	var out []*Def
+	switch x := t.(type) {
+	case *types.Named:
+		if x.Decl.Kind != types.Enum {
+			for _, f := range x.Decl.Fields {
+				if f.Pub || x.Decl.Kind != types.Struct || !x.Decl.Library || i.Library {
+					if d := c.fieldDef(t, nil, f.Name); d != nil {
+						d.Type = types.Substitute(f.Type, bindings(x.Decl.Params, x.Args))
+						out = append(out, d)
+					}
+				}
+			}
+		}
+	case *types.Declared:
+		if tool, ok := x.Origin.(*Tool); ok {
+			for _, f := range tool.State {
+				if d := c.fieldDef(t, nil, f.Name); d != nil {
+					out = append(out, d)
+				}
+			}
+		}
+	case *types.Param:
+		for _, b := range x.Bounds {
+			if td := c.traits[b.Trait]; td != nil {
+				for _, fn := range td.order {
+					out = append(out, c.functionDef(fn))
+				}
+			}
+		}
+		return out
+	}
+	if t == types.Error || isErrorStruct(t) {
+		for _, name := range []string{"kind", "message", "source"} {
+			out = append(out, &Def{Kind: DefField, Name: name, Owner: "Error", Type: errorField(name)})
+		}
+	}
+	return append(out, c.functionsOf(t, true)...)
+}
+
+// functionsOf are the methods of a type, or the functions that are called on its name.
+func (c *checker) functionsOf(t types.Type, methods bool) []*Def {
+	var out []*Def
+	seen := map[string]bool{}
+	for _, name := range c.methodNames(t) {
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		fn := c.method(t, name)
+		if tool := toolOf(t); fn == nil && tool != nil {
+			fn = tool.method(name)
+		}
+		if fn == nil || (fn.Recv != nil || fn.Tool != nil) != methods {
+			continue
+		}
+		if d := c.functionDef(fn); d != nil {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// moduleAt is the module that the innermost of some nodes stands in.
+func (c *checker) moduleAt(i *Info, around []ast.Node) *module {
+	m := c.moduleOf(i)
+	for _, n := range around {
+		if m == nil {
+			return nil
+		}
+		switch n := n.(type) {
+		case *ast.ModDecl:
+			if e := m.moduleNamed(nameOf(n)); n.Inline && e != nil && e.module != nil {
+				m = e.module
+			}
+		case *ast.Block:
+			if inner := i.blocks[n]; inner != nil {
+				m = inner
+			}
+		}
+	}
+	return m
+}
+
+func nameOf(d ast.Decl) string {
+	if h := d.Head(); h.Name != nil {
+		return h.Name.Name
+	}
+	return ""
+}
+
+// Visible are the names of the modules around a place, which stands in the nodes around, the outermost
+// first, but for variables and what the library has for all.
+func (p *Program) Visible(i *Info, around []ast.Node) []Named {
+	c := p.checker
+	defer c.quietly()()
+	var out []Named
+	distance := 0
+	for m := c.moduleAt(i, around); m != nil; m = m.around {
+		out = append(out, c.namesOf(m, distance, func(*entity) bool { return true })...)
+		distance++
+	}
+	return out
+}
+
+// namesOf are the names of a module, in order.
+func (c *checker) namesOf(m *module, distance int, show func(*entity) bool) []Named {
+	var out []Named
+	for _, name := range sortedNames(m.names) {
+		e := m.names[name]
+		if !show(e) || len(name) > 1 && name[:2] == "__" {
+			continue
+		}
+		if d := c.entityDef(c.follow(e)); d != nil {
+			out = append(out, Named{name, d, distance})
+		}
+	}
+	for _, g := range m.globs {
+		if in := c.resolveImport(g); in != nil && in.module != nil && in.module != m {
+			out = append(out, c.namesOf(in.module, distance, func(e *entity) bool { return e.pub })...)
+		}
+	}
+	return out
+}
+
+// Prelude are the names that every program sees.
+func (p *Program) Prelude(i *Info) []Named {
+	c := p.checker
+	defer c.quietly()()
+	var out []Named
+	for _, name := range BuiltinTypes() {
+		out = append(out, Named{name, &Def{Kind: DefBuiltin, Name: name}, 9})
+	}
+	for _, name := range []string{"Some", "None", "Ok", "Err"} {
+		out = append(out, Named{name, &Def{Kind: DefVariant, Name: name}, 9})
+	}
+	m := c.moduleOf(i)
+	if c.cfg.Library == nil || m == nil {
+		return out
+	}
+	for _, name := range c.cfg.Library.Names() {
+		if d := c.entityDef(c.universe(m, name)); d != nil {
+			out = append(out, Named{name, d, 9})
+		}
+	}
+	return out
+}
+
+// Within are the names that may follow a path and its `::`: those of a module, the variants of an enum
+// and the functions of a type. Using says that the path stands in a `use`.
+func (p *Program) Within(i *Info, around []ast.Node, path []string, using bool) []Named {
+	c := p.checker
+	defer c.quietly()()
+	m := c.moduleAt(i, around)
+	if m == nil || len(path) == 0 {
+		return nil
+	}
+	if len(path) == 1 && path[0] == "std" {
+		return c.stdModules()
+	}
+	segs := make([]*ast.Ident, len(path))
+	for k, name := range path {
+		segs[k] = &ast.Ident{Name: name}
+	}
+	var e *entity
+	if using {
+		e = c.follow(c.importPath(m, segs))
+	} else {
+		r := &refs{c: c, info: i, m: m}
+		if t := (&body{c: c, m: m, ts: &typeScope{m: m}}).builtinOwner(append(segs[:len(segs):len(segs)], &ast.Ident{Name: "x"})); t != nil {
+			return asNamed(c.functionsOf(t, false))
+		}
+		e = r.prefixOf(segs)
+	}
+	switch {
+	case e == nil || e.refused:
+		return nil
+	case e.module != nil:
+		in := e.module
+		return c.namesOf(in, 0, func(x *entity) bool { return x.pub || in.std != "" || m.within(in) })
+	}
+	t := (&body{c: c, m: m}).entityOwner(e)
+	if t == nil {
+		return nil
+	}
+	var out []Named
+	if n, ok := t.(*types.Named); ok {
+		for _, v := range n.Decl.Variants {
+			if d := c.variantDef(&VariantRef{Type: n, Name: v.Name, Index: v.Index, Variant: v}); d != nil {
+				out = append(out, Named{v.Name, d, 0})
+			}
+		}
+	}
+	return append(out, asNamed(c.functionsOf(t, false))...)
+}
+
+func asNamed(ds []*Def) []Named {
+	var out []Named
+	for _, d := range ds {
+		out = append(out, Named{d.Name, d, 0})
+	}
+	return out
+}
+
+func (c *checker) stdModules() []Named {
+	var out []Named
+	if c.cfg.Library != nil {
+		for _, name := range c.cfg.Library.Modules() {
+			out = append(out, Named{name, &Def{Kind: DefModule, Name: name}, 0})
+		}
+	}
+	return out
+}
+
+// SameMethod are the methods that share their name with one of a trait or of an impl of a trait, that one included;
+// nil for any other declaration.
+func (p *Program) SameMethod(d *Def) []*Def {
+	if d.Kind != DefMethod {
+		return nil
+	}
+	c := p.checker
+	for _, td := range c.traitOrder {
+		family := []*Function{}
+		if fn := td.methods[d.Name]; fn != nil {
+			family = append(family, fn)
+		}
+		for _, im := range td.impls {
+			if fn := im.methods[d.Name]; fn != nil {
+				family = append(family, fn)
+			}
+		}
+		mine := false
+		var out []*Def
+		for _, fn := range family {
+			mine = mine || ast.Node(fn.Decl) == d.Node
+			if f := c.functionDef(fn); f != nil {
+				out = append(out, f)
+			}
+		}
+		if mine {
+			return out
+		}
+	}
+	return nil
+}
+
+// Implementing are the impls of a trait, as the declarations of the types that they are for.
+func (p *Program) Implementing(d *Def) []*Def {
+	var out []*Def
+	c := p.checker
+	for _, td := range c.traitOrder {
+		if ast.Node(td.decl) != d.Node {
+			continue
+		}
+		for _, im := range td.impls {
+			if def := c.ownerDef(im.target); def != nil {
+				out = append(out, def)
+			}
+		}
+	}
+	return out
+}

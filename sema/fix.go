@@ -1,0 +1,69 @@
+package sema
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+)
+
+// wrap is the repair of a value that a constructor is wanted around.
+func wrap(e ast.Expr, constructor string) diag.Fix {
+	return embrace(e, constructor+"(", ")", "Wrap in `"+constructor+"`")
+}
+
+// embrace is the repair of an expression that stands between texts then.
+func embrace(e ast.Expr, before, after, title string) diag.Fix {
+	return diag.Fix{Title: title, Edits: []diag.Edit{diag.Insert(e.Span().Start, before), diag.Insert(e.Span().End, after)}}
+}
+
+// behind is the repair of an expression that something is done with: it stands in parentheses then,
+// unless that binds to all of it anyway.
+func behind(e ast.Expr, text string) diag.Fix {
+	title := "Add `" + strings.TrimSpace(text) + "`"
+	if isLoose(e) {
+		return embrace(e, "(", ")"+text, title)
+	}
+	return diag.Offer(diag.Insert(e.Span().End, text), "%s", title)
+}
+
+// await is the repair of a task whose value is wanted; behind it stands what takes out of the value.
+func await(e ast.Expr, behind string) diag.Fix {
+	if isLoose(e) {
+		return embrace(e, "await (", ")"+behind, "Await it")
+	}
+	return embrace(e, "await ", behind, "Await it")
+}
+
+// isLoose says whether a `.` or `?` behind an expression would bind to a part of it alone.
+func isLoose(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.Unary, *ast.Binary, *ast.Assign, *ast.Pipe, *ast.RangeExpr, *ast.Cast, *ast.Await, *ast.Closure, *ast.IfExpr, *ast.MatchExpr:
+		return true
+	}
+	return false
+}
+
+// isPostfix says whether a `?` behind an expression takes all of it.
+func isPostfix(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.Call, *ast.MethodCall, *ast.PathExpr, *ast.FieldExpr, *ast.IndexExpr:
+		return true
+	}
+	return false
+}
+
+// makePublic is the repair of a use of what is private elsewhere.
+func makePublic(f *source.File, d *ast.DeclHead, name string) diag.Fix {
+	at := d.Sp.Start
+	for _, x := range d.Decorators {
+		if x.Sp.End > at {
+			rest := f.Slice(source.Span{Start: x.Sp.End, End: source.Pos(len(f.Text))})
+			at = x.Sp.End + source.Pos(len(rest)-len(strings.TrimLeft(rest, " \t\r\n")))
+		}
+	}
+	insert := diag.Insert(at, "pub ")
+	insert.File = f
+	return diag.Offer(insert, "Make `%s` `pub`", name)
+}

@@ -1,0 +1,83 @@
+package sema
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/internal/source"
+)
+
+// importing adds an import to a module: behind its imports, else before all it declares.
+func importing(m *module, path string) diag.Fix {
+	return diag.Offer(importEdit(m, path), "Import `%s`", path)
+}
+
+func importEdit(m *module, path string) diag.Edit {
+	f, use := m.info.File.Source, "use "+path+";"
+	decls := m.declared()
+	var last *ast.UseDecl
+	for _, d := range decls {
+		if u, ok := d.(*ast.UseDecl); ok {
+			last = u
+		} else {
+			break
+		}
+	}
+	switch {
+	case last != nil:
+		return diag.Insert(last.Sp.End, "\n"+indent(f, last.Sp.Start)+use)
+	case len(decls) == 0:
+		return diag.Insert(0, use+"\n")
+	}
+	at := beginning(f, decls[0].Head().Sp.Start)
+	return diag.Insert(at, use+"\n\n"+indent(f, at))
+}
+
+// beginning is where a declaration begins with the comments right before it.
+func beginning(f *source.File, at source.Pos) source.Pos {
+	for line := f.LineOf(at); line > 1; line-- {
+		before := strings.TrimSpace(f.Slice(source.Span{Start: f.LineStart(line - 1), End: f.LineStart(line)}))
+		if !strings.HasPrefix(before, "//") {
+			break
+		}
+		at = f.LineStart(line-1) + source.Pos(blanks(f.Slice(source.Span{Start: f.LineStart(line - 1), End: f.LineStart(line)})))
+	}
+	return at
+}
+
+// ourType is the hint for a type of another language, with ours where that takes its place.
+func ourType(hint string, name *ast.Ident) diag.Advice {
+	a := diag.Say(hint)
+	if w := foreign.Type.Find(name.Name); len(w.Ours) == 1 {
+		return a.By(diag.Change(name.Sp, w.Ours[0], w.Ours[0], false))
+	}
+	return a
+}
+
+// declarationAt is the declaration of a module that holds a place, nil without one.
+func (m *module) declarationAt(at source.Span) ast.Decl {
+	decls := m.declared()
+	i, _ := slices.BinarySearchFunc(decls, at.Start, func(d ast.Decl, p source.Pos) int { return cmp.Compare(d.Span().End, p) })
+	if i == len(decls) || decls[i].Span().Start > at.Start || decls[i].Span().End < at.End {
+		return nil
+	}
+	return decls[i]
+}
+
+// declared are the declarations of a module in its file.
+func (m *module) declared() []ast.Decl {
+	m = m.home()
+	if m.parent == nil || m.parent.info != m.info {
+		return m.info.File.Decls
+	}
+	for _, d := range m.parent.declared() {
+		if inline, ok := d.(*ast.ModDecl); ok && inline.Name.Name == m.name {
+			return inline.Decls
+		}
+	}
+	return nil
+}

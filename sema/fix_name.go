@@ -1,0 +1,227 @@
+package sema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/foreign"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/types"
+)
+
+// Fixes of names that nothing declares: what std has is imported, anything else is declared.
+
+// stdKind is what a name of std is used as.
+type stdKind uint8
+
+const (
+	stdFunction stdKind = iota
+	stdConst
+	stdType
+)
+
+// stdModulesOf are the modules of std that have a name of a kind.
+func (c *checker) stdModulesOf(name string, kind stdKind) []string {
+	if c.stdIndex == nil {
+		c.stdIndex = map[stdName][]string{}
+		if c.cfg.Library != nil {
+			for _, m := range c.cfg.Library.Modules() {
+				c.indexStd(m, c.cfg.Library.Module(m))
+			}
+		}
+	}
+	return c.stdIndex[stdName{kind, name}]
+}
+
+type stdName struct {
+	kind stdKind
+	name string
+}
+
+func (c *checker) indexStd(module string, f *ast.File) {
+	for _, d := range f.Decls {
+		h := d.Head()
+		if h == nil || !h.Pub || h.Name == nil {
+			continue
+		}
+		k := stdName{stdType, h.Name.Name}
+		switch d.(type) {
+		case *ast.FnDecl:
+			k.kind = stdFunction
+		case *ast.ConstDecl:
+			k.kind = stdConst
+		case *ast.StructDecl, *ast.SchemaDecl, *ast.EnumDecl, *ast.TypeDecl:
+		default:
+			continue
+		}
+		c.stdIndex[k] = append(c.stdIndex[k], module)
+	}
+}
+
+// fromStd is what to do about a name that std has: the modules that have it, each with its import.
+func (b *body) fromStd(id *ast.Ident, u use) diag.Advice {
+	kind := stdConst
+	if u.called {
+		kind = stdFunction
+	}
+	modules := b.c.stdModulesOf(id.Name, kind)
+	if len(modules) == 0 || u.method != "" {
+		return diag.Advice{}
+	}
+	a := diag.Say("write `std::" + modules[0] + "::" + id.Name + "`, or add `use std::" + modules[0] + ";` and write `" + modules[0] + "::" + id.Name + "`")
+	for _, m := range modules {
+		there := diag.Replace(id.Sp, m+"::"+id.Name)
+		if e := b.c.lookup(b.m, m); e != nil && e.module != nil && e.module.std == m {
+			a = a.By(diag.Fix{Title: "Change to `" + m + "::" + id.Name + "`", Edits: []diag.Edit{there}})
+			continue
+		}
+		a = a.By(diag.Fix{Title: "Import `std::" + m + "`", Edits: inOrder(importEdit(b.m, "std::"+m), there)})
+	}
+	return a
+}
+
+func inOrder(a, b diag.Edit) []diag.Edit {
+	if b.Span.Start < a.Span.Start {
+		a, b = b, a
+	}
+	return []diag.Edit{a, b}
+}
+
+// importTypes offers the imports of a type that std has.
+func (c *checker) importTypes(m *module, name string) (fixes []diag.Fix) {
+	for _, in := range c.stdModulesOf(name, stdType) {
+		fixes = append(fixes, importing(m, "std::"+in+"::"+name))
+	}
+	return fixes
+}
+
+// ourValue offers the word that takes the place of one of another language.
+func ourValue(id *ast.Ident, u use) []diag.Fix {
+	w := foreign.Value.Find(id.Name)
+	if len(w.Ours) != 1 || w.Hint != "" && !(u.called && strings.Contains(w.Hint, "`"+w.Ours[0]+"(")) && w.Ours[0] != "self" {
+		return nil
+	}
+	return []diag.Fix{diag.Change(id.Sp, w.Ours[0], w.Ours[0], false)}
+}
+
+// declaring offers the declaration of a name that nothing declares.
+func (b *body) declaring(id *ast.Ident, u use) []diag.Fix {
+	if declarations := b.declaration(id.Name, u); len(declarations) > 0 {
+		var fixes []diag.Fix
+		for _, text := range declarations {
+			text = strings.Trim(text, "`")
+			if kind, _, _ := strings.Cut(text, " "); !strings.Contains(text, "{ … }") {
+				fixes = append(fixes, b.beforeDecl(id.Sp, text, "Declare "+kind+" `"+id.Name+"`")...)
+			}
+		}
+		return fixes
+	}
+	switch {
+	case u.method != "" || isUpper(id.Name):
+		return nil
+	case u.called:
+		return b.declareFunction(id, u)
+	}
+	return b.declareVariable(id, u)
+}
+
+// beforeDecl puts a text before the declaration of the module that holds a place.
+func (b *body) beforeDecl(at source.Span, text, title string) []diag.Fix {
+	f := b.info.File.Source
+	d := b.m.declarationAt(at)
+	if d == nil {
+		return nil
+	}
+	before := beginning(f, d.Span().Start)
+	own := indent(f, before)
+	return []diag.Fix{diag.Offer(diag.Insert(before, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own), "%s", title)}
+}
+
+// declareVariable declares a variable before the statement that reads it, or where it is assigned.
+func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
+	f := b.info.File.Source
+	if b.here == 0 || b.here > id.Sp.Start {
+		return nil
+	}
+	rest := strings.TrimLeft(f.Slice(source.Span{Start: id.Sp.End, End: source.Pos(len(f.Text))}), " \t")
+	if b.here == id.Sp.Start && strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "==") {
+		return []diag.Fix{diag.Offer(diag.Insert(b.here, "let "), "Declare variable `%s`", id.Name)}
+	}
+	value := "nil"
+	if u.hint != nil {
+		if value = placeholder(u.hint); value == notWritten {
+			return nil
+		}
+	}
+	return []diag.Fix{diag.Offer(diag.Insert(b.here, "let "+id.Name+" = "+value+";"+b.separator()), "Declare variable `%s`", id.Name)}
+}
+
+// declareFunction declares a function behind the declaration that calls it.
+func (b *body) declareFunction(id *ast.Ident, u use) []diag.Fix {
+	f := b.info.File.Source
+	d := b.m.declarationAt(id.Sp)
+	if d == nil {
+		return nil
+	}
+	result := ""
+	if u.hint != nil {
+		if t := types.Full(u.hint); t != types.Nil && t != types.Bad && !isVar(t) {
+			result = " -> " + t.String()
+		}
+	}
+	own := "\n" + indent(f, d.Span().Start)
+	text := "\n" + own + "fn " + id.Name + "(" + b.parametersFor(u.args) + ")" + result + " {" + own + indentation + notWritten + own + "}"
+	return []diag.Fix{diag.Offer(diag.Insert(d.Span().End, text), "Declare function `%s`", id.Name)}
+}
+
+// parametersFor are the parameters that arguments want, as far as their form says.
+func (b *body) parametersFor(args []*ast.Arg) string {
+	var out []string
+	for i, a := range args {
+		name, typ := "arg"+strconv.Itoa(i+1), "Any"
+		if a.Name != nil {
+			name = a.Name.Name
+		}
+		switch x := unparen(a.Value).(type) {
+		case *ast.StringLit, *ast.InterpLit:
+			typ = "String"
+		case *ast.IntLit:
+			typ = "Int"
+		case *ast.FloatLit:
+			typ = "Float"
+		case *ast.BoolLit:
+			typ = "Bool"
+		case *ast.PathExpr:
+			if l := b.local(x.Segments[0].Name); l != nil && len(x.Segments) == 1 {
+				if t := types.Full(l.Type); !isVar(t) && t != types.Bad && l.Name != "self" {
+					typ = t.String()
+				}
+				if a.Name == nil && l.Name != "self" {
+					name = l.Name
+				}
+			}
+		}
+		out = append(out, name+": "+typ)
+	}
+	return strings.Join(out, ", ")
+}
+
+// joined is the fix that makes one text with values in it of `+`.
+func (b *body) joined(e *ast.Binary) []diag.Fix {
+	var s strings.Builder
+	for _, x := range []ast.Expr{e.X, e.Y} {
+		text := b.info.File.Source.Slice(unparen(x).Span())
+		switch unparen(x).(type) {
+		case *ast.StringLit, *ast.InterpLit:
+			if len(text) < 2 || text[0] != '"' || strings.HasPrefix(text, `"""`) {
+				return nil
+			}
+			s.WriteString(text[1 : len(text)-1])
+		default:
+			s.WriteString("${" + text + "}")
+		}
+	}
+	return []diag.Fix{diag.Offer(diag.Replace(e.Sp, `"`+s.String()+`"`), "Turn into interpolation")}
+}

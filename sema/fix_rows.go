@@ -1,0 +1,131 @@
+package sema
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+)
+
+// Fixes that add rows to a list in braces, laid out as the formatter does: a list on lines of its own
+// gets lines, any other goes on in its line.
+
+// indentation is what one level of the formatter's is.
+const indentation = "    "
+
+// notWritten is a body, or a value, that somebody has to write: it compiles, and says so when it runs.
+const notWritten = `panic("not written yet")`
+
+// rowList is a list in braces: where its `{` and its `}` are, and where its last row ends.
+type rowList struct {
+	file              *source.File
+	open, close, last source.Pos
+}
+
+// listIn is the list whose `{` is the first behind a place and which ends with a node; last is where
+// its last row ends, 0 when it has none.
+func listIn(f *source.File, behind, last source.Pos, node source.Span) (l rowList, ok bool) {
+	if behind >= node.End || last >= node.End || f.Text[node.End-1] != '}' { // broken
+		return l, false
+	}
+	n := strings.IndexByte(f.Slice(source.Span{Start: behind, End: node.End}), '{')
+	return rowList{f, behind + source.Pos(n), node.End - 1, last}, n >= 0
+}
+
+func (l rowList) text(from, to source.Pos) string {
+	return l.file.Slice(source.Span{Start: from, End: to})
+}
+
+// indent is the white space that the line of a place starts with.
+func indent(f *source.File, at source.Pos) string {
+	line := f.Slice(source.Span{Start: f.LineStart(f.LineOf(at)), End: at})
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+}
+
+// lineEnd is where the line of a place ends.
+func lineEnd(f *source.File, at source.Pos) source.Pos {
+	rest := f.Slice(source.Span{Start: at, End: source.Pos(len(f.Text))})
+	if n := strings.IndexByte(rest, '\n'); n >= 0 {
+		rest = strings.TrimSuffix(rest[:n], "\r")
+	}
+	return at + source.Pos(len(rest))
+}
+
+// add are the edits that add rows, separated by commas.
+func (l rowList) add(rows ...string) []diag.Edit {
+	if !strings.Contains(l.text(l.open, l.close), "\n") {
+		if l.last == 0 {
+			return []diag.Edit{diag.Replace(source.Span{Start: l.open + 1, End: l.close}, " "+strings.Join(rows, ", ")+" ")}
+		}
+		return []diag.Edit{diag.Insert(l.last, ", "+strings.Join(rows, ", "))}
+	}
+	var lines strings.Builder
+	for _, r := range rows {
+		lines.WriteString("\n" + indent(l.file, l.open) + indentation + r + ",")
+	}
+	if l.last == 0 {
+		return []diag.Edit{diag.Insert(l.open+1, lines.String())}
+	}
+	at := lineEnd(l.file, l.last)
+	switch behind := strings.TrimSpace(l.text(l.last, min(at, l.close))); {
+	case at > l.close: // the last row shares its line with the `}`
+		at = l.last
+		return []diag.Edit{diag.Insert(at, ","+lines.String())}
+	case strings.HasPrefix(behind, ","):
+		return []diag.Edit{diag.Insert(at, lines.String())}
+	case behind == "":
+		return []diag.Edit{diag.Insert(at, ","+lines.String())}
+	}
+	return []diag.Edit{diag.Insert(l.last, ","), diag.Insert(at, lines.String())}
+}
+
+// addBlocks are the edits that add functions, each on lines of its own with a blank line between.
+func (l rowList) addBlocks(heads []string) []diag.Edit {
+	own := "\n" + indent(l.file, l.open)
+	text := blocks(heads, own)
+	switch {
+	case l.last == 0:
+		return []diag.Edit{diag.Replace(source.Span{Start: l.open + 1, End: l.close}, text+own)}
+	case !strings.Contains(l.text(l.open, l.close), "\n"):
+		return []diag.Edit{
+			diag.Replace(source.Span{Start: l.open + 1, End: l.open + 1 + source.Pos(blanks(l.text(l.open+1, l.close)))}, own+indentation),
+			diag.Replace(source.Span{Start: l.last, End: l.close}, "\n"+text+own),
+		}
+	}
+	return []diag.Edit{diag.Insert(lineEnd(l.file, l.last), "\n"+text)}
+}
+
+// blocks are functions with heads, one level further in than own, a new line.
+func blocks(heads []string, own string) string {
+	var all []string
+	for _, h := range heads {
+		all = append(all, own+indentation+h+" {"+own+indentation+indentation+notWritten+own+indentation+"}")
+	}
+	return strings.Join(all, "\n")
+}
+
+// removeRow is the fix that removes a row of a list, with the comma that parts it from others.
+func removeRow(f *source.File, row source.Span, title string, args ...any) diag.Fix {
+	behind := f.Slice(source.Span{Start: row.End, End: source.Pos(len(f.Text))})
+	if rest := strings.TrimLeft(behind, " \t"); strings.HasPrefix(rest, ",") {
+		row.End += source.Pos(len(behind) - len(rest) + 1)
+		return diag.Offer(diag.Remove(aloneOn(f, row)), title, args...)
+	}
+	before := strings.TrimRight(f.Slice(source.Span{End: row.Start}), " \t\r\n")
+	if strings.HasSuffix(before, ",") {
+		row.Start = source.Pos(len(before) - 1)
+	}
+	return diag.Offer(diag.Remove(row), title, args...)
+}
+
+// aloneOn is a stretch with its lines, when nothing else stands on them; else with the blanks behind it.
+func aloneOn(f *source.File, s source.Span) source.Span {
+	if lines := wholeLines(f, s); lines != s {
+		return lines
+	}
+	n := blanks(f.Slice(source.Span{Start: s.End, End: source.Pos(len(f.Text))}))
+	return source.Span{Start: s.Start, End: s.End + source.Pos(n)}
+}
+
+// blanks is how many blanks and tabs a text starts with.
+func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }

@@ -1,0 +1,213 @@
+package sema
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+)
+
+// A file that breaks the grammar is checked as far as its tree goes. What the
+// repair of a syntax error would do away with is not told: it would hide what is
+// wrong. A mistake that is left out counts as one all the same, so that nothing
+// is said of what follows from it.
+
+// unknowns are told of names that nothing declares: text of which nothing is
+// known may declare those that stand in it.
+var unknowns = []*diag.Info{
+	diag.UnknownName, diag.UnknownType, diag.UnknownTrait, diag.UnknownPath, diag.UnknownField, diag.UnknownMethod, diag.UnknownParameter,
+	diag.UnknownConfig, diag.UnknownVariant, diag.UnknownLabel, diag.UnknownDecorator, diag.UpperCasePattern, diag.NotAValue, diag.NotAType,
+}
+
+// wholeBody are told of what a whole body does, or leaves out.
+var wholeBody = []*diag.Info{
+	diag.MissingValue, diag.MissingElse, diag.Unreachable, diag.Unassigned, diag.AssignedTwice, diag.UnusedVariable, diag.UnusedResult,
+	diag.CannotInfer, diag.LetElseFalls, diag.NoEffect,
+}
+
+// called are told of how a function is called: not of one whose header is broken.
+var called = []*diag.Info{diag.UnknownMethod, diag.ArgumentCount, diag.TypeArguments, diag.UnknownParameter, diag.NotCallable}
+
+// wholeNode are told of what a construct lacks as a whole.
+var wholeNode = map[*diag.Info]func(ast.Node) bool{
+	diag.MissingArm:      is[*ast.MatchExpr],
+	diag.UnreachableArm:  is[*ast.MatchExpr],
+	diag.Unanswered:      is[*ast.ListenExpr],
+	diag.MissingMethod:   is[*ast.ImplDecl],
+	diag.MethodSignature: is[*ast.FnDecl],
+	diag.MissingField:    func(n ast.Node) bool { return is[*ast.StructLit](n) || is[*ast.StructPat](n) || is[*ast.MapLit](n) },
+	diag.ArgumentCount:   func(n ast.Node) bool { return is[*ast.Call](n) || is[*ast.MethodCall](n) || is[*ast.EmitExpr](n) },
+	diag.EmitArguments:   is[*ast.EmitExpr],
+	diag.TypeArguments:   is[*ast.NamedType],
+	diag.NoProvider:      is[*ast.AgentDecl],
+	diag.NoModel:         is[*ast.AgentDecl],
+	diag.NoConnector:     is[*ast.HostDecl],
+	diag.ToolDescription: is[*ast.ToolDecl],
+	diag.ToolUndescribed: is[*ast.ToolDecl],
+	diag.UnknownServer:   is[*ast.McpDecl],
+	diag.EmptyPipeline:   is[*ast.PipelineDecl],
+	diag.StageInput:      is[*ast.PipelineDecl],
+}
+
+func is[N ast.Node](n ast.Node) bool { _, ok := n.(N); return ok }
+
+// isNoise says whether d is told only because a file breaks the grammar.
+func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
+	if !c.flawed {
+		return false
+	}
+	f := m.info.File
+	switch {
+	case slices.Contains(unknowns, d.Info):
+		name := f.Source.Slice(d.Span)
+		if i := strings.LastIndex(name, "::"); i >= 0 {
+			name = name[i+2:]
+		}
+		return name == "" || c.mayDeclare(f, name, d) || slices.Contains(called, d.Info) && c.callsFlawed(name) || inFlaw(f, d.Span)
+	case slices.Contains(called, d.Info) && c.callsFlawed(f.Source.Slice(d.Span)):
+		return true
+	case len(f.Flaws) == 0:
+		return false
+	case inFlaw(f, d.Span):
+		return true
+	case slices.Contains(wholeBody, d.Info):
+		return slices.ContainsFunc(around(f, d.Span), func(n ast.Node) bool { return isBody(n) && f.Flawed(n.Span()) })
+	}
+	whole := wholeNode[d.Info]
+	if whole == nil {
+		return false
+	}
+	nodes := around(f, d.Span)
+	for i := len(nodes) - 1; i >= 0; i-- {
+		if whole(nodes[i]) {
+			return f.Flawed(nodes[i].Span())
+		}
+	}
+	return false
+}
+
+// inFlaw says whether a place lies in text that breaks the grammar, such as that of
+// a string without its end.
+func inFlaw(f *ast.File, at source.Span) bool {
+	return slices.ContainsFunc(f.Flaws, func(flaw ast.Flaw) bool {
+		return flaw.Span.Start < flaw.Span.End && (flaw.Span.Contains(at) || adjoins(f, at, flaw.Span))
+	})
+}
+
+// adjoins says whether text that breaks the grammar follows a place on its line:
+// what stands there was meant otherwise.
+func adjoins(f *ast.File, at, flaw source.Span) bool {
+	return at.End <= flaw.Start && strings.Trim(f.Source.Slice(source.Span{Start: at.End, End: flaw.Start}), " \t") == ""
+}
+
+// isBody says whether a node is a declaration that holds a body.
+func isBody(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.FnDecl, *ast.Stage, *ast.ConstDecl, *ast.StoreDecl, *ast.AgentDecl, *ast.HostDecl:
+		return true
+	}
+	return false
+}
+
+// around are the nodes of a file that hold a place, the outermost first.
+func around(f *ast.File, at source.Span) (nodes []ast.Node) {
+	ast.InspectFile(f, func(n ast.Node) bool {
+		if !n.Span().Contains(at) {
+			return false
+		}
+		nodes = append(nodes, n)
+		return true
+	})
+	return nodes
+}
+
+// mayDeclare says whether text that is not in the tree, and that a mistake of a
+// name stands in reach of, names it.
+func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool {
+	for _, info := range c.prog.Files {
+		for _, l := range c.losses(info) {
+			if slices.Contains(l.names, name) && (l.everywhere || info.File == f && l.within.Contains(d.Span)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// loss is text that is not in the tree: the names in it, and from where names that
+// it may declare can be seen. What stands outside of bodies is seen everywhere.
+type loss struct {
+	names      []string
+	within     source.Span
+	everywhere bool
+}
+
+// losses are those of a file, found on first use.
+func (c *checker) losses(info *Info) []loss {
+	if len(info.File.Flaws) == 0 {
+		return nil
+	}
+	if known, ok := c.lost[info]; ok {
+		return known
+	}
+	list := []loss{}
+	for i := range info.File.Flaws {
+		if l, any := lossOf(info.File, &info.File.Flaws[i]); any {
+			list = append(list, l)
+		}
+	}
+	if c.lost == nil {
+		c.lost = map[*Info][]loss{}
+	}
+	c.lost[info] = list
+	return list
+}
+
+// lossOf is what a flaw of a file has lost; any is false where that has no names.
+func lossOf(f *ast.File, flaw *ast.Flaw) (l loss, any bool) {
+	if len(flaw.Names) == 0 {
+		return l, false
+	}
+	l.everywhere = true
+	for _, n := range around(f, flaw.Span) {
+		if isScope(n) {
+			l.within, l.everywhere = n.Span(), false
+		}
+	}
+	for _, id := range flaw.Names {
+		l.names = append(l.names, id.Name)
+	}
+	return l, true
+}
+
+// callsFlawed says whether the text of a call names a function whose header is
+// broken.
+func (c *checker) callsFlawed(text string) bool {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, info := range c.prog.Files {
+		for i := range info.File.Flaws {
+			if fn, ok := info.File.Flaws[i].Node.(*ast.FnDecl); ok && slices.Contains(words, fn.Name.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isScope says whether variables that are declared in a node are seen in it alone.
+func isScope(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.Block, *ast.FnDecl, *ast.Closure, *ast.Arm, *ast.ForExpr, *ast.ParallelFor, *ast.IfExpr, *ast.WhileExpr, *ast.Catch, *ast.Stage:
+		return true
+	}
+	return false
+}
+
+// isNamedInLoss says whether text of m's file that is not in the tree names name,
+// and so may use it.
+func (c *checker) isNamedInLoss(m *module, name string) bool {
+	return slices.ContainsFunc(c.losses(m.info), func(l loss) bool { return slices.Contains(l.names, name) })
+}

@@ -1,0 +1,182 @@
+package sema_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// said checks a program, with other files beside it, and gives what is said: a
+// line and a code each.
+func said(t *testing.T, m *sema.Manifest, src string, others map[string]string) string {
+	t.Helper()
+	file, list := parser.Parse(source.NewFile("main.conc", []byte(src)))
+	cfg := sema.Config{Name: "t", Library: stdlib.Library(), Manifest: m, Open: func(name string) (*ast.File, diag.List, bool) {
+		text, ok := others[name]
+		if !ok {
+			return nil, diag.List{}, false
+		}
+		f, l := parser.Parse(source.NewFile(name, []byte(text)))
+		return f, l, true
+	}}
+	prog, found := sema.Check(cfg, file)
+	list.Append(found)
+	typed(t, prog)
+	var out []string
+	for _, d := range list.Sorted() {
+		out = append(out, fmt.Sprintf("%d %s", d.File.Position(d.Span.Start).Line, d.Info.Code))
+	}
+	return strings.Join(out, ", ")
+}
+
+// typed holds that each expression, pattern and type of the user's files has a
+// type.
+func typed(t *testing.T, prog *sema.Program) {
+	t.Helper()
+	for _, info := range prog.Files {
+		if info.Library {
+			continue
+		}
+		ast.InspectFile(info.File, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case ast.Expr:
+				if info.TypeOf(n) == nil {
+					t.Fatalf("%T at %s has no type", n, info.File.Source.Position(n.Span().Start))
+				}
+			case ast.Pattern:
+				if info.PatternType(n) == nil {
+					t.Fatalf("%T at %s has no type", n, info.File.Source.Position(n.Span().Start))
+				}
+			case ast.Type:
+				if info.Written(n) == nil {
+					t.Fatalf("%T at %s has no type", n, info.File.Source.Position(n.Span().Start))
+				}
+			}
+			return true
+		})
+	}
+}
+
+// slip is a program that breaks the grammar, and what is said of it.
+type slip struct{ name, src, want string }
+
+func slips(t *testing.T, list []slip) {
+	for _, s := range list {
+		t.Run(s.name, func(t *testing.T) {
+			if got := said(t, manifest, s.src, nil); got != s.want {
+				t.Errorf("%s\nsays %s\nwant %s", s.src, got, s.want)
+			}
+		})
+	}
+}
+
+// Behind a syntax error all else is told, too.
+func TestBrokenTellsAll(t *testing.T) {
+	slips(t, []slip{
+		{"a missing semicolon", "fn main() {\n    let a = 1\n    let b: Int = \"x\";\n    emit(\"a\", a + b + nowhere);\n}\n",
+			"2 E0102, 3 E0301, 4 E0201"},
+		{"another function", "fn f() {\n    let a = ;\n}\nfn g() -> Int {\n    let unused = 2;\n    \"x\"\n}\n", "2 E0108, 6 E0301"},
+		{"another body", "fn f(a: Int, {\n    emit(\"a\", a);\n}\nfn g() -> Int {\n    let unused = 2;\n    3\n}\n", "1 E0101, 5 W0220"},
+	})
+}
+
+// Rule 1: an error type absorbs.
+func TestNoiseErrorTypeAbsorbs(t *testing.T) {
+	slips(t, []slip{
+		{"a value", "fn main() {\n    let a = ;\n    let b: Int = a;\n    let c = a + \"x\" - 2;\n    for x in a { emit(\"x\", x.y.z(1)?); }\n    match a { 1 => emit(\"a\", b), \"x\" => emit(\"b\", c), }\n}\n", "2 E0108"},
+		{"a member", "struct P { x: Int }\nfn main() {\n    let p = P { x: 1 };\n    let n: Int = p.;\n    if p. { emit(\"a\", n); }\n    emit(\"x\", p.);\n}\n", "4 E0101, 5 E0101, 6 E0101"},
+		{"a type", "fn f(a: ) -> Int { a }\nfn g() -> { 1 }\nstruct S { x: }\nfn main() {\n    let b: = 1;\n    emit(\"a\", f(\"x\") + g() + S { x: true }.x + b);\n}\n",
+			"1 E0109, 2 E0109, 3 E0109, 5 E0109"},
+		{"a path", "enum E { A, B }\nfn main() {\n    let a: Int = E::;\n    emit(\"a\", a);\n}\n", "3 E0101"},
+		{"an index", "fn main() {\n    let xs = [1, 2];\n    let a: Int = xs[;\n    emit(\"a\", a);\n}\n", "3 E0108"},
+	})
+}
+
+// Rule 2: a name in a broken region of an enclosing scope is never unknown, and
+// what the region names is used.
+func TestNoiseNamesOfRegions(t *testing.T) {
+	slips(t, []slip{
+		{"declared in it", "fn main() {\n    let a b = 1;\n    emit(\"b\", b);\n}\n", "2 E0101"},
+		{"beyond its scope", "fn main() {\n    if true {\n        let a b = 1;\n    }\n    emit(\"b\", b);\n}\n", "3 E0101, 5 E0201"},
+		{"a declaration", "fun helper(a: Int) -> Int { a }\nclass Point { x: Int }\nfn main() {\n    let p: Point = helper(1);\n    emit(\"a\", p);\n}\n", "1 E0111, 2 E0111"},
+		{"a row", "enum E { A, B C: , D }\nfn main() {\n    let e = E::C;\n    emit(\"e\", match e { E::A => 1, _ => 2 });\n}\n", "1 E0101"},
+		{"an import", "use std::math;\nuse std::time::now;\nfn main() {\n    let a = math::sqrt(2.0 * * now;\n    emit(\"a\", a);\n}\n", "4 E0108"},
+		{"in a string", "use std::math;\nfn main() {\n    emit(\"root, math::sqrt(2.0));\n}\n", "3 E0002"},
+		{"elsewhere", "fn f() {\n    let a b = 1;\n}\nfn main() {\n    emit(\"b\", b);\n}\n", "2 E0101, 5 E0201"},
+	})
+}
+
+// Rule 3: of a body that holds a broken region or a guessed end nothing is said of
+// missing values, reachability, assignment, unused names.
+func TestNoiseBodies(t *testing.T) {
+	slips(t, []slip{
+		{"a missing value", "fn f() -> Int {\n    let a = 1;\n    return\n    foo bar;\n}\nfn main() { emit(\"f\", f()); }\n", "4 E0101"},
+		{"reachability", "fn f() -> Int {\n    return 1;\n    let a = ;\n    2\n}\nfn main() { emit(\"f\", f()); }\n", "3 E0108"},
+		{"assignment", "fn f(c: Bool) -> Int {\n    let a: Int;\n    if c { a = = 1; }\n    a\n}\nfn main() { emit(\"f\", f(true)); }\n", "3 E0108"},
+		{"a guessed end", "fn f(c: Bool) -> Int {\n    let a = 1;\n    if c {\n        let b = 2;\n        return 1;\n\n    let d = 3;\n}\nfn main() { emit(\"f\", f(true)); }\n", "3 E0103"},
+		{"the body beside it", "fn f() { let a = ; }\nfn g() -> Int { let b = 1; }\nfn main() { f(); emit(\"g\", g()); }\n", "1 E0108, 2 E0304"},
+	})
+}
+
+// Rule 4: a match, listen, literal, impl or call with a broken part lacks nothing.
+func TestNoiseLacking(t *testing.T) {
+	slips(t, []slip{
+		{"match", "enum E { A, B, C }\nfn f(e: E) -> Int {\n    match e {\n        E::A => 1,\n        E::\n    }\n}\nfn main() { emit(\"f\", f(E::B)); emit(\"f\", f(E::C)); emit(\"f\", f(E::A)); }\n", "5 E0101"},
+		{"listen", "host W { connector: worker }\nfn main() {\n    let _r = listen W.execute(\"go\") {\n        \"ques\n    };\n}\n", "4 E0002"},
+		{"literal", "struct P { x: Int, y: Int }\nfn main() {\n    let p = P { x: 1,\n    emit(\"p\", p.x + p.y);\n}\n", "3 E0101"},
+		{"pattern", "struct P { x: Int, y: Int }\nfn f(p: P) -> Int {\n    let P { x,  = p;\n    x\n}\nfn main() { emit(\"p\", f(P { x: 1, y: 2 })); }\n", "3 E0101"},
+		{"impl", "trait T { fn a(self) -> Int; fn b(self) -> Int; }\nstruct P { x: Int }\nimpl T for P {\n    fn a(self) -> Int { self.x }\n    fn\n}\nfn main() { emit(\"p\", P { x: 1 }.a()); }\n", "5 E0101"},
+		{"call", "fn f(a: Int, b: Int) -> Int { a + b }\nfn main() {\n    let x = f(1, ;\n    let y = f(1,\n    emit(\"x\", x + y);\n}\n", "3 E0108, 4 E0101"},
+		{"method", "fn main() {\n    let s = \"a\".replace(\"a\", ;\n    emit(\"s\", s);\n}\n", "2 E0108"},
+		{"whole ones", "struct P { x: Int, y: Int }\nfn f(a: Int) -> Int { a }\nfn main() {\n    let p = P { x: 1 };\n    let q = ;\n    emit(\"p\", [p.x, f(), q]);\n}\n", "4 E0320, 5 E0108, 6 E0401"},
+	})
+}
+
+// Rule 5: one syntax error a construct, none in the line behind it that its repair
+// would remove.
+func TestNoiseOneAConstruct(t *testing.T) {
+	slips(t, []slip{
+		{"in a line", "fn main() {\n    let a = f(1 2 3, ) ] );\n}\n", "2 E0101"},
+		{"in a header", "fn f(a Int, b Int, c Int -> Int { 1 }\n", "1 E0101"},
+		{"two constructs", "fn main() {\n    let a = ;\n    let b = ;\n}\n", "2 E0108, 3 E0108"},
+		{"missing at the end of a line", "fn main() {\n    let a =\n    let b = 2;\n}\n", "2 E0108"},
+	})
+}
+
+// Rule 6: a manifest that is no TOML declares every name, a module that cannot be
+// read exports every name.
+func TestNoiseUnread(t *testing.T) {
+	unread := &sema.Manifest{File: "Concerto.toml", Unread: true}
+	src := "agent A uses anything { model: \"m\" }\nhost W { connector: worker, question_default: \"\" }\nfn main() {\n    let _ = A.execute(\"x\");\n    let _ = W.execute(\"x\");\n}\n"
+	if got := said(t, unread, src, nil); got != "" {
+		t.Errorf("an unread manifest: %s", got)
+	}
+	if got := said(t, &sema.Manifest{File: "Concerto.toml"}, src, nil); got == "" {
+		t.Error("a manifest that declares nothing is taken to declare all")
+	}
+	src = "mod gone;\nuse gone::{thing, Type};\nfn f(t: Type) -> gone::Other { thing(t).x }\nfn main() { emit(\"a\", gone::make(1).y); emit(\"b\", f(gone::A)); }\n"
+	if got := said(t, manifest, src, nil); got != "1 E0227" {
+		t.Errorf("a module without a file: %s", got)
+	}
+	src = "mod half;\nuse half::{thing, Type};\nfn main() { let t: Type = thing(half::other(1)); emit(\"a\", t); }\n"
+	half := map[string]string{"half.conc": "pub fn thing(a: Int) -> Type { Type { x: a } }\npub strukt Type { x: Int }\npub func other(a: Int) -> Int { a }\n"}
+	if got := said(t, manifest, src, half); got != "2 E0111, 3 E0111" {
+		t.Errorf("a module with mistakes: %s", got)
+	}
+}
+
+// The library is not blamed for a name that nothing declares, whatever was looked
+// through for a suggestion.
+func TestNoiseOfTheLibrary(t *testing.T) {
+	src := "agent A uses demo { model: \"m\" }\nfn main() {\n    let a = Unknown.execute(\"x\")?;\n    let b = A.execute(\"y\")?;\n    println(a.text, b.text);\n}\n"
+	if got := said(t, manifest, src, nil); got != "3 E0201" {
+		t.Errorf("says %s", got)
+	}
+}

@@ -1,0 +1,89 @@
+package sema
+
+import (
+	"crypto/sha256"
+	"io"
+
+	"github.com/concerto-lang/concerto/ast"
+)
+
+// surface is the hash of what other files see of a file: its declarations without the bodies of functions. A
+// body that declares something is part of it; what stands between declarations is not.
+type surface [sha256.Size]byte
+
+// surfaceOf is a file's surface.
+func surfaceOf(f *ast.File) surface {
+	h := sha256.New()
+	for _, d := range f.Decls {
+		at := d.Span().Start
+		for _, x := range d.Head().Decorators {
+			at = min(at, x.Sp.Start)
+		}
+		if d.Head().Pub {
+			_, _ = io.WriteString(h, "pub ")
+		}
+		eachBody(d, func(b *ast.Block) {
+			if b.Sp.Start < at || declares(b) {
+				return
+			}
+			_, _ = h.Write(f.Source.Text[at:b.Sp.Start])
+			_, _ = io.WriteString(h, "{}")
+			at = b.Sp.End
+		})
+		if end := d.Span().End; at < end {
+			_, _ = h.Write(f.Source.Text[at:end])
+		}
+		_, _ = io.WriteString(h, "\x00")
+	}
+	lost(h, f)
+	return surface(h.Sum(nil))
+}
+
+// eachBody calls visit for the bodies of the functions that a declaration declares, in the order of the text.
+func eachBody(d ast.Decl, visit func(*ast.Block)) {
+	fns := []*ast.FnDecl(nil)
+	switch d := d.(type) {
+	case *ast.FnDecl:
+		fns = append(fns, d)
+	case *ast.ImplDecl:
+		fns = d.Methods
+	case *ast.TraitDecl:
+		fns = d.Methods
+	case *ast.ToolDecl:
+		fns = d.Methods
+	case *ast.ModDecl:
+		for _, x := range d.Decls {
+			eachBody(x, visit)
+		}
+	}
+	for _, fn := range fns {
+		if fn.Body != nil {
+			visit(fn.Body)
+		}
+	}
+}
+
+// declares says whether declarations stand in a body.
+func declares(b *ast.Block) (found bool) {
+	ast.Inspect(b, func(n ast.Node) bool {
+		_, is := n.(*ast.DeclStmt)
+		found = found || is
+		return !found
+	})
+	return found
+}
+
+// lost adds what text that breaks the grammar may declare to other files, though it stands in a body.
+func lost(h io.Writer, f *ast.File) {
+	for i := range f.Flaws {
+		flaw := &f.Flaws[i]
+		if fn, ok := flaw.Node.(*ast.FnDecl); ok && fn.Name != nil {
+			_, _ = io.WriteString(h, "\x00fn "+fn.Name.Name)
+		}
+		if l, any := lossOf(f, flaw); any && l.everywhere {
+			for _, name := range l.names {
+				_, _ = io.WriteString(h, "\x00"+name)
+			}
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Growing: to a program that stands still with no task alive, what was typed since is added, and run
+// as a line of a session. Application.Grows must be set.
+
+// grows says whether more is to be added to the program: nothing may lie behind its constants.
+func (m *loader) grows() bool {
+	return m.config.Application.Grows || m.config.Application.Debugger != nil
+}
+
+// Grow loads what ir.Growth has added to the program; before is what it had. An error leaves the
+// VM of no further use.
+func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
+	if m.alive > 0 {
+		return errors.New("grow a program while its tasks run")
+	}
+	l, code := loader{m.image, &m.config}, len(m.code)
+	if err := l.graftData(p, before.Functions); err != nil {
+		return err
+	}
+	for i := before.Functions; i < len(p.Functions); i++ {
+		f := &m.functions[i]
+		f.info, f.number = &p.Functions[i], i
+		f.Name, f.Params, f.registers = f.info.Name, len(f.info.Params), f.info.Registers
+	}
+	for i := before.Functions; i < len(p.Functions); i++ {
+		if err := l.loadFunction(&m.functions[i]); err != nil {
+			return fmt.Errorf("load %s: %w", m.functions[i].Name, err)
+		}
+	}
+	if err := l.moreMethods(before.Methods); err != nil {
+		return err
+	}
+	if err := l.loadHosts(); err != nil {
+		return err
+	}
+	if err := l.loadDeclaredTools(); err != nil {
+		return err
+	}
+	l.settle(code)
+	m.methodCache = methodCache{}
+	m.replace(before.Tools)
+	m.declare()
+	return nil
+}
+
+// replace notes in whose place the tools from a number on have come.
+func (m *VM) replace(first int) {
+	for i, d := range m.toolDecls {
+		for _, later := range m.toolDecls[max(first, i+1):] {
+			if later.info.Name == d.info.Name {
+				if m.replaced == nil {
+					m.replaced = map[*toolDecl]bool{}
+				}
+				m.replaced[d] = true
+			}
+		}
+	}
+}
+
+// Line runs a function of what was added with what it has captured, as main is run: it is over
+// when all tasks that it has started are. Tools from number first on get their state before.
+func (m *VM) Line(ctx context.Context, function, first int, captured []value.Slot) (v value.Slot, err error) {
+	m.ending = ending{}
+	if first < len(m.tools) {
+		if err := m.initToolsFrom(ctx, first); err != nil {
+			return v, err
+		}
+		m.ending = ending{}
+	}
+	f := &m.functions[function]
+	return m.runClosure(ctx, f, value.NewClosure(&f.Function, captured...).Ref, nil)
+}

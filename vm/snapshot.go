@@ -1,0 +1,274 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+// A snapshot is the state of a run at a boundary: where no task can go on, and the next result
+// is about to be taken. A line of JSON, its Snapshot, is followed by a body without pointers and
+// the SHA-256 of both. The same state gives the same bytes.
+
+// SnapshotFormat is the format of snapshots. It rises when older readers would misread them.
+const SnapshotFormat = 2
+
+// A Snapshot is the line that a snapshot begins with.
+type Snapshot struct {
+	Format int            `json:"format"`
+	S      int64          `json:"s"`      // the journal's last record before it,
+	H      string         `json:"h"`      // and its hash
+	Engine int            `json:"engine"` // as in the journal
+	IR     string         `json:"ir"`     // the program's SHA-256
+	Counts SnapshotCounts `json:"counts"`
+	// MS is how long it took to be taken, in milliseconds; 0 when nobody has said so.
+	MS float64 `json:"ms,omitempty"`
+	// Runner is what whoever runs the VM keeps beside it: JSON without a line end, which stands there as it is given.
+	Runner json.RawMessage `json:"runner,omitempty"`
+}
+
+// SnapshotCounts say how much there is.
+type SnapshotCounts struct {
+	Tasks    int   `json:"tasks"`
+	Effects  int64 `json:"effects"`  // made so far
+	Requests int   `json:"requests"` // under way
+	Entities int   `json:"entities"`
+}
+
+// ReadSnapshot reads what a snapshot begins with, and checks that it is whole. The error is a
+// *Damaged.
+func ReadSnapshot(data []byte) (*Snapshot, error) {
+	head, _, err := splitSnapshot(data)
+	return head, err
+}
+
+// Timed is a snapshot that says how long it took to be taken.
+//
+// The data must be a snapshot that was just taken: it is not looked at whether it is whole.
+func Timed(data []byte, ms float64) ([]byte, error) {
+	line, body, found := bytes.Cut(data[:max(0, len(data)-sha256.Size)], []byte("\n"))
+	own, runner, _ := bytes.Cut(bytes.TrimSuffix(line, []byte("}")), runnerMember)
+	head := Snapshot{}
+	if err := json.Unmarshal(append(bytes.Clone(own), '}'), &head); !found || err != nil {
+		return nil, &Damaged{fmt.Sprintf("its first line cannot be read: %v", err)}
+	}
+	head.MS, head.Runner = ms, runner
+	return head.join(body)
+}
+
+// runnerMember is the last of the first line, which has it nowhere before.
+var runnerMember = []byte(`,"runner":`)
+
+// join makes a snapshot of what it begins with, and its body.
+func (s *Snapshot) join(body []byte) ([]byte, error) {
+	line := *s
+	line.Runner = nil
+	own, err := plainJSON(line)
+	if err != nil {
+		return nil, &Unkept{err.Error()}
+	}
+	out := append(make([]byte, 0, len(own)+len(s.Runner)+len(body)+64), own...)
+	if len(s.Runner) > 0 {
+		out = append(append(append(out[:len(out)-1], runnerMember...), s.Runner...), '}')
+	}
+	out = append(append(out, '\n'), body...)
+	sum := sha256.Sum256(out)
+	return append(out, sum[:]...), nil
+}
+
+func splitSnapshot(data []byte) (head *Snapshot, body []byte, err error) {
+	end := len(data) - sha256.Size
+	if end < 0 {
+		return nil, nil, &Damaged{"it is too short"}
+	}
+	if sum := sha256.Sum256(data[:end]); !bytes.Equal(sum[:], data[end:]) {
+		return nil, nil, &Damaged{"its SHA-256 is another"}
+	}
+	line, body, found := bytes.Cut(data[:end], []byte("\n"))
+	head = new(Snapshot)
+	if err := json.Unmarshal(line, head); !found || err != nil {
+		return nil, nil, &Damaged{fmt.Sprintf("its first line cannot be read: %v", err)}
+	}
+	if head.Format != SnapshotFormat {
+		return nil, nil, &Damaged{fmt.Sprintf("it is of format %d, not %d", head.Format, SnapshotFormat)}
+	}
+	return head, body, nil
+}
+
+// settled says that no task is in the middle of something.
+func (m *VM) settled() bool {
+	return m.written.on && m.whole && m.serving == nil && m.config.Choose == nil && !m.over() && !m.told && len(m.bounds.unbegun) == 0 && m.nested == 0
+}
+
+// Snapshot writes the state of the run. It may be called by Config.Boundary. Format and Counts of
+// head are filled in. The error is an *Unkept.
+func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
+	if !m.settled() {
+		return nil, &Unkept{"the run is beginning, ending, or not recorded"}
+	}
+	for _, f := range m.pending {
+		if row := effect.Of(f.request.Kind()); row == nil || row.By == effect.Stores {
+			return nil, &Unkept{"a store's file is being waited for"}
+		}
+	}
+	k := &Keeper{m: m, self: m, at: m.positionMap(), ids: map[unsafe.Pointer]uint64{}}
+	body, err := k.write()
+	if err != nil {
+		return nil, err
+	}
+	head.Format = SnapshotFormat
+	head.Counts = SnapshotCounts{Tasks: m.alive, Effects: m.stats.Requests, Requests: len(m.pending), Entities: len(k.entities)}
+	return head.join(body)
+}
+
+// Restore makes a run of the state in a snapshot, which was taken of the same program. Resume lets
+// it go on. An error is a *Damaged, or why the program cannot be loaded.
+func Restore(config Config, data []byte) (*VM, error) {
+	m, err := New(config)
+	if err != nil {
+		return nil, err
+	}
+	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace, m.offsets.Clear)
+	restored, err := m.readState(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range restored {
+		m.addPending(f)
+	}
+	return m, nil
+}
+
+// readState fills an empty run, and gives the requests under way.
+func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
+	_, body, err := splitSnapshot(data)
+	if err != nil {
+		return nil, err
+	}
+	k := &Keeper{m: m, self: m, at: m.positionMap()}
+	if err := k.read(body); err != nil {
+		return nil, err
+	}
+	m.whole = true
+	return k.restored, nil
+}
+
+// Resume goes on with a run that Restore has made, as Run does. Requests under way are begun
+// anew, in their order and by their numbers.
+func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
+	ctx = m.written.begin(ctx, &m.config)
+	m.requests.begin(ctx)
+	restored := m.underWay()
+	all := maps.Clone(m.pending)
+	clear(m.pending)
+	m.made = 0
+	for _, seq := range restored {
+		f := all[seq]
+		if !m.beginWritten(f) {
+			m.launch(m.addPending(f), f.request, f)
+		}
+		if f.told {
+			f.quit()
+		}
+	}
+	m.loop()
+	v, err := m.outcome(ctx, m.main, m.lost, m.cut)
+	if err != nil {
+		return nil, err
+	}
+	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.entries(m.unfinished)}, nil
+}
+
+// Verified takes a snapshot, has the run go on from it, and checks that its next snapshot is the
+// same: with every boundary verified, a run shows that nothing is missing in snapshots. Before
+// that it restores another run from it, whose snapshot must be the same, too. The error is an
+// *Unkept, or a *Damaged or *Differs, which ends the run.
+func (m *VM) Verified(head Snapshot) ([]byte, error) {
+	data, err := m.Snapshot(head)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.verify(head, data); err != nil {
+		m.fatal = err
+		m.cancelAll()
+		return nil, err
+	}
+	return data, nil
+}
+
+// verify has the run go on from its snapshot.
+func (m *VM) verify(head Snapshot, data []byte) error {
+	other, err := newRun(m.config, m.image)
+	if err != nil {
+		return err
+	}
+	restored, err := other.readState(data)
+	if err != nil {
+		return err
+	}
+	for _, f := range restored {
+		other.addPending(f)
+	}
+	if err := m.same(other, head, data); err != nil {
+		return err
+	}
+	if err := m.Renew(data); err != nil {
+		return err
+	}
+	return m.same(m, head, data)
+}
+
+// same compares the snapshot of another run with what m gave.
+func (m *VM) same(other *VM, head Snapshot, data []byte) error {
+	again, err := other.Snapshot(head)
+	if err == nil && !bytes.Equal(data, again) {
+		err = &Differs{len(data), len(again)}
+	}
+	return err
+}
+
+// Differs says that the snapshot of a restored run is another than that from which it was
+// restored.
+type Differs struct{ Before, After int } // bytes
+
+func (e *Differs) Error() string {
+	return fmt.Sprintf("a run that was restored from a snapshot of %d bytes gives another one, of %d", e.Before, e.After)
+}
+
+// Renew puts the state of a snapshot, which Config.Boundary has just taken, in the place of the
+// state that the run has. Requests under way stay so. After an error the run cannot go on.
+func (m *VM) Renew(data []byte) error {
+	before := m.requests
+	written, memory, left := m.written, m.memory, m.config
+	image := m.image
+	*m = VM{}
+	m.init(left, image)
+	m.written, m.memory = written, memory
+	m.ctx, m.atOnce, m.told = before.ctx, before.atOnce, before.told
+	m.made, m.inbox, m.arrived, m.goroutes = before.made, before.inbox, before.arrived, before.goroutes
+	restored, err := m.readState(data)
+	if err != nil {
+		m.fatal = err
+		return err
+	}
+	byEffect := map[int64]int{}
+	for seq, f := range before.pending {
+		byEffect[f.effect] = seq
+	}
+	for _, f := range restored {
+		seq, known := byEffect[f.effect]
+		if !known {
+			m.fatal = &Damaged{"a request under way is another"}
+			return m.fatal
+		}
+		f.end, f.release, f.request = before.pending[seq].end, before.pending[seq].release, before.pending[seq].request
+		m.pending[seq] = f
+	}
+	return nil
+}

@@ -1,0 +1,359 @@
+package vm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// A Keeper writes the state of a VM, or reads it: each function that takes one says once what
+// something is made of, and does both. What a pointer leads to is written once, as an entity with a number in the order of
+// first reach. All entities are made before any is filled in, so that they may refer to one another in circles.
+//
+// The body is the entities' heads, from which they are made, then the roots and the entities'
+// contents.
+type Keeper struct {
+	m    *VM // whose state it is
+	at   *positionMap
+	self *VM // what tasks belong to
+
+	reading bool
+	in      []byte // what is left to read
+	out     []byte
+	err     error // the first
+
+	entities []entity
+	ids      map[unsafe.Pointer]uint64 // when writing
+	types    map[*value.Type]int
+	stores   map[unsafe.Pointer]storePath // when writing: where stores are declared
+	later    []func()                     // when everything has been read
+	restored []*pendingRequest            // when reading
+}
+
+// entity is something that others point to.
+type entity struct {
+	kind entityKind
+	p    unsafe.Pointer
+}
+
+type entityKind uint8
+
+const (
+	entityNone entityKind = iota
+	entityString
+	entityArray
+	entityMap
+	entityBlock // tuples, structs, enum values, Somes, ranges, cells, agents, hosts
+	entityClosure
+	entityHandle // but tasks' and stores'
+	entityHashMap
+	entityLedger
+	entityTask
+	entityGroup
+	entityRaised
+	entityScope
+	entityRun
+	entityStream
+	entityAsk
+	entityHearing
+	entityKinds
+)
+
+// Unkept is why no snapshot can be taken: what the run has that a snapshot cannot hold, or that
+// it is not at a place where one is taken.
+type Unkept struct{ What string }
+
+func (e *Unkept) Error() string { return "no snapshot is taken: " + e.What }
+
+// Damaged is why a snapshot cannot be read.
+type Damaged struct{ What string }
+
+func (e *Damaged) Error() string { return "the snapshot is damaged: " + e.What }
+
+func (k *Keeper) refuse(format string, args ...any) {
+	if k.err == nil {
+		k.err = &Unkept{fmt.Sprintf(format, args...)}
+	}
+}
+
+// damaged says why what is read makes no sense. Everything reads as zero from then on.
+func (k *Keeper) damaged(format string, args ...any) {
+	if k.err == nil {
+		k.err = &Damaged{fmt.Sprintf(format, args...)}
+	}
+	k.in = nil
+}
+
+// Fail says that what is read makes no sense.
+func (k *Keeper) Fail(what string) {
+	if k.reading {
+		k.damaged("%s", what)
+	} else {
+		k.refuse("%s", what)
+	}
+}
+
+// wants is a condition on what is read.
+func (k *Keeper) wants(ok bool, what string) bool {
+	if k.reading && !ok {
+		k.damaged("%s", what)
+	}
+	return ok
+}
+
+// Reading says whether a state is read.
+func (k *Keeper) Reading() bool { return k.reading }
+
+func (k *Keeper) byte() (b byte) {
+	if len(k.in) == 0 {
+		k.damaged("it ends too early")
+		return 0
+	}
+	b, k.in = k.in[0], k.in[1:]
+	return b
+}
+
+func (k *Keeper) readUint() uint64 {
+	n, size := binary.Uvarint(k.in)
+	if size <= 0 {
+		k.damaged("a number is malformed")
+		return 0
+	}
+	k.in = k.in[size:]
+	return n
+}
+
+func (k *Keeper) writeUint(n uint64) { k.out = binary.AppendUvarint(k.out, n) }
+
+// word is eight bytes.
+func (k *Keeper) word(p *uint64) {
+	if !k.reading {
+		k.out = binary.LittleEndian.AppendUint64(k.out, *p)
+		return
+	}
+	if len(k.in) < 8 {
+		k.damaged("it ends too early")
+		return
+	}
+	*p, k.in = binary.LittleEndian.Uint64(k.in), k.in[8:]
+}
+
+// Int is a number.
+func (k *Keeper) Int(p *int64) {
+	if !k.reading {
+		k.out = binary.AppendVarint(k.out, *p)
+		return
+	}
+	n := k.readUint()
+	*p = int64(n>>1) ^ -int64(n&1)
+}
+
+// number is a number of any type.
+func number[T ~int | ~int8 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](k *Keeper, p *T) {
+	n := int64(*p)
+	k.Int(&n)
+	if *p = T(n); int64(*p) != n {
+		k.damaged("the number %d is too large", n)
+		*p = 0
+	}
+}
+
+// within is a number from 0 to below n.
+func within[T ~int | ~int32 | ~int64 | ~uint8 | ~uint16](k *Keeper, p *T, n int, what string) bool {
+	number(k, p)
+	if k.wants(*p >= 0 && int(*p) < n, what) {
+		return true
+	}
+	*p = 0
+	return false
+}
+
+// Bool is true or false.
+func (k *Keeper) Bool(p *bool) {
+	if !k.reading {
+		k.out = append(k.out, byte(bit(*p)))
+		return
+	}
+	b := k.byte()
+	k.wants(b < 2, "a Bool is malformed")
+	*p = b == 1
+}
+
+// Count is how many of something follow, each of which takes one byte at least.
+func (k *Keeper) Count(n int) int {
+	if !k.reading {
+		k.writeUint(uint64(n))
+		return n
+	}
+	x := k.readUint()
+	if x > uint64(len(k.in)) {
+		k.damaged("there is less than it says")
+		return 0
+	}
+	return int(x)
+}
+
+// list is a list of which each keeps an element.
+func list[T any](k *Keeper, p *[]T, each func(*T)) {
+	n := k.Count(len(*p))
+	if k.reading {
+		*p = nil
+		if n > 0 {
+			*p = make([]T, 0, min(n, 1024))
+		}
+		for range n {
+			var x T
+			each(&x)
+			if k.err != nil {
+				*p = nil
+				return
+			}
+			*p = append(*p, x)
+		}
+		return
+	}
+	for i := range *p {
+		each(&(*p)[i])
+	}
+}
+
+// Text is a text.
+func (k *Keeper) Text(p *string) {
+	if !k.reading {
+		text := k.hidden(*p)
+		k.Count(len(text))
+		k.out = append(k.out, text...)
+		return
+	}
+	n := k.Count(0)
+	*p = string(k.in[:n])
+	k.in = k.in[n:]
+	if !utf8.ValidString(*p) {
+		k.damaged("a text is not UTF-8")
+		*p = ""
+	}
+	*p = k.revealed(*p)
+}
+
+// hidden is a text as it stands in a snapshot.
+func (k *Keeper) hidden(text string) string {
+	if t := k.m.config.Texts; t != nil {
+		return t.Hide(text)
+	}
+	return text
+}
+
+// revealed is a text that stood in a snapshot, as the run has it.
+func (k *Keeper) revealed(text string) string {
+	if t := k.m.config.Texts; t != nil {
+		return t.Reveal(text)
+	}
+	return text
+}
+
+// bytes are any bytes; none and nil are the same.
+func (k *Keeper) bytes(p *[]byte) {
+	if !k.reading {
+		whole := *p
+		for n := 0; n < utf8.UTFMax && !utf8.Valid(whole); n++ { // it may end in the midst of a letter
+			whole = whole[:max(len(whole)-1, 0)]
+		}
+		text := k.hidden(string(whole)) + string((*p)[len(whole):])
+		k.Count(len(text))
+		k.out = append(k.out, text...)
+		return
+	}
+	n := k.Count(0)
+	*p = nil
+	if n > 0 {
+		*p = []byte(k.revealed(string(k.in[:n])))
+	}
+	k.in = k.in[n:]
+}
+
+// id numbers an entity that is written.
+func (k *Keeper) id(kind entityKind, p unsafe.Pointer) uint64 {
+	id, known := k.ids[p]
+	if !known {
+		id = uint64(len(k.entities))
+		k.ids[p] = id
+		k.entities = append(k.entities, entity{kind, p})
+	}
+	return id
+}
+
+// entity reads the number of an entity of a kind, and gives the entity.
+func (k *Keeper) entity(kind entityKind, n uint64) unsafe.Pointer {
+	if n >= uint64(len(k.entities)) || k.entities[n].kind != kind {
+		k.damaged("something refers to what is not there")
+		return nil
+	}
+	return k.entities[n].p
+}
+
+// refer is a pointer to an entity, or nil.
+func refer[T any](k *Keeper, kind entityKind, p **T) {
+	if !k.reading {
+		if *p == nil {
+			k.writeUint(0)
+		} else {
+			k.writeUint(1 + k.id(kind, unsafe.Pointer(*p)))
+		}
+		return
+	}
+	*p = nil
+	if n := k.readUint(); n > 0 {
+		*p = (*T)(k.entity(kind, n-1))
+	}
+}
+
+// needed is refer to something that must be there.
+func needed[T any](k *Keeper, kind entityKind, p **T, what string) {
+	refer(k, kind, p)
+	k.wants(*p != nil, what)
+}
+
+// typ is a type: one of the program, a built-in one, or nil.
+func (k *Keeper) typ(p **value.Type) {
+	if !k.reading {
+		n, known := k.typeNumbers()[*p]
+		if !known {
+			k.refuse("a value has the type %s, which is none of the program's", *p)
+		}
+		k.writeUint(uint64(n))
+		return
+	}
+	n := int(min(k.readUint(), math.MaxInt32))
+	switch built := 2 + len(value.ErrorTypes); {
+	case n == 0:
+		*p = nil
+	case n == 1:
+		*p = value.ResultType
+	case n < built:
+		*p = value.ErrorTypes[n-2]
+	case n-built < len(k.m.types):
+		*p = k.m.types[n-built]
+	default:
+		k.damaged("there is no type %d", n)
+	}
+}
+
+func (k *Keeper) typeNumbers() map[*value.Type]int {
+	if k.types != nil {
+		return k.types
+	}
+	k.types = map[*value.Type]int{}
+	built := 2 + len(value.ErrorTypes)
+	for i := len(k.m.types) - 1; i >= 0; i-- { // the first of equal ones
+		k.types[k.m.types[i]] = built + i
+	}
+	for i, t := range value.ErrorTypes {
+		k.types[t] = 2 + i
+	}
+	k.types[nil], k.types[value.ResultType] = 0, 1
+	return k.types
+}

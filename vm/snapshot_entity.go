@@ -1,0 +1,205 @@
+package vm
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// The entities in a snapshot: each is made by its head, and filled in by its body.
+
+// head keeps what an entity is made of.
+func (k *Keeper) head(e *entity) {
+	number(k, &e.kind)
+	switch e.kind {
+	case entityString:
+		e.p = k.stringHead(e.p)
+	case entityArray:
+		e.p = k.arrayHead(e.p)
+	case entityMap:
+		e.p = k.mapHead(e.p)
+	case entityBlock:
+		e.p = k.blockHead(e.p)
+	case entityClosure:
+		e.p = k.closureHead(e.p)
+	case entityHashMap, entityLedger:
+		e.p = k.storeHead(e.kind, e.p)
+	case entityTask:
+		e.p = k.taskHead(e.p)
+	default:
+		k.emptyHead(e)
+	}
+	k.wants(e.p != nil, "something cannot be made")
+}
+
+// emptyHead makes what is all in its body.
+func (k *Keeper) emptyHead(e *entity) {
+	if !k.reading {
+		return
+	}
+	switch e.kind {
+	case entityHandle:
+		e.p = value.NewHandle("", "", nil).Ref
+	case entityGroup:
+		e.p = unsafe.Pointer(new(group))
+	case entityRaised:
+		e.p = unsafe.Pointer(new(raised))
+	case entityScope:
+		e.p = unsafe.Pointer(new(scope))
+	case entityRun:
+		e.p = unsafe.Pointer(new(handlerRun))
+	case entityStream:
+		e.p = unsafe.Pointer(new(hostStream))
+	case entityAsk:
+		e.p = unsafe.Pointer(new(ask))
+	case entityHearing:
+		e.p = unsafe.Pointer(new(hearing))
+	default:
+		k.damaged("something is of no kind")
+	}
+}
+
+// body keeps what an entity holds.
+func (k *Keeper) body(e entity) {
+	switch e.kind {
+	case entityArray:
+		k.arrayBody(e.p)
+	case entityMap:
+		k.mapBody(e.p)
+	case entityBlock:
+		k.blockBody(e.p)
+	case entityClosure:
+		k.slots(value.Slot{Ref: e.p}.Fields())
+	case entityHandle:
+		k.handleBody((*value.Handle)(e.p))
+	case entityTask:
+		k.taskBody((*task)(e.p))
+	case entityGroup:
+		k.groupBody((*group)(e.p))
+	case entityRaised:
+		k.raisedBody((*raised)(e.p))
+	case entityScope:
+		k.scopeBody((*scope)(e.p))
+	case entityRun:
+		k.runBody((*handlerRun)(e.p))
+	case entityStream:
+		k.streamBody((*hostStream)(e.p))
+	case entityAsk:
+		k.askBody((*ask)(e.p))
+	case entityHearing:
+		k.hearingBody((*hearing)(e.p))
+	}
+}
+
+// write is the whole state.
+func (k *Keeper) write() ([]byte, error) {
+	k.findStores()
+	k.roots()
+	for i := 0; i < len(k.entities) && k.err == nil; i++ {
+		k.body(k.entities[i])
+	}
+	body := k.out
+	k.out = make([]byte, 0, len(body)/2)
+	k.writeUint(uint64(len(k.entities)))
+	for i := range k.entities {
+		k.head(&k.entities[i])
+	}
+	return append(k.out, body...), k.err
+}
+
+// read is write, the other way.
+func (k *Keeper) read(body []byte) error {
+	k.reading, k.in = true, body
+	list(k, &k.entities, k.head)
+	if k.err == nil {
+		k.roots()
+	}
+	for i := 0; i < len(k.entities) && k.err == nil; i++ {
+		k.body(k.entities[i])
+	}
+	k.wants(len(k.in) == 0, "something stands behind its end")
+	for _, f := range k.later {
+		if k.err == nil {
+			f()
+		}
+	}
+	if k.err == nil {
+		k.check()
+	}
+	return k.err
+}
+
+// check looks whether what was read fits together.
+func (k *Keeper) check() {
+	alive := map[*task]bool{}
+	for t := k.m.oldest; t != nil; t = t.birth.newer {
+		alive[t] = true
+	}
+	k.checkHearings()
+	for i := range k.entities {
+		switch e := k.entities[i]; e.kind {
+		case entityTask:
+			k.checkTask((*task)(e.p), alive)
+		case entityGroup:
+			k.checkGroup((*group)(e.p), alive)
+		case entityScope:
+			s := (*scope)(e.p)
+			// One that has been left may still have its last request under way.
+			k.wants(!s.open || slices.Contains(s.t.scopes, s) || s.t.ended || s.t.wait.scope == s, "a listen is nobody's")
+		}
+	}
+}
+
+func (k *Keeper) checkTask(t *task, alive map[*task]bool) {
+	k.wants(alive[t] != t.ended, "a task neither lives nor has ended")
+	if t.ended || k.err != nil {
+		return
+	}
+	w := t.wait
+	switch w.kind {
+	case waitTask:
+		k.wants(slices.Contains(w.task.watch, watch{t: t}), "a task waits for one that does not know")
+	case waitGroup:
+		k.wants(w.group.t == t, "a task waits for the group of another")
+	case waitMessages, waitQuiet:
+		k.wants(w.scope.next != nil, "a listen waits for nothing")
+	default:
+		k.wants(w.flight != nil || w.stream != nil || w.kind == waitUnwind, "a task waits for nothing")
+	}
+	for _, s := range t.scopes {
+		k.wants(s.t == t && k.framed(t, s), "a listen is in another task")
+	}
+	if w.scope != nil {
+		k.wants(w.scope.t == t && k.framed(t, w.scope), "a task waits for the listen of another")
+	}
+	if g := t.group; g != nil {
+		k.wants(t.index >= 0 && int(t.index) < len(g.tasks) && g.tasks[t.index] == t, "a task is no member of its group")
+	}
+	k.wants(w.kind != waitUnwind && w.kind != waitQuiet || t.raised != nil, "no error is on its way")
+}
+
+// framed says whether a task has the frame of a listen.
+func (k *Keeper) framed(t *task, s *scope) bool {
+	slots, depth := t.saved()
+	for pc := t.pc(); pc > 0; {
+		if depth == s.depth {
+			return k.m.blockAt(pc).fn == k.m.blockAt(s.pc).fn
+		}
+		link := slots[depth].Bits
+		pc, depth = int(uint32(link)/uint32(insSize))-1, depth-int(link>>linkBits)/int(slotSize)
+	}
+	return false
+}
+
+func (k *Keeper) checkGroup(g *group, alive map[*task]bool) {
+	if g.open == 0 { // over: only what refers to it is left
+		return
+	}
+	k.wants(alive[g.t] && g.t.wait.kind == waitGroup && g.t.wait.group == g, "nobody waits for a group")
+	for i, t := range g.tasks {
+		if t != nil {
+			k.wants(t.group == g && int(t.index) == i || slices.Contains(t.watch, watch{g: g, i: i}), "a group waits for a task that does not know")
+		}
+	}
+}

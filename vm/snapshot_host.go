@@ -1,0 +1,175 @@
+package vm
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Exchanges in a snapshot: listens with their handlers, and streams with what was asked.
+
+func (k *Keeper) scopeBody(s *scope) {
+	needed(k, entityTask, &s.t, "nobody listens")
+	number(k, &s.depth)
+	pc, part := int32(s.pc), int32(0)
+	k.pc(&pc, &part)
+	s.pc = int(pc)
+	number(k, &s.window)
+	k.Slot(&s.host)
+	if k.reading && !k.listens(s) {
+		return
+	}
+	k.Int(&s.started)
+	k.Int(&s.number)
+	k.Int(&s.id)
+	k.Bool(&s.open)
+	k.messages(&s.messages)
+	k.failure(&s.err)
+	k.Bool(&s.over)
+	refer(k, entityRun, &s.run)
+	refer(k, entityHearing, &s.heard)
+	k.Int(&s.effect)
+	k.bytes(&s.partial)
+	k.unsent(&s.unsent)
+}
+
+// listens finds the listen of a scope that was read.
+func (k *Keeper) listens(s *scope) bool {
+	if k.err != nil {
+		return false
+	}
+	in, b := &k.m.code[s.pc], k.m.blockAt(s.pc)
+	if !k.wants(ir.Op(in.op) == ir.OpListenBegin && b.ir != nil && s.window == in.a && s.host.Kind() == value.KindHost, "a listen stands where there is none") {
+		return false
+	}
+	s.l = &b.fn.listens[in.imm]
+	p := s.host.Party()
+	ok := len(p) > 0 && p[value.PartyIndex].Kind() == value.KindInt && uint64(p.Index()) < uint64(len(k.m.hostDecls))
+	if k.wants(ok, "a listen has no host") {
+		s.decl = &k.m.hostDecls[p.Index()]
+	}
+	return ok
+}
+
+func (k *Keeper) messages(q *messages) {
+	list(k, &q.queue, k.message)
+	number(k, &q.queued)
+}
+
+func (k *Keeper) message(m *effect.HostMessage) {
+	k.Text(&m.Type)
+	k.Text(&m.ID)
+	k.Slot(&m.Payload)
+	k.wants(m.Payload.Map() != nil, "a message has no members")
+	k.bytes(&m.Text)
+	k.Bool(&m.Decided)
+}
+
+// unsent is a reply for which there was no room.
+func (k *Keeper) unsent(p **effect.ExchangeReply) {
+	there := *p != nil
+	k.Bool(&there)
+	if !there {
+		return
+	}
+	var r effect.Request = *p
+	k.request(&r)
+	if r, ok := r.(*effect.ExchangeReply); k.wants(ok, "a reply is none") {
+		*p = r
+	}
+}
+
+// The causes of a run's end, by their numbers.
+var runCauses = []error{nil, errWithdrawn, errExpired, errLost}
+
+func (k *Keeper) runBody(r *handlerRun) {
+	k.message(&r.message)
+	refer(k, entityHearing, &r.hearing)
+	cause := 0
+	for i, c := range runCauses {
+		if r.cause == c {
+			cause = i
+		}
+	}
+	if within(k, &cause, len(runCauses), "a handler has ended for nothing") {
+		r.cause = runCauses[cause]
+	}
+}
+
+func (k *Keeper) streamBody(x *hostStream) {
+	refer(k, entityTask, &x.by)
+	n := 0
+	for i := range k.m.hostDecls {
+		if x.decl == &k.m.hostDecls[i] {
+			n = i
+		}
+	}
+	if within(k, &n, len(k.m.hostDecls), "a stream is of no host") {
+		x.decl = &k.m.hostDecls[n]
+	}
+	k.messages(&x.messages)
+	k.Int(&x.id)
+	k.Text(&x.session)
+	k.failure(&x.err)
+	k.Bool(&x.over)
+	list(k, &x.waiting, func(t **task) { needed(k, entityTask, t, "nobody waits for a stream") })
+	k.asks(x)
+	k.Int(&x.effect)
+	k.Bool(&x.closed)
+	k.Text(&x.reason)
+}
+
+// asks are the messages that may be answered, in their order; those that are settled go.
+func (k *Keeper) asks(x *hostStream) {
+	open := x.asks.open()
+	list(k, &open, func(p **ask) { needed(k, entityAsk, p, "a message to answer is missing") })
+	if !k.reading {
+		return
+	}
+	k.later = append(k.later, func() { // when it is known what they are
+		for _, a := range open {
+			x.asks.add(a)
+		}
+	})
+}
+
+func (k *Keeper) askBody(a *ask) {
+	needed(k, entityStream, &a.of, "a message is of no stream")
+	k.Text(&a.typ)
+	k.Text(&a.id)
+	k.Bool(&a.waits)
+	k.Text(&a.answered)
+	refer(k, entityHearing, &a.hearing)
+	refer(k, entityGroup, &a.work.group)
+	number(k, &a.work.place)
+}
+
+// request is a request as data.
+func (k *Keeper) request(p *effect.Request) {
+	kind, text := "", ""
+	if !k.reading {
+		kind = string((*p).Kind())
+		raw, err := requestText(*p)
+		if err != nil {
+			k.refuse("a request of kind %s: %v", kind, err)
+		}
+		text = string(raw)
+	}
+	k.Text(&kind)
+	k.Text(&text)
+	if !k.reading || k.err != nil {
+		return
+	}
+	row := effect.Of(effect.Kind(kind))
+	if !k.wants(row != nil, "a request is of no kind") {
+		return
+	}
+	r := row.Request()
+	if err := json.Unmarshal([]byte(text), r); err != nil {
+		k.damaged("a request of kind %s: %v", kind, err)
+		return
+	}
+	*p = r
+}

@@ -1,0 +1,208 @@
+package vm
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// The heads of objects, and what they hold.
+
+func (k *Keeper) stringHead(p unsafe.Pointer) unsafe.Pointer {
+	text := ""
+	if p != nil {
+		text = value.Slot{Ref: p}.AsString()
+	}
+	k.Text(&text)
+	return value.String(text).Ref
+}
+
+func (k *Keeper) arrayHead(p unsafe.Pointer) unsafe.Pointer {
+	var repr value.Repr
+	shared, n := false, 0
+	if p != nil {
+		s := value.Slot{Ref: p}
+		a := s.Array()
+		repr, shared, n = a.Sub, value.Shared(s), a.Len
+	}
+	within(k, &repr, int(value.ReprSlots)+1, "an array is of no kind")
+	k.Bool(&shared)
+	n = k.Count(n)
+	if !k.reading {
+		return p
+	}
+	s := value.MakeArray(repr, n).Slot()
+	k.mark(s, shared)
+	return s.Ref
+}
+
+// mark sets the mark of what two places may hold.
+func (k *Keeper) mark(s value.Slot, shared bool) {
+	if shared {
+		value.Share(s)
+	}
+}
+
+func (k *Keeper) arrayBody(p unsafe.Pointer) {
+	a := (*value.Array)(p)
+	switch a.Sub {
+	case value.ReprInts:
+		for i := range a.Ints() {
+			k.Int(&a.Ints()[i])
+		}
+	case value.ReprFloats:
+		for i := range a.Floats() {
+			w := math.Float64bits(a.Floats()[i])
+			k.word(&w)
+			a.Floats()[i] = math.Float64frombits(w)
+		}
+	case value.ReprBools:
+		for i := range a.Bools() {
+			k.Bool(&a.Bools()[i])
+		}
+	case value.ReprSlots:
+		k.slots(a.Slots())
+	}
+}
+
+func (k *Keeper) mapHead(p unsafe.Pointer) unsafe.Pointer {
+	shared, n := false, 0
+	if p != nil {
+		shared, n = value.Shared(value.Slot{Ref: p}), (*value.Map)(p).Len()
+	}
+	k.Bool(&shared)
+	n = k.Count(n)
+	if !k.reading {
+		return p
+	}
+	s := value.NewMap(n).Slot()
+	k.mark(s, shared)
+	return s.Ref
+}
+
+func (k *Keeper) mapBody(p unsafe.Pointer) {
+	m := (*value.Map)(p)
+	n := k.Count(m.Len())
+	if !k.reading {
+		m.Each(func(key, v value.Slot) bool {
+			k.writeSlot(key)
+			k.writeSlot(v)
+			return true
+		})
+		return
+	}
+	for range n {
+		key, v := k.readSlot(), k.readSlot()
+		if !k.wants(value.Hashable(key), "the key of a map is none") {
+			return
+		}
+		m.Set(key, v)
+	}
+}
+
+// blockHead makes what is made of slots.
+func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
+	var kind value.Kind
+	var variant uint16
+	var t *value.Type
+	shared, n := false, 0
+	if p != nil {
+		s := value.Slot{Ref: p}
+		kind, t, shared, n = s.Kind(), s.Type(), value.Shared(s), len(s.Fields())
+		if kind == value.KindEnum {
+			variant = uint16(s.Variant())
+		}
+	}
+	number(k, &kind)
+	number(k, &variant)
+	k.Bool(&shared)
+	n = k.Count(n)
+	if party := kind == value.KindAgent || kind == value.KindHost; party {
+		return k.partyHead(p, kind, n)
+	}
+	k.typ(&t)
+	if !k.reading {
+		return p
+	}
+	if !k.wants(fits(kind, int(variant), t, n), "a value does not fit its type") {
+		return nil
+	}
+	s := value.New(kind, variant, t, make([]value.Slot, n)...)
+	k.mark(s, shared)
+	return s.Ref
+}
+
+// partyHead makes an agent or a host that builders have made.
+func (k *Keeper) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Pointer {
+	all, index := k.m.agents, 0
+	if kind == value.KindHost {
+		all = k.m.hosts
+	}
+	if p != nil {
+		index = value.Slot{Ref: p}.Party().Index()
+	}
+	if !within(k, &index, len(all), "an agent or a host is declared nowhere") || !k.reading {
+		return p
+	}
+	if !k.wants(n == len(all[index].Fields()), "an agent or a host is incomplete") {
+		return nil
+	}
+	return value.New(kind, 0, all[index].Type(), all[index].Fields()...).Ref
+}
+
+// fits says whether a block of n slots can be of a type.
+func fits(kind value.Kind, variant int, t *value.Type, n int) bool {
+	switch kind {
+	case value.KindTuple:
+		return t == nil && variant == 0
+	case value.KindSome, value.KindCell:
+		return t == nil && variant == 0 && n == 1
+	case value.KindRange:
+		return t == nil && variant == 0 && (n == 2 || n == 3)
+	case value.KindStruct:
+		if t == nil || variant != 0 {
+			return false
+		}
+		switch t.Kind {
+		case value.TypeStruct, value.TypeSchema:
+			return n == len(t.Fields)
+		case value.TypeError:
+			return t.Name != "" && n == len(t.Fields)+1
+		}
+	case value.KindEnum:
+		return t != nil && (t.Kind == value.TypeEnum || t.Kind == value.TypeResult) && variant < len(t.Variants) && n == len(t.Variants[variant].Fields) && n > 0
+	}
+	return false
+}
+
+func (k *Keeper) blockBody(p unsafe.Pointer) {
+	s := value.Slot{Ref: p}
+	f := s.Fields()
+	first := 0
+	if s.Party() != nil {
+		first = 1 // which it is, its head has said
+	}
+	k.slots(f[first:])
+	if k.reading && s.Kind() == value.KindRange {
+		for i := range f {
+			want := value.KindInt
+			if i == 2 {
+				want = value.KindBool
+			}
+			k.wants(f[i].Kind() == want, "a range has no bounds")
+		}
+	}
+}
+
+func (k *Keeper) closureHead(p unsafe.Pointer) unsafe.Pointer {
+	n := 0
+	if p != nil {
+		n = functionOf(value.Slot{Ref: p}).number
+	}
+	if !within(k, &n, len(k.m.functions), "there is no such function") || !k.reading {
+		return p
+	}
+	f := &k.m.functions[n]
+	return value.NewClosure(&f.Function, make([]value.Slot, f.info.Captures)...).Ref
+}

@@ -1,0 +1,222 @@
+package vm
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+)
+
+// What a snapshot begins with: the roots, from which all else is reached.
+
+func (k *Keeper) roots() {
+	m := k.m
+	for _, n := range []*int64{&m.stats.Copied, &m.stats.CopiedText, &m.stats.Requests, &m.counts.task, &m.counts.exchanges,
+		&m.written.now.Taken, &m.written.now.Ticks} {
+		k.Int(n)
+	}
+	number(k, &m.pace.Left)
+	number(k, &m.memory.asked)
+	number(k, &m.memory.known)
+	number(k, &m.bounds.running)
+	k.tasks()
+	k.requestsUnderWay()
+	k.holdings()
+	list(k, &m.hostStreams.open, k.stream)
+	list(k, &m.hostStreams.asked, k.stream)
+	k.storesHold()
+	k.toolStates()
+	k.owned()
+	k.leavings(&m.left)
+}
+
+func (k *Keeper) stream(x **hostStream) { needed(k, entityStream, x, "a stream is missing") }
+
+// tasks are those alive in the order of their birth, then those that others still speak of.
+func (k *Keeper) tasks() {
+	m := k.m
+	var alive []*task
+	for t := m.oldest; t != nil; t = t.birth.newer {
+		alive = append(alive, t)
+	}
+	one := func(t **task) { needed(k, entityTask, t, "a task is missing") }
+	list(k, &alive, one)
+	if k.reading {
+		known := map[*task]bool{}
+		for _, t := range alive {
+			if k.wants(!known[t], "a task lives twice") {
+				known[t] = true
+				m.sched.link(t)
+			}
+		}
+	}
+	needed(k, entityTask, &m.main, "there is no main task")
+	list(k, &m.lost, one)
+	list(k, &m.unfinished, func(f **function) {
+		n := 0
+		if !k.reading {
+			n = (*f).number
+		}
+		if within(k, &n, len(m.functions), "there is no such function") {
+			*f = &m.functions[n]
+		}
+	})
+}
+
+// The owners of requests under way: who is to hear of the result.
+const (
+	ownerNone byte = iota
+	ownerWait
+	ownerScope
+	ownerRun
+	ownerBound
+	ownerStream
+	ownerAsk
+	ownerKinds
+)
+
+func (f *pendingRequest) owner() byte {
+	switch {
+	case f.bound != nil:
+		return ownerBound
+	case f.run != nil:
+		return ownerRun
+	case f.ask != nil:
+		return ownerAsk
+	case f.stream != nil:
+		return ownerStream
+	case f.wait != nil:
+		return ownerWait
+	case f.scope != nil:
+		return ownerScope
+	}
+	return ownerNone
+}
+
+// requestsUnderWay are in the order in which they were made.
+func (k *Keeper) requestsUnderWay() {
+	var all []*pendingRequest
+	for _, seq := range k.m.underWay() {
+		all = append(all, k.m.pending[seq])
+	}
+	list(k, &all, func(p **pendingRequest) {
+		if k.reading {
+			*p = new(pendingRequest)
+		}
+		k.pendingRequest(*p)
+	})
+	if k.reading {
+		k.restored = all
+	}
+}
+
+func (k *Keeper) pendingRequest(f *pendingRequest) {
+	k.Int(&f.effect)
+	k.request(&f.request)
+	needed(k, entityTask, &f.t, "a request is nobody's")
+	k.Bool(&f.closing)
+	k.Bool(&f.told)
+	owner := f.owner()
+	within(k, &owner, int(ownerKinds), "a request's owner is of no kind")
+	switch owner {
+	case ownerBound:
+		needed(k, entityGroup, &f.bound, "a request has no race")
+	case ownerRun:
+		needed(k, entityRun, &f.run, "a request has no handler")
+	case ownerAsk:
+		needed(k, entityAsk, &f.ask, "a request has no message")
+	case ownerStream:
+		needed(k, entityStream, &f.stream, "a request has no stream")
+	case ownerScope:
+		needed(k, entityScope, &f.scope, "a request has no listen")
+	case ownerWait:
+		if !k.reading && f.wait != f.t.wait {
+			k.refuse("a task waits for another request")
+		}
+	}
+	if k.reading {
+		k.later = append(k.later, func() { k.own(f, owner) })
+	}
+}
+
+// own gives a request to its owner, once all is read.
+func (k *Keeper) own(f *pendingRequest, owner byte) {
+	var free **pendingRequest
+	switch owner {
+	case ownerNone:
+		return
+	case ownerBound:
+		if !k.wants(f.bound.bound != nil, "a race has no bound") {
+			return
+		}
+		free = &f.bound.bound.sleep
+	case ownerRun:
+		free = &f.run.timer
+	case ownerAsk:
+		free = &f.ask.timer
+	case ownerStream:
+		free = &f.stream.next
+	case ownerScope:
+		free = &f.scope.next
+	case ownerWait:
+		if f.wait = f.t.wait; !k.wants(f.wait != nil, "who made a request waits for nothing") {
+			return
+		}
+		f.wait.request = f.request
+		if f.wait.kind == waitOpen {
+			k.m.opening++
+		}
+		if f.wait.kind == waitUnwind {
+			return // nobody asks for its end
+		}
+		free = &f.wait.flight
+	}
+	if k.wants(*free == nil, "somebody waits for two requests") {
+		*free = f
+	}
+}
+
+// holdings are what tasks hold in the world.
+func (k *Keeper) holdings() {
+	type held struct {
+		t   *task
+		all []holding
+	}
+	var every []held
+	for t, all := range k.m.holdings {
+		every = append(every, held{t, all})
+	}
+	slices.SortFunc(every, func(a, b held) int {
+		x, y := a.all[0], b.all[0]
+		return cmp.Or(strings.Compare(string(x.closing.Kind()), string(y.closing.Kind())), cmp.Compare(x.id, y.id))
+	})
+	list(k, &every, func(h *held) {
+		needed(k, entityTask, &h.t, "nobody holds something")
+		list(k, &h.all, func(x *holding) {
+			k.Int(&x.id)
+			k.request(&x.closing)
+		})
+		if k.wants(len(h.all) > 0, "somebody holds nothing") && k.reading && k.err == nil {
+			for _, x := range h.all {
+				k.m.holdings.hold(h.t, x)
+			}
+		}
+	})
+}
+
+// requestText is a request as JSON.
+func requestText(r effect.Request) ([]byte, error) { return plainJSON(r) }
+
+// plainJSON is a value as JSON, in which texts that are JSON stay as they are.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

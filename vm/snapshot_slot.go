@@ -1,0 +1,313 @@
+package vm
+
+import (
+	"math"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// The values in a snapshot.
+
+// The tags of slots. Scalars stand in the slot; what the program declares is told by its number.
+const (
+	tagNil byte = iota
+	tagFalse
+	tagTrue
+	tagInt
+	tagFloat
+	tagAbsent
+	tagObject   // an entity
+	tagUnit     // of an enum's variant
+	tagFunction // a function without captures
+	tagAgent
+	tagHost
+	tagTool
+	tagType
+	tagStore
+	tagTask // the value that stands for a task, tagHashMap and tagLedger for a store that is a scope
+	tagHashMap
+	tagLedger
+	tagShort // a String of one byte or none
+)
+
+// Slot is a value.
+func (k *Keeper) Slot(p *value.Slot) {
+	if k.reading {
+		*p = k.readSlot()
+	} else {
+		k.writeSlot(*p)
+	}
+}
+
+func (k *Keeper) slots(all []value.Slot) {
+	for i := range all {
+		k.Slot(&all[i])
+	}
+}
+
+func (k *Keeper) tagged(tag byte, n uint64) { k.writeUint(uint64(tag) | n<<5) }
+
+func (k *Keeper) writeSlot(s value.Slot) {
+	switch s.Kind() {
+	case value.KindNil:
+		if s.Ref == absent.Ref {
+			k.tagged(tagAbsent, 0)
+		} else {
+			k.tagged(tagNil, 0)
+		}
+	case value.KindInt:
+		k.tagged(tagInt, 0)
+		n := s.AsInt()
+		k.Int(&n)
+	case value.KindFloat:
+		k.tagged(tagFloat, 0)
+		k.word(&s.Bits)
+	case value.KindBool:
+		k.tagged(tagFalse+byte(bit(s.AsBool())), 0)
+	case value.KindString:
+		k.writeString(s)
+	case value.KindArray:
+		k.tagged(tagObject, k.id(entityArray, s.Ref))
+	case value.KindMap:
+		k.tagged(tagObject, k.id(entityMap, s.Ref))
+	case value.KindEnum:
+		k.writeEnum(s)
+	case value.KindClosure:
+		k.writeClosure(s)
+	case value.KindAgent:
+		k.writeDeclared(tagAgent, k.m.agents, s)
+	case value.KindHost:
+		k.writeDeclared(tagHost, k.m.hosts, s)
+	case value.KindTool:
+		k.writeTool(s)
+	case value.KindTypeDesc:
+		t := s.TypeDesc()
+		k.tagged(tagType, 0)
+		k.typ(&t)
+	case value.KindHandle:
+		k.writeHandle(s)
+	default:
+		k.tagged(tagObject, k.id(entityBlock, s.Ref))
+	}
+}
+
+// writeString writes the Strings of which there is one each, the empty one and those of an ASCII
+// character, by what they are.
+func (k *Keeper) writeString(s value.Slot) {
+	switch text := s.AsString(); {
+	case text == "":
+		k.tagged(tagShort, 0)
+	case len(text) == 1:
+		k.tagged(tagShort, 1+uint64(text[0]))
+	default:
+		k.tagged(tagObject, k.id(entityString, s.Ref))
+	}
+}
+
+func (k *Keeper) writeEnum(s value.Slot) {
+	t, n := s.Type(), s.Variant()
+	if len(s.Fields()) == 0 && t != nil && n < len(t.Variants) && t.Variants[n].Unit == s {
+		k.tagged(tagUnit, uint64(n))
+		k.typ(&t)
+		return
+	}
+	k.tagged(tagObject, k.id(entityBlock, s.Ref))
+}
+
+func (k *Keeper) writeClosure(s value.Slot) {
+	n := functionOf(s).number
+	if k.m.closures[n].Ref == s.Ref {
+		k.tagged(tagFunction, uint64(n))
+		return
+	}
+	k.tagged(tagObject, k.id(entityClosure, s.Ref))
+}
+
+// writeDeclared writes an agent or a host: as it is declared, or as builders have made it.
+func (k *Keeper) writeDeclared(tag byte, all []value.Slot, s value.Slot) {
+	if n := s.Party().Index(); all[n].Ref == s.Ref {
+		k.tagged(tag, uint64(n))
+		return
+	}
+	k.tagged(tagObject, k.id(entityBlock, s.Ref))
+}
+
+func (k *Keeper) writeTool(s value.Slot) {
+	for i, x := range k.m.tools {
+		if x.self.Ref == s.Ref {
+			k.tagged(tagTool, uint64(i))
+			return
+		}
+	}
+	k.refuse("a value is a tool that the program does not declare")
+}
+
+func (k *Keeper) writeHandle(s value.Slot) {
+	switch x := s.Handle().Object.(type) {
+	case *task:
+		k.tagged(tagTask, k.id(entityTask, unsafe.Pointer(x)))
+	case *store.HashMap:
+		k.tagged(tagHashMap, k.id(entityHashMap, unsafe.Pointer(x)))
+	case *store.Ledger:
+		k.tagged(tagLedger, k.id(entityLedger, unsafe.Pointer(x)))
+	case *store.Memory:
+		for i := range k.m.stores {
+			if k.m.stores[i].Ref == s.Ref {
+				k.tagged(tagStore, uint64(i))
+				return
+			}
+		}
+		k.refuse("a value is a memory that the program does not declare")
+	default:
+		k.tagged(tagObject, k.id(entityHandle, s.Ref))
+	}
+}
+
+func (k *Keeper) readSlot() value.Slot {
+	x := k.readUint()
+	n := x >> 5
+	switch tag := byte(x & 31); tag {
+	case tagNil:
+		return value.Nil
+	case tagFalse:
+		return value.Bool(false)
+	case tagTrue:
+		return value.Bool(true)
+	case tagInt:
+		var i int64
+		k.Int(&i)
+		return value.Int(i)
+	case tagFloat:
+		var w uint64
+		k.word(&w)
+		return value.Float(math.Float64frombits(w))
+	case tagAbsent:
+		return absent
+	case tagShort:
+		return k.readShort(n)
+	case tagObject:
+		return k.object(n)
+	case tagTask, tagHashMap, tagLedger:
+		return k.readHandle(tag, n)
+	default:
+		return k.readDeclared(tag, n)
+	}
+}
+
+func (k *Keeper) readShort(n uint64) value.Slot {
+	if n > 0 && k.wants(n-1 < utf8.RuneSelf, "a text is not UTF-8") {
+		return value.String(string(rune(n - 1)))
+	}
+	return value.String("")
+}
+
+// readDeclared is a value of which there is one in the program.
+func (k *Keeper) readDeclared(tag byte, n uint64) value.Slot {
+	switch tag {
+	case tagUnit:
+		return k.readUnit(n)
+	case tagFunction:
+		if k.wants(n < uint64(len(k.m.functions)), "there is no such function") && k.wants(k.m.functions[n].info.Captures == 0, "a function has captures") {
+			return k.m.closureOf(int(n))
+		}
+	case tagAgent:
+		return k.declared(k.m.agents, n)
+	case tagHost:
+		return k.declared(k.m.hosts, n)
+	case tagStore:
+		return k.declared(k.m.stores, n)
+	case tagTool:
+		if k.wants(n < uint64(len(k.m.tools)), "there is no such tool") {
+			return k.m.tools[n].self
+		}
+	case tagType:
+		return k.readType()
+	default:
+		k.damaged("a value is of no kind")
+	}
+	return value.Nil
+}
+
+func (k *Keeper) readUnit(n uint64) value.Slot {
+	var t *value.Type
+	k.typ(&t)
+	if t == nil || n >= uint64(len(t.Variants)) || t.Variants[n].Unit.IsNil() {
+		k.damaged("an enum's value is none of its type")
+		return value.Nil
+	}
+	return t.Variants[n].Unit
+}
+
+// readHandle is the value that stands for a task or a store.
+func (k *Keeper) readHandle(tag byte, n uint64) value.Slot {
+	switch tag {
+	case tagTask:
+		if t := (*task)(k.entity(entityTask, n)); t != nil && k.wants(t.valued(), "a task is no value") {
+			return value.Slot{Ref: unsafe.Pointer(&t.parts.handle)}
+		}
+	case tagHashMap:
+		if h := (*store.HashMap)(k.entity(entityHashMap, n)); h != nil {
+			return h.Value()
+		}
+	case tagLedger:
+		if l := (*store.Ledger)(k.entity(entityLedger, n)); l != nil {
+			return l.Value()
+		}
+	}
+	return value.Nil
+}
+
+func (k *Keeper) declared(all []value.Slot, n uint64) value.Slot {
+	if n >= uint64(len(all)) {
+		k.damaged("a value is declared nowhere")
+		return value.Nil
+	}
+	return all[n]
+}
+
+// object is an entity as a value.
+func (k *Keeper) object(n uint64) value.Slot {
+	if n >= uint64(len(k.entities)) {
+		k.damaged("a value refers to what is not there")
+		return value.Nil
+	}
+	switch e := k.entities[n]; e.kind {
+	case entityString, entityArray, entityMap, entityBlock, entityClosure, entityHandle:
+		return value.Slot{Ref: e.p}
+	}
+	k.damaged("a value refers to what is no value")
+	return value.Nil
+}
+
+// readType gives the value of a type: where it is the program's, the one that all uses share.
+func (k *Keeper) readType() value.Slot {
+	var t *value.Type
+	k.typ(&t)
+	if t == nil {
+		k.wants(false, "a type is missing")
+		return value.Nil
+	}
+	for i := range k.m.types {
+		if k.m.types[i] == t {
+			return k.m.typeDescs[i]
+		}
+	}
+	return value.NewTypeDesc(t)
+}
+
+// Type is a type of the program's or nil.
+func (k *Keeper) Type(p **value.Type) { k.typ(p) }
+
+// Tool is a tool of the program.
+func (k *Keeper) Tool(p **Tool) {
+	n := 0
+	if !k.reading {
+		n = (*p).decl.index
+	}
+	if within(k, &n, len(k.m.tools), "there is no such tool") {
+		*p = k.m.tools[n]
+	}
+}

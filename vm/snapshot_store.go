@@ -1,0 +1,253 @@
+package vm
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/store"
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// What a run keeps besides its tasks: stores, the state of tools, what natives keep.
+
+// Kept is something that natives keep, by Own or in a handle, and that a snapshot can hold.
+type Kept interface {
+	// KeptAs is the name under which Config.Kept makes an empty one.
+	KeptAs() string
+	// Keep writes or reads it.
+	Keep(*Keeper)
+}
+
+// storePath says where a store is declared: which one, and the scopes within it.
+type storePath struct {
+	index int
+	names []string
+}
+
+// findStores notes where all stores are.
+func (k *Keeper) findStores() {
+	k.stores = map[unsafe.Pointer]storePath{}
+	for i, s := range k.m.stores {
+		switch x := s.Handle().Object.(type) {
+		case *store.HashMap:
+			k.findHashMap(x, storePath{index: i})
+		case *store.Ledger:
+			k.findLedger(x, storePath{index: i})
+		}
+	}
+}
+
+func (k *Keeper) findHashMap(h *store.HashMap, at storePath) {
+	k.stores[unsafe.Pointer(h)] = at
+	for _, name := range h.Scopes() {
+		k.findHashMap(h.Scope(name), storePath{at.index, append(slices.Clip(at.names), name)})
+	}
+}
+
+func (k *Keeper) findLedger(l *store.Ledger, at storePath) {
+	k.stores[unsafe.Pointer(l)] = at
+	for _, name := range l.Scopes() {
+		k.findLedger(l.Scope(name), storePath{at.index, append(slices.Clip(at.names), name)})
+	}
+}
+
+// storeHead finds a store of the program, or makes the scope that it is.
+func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
+	at, known := k.stores[p]
+	if !k.reading && !known {
+		k.refuse("a value is a store that the program does not declare")
+	}
+	within(k, &at.index, len(k.m.stores), "a store is declared nowhere")
+	list(k, &at.names, k.Text)
+	if !k.reading || k.err != nil {
+		return p
+	}
+	object := k.m.stores[at.index].Handle().Object
+	if h, ok := object.(*store.HashMap); ok && kind == entityHashMap {
+		for _, name := range at.names {
+			h = h.Scope(name)
+		}
+		return unsafe.Pointer(h)
+	}
+	l, ok := object.(*store.Ledger)
+	if !k.wants(ok && kind == entityLedger, "a store is of another kind") {
+		return nil
+	}
+	for _, name := range at.names {
+		l = l.Scope(name)
+	}
+	return unsafe.Pointer(l)
+}
+
+// storesHold keeps what is in all stores.
+func (k *Keeper) storesHold() {
+	for _, s := range k.m.stores {
+		switch x := s.Handle().Object.(type) {
+		case *store.HashMap:
+			k.hashMap(x)
+		case *store.Ledger:
+			k.ledger(x)
+		case *store.Memory:
+			all := x.Messages()
+			list(k, &all, func(m *store.Message) {
+				k.Text(&m.Role)
+				k.Text(&m.Content)
+			})
+			if k.reading {
+				for _, m := range all {
+					x.Append(m.Role, m.Content)
+				}
+			}
+		}
+	}
+}
+
+func (k *Keeper) hashMap(h *store.HashMap) {
+	p := h.Parts()
+	k.Slot(&p.Data)
+	k.Slot(&p.Watchers)
+	k.Slot(&p.Any)
+	if k.reading {
+		if !k.wants(p.Data.Map() != nil && p.Watchers.Map() != nil && p.Any.Array() != nil, "a hashmap has no entries") {
+			return
+		}
+		k.later = append(k.later, func() {
+			p.Watchers.Map().Each(func(_, v value.Slot) bool { return k.wants(v.Array() != nil, "a hashmap's watchers are no functions") })
+		})
+		h.SetParts(p)
+	}
+	names := h.Scopes()
+	list(k, &names, k.Text)
+	for _, name := range names {
+		k.hashMap(h.Scope(name))
+	}
+}
+
+func (k *Keeper) ledger(l *store.Ledger) {
+	all := l.Entries()
+	list(k, &all, func(p **store.Entry) {
+		if k.reading {
+			*p = new(store.Entry)
+		}
+		k.Text(&(*p).Identifier)
+		keys := (*p).Keys
+		list(k, &keys, k.Text)
+		(*p).Keys = keys
+		k.Text(&(*p).Value)
+	})
+	if k.reading {
+		for _, e := range all {
+			if err := l.Insert(e.Identifier, e.Keys, e.Value); err != nil {
+				k.damaged("%v", err)
+			}
+		}
+	}
+	names := l.Scopes()
+	list(k, &names, k.Text)
+	for _, name := range names {
+		k.ledger(l.Scope(name))
+	}
+}
+
+// toolStates are the states of tools.
+func (k *Keeper) toolStates() {
+	for _, x := range k.m.tools {
+		k.slots(x.self.Fields())
+	}
+}
+
+// owned is what natives keep, in the order of the names.
+func (k *Keeper) owned() {
+	var all []Kept
+	if !k.reading {
+		for _, x := range k.m.own {
+			kept, ok := x.(Kept)
+			if !ok {
+				k.refuse("natives keep a %T", x)
+				return
+			}
+			all = append(all, kept)
+		}
+		slices.SortFunc(all, func(a, b Kept) int { return cmp.Compare(a.KeptAs(), b.KeptAs()) })
+	}
+	list(k, &all, func(x *Kept) {
+		if k.kept(x); k.err == nil && k.reading {
+			if k.m.own == nil {
+				k.m.own = map[any]any{}
+			}
+			k.m.own[reflect.Zero(reflect.TypeOf(*x)).Interface()] = *x
+		}
+	})
+}
+
+// kept is something that natives keep.
+func (k *Keeper) kept(x *Kept) {
+	name := ""
+	if *x != nil {
+		name = (*x).KeptAs()
+	}
+	k.Text(&name)
+	if k.reading {
+		*x = nil
+		if k.m.config.Kept != nil {
+			*x = k.m.config.Kept(name)
+		}
+		if !k.wants(*x != nil, "what the library keeps is of no kind") {
+			return
+		}
+	}
+	(*x).Keep(k)
+}
+
+// The objects of handles.
+const (
+	handleStream byte = iota
+	handleAsk
+	handleBound
+	handleKept
+	handleKinds
+)
+
+func (k *Keeper) handleBody(h *value.Handle) {
+	k.Text(&h.Type)
+	k.Text(&h.Name)
+	var kind byte
+	var stream *hostStream
+	var of *ask
+	var limit bound
+	var own Kept
+	switch x := h.Object.(type) {
+	case nil:
+		if !k.reading {
+			k.refuse("a value is a %s of nothing", h.Type)
+		}
+	case *hostStream:
+		kind, stream = handleStream, x
+	case *ask:
+		kind, of = handleAsk, x
+	case bound:
+		kind, limit = handleBound, x
+	case Kept:
+		kind, own = handleKept, x
+	default:
+		k.refuse("a value is a %s", h.Type)
+	}
+	within(k, &kind, int(handleKinds), "a value refers to nothing known")
+	switch kind {
+	case handleStream:
+		needed(k, entityStream, &stream, "a value is no stream")
+		h.Object = stream
+	case handleAsk:
+		needed(k, entityAsk, &of, "a value is no message")
+		h.Object = of
+	case handleBound:
+		k.Int(&limit.ms)
+		refer(k, entityAsk, &limit.ask)
+		h.Object = limit
+	case handleKept:
+		k.kept(&own)
+		h.Object = own
+	}
+}

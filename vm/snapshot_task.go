@@ -1,0 +1,300 @@
+package vm
+
+import (
+	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// The tasks in a snapshot. All are parked, or have ended.
+
+// taskHead makes a task.
+func (k *Keeper) taskHead(p unsafe.Pointer) unsafe.Pointer {
+	t := (*task)(p)
+	valued, n := false, 0
+	if t != nil {
+		valued, n = t.valued(), t.fn.number
+		if t.fn != &k.m.functions[n] {
+			k.refuse("a task runs for a caller from outside")
+		}
+	}
+	k.Bool(&valued)
+	if !within(k, &n, len(k.m.functions), "there is no such function") || !k.reading {
+		return p
+	}
+	t = &task{m: k.self, fn: &k.m.functions[n]}
+	t.code, t.constants = unsafe.Pointer(unsafe.SliceData(k.m.code)), unsafe.Pointer(unsafe.SliceData(k.m.constants))
+	if p := k.m.config.Profile; p != nil {
+		t.samples = &sampling{due: &p.Due}
+	}
+	if valued {
+		t.parts.handle.Init("Task", t.fn.Name, t)
+	}
+	return unsafe.Pointer(t)
+}
+
+func (k *Keeper) taskBody(t *task) {
+	for _, flag := range []*bool{&t.started, &t.stop, &t.ended, &t.seen, &t.left} {
+		k.Bool(flag)
+	}
+	number(k, &t.id)
+	refer(k, entityRaised, &t.raised)
+	if t.ended {
+		k.Slot(&t.result)
+		k.way(t)
+		return
+	}
+	if !k.reading && (t.wait == nil || t.wait.off || t.starting || t.served != nil || !t.started) {
+		k.refuse("a task is not waiting")
+		return
+	}
+	number(k, &t.budget)
+	list(k, &t.caught, func(r **raised) { needed(k, entityRaised, r, "an error that was caught is missing") })
+	k.frames(t)
+	list(k, &t.scopes, func(s **scope) { needed(k, entityScope, s, "a listen is missing") })
+	k.wait(t)
+	refer(k, entityGroup, &t.group)
+	number(k, &t.index)
+	list(k, &t.watch, k.watch)
+	k.telling(t)
+}
+
+func (k *Keeper) watch(w *watch) {
+	refer(k, entityTask, &w.t)
+	refer(k, entityGroup, &w.g)
+	number(k, &w.i)
+	k.wants((w.t != nil) != (w.g != nil), "nobody, or two, wait for a task")
+}
+
+// saved gives the slots of a parked task, and where its frame is among them.
+func (t *task) saved() (slots []value.Slot, depth int) {
+	if t.stack != nil {
+		return t.stack, t.depth()
+	}
+	return t.parked.slots, int(t.parked.depth)
+}
+
+// frame is one of a stack: where it begins, and the instruction that it stands at.
+type frame struct{ depth, pc int }
+
+// frames keeps the frames of a task, the outermost first.
+func (k *Keeper) frames(t *task) {
+	if k.reading {
+		k.readFrames(t)
+		return
+	}
+	slots, depth := t.saved()
+	var all []frame
+	for pc := t.pc(); pc > 0; {
+		all = append(all, frame{depth, pc})
+		link := slots[depth].Bits
+		pc, depth = int(uint32(link)/uint32(insSize))-1, depth-int(link>>linkBits)/int(slotSize)
+	}
+	k.writeUint(uint64(len(all)))
+	for i := len(all) - 1; i >= 0; i-- {
+		k.frame(slots[all[i].depth:], all[i].pc, i == 0)
+	}
+}
+
+// frame writes one: its registers before the instruction at which it stands. When that is a call
+// under way, those from its window on are the callee's.
+func (k *Keeper) frame(slots []value.Slot, pc int, top bool) {
+	x := k.at.ofCall(pc)
+	b := &k.m.blocks[x.block]
+	number(k, &x.block)
+	number(k, &x.at)
+	classes := k.classesOf(x, b)
+	if classes == nil {
+		k.refuse("a task stands where control never comes, in %s", b.fn.Name)
+		return
+	}
+	if b.fn.info.Captures > 0 && b.ir != nil {
+		k.writeSlot(value.Slot{Ref: slots[0].Ref})
+	}
+	for r := 1; r < k.registers(b, pc, top); r++ {
+		k.register(&slots[r], classes[r])
+	}
+}
+
+// registers is how many of a frame's registers are its own.
+func (k *Keeper) registers(b *block, pc int, top bool) int {
+	if top {
+		return b.fn.registers
+	}
+	return int(k.m.code[pc].a)
+}
+
+// classesOf are the classes of a frame's registers. A stub's are all Full.
+func (k *Keeper) classesOf(x position, b *block) ir.Classes {
+	if b.ir != nil {
+		return k.at.classesAt(x)
+	}
+	all := make(ir.Classes, b.fn.registers)
+	for r := range all {
+		all[r] = ir.Full
+	}
+	return all
+}
+
+// register keeps what may be read of one.
+func (k *Keeper) register(s *value.Slot, c ir.Class) {
+	switch c {
+	case ir.Int:
+		n := int64(s.Bits)
+		k.Int(&n)
+		s.Bits = uint64(n)
+	case ir.Float:
+		k.word(&s.Bits)
+	case ir.Bool:
+		b := s.Bits != 0
+		k.Bool(&b)
+		if k.reading {
+			s.Bits = bit(b)
+		}
+	case ir.Full:
+		k.Slot(s)
+	}
+}
+
+// readFrames reads the frames of a task onto its parked stack.
+func (k *Keeper) readFrames(t *task) {
+	depth, link := 0, uint64(insSize)
+	var by *ins // the call that leads to the frame
+	for left := k.Count(0); left > 0; left-- {
+		var x position
+		number(k, &x.block)
+		number(k, &x.at)
+		pc, b := k.place(x)
+		if k.err != nil || !k.wants(k.m.calls(by, b.fn, t.fn), "a frame is not the one that was called") {
+			return
+		}
+		slots := k.room(t, depth, b.fn.registers)
+		if slots == nil {
+			return
+		}
+		slots[0].Bits = link
+		top := left == 1
+		k.readFrame(slots, x, b, k.registers(b, pc, top))
+		if top {
+			t.parked.depth = int32(depth)
+			t.setPC(pc + 1)
+			return
+		}
+		by = &k.m.code[pc]
+		if !k.wants(callsFrame(by), "a frame stands at what calls nothing") {
+			return
+		}
+		link = uint64(pc+1)*uint64(insSize) | uint64(by.a)<<frameShift
+		depth += int(by.a)
+	}
+	k.wants(false, "a task has no frames")
+}
+
+// room gives the slots of a frame on a parked stack, which end with it.
+func (k *Keeper) room(t *task, depth, registers int) []value.Slot {
+	size := depth + registers
+	if !k.wants(size <= k.m.maxStack, "a stack is too large") {
+		return nil
+	}
+	if more := size - len(t.parked.slots); more > 0 {
+		t.parked.slots = append(t.parked.slots, make([]value.Slot, more)...)
+	}
+	t.parked.slots = t.parked.slots[:size]
+	return t.parked.slots[depth:]
+}
+
+// readFrame reads the registers of a frame, n at most.
+func (k *Keeper) readFrame(slots []value.Slot, x position, b *block, n int) {
+	classes := k.classesOf(x, b)
+	if !k.wants(classes != nil, "a frame stands where control never comes") {
+		return
+	}
+	if b.fn.info.Captures > 0 && b.ir != nil {
+		c := k.readSlot()
+		if !k.wants(c.Kind() == value.KindClosure && functionOf(c) == b.fn, "a frame's closure is another function's") {
+			return
+		}
+		slots[0].Ref = c.Ref
+	}
+	for r := 1; r < min(n, len(slots)); r++ {
+		k.register(&slots[r], classes[r])
+	}
+}
+
+// callsFrame says whether an instruction makes a frame.
+func callsFrame(in *ins) bool {
+	return in.op == opSubIntKCall || in.op < opTrap && ir.Shapes[in.op].Frame && ir.Op(in.op) != ir.OpCallNative
+}
+
+// place finds where a frame stands.
+func (k *Keeper) place(x position) (pc int, b *block) {
+	pc, part, ok := k.at.find(x)
+	if !ok || part != 0 && (part != 1 || k.m.code[pc].op != opSubIntKCall) {
+		k.damaged("there is no such place in the program")
+		return 0, nil
+	}
+	return pc, &k.m.blocks[x.block]
+}
+
+// calls says whether a call, nil for what begins a task of function first, can lead into f.
+func (m *image) calls(in *ins, f, first *function) bool {
+	switch {
+	case in == nil:
+		return f == first
+	case ir.Op(in.op) == ir.OpCall || in.op == opSubIntKCall:
+		return int(in.imm) == f.entry
+	case ir.Op(in.op) == ir.OpDispatchTool:
+		return f != &m.functions[f.number]
+	}
+	return f == &m.functions[f.number] && f.info.ABI == ir.FullABI
+}
+
+// wait keeps what a task waits for. The request under way is told of by itself.
+func (k *Keeper) wait(t *task) {
+	if k.reading {
+		t.wait = new(wait)
+		if p := k.m.config.Profile; p != nil {
+			t.wait.since = p.Now()
+		}
+	}
+	w := t.wait
+	if !within(k, &w.kind, int(waitUnwind)+1, "a task waits for nothing known") {
+		return
+	}
+	if k.reading && w.kind == waitTask {
+		t.parts.wait = *w
+		t.wait, w = &t.parts.wait, &t.parts.wait
+	}
+	number(k, &w.window)
+	k.Bool(&w.wrap)
+	k.Bool(&w.refused)
+	refer(k, entityScope, &w.scope)
+	k.Slot(&w.payload)
+	refer(k, entityTask, &w.task)
+	refer(k, entityGroup, &w.group)
+	refer(k, entityStream, &w.stream)
+	if k.reading && k.err == nil {
+		k.waitFits(t, w)
+	}
+}
+
+// waitFits checks that a task waits at an instruction that so waits.
+func (k *Keeper) waitFits(t *task, w *wait) {
+	in := &k.m.code[t.pc()]
+	ok := w.window == in.a
+	switch op := ir.Op(in.op); w.kind {
+	case waitPerform:
+		ok = ok && (op == ir.OpPerform || op == ir.OpCallNative)
+	case waitAnswer:
+		ok = ok && (op == ir.OpAwaitEmit || op == ir.OpAwaitEmitAs)
+		ok = ok && (w.payload.IsNil() || w.payload.TypeDesc() != nil)
+	case waitTask:
+		ok = ok && op == ir.OpAwait && w.task != nil
+	case waitGroup:
+		ok = w.group != nil && (op == ir.OpJoinAll || op == ir.OpRace || op == ir.OpParallelFor)
+	default:
+		ok = op == ir.OpListenBegin && w.scope != nil
+	}
+	k.wants(ok, "a task waits where nothing so waits")
+}

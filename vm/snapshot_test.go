@@ -1,0 +1,168 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/value"
+)
+
+// withSnapshots has programs go on from a snapshot of themselves at every boundary.
+var withSnapshots = flag.Bool("snapshots", false, "run from snapshots")
+
+// TestAllFromSnapshots runs the other tests of this package once more, with their programs going on from
+// a snapshot of themselves at every boundary.
+func TestAllFromSnapshots(t *testing.T) {
+	if *withSnapshots {
+		t.Skip("this is it")
+	}
+	out, err := exec.Command(os.Args[0], "-test.short", "-snapshots", "-test.skip", "TestLoopAssembly|TestProfileWaits|Fuzz").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// unwritten is a journal that nobody reads.
+type unwritten struct{}
+
+func (unwritten) Began(int64, int64, effect.Request)                         {}
+func (unwritten) Ended(int64, effect.Request, effect.Result, error, *Moment) {}
+func (unwritten) Waited(int64, effect.Request, Moment)                       {}
+func (unwritten) Looked(Moment)                                              {}
+func (unwritten) Over(error, *Moment)                                        {}
+func (unwritten) Waits()                                                     {}
+
+// renewed has a run go on from a snapshot of itself at every boundary.
+func renewed(t testing.TB, c Config, taken *int) Config {
+	c.Journal = unwritten{}
+	c.Boundary = func(m *VM) {
+		_, err := m.Verified(Snapshot{})
+		if unkept, ok := errors.AsType[*Unkept](err); ok {
+			t.Logf("%v", unkept)
+			return
+		}
+		if *taken++; err != nil {
+			t.Errorf("boundary %d: %v", *taken, err)
+		}
+	}
+	return c
+}
+
+// TestSnapshotOfErrors: what an error on its way knows of where it came from is in a snapshot:
+// errors that are caught and raised again, Errs that pass from function to function, deep
+// recursions.
+func TestSnapshotOfErrors(t *testing.T) {
+	const wait = "LoadConst r9 k1\nAwaitEmit r8 1\n"
+	for _, code := range []string{
+		"LoadNil r1\n@a: Call r2 f1\n@b: Return r2\n@c: " + wait + "Rethrow r3\ncatch @a @b @c r3",
+		"LoadNil r1\n@a: Call r2 f2\n@b: Return r2\n@c: " + wait + "LoadNil r4\nRethrow r3\ncatch @a @b @c r3",
+		"Call r2 f3\n" + wait + "Leave r2\nReturn r2",
+		"LoadInt r3 300\nCall r2 f4\n" + wait + "Leave r2\nReturn r2",
+	} {
+		make := func() *asm {
+			a := newAsm()
+			a.str("boom")
+			a.str("ask")
+			a.fn("main() Full 12", code)
+			a.fn("fails() Full 6", "LoadConst r1 k0\nThrow r1")
+			a.fn("faults() Full 6", "LoadInt r1 1\nLoadInt r2 0\nDivInt r3 r1 r2\nReturnNil")
+			a.fn("errs() Full 12", "LoadConst r1 k0\nNewErr r2 r1\n"+wait+"Leave r2\nReturn r2")
+			a.fn("deep(Int) Full 12", "JumpEqIntK r1 0 @end\nSubIntK r5 r1 1\nCall r4 f4\n"+"Leave r4\nReturn r4\n@end: LoadConst r1 k0\nNewErr r2 r1\nReturn r2")
+			return a
+		}
+		answers := effect.PerformerFunc(func(context.Context, effect.Request) (effect.Result, error) {
+			return &effect.Answer{Value: []byte("1")}, nil
+		})
+		_, want := make().run(t, Config{Performer: answers})
+		taken := 0
+		_, got := make().run(t, renewed(t, Config{Performer: answers}, &taken))
+		var u, v *Uncaught
+		if !errors.As(want, &u) || !errors.As(got, &v) || taken == 0 {
+			t.Fatalf("%v, from %d snapshots %v\n%s", want, taken, got, code)
+		}
+		sameTrace(t, v.Trace, u.Trace)
+	}
+}
+
+// noted is a journal that notes which requests have begun.
+type noted struct {
+	unwritten
+	begun []string
+}
+
+func (n *noted) Began(e, _ int64, r effect.Request) {
+	n.begun = append(n.begun, fmt.Sprint(e, " ", nameOf(r)))
+}
+
+// TestSnapshotRestored: a run that is suspended while it waits is restored in another VM. What it
+// had under way is begun anew, in its order and by its numbers, and what was to end early ends.
+func TestSnapshotRestored(t *testing.T) {
+	program := func() *asm {
+		return tasks("LoadFunction r2 f2\nLoadFunction r3 f3\nLoadFunction r4 f4\nJoinAll r1 r2 3\nLoadConst r6 k3\nCall r5 f1\nNewTuple r1 r1 1\nReturn r1")
+	}
+	for _, order := range []string{"", "b", "b a"} {
+		suspend := make(chan struct{})
+		var data []byte
+		first := Config{Performer: newWorld(strings.Fields(order)...), Journal: &noted{}, Suspend: suspend}
+		waits := len(strings.Fields(order))
+		first.Boundary = func(m *VM) {
+			if m.written.now.Taken < int64(waits) {
+				return
+			}
+			select {
+			case <-suspend:
+				var err error
+				if data, err = m.Snapshot(Snapshot{S: 7, IR: "x"}); err != nil {
+					t.Error(err)
+				}
+			default:
+				close(suspend)
+			}
+		}
+		if _, err := program().run(t, first); !errors.Is(err, ErrSuspended) || data == nil {
+			t.Fatalf("%v, %d bytes", err, len(data))
+		}
+		head, err := ReadSnapshot(data)
+		if err != nil || head.S != 7 || head.IR != "x" || head.Counts.Tasks != 4-waits || head.Counts.Requests != 3-waits {
+			t.Fatalf("%+v, %v", head, err)
+		}
+		a := program()
+		rest := strings.Fields(map[string]string{"": "c a b d", "b": "c a d", "b a": "c d"}[order])
+		heard, w := &noted{}, newWorld(rest...)
+		m, err := Restore(Config{Program: &a.Program, Natives: library(nil), Performer: w, Journal: heard}, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := m.Resume(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := value.Text(out.Value); got != `[{"ok":["a","b","c"]}]` {
+			t.Error(got)
+		}
+		want := map[string]string{"": "1 a, 2 b, 3 c, ", "b": "1 a, 3 c, ", "b a": "3 c, "}[order]
+		if got := strings.Join(heard.begun, ", "); !strings.HasPrefix(got, want) || !strings.Contains(got, " d") {
+			t.Errorf("order %q: begun %s", order, got)
+		}
+	}
+}
+
+func sameTrace(t *testing.T, got, want []Place) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("%d places, not %d: %v, %v", len(got), len(want), got, want)
+		return
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Errorf("place %d is %v, not %v", i, got[i], want[i])
+		}
+	}
+}

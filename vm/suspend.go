@@ -1,0 +1,45 @@
+package vm
+
+import "errors"
+
+// ErrSuspended is the error of a run that was left where it was: see Config.Suspend.
+var ErrSuspended = errors.New("the run is suspended")
+
+// suspending is what a task panics with that computes while its run is suspended.
+type suspending struct{}
+
+// suspended says whether the run is to be left where it is.
+func (m *VM) suspended() bool {
+	if m.config.Suspend == nil || m.written.past != nil {
+		return false
+	}
+	select {
+	case <-m.config.Suspend:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave leaves a suspended run: what has come is written down as taken, which it is when the
+// run is gone on with; what is under way is left.
+func (m *VM) leave() {
+	m.fatal = ErrSuspended
+	m.recordArrived()
+	for _, seq := range m.underWay() {
+		m.pending[seq].quit()
+	}
+	m.goroutes.Wait()
+	m.recordArrived()
+}
+
+// recordArrived tells the journal of effects that have ended by themselves.
+func (m *VM) recordArrived() {
+	m.arrived = m.inbox.drain(m.arrived)
+	for i := range m.arrived {
+		if c := &m.arrived[i]; c.err == nil || isProgramError(c.err) {
+			m.tellTaken(c, nil)
+		}
+	}
+	m.arrived = nil
+}

@@ -1,0 +1,144 @@
+package build
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/evanw/esbuild/pkg/api"
+)
+
+// ours is the namespace of all files that are joined: none is looked for on the disk.
+const ours = "page"
+
+// joined is the directory of the files that no entry names.
+const joined = "joined"
+
+// join makes as few files of the modules as can be: one of each entry, of what
+// is imported later, and of what several of these share.
+func (b *builder) join(entries []string) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	built := api.Build(b.options(entries))
+	if len(built.Errors) > 0 {
+		return told(built.Errors)
+	}
+	var meta metafile
+	if err := json.Unmarshal([]byte(built.Metafile), &meta); err != nil {
+		return fmt.Errorf("build: %w", err)
+	}
+	names, err := meta.names()
+	if err != nil {
+		return err
+	}
+	for _, f := range built.OutputFiles {
+		text := string(f.Contents)
+		for was, is := range names {
+			text = strings.ReplaceAll(text, path.Base(was), path.Base(is))
+		}
+		b.out.Files[names[strings.TrimPrefix(filepath.ToSlash(f.Path), "/")]] = []byte(text)
+	}
+	for name, o := range meta.Outputs {
+		if slices.Contains(entries, plainName(o.EntryPoint)) {
+			b.out.Needs[name] = meta.closure(name, names)
+		}
+	}
+	return b.licences(meta)
+}
+
+func (b *builder) options(entries []string) api.BuildOptions {
+	var points []api.EntryPoint
+	for _, name := range entries {
+		points = append(points, api.EntryPoint{InputPath: name, OutputPath: strings.TrimSuffix(name, path.Ext(name))})
+	}
+	alone := ""
+	if len(entries) == 1 {
+		alone = entries[0]
+	}
+	return api.BuildOptions{
+		EntryPointsAdvanced: points,
+		AbsWorkingDir:       "/", Outdir: "/", ChunkNames: joined + "/[name]-[hash]",
+		Bundle: true, Splitting: true, Format: api.FormatESModule, Target: api.ES2022, Charset: api.CharsetUTF8,
+		MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, TreeShaking: api.TreeShakingTrue,
+		LegalComments: api.LegalCommentsNone, // each package's licence is a file
+		Metafile:      true,
+		Plugins:       []api.Plugin{{Name: ours, Setup: func(p api.PluginBuild) { b.plug(p, alone) }}},
+	}
+}
+
+// plug has modules found in the trees, and templates compiled. What is imported later imports the
+// page's one entry, too, which is there by then: so that what both need is no file beside it.
+func (b *builder) plug(p api.PluginBuild, entry string) {
+	var later sync.Map // by the names of modules
+	p.OnResolve(api.OnResolveOptions{Filter: ".*"}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
+		if a.Kind == api.ResolveEntryPoint {
+			return api.OnResolveResult{Path: a.Path, Namespace: ours}, nil
+		}
+		file, err := b.resolve(a.Importer, a.Path)
+		if a.Kind == api.ResolveJSDynamicImport && isModule(file) {
+			later.Store(file, true)
+		}
+		return api.OnResolveResult{Path: file, Namespace: ours}, err
+	})
+	p.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: ours}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+		text, err := b.load(a.Path)
+		if _, ok := later.Load(a.Path); ok && entry != "" {
+			text += "\nimport " + strconv.Quote(entry) + ";"
+		}
+		loader := api.LoaderJS
+		if !isModule(a.Path) {
+			loader = api.LoaderText
+		}
+		return api.OnLoadResult{Contents: &text, Loader: loader}, err
+	})
+}
+
+// load reads a module, or a text that a module imports.
+func (b *builder) load(name string) (string, error) {
+	if name == b.bare["htm"] {
+		return bound, nil
+	}
+	data, err := b.open(name)
+	if err != nil || !isModule(name) || strings.HasPrefix(name, "vendor/") {
+		return string(data), err
+	}
+	return compile(string(data))
+}
+
+// told makes one error of what is wrong with modules.
+func told(all []api.Message) error {
+	var out []error
+	for _, m := range all {
+		where := ""
+		if l := m.Location; l != nil {
+			where = fmt.Sprintf("%s: line %d: ", strings.TrimPrefix(l.File, ours+":"), l.Line)
+		}
+		out = append(out, fmt.Errorf("build %s%s", where, m.Text))
+	}
+	return errors.Join(out...)
+}
+
+// licences adds the licence of each package of which something is used.
+func (b *builder) licences(meta metafile) error {
+	dirs := map[string]bool{}
+	for _, o := range meta.Outputs {
+		for name := range o.Inputs {
+			if dir := path.Dir(plainName(name)); strings.HasPrefix(dir, "vendor/") {
+				dirs[dir] = true
+			}
+		}
+	}
+	for dir := range dirs {
+		if err := b.add(dir + "/LICENSE"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package build
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// markup is a template of elements: texts with a field between each two of them. A field is
+// an expression of JavaScript.
+type markup struct {
+	texts, fields []string
+	line          int // where it begins
+	piece, at     int // how far it is read: the text, and the place in it
+}
+
+// call gives the expression that a template stands for: nothing, one node, or a list of them.
+func (m *markup) call() (string, error) {
+	nodes, err := m.nodes("")
+	switch {
+	case err != nil:
+		return "", err
+	case len(nodes) == 0:
+		return "undefined", nil
+	case len(nodes) == 1:
+		return nodes[0], nil
+	}
+	return "[" + strings.Join(nodes, ",") + "]", nil
+}
+
+// rest is what is left of the text before the next field.
+func (m *markup) rest() string { return m.texts[m.piece][m.at:] }
+
+// field gives the field that stands here, and passes it; false when none does.
+func (m *markup) field() (string, bool) {
+	if m.rest() != "" || m.piece == len(m.fields) {
+		return "", false
+	}
+	m.piece++
+	m.at = 0
+	return m.fields[m.piece-1], true
+}
+
+// edge is white space with a line's end in it, which is for who reads the source.
+var edge = regexp.MustCompile(`^\s*\n\s*|\s*\n\s*$`)
+
+// nodes reads up to the tag that closes an element, "" for the end of all.
+func (m *markup) nodes(parent string) ([]string, error) {
+	var out []string
+	for {
+		text := m.upTo("<")
+		if text = edge.ReplaceAllString(text, ""); text != "" {
+			out = append(out, "`"+text+"`")
+		}
+		if field, ok := m.field(); ok {
+			out = append(out, field)
+			continue
+		}
+		switch rest := m.rest(); {
+		case rest == "" && parent == "":
+			return out, nil
+		case rest == "":
+			return nil, fmt.Errorf("<%s> is never closed", said(parent))
+		case strings.HasPrefix(rest, "<!--"):
+			if err := m.comment(); err != nil {
+				return nil, err
+			}
+		case strings.HasPrefix(rest, "</"):
+			return out, m.closes(parent)
+		default:
+			node, err := m.element()
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, node)
+		}
+	}
+}
+
+// upTo takes text up to one of the characters, or the next field.
+func (m *markup) upTo(any string) string {
+	rest := m.rest()
+	if i := strings.IndexAny(rest, any); i >= 0 {
+		rest = rest[:i]
+	}
+	m.at += len(rest)
+	return rest
+}
+
+func (m *markup) comment() error {
+	for {
+		if i := strings.Index(m.rest(), "-->"); i >= 0 {
+			m.at += i + len("-->")
+			return nil
+		}
+		m.at = len(m.texts[m.piece])
+		if _, ok := m.field(); !ok {
+			return fmt.Errorf("a comment is never closed")
+		}
+	}
+}
+
+// name reads what a tag is called: a text, which is quoted, or a field.
+func (m *markup) name() string {
+	if field, ok := m.field(); ok {
+		return field
+	}
+	return "\"" + m.upTo(" \t\r\n/>=") + "\""
+}
+
+// said is a name as the source has it.
+func said(name string) string { return strings.Trim(name, "\"()") }
+
+// closes reads the tag that closes an element: with its name, or with none.
+func (m *markup) closes(parent string) error {
+	m.at += len("</")
+	m.at += len(m.rest()) - len(strings.TrimPrefix(m.rest(), "/"))
+	switch name := m.name(); {
+	case parent == "":
+		return fmt.Errorf("</%s> closes nothing", said(name))
+	case name != `""` && name != parent:
+		return fmt.Errorf("</%s> closes <%s>", said(name), said(parent))
+	case !strings.HasPrefix(m.rest(), ">"):
+		return fmt.Errorf("the tag </%s never ends", said(name))
+	}
+	m.at++
+	return nil
+}
+
+// element reads an element with all that is in it.
+func (m *markup) element() (string, error) {
+	m.at++
+	name := m.name()
+	if name == `""` {
+		return "", fmt.Errorf("an element has no name")
+	}
+	args := []string{name}
+	props, open, err := m.props(name)
+	if err != nil {
+		return "", err
+	}
+	args = append(args, props)
+	if open {
+		nodes, err := m.nodes(name)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, nodes...)
+	}
+	return tag + "(" + strings.Join(args, ",") + ")", nil
+}
+
+// props reads an element's properties, and says whether something is in it.
+func (m *markup) props(name string) (string, bool, error) {
+	var out []string
+	for {
+		m.at += len(m.rest()) - len(strings.TrimLeft(m.rest(), " \t\r\n"))
+		rest := m.rest()
+		switch {
+		case strings.HasPrefix(rest, ">"), strings.HasPrefix(rest, "/>"):
+			m.at += strings.Index(rest, ">") + 1
+			if len(out) == 0 {
+				return "null", rest[0] == '>', nil
+			}
+			return "{" + strings.Join(out, ",") + "}", rest[0] == '>', nil
+		case rest == "":
+			return "", false, fmt.Errorf("the tag <%s never ends, or has a field where a property's name is expected", said(name))
+		case rest == "...":
+			m.at += len("...")
+			field, _ := m.field()
+			out = append(out, "..."+field)
+			continue
+		}
+		prop := m.name()
+		if prop == `""` {
+			return "", false, fmt.Errorf("a property of <%s> has no name", said(name))
+		}
+		value := "true"
+		if strings.HasPrefix(m.rest(), "=") {
+			m.at++
+			var err error
+			if value, err = m.value(); err != nil {
+				return "", false, err
+			}
+		}
+		out = append(out, prop+":"+value)
+	}
+}
+
+// value reads a property's value: what stands between quotes, or up to white space or the tag's end.
+func (m *markup) value() (string, error) {
+	ends, quoted := " \t\r\n>=", false
+	if rest := m.rest(); rest != "" && (rest[0] == '"' || rest[0] == '\'') {
+		ends, quoted = rest[:1], true
+		m.at++
+	}
+	var parts, fields []string
+	for {
+		text := m.upTo(ends)
+		if !quoted && strings.HasSuffix(text, "/") && strings.HasPrefix(m.rest(), ">") {
+			text = text[:len(text)-1]
+			m.at--
+		}
+		if text != "" {
+			parts = append(parts, text)
+		}
+		if !quoted && strings.HasPrefix(m.rest(), "=") { // htm takes it for the next property's
+			return "", fmt.Errorf("a value with a = in it needs quotes: %s", text)
+		}
+		field, ok := m.field()
+		if !ok {
+			break
+		}
+		fields = append(fields, field)
+		parts = append(parts, "${"+field+"}")
+	}
+	if quoted {
+		m.at += min(1, len(m.rest()))
+	}
+	if len(parts) == 1 && len(fields) == 1 {
+		return fields[0], nil
+	}
+	return "`" + strings.Join(parts, "") + "`", nil
+}

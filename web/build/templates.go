@@ -1,0 +1,129 @@
+package build
+
+import (
+	"fmt"
+	"strings"
+)
+
+// tag is the name of the function whose templates are compiled: parts/base.js binds it.
+const tag = "html"
+
+// bound stands for htm in what is built, where no template is left that it would read: what
+// it binds is called by itself.
+const bound = "export default { bind: (h) => h };"
+
+// compile turns each html`…` of a module into calls of html(tag, props, ...children), by
+// the rules of htm, so that no browser reads templates. What htm would pass over, as a tag
+// that is never closed, is an error with its line. Each line keeps its number.
+func compile(src string) (string, error) {
+	tokens, err := scan(src)
+	if err != nil {
+		return "", err
+	}
+	c := &compiler{src: src, tokens: tokens}
+	return c.code(0, len(tokens))
+}
+
+// compiler goes over a module's tokens.
+type compiler struct {
+	src    string
+	tokens []token
+}
+
+func (c *compiler) text(i int) string { return c.src[c.tokens[i].start:c.tokens[i].end] }
+
+// code gives tokens from i up to end, with templates compiled and without comments.
+func (c *compiler) code(i, end int) (string, error) {
+	var out strings.Builder
+	before := ""
+	for ; i < end; i++ {
+		is := c.text(i)
+		switch k := c.tokens[i].kind; {
+		case k == comment:
+			out.WriteString(" " + newlines(is))
+			continue
+		case k == word && is == tag && before != "." && i+1 < end && c.tokens[i+1].kind == template:
+			call, last, err := c.template(i + 1)
+			if err != nil {
+				return "", err
+			}
+			out.WriteString(call)
+			i = last
+		default:
+			out.WriteString(is)
+		}
+		if c.tokens[i].kind != space {
+			before = is
+		}
+	}
+	return out.String(), nil
+}
+
+func newlines(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) }
+
+// template compiles the template that begins at token i, and gives the token with which
+// it ends.
+func (c *compiler) template(i int) (string, int, error) {
+	m := markup{line: 1 + strings.Count(c.src[:c.tokens[i].start], "\n")}
+	first := i
+	for {
+		piece := c.text(i)
+		m.texts = append(m.texts, strings.TrimSuffix(strings.TrimSuffix(piece[1:], "`"), "${"))
+		if strings.HasSuffix(piece, "`") && len(piece) > 1 {
+			break
+		}
+		end := c.fieldEnd(i + 1)
+		field, err := c.code(i+1, end)
+		if err != nil {
+			return "", 0, err
+		}
+		if c.listed(i+1, end) {
+			field = "(" + field + ")"
+		}
+		m.fields = append(m.fields, strings.TrimSpace(field))
+		i = end
+	}
+	call, err := m.call()
+	if err != nil {
+		return "", 0, fmt.Errorf("line %d: %w", m.line+strings.Count(strings.Join(m.texts[:m.piece+1], ""), "\n"), err)
+	}
+	lost := strings.Count(c.src[c.tokens[first].start:c.tokens[i].end], "\n") - strings.Count(call, "\n")
+	return call + strings.Repeat("\n", max(lost, 0)), i, nil
+}
+
+// fieldEnd finds the piece of the template that goes on after the field which begins at i.
+func (c *compiler) fieldEnd(i int) int {
+	for depth := 0; ; i++ {
+		if c.tokens[i].kind != template {
+			continue
+		}
+		piece := c.text(i)
+		opens, closes := piece[0] == '`', strings.HasSuffix(piece, "`") && len(piece) > 1
+		switch {
+		case opens && !closes:
+			depth++
+		case !opens && depth == 0:
+			return i
+		case !opens && closes:
+			depth--
+		}
+	}
+}
+
+// listed says whether a comma stands in a field for itself, which would end an argument.
+func (c *compiler) listed(i, end int) bool {
+	for depth := 0; i < end; i++ {
+		switch is := c.text(i); {
+		case c.tokens[i].kind == template:
+			depth += strings.Count(is[len(is)-1:], "{") - strings.Count(is[:1], "}")
+		case c.tokens[i].kind != mark:
+		case strings.Contains("([{", is):
+			depth++
+		case strings.Contains(")]}", is):
+			depth--
+		case is == "," && depth == 0:
+			return true
+		}
+	}
+	return false
+}
