@@ -308,3 +308,6 @@ func (p *Program) TakenOver() (n int) {
 	}
 	return n
 }
+
+// TookOver says whether what was found in the bodies of a file was taken over.
+func (p *Program) TookOver(i *Info) bool { return p.checker.taken[i] != nil }

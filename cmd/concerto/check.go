@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/analysis"
 	"github.com/concerto-lang/concerto/internal/diag"
 )
 
@@ -56,26 +57,24 @@ reason and what to write instead. Says nothing when all is well.
 			case diffs && form == "json":
 				return usage("leave out one of them", "--diff and --format json both write to stdout")
 			}
-			check := func() error {
-				if fix {
-					found, err := a.fix(c.Context(), s, &tools, diffs)
-					if err != nil {
-						return err
-					}
-					return a.tell(found, form == "json")
+			if fix {
+				found, err := a.fix(c.Context(), s, &tools, diffs)
+				if err != nil {
+					return err
 				}
-				return a.check(c.Context(), s, &tools, form == "json")
+				return a.tell(found, form == "json")
 			}
 			if !watch {
-				return check()
+				return a.check(c.Context(), s, &tools, form == "json")
 			}
 			ctx, signals := catch(c.Context())
 			defer signals.stop()
 			<-signals.ready
+			var again analysis.Again
 			return a.watch(ctx, false, func(_ context.Context, seen func(string)) error {
 				s.Seen = seen
 				tools.watched(a, seen)
-				return check()
+				return a.check(c.Context(), again.Request(s), &tools, form == "json")
 			})
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/analysis"
 )
 
 // testFlags are the flags of test.
@@ -124,19 +125,21 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	defer signals.stop()
 	a.debugs(signals)
 	<-signals.ready
-	run := func(_ context.Context, seen func(path string)) error {
-		return a.testOnce(ctx, path, f, grants, selected, signals.kill, seen)
-	}
+	s := concerto.Source{Path: path, Dir: a.dir, Overlay: a.overlay, Tests: true, Seen: func(string) {}}
 	if !f.watch {
-		return run(ctx, func(string) {})
+		return a.testOnce(ctx, s, f, grants, selected, signals.kill)
 	}
-	return a.watch(ctx, false, run)
+	var again analysis.Again
+	return a.watch(ctx, false, func(_ context.Context, seen func(path string)) error {
+		s.Seen = seen
+		return a.testOnce(ctx, again.Request(s), f, grants, selected, signals.kill)
+	})
 }
 
-// testOnce compiles and runs the tests. It calls seen with each file that they
+// testOnce compiles and runs the tests. It calls s.Seen with each file that they
 // depend on.
-func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}, seen func(path string)) (failed error) {
-	p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: a.dir, Overlay: a.overlay, Tests: true, Seen: seen})
+func (a *app) testOnce(ctx context.Context, s concerto.Source, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}) (failed error) {
+	p, found, err := concerto.CompileSource(s)
 	if err != nil {
 		return refused(err)
 	}
@@ -174,7 +177,7 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 	}
 	var of concerto.Options
 	of.WorkDir, of.Dir, of.Allow = a.dir, a.dir, allow
-	f.tools.watched(a, seen)
+	f.tools.watched(a, s.Seen)
 	endTools, err := a.toolsFor(ctx, &f.tools, p, &of, !f.live)
 	if err != nil {
 		return err
@@ -189,7 +192,7 @@ func (a *app) testOnce(ctx context.Context, path string, f *testFlags, allow con
 	err = endTools(endAudit(err))
 	for _, r := range results {
 		for _, file := range r.Record.Files {
-			seen(a.abs(file))
+			s.Seen(a.abs(file))
 		}
 		if r.UnusedEntries > 0 {
 			a.complain("warning: "+r.Tape+": "+notUsed(r.Unused, r.UnusedEntries), "")

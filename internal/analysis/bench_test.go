@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
@@ -92,6 +93,40 @@ func BenchmarkFirst(b *testing.B) {
 		if _, err := New(Options{Folders: []string{dir}}).Snapshot().Diagnostics(context.Background()); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkAgain is the work of `check --watch` after a body of one of 1,000 modules of 100 lines was saved.
+func BenchmarkAgain(b *testing.B) {
+	dir := modules(b, 1000)
+	text := lines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
+	var a Again
+	for i := 0; b.Loop(); i++ {
+		if err := os.WriteFile(filepath.Join(dir, "m7.conc"), []byte(text+strings.Repeat(" ", i%7)), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		in, err := driver.Load(a.Request(driver.Request{Path: "main.conc", Dir: dir}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if found := driver.Check(in); found.Len() > 0 {
+			b.Fatal(found.Sorted()[0])
+		}
+		if i == 0 {
+			b.ResetTimer() // the first is a whole check
+		}
+	}
+}
+
+// BenchmarkWhole is a check of the same program without what an earlier one has left.
+func BenchmarkWhole(b *testing.B) {
+	dir := modules(b, 1000)
+	for b.Loop() {
+		in, err := driver.Load(driver.Request{Path: "main.conc", Dir: dir})
+		if err != nil {
+			b.Fatal(err)
+		}
+		driver.Check(in)
 	}
 }
 

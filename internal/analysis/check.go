@@ -85,11 +85,11 @@ func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
 	if slot.last != nil && s.holds(slot.last) {
 		return slot.last, nil
 	}
-	bodies := &sema.Bodies{}
-	if slot.last != nil && slot.last.bodies != nil {
-		bodies = slot.last.bodies
+	var kept driver.Kept
+	if slot.last != nil {
+		kept.Bodies = slot.last.bodies
 	}
-	res, err := s.checkAnew(ctx, r, bodies)
+	res, err := s.checkAnew(ctx, r, &kept)
 	if err == nil {
 		slot.last = res
 	}
@@ -106,10 +106,10 @@ func (s *Snapshot) holds(r *result) bool {
 	return true
 }
 
-func (s *Snapshot) checkAnew(ctx context.Context, r *root, bodies *sema.Bodies) (*result, error) {
+func (s *Snapshot) checkAnew(ctx context.Context, r *root, kept *driver.Kept) (*result, error) {
 	v := &view{s: s, alone: !IsFile(r.path), texts: map[*source.File]*text{}}
 	res := &result{root: r.path, seen: map[string]*text{}, infos: map[*source.File]*sema.Info{}}
-	req := driver.Request{Path: r.path, Sources: v, Bodies: bodies, Seen: func(path string) { res.seen[path] = v.state(path) }}
+	req := driver.Request{Path: r.path, Sources: v, Kept: kept, Seen: func(path string) { res.seen[path] = v.state(path) }}
 	switch {
 	case v.alone:
 		res.seen[r.path] = s.state(r.path)
@@ -128,7 +128,7 @@ func (s *Snapshot) checkAnew(ctx context.Context, r *root, bodies *sema.Bodies) 
 	}
 	res.prog, res.list = prog, list.Sorted()
 	if prog != nil {
-		res.bodies = prog.Bodies()
+		res.bodies = kept.Bodies
 		for _, info := range prog.Files {
 			if !info.Library {
 				res.infos[info.File.Source] = info

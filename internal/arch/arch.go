@@ -212,7 +212,7 @@ var Policy = []Rule{
 	{Package: "sdk"},
 	{Package: "cmd/concerto", Imports: `. sdk internal/dap internal/source internal/relay relay/protocol internal/guard internal/sandbox/inside internal/diag internal/manifest internal/optimize internal/format internal/repair
 		runtime/host runtime/keeper runtime/mcp runtime/tool internal/doc internal/driver internal/hostcheck internal/procgroup internal/hostreplay internal/wire internal/effect internal/hostmsg
-		internal/lockfile internal/lsp internal/repl internal/inspect/view internal/inspect internal/runs internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
+		internal/lockfile internal/analysis internal/lsp internal/repl internal/inspect/view internal/inspect internal/runs internal/secret internal/serve internal/spell internal/terminal internal/progress internal/screen internal/asking internal/audit`},
 	{Package: "cmd/concerto-relay", Imports: "internal/audit internal/effect internal/hostmsg internal/lockfile internal/relay internal/spell internal/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/hostd/shim relay/hostd/socket relay/hostd/talk relay/nats relay/protocol relay/server/auth relay/server/guard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/people relay/server/push relay/web"},
 	{Package: "bench", Imports: "internal/source internal/cputime parser sema codegen ir internal/optimize stdlib"},
 	{Package: "bench/caller"},

@@ -10,7 +10,7 @@ import (
 // manifest. The program is nil when there are errors. It depends on the sources
 // only, not on the working directory or on where the project is.
 func Build(in *Input) (*ir.Program, diag.List) {
-	checked, l := check(in, 0)
+	checked, l := in.sound()
 	if checked == nil {
 		return nil, l
 	}

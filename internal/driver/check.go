@@ -46,6 +46,7 @@ func Check(in *Input) diag.List {
 // is then of no use.
 func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	checked, l := in.checked(mostVerified, stopped)
+	in.keep(checked)
 	sound := checked != nil && !l.HasErrors() && !checked.Partial
 	l = in.without(l)
 	if !sound {
@@ -59,14 +60,41 @@ func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
 	return checked, l
 }
 
-// check is Check without verifying. The program is nil when it has errors. It
-// can be generated unless it has more than most lines; 0 means no bound.
-func check(in *Input, most int) (*sema.Program, diag.List) {
+// sound gives a program that can be generated, nil when it has errors. Where an earlier check has found something
+// of it, mistakes are looked for by what has changed: code is generated from the tables of all bodies, and those
+// are made when there is none.
+func (in *Input) sound() (*sema.Program, diag.List) {
+	most := 0
+	if in.kept != nil {
+		most = mostVerified
+	}
 	p, l := in.checked(most, nil)
+	in.keep(p)
+	if p != nil && p.Partial && !l.HasErrors() {
+		p, l = in.checked(0, nil)
+	}
 	if l.HasErrors() {
 		p = nil
 	}
 	return p, in.without(l)
+}
+
+// earlier is what was found in bodies before, nil where nobody asks for it.
+func (in *Input) earlier() *sema.Bodies {
+	switch {
+	case in.kept == nil:
+		return nil
+	case in.kept.Bodies == nil:
+		return &sema.Bodies{}
+	}
+	return in.kept.Bodies
+}
+
+// keep leaves what was found for the next check.
+func (in *Input) keep(p *sema.Program) {
+	if p != nil && in.kept != nil {
+		in.kept.Bodies = p.Bodies()
+	}
 }
 
 // without is a list without what the manifest allows.
@@ -91,7 +119,7 @@ func (in *Input) checked(most int, stopped func() bool) (*sema.Program, diag.Lis
 	p, found := sema.Check(sema.Config{
 		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
 		Dir: dir, Open: mods.open, Most: most, Tests: in.tests, AnyConnection: in.mock,
-		Stopped: stopped, Bodies: in.bodies, Line: in.line,
+		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
 	}, file)
 	l.Append(found)
 	if p != nil && !l.HasErrors() && !in.mock {

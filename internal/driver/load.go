@@ -55,12 +55,18 @@ type Request struct {
 	// Plain leaves out all optimisations: the program is as it was written, for those who look at
 	// each line.
 	Plain bool
-	// Bodies are what an earlier check of the program has found in the bodies of functions, to be taken over
-	// where it still holds; see sema.Config.
-	Bodies *sema.Bodies
+	// Kept, when not nil, is what an earlier check of the program has left for this one, and gets what this one
+	// leaves for the next.
+	Kept *Kept
 	// Mock says that the program is run with every connection mocked: connections
 	// may be missing, and need no key.
 	Mock bool
+}
+
+// Kept is what checks of a program leave for the next one. The zero value is for the first.
+type Kept struct {
+	// Bodies is what was found in the bodies of functions, to be taken over where it still holds; see sema.Config.
+	Bodies *sema.Bodies
 }
 
 // Sources are files as somebody keeps them, and their trees; safe for concurrent use. Paths are absolute.
@@ -96,7 +102,7 @@ type Input struct {
 	seen      func(path string)
 	overlay   map[string][]byte
 	sources   Sources
-	bodies    *sema.Bodies
+	kept      *Kept
 	mock      bool
 	line      string            // as sema.Config has it
 	names     map[string]string // of source files: as users see them, to relative to Root
@@ -147,7 +153,7 @@ func load(r Request) (*Input, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the directory %s: %w", r.Dir, err)
 	}
-	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, called: r.Called, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, bodies: r.Bodies}
+	in := &Input{Passes: optimize.All, dir: dir, tests: r.Tests, called: r.Called, mock: r.Mock, absolute: filepath.IsAbs(r.Path), Scripts: map[string]json.RawMessage{}, names: map[string]string{}, seen: r.Seen, overlay: r.Overlay, sources: r.Sources, kept: r.Kept}
 	if in.seen == nil {
 		in.seen = func(string) {}
 	}
@@ -167,36 +173,28 @@ func load(r Request) (*Input, error) {
 		return in, in.project(path)
 	}
 	path := in.abs(r.Path)
-	if in.sources != nil {
-		if in.isFile(path) {
-			return in, in.file(r.Path, path)
-		}
-		return in, in.directory(r.Path, path)
+	if in.isFile(path) {
+		return in, in.file(r.Path, path)
 	}
-	in.seen(path)
-	info, err := os.Stat(path)
-	switch {
+	if m := filepath.Join(path, manifest.FileName); in.isFile(m) {
+		return in, in.project(m)
+	}
+	switch _, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, missing(r.Path, path)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", r.Path, cause(err))
-	case info.IsDir():
-		return in, in.directory(r.Path, path)
 	}
-	return in, in.file(r.Path, path)
+	return nil, unnamed(r.Path, path)
 }
 
-// directory loads the project of a directory.
-func (in *Input) directory(shown, path string) error {
-	m := filepath.Join(path, manifest.FileName)
-	if !in.isFile(m) {
-		hint := "name a file in it, or write a " + manifest.FileName + " with [project]"
-		if isFile(filepath.Join(path, "main"+SourceExt)) {
-			hint = "name the file: " + filepath.ToSlash(filepath.Join(shown, "main"+SourceExt))
-		}
-		return &PathError{Path: shown, Message: "the directory has no " + manifest.FileName, Hint: hint}
+// unnamed is the error for a directory without a manifest.
+func unnamed(shown, path string) error {
+	hint := "name a file in it, or write a " + manifest.FileName + " with [project]"
+	if isFile(filepath.Join(path, "main"+SourceExt)) {
+		hint = "name the file: " + filepath.ToSlash(filepath.Join(shown, "main"+SourceExt))
 	}
-	return in.project(m)
+	return &PathError{Path: shown, Message: "the directory has no " + manifest.FileName, Hint: hint}
 }
 
 // file loads one source file with the manifest above it, if there is one.

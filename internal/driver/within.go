@@ -65,7 +65,7 @@ func (w *Within) Compile() (*Closure, diag.List) {
 	if err != nil {
 		return nil, diag.List{}
 	}
-	checked, found := check(in, 0)
+	checked, found := in.sound()
 	if checked == nil {
 		return nil, found
 	}
