@@ -283,22 +283,31 @@ func (w *bodyWork) noteSite(s *site) {
 
 // Complete fills the tables of a file whose bodies were taken over. A program is asked by one goroutine at a
 // time.
-func (p *Program) Complete(i *Info) {
+func (p *Program) Complete(i *Info) { p.complete(i, func(*Function) bool { return true }) }
+
+// complete does so for some functions.
+func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 	c := p.checker
 	i.fill()
-	left := c.left[i]
-	if len(left) == 0 {
+	var now, later []*Function
+	for _, fn := range c.left[i] {
+		if wanted(fn) {
+			now = append(now, fn)
+		} else {
+			later = append(later, fn)
+		}
+	}
+	if len(now) == 0 {
 		return
 	}
-	delete(c.left, i)
+	c.left[i] = later
 	defer c.quietly()()
 	c.cfg.Stopped = nil // the check has ended
 	unread := c.unread
-	for _, fn := range left {
+	for _, fn := range now {
 		c.checkFunction(fn)
 	}
 	c.unread = unread
-	c.byDecl = nil
 }
 
 // TakenOver is how many bodies the check has taken over.

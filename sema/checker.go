@@ -46,8 +46,9 @@ type conformance struct {
 
 // asked is what is known to who asks the program after the check.
 type asked struct {
-	files  map[*Info]*module // of the modules that are files
-	byDecl map[*ast.FnDecl]*Function
+	files    map[*Info]*module // of the modules that are files
+	byDecl   map[*ast.FnDecl]*Function
+	inByDecl int // how many of the program's functions it has
 }
 
 // libraryUse is what of the library the program uses.

@@ -8,17 +8,37 @@ import (
 	"github.com/concerto-lang/concerto/internal/types"
 )
 
-// Refs are the names in one of the program's files, in the order of the text. It asks
-// the tables of the check, and looks up once more what they do not hold; a program is asked by one
+// Refs are the names in one of the program's files, in the order of the text. It
+// completes the file's tables, and looks up once more what they do not hold; a program is asked by one
 // goroutine at a time.
 func (p *Program) Refs(i *Info) []Ref {
+	p.Complete(i)
+	return p.refsOf(i, i.File.Decls)
+}
+
+// RefsIn are the names in those of a file's declarations whose text is wanted, as Refs. Of the bodies that were
+// taken over (see Bodies) it checks theirs alone.
+func (p *Program) RefsIn(i *Info, wanted func(text []byte) bool) []Ref {
+	var in []ast.Decl
+	for _, d := range i.File.Decls {
+		if wanted(i.File.Source.Text[start(d):d.Span().End]) {
+			in = append(in, d)
+		}
+	}
+	p.complete(i, func(fn *Function) bool {
+		return slices.ContainsFunc(in, func(d ast.Decl) bool { return d.Span().Contains(fn.Decl.Sp) })
+	})
+	return p.refsOf(i, in)
+}
+
+func (p *Program) refsOf(i *Info, in []ast.Decl) []Ref {
 	r := &refs{c: p.checker, info: i}
 	r.m = r.c.moduleOf(i)
 	if r.m == nil {
 		return nil
 	}
 	defer r.c.quietly()()
-	for _, d := range i.File.Decls {
+	for _, d := range in {
 		r.visit(d)
 	}
 	slices.SortStableFunc(r.out, func(a, b Ref) int { return int(a.At.Start - b.At.Start) })

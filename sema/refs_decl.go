@@ -134,10 +134,10 @@ func (c *checker) variableOf(d *ast.FnDecl, p *ast.Param) *Local {
 func (c *checker) functionOf(d *ast.FnDecl) *Function {
 	if c.byDecl == nil {
 		c.byDecl = map[*ast.FnDecl]*Function{}
-		for _, fn := range c.prog.Functions {
-			if !fn.instance && fn.Decl != nil {
-				c.byDecl[fn.Decl] = fn
-			}
+	}
+	for ; c.inByDecl < len(c.prog.Functions); c.inByDecl++ {
+		if fn := c.prog.Functions[c.inByDecl]; !fn.instance && fn.Decl != nil {
+			c.byDecl[fn.Decl] = fn
 		}
 	}
 	return c.byDecl[d]

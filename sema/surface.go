@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/source"
 )
 
 // surface is the hash of what other files see of a file: its declarations without the bodies of functions. A
@@ -15,10 +16,7 @@ type surface [sha256.Size]byte
 func surfaceOf(f *ast.File) surface {
 	h := sha256.New()
 	for _, d := range f.Decls {
-		at := d.Span().Start
-		for _, x := range d.Head().Decorators {
-			at = min(at, x.Sp.Start)
-		}
+		at := start(d)
 		if d.Head().Pub {
 			_, _ = io.WriteString(h, "pub ")
 		}
@@ -37,6 +35,15 @@ func surfaceOf(f *ast.File) surface {
 	}
 	lost(h, f)
 	return surface(h.Sum(nil))
+}
+
+// start is where a declaration begins, its decorators included.
+func start(d ast.Decl) source.Pos {
+	at := d.Span().Start
+	for _, x := range d.Head().Decorators {
+		at = min(at, x.Sp.Start)
+	}
+	return at
 }
 
 // eachBody calls visit for the bodies of the functions that a declaration declares, in the order of the text.

@@ -16,6 +16,8 @@ const (
 	// fillingGrowth is for one collection after most of the heap was found in
 	// use: the next one would soon find the same.
 	fillingGrowth = 1000
+	// servingGrowth is for what stands for days beside an editor.
+	servingGrowth = 100
 )
 
 const (

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -82,6 +83,9 @@ func (a *app) lsp(ctx context.Context, f *lspFlags) error {
 		}
 		defer conn.Close()
 		o.In, o.Out = conn, conn
+	}
+	if a.ownHeap {
+		debug.SetGCPercent(servingGrowth)
 	}
 	a.code = lsp.Serve(ctx, o)
 	return nil

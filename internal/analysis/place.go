@@ -63,10 +63,22 @@ func (r *result) refs(i *sema.Info) []sema.Ref {
 		r.names = map[*sema.Info][]sema.Ref{}
 	}
 	if _, known := r.names[i]; !known {
-		r.prog.Complete(i)
 		r.names[i] = r.prog.Refs(i)
 	}
 	return r.names[i]
+}
+
+// refsSpelled are the names of a file, those apart that stand in declarations without a spelling in their text.
+func (r *result) refsSpelled(i *sema.Info, s *spelling) []sema.Ref {
+	if !s.in(i.File.Source.Text) {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.names[i]; ok {
+		return known
+	}
+	return r.prog.RefsIn(i, s.in)
 }
 
 // at are the names that a place lies in, or behind which it stands: two where one word names a field and a

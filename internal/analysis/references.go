@@ -83,10 +83,7 @@ func (s *Snapshot) usesIn(ctx context.Context, r *root, wanted map[identity]bool
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !spelled.in(i.File.Source.Text) {
-			continue
-		}
-		for _, ref := range res.refs(i) {
+		for _, ref := range res.refsSpelled(i, spelled) {
 			if wanted[identityOf(ref.Def)] && (decl || !ref.Decl) {
 				out = append(out, Location{i.File.Source, ref.At})
 			}

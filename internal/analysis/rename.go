@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -169,10 +168,10 @@ func (s *Snapshot) renamesIn(ctx context.Context, x *root, r *renamed, name stri
 	var out []Edit
 	for _, i := range res.own {
 		file := i.File.Source
-		if r.alias && file != r.file.text.file || !bytes.Contains(file.Text, []byte(r.text)) {
+		if r.alias && file != r.file.text.file {
 			continue
 		}
-		for _, ref := range res.refs(i) {
+		for _, ref := range res.refsSpelled(i, &spelling{names: []string{r.text}}) {
 			old := file.Slice(ref.At)
 			if old != r.text || !r.wanted[identityOf(ref.Def)] {
 				continue

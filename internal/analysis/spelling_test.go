@@ -4,9 +4,13 @@ import (
 	"context"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/sema"
 )
 
 // Declarations are found where they are called otherwise: by aliases of aliases, `Self` and `super`.
@@ -83,5 +87,47 @@ func TestFreshNames(t *testing.T) {
 	}
 	if fresh < 8 {
 		t.Errorf("%d new names", fresh)
+	}
+}
+
+// To look through declarations that spell a name alone finds what looking through all finds, also where bodies were
+// taken over.
+func TestSpelledReferences(t *testing.T) {
+	for name, archive := range map[string]string{"mixed": mixed, "examples": examplesAsModules(t)} {
+		t.Run(name, func(t *testing.T) {
+			dir := tree(t, archive)
+			main := filepath.Join(dir, "main.conc")
+			ws := New(Options{Folders: []string{dir}})
+			text := ws.Snapshot().File(main).String() + strings.Repeat("\n", 2100) // so long that bodies are taken over
+			ctx := context.Background()
+			compared := 0
+			for round, p := range ws.Snapshot().Files() {
+				for k := range 12 {
+					ws.Open(main, text+strings.Repeat(" ", 12*round+k))
+					s := ws.Snapshot()
+					f := s.file(ctx, p)
+					if f == nil || len(f.refs()) == 0 {
+						break
+					}
+					if compared > 0 && f.res.prog.TakenOver() == 0 {
+						t.Fatal("nothing was taken over")
+					}
+					ref := f.refs()[len(f.refs())*k/12]
+					wanted := identities([]sema.Ref{ref})
+					roots := s.sharing(f, wanted)
+					spelled := s.spellingOf(ctx, roots, []sema.Ref{ref})
+					for _, r := range roots {
+						got := places(s.usesIn(ctx, r, wanted, spelled, true))
+						if d := cmp.Diff(places(s.usesIn(ctx, r, wanted, &spelling{all: true}, true)), got); d != "" {
+							t.Fatalf("%s in %s: %s", ref.Def.Name, p, d)
+						}
+						compared += len(got)
+					}
+				}
+			}
+			if compared < 200 {
+				t.Errorf("%d places were compared", compared)
+			}
+		})
 	}
 }
