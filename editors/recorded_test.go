@@ -8,15 +8,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/textproto"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/lsp/frame"
+	"github.com/concerto-lang/concerto/internal/lsp/lsptest"
 	"github.com/concerto-lang/concerto/internal/testproc"
 )
 
@@ -51,7 +51,7 @@ func keep(t *testing.T, raw, editor string, where map[string]string) {
 	defer file.Close()
 	var out bytes.Buffer
 	for r := bufio.NewReader(file); ; {
-		body, err := frame(r)
+		body, err := frame.Read(r)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -75,21 +75,6 @@ func keep(t *testing.T, raw, editor string, where map[string]string) {
 	}
 }
 
-// frame reads a message of the protocol.
-func frame(r *bufio.Reader) ([]byte, error) {
-	header, err := textproto.NewReader(r).ReadMIMEHeader()
-	if err != nil {
-		return nil, err
-	}
-	n, err := strconv.Atoi(header.Get("Content-Length"))
-	if err != nil {
-		return nil, err
-	}
-	body := make([]byte, n)
-	_, err = io.ReadFull(r, body)
-	return body, err
-}
-
 // TestRecordedSessions says to the server what real editors have said, and demands that each request is answered.
 func TestRecordedSessions(t *testing.T) {
 	all, err := filepath.Glob(filepath.Join(sessions, "*.ndjson"))
@@ -104,15 +89,12 @@ func TestRecordedSessions(t *testing.T) {
 	}
 }
 
-// said is a message of either side.
+// said is a message of an editor.
 type said struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params map[string]any  `json:"params"`
-	Error  *struct {
-		Code    int
-		Message string
-	}
+	Result any             `json:"result"`
 }
 
 func replay(t *testing.T, path string) {
@@ -138,17 +120,8 @@ func replay(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{T: t, in: in, from: make(chan []byte, 10_000), answers: map[string]string{}, answered: map[string]bool{}}
-	go func() {
-		defer close(s.from)
-		for r := bufio.NewReader(out); ; {
-			body, err := frame(r)
-			if err != nil {
-				return
-			}
-			s.from <- body
-		}
-	}()
+	s := &server{T: t, client: lsptest.New(in, out), answers: map[string]any{}, answered: map[string]bool{}}
+	s.client.Patience, s.client.Answer = time.Minute, func(m *lsptest.Message) any { return s.answers[string(m.ID)] }
 	open := map[string]string{} // requests, by id
 	var lines []string
 	for line := range strings.Lines(string(text)) {
@@ -158,7 +131,7 @@ func replay(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 		if m.Method == "" { // an answer to what the server asks
-			s.answers[string(m.ID)] = line
+			s.answers[string(m.ID)] = m.Result
 		} else {
 			lines = append(lines, line)
 		}
@@ -200,16 +173,15 @@ func replay(t *testing.T, path string) {
 // server is the one that is played to, and what was heard of it.
 type server struct {
 	*testing.T
-	in       io.Writer
-	from     chan []byte
-	answers  map[string]string // what the editor answered to what the server asked
+	client   *lsptest.Client
+	answers  map[string]any // what the editor answered to what the server asked
 	answered map[string]bool
 	told     bool
 }
 
 func (s *server) send(line string) {
 	s.Helper()
-	if _, err := fmt.Fprintf(s.in, "Content-Length: %d\r\n\r\n%s", len(line), line); err != nil {
+	if err := s.client.Send([]byte(line)); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -217,36 +189,20 @@ func (s *server) send(line string) {
 // until hears the server until a condition holds.
 func (s *server) until(done func() bool) {
 	s.Helper()
-	for limit := time.After(time.Minute); !done(); {
-		select {
-		case body, ok := <-s.from:
-			if !ok {
-				s.Fatal("the server has ended")
-			}
-			s.hear(body)
-		case <-limit:
-			s.Fatalf("it is not answered; answered are %v", s.answered)
-		}
+	if done() {
+		return
+	}
+	if _, err := s.client.Until(func(m *lsptest.Message) bool { s.hear(m); return done() }); err != nil {
+		s.Fatalf("%v; answered are %v", err, s.answered)
 	}
 }
 
-func (s *server) hear(body []byte) {
-	var m said
-	if err := json.Unmarshal(body, &m); err != nil {
-		s.Fatal(err)
-	}
-	s.told = s.told || bytes.Contains(body, []byte("unknown name `"))
-	switch {
-	case m.Method != "" && m.ID != nil:
-		line := s.answers[string(m.ID)]
-		if line == "" {
-			line = `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":null}`
-		}
-		s.send(line)
-	case m.Method == "":
+func (s *server) hear(m *lsptest.Message) {
+	s.told = s.told || strings.Contains(m.Text, "unknown name `")
+	if m.Method == "" {
 		s.answered[string(m.ID)] = true
 		if m.Error != nil && m.Error.Code != -32800 && m.Error.Code != -32801 {
-			s.Errorf("%s: %d %s", m.ID, m.Error.Code, m.Error.Message)
+			s.Errorf("%s: %v", m.ID, m.Error)
 		}
 	}
 }

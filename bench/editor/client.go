@@ -1,16 +1,17 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"net/textproto"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/lsp/lsptest"
 )
 
 // client plays an editor with one server. It is told of mistakes by the server, without asking. The first
@@ -18,26 +19,17 @@ import (
 type client struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
-	from    chan message
+	editor  *lsptest.Client
 	uri     string
 	version int
-	id      int
 	err     error
-}
-
-type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *struct{ Message string }
 }
 
 // silence is how long a server may say nothing that is waited for.
 const silence = 2 * time.Minute
 
 func start(dir string, command ...string) (*client, error) {
-	c := &client{cmd: exec.Command(command[0], command[1:]...), from: make(chan message, 1000)}
+	c := &client{cmd: exec.Command(command[0], command[1:]...)}
 	c.cmd.Dir, c.cmd.Stderr = dir, os.Stderr
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
@@ -50,8 +42,14 @@ func start(dir string, command ...string) (*client, error) {
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}
-	c.in = in
-	go c.read(bufio.NewReader(out))
+	c.in, c.editor = in, lsptest.New(in, out)
+	c.editor.Patience = silence
+	c.editor.Answer = func(m *lsptest.Message) any {
+		if m.Method == "workspace/configuration" {
+			return []any{map[string]any{"diagnosticsDelay": "20ms"}}
+		}
+		return nil
+	}
 	_, err = c.ask("initialize", map[string]any{
 		"processId": os.Getpid(), "rootUri": "file://" + dir,
 		"workspaceFolders": []any{map[string]any{"uri": "file://" + dir, "name": "project"}},
@@ -82,83 +80,27 @@ func (c *client) end() {
 
 func (c *client) failed() error { return c.err }
 
-func (c *client) read(r *bufio.Reader) {
-	defer close(c.from)
-	for {
-		header, err := textproto.NewReader(r).ReadMIMEHeader()
-		if err != nil {
-			return
-		}
-		n, err := strconv.Atoi(header.Get("Content-Length"))
-		if err != nil {
-			return
-		}
-		body := make([]byte, n)
-		if _, err := io.ReadFull(r, body); err != nil {
-			return
-		}
-		var m message
-		if json.Unmarshal(body, &m) == nil {
-			c.from <- m
-		}
-	}
-}
-
-func (c *client) send(m map[string]any) {
-	m["jsonrpc"] = "2.0"
-	body, err := json.Marshal(m)
-	if err == nil {
-		_, err = fmt.Fprintf(c.in, "Content-Length: %d\r\n\r\n%s", len(body), body)
-	}
-	if err != nil && c.err == nil {
+func (c *client) notify(method string, params any) {
+	if err := c.editor.Tell(method, params); err != nil && c.err == nil {
 		c.err = err
 	}
 }
 
-func (c *client) notify(method string, params any) {
-	c.send(map[string]any{"method": method, "params": params})
-}
-
-// next gives what the server says until wanted has it; what it asks is answered.
-func (c *client) next(wanted func(message) bool) {
-	limit := time.After(silence)
-	for c.err == nil {
-		select {
-		case m, ok := <-c.from:
-			switch {
-			case !ok:
-				c.err = fmt.Errorf("the server has ended")
-			case m.Method != "" && m.ID != nil:
-				var result any
-				if m.Method == "workspace/configuration" {
-					result = []any{map[string]any{"diagnosticsDelay": "20ms"}}
-				}
-				c.send(map[string]any{"id": m.ID, "result": result})
-			case wanted(m):
-				return
-			}
-		case <-limit:
-			c.err = fmt.Errorf("the server says nothing for %s", silence)
-		}
+// next takes what the server says until wanted has it.
+func (c *client) next(wanted func(*lsptest.Message) bool) {
+	if c.err == nil {
+		_, c.err = c.editor.Until(wanted)
 	}
 }
 
-func (c *client) ask(method string, params any) (result json.RawMessage, err error) {
-	c.id++
-	id := strconv.Itoa(c.id)
-	c.send(map[string]any{"id": c.id, "method": method, "params": params})
-	c.next(func(m message) bool {
-		if m.Method != "" || string(m.ID) != id {
-			return false
-		}
-		if m.Error != nil {
-			err = fmt.Errorf("%s: %s", method, m.Error.Message)
-		}
-		result = m.Result
-		return true
-	})
+func (c *client) ask(method string, params any) (json.RawMessage, error) {
 	if c.err != nil {
-		err = c.err
+		return nil, c.err
+	}
+	result, err := c.editor.Ask(method, params)
+	var refused *lsptest.Error
+	if err != nil && !errors.As(err, &refused) {
+		c.err = err
 	}
 	return result, err
 }
@@ -185,7 +127,7 @@ func position(text string, at int) map[string]any {
 
 // await waits until the open file's mistakes in a version are told, and gives how many they are.
 func (c *client) await(version int) (mistakes int) {
-	c.next(func(m message) bool {
+	c.next(func(m *lsptest.Message) bool {
 		var p struct {
 			URI         string            `json:"uri"`
 			Version     int               `json:"version"`

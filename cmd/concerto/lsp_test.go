@@ -4,107 +4,68 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/lsp/lsptest"
 )
 
 // languageClient plays an editor with the command.
 type languageClient struct {
+	*lsptest.Client
 	t      *testing.T
-	out    io.Writer
-	in     *bufio.Reader
-	last   int
 	pushed map[string]json.RawMessage // the last diagnostics by URI
 	tests  []string                   // what was told of tests
 	logged []string
 }
 
-func (c *languageClient) send(m map[string]any) {
-	c.t.Helper()
-	m["jsonrpc"] = "2.0"
-	body, err := json.Marshal(m)
-	if err == nil {
-		_, err = fmt.Fprintf(c.out, "Content-Length: %d\r\n\r\n%s", len(body), body)
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+func newLanguageClient(t *testing.T, to io.Writer, from io.Reader) *languageClient {
+	c := &languageClient{Client: lsptest.New(to, from), t: t, pushed: map[string]json.RawMessage{}}
+	c.Heard, c.Patience = c.heard, debugWait
+	return c
 }
 
-// next is the next message of the server.
-func (c *languageClient) next() (m map[string]json.RawMessage) {
+// heard notes what the server tells.
+func (c *languageClient) heard(m *lsptest.Message) {
 	c.t.Helper()
-	var length int
-	for {
-		line, err := c.in.ReadString('\n')
-		if err != nil {
-			c.t.Fatalf("the server says nothing more: %v", err)
-		}
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		if name == "" {
-			break
-		}
-		if length, err = strconv.Atoi(value); name != "Content-Length" || err != nil {
-			c.t.Fatalf("%q is no header", line)
-		}
-	}
-	body := make([]byte, length)
-	if _, err := io.ReadFull(c.in, body); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := json.Unmarshal(body, &m); err != nil {
-		c.t.Fatalf("%q: %v", body, err)
-	}
-	if string(m["method"]) == `"textDocument/publishDiagnostics"` {
-		var p struct{ URI string }
-		if err := json.Unmarshal(m["params"], &p); err != nil {
+	var p struct{ URI, Name, State, Message, Diff string }
+	switch m.Method {
+	case "textDocument/publishDiagnostics", "concerto/testEvent", "window/logMessage":
+		if err := json.Unmarshal(m.Params, &p); err != nil {
 			c.t.Fatal(err)
 		}
-		c.pushed[p.URI] = m["params"]
 	}
-	if string(m["method"]) == `"concerto/testEvent"` {
-		var e struct{ Name, State, Message, Diff string }
-		if err := json.Unmarshal(m["params"], &e); err != nil {
-			c.t.Fatal(err)
-		}
-		c.tests = append(c.tests, strings.TrimSpace(e.Name+" "+e.State+" "+e.Message+" "+e.Diff))
+	switch m.Method {
+	case "textDocument/publishDiagnostics":
+		c.pushed[p.URI] = m.Params
+	case "concerto/testEvent":
+		c.tests = append(c.tests, strings.TrimSpace(p.Name+" "+p.State+" "+p.Message+" "+p.Diff))
+	case "window/logMessage":
+		c.logged = append(c.logged, p.Message)
 	}
-	if string(m["method"]) == `"window/logMessage"` {
-		var e struct{ Message string }
-		if err := json.Unmarshal(m["params"], &e); err != nil {
-			c.t.Fatal(err)
-		}
-		c.logged = append(c.logged, e.Message)
-	}
-	return m
 }
 
 // ask is the result of a request.
 func (c *languageClient) ask(method string, params any) string {
 	c.t.Helper()
-	c.last++
-	c.send(map[string]any{"id": c.last, "method": method, "params": params})
-	for {
-		if m := c.next(); string(m["id"]) == strconv.Itoa(c.last) && m["method"] == nil {
-			if m["error"] != nil {
-				c.t.Fatalf("%s: %s", method, m["error"])
-			}
-			return string(m["result"])
-		}
+	result, err := c.Ask(method, params)
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	return string(result)
 }
 
 func (c *languageClient) tell(method string, params any) {
 	c.t.Helper()
-	c.send(map[string]any{"method": method, "params": params})
+	if err := c.Tell(method, params); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // startLanguageServer starts the command in a directory.
@@ -124,7 +85,7 @@ func startLanguageServer(t *testing.T, dir string, pid any) (*exec.Cmd, *languag
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &languageClient{t: t, out: in, in: bufio.NewReader(out), pushed: map[string]json.RawMessage{}}
+	c := newLanguageClient(t, in, out)
 	c.ask("initialize", map[string]any{"processId": pid, "rootUri": "file://" + dir, "capabilities": struct{}{}})
 	c.tell("initialized", struct{}{})
 	return p, c, in
@@ -144,8 +105,8 @@ func TestLanguageServer(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"main.conc": "fn main() {\n    let n: Int = \"three\"\n    println(n);\n}\n"})
 	p, c, _ := startLanguageServer(t, dir, nil)
 	uri := "file://" + filepath.Join(dir, "main.conc")
-	for c.pushed[uri] == nil {
-		c.next()
+	if _, err := c.Until(func(*lsptest.Message) bool { return c.pushed[uri] != nil }); err != nil {
+		t.Fatal(err)
 	}
 	var said struct {
 		Diagnostics []struct{ Code, Message, Source string }
@@ -270,7 +231,7 @@ func TestLanguageServerTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	c := &languageClient{t: t, out: conn, in: bufio.NewReader(conn), pushed: map[string]json.RawMessage{}}
+	c := newLanguageClient(t, conn, conn)
 	c.ask("initialize", map[string]any{"processId": nil, "rootUri": nil, "capabilities": struct{}{}})
 	c.ask("shutdown", nil)
 	c.tell("exit", nil)

@@ -1,14 +1,13 @@
 package lsp
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/concerto-lang/concerto/internal/lsp/lsptest"
 	"github.com/concerto-lang/concerto/internal/lsp/protocol"
 )
 
@@ -16,10 +15,9 @@ import (
 type editor struct {
 	t           *testing.T
 	in          *io.PipeWriter
-	all         chan *message
-	told        []*message // notifications and requests of the server, in order
+	client      *lsptest.Client
+	told        []*lsptest.Message // notifications and requests of the server, in order
 	code        chan int
-	last        int
 	stderr, log strings.Builder
 }
 
@@ -29,27 +27,15 @@ func bubble(t *testing.T, o Options, play func(e *editor)) {
 	synctest.Test(t, func(t *testing.T) {
 		in, w := io.Pipe()
 		r, out := io.Pipe()
-		e := &editor{t: t, in: w, all: make(chan *message, 10_000), code: make(chan int, 1)}
+		e := &editor{t: t, in: w, code: make(chan int, 1)}
 		o.In, o.Out, o.Err, o.Log, o.CheckSync = in, out, &e.stderr, &e.log, true
 		go func() {
 			e.code <- Serve(t.Context(), o)
 			in.Close()
 			out.Close()
 		}()
-		go func() {
-			defer close(e.all)
-			for b := bufio.NewReader(r); ; {
-				body, err := readFrame(b)
-				if err != nil {
-					return
-				}
-				m, bad := readMessage(body)
-				if bad != nil {
-					panic(bad)
-				}
-				e.all <- m
-			}
-		}()
+		e.client = lsptest.New(w, r)
+		e.client.Heard = func(m *lsptest.Message) { e.told = append(e.told, m) }
 		play(e)
 		w.Close()
 		synctest.Wait()
@@ -63,55 +49,44 @@ func (e *editor) raw(text string) {
 }
 
 // tell sends a notification.
-func (e *editor) tell(method string, params any) { e.raw(string(frame(outgoing(nil, method, params)))) }
+func (e *editor) tell(method string, params any) {
+	if err := e.client.Tell(method, params); err != nil {
+		e.t.Errorf("write: %v", err)
+	}
+}
 
 // begin sends a request and gives its id.
 func (e *editor) begin(method string, params any) json.RawMessage {
-	e.last++
-	id := json.RawMessage(fmt.Sprint(e.last))
-	e.raw(string(frame(outgoing(id, method, params))))
+	id, err := e.client.Begin(method, params)
+	if err != nil {
+		e.t.Errorf("write: %v", err)
+	}
 	return id
 }
 
 // await is the answer to a request.
-func (e *editor) await(id json.RawMessage) *message {
+func (e *editor) await(id json.RawMessage) *lsptest.Message {
 	e.t.Helper()
-	for m := range e.all {
-		if m.Method == nil && string(m.ID) == string(id) {
-			return m
-		}
-		e.heard(m)
+	m, err := e.client.Await(id)
+	if err != nil {
+		e.t.Fatalf("no answer to %s: %v", id, err)
 	}
-	e.t.Fatalf("no answer to %s", id)
-	return nil
-}
-
-// heard takes what the server says by itself, and answers its requests with null.
-func (e *editor) heard(m *message) {
-	e.told = append(e.told, m)
-	if m.Method != nil && m.ID != nil {
-		e.raw(string(frame(answer(m.ID, null, nil))))
-	}
+	return m
 }
 
 // settle takes all that the server says until nothing more comes.
 func (e *editor) settle() {
-	for {
+	for before := -1; before != len(e.told); {
+		before = len(e.told)
 		synctest.Wait()
-		select {
-		case m, ok := <-e.all:
-			if !ok {
-				return
-			}
-			e.heard(m)
-		default:
-			return
+		if _, err := e.client.Drain(); err != nil {
+			e.t.Errorf("write: %v", err)
 		}
 	}
 }
 
 // ask is the result of a request, into into when that is not nil.
-func (e *editor) ask(method string, params, into any) *message {
+func (e *editor) ask(method string, params, into any) *lsptest.Message {
 	e.t.Helper()
 	m := e.await(e.begin(method, params))
 	if into != nil {
@@ -126,7 +101,7 @@ func (e *editor) ask(method string, params, into any) *message {
 }
 
 // refused wants an error of a code.
-func (e *editor) refused(m *message, code int) {
+func (e *editor) refused(m *lsptest.Message, code int) {
 	e.t.Helper()
 	if m.Error == nil || m.Error.Code != code {
 		e.t.Errorf("the answer is %s, error %v; want the code %d", m.Result, m.Error, code)
@@ -155,10 +130,10 @@ func (e *editor) edit(uri protocol.DocumentURI, version int, text string) {
 func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiagnosticsParams) {
 	e.t.Helper()
 	e.settle()
-	var rest []*message
+	var rest []*lsptest.Message
 	for _, m := range e.told {
 		var p protocol.PublishDiagnosticsParams
-		if *m.Method != protocol.MethodTextDocumentPublishDiagnostics {
+		if m.Method != protocol.MethodTextDocumentPublishDiagnostics {
 			rest = append(rest, m)
 			continue
 		}
@@ -179,7 +154,7 @@ func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiag
 func (e *editor) heardOf(method string) (n int) {
 	e.settle()
 	for _, m := range e.told {
-		if *m.Method == method {
+		if m.Method == method {
 			n++
 		}
 	}

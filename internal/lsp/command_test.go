@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/lsp/lsptest"
 	"github.com/concerto-lang/concerto/internal/lsp/protocol"
 )
 
@@ -35,7 +37,7 @@ func commanded(t *testing.T, run func(ctx context.Context, child *Child) (int, e
 	})
 }
 
-func (e *editor) execute(command string, argument any) *message {
+func (e *editor) execute(command string, argument any) *lsptest.Message {
 	return e.ask(protocol.MethodWorkspaceExecuteCommand, map[string]any{"command": command, "arguments": []any{argument}}, nil)
 }
 
@@ -43,7 +45,7 @@ func (e *editor) execute(command string, argument any) *message {
 func (e *editor) said(method string) (all []string) {
 	e.settle()
 	for _, m := range e.told {
-		if *m.Method == method {
+		if m.Method == method {
 			all = append(all, string(m.Params))
 		}
 	}
@@ -87,7 +89,9 @@ func TestTestCommand(t *testing.T) {
 		if got, want := e.lensTitles(uri), "1 Run test, 1 Debug test, 4 Run test, 4 Debug test, 6 1 reference, 8 Run, 8 Debug"; got != want {
 			t.Errorf("there is %s, want %s", got, want)
 		}
-		if m := e.execute(commandTest, map[string]any{"uri": uri}); m.Error != nil || string(m.Result) != "null" {
+		m := e.execute(commandTest, map[string]any{"uri": uri})
+		ran := string(m.ID)
+		if m.Error != nil || string(m.Result) != "null" {
 			t.Errorf("it answers %s %v", m.Result, m.Error)
 		}
 		at := `"location":{"uri":"` + string(uri) + `","range":{"start":{"line":4,"character":3},"end":{"line":4,"character":3}}}`
@@ -95,7 +99,7 @@ func TestTestCommand(t *testing.T) {
 {"run":"N","name":"good","state":"passed","ms":1.5}
 {"run":"N","name":"bad","state":"started"}
 {"run":"N","name":"bad","state":"failed","ms":2,"message":"no\nnever","diff":"- 1\n+ 2",` + at + `}`
-		if got := strings.ReplaceAll(strings.Join(e.said(methodTestEvent), "\n"), fmt.Sprintf("%q", fmt.Sprint(e.last)), `"N"`); got != want {
+		if got := strings.ReplaceAll(strings.Join(e.said(methodTestEvent), "\n"), strconv.Quote(ran), `"N"`); got != want {
 			t.Errorf("it tells\n%s\nwant\n%s", got, want)
 		}
 		if e.heardOf(protocol.MethodWorkspaceCodeLensRefresh) != 1 {
@@ -104,7 +108,7 @@ func TestTestCommand(t *testing.T) {
 		if got := e.lensTitles(uri); !strings.HasPrefix(got, "1 Run test, 1 passed in 1.5 ms, 1 Debug test, 4 Run test, 4 failed: no, 4 Debug test") {
 			t.Errorf("afterwards there is %s", got)
 		}
-		m := e.execute(commandTest, map[string]any{"uri": uri, "names": []string{"bad"}, "debug": true})
+		m = e.execute(commandTest, map[string]any{"uri": uri, "names": []string{"bad"}, "debug": true})
 		if got, want := string(m.Result), `[{"type":"concerto","request":"launch","name":"Debug bad","program":"`+filepath.Join(dir, "a.conc")+`","test":"bad"}]`; got != want {
 			t.Errorf("to debug it is %s", got)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/lsp/frame"
 	"github.com/concerto-lang/concerto/internal/lsp/protocol"
 )
 
@@ -20,11 +21,11 @@ func TestLife(t *testing.T) {
 		e.refused(e.ask(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": 5}, nil), codeInvalidParams)
 		e.refused(e.ask(protocol.MethodTextDocumentFormatting, map[string]any{"textDocument": struct{}{}, "options": struct{}{}}, nil), codeInvalidParams)
 		e.refused(e.ask(protocol.MethodTextDocumentFormatting, []int{1}, nil), codeInvalidParams)
-		e.raw(string(frame([]byte("{no json"))))
+		e.raw(string(frame.Of([]byte("{no json"))))
 		e.refused(e.await(null), codeParse)
-		e.raw(string(frame([]byte("[]"))))
+		e.raw(string(frame.Of([]byte("[]"))))
 		e.refused(e.await(null), codeInvalidRequest)
-		e.raw(string(frame([]byte(`{"id": {}, "method": "x"}`))))
+		e.raw(string(frame.Of([]byte(`{"id": {}, "method": "x"}`))))
 		e.refused(e.await(null), codeInvalidRequest)
 		if m := e.ask(protocol.MethodShutdown, nil, nil); string(m.Result) != "null" {
 			t.Errorf("shutdown gives %s", m.Result)
@@ -53,7 +54,7 @@ func TestEnds(t *testing.T) {
 		"no number":             {func(e *editor) { e.raw("Content-Length: -3\r\n\r\n{}") }, "concerto lsp: \"-3\" is no length: Content-Length is the number of bytes that follow\n"},
 		"no header":             {func(e *editor) { e.raw("hello\r\n") }, "concerto lsp: \"hello\" is no header; a message begins with `Content-Length: N`\n"},
 		"too long":              {func(e *editor) { e.raw("content-length: 67108865\r\n\r\n") }, "concerto lsp: a message of 67108865 bytes is announced; 67108864 are the most\n"},
-		"an endless header":     {func(e *editor) { go e.in.Write([]byte(strings.Repeat("x", 2*mostHeader))) }, "concerto lsp: a header is longer than 8192 bytes; a message begins with `Content-Length: N`\n"},
+		"an endless header":     {func(e *editor) { go e.in.Write([]byte(strings.Repeat("x", 2*frame.MostHeader))) }, "concerto lsp: a header is longer than 8192 bytes; a message begins with `Content-Length: N`\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, Options{}, func(e *editor) {
@@ -91,8 +92,8 @@ func TestClientGone(t *testing.T) {
 func TestOddAnswers(t *testing.T) {
 	bubble(t, Options{}, func(e *editor) {
 		e.start(t.TempDir(), struct{}{})
-		e.raw(string(frame([]byte(`{"id": 5, "result": 1}`))))
-		e.raw(string(frame([]byte(`{"id": null, "error": {"code": 1, "message": "x"}}`))))
+		e.raw(string(frame.Of([]byte(`{"id": 5, "result": 1}`))))
+		e.raw(string(frame.Of([]byte(`{"id": null, "error": {"code": 1, "message": "x"}}`))))
 		e.refused(e.ask("x", nil, nil), codeMethodNotFound)
 		synctest.Wait()
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/analysis"
 	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/lsp/frame"
 	"github.com/concerto-lang/concerto/internal/lsp/protocol"
 )
 
@@ -155,9 +156,9 @@ func (s *server) end(code int, format string, args ...any) {
 
 // read hands what comes to the loop.
 func (s *server) read() {
-	r := bufio.NewReaderSize(s.In, mostHeader/2)
+	r := bufio.NewReaderSize(s.In, frame.MostHeader/2)
 	for {
-		body, err := readFrame(r)
+		body, err := frame.Read(r)
 		if err != nil {
 			s.turn(func() { s.unread(err) })
 			return
@@ -169,7 +170,7 @@ func (s *server) read() {
 
 // unread ends the server when nothing more comes.
 func (s *server) unread(err error) {
-	var notFrame *frameError
+	var notFrame *frame.Error
 	switch {
 	case errors.As(err, &notFrame):
 		s.end(1, "%v", err)

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/concerto-lang/concerto/internal/lsp/frame"
 	"github.com/concerto-lang/concerto/internal/lsp/protocol"
 )
 
@@ -180,7 +181,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bufioReader(string(b))
 		for {
-			body, err := readFrame(r)
+			body, err := frame.Read(r)
 			if err != nil {
 				break
 			}
@@ -188,7 +189,7 @@ func FuzzFrames(f *testing.F) {
 				t.Fatalf("%q: %v, %v", body, m, bad)
 			}
 		}
-		got, err := readFrame(bufioReader(string(frame(b))))
+		got, err := frame.Read(bufioReader(string(frame.Of(b))))
 		if err != nil || string(got) != string(b) {
 			t.Fatalf("%q is read as %q: %v", b, got, err)
 		}

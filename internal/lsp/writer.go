@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"github.com/concerto-lang/concerto/internal/lsp/frame"
 	"io"
 	"sync"
 	"time"
@@ -27,7 +28,7 @@ func newWriter(out io.Writer, failed func(error)) *writer {
 // write sends a message when those before are sent.
 func (w *writer) write(body []byte) {
 	w.mu.Lock()
-	w.queue = append(w.queue, frame(body))
+	w.queue = append(w.queue, frame.Of(body))
 	w.mu.Unlock()
 	w.stir()
 }

@@ -1,0 +1,90 @@
+// Package frame reads and writes the messages of the Language Server Protocol and the Debug Adapter Protocol as
+// they are sent: a header with the length, an empty line, a text of JSON.
+package frame
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// The most bytes of a message, and of a line of its header.
+const (
+	MostBody   = 64 << 20
+	MostHeader = 8 << 10
+)
+
+// Error says that what comes is no frame, so that it is not known where the next begins.
+type Error struct{ message string }
+
+func (e *Error) Error() string { return e.message }
+
+// Read reads one message. At the end of the stream, between messages, the error is io.EOF; where what comes is no
+// frame, it is an *Error.
+func Read(r *bufio.Reader) ([]byte, error) {
+	length, begun := -1, false
+	for {
+		line, err := headerLine(r)
+		if err != nil {
+			if begun && errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+		if line == "" {
+			break
+		}
+		begun = true
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			return nil, &Error{fmt.Sprintf("%.80q is no header; a message begins with `Content-Length: N`", line)}
+		}
+		if !strings.EqualFold(strings.TrimSpace(name), "Content-Length") {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 63)
+		if err != nil {
+			return nil, &Error{fmt.Sprintf("%.80q is no length: Content-Length is the number of bytes that follow", strings.TrimSpace(value))}
+		}
+		if n > MostBody {
+			return nil, &Error{fmt.Sprintf("a message of %d bytes is announced; %d are the most", n, MostBody)}
+		}
+		length = int(n)
+	}
+	if length < 0 {
+		return nil, &Error{"a header has no Content-Length"}
+	}
+	body := make([]byte, length)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return body, nil
+}
+
+// headerLine reads a line of a header without its end.
+func headerLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > MostHeader:
+			return "", &Error{fmt.Sprintf("a header is longer than %d bytes; a message begins with `Content-Length: N`", MostHeader)}
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return "", io.ErrUnexpectedEOF
+		case err != nil:
+			return "", err
+		default:
+			return strings.TrimRight(string(line), "\r\n"), nil
+		}
+	}
+}
+
+// Of is a message as it is sent.
+func Of(body []byte) []byte {
+	return append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
+}
