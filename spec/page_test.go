@@ -26,6 +26,7 @@ import (
 //	stderr               what it says when it fails
 //	console              commands, each after `$ `, and what they print
 //	talk                 a conversation with `concerto serve` (package servetest)
+//	debug                a session with `concerto dap` (package daptest)
 //
 // Other words are for readers only.
 type page struct {
@@ -56,7 +57,7 @@ type program struct {
 	tools    bool     // or a file of tools
 
 	output, diagnostics, stderr *block
-	consoles, talks             []*block
+	consoles, talks, debugs     []*block
 }
 
 // readers are words of blocks that are no tests.
@@ -142,7 +143,7 @@ func (r *reader) take(b *block) error {
 		}
 		r.hosts[b.marks[0]] = b.text
 		return nil
-	case "output", "diagnostics", "stderr", "console", "talk":
+	case "output", "diagnostics", "stderr", "console", "talk", "debug":
 		return r.attach(b)
 	}
 	if !slices.Contains(readers, b.word) {
@@ -276,6 +277,10 @@ func (r *reader) attach(b *block) error {
 	}
 	if b.word == "talk" {
 		p.talks = append(p.talks, b)
+		return nil
+	}
+	if b.word == "debug" {
+		p.debugs = append(p.debugs, b)
 		return nil
 	}
 	place := map[string]**block{"output": &p.output, "diagnostics": &p.diagnostics, "stderr": &p.stderr}[b.word]

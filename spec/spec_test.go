@@ -23,6 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/concerto-lang/concerto/internal/dap/daptest"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/manifest"
@@ -165,6 +166,9 @@ func (p *player) play() {
 	for _, b := range p.program.talks {
 		p.talk(b)
 	}
+	for _, b := range p.program.debugs {
+		p.same(b, p.debug(b))
+	}
 	p.hostsContent()
 }
 
@@ -181,6 +185,23 @@ func (p *player) talk(b *block) {
 	if err := servetest.Process(c, b.text); err != nil {
 		p.Errorf("%s:%d: the conversation: %v\n%s", p.page.name, b.line, err, &stderr)
 	}
+}
+
+// debug plays a session of the debugger.
+func (p *player) debug(b *block) string {
+	tool, err := command()
+	if err != nil {
+		p.Fatal(err)
+	}
+	c, end := p.exec(tool, "dap")
+	defer end()
+	var stderr strings.Builder
+	c.Stderr = &stderr
+	told, err := daptest.Play(c, b.text)
+	if err != nil || stderr.Len() > 0 {
+		p.Fatalf("%s:%d: the session: %v\n%s%s", p.page.name, b.line, err, told, &stderr)
+	}
+	return told
 }
 
 // uses says whether the program starts hosts with a command.

@@ -219,3 +219,24 @@ func TestDapEndless(t *testing.T) {
 	d.send("terminate", nil)
 	d.ends()
 }
+
+// TestDapAtTheEnd: where a function has computed its result, what is typed sees its variables.
+func TestDapAtTheEnd(t *testing.T) {
+	t.Parallel()
+	const program = `fn sum(n: Int) -> Int {
+    let more = n + 1;
+    more
+} // <end>
+fn main() {
+    println("${sum(1)}");
+}
+`
+	d := debugs(t, map[string]string{"main.conc": program})
+	d.launch(nil)
+	d.at(line(place(t, program, "end")))
+	d.begin()
+	same(t, d.stops(), fmt.Sprintf("breakpoint sum:%d", place(t, program, "end")))
+	same(t, d.value("watch", "more + n"), "3: Int")
+	same(t, d.refused("evaluate", map[string]any{"expression": "mor", "context": "watch", "frameId": d.frames()[0]["id"]}), "error[E0201]: unknown name `mor`")
+	d.ask("disconnect", nil)
+}

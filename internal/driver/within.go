@@ -204,7 +204,7 @@ func around(f *source.File, at source.Pos) (before string, after insertion, star
 					start = x.Span().Start
 				}
 			}
-			if n.Tail != nil && covers(n.Tail) {
+			if n.Tail != nil && at >= n.Tail.Span().Start { // also where the block ends: nothing may follow its value
 				start = n.Tail.Span().Start
 			}
 		case *ast.Arm:
