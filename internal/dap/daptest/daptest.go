@@ -165,8 +165,9 @@ func (s *session) do(line string) error {
 
 // setBreakpoint adds a breakpoint, on a line or with a name.
 func (s *session) setBreakpoint(text string) error {
-	b, list, key := map[string]any{}, &s.lines, "line"
-	if text, b = options(text); text == "" || text[0] < '0' || text[0] > '9' {
+	list, key := &s.lines, "line"
+	text, b := options(text)
+	if text == "" || text[0] < '0' || text[0] > '9' {
 		b["name"], list, key = text, &s.names, "name"
 	} else if n, err := strconv.Atoi(text); err == nil {
 		b["line"] = n
