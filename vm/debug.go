@@ -213,8 +213,19 @@ func doStop(t *task, in *ins) status {
 		t.m.atMark = t
 		d.Reached(Scene{t}, t.m.debug.marks[in.imm])
 		t.m.atMark = nil
+		if t.cancelled() { // the run was ended while it stood here: no line more of it runs
+			return raising
+		}
 	}
 	return running
+}
+
+// Ended is closed when the run is to end. It is called by Do, or by who debugs.
+func (m *VM) Ended() <-chan struct{} {
+	if t := m.current; t != nil {
+		t.budget = 0 // it looks up at the next call or loop
+	}
+	return m.ctx.Done()
 }
 
 // debugger gives whoever debugs the run; nil without one, and within what it evaluates.

@@ -189,7 +189,7 @@ var Policy = []Rule{
 	{Package: "internal/analysis", Imports: "internal/source internal/diag internal/refactor internal/repair internal/driver internal/manifest internal/parallel internal/types internal/doc internal/hostmsg lexer ast parser sema stdlib"},
 	{Package: "internal/lsp", Imports: "internal/source internal/diag internal/format internal/repair internal/analysis internal/lsp/frame internal/lsp/protocol"},
 	{Package: "internal/dap/daptest", Imports: "internal/lsp/frame", Tests: true},
-	{Package: "internal/dap", Imports: "internal/source internal/diag ast parser internal/types internal/value internal/literal internal/effect ir vm internal/driver internal/analysis runtime/clock"},
+	{Package: "internal/dap", Imports: "internal/source internal/diag ast parser internal/types internal/value internal/literal internal/hostmsg internal/effect ir vm internal/driver internal/analysis runtime/clock"},
 	{Package: "internal/repl", Imports: "internal/source internal/diag internal/types internal/value internal/literal lexer ast parser ir vm internal/driver internal/analysis"},
 	{Package: "internal/runs", Imports: "internal/driver internal/durable internal/effect internal/runconf ir runtime runtime/journal runtime/keeper runtime/llm"},
 	{Package: "internal/inspect", Imports: "internal/durable internal/effect internal/runconf internal/tape internal/value ir runtime runtime/emit runtime/env runtime/journal stdlib vm"},

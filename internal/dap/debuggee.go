@@ -37,6 +37,7 @@ type debuggee struct {
 	hand    *clock.Hand
 	asks    map[effect.Request]int // the questions that wait for an answer, by number
 	asked   int
+	before  int64 // how many tasks began before main; -1 until it has
 }
 
 // Hand is what the run's time goes by: it stands while the run does.
@@ -56,6 +57,7 @@ func (d *debuggee) init() {
 	d.queue.wake = make(chan struct{}, 1)
 	d.hand = clock.NewHand()
 	d.asks = map[effect.Request]int{}
+	d.before = -1
 }
 
 // do has f done on the run's goroutine, and waits for that; false when the run has ended.
@@ -128,7 +130,7 @@ func (r *Run) stop(x *stand) {
 	r.plan = plan{}
 	thread := 1
 	if x.scene != nil {
-		thread = int(x.scene.Task())
+		thread = r.thread(*x.scene)
 	}
 	r.s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: x.reason, Description: describe[x.reason], Text: x.text,
 		ThreadId: thread, AllThreadsStopped: true, HitBreakpointIds: x.ids}})

@@ -14,11 +14,6 @@ const grace = 3 * time.Second
 
 // launch begins a run, which stands before main until the editor has said what it wants.
 func (s *session) launch(r *dap.LaunchRequest) {
-	var l Launch
-	if err := json.Unmarshal(r.Arguments, &l); err != nil {
-		s.refuse(r, "launch: %v", err)
-		return
-	}
 	switch {
 	case s.adapter.Attach != nil:
 		s.refuse(r, "the program has been started already: attach to it")
@@ -26,28 +21,87 @@ func (s *session) launch(r *dap.LaunchRequest) {
 	case s.launched || s.attached:
 		s.refuse(r, "a program has been launched already: each session runs one")
 		return
-	case l.Replay != "":
-		s.refuse(r, "launch.replay: recorded runs are not debugged yet; `concerto inspect` looks at them")
-		return
-	case l.Program == "":
-		s.refuse(r, "launch: `program` is missing: name a .conc file, or a directory with a Concerto.toml")
-		return
 	}
-	if l.Cwd == "" {
-		l.Cwd = s.adapter.Dir
+	l := s.launchOf(r, r.Arguments)
+	if l == nil {
+		return
 	}
 	if s.run == nil {
 		s.run = newRun(s)
 	}
-	s.launched, s.dir, s.stopOnEntry, s.showStd = true, l.Cwd, l.StopOnEntry && !l.NoDebug, l.ShowStd
+	s.launched = true
+	s.start(l)
+	s.send(&dap.LaunchResponse{Response: answer(r)})
+	close(s.run.launched)
+}
+
+// launchOf reads what is to be run; nil when the request is refused.
+func (s *session) launchOf(r dap.RequestMessage, arguments json.RawMessage) *Launch {
+	l := &Launch{}
+	err := json.Unmarshal(arguments, l)
+	switch {
+	case err != nil:
+		s.refuse(r, "launch: %v", err)
+		return nil
+	case l.Replay != "":
+		s.refuse(r, "launch.replay: recorded runs are not debugged yet; `concerto inspect` looks at them")
+		return nil
+	case l.Program == "":
+		s.refuse(r, "launch: `program` is missing: name a .conc file, or a directory with a Concerto.toml")
+		return nil
+	}
+	if l.Cwd == "" {
+		l.Cwd = s.adapter.Dir
+	}
+	return l
+}
+
+// start begins s.run, and waits until it stands before main or has ended.
+func (s *session) start(l *Launch) {
+	s.ran = l
+	s.dir, s.stopOnEntry, s.showStd = l.Cwd, l.StopOnEntry && !l.NoDebug, l.ShowStd
 	s.of(driver.Request{Path: l.Program, Dir: l.Cwd, Mock: l.Mock, Tests: l.Test != ""})
 	if l.NoDebug {
 		s.run.left = true
 	}
 	s.own.Store(s.run)
-	go s.runs(&l, s.run)
+	go s.runs(l, s.run)
 	<-s.run.loaded
-	s.send(&dap.LaunchResponse{Response: answer(r)})
+}
+
+// restart ends the launched run, and begins another with the same breakpoints: of the same program, or as the
+// editor's new arguments say. The editor hears of no end.
+func (s *session) restart(r *dap.RestartRequest) {
+	if !s.launched {
+		s.refuse(r, "only a launched program is restarted: start it again, and attach to it")
+		return
+	}
+	var given struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if len(r.Arguments) > 0 {
+		if err := json.Unmarshal(r.Arguments, &given); err != nil {
+			s.refuse(r, "restart: %v", err)
+			return
+		}
+	}
+	l := s.ran
+	if len(given.Arguments) > 0 && string(given.Arguments) != "null" {
+		if l = s.launchOf(r, given.Arguments); l == nil {
+			return
+		}
+	}
+	next := newRun(s)
+	take := func() { next.points, next.begun = s.run.points.again(), s.run.begun }
+	s.run.restarted.Store(true)
+	if !s.run.do(take) {
+		take() // the run's goroutine has ended
+	}
+	s.run.end()
+	<-s.run.over
+	s.run = next
+	s.start(l)
+	s.send(&dap.RestartResponse{Response: answer(r)})
 	close(s.run.launched)
 }
 
@@ -56,8 +110,10 @@ func (s *session) runs(l *Launch, run *Run) {
 	code := s.adapter.Command(l, run)
 	run.load()
 	<-run.launched
-	s.send(&dap.ExitedEvent{Event: event("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
-	s.send(&dap.TerminatedEvent{Event: event("terminated")})
+	if !run.restarted.Load() {
+		s.send(&dap.ExitedEvent{Event: event("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
+		s.send(&dap.TerminatedEvent{Event: event("terminated")})
+	}
 	close(run.over)
 }
 

@@ -68,6 +68,6 @@ func (s *session) gotoTarget(r *dap.GotoRequest) {
 		s.send(&dap.GotoResponse{Response: answer(r)})
 		at.mark, at.reason = all[n-1], "goto"
 		s.run.refs.forget()
-		s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: "goto", Description: describe["goto"], ThreadId: int(at.scene.Task()), AllThreadsStopped: true}})
+		s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: "goto", Description: describe["goto"], ThreadId: s.run.thread(*at.scene), AllThreadsStopped: true}})
 	})
 }

@@ -66,6 +66,35 @@ func (p *breakpoints) drop(all []*breakpoint) {
 	}
 }
 
+// again are the same breakpoints for another run, which counts anew.
+func (p *breakpoints) again() breakpoints {
+	q := breakpoints{next: p.next}
+	copied := func(b *breakpoint) *breakpoint {
+		x := &breakpoint{id: b.id, file: b.file, line: b.line, column: b.column, name: b.name, ask: asked{condition: b.ask.condition, hits: b.ask.hits, log: b.ask.log}}
+		q.all[b.id] = x
+		return x
+	}
+	if p.all != nil {
+		q.all, q.lines, q.at = map[int]*breakpoint{}, map[string][]*breakpoint{}, map[*vm.Mark][]*breakpoint{}
+	}
+	for file, all := range p.lines {
+		for _, b := range all {
+			if p.all[b.id] != nil {
+				q.lines[file] = append(q.lines[file], copied(b))
+			}
+		}
+	}
+	for _, b := range p.named {
+		if p.all[b.id] != nil {
+			q.named = append(q.named, copied(b))
+		}
+	}
+	for _, f := range p.raise {
+		q.raise = append(q.raise, &filter{name: f.name, condition: f.condition})
+	}
+	return q
+}
+
 // forget forgets all.
 func (r *Run) forget() {
 	r.points = breakpoints{next: r.points.next}

@@ -144,7 +144,7 @@ func describeError(v value.Slot) (t raised) {
 
 func (s *session) exceptionInfo(r *dap.ExceptionInfoRequest) {
 	s.stopped(r, func(at *stand) {
-		if at.raise == nil || at.scene.Task() != int64(r.Arguments.ThreadId) {
+		if at.raise == nil || s.run.thread(*at.scene) != r.Arguments.ThreadId {
 			s.refuse(r, "thread %d does not stand at an error", r.Arguments.ThreadId)
 			return
 		}

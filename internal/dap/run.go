@@ -3,6 +3,7 @@ package dap
 import (
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-dap"
@@ -18,12 +19,13 @@ type Run struct {
 	// what takes its time.
 	Interrupt chan struct{}
 
-	asking   asking
-	s        *session
-	loaded   chan struct{} // it stands before main, or has ended
-	launched chan struct{} // the editor has been told so
-	over     chan struct{} // it has ended
-	once     struct{ load, end sync.Once }
+	asking    asking
+	s         *session
+	loaded    chan struct{} // it stands before main, or has ended
+	launched  chan struct{} // the editor has been told so
+	over      chan struct{} // it has ended
+	restarted atomic.Bool   // another has taken its place
+	once      struct{ load, end sync.Once }
 
 	debuggee
 }
@@ -41,7 +43,7 @@ func (r *Run) load() { r.once.load.Do(func() { close(r.loaded) }) }
 func (r *Run) end() {
 	r.once.end.Do(func() {
 		r.Interrupt <- struct{}{}
-		go r.leave()
+		go r.leaveEnded()
 		go func() {
 			t := time.NewTimer(grace)
 			defer t.Stop()
@@ -64,6 +66,23 @@ func (r *Run) leave() {
 		}
 		r.resume()
 	})
+}
+
+// leaveEnded is leave for a run that is to end: it goes on once it has heard of that, so that nothing more of the
+// program runs.
+func (r *Run) leaveEnded() {
+	r.do(func() {
+		if r.vm == nil {
+			return
+		}
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-r.vm.Ended():
+		case <-t.C:
+		}
+	})
+	r.leave()
 }
 
 // output is a stream of the run, as events.

@@ -20,6 +20,7 @@ type session struct {
 	attached bool // to one that was there
 	run      *Run
 	own      atomic.Pointer[Run] // what it has launched
+	ran      *Launch             // as it was asked for
 	zero     int                 // what lines and columns of the editor count from
 	colZero  int
 
@@ -82,6 +83,8 @@ func (s *session) takeLife(r dap.RequestMessage) bool {
 		s.configured(r)
 	case *dap.TerminateRequest:
 		s.terminate(r)
+	case *dap.RestartRequest:
+		s.restart(r)
 	default:
 		return false
 	}
@@ -179,6 +182,7 @@ func (s *session) initialize(r *dap.InitializeRequest) {
 var capabilities = dap.Capabilities{
 	SupportsConfigurationDoneRequest:   true,
 	SupportsTerminateRequest:           true,
+	SupportsRestartRequest:             true,
 	SupportTerminateDebuggee:           true,
 	SupportsFunctionBreakpoints:        true,
 	SupportsConditionalBreakpoints:     true,

@@ -16,7 +16,7 @@ func (s *session) threads(r *dap.ThreadsRequest) {
 	x.Body.Threads = []dap.Thread{}
 	if s.run == nil || !s.run.do(func() {
 		for _, t := range s.run.vm.Tasks() {
-			x.Body.Threads = append(x.Body.Threads, dap.Thread{Id: int(t.Task()), Name: s.run.threadName(t)})
+			x.Body.Threads = append(x.Body.Threads, dap.Thread{Id: s.run.thread(t), Name: s.run.threadName(t)})
 		}
 	}) {
 		x.Body.Threads = []dap.Thread{}
@@ -29,18 +29,31 @@ func (s *session) threads(r *dap.ThreadsRequest) {
 
 // threadName is how a task is called, and what it waits for.
 func (r *Run) threadName(t vm.Scene) string {
-	name := taskName(t)
+	name := r.taskName(t)
 	if what := r.waits(t); what != "" {
 		name += " · waits for " + what
 	}
 	return name
 }
 
-func taskName(t vm.Scene) string {
+// thread is the number of a task as the editor knows it: main is 1. The VM counts those too that have made
+// the program's stores and tools, before main.
+func (r *Run) thread(t vm.Scene) int {
+	if r.before < 0 {
+		for _, x := range r.vm.Tasks() {
+			if x.Main() {
+				r.before = x.Task() - 1
+			}
+		}
+	}
+	return int(t.Task() - max(r.before, 0))
+}
+
+func (r *Run) taskName(t vm.Scene) string {
 	if t.Main() {
 		return t.Entry().Function
 	}
-	return fmt.Sprintf("%s(%d)", t.Entry().Function, t.Task())
+	return fmt.Sprintf("%s(%d)", t.Entry().Function, r.thread(t))
 }
 
 // waits is what a task waits for; "" when it does not.
@@ -50,7 +63,7 @@ func (r *Run) waits(t vm.Scene) string {
 	case several:
 		return "tasks"
 	case task != nil:
-		return taskName(*task)
+		return r.taskName(*task)
 	}
 	switch q := q.(type) {
 	case nil:

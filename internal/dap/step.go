@@ -86,7 +86,7 @@ func (s *session) goesOn(r dap.RequestMessage, p plan, thread int, yes dap.Messa
 // task finds a task by its number.
 func (r *Run) task(n int) (at vm.Scene, ok bool) {
 	for _, t := range r.vm.Tasks() {
-		if t.Task() == int64(n) {
+		if r.thread(t) == n {
 			return t, true
 		}
 	}

@@ -147,16 +147,25 @@ func (r *Run) typesIn(f *frameRef) map[string]types.Type {
 	if len(f.Locals) == 0 {
 		return known
 	}
-	names := make([]string, len(f.Locals))
-	for i, v := range f.Locals {
-		names[i] = v.Name + ";"
+	look := func(names string) error {
+		c, err := r.compile(f, names+" nil")
+		if err != nil {
+			return err
+		}
+		for _, x := range c.captures {
+			known[x.Name] = x.Type
+		}
+		return nil
 	}
-	c, err := r.compile(f, strings.Join(names, " ")+" nil")
-	if err != nil {
+	var all strings.Builder
+	for _, v := range f.Locals {
+		all.WriteString(v.Name + "; ")
+	}
+	if look(all.String()) == nil {
 		return known
 	}
-	for _, x := range c.captures {
-		known[x.Name] = x.Type
+	for _, v := range f.Locals { // one is not in scope, such as the variable of a `for` at whose head the run stands again
+		_ = look(v.Name + ";") // what is not known is shown by its value
 	}
 	return known
 }

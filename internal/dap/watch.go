@@ -4,13 +4,15 @@ import (
 	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/hostmsg"
 	"github.com/concerto-lang/concerto/internal/value"
 )
 
 // watched is what was heard of agents and hosts.
 type watched struct {
-	agents map[string]*heardAgent
-	hosts  map[string]*heardHost
+	agents    map[string]*heardAgent
+	hosts     map[string]*heardHost
+	exchanges map[int64]string // the hosts of those that are open
 }
 
 // heardAgent is an agent's last call, and what all have used.
@@ -24,7 +26,11 @@ type heardHost struct {
 	session  string
 	messages []string // the last of them
 	pending  string   // the question that waits for an answer
+	id       string   // its id, as JSON; "" for one without
 }
+
+// answered says that the host waits no more.
+func (h *heardHost) answered() { h.pending, h.id = "", "" }
 
 // mostMessages is how many messages of a host are kept.
 const mostMessages = 50
@@ -58,8 +64,8 @@ func (w *watched) agent(name string) holder {
 	}
 	usage := given{{name: "calls", value: value.Int(a.calls)}, {name: "input_tokens", value: value.Int(a.in)}, {name: "output_tokens", value: value.Int(a.out)}}
 	return given{
-		{name: "history", text: strconv.Itoa(len(history)) + " messages", inside: history},
-		{name: "usage", text: strconv.FormatInt(a.calls, 10) + " calls", inside: usage},
+		{name: "history", text: counted(int64(len(history)), "message"), inside: history},
+		{name: "usage", text: counted(a.calls, "call"), inside: usage},
 	}
 }
 
@@ -76,31 +82,55 @@ func (w *watched) host(name string) holder {
 	}
 	return given{
 		{name: "session", value: value.String(h.session)},
-		{name: "messages", text: strconv.Itoa(len(messages)) + " messages", inside: messages},
+		{name: "messages", text: counted(int64(len(messages)), "message"), inside: messages},
 		{name: "pending", value: pending},
 	}
 }
 
-// makes notes what is asked of an agent.
+// counted is a number of things.
+func counted(n int64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + what
+}
+
+// makes notes what is asked of an agent, and what a host is answered.
 func (w *watched) makes(q effect.Request) {
-	if q, is := q.(*effect.AgentCall); is {
+	switch q := q.(type) {
+	case *effect.AgentCall:
 		a := w.agentOf(q.Agent)
 		a.calls++
 		a.history = append([]effect.ChatMessage(nil), q.Messages...)
+	case *effect.ExchangeReply:
+		if h := w.hostOf(w.exchanges[q.ID]); h.id == q.AnswerTo {
+			h.answered()
+		}
+	case *effect.ExchangeClose:
+		w.hostOf(w.exchanges[q.ID]).answered()
+		delete(w.exchanges, q.ID)
 	}
 }
 
-// gave notes what an agent said.
+// gave notes what an agent said, and which host an exchange is with.
 func (w *watched) gave(q effect.Request, result effect.Result) {
-	call, is := q.(*effect.AgentCall)
-	reply, ok := result.(*effect.AgentReply)
-	if !is || !ok {
-		return
+	switch q := q.(type) {
+	case *effect.AgentCall:
+		if reply, ok := result.(*effect.AgentReply); ok {
+			a := w.agentOf(q.Agent)
+			a.in += reply.TokensIn
+			a.out += reply.TokensOut
+			a.history = append(a.history, effect.ChatMessage{Role: "assistant", Content: reply.Text})
+		}
+	case *effect.ExchangeOpen:
+		if x, ok := result.(*effect.ExchangeOpened); ok {
+			if w.exchanges == nil {
+				w.exchanges = map[int64]string{}
+			}
+			w.exchanges[x.ID] = q.Host
+			w.hostOf(q.Host).session = x.Session
+		}
 	}
-	a := w.agentOf(call.Agent)
-	a.in += reply.TokensIn
-	a.out += reply.TokensOut
-	a.history = append(a.history, effect.ChatMessage{Role: "assistant", Content: reply.Text})
 }
 
 // heard notes a message of a host that is handled.
@@ -113,7 +143,7 @@ func (w *watched) heard(host string, m *effect.HostMessage) {
 	if session := m.Session(); session != "" {
 		h.session = session
 	}
-	if h.pending = ""; m.ID != "" {
-		h.pending = text
+	if hostmsg.Of(m.Type).Waits() {
+		h.pending, h.id = text, m.ID
 	}
 }
