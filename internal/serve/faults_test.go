@@ -29,13 +29,17 @@ func TestTwoClients(t *testing.T) {
 → {"jsonrpc":"2.0","id":4,"method":"tools/unregister","params":{"names":["t"]}}
 ← {"jsonrpc":"2.0","id":4,"error":{"code":-32011,"message":"tool 't@1' is of `+owner+`","data":{"tools":[{"name":"t@1","owner":"`+owner+`"}]}}}
 → {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"t"}}
+`)
+	play(t, first, a, `
+← {"jsonrpc":"2.0","id":"r1","method":"tool/call","params":"…"}
+← {"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"r1","reason":"…"}}
+`)
+	play(t, second, b, `
 ← {"jsonrpc":"2.0","id":5,"result":{"success":false,"output":null,"error":"tool 't' timed out after 0.01 s","metadata":{"concerto":{"call_id":"$client-1","outcome":"timeout","duration_ms":"…"}}}}
 → {"jsonrpc":"2.0","id":6,"method":"tools/register","params":{"tools":[{"name":"t","description":"T","version":2}]}}
 ← {"jsonrpc":"2.0","id":6,"result":{"registered":["t@2"]}}
 `)
 	play(t, first, a, `
-← {"jsonrpc":"2.0","id":"r1","method":"tool/call","params":"…"}
-← {"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"r1","reason":"…"}}
 → {"jsonrpc":"2.0","id":"r1","result":{"success":true,"output":1}}
 → {"jsonrpc":"2.0","id":"r1","result":{"success":true,"output":1}}
 → {"jsonrpc":"2.0","id":"r77","result":{"success":true,"output":1}}

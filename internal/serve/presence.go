@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -10,10 +11,15 @@ type presence struct {
 	present int           // connections and requests
 	gone    bool          // for longer than the grace
 	leaving []*time.Timer // what happens when it stays away
+	// ending is held while that happens: who comes back meanwhile is there after it, and
+	// nothing of what it then does is taken away.
+	ending sync.Mutex
 }
 
 // arrive notes that a client is there: it has a connection, or a request of its goes on.
 func (c *client) arrive() {
+	c.ending.Lock()
+	defer c.ending.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.present++
@@ -44,6 +50,8 @@ func (c *client) leave(after time.Duration) {
 // lock.
 func (c *client) away(after time.Duration, do func()) {
 	t := time.AfterFunc(after, func() {
+		c.ending.Lock()
+		defer c.ending.Unlock()
 		c.mu.Lock()
 		away := c.present == 0
 		c.mu.Unlock()

@@ -48,13 +48,16 @@ func TestResume(t *testing.T) {
 ← {"jsonrpc":"2.0","method":"session/event","params":{"session_id":"$session","seq":2,"ts":"…","type":"tool","phase":"start","call_id":"$call","tool":"t","by":"main","route":"dispatch"}}
 ← {"jsonrpc":"2.0","id":"r1","method":"tool/call","params":"…"}
 → {"jsonrpc":"2.0","id":4,"method":"sessions/events","params":{"session_id":"$session","after":2,"wait_s":60}}
-`)
+→ {"jsonrpc":"2.0","id":5,"method":"ping"}
+← {"jsonrpc":"2.0","id":5,"result":{}}
+`) // so that the server has read both
 	_ = conn.CloseNow() // as when the line is cut
 	w, conn = dial(t, x)
 	play(t, talk, w, `
 → {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"},"resume":{"client_id":"$client","after":4}}}
 ← {"jsonrpc":"2.0","id":1,"result":{"protocol":1,"server":"…","client_id":"$client","cursor":4,"limits":"…"}}
 ← {"jsonrpc":"2.0","id":"r1","method":"tool/call","params":"…"}
+← {"jsonrpc":"2.0","id":5,"result":{}}
 → {"jsonrpc":"2.0","id":"r1","result":{"success":true,"output":5}}
 `)
 	h := servetest.NewHTTP(t.Context(), x.url, token)
@@ -70,15 +73,15 @@ func TestResume(t *testing.T) {
 	}
 	w2, _ := dial(t, x)
 	play(t, talk, w2, `
-→ {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"},"resume":{"client_id":"$client","after":5}}}
-← {"jsonrpc":"2.0","id":1,"result":{"protocol":1,"server":"…","client_id":"$client","cursor":5,"limits":"…"}}
+→ {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"},"resume":{"client_id":"$client","after":6}}}
+← {"jsonrpc":"2.0","id":1,"result":{"protocol":1,"server":"…","client_id":"$client","cursor":6,"limits":"…"}}
 ← {"jsonrpc":"2.0","method":"session/event","params":{"session_id":"$session","seq":3,"ts":"…","type":"tool","phase":"end","call_id":"$call","tool":"t","by":"main","route":"dispatch","outcome":"ok","duration_ms":"…"}}
 `)
 	for err := error(nil); err == nil; { // the connection before was ended
 		_, _, err = conn.Read(t.Context())
 	}
 	events := []string{}
-	r, err := h.Request("GET", "/events", "", "Concerto-Client", talk.Known("$client"), "Last-Event-ID", "6")
+	r, err := h.Request("GET", "/events", "", "Concerto-Client", talk.Known("$client"), "Last-Event-ID", "7")
 	if err != nil || r.StatusCode != http.StatusOK {
 		t.Fatal(r, err)
 	}
@@ -98,7 +101,7 @@ func TestResume(t *testing.T) {
 			t.Errorf("%d: there is no %s in\n%s", i, want, text)
 		}
 	}
-	if !strings.HasPrefix(events[0], "7 ") {
+	if !strings.HasPrefix(events[0], "8 ") {
 		t.Errorf("%s is first", events[0])
 	}
 }
@@ -133,9 +136,11 @@ func TestGone(t *testing.T) {
 ← {"jsonrpc":"2.0","id":4,"result":{"session_id":"$short","state":"running","cursor":0}}
 `)
 	session, short := talk.Known("$session"), talk.Known("$short")
-	_ = conn.CloseNow()
 	play(t, other, o, `
 ← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":1}}
+`) // before the next change, for the last one stands for all that nobody was told yet
+	_ = conn.CloseNow()
+	play(t, other, o, `
 ← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":2}}
 `)
 	events := sessionEvents(t, x, session, "")

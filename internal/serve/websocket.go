@@ -48,7 +48,6 @@ var errBinary = errors.New("a message is a text frame")
 func (x *socket) serve() error {
 	c, err := x.enter()
 	if c != nil {
-		c.arrive()
 		defer c.leave(x.srv.config.grace())
 	}
 	if err != nil {
@@ -79,7 +78,7 @@ func (x *socket) beats() {
 	}
 }
 
-// enter waits for initialize.
+// enter waits for initialize. A client that it gives is there, before it is told so.
 func (x *socket) enter() (*client, error) {
 	stop := context.AfterFunc(x.srv.ctx, func() { x.end(errStopping()) })
 	defer stop()
@@ -93,6 +92,7 @@ func (x *socket) enter() (*client, error) {
 		case m.kind() == isRequest:
 			c, hello, failed := x.srv.initialize(m, true)
 			if failed == nil {
+				c.arrive()
 				return c, x.write(x.ctx, 0, response(m.ID, hello, nil))
 			}
 			err = x.write(x.ctx, 0, response(m.ID, nil, failed))
