@@ -49,21 +49,10 @@ func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error
 	if !protocol.IsID(in.ID) {
 		return "", desk.Refuse(protocol.BadMessage, "input_id %q is no id", in.ID)
 	}
-	state, err := r.input(ctx, in)
-	if err == nil && state == string(shim.Applied) {
-		r.moving.Lock()
-		r.mu.Lock()
-		other := r.prompt != in.ID
-		r.mu.Unlock()
-		if other {
-			r.moved("an input was written")
-		}
-		r.moving.Unlock()
-	}
-	return state, err
+	return r.input(ctx, in)
 }
 
-// input is Input without what it means for a prompt. Two with one id go one after the other.
+// input is Input of a run. Two with one id go one after the other.
 func (r *run) input(ctx context.Context, in Input) (string, error) {
 	for {
 		r.mu.Lock()
@@ -114,6 +103,7 @@ func (r *run) once(ctx context.Context, in Input) (string, error) {
 	if err := r.keep(ctx, in.ID, n, nil); err != nil {
 		return "", err
 	}
+	asked := r.asked()
 	// From here on it is finished, whoever still waits for it.
 	state, _, err := r.client.Input(r.m.ctx, in.ID, hash, in.Text)
 	if errors.Is(err, shim.ErrLost) {
@@ -122,7 +112,28 @@ func (r *run) once(ctx context.Context, in Input) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return r.wrote(context.WithoutCancel(ctx), in.ID, n, state)
+	became, err := r.wrote(context.WithoutCancel(ctx), in.ID, n, state)
+	if err == nil && became == string(shim.Applied) && asked != "" && asked != in.ID {
+		r.overtake(asked)
+	}
+	return became, err
+}
+
+// asked is the prompt that is open; "" when none is.
+func (r *run) asked() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.prompt
+}
+
+// overtake withdraws a prompt that was open when something else was written. One that was
+// asked since then is of what the run has done with that, and stays.
+func (r *run) overtake(id string) {
+	r.moving.Lock()
+	defer r.moving.Unlock()
+	if r.asked() == id {
+		r.moved("an input was written")
+	}
 }
 
 // secret says whether a line is read that is not shown: of a program that reads single keys

@@ -99,12 +99,10 @@ func (d *door) hear(c net.Conn) {
 	last := d.conn == c
 	if last {
 		d.conn = nil
+		d.k.took(0, false) // before there can be another connection, whose hostd is there
 	}
 	d.mu.Unlock()
 	c.Close()
-	if last {
-		d.k.took(0, false)
-	}
 }
 
 func (d *door) do(c net.Conn, a asked) {
