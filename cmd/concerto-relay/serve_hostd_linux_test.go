@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -205,9 +206,20 @@ func (h *host) detachedIs(d *daemon, token, id string) (r struct {
 	Tool   string `json:"tool"`
 }) {
 	d.Helper()
-	var page struct{ Events []json.RawMessage }
-	if code := d.ask("GET", "/events?rest=start&wait=30&limit=1&cursor="+id+":0", token, "", &page); code != 200 || len(page.Events) == 0 {
-		d.Fatalf("the server never has run %s: %d", id, code)
+	for cursor, known := []string{}, false; !known; {
+		// What the server tells of all runs: it refuses to tell of one that no host has told it yet.
+		var page struct {
+			Events []json.RawMessage
+			Cursor map[string]int64
+		}
+		if code := d.ask("GET", "/events?rest=start&wait=30&cursor="+strings.Join(cursor, ","), token, "", &page); code != 200 || len(page.Events) == 0 {
+			d.Fatalf("the server never has run %s: %d", id, code)
+		}
+		cursor = nil
+		for run, seq := range page.Cursor {
+			cursor = append(cursor, fmt.Sprintf("%s:%d", run, seq))
+		}
+		_, known = page.Cursor[id]
 	}
 	if code := d.ask("GET", "/runs/"+id, token, "", &r); code != 200 {
 		d.Fatalf("run %s: %d", id, code)

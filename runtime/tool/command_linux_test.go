@@ -39,9 +39,11 @@ var roles = map[string]func(args []string){
 		_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"dir": dir, "env": env})
 	},
 	"hang": func([]string) { select {} },
-	// does not end when it is asked to, nor does its child
+	// does not end when it is asked to, nor does its child. It is called once its group is known to the guardian: who is
+	// killed before leaves a child without the run's mark to nobody.
 	"stubborn": func(args []string) {
 		signal.Ignore(syscall.SIGTERM)
+		_, _ = os.Stdin.Read(make([]byte, 1))
 		child(args[0])
 		select {}
 	},

@@ -60,3 +60,22 @@ func TestLive(t *testing.T) {
 	same(t, b, "items('run_a').at(-1).text", "Ended with exit code 3.")
 	same(t, b, "[watch('run_a').last.value, data.conn.value.clock_differs]", `[6,false]`)
 }
+
+// TestEndingUnheard: of a decision of which a page has heard the input alone it says by whom it was taken, once it is
+// there again; the run's row is ahead of the event by then.
+func TestEndingUnheard(t *testing.T) {
+	r := start(t)
+	h := r.host("h1")
+	h.Begin("run_a")
+	ask(h, "run_a", "q1", 2, nil)
+	b := r.tab("olga")
+	b.Wait("data.requests.value.length === 1")
+	h.Say(protocol.RunInput, "run_a", 3, map[string]any{"actor": "web", "by": "olga", "input_id": "q1", "text_redacted": "y\n", "text_sha256": sha("y")})
+	b.Wait("data.settled.value[0]?.resolution.decision === 'answered'")
+	r.cut(b)
+	h = r.host("h1")
+	h.Say(protocol.RunPermissionResolved, "run_a", 4, map[string]any{"request_id": "q1", "decision": "approve", "by": "olga", "actor": "web"})
+	h.Acked("run_a", 4)
+	r.back(b)
+	b.Wait("data.settled.value[0].resolution.decision === 'approve' && data.settled.value.length === 1")
+}

@@ -35,8 +35,8 @@ export function onEvent(fn) {
 }
 
 // putInbox notes the first runs and the requests of all, as the server lists them, and announces those
-// that have come while nobody listened. It gives those that were over meanwhile, of which the server does
-// not say what became of them.
+// that have come while nobody listened. It gives those of which it is known that they are over, and not what
+// became of them: the rows may be ahead of the event that says it.
 export function putInbox(list, inbox, announce) {
   const before = new Map(open);
   for (const row of list) putRow(row);
@@ -45,10 +45,9 @@ export function putInbox(list, inbox, announce) {
     const fresh = adopt(q, before);
     if (fresh && announce) newRequest.value = open.get(keyOf(q.run_id, q.request_id));
   }
-  const gone = [...before.values()].filter((q) => !open.has(q.key));
-  for (const q of gone) over.set(q.key, ended(q, { decision: "answered" }));
+  for (const q of before.values()) if (!open.has(q.key)) over.set(q.key, ended(q, { decision: "answered" }));
   dirty = true;
-  return gone;
+  return [...over.values()].filter((q) => q.resolution.decision === "answered");
 }
 
 const ended = (q, resolution) => ({ ...q, state: "resolved", resolution, closed: Date.now(), closed_at: new Date(byHost(q.host_id, resolution.ts) ?? now()).toISOString() });
