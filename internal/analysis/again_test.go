@@ -167,3 +167,23 @@ func readText(t *testing.T, path string) string {
 	}
 	return string(b)
 }
+
+// TestActionsCheckWhatTheyChange: what an action would make of a program is checked where it is another.
+func TestActionsCheckWhatTheyChange(t *testing.T) {
+	dir := modules(t, 30)
+	path := filepath.Join(dir, "m7.conc")
+	s := New(Options{Folders: []string{dir}}).Snapshot()
+	if _, err := s.DiagnosticsOf(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	file := s.File(path)
+	at := source.Pos(strings.Index(file.String(), "ys.len()"))
+	next := s.with([]Edit{{Location{file, source.Span{Start: at, End: at}}, "1 + "}})
+	res, err := next.check(t.Context(), next.rootOf(next.real(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := checkedIn(res.prog); n != 1 {
+		t.Errorf("%d modules were checked", n)
+	}
+}

@@ -50,6 +50,23 @@ type slot struct {
 
 func newResults() *results { return &results{slots: map[string]*slot{}} }
 
+// begun are results for another state of the workspace, which begin with the last ones: what of them holds is taken
+// over. One that is being made is left out.
+func (r *results) begun() *results {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := newResults()
+	for path, s := range r.slots {
+		select {
+		case s.token <- struct{}{}:
+			out.slots[path] = &slot{token: make(chan struct{}, 1), last: s.last}
+			<-s.token
+		default:
+		}
+	}
+	return out
+}
+
 func (r *results) slot(path string) *slot {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -248,7 +248,7 @@ func distinctEdits(es []Edit) []Edit {
 
 // with is the snapshot once edits are made.
 func (s *Snapshot) with(edits []Edit) *Snapshot {
-	next := &Snapshot{number: s.number, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: newResults()}
+	next := &Snapshot{number: s.number, open: maps.Clone(s.open), disk: s.disk, listed: s.listed, results: s.results.begun()}
 	for i := 0; i < len(edits); {
 		file := edits[i].File
 		var b strings.Builder
