@@ -10,9 +10,9 @@ import (
 )
 
 // Bodies is what a check has found in the bodies of functions. A later check of the same program takes it
-// over for the files that have not changed, as long as nothing has changed elsewhere but bodies: what a body
-// is checked against are surfaces. It holds nothing of the program itself, and is not changed once the check
-// has ended.
+// over for the files that have not changed and that no edit of a surface elsewhere touches: what a body is
+// checked against are surfaces. It holds nothing of the program itself, and is not changed once the check has
+// ended.
 type Bodies struct {
 	around Config      // what of the configuration checking depends on
 	own    []*ast.File // the program's own, in order
@@ -38,9 +38,9 @@ type inBody struct {
 
 // importUse is an import that was looked through.
 type importUse struct {
-	number int
-	used   bool // what it brings in was wanted
-	quiet  bool // nothing was to be reported
+	file, number int  // of the file, and of the import in it
+	used         bool // what it brings in was wanted
+	quiet        bool // nothing was to be reported
 }
 
 // fileUse is the first place in which something of a file, by its number, is named.
@@ -60,7 +60,7 @@ type bodyWork struct {
 	notingIn  *Info
 	resolving int // imports that are being resolved: what that does is done again, not noted
 	quiet     bool
-	allUses   []*importEntry
+	allUses   map[*Info][]*importEntry
 
 	left map[*Info][]*Function // whose bodies are yet to be checked, of files that were taken over
 }
@@ -112,8 +112,14 @@ func (c *checker) findTaken() {
 		if b == before {
 			w.now.older = before.older
 		}
-		w.takeOver(b)
+		w.takeOver(b, func(*ast.File, []*inBody) bool { return false })
 		return
+	}
+	if before.whole || !reflect.DeepEqual(before.around, w.now.around) {
+		return
+	}
+	if e := editOf(before.own, w.now.own); e != nil {
+		w.takeOver(before, e.touches)
 	}
 }
 
@@ -129,8 +135,9 @@ func (c *checker) mayTakeOver() bool {
 	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.Most > 0
 }
 
-// takeOver finds the files whose bodies need no check.
-func (w *bodyWork) takeOver(before *Bodies) {
+// takeOver finds the files whose bodies need no check: those that have not changed, but for the ones that are
+// touched by what has.
+func (w *bodyWork) takeOver(before *Bodies, touched func(*ast.File, []*inBody) bool) {
 	current := map[*source.File]bool{}
 	for _, i := range w.own {
 		current[i.File.Source] = true
@@ -142,7 +149,7 @@ func (w *bodyWork) takeOver(before *Bodies) {
 	w.taken, w.left = map[*Info]*taken{}, map[*Info][]*Function{}
 	for _, i := range w.own {
 		found, ok := before.files[i.File]
-		if ok && !slices.ContainsFunc(found, func(f *inBody) bool { return f.declares || f.names(gone) }) {
+		if ok && !slices.ContainsFunc(found, func(f *inBody) bool { return f.declares || f.names(gone) }) && !touched(i.File, found) {
 			w.taken[i] = &taken{found: found}
 		}
 	}
@@ -203,7 +210,7 @@ func (c *checker) again(fn *Function, f *inBody) {
 		c.libraryModule(file)
 	}
 	for _, u := range f.imports {
-		im := c.allUses[u.number]
+		im := c.allUses[c.own[u.file]][u.number]
 		im.used = im.used || u.used
 		if u.quiet {
 			saved := c.diags
@@ -241,12 +248,13 @@ func (w *bodyWork) noteImport(im *importEntry, used bool) {
 	if w.noting == nil || w.resolving > 0 || im.number < 0 {
 		return
 	}
+	file := w.number[im.mod.info]
 	for i := range w.noting.imports {
-		if u := &w.noting.imports[i]; u.number == im.number && (u.used || !used) {
+		if u := &w.noting.imports[i]; u.file == file && u.number == im.number && (u.used || !used) {
 			return
 		}
 	}
-	w.noting.imports = append(w.noting.imports, importUse{im.number, used, w.quiet})
+	w.noting.imports = append(w.noting.imports, importUse{file, im.number, used, w.quiet})
 }
 
 // noteFileUse notes that something of another file is named.

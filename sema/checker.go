@@ -106,6 +106,7 @@ func newChecker(cfg Config) *checker {
 		references:  map[*Info]map[*Info]reference{},
 	}
 	c.now = &Bodies{around: cfg.checkedWith(), files: map[*ast.File][]*inBody{}}
+	c.allUses = map[*Info][]*importEntry{}
 	c.special.clear()
 	c.prog = &Program{Name: cfg.Name, checker: c}
 	return c

@@ -15,7 +15,7 @@ type importEntry struct {
 	mod    *module
 	path   []*ast.Ident
 	at     source.Span
-	number int // among all imports outside of bodies; -1 of others
+	number int // among the file's imports outside of bodies; -1 of others
 	pub    bool
 	used   bool
 	self   bool // `self` in a list: the module before it
@@ -87,8 +87,8 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	im := &importEntry{mod: m, path: full, at: t.Sp, pub: d.Pub, glob: t.Glob, without: without}
 	m.imports = append(m.imports, im)
 	if im.number = -1; m.around == nil && !m.info.Library {
-		im.number = len(c.allUses)
-		c.allUses = append(c.allUses, im)
+		im.number = len(c.allUses[m.info])
+		c.allUses[m.info] = append(c.allUses[m.info], im)
 	}
 	if t.Glob {
 		m.globs = append(m.globs, im)

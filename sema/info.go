@@ -116,6 +116,7 @@ func (i *Info) noteWritten(id ast.ID, t types.Type) {
 func (i *Info) TypeOf(e ast.Expr) types.Type { return i.typeAt(e.ID()) }
 
 func (i *Info) typeAt(id ast.ID) types.Type {
+	i.fill() // who asks of a name may come to a file that was taken over
 	if t := i.types[id]; t != nil {
 		return types.Resolve(t)
 	}

@@ -16,25 +16,30 @@ type surface [sha256.Size]byte
 func surfaceOf(f *ast.File) surface {
 	h := sha256.New()
 	for _, d := range f.Decls {
-		at := start(d)
-		if d.Head().Pub {
-			_, _ = io.WriteString(h, "pub ")
-		}
-		eachBody(d, func(b *ast.Block) {
-			if b.Sp.Start < at || declares(b) {
-				return
-			}
-			_, _ = h.Write(f.Source.Text[at:b.Sp.Start])
-			_, _ = io.WriteString(h, "{}")
-			at = b.Sp.End
-		})
-		if end := d.Span().End; at < end {
-			_, _ = h.Write(f.Source.Text[at:end])
-		}
+		eachPart(f, d, func(part []byte) { _, _ = h.Write(part) })
 		_, _ = io.WriteString(h, "\x00")
 	}
 	lost(h, f)
 	return surface(h.Sum(nil))
+}
+
+// eachPart visits the texts of which a declaration's surface is made.
+func eachPart(f *ast.File, d ast.Decl, visit func([]byte)) {
+	at := start(d)
+	if d.Head().Pub {
+		visit([]byte("pub "))
+	}
+	eachBody(d, func(b *ast.Block) {
+		if b.Sp.Start < at || declares(b) {
+			return
+		}
+		visit(f.Source.Text[at:b.Sp.Start])
+		visit([]byte("{}"))
+		at = b.Sp.End
+	})
+	if end := d.Span().End; at < end {
+		visit(f.Source.Text[at:end])
+	}
 }
 
 // start is where a declaration begins, its decorators included.

@@ -13,9 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/source"
 	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/parser"
 )
 
 var edits = flag.Int("edits", 20, "how many random edits TestRandomEdits makes of each program")
@@ -123,6 +125,90 @@ pub fn listens() -> Result<String, Error> {
 fn deeper() -> Int { missing(1) + Db.more(2) }
 `
 
+// linked is a program without mistakes whose modules' bodies use what others declare, in ways that name it and in ways
+// that do not.
+const linked = `
+-- main.conc --
+mod units;
+mod shop;
+mod cart;
+mod report;
+mod names;
+mod deep;
+mod early;
+mod equal;
+mod apart;
+fn main() {
+    let c = cart::filled();
+    emit("total", c.total().cents);
+    emit("lines", report::line(c));
+    emit("deep", deep::inner::depth() + early::LAST);
+}
+-- units.conc --
+pub struct Money { pub cents: Int }
+impl Money {
+    pub fn of(cents: Int) -> Self { Money { cents: cents } }
+    pub fn plus(self, other: Money) -> Money { Money { cents: self.cents + other.cents } }
+}
+pub enum Kind { Food, Tool(Int), Other { note: String } }
+pub type Amount = Money;
+pub const ZERO: Int = 0;
+pub trait Priced { fn price(self) -> Amount; }
+-- shop.conc --
+use units::{Money, Kind, Priced, Amount};
+pub struct Item { pub name: String, pub kind: Kind, pub cost: Money, pub tags: Array<String> = [] }
+impl Priced for Item { fn price(self) -> Amount { self.cost } }
+pub fn item(name: String) -> Item { Item { name: name, kind: Kind::Food, cost: Money::of(3) } }
+pub fn items() -> Array<Item> { ["a", "b"].map(|n| item(n)) }
+pub fn cheapest() -> Amount { item("a").price() }
+pub fn find(name: String) -> Item? { items().find(|i| i.name == name) }
+pub fn buy(name: String, many: Int = 1) -> Result<Money, String> {
+    match find(name) { Some(i) => Ok(Money::of(i.cost.cents * many)), None => Err("none") }
+}
+-- cart.conc --
+use shop::{Item, items};
+pub struct Cart { pub lines: Array<Item>, pub paid: Bool = false }
+impl Cart {
+    pub fn total(self) -> units::Money {
+        let mut sum = units::Money::of(units::ZERO);
+        for l in self.lines { sum = sum.plus(l.price()); }
+        sum
+    }
+}
+pub fn filled() -> Cart { Cart { lines: items() } }
+-- report.conc --
+use cart::{Cart as Basket, filled};
+use units::Kind;
+pub use names::say as tell;
+pub fn line(b: Basket) -> String { "${tell(1)}: ${b.lines.len()} ${b.total().cents}" }
+pub fn whole() -> Array<String> {
+    let all = filled().lines;
+    let firsts = all.map(|x| x.kind);
+    let mut out = [];
+    for k in firsts { out.push(match k { Kind::Food => "food", Kind::Tool(n) => "tool ${n}", Kind::Other { note } => note }); }
+    out
+}
+pub fn same() -> Bool { filled().lines[0] == shop::item("a") }
+pub fn bought() -> Result<Int, String> { let m = shop::buy("a", many: 2)?; Ok(m.cents) }
+-- names.conc --
+pub fn say(n: Int) -> String { if n == units::ZERO { "none" } else { "${n}" } }
+pub fn spoken() -> String { report::tell(2) }
+-- deep.conc --
+pub mod inner {
+    use super::super::units::Kind;
+    pub fn depth() -> Int { match kind() { Kind::Tool(n) => n, _ => super::plain() } }
+    pub fn kind() -> Kind { Kind::Tool(4) }
+}
+pub fn plain() -> Int { shop::items().len() + inner::depth() }
+-- equal.conc --
+pub fn same() -> Int { shop::cheapest().cents }
+-- apart.conc --
+pub fn alone(n: Int) -> Int { n }
+-- early.conc --
+pub const LAST: Int = units::ZERO + 2;
+pub fn later() -> Int { let c = super::cart::filled(); if c.paid { LAST } else { report::whole().len() } }
+`
+
 // examplesAsModules is a program whose modules are the examples.
 func examplesAsModules(t *testing.T) string {
 	t.Helper()
@@ -188,9 +274,58 @@ func (e *editor) edit() string {
 	return path
 }
 
+// declare changes what a file declares, so that it can mostly be read afterwards, and gives its path.
+func (e *editor) declare() string {
+	path := e.paths[e.IntN(len(e.paths))]
+	text := e.texts[path]
+	file := source.NewFile("", []byte(text))
+	tree, _ := parser.Parse(file)
+	var places []source.Span // of what is named or said outside of bodies
+	var decls []ast.Decl
+	ast.InspectFile(tree, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Block:
+			return false
+		case ast.Decl:
+			decls = append(decls, n)
+		case *ast.Ident, *ast.NamedType, *ast.FieldDecl, *ast.Param:
+			places = append(places, n.Span())
+		}
+		return true
+	})
+	name := func() string { return e.names[e.IntN(len(e.names))] }
+	put := func(at source.Span, with string) { text = text[:at.Start] + with + text[at.End:] }
+	any := source.Span{Start: source.Pos(len(text)), End: source.Pos(len(text))}
+	if len(decls) > 0 {
+		any = decls[e.IntN(len(decls))].Span()
+	}
+	before := source.Span{Start: any.Start, End: any.Start}
+	switch k := e.IntN(9); {
+	case k == 0:
+		put(before, "pub ")
+	case k == 1:
+		put(any, "")
+	case k == 2: // in another file
+		moved := file.Slice(any)
+		put(any, "")
+		e.texts[path] = text
+		path = e.paths[e.IntN(len(e.paths))]
+		text = "pub " + moved + "\n" + e.texts[path]
+	case k < 6 && len(places) > 0:
+		at := places[e.IntN(len(places))]
+		put(at, []string{name(), "Int", name() + ": Int", file.Slice(at) + ", " + name() + ": String", ""}[e.IntN(5)])
+	default:
+		put(before, fmt.Sprintf([]string{"pub fn %s(%s: Int) -> Int { 1 }\n", "pub struct %s { %s: Int }\n", "impl %s { fn %s(self) -> Int { 1 } }\n",
+			"use %s::%s;\n", "pub use %s::%s;\n", "pub const %s: Int = %s;\n", "pub enum %s { %s }\n", "pub type %s = %s;\n", "pub trait %s { fn %s(self) -> Int; }\n",
+			"impl %s for %s { fn name(self) -> String { \"\" } }\n"}[e.IntN(10)], name(), name()))
+	}
+	e.texts[path] = text
+	return path
+}
+
 // After any edits what is told and answered is what a new workspace tells and answers.
 func TestRandomEdits(t *testing.T) {
-	for name, archive := range map[string]string{"mixed": mixed, "examples": examplesAsModules(t)} {
+	for name, archive := range map[string]string{"mixed": mixed, "linked": linked, "examples": examplesAsModules(t)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := tree(t, archive)
@@ -215,14 +350,18 @@ func TestRandomEdits(t *testing.T) {
 			}
 			partial := 0
 			for n := range *edits {
-				if n%15 == 14 { // not ever more broken
+				if n%6 == 5 { // not ever more broken
 					for _, path := range e.paths {
 						e.texts[path] = e.first[path]
 						ws.Change(path, e.first[path])
 					}
 				}
-				path := e.edit()
-				ws.Change(path, e.texts[path])
+				path := []func() string{e.edit, e.declare}[e.IntN(2)]()
+				for _, p := range e.paths {
+					if e.texts[p] != ws.Snapshot().File(p).String() {
+						ws.Change(p, e.texts[p])
+					}
+				}
 				e.compare(t, ws, dir)
 				if t.Failed() {
 					t.Fatalf("after edit %d, of %s:\n%s", n, path, e.texts[path])
@@ -240,7 +379,8 @@ func TestRandomEdits(t *testing.T) {
 	}
 }
 
-// An edit in a body checks the bodies of its file alone, one in a surface all; also when what was missing is back.
+// An edit in a body checks the bodies of its file alone, one in a surface those of its users too, and what breaks the
+// grammar all; also when what was missing is back.
 func TestOnlyBodies(t *testing.T) {
 	dir := tree(t, mixed)
 	main, loose := filepath.Join(dir, "main.conc"), filepath.Join(dir, "loose.conc")
@@ -259,7 +399,8 @@ func TestOnlyBodies(t *testing.T) {
 		{"it is back", other, true},
 		{"a comment", "// note\n" + other, true},
 		{"a broken body", strings.Replace(other, "n + deep", "n. + deep(", 1), true},
-		{"a signature", strings.Replace(other, "far(x: Float)", "far(x: Float, y: Int)", 1), false},
+		{"it is back again", other, true},
+		{"a signature", strings.Replace(other, "far(x: Float)", "far(x: Float, y: Int)", 1), true},
 		{"another body", strings.Replace(other, "far(x: Float) -> Float { ", "far(x: Float, y: Int) -> Float { let z = 1; ", 1), true},
 	} {
 		ws.Change(loose, c.text)
@@ -269,6 +410,52 @@ func TestOnlyBodies(t *testing.T) {
 		for _, s := range ws.results.slots {
 			if n := s.last.prog.TakenOver(); (n > 0) != c.taken {
 				t.Errorf("%s: %d bodies were taken over", c.what, n)
+			}
+		}
+	}
+}
+
+// An edit of a surface checks its users, also those that do not name what was changed.
+func TestUsersOfSurface(t *testing.T) {
+	for _, c := range []struct{ file, old, new, tells string }{
+		{"shop", "pub fn item(name: String) -> Item", "pub fn item(name: String, many: Int) -> Item", "report"},
+		{"units", "pub const ZERO: Int = 0", "pub const ZERO: String = \"\"", "early"},
+		{"units", "Food, Tool(Int)", "Food, Drink, Tool(Int)", "report"},
+		{"units", "pub type Amount = Money", "pub type Amount = Int", "equal"},
+		{"units", "fn price(self) -> Amount;", "fn price(self) -> Amount; fn tax(self) -> Amount;", "shop"},
+		{"report", "pub use names::say as tell;", "pub use names::spoken as tell;", "names"},
+		{"report", "pub fn same", "fn say() { } pub fn same", ""},
+		{"cart", "pub paid: Bool = false", "paid: Bool = false", "early"},
+		{"early", "pub fn later() -> Int", "pub fn later() -> Float", ""},
+	} {
+		dir := tree(t, linked)
+		file := func(name string) string { return filepath.Join(dir, name+".conc") }
+		ws := New(Options{Folders: []string{dir}})
+		e := &editor{Rand: rand.New(rand.NewPCG(1, 1)), texts: map[string]string{}}
+		for _, path := range ws.Snapshot().Files() {
+			e.texts[path] = ws.Snapshot().File(path).String()
+			e.paths = append(e.paths, path)
+		}
+		e.texts[file("main")] += strings.Repeat("\n", 2100)
+		for path, text := range e.texts {
+			ws.Open(path, text)
+		}
+		if told := e.told(t, ws.Snapshot()); len(told[file(c.file)]) > 0 {
+			t.Fatal(told)
+		}
+		text := strings.Replace(e.texts[file(c.file)], c.old, c.new, 1)
+		if text == e.texts[file(c.file)] {
+			t.Fatalf("there is no %q in %s", c.old, c.file)
+		}
+		e.texts[file(c.file)] = text
+		ws.Change(file(c.file), text)
+		e.compare(t, ws, dir)
+		if told := e.told(t, ws.Snapshot()); c.tells != "" && len(told[file(c.tells)]) == 0 {
+			t.Errorf("%s for %s: nothing is told of %s", c.new, c.old, c.tells)
+		}
+		for _, s := range ws.results.slots {
+			if s.last.prog.TakenOver() == 0 {
+				t.Errorf("%s for %s: all bodies were checked", c.new, c.old)
 			}
 		}
 	}

@@ -1,0 +1,243 @@
+package sema
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+)
+
+// edited is what other files can tell of an edit of surfaces.
+type edited struct {
+	files   map[*ast.File]bool // that are others, as they are now
+	imports map[int]bool       // files, by their numbers, with other imports
+	// names are those that may mean something else: what was declared anew, otherwise or no more, and all
+	// declarations with one of these in their surface. Whoever is touched spells one, for whatever an
+	// expression is made of begins with a name, and so does each step from there on.
+	names map[string]bool
+}
+
+// editOf compares the files of two checks. It is nil where names do not say who is touched: when files came or
+// went or break the grammar, and when modules or what a glob hands on have changed.
+func editOf(before, now []*ast.File) *edited {
+	if len(before) != len(now) {
+		return nil
+	}
+	e := &edited{files: map[*ast.File]bool{}, imports: map[int]bool{}, names: map[string]bool{}}
+	for n, f := range now {
+		old := before[n]
+		if old == f {
+			continue
+		}
+		e.files[f] = true
+		if old.Source.Name != f.Source.Name || len(old.Flaws)+len(f.Flaws) > 0 || !e.compare(n, outersOf(old), outersOf(f)) {
+			return nil
+		}
+	}
+	e.spread(now)
+	return e
+}
+
+// outer is a declaration outside of bodies.
+type outer struct {
+	decl ast.Decl
+	text string // its surface, behind the modules of the file that it lies in; of such a module only the head
+}
+
+// outersOf are the declarations of a file and of the modules in it.
+func outersOf(f *ast.File) (all []outer) {
+	var list func(decls []ast.Decl, in string)
+	list = func(decls []ast.Decl, in string) {
+		for _, d := range decls {
+			var b strings.Builder
+			b.WriteString(in)
+			m, isModule := d.(*ast.ModDecl)
+			if isModule && m.Inline {
+				b.Write(f.Source.Text[start(d):m.Name.Sp.End])
+			} else {
+				eachPart(f, d, func(part []byte) { b.Write(part) })
+			}
+			all = append(all, outer{d, b.String()})
+			if isModule {
+				list(m.Decls, in+m.Name.Name+"::")
+			}
+		}
+	}
+	list(f.Decls, "")
+	return all
+}
+
+// compare adds what differs between two texts of a file. It says whether names tell all of it.
+func (e *edited) compare(number int, was, is []outer) bool {
+	had, has := textsOf(was), textsOf(is)
+	common := func(list []outer) (texts []string) {
+		for _, o := range list {
+			if had[o.text] && has[o.text] {
+				texts = append(texts, o.text)
+			}
+		}
+		return texts
+	}
+	moved := !slices.Equal(common(was), common(is))
+	for _, o := range slices.Concat(was, is) {
+		if had[o.text] && has[o.text] && !moved {
+			continue
+		}
+		switch d := o.decl.(type) {
+		case *ast.ModDecl:
+			return false
+		case *ast.UseDecl:
+			if d.Pub && hasGlob(d.Tree) {
+				return false
+			}
+			e.imports[number] = true
+		}
+		eachName(o.decl, func(name string) { e.names[name] = true })
+	}
+	return true
+}
+
+func textsOf(list []outer) map[string]bool {
+	all := map[string]bool{}
+	for _, o := range list {
+		all[o.text] = true
+	}
+	return all
+}
+
+func hasGlob(t *ast.UseTree) bool {
+	return t != nil && (t.Glob || slices.ContainsFunc(t.List, hasGlob))
+}
+
+// spread adds the names of the declarations that name any.
+func (e *edited) spread(files []*ast.File) {
+	for last := e.names; len(last) > 0; {
+		next := map[string]bool{}
+		for _, f := range files {
+			if !spells(f.Source.Text, last) {
+				continue
+			}
+			eachOuter(f.Decls, func(d ast.Decl) {
+				touched := false
+				eachPart(f, d, func(part []byte) { touched = touched || spells(part, last) })
+				if !touched {
+					return
+				}
+				eachName(d, func(name string) {
+					if !e.names[name] {
+						e.names[name], next[name] = true, true
+					}
+				})
+			})
+		}
+		last = next
+	}
+}
+
+// touches says whether bodies of a file may mean something else.
+func (e *edited) touches(f *ast.File, found []*inBody) bool {
+	return e.files[f] || slices.ContainsFunc(found, func(b *inBody) bool {
+		// What is told may suggest any name.
+		return len(b.told) > 0 || slices.ContainsFunc(b.imports, func(u importUse) bool { return e.imports[u.file] })
+	}) || spells(f.Source.Text, e.names)
+}
+
+// eachOuter visits declarations and those of modules among them.
+func eachOuter(decls []ast.Decl, visit func(ast.Decl)) {
+	for _, d := range decls {
+		if m, ok := d.(*ast.ModDecl); ok {
+			eachOuter(m.Decls, visit)
+			continue
+		}
+		visit(d)
+	}
+}
+
+// eachName visits the names that a declaration declares, its members' too. What an impl declares has those of its
+// types as well.
+func eachName(d ast.Decl, visit func(string)) {
+	name := func(id *ast.Ident) {
+		if id != nil {
+			visit(id.Name)
+		}
+	}
+	name(d.Head().Name)
+	if impl, ok := d.(*ast.ImplDecl); ok {
+		for _, t := range []ast.Type{impl.Trait, impl.Target} {
+			if t != nil {
+				ast.Inspect(t, func(n ast.Node) bool {
+					if id, ok := n.(*ast.Ident); ok {
+						name(id)
+					}
+					return true
+				})
+			}
+		}
+	}
+	ast.Inspect(d, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FnDecl:
+			name(n.Name)
+			return false
+		case *ast.FieldDecl:
+			name(n.Name)
+			return false
+		case *ast.Stage:
+			name(n.Name)
+			return false
+		case *ast.Variant:
+			name(n.Name)
+		case *ast.UseTree:
+			name(n.Alias)
+			if k := len(n.Path); k > 0 {
+				name(n.Path[k-1])
+			}
+			if k := len(n.Path); k > 1 && n.Path[k-1].Name == "self" {
+				name(n.Path[k-2])
+			}
+		}
+		return true
+	})
+}
+
+// spells says whether any of the names is a word of a text, or joined to others by `_` as in the names by which
+// models call tools.
+func spells(text []byte, names map[string]bool) bool {
+	for i := 0; i < len(text); i++ {
+		if !inWord[text[i]] {
+			continue
+		}
+		from := i
+		for i < len(text) && inWord[text[i]] {
+			i++
+		}
+		if spelled(text[from:i], names) {
+			return true
+		}
+	}
+	return false
+}
+
+func spelled(word []byte, names map[string]bool) bool {
+	if names[string(word)] {
+		return true
+	}
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(word[at:], '_')
+		if i < 0 {
+			return false
+		}
+		if at += i; names[string(word[:at])] || names[string(word[at+1:])] {
+			return true
+		}
+	}
+}
+
+// inWord are the bytes of words, those of letters beyond ASCII among them.
+var inWord = func() (in [256]bool) {
+	for b := range in {
+		in[b] = b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80
+	}
+	return in
+}()
