@@ -372,7 +372,7 @@ func TestRandomEdits(t *testing.T) {
 					}
 				}
 			}
-			if partial < *edits/5 {
+			if partial < *edits/8 {
 				t.Errorf("of %d edits %d let anything be taken over", *edits, partial)
 			}
 		})
