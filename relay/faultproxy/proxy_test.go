@@ -151,9 +151,14 @@ func TestCut(t *testing.T) {
 // TestHalfOpen: nothing comes any more, and the end of neither side is heard by the other.
 func TestHalfOpen(t *testing.T) {
 	var asked atomic.Int32
+	open := make(chan bool, 1)
 	p := start(t, func(f Frame) Fault {
 		asked.Add(1)
-		return on(ToServer, "b", HalfOpen)(f)
+		fault := on(ToServer, "b", HalfOpen)(f)
+		if fault == HalfOpen {
+			open <- true
+		}
+		return fault
 	})
 	conn, ctx := dial(t, p)
 	_ = conn.Write(ctx, websocket.MessageText, []byte("a"))
@@ -161,6 +166,7 @@ func TestHalfOpen(t *testing.T) {
 		t.Fatalf("%q, %v", b, err)
 	}
 	_ = conn.Write(ctx, websocket.MessageText, []byte("b"))
+	<-open
 	short, stop := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer stop()
 	if _, b, err := conn.Read(short); err == nil || ctx.Err() != nil {
