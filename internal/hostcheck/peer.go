@@ -69,7 +69,8 @@ func (p *peer) receive(ctx context.Context, d time.Duration) (e event, ok bool) 
 // before. known is false when that cannot be seen.
 func (p *peer) waits() (waits, known bool) {
 	waits, known = host.AwaitsInput(p.conn)
-	return waits && len(p.said) == 0 && p.conn.Said() <= p.heard.Load(), known
+	// In this order: what has been read by now was handed on before it was counted.
+	return waits && p.conn.Said() <= p.heard.Load() && len(p.said) == 0, known
 }
 
 // send writes a line; it gives false when the host has not read the line in

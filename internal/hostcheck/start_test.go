@@ -111,3 +111,31 @@ func TestStart(t *testing.T) {
 		})
 	}
 }
+
+// heard is a host that waits, and whose line is read in the very moment in which it is looked whether it has said more.
+type heard struct {
+	hasty
+	p *peer
+}
+
+func (h *heard) Said() int64 {
+	if !h.spoke {
+		h.spoke = true
+		h.p.said <- event{}
+		h.p.heard.Store(1)
+	}
+	return 1
+}
+
+// TestHeardWhileLooking: a host does not wait before what it said has been looked at, whenever that is read.
+func TestHeardWhileLooking(t *testing.T) {
+	h := &heard{hasty: hasty{seen: true, waits: 1, began: time.Now().Add(-time.Hour)}}
+	h.p = &peer{conn: h, said: make(chan event, 1)}
+	if waits, known := h.p.waits(); waits || !known {
+		t.Errorf("it waits: %t, which is known: %t", waits, known)
+	}
+	<-h.p.said
+	if waits, _ := h.p.waits(); !waits {
+		t.Error("it does not wait")
+	}
+}
