@@ -326,7 +326,7 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	if err != nil {
 		return o.own.running.fail(err)
 	}
-	ctx, cancel := limit.Rest(ctx, narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
+	ctx, cancel := limit.Rest(ctx, world.Hand(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
 	o.began(world)
 	outcome, err := start(ctx)

@@ -150,7 +150,7 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 			var err error
 			done := make(chan struct{})
 			x.machine.Begin(&vm.Call{Offer: o, Args: args, Context: ctx, Emitted: p.emitted,
-				Limit: func(ctx context.Context) (context.Context, context.CancelFunc) { return limit.Run(ctx, x.seconds) },
+				Limit: func(ctx context.Context) (context.Context, context.CancelFunc) { return limit.Run(ctx, nil, x.seconds) },
 				Done: func(v value.Slot, problem error) {
 					if err = told(x.clean(problem)); err == nil {
 						result = rendered(v, o)

@@ -314,7 +314,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
 	}
 	machine.In(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
-	bounded, cancel := limit.Run(ctx, r.program.ir.Limits.MaxRunSeconds)
+	bounded, cancel := limit.Run(ctx, outside.Hand(), r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)
 	outcome, err := machine.Call(bounded, t.test.Function)
 	done()

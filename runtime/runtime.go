@@ -73,7 +73,7 @@ type Config struct {
 	Session env.Session
 	// Audit is where calls of tools are recorded; nil: nowhere.
 	Audit *audit.Log
-	// Hand is what the program's clocks and sleeps and the limits of its hosts go by; nil: the system's clock.
+	// Hand is what the program's clocks and sleeps go by, and all time limits; nil: the system's clock.
 	Hand *clock.Hand
 	Listeners
 	// Layers go around everything, the first outermost.
@@ -122,12 +122,18 @@ type Runtime struct {
 	world  tool.World // of the tools' handlers
 
 	run     *procgroup.Run
+	hand    *clock.Hand
 	budget  *limit.Budget
 	chance  *random.Source
 	parties Parties
+	hidden
+	growing growing
+}
+
+// hidden is what is taken out of all that leaves the run.
+type hidden struct {
 	secrets *secret.Set
 	redact  []*regexp.Regexp
-	growing growing
 }
 
 // growing is what is needed when the program declares more while it runs.
@@ -135,6 +141,9 @@ type growing struct {
 	policy *permit.Policy
 	lookup func(string) (string, bool) // of the environment
 }
+
+// Hand is what the run's time goes by; nil: the system's clock.
+func (r *Runtime) Hand() *clock.Hand { return r.hand }
 
 // Hosts are the run's hosts.
 func (r *Runtime) Hosts() *host.Hosts { return r.hosts }
@@ -146,7 +155,7 @@ func (r *Runtime) Servers() *mcp.Servers { return r.mcp }
 func New(c Config) *Runtime {
 	policy := c.policy()
 	environment := env.New(c.Environ, c.Args)
-	r := &Runtime{secrets: c.secrets(environment.Lookup), redact: c.Redact, run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable, Kept: c.Process}, audit: c.Audit}
+	r := &Runtime{hidden: hidden{c.secrets(environment.Lookup), c.Redact}, run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable, Kept: c.Process}, audit: c.Audit, hand: c.Hand}
 	if r.run.ID == "" {
 		r.run.ID = procgroup.NewID()
 	}
@@ -165,7 +174,7 @@ func New(c Config) *Runtime {
 	r.chance = random.New(c.Seed)
 	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Hand: c.Hand, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
@@ -176,9 +185,9 @@ func New(c Config) *Runtime {
 		}
 		return policy.Refuse(permit.Read, path, false)
 	}})
-	r.web = web.New(func(address string) string { return policy.Refuse(permit.Net, address, false) })
+	r.web = web.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Hand)
 	r.store = store.New(c.Stores)
-	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played,
+	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Hand: c.Hand,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
 	r.world = r.around(&c, policy)
 	areas := r.areas(&c, policy, environment)
@@ -201,7 +210,7 @@ func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Envir
 		effect.Environment: environment, effect.Clocks: clock.New(c.Hand), effect.Timers: clock.NewSleeper(c.Hand), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
 		effect.Applications: &r.tools,
-		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir}),
+		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Hand: c.Hand}),
 	}
 }
 

@@ -27,7 +27,7 @@ func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 		now := c.hand.Now()
 		return &effect.Time{Unix: now.UnixMilli(), Monotonic: now.Sub(c.start).Milliseconds()}, nil
 	case *effect.Sleep:
-		return nil, sleep(ctx, c.hand, r.Milliseconds)
+		return nil, c.hand.Sleep(ctx, milliseconds(r.Milliseconds))
 	case *effect.Zone:
 		return zone(r)
 	}
@@ -37,20 +37,7 @@ func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, e
 // maxSleep keeps milliseconds within time.Duration: some 292 years.
 const maxSleep = int64(1<<63-1) / int64(time.Millisecond)
 
-func sleep(ctx context.Context, hand *Hand, ms int64) error {
-	if ms <= 0 {
-		return context.Cause(ctx)
-	}
-	over := make(chan struct{})
-	t := hand.AfterFunc(time.Duration(min(ms, maxSleep))*time.Millisecond, func() { close(over) })
-	defer t.Stop()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func milliseconds(n int64) time.Duration { return time.Duration(min(n, maxSleep)) * time.Millisecond }
 
 // zone looks up an offset from UTC. The system's own zone cannot be named: a
 // program must not depend on where it runs.

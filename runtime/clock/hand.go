@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -65,6 +66,36 @@ func (h *Hand) Go() {
 	h.since = time.Time{}
 	for p := range h.timers {
 		p.timer.Reset(p.ends.Sub(h.now()))
+	}
+}
+
+// Within is ctx until d has passed, and cause is why it ends then. With a Hand that can stand it has no deadline, for
+// nobody knows when that is.
+func (h *Hand) Within(ctx context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	if h == nil {
+		return context.WithTimeoutCause(ctx, d, cause)
+	}
+	bounded, end := context.WithCancelCause(ctx)
+	t := h.AfterFunc(d, func() { end(cause) })
+	return bounded, func() {
+		t.Stop()
+		end(context.Canceled)
+	}
+}
+
+// Sleep waits until d has passed. When ctx ends before, the error is its cause.
+func (h *Hand) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	over := make(chan struct{})
+	t := h.AfterFunc(d, func() { close(over) })
+	defer t.Stop()
+	select {
+	case <-over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

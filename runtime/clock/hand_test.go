@@ -2,6 +2,7 @@ package clock
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -79,4 +80,53 @@ func TestNoHand(t *testing.T) {
 			t.Error("it did not ring")
 		}
 	})
+}
+
+// TestWithin: a context and a sleep stand with their hand, and end with what is around them.
+func TestWithin(t *testing.T) {
+	late, gone := errors.New("late"), errors.New("gone")
+	for name, h := range map[string]*Hand{"a hand": NewHand(), "the system's clock": nil} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			stood := time.Duration(0)
+			ctx, leave := h.Within(t.Context(), 3*time.Second, late)
+			defer leave()
+			slept := make(chan time.Duration, 1)
+			go func() {
+				if err := h.Sleep(t.Context(), 2*time.Second); err != nil {
+					t.Error(name, err)
+				}
+				slept <- time.Since(begin)
+			}()
+			time.Sleep(time.Second)
+			if h != nil {
+				h.Stand()
+				time.Sleep(time.Hour)
+				if ctx.Err() != nil || len(slept) > 0 {
+					t.Error(name, "time goes by while it stands", ctx.Err())
+				}
+				h.Go()
+				stood = time.Hour
+			}
+			if d := <-slept; d != stood+2*time.Second {
+				t.Error(name, "slept until", d)
+			}
+			<-ctx.Done()
+			if d := time.Since(begin); d != stood+3*time.Second || context.Cause(ctx) != late {
+				t.Error(name, "ends at", d, context.Cause(ctx))
+			}
+			outer, end := context.WithCancelCause(t.Context())
+			inner, leave := h.Within(outer, time.Minute, late)
+			defer leave()
+			end(gone)
+			if err := h.Sleep(inner, time.Second); err != gone || context.Cause(inner) != gone {
+				t.Error(name, err, context.Cause(inner))
+			}
+			left, leave := h.Within(t.Context(), time.Minute, late)
+			leave()
+			if err := h.Sleep(left, 0); err != context.Canceled {
+				t.Error(name, err)
+			}
+		})
+	}
 }

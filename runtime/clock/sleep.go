@@ -43,7 +43,7 @@ func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result,
 	if !ok {
 		return nil, &effect.Unperformed{Who: "a sleeper", Kind: r.Kind()}
 	}
-	return nil, sleep(ctx, q.hand, s.Milliseconds)
+	return nil, q.hand.Sleep(ctx, milliseconds(s.Milliseconds))
 }
 
 // Start begins a sleep.

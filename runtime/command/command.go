@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // maxOutput bounds what is kept of each of a command's outputs, in bytes.
@@ -28,7 +29,8 @@ type Options struct {
 	// others.
 	EnvAllowed []string
 	Keys       map[string]bool
-	Dir        string // where they run; "" is the working directory
+	Dir        string      // where they run; "" is the working directory
+	Hand       *clock.Hand // what their time limits go by; nil: the system's clock
 }
 
 // Runner performs effect.Command. Safe for concurrent use.
@@ -36,11 +38,12 @@ type Runner struct {
 	environ []string
 	dir     string
 	run     *procgroup.Run
+	hand    *clock.Hand
 }
 
 // New makes a Runner.
 func New(o Options) *Runner {
-	r := &Runner{dir: o.Dir, run: o.Run}
+	r := &Runner{dir: o.Dir, run: o.Run, hand: o.Hand}
 	pass := o.EnvAllowed
 	if pass == nil {
 		pass = []string{"*"}
@@ -78,11 +81,12 @@ func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, 
 		// It ends with the process; what fails before ends the output there.
 		_, _ = io.Copy(stdout, p.Stdout)
 	}()
-	late := time.NewTimer(min(time.Duration(c.Timeout), 1<<62/time.Millisecond) * time.Millisecond)
-	defer late.Stop()
+	late := make(chan struct{})
+	limit := r.hand.AfterFunc(min(time.Duration(c.Timeout), 1<<62/time.Millisecond)*time.Millisecond, func() { close(late) })
+	defer limit.Stop()
 	select {
 	case <-p.Done():
-	case <-late.C:
+	case <-late:
 		err = failed("%s has not ended within %d ms", c.Command, c.Timeout)
 		p.End(grace, nil)
 	case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // How starts that fail one after the other are slowed down.
@@ -19,6 +20,7 @@ const (
 
 // starts remembers how the starts of a host went.
 type starts struct {
+	hand   *clock.Hand
 	mu     sync.Mutex
 	failed int // in a row: not started, not ready, or dead before the first terminal message
 	next   time.Time
@@ -33,7 +35,7 @@ func (s *starts) fail(why *effect.Error) {
 	if s.failed++; s.failed >= crashLoop {
 		wait = crashPause
 	}
-	s.next, s.last = time.Now().Add(wait), why
+	s.next, s.last = s.hand.Now().Add(wait), why
 }
 
 // succeed forgets what failed.
@@ -50,7 +52,7 @@ func (s *starts) wait(c *Config) (time.Duration, error) {
 	if s.failed == 0 {
 		return 0, nil
 	}
-	left := time.Until(s.next)
+	left := s.next.Sub(s.hand.Now())
 	if left <= 0 || s.failed < crashLoop {
 		return left, nil
 	}
@@ -65,9 +67,10 @@ func (pl *pool) turn(ctx context.Context) error {
 		if err != nil || left <= 0 {
 			return err
 		}
-		t := time.NewTimer(left)
+		over := make(chan struct{})
+		t := pl.starts.hand.AfterFunc(left, func() { close(over) })
 		select {
-		case <-t.C:
+		case <-over:
 		case <-ctx.Done():
 			t.Stop()
 			return context.Cause(ctx)

@@ -39,7 +39,7 @@ type slot struct {
 type place struct{ slot chan *slot }
 
 func newPool(h *Hosts, c *Config) *pool {
-	pl := &pool{hosts: h, cfg: c}
+	pl := &pool{hosts: h, cfg: c, starts: starts{hand: h.opts.Hand}}
 	for range max(c.Instances, 1) {
 		pl.free = append(pl.free, &slot{pool: pl})
 	}

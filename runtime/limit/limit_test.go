@@ -11,7 +11,7 @@ import (
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		ctx, cancel := Run(t.Context(), 1.5)
+		ctx, cancel := Run(t.Context(), nil, 1.5)
 		defer cancel()
 		<-ctx.Done()
 		var te *TimeError
@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 		if d := time.Since(begin); d != 1500*time.Millisecond {
 			t.Error(d)
 		}
-		free, cancel := Run(t.Context(), 0)
+		free, cancel := Run(t.Context(), nil, 0)
 		defer cancel()
 		if _, ok := free.Deadline(); ok {
 			t.Error("no bound was asked for")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // deadlines end the calls of a client whose time is over. One timer serves them all and
@@ -12,6 +14,8 @@ import (
 // So it also says when nobody has called for keepIdle, and connections need not be kept.
 type deadlines struct {
 	idle func() // nobody calls any more
+	// hand has each call have a timer of its own when it is not nil: while it stands, no time goes by.
+	hand *clock.Hand
 
 	mu    sync.Mutex
 	calls map[*deadline]struct{}
@@ -27,14 +31,14 @@ const keepIdle = 90 * time.Second
 // deadline is the context of a call whose time is bounded.
 type deadline struct {
 	context.Context
-	due time.Time
+	due time.Time // zero where a hand may stand before
 	end context.CancelCauseFunc
 }
 
 // Deadline is when the call's time is over.
 func (c *deadline) Deadline() (time.Time, bool) {
-	if t, ok := c.Context.Deadline(); ok && t.Before(c.due) {
-		return t, true
+	if t, ok := c.Context.Deadline(); c.due.IsZero() || ok && t.Before(c.due) {
+		return t, ok
 	}
 	return c.due, true
 }
@@ -50,6 +54,11 @@ func (c *deadline) Err() error {
 
 // within is context.WithTimeout.
 func (d *deadlines) within(ctx context.Context, bound time.Duration) (_ context.Context, leave func()) {
+	if d.hand != nil {
+		c := &deadline{}
+		c.Context, leave = d.hand.Within(ctx, bound, context.DeadlineExceeded)
+		return c, leave
+	}
 	now := time.Now()
 	c := &deadline{due: now.Add(bound)}
 	c.Context, c.end = context.WithCancelCause(ctx)

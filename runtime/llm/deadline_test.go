@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // TestDeadlines: each call is ended when it is due, and one that has left is not.
@@ -130,6 +131,27 @@ func TestDeadlineOfParent(t *testing.T) {
 		<-ctx.Done()
 		if ctx.Err() != context.DeadlineExceeded {
 			t.Error(ctx.Err())
+		}
+	})
+}
+
+// TestDeadlineStands: while a hand stands no call is late, and it need not know when it would be.
+func TestDeadlineStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := deadlines{hand: clock.NewHand()}
+		defer d.close()
+		ctx, leave := d.within(t.Context(), time.Minute)
+		defer leave()
+		if due, ok := ctx.Deadline(); ok {
+			t.Errorf("due %v", due)
+		}
+		begin := time.Now()
+		d.hand.Stand()
+		time.Sleep(time.Hour)
+		d.hand.Go()
+		<-ctx.Done()
+		if took := time.Since(begin); took != time.Hour+time.Minute || ctx.Err() != context.DeadlineExceeded {
+			t.Error(took, ctx.Err())
 		}
 	})
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/secret"
 	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // Connection is a way to a model, as the manifest's [connections.X] gives it.
@@ -82,8 +83,9 @@ type Config struct {
 	Connections []Connection
 	Getenv      func(name string) (value string, set bool)
 	HTTP        *http.Transport                                  // nil: one for each connection
-	Now         func() time.Time                                 // nil: time.Now
-	Sleep       func(ctx context.Context, d time.Duration) error // nil: a timer; gives ctx.Err() when ctx ends first
+	Hand        *clock.Hand                                      // what time limits and waits go by; nil: the system's clock
+	Now         func() time.Time                                 // nil: the Hand's
+	Sleep       func(ctx context.Context, d time.Duration) error // nil: the Hand's; gives ctx.Err() when ctx ends first
 	Jitter      func() float64                                   // chance from 0 to 1; nil: random
 	Meter       Meter                                            // nil: nothing is counted
 	Secrets     *secret.Set                                      // taken out of what comes back; a key is added before it is sent. nil: a set of its own
@@ -130,31 +132,24 @@ func New(cfg Config) *Client {
 		cfg.Secrets = &secret.Set{}
 	}
 	if cfg.Now == nil {
-		cfg.Now = time.Now
+		cfg.Now = cfg.Hand.Now
 	}
 	if cfg.Sleep == nil {
-		cfg.Sleep = sleep
+		cfg.Sleep = func(ctx context.Context, d time.Duration) error {
+			if cfg.Hand.Sleep(ctx, d) != nil {
+				return ctx.Err()
+			}
+			return nil
+		}
 	}
 	if cfg.Jitter == nil {
 		cfg.Jitter = rand.Float64
 	}
-	c := &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}}
+	c := &Client{cfg: cfg, ready: map[string]*line{}, streams: streams{open: map[int64]*stream{}}, deadlines: deadlines{hand: cfg.Hand}}
 	if cfg.HTTP == nil {
 		c.deadlines.idle = c.hangUp
 	}
 	return c
-}
-
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Close aborts open streams, waits for the calls that Start began, and closes
@@ -267,7 +262,7 @@ func (c *Client) line(name string) (*line, error) {
 	if l.http == nil {
 		l.http = newHTTP(&conn)
 	}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, secrets: c.cfg.Secrets, unkeyed: c.noKey})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, hand: c.cfg.Hand, secrets: c.cfg.Secrets, unkeyed: c.noKey})
 	if err != nil {
 		return nil, configError(name, "connection '%s'%s: %v", name, conn.at(), err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/secret"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // Provider sends a request to a model, once, in the form of one API. It is safe
@@ -80,6 +81,7 @@ type world struct {
 	unkeyed func(message string)
 	http    *http.Transport
 	sleep   func(context.Context, time.Duration) error
+	hand    *clock.Hand
 
 	secrets *secret.Set
 }

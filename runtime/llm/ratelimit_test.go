@@ -5,11 +5,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 func TestRequestsPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(RateLimit{RequestsPerMinute: 2}, time.Now, sleep)
+		l := newLimiter(RateLimit{RequestsPerMinute: 2}, time.Now, asleep)
 		start := time.Now()
 		for i, want := range []time.Duration{0, 0, time.Minute, time.Minute, 2 * time.Minute} {
 			done, err := l.enter(t.Context(), 0)
@@ -26,7 +28,7 @@ func TestRequestsPerMinute(t *testing.T) {
 
 func TestTokensPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, sleep)
+		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
 		start := time.Now()
 		for i, want := range []time.Duration{0, 0, time.Minute} {
 			done, err := l.enter(t.Context(), 0)
@@ -43,7 +45,7 @@ func TestTokensPerMinute(t *testing.T) {
 
 func TestMaxConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(RateLimit{MaxConcurrent: 1}, time.Now, sleep)
+		l := newLimiter(RateLimit{MaxConcurrent: 1}, time.Now, asleep)
 		done, err := l.enter(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -64,7 +66,7 @@ func TestMaxConcurrent(t *testing.T) {
 // A wait that is cancelled gives its slot back.
 func TestCancelledWaitLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(RateLimit{MaxConcurrent: 1, RequestsPerMinute: 1}, time.Now, sleep)
+		l := newLimiter(RateLimit{MaxConcurrent: 1, RequestsPerMinute: 1}, time.Now, asleep)
 		done, _ := l.enter(t.Context(), 0)
 		done(0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -82,7 +84,7 @@ func TestCancelledWaitLeaves(t *testing.T) {
 // When it used less, waiting requests start at once.
 func TestTokensUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, sleep)
+		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
 		start := time.Now()
 		first, err := l.enter(t.Context(), 70)
 		if err != nil {
@@ -114,7 +116,7 @@ func TestTokensUnderWay(t *testing.T) {
 // A request that may take more than the bound goes alone.
 func TestTokensBeyondTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, sleep)
+		l := newLimiter(RateLimit{TokensPerMinute: 100}, time.Now, asleep)
 		done, err := l.enter(t.Context(), 500)
 		if err != nil {
 			t.Fatal(err)
@@ -127,3 +129,6 @@ func TestTokensBeyondTheBound(t *testing.T) {
 		done(0)
 	})
 }
+
+// asleep waits for d or the end of ctx.
+func asleep(ctx context.Context, d time.Duration) error { return (*clock.Hand)(nil).Sleep(ctx, d) }

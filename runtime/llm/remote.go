@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/concerto-lang/concerto/internal/effect"
 )
@@ -248,7 +247,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 	defer cancel(nil)
 	begun := func() {}
 	if p.first > 0 {
-		t := time.AfterFunc(p.first, func() { cancel(errNoFirst) })
+		t := p.world.hand.AfterFunc(p.first, func() { cancel(errNoFirst) })
 		defer t.Stop()
 		begun = func() { t.Stop() }
 	}

@@ -27,7 +27,7 @@ type Function struct {
 // block, in the server's order. Its errors are those of connecting.
 func Inspect(ctx context.Context, c Config, o Options) ([]Function, error) {
 	s := &server{config: c, options: o}
-	limited, cancel := context.WithTimeoutCause(ctx, c.timeout(), errTimeout)
+	limited, cancel := o.Hand.Within(ctx, c.timeout(), errTimeout)
 	defer cancel()
 	l, err := s.reach(limited, nil)
 	if err != nil {

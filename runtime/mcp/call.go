@@ -22,7 +22,7 @@ type call struct {
 	request *effect.MCPOpen
 	key     string // by which the server knows a second attempt; "" for none
 	cancel  context.CancelCauseFunc
-	clock   *clock
+	clock   *callClock
 	unseen  atomic.Bool // an HTTP server knew nothing of the session
 
 	mu     sync.Mutex
@@ -38,7 +38,7 @@ func newCall(parent context.Context, id int64, s *server, r *effect.MCPOpen) (*c
 	c := &call{id: id, server: s, request: r, more: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, callKey{}, c))
 	c.cancel = cancel
-	c.clock = newClock(s.config.timeout(), func() { cancel(errTimeout) })
+	c.clock = newClock(s.options.Hand, s.config.timeout(), func() { cancel(errTimeout) })
 	return c, ctx
 }
 

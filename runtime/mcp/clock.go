@@ -3,43 +3,46 @@ package mcp
 import (
 	"sync"
 	"time"
+
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
-// clock bounds the time of a call. It stands still while the server waits for an
+// callClock bounds the time of a call. It stands still while the server waits for an
 // answer of the program, which a person may have to give.
-type clock struct {
+type callClock struct {
 	mu    sync.Mutex
-	timer *time.Timer
+	hand  *clock.Hand
+	timer clock.Timer
 	left  time.Duration // from since on
 	since time.Time
 	held  int // how many ask the program
 }
 
 // newClock makes a running clock that calls expire at its end.
-func newClock(d time.Duration, expire func()) *clock {
-	return &clock{timer: time.AfterFunc(d, expire), left: d, since: time.Now()}
+func newClock(hand *clock.Hand, d time.Duration, expire func()) *callClock {
+	return &callClock{hand: hand, timer: hand.AfterFunc(d, expire), left: d, since: hand.Now()}
 }
 
 // hold stops the clock until as many calls of release.
-func (c *clock) hold() {
+func (c *callClock) hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held++; c.held == 1 && c.timer.Stop() {
-		c.left -= time.Since(c.since)
+		c.left -= c.hand.Now().Sub(c.since)
 	}
 }
 
-func (c *clock) release() {
+func (c *callClock) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held--; c.held == 0 {
-		c.since = time.Now()
+		c.since = c.hand.Now()
 		c.timer.Reset(max(c.left, 0))
 	}
 }
 
 // stop ends the clock: it does not expire any more.
-func (c *clock) stop() {
+func (c *callClock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.held++ // whoever asks has no answer to come

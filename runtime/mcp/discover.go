@@ -6,6 +6,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // discoverTime is how long a server may take to answer `server/discover`. A
@@ -16,13 +18,13 @@ const discoverTime = 2 * time.Second
 var errSilent = errors.New("no answer to server/discover")
 
 // patience bounds the wait for an answer to `server/discover`.
-func patience(bound time.Duration) sdk.Middleware {
+func patience(hand *clock.Hand, bound time.Duration) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			if method != "server/discover" {
 				return next(ctx, method, req)
 			}
-			limited, cancel := context.WithTimeoutCause(ctx, bound, errSilent)
+			limited, cancel := hand.Within(ctx, bound, errSilent)
 			defer cancel()
 			result, err := next(limited, method, req)
 			if err != nil && ctx.Err() == nil && context.Cause(limited) == errSilent {

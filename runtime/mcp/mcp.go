@@ -19,6 +19,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/effect"
 	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // Config is a server, as the manifest describes it: a field with a JSON name is a
@@ -76,6 +77,8 @@ type Options struct {
 	Environ []string
 	Run     *procgroup.Run // whose processes servers are; may be nil
 	Log     func(server, line string)
+	// Hand is what the limits of calls go by; nil: the system's clock.
+	Hand *clock.Hand
 	// Remark takes what is to be said of servers, with its level; nil drops it.
 	Remark func(level, line string)
 	// Played says that all models are played. Then a server that cannot be

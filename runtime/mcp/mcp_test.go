@@ -15,11 +15,15 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // inMemory gives the performer of one server, S, with a minute for each call.
-func inMemory(t *testing.T, server *sdk.Server) *Servers {
-	return New(Options{Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
+func inMemory(t *testing.T, server *sdk.Server) *Servers { return inMemoryBy(t, nil, server) }
+
+// inMemoryBy has the minute go by a hand.
+func inMemoryBy(t *testing.T, hand *clock.Hand, server *sdk.Server) *Servers {
+	return New(Options{Hand: hand, Configs: []Config{{Name: "S", Timeout: 60}}, dial: func() sdk.Transport {
 		theirs, ours := sdk.NewInMemoryTransports()
 		if _, err := server.Connect(t.Context(), theirs, nil); err != nil {
 			t.Error(err)
@@ -142,6 +146,21 @@ func TestElicitationTakesItsTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCallStands: while a hand stands a call is not late.
+func TestCallStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hand, began := clock.NewHand(), time.Now()
+		s := inMemoryBy(t, hand, asking(false))
+		defer s.Close(context.Background())
+		slow := openCall(t, s, &effect.MCPOpen{Server: "S", Tool: "slow"})
+		time.AfterFunc(10*time.Second, hand.Stand)
+		time.AfterFunc(time.Hour, hand.Go)
+		if got, took := answered(t, s, slow), time.Since(began); took != time.Hour+50*time.Second || !strings.Contains(got, "no result within 60 seconds") {
+			t.Errorf("after %s it gave %q", took, got)
+		}
+	})
 }
 
 // TestAnswersInOrder: answers go to the questions in the order in which these

@@ -25,7 +25,7 @@ func (s *Servers) Repeatable(ctx context.Context, r *effect.MCPOpen, connect boo
 		defer server.mu.Unlock()
 		return server.link != nil && server.link.repeatable[server.link.own(r.Tool)]
 	}
-	ctx, cancel := context.WithTimeout(ctx, server.config.timeout())
+	ctx, cancel := server.options.Hand.Within(ctx, server.config.timeout(), errTimeout)
 	defer cancel()
 	l, err := server.reach(ctx, r.Declared)
 	if err != nil {

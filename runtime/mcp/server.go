@@ -225,7 +225,7 @@ func (s *server) connect(ctx context.Context, declared []effect.MCPTool) (*link,
 	}
 	connecting := context.WithValue(ctx, callKey{}, nil) // the connection serves other calls too
 	client := sdk.NewClient(&sdk.Implementation{Name: "concerto", Version: "1"}, options)
-	client.AddSendingMiddleware(patience(discoverTime))
+	client.AddSendingMiddleware(patience(s.options.Hand, discoverTime))
 	l.session, err = client.Connect(connecting, transport, nil)
 	if err == nil {
 		if err = s.check(ctx, l, declared); err != nil {

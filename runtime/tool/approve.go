@@ -225,16 +225,17 @@ func (c *Call) approve(ctx context.Context, q *Question) {
 		c.Nobody(nil)
 		return
 	}
-	limited, stop := context.WithTimeoutCause(ctx, c.e.def.ApprovalLimit(), errNoAnswer)
+	hand := c.s.hooks.Hand
+	limited, stop := hand.Within(ctx, c.e.def.ApprovalLimit(), errNoAnswer)
 	defer stop()
-	began := time.Now()
+	began := hand.Now()
 	var answer json.RawMessage
 	var by audit.Actor
 	err := contained(c.name(), func() (err error) {
 		answer, by, err = c.s.hooks.Approve(limited, q)
 		return err
 	})
-	took := time.Since(began)
+	took := hand.Now().Sub(began)
 	switch {
 	case err == nil:
 		c.Answer(answer, by, took)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // recorder is the application around a session: it answers approvals in turn, and notes
@@ -526,5 +527,34 @@ func TestHookPanics(t *testing.T) {
 	if e := s.Do(context.Background(), Ask{Name: "x"}); e.Outcome != OutcomeFailed || e.Result.Error != "the call of tool 'x' panicked: boom" ||
 		!strings.Contains(app.so(&app.logs), "call_test.go:") {
 		t.Errorf("%+v", e)
+	}
+}
+
+// While a hand stands, no call takes long, and nobody is waited for.
+func TestTimeStands(t *testing.T) {
+	for name, change := range map[string]func(*Definition){
+		"timeout":  func(d *Definition) { d.Timeout = time.Minute },
+		"progress": func(d *Definition) { d.Timeout, d.IdleTimeout = time.Hour, time.Minute },
+		"approval": func(d *Definition) { d.RequiresApproval, d.ApprovalTimeout = true, time.Minute },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := echo("x")
+			d.Handler = block(0)
+			change(&d)
+			hooks := (&recorder{}).hooks()
+			hooks.Hand = clock.NewHand()
+			hooks.Approve = func(ctx context.Context, _ *Question) (json.RawMessage, audit.Actor, error) {
+				<-ctx.Done()
+				return nil, audit.Actor{}, context.Cause(ctx)
+			}
+			s := opened(t, registered(t, d), Context{SessionID: "s"}, hooks)
+			began := time.Now()
+			time.AfterFunc(10*time.Second, hooks.Hand.Stand)
+			time.AfterFunc(time.Hour, hooks.Hand.Go)
+			e := s.Do(t.Context(), Ask{Name: "x"})
+			if took := time.Since(began); took != time.Hour+50*time.Second || e.Result.Error == "" {
+				t.Errorf("%s: after %s %+v", name, took, e)
+			}
+		})
 	}
 }

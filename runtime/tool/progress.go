@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // ProgressChannel is where progress is told.
@@ -38,7 +39,7 @@ type running struct {
 
 	mu      sync.Mutex // held while something is told, so that nothing is after the end
 	ended   bool
-	idle    *time.Timer
+	idle    clock.Timer // the zero one without a limit
 	told    []time.Time // when the last were told, in turn; of mostProgress once there are any
 	next    int
 	waiting *Progress // the latest that was not told yet
@@ -52,7 +53,7 @@ type contextKey struct{}
 func newRunning(c *Call, ctx context.Context, cancel context.CancelCauseFunc) *running {
 	r := &running{c: c, cancel: cancel}
 	if d := c.e.def.IdleTimeout; d > 0 {
-		r.idle = time.AfterFunc(d, func() { cancel(errIdle) })
+		r.idle = c.s.hooks.Hand.AfterFunc(d, func() { cancel(errIdle) })
 	}
 	r.ctx = context.WithValue(ctx, contextKey{}, r)
 	return r
@@ -79,9 +80,7 @@ func (r *running) end() (lacks []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
-	if r.idle != nil {
-		r.idle.Stop()
-	}
+	r.idle.Stop()
 	if r.timer != nil {
 		r.timer.Stop()
 	}
@@ -100,8 +99,8 @@ func (c *Context) Progress(done, total float64, message string) {
 	if r.ended {
 		return
 	}
-	if r.idle != nil {
-		r.idle.Reset(r.c.e.def.IdleTimeout)
+	if d := r.c.e.def.IdleTimeout; d > 0 {
+		r.idle.Reset(d)
 	}
 	r.waiting = &Progress{c.CallID, r.c.name(), done, total, message}
 	if r.timer == nil {

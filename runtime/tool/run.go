@@ -122,19 +122,20 @@ type answer struct {
 // handle runs the handler within its time, of which waiting for one of the places of
 // MaxConcurrent is a part.
 func (c *Call) handle(ctx context.Context, cancel context.CancelCauseFunc, h Handler) Ended {
-	began := time.Now()
-	defer time.AfterFunc(c.e.def.Timeout, func() { cancel(errTimeout) }).Stop()
+	hand := c.s.hooks.Hand
+	began := hand.Now()
+	defer hand.AfterFunc(c.e.def.Timeout, func() { cancel(errTimeout) }).Stop()
 	if c.e.slots != nil {
 		free, err := take(ctx, c.e.slots)
 		if err != nil {
-			return c.over(ctx, false, time.Since(began))
+			return c.over(ctx, false, hand.Now().Sub(began))
 		}
 		defer free()
 	}
 	r := newRunning(c, ctx, cancel)
 	a, ended := c.answered(ctx, r, h)
 	c.lacks = r.end()
-	took := time.Since(began)
+	took := hand.Now().Sub(began)
 	switch {
 	case !ended:
 		c.s.log("warn", fmt.Sprintf("tool '%s' goes on although its call %s is over: what it gives is dropped", c.name(), c.ask.CallID))

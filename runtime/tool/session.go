@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/audit"
 	"github.com/concerto-lang/concerto/internal/spell"
 	"github.com/concerto-lang/concerto/internal/toolname"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // Hooks are what a session leaves to whoever opens it. Each may be nil.
@@ -42,6 +43,8 @@ type Hooks struct {
 	Log func(level, message string)
 	// World is where commands run and addresses are called.
 	World World
+	// Hand is what the time limits of calls go by; nil: the system's clock.
+	Hand *clock.Hand
 }
 
 // Auditor writes the records of calls; an *audit.Log is one.

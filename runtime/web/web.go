@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/runtime/clock"
 )
 
 // The bounds of an answer's body and header, in bytes, and of the number of
@@ -34,15 +35,16 @@ type Client struct {
 	transport *http.Transport // nil until the first request: making one costs what a short program has no time for
 	refused   func(address string) string
 	limit     int64 // maxBody
+	hand      *clock.Hand
 }
 
 // New makes a Client. refused says why an address to which a server redirects
-// may not be called; "" when it may. nil permits all.
-func New(refused func(address string) string) *Client {
+// may not be called; "" when it may. nil permits all. Time limits go by a hand, which may be nil.
+func New(refused func(address string) string, hand *clock.Hand) *Client {
 	if refused == nil {
 		refused = func(string) string { return "" }
 	}
-	return &Client{refused: refused, limit: maxBody}
+	return &Client{refused: refused, limit: maxBody, hand: hand}
 }
 
 // connections gives the transport, made when first asked for.
@@ -67,7 +69,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	if !ok {
 		return nil, &effect.Unperformed{Who: "the HTTP client", Kind: r.Kind()}
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, timeout(q.Timeout), errTimeout)
+	limited, cancel := c.hand.Within(ctx, timeout(q.Timeout), errTimeout)
 	defer cancel()
 	response, err := c.exchange(limited, q)
 	if err == nil {

@@ -86,7 +86,7 @@ func perform(t *testing.T, c *Client, r *effect.HTTP) (*effect.HTTPResponse, str
 
 func TestRequest(t *testing.T) {
 	s := server(t)
-	c := New(nil)
+	c := New(nil, nil)
 	defer c.Close()
 	body, empty := "hé", ""
 	for _, q := range []struct {
@@ -117,7 +117,7 @@ func TestRequest(t *testing.T) {
 func TestFailures(t *testing.T) {
 	s := server(t)
 	host := strings.TrimPrefix(s.URL, "http://")
-	c := New(nil)
+	c := New(nil, nil)
 	c.limit = 100
 	defer c.Close()
 	if r, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/fits"}); failure != "" || len(r.Body) != 100 {
@@ -170,7 +170,7 @@ func TestRefusedRedirection(t *testing.T) {
 			return "calling " + address + " is not permitted"
 		}
 		return ""
-	})
+	}, nil)
 	defer c.Close()
 	if _, failure := perform(t, c, &effect.HTTP{Method: "GET", URL: s.URL + "/there"}); failure != "" {
 		t.Error(failure)
@@ -181,7 +181,7 @@ func TestRefusedRedirection(t *testing.T) {
 }
 
 func TestOtherRequestsAreRefused(t *testing.T) {
-	if _, err := New(nil).Perform(t.Context(), &effect.Env{}); err == nil || err.Error() != "the HTTP client cannot perform env" {
+	if _, err := New(nil, nil).Perform(t.Context(), &effect.Env{}); err == nil || err.Error() != "the HTTP client cannot perform env" {
 		t.Error(err)
 	}
 }
@@ -207,7 +207,7 @@ func TestHeadersStay(t *testing.T) {
 		http.Redirect(w, r, near.URL+"/end", http.StatusFound)
 	}))
 	defer far.Close()
-	c := New(nil)
+	c := New(nil, nil)
 	defer c.Close()
 	request := func(path string) *effect.HTTP {
 		return &effect.HTTP{Method: "GET", URL: near.URL + path + "?token=secret", Timeout: 10_000, Headers: []effect.Header{{Name: "X-Api-Key", Value: "k"}, {Name: "Authorization", Value: "Bearer k"},
