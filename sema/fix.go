@@ -8,13 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/source"
 )
 
-// wrap is the repair of a value that a constructor is wanted around.
-func wrap(e ast.Expr, constructor string) diag.Fix {
+// wrap is the repair of a value or a pattern that a constructor is wanted around.
+func wrap(e ast.Node, constructor string) diag.Fix {
 	return embrace(e, constructor+"(", ")", "Wrap in `"+constructor+"`")
 }
 
-// embrace is the repair of an expression that stands between texts then.
-func embrace(e ast.Expr, before, after, title string) diag.Fix {
+// embrace is the repair of an expression or a pattern that stands between texts then.
+func embrace(e ast.Node, before, after, title string) diag.Fix {
 	return diag.Fix{Title: title, Edits: []diag.Edit{diag.Insert(e.Span().Start, before), diag.Insert(e.Span().End, after)}}
 }
 

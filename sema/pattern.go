@@ -112,7 +112,7 @@ func (b *body) variantFor(v *VariantRef, p ast.Pattern, t types.Type) (*VariantR
 	n, ok := t.(*types.Named)
 	if !ok || n.Decl != d {
 		if !types.IsAny(t) && t != types.Error && t != types.Bad {
-			b.patternMismatch(p, d.Name+"::"+v.Name, t)
+			b.patternMismatch(p, d.Name+"::"+v.Name, t, declaredBy(d))
 			return nil, nil
 		}
 		n = generic(d)
@@ -135,17 +135,51 @@ func (b *body) noneInPattern(p *ast.NamePat, t types.Type) {
 			return
 		}
 	}
-	b.patternMismatch(p, "None", t)
+	b.patternMismatch(p, "None", t, isOf[*types.Option])
 }
 
-func (b *body) patternMismatch(p ast.Pattern, what string, t types.Type) {
+// patternMismatch reports a pattern that never matches a t. fits says of which types it would match values.
+func (b *body) patternMismatch(p ast.Node, what string, t types.Type, fits func(types.Type) bool) {
 	if t == types.Bad {
 		return
 	}
-	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).By(b.awaitSubject(t)...).Hint("%s", b.patternHelp(t)))
+	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).By(b.awaitSubject(t)...).Advise(b.patternAround(p, t, fits), b.patternHelp(t)))
 }
 
-func (b *body) patternHelp(t types.Type) string {
+// patternAround is for a pattern of what an Option or a Result holds.
+func (b *body) patternAround(p ast.Node, t types.Type, fits func(types.Type) bool) diag.Advice {
+	switch x := t.(type) {
+	case *types.Option:
+		if fits(types.Resolve(x.Elem)) {
+			return b.wrapped(p, "Some")
+		}
+	case *types.Result:
+		if fits(types.Resolve(x.Ok)) {
+			return b.wrapped(p, "Ok")
+		}
+		if fits(types.Resolve(x.Err)) {
+			return b.wrapped(p, "Err")
+		}
+	}
+	return diag.Advice{}
+}
+
+// isOf says whether a type is of a form.
+func isOf[T types.Type](t types.Type) bool { _, ok := t.(T); return ok }
+
+// declaredBy says of a type whether it is that of a declaration.
+func declaredBy(d *types.Decl) func(types.Type) bool {
+	return func(t types.Type) bool { n, ok := t.(*types.Named); return ok && n.Decl == d }
+}
+
+// equals says of a type whether its values can equal those of v.
+func equals(v types.Type) func(types.Type) bool {
+	return func(t types.Type) bool { _, ok := comparable(v, t); return ok }
+}
+
+func (b *body) patternHelp(t types.Type) diag.Advice { return diag.Say(b.patternHint(t)) }
+
+func (b *body) patternHint(t types.Type) string {
 	switch x := t.(type) {
 	case *types.Option:
 		return "an Option is `Some(…)` or `None`"
@@ -174,7 +208,7 @@ func (b *body) patternValue(p ast.Pattern, v, t types.Type) {
 		return
 	}
 	if _, ok := comparable(types.Resolve(v), t); !ok {
-		b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).By(b.awaitSubject(t)...).Hint("%s", b.patternHelp(t)))
+		b.patternMismatch(p, types.Full(v).String(), t, equals(types.Resolve(v)))
 	}
 }
 
@@ -194,14 +228,17 @@ func (b *body) literalPattern(x ast.Expr, t types.Type) {
 		return
 	}
 	if _, ok := comparable(v, t); !ok {
-		b.report(diag.PatternType.At(x.Span(), "`%s` never matches `%s`", types.Full(v), types.Full(t)).By(b.awaitSubject(t)...).Hint("%s", b.patternHelp(t)))
+		b.patternMismatch(x, types.Full(v).String(), t, equals(v))
 	}
 }
 
 func (b *body) rangePattern(p *ast.RangePat, t types.Type) {
-	fits := types.IsNumeric(t) || types.IsAny(t) || t == types.Bad || types.IsString(t)
+	ranges := func(t types.Type) bool {
+		return types.IsNumeric(t) || types.IsAny(t) || t == types.Bad || types.IsString(t)
+	}
+	fits := ranges(t)
 	if !fits {
-		b.patternMismatch(p, "a range", t) // its ends would say the same
+		b.patternMismatch(p, "a range", t, ranges) // its ends would say the same
 	}
 	for _, x := range []ast.Expr{p.Lo, p.Hi} {
 		switch {
@@ -273,7 +310,7 @@ func (b *body) replaceObject(p ast.Pattern, old, l *Local) {
 func (b *body) tuplePattern(p *ast.TuplePat, t types.Type, mut bool) {
 	tuple, ok := t.(*types.Tuple)
 	if !ok && !types.IsAny(t) && t != types.Bad {
-		b.patternMismatch(p, "a tuple", t)
+		b.patternMismatch(p, "a tuple", t, func(t types.Type) bool { x, is := t.(*types.Tuple); return is && len(x.Elems) == len(p.Elems) })
 		t = types.Bad
 	}
 	if ok && len(tuple.Elems) != len(p.Elems) {
@@ -300,7 +337,7 @@ func partType(known bool, t types.Type, part func() types.Type) types.Type {
 func (b *body) arrayPattern(p *ast.ArrayPat, t types.Type, mut bool) {
 	a, ok := t.(*types.Array)
 	if !ok && !types.IsAny(t) && t != types.Bad {
-		b.patternMismatch(p, "an array", t)
+		b.patternMismatch(p, "an array", t, isOf[*types.Array])
 		t = types.Bad
 	}
 	for i, q := range p.Elems {
@@ -333,7 +370,7 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 	n, ok := t.(*types.Named)
 	known := ok && n.Decl == ref.named.Decl
 	if !known && !types.IsAny(t) && t != types.Error && t != types.Bad {
-		b.patternMismatch(p, ref.named.Decl.Name, t)
+		b.patternMismatch(p, ref.named.Decl.Name, t, declaredBy(ref.named.Decl))
 	}
 	if !known {
 		n = ref.named
@@ -464,7 +501,11 @@ func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t 
 		}
 		return &VariantRef{Type: &types.Result{Ok: types.Any, Err: types.Any}, Name: name, Index: ref.Index}, []types.Type{types.Any}
 	}
-	b.patternMismatch(p, name+"(…)", t)
+	fits := isOf[*types.Result]
+	if name == "Some" {
+		fits = isOf[*types.Option]
+	}
+	b.patternMismatch(p, name+"(…)", t, fits)
 	return nil, nil
 }
 

@@ -211,27 +211,22 @@ func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// wrapper is the constructor of a Result or an Option that is wanted around a value: "Ok", "Err" or
-// "Some"; "" for none.
+// wrapper is the constructor of a Result that is wanted around a value: "Ok" or "Err"; "" for none. What an
+// Option holds converts to it.
 func wrapper(got, want types.Type) string {
-	switch w := want.(type) {
-	case *types.Result:
+	if w, ok := want.(*types.Result); ok {
 		if ok, _ := types.Conversion(got, w.Ok); ok {
 			return "Ok"
 		}
 		if ok, _ := types.Conversion(got, w.Err); ok {
 			return "Err"
 		}
-	case *types.Option:
-		if ok, _ := types.Conversion(got, w.Elem); ok {
-			return "Some"
-		}
 	}
 	return ""
 }
 
-// wrapped is for a value that a constructor is wanted around.
-func (b *body) wrapped(e ast.Expr, constructor string) diag.Advice {
+// wrapped is for a value or a pattern that a constructor is wanted around.
+func (b *body) wrapped(e ast.Node, constructor string) diag.Advice {
 	if constructor == "" {
 		return diag.Advice{}
 	}

@@ -100,8 +100,7 @@ func first(all ...func() diag.Advice) diag.Advice {
 	return diag.Advice{}
 }
 
-// wrapLike says how to wrap e, of type t, where another value is a Result or an
-// Option.
+// wrapLike says how to wrap e, of type t, where another value is a Result.
 func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
 	if around := wrapper(t, types.Resolve(other)); held(t) == nil && around != "Err" {
 		return b.wrapped(e, around)
@@ -112,8 +111,8 @@ func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
 // shortText is how much of the source a hint repeats.
 const shortText = 40
 
-// text is the source of an expression when it is short, else `…`.
-func (b *body) text(e ast.Expr) string {
+// text is the source of an expression or a pattern when it is short, else `…`.
+func (b *body) text(e ast.Node) string {
 	at := e.Span()
 	if b.info.File == nil || b.info.File.Source == nil || at.End <= at.Start || int(at.End) > len(b.info.File.Source.Text) {
 		return "…"

@@ -26,6 +26,11 @@ var (
 			{`async fn load() -> Int { 1 }
 fn main() { match load() { 1 => emit("one"), _ => emit("many") } }`, `async fn load() -> Int { 1 }
 fn main() { match await load() { 1 => emit("one"), _ => emit("many") } }`},
+			{`struct P { x: Int }
+fn f(p: P?) -> Int { match p { P { x } => x, None => 0 } }`, `struct P { x: Int }
+fn f(p: P?) -> Int { match p { Some(P { x }) => x, None => 0 } }`},
+			{`fn f(r: Result<Int, String>) -> Int { match r { 1 => 1, _ => 0 } }`,
+				`fn f(r: Result<Int, String>) -> Int { match r { Ok(1) => 1, _ => 0 } }`},
 		},
 	}
 	// UpperCasePattern: upper-case name in a pattern.
