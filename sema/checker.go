@@ -54,8 +54,8 @@ type asked struct {
 // libraryUse is what of the library the program uses.
 type libraryUse struct {
 	library  map[*ast.File]*module
-	pending  []*Function          // whose bodies are still to be checked
-	prelude  []string             // preludeNames
+	pending  []*Function // whose bodies are still to be checked
+	known    knownNames
 	stdIndex map[stdName][]string // the modules of std by what they have, once needed
 }
 
@@ -131,6 +131,7 @@ func (c *checker) program(files []*ast.File) {
 	for _, p := range c.prog.Pipelines { // first: their results may be inferred
 		c.checkPipeline(p)
 	}
+	c.known.settled = true
 	c.prepareBodies()
 	for i := 0; i < len(c.prog.Functions); i++ { // blocks add the functions they declare
 		c.functionBody(c.prog.Functions[i])

@@ -310,8 +310,8 @@ func (b *body) structEntity(p *ast.PathExpr) *entity {
 	if e := b.typeEntity(name); e != nil {
 		return b.throughAlias(e)
 	}
-	d := unknownName(diag.UnknownType, p.Segments[0], "unknown type `%s`", b.c.typeNames(b.ts))
-	if len(d.Hints) == 0 {
+	d := diag.UnknownType.At(p.Segments[0].Sp, "unknown type `%s`", name)
+	if !suggestOf(d, p.Segments[0], b.c.typeNames(b.ts)) {
 		d.Hint("declare it with struct or schema")
 	}
 	b.report(d)

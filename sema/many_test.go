@@ -2,6 +2,7 @@ package sema_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,39 @@ func TestManyMistakes(t *testing.T) {
 		if want := fmt.Sprintf("unknown name `missing%d`", i); d.Info != diag.UnknownName || d.Message != want || d.File.LineOf(d.Span.Start) != i+1 {
 			t.Errorf("diagnostic %d is %s %q on line %d, want %q", i, d.Info.Code, d.Message, d.File.LineOf(d.Span.Start), want)
 		}
+	}
+}
+
+// Of thousands of names that nothing declares, in a file that declares thousands, those that are told first come with
+// the name that was meant; what is looked for in all is bounded.
+func TestManyNearNames(t *testing.T) {
+	var b strings.Builder
+	const n = 4000
+	for i := range n {
+		fmt.Fprintf(&b, "fn declared_%d_here() {}\n", i)
+	}
+	b.WriteString("fn main() {\n")
+	for i := range n {
+		fmt.Fprintf(&b, "    delcared_%d_here();\n", i)
+	}
+	b.WriteString("}\n")
+	_, list := check("near.conc", b.String())
+	all := list.Sorted()
+	if len(all) != n {
+		t.Fatalf("%d diagnostics, want %d", len(all), n)
+	}
+	suggested := 0
+	for i, d := range all {
+		near := slices.ContainsFunc(d.Hints, func(h string) bool { return h == fmt.Sprintf("did you mean `declared_%d_here`?", i) })
+		if near && suggested < i {
+			t.Fatalf("the name of line %d is meant, and that of an earlier one was not looked for", n+2+i)
+		}
+		if near {
+			suggested++
+		}
+	}
+	if suggested < n/4 || suggested > 3*n/4 {
+		t.Errorf("of %d names %d were found", n, suggested)
 	}
 }
 

@@ -239,7 +239,11 @@ func (m *module) shown() string {
 
 func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 	var names []string
-	for n, e := range in.names {
+	found := in.names
+	if in.std == "" && !c.maySuggest(len(found)) {
+		found = nil
+	}
+	for n, e := range found {
 		internal := strings.HasPrefix(n, "__") && !m.info.Library
 		if !internal && (e.pub || in.std != "" || m.within(in)) {
 			names = append(names, n)

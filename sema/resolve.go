@@ -246,7 +246,8 @@ func (c *checker) aliasType(m *module, a *aliasDecl) types.Type {
 
 func (c *checker) unknownType(ts *typeScope, name *ast.Ident) {
 	d := diag.UnknownType.At(name.Sp, "unknown type `%s`", name.Name)
-	near := spell.Nearest(name.Name, c.typeNames(ts))
+	known := c.typeNames(ts)
+	near := known.Nearest(name.Name)
 	imports := c.importTypes(ts.m, name.Name)
 	switch hint := foreign.Type.Hint(name.Name); {
 	case hint != "" && (near == "" || spell.Slips(name.Name, near) > 1 || c.declared(ts.m, near) == nil):
@@ -254,35 +255,11 @@ func (c *checker) unknownType(ts *typeScope, name *ast.Ident) {
 	case len(imports) > 0:
 		d.By(imports...).Hint("add `use std::%s::%s;`", c.stdModulesOf(name.Name, stdType)[0], name.Name)
 	case near != "":
-		d.Meant(name.Sp, near, spell.Alone(name.Name, near, c.typeNames(ts)))
+		d.Meant(name.Sp, near, known.Alone(name.Name, near))
 	default:
 		d.Hint("declare it: `struct %s { … }`, or `schema`, `enum`, `type`", name.Name)
 	}
 	c.report(ts.m, d)
-}
-
-func (c *checker) typeNames(ts *typeScope) []string {
-	var known []string
-	for name := range basics {
-		known = append(known, name)
-	}
-	for name := range constructors {
-		known = append(known, name)
-	}
-	for m := ts.m; m != nil; m = m.around {
-		for name, e := range m.names {
-			if e.typ != nil || e.alias != nil || e.imported != nil {
-				known = append(known, name)
-			}
-		}
-	}
-	known = append(known, c.preludeNames()...)
-	for s := ts; s != nil; s = s.parent {
-		for _, p := range s.params {
-			known = append(known, p.Name)
-		}
-	}
-	return known
 }
 
 // prefix follows a path from its first segment through modules, as far as

@@ -54,8 +54,8 @@ func (b *body) meantInstead(d *diag.Diagnostic, id *ast.Ident, u use) {
 	std, hint := b.fromStd(id, u), foreign.Value.Hint(id.Name)
 	switch {
 	case near != "" && (!std.Is() || b.own(near)):
-		d.Meant(id.Sp, near, spell.Alone(id.Name, near, known)).By(std.Fixes...)
-	case std.Is() && hint == "" && spell.Nearest(id.Name, b.libraryNames()) != "": // nearer than what sounds alike
+		d.Meant(id.Sp, near, known.Alone(id.Name, near)).By(std.Fixes...)
+	case std.Is() && hint == "" && b.c.libraryNames().all.Nearest(id.Name) != "": // nearer than what sounds alike
 		d.Advise(std)
 	case hint != "":
 		d.By(ourValue(id, u)...).By(std.Fixes...).Hint("%s", b.nameInstead(id.Name, u))
@@ -78,21 +78,21 @@ func (b *body) selfInstead() string {
 
 // nearName is the name that was meant by one that nothing declares, by a slip of the fingers, and
 // those among which it was found; "" for none.
-func (b *body) nearName(name string, u use) (near string, known []string) {
+func (b *body) nearName(name string, u use) (near string, known spell.Set) {
 	known = b.ownNames()
-	if near = spell.Nearest(name, known); near != "" && (isUpper(name) || spell.Slips(name, near) <= 1) {
+	if near = known.Nearest(name); near != "" && (isUpper(name) || spell.Slips(name, near) <= 1) {
 		return near, known
 	}
 	if len(b.declaration(name, u)) > 0 || foreign.Value.Hint(name) != "" {
-		return "", nil
+		return "", known
 	}
-	for _, n := range b.libraryNames() {
-		if isUpper(name) || !isUpper(n) || slices.Contains(builtinVariants, n) { // a type is no value
-			known = append(known, n)
-		}
+	if library := b.c.libraryNames(); isUpper(name) {
+		known = known.And(library.all)
+	} else {
+		known = known.And(library.values)
 	}
-	if near = spell.Nearest(name, known); near != "" && 3*spell.Slips(name, near) > len(name) && !strings.HasPrefix(strings.ToLower(near), strings.ToLower(name)) {
-		return "", nil // more than a third of it differs, and it is no abbreviation
+	if near = known.Nearest(name); near != "" && 3*spell.Slips(name, near) > len(name) && !strings.HasPrefix(strings.ToLower(near), strings.ToLower(name)) {
+		return "", known // more than a third of it differs, and it is no abbreviation
 	}
 	return near, known
 }
@@ -101,7 +101,7 @@ func (b *body) nearName(name string, u use) (near string, known []string) {
 var builtinVariants = []string{"None", "Some", "Ok", "Err"}
 
 // own says whether the program declares a name where it stands.
-func (b *body) own(name string) bool { return slices.Contains(b.ownNames(), name) }
+func (b *body) own(name string) bool { return b.ownNames().Has(name) }
 
 // nameInstead is the repair of a name that nothing declares and that is near to none: a name of
 // another language, else the declaration that is missing.
@@ -208,37 +208,40 @@ func (b *body) declare(kind *types.Basic, name, method string) string {
 }
 
 // ownNames are the values that the program declares or imports where it stands.
-func (b *body) ownNames() []string {
-	var names []string
+func (b *body) ownNames() spell.Set {
+	locals := 0
+	for s := b.scope; s != nil; s = s.parent {
+		locals += len(s.locals)
+	}
+	if !b.c.maySuggest(locals + len(b.m.home().names)) {
+		return spell.Set{}
+	}
+	names := make([]string, 0, locals)
 	for s := b.scope; s != nil; s = s.parent {
 		for _, l := range s.locals {
 			names = append(names, l.Name)
 		}
 	}
-	for scope := b.m; scope != nil; scope = scope.around {
-		for n, e := range scope.names {
-			if e.obj != nil || e.imported != nil {
-				names = append(names, n)
-			}
-		}
-	}
-	return names
+	return spell.Of(names).And(b.c.namesIn(b.m).values)
 }
 
 // libraryNames are the values that are there without any declaration, and the
-// words that begin expressions.
-func (b *body) libraryNames() []string {
-	names := []string{"true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}
-	return append(append(names, builtinVariants...), b.c.preludeNames()...)
-}
-
-// preludeNames are the library's global names, gathered once: a program with many
-// mistakes asks often.
-func (c *checker) preludeNames() []string {
-	if c.prelude == nil && c.cfg.Library != nil {
-		c.prelude = c.cfg.Library.Names()
+// words that begin expressions. A type, which an upper-case name may mean, is none.
+func (c *checker) libraryNames() *namesOf {
+	if c.known.library == nil {
+		names := append([]string{"true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}, builtinVariants...)
+		if c.cfg.Library != nil {
+			names = append(names, c.cfg.Library.Names()...)
+		}
+		var values []string
+		for _, n := range names {
+			if !isUpper(n) || slices.Contains(builtinVariants, n) {
+				values = append(values, n)
+			}
+		}
+		c.known.library = &namesOf{all: spell.Of(names), values: spell.Of(values)}
 	}
-	return c.prelude
+	return c.known.library
 }
 
 // outerVariable is a variable of the function around a nested one, which it

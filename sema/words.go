@@ -82,16 +82,25 @@ func suggest(d *diag.Diagnostic, name *ast.Ident, known []string) bool {
 	return suggestAs(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
 }
 
+// suggestOf is suggest for names that are gathered already.
+func suggestOf(d *diag.Diagnostic, name *ast.Ident, known spell.Set) bool {
+	return suggestFrom(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
+}
+
 // suggestAs is suggest for what is written and shown in another way than a name.
 func suggestAs(d *diag.Diagnostic, at source.Span, name string, known []string, text, hint string) bool {
-	near := spell.Nearest(name, known)
+	return suggestFrom(d, at, name, spell.Of(known), text, hint)
+}
+
+func suggestFrom(d *diag.Diagnostic, at source.Span, name string, known spell.Set, text, hint string) bool {
+	near := known.Nearest(name)
 	switch {
 	case near == "":
 		return false
 	case text == "%s" && !isName(near): // it would have to be quoted
 		d.Hint(hint, near)
 	default:
-		d.Repair(diag.Change(at, near, fmt.Sprintf(text, near), spell.Alone(name, near, known)), hint, near)
+		d.Repair(diag.Change(at, near, fmt.Sprintf(text, near), known.Alone(name, near)), hint, near)
 	}
 	return true
 }

@@ -4,10 +4,63 @@
 package spell
 
 import (
+	"math/bits"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
+
+// Set is names to choose from, prepared for being asked often. The zero value is empty.
+type Set struct{ parts [][]candidate }
+
+// candidate is one of them.
+type candidate struct {
+	text    string
+	n       int // how many letters it has
+	letters letters
+}
+
+// letters are those that a name has, whatever their case: a bit for each, which some share.
+type letters uint64
+
+func (l letters) and(lower rune) letters { return l | 1<<(uint(lower)%64) }
+
+// without is at most how many letters l has that o lacks.
+func (l letters) without(o letters) int { return bits.OnesCount64(uint64(l &^ o)) }
+
+func newCandidate(text string) candidate {
+	c := candidate{text: text}
+	for _, r := range text {
+		c.n++
+		c.letters = c.letters.and(unicode.ToLower(r))
+	}
+	return c
+}
+
+// Of is a set of names.
+func Of(names []string) Set {
+	part := make([]candidate, len(names))
+	for i, n := range names {
+		part[i] = newCandidate(n)
+	}
+	return Set{[][]candidate{part}}
+}
+
+// And is the names of two sets.
+func (s Set) And(o Set) Set {
+	return Set{append(s.parts[:len(s.parts):len(s.parts)], o.parts...)}
+}
+
+// Has says whether a name is among the set's.
+func (s Set) Has(name string) bool {
+	for _, part := range s.parts {
+		for i := range part {
+			if part[i].text == name {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // Nearest gives the candidate that was most likely meant by name; "" when none
 // is near enough to be a typing mistake. What counts is the edit distance
@@ -17,19 +70,25 @@ import (
 // the shorter one. A name of four letters or more may also be an abbreviation:
 // the beginning of the candidate. A candidate equal to name is no suggestion. Of
 // equally likely ones the alphabetically first wins.
-func Nearest(name string, candidates []string) string {
-	m := matcher{name: []rune(strings.ToLower(name))}
+func Nearest(name string, candidates []string) string { return Of(candidates).Nearest(name) }
+
+// Nearest is the function Nearest among the set's names.
+func (s Set) Nearest(name string) string {
+	m := newMatcher(name)
 	if len(m.name) == 0 {
 		return ""
 	}
 	best, bestCost := "", 0
-	for _, c := range candidates {
-		if c == name || c == "" {
-			continue
-		}
-		cost, ok := m.cost(c)
-		if ok && (best == "" || cost < bestCost || cost == bestCost && c < best) {
-			best, bestCost = c, cost
+	for _, part := range s.parts {
+		for i := range part {
+			c := &part[i]
+			if c.text == name || c.n == 0 {
+				continue
+			}
+			cost, ok := m.cost(c)
+			if ok && (best == "" || cost < bestCost || cost == bestCost && c.text < best) {
+				best, bestCost = c.text, cost
+			}
 		}
 	}
 	return best
@@ -37,17 +96,23 @@ func Nearest(name string, candidates []string) string {
 
 // Alone says whether a name's nearest candidate, as Nearest gives it, was meant beyond doubt: no other
 // is near, it is no abbreviation, and a third of the name's letters differ at most.
-func Alone(name, near string, candidates []string) bool {
-	m := matcher{name: []rune(strings.ToLower(name))}
+func Alone(name, near string, candidates []string) bool { return Of(candidates).Alone(name, near) }
+
+// Alone is the function Alone among the set's names.
+func (s Set) Alone(name, near string) bool {
+	m := newMatcher(name)
 	if 3*Slips(name, near) > len(m.name) {
 		return false
 	}
-	for _, c := range candidates {
-		if c == name || c == near || c == "" {
-			continue
-		}
-		if _, ok := m.cost(c); ok {
-			return false
+	for _, part := range s.parts {
+		for i := range part {
+			c := &part[i]
+			if c.text == name || c.text == near || c.n == 0 {
+				continue
+			}
+			if _, ok := m.cost(c); ok {
+				return false
+			}
 		}
 	}
 	return true
@@ -73,28 +138,46 @@ const (
 // matcher holds one name against candidates.
 type matcher struct {
 	name, other []rune
+	letters     letters
 	rows        [3][]int
 }
 
-// cost says how unlikely it is that candidate was meant; ok is false when that
+func newMatcher(name string) *matcher {
+	m := &matcher{name: []rune(strings.ToLower(name))}
+	for _, r := range m.name {
+		m.letters = m.letters.and(r)
+	}
+	return m
+}
+
+// cost says how unlikely it is that a candidate was meant; ok is false when that
 // is out of the question.
-func (m *matcher) cost(candidate string) (cost int, ok bool) {
-	n, most := len(m.name), limit(len(m.name))
-	if k := utf8.RuneCountInString(candidate); k > 3*n || k < n-most || k > n+most && n < 4 {
+func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
+	n, k, most := len(m.name), candidate.n, limit(len(m.name))
+	if k > 3*n || k < n-most || k > n+most && n < 4 {
+		return 0, false
+	}
+	// Each letter that only one of them has takes an edit.
+	lacks := m.letters.without(candidate.letters)
+	near := max(n-k, k-n) <= most && lacks <= most && candidate.letters.without(m.letters) <= most
+	if !near && (lacks > 0 || n < 4) {
 		return 0, false
 	}
 	m.other = m.other[:0]
-	for _, r := range candidate {
+	for _, r := range candidate.text {
 		m.other = append(m.other, unicode.ToLower(r))
 	}
-	k := len(m.other)
 	same := 0
 	for same < min(n, k) && m.name[same] == m.other[same] {
 		same++
 	}
-	if max(n-k, k-n) <= most {
-		d := m.distance(m.name, m.other)
-		if common := m.common(); d <= most && (common > 2 || d <= 1 && common == min(n, k)) {
+	if near {
+		common := m.common()
+		d := max(n, k) - common // at least
+		if d <= most {
+			d = m.distance(m.name, m.other)
+		}
+		if d <= most && (common > 2 || d <= 1 && common == min(n, k)) {
 			return perEdit*d - perLetter*min(same, mostLetters), true
 		}
 	}

@@ -1,6 +1,10 @@
 package spell
 
-import "testing"
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
 
 func TestNearest(t *testing.T) {
 	names := []string{"question", "approval", "progress", "len", "to_string", "Point", "go", "größe"}
@@ -59,4 +63,58 @@ func TestDistance(t *testing.T) {
 			t.Errorf("distance(%q, %q) is %d, want %d", pair[0], pair[1], got, want)
 		}
 	}
+}
+
+// TestNearestTakesShortCuts: what is passed over at a glance would not have been chosen by the whole rule.
+func TestNearestTakesShortCuts(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		b := make([]rune, 1+r.IntN(9))
+		for i := range b {
+			b[i] = []rune("abcdABö_1\u0161")[r.IntN(10)]
+		}
+		return string(b)
+	}
+	near := 0
+	for range 20_000 {
+		name, other := word(), word()
+		if r.IntN(2) == 0 { // a slip, or an abbreviation
+			b := []rune(name)
+			i := r.IntN(len(b))
+			other = string(b[:i]) + []string{"", "x", "ab", "cdcd"}[r.IntN(4)] + string(b[min(i+r.IntN(2), len(b)):])
+		}
+		if name == other || other == "" {
+			continue
+		}
+		m, c := newMatcher(name), newCandidate(other)
+		cost, ok := m.cost(&c)
+		wantCost, want := wholeCost([]rune(strings.ToLower(name)), []rune(strings.ToLower(other)))
+		if ok != want || cost != wantCost {
+			t.Fatalf("%q for %q: %d %v, by the whole rule %d %v", other, name, cost, ok, wantCost, want)
+		}
+		if ok {
+			near++
+		}
+	}
+	if near < 1000 {
+		t.Errorf("only %d were near", near)
+	}
+}
+
+// wholeCost is the rule without short cuts.
+func wholeCost(name, other []rune) (int, bool) {
+	n, k, most := len(name), len(other), limit(len(name))
+	m := matcher{name: name, other: other}
+	same := 0
+	for same < min(n, k) && name[same] == other[same] {
+		same++
+	}
+	d, common := m.distance(name, other), m.common()
+	switch {
+	case d <= most && (common > 2 || d <= 1 && common == min(n, k)):
+		return perEdit*d - perLetter*min(same, mostLetters), true
+	case n >= 4 && same == n && k <= 3*n:
+		return abbreviated + k, true
+	}
+	return 0, false
 }
