@@ -58,17 +58,13 @@ var hostFields = map[string]fieldType{
 // defineConfigs checks the declarations whose fields are constants, once all
 // names are known.
 func (c *checker) defineConfigs(m *module, decls []ast.Decl) {
-	c.structDefaults(m, decls)
-	for _, d := range decls {
+	c.structDefaults(m)
+	for i, d := range decls {
 		if !m.info.Library {
 			c.plainDeclaration(m, d)
 		}
-		h := d.Head()
-		if h.Name == nil {
-			continue
-		}
-		e := m.names[h.Name.Name]
-		if e == nil || e.decl != d {
+		e := m.entities[i]
+		if e == nil {
 			continue
 		}
 		switch o := e.obj.(type) {
@@ -85,13 +81,9 @@ func (c *checker) defineConfigs(m *module, decls []ast.Decl) {
 }
 
 // structDefaults checks the defaults of all fields, used or not.
-func (c *checker) structDefaults(m *module, decls []ast.Decl) {
-	for _, d := range decls {
-		if d.Head().Name == nil {
-			continue
-		}
-		e := m.names[d.Head().Name.Name]
-		if e == nil || e.decl != d || e.typ == nil {
+func (c *checker) structDefaults(m *module) {
+	for _, e := range m.entities {
+		if e == nil || e.typ == nil {
 			continue
 		}
 		for _, f := range e.typ.Fields {

@@ -17,8 +17,9 @@ func (c *checker) declare(m *module) {
 
 // declareNames enters all names, of the modules within too.
 func (c *checker) declareNames(m *module, decls []ast.Decl) {
-	for _, d := range decls {
-		c.declareName(m, d)
+	m.entities = make([]*entity, len(decls))
+	for i, d := range decls {
+		m.entities[i] = c.declareName(m, d)
 	}
 }
 
@@ -26,18 +27,18 @@ func (c *checker) declareNames(m *module, decls []ast.Decl) {
 // first, since signatures may name any of them.
 func (c *checker) define(m *module, decls []ast.Decl) {
 	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
-		for _, d := range decls {
-			c.defineType(m, d)
+		for _, e := range m.entities {
+			c.defineType(m, e)
 		}
 	})
 	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
-		for _, d := range decls {
-			c.defineTrait(m, d)
+		for _, e := range m.entities {
+			c.defineTrait(m, e)
 		}
 	})
 	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
-		for _, d := range decls {
-			c.defineSignatures(m, d)
+		for i, d := range decls {
+			c.defineSignatures(m, d, m.entities[i])
 		}
 		c.configs = append(c.configs, func() { c.defineConfigs(m, decls) })
 	})
@@ -63,25 +64,25 @@ func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.
 	}
 }
 
-// declareName enters one declaration's name, refusing a second one.
-func (c *checker) declareName(m *module, d ast.Decl) {
+// declareName enters one declaration's name, refusing a second one. It gives what is to be defined, nil for nothing.
+func (c *checker) declareName(m *module, d ast.Decl) *entity {
 	switch d := d.(type) {
 	case *ast.BadDecl:
-		return
+		return nil
 	case *ast.ModDecl:
 		c.declareMod(m, d)
-		return
+		return nil
 	case *ast.UseDecl:
 		c.declareUse(m, d)
-		return
+		return nil
 	}
 	head := d.Head()
 	if head.Name == nil {
-		return
+		return nil
 	}
 	e := &entity{name: head.Name.Name, mod: m, at: head.Name.Sp, decl: d, pub: head.Pub}
 	if !c.newName(m, e) {
-		return
+		return nil
 	}
 	c.hides(m, e.name, e.at)
 	switch d := d.(type) {
@@ -128,6 +129,7 @@ func (c *checker) declareName(m *module, d ast.Decl) {
 	case *ast.FnDecl:
 		e.obj = &Function{Name: e.name, Decl: d, Info: m.info, mod: m, pub: d.Pub}
 	}
+	return e
 }
 
 func (c *checker) newTypeDecl(m *module, h *ast.DeclHead, kind types.DeclKind, generics []*ast.TypeParam) *types.Decl {
@@ -164,15 +166,11 @@ func (c *checker) newParams(generics []*ast.TypeParam) []*types.Param {
 }
 
 // defineType fills what a type declaration is made of.
-func (c *checker) defineType(m *module, d ast.Decl) {
-	if d.Head().Name == nil {
+func (c *checker) defineType(m *module, e *entity) {
+	if e == nil || e.refused {
 		return
 	}
-	e := m.names[d.Head().Name.Name]
-	if e == nil || e.decl != d || e.refused {
-		return
-	}
-	switch d := d.(type) {
+	switch d := e.decl.(type) {
 	case *ast.StructDecl:
 		e.typ.Fields = c.fields(&typeScope{m: m, params: e.typ.Params}, d.Fields)
 	case *ast.SchemaDecl:
@@ -247,31 +245,28 @@ func (c *checker) defineEnum(m *module, decl *types.Decl, d *ast.EnumDecl) {
 
 // defineSignatures types functions, methods, tools and stores, whose bodies
 // come later.
-func (c *checker) defineSignatures(m *module, d ast.Decl) {
-	switch d := d.(type) {
-	case *ast.FnDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
-			c.signature(e.obj.(*Function), &typeScope{m: m}, nil)
-			c.enter(m, e.obj.(*Function))
+func (c *checker) defineSignatures(m *module, d ast.Decl, e *entity) {
+	if impl, ok := d.(*ast.ImplDecl); ok {
+		c.defineImpl(m, impl)
+		return
+	}
+	if e == nil || e.refused {
+		return
+	}
+	switch o := e.obj.(type) {
+	case *Function:
+		c.signature(o, &typeScope{m: m}, nil)
+		c.enter(m, o)
+	case *Tool:
+		if _, isServer := d.(*ast.McpDecl); isServer {
+			c.defineMcp(m, o)
+		} else {
+			c.defineTool(m, o)
 		}
-	case *ast.ImplDecl:
-		c.defineImpl(m, d)
-	case *ast.ToolDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
-			c.defineTool(m, e.obj.(*Tool))
-		}
-	case *ast.McpDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
-			c.defineMcp(m, e.obj.(*Tool))
-		}
-	case *ast.StoreDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
-			c.defineStore(m, e.obj.(*Store))
-		}
-	case *ast.PipelineDecl:
-		if e := m.names[d.Name.Name]; e != nil && e.decl == d && !e.refused {
-			c.definePipeline(m, e.obj.(*Pipeline))
-		}
+	case *Store:
+		c.defineStore(m, o)
+	case *Pipeline:
+		c.definePipeline(m, o)
 	}
 }
 

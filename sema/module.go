@@ -21,6 +21,7 @@ type module struct {
 	vars     *scope  // of a block: the variables around it, which its functions do not see
 	dir      string  // where the files of its `mod x;` are, relative to the root
 	names    map[string]*entity
+	entities []*entity          // by its declarations, one after the other; nil for imports, modules and what was refused
 	mods     map[string]*entity // modules whose name is in names for a value
 	globs    []*importEntry
 	globbing bool // a name is being looked for in them

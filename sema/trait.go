@@ -33,12 +33,8 @@ func (c *checker) declareTrait(m *module, e *entity, d *ast.TraitDecl) {
 }
 
 // defineTrait types a trait's methods, and the bounds of a type's parameters.
-func (c *checker) defineTrait(m *module, d ast.Decl) {
-	if d.Head().Name == nil {
-		return
-	}
-	e := m.names[d.Head().Name.Name]
-	if e == nil || e.decl != d || e.refused {
+func (c *checker) defineTrait(m *module, e *entity) {
+	if e == nil || e.refused {
 		return
 	}
 	if e.typ != nil {
