@@ -86,8 +86,8 @@ type console interface {
 	interactive() bool
 	// of says which session helps with what is typed.
 	of(*repl.Session)
-	// remember keeps what was typed.
-	remember(line string)
+	// remember keeps an entry, which may have several lines.
+	remember(entry string)
 }
 
 // The prompts, of the first line of an input and of further ones.
@@ -219,14 +219,14 @@ func (t *talker) tell(err error) int {
 	return t.failed(err)
 }
 
-// input reads a line, and further ones as long as a bracket is open.
+// input reads an entry: a line, and further ones as long as a bracket or a string is open.
 func (t *talker) input(ctx context.Context) (string, error) {
 	text, err := t.lines.next(ctx, firstPrompt)
 	if err != nil {
 		return "", err
 	}
-	t.lines.remember(text)
 	if _, _, is := replCommand(text); is {
+		t.lines.remember(text)
 		return text, nil
 	}
 	for repl.Open(text) {
@@ -237,9 +237,9 @@ func (t *talker) input(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		t.lines.remember(line)
 		text += "\n" + line
 	}
+	t.lines.remember(text)
 	return text, nil
 }
 

@@ -55,15 +55,15 @@ type drawn struct {
 	typed   string // what was typed before it was gone back in
 }
 
-func (d *drawn) interactive() bool    { return true }
-func (d *drawn) of(s *repl.Session)   { d.session = s }
-func (d *drawn) remember(line string) { d.history.add(line) }
+func (d *drawn) interactive() bool     { return true }
+func (d *drawn) of(s *repl.Session)    { d.session = s }
+func (d *drawn) remember(entry string) { d.history.add(entry) }
 
 func (d *drawn) next(ctx context.Context, prompt string) (string, error) {
 	if prompt == firstPrompt {
 		d.before = ""
 	}
-	d.at, d.typed = len(d.history.lines), ""
+	d.at, d.typed = len(d.history.entries), ""
 	line, err := d.screen.Ask(ctx, screen.Prompt{Label: prompt, Help: d})
 	if errors.Is(err, screen.ErrLeft) {
 		d.screen.Say(prompt + "^C")
@@ -72,7 +72,8 @@ func (d *drawn) next(ctx context.Context, prompt string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.screen.Say(prompt + screen.Painted(terminal.Escape(line), d.Paint(line)))
+	shown := screen.Painted(terminal.Escape(line), d.Paint(line))
+	d.screen.Say(prompt + strings.ReplaceAll(shown, "\n", "\n"+furtherPrompt))
 	d.before += line + "\n"
 	return line, nil
 }
@@ -155,37 +156,40 @@ func (d *drawn) Paint(text string) (all []screen.Paint) {
 	return all
 }
 
-// Earlier gives the line before.
+// Earlier gives the entry before.
 func (d *drawn) Earlier(text string) (string, bool) {
 	if d.at == 0 {
 		return "", false
 	}
-	if d.at == len(d.history.lines) {
+	if d.at == len(d.history.entries) {
 		d.typed = text
 	}
 	d.at--
-	return d.history.lines[d.at], true
+	return d.history.entries[d.at], true
 }
 
-// Later gives the line after, and in the end what was being typed.
+// Later gives the entry after, and in the end what was being typed.
 func (d *drawn) Later(string) (string, bool) {
-	if d.at >= len(d.history.lines) {
+	if d.at >= len(d.history.entries) {
 		return "", false
 	}
-	if d.at++; d.at == len(d.history.lines) {
+	if d.at++; d.at == len(d.history.entries) {
 		return d.typed, true
 	}
-	return d.history.lines[d.at], true
+	return d.history.entries[d.at], true
 }
 
 // history is what was typed, in this session and in those before.
 type history struct {
 	path    string // "" keeps nothing
-	lines   []string
+	entries []string
 	secrets *secret.Set
 }
 
-// mostHistory is how many lines are kept.
+// continued begins the lines of an entry in the file but the first.
+const continued = "\t"
+
+// mostHistory is how many entries are kept.
 const mostHistory = 1000
 
 // load reads what was typed in earlier sessions. Without it there is less to recall: that is no
@@ -196,23 +200,33 @@ func (h *history) load() {
 	}
 	text, _ := os.ReadFile(h.path)
 	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSuffix(line, "\n"); line != "" {
-			h.lines = append(h.lines, line)
+		line = strings.TrimSuffix(line, "\n")
+		if more, ok := strings.CutPrefix(line, continued); ok && len(h.entries) > 0 {
+			h.entries[len(h.entries)-1] += "\n" + more
+		} else if line != "" {
+			h.entries = append(h.entries, line)
 		}
 	}
-	if over := len(h.lines) - mostHistory; over > 0 {
-		h.lines = h.lines[over:]
-		_ = os.WriteFile(h.path, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600)
+	if over := len(h.entries) - mostHistory; over > 0 {
+		h.entries = h.entries[over:]
+		var kept strings.Builder
+		for _, entry := range h.entries {
+			kept.WriteString(written(entry))
+		}
+		_ = os.WriteFile(h.path, []byte(kept.String()), 0o600)
 	}
 }
 
-// add notes a line, unless it begins with a space or holds a secret.
-func (h *history) add(line string) {
-	last := len(h.lines) > 0 && h.lines[len(h.lines)-1] == line
-	if strings.TrimSpace(line) == "" || line[0] == ' ' || h.secrets.Holds(line) || last {
+// written is an entry as the file has it.
+func written(entry string) string { return strings.ReplaceAll(entry, "\n", "\n"+continued) + "\n" }
+
+// add notes an entry, unless it begins with a space or holds a secret.
+func (h *history) add(entry string) {
+	last := len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry
+	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || h.secrets.Holds(entry) || last {
 		return
 	}
-	h.lines = append(h.lines, line)
+	h.entries = append(h.entries, entry)
 	if h.path == "" || os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
 		return
 	}
@@ -220,6 +234,6 @@ func (h *history) add(line string) {
 	if err != nil {
 		return
 	}
-	_, _ = f.WriteString(line + "\n") // what is not kept cannot be recalled, which is no error
+	_, _ = f.WriteString(written(entry)) // what is not kept cannot be recalled, which is no error
 	_ = f.Close()
 }

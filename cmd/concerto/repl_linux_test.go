@@ -51,6 +51,17 @@ func TestReplOnTerminal(t *testing.T) {
 	last("> ")
 	r.Type("fn five() -> Int {\r5\r}\rfive()\r")
 	r.Shows("> fn five() -> Int {\n. 5\n. }\n> five()\n5")
+	r.Type("\x1b[A\x1b[A")
+	last("> fn five() -> Int {⏎5⏎}")
+	r.Type("\x7f + 1 }\r")
+	r.Shows("> fn five() -> Int {\n. 5\n.  + 1 }")
+	last("> ")
+	r.Type("five()\r")
+	r.Shows("> five()\n6")
+	r.Type("\"two\rlines\"\r")
+	r.Shows("> \"two\n. lines\"\n\"two\\nlines\"")
+	r.Type("five()\r")
+	last("> ")
 	r.Type("nope\r")
 	r.Shows("error[E0201]: unknown name `nope`")
 	last("> ")
@@ -88,7 +99,7 @@ func TestReplOnTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := string(kept); !strings.Contains(text, "five()\n") || strings.Contains(text, "hidden") || strings.Contains(text, "abcdefgh") {
+	if text := string(kept); !strings.Contains(text, "five()\n") || !strings.Contains(text, "fn five() -> Int {\n\t5\n\t}\n") || strings.Contains(text, "hidden") || strings.Contains(text, "abcdefgh") {
 		t.Errorf("what is kept:\n%s", text)
 	}
 }

@@ -56,8 +56,8 @@ type declaration struct {
 
 const head = "fn f() {\n"
 
-// Open says whether a text goes on: a bracket or a comment is open, or there are only doc comments
-// and decorators, whose declaration is to come.
+// Open says whether a text goes on: a bracket, a string or a comment is open, or there are only doc comments
+// and decorators, whose declaration is to come. Strings may span lines, as in a file.
 func Open(text string) bool {
 	toks, comments, found := lexer.Lex(source.NewFile(Name, []byte(text)))
 	if len(comments) > 0 && comments[len(comments)-1].Doc && comments[len(comments)-1].End > lastEnd(toks) {
@@ -67,7 +67,7 @@ func Open(text string) bool {
 		return true
 	}
 	for _, d := range found.Sorted() {
-		if d.Info == diag.OpenComment || d.Info == diag.OpenString && strings.Count(text, `"""`)%2 == 1 {
+		if d.Info == diag.OpenComment || d.Info == diag.OpenString && len(d.Fixes) > 0 { // a label where none may stand is closed by nothing
 			return true
 		}
 	}

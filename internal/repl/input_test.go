@@ -6,6 +6,7 @@ func TestOpen(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": false, "1 + 2": false, "f(": true, "f(1)": false, "fn f() {": true, "fn f() { [1, }": true, `"("`: false, "// (": false, "/* a": true, `"""` + "\na": true,
 		"/// A doc comment.": true, "/// A doc comment.\nfn f() {}": false, "@retry(3)": true, "@retry(3)\nfn f() {}": false, "}": false, "x // (": false,
+		`"a`: true, `f("a`: true, "\"a\nb\"": false, `'a b`: true, "'a\nb'": false, `r"a`: true, "r#\"a\"\n\"#": false, `'a: 1`: false, `"a\"`: true, "\"\"\"\na\n\"\"\"": false,
 	} {
 		if got := Open(text); got != want {
 			t.Errorf("%q: %v", text, got)

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -8,7 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/terminal"
 )
 
-// editor is a line that is being typed.
+// editor is a line that is being typed. A text that is recalled may have several, and is edited as one: what ends
+// a line is shown as a sign.
 type editor struct {
 	text []rune
 	at   int    // where the next character goes
@@ -197,23 +199,37 @@ func (e *editor) sequence(b []byte) int {
 	return n + 1
 }
 
+// lineEnd stands where a line of the text ends.
+const lineEnd = '⏎'
+
+// visible is the text as it is shown, character by character.
+func (e *editor) visible() []rune {
+	shown := slices.Clone(e.text)
+	for i, r := range shown {
+		if r == '\n' {
+			shown[i] = lineEnd
+		}
+	}
+	return shown
+}
+
 // window is what of the line is shown in so many cells, with the column of the
 // cursor in it, for which a cell is left.
 func (e *editor) window(most int) (text string, column int) {
 	most = max(most, 4)
-	from := 0
-	for terminal.Width(string(e.text[from:e.at])) >= most {
+	shown, from := e.visible(), 0
+	for terminal.Width(string(shown[from:e.at])) >= most {
 		from++
 	}
 	to := e.at
-	for to < len(e.text) && terminal.Width(string(e.text[from:to+1])) < most {
+	for to < len(shown) && terminal.Width(string(shown[from:to+1])) < most {
 		to++
 	}
-	column = terminal.Width(string(e.text[from:e.at]))
+	column = terminal.Width(string(shown[from:e.at]))
 	if e.help == nil {
-		return string(e.text[from:to]), column
+		return string(shown[from:to]), column
 	}
-	return painted(e.text, from, to, e.help.Paint(string(e.text))), column
+	return painted(shown, from, to, e.help.Paint(string(e.text))), column
 }
 
 // painted is a part of a line in its colours.
