@@ -222,6 +222,15 @@ fn main() {
 	same(t, d.value("repl", "sum = sum + q.x"), "nil: Nil")
 	same(t, d.value("repl", `"${sum}"`), `"43": String`)
 	same(t, d.value("repl", "let sum = sum + 1"), "44: Int")
+	completed := func(text string) (labels []string) {
+		for _, x := range d.ask("completions", map[string]any{"text": text, "column": len(text) + 1, "frameId": d.frames()[0]["id"]})["targets"].([]any) {
+			labels = append(labels, x.(map[string]any)["label"].(string))
+		}
+		return labels
+	}
+	same(t, completed("1 + su"), "[sum]")
+	same(t, completed("q."), "[x to_string]")
+	same(t, len(completed("console_")), 0)
 	d.refused("evaluate", map[string]any{"expression": "q = q", "context": "repl", "frameId": d.frames()[0]["id"]})
 	d.refused("evaluate", map[string]any{"expression": "let z = nobody", "context": "repl", "frameId": d.frames()[0]["id"]})
 	d.goOn()

@@ -32,8 +32,8 @@ func (s *session) completions(r *dap.CompletionsRequest) {
 		c, from := s.run.complete(f, text)
 		for i := range c.Items {
 			item := &c.Items[i]
-			if len(item.Edits) > 0 || !strings.HasPrefix(item.Label, text[from:]) {
-				continue // it wants an import that the program does not have, or is not what is being written
+			if len(item.Edits) > 0 || !strings.HasPrefix(item.Label, text[from:]) || strings.HasPrefix(item.Label, hiddenPrefix) {
+				continue // it wants an import that the program does not have, is not what is being written, or is ours
 			}
 			x.Body.Targets = append(x.Body.Targets, dap.CompletionItem{
 				Label: item.Label, Text: item.Text, Detail: item.Signature, Type: itemTypes[item.Kind], SortText: fmt.Sprintf("%04d", i),
@@ -51,7 +51,8 @@ func (r *Run) complete(f *frameRef, text string) (c analysis.Completion, from in
 		return c, len(text) // the library's
 	}
 	texts := r.sources()
-	w := driver.Within{Request: r.s.program, Root: r.s.root, Texts: texts, File: f.File, Line: f.Line, Column: f.Column, Text: text}
+	lets, _ := r.console.declared(func(string) bool { return true })
+	w := driver.Within{Request: r.s.program, Root: r.s.root, Texts: texts, File: f.File, Line: f.Line, Column: f.Column, Lets: lets, Text: text}
 	p, ok := w.Placed()
 	if !ok {
 		return c, len(text)

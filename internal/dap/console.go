@@ -36,13 +36,22 @@ func (c *console) variable(name string) *consoleVar {
 	return nil
 }
 
-// declared are statements that declare the console's variables that a text names, for the checker: they are never run.
-func (c *console) declared(text string) (lets string, used map[string]*consoleVar) {
+// hiddenPrefix begins the names of variables that nobody has typed.
+const hiddenPrefix = "console_"
+
+// namedIn says of a name whether a text has it.
+func namedIn(text string) func(name string) bool {
+	return func(name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
+}
+
+// declared are statements that declare those of the console's variables that are wanted, for the checker: they are never
+// run. They give each its type, and not the text that has bound it: that may name what the frame has in which it was typed.
+func (c *console) declared(wanted func(name string) bool) (lets string, used map[string]*consoleVar) {
 	used = map[string]*consoleVar{}
 	var b strings.Builder
 	for _, x := range c.all {
 		v := c.variable(x.name)
-		if used[v.name] != nil || !regexp.MustCompile(`\b`+v.name+`\b`).MatchString(text) {
+		if used[v.name] != nil || !wanted(v.name) {
 			continue
 		}
 		used[v.name] = v
@@ -50,7 +59,7 @@ func (c *console) declared(text string) (lets string, used map[string]*consoleVa
 		if v.mut {
 			mut = "mut "
 		}
-		fmt.Fprintf(&b, "let console_%[1]s: Option<%[2]s> = None; let %[3]s%[1]s = console_%[1]s.unwrap(); ", v.name, types.Full(v.typ), mut)
+		fmt.Fprintf(&b, "let %[4]s%[1]s: Option<%[2]s> = None; let %[3]s%[1]s = %[4]s%[1]s.unwrap(); ", v.name, types.Full(v.typ), mut, hiddenPrefix)
 	}
 	return b.String(), used
 }

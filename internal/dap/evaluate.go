@@ -82,7 +82,7 @@ func (r *Run) sources() map[string]string {
 }
 
 func (k *compiles) compile(r *Run, at place) (*compiled, error) {
-	lets, used := r.console.declared(at.text)
+	lets, used := r.console.declared(namedIn(at.text))
 	w := driver.Within{Request: r.s.program, Root: r.s.root, Texts: k.texts, File: at.file, Line: at.line, Column: at.column, Lets: lets, Text: at.text}
 	c, found := w.Compile()
 	for _, d := range found.Sorted() {

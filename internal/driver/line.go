@@ -46,11 +46,14 @@ func (l *Line) Compile() (*CompiledLine, diag.List) {
 		return nil, found
 	}
 	c := &CompiledLine{Number: -1}
-	info, line, kept := l.find(checked)
+	called := func(name string) func(string, *ast.Closure) bool {
+		return func(is string, _ *ast.Closure) bool { return is == name }
+	}
+	info, line := closureOf(checked, called(l.Variable))
 	if line != nil {
 		c.Captures = capturedBy(info.Closure(line))
 	}
-	if kept != nil {
+	if info, kept := closureOf(checked, called(l.Kept)); kept != nil {
 		c.Kept = capturedBy(info.Closure(kept))
 	}
 	p, more := codegen.Generate(checked, in.embedded())
@@ -100,32 +103,26 @@ func (l *Line) load() (*Input, error) {
 	return Load(q)
 }
 
-// find finds the two closures.
-func (l *Line) find(checked *sema.Program) (info *sema.Info, line, kept *ast.Closure) {
-	for _, f := range checked.Files {
+// closureOf finds the closure of the program that is the value of a variable: the last that is wanted by the variable's name.
+func closureOf(p *sema.Program, wanted func(name string, x *ast.Closure) bool) (info *sema.Info, found *ast.Closure) {
+	for _, f := range p.Files {
 		if f.Library {
 			continue
 		}
 		ast.InspectFile(f.File, func(n ast.Node) bool {
-			let, is := n.(*ast.LetStmt)
-			if !is {
-				return true
-			}
-			x, is := let.Value.(*ast.Closure)
-			p, single := let.Pattern.(*ast.NamePat)
-			switch {
-			case !is || !single:
-			case p.Name.Name == l.Variable:
-				info, line = f, x
-			case p.Name.Name == l.Kept:
-				kept = x
+			if let, is := n.(*ast.LetStmt); is {
+				x, closure := let.Value.(*ast.Closure)
+				if name, single := let.Pattern.(*ast.NamePat); closure && single && wanted(name.Name.Name, x) {
+					info, found = f, x
+				}
 			}
 			return true
 		})
 	}
-	return info, line, kept
+	return info, found
 }
 
+// capturedBy are the variables around a closure that it uses.
 func capturedBy(d *sema.Closure) []Captured {
 	var all []Captured
 	for _, l := range d.Captures {

@@ -108,28 +108,14 @@ func (w *Within) Absolute(name string) string {
 
 // generate finds the closure in the checked program, and generates that.
 func (w *Within) generate(in *Input, checked *sema.Program, from, to source.Pos) (*Closure, diag.List) {
-	c := &Closure{}
-	var info *sema.Info
-	for _, f := range checked.Files {
-		if f.Library {
-			continue
-		}
-		ast.InspectFile(f.File, func(n ast.Node) bool {
-			if l, ok := n.(*ast.LetStmt); ok {
-				if x, is := l.Value.(*ast.Closure); is && x.Span().Start > from && x.Span().End <= to && named(l.Pattern, within) {
-					info, c.Body = f, x
-				}
-			}
-			return true
-		})
-	}
-	if info == nil {
+	info, body := closureOf(checked, func(name string, x *ast.Closure) bool {
+		return name == within && x.Span().Start > from && x.Span().End <= to
+	})
+	if body == nil {
 		return nil, diag.List{}
 	}
-	d := info.Closure(c.Body)
-	for _, l := range d.Captures {
-		c.Captures = append(c.Captures, Captured{l.Name, types.Resolve(l.Type), l.Mut, l.Cell})
-	}
+	d := info.Closure(body)
+	c := &Closure{Body: body, Captures: capturedBy(d)}
 	c.Result = types.Resolve(d.Type.Result)
 	p, found := codegen.Generate(checked, in.embedded())
 	if found.HasErrors() {
@@ -159,17 +145,6 @@ func (w *Within) generate(in *Input, checked *sema.Program, from, to source.Pos)
 		return nil, diag.List{}
 	}
 	return c, found
-}
-
-func named(p ast.Pattern, name string) bool {
-	found := false
-	ast.Inspect(p, func(n ast.Node) bool {
-		if x, ok := n.(*ast.Ident); ok && x.Name == name {
-			found = true
-		}
-		return true
-	})
-	return found
 }
 
 // insertion is a text and where it is put.
