@@ -67,7 +67,7 @@ const (
 func TestLook(t *testing.T) {
 	temp := t.TempDir()
 	r, dir, before := looking(t, 110, 24, func(c *exec.Cmd) { c.Env = append(c.Env, "TMPDIR="+temp) })
-	s := r.Shows("effect 1 of 6", "▸ 1 ✓ emit", "▸  3   emit(\"square\", result);", "square  main.conc:3:3", "n = 1", "result = 1", "main  main.conc:10:21")
+	s := r.Shows("effect 1 of 6", "▸ 1 ✓ emit", "▸  3   emit(\"square\", result);", "square  main.conc:3:3", "n = 1", "result = 1", "main  main.conc:10:21", "→ ← effect")
 	if strings.Contains(s.Text(), "[result]") || !strings.Contains(s.Rows[len(s.Rows)-1], "→ ← effect") {
 		t.Errorf("%s", s.Text())
 	}

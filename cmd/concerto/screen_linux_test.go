@@ -116,12 +116,9 @@ func TestLive(t *testing.T) {
 		t.Errorf("%q", s.Rows)
 	}
 	goOn(t, dir, "one")
-	s = r.Until("the log above", func(s testterm.State) bool {
-		return len(s.Rows) == 5 && s.Rows[2] == "Coder: a line of the host's" && strings.HasPrefix(s.Rows[4], "● Coder  62%")
+	r.Until("the log above, and the cursor where the view begins", func(s testterm.State) bool {
+		return len(s.Rows) == 5 && s.Rows[2] == "Coder: a line of the host's" && strings.HasPrefix(s.Rows[4], "● Coder  62%") && s.Y == 3 && s.X == 0
 	})
-	if s.Y != 3 || s.X != 0 {
-		t.Errorf("the cursor is at %d,%d: not where the view begins", s.X, s.Y)
-	}
 	goOn(t, dir, "two")
 	r.Until("what is printed above", func(s testterm.State) bool { return len(s.Rows) == 6 && s.Rows[3] == "asked" })
 	goOn(t, dir, "three")

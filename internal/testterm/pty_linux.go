@@ -5,10 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // giveUp is after how long a test no longer waits for what is to be shown.
@@ -21,6 +24,7 @@ type Running struct {
 	t      *testing.T
 	master *os.File
 	cmd    *exec.Cmd
+	taking sync.Mutex // held while something that has come is taken, until it is shown
 	ended  chan struct{}
 	code   int
 }
@@ -60,15 +64,7 @@ func Start(t *testing.T, cmd *exec.Cmd, width, height int) *Running {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		b := make([]byte, 4096)
-		for {
-			n, err := master.Read(b)
-			if n > 0 {
-				_, _ = r.Term.Write(b[:n])
-			}
-			if err != nil {
-				return // nobody has the terminal open any more
-			}
+		for r.comes(-1) && r.take() {
 		}
 	}()
 	go func() {
@@ -101,8 +97,43 @@ func (r *Running) size(width, height int) {
 	control(r.t, r.master, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 }
 
-// Resize resizes the terminal.
+// comes waits so many milliseconds, -1 is for ever, until something can be taken, or nobody has the terminal open
+// any more.
+func (r *Running) comes(ms int) bool {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(r.master.Fd()), Events: unix.POLLIN}}, ms)
+		if err != unix.EINTR {
+			return n > 0
+		}
+	}
+}
+
+// take shows what has come, unless Resize did; false when nobody has the terminal open any more.
+func (r *Running) take() bool {
+	r.taking.Lock()
+	defer r.taking.Unlock()
+	return !r.comes(0) || r.takes()
+}
+
+func (r *Running) takes() bool {
+	var b [4096]byte
+	n, err := r.master.Read(b[:])
+	_, _ = r.Term.Write(b[:max(n, 0)])
+	return err == nil
+}
+
+// Resize resizes the terminal. The command stands still meanwhile, and all that it has drawn is shown before: what is
+// drawn for one size and shown in another stays where it is, and how much that would be is the machine's.
 func (r *Running) Resize(width, height int) {
+	r.t.Helper()
+	if r.cmd.Process.Signal(syscall.SIGSTOP) == nil {
+		_ = unix.Waitid(unix.P_PID, r.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		defer func() { _ = r.cmd.Process.Signal(syscall.SIGCONT) }() // unless it has ended
+	}
+	r.taking.Lock()
+	defer r.taking.Unlock()
+	for r.comes(0) && r.takes() {
+	}
 	r.Term.Resize(width, height)
 	r.size(width, height)
 }

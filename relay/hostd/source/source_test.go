@@ -103,7 +103,7 @@ func (h *hostd) close() {
 // told waits until the only run has told something that holds text, and gives all that it told.
 func (h *hostd) told(t *testing.T, text string) (run, all string) {
 	t.Helper()
-	for until := time.Now().Add(20 * time.Second); ; {
+	for late := time.After(2 * time.Minute); ; {
 		for _, r := range h.spool.Runs() {
 			events, err := h.spool.Next(context.Background(), r.ID, 0, 10000)
 			if err != nil {
@@ -117,10 +117,11 @@ func (h *hostd) told(t *testing.T, text string) (run, all string) {
 				return run, all
 			}
 		}
-		if time.Now().After(until) {
+		select {
+		case <-h.spool.Committed():
+		case <-late:
 			t.Fatalf("nothing holds %s:\n%s", text, all)
 		}
-		<-time.After(time.Millisecond)
 	}
 }
 
