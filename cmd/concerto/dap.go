@@ -139,6 +139,10 @@ func (a *app) debugs(signals *interrupts) {
 	if a.debugged == nil {
 		return
 	}
+	if a.debugged.Launched() {
+		lost := func() { a.debugged.Lost(exitInterrupted) }
+		signals.lost.Store(&lost)
+	}
 	go func() {
 		for {
 			select {

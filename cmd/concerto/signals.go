@@ -21,6 +21,7 @@ type interrupts struct {
 	kill    chan struct{} // the second signal has come
 	cancel  context.CancelCauseFunc
 	leaving atomic.Pointer[func()] // what to do before the process is left
+	lost    atomic.Pointer[func()] // whom to tell of that, after it
 	takes   func(os.Signal) bool   // whether somebody else takes a signal, which then ends nothing; nil: nobody
 }
 
@@ -74,8 +75,10 @@ func (i *interrupts) watch() {
 		case 2:
 			close(i.kill)
 			time.AfterFunc(lastChance, func() {
-				if f := i.leaving.Load(); f != nil {
-					(*f)()
+				for _, f := range []*func(){i.leaving.Load(), i.lost.Load()} {
+					if f != nil {
+						(*f)()
+					}
 				}
 				os.Exit(exitInterrupted)
 			})

@@ -44,6 +44,7 @@ type Adapter struct {
 // The error says that the editor spoke no DAP.
 func (a *Adapter) Serve(in io.Reader, out io.Writer) error {
 	s := newSession(a, out)
+	defer close(s.gone)
 	err := s.read(in)
 	s.leave()
 	return err

@@ -107,7 +107,13 @@ func (s *session) restart(r *dap.RestartRequest) {
 
 // runs runs the launched program, and tells of its end.
 func (s *session) runs(l *Launch, run *Run) {
-	code := s.adapter.Command(l, run)
+	ended := make(chan int, 1)
+	go func() { ended <- s.adapter.Command(l, run) }()
+	var code int
+	select {
+	case code = <-ended:
+	case code = <-run.lost:
+	}
 	run.load()
 	<-run.launched
 	if !run.restarted.Load() {

@@ -24,6 +24,7 @@ type Run struct {
 	loaded    chan struct{} // it stands before main, or has ended
 	launched  chan struct{} // the editor has been told so
 	over      chan struct{} // it has ended
+	lost      chan int      // its exit code, when it cannot be ended
 	restarted atomic.Bool   // another has taken its place
 	once      struct{ load, end sync.Once }
 
@@ -32,7 +33,7 @@ type Run struct {
 
 func newRun(s *session) *Run {
 	r := &Run{Stdout: output{s, "stdout"}, Stderr: output{s, "stderr"}, Interrupt: make(chan struct{}, 2), s: s,
-		loaded: make(chan struct{}), launched: make(chan struct{}), over: make(chan struct{})}
+		loaded: make(chan struct{}), launched: make(chan struct{}), over: make(chan struct{}), lost: make(chan int, 1)}
 	r.debuggee.init()
 	return r
 }
@@ -54,6 +55,18 @@ func (r *Run) end() {
 			}
 		}()
 	})
+}
+
+// Lost says that the launched run cannot be ended: the process is about to, with an exit code. Whoever debugs it hears of
+// the end before, and has a while to leave.
+func (r *Run) Lost(code int) {
+	r.lost <- code
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-r.s.gone:
+	case <-t.C:
+	}
 }
 
 // leave has the run go on without standing still any more.

@@ -21,6 +21,7 @@ type session struct {
 	run      *Run
 	own      atomic.Pointer[Run] // what it has launched
 	ran      *Launch             // as it was asked for
+	gone     chan struct{}       // closed when it is over
 	zero     int                 // what lines and columns of the editor count from
 	colZero  int
 
@@ -40,7 +41,7 @@ func (s *session) cwd() string {
 }
 
 func newSession(a *Adapter, out io.Writer) *session {
-	return &session{adapter: a, conn: conn{out: out}, zero: 1, colZero: 1}
+	return &session{adapter: a, conn: conn{out: out}, gone: make(chan struct{}), zero: 1, colZero: 1}
 }
 
 // undecoded refuses what is no request that the protocol has.

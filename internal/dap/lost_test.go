@@ -1,0 +1,75 @@
+package dap
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/google/go-dap"
+)
+
+// TestLost: when a launched run cannot be ended, the editor hears of its end before the process is left, and is answered
+// when it leaves.
+func TestLost(t *testing.T) {
+	in, typed := io.Pipe()
+	told, out := io.Pipe()
+	left, served := make(chan struct{}), make(chan error, 1)
+	a := &Adapter{Command: func(_ *Launch, r *Run) int {
+		r.load()
+		go func() {
+			<-r.Interrupt
+			r.Lost(130)
+			close(left)
+		}()
+		select {} // whatever happens
+	}}
+	go func() { served <- a.Serve(in, out) }()
+	said := bufio.NewReader(told)
+	next := func() (m struct {
+		Type, Event, Command string
+		Body                 struct{ ExitCode int }
+	}) {
+		text, err := dap.ReadBaseMessage(said)
+		if err == nil {
+			err = json.Unmarshal(text, &m)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for seq, command := range []string{"initialize", "launch", "terminate"} {
+		text, err := json.Marshal(map[string]any{"seq": seq + 1, "type": "request", "command": command, "arguments": map[string]any{"adapterID": "x", "program": "main.conc"}})
+		if err == nil {
+			err = dap.WriteBaseMessage(typed, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if command == "terminate" {
+			break
+		}
+		for m := next(); m.Command != command; m = next() {
+		}
+	}
+	for rest := []string{"", "exited", "terminated"}; len(rest) > 0; { // the answer to terminate comes before or between
+		m := next()
+		at := slices.Index(rest, m.Event)
+		if at < 0 || m.Event == "terminated" && rest[max(at-1, 0)] == "exited" || m.Event == "exited" && m.Body.ExitCode != 130 {
+			t.Fatalf("it is told %+v; %q was yet to come", m, rest)
+		}
+		rest = slices.Delete(rest, at, at+1)
+	}
+	if err := dap.WriteBaseMessage(typed, []byte(`{"seq":9,"type":"request","command":"disconnect"}`)); err != nil {
+		t.Fatal(err)
+	}
+	if m := next(); m.Command != "disconnect" {
+		t.Errorf("it is told %+v", m)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	<-left
+}
