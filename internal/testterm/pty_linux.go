@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+)
 
-	"golang.org/x/sys/unix"
+// Of poll(2) and waitid(2).
+const (
+	pollIn  = 1
+	waitPid = 1
 )
 
 // giveUp is after how long a test no longer waits for what is to be shown.
@@ -100,10 +104,19 @@ func (r *Running) size(width, height int) {
 // comes waits so many milliseconds, -1 is for ever, until something can be taken, or nobody has the terminal open
 // any more.
 func (r *Running) comes(ms int) bool {
+	wanted := struct {
+		fd               int32
+		events, happened int16
+	}{fd: int32(r.master.Fd()), events: pollIn}
+	var limit *syscall.Timespec // none
+	if ms >= 0 {
+		t := syscall.NsecToTimespec(int64(ms) * int64(time.Millisecond))
+		limit = &t
+	}
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(r.master.Fd()), Events: unix.POLLIN}}, ms)
-		if err != unix.EINTR {
-			return n > 0
+		n, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&wanted)), 1, uintptr(unsafe.Pointer(limit)), 0, 0, 0)
+		if errno != syscall.EINTR {
+			return errno == 0 && n > 0
 		}
 	}
 }
@@ -127,7 +140,7 @@ func (r *Running) takes() bool {
 func (r *Running) Resize(width, height int) {
 	r.t.Helper()
 	if r.cmd.Process.Signal(syscall.SIGSTOP) == nil {
-		_ = unix.Waitid(unix.P_PID, r.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		_, _, _ = syscall.Syscall6(syscall.SYS_WAITID, waitPid, uintptr(r.cmd.Process.Pid), 0, syscall.WSTOPPED|syscall.WEXITED|syscall.WNOWAIT, 0, 0)
 		defer func() { _ = r.cmd.Process.Signal(syscall.SIGCONT) }() // unless it has ended
 	}
 	r.taking.Lock()

@@ -66,7 +66,7 @@ func (t *Term) fit() {
 			t.rows = t.rows[:len(t.rows)-1]
 			continue
 		}
-		if t.first == nil { // what is lost of the second screen is nowhere
+		if t.first == nil {
 			t.above = append(t.above, line(t.rows[0]))
 		}
 		t.rows = t.rows[1:]
@@ -133,7 +133,9 @@ func (t *Term) down() {
 		t.y++
 		return
 	}
-	t.above = append(t.above, line(t.rows[0]))
+	if t.first == nil { // what is lost of the second screen is nowhere
+		t.above = append(t.above, line(t.rows[0]))
+	}
 	t.rows = append(t.rows[1:], blank(t.width))
 }
 

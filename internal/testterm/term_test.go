@@ -38,3 +38,22 @@ func TestTerm(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestSecondScreen: what is scrolled away on the second screen is nowhere, and the first is as it was.
+func TestSecondScreen(t *testing.T) {
+	term := New(10, 2)
+	for _, text := range []string{"first\r\n", "\x1b[?1049h", "a\r\nb\r\nc\r\nd"} {
+		if _, err := term.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := term.State().Text(); got != "c\nd" {
+		t.Errorf("the second screen shows %q", got)
+	}
+	if _, err := term.Write([]byte("\x1b[?1049l")); err != nil {
+		t.Fatal(err)
+	}
+	if got := term.State().Text(); got != "first" {
+		t.Errorf("the first screen shows %q", got)
+	}
+}
