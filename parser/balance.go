@@ -19,6 +19,7 @@ type balance struct {
 	excess  int     // how many `}` there are more than `{`
 	culprit int     // token of the `{` to blame when there are fewer; -1 none, -2 not looked for
 	blamed  []int   // the `{` that have been told of
+	closed  bool    // the braces that were read last end at their `}`
 }
 
 // braces is a pair of braces that is being read as a list or a block.
@@ -53,6 +54,7 @@ func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool)
 		case !p.stops() && !p.newLine():
 			panic(bailout{})
 		default:
+			p.closed = false
 			return b, false
 		}
 	}
@@ -83,6 +85,7 @@ func (p *parser) within(b braces) bool {
 	for {
 		switch {
 		case p.left(b):
+			p.closed = false
 			p.unclosed(b)
 		case p.k != lexer.RBrace:
 			return true
@@ -90,6 +93,7 @@ func (p *parser) within(b braces) bool {
 			p.unopened()
 			continue
 		default:
+			p.closed = true
 			p.next()
 		}
 		p.shallower()

@@ -19,7 +19,7 @@ func (p *parser) closure() ast.Expr {
 		outer := p.apart()
 		for p.k != lexer.Bar {
 			n.Params = append(n.Params, p.closureParam())
-			if !p.eat(lexer.Comma) || p.stops() {
+			if !p.eat(lexer.Comma) || p.stops() || p.mayBeNext(p.i) {
 				break
 			}
 		}
@@ -35,7 +35,8 @@ func (p *parser) closure() ast.Expr {
 		n.Result = p.typ()
 		n.Body = p.closureBlock()
 	} else {
-		n.Body = p.bodyExpr()
+		since := p.progress()
+		n.Body = p.lateOperand(since, p.bodyExpr())
 	}
 	p.shallower()
 	n.IDBase = p.base(start)
@@ -58,7 +59,11 @@ func (p *parser) closeBar(open int) bool {
 	case p.k == lexer.EOF:
 		p.tellUnclosed(open)
 	default:
-		p.tell(p.expected("`,` or `|`").Label(p.toks[open].Span(), "the closure's parameters start here"))
+		d := p.expected("`,` or `|`")
+		if p.prev(1) == lexer.Comma && p.mayBeNext(p.i) {
+			d = diag.Unexpected.At(p.behind(), "expected %s, found %s", "a parameter or `|`", endOfLine)
+		}
+		p.tell(d.Label(p.toks[open].Span(), "the closure's parameters start here"))
 		if !p.stops() && !p.newLine() {
 			panic(bailout{})
 		}
@@ -118,8 +123,8 @@ func (p *parser) listenExpr() ast.Expr {
 	start := p.here()
 	p.next()
 	n := &ast.ListenExpr{}
-	at := p.i
-	n.Call = p.headAt(at, p.inHeadOf(p.unary))
+	since := p.progress()
+	n.Call = p.headSince(since, p.inHeadOf(p.unary))
 	n.Head = p.from(start)
 	var h *ast.Handler
 	whole := p.rows(func(b braces) {
@@ -179,9 +184,9 @@ func (p *parser) handler(b braces, h *ast.Handler) {
 		return
 	}
 	p.next()
-	at := p.i
-	if h.Value = p.expr(); p.k == lexer.FatArrow && p.later(at) {
-		p.tell(diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine))
+	since := p.progress()
+	if h.Value = p.expr(); p.k == lexer.FatArrow && p.later(since) {
+		p.tell(p.noValue())
 		h.Value = p.badExpr(p.baseAt(p.behind()))
 	}
 	switch h.Value.(type) {

@@ -29,12 +29,11 @@ func (p *parser) headExpr() ast.Expr {
 	return x
 }
 
-// headAt is what was read as the head from token at, x, unless that is the next
+// headSince is what was read as the head since, x, unless that is the next
 // statement and the head is missing.
-func (p *parser) headAt(at int, x ast.Expr) ast.Expr {
-	if p.k != lexer.LBrace && p.i > at && p.later(at) {
-		d := diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine)
-		p.tell(d)
+func (p *parser) headSince(since progress, x ast.Expr) ast.Expr {
+	if p.k != lexer.LBrace && p.i > since.at && p.later(since) {
+		p.tell(p.noValue())
 		return p.badExpr(p.baseAt(p.behind()))
 	}
 	return x
@@ -61,21 +60,32 @@ func (p *parser) body() *ast.Block {
 
 // condition reads what if and while ask: an expression or `let p = e`.
 func (p *parser) condition() ast.Expr {
-	at := p.i
-	if p.k != lexer.Let {
-		return p.headAt(at, p.headExpr())
+	since := p.progress()
+	switch {
+	case p.k != lexer.Let:
+		return p.headSince(since, p.headExpr())
+	case p.mayBeNext(p.i):
+		return p.noExpression()
 	}
 	start := p.here()
 	p.next()
+	since = p.progress()
 	n := &ast.LetCond{Pattern: p.pattern()}
+	if p.k != lexer.Assign && p.i > since.at && p.later(since) {
+		n.Pattern = p.missingPattern()
+		n.X = p.badExpr(p.baseAt(p.behind()))
+		n.IDBase = p.base(start)
+		return n
+	}
 	if p.k != lexer.Assign {
 		n.X = p.badExpr(p.missing(p.expected("`=`"), lexer.LBrace))
 	} else {
 		p.next()
-		n.X = p.headExpr()
+		since = p.progress()
+		n.X = p.headSince(since, p.headExpr())
 	}
 	n.IDBase = p.base(start)
-	return p.headAt(at, n)
+	return n
 }
 
 func (p *parser) ifExpr() ast.Expr {
@@ -106,8 +116,8 @@ func (p *parser) ifExpr() ast.Expr {
 func (p *parser) matchExpr() ast.Expr {
 	start := p.here()
 	p.next()
-	at := p.i
-	n := &ast.MatchExpr{Subject: p.headAt(at, p.headExpr())}
+	since := p.progress()
+	n := &ast.MatchExpr{Subject: p.headSince(since, p.headExpr())}
 	n.Head = p.from(start)
 	var a *ast.Arm
 	whole := p.rows(func(b braces) {
@@ -142,7 +152,7 @@ func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
 		}
 	}
 	p.setting = outer
-	return p.prev(1) == lexer.RBrace
+	return p.closed
 }
 
 // brokenArm completes an arm of which a part could not be read, from token start.
@@ -200,9 +210,9 @@ func (p *parser) arm(b braces, a *ast.Arm) {
 		}
 		a.Body = p.assignRest(p.binaryRest(p.postfix(a.Body, false), ast.PrecPipe))
 	} else {
-		at := p.i
-		if a.Body = p.expr(); (p.k == lexer.FatArrow || p.k == lexer.If) && p.later(at) {
-			p.tell(diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine))
+		since := p.progress()
+		if a.Body = p.expr(); (p.k == lexer.FatArrow || p.k == lexer.If) && p.later(since) {
+			p.tell(p.noValue())
 			a.Body = p.badExpr(p.baseAt(p.behind()))
 		}
 	}
@@ -316,8 +326,8 @@ func (p *parser) iterated() ast.Expr {
 		return p.badExpr(p.baseAt(p.behind()))
 	}
 	p.next()
-	at := p.i
-	return p.headAt(at, p.headExpr())
+	since := p.progress()
+	return p.headSince(since, p.headExpr())
 }
 
 // stmtEnds says whether the `;` here is the last of its line.
@@ -325,10 +335,10 @@ func (p *parser) stmtEnds() bool { return p.i+1 >= len(p.toks) || p.startsLine(p
 
 // loopPattern reads the pattern of a `for`.
 func (p *parser) loopPattern() ast.Pattern {
-	at := p.i
+	since := p.progress()
 	pat := p.pattern()
-	if p.k != lexer.In && p.i > at && p.later(at) {
-		return p.noPattern()
+	if p.k != lexer.In && p.i > since.at && p.later(since) {
+		return p.missingPattern()
 	}
 	return pat
 }
@@ -416,10 +426,14 @@ func (p *parser) jump() ast.Expr {
 	switch k {
 	case lexer.Return:
 		n := &ast.ReturnExpr{X: p.valueOfJump()}
+		if n.X == nil && p.stmtMissesEnd() {
+			n.X = p.badExpr(p.baseAt(p.behind()))
+		}
 		n.IDBase = p.base(start)
 		return n
 	case lexer.Throw:
-		n := &ast.ThrowExpr{X: p.operandOfJump()}
+		since := p.progress()
+		n := &ast.ThrowExpr{X: p.lateOperand(since, p.operandOfJump())}
 		n.IDBase = p.base(start)
 		return n
 	}
@@ -430,9 +444,24 @@ func (p *parser) jump() ast.Expr {
 	if k == lexer.Break {
 		n := &ast.BreakExpr{Label: label, X: p.valueOfJump()}
 		n.IDBase = p.base(start)
+		p.unendedJump(n)
 		return n
 	}
-	return &ast.ContinueExpr{IDBase: p.base(start), Label: label}
+	n := &ast.ContinueExpr{IDBase: p.base(start), Label: label}
+	p.unendedJump(n)
+	return n
+}
+
+// stmtMissesEnd says whether the next statement stands here, and the `;` before it is missing.
+func (p *parser) stmtMissesEnd() bool {
+	return p.k != lexer.Semi && p.k != lexer.RBrace && p.k != lexer.EOF && p.mayBeNext(p.i)
+}
+
+// unendedJump notes a jump without its `;`: it may have been meant to go on, and not to end what it stands in.
+func (p *parser) unendedJump(n ast.Expr) {
+	if p.stmtMissesEnd() {
+		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
+	}
 }
 
 // valueOfJump reads the value that a return or break may have.
@@ -440,7 +469,12 @@ func (p *parser) valueOfJump() ast.Expr {
 	if !startsExpr[p.k] || p.inHead && p.k == lexer.LBrace {
 		return nil
 	}
-	return p.operandOfJump()
+	since := p.progress()
+	x := p.operandOfJump()
+	if startsStmt[p.toks[since.at].Kind] && p.stmtMissesEnd() && p.later(since) { // the next statement
+		return nil
+	}
+	return x
 }
 
 func (p *parser) operandOfJump() ast.Expr {

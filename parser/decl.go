@@ -336,7 +336,9 @@ func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 		p.lostText(n, wrong, body)
 		p.seek(body)
 	} else {
-		p.syncDecl(start)
+		if p.depth == 0 || !startsStmt[p.k] || !p.newLine() { // in a block, the next statement follows
+			p.syncDecl(start)
+		}
 		p.lostText(n, min(wrong, p.i), p.i)
 	}
 	return n, body > 0

@@ -212,7 +212,7 @@ func (p *parser) want(k lexer.Kind) {
 // Where it is missing it says so, and goes to where what follows the list may
 // stand.
 func (p *parser) closeBracket(k lexer.Kind, open int, what string) listEnd {
-	if p.k == k {
+	if p.k == k && !p.othersBrace(open) {
 		p.next()
 		return 0
 	}

@@ -51,7 +51,8 @@ func (p *parser) assignRest(x ast.Expr) ast.Expr {
 	n := &ast.Assign{Op: assignOps[p.k], OpSpan: p.tok().Span(), Target: x}
 	p.next()
 	p.deeper()
-	n.Value = p.expr()
+	since := p.progress()
+	n.Value = p.lateOperand(since, p.expr())
 	p.shallower()
 	n.IDBase = p.base(x.Span().Start)
 	return n
@@ -115,7 +116,8 @@ func (p *parser) operator(x ast.Expr, op ast.Op, width int) ast.Expr {
 		next = info.Precedence
 	}
 	p.deeper()
-	y := p.binary(next)
+	since := p.progress()
+	y := p.lateOperand(since, p.binary(next))
 	p.shallower()
 	return &ast.Binary{IDBase: p.base(x.Span().Start), Op: op, OpSpan: at, X: x, Y: y}
 }
@@ -152,7 +154,8 @@ func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 	p.next()
 	switch {
 	case startsExpr[p.k] && !(p.inHead && p.k == lexer.LBrace):
-		n.Hi = p.binary(ast.PrecRange + 1)
+		since := p.progress()
+		n.Hi = p.lateOperand(since, p.binary(ast.PrecRange+1))
 	case p.slice < 0 || p.k != lexer.RBracket || n.Inclusive:
 		p.fail(diag.OpenRange.At(at, "this range has no end").
 			Hint("write it, as in `0..10`; only slices, `xs[1..]`, leave it out"))
@@ -220,7 +223,8 @@ func (p *parser) unary() ast.Expr {
 	start := p.here()
 	p.next()
 	p.deeper()
-	x := p.unary()
+	since := p.progress()
+	x := p.lateOperand(since, p.unary())
 	p.shallower()
 	return &ast.Unary{IDBase: p.base(start), Op: op, X: x}
 }

@@ -1,6 +1,9 @@
 package parser
 
 import (
+	"maps"
+	"slices"
+	"sort"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
@@ -59,7 +62,7 @@ const endOfLine = "the end of the line"
 // wanted: what is missing at the end of a line is told there, never on a line
 // behind, which may be right.
 func (p *parser) wanted() (at source.Span, found string) {
-	if p.k != lexer.EOF && p.i > 0 && p.newLine() && p.stops() && !isOpening(p.prev(1)) && p.prev(1) != lexer.RBrace && p.prev(1) != lexer.Semi {
+	if p.k != lexer.EOF && p.i > 0 && p.newLine() && p.stops() && (!isOpening(p.prev(1)) || p.prev(1) != lexer.LBrace && (!ends[p.k] || p.k == lexer.RBrace)) && p.prev(1) != lexer.RBrace && p.prev(1) != lexer.Semi {
 		return p.behind(), endOfLine
 	}
 	return p.span(), p.found()
@@ -157,14 +160,30 @@ func (p *parser) lexerFlaws() {
 	if len(p.lexed) == 0 {
 		return
 	}
+	inTokens := 0
 	for _, t := range p.toks {
 		if p.lexed[t.Start] && t.Kind != lexer.EOF {
+			inTokens++
 			f := ast.Flaw{Span: t.Span()}
 			if t.Kind == lexer.String {
 				f.Names = p.wordsIn(f.Span)
 			}
 			p.flaws = append(p.flaws, f)
 		}
+	}
+	if inTokens == len(p.lexed) {
+		return
+	}
+	for _, at := range slices.Sorted(maps.Keys(p.lexed)) { // in a string, or a comment without an end
+		i := sort.Search(len(p.toks), func(i int) bool { return p.toks[i].Start > at }) - 1
+		s := source.Span{Start: at, End: source.Pos(len(p.src))}
+		if i >= 0 && p.toks[i].Start == at && p.toks[i].Kind != lexer.EOF {
+			continue
+		}
+		if i >= 0 && p.toks[i].End > at {
+			s = p.toks[i].Span()
+		}
+		p.flaws = append(p.flaws, ast.Flaw{Span: s, Names: p.wordsIn(s)})
 	}
 }
 
@@ -388,16 +407,63 @@ func (p *parser) findClosers() {
 	}
 }
 
-// later goes back to token at, the first of what was read as the rest of a
-// construct, when that stands on a line of its own, indented no more than the
+// progress is how far the parser has come, and what it has told.
+type progress struct {
+	at, diags, flaws int
+	lastAt           source.Pos
+	lastTok          int
+	going, headed    bool
+}
+
+func (p *parser) progress() progress {
+	return progress{p.i, p.diags.Len(), len(p.flaws), p.lastAt, p.lastTok, p.going, p.headed}
+}
+
+// othersBrace says whether the `}` here closes a block around the literal whose `{`, at token open, is never closed.
+func (p *parser) othersBrace(open int) bool {
+	return p.k == lexer.RBrace && p.excess < 0 && p.newLine() && p.indent(p.i) < p.indent(open) && p.findCulprit() == open
+}
+
+// later goes back to where the parser had come, at what was read since as the rest
+// of a construct, when that stands on a line of its own, indented no more than the
 // one before: it is the next statement, and what was wanted is missing. It says
-// whether it went.
-func (p *parser) later(at int) bool {
-	if at == 0 || !p.startsLine(at) || p.indent(at) > p.indent(at-1) || strings.TrimSpace(p.src[:p.toks[at].Start]) == "" {
+// whether it went; what was told since is forgotten then.
+func (p *parser) later(since progress) bool {
+	if !p.mayBeNext(since.at) {
 		return false
 	}
-	p.seek(at)
+	p.seek(since.at)
+	p.diags.Cut(since.diags)
+	p.flaws = p.flaws[:since.flaws]
+	p.lastAt, p.lastTok, p.going, p.headed = since.lastAt, since.lastTok, since.going, since.headed
 	return true
+}
+
+// mayBeNext says whether token at may begin the statement behind the one that is
+// being read: it is the first of a line that is indented no more than the one before.
+func (p *parser) mayBeNext(at int) bool {
+	return at > 0 && p.startsLine(at) && p.indent(at) <= p.indent(at-1) && strings.TrimSpace(p.src[:p.toks[at].Start]) != ""
+}
+
+// lateOperand is an operand that was read since, x, or a hole, where that is the
+// next statement: what stands behind it could not follow an operand.
+func (p *parser) lateOperand(since progress, x ast.Expr) ast.Expr {
+	word := startsStmt[p.toks[since.at].Kind]
+	switch {
+	case p.i <= since.at || !p.mayBeNext(since.at):
+		return x
+	case p.inHead && (p.k == lexer.Semi || p.k != lexer.LBrace && p.newLine()):
+	case !p.inHead && word && p.newLine() && p.k != lexer.Semi && p.k != lexer.RBrace && p.k != lexer.EOF:
+	default:
+		return x
+	}
+	p.later(since)
+	d := p.noValue()
+	if binaryOps[p.prev(1)] != ast.OpNone {
+		d.Hint("the right side of `%s` is missing", p.prevText())
+	}
+	p.tell(d)
+	return p.badExpr(p.baseAt(p.behind()))
 }
 
 // endsList says whether, behind a comma in round or square brackets, no element

@@ -63,10 +63,17 @@ func (p *parser) keywordExpr() ast.Expr {
 	case lexer.Listen:
 		return p.listenExpr()
 	case lexer.Fn:
+		if p.peek(1) == lexer.Ident && p.newLine() && p.stops() { // the next declaration
+			return p.noExpression()
+		}
 		return p.fnClosure()
 	case lexer.Return, lexer.Throw, lexer.Break, lexer.Continue:
 		return p.jump()
 	case lexer.At:
+		if p.mayBeNext(p.i) && !p.limitAhead() { // a decorator of the next declaration
+			p.tell(p.noValue())
+			return p.badExpr(p.baseAt(p.behind()))
+		}
 		return p.parallelFor()
 	case lexer.Await:
 		return p.await()
@@ -142,7 +149,7 @@ func (p *parser) nameOrContext() ast.Expr {
 		}
 	case lexer.Colon:
 		if p.newLine() && (p.after(lexer.Colon) || p.after(lexer.Assign)) { // the next row
-			p.tell(diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine))
+			p.tell(p.noValue())
 			return p.badExpr(p.baseAt(p.behind()))
 		}
 	}
@@ -166,7 +173,7 @@ func (p *parser) path() *ast.PathExpr {
 			if p.k == lexer.Less {
 				p.fail(p.expected("a name").Hint("type arguments follow the name directly: `f<T>(…)`"))
 			}
-			n.Segments = append(n.Segments, p.name())
+			n.Segments = append(n.Segments, p.nameHere())
 		case p.k == lexer.Less && p.typeArgsAhead():
 			at := p.span()
 			args := p.typeArgs()
@@ -181,6 +188,15 @@ func (p *parser) path() *ast.PathExpr {
 			return n
 		}
 	}
+}
+
+// nameHere is the name behind a `::`. It is missing where the next statement stands on a later line.
+func (p *parser) nameHere() *ast.Ident {
+	if p.k != lexer.Ident || !p.mayBeNext(p.i) {
+		return p.name()
+	}
+	p.tell(diag.Unexpected.At(p.behind(), "expected a name, found %s", endOfLine))
+	return p.noIdent()
 }
 
 // structLit reads the fields of `Path { x: 1, y, ..base }`.
@@ -216,7 +232,7 @@ func (p *parser) fieldInit() *ast.FieldInit {
 	if p.k.IsWord() && p.peek(1) == lexer.Colon {
 		f := &ast.FieldInit{Name: p.ident()}
 		p.next()
-		f.Value = p.expr()
+		f.Value = p.rowValue()
 		f.Sp = p.from(start)
 		return f
 	}
@@ -362,8 +378,25 @@ func (p *parser) mapEntry() *ast.MapEntry {
 		e.Value = p.badExpr(p.missing(p.expected("`:`")))
 	} else {
 		p.next()
-		e.Value = p.expr()
+		e.Value = p.rowValue()
 	}
 	e.Sp = p.from(start)
 	return e
+}
+
+// rowValue reads the value of a field or key. It is missing where the next
+// statement stands on a later line.
+func (p *parser) rowValue() ast.Expr {
+	since := p.progress()
+	x := p.expr()
+	if p.k != lexer.Comma && p.k != lexer.RBrace && p.i > since.at && p.later(since) {
+		p.tell(p.noValue())
+		return p.badExpr(p.baseAt(p.behind()))
+	}
+	return x
+}
+
+// noValue says that an expression is missing at the end of the line before.
+func (p *parser) noValue() *diag.Diagnostic {
+	return diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine)
 }

@@ -96,6 +96,12 @@ func (p *parser) noPattern() ast.Pattern {
 	return p.badPat(p.missing(d, lexer.Assign, lexer.In, lexer.Colon, lexer.If, lexer.Bar))
 }
 
+// missingPattern is the pattern that is missing at the end of the line before.
+func (p *parser) missingPattern() ast.Pattern {
+	p.tell(diag.NoPattern.At(p.behind(), "expected a pattern, found %s", endOfLine))
+	return p.badPat(p.baseAt(p.behind()))
+}
+
 // namedPattern reads what starts with a name: a binding, a path, a variant, a
 // struct, a range between consts.
 func (p *parser) namedPattern() ast.Pattern {

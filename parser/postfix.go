@@ -127,7 +127,7 @@ func (p *parser) argsIn(open int) (list []*ast.Arg) {
 			a.Name = p.ident()
 			p.next()
 			named = true
-		} else if named {
+		} else if named && !p.mayBeNext(p.i) {
 			late = diag.PositionalAfterNamed.At(p.span(), "a positional argument cannot follow a named one").
 				Hint("name it, or put it before the named ones")
 			p.report(late)
@@ -136,7 +136,12 @@ func (p *parser) argsIn(open int) (list []*ast.Arg) {
 			p.next()
 			p.fail(p.expected("`,` or `)`").Hint("an argument is named by `:`, as in `%s: …`", p.prevText()))
 		}
+		since := p.progress()
 		a.Value = p.expr()
+		if a.Name != nil && p.k != lexer.Comma && p.k != lexer.RParen && p.i > since.at && p.later(since) {
+			p.tell(p.noValue())
+			a.Value = p.badExpr(p.baseAt(p.behind()))
+		}
 		a.Sp = p.from(start)
 		if late != nil {
 			late.Fixes = append(late.Fixes, p.moveForward(list, a))

@@ -209,7 +209,7 @@ func (p *parser) bodyAfter(start int) int {
 			depth--
 		case k == lexer.LBrace && (depth <= 0 || i >= p.i):
 			return i
-		case k == lexer.Semi, k == lexer.RBrace && depth <= 0, startsDecl[k] && p.startsLine(i), k == lexer.LBrace:
+		case k == lexer.Semi, k == lexer.RBrace && depth <= 0, (startsDecl[k] || startsStmt[k]) && p.startsLine(i), k == lexer.LBrace:
 			return 0
 		}
 	}

@@ -25,6 +25,9 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	for p.within(braces) {
 		p.stmtOrSync(b)
 	}
+	if !p.closed {
+		p.flushTail(b) // more may follow: it is no value yet
+	}
 	p.setting = outer
 	b.Sp = p.from(start)
 	p.guessed(b)
@@ -33,7 +36,7 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 
 // guessed notes a block that does not end at a `}`.
 func (p *parser) guessed(n ast.Node) {
-	if p.prev(1) != lexer.RBrace {
+	if !p.closed {
 		p.flaws = append(p.flaws, ast.Flaw{Kind: ast.Guessed, Node: n, Span: p.behind()})
 	}
 }
@@ -176,18 +179,23 @@ func (p *parser) letStmt(b *ast.Block) {
 	b.Stmts = append(b.Stmts, s)
 	p.next()
 	s.Mut = p.eat(lexer.Mut)
+	since, flaws := p.progress(), len(p.flaws)
 	s.Pattern = p.pattern()
+	if _, name := s.Pattern.(*ast.NamePat); p.i > since.at && p.k != lexer.Assign && p.k != lexer.Colon && p.k != lexer.Else && !(name && p.k == lexer.Semi) && p.later(since) {
+		s.Pattern = p.missingPattern()
+	}
+	broken := len(p.flaws) > flaws
 	if p.eat(lexer.Colon) {
-		at := p.i
-		if s.Type = p.typ(); p.k != lexer.Assign && p.k != lexer.Semi && p.i > at && p.later(at) {
+		since = p.progress()
+		if s.Type = p.typ(); p.k != lexer.Assign && p.k != lexer.Semi && p.i > since.at && p.later(since) {
 			s.Type = p.noType()
 		}
 	}
 	if p.eat(lexer.Assign) {
-		at := p.i
+		since = p.progress()
 		s.Value = p.expr()
-		if p.k != lexer.Semi && startsStmt[p.toks[at].Kind] && p.k != lexer.Else && p.later(at) {
-			p.tell(diag.NoExpression.At(p.behind(), "expected an expression, found %s", endOfLine).Hint("the value behind `=` is missing"))
+		if p.k != lexer.Semi && p.k != lexer.Else && (startsStmt[p.toks[since.at].Kind] || p.k == lexer.RBrace || p.k == lexer.EOF) && p.i > since.at && p.later(since) {
+			p.tell(p.noValue().Hint("the value behind `=` is missing"))
 			s.Value = p.badExpr(p.baseAt(p.behind()))
 		}
 	}
@@ -202,8 +210,8 @@ func (p *parser) letStmt(b *ast.Block) {
 		p.next()
 		s.Else = p.block()
 	}
-	if bad, ok := s.Pattern.(*ast.BadPat); ok && s.Value == nil {
-		s.Value = p.badExpr(p.baseAt(bad.Sp))
+	if s.Value == nil && broken { // what could not be read may have had one
+		s.Value = p.badExpr(p.baseAt(s.Pattern.Span()))
 	}
 	if p.k != lexer.Semi {
 		p.unfinished(s.Value)

@@ -36,6 +36,7 @@ var wholeNode = map[*diag.Info]func(ast.Node) bool{
 	diag.MissingArm:      is[*ast.MatchExpr],
 	diag.UnreachableArm:  is[*ast.MatchExpr],
 	diag.Unanswered:      is[*ast.ListenExpr],
+	diag.ListenTarget:    is[*ast.ListenExpr],
 	diag.MissingMethod:   is[*ast.ImplDecl],
 	diag.MethodSignature: is[*ast.FnDecl],
 	diag.MissingField:    func(n ast.Node) bool { return is[*ast.StructLit](n) || is[*ast.StructPat](n) || is[*ast.MapLit](n) },
@@ -71,7 +72,7 @@ func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
 		return true
 	case len(f.Flaws) == 0:
 		return false
-	case inFlaw(f, d.Span):
+	case inFlaw(f, d.Span) || isHole(f, d.Span):
 		return true
 	case slices.Contains(wholeBody, d.Info):
 		return slices.ContainsFunc(around(f, d.Span), func(n ast.Node) bool { return isBody(n) && f.Flawed(n.Span()) })
@@ -95,6 +96,11 @@ func inFlaw(f *ast.File, at source.Span) bool {
 	return slices.ContainsFunc(f.Flaws, func(flaw ast.Flaw) bool {
 		return flaw.Span.Start < flaw.Span.End && (flaw.Span.Contains(at) || adjoins(f, at, flaw.Span))
 	})
+}
+
+// isHole says whether a place is one where something is missing.
+func isHole(f *ast.File, at source.Span) bool {
+	return at.Start == at.End && slices.ContainsFunc(f.Flaws, func(flaw ast.Flaw) bool { return flaw.Span == at && flaw.Node != nil && flaw.Kind == ast.Broken })
 }
 
 // adjoins says whether text that breaks the grammar follows a place on its line:

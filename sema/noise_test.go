@@ -150,6 +150,45 @@ func TestNoiseOneAConstruct(t *testing.T) {
 	})
 }
 
+// What is missing is told where it is missing, and nothing of the lines behind, whatever they begin with.
+func TestNoiseBehindTheLine(t *testing.T) {
+	const head = "use std::math;\nstruct P { x: Int, y: Int }\nenum E { A, B }\nfn g(a: Int, b: Int) -> Int { a + b }\nfn f(p: P, e: E) -> Int {\n    let base = p.x;\n    "
+	nexts := map[string]string{
+		"let":   "let q = P { x: base, y: 2 };\n    emit(\"q\", q.x);",
+		"if":    "if base == 1 {\n        emit(\"a\", 1);\n    }",
+		"match": "match e {\n        E::A => emit(\"a\", 1),\n        _ => emit(\"b\", 1),\n    }",
+		"for":   "for i in 0..3 { emit(\"i\", i); }",
+		"while": "while base > 4 { emit(\"w\", 1); }",
+		"call":  "println(math::max(base, 1));",
+		"end":   "",
+	}
+	const tail = "\n    base + 1\n}\nfn main() { emit(\"f\", f(P { x: 1, y: 2 }, E::B)); emit(\"g\", g(1, 2)); emit(\"m\", math::max(1, 2)); }\n"
+	for half, c := range map[string]struct {
+		code string // one of them, or both where one is E0501
+		not  string // before which it may be gone on with
+	}{
+		"let k =": {"E0108", "call"}, "let k:": {"E0109", ""}, "let": {"E0110", ""}, "let mut": {"E0110", ""},
+		"if": {"E0108", ""}, "while": {"E0108", ""}, "for": {"E0110", ""}, "for z in": {"E0108", ""}, "for z in 0..": {"E0108 E0114", ""},
+		"if base ==": {"E0108", ""}, "while base <": {"E0108", ""}, "if let": {"E0110", ""}, "if let Some(z) =": {"E0108", ""},
+		"return": {"E0102", "call end"}, "g(": {"E0108 E0101", ""}, "g(1,": {"E0101", ""}, "g(a:": {"E0108", ""}, "g(a: 1,": {"E0101 E0108", "call end"},
+		"let k = [": {"E0108 E0101", ""}, "let k = [1,": {"E0101", ""}, "let k = P { x: 1,": {"E0101", ""}, "let k = P { x:": {"E0108", "end"},
+		"let k = E::": {"E0101", ""}, "let k = math::": {"E0101", ""}, "let k = |z: Int,": {"E0101", ""}, "let k = base +": {"E0108", "call end"},
+		"base = ": {"E0108 E0501", "call end"}, "let (a, b": {"E0101", ""}, "let k = \"a ${base": {"E0002", ""}, "fn z(a: Int,": {"E0101", "call end"},
+	} {
+		for next, text := range nexts {
+			if strings.Contains(c.not, next) {
+				continue
+			}
+			got := strings.Split(said(t, nil, head+half+"\n    "+text+tail, nil), ", ")
+			for _, d := range got {
+				if line, code, _ := strings.Cut(d, " "); line != "7" || !strings.Contains(c.code, code) || len(got) > 1 && !strings.Contains(c.code, "E0501") {
+					t.Errorf("%q before %q: %s, want %s", half, text, got, c.code)
+				}
+			}
+		}
+	}
+}
+
 // Rule 6: a manifest that is no TOML declares every name, a module that cannot be
 // read exports every name.
 func TestNoiseUnread(t *testing.T) {
