@@ -19,7 +19,7 @@ func (p *parser) closure() ast.Expr {
 		outer := p.apart()
 		for p.k != lexer.Bar {
 			n.Params = append(n.Params, p.closureParam())
-			if !p.eat(lexer.Comma) || p.stops() || p.mayBeNext(p.i) {
+			if !p.eat(lexer.Comma) || p.stops() || p.leavesBars(open) {
 				break
 			}
 		}
@@ -49,6 +49,23 @@ func (p *parser) closureBlock() ast.Expr {
 	})
 }
 
+// leavesBars says whether the current token starts a line on which no parameter of the closure whose bar is token
+// open stands: it is indented no more than the one of that bar, and no other bar follows in the statement.
+func (p *parser) leavesBars(open int) bool {
+	if !p.newLine() || p.indent(p.i) > p.indent(open) {
+		return false
+	}
+	for i := p.i; i < len(p.toks); i++ {
+		switch p.toks[i].Kind {
+		case lexer.Bar:
+			return false
+		case lexer.Semi, lexer.LBrace, lexer.RBrace, lexer.FatArrow:
+			return true
+		}
+	}
+	return true
+}
+
 // closeBar passes the bar behind a closure's parameters, and says whether it is
 // there.
 func (p *parser) closeBar(open int) bool {
@@ -60,7 +77,7 @@ func (p *parser) closeBar(open int) bool {
 		p.tellUnclosed(open)
 	default:
 		d := p.expected("`,` or `|`")
-		if p.prev(1) == lexer.Comma && p.mayBeNext(p.i) {
+		if p.prev(1) == lexer.Comma && p.leavesBars(open) {
 			d = diag.Unexpected.At(p.behind(), "expected %s, found %s", "a parameter or `|`", endOfLine)
 		}
 		p.tell(d.Label(p.toks[open].Span(), "the closure's parameters start here"))

@@ -445,16 +445,18 @@ func (p *parser) mayBeNext(at int) bool {
 	return at > 0 && p.startsLine(at) && p.indent(at) <= p.indent(at-1) && strings.TrimSpace(p.src[:p.toks[at].Start]) != ""
 }
 
+// goesOn says whether the current token has an operand before it.
+func (p *parser) goesOn() bool {
+	op, _ := p.binaryOp()
+	return op != ast.OpNone || p.k == lexer.DotDot || p.k == lexer.DotDotEq || p.k == lexer.As
+}
+
 // lateOperand is an operand that was read since, x, or a hole, where that is the
 // next statement: what stands behind it could not follow an operand.
 func (p *parser) lateOperand(since progress, x ast.Expr) ast.Expr {
 	word := startsStmt[p.toks[since.at].Kind]
-	switch {
-	case p.i <= since.at || !p.mayBeNext(since.at):
-		return x
-	case p.inHead && (p.k == lexer.Semi || p.k != lexer.LBrace && p.newLine()):
-	case !p.inHead && word && p.newLine() && p.k != lexer.Semi && p.k != lexer.RBrace && p.k != lexer.EOF:
-	default:
+	next := p.newLine() && p.k != lexer.LBrace && !ends[p.k] && !p.goesOn()
+	if p.i <= since.at || !p.mayBeNext(since.at) || !next && !(p.inHead && (p.k == lexer.Semi || p.k == lexer.RBrace || p.k == lexer.EOF)) || !p.inHead && !word {
 		return x
 	}
 	p.later(since)

@@ -1,6 +1,8 @@
 package parser
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/lexer"
@@ -192,7 +194,7 @@ func (p *parser) path() *ast.PathExpr {
 
 // nameHere is the name behind a `::`. It is missing where the next statement stands on a later line.
 func (p *parser) nameHere() *ast.Ident {
-	if p.k != lexer.Ident || !p.mayBeNext(p.i) {
+	if p.k != lexer.Ident || !p.mayBeNext(p.i) || strings.TrimSpace(p.src[p.prevEnd():p.here()]) != "" {
 		return p.name()
 	}
 	p.tell(diag.Unexpected.At(p.behind(), "expected a name, found %s", endOfLine))
