@@ -39,15 +39,25 @@ func (p *parser) headSince(since progress, x ast.Expr) ast.Expr {
 	return x
 }
 
-// body reads the block after a head. A path before it whose braces hold
-// fields was meant as a struct literal.
+// headStruct says what is wrong where the path before the `{` here was meant, with the fields in its braces, as a
+// struct literal; else nil.
+func (p *parser) headStruct() *diag.Diagnostic {
+	if p.k != lexer.LBrace || p.prev(1) != lexer.Ident || p.peek(1) != lexer.Ident || p.peek(2) != lexer.Colon {
+		return nil
+	}
+	end := p.partner(p.i)
+	if after := p.kindAt(end + 1); after != lexer.LBrace && binaryOps[after] == ast.OpNone {
+		return nil
+	}
+	start := p.toks[p.pathBefore(p.i)].Start
+	return diag.HeadStruct.At(source.Span{Start: start, End: p.toks[end].End}, "a struct literal cannot stand in a head").
+		Repair(p.inParens(), "put it in parentheses: `(%s { … })`", p.src[start:p.prevEnd()])
+}
+
+// body reads the block after a head.
 func (p *parser) body() *ast.Block {
-	if p.k == lexer.LBrace && p.i > 0 && p.toks[p.i-1].Kind == lexer.Ident && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Colon {
-		if after := p.kindAt(p.partner(p.i) + 1); after == lexer.LBrace || binaryOps[after] != ast.OpNone {
-			at := source.Span{Start: p.toks[p.i-1].Start, End: p.toks[p.partner(p.i)].End}
-			p.fail(diag.HeadStruct.At(at, "a struct literal cannot stand in a head").
-				Repair(p.inParens(), "put it in parentheses: `(%s { … })`", p.textAt(p.i-1)))
-		}
+	if d := p.headStruct(); d != nil {
+		p.fail(d)
 	}
 	return p.blockOr(func() *diag.Diagnostic {
 		d := p.expected("`{`")
@@ -118,6 +128,13 @@ func (p *parser) matchExpr() ast.Expr {
 	p.next()
 	since := p.progress()
 	n := &ast.MatchExpr{Subject: p.headSince(since, p.headExpr())}
+	if d := p.headStruct(); d != nil && p.kindAt(p.partner(p.i)+1) == lexer.LBrace {
+		p.tell(d)
+		at := p.i
+		p.seek(p.partner(p.i) + 1)
+		p.lostText(n.Subject, at, p.i)
+		n.Subject = p.badExpr(p.base(n.Subject.Span().Start))
+	}
 	n.Head = p.from(start)
 	var a *ast.Arm
 	whole := p.rows(func(b braces) {

@@ -195,12 +195,19 @@ func (p *parser) moveOut(start source.Pos) diag.Advice {
 	}})
 }
 
+// pathBefore is the first token of the path that ends before token i.
+func (p *parser) pathBefore(i int) int {
+	for i--; i >= 2 && p.toks[i-1].Kind == lexer.PathSep && p.toks[i-2].Kind == lexer.Ident; i -= 2 {
+	}
+	return i
+}
+
 // inParens puts the struct literal whose `{` is at hand into parentheses, and those behind it in the same head.
 func (p *parser) inParens() diag.Fix {
 	fix := diag.Fix{Title: "Put it in parentheses", Safe: true}
 	for i := p.i; p.kindAt(i) == lexer.LBrace; {
 		end := p.partner(i)
-		fix.Edits = append(fix.Edits, diag.Insert(p.toks[i-1].Start, "("), diag.Insert(p.toks[end].End, ")"))
+		fix.Edits = append(fix.Edits, diag.Insert(p.toks[p.pathBefore(i)].Start, "("), diag.Insert(p.toks[end].End, ")"))
 		for i = end + 1; i < len(p.toks) && p.toks[i].Kind != lexer.LBrace && p.toks[i].Kind != lexer.Semi; {
 			i++
 		}

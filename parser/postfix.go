@@ -120,17 +120,19 @@ func (p *parser) argsUntilParen() []*ast.Arg { return p.argsIn(p.i - 1) }
 func (p *parser) argsIn(open int) (list []*ast.Arg) {
 	named := false
 	for p.k != lexer.RParen {
-		start := p.here()
+		start, at := p.here(), p.i
 		a := &ast.Arg{}
 		var late *diag.Diagnostic
 		if p.k.IsWord() && p.peek(1) == lexer.Colon {
 			a.Name = p.ident()
 			p.next()
 			named = true
-		} else if named && !p.mayBeNext(p.i) {
+		} else if named {
 			late = diag.PositionalAfterNamed.At(p.span(), "a positional argument cannot follow a named one").
 				Hint("name it, or put it before the named ones")
-			p.report(late)
+			if !p.mayBeNext(p.i) { // else it may be the next statement
+				p.report(late)
+			}
 		}
 		if p.k == lexer.Ident && p.peek(1) == lexer.Assign {
 			p.next()
@@ -143,6 +145,9 @@ func (p *parser) argsIn(open int) (list []*ast.Arg) {
 			a.Value = p.badExpr(p.baseAt(p.behind()))
 		}
 		a.Sp = p.from(start)
+		if late != nil && p.mayBeNext(at) && (p.k == lexer.Comma || p.k == lexer.RParen) {
+			p.report(late)
+		}
 		if late != nil {
 			late.Fixes = append(late.Fixes, p.moveForward(list, a))
 		}

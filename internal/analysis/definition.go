@@ -148,6 +148,15 @@ func (s *Snapshot) fromManifest(ctx context.Context, path string, pos source.Pos
 	return distinct(out)
 }
 
+// sectionNamed is the section in whose name a place lies, in the manifest; nil when there is none.
+func (s *Snapshot) sectionNamed(path string, pos source.Pos) (*manifest.Manifest, section) {
+	m, x := s.sectionAt(path, pos)
+	if m == nil || pos < x.at.Start || pos > x.at.End {
+		return nil, section{}
+	}
+	return m, x
+}
+
 // sectionAt is the section whose header a place lies in.
 func (s *Snapshot) sectionAt(path string, pos source.Pos) (*manifest.Manifest, section) {
 	t, err := s.text(s.real(path))

@@ -33,6 +33,9 @@ type renamed struct {
 
 // PrepareRename is the name at a place, if it can be renamed; the error says in a sentence why it cannot.
 func (s *Snapshot) PrepareRename(ctx context.Context, path string, pos source.Pos) (source.Span, string, error) {
+	if m, x := s.sectionNamed(path, pos); m != nil {
+		return x.at, x.name, nil
+	}
 	r, err := s.toRename(ctx, path, pos)
 	if err != nil {
 		return source.Span{}, "", err
@@ -88,6 +91,18 @@ func (s *Snapshot) toRename(ctx context.Context, path string, pos source.Pos) (*
 // Rename gives a name at a place another text wherever it stands. It is refused, in a sentence, where the program would
 // mean something else.
 func (s *Snapshot) Rename(ctx context.Context, path string, pos source.Pos, name string) (*Renaming, error) {
+	if m, x := s.sectionNamed(path, pos); m != nil {
+		if uses := s.fromManifest(ctx, path, pos, false); len(uses) > 0 { // as from where it is named first
+			return s.Rename(ctx, uses[0].File.Name, uses[0].Span.Start, name)
+		}
+		if err := usable(name, x.kind); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(sections(m), func(o section) bool { return o.kind == x.kind && o.name == name && o != x }) {
+			return nil, fmt.Errorf("there is a section `%s` already", name)
+		}
+		return &Renaming{Edits: []Edit{{Location{m.File, x.at}, name}}}, nil
+	}
 	r, err := s.toRename(ctx, path, pos)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ type view struct {
 	server   *Options
 	docs     map[protocol.DocumentURI]*document
 	snapshot *analysis.Snapshot
+	linked   []link // folders that are known by another path, too
 	client   client
 	enc      encoding
 	settings settings

@@ -42,7 +42,25 @@ func (v *view) uriOf(path string) protocol.DocumentURI {
 			return uri
 		}
 	}
+	for _, f := range v.linked {
+		if rest, in := strings.CutPrefix(path, f.real); in && (rest == "" || rest[0] == filepath.Separator) {
+			return fileURI(f.given + rest)
+		}
+	}
 	return fileURI(path)
+}
+
+// link is a folder that the client names by a path with links in it.
+type link struct{ given, real string }
+
+// linksOf are those of some folders. What is in them bears the name that the client would give it.
+func linksOf(folders []string) (all []link) {
+	for _, given := range folders {
+		if real, err := filepath.EvalSymlinks(given); err == nil && real != filepath.Clean(given) {
+			all = append(all, link{filepath.Clean(given), real})
+		}
+	}
+	return all
 }
 
 func fileURI(path string) protocol.DocumentURI {

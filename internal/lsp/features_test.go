@@ -72,6 +72,12 @@ func TestFormatting(t *testing.T) {
 		if got := applied(t, broken, edits); !strings.HasPrefix(got, string(styled[:bytes.Index(styled, []byte("fn g"))-1])) {
 			t.Errorf("behind a brace it is %q", got)
 		}
+		const lines = "fn main( ) { let x = ; }\nfn  g( ) { }\nfn  h( ) { }\n"
+		e.edit("untitled:a", 3, lines)
+		e.ask(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(1), "options": styles}, &edits)
+		if got, want := applied(t, lines, edits), "fn main( ) { let x = ; }\nfn g() {}\nfn  h( ) { }\n"; got != want {
+			t.Errorf("a declaration of one line beside what is broken is %q, want %q", got, want)
+		}
 		for _, r := range []int{5, 99} {
 			if m := e.ask(protocol.MethodTextDocumentRangeFormatting, map[string]any{"textDocument": at, "range": line(r), "options": styles}, nil); m.Error != nil || m.Result[0] != '[' {
 				t.Errorf("line %d gives %s %v", r, m.Result, m.Error)

@@ -73,6 +73,7 @@ func (s *server) didChangeWorkspaceFolders(p *protocol.DidChangeWorkspaceFolders
 		}
 	}
 	s.workspace.SetFolders(s.folders...)
+	s.change(func(v *view) { v.linked = linksOf(s.folders) })
 	s.edited()
 }
 

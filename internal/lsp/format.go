@@ -107,7 +107,7 @@ func (d *document) formatPart(first, last int) []splice {
 }
 
 // begins says whether a line looks like the first of a declaration: it is not indented, and stands behind
-// an empty line or a closing brace.
+// an empty line, a closing brace, or a declaration of one line.
 func (l *lines) begins(line int) bool {
 	text := l.text[l.starts[line]:l.end(line)]
 	if len(text) == 0 || isSpace(text[0]) || text[0] == '}' || text[0] == ')' || text[0] == ']' {
@@ -117,5 +117,10 @@ func (l *lines) begins(line int) bool {
 		return true
 	}
 	before := l.text[l.starts[line-1]:l.end(line-1)]
-	return len(bytes.TrimSpace(before)) == 0 || before[0] == '}'
+	trimmed := bytes.TrimSpace(before)
+	if len(trimmed) == 0 || before[0] == '}' {
+		return true
+	}
+	end := trimmed[len(trimmed)-1]
+	return !isSpace(before[0]) && (end == '}' || end == ';')
 }

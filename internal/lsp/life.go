@@ -57,7 +57,7 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 	s.phase = running
 	s.folders = foldersOf(p, s.Dir)
 	s.workspace = analysis.New(analysis.Options{Folders: s.folders})
-	s.change(func(v *view) { v.snapshot = s.workspace.Snapshot() })
+	s.change(func(v *view) { v.snapshot, v.linked = s.workspace.Snapshot(), linksOf(s.folders) })
 	if p.ProcessID != nil && s.Alive != nil {
 		s.look(int(*p.ProcessID))
 	}

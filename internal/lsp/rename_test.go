@@ -95,3 +95,35 @@ func TestInlays(t *testing.T) {
 		}
 	})
 }
+
+// A section of the manifest is renamed from its own name as from where programs name it.
+func TestRenameSection(t *testing.T) {
+	dir := project(t, map[string]string{
+		"Concerto.toml": "[hosts.worker]\ncommand = \"w\"\n\n[hosts.idle]\ncommand = \"i\"\n",
+		"main.conc":     "host W { connector: worker }\nfn main() { println(W.execute(\"x\")?); }\n",
+	})
+	bubble(t, Options{}, func(e *editor) {
+		e.start(dir, struct{}{})
+		manifest, main := fileURI(filepath.Join(dir, "Concerto.toml")), fileURI(filepath.Join(dir, "main.conc"))
+		at := func(line, character int, name string) map[string]any {
+			return map[string]any{"textDocument": map[string]any{"uri": manifest}, "position": map[string]int{"line": line, "character": character}, "newName": name}
+		}
+		var prepared protocol.PrepareRenamePlaceholder
+		e.ask(protocol.MethodTextDocumentPrepareRename, at(0, 9, ""), &prepared)
+		if prepared.Placeholder != "worker" || prepared.Range.Start.Character != 7 || prepared.Range.End.Character != 13 {
+			t.Errorf("prepared is %+v", prepared)
+		}
+		var edit protocol.WorkspaceEdit
+		e.ask(protocol.MethodTextDocumentRename, at(0, 9, "drone"), &edit)
+		if to := edit.Changes; len(to) != 2 || len(to[manifest]) != 1 || len(to[main]) != 1 || to[manifest][0].NewText != "drone" || to[main][0].Range.Start.Character != 20 {
+			t.Errorf("a section that is named becomes %+v", edit)
+		}
+		edit = protocol.WorkspaceEdit{}
+		e.ask(protocol.MethodTextDocumentRename, at(3, 9, "busy"), &edit)
+		if to := edit.Changes; len(to) != 1 || len(to[manifest]) != 1 || to[manifest][0].Range.Start.Line != 3 {
+			t.Errorf("one that nobody names becomes %+v", edit)
+		}
+		e.refused(e.ask(protocol.MethodTextDocumentRename, at(3, 9, "worker"), nil), codeRequestFailed)
+		e.refused(e.ask(protocol.MethodTextDocumentRename, at(1, 2, "x"), nil), codeRequestFailed)
+	})
+}
