@@ -95,13 +95,14 @@ func (s Set) Nearest(name string) string {
 }
 
 // Alone says whether a name's nearest candidate, as Nearest gives it, was meant beyond doubt: no other
-// is near, it is no abbreviation, and a third of the name's letters differ at most.
+// is near, it is no abbreviation, and a third of the name's letters differ at most, here also in case: who writes
+// `nope` hardly means `None`.
 func Alone(name, near string, candidates []string) bool { return Of(candidates).Alone(name, near) }
 
 // Alone is the function Alone among the set's names.
 func (s Set) Alone(name, near string) bool {
 	m := newMatcher(name)
-	if 3*Slips(name, near) > len(m.name) {
+	if 3*m.distance([]rune(name), []rune(near)) > len(m.name) {
 		return false
 	}
 	for _, part := range s.parts {

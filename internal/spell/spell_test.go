@@ -118,3 +118,21 @@ func wholeCost(name, other []rune) (int, bool) {
 	}
 	return 0, false
 }
+
+func TestAlone(t *testing.T) {
+	for _, c := range []struct {
+		name, near string
+		others     []string
+		want       bool
+	}{
+		{"totl", "total", nil, true},
+		{"totl", "total", []string{"totals"}, false},
+		{"Println", "println", nil, true},
+		{"nope", "None", nil, false}, // another case, and another letter
+		{"exec", "execute", nil, false},
+	} {
+		if got := Alone(c.name, c.near, append(c.others, c.near)); got != c.want {
+			t.Errorf("Alone(%q, %q, %q) is %v", c.name, c.near, c.others, got)
+		}
+	}
+}
