@@ -372,7 +372,7 @@ func (p *parser) constDecl(h head) *ast.ConstDecl {
 	var f constant
 	ok := p.whole(f.read, &f.Name)
 	if f.Value == nil {
-		f.Value = &ast.BadExpr{IDBase: p.baseAt(p.behind())}
+		f.Value = p.badExpr(p.baseAt(p.behind()))
 	}
 	n := f.node()
 	if ok {

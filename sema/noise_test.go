@@ -95,6 +95,7 @@ func TestNoiseErrorTypeAbsorbs(t *testing.T) {
 		{"a type", "fn f(a: ) -> Int { a }\nfn g() -> { 1 }\nstruct S { x: }\nfn main() {\n    let b: = 1;\n    emit(\"a\", f(\"x\") + g() + S { x: true }.x + b);\n}\n",
 			"1 E0109, 2 E0109, 3 E0109, 5 E0109"},
 		{"a path", "enum E { A, B }\nfn main() {\n    let a: Int = E::;\n    emit(\"a\", a);\n}\n", "3 E0101"},
+		{"a setting", "host H { connector: }\nconst C: Int = ;\nconst D\nfn main() { emit(\"a\", C + D); }\n", "1 E0108, 2 E0108, 3 E0101"},
 		{"an index", "fn main() {\n    let xs = [1, 2];\n    let a: Int = xs[;\n    emit(\"a\", a);\n}\n", "3 E0108"},
 	})
 }
