@@ -40,7 +40,6 @@ type inBody struct {
 type importUse struct {
 	file, number int  // of the file, and of the import in it
 	used         bool // what it brings in was wanted
-	quiet        bool // nothing was to be reported
 }
 
 // fileUse is the first place in which something of a file, by its number, is named.
@@ -58,8 +57,9 @@ type bodyWork struct {
 
 	noting    *inBody // of the function that is being checked
 	notingIn  *Info
-	resolving int // imports that are being resolved: what that does is done again, not noted
-	quiet     bool
+	resolving int  // imports that are being resolved: what that does is done again, not noted
+	quiet     bool // what is looked up may not be there
+	ofImports diag.List
 	allUses   map[*Info][]*importEntry
 
 	left map[*Info][]*Function // whose bodies are yet to be checked, of files that were taken over
@@ -212,13 +212,7 @@ func (c *checker) again(fn *Function, f *inBody) {
 	for _, u := range f.imports {
 		im := c.allUses[c.own[u.file]][u.number]
 		im.used = im.used || u.used
-		if u.quiet {
-			saved := c.diags
-			c.resolveImport(im)
-			c.diags = saved
-		} else {
-			c.resolveImport(im)
-		}
+		c.resolveImport(im)
 	}
 	for _, u := range f.uses {
 		c.noteReferenceTo(fn.mod, c.own[u.file], u.at)
@@ -254,7 +248,7 @@ func (w *bodyWork) noteImport(im *importEntry, used bool) {
 			return
 		}
 	}
-	w.noting.imports = append(w.noting.imports, importUse{file, im.number, used, w.quiet})
+	w.noting.imports = append(w.noting.imports, importUse{file, im.number, used})
 }
 
 // noteFileUse notes that something of another file is named.

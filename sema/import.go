@@ -129,12 +129,20 @@ func (c *checker) resolveImport(im *importEntry) *entity {
 		return nil
 	}
 	im.state = importBusy
+	saved := c.diags
+	if c.quiet {
+		c.diags = diag.List{}
+	}
 	handing := c.handingOn
 	c.handingOn = im.pub
 	c.resolving++
 	e := c.importPath(im.mod, im.path)
 	c.resolving--
 	c.handingOn = handing
+	if c.quiet {
+		c.ofImports.Append(c.diags)
+		c.diags = saved
+	}
 	if im.state == importBusy {
 		im.target, im.state = e, importDone
 	}

@@ -324,7 +324,8 @@ func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 }
 
 // quietPrefix is prefix for a path that may as well be something else: nothing
-// is reported, and the whole path must lead to an entity.
+// is reported of it, and the whole path must lead to an entity. An import that it looks
+// through is read once, so what is wrong with that is reported.
 func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
 	saved, quiet := c.diags, c.quiet
 	told := 0
@@ -334,6 +335,10 @@ func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
 	c.quiet = true
 	e, i := c.prefix(m, segs, len(segs))
 	c.diags, c.quiet = saved, quiet
+	if !quiet {
+		c.diags.Append(c.ofImports)
+		c.ofImports = diag.List{}
+	}
 	if c.noting != nil {
 		c.noting.told = c.noting.told[:told]
 	}
