@@ -3,7 +3,6 @@ package analysis
 import (
 	"context"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"sync"
 
@@ -36,70 +35,41 @@ type result struct {
 	seen map[string]*text // what was looked at: nil for what is not there
 }
 
-// results are the last results of each root.
-type results struct {
-	mu    sync.Mutex
-	slots map[string]*slot // by the root's path
-}
-
-// slot holds a root's last result. Who checks the root holds the token meanwhile.
-type slot struct {
-	token chan struct{}
-	last  *result
-}
-
-func newResults() *results { return &results{slots: map[string]*slot{}} }
-
-// begun are results for another state of the workspace, which begin with the last ones: what of them holds is taken
-// over. One that is being made is left out.
-func (r *results) begun() *results {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := newResults()
-	for path, s := range r.slots {
-		select {
-		case s.token <- struct{}{}:
-			out.slots[path] = &slot{token: make(chan struct{}, 1), last: s.last}
-			<-s.token
-		default:
-		}
-	}
-	return out
-}
-
-func (r *results) slot(path string) *slot {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.slots[path] == nil {
-		r.slots[path] = &slot{token: make(chan struct{}, 1)}
-	}
-	return r.slots[path]
-}
-
-// keep forgets all but the given roots.
-func (r *results) keep(roots []*root) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	have := map[string]bool{}
-	for _, x := range roots {
-		have[x.path] = true
-	}
-	maps.DeleteFunc(r.slots, func(path string, _ *slot) bool { return !have[path] })
-}
-
 // check gives the result of a root. The error is ctx's.
 func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
-	slot := s.results.slot(r.path)
-	select {
-	case slot.token <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-slot.token }()
-	if err := ctx.Err(); err != nil {
+	slot, err := s.results.enter(ctx, r.path)
+	if err != nil {
 		return nil, err
 	}
-	if slot.last != nil && s.holds(slot.last) {
+	defer slot.leave()
+	return s.checked(ctx, r, slot)
+}
+
+// told is the list of what is wrong in a root. It outlives the result that it is of.
+func (s *Snapshot) told(ctx context.Context, r *root) ([]*diag.Diagnostic, error) {
+	slot, err := s.results.enter(ctx, r.path)
+	if err != nil {
+		return nil, err
+	}
+	defer slot.leave()
+	if slot.seen != nil && s.holds(slot.seen) {
+		if open := s.isOpen(r); open != slot.open {
+			slot.open = open
+			s.results.bound(slot)
+		}
+		return slot.list, nil
+	}
+	res, err := s.checked(ctx, r, slot)
+	if err != nil {
+		return nil, err
+	}
+	return res.list, nil
+}
+
+// checked is check for whoever has the slot.
+func (s *Snapshot) checked(ctx context.Context, r *root, slot *slot) (*result, error) {
+	if slot.last != nil && s.holds(slot.seen) {
+		s.results.used(slot)
 		return slot.last, nil
 	}
 	var kept driver.Kept
@@ -107,15 +77,27 @@ func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
 		kept.Bodies = slot.last.bodies
 	}
 	res, err := s.checkAnew(ctx, r, &kept)
-	if err == nil {
-		slot.last = res
+	if err != nil {
+		return nil, err
 	}
-	return res, err
+	slot.last, slot.seen, slot.list, slot.open = res, res.seen, res.list, s.isOpen(r)
+	s.results.used(slot)
+	return res, nil
 }
 
-// holds says whether a result is one of this snapshot.
-func (s *Snapshot) holds(r *result) bool {
-	for path, t := range r.seen {
+// isOpen says whether any file of a root is open.
+func (s *Snapshot) isOpen(r *root) bool {
+	for path := range s.open {
+		if r.files[path] || r.path == path || r.manifest == path {
+			return true
+		}
+	}
+	return false
+}
+
+// holds says whether what was looked at is the same in this snapshot.
+func (s *Snapshot) holds(seen map[string]*text) bool {
+	for path, t := range seen {
 		if s.state(path) != t {
 			return false
 		}
@@ -125,6 +107,7 @@ func (s *Snapshot) holds(r *result) bool {
 
 func (s *Snapshot) checkAnew(ctx context.Context, r *root, kept *driver.Kept) (*result, error) {
 	v := &view{s: s, alone: !IsFile(r.path), texts: map[*source.File]*text{}}
+	defer v.end()
 	res := &result{root: r.path, seen: map[string]*text{}, infos: map[*source.File]*sema.Info{}}
 	req := driver.Request{Path: r.path, Sources: v, Kept: kept, Seen: func(path string) { res.seen[path] = v.state(path) }}
 	switch {
@@ -158,31 +141,50 @@ func (s *Snapshot) checkAnew(ctx context.Context, r *root, kept *driver.Kept) (*
 
 // view is a snapshot as the driver sees it.
 type view struct {
-	s     *Snapshot
 	alone bool // there are no files
 	mu    sync.Mutex
+	s     *Snapshot // nil at the end of the check: a result outlives its snapshot, which holds all roots
 	texts map[*source.File]*text
 }
 
 func (v *view) state(path string) *text {
+	if s := v.snapshot(); s != nil {
+		return s.state(path)
+	}
+	return nil
+}
+
+// snapshot is nil where there are no files.
+func (v *view) snapshot() *Snapshot {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if v.alone {
 		return nil
 	}
-	return v.s.state(path)
+	return v.s
+}
+
+func (v *view) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.s, v.texts = nil, nil
 }
 
 // Read gives the text of a file.
 func (v *view) Read(path, _ string) (*source.File, error) {
-	if v.alone {
+	s := v.snapshot()
+	if s == nil {
 		return nil, fs.ErrNotExist
 	}
-	t, err := v.s.text(path)
+	t, err := s.text(path)
 	if err != nil {
 		return nil, err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.texts[t.file] = t
+	if v.texts != nil {
+		v.texts[t.file] = t
+	}
 	return t.file, nil
 }
 

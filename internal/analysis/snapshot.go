@@ -107,11 +107,11 @@ func (s *Snapshot) Diagnostics(ctx context.Context) (map[string][]*diag.Diagnost
 		all[p] = []*diag.Diagnostic{}
 	}
 	for _, r := range s.roots() {
-		res, err := s.check(ctx, r)
+		list, err := s.told(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range res.list {
+		for _, d := range list {
 			if p, mine := s.tells(r, d); mine {
 				all[p] = append(all[p], d)
 			}
@@ -140,11 +140,11 @@ func (s *Snapshot) DiagnosticsOf(ctx context.Context, path string) ([]*diag.Diag
 	if r == nil {
 		return found, ctx.Err()
 	}
-	res, err := s.check(ctx, r)
+	list, err := s.told(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range res.list {
+	for _, d := range list {
 		if p, mine := s.tells(r, d); mine && s.real(p) == s.real(path) {
 			found = append(found, d)
 		}

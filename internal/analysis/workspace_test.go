@@ -316,17 +316,17 @@ func TestOnlyWhatIsAffectedIsDoneAgain(t *testing.T) {
 	ws := New(Options{Folders: []string{dir}})
 	lone, util := filepath.Join(dir, "b/lone.conc"), filepath.Join(dir, "a/src/util.conc")
 	codes(t, ws.Snapshot(), dir)
-	first, tree := ws.results.slot(lone).last, ws.Snapshot().tree(lone)
+	first, tree := ws.results.slots[lone].last, ws.Snapshot().tree(lone)
 	ws.Open(util, "pub fn f() { }")
 	codes(t, ws.Snapshot(), dir)
 	ws.Changed(lone) // but it is what it was
 	codes(t, ws.Snapshot(), dir)
-	if ws.results.slot(lone).last != first || ws.Snapshot().tree(lone) != tree {
+	if ws.results.slots[lone].last != first || ws.Snapshot().tree(lone) != tree {
 		t.Error("a program was checked again for an edit elsewhere")
 	}
 	ws.Open(filepath.Join(dir, "b/part.conc"), "pub fn h(x: Int) { emit(\"x\", x); }")
 	codes(t, ws.Snapshot(), dir)
-	if ws.results.slot(lone).last == first || ws.Snapshot().tree(lone) != tree {
+	if ws.results.slots[lone].last == first || ws.Snapshot().tree(lone) != tree {
 		t.Error("a program was not checked again, or parsed again, when its module was edited")
 	}
 }
