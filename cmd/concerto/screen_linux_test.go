@@ -111,7 +111,7 @@ await three
 func TestLive(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
 	before := r.Before
-	s := r.Shows("● Coder  62%  Bash: go test ./…  ", "▸ main  listens to Coder  ")
+	s := r.Shows("● Coder  62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins") // that is written beside what is drawn
 	if s.Rows[0] != "begins" {
 		t.Errorf("%q", s.Rows)
 	}
