@@ -1,8 +1,6 @@
 package parser
 
 import (
-	"strings"
-
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/lexer"
@@ -192,9 +190,10 @@ func (p *parser) path() *ast.PathExpr {
 	}
 }
 
-// nameHere is the name behind a `::`. It is missing where the next statement stands on a later line.
+// nameHere is the name behind a `::`. It is missing where the next statement stands on a later line: a word that is
+// indented no more, and with which something is done there.
 func (p *parser) nameHere() *ast.Ident {
-	if p.k != lexer.Ident || !p.mayBeNext(p.i) || strings.TrimSpace(p.src[p.prevEnd():p.here()]) != "" {
+	if next := p.peek(1); p.k != lexer.Ident || ends[next] || !p.mayBeNext(p.i) {
 		return p.name()
 	}
 	p.tell(diag.Unexpected.At(p.behind(), "expected a name, found %s", endOfLine))

@@ -148,6 +148,7 @@ func TestNoiseOneAConstruct(t *testing.T) {
 		{"in a header", "fn f(a Int, b Int, c Int -> Int { 1 }\n", "1 E0101"},
 		{"a struct in a head", "enum E { A, B { w: Int } }\nfn main() {\n    match E::B { w: 1 } {\n        E::B { w } => emit(\"w\", w),\n        E::A => emit(\"a\", 1),\n    }\n    if E::B { w: 1 } == E::A { emit(\"a\", 2); }\n}\n", "3 E0127, 7 E0127"},
 		{"two constructs", "fn main() {\n    let a = ;\n    let b = ;\n}\n", "2 E0108, 3 E0108"},
+		{"a path over two lines", "enum E { A, B(Int) }\nfn main() {\n    let a = E::\n    A;\n    let b = E::\n        B(1);\n    emit(\"e\", [a, b]);\n}\n", ""},
 		{"missing at the end of a line", "fn main() {\n    let a =\n    let b = 2;\n}\n", "2 E0108"},
 	})
 }
