@@ -47,6 +47,10 @@ type door struct {
 	more  *sync.Cond
 	over  bool
 	quiet sync.WaitGroup
+
+	late    sync.Mutex // held for a moment only, unlike mu
+	settled bool
+	answers sync.WaitGroup // of answerSoon
 }
 
 func openDoor(k *keeper) (*door, error) {
@@ -123,7 +127,7 @@ func (d *door) do(c net.Conn, a asked) {
 		return
 	case "input":
 		k.in.take(a.ID, a.SHA256, a.Text, func(s State, echo bool) {
-			go d.answer(c, said{N: a.N, State: s, Echo: echo})
+			d.answerSoon(c, said{N: a.N, State: s, Echo: echo})
 		})
 		return
 	case "state":
@@ -152,6 +156,28 @@ func (d *door) answer(c net.Conn, s said) {
 	if d.conn == c {
 		d.write(s)
 	}
+}
+
+// answerSoon is answer for those who may not wait.
+func (d *door) answerSoon(c net.Conn, s said) {
+	d.late.Lock()
+	defer d.late.Unlock()
+	if d.settled {
+		return
+	}
+	d.answers.Add(1)
+	go func() {
+		defer d.answers.Done()
+		d.answer(c, s)
+	}()
+}
+
+// settle waits for the answers that are on their way. There are no more of answerSoon behind it.
+func (d *door) settle() {
+	d.late.Lock()
+	d.settled = true
+	d.late.Unlock()
+	d.answers.Wait()
 }
 
 // write is called with mu. A connection that breaks is found by who reads it.

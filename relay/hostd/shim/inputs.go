@@ -43,6 +43,8 @@ type inputs struct {
 	known map[string]*input
 	queue []*input
 	over  bool
+
+	served chan struct{} // closed when nothing is written any more
 }
 
 type input struct {
@@ -58,7 +60,7 @@ func openInputs(dir string) (*inputs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the record of inputs: %w", err)
 	}
-	in := &inputs{f: f, known: map[string]*input{}}
+	in := &inputs{f: f, known: map[string]*input{}, served: make(chan struct{})}
 	in.more = sync.NewCond(&in.mu)
 	return in, nil
 }
@@ -113,6 +115,7 @@ func (in *inputs) state(id string) (State, string) {
 
 // serve writes what comes, until close.
 func (in *inputs) serve() {
+	defer close(in.served)
 	for {
 		in.mu.Lock()
 		for len(in.queue) == 0 && !in.over {
@@ -177,11 +180,14 @@ func (in *inputs) note(r record) error {
 	return err
 }
 
+// close has nothing written any more. It waits until the record says of what is being written what became of it: a run
+// may end as soon as it has read that.
 func (in *inputs) close() {
 	in.mu.Lock()
 	in.over = true
 	in.more.Broadcast()
 	in.mu.Unlock()
+	<-in.served
 }
 
 // ReadInput is what the record says of an input, when there is no shim to be asked, and its

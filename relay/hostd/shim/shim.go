@@ -147,6 +147,7 @@ func (k *keeper) run() error {
 	}
 	k.term.close()
 	k.in.close()
+	k.door.settle()
 	exit.Total = k.log.size
 	if exit.Reason = "exited"; stopped {
 		exit.Reason = "stopped"

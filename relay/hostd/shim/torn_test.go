@@ -37,3 +37,34 @@ func TestTorn(t *testing.T) {
 		}
 	}
 }
+
+// TestInputOfTheEnd: a run that ends as soon as it has read an input leaves a record that the input was applied.
+func TestInputOfTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	in, err := openInputs(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.echoes = func() bool { return false }
+	writing := make(chan struct{})
+	in.write = func(b []byte) (int, error) {
+		close(writing)
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		for !in.over { // the run has read it, and ended
+			in.more.Wait()
+		}
+		return len(b), nil
+	}
+	go in.serve()
+	told := make(chan State, 1)
+	in.take("i", "hash", "y\n", func(s State, _ bool) { told <- s })
+	<-writing
+	in.close()
+	if s, hash, err := ReadInput(dir, "i"); s != Applied || hash != "hash" || err != nil {
+		t.Errorf("the record says %s %s, %v", s, hash, err)
+	}
+	if s := <-told; s != Applied {
+		t.Errorf("%s was told", s)
+	}
+}
