@@ -409,14 +409,15 @@ func (p *parser) findClosers() {
 
 // progress is how far the parser has come, and what it has told.
 type progress struct {
-	at, diags, flaws int
-	lastAt           source.Pos
-	lastTok          int
-	going, headed    bool
+	at, flaws     int
+	diags         diag.List
+	lastAt        source.Pos
+	lastTok       int
+	going, headed bool
 }
 
 func (p *parser) progress() progress {
-	return progress{p.i, p.diags.Len(), len(p.flaws), p.lastAt, p.lastTok, p.going, p.headed}
+	return progress{p.i, len(p.flaws), p.diags, p.lastAt, p.lastTok, p.going, p.headed}
 }
 
 // othersBrace says whether the `}` here closes a block around the literal whose `{`, at token open, is never closed.
@@ -433,7 +434,7 @@ func (p *parser) later(since progress) bool {
 		return false
 	}
 	p.seek(since.at)
-	p.diags.Cut(since.diags)
+	p.diags = since.diags
 	p.flaws = p.flaws[:since.flaws]
 	p.lastAt, p.lastTok, p.going, p.headed = since.lastAt, since.lastTok, since.going, since.headed
 	return true

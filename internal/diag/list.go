@@ -14,9 +14,6 @@ type List struct {
 // Add appends d.
 func (l *List) Add(d *Diagnostic) { l.all = append(l.all, d) }
 
-// Cut keeps the first n.
-func (l *List) Cut(n int) { l.all = l.all[:n] }
-
 // Append adds all of m.
 func (l *List) Append(m List) { l.all = append(l.all, m.all...) }
 
