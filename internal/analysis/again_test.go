@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/diag"
 	"github.com/concerto-lang/concerto/internal/driver"
 	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/sema"
 )
 
@@ -100,22 +98,8 @@ func checkedIn(p *sema.Program) (n int) {
 // program from being built.
 func TestAgainTellsWhatCheckTells(t *testing.T) {
 	dir := tree(t, mixed)
-	e := &editor{Rand: rand.New(rand.NewPCG(*seed, 3)), first: map[string]string{}, texts: map[string]string{}}
-	for _, path := range New(Options{Folders: []string{dir}}).Snapshot().Files() {
-		if isManifest(path) {
-			continue
-		}
-		text := readText(t, path)
-		if filepath.Base(path) == "main.conc" { // so long that it is not generated
-			text += strings.Repeat("\n", 2100)
-		}
-		for _, tok := range must(lexer.Lex(source.NewFile("", []byte(text)))) {
-			if tok.Kind == lexer.Ident {
-				e.names = append(e.names, text[tok.Start:tok.End])
-			}
-		}
-		e.first[path], e.texts[path] = text, text
-		e.paths = append(e.paths, path)
+	e := newEditor(dir, 3)
+	for path, text := range e.texts {
 		save(t, path, text)
 	}
 	var checked, built Again

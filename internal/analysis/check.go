@@ -53,10 +53,7 @@ func (s *Snapshot) told(ctx context.Context, r *root) ([]*diag.Diagnostic, error
 	}
 	defer slot.leave()
 	if slot.seen != nil && s.holds(slot.seen) {
-		if open := s.isOpen(r); open != slot.open {
-			slot.open = open
-			s.results.bound(slot)
-		}
+		s.results.looked(slot, s.isOpen(r))
 		return slot.list, nil
 	}
 	res, err := s.checked(ctx, r, slot)
@@ -69,7 +66,7 @@ func (s *Snapshot) told(ctx context.Context, r *root) ([]*diag.Diagnostic, error
 // checked is check for whoever has the slot.
 func (s *Snapshot) checked(ctx context.Context, r *root, slot *slot) (*result, error) {
 	if slot.last != nil && s.holds(slot.seen) {
-		s.results.used(slot)
+		s.results.used(slot, s.isOpen(r))
 		return slot.last, nil
 	}
 	var kept driver.Kept
@@ -80,8 +77,8 @@ func (s *Snapshot) checked(ctx context.Context, r *root, slot *slot) (*result, e
 	if err != nil {
 		return nil, err
 	}
-	slot.last, slot.seen, slot.list, slot.open = res, res.seen, res.list, s.isOpen(r)
-	s.results.used(slot)
+	slot.last, slot.seen, slot.list = res, res.seen, res.list
+	s.results.used(slot, s.isOpen(r))
 	return res, nil
 }
 

@@ -242,6 +242,29 @@ type editor struct {
 	paths []string
 }
 
+// newEditor has the programs of a directory, with a main.conc so long that it is not generated.
+func newEditor(dir string, stream uint64) *editor {
+	e := &editor{Rand: rand.New(rand.NewPCG(*seed, stream)), first: map[string]string{}, texts: map[string]string{}}
+	s := New(Options{Folders: []string{dir}}).Snapshot()
+	for _, path := range s.Files() {
+		if isManifest(path) {
+			continue
+		}
+		text := s.File(path).String()
+		if filepath.Base(path) == "main.conc" {
+			text += strings.Repeat("\n", 2100)
+		}
+		for _, tok := range must(lexer.Lex(source.NewFile("", []byte(text)))) {
+			if tok.Kind == lexer.Ident {
+				e.names = append(e.names, text[tok.Start:tok.End])
+			}
+		}
+		e.first[path], e.texts[path] = text, text
+		e.paths = append(e.paths, path)
+	}
+	return e
+}
+
 // words are put into texts.
 var words = []string{"", "", ".", "(", ")", "{", "}", ";", " = ", " let y = 1; ", "x", "1", "\"a", "\"", "?", "use super::area;\n",
 	"fn f(a: Int) -> Int { a }\n", "impl Int { fn odd(self) -> Bool { true } }\n", "struct S { a: Int }\n", "// note\n", "pub ", "@allow(W0220) ",
@@ -329,23 +352,9 @@ func TestRandomEdits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := tree(t, archive)
-			e := &editor{Rand: rand.New(rand.NewPCG(*seed, uint64(len(name)))), first: map[string]string{}, texts: map[string]string{}}
+			e := newEditor(dir, uint64(len(name)))
 			ws := New(Options{Folders: []string{dir}})
-			for _, path := range ws.Snapshot().Files() {
-				if isManifest(path) {
-					continue
-				}
-				text := ws.Snapshot().File(path).String()
-				if filepath.Base(path) == "main.conc" { // so long that it is not generated
-					text += strings.Repeat("\n", 2100)
-				}
-				for _, tok := range must(lexer.Lex(source.NewFile("", []byte(text)))) {
-					if tok.Kind == lexer.Ident {
-						e.names = append(e.names, text[tok.Start:tok.End])
-					}
-				}
-				e.first[path], e.texts[path] = text, text
-				e.paths = append(e.paths, path)
+			for path, text := range e.texts {
 				ws.Open(path, text)
 			}
 			partial := 0
@@ -431,12 +440,7 @@ func TestUsersOfSurface(t *testing.T) {
 		dir := tree(t, linked)
 		file := func(name string) string { return filepath.Join(dir, name+".conc") }
 		ws := New(Options{Folders: []string{dir}})
-		e := &editor{Rand: rand.New(rand.NewPCG(1, 1)), texts: map[string]string{}}
-		for _, path := range ws.Snapshot().Files() {
-			e.texts[path] = ws.Snapshot().File(path).String()
-			e.paths = append(e.paths, path)
-		}
-		e.texts[file("main")] += strings.Repeat("\n", 2100)
+		e := newEditor(dir, 1)
 		for path, text := range e.texts {
 			ws.Open(path, text)
 		}

@@ -30,9 +30,14 @@ type slot struct {
 	last *result // nil when there is none, or it was dropped
 	seen map[string]*text
 	list []*diag.Diagnostic
-	open bool // a file of it was open
 
-	turn uint64 // when last was last asked for
+	worth // of last; the results' lock guards it
+}
+
+// worth is what decides whether a result is dropped.
+type worth struct {
+	open bool   // a file of it was open
+	turn uint64 // when it was last asked for
 	size int
 }
 
@@ -46,7 +51,7 @@ func (r *results) begun() *results {
 	out := newResults()
 	for path, s := range r.slots {
 		if s.try() {
-			out.slots[path] = &slot{token: make(chan struct{}, 1), last: s.last, seen: s.seen, list: s.list, open: s.open}
+			out.slots[path] = &slot{token: make(chan struct{}, 1), last: s.last, seen: s.seen, list: s.list, worth: s.worth}
 			s.leave()
 		}
 	}
@@ -98,19 +103,27 @@ func (r *results) keep(roots []*root) {
 }
 
 // used notes that the result of a slot, which the caller has, is wanted.
-func (r *results) used(s *slot) {
+func (r *results) used(s *slot, open bool) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.turns++
-	s.turn, s.size = r.turns, s.last.size()
-	r.mu.Unlock()
+	s.worth = worth{open, r.turns, s.last.size()}
 	r.bound(s)
 }
 
-// bound drops the results that were not wanted for longest, where there is too much of them; but not that of a slot
-// that the caller has.
-func (r *results) bound(mine *slot) {
+// looked notes whether a program is open of which no more than the list was wanted, by the caller, who has the slot.
+func (r *results) looked(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if s.open != open {
+		s.open = open
+		r.bound(s)
+	}
+}
+
+// bound drops the results that were not wanted for longest, where there is too much of them; but not that of a slot
+// that the caller has. The results are locked.
+func (r *results) bound(mine *slot) {
 	total := 0
 	var shut []*slot
 	for _, s := range r.slots {

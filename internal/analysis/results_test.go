@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"weak"
 
@@ -109,4 +110,28 @@ func TestResultsHoldNoSnapshot(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(ws)
+}
+
+// Programs are asked and looked at by many at once, while they are opened and closed.
+func TestResultsByMany(t *testing.T) {
+	dir, paths := programs(t, 12, 400)
+	ws := New(Options{Folders: []string{dir}})
+	ctx := context.Background()
+	var all sync.WaitGroup
+	for i, p := range paths {
+		text := ws.Snapshot().File(p).String()
+		all.Go(func() {
+			for round := range 3 {
+				ws.Open(p, text+strings.Repeat("\n", round))
+				if h := ws.Snapshot().Hover(ctx, paths[(i+round)%len(paths)], 4); h == nil {
+					t.Error("nothing is known")
+				}
+				ws.Close(p)
+				if told, err := ws.Snapshot().Diagnostics(ctx); err != nil || len(told[p]) == 0 {
+					t.Error(told[p], err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
