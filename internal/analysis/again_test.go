@@ -143,15 +143,6 @@ func rendered(l diag.List) string {
 	return b.String()
 }
 
-func readText(t *testing.T, path string) string {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 // TestActionsCheckWhatTheyChange: what an action would make of a program is checked where it is another.
 func TestActionsCheckWhatTheyChange(t *testing.T) {
 	dir := modules(t, 30)

@@ -23,6 +23,7 @@ type result struct {
 	list  []*diag.Diagnostic
 	infos map[*source.File]*sema.Info
 	own   []*sema.Info // of the program's own files; asking may bring more of the library's
+	size  int          // in bytes, about, as the check left it
 
 	mu    sync.Mutex // who asks the program afterwards
 	names map[*sema.Info][]sema.Ref
@@ -127,6 +128,7 @@ func (s *Snapshot) checkAnew(ctx context.Context, r *root, kept *driver.Kept) (*
 	if prog != nil {
 		res.bodies = kept.Bodies
 		for _, info := range prog.Files {
+			res.size += perNode * int(info.File.IDs)
 			if !info.Library {
 				res.infos[info.File.Source] = info
 				res.own = append(res.own, info)

@@ -107,7 +107,7 @@ func (r *results) used(s *slot, open bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turns++
-	s.worth = worth{open, r.turns, s.last.size()}
+	s.worth = worth{open, r.turns, s.last.size}
 	r.bound(s)
 }
 
@@ -144,15 +144,4 @@ func (r *results) bound(mine *slot) {
 		s.last, s.size = nil, 0
 		s.leave()
 	}
-}
-
-// size is what a result takes, in bytes, about.
-func (r *result) size() (n int) {
-	if r.prog == nil {
-		return 0
-	}
-	for _, i := range r.prog.Files {
-		n += perNode * int(i.File.IDs)
-	}
-	return n
 }
