@@ -1,5 +1,5 @@
 # The project's own commands. `make check` is what a commit must pass.
-.PHONY: all build test race checkptr lint fmt gen golden fuzz bench spec cover mutants kill durable-kill relay-kill replicas check arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots
+.PHONY: all build test quick race checkptr lint fmt gen golden fuzz bench spec cover mutants kill durable-kill relay-kill replicas check tidy arch conformance mcp-reference sdk vscode vscode-e2e agents misbehave soak web-vendor components screenshots
 
 all: build
 
@@ -21,6 +21,14 @@ build:
 test:
 	go test ./...
 
+# A part of the tests that ends within two minutes on two cores: the compiler, the VM, the library,
+# hosts, models, the examples, and scripts that run the command. `make test` runs all.
+QUICK = ./lexer ./parser ./sema ./codegen ./vm ./stdlib ./runtime/host ./runtime/llm ./examples
+QUICK_SCRIPTS = hello|listen|agent|host|emit|async|tool|check
+quick:
+	go test -vet=off -ldflags=-w $(QUICK)
+	go test -vet=off -ldflags=-w ./cmd/concerto -run 'TestScripts/($(QUICK_SCRIPTS))'
+
 # The VM addresses its stack by pointer arithmetic, which -race would check at
 # 80 times the cost; the checkptr target checks it by itself. A process with the
 # race detector sleeps a second before it exits, unless told not to: the tests
@@ -30,12 +38,12 @@ test:
 RACE_ALL ?= 1
 RACE ?= ./...
 UNRACED = -gcflags=github.com/ncruces/go-sqlite3-wasm/...=-race=false -gcflags=golang.org/x/crypto/...=-race=false
-UNCHECKED = -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/internal/value=-d=checkptr=0
+UNCHECKED = -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/internal/data/value=-d=checkptr=0
 race:
 	CONCERTO_RACE_ALL=$(RACE_ALL) GORACE=atexit_sleep_ms=0 go test -race -timeout 15m $(UNRACED) $(UNCHECKED) $(RACE)
 
 checkptr:
-	go test -gcflags=github.com/concerto-lang/concerto/...=-d=checkptr ./internal/value ./vm
+	go test -gcflags=github.com/concerto-lang/concerto/...=-d=checkptr ./internal/data/value ./vm
 
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-formatted:"; gofmt -l .; exit 1; }
@@ -57,7 +65,7 @@ arch:
 
 # Rewrites the expectations of the golden tests; read the diff.
 golden:
-	go test ./lexer ./parser ./sema ./codegen ./internal/optimize -update
+	go test ./lexer ./parser ./sema ./codegen ./internal/compile/optimize -update
 
 FUZZTIME ?= 10s
 fuzz:
@@ -78,7 +86,7 @@ cover:
 # package, -seed which.
 MUTANTS ?= -n 100
 mutants:
-	go run ./internal/mutants/run $(MUTANTS)
+	go run ./internal/testkit/mutants/run $(MUTANTS)
 
 # A writing program is killed 200 times; what it had acknowledged is there.
 kill: durable-kill
@@ -119,9 +127,13 @@ screenshots:
 conformance: build
 	.ci/conformance
 
-check: lint test race checkptr spec gen
+# go.mod lists the modules that the code imports, and no others.
+tidy:
+	go mod tidy -diff
+
+check: tidy lint test race checkptr spec gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
-	go test ./lexer ./parser ./sema ./codegen ./internal/optimize -update
+	go test ./lexer ./parser ./sema ./codegen ./internal/compile/optimize -update
 	RELAY_KILL_ROUNDS=50 go test ./relay/relaytest -count=1
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
 
@@ -133,7 +145,7 @@ mcp-reference:
 # Holds the published modules in web/vendor, and axe, against what npm has of them;
 # those that are missing are fetched.
 web-vendor:
-	go run ./web/vendors web/vendor/* internal/browser/axe
+	go run ./web/vendors web/vendor/* internal/testkit/browser/axe
 
 # The page that shows every part of pages in all its states.
 components:
@@ -157,7 +169,7 @@ editors/vscode/node_modules: editors/vscode/package-lock.json
 	npm ci --no-audit --no-fund --ignore-scripts --prefix editors/vscode
 	touch $@
 
-# Installs the vendors' coding agents, in the versions that internal/agentwire names,
+# Installs the vendors' coding agents, in the versions that internal/testkit/agentwire names,
 # and records a conversation with each; the tests play the recordings without them.
 agents:
-	go run ./internal/agentwire
+	go run ./internal/testkit/agentwire

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
-	"github.com/concerto-lang/concerto/runtime/permit"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // Ask is something outside of the run that a program may use. Name is what the
@@ -164,8 +164,8 @@ func (a *asking) models() {
 		next = append(next, c.Fallback...)
 		if at := c.Address(); at != "" {
 			detail := "the models of connection " + c.Name
-			if c.APIKeyEnv != "" {
-				detail += ", with the key in " + c.APIKeyEnv
+			if keys := c.KeyVariables(); keys != nil {
+				detail += ", with the key in " + strings.Join(keys, ", ")
 			}
 			a.add(Ask{permit.Net, hostname(at), detail})
 		}
@@ -213,7 +213,7 @@ func (a *asking) effects() {
 // without that section.
 func (a *asking) whole(k permit.Kind, why string) {
 	granted := a.ir.Permissions
-	if granted == nil {
+	if granted == nil || slices.Contains(granted.Open, permit.Kinds[k].Key) {
 		if k != permit.Run { // which nothing grants then
 			a.add(Ask{k, "", why})
 		}

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/runtime/permit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // AuditLog is an audit log that is being written (spec/23-audit.md). Many runs may

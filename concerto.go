@@ -22,26 +22,27 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/manifest"
-	"github.com/concerto-lang/concerto/internal/profile"
-	"github.com/concerto-lang/concerto/internal/relay/program"
-	"github.com/concerto-lang/concerto/internal/runconf"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/internal/trace"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/runconf"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
+	"github.com/concerto-lang/concerto/internal/record/profile"
+	"github.com/concerto-lang/concerto/internal/record/trace"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/relay/client/program"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/emit"
-	"github.com/concerto-lang/concerto/runtime/env"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
-	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
-	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/env"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -118,6 +119,9 @@ func (p *Program) Hosts() []string {
 
 // HasPipelines says whether the program has stages that it may run.
 func (p *Program) HasPipelines() bool { return p.hasText("pipeline:stage_start") }
+
+// HasProgress reports whether the program may say how far it is, by run::progress.
+func (p *Program) HasProgress() bool { return p.hasText(eventtext.ProgressChannel) }
 
 // asksFor says whether the program may make requests of a kind.
 func (p *Program) asksFor(k effect.Kind) bool { return p.hasText(string(k)) }
@@ -326,7 +330,7 @@ func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following,
 	if err != nil {
 		return o.own.running.fail(err)
 	}
-	ctx, cancel := limit.Rest(ctx, world.Hand(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
+	ctx, cancel := budget.Rest(ctx, world.Hand(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
 	defer cancel()
 	o.began(world)
 	outcome, err := start(ctx)
@@ -385,8 +389,8 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 		}
 	}
 	c := runtime.Config{
-		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Detail: o.Output.Detail,
-			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter},
+		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Viewed: o.Output.Viewed, Detail: o.Output.Detail,
+			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter, Stdin: o.Answers.Stdin},
 		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{ID: o.Session.SessionID, Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
 		Dir: o.WorkDir, Root: root, Allowed: o.Allow,
 		Bounds: runtime.Bounds{MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20},
@@ -401,7 +405,7 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	c.Stores.Dir = root
 	c.Executable, c.Audit = o.Executable, o.Records.Audit
 	if granted := p.ir.Permissions; granted != nil {
-		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run}
+		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: granted.Open}
 	}
 	if r := o.Answers.Relay; r != nil {
 		c.Emit.Elsewhere = r

@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/manifest"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
@@ -107,7 +107,7 @@ func TestRunFails(t *testing.T) {
 		t.Error(err)
 	}
 	short := compile(t, map[string]string{"main.conc": "fn main() { loop { } }", "Concerto.toml": "[limits]\nmax_run_seconds = 0.01\n"})
-	var te *limit.TimeError
+	var te *budget.TimeError
 	if err := short.Run(context.Background(), Options{}); !errors.As(err, &te) {
 		t.Error(err)
 	}

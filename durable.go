@@ -9,14 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/durable"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/runconf"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/internal/tape"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/runconf"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/journal"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -145,8 +145,7 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	config.Asking = durable.Asking{Park: o.Records.Durable.Park || conf.Park && !o.Records.Durable.Wait, Wait: o.Records.Durable.Wait,
 		Here: o.Answers.Prompter != nil || o.Answers.Handler != "" || o.Answers.Relay != nil || o.OnAwait != nil}
 	config.Policy = conf.Policy
-	by, machine, boot := journal.Here()
-	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Machine: machine, Boot: boot, By: by}
+	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: journal.Here()}
 	config.Snapshots = durable.Snapshots{Every: uint64(conf.SnapshotEvery), Verify: o.Records.Durable.VerifySnapshots, IR: journal.Sum(p.Encode()), Drop: conf.History == "snapshot"}
 	if n := o.Records.Durable.SnapshotEvery; n > 0 {
 		config.Snapshots.Every, config.Snapshots.Exact = uint64(n), true
@@ -154,6 +153,9 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if s := o.own.durable; s != nil {
 		d.begun = s.kept.Flags
 		err = d.reopen(s.kept, &config, options)
+		if _, failed := errors.AsType[*Unwritable](err); failed || journal.IsFull(err) {
+			err = &Suspended{Run: d.id, Dir: d.dir, Why: &Unwritable{Err: err}}
+		}
 	} else {
 		d.begun = p.begin(o, c, sync)
 		err = p.create(d, o, c, &config, options)
@@ -181,7 +183,9 @@ func (o *Options) secret(name string) (string, bool) {
 
 // begin is what is kept of how a run begins.
 func (p *Program) begin(o *Options, c *runtime.Config, sync string) durable.Flags {
-	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Mock, Root: c.Root, Park: o.Records.Durable.Park, Wait: o.Records.Durable.Wait, Sync: sync, Given: o.Records.Durable.Given}
+	d := o.Records.Durable
+	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
+		SnapshotEvery: d.SnapshotEvery, VerifySnapshots: d.VerifySnapshots, Given: d.Given}
 	_, b.Asks = o.Answers.Prompter.(HostPrompter)
 	b.Asks = b.Asks || o.Answers.Relay != nil
 	b.Tools = o.Tools != nil || len(p.ir.AppTools) > 0 && !o.own.plain
@@ -219,7 +223,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 		d.since = s.State.Ledgers
 	}
 	config.CaughtUp = s.DropBad
-	if config.Out, err = config.Dir.Out(); err != nil {
+	if config.Out, _, err = config.Dir.Out(); err != nil {
 		return errors.Join(err, d.writer.Close())
 	}
 	if n := config.History.Torn; n > 0 && config.Remark != nil {
@@ -228,7 +232,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	last := config.History.Owner()
 	config.Alone = last.Dead()
 	d.owner, d.ran = last.N+1, config.History.Ran()
-	d.writer.Append(&journal.Record{K: journal.KResume, Owner: journal.Owner{N: d.owner, By: options.By, Machine: options.Machine, Boot: options.Boot}})
+	d.writer.Append(&journal.Record{K: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
 	if err := d.writer.Flush(journal.Synced); err != nil {
 		return errors.Join(&Unwritable{Err: err}, d.writer.Close())
 	}
@@ -245,7 +249,7 @@ func (d *durableRun) know(world *runtime.Runtime) error {
 		d.run.Keep(world.Hosts())
 	}
 	d.run.Call(world.Servers())
-	err := d.run.Know(world.Secrets(), world, world.FlushOutput)
+	err := d.run.Know(world.Secrets(), world)
 	if d.keeper != nil {
 		world.Secrets().Each(func(name, value string) { d.keeper.Secret(keeper.Secret{Name: name, Value: value}) })
 	}

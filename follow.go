@@ -5,8 +5,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/activity"
-	"github.com/concerto-lang/concerto/internal/transcript"
+	"github.com/concerto-lang/concerto/internal/engine/transcript"
+	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/vm"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // TestHostMessages plays each row of the table of messages in a program: with a

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/manifest"
-	"github.com/concerto-lang/concerto/internal/runconf"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
@@ -52,7 +52,7 @@ func TestKeysAreDecoded(t *testing.T) {
 			delete(read, name)
 		}
 		for name := range read {
-			t.Errorf("%s.%s is read and is no key: write its row into internal/manifest/keys.go", section, name)
+			t.Errorf("%s.%s is read and is no key: write its row into internal/compile/manifest/keys.go", section, name)
 		}
 	}
 }

@@ -3,21 +3,21 @@ package concerto
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/internal/activity"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/repl"
-	"github.com/concerto-lang/concerto/internal/transcript"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/transcript"
+	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
-	"github.com/concerto-lang/concerto/runtime/limit"
-	"github.com/concerto-lang/concerto/runtime/logs"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mock"
-	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/logs"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -85,7 +85,7 @@ type (
 
 	// ModelUsage is what a run has used of one model, or of all models. The
 	// tokens are those that providers reported.
-	ModelUsage = limit.Usage
+	ModelUsage = budget.Usage
 	// Shares are what a run has used of models, by agent, stage and task.
 	Shares = transcript.Usage
 	// Share is one of Shares.

@@ -91,6 +91,9 @@ type Output struct {
 	// Terminal says that To is a terminal: control characters in texts are shown
 	// escaped, as texts may come from models or hosts.
 	Terminal bool
+	// Viewed says that a live view beside To shows how far the run is: events that
+	// say so are not written, too.
+	Viewed bool
 	// Detail, when not zero, is the time when the run began. Each event and
 	// NDJSON line then gives the seconds since, its task, and its exchange with a
 	// host; each line of the log is a JSON object (spec/11-emit.md).
@@ -107,6 +110,9 @@ type Answers struct {
 	HandlerDir string
 	PassEnv    []string
 	Prompter   Prompter
+	// Stdin is standard input when it is no terminal, nil for an empty one: std::io reads it, and
+	// without a Prompter each of its lines answers an awaited emit.
+	Stdin io.Reader
 	// Relay is told of all that the run does. People there are asked at once with the
 	// Prompter, and the first answer counts. nil: there is none. Its End is the caller's.
 	Relay Relay

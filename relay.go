@@ -1,11 +1,11 @@
 package concerto
 
 import (
-	"github.com/concerto-lang/concerto/internal/relay"
-	"github.com/concerto-lang/concerto/internal/relay/program"
+	"github.com/concerto-lang/concerto/relay/client"
+	"github.com/concerto-lang/concerto/relay/client/program"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // Relay tells people elsewhere what a run does, and has them answer: the command makes one of
@@ -15,7 +15,7 @@ type Relay interface{ follower }
 type follower interface {
 	emit.Elsewhere
 	// Begins tells that the program begins, Located where it is.
-	Begins(id string, structure *relay.Structure, secrets relay.Secrets, used func() protocol.Usage)
+	Begins(id string, structure *client.Structure, secrets client.Secrets, used func() protocol.Usage)
 	Located(file string, line int)
 	// Requested hears of what passes between the program, its hosts and its agents.
 	program.Hears

@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/growth"
-	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/complexity"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -258,7 +258,7 @@ func allocated() uint64 {
 // TestCompilingIsLinear: when a program has many of one construct in one place,
 // the work to compile it grows in proportion.
 func TestCompilingIsLinear(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	if testing.Short() {
 		t.Skip("takes a second")
 	}
@@ -281,9 +281,9 @@ func TestCompilingIsLinear(t *testing.T) {
 				}
 				return b.String() + c.after + " fn main() {}"
 			}
-			growth.Linear(t, 1500, func(n int) time.Duration {
+			complexity.Linear(t, 1500, func(n int) time.Duration {
 				text := program(n)
-				return growth.Of(func() { compileText(t, text) })
+				return complexity.Of(func() { compileText(t, text) })
 			})
 		})
 	}

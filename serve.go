@@ -8,10 +8,10 @@ import (
 	"io"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -150,7 +150,9 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 			var err error
 			done := make(chan struct{})
 			x.machine.Begin(&vm.Call{Offer: o, Args: args, Context: ctx, Emitted: p.emitted,
-				Limit: func(ctx context.Context) (context.Context, context.CancelFunc) { return limit.Run(ctx, nil, x.seconds) },
+				Limit: func(ctx context.Context) (context.Context, context.CancelFunc) {
+					return budget.Run(ctx, nil, x.seconds)
+				},
 				Done: func(v value.Slot, problem error) {
 					if err = told(x.clean(problem)); err == nil {
 						result = rendered(v, o)
@@ -163,7 +165,7 @@ func (x *serving) offer(o vm.Offer) mcp.Offer {
 }
 
 // tooLate is the error of a call that took longer than a run may.
-type tooLate struct{ *limit.TimeError }
+type tooLate struct{ *budget.TimeError }
 
 func (e tooLate) Error() string {
 	return fmt.Sprintf("the call took longer than the %g seconds that [limits] max_run_seconds allows", e.Seconds)
@@ -174,7 +176,7 @@ func (e tooLate) Unwrap() error { return e.TimeError }
 // told is the error as the client of a call gets it.
 func told(err error) error {
 	var failed *vm.Uncaught
-	var late *limit.TimeError
+	var late *budget.TimeError
 	switch {
 	case errors.As(err, &late):
 		return tooLate{late}

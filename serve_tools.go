@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/vm"
@@ -130,7 +130,7 @@ func recorded(world *runtime.Runtime, o vm.Offer, call func(context.Context, jso
 // outcomeOf is what an error makes of a call.
 func outcomeOf(ctx context.Context, err error) tool.Outcome {
 	var bad *vm.BadArguments
-	var late *limit.TimeError
+	var late *budget.TimeError
 	switch {
 	case err == nil:
 		return tool.OutcomeOK

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -41,7 +41,7 @@ func idle(t testing.TB, n int, f func(m *vm.VM, c vm.Config)) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: asleep{}}
-	trial.Renew(t, &c)
+	compiletest.Renew(t, &c)
 	plain := c
 	plain.Boundary = nil
 	c.Boundary = func(m *vm.VM) {

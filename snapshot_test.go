@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/tape"
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -16,7 +16,7 @@ import (
 // all that may wait, as one does whose state is written down.
 func journaled(t *testing.T) func(*vm.Config) {
 	return func(c *vm.Config) {
-		trial.Renew(t, c)
+		compiletest.Renew(t, c)
 		c.Boundary = nil
 	}
 }
@@ -48,8 +48,8 @@ func snapshots(t *testing.T, text string, seed uint64, least int) {
 	c.config = journaled(t)
 	want := c.run(t, p)
 	again := newConductor(c.order, rand.New(rand.NewPCG(seed, 2)))
-	var all *trial.Renewals
-	again.config = func(c *vm.Config) { all = trial.Renew(t, c) }
+	var all *compiletest.Renewals
+	again.config = func(c *vm.Config) { all = compiletest.Renew(t, c) }
 	if got := again.run(t, p); got != want {
 		t.Fatalf("%s\ngives\n%s\nand with snapshots\n%s", text, want, got)
 	}

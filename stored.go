@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/concerto-lang/concerto/internal/durable"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/runs"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/journal"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -79,7 +79,7 @@ func (s *StoredRun) options(o *Options) error {
 }
 
 // Resume goes on with the run, of which it takes all that it got before. Of the options it takes
-// what was given then; Durable.Park and Wait of the options win where one is set.
+// what was given then; Park, Wait, Sync and SnapshotEvery of Options.Records.Durable win where they are set.
 func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	if s.gone {
 		if err := s.reload(); err != nil {
@@ -105,6 +105,10 @@ func (s *StoredRun) Resume(ctx context.Context, o Options) error {
 	if d.Sync == "" {
 		d.Sync = s.kept.Flags.Sync
 	}
+	if d.SnapshotEvery == 0 {
+		d.SnapshotEvery = s.kept.Flags.SnapshotEvery
+	}
+	d.VerifySnapshots = d.VerifySnapshots || s.kept.Flags.VerifySnapshots
 	o.Records.Durable = &d
 	for {
 		err := p.Run(ctx, o)
@@ -141,9 +145,10 @@ func (s *StoredRun) Answered(all []Question) bool {
 }
 
 // Adopt takes another program for the run, if that does what the run has done so far: it is run
-// on what the run got, and touches nothing. The error is a *Strayed when it does something else.
-func (s *StoredRun) Adopt(p *Program, environ []string) error {
-	if err := s.try(p, environ); err != nil {
+// on what the run got, and touches nothing. The error is a *Strayed when it does something else,
+// or the cause of ctx's end.
+func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) error {
+	if err := s.try(ctx, p, environ); err != nil {
 		return err
 	}
 	if err := s.kept.Adopt(p.Encode()); err != nil {
@@ -156,7 +161,7 @@ func (s *StoredRun) Adopt(p *Program, environ []string) error {
 type Strayed = durable.Strayed
 
 // try runs a program on what the run got.
-func (s *StoredRun) try(p *Program, environ []string) error {
+func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error {
 	o := Options{Environ: environ}
 	if err := s.options(&o); err != nil {
 		return err
@@ -168,7 +173,7 @@ func (s *StoredRun) try(p *Program, environ []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := k.Dir.Out()
+	out, _, err := k.Dir.Out()
 	if err != nil {
 		return err
 	}
@@ -180,7 +185,7 @@ func (s *StoredRun) try(p *Program, environ []string) error {
 	run := durable.New(durable.Config{ID: s.ID, Dir: k.Dir, History: k.History, Out: out, Seed: k.Start.Seed, Secret: o.secret, Trial: true})
 	config.Layers = []effect.Layer{run.Layer}
 	world := runtime.New(config)
-	if err := run.Know(world.Secrets(), nil, nil); err != nil {
+	if err := run.Know(world.Secrets(), nil); err != nil {
 		return err
 	}
 	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Journal: run.Journal(), Past: run.Past(), Suspend: run.Suspended(), Asks: k.Flags.Asks,
@@ -189,6 +194,7 @@ func (s *StoredRun) try(p *Program, environ []string) error {
 	if err != nil {
 		return fmt.Errorf("load the program: %w", err)
 	}
+	defer context.AfterFunc(ctx, func() { run.Suspend(context.Cause(ctx)) })()
 	_, err = machine.Run(context.Background())
 	err = firstError(err, world.Close(context.Background()))
 	strayed, ok := errors.AsType[*durable.Strayed](err)

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/runtime/store"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -77,7 +77,7 @@ fn main() {
 func TestStoresAreTheSame(t *testing.T) {
 	var logs []string
 	for _, text := range []string{keeping, strings.ReplaceAll(keeping, `.with_persistence("s.db")`, "")} {
-		s := store.New(store.Options{InMemory: true})
+		s := sqlitestore.New(sqlitestore.Options{InMemory: true})
 		world := &emits{rest: s.Perform}
 		runWith(t, compileText(t, text), world)
 		if err := s.Close(); err != nil {
@@ -94,7 +94,7 @@ func TestStoresAreTheSame(t *testing.T) {
 // be replayed where there is no store, and goes the same way.
 func TestStoresReplay(t *testing.T) {
 	p := compileText(t, keeping)
-	s := store.New(store.Options{InMemory: true})
+	s := sqlitestore.New(sqlitestore.Options{InMemory: true})
 	type step struct{ request, result, kind, problem string }
 	var journal []step
 	types := map[string]reflect.Type{}
@@ -153,7 +153,7 @@ fn main() {
     for (k, v) in counts { emit(k, v); }
 }
 `)
-	s := store.New(store.Options{InMemory: true})
+	s := sqlitestore.New(sqlitestore.Options{InMemory: true})
 	world := &emits{}
 	waits := 0
 	world.rest = func(ctx context.Context, r effect.Request) (effect.Result, error) {

@@ -14,10 +14,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/tape"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/emit"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -170,7 +170,10 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 		return nil, 0, fmt.Errorf("load the program: %w", err)
 	}
 	_, err = machine.Run(ctx)
-	err = firstError(diverged(err), world.Close(context.WithoutCancel(ctx)))
+	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*Diverged)) {
+		err = context.Cause(ctx) // the tape does not have how an interrupted run ends
+	}
+	err = firstError(err, world.Close(context.WithoutCancel(ctx)))
 	unused, n = player.Unused()
 	return unused, n, clean(world, err)
 }

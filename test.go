@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/ir"
 	world "github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -187,7 +187,7 @@ type testRun struct {
 	config  world.Config
 	tests   []Test
 	hosts   map[string]mock.Host
-	wire    *wire.Writer // nil when nothing is recorded
+	wire    *hosttrace.Writer // nil when nothing is recorded
 
 	mu      sync.Mutex
 	next    int           // the test to run next
@@ -314,7 +314,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
 	}
 	machine.In(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
-	bounded, cancel := limit.Run(ctx, outside.Hand(), r.program.ir.Limits.MaxRunSeconds)
+	bounded, cancel := budget.Run(ctx, outside.Hand(), r.program.ir.Limits.MaxRunSeconds)
 	bounded, done := r.bound(bounded)
 	outcome, err := machine.Call(bounded, t.test.Function)
 	done()

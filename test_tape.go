@@ -10,7 +10,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/tape"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 	world "github.com/concerto-lang/concerto/runtime"
 )
 
@@ -54,7 +55,7 @@ func (r *testRun) tape(t Test) (*testTape, error) {
 	if h.record == recordAll {
 		return h, nil
 	}
-	h.text, err = os.ReadFile(h.path)
+	h.text, err = userfile.Read(h.path, userfile.MaxRecording)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return h, nil

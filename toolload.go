@@ -10,9 +10,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/manifest"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -103,7 +104,7 @@ func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
 	if !ok {
 		return nil, "", nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := userfile.Read(path, userfile.MaxText)
 	if err != nil {
 		return nil, "", err
 	}
@@ -147,7 +148,7 @@ func (l *toolLoader) file(name string, more []mcp.Config) error {
 
 // readToolFile reads a file of tools, and no more of it than it may have, and a byte.
 func readToolFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := userfile.Open(path, userfile.Unlimited)
 	if err != nil {
 		return nil, err
 	}

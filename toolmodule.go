@@ -6,10 +6,10 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/limit"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -217,7 +217,7 @@ func (m *module) call(ctx context.Context, session, function string, input json.
 	done := make(chan struct{})
 	r.machine.Begin(&vm.Call{Offer: offer, Args: input, About: said, Context: ctx,
 		Limit: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return limit.Run(ctx, nil, m.program.ir.Limits.MaxRunSeconds)
+			return budget.Run(ctx, nil, m.program.ir.Limits.MaxRunSeconds)
 		},
 		Emitted: func(e *effect.Emit) {
 			// A channel of the runtime's own says what this program does, which is no matter of the session.

@@ -6,14 +6,14 @@ import (
 	"errors"
 	"io"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime"
-	"github.com/concerto-lang/concerto/runtime/logs"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
 // toolShare is what tools of several sessions share: MCP servers and programs.
@@ -151,5 +151,5 @@ func nearest(name string, servers []mcp.Config) string {
 	for _, c := range servers {
 		names = append(names, c.Name)
 	}
-	return spell.Nearest(name, names)
+	return suggest.Nearest(name, names)
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -78,7 +78,7 @@ func CheckWith(ctx context.Context, of Source, s ToolSources) (Diagnostics, erro
 	if err != nil {
 		return Diagnostics{}, err
 	}
-	found := driver.Check(in)
+	found := driver.CheckEntry(in)
 	if len(s.Files)+len(s.Modules) == 0 && (in.Manifest == nil || len(in.Manifest.Tools) == 0 || in.Diagnostics.HasErrors()) {
 		return found, nil
 	}

@@ -5,12 +5,12 @@ import (
 	"io"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
 // recordWire begins a recording of what passes between a run and its hosts; nil when
 // there is nothing to write to.
-func (p *Program) recordWire(to io.Writer) *wire.Writer {
+func (p *Program) recordWire(to io.Writer) *hosttrace.Writer {
 	if to == nil {
 		return nil
 	}
@@ -18,14 +18,14 @@ func (p *Program) recordWire(to io.Writer) *wire.Writer {
 }
 
 // beginWire begins a recording now.
-func beginWire(to io.Writer, program string) *wire.Writer {
+func beginWire(to io.Writer, program string) *hosttrace.Writer {
 	began := time.Now()
-	return wire.NewWriter(to, wire.Header{Version: wire.Version, Started: began.UTC().Format(time.RFC3339), Program: program},
+	return hosttrace.NewWriter(to, hosttrace.Header{Version: hosttrace.Version, Started: began.UTC().Format(time.RFC3339), Program: program},
 		func() float64 { return float64(time.Since(began).Microseconds()) / 1e6 })
 }
 
 // wireError says that a recording is not whole.
-func wireError(w *wire.Writer) error {
+func wireError(w *hosttrace.Writer) error {
 	if w == nil || w.Err() == nil {
 		return nil
 	}

@@ -1,6 +1,6 @@
 package ast
 
-import "github.com/concerto-lang/concerto/internal/source"
+import "github.com/concerto-lang/concerto/internal/text/source"
 
 // Decl is a declaration of a module, or of a block where the grammar allows.
 type Decl interface {

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Dump writes a file's tree as text: a node on each line, with its children

@@ -1,6 +1,6 @@
 package ast
 
-import "github.com/concerto-lang/concerto/internal/source"
+import "github.com/concerto-lang/concerto/internal/text/source"
 
 // Expr is an expression.
 type Expr interface {

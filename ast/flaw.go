@@ -1,6 +1,6 @@
 package ast
 
-import "github.com/concerto-lang/concerto/internal/source"
+import "github.com/concerto-lang/concerto/internal/text/source"
 
 // Flaw is a place where a file breaks the grammar so that its tree lacks
 // something there. A mistake that has one repair, such as a missing `;`, is none.

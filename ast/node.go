@@ -5,7 +5,7 @@
 // types.
 package ast
 
-import "github.com/concerto-lang/concerto/internal/source"
+import "github.com/concerto-lang/concerto/internal/text/source"
 
 // Node is anything with a place in the text: the span from its first token
 // to its last.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/optimize"
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
 )
 
 // A measure is a row of the second table: a figure of ours, perhaps that of a

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/driver"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // TestPrograms: every workload has a program that compiles, and the peers with

@@ -3,8 +3,8 @@ package codegen
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -48,11 +48,15 @@ func (g *generator) declarations() {
 
 func (g *generator) agent(a *sema.Agent) ir.Agent {
 	out := ir.Agent{Name: a.Name, Connection: a.Connection, Memory: -1,
-		Model:          text(a.Fields["model"]),
-		System:         text(a.Fields["system_prompt"]),
-		Temperature:    optFloat(a.Fields["temperature"]),
-		TopP:           optFloat(a.Fields["top_p"]),
-		MaxTokens:      optInt(a.Fields["max_tokens"]),
+		Model:  text(a.Fields["model"]),
+		System: text(a.Fields["system_prompt"]),
+		Sampling: ir.Sampling{
+			Temperature: optFloat(a.Fields["temperature"]),
+			TopP:        optFloat(a.Fields["top_p"]),
+			MaxTokens:   optInt(a.Fields["max_tokens"]),
+			Seed:        optInt(a.Fields["seed"]),
+			Effort:      text(a.Fields["reasoning_effort"]),
+		},
 		Timeout:        float(a.Fields["timeout"]),
 		MaxToolRounds:  integer(a.Fields["max_tool_rounds"]),
 		MaxToolCalls:   integer(a.Fields["max_tool_calls"]),

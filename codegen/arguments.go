@@ -2,7 +2,7 @@ package codegen
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -173,6 +173,10 @@ func (f *builder) restArguments(in arguments, args []*ast.Arg, dst int) {
 // place when the default consists of literals and names, else by a hidden
 // function.
 func (f *builder) defaultArgument(p *sema.Param, info *sema.Info, owner string, dst int, c ir.Class) {
+	if p.Default == nil { // of an Option
+		f.emit(ir.OpLoadNil, dst, 0, 0, 0)
+		return
+	}
 	if plain(p.Default) {
 		f.within(info, func() { f.into(p.Default, dst, c, true) })
 		return

@@ -15,8 +15,8 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -29,6 +29,7 @@ type ManifestData struct {
 	Servers     []ir.Server
 	AppTools    []ir.AppTool
 	Called      bool // tools are made of the program's functions: see ir.Application
+	Debugged    bool // for a debugger, which wants to know of errors that do not leave their function
 	Limits      ir.Limits
 }
 

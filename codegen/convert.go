@@ -1,7 +1,7 @@
 package codegen
 
 import (
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/ir"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
 // TestCopies bounds how often a program copies a container: one that is only
@@ -31,7 +31,7 @@ func TestCopies(t *testing.T) {
 		{"an error on the way", `let mut xs = [0]; for i in 0..100 { try { xs = grown(xs, i); if i % 2 == 0 { throw "x"; } } catch {} } emit("n", xs.len());`, 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := trial.Compile(t, `struct Bag { xs: Array<Int>, n: Int }
+			p := compiletest.Compile(t, `struct Bag { xs: Array<Int>, n: Int }
 impl Bag {
     fn size(self) -> Int { self.xs.len() }
     fn add(mut self, x: Int) { self.xs.push(x); self.n += 1; }
@@ -41,7 +41,7 @@ fn total(xs: Array<Int>) -> Int { let mut s = 1000; for x in xs { s += x; } s + 
 fn last(xs: Array<Int>) -> Int { xs[xs.len() - 1] }
 fn grown(mut xs: Array<Int>, i: Int) -> Array<Int> { xs.push(i); xs }
 fn main() { `+c.code+" }\n")
-			out, failed, err := trial.Run(context.Background(), trial.Config(p, &world{}, false))
+			out, failed, err := compiletest.Run(context.Background(), compiletest.Config(p, &world{}, false))
 			if err != nil || failed != nil {
 				t.Fatal(err, failed)
 			}

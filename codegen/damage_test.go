@@ -11,8 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/concerto-lang/concerto/internal/optimize"
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -59,7 +59,7 @@ func encodedPrograms(t testing.TB) (all [][]byte) {
 			if f.Name != "main.conc" {
 				continue
 			}
-			if p := trial.Compile(t, string(f.Data)); p.Entry >= 0 {
+			if p := compiletest.Compile(t, string(f.Data)); p.Entry >= 0 {
 				all = append(all, ir.Encode(p))
 				optimize.Program(p, optimize.All)
 				all = append(all, ir.Encode(p))
@@ -122,7 +122,7 @@ func runDamaged(p *ir.Program) (broken error) {
 			broken = fmt.Errorf("panic: %v", r)
 		}
 	}()
-	c := trial.Config(p, &world{}, false)
+	c := compiletest.Config(p, &world{}, false)
 	c.MaxStack = 1 << 14
 	m, err := vm.New(c)
 	if err != nil {

@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -174,8 +174,29 @@ func (f *builder) body(b *ast.Block, result types.Type) {
 		return
 	}
 	v := f.blockValue(b, result, -1, true)
-	f.here(b.Span().End - 1)
+	f.here(f.end(b))
 	f.giveBack(v, result)
+}
+
+// end returns where a body leaves with its value: at its closing brace or, where the value is a
+// variable, for which nothing is computed, at that.
+func (f *builder) end(b *ast.Block) source.Pos {
+	if f.endsInVariable(b) {
+		return b.Tail.Span().Start
+	}
+	return b.Span().End - 1
+}
+
+// endsInVariable reports whether the value of a block is a variable.
+func (f *builder) endsInVariable(b *ast.Block) bool {
+	if b.Tail == nil {
+		return false
+	}
+	p, ok := unparen(f.info, b.Tail).(*ast.PathExpr)
+	if ok {
+		_, ok = f.info.Object(p).(*sema.Local)
+	}
+	return ok
 }
 
 // finish ends the function.

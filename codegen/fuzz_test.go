@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/concerto-lang/concerto/internal/optimize"
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -37,7 +37,7 @@ func FuzzGenerate(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, _ := trial.Source(text)
+		p, _ := compiletest.Source(text)
 		if p == nil {
 			return
 		}

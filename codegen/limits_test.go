@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -50,7 +50,7 @@ func TestManyVariables(t *testing.T) {
 		}
 	}
 	b.WriteString("    sum\n}\nfn main() { emit(\"sum\", many(1)); }\n")
-	p := trial.Compile(t, b.String())
+	p := compiletest.Compile(t, b.String())
 	for _, copies := range []bool{false, true} {
 		if got := run(t, p, "", copies); got != fmt.Sprintf("[sum] %d\n", want) {
 			t.Errorf("got %s, want %d", got, want)
@@ -74,7 +74,7 @@ func TestLongLiterals(t *testing.T) {
 		"    let s = \"" + part("${x}%d", " ") + "\";\n" +
 		"    println(" + strings.TrimSuffix(strings.Repeat("x, ", n), ", ") + ");\n" +
 		"    emit(\"all\", [xs.len(), xs[0], xs[999], m.len(), s.len()]);\n}\n"
-	got := run(t, trial.Compile(t, text), "", false)
+	got := run(t, compiletest.Compile(t, text), "", false)
 	want := strings.TrimSuffix(strings.Repeat("1 ", n), " ") + "\n[all] [1000,1,1000,1000,4889]\n"
 	if got != want {
 		t.Errorf("got %.200s…", got)
@@ -85,7 +85,7 @@ func TestLongLiterals(t *testing.T) {
 // diagnostic with a place.
 func TestTooDeep(t *testing.T) {
 	text := "fn f(n: Int) -> Array<Any> {\n    [n, " + strings.Repeat("[n + 1, ", 300) + "1" + strings.Repeat("]", 300) + "]\n}\nfn main() { emit(\"x\", f(1)); }\n"
-	_, diags := trial.Source(text)
+	_, diags := compiletest.Source(text)
 	found := diags.Sorted()
 	if len(found) != 1 || found[0].Info.Code != "E0901" || found[0].File.Position(found[0].Span.Start).Line != 2 {
 		t.Fatalf("got %v", found)
@@ -108,14 +108,14 @@ func TestLongChain(t *testing.T) {
 	for i := range names {
 		want += fmt.Sprint(i)
 	}
-	if got := run(t, trial.Compile(t, b.String()), "", false); got != want+"\"\n" {
+	if got := run(t, compiletest.Compile(t, b.String()), "", false); got != want+"\"\n" {
 		t.Errorf("got %.300s…", got)
 	}
 }
 
 // TestSize holds the code of small functions to what it should be.
 func TestSize(t *testing.T) {
-	p := trial.Compile(t, "fn fib(n: Int) -> Int { if n < 2 { return n; } fib(n - 1) + fib(n - 2) }\nfn main() { emit(\"x\", fib(5)); }\n")
+	p := compiletest.Compile(t, "fn fib(n: Int) -> Int { if n < 2 { return n; } fib(n - 1) + fib(n - 2) }\nfn main() { emit(\"x\", fib(5)); }\n")
 	var code []string
 	for _, i := range p.Functions[0].Code {
 		code = append(code, i.String())

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -54,7 +54,9 @@ func (f *builder) listen(e *ast.ListenExpr, hint int) val {
 	wasVar := f.isVar[w]
 	f.isVar[w] = true
 	for _, h := range l.Handlers {
-		info.Handlers = append(info.Handlers, f.handler(h))
+		if h.Value == nil || !f.info.AsksPerson(h.Value) {
+			info.Handlers = append(info.Handlers, f.handler(h))
+		}
 	}
 	for _, typ := range byTools {
 		info.Handlers = append(info.Handlers, f.byTools(typ, l, kept))

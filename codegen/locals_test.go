@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/internal/optimize"
-	"github.com/concerto-lang/concerto/internal/trial"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -58,7 +58,7 @@ func (o *onlooker) Waits()                                                      
 // look runs a program with a choice of passes, and gives where it stood.
 func look(t *testing.T, text, script string, on optimize.Set) map[int64][]scene {
 	t.Helper()
-	p := trial.Compile(t, text)
+	p := compiletest.Compile(t, text)
 	if p.Entry < 0 {
 		return nil
 	}
@@ -70,10 +70,10 @@ func look(t *testing.T, text, script string, on optimize.Set) map[int64][]scene 
 	for _, part := range strings.Split(script, "---\n") {
 		w.script = append(w.script, strings.Split(strings.TrimSuffix(part, "\n"), "\n"))
 	}
-	c := trial.Config(p, w, false)
+	c := compiletest.Config(p, w, false)
 	o := &onlooker{seen: map[int64][]scene{}}
 	c.Journal = o
-	if _, _, err := trial.Run(context.Background(), c); err != nil {
+	if _, _, err := compiletest.Run(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}
 	return o.seen

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"github.com/concerto-lang/concerto/internal/optimize"
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -51,7 +51,7 @@ func TestOptimized(t *testing.T) {
 			}
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
-			sameOptimized(t, trial.Compile(t, text), script, choices())
+			sameOptimized(t, compiletest.Compile(t, text), script, choices())
 		})
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/internal/trial"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -23,9 +23,9 @@ import (
 // turned into a copy; the results must not differ.
 func TestPrograms(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
-		p := trial.Compile(t, a.Input("main.conc"))
+		p := compiletest.Compile(t, a.Input("main.conc"))
 		if a.Has("asm") {
-			a.Check("asm", trial.Assembly(p))
+			a.Check("asm", compiletest.Assembly(p))
 		}
 		var script string
 		if a.Has("host") {
@@ -59,11 +59,11 @@ func run(t *testing.T, p *ir.Program, script string, copies bool) string {
 	for _, part := range strings.Split(script, "---\n") {
 		w.script = append(w.script, strings.Split(strings.TrimSuffix(part, "\n"), "\n"))
 	}
-	_, failed, err := trial.Run(context.Background(), trial.Config(p, w, copies))
+	_, failed, err := compiletest.Run(context.Background(), compiletest.Config(p, w, copies))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.out.WriteString(trial.Failure(failed) + trial.Trace(failed))
+	w.out.WriteString(compiletest.Failure(failed) + compiletest.Trace(failed))
 	return w.out.String()
 }
 
@@ -143,7 +143,7 @@ func (w *world) next(id int) (effect.Result, error) {
 func TestDeterminism(t *testing.T) {
 	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
 		text := a.Input("main.conc")
-		if x, y := ir.Encode(trial.Compile(t, text)), ir.Encode(trial.Compile(t, text)); string(x) != string(y) {
+		if x, y := ir.Encode(compiletest.Compile(t, text)), ir.Encode(compiletest.Compile(t, text)); string(x) != string(y) {
 			t.Error("two generations differ")
 		}
 	})

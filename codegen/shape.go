@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/ir"
 )
 

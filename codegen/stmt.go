@@ -2,7 +2,7 @@ package codegen
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -35,6 +35,9 @@ func (f *builder) blockValue(b *ast.Block, t types.Type, hint int, leaving bool)
 	}
 	top := f.top
 	f.statements(b)
+	if f.endsInVariable(b) {
+		defer f.at(b.Tail.Span().Start)()
+	}
 	f.into(b.Tail, d, c, true)
 	f.free(top)
 	return val{reg: d, class: c, owned: true}

@@ -2,7 +2,7 @@ package codegen
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -220,11 +220,24 @@ func (f *builder) leaveBy(l *sema.Leave, err val, from int) {
 		t := f.tries[l.Try]
 		f.closeSources(t.loops, &err)
 		f.move(t.error, ir.Full, err)
+		f.caught(t.error, from)
 		f.dispatch(t, f.info.Try(l.Try))
 		if l.Next != nil {
 			f.leaveBy(l.Next, err, from)
 		}
 	}
+}
+
+// caught reports an error that a try of the function takes to a debugger. from is as in leaveBy.
+func (f *builder) caught(err, from int) {
+	if !f.g.manifest.Debugged {
+		return
+	}
+	inErr := int32(0)
+	if from != noErr {
+		inErr = 1
+	}
+	f.emit(ir.OpCaught, err, 0, 0, inErr)
 }
 
 // dispatch leads the error of a try to the clause that takes it; when none

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -124,7 +124,7 @@ func classified(name, text string) program {
 	return p
 }
 
-var contextual = []string{"on", "uses", "mock", "parallel", "race"}
+var contextual = []string{"ask", "on", "uses", "mock", "parallel", "race"}
 
 func classOf(k lexer.Kind) string {
 	switch k {

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/lsp/frame"
-	"github.com/concerto-lang/concerto/internal/lsp/lsptest"
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // record has the tests of editors write down what each says to the language server.
@@ -151,6 +151,8 @@ func replay(t *testing.T, path string) {
 				t.Fatal(err)
 			}
 			line = string(body)
+		case "textDocument/didChange": // an editor that pulls had been told of the mistake before it was mended
+			s.until(func() bool { return s.told })
 		case "shutdown": // all before it is answered first
 			s.until(func() bool { return s.all(open) })
 		}

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 func TestMain(m *testing.M) {

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // workbench is where `make vscode-e2e` puts VS Code for browsers, and extension what `make vscode` builds.

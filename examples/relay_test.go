@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // walk is a reader of the README who types its commands.
@@ -58,10 +58,10 @@ func TestRelay(t *testing.T) {
 	}
 	run := w.asked("q1")
 	w.holds(w.do(c[5], ""), run+"  awaiting_approval  concerto", "release 0.2", "asks: Release 0.2? Runs", "concerto-relay approve "+run+" q1\n")
-	w.holds(w.do(of(run, c[6]), ""), "approved q1: applied")
+	w.holds(w.do(of(run, c[6]), ""), "answered q1 with true: applied")
 	w.asked("q2")
 	w.holds(w.do(c[8], ""), run+"  awaiting_approval  concerto", `asks: When does 0.2 go out?  answer: "now" | "tonight"`, "concerto-relay approve "+run+" q2 --answer JSON --server "+w.server+" --token-file token\n")
-	w.holds(w.do(of(run, c[9]), ""), "approved q2: ")
+	w.holds(w.do(of(run, c[9]), ""), "answered q2 with \"tonight\": ")
 	w.holds(w.until("run.exited"), `"exit_code":0`)
 	w.holds(w.do(c[8], ""), run+"  exited")
 }

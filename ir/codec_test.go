@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // everything is a program with each structure and each kind of value in it.
@@ -21,8 +21,8 @@ func everything(t testing.TB) *Program {
 		real(2), real(math.Copysign(0, -1)), real(1e300), real(0.1), real(math.Inf(1)), real(math.Inf(-1)))
 	p.Types = append(p.Types, TypeInfo{Kind: "union", Values: []string{"low", "high"}},
 		TypeInfo{Kind: "schema", Name: "S", Doc: "A schema.", Fields: []FieldInfo{{Name: "level", Type: 7, Optional: true, Doc: "How much."}}})
-	p.Agents = append(p.Agents, Agent{Name: "B", Connection: "c", Model: "m", System: "Be brief.\n", Temperature: &half, TopP: &half, MaxTokens: &tokens,
-		Stop: []string{"END"}, Memory: -1, Timeout: 2.5, MaxToolRounds: 3, MaxToolCalls: 9, SchemaAttempts: 2, Retry: &Retry{2, "linear", 10, 20}})
+	p.Agents = append(p.Agents, Agent{Name: "B", Connection: "c", Model: "m", System: "Be brief.\n", Sampling: Sampling{Temperature: &half, TopP: &half, MaxTokens: &tokens, Seed: &tokens, Effort: "low",
+		Stop: []string{"END"}}, Memory: -1, Timeout: 2.5, MaxToolRounds: 3, MaxToolCalls: 9, SchemaAttempts: 2, Retry: &Retry{2, "linear", 10, 20}})
 	p.Hosts = append(p.Hosts, Host{Name: "I", Connector: "i", Params: json.RawMessage(`{"z":1.5,"a":[true,null]}`),
 		Config: json.RawMessage(`{"command":"run","env":{"A":"1"},"timeout":1,"question_default":{"a":[1,null]}}`)})
 	p.Servers = append(p.Servers, Server{Name: "S", Config: json.RawMessage(`{"url":"http://localhost"}`)})
@@ -164,7 +164,7 @@ func TestDecodeErrors(t *testing.T) {
 
 // TestTruncated cuts a file at every byte: each is an error, and never a panic.
 func TestTruncated(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	data := bytes.TrimSpace(Encode(everything(t)))
 	for n := range len(data) {
 		if _, err := Decode(data[:n]); err == nil {
@@ -177,7 +177,7 @@ func TestTruncated(t *testing.T) {
 // must be verified or refused without a panic; one that passes is written and
 // read again.
 func TestTampered(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	data := Encode(everything(t))
 	for n := range data {
 		for _, b := range []byte{'0', '9', '"', 'r', ',', '}', 0xff} {

@@ -421,6 +421,7 @@ func (c *codec) permissions(p **Permissions) {
 			list(c, "env", &(*p).Env, false, c.strElem)
 			list(c, "net", &(*p).Net, false, c.strElem)
 			list(c, "run", &(*p).Run, false, c.strElem)
+			list(c, "open", &(*p).Open, false, c.strElem)
 			c.flag("tools_limited", &(*p).ToolsLimited)
 			list(c, "tools", &(*p).Tools, false, c.strElem)
 			list(c, "approve", &(*p).Approve, false, c.strElem)

@@ -18,6 +18,8 @@ func (c *codec) agent(a *Agent) {
 		pointer(c, "temperature", &a.Temperature, c.float)
 		pointer(c, "top_p", &a.TopP, c.float)
 		pointer(c, "max_tokens", &a.MaxTokens, c.int64)
+		pointer(c, "seed", &a.Seed, c.int64)
+		c.optStr("reasoning_effort", &a.Effort)
 		list(c, "stop", &a.Stop, false, c.strElem)
 		list(c, "tools", &a.Tools, false, c.intElem)
 		pointer(c, "app_tools", &a.AppTools, c.texts)

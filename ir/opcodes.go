@@ -119,6 +119,7 @@ const (
 	OpNewErr
 	OpNewErrOf
 	OpLeave
+	OpCaught
 	OpWrapSome
 	OpUnwrap
 	OpField

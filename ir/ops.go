@@ -161,6 +161,7 @@ var Table = [...]Info{
 	{"NewErr", ops{w("d", A, Full), r("s", B, Full)}, Noted | Fact | New | reads(Fields), 0, "d = Err(s)"},
 	{"NewErrOf", ops{w("d", A, Full), r("s", B, Full), r("e", C, Full)}, Noted | Fact | New | reads(Fields), 5, "d = Err(s), made of the Err e that leaves here: where that came from is remembered"},
 	{"Leave", ops{r("e", A, Full)}, Noted | changes(Marks), 5, "the Err e leaves the function here, which is remembered; what it holds is marked shared"},
+	{"Caught", ops{r("e", A, Full), lit("n", Imm).must(beFlag)}, Noted, 13, "a try of this function takes error e, which is raised here; n is 1 when it was in an Err. Only in programs that are compiled for a debugger"},
 	{"WrapSome", ops{w("d", A, Full), r("s", B, Full)}, Plain, 0, "d = Some(s): s itself unless it is nil or a Some box"},
 	{"Unwrap", ops{w("d", A, Full), r("s", B, Full)}, Plain, 0, "d = what Some s holds (s is not None)"},
 	{"Field", ops{w("d", A, Full), r("o", B, Full), lit("n", C)}, Fact | reads(Fields), 0, "d = slot n of block o"},

@@ -7,12 +7,12 @@ import (
 
 // Version is the format's version, "major.minor": a VM runs files of its own
 // major version and of minor versions up to its own.
-const Version = "1.11"
+const Version = "1.13"
 
 // rowSums are checksums of the rows of the instruction set, by the minor
 // version that added them. A row must not change, since files of that version
 // rely on its meaning.
-var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5}
+var rowSums = [...]uint32{0x77de2567, 0xb0630147, 0x89049d99, 0x608f2950, 0x317b02e4, 0x1cd69dc6, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0x811c9dc5, 0xcc9de923}
 
 // Program is a compiled program, self-contained: manifest data is embedded,
 // secrets appear only by name, and there is no absolute path (spec/ir.md).
@@ -46,7 +46,7 @@ type Application struct {
 	// that tools can be made of its functions. They are in no compiled file.
 	Called []ToolMethod
 	Audit  string          // the log of calls, relative to the program's root; "" without one
-	Run    json.RawMessage // [run] as a JSON object, nil without one; internal/runconf reads it
+	Run    json.RawMessage // [run] as a JSON object, nil without one; internal/data/runconf reads it
 }
 
 // File is a source file: its name relative to the project's root, and its
@@ -205,14 +205,11 @@ type Connection struct {
 
 // Agent is an agent declaration. Nil pointers mean "not set".
 type Agent struct {
-	Name           string
-	Connection     string
-	Model          string
-	System         string
-	Temperature    *float64
-	TopP           *float64
-	MaxTokens      *int64
-	Stop           []string
+	Name       string
+	Connection string
+	Model      string
+	System     string
+	Sampling
 	Tools          []int
 	Memory         int   // index into Stores, -1 without
 	Knowledge      []int // indices into Stores, of ledgers
@@ -225,6 +222,16 @@ type Agent struct {
 	OnToolError    *int      // function (error) that decides what a failed tool call gives; nil without
 	Decorator      *int      // function (call, shown, key) that makes a call within its decorators; nil without
 	Streamed       *int      // as Decorator, for a call that gives a stream; nil without
+}
+
+// Sampling says how a model makes an agent's replies.
+type Sampling struct {
+	Temperature *float64
+	TopP        *float64
+	MaxTokens   *int64
+	Seed        *int64
+	Effort      string // reasoning_effort
+	Stop        []string
 }
 
 // Retry is an agent's retry_policy.
@@ -341,16 +348,18 @@ type Limits struct {
 }
 
 // Permissions is [permissions]: what the program may touch; everything else is
-// refused. FS lists directories, relative ones from the program's root; Env
+// refused, but for the kinds that Open names ("fs", "env", "net"), of which nothing is.
+// FS lists directories, relative ones from the program's root; Env
 // names environment variables, Net hosts, Run commands. With ToolsLimited,
 // models, hosts and dispatch_tool may call only Tools, which are given as Tool
 // or Tool::function. Approve are filters of the application's tools whose calls must be
 // approved of.
 type Permissions struct {
-	FS  []string
-	Env []string
-	Net []string
-	Run []string
+	FS   []string
+	Env  []string
+	Net  []string
+	Run  []string
+	Open []string
 
 	ToolsLimited bool
 	Tools        []string

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/parallel"
+	"github.com/concerto-lang/concerto/internal/process/parallel"
 )
 
 // MaxRegisters bounds the registers of a function. Variables beyond that live

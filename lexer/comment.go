@@ -3,8 +3,8 @@ package lexer
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // lineComment reads `// …` up to the end of its line. Three slashes make a

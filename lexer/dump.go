@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Dump writes tokens and comments, in the order of the text, one on a line:

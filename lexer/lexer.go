@@ -13,8 +13,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // space is what long stretches of a text consist of: in a library file, blanks
@@ -262,7 +262,7 @@ func (l *lexer) letters(start int) bool {
 var lookalikes = map[rune]string{
 	'“': `"`, '”': `"`, '„': `"`, '‘': `'`, '’': `'`, '`': `"`, '；': ";", '：': ":", '，': ",", '（': "(", '）': ")",
 	'｛': "{", '｝': "}", '–': "-", '—': "-", '−': "-", '×': "*", '÷': "/", '≠': "!=", '≤': "<=", '≥': ">=",
-	'→': "->", '⇒': "=>", '…': "..", '\u00a0': "a space",
+	'\u037e': ";", '→': "->", '⇒': "=>", '…': "..", '\u00a0': "a space",
 }
 
 // stray reads a run of characters that start no token.
@@ -296,6 +296,11 @@ func (l *lexer) stray() {
 	case first == '&':
 		d.Repair(diag.Change(d.Span, "&&", "&&", false), "logical and is `&&`")
 	case first == '#' && l.at(0) == '[':
+		if n := strings.IndexByte(l.src[start:], ']'); n >= 0 && !strings.Contains(l.src[start:start+n], "\n") {
+			end := start + n + 1
+			end += len(l.src[end:]) - len(strings.TrimLeft(l.src[end:], " \t\r\n"))
+			d.By(diag.Offer(diag.Remove(span(start, end)), "Remove `%s`", l.src[start:start+n+1]))
+		}
 		d.Hint("decorators are written `@name`, as in `@test`; nothing has to be derived")
 	case first == '#':
 		d.Advise(l.hash(start, text))
@@ -321,6 +326,9 @@ func (l *lexer) hash(start int, text string) diag.Advice {
 func lookalike(at source.Span, text string, r rune) diag.Advice {
 	meant := lookalikes[r]
 	a := diag.Say("did you mean " + quoteLookalike(meant) + "?")
+	if r == '\u037e' { // nobody can see the difference
+		a = diag.Say("this is the character U+037E, which looks like `;`: type `;` in its place")
+	}
 	switch {
 	case text != string(r):
 		return a

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 func lex(t testing.TB, text string) ([]Token, []Comment, diag.List) {

@@ -3,8 +3,8 @@ package lexer
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // A string without its closing quote extends to the next quote; from there on,

@@ -1,6 +1,6 @@
 package lexer
 
-import "github.com/concerto-lang/concerto/internal/source"
+import "github.com/concerto-lang/concerto/internal/text/source"
 
 // Kind tells what a token is.
 type Kind uint8

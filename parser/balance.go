@@ -3,7 +3,7 @@ package parser
 import (
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/lexer"
 )
 

@@ -2,8 +2,8 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -143,6 +143,11 @@ func (p *parser) listenExpr() ast.Expr {
 	since := p.progress()
 	n.Call = p.headSince(since, p.inHeadOf(p.unary))
 	n.Head = p.from(start)
+	return p.listenRest(n, start)
+}
+
+// listenRest reads the handlers of n, which begins at start.
+func (p *parser) listenRest(n *ast.ListenExpr, start source.Pos) ast.Expr {
 	var h *ast.Handler
 	whole := p.rows(func(b braces) {
 		h = &ast.Handler{}
@@ -187,9 +192,23 @@ func (p *parser) handler(b braces, h *ast.Handler) {
 		h.On = true
 	}
 	if p.k == lexer.Ident {
-		p.fail(p.expected("a message type").Hint("message types are strings: `\"%s\" => …`", p.text()))
+		d := p.expected("a message type")
+		if p.peek(1) != lexer.FatArrow {
+			p.fail(d.Hint("message types are strings: `\"%s\" => …`", p.text()))
+		}
+		d.Hints, d.Fixes = nil, nil
+		p.report(d.Repair(diag.Sure(diag.Replace(p.span(), `"`+p.text()+`"`), "Write `\"%s\"`", p.text()), "message types are strings: `\"%s\" => …`", p.text()))
+		h.Type = &ast.StringLit{IDBase: p.baseAt(p.span()), Value: p.text()}
+		p.next()
+	} else {
+		h.Type = p.plainString("a message type")
 	}
-	h.Type = p.plainString("a message type")
+	if p.handlerBlockAhead() {
+		h.Value = p.handlerBlock()
+		h.Sp = p.from(start)
+		p.armEnd(b)
+		return
+	}
 	if p.k != lexer.FatArrow {
 		p.tell(p.expected("`=>`"))
 		if !p.stops() && !p.newLine() {

@@ -2,9 +2,9 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -24,7 +24,7 @@ func (p *parser) headExpr() ast.Expr {
 	x := p.binary(ast.PrecPipe)
 	p.inHead = head
 	if p.k == lexer.Assign {
-		p.fail(p.expected("`{`").Hint("`==` compares"))
+		p.fail(p.expected("`{`").Repair(diag.Offer(diag.Replace(p.span(), "=="), "Change to `==`"), "`==` compares: `%s == %s`", p.textOf(x.Span(), "x"), p.textAt(min(p.i+1, len(p.toks)-1))))
 	}
 	return x
 }
@@ -93,9 +93,27 @@ func (p *parser) condition() ast.Expr {
 		p.next()
 		since = p.progress()
 		n.X = p.headSince(since, p.headExpr())
+		p.oneCondition(n)
 	}
 	n.IDBase = p.base(start)
 	return n
+}
+
+// oneCondition reports a condition that follows a pattern by `&&`, which belongs to the value there.
+func (p *parser) oneCondition(n *ast.LetCond) {
+	and, ok := n.X.(*ast.Binary)
+	if !ok || and.Op != ast.OpAnd {
+		return
+	}
+	switch n.Pattern.(type) {
+	case *ast.TuplePat, *ast.StructPat, *ast.VariantPat:
+	default:
+		return
+	}
+	p.report(diag.Unexpected.At(and.OpSpan, "no second condition follows a pattern").
+		Hint("put it into the block: `if let %s = %s { if %s { … } }`", shorten(p.src[n.Pattern.Span().Start:n.Pattern.Span().End]),
+			shorten(p.src[and.X.Span().Start:and.X.Span().End]), shorten(p.src[and.Y.Span().Start:and.Y.Span().End])))
+	n.X = and.X
 }
 
 func (p *parser) ifExpr() ast.Expr {
@@ -199,13 +217,13 @@ func (p *parser) arm(b braces, a *ast.Arm) {
 	if p.eat(lexer.If) {
 		a.Guard = p.binary(ast.PrecPipe)
 	}
-	if p.k != lexer.FatArrow {
+	if (p.k == lexer.Arrow || p.k == lexer.Colon) && startsExpr[p.peek(1)] {
+		at := source.Span{Start: p.prevEnd(), End: p.tok().End}
+		p.report(diag.Unexpected.At(p.span(), "expected `=>`, found %s", p.found()).
+			Repair(diag.Sure(diag.Replace(at, " =>"), "Change to `=>`"), "an arm's arrow is `=>`: `%s => …`", p.textOf(a.Pattern.Span(), "pattern")))
+	} else if p.k != lexer.FatArrow {
 		d := p.expected("`=>`")
-		if p.k == lexer.Arrow {
-			d.Hints = []string{"an arm's arrow is `=>`"}
-		} else if p.k == lexer.Colon && len(d.Hints) == 0 {
-			d.Hint("an arm is written `pattern => value`")
-		} else if binaryOps[p.k] != ast.OpNone {
+		if binaryOps[p.k] != ast.OpNone {
 			d.Hints = []string{"a condition stands behind `if`: `" + p.prevText() + " if " + p.prevText() + " " + p.text() + " … => …`"}
 		}
 		p.tell(d)
@@ -248,12 +266,12 @@ func (p *parser) armEnd(b braces) {
 		if !p.left(b) {
 			e := p.prevEnd()
 			d.Span = source.Span{Start: e, End: e}
-			p.report(d.Hint("end this one with `,`"))
+			p.report(d.Repair(diag.Offer(diag.Insert(e, ","), "Insert `,`"), "end this one with `,`"))
 		}
 		return
 	}
 	if p.k == lexer.Semi {
-		p.report(d.Hint("end it with `,`; several statements need a block"))
+		p.report(d.Repair(diag.Offer(diag.Replace(p.span(), ","), "Change to `,`"), "end it with `,`; several statements need a block"))
 		p.next()
 		return
 	}
@@ -410,6 +428,15 @@ func (p *parser) tryExpr() ast.Expr {
 	for p.k == lexer.Catch {
 		n.Catches = append(n.Catches, p.catch())
 	}
+	if p.k == lexer.Ident && p.peek(1) == lexer.LBrace {
+		if hint := foreign.Between.Hint(p.text()); hint != "" && !p.newLine() && len(foreign.Between.Find(p.text()).Ours) == 0 {
+			word := p.text()
+			p.report(diag.Unexpected.At(p.span(), "`%s` follows no `try`", word).
+				Repair(diag.Offer(diag.Remove(source.Span{Start: p.here(), End: p.here() + source.Pos(len(word)+1)}), "Remove `%s`", word), "%s", hint))
+			p.lost()
+			p.next()
+		}
+	}
 	n.IDBase = p.base(start)
 	return n
 }
@@ -421,7 +448,12 @@ func (p *parser) catch() *ast.Catch {
 	c := &ast.Catch{}
 	if p.k != lexer.LBrace {
 		if p.k != lexer.Ident && p.k != lexer.SelfType {
-			p.fail(p.expected("an error type or `{`").Hint("name the type before: `catch Error(e) { … }` takes all, `catch HostError(e) { … }` one kind"))
+			d := p.expected("an error type or `{`")
+			if p.k == lexer.LParen && p.peek(1) == lexer.Ident && p.peek(2) == lexer.RParen {
+				d.Hints, d.Fixes = nil, nil
+				p.fail(d.Repair(diag.Change(source.Span{Start: p.toks[p.i-1].End, End: p.here()}, "catch Error", " Error", false), "name the type before: `catch Error(%s) { … }` takes all, `catch HostError(%[1]s) { … }` one kind", p.textAt(p.i+1)))
+			}
+			p.fail(d.Hint("name the type before: `catch Error(e) { … }` takes all, `catch HostError(e) { … }` one kind"))
 		}
 		c.Type = p.namedType(true)
 		if p.k == lexer.LParen {

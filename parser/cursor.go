@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 

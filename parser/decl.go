@@ -1,9 +1,12 @@
 package parser
 
 import (
+	plex "github.com/alecthomas/participle/v2/lexer"
+
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -36,12 +39,12 @@ func (p *parser) prefix() head {
 		return h
 	}
 	var f prefix
-	f.read(p)
+	read(p, &f)
 	h.pub = f.Pub
 	if len(f.Decorators) > 0 {
 		h.decorators = make([]*ast.Decorator, len(f.Decorators))
 		for i := range f.Decorators {
-			h.decorators[i] = f.Decorators[i].node()
+			h.decorators[i] = f.Decorators[i].node(p)
 		}
 	}
 	return h
@@ -51,8 +54,8 @@ func (p *parser) prefix() head {
 func (p *parser) decorators() (list []*ast.Decorator) {
 	for p.k == lexer.At {
 		var f decorator
-		f.read(p)
-		list = append(list, f.node())
+		read(p, &f)
+		list = append(list, f.node(p))
 	}
 	return list
 }
@@ -121,9 +124,9 @@ func (p *parser) badDecl(h head, start int) *ast.BadDecl {
 // header reads a form that is the header of a declaration, and says whether its
 // body follows. Where the header is wrong, what could be read of it stays, if it
 // has a name, at least that; the body that can be found behind it is read, too.
-func (p *parser) header(read func(*parser), n **name) (body bool) {
+func (p *parser) header(read func(), n **captured) (body bool) {
 	start := p.i
-	if p.inHeader(func() { read(p) }) {
+	if p.inHeader(read) {
 		return true
 	}
 	wrong := p.i
@@ -140,20 +143,20 @@ func (p *parser) header(read func(*parser), n **name) (body bool) {
 
 // named makes the token at i the name of a declaration that could not be read to
 // its end. One without a name is given up.
-func (p *parser) named(i int, n **name) {
+func (p *parser) named(i int, n **captured) {
 	if p.kindAt(i) != lexer.Ident || i >= p.i {
 		panic(bailout{})
 	}
 	if *n == nil {
-		*n = &name{Base: ast.Base{Sp: p.toks[i].Span()}, Name: p.textAt(i)}
+		*n = &captured{Value: p.textAt(i), Pos: plex.Position{Offset: int(p.toks[i].Start), Line: i}}
 	}
 }
 
 // whole reads a form that is a declaration up to its `;`. Where it is wrong, what
 // could be read of it stays, if it has a name or n says that it needs none.
-func (p *parser) whole(read func(*parser), n **name) (ok bool) {
+func (p *parser) whole(read func(), n **captured) (ok bool) {
 	start := p.i
-	if p.guard(func() { read(p) }) {
+	if p.guard(read) {
 		return true
 	}
 	wrong := p.i
@@ -189,6 +192,12 @@ func (p *parser) loose() *diag.Diagnostic {
 	if p.k == lexer.Let && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Assign {
 		d.Repair(diag.Change(p.span(), "const", "const", false),
 			"a value that never changes can be a `const`; what changes and lasts is a `hashmap`, or the state of a `tool`")
+	}
+	if p.k == lexer.Let && p.peek(1) == lexer.Mut {
+		return d.Hint("what changes and lasts is a `hashmap`, or the state of a `tool`; what one function changes is declared in it")
+	}
+	if p.k == lexer.Ident && p.peek(1) == lexer.LParen && len(foreign.Declaration.Find(p.text()).Ours) == 1 && foreign.Declaration.Find(p.text()).Ours[0] == "fn" {
+		return d.Hint("a method is declared with its type: `impl T { fn name(self) { … } }`")
 	}
 	return d.Hint("put it into a function: `fn main() { … }`")
 }
@@ -307,9 +316,12 @@ func (p *parser) fnBody() *ast.Block {
 // declaration is given up.
 func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 	var f fnHeader
-	if p.inHeader(func() { f.read(p) }) {
-		n := f.node()
+	if p.inHeader(func() { read(p, &f) }) {
+		n := f.node(p)
 		n.Signature = p.from(p.toks[start].Start)
+		if n.Result == nil && p.k != lexer.LBrace && p.k != lexer.Semi {
+			n.Result = p.foreignResult()
+		}
 		return n, true
 	}
 	wrong, body := p.i, p.bodyAfter(start)
@@ -330,7 +342,7 @@ func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 	if f.Result == nil {
 		f.Result = &ast.BadType{IDBase: p.baseAt(p.behind())}
 	}
-	n := f.node()
+	n := f.node(p)
 	n.Signature = p.from(p.toks[start].Start)
 	if body > 0 {
 		p.lostText(n, wrong, body)
@@ -356,11 +368,11 @@ func (p *parser) fnSignature(h head) *ast.FnDecl {
 
 func (p *parser) typeDecl(h head) *ast.TypeDecl {
 	var f typeAlias
-	ok := p.whole(f.read, &f.Name)
+	ok := p.whole(func() { read(p, &f) }, &f.Name)
 	if f.Type == nil {
 		f.Type = &ast.BadType{IDBase: p.baseAt(p.behind())}
 	}
-	n := f.node()
+	n := f.node(p)
 	if ok {
 		p.declSemi()
 	}
@@ -370,11 +382,11 @@ func (p *parser) typeDecl(h head) *ast.TypeDecl {
 
 func (p *parser) constDecl(h head) *ast.ConstDecl {
 	var f constant
-	ok := p.whole(f.read, &f.Name)
+	ok := p.whole(func() { read(p, &f) }, &f.Name)
 	if f.Value == nil {
 		f.Value = p.badExpr(p.baseAt(p.behind()))
 	}
-	n := f.node()
+	n := f.node(p)
 	if ok {
 		p.declSemi()
 	}
@@ -385,12 +397,12 @@ func (p *parser) constDecl(h head) *ast.ConstDecl {
 func (p *parser) useDecl(h head) *ast.UseDecl {
 	start := p.i
 	var f useItem
-	if !p.whole(f.read, nil) {
+	if !p.whole(func() { read(p, &f) }, nil) {
 		n := &ast.UseDecl{Tree: p.brokenUse(start + 1)}
 		p.finish(&n.DeclHead, h)
 		return n
 	}
-	n := f.node()
+	n := f.node(p)
 	p.declSemi()
 	p.finish(&n.DeclHead, h)
 	return n
@@ -459,14 +471,14 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 	}
 	kind := storeKinds[p.k]
 	var f store
-	ok := p.whole(f.read, &f.Name)
+	ok := p.whole(func() { read(p, &f) }, &f.Name)
 	if f.Type == nil {
 		f.Type = &ast.BadType{IDBase: p.baseAt(p.behind())}
 	}
 	if f.Value == nil {
 		f.Value = &ast.BadExpr{IDBase: p.baseAt(p.behind())}
 	}
-	n := f.node(kind)
+	n := f.node(p, kind)
 	if ok {
 		p.declSemi()
 	}
@@ -477,8 +489,8 @@ func (p *parser) storeDecl(h head) *ast.StoreDecl {
 // modDecl reads `mod x;` and `mod x { … }`.
 func (p *parser) modDecl(h head) *ast.ModDecl {
 	var f modHeader
-	f.read(p)
-	n := f.node()
+	read(p, &f)
+	n := f.node(p)
 	if p.k == lexer.LBrace {
 		b, _ := p.openBraces(nil)
 		n.Inline, n.Decls = true, []ast.Decl{}

@@ -3,10 +3,10 @@ package parser
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -189,7 +189,11 @@ func shorten(s string) string {
 // expected makes the diagnostic "expected X, found Y" for the current token.
 func (p *parser) expected(what string) *diag.Diagnostic {
 	if hint := p.foreignHint(); hint != "" {
-		return diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found()).By(p.foreignFix(hint)...).Hint("%s", hint)
+		d := diag.Unexpected.At(p.span(), "expected %s, found %s", what, p.found()).By(p.foreignFix(hint)...).Hint("%s", hint)
+		if i := p.foreignWord(hint); i >= 0 {
+			d.Span, d.Message = p.toks[i].Span(), "unexpected `"+p.textAt(i)+"`"
+		}
+		return d
 	}
 	if p.incomplete() {
 		return diag.Unexpected.At(p.behind(), "expected %s, found %s", what, endOfLine)
@@ -253,14 +257,17 @@ func (p *parser) noName(i int) *diag.Diagnostic {
 	if t.Kind.IsKeyword() && i > 0 && p.toks[i-1].Kind == lexer.At {
 		d := diag.ReservedName.At(t.Span(), "`%s` is a reserved word, and no decorator", p.textAt(i))
 		if hint := foreign.Decorator.Hint(p.textAt(i)); hint != "" {
-			return d.Hint("%s", hint)
+			if p.kindAt(i+1) == lexer.Fn && p.kindAt(i+2) == lexer.Ident {
+				d.Cause = "tool function " + p.textAt(i+2)
+			}
+			return d.By(p.toolFix(i)...).Hint("%s", hint)
 		}
 		at := source.Span{Start: p.toks[i-1].Start, End: t.End}
 		return d.Repair(diag.Offer(diag.Remove(at), "Remove `@%s`", p.textAt(i)), "remove it: `@` stands before a decorator's name")
 	}
 	if t.Kind.IsKeyword() {
 		d := diag.ReservedName.At(t.Span(), "`%s` is a reserved word and cannot be a name", p.textAt(i))
-		return d.Repair(diag.Offer(diag.Insert(t.End, "_"), "Rename to `%s_`", p.textAt(i)), "choose another name, such as `%s_`", p.textAt(i))
+		return d.Repair(p.renameReserved(i), "choose another name, such as `%s_`", p.textAt(i))
 	}
 	save := p.i
 	p.seek(i)
@@ -290,10 +297,19 @@ var declWords = func() (words []string) {
 func (p *parser) failDeclaration() {
 	w := p.text()
 	d := diag.NoDeclaration.At(p.span(), "`%s` starts no declaration", shorten(w))
-	if hint := foreign.Declaration.Hint(w); hint != "" {
+	if a := p.declarationInstead(w); a.Is() {
+		d.Advise(a)
+	} else if hint := foreign.Declaration.Hint(w); hint != "" {
 		d.Advise(p.ourWord(hint, foreign.Declaration.Find(w)))
-	} else if near := spell.Nearest(w, declWords); near != "" {
-		d.Meant(p.span(), near, spell.Alone(w, near, declWords))
+		if w == "package" && p.peek(1) == lexer.Ident {
+			end := p.toks[p.i+1].End
+			if p.peek(2) == lexer.Semi {
+				end = p.toks[p.i+2].End
+			}
+			d.By(diag.Offer(diag.Remove(wholeLines(p.src, source.Span{Start: p.here(), End: end})), "Remove the line"))
+		}
+	} else if near := suggest.Nearest(w, declWords); near != "" {
+		d.Meant(p.span(), near, suggest.Certain(w, near, declWords))
 	} else {
 		d.Hint("declarations start with one of: %s", strings.Join(declWords, " "))
 	}

@@ -3,12 +3,10 @@ package parser
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
-
-// failForm reports the current token where a form wants one of words.
-func (p *parser) failForm(words ...string) { p.fail(p.unexpectedInForm(words)) }
 
 // unexpectedInForm makes the diagnostic for the current token where a form
 // wants one of words.
@@ -41,7 +39,8 @@ func (p *parser) unexpectedInForm(words []string) *diag.Diagnostic {
 		switch {
 		case p.incomplete():
 		case p.k == lexer.Struct || p.k == lexer.Enum || p.k == lexer.Trait || p.k == lexer.Schema:
-			return p.expected(first).Hint("write `%s %s { … }`", p.text(), p.prevText())
+			head := p.text() + " " + p.prevText()
+			return p.expected(first).Repair(diag.Change(source.Span{Start: p.toks[p.i-2].Start, End: p.tok().End}, head, head, false), "write `%s { … }`", head)
 		case p.k.IsWord() || p.k.Info().Class == lexer.Literal:
 			return p.expected(first).Hint("write `=` before %s", p.found())
 		case p.k == lexer.Semi:
@@ -61,7 +60,13 @@ func (p *parser) colonExpected() *diag.Diagnostic {
 	d := p.expected("`:`")
 	switch {
 	case p.k == lexer.Assign:
-		d.Hint("a value stands after `:` here, as in `%s: …`", p.prevText())
+		d.Hints, d.Fixes = nil, nil
+		at := source.Span{Start: p.prevEnd(), End: p.tok().End}
+		value := "…"
+		if next := p.toks[min(p.i+1, len(p.toks)-1)]; next.Kind.Info().Class == lexer.Literal || next.Kind == lexer.Ident {
+			value = p.textOf(next.Span(), "…")
+		}
+		d.Repair(diag.Sure(diag.Replace(at, ":"), "Change to `:`"), "a value follows `:` here: `%s: %s`", p.prevText(), value)
 	case p.k == lexer.LParen:
 		d.Hint("a method starts with `fn`")
 	case p.k.IsWord():

@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -25,6 +26,20 @@ func (p *parser) ourWord(hint string, w foreign.Word) diag.Advice {
 // foreignFix replaces the word of another language that a hint of foreignHint is about, when one of
 // ours takes its place as it stands.
 func (p *parser) foreignFix(hint string) []diag.Fix {
+	if m := p.misfit(); m != nil && m.hint(p) == hint {
+		if m.fix == nil {
+			return nil
+		}
+		return m.fix(p)
+	}
+	if p.after(lexer.Ident) && foreign.Start.Hint(p.prevText()) == "" && !p.newLine() {
+		if near := p.misspeltWord(); near != "" && hint == "did you mean `"+near+"`?" {
+			return []diag.Fix{diag.Change(p.toks[p.i-1].Span(), near, near, suggest.Certain(p.prevText(), near, statementWords))}
+		}
+	}
+	if p.i > 1 && p.prev(1) == lexer.Question && startsExpr[p.k] {
+		return p.choiceFix()
+	}
 	at, w := p.span(), foreign.Between.Find(p.text())
 	if p.k != lexer.Ident || w.Say() != hint {
 		if p.i == 0 || p.prev(1) != lexer.Ident {
@@ -251,3 +266,92 @@ func wholeLines(src string, s source.Span) source.Span {
 
 // blanks is how many blanks and tabs a text starts with.
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+
+// declarationInstead is what to do about the word at hand, which begins a declaration in other languages, where
+// what follows it says more than the word alone.
+func (p *parser) declarationInstead(word string) diag.Advice {
+	line := p.src[p.here():]
+	line = strings.TrimRight(line[:strings.IndexByte(line+"\n", '\n')], " \t\r;")
+	words := strings.Fields(line)
+	switch word {
+	case "interface", "protocol", "abstract":
+		if p.peek(1) == lexer.Ident && p.peek(2) == lexer.LBrace && p.kindAt(p.i+3) == lexer.Ident && (p.kindAt(p.i+4) == lexer.Colon || p.kindAt(p.i+4) == lexer.Question) {
+			return diag.Say("data with fields is a `struct`; a `trait` has methods").By(diag.Change(p.span(), "struct", "struct", false))
+		}
+	case "import", "from":
+		const files = "a file is a module: `mod name;` reads name.conc, and `use name::x;` names what it has"
+		if len(words) == 4 && word == "from" && words[2] == "import" {
+			path := strings.ReplaceAll(words[1], ".", "::") + "::" + words[3]
+			if words[3] == "*" || strings.ContainsAny(words[1]+words[3], "\"'{}(),") {
+				return diag.Say(files)
+			}
+			at := source.Span{Start: p.here(), End: p.here() + source.Pos(len(line))}
+			end := ""
+			if !strings.HasPrefix(p.src[at.End:], ";") {
+				end = ";"
+			}
+			return diag.Say("write `use " + path + ";`").By(diag.Offer(diag.Replace(at, "use "+path+end), "Write `use %s;`", path))
+		}
+		if p.peek(1) != lexer.Ident || strings.Contains(line, " from ") {
+			return diag.Say(files)
+		}
+	}
+	return diag.Advice{}
+}
+
+// stepFix is for `x++`, whose second `+` is at hand.
+func (p *parser) stepFix(op string) []diag.Fix {
+	if !p.after(p.k) || p.prev(2) != lexer.Ident {
+		return nil
+	}
+	at := source.Span{Start: p.toks[p.i-2].End, End: p.tok().End}
+	return []diag.Fix{diag.Offer(diag.Replace(at, " "+op+" 1"), "Write `%s %s 1`", p.textAt(p.i-2), op)}
+}
+
+// declareFix makes a `let` of `x := value` and of `a, b = value`, whose `:` or `,` is at hand.
+func (p *parser) declareFix() []diag.Fix {
+	first := p.toks[p.i-1]
+	switch {
+	case p.k == lexer.Colon && p.peek(1) == lexer.Assign && p.startsLine(p.i-1):
+		assign := source.Span{Start: first.End, End: p.toks[p.i+1].End}
+		return []diag.Fix{{Title: "Declare it with `let`", Edits: []diag.Edit{diag.Insert(first.Start, "let "), diag.Replace(assign, " =")}}}
+	case p.k == lexer.Comma && p.peek(2) == lexer.Assign && p.prev(2) == lexer.Let:
+		return []diag.Fix{{Title: "Put the names into parentheses", Edits: []diag.Edit{diag.Insert(first.Start, "("), diag.Insert(p.toks[p.i+1].End, ")")}}}
+	}
+	return nil
+}
+
+// leaveOut removes the word before the token at hand.
+func (p *parser) leaveOut() []diag.Fix {
+	word := p.toks[p.i-1]
+	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: word.Start, End: p.here()}), "Remove `%s`", p.prevText())}
+}
+
+// pairFix is for `for i, x in xs` and `for i, x := range xs`, whose `,` is at hand.
+func (p *parser) pairFix() []diag.Fix {
+	fix := diag.Fix{Title: "Take the pair apart in parentheses", Edits: []diag.Edit{diag.Insert(p.toks[p.i-1].Start, "("), diag.Insert(p.toks[p.i+1].End, ")")}}
+	switch {
+	case p.peek(1) != lexer.Ident:
+		return nil
+	case p.peek(2) == lexer.In:
+	case p.peek(2) == lexer.Colon && p.peek(3) == lexer.Assign && p.textAt(p.i+4) == "range":
+		fix.Edits = append(fix.Edits[:1], diag.Replace(source.Span{Start: p.toks[p.i+1].End, End: p.toks[p.i+4].End}, ") in"))
+		if p.peek(5) == lexer.Ident && p.peek(6) == lexer.LBrace {
+			fix.Edits = append(fix.Edits, diag.Insert(p.toks[p.i+5].End, ".enumerate()"))
+		}
+	default:
+		return nil
+	}
+	return []diag.Fix{fix}
+}
+
+// withoutCollect removes `.collect::<T>()`, whose `::` is at hand.
+func (p *parser) withoutCollect() []diag.Fix {
+	for i := p.i + 1; i < len(p.toks)-1 && !p.startsLine(i); i++ {
+		if p.kindAt(i) == lexer.LParen && p.kindAt(i-1) == lexer.Greater && p.partner(i) == i+1 {
+			at := source.Span{Start: p.toks[p.i-2].Start, End: p.toks[i+1].End}
+			return []diag.Fix{diag.Offer(diag.Remove(at), "Remove `%s`", p.src[at.Start:at.End])}
+		}
+	}
+	return nil
+}

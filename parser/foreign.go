@@ -1,7 +1,12 @@
 package parser
 
 import (
-	"github.com/concerto-lang/concerto/internal/foreign"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -13,6 +18,10 @@ type misfit struct {
 	k    lexer.Kind
 	when func(p *parser) bool
 	hint func(p *parser) string
+	// fix is what does that; nil for none.
+	fix func(p *parser) []diag.Fix
+	// word says that the word before the token is what does not belong there.
+	word bool
 }
 
 func says(hint string) func(*parser) string { return func(*parser) string { return hint } }
@@ -20,89 +29,322 @@ func says(hint string) func(*parser) string { return func(*parser) string { retu
 // misfits are looked through in order; the first that holds is told.
 var misfits = []misfit{
 	{lexer.FatArrow, func(p *parser) bool { return p.after(lexer.Ident) || p.after(lexer.RParen) },
-		says("a closure is written `|x| …`")},
+		says("a closure is written `|x| …`"), func(p *parser) []diag.Fix {
+			if !p.after(lexer.Ident) {
+				return nil
+			}
+			at := source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}
+			return []diag.Fix{diag.Change(at, "|"+p.prevText()+"|", "|"+p.prevText()+"|", false)}
+		}, false},
+	{lexer.PathSep, func(p *parser) bool {
+		return p.peek(1) == lexer.Less && p.after(lexer.Ident, lexer.Dot) && p.prevText() == "collect"
+	},
+		says("leave it out: `map`, `filter` and the others give an Array already"), (*parser).withoutCollect, false},
 	{lexer.PathSep, func(p *parser) bool { return p.peek(1) == lexer.Less },
-		says("type arguments follow the name directly: `f<T>(…)`")},
+		says("type arguments follow the name directly: `f<T>(…)`"), func(p *parser) []diag.Fix {
+			return []diag.Fix{diag.Offer(diag.Remove(p.span()), "Remove the `::`")}
+		}, false},
+	{lexer.Bar, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "move" },
+		says("leave out `move`: a closure takes what it uses by itself"), (*parser).leaveOut, true},
+	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "go" },
+		func(p *parser) string { return foreign.Start.Hint("go") }, (*parser).leaveOut, true},
+	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "new" },
+		(*parser).newHint, (*parser).newFix, true},
+	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && p.prevText() == "not" },
+		func(p *parser) string { return foreign.Start.Hint("not") }, func(p *parser) []diag.Fix {
+			return []diag.Fix{diag.Change(source.Span{Start: p.toks[p.i-1].Start, End: p.here()}, "!", "!", false)}
+		}, true},
+	{lexer.String, func(p *parser) bool { return p.after(lexer.Less) && strings.HasPrefix(p.text(), "'") },
+		says("there are no lifetimes: leave `<'a>` out, and `&` too, since values are copied"), nil, false},
+	{lexer.Assign, func(p *parser) bool {
+		return p.after(lexer.Ident) && (p.prev(2) == lexer.LBrace || p.prev(2) == lexer.Comma) && p.peek(1) != lexer.Assign && p.enumAround()
+	},
+		says("a variant has no value of its own: write its name alone, and give values in a function with `match`"), func(p *parser) []diag.Fix {
+			end := p.toks[p.i+1].End
+			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.toks[p.i-1].End, End: end}), "Remove the value")}
+		}, false},
+	{lexer.LBrace, func(p *parser) bool { return p.kindAt(max(p.i-2, 0)) == lexer.For },
+		says("what goes on while a condition holds is `while … { … }`, what goes on until it is left `loop { … }`"), func(p *parser) []diag.Fix {
+			return []diag.Fix{diag.Change(p.toks[p.i-2].Span(), "while", "while", false)}
+		}, false},
+	{lexer.Colon, func(p *parser) bool { return p.after(lexer.Ident, lexer.For) && p.peek(1) == lexer.Assign },
+		says("a `for` runs over a collection: `for i in 0..n { … }`"), nil, false},
+	{lexer.LParen, func(p *parser) bool { return p.after(lexer.Ident, lexer.Struct) },
+		says("fields have names: `struct P { x: Int, y: Int }`"), (*parser).nameFields, false},
+	{lexer.LParen, func(p *parser) bool { return p.after(lexer.Pub) },
+		says("what is `pub` can be used in the whole program: write `pub` alone"), func(p *parser) []diag.Fix {
+			end := p.toks[p.partner(p.i)].End
+			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.here(), End: end}), "Remove `%s`", p.src[p.here():end])}
+		}, false},
+	{lexer.LParen, func(p *parser) bool {
+		return p.after(lexer.Ident) && p.prev(2) == lexer.Colon && functionTypes[p.prevText()]
+	},
+		says("a function's type is written `fn(Int) -> String`"), func(p *parser) []diag.Fix {
+			return []diag.Fix{diag.Change(p.toks[p.i-1].Span(), "fn", "fn", false)}
+		}, false},
+	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Ident) && (p.prevText() == "dyn" || p.prevText() == "Box") },
+		says("a trait bounds a type parameter: `fn f<T: Trait>(x: T)`"), nil, false},
+	{lexer.Ident, func(p *parser) bool {
+		return p.text() == "is" && p.peek(1) == lexer.Ident && p.textAt(p.i+1) == "not"
+	}, says("what is different is asked by `!=`; `match` asks for a variant"), func(p *parser) []diag.Fix {
+		return []diag.Fix{diag.Change(source.Span{Start: p.here(), End: p.toks[p.i+1].End}, "!=", "!=", false)}
+	}, false},
 	{lexer.For, func(p *parser) bool { return !p.newLine() },
-		says("a new array is made by a method: `xs.map(|x| …)`, `xs.filter(|x| …)`")},
+		says("a new array is made by a method: `xs.map(|x| …)`, `xs.filter(|x| …)`"), nil, false},
 	{lexer.In, func(p *parser) bool { return true },
-		says("`in` stands in a `for` only: ask `xs.contains(x)`, of a map `m.has(key)`")},
-	{lexer.Not, func(p *parser) bool { return p.after(lexer.Ident) && p.adjoins() }, (*parser).macroHint},
-	{lexer.String, (*parser).prefixed, (*parser).prefixHint},
-	{lexer.StringHead, (*parser).prefixed, (*parser).prefixHint},
+		says("`in` stands in a `for` only: ask `xs.contains(x)`, of a map `m.has(key)`"), (*parser).containsFix, false},
+	{lexer.Not, func(p *parser) bool { return p.after(lexer.Ident) && p.adjoins() }, (*parser).macroHint, func(p *parser) []diag.Fix {
+		if p.prevText() == "vec" {
+			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}), "Remove `vec!`")}
+		}
+		return []diag.Fix{diag.Offer(diag.Remove(p.span()), "Remove the `!`")}
+	}, false},
+	{lexer.String, (*parser).prefixed, (*parser).prefixHint, (*parser).prefixFix, false},
+	{lexer.StringHead, (*parser).prefixed, (*parser).prefixHint, nil, false},
 	{lexer.String, func(p *parser) bool { return p.after(lexer.Use) },
-		says("a file is a module: `mod name;` reads name.conc, and `use name::x;` names what it has")},
+		says("a file is a module: `mod name;` reads name.conc, and `use name::x;` names what it has"), nil, false},
 	{lexer.String, func(p *parser) bool { return p.after(lexer.Emit) }, func(p *parser) string {
 		return "emit is written like a call: `emit(" + p.text() + ", value)`"
-	}},
+	}, nil, false},
 	{lexer.String, func(p *parser) bool {
 		return p.peek(1) == lexer.Colon && (p.after(lexer.LBrace) || p.after(lexer.Comma))
 	},
-		says("a field's name has no quotes: `name: …`")},
-	{lexer.LBracket, func(p *parser) bool { return p.after(lexer.Ident) }, (*parser).bracketHint},
+		says("a field's name has no quotes: `name: …`"), nil, false},
+	{lexer.LBracket, func(p *parser) bool { return p.after(lexer.Ident) }, (*parser).bracketHint, (*parser).arrayFix, false},
 	{lexer.Arrow, func(p *parser) bool { return p.newLine() },
-		says("the result stands in the head, behind the name or the parameters: `-> Type {`")},
+		says("the result stands in the head, behind the name or the parameters: `-> Type {`"), nil, false},
 	{lexer.Arrow, func(p *parser) bool { return p.after(lexer.RParen) },
-		says("a function's type is written `fn(A) -> B`")},
+		says("a function's type is written `fn(A) -> B`"), nil, false},
 	{lexer.Arrow, func(p *parser) bool { return p.after(lexer.Ident) },
-		says("a field is read, and a method called, by `.`")},
+		says("a field is read, and a method called, by `.`"), nil, false},
 	{lexer.Colon, func(p *parser) bool { return p.after(lexer.String) && p.peek(1) == lexer.Bar }, func(p *parser) string {
 		return "a handler is written `" + p.prevText() + " => |message| …`"
-	}},
+	}, func(p *parser) []diag.Fix {
+		return []diag.Fix{diag.Change(source.Span{Start: p.prevEnd(), End: p.tok().End}, "=>", " =>", true)}
+	}, false},
 	{lexer.Colon, func(p *parser) bool { return p.after(lexer.Ident, lexer.LParen) || p.after(lexer.Ident, lexer.Comma) }, func(p *parser) string {
 		return "a closure's parameters stand between bars: `|" + p.prevText() + ": T| …`"
-	}},
+	}, nil, false},
 	{lexer.Bar, func(p *parser) bool { return p.after(lexer.String) }, func(p *parser) string {
 		return "an arrow stands between: `" + p.prevText() + " => |message| …`"
-	}},
+	}, nil, false},
 	{lexer.Dot, func(p *parser) bool { return p.after(lexer.Ident) && p.peek(1) == lexer.Ident }, func(p *parser) string {
 		return "what a module or a type has is named by `::`: `" + p.prevText() + "::" + p.textAt(p.i+1) + "`"
-	}},
+	}, nil, false},
 	{lexer.Slash, func(p *parser) bool { return p.after(lexer.Ident, lexer.Mod) }, func(p *parser) string {
 		return "write `mod " + p.prevText() + ";`, and `mod " + p.textAt(min(p.i+1, len(p.toks)-1)) + ";` in its file, " + p.prevText() + "/mod.conc"
-	}},
+	}, nil, false},
 	{lexer.Comma, func(p *parser) bool { return p.after(lexer.Ident, lexer.For) }, func(p *parser) string {
 		return "pairs are taken apart in parentheses: `for (" + p.prevText() + ", " + p.textAt(min(p.i+1, len(p.toks)-1)) + ") in …`; `xs.enumerate()` numbers elements"
-	}},
+	}, (*parser).pairFix, false},
+	{lexer.Ident, func(p *parser) bool {
+		return p.after(lexer.Ident) && (p.prevText() == "except" || p.prevText() == "rescue")
+	}, func(p *parser) string { return foreign.Start.Hint(p.prevText()) }, func(p *parser) []diag.Fix {
+		if p.peek(1) != lexer.As || p.peek(2) != lexer.Ident {
+			return nil
+		}
+		at, catch := source.Span{Start: p.toks[p.i-1].Start, End: p.toks[p.i+2].End}, "catch Error("+p.textAt(p.i+2)+")"
+		return []diag.Fix{diag.Change(at, catch, catch, false)}
+	}, true},
 	{lexer.Comma, func(p *parser) bool { return p.after(lexer.Ident, lexer.LBrace) }, func(p *parser) string {
 		return "a map's entry names key and value: `" + p.prevText() + ": " + p.prevText() + "`"
-	}},
+	}, nil, false},
+	{lexer.Comma, func(p *parser) bool {
+		return p.after(lexer.Ident, lexer.Let) && p.peek(1) == lexer.Ident && errorNames[p.textAt(p.i+1)] && p.peek(2) == lexer.Assign
+	}, (*parser).errorPairHint, (*parser).errorPairFix, false},
 	{lexer.Comma, func(p *parser) bool { return p.after(lexer.Ident) && p.peek(1) == lexer.Ident }, func(p *parser) string {
 		return "several names take a tuple apart: `let (" + p.prevText() + ", " + p.textAt(p.i+1) + ") = …;`"
-	}},
+	}, (*parser).declareFix, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.String) && (p.text() == "or" || p.text() == "and") }, func(p *parser) string {
 		return "one of several texts is the type `" + p.prevText() + " | \"…\"`; in conditions write `||` and `&&`"
-	}},
+	}, nil, false},
 	{lexer.Star, func(p *parser) bool { return p.after(lexer.LParen) || p.after(lexer.Comma) },
-		says("a function takes a fixed number of parameters: take an Array")},
+		says("a function takes a fixed number of parameters: take an Array"), nil, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.RBracket) && p.adjoins() },
-		says("types are written `Array<Int>`, `Map<String, Int>`")},
+		says("types are written `Array<Int>`, `Map<String, Int>`"), nil, false},
 	{lexer.Ident, func(p *parser) bool { return p.after(lexer.Async) },
-		says("write `async fn`")},
+		says("write `async fn`"), nil, false},
 }
 
 // foreignHint is the hint for the current token, which the grammar does not
 // allow, if it or the one before comes from another language; else "".
 func (p *parser) foreignHint() string {
-	if p.k == lexer.Ident && !p.after(lexer.Async) && !p.after(lexer.String) {
+	if p.k == lexer.Ident && !p.after(lexer.Async) && !p.after(lexer.String) && p.misfit() == nil {
 		if hint := foreign.Between.Hint(p.text()); hint != "" {
 			return hint
 		}
 	}
-	for i := range misfits {
-		if m := &misfits[i]; m.k == p.k && m.when(p) {
-			return m.hint(p)
-		}
+	if m := p.misfit(); m != nil {
+		return m.hint(p)
 	}
 	if p.i == 0 || p.newLine() || p.k == lexer.Dot {
 		return ""
 	}
 	switch p.prev(1) {
 	case lexer.Ident:
-		return foreign.Start.Hint(p.prevText())
+		if hint := foreign.Start.Hint(p.prevText()); hint != "" {
+			return hint
+		}
+		if near := p.misspeltWord(); near != "" {
+			return "did you mean `" + near + "`?"
+		}
+	case lexer.RParen: // switch (x) {
+		if word := p.wordBefore(); p.k == lexer.LBrace && word != "" {
+			return foreign.Start.Hint(word)
+		}
 	case lexer.Question:
 		if startsExpr[p.k] {
 			return "a choice is written `if a { b } else { c }`"
+		}
+	}
+	return ""
+}
+
+// choiceFix makes an `if` of `c ? a : b`, whose a is at hand.
+func (p *parser) choiceFix() []diag.Fix {
+	start := p.i - 2
+	for start > 0 && !p.startsLine(start) {
+		if k := p.kindAt(start - 1); k == lexer.Assign || k == lexer.Return || k == lexer.LBrace || k == lexer.FatArrow {
+			break
+		} else if k == lexer.LParen || k == lexer.Comma || k == lexer.Colon {
+			return nil
+		}
+		start--
+	}
+	colon := -1
+	for i := p.i; i < len(p.toks)-1 && !p.startsLine(i); i++ {
+		switch k := p.kindAt(i); {
+		case isOpening(k):
+			i = p.partner(i)
+		case k == lexer.Question:
+			return nil
+		case k == lexer.Colon && colon < 0:
+			colon = i
+		case k == lexer.Semi && colon > p.i && i > colon+1:
+			return []diag.Fix{{Title: "Write it as an `if`", Edits: []diag.Edit{
+				diag.Insert(p.toks[start].Start, "if "), diag.Replace(source.Span{Start: p.toks[p.i-2].End, End: p.here()}, " { "),
+				diag.Replace(source.Span{Start: p.toks[colon-1].End, End: p.toks[colon+1].Start}, " } else { "), diag.Insert(p.toks[i-1].End, " }")}}}
+		}
+	}
+	return nil
+}
+
+// foreignWord is the token of the word that a hint of foreignHint is about, where that is one before
+// the current token; else -1.
+func (p *parser) foreignWord(hint string) int {
+	if m := p.misfit(); m != nil && m.hint(p) == hint {
+		if m.word {
+			return p.i - 1
+		}
+		return -1
+	}
+	switch p.prev(1) {
+	case lexer.Ident:
+		if foreign.Start.Hint(p.prevText()) == hint || hint == "did you mean `"+p.misspeltWord()+"`?" {
+			return p.i - 1
+		}
+	case lexer.RParen:
+		if word := p.wordBefore(); p.k != lexer.LBrace || word == "" || foreign.Start.Hint(word) != hint {
+			return -1
+		}
+		for i := p.i - 2; i > 0; i-- {
+			if p.kindAt(i) == lexer.LParen && p.partner(i) == p.i-1 {
+				return i - 1
+			}
+		}
+	}
+	return -1
+}
+
+// misfit is the row for the token at hand, or nil.
+func (p *parser) misfit() *misfit {
+	for i := range misfits {
+		if m := &misfits[i]; m.k == p.k && m.when(p) {
+			return m
+		}
+	}
+	return nil
+}
+
+// enumAround reports whether the token at hand is directly in the braces of an enum.
+func (p *parser) enumAround() bool {
+	for i := p.i - 1; i > 1; i-- {
+		if k := p.kindAt(i); k == lexer.RBrace || k == lexer.Semi {
+			return false
+		} else if k == lexer.LBrace {
+			return p.kindAt(i-1) == lexer.Ident && p.kindAt(i-2) == lexer.Enum
+		}
+	}
+	return false
+}
+
+// functionTypes are what the types of functions are called in other languages.
+var functionTypes = map[string]bool{"Fn": true, "FnMut": true, "FnOnce": true, "Function": true, "Callable": true, "func": true, "Func": true}
+
+// nameFields gives names to the fields of a struct that has only their types.
+func (p *parser) nameFields() []diag.Fix {
+	end := p.partner(p.i)
+	if end >= len(p.toks)-1 || end == p.i+1 || end-p.i > 2*26 {
+		return nil
+	}
+	fix := diag.Fix{Title: "Name the fields", Edits: []diag.Edit{diag.Replace(p.span(), " { ")}}
+	name, depth := 'a', 0
+	for i := p.i + 1; i < end; i++ {
+		switch p.kindAt(i) {
+		case lexer.Less, lexer.LParen:
+			depth++
+		case lexer.Greater, lexer.RParen:
+			depth--
+		}
+		if before := p.kindAt(i - 1); i == p.i+1 || before == lexer.Comma && depth == 0 {
+			fix.Edits = append(fix.Edits, diag.Insert(p.toks[i].Start, string(name)+": "))
+			name++
+		}
+	}
+	closing := p.toks[end].Span()
+	if p.kindAt(end+1) == lexer.Semi {
+		closing.End = p.toks[end+1].End
+	}
+	fix.Edits = append(fix.Edits, diag.Replace(closing, " }"))
+	return []diag.Fix{fix}
+}
+
+// statementWords are the words that begin a statement.
+var statementWords = func() (words []string) {
+	for k := range lexer.NumKinds {
+		if startsStmt[k] && k.IsKeyword() {
+			words = append(words, k.Info().Text)
+		}
+	}
+	return words
+}()
+
+// misspeltWord is the word that the name before the token at hand was probably meant to be, when it begins a
+// statement; "" for none.
+func (p *parser) misspeltWord() string {
+	i := p.i - 1
+	if i > 0 && !p.startsLine(i) {
+		switch p.kindAt(i - 1) {
+		case lexer.LBrace, lexer.RBrace, lexer.Semi:
+		default:
+			return ""
+		}
+	}
+	near := suggest.Nearest(p.prevText(), statementWords)
+	if suggest.Slips(p.prevText(), near) > 1 && !suggest.Certain(p.prevText(), near, statementWords) {
+		return ""
+	}
+	return near
+}
+
+// wordBefore is the word before the parenthesis that is closed before the token at hand; "" for none.
+func (p *parser) wordBefore() string {
+	for i := p.i - 2; i > 0; i-- {
+		if p.kindAt(i) == lexer.LParen && p.partner(i) == p.i-1 {
+			if p.kindAt(i-1) == lexer.Ident {
+				return p.textAt(i - 1)
+			}
+			return ""
 		}
 	}
 	return ""
@@ -135,7 +377,25 @@ func (p *parser) prefixHint() string {
 // bracketHint is for `[` behind a type's or function's name.
 func (p *parser) bracketHint() string {
 	if p.peek(1) == lexer.RBracket {
-		return "an array's type is written `Array<" + p.prevText() + ">`"
+		return "an array's type is written `" + p.arrayType() + "`"
 	}
 	return "type parameters and arguments stand in `<…>`: `" + p.prevText() + "<…>`"
+}
+
+// arrayType is the type of an array of what the name before the token at hand means.
+func (p *parser) arrayType() string {
+	elem := p.prevText()
+	if w := foreign.Type.Find(elem); len(w.Ours) == 1 {
+		elem = w.Ours[0]
+	}
+	return "Array<" + elem + ">"
+}
+
+// arrayFix is for `T[]`.
+func (p *parser) arrayFix() []diag.Fix {
+	if p.peek(1) != lexer.RBracket {
+		return nil
+	}
+	typ := p.arrayType()
+	return []diag.Fix{diag.Change(source.Span{Start: p.toks[p.i-1].Start, End: p.toks[p.i+1].End}, typ, typ, false)}
 }

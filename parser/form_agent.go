@@ -2,112 +2,112 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // agentHeader is an agent up to its fields; `uses` is a word here only.
 type agentHeader struct {
-	Name *name `parser:"'agent' @Name"`
-	Uses *name `parser:"( 'uses' @Name )?"`
+	Name *captured `parser:"'agent' @Name"`
+	Uses *captured `parser:"( 'uses' @Name )?"`
 }
 
-func (f *agentHeader) node() *ast.AgentDecl {
-	n := &ast.AgentDecl{Uses: (*ast.Ident)(f.Uses)}
-	n.Name = (*ast.Ident)(f.Name)
+func (f *agentHeader) node(p *parser) *ast.AgentDecl {
+	n := &ast.AgentDecl{Uses: p.captured(f.Uses)}
+	n.Name = p.captured(f.Name)
 	return n
 }
 
 // hostHeader is a host up to its fields.
 type hostHeader struct {
-	Name *name `parser:"'host' @Name"`
+	Name *captured `parser:"'host' @Name"`
 }
 
-func (f *hostHeader) node() *ast.HostDecl {
+func (f *hostHeader) node(p *parser) *ast.HostDecl {
 	n := &ast.HostDecl{}
-	n.Name = (*ast.Ident)(f.Name)
+	n.Name = p.captured(f.Name)
 	return n
 }
 
 // configField is `word: value` of an agent, host or mock.
 type configField struct {
-	Name  *word    `parser:"@Word ':'"`
-	Value ast.Expr `parser:"@@"`
+	Name  *captured `parser:"@Word ':'"`
+	Value ast.Expr  `parser:"@@"`
 }
 
-func (f *configField) node() *ast.ConfigField {
-	n := &ast.ConfigField{Name: (*ast.Ident)(f.Name), Value: f.Value}
+func (f *configField) node(p *parser) *ast.ConfigField {
+	n := &ast.ConfigField{Name: p.captured(f.Name), Value: f.Value}
 	n.Sp = source.Join(n.Name.Sp, n.Value.Span())
 	return n
 }
 
 // toolHeader is a tool up to its members.
 type toolHeader struct {
-	Name *name `parser:"'tool' @Name"`
+	Name *captured `parser:"'tool' @Name"`
 }
 
-func (f *toolHeader) node() *ast.ToolDecl {
+func (f *toolHeader) node(p *parser) *ast.ToolDecl {
 	n := &ast.ToolDecl{}
-	n.Name = (*ast.Ident)(f.Name)
+	n.Name = p.captured(f.Name)
 	return n
 }
 
 // toolField is `name: T = value`, state that lives for the run.
 type toolField struct {
-	Name    *word    `parser:"@Word ':'"`
-	Type    ast.Type `parser:"@@"`
-	Default ast.Expr `parser:"'=' @@"`
+	Name    *captured `parser:"@Word ':'"`
+	Type    ast.Type  `parser:"@@"`
+	Default ast.Expr  `parser:"'=' @@"`
 }
 
-func (f *toolField) node() *ast.FieldDecl {
-	return &ast.FieldDecl{Name: (*ast.Ident)(f.Name), Type: f.Type, Default: f.Default}
+func (f *toolField) node(p *parser) *ast.FieldDecl {
+	return &ast.FieldDecl{Name: p.captured(f.Name), Type: f.Type, Default: f.Default}
 }
 
 // mcpHeader is an MCP server up to its signatures.
 type mcpHeader struct {
-	Name *name `parser:"'mcp' @Name"`
+	Name *captured `parser:"'mcp' @Name"`
 }
 
-func (f *mcpHeader) node() *ast.McpDecl {
+func (f *mcpHeader) node(p *parser) *ast.McpDecl {
 	n := &ast.McpDecl{}
-	n.Name = (*ast.Ident)(f.Name)
+	n.Name = p.captured(f.Name)
 	return n
 }
 
 // pipelineHeader is a pipeline up to its stages.
 type pipelineHeader struct {
-	Name      *name     `parser:"'pipeline' @Name"`
+	Name      *captured `parser:"'pipeline' @Name"`
 	HasParams bool      `parser:"( @'('"`
 	Params    paramList `parser:"  @@ ')' )?"`
 	Result    ast.Type  `parser:"( '->' @@ )?"`
 }
 
-func (f *pipelineHeader) node() *ast.PipelineDecl {
+func (f *pipelineHeader) node(p *parser) *ast.PipelineDecl {
 	n := &ast.PipelineDecl{HasParams: f.HasParams, Params: f.Params.list, Result: f.Result}
-	n.Name = (*ast.Ident)(f.Name)
+	n.Name = p.captured(f.Name)
 	return n
 }
 
 // stageHeader is a function stage up to its body, or a binding stage.
 type stageHeader struct {
-	Name   *name     `parser:"'stage' @Name"`
+	Name   *captured `parser:"'stage' @Name"`
 	Params paramList `parser:"( '(' @@ ')'"`
 	Result ast.Type  `parser:"  '->' @@"`
 	Value  ast.Expr  `parser:"| '=' @@ )"`
 }
 
-func (f *stageHeader) node() *ast.Stage {
-	return &ast.Stage{Name: (*ast.Ident)(f.Name), Params: f.Params.list, Result: f.Result, Value: f.Value}
+func (f *stageHeader) node(p *parser) *ast.Stage {
+	return &ast.Stage{Name: p.captured(f.Name), Params: f.Params.list, Result: f.Result, Value: f.Value}
 }
 
 // store is `memory name: T = value`, hashmap and ledger alike.
 type store struct {
-	Name  *name    `parser:"( 'hashmap' | 'ledger' | 'memory' ) @Name"`
-	Type  ast.Type `parser:"':' @@"`
-	Value ast.Expr `parser:"'=' @@"`
+	Name  *captured `parser:"( 'hashmap' | 'ledger' | 'memory' ) @Name"`
+	Type  ast.Type  `parser:"':' @@"`
+	Value ast.Expr  `parser:"'=' @@"`
 }
 
-func (f *store) node(kind ast.StoreKind) *ast.StoreDecl {
+func (f *store) node(p *parser, kind ast.StoreKind) *ast.StoreDecl {
 	n := &ast.StoreDecl{Kind: kind, Type: f.Type, Value: f.Value}
-	n.Name = (*ast.Ident)(f.Name)
+	n.Name = p.captured(f.Name)
 	return n
 }

@@ -2,26 +2,14 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // The forms: a struct for each header and member, whose tags are its grammar
-// in participle's notation. @Name and @Word capture a token, @@ what the
+// in participle's notation. @Name and @Word capture a token: a name, or any word before `:` or `?:`, @@ what the
 // field's type says: a form, or a leaf, which the parser reads by hand. Lists
 // are right-recursive: one token ahead, that is how a trailing comma is told
 // from a further element.
-
-// name is a captured name.
-type name ast.Ident
-
-// word is a captured word that names a field: any, before `:` or `?:`.
-type word ast.Ident
-
-// spot is the place of a captured text.
-type spot source.Span
-
-// there says whether anything was captured.
-func (s spot) there() bool { return s.End > 0 }
 
 // The leaves apart from ast.Type and ast.Expr.
 type (
@@ -38,17 +26,17 @@ type prefix struct {
 
 // decorator is `@name(args)`.
 type decorator struct {
-	At    spot      `parser:"@'@'"`
-	Name  *name     `parser:"@Name"`
+	At    *captured `parser:"@'@'"`
+	Name  *captured `parser:"@Name"`
 	Args  arguments `parser:"( '(' @@"`
-	Close spot      `parser:"@')' )?"`
+	Close *captured `parser:"@')' )?"`
 }
 
-func (f *decorator) node() *ast.Decorator {
-	n := &ast.Decorator{Name: (*ast.Ident)(f.Name), Args: f.Args.list}
-	n.Sp = source.Join(source.Span(f.At), f.Name.Sp)
-	if f.Close.there() {
-		n.Sp = source.Join(n.Sp, source.Span(f.Close))
+func (f *decorator) node(p *parser) *ast.Decorator {
+	n := &ast.Decorator{Name: p.captured(f.Name), Args: f.Args.list}
+	n.Sp = source.Join(span(f.At), span(f.Name))
+	if f.Close != nil {
+		n.Sp = source.Join(n.Sp, span(f.Close))
 	}
 	return n
 }
@@ -64,16 +52,16 @@ type typeParams struct {
 }
 
 type typeParam struct {
-	Name   *name    `parser:"@Name"`
-	Bounds []*bound `parser:"( ':' @@ ( '+' @@ )* )?"`
+	Name   *captured `parser:"@Name"`
+	Bounds []*bound  `parser:"( ':' @@ ( '+' @@ )* )?"`
 }
 
-func (f *generics) nodes() (out []*ast.TypeParam) {
+func (f *generics) nodes(p *parser) (out []*ast.TypeParam) {
 	if f.List.Param.Name == nil {
 		return nil // there are none
 	}
 	for l := &f.List; l != nil; l = l.Rest {
-		t := &ast.TypeParam{Name: (*ast.Ident)(l.Param.Name)}
+		t := &ast.TypeParam{Name: p.captured(l.Param.Name)}
 		t.Sp = t.Name.Sp
 		for _, b := range l.Param.Bounds {
 			t.Bounds = append(t.Bounds, (*ast.NamedType)(b))

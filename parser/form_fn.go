@@ -6,19 +6,19 @@ import "github.com/concerto-lang/concerto/ast"
 // server's signature.
 type fnHeader struct {
 	Async    bool      `parser:"@'async'?"`
-	Name     *name     `parser:"'fn' @Name"`
+	Name     *captured `parser:"'fn' @Name"`
 	Generics generics  `parser:"@@?"`
 	Params   paramList `parser:"'(' @@ ')'"`
 	Result   ast.Type  `parser:"( '->' @@ )?"`
 }
 
-func (f *fnHeader) node() *ast.FnDecl {
-	n := &ast.FnDecl{Async: f.Async, Generics: f.Generics.nodes(), Params: f.Params.list, Result: f.Result}
-	n.Name = (*ast.Ident)(f.Name)
+func (f *fnHeader) node(p *parser) *ast.FnDecl {
+	n := &ast.FnDecl{Async: f.Async, Generics: f.Generics.nodes(p), Params: f.Params.list, Result: f.Result}
+	n.Name = p.captured(f.Name)
 	return n
 }
 
 // mockHeader is a mock up to its fields; the word itself is contextual.
 type mockHeader struct {
-	Name *name `parser:"'mock' @Name"`
+	Name *captured `parser:"'mock' @Name"`
 }

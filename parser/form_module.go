@@ -2,18 +2,18 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // traitHeader is a trait up to its methods.
 type traitHeader struct {
-	Name     *name    `parser:"'trait' @Name"`
-	Generics generics `parser:"@@?"`
+	Name     *captured `parser:"'trait' @Name"`
+	Generics generics  `parser:"@@?"`
 }
 
-func (f *traitHeader) node() *ast.TraitDecl {
-	n := &ast.TraitDecl{Generics: f.Generics.nodes()}
-	n.Name = (*ast.Ident)(f.Name)
+func (f *traitHeader) node(p *parser) *ast.TraitDecl {
+	n := &ast.TraitDecl{Generics: f.Generics.nodes(p)}
+	n.Name = p.captured(f.Name)
 	return n
 }
 
@@ -24,8 +24,8 @@ type implHeader struct {
 	Target   ast.Type `parser:"( 'for' @@ )?"`
 }
 
-func (f *implHeader) node() *ast.ImplDecl {
-	n := &ast.ImplDecl{Generics: f.Generics.nodes(), Target: f.First}
+func (f *implHeader) node(p *parser) *ast.ImplDecl {
+	n := &ast.ImplDecl{Generics: f.Generics.nodes(p), Target: f.First}
 	if f.Target != nil {
 		n.Trait, n.Target = f.First, f.Target
 	}
@@ -34,12 +34,12 @@ func (f *implHeader) node() *ast.ImplDecl {
 
 // modHeader is `mod name`, before `;` or `{`.
 type modHeader struct {
-	Name *name `parser:"'mod' @Name"`
+	Name *captured `parser:"'mod' @Name"`
 }
 
-func (f *modHeader) node() *ast.ModDecl {
+func (f *modHeader) node(p *parser) *ast.ModDecl {
 	n := &ast.ModDecl{}
-	n.Name = (*ast.Ident)(f.Name)
+	n.Name = p.captured(f.Name)
 	return n
 }
 
@@ -51,17 +51,17 @@ type useItem struct {
 // useTree is one branch: a name, then further ones, a glob, a list, or an
 // alias.
 type useTree struct {
-	Name  *name    `parser:"@( Name | 'self' | 'Self' )"`
-	Next  *useNext `parser:"( '::' @@"`
-	Alias *name    `parser:"| 'as' @Name )?"`
+	Name  *captured `parser:"@( Name | 'self' | 'Self' )"`
+	Next  *useNext  `parser:"( '::' @@"`
+	Alias *captured `parser:"| 'as' @Name )?"`
 }
 
 // useNext is what follows a `::`.
 type useNext struct {
-	Glob  spot     `parser:"  @'*'"`
-	List  *useList `parser:"| '{' @@?"`
-	Close spot     `parser:"  @'}'"`
-	Tree  *useTree `parser:"| @@"`
+	Glob  *captured `parser:"  @'*'"`
+	List  *useList  `parser:"| '{' @@?"`
+	Close *captured `parser:"  @'}'"`
+	Tree  *useTree  `parser:"| @@"`
 }
 
 type useList struct {
@@ -69,17 +69,17 @@ type useList struct {
 	Rest *useList `parser:"( ',' @@? )?"`
 }
 
-func (f *useItem) node() *ast.UseDecl { return &ast.UseDecl{Tree: f.Tree.node()} }
+func (f *useItem) node(p *parser) *ast.UseDecl { return &ast.UseDecl{Tree: f.Tree.node(p)} }
 
-func (f *useTree) node() *ast.UseTree {
+func (f *useTree) node(p *parser) *ast.UseTree {
 	n := &ast.UseTree{}
-	n.Sp = f.Name.Sp
+	n.Sp = span(f.Name)
 	for t := f; ; t = t.Next.Tree {
-		n.Path = append(n.Path, (*ast.Ident)(t.Name))
-		n.Sp = source.Join(n.Sp, t.Name.Sp)
+		n.Path = append(n.Path, p.captured(t.Name))
+		n.Sp = source.Join(n.Sp, span(t.Name))
 		if t.Alias != nil {
-			n.Alias = (*ast.Ident)(t.Alias)
-			n.Sp = source.Join(n.Sp, t.Alias.Sp)
+			n.Alias = p.captured(t.Alias)
+			n.Sp = source.Join(n.Sp, span(t.Alias))
 		}
 		if t.Next == nil {
 			return n
@@ -87,15 +87,15 @@ func (f *useTree) node() *ast.UseTree {
 		if t.Next.Tree != nil {
 			continue
 		}
-		if n.Glob = t.Next.Glob.there(); n.Glob {
-			n.Sp = source.Join(n.Sp, source.Span(t.Next.Glob))
+		if n.Glob = t.Next.Glob != nil; n.Glob {
+			n.Sp = source.Join(n.Sp, span(t.Next.Glob))
 			return n
 		}
 		n.List = []*ast.UseTree{}
 		for l := t.Next.List; l != nil; l = l.Rest {
-			n.List = append(n.List, l.Tree.node())
+			n.List = append(n.List, l.Tree.node(p))
 		}
-		n.Sp = source.Join(n.Sp, source.Span(t.Next.Close))
+		n.Sp = source.Join(n.Sp, span(t.Next.Close))
 		return n
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Any text parses to a tree whose nodes nest, with diagnostics fit to show,

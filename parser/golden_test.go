@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Archives of valid programs hold the tree, those of wrong ones the rendered

@@ -15,6 +15,7 @@ import (
 func formGrammar() map[string]string {
 	all := map[string]string{}
 	for _, p := range productions {
+		p.build()
 		for line := range strings.SplitSeq(p.ebnf, "\n") {
 			name, body, _ := strings.Cut(line, " = ")
 			all[name] = ebnfName.ReplaceAllStringFunc(strings.TrimSuffix(body, " ."), func(n string) string {

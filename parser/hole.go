@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -262,8 +262,12 @@ func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 	if len(d.Hints) == 0 && p.commentedOut() {
 		d.Hint("`//` begins a comment: Ints are divided without fraction by `/`")
 	}
-	if len(d.Hints) == 0 && (isClosing(p.k) || p.newLine()) {
+	switch {
+	case len(d.Hints) > 0:
+	case isClosing(p.k) || p.newLine() || p.k == lexer.Semi || p.k == lexer.LBrace && k != lexer.RBrace:
 		d.Repair(diag.Offer(diag.Insert(p.prevEnd(), k.Info().Text), "Insert %s", k), "close it with %s", k)
+	case startsExpr[p.k] && strings.HasPrefix(what, "`,`") && k != lexer.Greater:
+		d.Repair(diag.Offer(diag.Insert(p.prevEnd(), ","), "Insert `,`"), "put a `,` before %s", p.found())
 	}
 	p.tell(d)
 	start := p.i

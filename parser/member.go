@@ -1,9 +1,11 @@
 package parser
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -77,15 +79,15 @@ func (p *parser) separator(b braces) {
 	}
 	d.Label(p.toks[b.open].Span(), "in the braces opened here")
 	if hint := p.foreignHint(); hint != "" {
-		d.Hint("%s", hint)
+		d.By(p.foreignFix(hint)...).Hint("%s", hint)
 	}
 	p.fail(d)
 }
 
 func (p *parser) structDecl(h head) *ast.StructDecl {
 	var f structHeader
-	body := p.header(f.read, &f.Name)
-	n := f.node()
+	body := p.header(func() { read(p, &f) }, &f.Name)
+	n := f.node(p)
 	if !body {
 		p.finish(&n.DeclHead, h)
 		return n
@@ -95,9 +97,13 @@ func (p *parser) structDecl(h head) *ast.StructDecl {
 		if pub {
 			p.next()
 		}
+		if p.k == lexer.Fn && p.peek(1) == lexer.Ident && p.peek(2) == lexer.LParen {
+			p.methodInStruct(n, head{start: start, pub: pub})
+			return
+		}
 		var f structField
-		f.read(p)
-		field := f.node()
+		read(p, &f)
+		field := f.node(p)
 		field.Pub = pub
 		p.finishField(field, start)
 		n.Fields = append(n.Fields, field)
@@ -117,8 +123,8 @@ func (p *parser) finishField(f *ast.FieldDecl, start source.Pos) {
 
 func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 	var f schemaHeader
-	body := p.header(f.read, &f.Name)
-	n := f.node()
+	body := p.header(func() { read(p, &f) }, &f.Name)
+	n := f.node(p)
 	if !body {
 		p.finish(&n.DeclHead, h)
 		return n
@@ -127,8 +133,8 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 		start := p.here()
 		decorators := p.decorators()
 		var f schemaField
-		f.read(p)
-		field := f.node()
+		read(p, &f)
+		field := f.node(p)
 		field.Decorators = decorators
 		p.finishField(field, start)
 		n.Fields = append(n.Fields, field)
@@ -143,8 +149,8 @@ func (p *parser) schemaDecl(h head) *ast.SchemaDecl {
 
 func (p *parser) enumDecl(h head) *ast.EnumDecl {
 	var f enumHeader
-	body := p.header(f.read, &f.Name)
-	n := f.node()
+	body := p.header(func() { read(p, &f) }, &f.Name)
+	n := f.node(p)
 	if !body {
 		p.finish(&n.DeclHead, h)
 		return n
@@ -155,8 +161,8 @@ func (p *parser) enumDecl(h head) *ast.EnumDecl {
 			p.failName()
 		}
 		var f variant
-		f.read(p)
-		v := f.node()
+		read(p, &f)
+		v := f.node(p)
 		v.Sp = p.from(start)
 		v.Doc = p.docBefore(start)
 		n.Variants = append(n.Variants, v)
@@ -186,8 +192,8 @@ func (p *parser) namesField(i int) bool {
 func (p *parser) configFields(n ast.Node) (fields []*ast.ConfigField) {
 	p.members(n, func() {
 		var f configField
-		f.read(p)
-		fields = append(fields, f.node())
+		read(p, &f)
+		fields = append(fields, f.node(p))
 	}, func(start int) {
 		t := p.toks[start]
 		if last := lastOf(fields); start >= p.i || !t.Kind.IsWord() || last != nil && last.Sp.End > t.Start {
@@ -203,8 +209,8 @@ func (p *parser) configFields(n ast.Node) (fields []*ast.ConfigField) {
 
 func (p *parser) agentDecl(h head) *ast.AgentDecl {
 	var f agentHeader
-	body := p.header(f.read, &f.Name)
-	n := f.node()
+	body := p.header(func() { read(p, &f) }, &f.Name)
+	n := f.node(p)
 	if !body {
 		p.finish(&n.DeclHead, h)
 		return n
@@ -219,16 +225,16 @@ func (p *parser) agentDecl(h head) *ast.AgentDecl {
 
 func (p *parser) hostDecl(h head) *ast.HostDecl {
 	var f hostHeader
-	f.read(p)
-	n := f.node()
+	read(p, &f)
+	n := f.node(p)
 	n.Fields = p.configFields(n)
 	p.finish(&n.DeclHead, h)
 	return n
 }
 
 // methods reads `{ fn … fn … }`; other handles what starts with no `fn`, if
-// given, and says whether it did.
-func (p *parser) methods(n ast.Node, one func(h head), other func(start source.Pos) bool, broken func(start int)) {
+// given. It reports whether it did, and whether the `,` after it is still to be read.
+func (p *parser) methods(n ast.Node, one func(h head), other func(start source.Pos) (is, comma bool), broken func(start int)) {
 	b, ok := p.openBraces(nil)
 	if !ok {
 		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
@@ -238,9 +244,13 @@ func (p *parser) methods(n ast.Node, one func(h head), other func(start source.P
 		start := p.i
 		p.going = false
 		ok := p.guard(func() {
-			if other != nil && other(p.here()) {
-				p.separator(b)
-				return
+			if other != nil {
+				if is, comma := other(p.here()); is {
+					if comma {
+						p.separator(b)
+					}
+					return
+				}
 			}
 			h := p.prefix()
 			if p.k != lexer.Fn && p.k != lexer.Async {
@@ -275,8 +285,8 @@ func (p *parser) failMethod() {
 // traitDecl reads a trait; its methods have a `;` or a default body.
 func (p *parser) traitDecl(h head) *ast.TraitDecl {
 	var f traitHeader
-	body := p.header(f.read, &f.Name)
-	n := f.node()
+	body := p.header(func() { read(p, &f) }, &f.Name)
+	n := f.node(p)
 	if !body {
 		p.finish(&n.DeclHead, h)
 		return n
@@ -309,8 +319,8 @@ func (p *parser) signatureSemi() {
 
 func (p *parser) implDecl(h head) *ast.ImplDecl {
 	var f implHeader
-	f.read(p)
-	n := f.node()
+	read(p, &f)
+	n := f.node(p)
 	p.methods(n, func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) }, nil, nil)
 	p.finish(&n.DeclHead, h)
 	return n
@@ -318,8 +328,8 @@ func (p *parser) implDecl(h head) *ast.ImplDecl {
 
 func (p *parser) mcpDecl(h head) *ast.McpDecl {
 	var f mcpHeader
-	f.read(p)
-	n := f.node()
+	read(p, &f)
+	n := f.node(p)
 	p.methods(n, func(h head) {
 		if h.pub {
 			p.report(diag.Unexpected.At(p.toks[p.i-1].Span(), "an MCP server's functions take no `pub`").
@@ -331,15 +341,15 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 		}
 		p.finish(&m.DeclHead, h)
 		n.Methods = append(n.Methods, m)
-	}, func(source.Pos) bool {
+	}, func(source.Pos) (is, comma bool) {
 		if p.serverFields(n.Name) {
-			return true
+			return true, true
 		}
 		n.Rest = p.eat(lexer.DotDot)
 		if n.Rest && p.k != lexer.RBrace {
 			p.fail(p.expected("`}`").Hint("`..` stands last: it means the server's other functions"))
 		}
-		return n.Rest
+		return n.Rest, true
 	}, nil)
 	p.finish(&n.DeclHead, h)
 	return n
@@ -347,26 +357,33 @@ func (p *parser) mcpDecl(h head) *ast.McpDecl {
 
 func (p *parser) toolDecl(h head) *ast.ToolDecl {
 	var f toolHeader
-	f.read(p)
-	n := f.node()
+	read(p, &f)
+	n := f.node(p)
 	p.methods(n,
 		func(h head) { n.Methods = append(n.Methods, p.fnDecl(h)) },
-		func(start source.Pos) bool {
+		func(start source.Pos) (is, comma bool) {
 			if !p.k.IsWord() || p.peek(1) != lexer.Colon {
-				return false
+				return false, false
 			}
 			if k := p.peek(2); k == lexer.String || k == lexer.StringHead {
 				if p.isWord("description") {
 					p.description(n)
-					return true
+					return true, true
 				}
 			}
-			var f toolField
-			f.read(p)
-			field := f.node()
+			var field *ast.FieldDecl
+			comma = true
+			if p.isValueMissing() {
+				field = p.fieldWithoutValue()
+				comma = p.k == lexer.Comma
+			} else {
+				var f toolField
+				read(p, &f)
+				field = f.node(p)
+			}
 			p.finishField(field, start)
 			n.Fields = append(n.Fields, field)
-			return true
+			return true, comma
 		}, func(start int) {
 			if k := p.toks[start].Kind; k != lexer.Ident || p.textAt(start) == "description" {
 				return
@@ -397,8 +414,8 @@ func (p *parser) description(n *ast.ToolDecl) {
 
 func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 	var f pipelineHeader
-	f.read(p)
-	n := f.node()
+	read(p, &f)
+	n := f.node(p)
 	b, ok := p.openBraces(nil)
 	if !ok {
 		p.flaws = append(p.flaws, ast.Flaw{Node: n, Span: p.behind()})
@@ -408,7 +425,11 @@ func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 	for p.within(b) {
 		start := p.i
 		p.going = false
-		if !p.guard(func() { n.Stages = append(n.Stages, p.stage()) }) || p.i == start {
+		if !p.guard(func() {
+			if s := p.stage(); s != nil {
+				n.Stages = append(n.Stages, s)
+			}
+		}) || p.i == start {
 			p.sync(start, inStages)
 			p.lostText(n, start, p.i)
 		}
@@ -419,17 +440,39 @@ func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 }
 
 func (p *parser) stage() *ast.Stage {
+	if p.k == lexer.Comma && p.after(lexer.RBrace) && (p.peek(1) == lexer.Stage || p.peek(1) == lexer.RBrace || p.peek(1) == lexer.At) {
+		p.report(p.expected("`stage` or `}`").Repair(diag.Sure(diag.Remove(p.span()), "Remove the `,`"), "stages are not separated by `,`: remove it"))
+		if p.next(); p.k == lexer.RBrace {
+			return nil
+		}
+	}
 	h := p.prefix()
+	if p.k == lexer.Fn && p.peek(1) == lexer.Ident && p.peek(2) == lexer.LParen {
+		p.report(diag.Unexpected.At(p.span(), "expected `stage` or `}`, found `fn`").
+			Repair(diag.Change(p.span(), "stage", "stage", true), "a step of a pipeline is a `stage`: write `stage %s`", p.textAt(p.i+1)))
+		var f fnHeader
+		read(p, &f)
+		fn := f.node(p)
+		n := &ast.Stage{Name: fn.Name, Params: fn.Params, Result: fn.Result}
+		n.Body = p.fnBody()
+		n.Sp = p.from(h.start)
+		n.Doc, n.Decorators = p.docBefore(h.start), h.decorators
+		return n
+	}
 	if p.k != lexer.Stage {
 		d := p.expected("`stage` or `}`")
+		if word := p.text(); p.k == lexer.Ident && p.peek(1) == lexer.Ident && slices.Contains([]string{"step", "fn", "node", "task", "phase"}, word) {
+			d.Fixes, d.Hints = nil, nil
+			d.Repair(diag.Change(p.span(), "stage", "stage", false), "a step of a pipeline is a `stage`")
+		}
 		if h.pub {
 			d.Hint("stages take no `pub`")
 		}
 		p.fail(d)
 	}
 	var f stageHeader
-	f.read(p)
-	n := f.node()
+	read(p, &f)
+	n := f.node(p)
 	if n.Value != nil {
 		p.declSemi()
 	} else {

@@ -1,15 +1,29 @@
 package parser
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
 // primary reads an operand without what follows it.
 func (p *parser) primary() ast.Expr {
+	if p.isReservedUse() {
+		return p.nameOrContext()
+	}
 	switch p.k {
 	case lexer.Ident, lexer.SelfType:
+		if next := p.peek(1); next == lexer.FatArrow || next == lexer.Arrow {
+			if arrow := p.arrowAhead(); arrow > 0 {
+				return p.arrowClosure(arrow)
+			}
+		}
+		if p.switchAhead() {
+			return p.switchExpr()
+		}
 		return p.nameOrContext()
 	case lexer.Self:
 		return p.path()
@@ -31,6 +45,11 @@ func (p *parser) primary() ast.Expr {
 		p.next()
 		return &ast.NilLit{IDBase: p.base(start)}
 	case lexer.LParen:
+		if next := p.peek(1); next == lexer.Ident || next == lexer.RParen {
+			if arrow := p.arrowAhead(); arrow > 0 {
+				return p.arrowClosure(arrow)
+			}
+		}
 		return p.paren()
 	case lexer.LBracket:
 		return p.array()
@@ -96,10 +115,13 @@ func (p *parser) noExpression() ast.Expr {
 	case found == endOfLine && prev == lexer.Assign:
 		d.Hint("the value behind `=` is missing")
 	case found == endOfLine:
+	case p.k == lexer.Less && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Greater && p.peek(3) == lexer.Ident:
+		at, cast := source.Span{Start: p.here(), End: p.toks[p.i+3].End}, p.textAt(p.i+3)+" as "+p.textAt(p.i+1)
+		d.Repair(diag.Change(at, cast, cast, false), "a value is converted by `as`: `%s`", cast)
 	case p.k == lexer.LBrace && p.inHead && p.mapAhead():
 		d.Hint("here `{` opens the body; put a map or struct in parentheses")
 	case p.k == lexer.Plus && prev == lexer.Plus:
-		d.Hint("there is no `++`; write `x += 1`")
+		d.By(p.stepFix("+=")...).Hint("there is no `++`; write `x += 1`")
 	case prev == lexer.Minus && p.i > 1 && p.toks[p.i-2].Kind == lexer.Minus:
 		d.Hint("there is no `--`; write `x -= 1`")
 	case p.k == lexer.Assign && prev == lexer.EqEq:
@@ -191,9 +213,9 @@ func (p *parser) path() *ast.PathExpr {
 }
 
 // nameHere is the name behind a `::`. It is missing where the next statement stands on a later line: a word that is
-// indented no more, and with which something is done there.
+// indented no more, and with which something is done there. A comment between the two says that it is being read on.
 func (p *parser) nameHere() *ast.Ident {
-	if next := p.peek(1); p.k != lexer.Ident || ends[next] || !p.mayBeNext(p.i) {
+	if next := p.peek(1); p.k != lexer.Ident || ends[next] || !p.mayBeNext(p.i) || strings.TrimSpace(p.src[p.prevEnd():p.here()]) != "" {
 		return p.name()
 	}
 	p.tell(diag.Unexpected.At(p.behind(), "expected a name, found %s", endOfLine))
@@ -242,7 +264,12 @@ func (p *parser) fieldInit() *ast.FieldInit {
 	f.Sp = f.Name.Sp
 	f.Value = &ast.PathExpr{IDBase: p.baseAt(f.Sp), Segments: []*ast.Ident{f.Name}, ArgsAt: -1}
 	if p.k == lexer.Assign {
-		p.fail(p.expected("`,` or `}`").Hint("a field's value stands after `:`, as in `%s: …`", f.Name.Name))
+		d := diag.Unexpected.At(p.span(), "expected `:`, found `=`")
+		at := source.Span{Start: p.prevEnd(), End: p.tok().End}
+		p.next()
+		f.Value, f.Short = p.rowValue(), false
+		f.Sp = p.from(start)
+		p.report(d.Repair(diag.Sure(diag.Replace(at, ":"), "Change to `:`"), "a field's value follows `:`: `%s: %s`", f.Name.Name, p.textOf(f.Value.Span(), "…")))
 	}
 	return f
 }

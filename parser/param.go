@@ -2,9 +2,9 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -60,6 +60,10 @@ func (p *parser) typeFirst(d *diag.Diagnostic) *diag.Diagnostic {
 		both := source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}
 		text := p.text() + ": " + first
 		return d.Repair(diag.Offer(diag.Replace(both, text), "Write `%s`", text), "the name stands first: `%s`", text)
+	}
+	if first == "fn" {
+		d.Hints, d.Fixes = nil, nil
+		return d.Hint("methods are declared in an `impl`: `impl Name { fn %s(self) { … } }`", p.text())
 	}
 	e := p.prevEnd()
 	colon := diag.Sure(diag.Insert(e, ":"), "Insert `:`")

@@ -3,11 +3,9 @@
 //
 // Headers and members of declarations are forms (form_*.go): structs whose tags
 // are their grammar in participle's notation, each with a node method that
-// makes the ast node. From the tags parser/gen writes a reader for each
-// (readers.go), and in tests participle reads every form by the same tags and
-// must find the same tree or the same mistake. Types, patterns, parameters,
-// statements and expressions are read by hand. The whole grammar stands in
-// spec/grammar.md.
+// creates the ast node. participle reads them (participle.go). Types, patterns,
+// parameters, statements and expressions are read by hand. The whole grammar
+// is in spec/grammar.md.
 //
 // Errors leave a construct by a bailout that its statement, member, arm or
 // declaration catches (errors.go); reading goes on at the next one
@@ -19,38 +17,24 @@
 // lie within their parents; ids are dense in parse order.
 package parser
 
-//go:generate go run ./gen . readers.go
-
 import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
 // Parse reads a source file. The File is never nil: where the text is wrong
 // it has holes (BadDecl, BadStmt, BadExpr), and the list says why.
 func Parse(f *source.File) (*ast.File, diag.List) {
-	return parse(f, nil)
-}
-
-// parse is Parse. forms reads the forms in their readers' stead, if given.
-func parse(f *source.File, forms func(*parser, any)) (*ast.File, diag.List) {
 	p := open(f)
 	defer p.close()
-	p.forms = forms
 	decls := p.module()
 	p.lexerFlaws()
 	file := &ast.File{Source: f, Decls: decls, Comments: p.astComments(), IDs: int(p.ids), Flaws: p.flaws}
 	return file, p.diags
-}
-
-// instead fills a form in its reader's stead.
-func instead[F any](p *parser, form *F) *F {
-	p.forms(p, form)
-	return form
 }
 
 // ParseExpr reads a text that is one expression. It gives nil when the text
@@ -93,10 +77,12 @@ type parser struct {
 	balance
 	setting
 	flaws    []ast.Flaw
-	closers  []int32            // by opening bracket, see closer; nil until wanted
-	literals map[int]bool       // those of them that closeLiteral has looked at
-	noArgs   argScan            // what the last search for type arguments saw
-	forms    func(*parser, any) // reads a form in its reader's stead: participle in tests, else nil
+	closers  []int32             // by opening bracket, see closer; nil until wanted
+	literals map[int]bool        // those of them that closeLiteral has looked at
+	mixed    *ast.StructDecl     // the last struct that was reported to have methods between its fields
+	reserved map[lexer.Kind]bool // the reserved words that a name was declared with; nil for none
+	noArgs   argScan             // what the last search for type arguments saw
+	windows  *window             // the unused ones, linked by below
 }
 
 var pool = sync.Pool{New: func() any { return new(parser) }}
@@ -111,13 +97,14 @@ func open(f *source.File) *parser {
 		reports: lexerReports(list),
 		balance: balanceOf(toks),
 		setting: setting{slice: -1},
+		windows: p.windows,
 	}
 	return p
 }
 
 // close gives the session back.
 func (p *parser) close() {
-	*p = parser{nodes: p.nodes.remaining()}
+	*p = parser{nodes: p.nodes.remaining(), windows: p.windows}
 	pool.Put(p)
 }
 
@@ -146,6 +133,10 @@ func (p *parser) ident() *ast.Ident {
 func (p *parser) name() *ast.Ident {
 	if p.k != lexer.Ident {
 		d := p.noName(p.i)
+		if d.Info == diag.ReservedName && p.readsOn() {
+			p.report(d)
+			return p.reservedName()
+		}
 		p.tell(d)
 		if !p.stops(lexer.Assign, lexer.Greater) {
 			panic(bailout{})

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 func dumpOf(t *testing.T, f *source.File, n ast.Node) string {
@@ -129,6 +129,7 @@ func TestLongHeaders(t *testing.T) {
 		"fn f(" + strings.Repeat("a: Int, ", maxNesting+1) + ") {}",
 		"fn f<A: " + strings.Repeat("B + ", maxNesting+1) + "B>() {}",
 		strings.Repeat("@a ", maxNesting+1) + "fn f() {}",
+		strings.Repeat("@a(1) ", room) + "fn f(" + strings.Repeat("a: Int, ", room) + ") {}",
 	} {
 		if ds, _ := parseText(text); len(ds) != 0 {
 			t.Errorf("%.20s… gives\n%.500s", text, render(ds))

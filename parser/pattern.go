@@ -2,8 +2,8 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -76,6 +76,12 @@ func (p *parser) noPattern() ast.Pattern {
 		at, found = p.behind(), endOfLine
 	}
 	if p.k.IsKeyword() && p.k != lexer.Mut && (p.k != lexer.In || p.peek(1) == lexer.In) && found != endOfLine {
+		if d := p.noName(p.i); d.Info == diag.ReservedName && p.readsOn() && p.peek(1) != lexer.LParen {
+			p.report(d)
+			start := p.here()
+			name := p.reservedName()
+			return &ast.NamePat{IDBase: p.base(start), Name: name}
+		}
 		p.failName()
 	}
 	d := diag.NoPattern.At(at, "expected a pattern, found %s", found)
@@ -113,7 +119,7 @@ func (p *parser) namedPattern() ast.Pattern {
 			p.next()
 			inner := p.patternAtom()
 			return &ast.BindPat{IDBase: p.base(start), Name: name, Pattern: inner}
-		case next != lexer.PathSep && next != lexer.LParen && next != lexer.LBrace && next != lexer.DotDot && next != lexer.DotDotEq:
+		case next != lexer.PathSep && next != lexer.LParen && next != lexer.LBrace && next != lexer.DotDot && next != lexer.DotDotEq && !p.dottedPath():
 			if p.text() == "_" {
 				p.next()
 				return &ast.WildPat{IDBase: p.base(start)}
@@ -139,7 +145,14 @@ func (p *parser) namedPattern() ast.Pattern {
 
 func (p *parser) patternPath() *ast.PathExpr {
 	start := p.here()
+	dotted := p.dottedPath()
 	n := &ast.PathExpr{Segments: []*ast.Ident{p.ident()}, ArgsAt: -1}
+	if dotted {
+		p.report(diag.Unexpected.At(p.span(), "expected `::`, found `.`").
+			Repair(diag.Sure(diag.Replace(p.span(), "::"), "Change to `::`"), "a variant is named by `::`: `%s::%s`", p.prevText(), p.textAt(p.i+1)))
+		p.next()
+		n.Segments = append(n.Segments, p.name())
+	}
 	for p.eat(lexer.PathSep) {
 		n.Segments = append(n.Segments, p.name())
 	}

@@ -21,6 +21,9 @@ func (p *parser) payload() payload {
 }
 
 func (p *parser) tuplePayload() payload {
+	if p.peek(1).IsWord() && p.peek(2) == lexer.Colon {
+		return p.namedInParens()
+	}
 	open := p.i
 	p.next()
 	types := []ast.Type{p.typ()}
@@ -33,8 +36,14 @@ func (p *parser) tuplePayload() payload {
 func (p *parser) namedPayload() payload {
 	open := p.i
 	p.next()
+	fields := p.payloadFields(lexer.RBrace)
+	return payload{fields: kept(p, fields, p.closeBracket(lexer.RBrace, open, "`,` or `}`")), named: true}
+}
+
+// payloadFields reads `a: A, b: B` up to the closing token.
+func (p *parser) payloadFields(closing lexer.Kind) []*ast.FieldDecl {
 	fields := []*ast.FieldDecl{}
-	for p.k != lexer.RBrace {
+	for p.k != closing {
 		start := p.here()
 		f := &ast.FieldDecl{Name: p.word()}
 		if p.k != lexer.Colon {
@@ -48,5 +57,5 @@ func (p *parser) namedPayload() payload {
 			break
 		}
 	}
-	return payload{fields: kept(p, fields, p.closeBracket(lexer.RBrace, open, "`,` or `}`")), named: true}
+	return fields
 }

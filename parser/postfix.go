@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -84,6 +84,9 @@ func (p *parser) member(x ast.Expr) ast.Expr {
 	args, end := p.args()
 	call := &ast.MethodCall{IDBase: p.base(start), Recv: x, Name: name, TypeArgs: types, Args: args}
 	p.mark(end, call)
+	if name.Name == "listen" && p.handlersAhead() {
+		return p.listenMethod(call)
+	}
 	return call
 }
 

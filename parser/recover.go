@@ -1,8 +1,8 @@
 package parser
 
 import (
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -238,7 +238,7 @@ func (p *parser) semi() {
 	if p.k == lexer.EqEq {
 		d.Hint("a value is assigned with `=`")
 	} else if p.k == lexer.Colon && p.peek(1) == lexer.Assign {
-		d.Hint("a variable is declared with `let`: `let %s = …;`", p.prevText())
+		d.By(p.declareFix()...).Hint("a variable is declared with `let`: `let %s = …;`", p.prevText())
 	} else if p.k == lexer.Colon || p.k == lexer.Assign {
 		d.Hint("a variable is declared with `let`")
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -20,7 +20,7 @@ import (
 // with its length, without overflowing the stack, and with an error that says
 // so where the nesting is beyond the limit.
 func TestEndlessTexts(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	const n = 100_000
 	for name, text := range map[string]string{
 		"round":          "fn f() { " + strings.Repeat("(", n),

@@ -2,8 +2,8 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -116,6 +116,8 @@ func (p *parser) flushTail(b *ast.Block) {
 
 func (p *parser) stmt(b *ast.Block) {
 	switch k := p.k; {
+	case p.isReservedUse():
+		p.exprStmt(b)
 	case k == lexer.Let:
 		p.letStmt(b)
 	case k == lexer.Semi:
@@ -235,8 +237,8 @@ func (p *parser) unfinished(x ast.Expr) {
 func (p *parser) mockStmt() *ast.MockStmt {
 	start := p.here()
 	var f mockHeader
-	f.read(p)
-	s := &ast.MockStmt{Name: (*ast.Ident)(f.Name)}
+	read(p, &f)
+	s := &ast.MockStmt{Name: p.captured(f.Name)}
 	s.Fields = p.configFields(s)
 	p.eat(lexer.Semi)
 	s.Sp = p.from(start)

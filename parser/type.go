@@ -2,8 +2,9 @@ package parser
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/lexer"
 )
 
@@ -28,6 +29,12 @@ func (p *parser) plainType() ast.Type {
 	t := p.typeAtom()
 	for n := 0; ; n++ {
 		switch p.k {
+		case lexer.LBracket: // T[]
+			if p.peek(1) != lexer.RBracket || p.newLine() {
+				p.shallower()
+				return t
+			}
+			t = p.suffixed(t, start)
 		case lexer.Question:
 			p.next()
 			t = &ast.OptionType{IDBase: p.base(start), Elem: t}
@@ -68,6 +75,10 @@ func (p *parser) typeAtom() ast.Type {
 			break
 		}
 		return p.fnType()
+	case lexer.LBracket:
+		if p.bracketTypeAhead() {
+			return p.bracketType()
+		}
 	case lexer.Bad:
 		p.next()
 		return &ast.BadType{IDBase: p.base(start)}
@@ -86,8 +97,15 @@ func (p *parser) noType() ast.Type {
 	switch {
 	case p.k == lexer.LBrace && prev == lexer.Arrow:
 		d.Hint("a function without a result has no `->`")
+	case p.k == lexer.Nil && prev == lexer.Bar && p.prev(2) == lexer.Ident:
+		elem := p.textAt(p.i - 2)
+		if w := foreign.Type.Find(elem); len(w.Ours) == 1 {
+			elem = w.Ours[0]
+		}
+		option := source.Span{Start: p.toks[p.i-2].Start, End: p.tok().End}
+		d.Repair(diag.Change(option, elem+"?", elem+"?", false), "what may be missing is an Option: `%s?`", elem)
 	case p.k == lexer.Nil:
-		d.Hint("the type of nil is `Nil`")
+		d.Repair(diag.Change(p.span(), "Nil", "Nil", false), "the type of nil is `Nil`")
 	case p.k == lexer.LBracket:
 		d.Hint("an array's type is `Array<T>`")
 	case p.k == lexer.LBrace && prev == lexer.Colon:

@@ -1,7 +1,7 @@
 package runtime
 
 import (
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/runtime/logs"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
 // clean is the outermost layer. It removes the run's secrets from whatever goes

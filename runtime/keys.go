@@ -3,10 +3,10 @@ package runtime
 import (
 	"regexp"
 
-	"github.com/concerto-lang/concerto/internal/secret"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/keeper"
-	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
@@ -44,13 +44,13 @@ func (c *Parties) Cost(connection, model string, in, out int64) float64 {
 	if p == nil {
 		return 0
 	}
-	return limit.Cost(p.Input, p.Output, in, out).USD()
+	return budget.Cost(p.Input, p.Output, in, out).USD()
 }
 
 // charge counts calls of a model that earlier processes of the run have made. in and out are
 // tokens: those reported, or, when answered is false, an estimate and a bound.
-func (c *Parties) charge(b *limit.Budget, connection, model string, calls, in, out int64, answered bool) {
-	call := limit.Call{Connection: connection, Model: model, In: in, Out: out}
+func (c *Parties) charge(b *budget.Budget, connection, model string, calls, in, out int64, answered bool) {
+	call := budget.Call{Connection: connection, Model: model, In: in, Out: out}
 	if p := c.price(connection, model); p != nil {
 		call.Priced, call.Input, call.Output = true, p.Input, p.Output
 	}
@@ -74,8 +74,8 @@ const (
 // keys calls each with every variable that holds a key, and whose it is.
 func (c *Parties) keys(each func(by owner, variable string)) {
 	for i := range c.Connections {
-		if x := &c.Connections[i]; x.APIKeyEnv != "" {
-			each(owner{connections, x.Name}, x.APIKeyEnv)
+		for _, variable := range c.Connections[i].KeyVariables() {
+			each(owner{connections, c.Connections[i].Name}, variable)
 		}
 	}
 	for i := range c.Hosts {

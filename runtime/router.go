@@ -3,7 +3,7 @@ package runtime
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // router hands each kind of request to its performer.

@@ -16,27 +16,27 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/internal/wire"
-	"github.com/concerto-lang/concerto/runtime/clock"
-	"github.com/concerto-lang/concerto/runtime/command"
-	"github.com/concerto-lang/concerto/runtime/emit"
-	"github.com/concerto-lang/concerto/runtime/env"
-	"github.com/concerto-lang/concerto/runtime/files"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
-	"github.com/concerto-lang/concerto/runtime/limit"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/runtime/logs"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/mock"
-	"github.com/concerto-lang/concerto/runtime/permit"
-	"github.com/concerto-lang/concerto/runtime/random"
-	"github.com/concerto-lang/concerto/runtime/store"
 	"github.com/concerto-lang/concerto/runtime/tool"
-	"github.com/concerto-lang/concerto/runtime/web"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
+	"github.com/concerto-lang/concerto/runtime/world/command"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/env"
+	"github.com/concerto-lang/concerto/runtime/world/files"
+	"github.com/concerto-lang/concerto/runtime/world/httpclient"
+	"github.com/concerto-lang/concerto/runtime/world/logs"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+	"github.com/concerto-lang/concerto/runtime/world/random"
+	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 )
 
 // Config is what a run needs of the world and is allowed in it.
@@ -58,7 +58,7 @@ type Config struct {
 	// is the working directory.
 	Dir string
 	// Stores says where the files of stores are.
-	Stores store.Options
+	Stores sqlitestore.Options
 	// Allowed is what the run's caller grants. Permissions is the program's own
 	// [permissions], nil without the section; its relative paths start at Root.
 	Allowed     permit.Grants
@@ -98,7 +98,7 @@ type Listeners struct {
 	// Heard is called for each event of a call of a model.
 	Heard func(llm.Event)
 	// Wire is called for each line that passes to or from a host; without secrets.
-	Wire func(wire.Line)
+	Wire func(hosttrace.Line)
 	// Logged is called for each line of the log that is of its level; without secrets.
 	Logged func(level, message string)
 }
@@ -112,8 +112,8 @@ type Runtime struct {
 	sink  *emit.Sink
 	log   *logs.Log
 	files *files.Files
-	web   *web.Client
-	store *store.Stores
+	web   *httpclient.Client
+	store *sqlitestore.Stores
 	mcp   *mcp.Servers
 	tools tool.Performer
 	audit *audit.Log
@@ -123,7 +123,7 @@ type Runtime struct {
 
 	run     *procgroup.Run
 	hand    *clock.Hand
-	budget  *limit.Budget
+	budget  *budget.Budget
 	chance  *random.Source
 	parties Parties
 	hidden
@@ -153,8 +153,9 @@ func (r *Runtime) Servers() *mcp.Servers { return r.mcp }
 
 // New makes a Runtime. It starts no process and opens no connection.
 func New(c Config) *Runtime {
-	policy := c.policy()
 	environment := env.New(c.Environ, c.Args)
+	c.Connections = llm.WithRegion(c.Connections, environment.Lookup)
+	policy := c.policy()
 	r := &Runtime{hidden: hidden{c.secrets(environment.Lookup), c.Redact}, run: &procgroup.Run{ID: c.Session.ID, Executable: c.Executable, Kept: c.Process}, audit: c.Audit, hand: c.Hand}
 	if r.run.ID == "" {
 		r.run.ID = procgroup.NewID()
@@ -172,9 +173,10 @@ func New(c Config) *Runtime {
 	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory, Keeper: c.Keeper, Hand: c.Hand, Wire: c.wire(environment.Lookup)})
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
-	r.budget = limit.NewBudget(c.MaxTokens, c.MaxCost)
+	r.budget = budget.NewBudget(c.MaxTokens, c.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Hand: c.Hand, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
+	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Hand: c.Hand})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Hand: c.Hand, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }
@@ -185,8 +187,8 @@ func New(c Config) *Runtime {
 		}
 		return policy.Refuse(permit.Read, path, false)
 	}})
-	r.web = web.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Hand)
-	r.store = store.New(c.Stores)
+	r.web = httpclient.New(func(address string) string { return policy.Refuse(permit.Net, address, false) }, c.Hand)
+	r.store = sqlitestore.New(c.Stores)
 	r.mcp = mcp.New(mcp.Options{Configs: c.Servers, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, Played: c.Played, Hand: c.Hand,
 		Refused: func(address string) string { return policy.Refuse(permit.Net, address, true) }})
 	r.world = r.around(&c, policy)
@@ -206,10 +208,10 @@ func New(c Config) *Runtime {
 // areas are those who perform: a row of the table of effects says which.
 func (r *Runtime) areas(c *Config, policy *permit.Policy, environment *env.Environment) [effect.Areas]effect.Performer {
 	return [effect.Areas]effect.Performer{
-		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: r.llm, effect.Hosts: &telling{r.hosts, &r.tools}, effect.Servers: r.mcp,
+		effect.Unheard: nothing, effect.Output: r.sink, effect.Logs: r.log, effect.Models: contain(r.llm), effect.Hosts: contain(&telling{r.hosts, &r.tools}), effect.Servers: contain(r.mcp),
 		effect.Environment: environment, effect.Clocks: clock.New(c.Hand), effect.Timers: clock.NewSleeper(c.Hand), effect.Chance: r.chance,
 		effect.Files: r.files, effect.Stores: r.store, effect.Web: r.web, effect.Tests: mock.Outside,
-		effect.Applications: &r.tools,
+		effect.Applications: contain(&r.tools),
 		effect.Commands:     command.New(command.Options{Environ: c.Environ, Run: r.run, EnvAllowed: policy.Environment(), Keys: c.all, Dir: c.Dir, Hand: c.Hand}),
 	}
 }
@@ -223,9 +225,13 @@ func (c *Config) policy() *permit.Policy {
 	}
 	for _, x := range c.Connections {
 		reach := permit.Reach{Address: x.Address()}
-		if x.APIKeyEnv != "" && reach.Address != "" {
-			reach.Env = []string{x.APIKeyEnv}
+		if reach.Address != "" {
+			reach.Env = x.KeyVariables()
 		}
+		for _, variable := range x.HeadersEnv {
+			reach.Env = append(reach.Env, variable)
+		}
+		slices.Sort(reach.Env)
 		p.Connections[x.Name] = reach
 	}
 	for _, s := range c.Servers {
@@ -248,12 +254,12 @@ func reachOf(s *mcp.Config) permit.Reach {
 }
 
 // meter holds the models to the run's budget.
-func (r *Runtime) meter(m llm.Metered) (granted int64, settle func(in, out int64, answered bool), err error) {
-	call := limit.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
+func (r *Runtime) meter(ctx context.Context, m llm.Metered) (granted int64, settle func(in, out int64, answered bool), err error) {
+	call := budget.Call{Connection: m.Connection, Model: m.Model, In: m.In, Out: m.Out}
 	if m.Price != nil {
 		call.Priced, call.Input, call.Output = true, m.Price.Input, m.Price.Output
 	}
-	return r.budget.Reserve(call)
+	return r.budget.Reserve(ctx, call)
 }
 
 // Remark writes a line to the run's log.
@@ -271,7 +277,7 @@ func (r *Runtime) Used(connection, model string, calls, in, out int64, answered 
 
 // Most is how many tokens a call may use, at most.
 func (r *Runtime) Most(q *effect.AgentCall) (in, out int64) {
-	out = limit.OpenReply
+	out = budget.OpenReply
 	if q.MaxTokens != nil && *q.MaxTokens > 0 {
 		out = *q.MaxTokens
 	}
@@ -286,7 +292,7 @@ func (r *Runtime) RandomState() []byte { return r.chance.State() }
 func (r *Runtime) SetRandomState(b []byte) error { return r.chance.SetState(b) }
 
 // Usage gives what the run's models have been used for so far, each and all.
-func (r *Runtime) Usage() (each []limit.Usage, all limit.Usage) { return r.budget.Usage() }
+func (r *Runtime) Usage() (each []budget.Usage, all budget.Usage) { return r.budget.Usage() }
 
 // Start begins q when its performer can and all layers allow it; see
 // effect.Starter.
@@ -299,6 +305,9 @@ func (r *Runtime) Start(ctx context.Context, q effect.Request, done func(effect.
 
 // FlushOutput returns when all that was put out is written, or ctx ends.
 func (r *Runtime) FlushOutput(ctx context.Context) error { return r.sink.Flush(ctx) }
+
+// OutputProgress returns how many bytes were put out so far, and how many of them are written.
+func (r *Runtime) OutputProgress() (added, written int64) { return r.sink.Progress() }
 
 // Kill ends the hosts at once. Requests to them that are under way fail. Close
 // must still be called.

@@ -7,19 +7,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/runtime/emit"
-	"github.com/concerto-lang/concerto/runtime/env"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/llm"
-	"github.com/concerto-lang/concerto/runtime/permit"
-	"github.com/concerto-lang/concerto/runtime/store"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/env"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+	"github.com/concerto-lang/concerto/runtime/world/sqlitestore"
 )
 
 // TestEveryKindHasAPerformer: the performer of each area in the table of effects
 // performs all kinds of that area.
 func TestEveryKindHasAPerformer(t *testing.T) {
-	c := Config{Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}, Stores: store.Options{InMemory: true}}
+	c := Config{Emit: emit.Options{Out: &bytes.Buffer{}}, Log: &bytes.Buffer{}, Stores: sqlitestore.Options{InMemory: true}}
 	r := New(c)
 	areas := r.areas(&c, c.policy(), env.New(nil, nil))
 	var unperformed *effect.Unperformed

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/runtime/env"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/runtime/host"
-	"github.com/concerto-lang/concerto/runtime/permit"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/env"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // ID is the run's id.

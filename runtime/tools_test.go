@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // shapes appends the run-time types that a Shape function takes.
@@ -79,17 +79,17 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	}
 	if !b.countFits(e, d, fn, args, next) {
 		in.broken = true
-		if b.typeAmong(args) != "" {
-			args = args[:len(args)-1] // a type that stands in the wrong place
+		if i, _ := b.typeAmong(args); i >= 0 {
+			args = slices.Delete(slices.Clone(args), i, i+1) // a type that stands in the wrong place
 		}
 		b.unbound(args)
 		return
 	}
-	misnamed := false
+	misnamed, told := false, b.c.diags.Len()
 	for i, a := range args {
 		k := next
 		if a.Name != nil {
-			k = b.namedParameter(fn, a, filled)
+			k = b.namedParameter(fn, a, args, filled)
 			if k < 0 {
 				misnamed = true
 				b.expr(a.Value, nil)
@@ -107,6 +107,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		in.argument(b, a.Value, param.Type, b.parameterReason(fn, param))
 	}
 	in.settle(b)
+	b.swapped(e, fn, d, args, told)
 	if !misnamed {
 		b.fillDefaults(d, fn, filled)
 	}
@@ -140,7 +141,7 @@ func (b *body) pipedArgument(d *Call, in *instance, declared types.Type, p *pipe
 	}
 }
 
-func (b *body) namedParameter(fn *Function, a *ast.Arg, filled []bool) int {
+func (b *body) namedParameter(fn *Function, a *ast.Arg, args []*ast.Arg, filled []bool) int {
 	for k, p := range fn.Params {
 		if p.Name != a.Name.Name || k == 0 && fn.Recv != nil {
 			continue
@@ -153,10 +154,13 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, filled []bool) int {
 		return k
 	}
 	var names []string
-	for _, p := range fn.Params {
+	given := map[string]bool{}
+	for k, p := range fn.Params {
 		names = append(names, p.Name)
+		given[p.Name] = filled[k] || slices.ContainsFunc(args, func(a *ast.Arg) bool { return a.Name != nil && a.Name.Name == p.Name })
 	}
 	d := unknownName(diag.UnknownParameter, a.Name, "`"+fn.Name+"` has no parameter `%s`", names).Hint("its parameters are %s", listed(names))
+	doubtGiven(d, func(name string) bool { return given[name] })
 	if only := onlyFree(fn, filled); len(d.Fixes) == 0 && only != "" {
 		d.By(diag.Change(a.Name.Sp, only, only, false))
 	}
@@ -192,7 +196,7 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 			continue
 		}
 		most++
-		if p.Default != nil {
+		if fn.optional(p) {
 			continue
 		}
 		least++
@@ -212,10 +216,20 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
 	}
 	if len(missing) > 0 {
-		dg.Hint("give %s", listed(missing))
-	} else if name := b.typeAmong(args); len(fn.Decl.Generics) > 0 && given == most+1 && name != "" {
-		dg.Hint("a type stands in `<…>` behind the name: `%s<%s>(…)`", fn.Decl.Name.Name, name)
+		dg.By(b.missingArguments(e, fn, args, first+positional, len(missing))...).Hint("give %s", listed(missing))
+	} else if i, name := b.typeAmong(args); len(fn.Decl.Generics) > 0 && given == most+1 && i >= 0 {
+		others := slices.Delete(slices.Clone(args), i, i+1)
+		if call, ok := e.(*ast.MethodCall); ok {
+			dg.Span = args[i].Sp
+			dg.By(b.typeInPlace(call, args, i)...).Hint("the type follows the name: `%s.%s<%s>(%s)`", b.text(call.Recv), call.Name.Name, name, b.argumentText(others))
+		} else {
+			dg.Hint("a type stands in `<…>` behind the name: `%s<%s>(%s)`", fn.Decl.Name.Name, name, b.argumentText(others))
+		}
 	} else {
+		if b.orDefault(e, fn, args, dg) {
+			b.report(dg)
+			return false
+		}
 		surplus := b.surplus(args, given-most)
 		dg.By(withoutLast(args, given-most, surplus)...).Hint("leave out %s", surplus)
 	}
@@ -223,16 +237,66 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 	return false
 }
 
-// typeAmong is the last argument when it reads as the name of a type, else "".
-func (b *body) typeAmong(args []*ast.Arg) string {
-	if len(args) == 0 {
-		return ""
+// missingArguments adds the last n arguments of a call, as placeholders. The first of them is that of
+// parameter k.
+func (b *body) missingArguments(e ast.Expr, fn *Function, args []*ast.Arg, k, n int) []diag.Fix {
+	end := e.Span().End - 1
+	if b.info.File.Source.String()[end] != ')' || slices.ContainsFunc(args, func(a *ast.Arg) bool { return a.Name != nil }) || k+n != len(fn.Params) {
+		return nil
 	}
-	last := args[len(args)-1].Value
-	if name := b.text(last); b.namesType(last) || isTypeName(name) && b.c.lookup(b.m, name) == nil {
-		return name
+	text := ""
+	for i, p := range fn.Params[k:] {
+		value := placeholder(p.Type)
+		if value == notWritten || isVar(types.Resolve(p.Type)) {
+			return nil
+		}
+		if i > 0 || len(args) > 0 {
+			text += ", "
+		}
+		text += value
 	}
-	return ""
+	return []diag.Fix{diag.Offer(diag.Insert(end, text), "Insert `%s`", strings.TrimPrefix(text, ", "))}
+}
+
+// typeInPlace moves the type that is argument i to its place after the name.
+func (b *body) typeInPlace(call *ast.MethodCall, args []*ast.Arg, i int) []diag.Fix {
+	if len(args) < 2 {
+		return nil
+	}
+	gone := args[i].Sp
+	if i > 0 {
+		gone.Start = args[i-1].Sp.End
+	} else {
+		gone.End = args[1].Sp.Start
+	}
+	return []diag.Fix{{Title: "Move the type after the name", Safe: true, Edits: []diag.Edit{
+		diag.Insert(call.Name.Sp.End, "<"+b.info.File.Source.Slice(args[i].Value.Span())+">"), diag.Remove(gone)}}}
+}
+
+// orDefault advises the method for a call whose last argument is a default: `m.get_or(key, 0)` for `m.get(key, 0)`.
+func (b *body) orDefault(e ast.Expr, fn *Function, args []*ast.Arg, d *diag.Diagnostic) bool {
+	call, ok := e.(*ast.MethodCall)
+	if !ok {
+		return false
+	}
+	name := call.Name.Name + "_or"
+	or := b.c.method(types.Loose(b.info.types[call.Recv.ID()]), name)
+	if or == nil || len(or.Params)-1 != len(args) {
+		return false
+	}
+	d.Repair(diag.Offer(diag.Insert(call.Name.Sp.End, "_or"), "Change to `%s`", name), "a default is given to `.%s(…)`", name)
+	return true
+}
+
+// typeAmong is the argument that reads as the name of a type, and its text; -1 for none.
+func (b *body) typeAmong(args []*ast.Arg) (int, string) {
+	for i, a := range args {
+		name := b.text(a.Value)
+		if b.namesType(a.Value) || isTypeName(name) && b.c.lookup(b.m, name) == nil {
+			return i, name
+		}
+	}
+	return -1, ""
 }
 
 // isTypeName says whether a text reads as the name of a type.
@@ -274,6 +338,13 @@ func (b *body) fillDefaults(d *Call, fn *Function, filled []bool) {
 			d.Args[k] = Arg{Kind: ArgDefault}
 		}
 	}
+}
+
+// optional reports whether calls may leave p out: it has a default, or is an
+// Option of a program's function and then None.
+func (fn *Function) optional(p *Param) bool {
+	_, isOption := p.Type.(*types.Option)
+	return p.Default != nil || isOption && !fn.Info.Library
 }
 
 // implicit says that calls leave p out: the compiler passes the run-time type.

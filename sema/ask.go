@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // AgentFields are the names of the fields of an agent, in order.
@@ -317,7 +317,8 @@ func (p *Program) SameMethod(d *Def) []*Def {
 	return nil
 }
 
-// Implementing are the impls of a trait, as the declarations of the types that they are for.
+// Implementing are the impls of a trait, as the declarations of the types that they are for. A type
+// that no text declares, such as Int, is where the impl names it.
 func (p *Program) Implementing(d *Def) []*Def {
 	var out []*Def
 	c := p.checker
@@ -326,7 +327,11 @@ func (p *Program) Implementing(d *Def) []*Def {
 			continue
 		}
 		for _, im := range td.impls {
-			if def := c.ownerDef(im.target); def != nil {
+			def := c.ownerDef(im.target)
+			if def == nil {
+				def = &Def{Kind: DefBuiltin, Name: im.name(), Info: im.mod.info, At: im.decl.Target.Span()}
+			}
+			if def != nil {
 				out = append(out, def)
 			}
 		}

@@ -2,9 +2,9 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // body checks the inside of one function.
@@ -24,6 +24,7 @@ type body struct {
 	here      source.Pos // where the statement at hand starts; 0 outside of blocks
 	names     patternNames
 	errors    int
+	unknowns  map[string]bool         // names that nothing declares and that have been reported
 	unreached int                     // constructs around the place at hand that control does not come to
 	typed     map[ast.Expr]types.Type // arguments that have been looked at already
 }

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // call checks `f(args)`; p is the value piped into it, if any.
@@ -14,6 +14,9 @@ func (b *body) call(e *ast.Call, hint types.Type, p *piped) types.Type {
 	if path, ok := e.Fn.(*ast.PathExpr); ok {
 		if t, done := b.callPath(e, path, hint, p); done {
 			return t
+		}
+		if b.madeByCall(e) {
+			return types.Bad
 		}
 	}
 	return b.callValue(e, b.expr(e.Fn, nil), p)

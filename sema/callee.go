@@ -1,9 +1,13 @@
 package sema
 
 import (
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // unknown marks a path whose name was reported as unknown.
@@ -166,10 +170,12 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 	if name.Name == "new" {
 		switch types.Resolve(t).(type) {
 		case *types.Array:
-			b.report(diag.UnknownMethod.At(name.Sp, "`Array` has no function `new`").Hint("an empty array is written `[]`"))
+			b.report(diag.UnknownMethod.At(name.Sp, "`Array` has no function `new`").By(b.insteadOfNew(t, owner, name, foreign.Word{})...).
+				Hint("an empty array is written `[]`"))
 			return
 		case *types.Map:
-			b.report(diag.UnknownMethod.At(name.Sp, "`Map` has no function `new`").Hint("an empty map is written `{}`, with its type: `let m: Map<String, Int> = {};`"))
+			b.report(diag.UnknownMethod.At(name.Sp, "`Map` has no function `new`").By(b.insteadOfNew(t, owner, name, foreign.Word{})...).
+				Hint("an empty map is written `{}`, with its type: `let m: Map<String, Int> = {};`"))
 			return
 		}
 		if n, ok := types.Resolve(t).(*types.Named); ok && !n.Decl.Library && n.Decl.Kind != types.Enum {
@@ -177,6 +183,15 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 				Hint("a value is made with its type's name alone: `%s`", structExample(n.Decl)))
 			return
 		}
+	}
+	if d, ok := t.(*types.Declared); ok && name.Name == "new" {
+		at := source.Span{Start: owner.Sp.End, End: name.Sp.End}
+		if strings.HasPrefix(b.info.File.Source.String()[at.End:], "()") {
+			at.End += 2
+		}
+		b.report(diag.UnknownMethod.At(name.Sp, "`%s` has no function `new`", owner.Name).
+			Repair(diag.Offer(diag.Remove(at), "Write `%s`", owner.Name), "`%s` is a value already: use it by its name", d.Name))
+		return
 	}
 	if d, ok := t.(*types.Declared); ok {
 		tool := toolOf(t)
@@ -189,8 +204,37 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 	if of == "Self" {
 		of = types.Full(t).String()
 	}
-	b.report(unknownName(diag.UnknownMethod, name, "`"+of+"` has no function `%s`", b.c.methodNames(t)).
-		Hint("declare it in `impl %s { … }`", of))
+	d := unknownName(diag.UnknownMethod, name, "`"+of+"` has no function `%s`", b.c.methodNames(t))
+	w := foreign.Function.Find(of + "::" + name.Name)
+	switch {
+	case w.Hint != "":
+		d.Fixes = nil
+		d.By(b.insteadOfNew(t, owner, name, w)...)
+		d.Hints = []string{w.Hint}
+	case len(d.Hints) == 0 && declaredIn(t) == nil:
+		d.Hint("it has %s", listed(b.c.methodNames(t)))
+	default:
+		d.Hint("declare it in `impl %s { … }`", of)
+	}
+	b.report(d)
+}
+
+// insteadOfNew replaces a function of other languages that makes a value: by a function of ours, or by the value.
+func (b *body) insteadOfNew(t types.Type, owner, name *ast.Ident, w foreign.Word) []diag.Fix {
+	f := b.info.File.Source
+	at := source.Span{Start: owner.Sp.Start, End: name.Sp.End}
+	switch {
+	case len(w.Ours) == 1:
+		return []diag.Fix{diag.Change(at, w.Ours[0], w.Ours[0], false)}
+	case name.Name == "from" && types.IsString(t):
+		return []diag.Fix{diag.Offer(diag.Remove(at), "Remove `%s`", f.Slice(at))}
+	case name.Name == "new" && strings.HasPrefix(f.String()[at.End:], "()"):
+		at.End += source.Pos(len("()"))
+		if empty := placeholder(t); empty != notWritten {
+			return []diag.Fix{diag.Change(at, empty, empty, false)}
+		}
+	}
+	return nil
 }
 
 func (b *body) entityOwner(e *entity) types.Type {

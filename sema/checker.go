@@ -2,9 +2,9 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // checker holds one run of Check.
@@ -22,8 +22,9 @@ type checker struct {
 	places  map[storePlace]bool // of stores in files
 	special specialiser
 	unread  []unread
-	vars    int  // how many inference variables there are
-	flawed  bool // a file breaks the grammar
+	vars    int    // how many inference variables there are
+	flawed  bool   // a file breaks the grammar
+	folding string // the field of a declaration whose value is computed, "" for none
 	lost    map[*Info][]loss
 
 	asked
@@ -88,6 +89,7 @@ type aliasDecl struct {
 // impl is one impl block: methods for a target type.
 type impl struct {
 	mod      *module
+	decl     *ast.ImplDecl
 	generics []*types.Param
 	target   types.Type
 	methods  map[string]*Function
@@ -143,6 +145,7 @@ func (c *checker) program(files []*ast.File) {
 	c.endless()
 	c.checkMain()
 	c.unusedImports(c.entry)
+	c.keepImportsOfUnknown()
 	c.fileCycles()
 }
 

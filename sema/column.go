@@ -1,6 +1,6 @@
 package sema
 
-import "github.com/concerto-lang/concerto/internal/types"
+import "github.com/concerto-lang/concerto/internal/compile/types"
 
 // column is the first column of some rows, none of which has alternatives there,
 // sorted by constructor when there are many: a match of thousands of literals or

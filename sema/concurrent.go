@@ -4,9 +4,9 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Concurrent is the detail of an AwaitAll, Race or ParallelFor: one body for
@@ -40,7 +40,35 @@ func (b *body) await(e *ast.Await) types.Type {
 	if task, ok := t.(*types.Task); ok {
 		return task.Elem
 	}
+	b.awaitsTasks(e, t)
 	return t
+}
+
+// awaitsTasks warns where what is awaited is no task, but holds some.
+func (b *body) awaitsTasks(e *ast.Await, t types.Type) {
+	var elem types.Type
+	x, method := b.text(e.X), "map"
+	switch c := t.(type) {
+	case *types.Array:
+		elem = c.Elem
+	case *types.Option:
+		elem = c.Elem
+	case *types.Map:
+		elem, method = c.Value, "map_values"
+	default:
+		return
+	}
+	if _, ok := types.Resolve(elem).(*types.Task); !ok {
+		return
+	}
+	call := "." + method + "(|t| await t)"
+	f := b.info.File.Source
+	around := diag.Fix{Title: "Await each", Edits: []diag.Edit{diag.Replace(e.Sp, f.Slice(e.X.Span())+call)}}
+	if isLoose(e.X) || e.Postfix {
+		around.Edits[0].Text = "(" + f.Slice(e.X.Span()) + ")" + call
+	}
+	b.report(diag.AwaitedTasks.At(e.Sp, "`await` waits for one task, and this is `%s`", types.Full(t)).
+		Repair(around, "await each: `%s%s`", x, call))
 }
 
 // awaited is what awaiting a value of type t gives.

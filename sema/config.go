@@ -5,12 +5,12 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/internal/toolname"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // fieldType says what a field of an agent or host declaration takes. A check
@@ -24,23 +24,25 @@ var stringArray = &types.Array{Elem: types.String}
 
 // agentFields are the fields of an agent declaration (spec/07-agents.md).
 var agentFields = map[string]fieldType{
-	"provider":        {},
-	"model":           {typ: types.String},
-	"temperature":     {typ: types.Float, check: between(0, 2)},
-	"top_p":           {typ: types.Float, check: between(0, 1)},
-	"max_tokens":      {typ: types.Int, check: positive},
-	"stop_sequences":  {typ: stringArray},
-	"system_prompt":   {typ: types.String},
-	"tools":           {typ: types.Any, check: toolList},
-	"memory":          {typ: types.Memory},
-	"timeout":         {typ: types.Float, check: positive},
-	"retry_policy":    {typ: types.Any, check: retryPolicy},
-	"max_tool_rounds": {typ: types.Int, check: positive},
-	"max_tool_calls":  {typ: types.Int, check: positive},
-	"schema_attempts": {typ: types.Int, check: positive},
-	"knowledge":       {typ: types.Any, check: ledgers},
-	"on_tool_error":   {},
-	"app_tools":       {typ: types.Any, check: appTools},
+	"provider":         {},
+	"model":            {typ: types.String},
+	"temperature":      {typ: types.Float, check: between(0, 2)},
+	"top_p":            {typ: types.Float, check: between(0, 1)},
+	"max_tokens":       {typ: types.Int, check: positive},
+	"seed":             {typ: types.Int},
+	"reasoning_effort": {typ: types.String, check: effort},
+	"stop_sequences":   {typ: stringArray},
+	"system_prompt":    {typ: types.String},
+	"tools":            {typ: types.Any, check: toolList},
+	"memory":           {typ: types.Memory},
+	"timeout":          {typ: types.Float, check: positive},
+	"retry_policy":     {typ: types.Any, check: retryPolicy},
+	"max_tool_rounds":  {typ: types.Int, check: positive},
+	"max_tool_calls":   {typ: types.Int, check: positive},
+	"schema_attempts":  {typ: types.Int, check: positive},
+	"knowledge":        {typ: types.Any, check: ledgers},
+	"on_tool_error":    {},
+	"app_tools":        {typ: types.Any, check: appTools},
 }
 
 // hostFields are the fields of a host declaration (spec/08-hosts.md).
@@ -103,7 +105,7 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 	for _, f := range fields {
 		ft, ok := known[f.Name.Name]
 		if !ok {
-			c.unknownConfig(m, what, f.Name, known)
+			c.unknownConfig(m, what, f.Name, known, fields)
 			continue
 		}
 		if first := seen[f.Name.Name]; first != nil {
@@ -112,14 +114,16 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 			continue
 		}
 		seen[f.Name.Name] = f
-		if ft.typ == nil {
+		if ft.typ == nil || f.Name.Name == "tools" && c.toolFunctions(m, f) {
 			continue
 		}
 		b := c.constBody(m)
 		b.configField = f.Name.Name
 		b.checkAs(f.Value, ft.typ, reason{m, f.Name.Sp, "the field `" + f.Name.Name + "`"})
 		b.finish()
-		if v := c.evaluate(m, f.Value, ft.typ); v != nil {
+		c.folding = f.Name.Name
+		v := c.evaluate(m, f.Value, ft.typ)
+		if c.folding = ""; v != nil {
 			out[f.Name.Name] = v
 			if ft.check != nil {
 				ft.check(c, m, f, v)
@@ -132,24 +136,33 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 // configPlaces are where fields of other names than ours are looked up.
 var configPlaces = map[string]foreign.Place{"an agent": foreign.Agent, "a host": foreign.Host}
 
-func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known map[string]fieldType) {
+func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known map[string]fieldType, fields []*ast.ConfigField) {
 	var names []string
 	for n := range known {
 		names = append(names, n)
 	}
 	slices.Sort(names)
+	given := func(n string) bool {
+		return slices.ContainsFunc(fields, func(f *ast.ConfigField) bool { return f.Name.Name == n })
+	}
 	d := diag.UnknownConfig.At(name.Sp, "%s has no field `%s`", what, name.Name)
 	hint := ""
 	if place, ok := configPlaces[what]; ok {
 		hint = place.Hint(name.Name)
 	}
 	if hint != "" {
+		if w := place(what).Find(name.Name); len(w.Ours) == 1 {
+			d.By(diag.Change(name.Sp, w.Ours[0], w.Ours[0], false))
+		}
 		d.Hint("%s", hint)
-	} else if !suggest(d, name, names) {
+	} else if !suggestName(d, name, names) {
 		d.Hint("its fields are %s", listed(names))
 	}
+	doubtGiven(d, given)
 	c.report(m, d)
 }
+
+func place(what string) foreign.Place { return configPlaces[what] }
 
 // word is a field's value that is a bare name or a string: a connection's or
 // connector's name.
@@ -205,7 +218,7 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 func (c *checker) meantHost(m *module, a *Agent) bool {
 	for _, f := range a.Decl.Fields {
 		if f.Name.Name == "connector" {
-			c.unknownConfig(m, "an agent", f.Name, agentFields)
+			c.unknownConfig(m, "an agent", f.Name, agentFields, a.Decl.Fields)
 			return true
 		}
 	}
@@ -238,8 +251,9 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		return
 	}
 	if c.cfg.Manifest == nil {
-		c.report(m, diag.UnknownConnection.At(at, "no connection `%s`: there is no Concerto.toml", a.Connection).
-			Hint("make one with a section [connections.%s]", a.Connection))
+		d := diag.UnknownConnection.At(at, "no connection `%s`: there is no Concerto.toml", a.Connection)
+		c.addSection(d, "make one with a section [connections."+a.Connection+"]", "connections."+a.Connection, "provider = \"scripted\"\nreplies = []")
+		c.report(m, d)
 		return
 	}
 	if c.cfg.Manifest.Unread {
@@ -251,13 +265,28 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 		if !suggestAs(d, at, a.Connection, keys(c.cfg.Manifest.Connections), asWritten(m, at), "did you mean `%s`?") {
 			c.addSection(d, "add a section [connections."+a.Connection+"]", "connections."+a.Connection, "provider = \"scripted\"\nreplies = []")
 		}
+		d.FollowsFrom = diag.KeyCause("the manifest", "connections")
 		c.report(m, d)
 		return
 	}
 	if a.Fields["model"] == nil && conn.DefaultModel == "" && !conn.Scripted {
-		c.report(m, diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` no default_model", a.Name, a.Connection).
-			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection))
+		if slices.ContainsFunc(a.Decl.Fields, func(f *ast.ConfigField) bool { return meansField(f.Name.Name, "model", foreign.Agent, agentFields) }) {
+			return // which has been reported
+		}
+		d := diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` no default_model", a.Name, a.Connection).
+			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection)
+		d.FollowsFrom = diag.KeyCause("[connections."+a.Connection+"]", "default_model")
+		c.report(m, d)
 	}
+}
+
+// meansField reports whether a field that a declaration does not have was meant to be another.
+func meansField(name, field string, place foreign.Place, known map[string]fieldType) bool {
+	if _, ok := known[name]; ok {
+		return false
+	}
+	w := place.Find(name)
+	return len(w.Ours) == 1 && w.Ours[0] == field || suggest.Nearest(name, keys(known)) == field
 }
 
 // asWritten is how another name is written in the place of one: in quotes, when that is.
@@ -291,9 +320,15 @@ func (c *checker) defineHost(m *module, h *Host) {
 				Hint("leave `persist` out, or put `@cache` on a function that asks the host"))
 		}
 	}
-	seen := c.configFields(m, "a host", h.Decl.Fields, hostFields, h.Fields)
+	seen := c.configFields(m, "a host", c.withoutManifestKeys(m, h), hostFields, h.Fields)
 	h.Tools = toolsOf(h.Fields["tools"])
 	f := seen["connector"]
+	if f == nil && slices.ContainsFunc(h.Decl.Fields, isManifestKey) {
+		return // which has been reported
+	}
+	if f == nil && slices.ContainsFunc(h.Decl.Fields, func(f *ast.ConfigField) bool { return meansField(f.Name.Name, "connector", foreign.Host, hostFields) }) {
+		return // likewise
+	}
 	if f == nil {
 		c.report(m, diag.NoConnector.At(h.Decl.Name.Sp, "host `%s` has no connector", h.Name).By(c.connectors(m, h)...).
 			Hint("add `connector: name`, with [hosts.name] in the manifest"))
@@ -305,8 +340,9 @@ func (c *checker) defineHost(m *module, h *Host) {
 	}
 	h.Connector = name
 	if c.cfg.Manifest == nil {
-		c.report(m, diag.UnknownConnector.At(at, "no host `%s`: there is no Concerto.toml", name).
-			Hint("make one with a section [hosts.%s] that says which command to run", name))
+		d := diag.UnknownConnector.At(at, "no host `%s`: there is no Concerto.toml", name)
+		c.addSection(d, "make one with a section [hosts."+name+"] that says which command to run", "hosts."+name, "command = \""+name+"\"")
+		c.report(m, d)
 		return
 	}
 	if _, ok := c.cfg.Manifest.Hosts[name]; !ok && !c.cfg.Manifest.Unread {
@@ -314,8 +350,109 @@ func (c *checker) defineHost(m *module, h *Host) {
 		if !suggestAs(d, at, name, keys(c.cfg.Manifest.Hosts), asWritten(m, at), "did you mean `%s`?") {
 			c.addSection(d, "add a section [hosts."+name+"] with its command", "hosts."+name, "command = \""+name+"\"")
 		}
+		d.FollowsFrom = diag.KeyCause("the manifest", "hosts")
 		c.report(m, d)
 	}
+}
+
+// isManifestKey reports whether a field of a host is one of its section in the manifest.
+func isManifestKey(f *ast.ConfigField) bool {
+	_, own := hostFields[f.Name.Name]
+	return !own && manifestKey(f.Name.Name) != ""
+}
+
+// manifestKey is what a field of a host is called in its section of the manifest; "" for others.
+func manifestKey(name string) string {
+	switch name {
+	case "command", "args", "env", "transport", "working_dir", "url", "message_types", "pass_env":
+		return name
+	case "cmd", "binary", "executable", "program":
+		return "command"
+	case "arguments", "argv":
+		return "args"
+	case "cwd", "workdir", "directory":
+		return "working_dir"
+	}
+	return ""
+}
+
+// withoutManifestKeys reports the fields of a host that are keys of its section in the manifest, once,
+// and returns the others.
+func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
+	var own, wrong []*ast.ConfigField
+	connector := strings.ToLower(h.Name)
+	for _, f := range h.Decl.Fields {
+		if isManifestKey(f) {
+			wrong = append(wrong, f)
+			continue
+		}
+		own = append(own, f)
+		if p, ok := f.Value.(*ast.PathExpr); ok && f.Name.Name == "connector" && len(p.Segments) == 1 {
+			connector = p.Segments[0].Name
+		}
+	}
+	if len(wrong) == 0 {
+		return own
+	}
+	f := m.info.File.Source
+	var names, rows []string
+	for _, x := range wrong {
+		names = append(names, x.Name.Name)
+		rows = append(rows, manifestKey(x.Name.Name)+" = "+f.Slice(x.Value.Span()))
+	}
+	d := diag.UnknownConfig.At(wrong[0].Name.Sp, "a host has no field `%s`", wrong[0].Name.Name)
+	if len(names) > 1 {
+		d.Message = "a host has no fields " + listed(names)
+		for _, x := range wrong[1:] {
+			d.Label(x.Name.Sp, "nor this one")
+		}
+	}
+	hint := "write `" + strings.Join(rows, "`, `") + "` in Concerto.toml, after `[hosts." + connector + "]`"
+	if len(own) == len(h.Decl.Fields)-len(wrong) && !slices.ContainsFunc(own, func(x *ast.ConfigField) bool { return x.Name.Name == "connector" }) {
+		hint += ", and `connector: " + connector + "` here"
+	}
+	d.Hint("%s", hint)
+	d.By(c.toManifest(f, h, wrong, connector, rows)...)
+	c.report(m, d)
+	return own
+}
+
+// toManifest moves fields of a host to a section of the manifest that does not exist yet.
+func (c *checker) toManifest(f *source.File, h *Host, wrong []*ast.ConfigField, connector string, rows []string) []diag.Fix {
+	man := c.cfg.Manifest
+	if man == nil || man.Source == nil || man.Unread || len(wrong) == 0 {
+		return nil
+	}
+	if _, ok := man.Hosts[connector]; ok {
+		return nil
+	}
+	for _, x := range wrong {
+		if text := f.Slice(x.Value.Span()); strings.ContainsAny(text, "\n{") {
+			return nil
+		}
+	}
+	fix := diag.Fix{Title: "Move it to Concerto.toml"}
+	here := "connector: " + connector
+	if slices.ContainsFunc(h.Decl.Fields, func(x *ast.ConfigField) bool { return x.Name.Name == "connector" }) {
+		here = ""
+	}
+	for i, x := range wrong {
+		if i == 0 && here != "" {
+			fix.Edits = append(fix.Edits, diag.Replace(x.Sp, here))
+		} else {
+			fix.Edits = append(fix.Edits, removeRow(f, x.Sp, "").Edits...)
+		}
+	}
+	var d diag.Diagnostic
+	c.addSection(&d, "", "hosts."+connector, strings.Join(rows, "\n"))
+	for i := range fix.Edits {
+		fix.Edits[i].File = f
+	}
+	if len(d.Fixes) == 0 {
+		return nil
+	}
+	fix.Edits = append(fix.Edits, d.Fixes[0].Edits...)
+	return []diag.Fix{fix}
 }
 
 // toolsOf are the tools of a constant list.
@@ -333,7 +470,8 @@ func toolsOf(v any) []*Tool {
 func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 	list, ok := v.([]any)
 	if !ok {
-		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`tools` takes a list of tools").Hint("write `tools: [Name]`"))
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`tools` takes a list of tools").
+			Repair(embrace(f.Value, "[", "]", "Put it into brackets"), "write `tools: [%s]`", c.shortSlice(m.info.File.Source, f.Value.Span())))
 		return
 	}
 	for i, x := range list {
@@ -342,7 +480,13 @@ func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 			if lit, isList := f.Value.(*ast.ArrayLit); isList {
 				at = lit.Elems[i].Span()
 			}
-			c.report(m, diag.ConfigValue.At(at, "this is no tool").Hint("`tools` lists the names of `tool` declarations"))
+			d := diag.ConfigValue.At(at, "this is no tool")
+			if name, ok := x.(string); ok && slices.ContainsFunc(c.prog.Tools, func(t *Tool) bool { return t.Name == name }) {
+				d.Repair(diag.Sure(diag.Replace(at, name), "Write `%s`", name), "`tools` lists names without quotes: `%s`", name)
+			} else {
+				d.Hint("`tools` lists the names of `tool` declarations")
+			}
+			c.report(m, d)
 		}
 	}
 }
@@ -426,6 +570,16 @@ func positive(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
+// efforts are the values of reasoning_effort, the least first. Which of them a
+// model takes is its provider's concern.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+func effort(c *checker, m *module, f *ast.ConfigField, v any) {
+	if s, ok := v.(string); ok && !slices.Contains(efforts, s) {
+		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` must be one of %s", f.Name.Name, strings.Join(efforts, ", ")).Hint("write one of these"))
+	}
+}
+
 func format(c *checker, m *module, f *ast.ConfigField, v any) {
 	if v != "text" && v != "json" {
 		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`%s` is \"text\" or \"json\"", f.Name.Name).Hint("write one of these"))
@@ -447,7 +601,7 @@ func retryPolicy(c *checker, m *module, f *ast.ConfigField, v any) {
 		switch {
 		case !slices.Contains(retryFields, k):
 			d := diag.UnknownConfig.At(f.Value.Span(), "`retry_policy` has no member `%s`", k)
-			if near := spell.Nearest(k, retryFields); near != "" {
+			if near := suggest.Nearest(k, retryFields); near != "" {
 				d.Hint("did you mean `%s`?", near)
 			} else {
 				d.Hint("its members are %s", strings.Join(retryFields, ", "))

@@ -2,12 +2,13 @@ package sema
 
 import (
 	"math"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/checked"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/intmath"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // The states of a constant while its value is being found.
@@ -127,8 +128,52 @@ func (c *checker) foldPath(m *module, e *ast.PathExpr) (any, bool) {
 	if m.info.types[e.Id] == types.Bad || m.info.types[e.Id] == nil {
 		return nil, false
 	}
+	if fn, ok := m.info.objects[e.Id].(*Function); ok {
+		d := diag.NotConstant.At(e.Sp, "`%s` is a function, and no constant", fn.Name)
+		if c.folding == "tools" {
+			d = diag.ConfigValue.At(e.Sp, "`%s` is a function, and no tool", fn.Name)
+			d.FollowsFrom = "tool function " + fn.Name
+			d.By(c.toolOfFunction(fn, e)...)
+		}
+		c.report(m, d.Hint("`tools` lists the names of tools: put the function into one, `tool %s { description: \"…\", @describe(\"…\") fn %s(self, …) { … } }`", toolName(fn.Name), fn.Name))
+		return nil, false
+	}
 	c.notConstant(m, e.Sp)
 	return nil, false
+}
+
+// toolName is what a tool with one function is called after it.
+func toolName(fn string) string {
+	name := ""
+	for part := range strings.SplitSeq(fn, "_") {
+		if part != "" {
+			name += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return name
+}
+
+// toolOfFunction adds a tool that calls a function, and names it where the function is.
+func (c *checker) toolOfFunction(fn *Function, e *ast.PathExpr) []diag.Fix {
+	f, d := fn.Info.File.Source, fn.Decl
+	name := toolName(fn.Name)
+	if fn.Info.Library || fn.mod != c.entry || c.declared(fn.mod, name) != nil || d.Sp.End <= d.Signature.End || len(d.Generics) > 0 {
+		return nil
+	}
+	var args []string
+	text := "\n\ntool " + name + " {\n    description: \"" + strings.ReplaceAll(fn.Name, "_", " ") + "\",\n\n    @describe(\"" + strings.ReplaceAll(fn.Name, "_", " ") + "\")\n"
+	params := "self"
+	for _, p := range d.Params {
+		text += "    @param(\"" + p.Name.Name + "\", \"" + strings.ReplaceAll(p.Name.Name, "_", " ") + "\")\n"
+		params += ", " + f.Slice(p.Sp)
+		args = append(args, p.Name.Name)
+	}
+	result := ""
+	if d.Result != nil {
+		result = " -> " + f.Slice(d.Result.Span())
+	}
+	text += "    fn " + fn.Name + "(" + params + ")" + result + " {\n        " + fn.Name + "(" + strings.Join(args, ", ") + ")\n    }\n}"
+	return []diag.Fix{{Title: "Add a tool with the function", Edits: []diag.Edit{diag.Insert(d.Sp.End, text), diag.Replace(e.Sp, name)}}}
 }
 
 func (c *checker) foldUnary(m *module, e *ast.Unary) (any, bool) {
@@ -223,7 +268,7 @@ func number(v any) (float64, bool) {
 
 func (c *checker) foldInt(m *module, e *ast.Binary, a, b int64) (any, bool) {
 	compute := map[ast.Op]func(x, y int64) (int64, bool){
-		ast.OpAdd: checked.Add, ast.OpSub: checked.Sub, ast.OpMul: checked.Mul, ast.OpDiv: checked.Div, ast.OpRem: checked.Rem,
+		ast.OpAdd: intmath.Add, ast.OpSub: intmath.Sub, ast.OpMul: intmath.Mul, ast.OpDiv: intmath.Div, ast.OpRem: intmath.Rem,
 	}[e.Op]
 	if compute == nil {
 		return foldOrder(e.Op, a, b)

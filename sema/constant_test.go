@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
 // TestConstantsAreWhatTheMachineComputes: each operator over each pair of values
@@ -52,8 +52,8 @@ func TestConstantsAreWhatTheMachineComputes(t *testing.T) {
 	same("Option<Int>", "None", "nothing()")
 	same("Shape", "Shape::Dot", "given(Shape::Dot)")
 	text := "enum Shape { Dot, Line }\nfn given<T>(x: T) -> T { x }\nfn nothing() -> Option<Int> { None }\n" + consts.String() + "fn main() {\n" + body.String() + "}\n"
-	p := trial.Compile(t, text)
-	if _, failed, err := trial.Run(context.Background(), trial.Config(p, nil, false)); err != nil || failed != nil {
-		t.Fatalf("%v %s\n%s", err, trial.Failure(failed), trial.Trace(failed))
+	p := compiletest.Compile(t, text)
+	if _, failed, err := compiletest.Run(context.Background(), compiletest.Config(p, nil, false)); err != nil || failed != nil {
+		t.Fatalf("%v %s\n%s", err, compiletest.Failure(failed), compiletest.Trace(failed))
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // callVariant makes an enum value, or Ok, Err, Some.
@@ -23,7 +23,12 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 		}
 	}
 	if v.Variant != nil && v.Variant.Named {
-		b.report(diag.NotAStruct.At(e.Sp, "variant `%s` has named fields", v.Name).Hint("write `%s`", variantExample(v.Type.(*types.Named).Decl, v.Variant)))
+		d := diag.NotAStruct.At(e.Sp, "variant `%s` has named fields", v.Name)
+		if literal, ok := b.literalOf(v.Variant.Fields, e.Args); ok && p == nil {
+			at := source.Span{Start: e.Fn.Span().End, End: e.Sp.End}
+			d.By(diag.Offer(diag.Replace(at, literal), "Name the fields"))
+		}
+		b.report(d.Hint("write `%s`", variantExample(v.Type.(*types.Named).Decl, v.Variant)))
 		return types.Bad
 	}
 	n := len(e.Args)

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // reference is the first place where one file names something of another.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // declare enters a file's declarations: all names, then the types they are
@@ -289,7 +289,7 @@ func (c *checker) use(fn *Function) {
 }
 
 func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
-	im := &impl{mod: m, generics: c.newParams(d.Generics), methods: map[string]*Function{}}
+	im := &impl{mod: m, decl: d, generics: c.newParams(d.Generics), methods: map[string]*Function{}}
 	ts := &typeScope{m: m, params: im.generics}
 	c.bounds(ts, d.Generics, im.generics)
 	im.target = c.resolveTarget(ts, d.Target)

@@ -2,8 +2,8 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // The details of single forms, which Info keeps by their nodes.
@@ -62,7 +62,7 @@ const (
 	ArgWritten                 // the Index-th written argument
 	ArgReceiver                // the receiver of the MethodCall
 	ArgPiped                   // the left side of |>
-	ArgDefault                 // the parameter's default
+	ArgDefault                 // the parameter's default, None without one
 	ArgShape                   // the run-time type of TypeArgs[Index]
 	ArgRest                    // an array of all written arguments from Index on, the piped value first (print)
 )
@@ -124,8 +124,11 @@ type Handler struct {
 	Schema types.Type
 	Body   ast.Expr // of the closure
 	Fn     *Function
-	Value  ast.Expr // a handler that is any other function value
+	Value  ast.Expr // a handler that is any other function value, or `ask`
 }
+
+// askPerson is the detail of the word `ask` as a handler.
+type askPerson struct{}
 
 // LeaveKind says where an error born by `?` or `throw` goes.
 type LeaveKind uint8

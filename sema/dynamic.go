@@ -3,7 +3,7 @@ package sema
 import (
 	"sort"
 
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // Dynamic is a method that a call on an Any may reach: any value of Type with

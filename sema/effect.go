@@ -1,10 +1,12 @@
 package sema
 
 import (
+	"strconv"
+
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Statements that do nothing: what they give is taken by nobody, and giving it
@@ -41,7 +43,24 @@ func (b *body) idle(e ast.Expr) {
 	}
 	d := diag.NoEffect.At(e.Span(), "%s", what).Hint("%s", hint)
 	d.Fixes = fixes
+	d.FollowsFrom = valueCause(e)
 	b.report(d)
+}
+
+// valueCause names the mistake of a value that a `;` keeps from being the value of its block.
+func valueCause(e ast.Expr) string { return "value at " + strconv.Itoa(int(e.Span().Start)) }
+
+// lostValue is the value that a block ends with and that a `;` discards; nil for none.
+func (b *body) lostValue(x ast.Expr) *ast.ExprStmt {
+	blk, ok := x.(*ast.BlockExpr)
+	if !ok || blk.Block.Tail != nil || len(blk.Block.Stmts) == 0 {
+		return nil
+	}
+	s, ok := blk.Block.Stmts[len(blk.Block.Stmts)-1].(*ast.ExprStmt)
+	if !ok || !s.Semi || b.info.types[s.X.ID()] == nil || types.Resolve(b.info.types[s.X.ID()]) == types.Nil {
+		return nil
+	}
+	return s
 }
 
 // idleTail warns of an expression at the end of a block whose value nobody
@@ -128,9 +147,57 @@ func (b *body) returnLost(e *ast.ReturnExpr) {
 	if b.isMain(f.fn) || isTest(f.fn) {
 		d.Hint("leave it out; `throw` or `panic(…)` ends with an error")
 	} else {
-		d.Hint("declare the result: `-> %s`", t)
+		d.Cause = resultCause(f.fn)
+		d.By(declareResult(f.fn, t)...).Hint("declare the result: `-> %s`", t)
 	}
 	b.report(d)
+}
+
+// resultCause names the mistake of a function that has a value and declares no result.
+func resultCause(fn *Function) string {
+	return "result of " + fn.Info.File.Source.Name + ":" + strconv.Itoa(int(fn.Decl.Name.Sp.Start))
+}
+
+// declareResult gives a function the result type that its value has.
+func declareResult(fn *Function, t types.Type) []diag.Fix {
+	f, at := fn.Info.File.Source, fn.Decl.Signature.End
+	if at <= fn.Decl.Name.Sp.End || f.Text[at-1] != ')' || isVar(t) {
+		return nil
+	}
+	e := diag.Insert(at, " -> "+t.String())
+	return []diag.Fix{diag.Offer(e, "Declare the result `%s`", t)}
+}
+
+// wantsResult notes that a diagnostic follows from a function that declares no result, when e is a call
+// of one, or a variable that holds what the call returned.
+func (b *body) wantsResult(d *diag.Diagnostic, e ast.Expr, t types.Type) *diag.Diagnostic {
+	if types.Resolve(t) != types.Nil {
+		return d
+	}
+	if fn := b.calledFunction(e); fn != nil && fn.Decl.Result == nil && !fn.Info.Library {
+		d.FollowsFrom = resultCause(fn)
+	}
+	return d
+}
+
+// calledFunction is the function whose result an expression is, directly or by a variable of this
+// function; nil for none.
+func (b *body) calledFunction(e ast.Expr) *Function {
+	switch x := unparen(e).(type) {
+	case *ast.Call:
+		if d, ok := b.info.details[x.Id].(*Call); ok {
+			return d.Fn
+		}
+	case *ast.MethodCall:
+		if d, ok := b.info.details[x.Id].(*Call); ok {
+			return d.Fn
+		}
+	case *ast.PathExpr:
+		if let := b.letOf(x); let != nil {
+			return b.calledFunction(let.Value)
+		}
+	}
+	return nil
 }
 
 func (b *body) isMain(fn *Function) bool {
@@ -152,6 +219,8 @@ func (b *body) lostResult(fn *Function) {
 		b.idle(tail)
 		return
 	}
-	b.report(diag.NoEffect.At(tail.Span(), "`%s` ends with a value, and declares no result: nobody gets it", fn.Name).
-		Label(fn.Decl.Signature, "declared here").Hint("declare the result: `-> %s`", t))
+	d := diag.NoEffect.At(tail.Span(), "`%s` ends with a value, and declares no result: nobody gets it", fn.Name).
+		Label(fn.Decl.Signature, "declared here").By(declareResult(fn, t)...).Hint("declare the result: `-> %s`", t)
+	d.Cause = resultCause(fn)
+	b.report(d)
 }

@@ -3,8 +3,8 @@ package sema
 import (
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
 )
 
 // meant is what a type offers for a member's name of other languages: the name

@@ -2,8 +2,8 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // expr checks an expression and gives its type. hint is the type wanted, as
@@ -122,7 +122,7 @@ func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 	}
 	d := diag.Mismatch.At(e.Span(), "expected %s, found %s", b.shownType(want, got), b.shownType(got, want))
 	b.because(d, why)
-	b.report(d.Advise(b.repair(e, got, want, why)))
+	b.report(b.wantsResult(d.Advise(b.repair(e, got, want, why)), e, got))
 }
 
 func isFunc(t types.Type) bool { _, ok := types.Resolve(t).(*types.Func); return ok }
@@ -139,6 +139,7 @@ func (b *body) form(e ast.Expr, hint types.Type) types.Type {
 	case *ast.NilLit:
 		return types.Nil
 	case *ast.StringLit:
+		b.plainBraces(e)
 		return stringType(e.Value, hint)
 	case *ast.InterpLit:
 		return b.interpolation(e)

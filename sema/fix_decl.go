@@ -2,12 +2,13 @@ package sema
 
 import (
 	"path"
+	"regexp"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Fixes of declarations: what a head lacks or has too much, and where a declaration belongs.
@@ -139,14 +140,25 @@ func insertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 	if n < 0 {
 		return nil
 	}
-	text, rest := "self", strings.TrimLeft(head[n+1:], " \t\r\n")
+	text, rest := selfParameter(f, d), strings.TrimLeft(head[n+1:], " \t\r\n")
 	switch {
 	case len(d.Params) > 0 && strings.HasPrefix(head[n+1:], f.Slice(d.Params[0].Sp)):
 		text += ", "
 	case len(d.Params) > 0 || !strings.HasPrefix(rest, ")"):
 		return nil
 	}
-	return []diag.Fix{diag.Sure(diag.Insert(d.Name.Sp.End+source.Pos(n+1), text), "Insert `self`")}
+	return []diag.Fix{diag.Sure(diag.Insert(d.Name.Sp.End+source.Pos(n+1), text), "Insert `%s`", strings.TrimSuffix(text, ", "))}
+}
+
+// assignsSelf is text that changes a field of self.
+var assignsSelf = regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`)
+
+// selfParameter is the `self` that a function needs, by what it does with it.
+func selfParameter(f *source.File, d *ast.FnDecl) string {
+	if d.Body != nil && assignsSelf.MatchString(f.Slice(d.Body.Sp)) {
+		return "mut self"
+	}
+	return "self"
 }
 
 // withoutDecorator removes a decorator.
@@ -209,4 +221,18 @@ func inMemory(s *Store) []diag.Fix {
 		return nil
 	}
 	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: call.Recv.Span().End, End: call.Sp.End}), "Remove `with_persistence`")}
+}
+
+// withoutTrait removes an impl of a trait that is not needed, or makes its methods those of the type alone.
+func withoutTrait(m *module, name *ast.Ident) []diag.Fix {
+	d, ok := m.declarationAt(name.Sp).(*ast.ImplDecl)
+	if !ok || d.Trait == nil {
+		return nil
+	}
+	f := m.info.File.Source
+	if len(d.Methods) == 0 {
+		return []diag.Fix{diag.Offer(diag.Remove(aloneOn(f, d.Sp)), "Remove the `impl`")}
+	}
+	at := source.Span{Start: d.Trait.Span().Start, End: d.Target.Span().Start}
+	return []diag.Fix{diag.Offer(diag.Remove(at), "Write `impl %s`", f.Slice(d.Target.Span()))}
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // importing adds an import to a module: behind its imports, else before all it declares.
@@ -16,25 +16,41 @@ func importing(m *module, path string) diag.Fix {
 	return diag.Offer(importEdit(m, path), "Import `%s`", path)
 }
 
-func importEdit(m *module, path string) diag.Edit {
-	f, use := m.info.File.Source, "use "+path+";"
+func importEdit(m *module, path string) diag.Edit { return topEdit(m, "use "+path+";") }
+
+// modEdit declares a module that has a file.
+func modEdit(m *module, name string) diag.Edit { return topEdit(m, "mod "+name+";") }
+
+// topEdit adds a line after the imports and modules that a module begins with.
+func topEdit(m *module, line string) diag.Edit {
+	f := m.info.File.Source
 	decls := m.declared()
-	var last *ast.UseDecl
+	var last ast.Decl
 	for _, d := range decls {
-		if u, ok := d.(*ast.UseDecl); ok {
-			last = u
-		} else {
-			break
+		use, isUse := d.(*ast.UseDecl)
+		mod, isMod := d.(*ast.ModDecl)
+		switch {
+		case isUse && strings.HasPrefix(line, "use "):
+			last = use
+			continue
+		case isMod && !mod.Inline && strings.HasPrefix(line, "mod "):
+			last = mod
+			continue
 		}
+		break
 	}
 	switch {
 	case last != nil:
-		return diag.Insert(last.Sp.End, "\n"+indent(f, last.Sp.Start)+use)
+		return diag.Insert(last.Span().End, "\n"+indent(f, last.Span().Start)+line)
 	case len(decls) == 0:
-		return diag.Insert(0, use+"\n")
+		return diag.Insert(0, line+"\n")
 	}
 	at := beginning(f, decls[0].Head().Sp.Start)
-	return diag.Insert(at, use+"\n\n"+indent(f, at))
+	gap := "\n\n"
+	if _, isUse := decls[0].(*ast.UseDecl); isUse {
+		gap = "\n"
+	}
+	return diag.Insert(at, line+gap+indent(f, at))
 }
 
 // beginning is where a declaration begins with the comments right before it.

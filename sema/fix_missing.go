@@ -4,10 +4,10 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // What is missing of a whole: fields, arms, handlers, methods.
@@ -88,6 +88,9 @@ func handlerRow(m hostmsg.Message) string {
 	}
 	return `"` + m.Type + `" => |` + param + "| " + notWritten
 }
+
+// askRow leaves a type of message to the person at the terminal.
+func askRow(m hostmsg.Message) string { return `"` + m.Type + `" => ` + askWord }
 
 // addMethods adds the methods that an impl lacks.
 func addMethods(a diag.Advice, f *source.File, d *ast.ImplDecl, heads []string) diag.Advice {

@@ -1,14 +1,15 @@
 package sema
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Fixes of names that nothing declares: what std has is imported, anything else is declared.
@@ -98,7 +99,16 @@ func (c *checker) importTypes(m *module, name string) (fixes []diag.Fix) {
 }
 
 // ourValue offers the word that takes the place of one of another language.
-func ourValue(id *ast.Ident, u use) []diag.Fix {
+func (b *body) ourValue(id *ast.Ident, u use) []diag.Fix {
+	rest := b.info.File.Source.String()[id.Sp.End:]
+	empty := map[string]string{"dict": "{}", "Dict": "{}", "Map": "{}", "list": "[]", "List": "[]", "Array": "[]", "Vec": "[]"}[id.Name]
+	switch {
+	case empty != "" && strings.HasPrefix(rest, "()"):
+		return []diag.Fix{diag.Change(source.Span{Start: id.Sp.Start, End: id.Sp.End + 2}, empty, empty, false)}
+	case id.Name == "console" && strings.HasPrefix(rest, ".log"), id.Name == "fmt" && strings.HasPrefix(rest, ".Println"):
+		end := id.Sp.End + source.Pos(strings.IndexByte(rest+"(", '('))
+		return []diag.Fix{diag.Change(source.Span{Start: id.Sp.Start, End: end}, "println", "println", false)}
+	}
 	w := foreign.Value.Find(id.Name)
 	if len(w.Ours) != 1 || w.Hint != "" && !(u.called && strings.Contains(w.Hint, "`"+w.Ours[0]+"(")) && w.Ours[0] != "self" {
 		return nil
@@ -149,6 +159,13 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 	if b.here == id.Sp.Start && strings.HasPrefix(rest, "=") && !strings.HasPrefix(rest, "==") {
 		return []diag.Fix{diag.Offer(diag.Insert(b.here, "let "), "Declare variable `%s`", id.Name)}
 	}
+	if value := b.startValue(id); value != "" {
+		at := b.here
+		if loop := outermostLoop(b.info.File, id.Sp); loop != nil {
+			at = loop.Span().Start
+		}
+		return []diag.Fix{diag.Offer(diag.Insert(at, "let mut "+id.Name+" = "+value+";\n"+indent(f, at)), "Declare variable `%s`", id.Name)}
+	}
 	value := "nil"
 	if u.hint != nil {
 		if value = placeholder(u.hint); value == notWritten {
@@ -156,6 +173,48 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 		}
 	}
 	return []diag.Fix{diag.Offer(diag.Insert(b.here, "let "+id.Name+" = "+value+";"+b.separator()), "Declare variable `%s`", id.Name)}
+}
+
+// startValue is what a variable that is changed by `+=` and the like begins with; "" where the name is not
+// changed so.
+func (b *body) startValue(id *ast.Ident) string {
+	op, rest, ok := strings.Cut(strings.TrimLeft(b.info.File.Source.String()[id.Sp.End:], " \t"), "=")
+	switch {
+	case !ok || len(op) != 1 || !strings.Contains("+-*/%", op):
+		return ""
+	case strings.HasPrefix(strings.TrimLeft(rest, " \t"), `"`):
+		return `""`
+	case op == "*" || op == "/":
+		return "1"
+	}
+	return "0"
+}
+
+// outermostLoop is the loop around a place that no other loop of the function is around, or nil.
+func outermostLoop(f *ast.File, at source.Span) (loop ast.Node) {
+	for _, n := range around(f, at) {
+		switch n.(type) {
+		case *ast.FnDecl, *ast.Closure:
+			loop = nil
+		case *ast.ForExpr, *ast.WhileExpr, *ast.LoopExpr:
+			if loop == nil {
+				loop = n
+			}
+		}
+	}
+	return loop
+}
+
+// stdCall names the function of std that is called by `json.parse(…)`.
+func (b *body) stdCall(id *ast.Ident, u use) []diag.Fix {
+	name := strings.ToLower(id.Name)
+	at := source.Span{Start: id.Sp.Start, End: id.Sp.End + source.Pos(len(u.method)+1)}
+	f := b.info.File.Source
+	if u.method == "" || !slices.Contains(b.c.stdModulesOf(u.method, stdFunction), name) || !strings.HasPrefix(f.String()[id.Sp.End:], "."+u.method) {
+		return nil
+	}
+	path := "std::" + name + "::" + u.method
+	return []diag.Fix{diag.Change(at, path, path, false)}
 }
 
 // declareFunction declares a function behind the declaration that calls it.

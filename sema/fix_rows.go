@@ -3,8 +3,8 @@ package sema
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Fixes that add rows to a list in braces, laid out as the formatter does: a list on lines of its own

@@ -1,13 +1,14 @@
 package sema_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/format"
-	"github.com/concerto-lang/concerto/internal/repair"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/format"
+	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // made is what a program becomes by the fix of a title.
@@ -267,6 +268,49 @@ use std::math;
 /// Runs.
 fn main() { println(math::sqrt(2.0)); }
 `},
+		{"an answer", "Ask for a Bool", `
+fn main() {
+    let ok = await emit("approve", 1);
+    if ok {
+        println("done");
+    }
+}
+`, `
+fn main() {
+    let ok = await emit<Bool>("approve", 1);
+    if ok? {
+        println("done");
+    }
+}
+`},
+		{"an answer of another type", "Ask for a Bool", `
+fn main() {
+    if await emit<String>("approve", 1) {
+        println("done");
+    }
+}
+`, `
+fn main() {
+    if await emit<Bool>("approve", 1)? {
+        println("done");
+    }
+}
+`},
+		{"an answer that was taken out", "Ask for a Bool", `
+fn main() {
+    let ok = await emit<String>("approve", 1)?;
+    if !ok {
+        println("no");
+    }
+}
+`, `
+fn main() {
+    let ok = await emit<Bool>("approve", 1)?;
+    if !ok {
+        println("no");
+    }
+}
+`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bad, want := strings.TrimPrefix(c.bad, "\n"), strings.TrimPrefix(c.good, "\n")
@@ -301,5 +345,68 @@ func TestPipedIntoTooMany(t *testing.T) {
 	}
 	if got := codes(list); !strings.Contains(got, "E0401 `f` takes no arguments, not 1") {
 		t.Errorf("it gives %s", got)
+	}
+}
+
+// TestNoPresenceForBool: where a Bool is required, neither a hint nor a fix asks whether an Option or
+// a Result is there, which it is when it holds false.
+func TestNoPresenceForBool(t *testing.T) {
+	for _, held := range []string{"Bool", "Any", "Int", "String"} {
+		for _, wrapped := range []string{"Option<%s>", "Result<%s, Error>", "Task<Result<%s, Error>>", "Task<Option<%s>>", "Option<Option<%s>>", "Result<Option<%s>, Error>"} {
+			typ := fmt.Sprintf(wrapped, held)
+			if typ == "Option<Any>" { // an Any, which is checked when it is used
+				continue
+			}
+			for _, use := range []string{"if x {}", "while x {}", "if !x {}", "let _b = x && true;", "assert(x);", "let _b: Bool = x;", "give(x);", "if x == true {}",
+				"let _ys = [1].filter(|_n| x);", "match 1 { n if x => {}, _ => {} }", "let _v = if x { 1 } else { 2 };"} {
+				_, list := check("bad.conc", "fn give(_b: Bool) {}\nfn f(x: "+typ+") { "+use+" }\nfn g(x: "+typ+") -> Bool { return x; }")
+				if !list.HasErrors() {
+					t.Errorf("%s of %s is no error", use, typ)
+				}
+				for _, d := range list.Sorted() {
+					said := strings.Join(d.Hints, " ")
+					for _, f := range d.Fixes {
+						said += f.Title
+						for _, e := range f.Edits {
+							said += e.Text
+						}
+					}
+					for _, word := range []string{"is_ok", "is_some", "is_err", "is_none", "None =", "= None", "nil", "if let", "to_string"} {
+						if strings.Contains(said, word) {
+							t.Errorf("%s, a %s: %s", use, typ, said)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// What other languages write differently becomes what it means.
+func TestFixesOfHabits(t *testing.T) {
+	for _, c := range []struct{ title, bad, good string }{
+		{"Change to `execute_with_schema`", "agent A uses scripted {}\nstruct P { x: Int }\nfn main() { println(A.execute<P>(\"x\")?.x); }\n",
+			"agent A uses scripted {}\nstruct P { x: Int }\nfn main() { println(A.execute_with_schema<P>(\"x\")?.x); }\n"},
+		{"Change to `listen Coder.execute`", "fn f() { let r = Coder.listen(\"x\") { \"question\" => |q| \"yes\" }; }\n",
+			"fn f() { let r = listen Coder.execute(\"x\") { \"question\" => |q| \"yes\" }; }\n"},
+		{"Change to `=> |q|`", "fn f() { listen C.execute(\"x\") { on \"question\"(q) { \"yes\" } }; }\n",
+			"fn f() { listen C.execute(\"x\") { on \"question\" => |q| { \"yes\" } }; }\n"},
+		{"Change to `Search`", "tool Search { description: \"d\" }\nagent A uses scripted { tools: [Search.find] }\n",
+			"tool Search { description: \"d\" }\nagent A uses scripted { tools: [Search] }\n"},
+		{"Remove `Search.get`", "tool Search { description: \"d\" }\nagent A uses scripted { tools: [Search, Search.get] }\n",
+			"tool Search { description: \"d\" }\nagent A uses scripted { tools: [Search] }\n"},
+		{"Insert `= []`", "tool T {\n    description: \"d\",\n    xs: Array<Int>,\n}\n", "tool T {\n    description: \"d\",\n    xs: Array<Int> = [],\n}\n"},
+		{"Insert `= 0`", "tool T {\n    description: \"d\",\n    n: Int\n\n    fn f(self) {}\n}\n", "tool T {\n    description: \"d\",\n    n: Int = 0,\n\n    fn f(self) {}\n}\n"},
+		{"Put the fields into braces", "enum S { Circle(radius: Float), Dot }\n", "enum S { Circle { radius: Float }, Dot }\n"},
+		{"Put the fields into braces", "enum S {\n    Box(\n        w: Int,\n        h: Int,\n    ),\n}\n", "enum S {\n    Box {\n        w: Int,\n        h: Int,\n    },\n}\n"},
+		{"Name the fields", "enum S { Circle { radius: Float } }\nfn f() -> S { S::Circle(2.0) }\n", "enum S { Circle { radius: Float } }\nfn f() -> S { S::Circle { radius: 2.0 } }\n"},
+		{"Change to `match`", "fn f(n: Int) -> Int { switch n { 1 => 2, _ => 3 } }\n", "fn f(n: Int) -> Int { match n { 1 => 2, _ => 3 } }\n"},
+		{"Write `${…}`", "fn f(x: Int) -> String { let s = f\"a {x} {x + 1}\"; s }\n", "fn f(x: Int) -> String { let s = \"a ${x} ${x + 1}\"; s }\n"},
+		{"Change to `xs.contains(2)`", "fn f(xs: Array<Int>) { if 2 in xs { println(1); } }\n", "fn f(xs: Array<Int>) { if xs.contains(2) { println(1); } }\n"},
+		{"Change to `m.has(\"a\")`", "fn f(m: Map<String, Int>) { if \"a\" in m { println(1); } }\n", "fn f(m: Map<String, Int>) { if m.has(\"a\") { println(1); } }\n"},
+	} {
+		if got := made(t, c.bad, c.title); got != c.good {
+			t.Errorf("%s:\n%s\nwant\n%s", c.title, got, c.good)
+		}
 	}
 }

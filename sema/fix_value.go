@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // deepestPlaceholder is how many structs within each other a placeholder fills.

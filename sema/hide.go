@@ -3,8 +3,8 @@ package sema
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // hides warns of a declaration that takes a name of the library's: the library's

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // importEntry is one name that a `use` brings in, or one glob. It is resolved
@@ -287,6 +287,19 @@ func (c *checker) unusedImports(m *module) {
 			c.unusedImports(child)
 		}
 	}
+}
+
+// keepImportsOfUnknown drops the warnings about unused imports of files with unknown names: one of those
+// may be what an import is for.
+func (c *checker) keepImportsOfUnknown() {
+	if !c.diags.HasErrors() {
+		return
+	}
+	unknown := map[*source.File]bool{}
+	for _, d := range c.diags.Sorted() {
+		unknown[d.File] = unknown[d.File] || slices.Contains(unknowns, d.Info)
+	}
+	c.diags.Remove(func(d *diag.Diagnostic) bool { return d.Info == diag.UnusedImport && unknown[d.File] })
 }
 
 // besideModule refuses an import that has turned out to be no value and stands

@@ -2,7 +2,7 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // Program is a checked program: what the code generator reads. When the
@@ -164,6 +164,9 @@ func (i *Info) Closure(e *ast.Closure) *Closure { c, _ := i.details[e.ID()].(*Cl
 
 // Listen is the detail of a ListenExpr.
 func (i *Info) Listen(e *ast.ListenExpr) *Listen { l, _ := i.details[e.ID()].(*Listen); return l }
+
+// AsksPerson reports whether a handler's value is the word `ask`: no code handles the message.
+func (i *Info) AsksPerson(e ast.Expr) bool { _, ok := i.details[e.ID()].(askPerson); return ok }
 
 // Question is the detail of a Question.
 func (i *Info) Question(e *ast.Question) *Leave { q, _ := i.details[e.ID()].(*Leave); return q }

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // knownNames are the names among which the one is looked for that was meant by one that nothing declares. They are
@@ -14,7 +14,7 @@ type knownNames struct {
 	settled bool
 	modules map[*module]*namesOf
 	library *namesOf
-	builtin *spell.Set // types
+	builtin *suggest.Set // types
 
 	compared int // names, with those that nothing declares
 }
@@ -33,7 +33,7 @@ func (c *checker) maySuggest(names int) bool {
 }
 
 // namesOf are those that are declared in one place.
-type namesOf struct{ all, values, types spell.Set }
+type namesOf struct{ all, values, types suggest.Set }
 
 // namesIn are the names that a module declares or imports, with those of what is around it.
 func (c *checker) namesIn(m *module) *namesOf {
@@ -49,7 +49,7 @@ func (c *checker) namesIn(m *module) *namesOf {
 			types = append(types, name)
 		}
 	}
-	n := &namesOf{values: spell.Of(values), types: spell.Of(types)}
+	n := &namesOf{values: suggest.Of(values), types: suggest.Of(types)}
 	if m.around != nil {
 		around := c.namesIn(m.around)
 		n.values, n.types = n.values.And(around.values), n.types.And(around.types)
@@ -63,9 +63,9 @@ func (c *checker) namesIn(m *module) *namesOf {
 }
 
 // typeNames are the types that can be named where a type stands.
-func (c *checker) typeNames(ts *typeScope) spell.Set {
+func (c *checker) typeNames(ts *typeScope) suggest.Set {
 	if !c.maySuggest(len(ts.m.home().names)) {
-		return spell.Set{}
+		return suggest.Set{}
 	}
 	var params []string
 	for s := ts; s != nil; s = s.parent {
@@ -78,8 +78,8 @@ func (c *checker) typeNames(ts *typeScope) spell.Set {
 		if c.cfg.Library != nil {
 			names = append(names, c.cfg.Library.Names()...)
 		}
-		builtin := spell.Of(names)
+		builtin := suggest.Of(names)
 		c.known.builtin = &builtin
 	}
-	return spell.Of(params).And(c.namesIn(ts.m).types).And(*c.known.builtin)
+	return suggest.Of(params).And(c.namesIn(ts.m).types).And(*c.known.builtin)
 }

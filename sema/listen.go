@@ -6,12 +6,15 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
+
+// askWord as a whole handler leaves a question or an approval to the person at the terminal.
+const askWord = "ask"
 
 // listen checks a listen expression (spec/09-listen.md).
 func (b *body) listen(e *ast.ListenExpr) types.Type {
@@ -26,7 +29,7 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 		}
 		seen[h.Type.Value] = h
 		b.handlerType(h, d)
-		d.Handlers = append(d.Handlers, b.handler(h))
+		d.Handlers = append(d.Handlers, b.handler(h, d.Host))
 	}
 	if ok && !b.info.Library {
 		b.unanswered(e, d, seen)
@@ -120,7 +123,7 @@ func (b *body) misspelt(h *ast.Handler) {
 	}
 	names := hostmsg.Types((*hostmsg.Message).Handled)
 	slices.Sort(names)
-	if near := spell.Nearest(typ, names); near != "" {
+	if near := suggest.Nearest(typ, names); near != "" {
 		b.report(diag.MisspeltType.At(h.Type.Sp, "%q is no type of the protocol", typ).
 			Repair(diag.Offer(diag.Replace(h.Type.Sp, strconv.Quote(near)), "Change to `%s`", near), "did you mean %q? Declare `message_types` in the manifest when the host really sends it", near))
 	}
@@ -128,12 +131,15 @@ func (b *body) misspelt(h *ast.Handler) {
 
 // unanswered warns where the host may ask what nobody answers.
 func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
-	var open, rows, defaults []string
+	var open, rows, asking, defaults []string
 	for _, m := range hostmsg.Messages() {
 		typ := m.Type
 		if m.Waits() && m.Unhandled != hostmsg.ByTools && seen[typ] == nil && !misspeltIn(seen, typ) &&
 			d.Host != nil && !b.hasDefault(d.Host, m.Default) && b.maySend(d.Host, typ) {
 			rows = append(rows, handlerRow(m))
+			if m.ByPerson() && b.isAskFree() {
+				asking = append(asking, askRow(m))
+			}
 			if open = append(open, typ); !slices.Contains(defaults, m.Default) {
 				defaults = append(defaults, m.Default)
 			}
@@ -152,8 +158,14 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 			dg.Hint("add a handler, or `%s` to [hosts.%s]", key, d.Host.Connector)
 		}
 	}
+	if len(asking) > 0 {
+		dg.Hint("or add %s: the person at the terminal answers", listed(asking))
+	}
 	if l, ok := listIn(b.info.File.Source, e.Head.End, lastOf(e.Handlers), e.Sp); ok {
 		dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Add the missing handlers", Edits: l.add(rows...)})
+		if len(asking) == len(open) {
+			dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Have the person at the terminal answer", Edits: l.add(asking...)})
+		}
 	}
 	b.report(dg.Hint("or say in [hosts.%s] which `message_types` the host sends", d.Host.Connector))
 }
@@ -161,7 +173,7 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 // misspeltIn says whether a handler was meant for a type, which is told there.
 func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
 	for t := range seen {
-		if !hostmsg.Of(t).Known() && spell.Nearest(t, []string{typ}) != "" {
+		if !hostmsg.Of(t).Known() && suggest.Nearest(t, []string{typ}) != "" {
 			return true
 		}
 	}
@@ -185,10 +197,15 @@ func (b *body) maySend(h *Host, typ string) bool {
 
 // handler checks one handler. A closure's body sees the enclosing function's
 // variables as they are; `return` and errors leave the handler.
-func (b *body) handler(h *ast.Handler) *Handler {
+func (b *body) handler(h *ast.Handler, host *Host) *Handler {
 	out := &Handler{At: h.Sp, Type: h.Type.Value}
 	cl, ok := h.Value.(*ast.Closure)
 	if !ok {
+		if b.isAskWord(h.Value) {
+			out.Value = h.Value
+			b.askHandler(h, host)
+			return out
+		}
 		b.namedHandler(h, out)
 		return out
 	}
@@ -208,6 +225,9 @@ func (b *body) handler(h *ast.Handler) *Handler {
 		b.coerce(cl.Body, t, f.result, f.because)
 	}
 	b.serialisable(cl.Body)
+	if types.Resolve(t) != types.Never {
+		b.answers(out.Type, b.lastType(cl.Body), h.Type.Sp, cl.Body)
+	}
 	b.leaveScope()
 	b.flow = before
 	b.frame = outer
@@ -300,6 +320,68 @@ func (b *body) serialisable(x ast.Expr) {
 	}
 }
 
+// lastType is the type of the value that an expression ends with, of its own accord.
+func (b *body) lastType(x ast.Expr) types.Type {
+	for {
+		blk, ok := x.(*ast.BlockExpr)
+		switch {
+		case !ok:
+			return b.info.types[x.ID()]
+		case blk.Block.Tail == nil:
+			return types.Nil
+		}
+		x = blk.Block.Tail
+	}
+}
+
+// answers warns of a handler for what a host asks whose value, of type t, is no answer. x is the body
+// of a closure.
+func (b *body) answers(typ string, t types.Type, at source.Span, x ast.Expr) {
+	m := hostmsg.Of(typ)
+	if !m.Waits() || m.Default == "" || types.Resolve(t) != types.Nil {
+		return
+	}
+	d := diag.NoAnswer.At(at, "this handler has no value, so the host gets no answer to its %s", typ)
+	if s := b.lostValue(x); s != nil {
+		d.Cause = valueCause(s.X)
+		semi := source.Span{Start: s.X.Span().End, End: s.Sp.End}
+		d.Repair(diag.Offer(diag.Remove(semi), "Remove the `;`"), "remove the `;` after `%s`, which makes it the answer", b.text(s.X))
+	} else {
+		d.Hint("end the handler with the answer, without a `;` after it")
+	}
+	b.report(d)
+}
+
+// isAskWord reports whether a handler is the word `ask`. A value of that name in scope is meant instead.
+func (b *body) isAskWord(x ast.Expr) bool {
+	path, ok := x.(*ast.PathExpr)
+	return ok && len(path.Segments) == 1 && path.Segments[0].Name == askWord && path.TypeArgs == nil && b.isAskFree()
+}
+
+// isAskFree reports whether no value in scope is named `ask`.
+func (b *body) isAskFree() bool {
+	if b.visibleLocal(askWord) != nil {
+		return false
+	}
+	e := b.c.lookupValue(b.m, askWord)
+	return e == nil || e.obj == nil && !e.refused
+}
+
+// askHandler checks `"type" => ask`, for which no code is generated: the message stays without a handler.
+func (b *body) askHandler(h *ast.Handler, host *Host) {
+	b.info.details[h.Value.ID()] = askPerson{}
+	m := hostmsg.Of(h.Type.Value)
+	switch {
+	case m.Terminal() || !m.Handled(): // reported as no message to handle
+	case !m.ByPerson():
+		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` is for questions and approvals; no person is asked about %q", h.Type.Value).
+			By(b.withoutHandler(h)).Hint("write `|message| …`"))
+	case host != nil && b.hasDefault(host, m.Default):
+		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` never asks: the `%s` of host `%s` answers first", m.Default, host.Name).
+			By(b.withoutHandler(h)).Hint("remove `%s`, or this handler", m.Default))
+	}
+}
+
 // namedHandler is a function as a handler.
 func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	out.Value = h.Value
@@ -307,10 +389,15 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	f, ok := t.(*types.Func)
 	if !ok {
 		if t != types.Bad {
-			b.report(diag.HandlerParams.At(h.Value.Span(), "a handler is a closure or a function, not `%s`", types.Full(t)).Hint("write `|message| …`"))
+			d := diag.HandlerParams.At(h.Value.Span(), "a handler is a closure or a function, not `%s`", types.Full(t)).Hint("write `|message| …`")
+			if b.text(h.Value) == askWord {
+				d.Hint("to ask the person, rename the `ask` that is in scope")
+			}
+			b.report(d)
 		}
 		return
 	}
+	b.answers(out.Type, f.Result, h.Type.Sp, nil)
 	if len(f.Params) != 1 {
 		b.report(diag.HandlerParams.At(h.Value.Span(), "a handler takes one parameter, the message, not %d", len(f.Params)).Hint("wrap it: `|message| …`"))
 		return

@@ -2,10 +2,13 @@ package sema
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // intLit checks that a literal fits 64 bits; negated says that a minus stands
@@ -36,7 +39,12 @@ func stringType(s string, hint types.Type) types.Type {
 
 func (b *body) interpolation(e *ast.InterpLit) types.Type {
 	for _, x := range e.Exprs {
-		t := b.expr(x, nil)
+		var hint types.Type // a literal that is shown may hold values of any types
+		switch x.(type) {
+		case *ast.ArrayLit, *ast.MapLit:
+			hint = types.Any
+		}
+		t := b.expr(x, hint)
 		if r := types.Resolve(t); r != types.Never && r != types.Bad {
 			b.info.conv[x.ID()] = types.Any
 		}
@@ -382,6 +390,62 @@ func (b *body) unknownVariant(d *types.Decl, name *ast.Ident) {
 }
 
 // generic is a declaration's type with its own parameters as arguments.
+// plainBraces warns where a text has the name of a variable in braces, which takes its value only after a `$`.
+// A text that is a name in braces and nothing else is what `replace` looks for, and so are those that it
+// occurs in.
+func (b *body) plainBraces(e *ast.StringLit) {
+	if b.info.Library || b.info.File == nil {
+		return
+	}
+	f := b.info.File.Source
+	text := f.Slice(e.Sp)
+	if !strings.HasPrefix(text, `"""`) && len(text) > 2 && (text[0] == '"' || text[0] == '\'') && b.plainDollar(e, text) {
+		return
+	}
+	if !strings.HasPrefix(text, `"`) || strings.HasPrefix(text, `"""`) {
+		return
+	}
+	for at := 0; ; {
+		open := strings.IndexByte(text[at:], '{')
+		if open < 0 {
+			return
+		}
+		at += open + 1
+		end := strings.IndexByte(text[at:], '}')
+		if end < 0 {
+			return
+		}
+		name := text[at : at+end]
+		l := b.visibleLocal(name)
+		if l == nil || text[:at-1] == `"` && text[at+end:] == `}"` || text[at-2] == '\\' || strings.Contains(f.String(), `"{`+name+`}"`) {
+			continue
+		}
+		l.used = true // as was meant
+		start := e.Sp.Start + source.Pos(at) - 1
+		if start > e.Sp.Start && f.Text[start-1] == '#' { // as in Ruby
+			b.report(diag.PlainBraces.At(source.Span{Start: start - 1, End: start + source.Pos(end) + 2}, "`#{%s}` is text here, and not the value of `%s`", name, name).
+				Repair(diag.Offer(diag.Replace(source.Span{Start: start - 1, End: start}, "$"), "Change `#` to `$`"), "put the value in by `${%s}`", name))
+			return
+		}
+		b.report(diag.PlainBraces.At(source.Span{Start: start, End: start + source.Pos(end) + 2}, "`{%s}` is text here, and not the value of `%s`", name, name).
+			Repair(diag.Offer(diag.Insert(start, "$"), "Insert `$`"), "put the value in by `${%s}`", name))
+		return
+	}
+}
+
+// visibleLocal is the variable of a name that can be read here. Unlike local it captures nothing.
+func (b *body) visibleLocal(name string) *Local {
+	for s := b.scope; s != nil && name != ""; s = s.parent {
+		if l := s.find(name); l != nil {
+			return l
+		}
+		if s.declares[name] {
+			return nil
+		}
+	}
+	return nil
+}
+
 func generic(d *types.Decl) *types.Named {
 	n := &types.Named{Decl: d}
 	for _, p := range d.Params {
@@ -414,7 +478,9 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 	for i, f := range e.Fields {
 		decl := findField(ref.fields, f.Name.Name)
 		if decl == nil {
-			b.unknownField(f.Name, ref)
+			b.unknownField(f.Name, ref, f.Short, func(n string) bool {
+				return slices.ContainsFunc(e.Fields, func(f *ast.FieldInit) bool { return f.Name.Name == n })
+			})
 			b.expr(f.Value, nil)
 			unknown = true
 			continue
@@ -456,12 +522,20 @@ func findField(fs []*types.Field, name string) *types.Field {
 	return nil
 }
 
-func (b *body) unknownField(name *ast.Ident, ref *structRef) {
+// unknownField reports a field that a struct does not have. A short one is a variable, too; given are the
+// names of the other fields.
+func (b *body) unknownField(name *ast.Ident, ref *structRef, short bool, given func(string) bool) {
 	var names []string
 	for _, f := range ref.fields {
 		names = append(names, f.Name)
 	}
-	d := unknownName(diag.UnknownField, name, ref.what+" has no field `%s`", names)
+	d := diag.UnknownField.At(name.Sp, "%s has no field `%s`", ref.what, name.Name)
+	text := "%s"
+	if short {
+		text += ": " + name.Name
+	}
+	suggestAs(d, name.Sp, name.Name, names, text, "did you mean `%s`?")
+	doubtGiven(d, given)
 	switch {
 	case len(names) == 0:
 		d.Hint("it has no fields")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
 // A file with many mistakes has all of them reported in one run, each once.

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // An `mcp` block is a tool whose functions an MCP server has: they have
@@ -35,7 +35,7 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 			file, known = c.cfg.Manifest.File, keys(c.cfg.Manifest.Mcp)
 		}
 		d := diag.UnknownServer.At(t.Decl.Name.Sp, "no MCP server `%s` in %s", t.Name, file)
-		if near := spell.Nearest(t.Name, known); near != "" {
+		if near := suggest.Nearest(t.Name, known); near != "" {
 			d.Meant(t.Decl.Name.Sp, near, false)
 		} else if hint := "add a section [mcp." + t.Name + "] with its command or url"; c.cfg.Manifest != nil {
 			c.addSection(d, hint, "mcp."+t.Name, "command = \""+strings.ToLower(t.Name)+"\"")

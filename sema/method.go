@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // method finds a method or associated function of a type: of the user's impls
@@ -71,6 +71,9 @@ func matches(im *impl, t types.Type) bool {
 
 // methodCall checks `x.f(args)`.
 func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Type {
+	if t, ok := b.dotted(e.Recv, e.Name, e.Sp, e.Args...); ok {
+		return t
+	}
 	b.receiver, b.method = unparen(e.Recv), e.Name.Name
 	recvType := b.expr(e.Recv, nil)
 	t := types.Resolve(recvType)
@@ -145,7 +148,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 	if fn.Info.Library && isHost(t) && e.Name.Name == "stream" {
 		b.streams(e)
 	}
-	return b.invoke(e, fn, t, hint, p)
+	return b.invoke(e, b.meantSchema(e, fn, t), t, hint, p)
 }
 
 // toolOf is the tool whose declaration t is, or nil.

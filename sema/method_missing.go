@@ -3,11 +3,13 @@ package sema
 import (
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // methodNames lists the methods of a type, for suggestions.
@@ -79,11 +81,18 @@ func (c *checker) gatherMethods(t types.Type) []string {
 func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	ft := types.Full(t)
 	if fn != nil && fn.Recv == nil {
-		b.report(diag.UnknownMethod.At(e.Name.Sp, "`%s` is a function of the type `%s`, not of a value", e.Name.Name, ft).
-			Hint("call it as `%s::%s(…)`", ft, e.Name.Name))
+		d := diag.UnknownMethod.At(e.Name.Sp, "`%s` is a function of the type `%s`, not of a value", e.Name.Name, ft)
+		d.FollowsFrom = selfCause(fn)
+		owner := ft.String()
+		if n, ok := types.Resolve(t).(*types.Named); ok {
+			owner = n.Decl.Name
+		}
+		call := owner + "::" + e.Name.Name + "(" + b.argumentText(e.Args) + ")"
+		at := source.Span{Start: e.Span().Start, End: e.Name.Sp.End}
+		b.report(d.Repair(diag.Offer(diag.Replace(at, owner+"::"+e.Name.Name), "Call it as `%s`", call), "call it as `%s`", call))
 		return
 	}
-	d := diag.UnknownMethod.At(e.Name.Sp, "`%s` has no method `%s`", ft, e.Name.Name)
+	d := b.wantsResult(diag.UnknownMethod.At(e.Name.Sp, "`%s` has no method `%s`", ft, e.Name.Name), e.Recv, t)
 	if tool := toolOf(t); tool != nil {
 		d = diag.UnknownMethod.At(e.Name.Sp, "`%s` has no function `%s`", tool.Name, e.Name.Name)
 	}
@@ -102,7 +111,7 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	}
 	method, meant := b.meant(t, e.Name.Name)
 	if meant == "" {
-		suggest(d, e.Name, b.c.methodNames(t))
+		suggestName(d, e.Name, b.c.methodNames(t))
 	}
 	if f := b.fieldOf(t, e.Name.Name); f != nil {
 		d.Hint("%s", map[bool]string{
@@ -115,6 +124,13 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 		if method != "" && hint == meant {
 			d.Repair(diag.Offer(diag.Replace(e.Name.Sp, method), "Change to `%s`", method), "%s", hint)
 		} else {
+			if rest, ok := strings.CutPrefix(hint, "leave it out"); ok {
+				hint = "leave out `." + e.Name.Name + "()`" + rest
+			}
+			if strings.HasPrefix(hint, "leave out") && len(e.Args) == 0 {
+				at := source.Span{Start: e.Recv.Span().End, End: e.Sp.End}
+				d.By(diag.Offer(diag.Remove(at), "Remove `%s`", strings.TrimSpace(b.info.File.Source.Slice(at))))
+			}
 			d.Hint("%s", hint)
 		}
 	}
@@ -196,4 +212,24 @@ func (c *checker) traitWith(method string) string {
 		return "Trait"
 	}
 	return best
+}
+
+// selfCause names the mistake of a method that uses `self` and does not declare it.
+func selfCause(fn *Function) string {
+	return "self of " + fn.Info.File.Source.Name + ":" + strconv.Itoa(int(fn.Decl.Name.Sp.Start))
+}
+
+// argumentText are the arguments of a call as written, or `…` where that is long.
+func (b *body) argumentText(args []*ast.Arg) string {
+	if len(args) == 0 {
+		return ""
+	}
+	var texts []string
+	for _, a := range args {
+		texts = append(texts, b.info.File.Source.Slice(a.Sp))
+	}
+	if s := strings.Join(texts, ", "); len(s) <= shortText && !strings.ContainsAny(s, "\n`") {
+		return s
+	}
+	return "…"
 }

@@ -2,8 +2,8 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // Mock is how a `mock` statement is made: Install, a library function, takes
@@ -56,7 +56,7 @@ func (b *body) mock(s *ast.MockStmt) {
 		switch {
 		case !ok:
 			b.errors++
-			b.c.unknownConfig(b.m, "a mock", f.Name, known)
+			b.c.unknownConfig(b.m, "a mock", f.Name, known, s.Fields)
 			b.checkAs(f.Value, types.Any, reason{})
 			continue
 		case seen[f.Name.Name] != nil:
@@ -94,7 +94,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	e := b.c.lookup(b.m, s.Name.Name)
 	if e == nil {
 		d := diag.UnknownName.At(s.Name.Sp, "unknown name `%s`", s.Name.Name)
-		if !suggest(d, s.Name, b.partyNames()) {
+		if !suggestName(d, s.Name, b.partyNames()) {
 			d.Hint("a mock names an agent, a host or an MCP server of the program; import it with `use` when another module declares it")
 		}
 		b.report(d)

@@ -2,8 +2,8 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // mockServer checks a mock of an MCP server: each field is a function with its
@@ -49,7 +49,7 @@ func mockedAnswer(x ast.Expr, result types.Type) types.Type {
 func (b *body) unknownMocked(t *Tool, name *ast.Ident) {
 	names := b.c.methodNames(t.Type)
 	d := diag.UnknownConfig.At(name.Sp, "`%s` has no function `%s`", t.Name, name.Name)
-	if !suggest(d, name, names) {
+	if !suggestName(d, name, names) {
 		d.Hint("declare it in `mcp %s`", t.Name)
 	}
 	b.report(d)

@@ -6,9 +6,10 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // module is a namespace: a file's declarations, an inline `mod`'s, or those of
@@ -252,6 +253,11 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 	}
 	d := diag.UnknownPath.At(id.Sp, "no `%s` in %s", id.Name, in.shown())
 	if _, there := constructors[id.Name]; in.std != "" && (there || basics[id.Name] != nil) {
+		for _, u := range m.imports {
+			if slices.Contains(u.path, id) {
+				d.By(diag.Offer(diag.Remove(u.without), "Remove the import"))
+			}
+		}
 		c.report(m, d.Hint("`%s` is there without an import: remove it", id.Name))
 		return
 	}
@@ -260,7 +266,7 @@ func (c *checker) unknownMember(m, in *module, id *ast.Ident) {
 		slices.Sort(names)
 		otherwise = "it has " + listed(names)
 	}
-	if !suggest(d, id, names) {
+	if !suggestName(d, id, names) {
 		d.Hint("%s", otherwise)
 	}
 	c.report(m, d)
@@ -291,14 +297,35 @@ func (c *checker) unknownModule(m *module, id *ast.Ident) {
 		c.report(m, d.Repair(importing(m, "std::"+id.Name), "add `use std::%s;`, or write `std::%s::…`", id.Name, id.Name))
 		return
 	}
+	if file := c.fileBeside(m, id.Name); file != "" {
+		c.report(m, d.Repair(diag.Offer(modEdit(m, id.Name), "Declare `mod %s;`", id.Name), "declare it with `mod %s;`, which reads %s", id.Name, file))
+		return
+	}
 	if hint := foreign.Path.Hint(id.Name); hint != "" {
+		const call = "::new()"
+		if rest := m.info.File.Source.String()[id.Sp.End:]; slices.Contains([]string{"Vec", "List"}, id.Name) && strings.HasPrefix(rest, call) {
+			d.By(diag.Change(source.Span{Start: id.Sp.Start, End: id.Sp.End + source.Pos(len(call))}, "[]", "[]", false))
+		}
 		c.report(m, d.By(c.importTypes(m, id.Name)...).Hint("%s", hint))
 		return
 	}
-	if !suggest(d, id, known) {
+	if !suggestName(d, id, known) {
 		d.Hint("%s", otherwise)
 	}
 	c.report(m, d)
+}
+
+// fileBeside is the file that `mod name;` would read, "" when there is none.
+func (c *checker) fileBeside(m *module, name string) string {
+	if c.cfg.Open == nil || isUpper(name) || m.info.Library {
+		return ""
+	}
+	for _, file := range ModuleFiles(m.dir, name) {
+		if _, _, found := c.cfg.Open(file); found {
+			return file
+		}
+	}
+	return ""
 }
 
 // stdModule is the module std::name, nil when there is none.

@@ -2,9 +2,9 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
@@ -43,55 +43,6 @@ func (b *body) condition(e ast.Expr) {
 		}
 		b.report(diag.Mismatch.At(e.Span(), "expected `Bool`, found `%s`", types.Full(t)).Advise(b.truth(e, types.Full(t))))
 	}
-}
-
-// truth is the condition that was probably meant by an expression of type t
-// where a Bool is wanted: nothing else is true or false.
-func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
-	isBool := func(t types.Type) bool { return t == types.Bool }
-	if assign, ok := unparen(e).(*ast.Assign); ok && assign.Op == ast.OpNone {
-		between := source.Span{Start: assign.Target.Span().End, End: assign.Value.Span().Start}
-		return diag.Say("`=` assigns, `==` compares: write `" + b.text(assign.Target) + " == " + b.text(assign.Value) + "`").
-			By(diag.Offer(diag.Replace(between, " == "), "Compare by `==`"))
-	}
-	x := b.operand(e)
-	ask := func(text string) diag.Advice {
-		return diag.Say("say what is asked: `" + x + text + "`").By(behind(e, text))
-	}
-	switch w := t.(type) {
-	case *types.Option:
-		a := ask(".is_some()")
-		if isBool(held(w)) {
-			a.Hint += ", or `" + x + ".unwrap_or(false)`"
-			a = a.By(behind(e, ".unwrap_or(false)"))
-		}
-		return a
-	case *types.Result:
-		if a := b.takeOut(e, t, isBool); a.Is() {
-			return a
-		}
-		return ask(".is_ok()")
-	case *types.Task:
-		return b.takeOut(e, t, func(types.Type) bool { return true })
-	case *types.Array, *types.Map, *types.HashMap:
-		before, after := "!", ".is_empty()"
-		if isLoose(e) {
-			before, after = "!(", ").is_empty()"
-		}
-		return diag.Say("say what is asked: `!" + x + ".is_empty()`").By(embrace(e, before, after, "Add `!` and `.is_empty()`"))
-	}
-	if _, ok := unparen(e).(*ast.IntLit); ok {
-		return diag.Say("write `true` or `false`; what goes on until it is left is `loop { … }`")
-	}
-	switch {
-	case t == types.Int:
-		return ask(" != 0")
-	case t == types.Float:
-		return ask(" != 0.0")
-	case types.IsString(t):
-		return ask(" != \"\"")
-	}
-	return diag.Say("only a Bool is true or false: compare it with something")
 }
 
 func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {

@@ -1,12 +1,13 @@
 package sema
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // patternNames are those of one pattern, which must differ: the variables of the
@@ -390,7 +391,9 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 		} else if et := errorField(f.Name.Name); et != nil && n.Decl.Kind == types.ErrorStruct {
 			ft = et
 		} else {
-			b.unknownField(f.Name, ref)
+			b.unknownField(f.Name, ref, f.Short, func(n string) bool {
+				return slices.ContainsFunc(p.Fields, func(f *ast.FieldPat) bool { return f.Name.Name == n })
+			})
 		}
 		seen[f.Name.Name] = true
 		b.pattern(f.Pattern, ft, mut)

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // piped is the left side of |>, which becomes the first argument of a call.

@@ -2,8 +2,8 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // definePipeline types a pipeline's parameters and function stages
@@ -242,7 +242,7 @@ func (c *checker) pipelineResult(m *module, p *Pipeline, last *Stage) {
 func (b *body) pipelineCall(e *ast.MethodCall, p *Pipeline, pp *piped) types.Type {
 	if e.Name.Name != "run" {
 		b.arguments(e.Args)
-		b.report(unknownName(diag.UnknownMethod, e.Name, "pipeline `"+p.Name+"` has no method `%s`", []string{"run"}).Hint("start it with `.run(…)`"))
+		b.report(unknownName(diag.UnknownMethod, e.Name, "pipeline `"+p.Name+"` has no method `%s`", []string{"run"}).Repair(diag.Change(e.Name.Sp, "run", "run", false), "start it with `%s.run(%s)`", p.Name, b.argumentText(e.Args)))
 		return types.Bad
 	}
 	fn := &Function{Name: p.Name + ".run", Decl: &ast.FnDecl{}, Info: p.Info, mod: p.mod, Params: p.Params, Result: types.Nil}

@@ -5,8 +5,9 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
 )
 
 // What to write instead of a value of the wrong type.
@@ -51,6 +52,9 @@ func (b *body) literalRepair(e ast.Expr, want types.Type) diag.Advice {
 		if t := numberType(x.Value); t != nil && (want == t || want == types.Float) {
 			return instead(e, "write the number without quotes", x.Value)
 		}
+		if s := foreign.Seconds(x.Value); s != "" && want == types.Float && strings.Contains(b.configField, "timeout") {
+			return instead(e, "a time is a number of seconds", s)
+		}
 		if n := strings.TrimRight(x.Value, "smhd "); (want == types.Int || want == types.Float) && numberType(n) != nil {
 			return instead(e, "write the number alone", n)
 		}
@@ -63,6 +67,10 @@ func (b *body) literalRepair(e ast.Expr, want types.Type) diag.Advice {
 		}
 	case *ast.NilLit:
 		return diag.Say("only an Option may be nil: declare the type as `" + want.String() + "?`, or give a value")
+	case *ast.PathExpr:
+		if b.text(e) == "None" && held(want) == nil {
+			return diag.Say("only an Option may be None: declare the type as `" + want.String() + "?`, or give a value")
+		}
 	case *ast.MapLit:
 		if n, ok := want.(*types.Named); ok && n.Decl.Kind != types.Enum && !n.Decl.Library {
 			return diag.Say("name the type before the braces: `" + n.Decl.Name + " { … }`").
@@ -101,7 +109,7 @@ func numberType(s string) types.Type {
 // textRepair is for places where a String is wanted: of a record that holds a
 // text, that text; anything else made into text.
 func (b *body) textRepair(e ast.Expr, got, want types.Type) diag.Advice {
-	if want != types.String {
+	if want != types.String || got == types.Nil {
 		return diag.Advice{}
 	}
 	if b.hasText(got) {

@@ -1,11 +1,13 @@
 package sema
 
 import (
+	"slices"
+
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // typeScope is where a written type is read: its module, the type parameters
@@ -73,8 +75,39 @@ func (c *checker) resolveAll(ts *typeScope, all []ast.Type) []types.Type {
 	return out
 }
 
+// nothings are what other languages call the type of what is missing.
+var nothings = []string{"null", "None", "none", "nil", "Nil", "undefined", "Null", "Nothing"}
+
+// optionMeant reports `T | null`.
+func (c *checker) optionMeant(ts *typeScope, t *ast.UnionType) bool {
+	var rest []ast.Type
+	for _, alt := range t.Alts {
+		if n, ok := alt.(*ast.NamedType); !ok || len(n.Segments) != 1 || !slices.Contains(nothings, n.Segments[0].Name) {
+			rest = append(rest, alt)
+		}
+	}
+	if len(rest) != 1 || len(t.Alts) != 2 {
+		return false
+	}
+	written := ts.m.info.File.Source.Slice(rest[0].Span())
+	if w := foreign.Type.Find(written); len(w.Ours) == 1 {
+		written = w.Ours[0]
+	}
+	c.report(ts.m, diag.UnionMember.At(t.Sp, "a union holds string literals, and no `%s`", ts.m.info.File.Source.Slice(t.Alts[1].Span())).
+		Repair(diag.Change(t.Sp, written+"?", written+"?", false), "what may be missing is an Option: `%s?`", written))
+	return true
+}
+
 func (c *checker) resolveUnion(ts *typeScope, t *ast.UnionType) types.Type {
+	if c.optionMeant(ts, t) {
+		return types.Bad
+	}
 	u := &types.Union{}
+	for _, alt := range t.Alts {
+		if _, missing := alt.(*ast.BadType); missing {
+			return types.Bad
+		}
+	}
 	for _, alt := range t.Alts {
 		switch a := c.resolve(ts, alt).(type) {
 		case *types.Union:
@@ -250,12 +283,12 @@ func (c *checker) unknownType(ts *typeScope, name *ast.Ident) {
 	near := known.Nearest(name.Name)
 	imports := c.importTypes(ts.m, name.Name)
 	switch hint := foreign.Type.Hint(name.Name); {
-	case hint != "" && (near == "" || spell.Slips(name.Name, near) > 1 || c.declared(ts.m, near) == nil):
+	case hint != "" && (near == "" || suggest.Slips(name.Name, near) > 1 || c.declared(ts.m, near) == nil):
 		d.Advise(ourType(hint, name)).By(imports...)
 	case len(imports) > 0:
 		d.By(imports...).Hint("add `use std::%s::%s;`", c.stdModulesOf(name.Name, stdType)[0], name.Name)
 	case near != "":
-		d.Meant(name.Sp, near, known.Alone(name.Name, near))
+		d.Meant(name.Sp, near, known.Certain(name.Name, near))
 	default:
 		d.Hint("declare it: `struct %s { … }`, or `schema`, `enum`, `type`", name.Name)
 	}

@@ -2,15 +2,20 @@ package sema
 
 import (
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // field checks `x.name`.
 func (b *body) field(e *ast.FieldExpr) types.Type {
+	if t, ok := b.dotted(e.X, e.Name, e.Sp); ok {
+		return t
+	}
 	t := types.Loose(b.expr(e.X, nil))
 	if e.Name.Missing() {
 		return types.Bad
@@ -37,6 +42,7 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 	case *types.Map:
 		if types.IsString(x.Key) {
 			set(SelectMap, nil)
+			b.methodAsKey(e, x)
 			return types.NewOption(x.Value)
 		}
 	case *types.Declared:
@@ -65,6 +71,19 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 	}
 	b.noField(e, t)
 	return types.Bad
+}
+
+// methodAsKey warns where a map's key has the name of a method that could be called.
+func (b *body) methodAsKey(e *ast.FieldExpr, t *types.Map) {
+	name := e.Name.Name
+	fn := b.c.method(t, name)
+	if fn == nil || b.info.Library || len(fn.Params) != 1 {
+		return // a method that needs arguments is hardly meant
+	}
+	d := diag.MethodAsKey.At(e.Name.Sp, "`.%s` reads the key %q of the map, and calls no method", name, name)
+	key := diag.Offer(diag.Replace(source.Span{Start: e.X.Span().End, End: e.Name.Sp.End}, "["+strconv.Quote(name)+"]"), "Read the key by `[%q]`", name)
+	d.By(diag.Offer(diag.Insert(e.Name.Sp.End, "()"), "Call the method"))
+	b.report(d.By(key).Hint("call the method: `%s.%s()`, or read the key by `[%q]`", b.operand(e.X), name, name))
 }
 
 // visibleField checks that a struct's field may be used here: fields are
@@ -111,12 +130,16 @@ func (b *body) noField(e *ast.FieldExpr, t types.Type) {
 		names = append(names, "message", "kind", "source")
 	}
 	d := unknownName(diag.UnknownField, e.Name, "`"+ft.String()+"` has no field `%s`", names)
+	b.wantsResult(d, e.X, t)
 	switch {
 	case b.c.method(t, e.Name.Name) != nil:
+		if fn := b.c.method(t, e.Name.Name); len(fn.Params) == 1 {
+			d.By(diag.Offer(diag.Insert(e.Name.Sp.End, "()"), "Call the method"))
+		}
 		d.Hint("it has a method of that name: write `.%s(…)`", e.Name.Name)
 	case len(d.Hints) > 0:
 	default:
-		d.Hint("%s", b.fieldInstead(e, t, names))
+		d.By(b.fieldFix(e, t)...).Hint("%s", b.fieldInstead(e, t, names))
 	}
 	b.report(d)
 }
@@ -125,6 +148,53 @@ func isErrorStruct(t types.Type) bool {
 	n, ok := t.(*types.Named)
 	return ok && n.Decl.Kind == types.ErrorStruct
 }
+
+// fieldFix does what fieldInstead says.
+func (b *body) fieldFix(e *ast.FieldExpr, t types.Type) []diag.Fix {
+	at, out := e.X.Span().End, ""
+	switch types.Resolve(t).(type) {
+	case *types.Option, *types.Result:
+		out = "?"
+	case *types.Task:
+		if out = ".await"; b.fieldOf(held(t), e.Name.Name) == nil && !hasMembers(held(t)) {
+			out = ".await?"
+		}
+	default:
+		if n, ok := types.Resolve(t).(*types.Named); ok && n.Decl.Library && n.Decl.Kind != types.Enum {
+			if near := meantText(e.Name.Name, fieldNames(n.Decl)); near != "" {
+				return []diag.Fix{diag.Change(e.Name.Sp, near, near, false)}
+			}
+		}
+		if types.IsString(t) && textFields[e.Name.Name] {
+			return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: at, End: e.Name.Sp.End}), "Remove `.%s`", e.Name.Name)}
+		}
+		method, _ := b.meant(t, e.Name.Name)
+		if fn := b.c.method(t, method); method != "" && fn != nil && len(fn.Params) == 1 {
+			return []diag.Fix{diag.Change(e.Name.Sp, method+"()", method+"()", false)}
+		}
+		return nil
+	}
+	if b.fieldWithin(e, t) == "" || isLoose(e.X) {
+		return nil
+	}
+	return []diag.Fix{diag.Offer(diag.Insert(at, out), "Add `%s`", out)}
+}
+
+// meantText is the field that holds the text of a record, when name is what others call it; "" for none.
+func meantText(name string, fields []string) string {
+	if !textFields[name] {
+		return ""
+	}
+	for _, f := range []string{"text", "question", "description", "message", "content"} {
+		if slices.Contains(fields, f) {
+			return f
+		}
+	}
+	return ""
+}
+
+// textFields are what the text of a reply is called.
+var textFields = map[string]bool{"text": true, "content": true, "value": true, "message": true, "data": true, "body": true}
 
 // fieldWithin is the repair of a field that not the value has, but what it holds.
 func (b *body) fieldWithin(e *ast.FieldExpr, t types.Type) string {
@@ -160,8 +230,14 @@ func (b *body) fieldInstead(e *ast.FieldExpr, t types.Type, names []string) stri
 	} else if hint != "" {
 		return hint
 	}
+	if near := meantText(name, names); near != "" {
+		return "here it is called `" + near + "`"
+	}
 	if len(names) > 0 {
 		return "its fields are " + listed(names)
+	}
+	if types.IsString(t) && textFields[name] {
+		return "leave out `." + name + "`: " + b.quoted(e.X) + " is the text itself"
 	}
 	return b.noFields(e, t)
 }
@@ -289,6 +365,7 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 		return b.elementAt(e, t)
 	case *types.Array:
 		b.indexInt(e.Index)
+		b.negativeIndex(e)
 		return t.Elem
 	case *types.Map:
 		b.checkAs(e.Index, t.Key, reason{})
@@ -300,6 +377,7 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 		switch t {
 		case types.String:
 			b.indexInt(e.Index)
+			b.negativeIndex(e)
 			return types.String
 		case types.Any:
 			b.checkAs(e.Index, types.Any, reason{})
@@ -330,6 +408,27 @@ func (b *body) index(e *ast.IndexExpr) types.Type {
 func isMap(t types.Type) bool { _, ok := t.(*types.Map); return ok }
 
 func (b *body) indexInt(x ast.Expr) { b.checkAs(x, types.Int, reason{}) }
+
+// negativeIndex warns of an index that is written as a negative number.
+func (b *body) negativeIndex(e *ast.IndexExpr) {
+	minus, ok := unparen(e.Index).(*ast.Unary)
+	if !ok {
+		return
+	}
+	lit, ok := minus.X.(*ast.IntLit)
+	if !ok || lit.Value == 0 {
+		return
+	}
+	x, at := b.operand(e.X), b.text(e.Index)
+	d := diag.NegativeIndex.At(e.Index.Span(), "no element has the index `%s`: they are numbered from 0", at)
+	if _, plain := unparen(e.X).(*ast.PathExpr); plain {
+		fromEnd := x + ".len() - " + b.text(lit)
+		d.Repair(diag.Offer(diag.Replace(e.Index.Span(), fromEnd), "Count from the end"), "count from the end: `%s[%s]`", x, fromEnd)
+	} else {
+		d.Hint("the last element is `.last()`, an Option; others are counted by `.len() - n`")
+	}
+	b.report(d)
+}
 
 func (b *body) slice(e *ast.IndexExpr, r *ast.RangeExpr, recv types.Type) types.Type {
 	if r.Lo != nil {

@@ -6,8 +6,8 @@ package sema
 
 import (
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // Config is what checking needs besides the file.
@@ -112,6 +112,7 @@ func Check(cfg Config, files ...*ast.File) (p *Program, l diag.List) {
 		}()
 	}
 	c.program(files)
+	c.diags.Merge()
 	return c.prog, c.diags
 }
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // signature types a function's parameters and result. recv is the type of
@@ -75,7 +75,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 				Label(q.At, "first declared here").Hint("rename one of them"))
 		}
 	}
-	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil && t != types.Shape {
+	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil && t != types.Shape && !fn.optional(&Param{Type: t}) {
 		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "parameter `%s` follows one with a default, and has none", p.Name.Name).
 			By(moveForward(ts.m.info.File.Source, fn.Decl, p)...).Hint("give it a default, or move it forward"))
 	}
@@ -222,8 +222,17 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 		return
 	}
 	known := keys(decoratorPlaces)
-	if hint := foreign.Decorator.Hint(d.Name.Name); hint != "" {
-		c.report(m, diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name).Hint("%s", hint))
+	if w := foreign.Decorator.Find(d.Name.Name); w.Say() != "" {
+		unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)
+		switch {
+		case len(w.Ours) == 1 && w.Hint == "":
+			unknown.Repair(diag.Change(d.Name.Sp, w.Ours[0], w.Ours[0], len(d.Args) > 0), "did you mean `@%s`?", w.Ours[0])
+		case len(w.Ours) == 0:
+			unknown.Repair(withoutDecorator(m.info.File.Source, d), "%s", w.Hint)
+		default:
+			unknown.Hint("%s", w.Hint)
+		}
+		c.report(m, unknown)
 		return
 	}
 	unknown := diag.UnknownDecorator.At(d.Name.Sp, "unknown decorator `@%s`", d.Name.Name)

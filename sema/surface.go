@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // surface is the hash of what other files see of a file: its declarations without the bodies of functions. A

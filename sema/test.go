@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
 // IsTest says whether the function is marked `@test`.

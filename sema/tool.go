@@ -3,20 +3,29 @@ package sema
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // defineTool types a tool's state and functions (spec/10-tools-mcp.md).
 func (c *checker) defineTool(m *module, t *Tool) {
 	d := t.Decl
 	for _, x := range d.Decorators {
+		if text, ok := decoratorText(x, 0); ok && d.Description == nil && meansDescribe(x) {
+			c.describedAbove(m, t, x, text)
+			continue
+		}
 		c.otherDecorator(m, x)
 	}
-	if d.Description != nil {
+	if d.Description == nil && t.Description != "" {
+		// which has been reported
+	} else if d.Description != nil {
 		t.Description = d.Description.Value
 	} else {
 		c.report(m, diag.ToolDescription.At(d.Name.Sp, "tool `%s` has no description", t.Name).
@@ -47,6 +56,30 @@ func (c *checker) defineTool(m *module, t *Tool) {
 	}
 }
 
+// meansDescribe reports whether a decorator is `@describe`, or what it is called in other languages.
+func meansDescribe(x *ast.Decorator) bool {
+	w := foreign.Decorator.Find(x.Name.Name)
+	return x.Name.Name == "describe" || len(w.Ours) == 1 && w.Ours[0] == "describe"
+}
+
+// describedAbove reports a tool whose description is a decorator, and takes it as that.
+func (c *checker) describedAbove(m *module, t *Tool, x *ast.Decorator, text string) {
+	t.Description = text
+	f, row := m.info.File.Source, "description: "+strconv.Quote(text)
+	info, what := diag.DecoratorPlace, "`@%s` cannot stand on a tool"
+	if x.Name.Name != "describe" {
+		info, what = diag.UnknownDecorator, "unknown decorator `@%s`"
+	}
+	d := info.At(x.Sp, what, x.Name.Name).Hint("a tool's description is its first row: `%s,`", row)
+	name := t.Decl.Name.Sp.End
+	if open := strings.IndexByte(f.String()[name:], '{'); open >= 0 {
+		at := name + source.Pos(open) + 1
+		d.By(diag.Fix{Title: "Make it the row `description`", Safe: true, Edits: []diag.Edit{
+			diag.Remove(aloneOn(f, x.Sp)), diag.Insert(at, "\n"+indent(f, x.Sp.Start)+indentation+row+",\n")}})
+	}
+	c.report(m, d)
+}
+
 // useTool brings a library tool into the program when it is first named, so
 // that importing its module offers nobody more than what is used.
 func (c *checker) useTool(t *Tool) {
@@ -73,6 +106,11 @@ func (t *Tool) method(name string) *Function {
 func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	d := fn.Decl
 	text, described := decoratorText(decorator(d.Decorators, "describe"), 0)
+	for _, x := range d.Decorators {
+		if given, ok := decoratorText(x, 0); ok && !described && meansDescribe(x) { // which has been reported
+			text, described = given, true
+		}
+	}
 	if !described {
 		if d.Pub {
 			c.report(m, diag.ToolUndescribed.At(d.Name.Sp, "`%s` is offered to models, but nothing describes it", fn.Name).
@@ -124,11 +162,11 @@ func (c *checker) wrongParam(m *module, fn *Function, x *ast.Decorator, name str
 	for _, p := range fn.Params[1:] {
 		names = append(names, p.Name)
 	}
-	switch near := spell.Nearest(name, names); {
+	switch near := suggest.Nearest(name, names); {
 	case near != "":
 		d.Hint("did you mean `%s`?", near)
 		if lit, ok := x.Args[0].Value.(*ast.StringLit); ok {
-			d.By(diag.Change(lit.Sp, near, strconv.Quote(near), spell.Alone(name, near, names)))
+			d.By(diag.Change(lit.Sp, near, strconv.Quote(near), suggest.Certain(name, near, names)))
 		}
 	case len(names) > 0:
 		d.By(withoutDecorator(m.info.File.Source, x)).Hint("its parameters are %s", listed(names))

@@ -4,9 +4,10 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // traitDecl is a trait: signatures, default methods, and who implements it
@@ -137,7 +138,10 @@ func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 			}
 		}
 		d := unknownName(diag.UnknownTrait, last, "unknown trait `%s`", names)
-		if len(d.Hints) == 0 {
+		if hint := foreign.Trait.Hint(last.Name); hint != "" && len(d.Fixes) == 0 {
+			d.Hint("%s", hint)
+			d.By(withoutTrait(m, last)...)
+		} else if len(d.Hints) == 0 {
 			d.Repair(declareTrait(m, last), "declare it: `trait %s { … }`", last.Name)
 		}
 		c.report(m, d)
@@ -182,7 +186,8 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 				names = append(names, w.Decl.Name.Name)
 			}
 			extra := unknownName(diag.ExtraMethod, fn.Decl.Name, "trait `"+td.trait.Name+"` has no method `%s`", names)
-			if near := spell.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
+			doubtGiven(extra, func(name string) bool { return im.methods[name] != nil })
+			if near := suggest.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
 				im.methods[near] = fn // as was meant: it is not missing besides
 			} else {
 				extra.Repair(moveMethod(m.info.File.Source, d, fn.Decl, im.name()), "declare it in an impl of the type alone: `impl %s { … }`", im.name())

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/foreign"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // use is how a name that nothing declares was used, which says what was meant to
@@ -27,6 +27,14 @@ type use struct {
 func (b *body) unknownValue(e *ast.PathExpr, u use) {
 	id := e.Segments[0]
 	b.info.details[e.Id] = unknown
+	if b.unknowns[id.Name] {
+		b.errors++ // reported once
+		return
+	}
+	if b.unknowns == nil {
+		b.unknowns = map[string]bool{}
+	}
+	b.unknowns[id.Name] = true
 	d := diag.UnknownName.At(id.Sp, "unknown name `%s`", id.Name)
 	if b.receiver == ast.Expr(e) {
 		u.method = b.method
@@ -40,6 +48,10 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 		outer.used = true // as was meant
 		d.Label(outer.At, "declared here").Hint("a function in a block sees no variables: pass it, or write a closure `|…| …`")
 	case id.Name == "self":
+		if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
+			d.Cause = selfCause(fn)
+			d.By(insertSelf(b.info.File.Source, fn.Decl)...)
+		}
 		d.Hint("%s", b.selfInstead())
 	default:
 		b.meantInstead(d, id, u)
@@ -50,37 +62,63 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 // meantInstead adds what to do about a name that nothing declares: what is near, what std has, or its
 // declaration.
 func (b *body) meantInstead(d *diag.Diagnostic, id *ast.Ident, u use) {
+	if owner := b.ownVariant(id.Name); owner != "" {
+		d.Repair(diag.Offer(diag.Insert(id.Sp.Start, owner+"::"), "Write `%s::%s`", owner, id.Name), "did you mean the variant `%s::%s`?", owner, id.Name)
+		return
+	}
 	near, known := b.nearName(id.Name, u)
 	std, hint := b.fromStd(id, u), foreign.Value.Hint(id.Name)
 	switch {
 	case near != "" && (!std.Is() || b.own(near)):
-		d.Meant(id.Sp, near, known.Alone(id.Name, near)).By(std.Fixes...)
-	case std.Is() && hint == "" && b.c.libraryNames().all.Nearest(id.Name) != "": // nearer than what sounds alike
+		d.Meant(id.Sp, near, !std.Is() && known.Certain(id.Name, near)).By(std.Fixes...)
+	case std.Is() && hint == "":
 		d.Advise(std)
 	case hint != "":
-		d.By(ourValue(id, u)...).By(std.Fixes...).Hint("%s", b.nameInstead(id.Name, u))
+		d.By(b.stdCall(id, u)...).By(b.ourValue(id, u)...).By(std.Fixes...).Hint("%s", b.nameInstead(id.Name, u))
 	default:
-		d.By(std.Fixes...).By(b.declaring(id, u)...).Hint("%s", b.nameInstead(id.Name, u))
+		hint := b.nameInstead(id.Name, u)
+		if value := b.startValue(id); value != "" {
+			hint = "declare it before: `let mut " + id.Name + " = " + value + ";`"
+		}
+		d.By(std.Fixes...).By(b.declaring(id, u)...).Hint("%s", hint)
 	}
+}
+
+// ownVariant is the only enum of the module that has a variant of that name; "" for none or several.
+func (b *body) ownVariant(name string) (owner string) {
+	if !isUpper(name) {
+		return ""
+	}
+	for _, e := range b.m.home().names {
+		if e.typ == nil || e.typ.Kind != types.Enum || e.typ.Variant(name) == nil {
+			continue
+		}
+		if owner != "" {
+			return ""
+		}
+		owner = e.typ.Name
+	}
+	return owner
 }
 
 // selfInstead says where self comes from.
 func (b *body) selfInstead() string {
-	if fn := b.frame.fn; fn != nil && fn.assoc != nil && fn.Recv == nil {
-		rest := ""
-		if len(fn.Params) > 0 {
-			rest = ", …"
+	if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
+		f := b.info.File.Source
+		params := selfParameter(f, fn.Decl)
+		for _, p := range fn.Decl.Params {
+			params += ", " + f.Slice(p.Sp)
 		}
-		return "declare it as the first parameter: `fn " + fn.Decl.Name.Name + "(self" + rest + ")`"
+		return "declare it as the first parameter: `fn " + fn.Decl.Name.Name + "(" + params + ")`"
 	}
 	return "`self` stands only in methods that declare it as their first parameter"
 }
 
 // nearName is the name that was meant by one that nothing declares, by a slip of the fingers, and
 // those among which it was found; "" for none.
-func (b *body) nearName(name string, u use) (near string, known spell.Set) {
+func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 	known = b.ownNames()
-	if near = known.Nearest(name); near != "" && (isUpper(name) || spell.Slips(name, near) <= 1) {
+	if near = known.Nearest(name); near != "" && (isUpper(name) || suggest.Slips(name, near) <= 1) {
 		return near, known
 	}
 	if len(b.declaration(name, u)) > 0 || foreign.Value.Hint(name) != "" {
@@ -91,7 +129,7 @@ func (b *body) nearName(name string, u use) (near string, known spell.Set) {
 	} else {
 		known = known.And(library.values)
 	}
-	if near = known.Nearest(name); near != "" && 3*spell.Slips(name, near) > len(name) && !strings.HasPrefix(strings.ToLower(near), strings.ToLower(name)) {
+	if near = known.Nearest(name); near != "" && 3*suggest.Slips(name, near) > len(name) && !strings.HasPrefix(strings.ToLower(near), strings.ToLower(name)) {
 		return "", known // more than a third of it differs, and it is no abbreviation
 	}
 	return near, known
@@ -208,13 +246,13 @@ func (b *body) declare(kind *types.Basic, name, method string) string {
 }
 
 // ownNames are the values that the program declares or imports where it stands.
-func (b *body) ownNames() spell.Set {
+func (b *body) ownNames() suggest.Set {
 	locals := 0
 	for s := b.scope; s != nil; s = s.parent {
 		locals += len(s.locals)
 	}
 	if !b.c.maySuggest(locals + len(b.m.home().names)) {
-		return spell.Set{}
+		return suggest.Set{}
 	}
 	names := make([]string, 0, locals)
 	for s := b.scope; s != nil; s = s.parent {
@@ -222,7 +260,7 @@ func (b *body) ownNames() spell.Set {
 			names = append(names, l.Name)
 		}
 	}
-	return spell.Of(names).And(b.c.namesIn(b.m).values)
+	return suggest.Of(names).And(b.c.namesIn(b.m).values)
 }
 
 // libraryNames are the values that are there without any declaration, and the
@@ -239,7 +277,7 @@ func (c *checker) libraryNames() *namesOf {
 				values = append(values, n)
 			}
 		}
-		c.known.library = &namesOf{all: spell.Of(names), values: spell.Of(values)}
+		c.known.library = &namesOf{all: suggest.Of(names), values: suggest.Of(values)}
 	}
 	return c.known.library
 }

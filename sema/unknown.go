@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // policies are the decorators that say what becomes of effects of which it is not known whether
@@ -54,7 +54,7 @@ func (c *checker) onUnknown(m *module, ds []*ast.Decorator) string {
 			Hint("write `@on_unknown(\"retry\")`, \"fail\" or \"ask\""))
 	case !slices.Contains(onUnknowns, policy):
 		e := diag.DecoratorArgument.At(first.Args[0].Sp, "`@on_unknown` knows no %q", policy)
-		if near := spell.Nearest(policy, onUnknowns); near != "" {
+		if near := suggest.Nearest(policy, onUnknowns); near != "" {
 			c.report(m, e.Hint("did you mean %q?", near))
 		} else {
 			c.report(m, e.Hint("it is \"retry\", \"fail\" or \"ask\""))

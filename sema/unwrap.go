@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // A Result, an Option or a Task often stands where what it holds is wanted.
@@ -66,7 +66,7 @@ func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) dia
 
 // putQuestion is for a value that may be none: a `?` behind it takes out what it holds.
 func putQuestion(e ast.Expr, why string) diag.Advice {
-	a := diag.Say(why + ": put `?` behind it, or use `.unwrap_or(…)` or `match`")
+	a := diag.Say(why + ": put `?` after it, or use `.unwrap_or(…)` or `match`")
 	if isPostfix(e) {
 		return a.By(diag.Offer(diag.Insert(e.Span().End, "?"), "Add `?`"))
 	}
@@ -182,5 +182,5 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 	default:
 		d.Hint("both sides must be numbers%s", map[bool]string{true: ", both Strings or both arrays"}[e.Op == ast.OpAdd])
 	}
-	b.report(d)
+	b.report(b.wantsResult(b.wantsResult(d, e.X, x), e.Y, y))
 }

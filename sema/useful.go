@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/types"
+	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
 // Usefulness of patterns after Maranget, "Warnings for pattern matching"

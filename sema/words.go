@@ -6,9 +6,9 @@ import (
 	"unicode"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // count is "1 argument", "2 arguments".
@@ -73,26 +73,34 @@ func describe(o Object) string {
 // of those that are.
 func unknownName(info *diag.Info, name *ast.Ident, format string, known []string) *diag.Diagnostic {
 	d := info.At(name.Sp, format, name.Name)
-	suggest(d, name, known)
+	suggestName(d, name, known)
 	return d
 }
 
-// suggest hints at the name that may have been meant, and says whether there is one.
-func suggest(d *diag.Diagnostic, name *ast.Ident, known []string) bool {
+// suggestName hints at the name that may have been meant, and says whether there is one.
+func suggestName(d *diag.Diagnostic, name *ast.Ident, known []string) bool {
 	return suggestAs(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
 }
 
+// doubtGiven takes back that a suggestion is beyond doubt where it is a name that is given besides.
+func doubtGiven(d *diag.Diagnostic, given func(name string) bool) {
+	for i := range d.Fixes {
+		name, _, _ := strings.Cut(d.Fixes[i].Edits[0].Text, ":")
+		d.Fixes[i].Safe = d.Fixes[i].Safe && !given(name)
+	}
+}
+
 // suggestOf is suggest for names that are gathered already.
-func suggestOf(d *diag.Diagnostic, name *ast.Ident, known spell.Set) bool {
+func suggestOf(d *diag.Diagnostic, name *ast.Ident, known suggest.Set) bool {
 	return suggestFrom(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
 }
 
 // suggestAs is suggest for what is written and shown in another way than a name.
 func suggestAs(d *diag.Diagnostic, at source.Span, name string, known []string, text, hint string) bool {
-	return suggestFrom(d, at, name, spell.Of(known), text, hint)
+	return suggestFrom(d, at, name, suggest.Of(known), text, hint)
 }
 
-func suggestFrom(d *diag.Diagnostic, at source.Span, name string, known spell.Set, text, hint string) bool {
+func suggestFrom(d *diag.Diagnostic, at source.Span, name string, known suggest.Set, text, hint string) bool {
 	near := known.Nearest(name)
 	switch {
 	case near == "":
@@ -100,7 +108,7 @@ func suggestFrom(d *diag.Diagnostic, at source.Span, name string, known spell.Se
 	case text == "%s" && !isName(near): // it would have to be quoted
 		d.Hint(hint, near)
 	default:
-		d.Repair(diag.Change(at, near, fmt.Sprintf(text, near), known.Alone(name, near)), hint, near)
+		d.Repair(diag.Change(at, near, fmt.Sprintf(text, near), known.Certain(name, near)), hint, near)
 	}
 	return true
 }

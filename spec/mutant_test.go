@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/codegen"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/parser"

@@ -23,15 +23,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/dap/daptest"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/manifest"
-	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/serve/servetest"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/testhost"
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/editor/dap/daptest"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/testkit/testhost"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 var update = flag.Bool("update", false, "rewrite what the pages say is printed")
@@ -68,7 +68,7 @@ func TestManual(t *testing.T) {
 		pages = append(pages, found...)
 	}
 	for i, name := range pages {
-		if !seeds.Sampled(i) {
+		if !randtest.Sampled(i) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

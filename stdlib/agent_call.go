@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -71,6 +71,9 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 		m := messages.At(i)
 		c := effect.ChatMessage{Role: member(m, "role").AsString(), Content: member(m, "content").AsString(),
 			ToolCallID: member(m, "answers").AsString(), IsError: member(m, "failed").AsBool()}
+		if m.Type().FieldIndex("files") >= 0 { // programs that were compiled before there were files have none
+			c.Files = filesOf(member(m, "files").Array())
+		}
 		calls := member(m, "calls").Array()
 		for j := range calls.Len {
 			call := calls.At(j)
@@ -80,6 +83,17 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 		r.Messages = append(r.Messages, c)
 	}
 	return r
+}
+
+// filesOf are the files of a message, each a __File.
+func filesOf(files *value.Array) []effect.AttachedFile {
+	var out []effect.AttachedFile
+	for i := range files.Len {
+		f := files.At(i)
+		out = append(out, effect.AttachedFile{Name: member(f, "name").AsString(), Type: member(f, "type").AsString(),
+			Size: member(f, "size").AsInt(), SHA256: member(f, "sha256").AsString(), Data: member(f, "data").AsString()})
+	}
+	return out
 }
 
 // agentRequest gives, as a text, all that an agent's requests have besides
@@ -102,7 +116,7 @@ func agentRequest(a *vm.Args) (value.Slot, error) {
 // requestOf makes the request of the agent in argument 0, without messages.
 func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 	r := &effect.AgentCall{Agent: d.Name, Connection: d.Connection, Model: d.Model, System: d.System, Temperature: d.Temperature,
-		TopP: d.TopP, MaxTokens: d.MaxTokens, Stop: d.Stop, Timeout: d.Timeout}
+		TopP: d.TopP, MaxTokens: d.MaxTokens, Stop: d.Stop, Seed: d.Seed, Effort: d.Effort, Timeout: d.Timeout}
 	if d.Retry != nil {
 		retry := effect.Retry(*d.Retry)
 		r.Retry = &retry

@@ -3,7 +3,7 @@ package stdlib
 import (
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 func TestArray(t *testing.T) {

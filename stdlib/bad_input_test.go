@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
@@ -71,7 +71,7 @@ func TestOddValues(t *testing.T) {
 		t.Errorf("%d calls", calls)
 	}
 	t.Logf("%d calls", calls)
-	runProgram(t, trial.Compile(t, oddModules+text.String()), false)
+	runProgram(t, compiletest.Compile(t, oddModules+text.String()), false)
 }
 
 // oddModules are those of the library that touch nothing.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/schema"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 

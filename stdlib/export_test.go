@@ -1,7 +1,7 @@
 package stdlib
 
 import (
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/parser"
 )
 

@@ -1,8 +1,8 @@
 package stdlib
 
 import (
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -12,6 +12,7 @@ var fsNatives = []native{
 	{"fs.info", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.FileInfo{Path: a.String(0)}, fileStatus) }},
 	{"fs.list", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.ListDir{Path: a.String(0)}, fileNames) }},
 	{"fs.glob", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Glob{Pattern: a.String(0)}, fileNames) }},
+	{"fs.walk", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Walk{Path: a.String(0)}, fileNames) }},
 	{"fs.remove", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.RemoveFile{Path: a.String(0)}, vm.Nothing) }},
 	{"fs.make_dir", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.MakeDir{Path: a.String(0)}, vm.Nothing) }},
 	{"fs.copy", func(a *vm.Args) (value.Slot, error) {
@@ -22,6 +23,14 @@ var fsNatives = []native{
 	}},
 	{"fs.write", func(a *vm.Args) (value.Slot, error) { // (path, text, append)
 		return a.Ask(&effect.WriteFile{Path: a.String(0), Text: a.String(1), Append: a.Bool(2)}, vm.Nothing)
+	}},
+	{"fs.attach", func(a *vm.Args) (value.Slot, error) { // (path, type of the file)
+		t := a.Type(1)
+		return a.Ask(&effect.AttachFile{Path: a.String(0)}, func(r effect.Result) (value.Slot, error) {
+			f := r.(*effect.AttachedFile)
+			return record(t, field{"name", value.String(f.Name)}, field{"type", value.String(f.Type)}, field{"size", value.Int(f.Size)},
+				field{"sha256", value.String(f.SHA256)}, field{"data", value.String(f.Data)}), nil
+		})
 	}},
 	{"fs.temp_dir", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.TempDir{}, func(r effect.Result) (value.Slot, error) {

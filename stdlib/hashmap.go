@@ -1,9 +1,9 @@
 package stdlib
 
 import (
-	"github.com/concerto-lang/concerto/internal/checked"
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/intmath"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -44,7 +44,7 @@ func object[T any](a *vm.Args, want string) T {
 	panic(value.Faultf("expected %s, got %s", want, value.TypeName(a.Slot(0))))
 }
 
-func hashMap(a *vm.Args) *store.HashMap { return object[*store.HashMap](a, "a HashMap") }
+func hashMap(a *vm.Args) *memstore.HashMap { return object[*memstore.HashMap](a, "a HashMap") }
 
 func hashMapGet(a *vm.Args) (value.Slot, error) {
 	k, err := mapKey(a)
@@ -150,7 +150,7 @@ func plus(x, y value.Slot) (value.Slot, error) {
 	if x.Kind() == value.KindFloat {
 		return value.Float(x.AsFloat() + y.AsFloat()), nil
 	}
-	n, ok := checked.Add(x.AsInt(), y.AsInt())
+	n, ok := intmath.Add(x.AsInt(), y.AsInt())
 	if !ok {
 		return value.Nil, value.Faultf("integer overflow")
 	}
@@ -201,7 +201,7 @@ func hashMapOnChange(a *vm.Args) (value.Slot, error) {
 
 // change gives the notice of a change to a key for __tell of hashmap.conc: nil
 // when nobody watches the key or nothing has changed.
-func change(h *store.HashMap, k, before value.Slot, had bool, after value.Slot, has bool) value.Slot {
+func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slot, has bool) value.Slot {
 	if !h.Watched(k) || had == has && (!had || value.Equal(before, after)) {
 		return value.Nil
 	}

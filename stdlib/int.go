@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"strconv"
 
-	"github.com/concerto-lang/concerto/internal/checked"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/intmath"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -16,9 +16,9 @@ var intNatives = []native{
 	{"Int.to_float", func(a *vm.Args) (value.Slot, error) { return value.Float(float64(a.Int(0))), nil }},
 	{"Int.to_string", textOfValue},
 	{"Int.to_hex", func(a *vm.Args) (value.Slot, error) { return value.String(strconv.FormatInt(a.Int(0), 16)), nil }},
-	{"Int.checked_add", orNone(checked.Add)},
-	{"Int.checked_sub", orNone(checked.Sub)},
-	{"Int.checked_mul", orNone(checked.Mul)},
+	{"Int.checked_add", orNone(intmath.Add)},
+	{"Int.checked_sub", orNone(intmath.Sub)},
+	{"Int.checked_mul", orNone(intmath.Mul)},
 	{"Int.wrapping_add", wrapping(func(x, y int64) int64 { return x + y })},
 	{"Int.wrapping_sub", wrapping(func(x, y int64) int64 { return x - y })},
 	{"Int.wrapping_mul", wrapping(func(x, y int64) int64 { return x * y })},
@@ -66,7 +66,7 @@ func magnitude(x int64) uint64 {
 
 func intAbs(a *vm.Args) (value.Slot, error) {
 	n := a.Int(0)
-	minus, ok := checked.Neg(n)
+	minus, ok := intmath.Neg(n)
 	if !ok {
 		return value.Nil, value.Faultf("integer overflow: abs of %d", n)
 	}
@@ -93,12 +93,12 @@ func intPow(a *vm.Args) (value.Slot, error) {
 	result, square, ok := int64(1), base, true
 	for e := n; e > 0; e >>= 1 {
 		if e&1 == 1 {
-			if result, ok = checked.Mul(result, square); !ok {
+			if result, ok = intmath.Mul(result, square); !ok {
 				break
 			}
 		}
 		if e > 1 {
-			if square, ok = checked.Mul(square, square); !ok {
+			if square, ok = intmath.Mul(square, square); !ok {
 				break
 			}
 		}

@@ -1,17 +1,17 @@
 package stdlib
 
 import (
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // A ledger in a file is known here only by its path; its limits are checked
 // before the effect is asked for.
 
-func keptInsert(a *vm.Args, p *store.Place, e effect.LedgerEntry) (value.Slot, error) {
-	if err := store.CheckEntry(e.Identifier, e.Keys, e.Value); err != nil {
+func keptInsert(a *vm.Args, p *memstore.Place, e effect.LedgerEntry) (value.Slot, error) {
+	if err := memstore.CheckEntry(e.Identifier, e.Keys, e.Value); err != nil {
 		return value.Nil, value.Faultf("%s", err)
 	}
 	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e}, vm.Nothing)
@@ -19,14 +19,14 @@ func keptInsert(a *vm.Args, p *store.Place, e effect.LedgerEntry) (value.Slot, e
 
 // keptUpdate replaces one part of an entry; problem says which limit the new
 // part exceeds.
-func keptUpdate(a *vm.Args, p *store.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
+func keptUpdate(a *vm.Args, p *memstore.Place, e effect.LedgerEntry, part string, problem error) (value.Slot, error) {
 	if problem != nil {
 		return value.Nil, value.Faultf("%s", problem)
 	}
 	return a.Ask(&effect.LedgerPut{Store: p.Request(), Entry: e, Update: part}, found)
 }
 
-func keptIdentifiers(a *vm.Args, p *store.Place) (value.Slot, error) {
+func keptIdentifiers(a *vm.Args, p *memstore.Place) (value.Slot, error) {
 	return a.Ask(&effect.LedgerFind{Store: p.Request()}, func(r effect.Result) (value.Slot, error) {
 		var out []string
 		for _, e := range r.(*effect.LedgerEntries).Entries {
@@ -37,7 +37,7 @@ func keptIdentifiers(a *vm.Args, p *store.Place) (value.Slot, error) {
 }
 
 // keptFind searches as ledgerFind does and gives values of the type entry.
-func keptFind(a *vm.Args, p *store.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
+func keptFind(a *vm.Args, p *memstore.Place, how string, texts []string, entry *value.Type) (value.Slot, error) {
 	if how == "entries" {
 		how, texts = "", nil
 	}

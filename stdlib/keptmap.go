@@ -3,9 +3,9 @@ package stdlib
 import (
 	"encoding/json"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -15,8 +15,8 @@ import (
 // keptMap is a hashmap in a file with the arguments of one call.
 type keptMap struct {
 	*vm.Args
-	store.Kept
-	h *store.HashMap
+	memstore.Kept
+	h *memstore.HashMap
 }
 
 // either is the native memory, or kept where argument 0 is a hashmap in a file.
@@ -152,7 +152,7 @@ func keptEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m keptMa
 func itself(_ *value.Pace, all entries) (value.Slot, error) { return all.(*value.Map).Slot(), nil }
 
 func keptLen(m keptMap) (value.Slot, error) {
-	return m.Ask(&effect.StoreLen{Store: m.Request()}, store.Count)
+	return m.Ask(&effect.StoreLen{Store: m.Request()}, memstore.Count)
 }
 
 func keptPut(m keptMap) (value.Slot, error) {

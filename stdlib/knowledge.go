@@ -3,9 +3,9 @@ package stdlib
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -21,7 +21,7 @@ func agentKnowledge(a *vm.Args) (value.Slot, error) {
 	if uint64(i) >= uint64(len(of)) {
 		return value.Nil, value.Faultf("the agent has no ledger number %d", i)
 	}
-	l, ok := a.Store(of[i]).Handle().Object.(*store.Ledger)
+	l, ok := a.Store(of[i]).Handle().Object.(*memstore.Ledger)
 	if !ok {
 		panic(value.Faultf("the knowledge of an agent is no ledger"))
 	}

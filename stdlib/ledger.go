@@ -1,9 +1,9 @@
 package stdlib
 
 import (
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -21,7 +21,7 @@ var ledgerNatives = []native{
 	{"__ledger_find", ledgerFind},
 }
 
-func ledger(a *vm.Args) *store.Ledger { return object[*store.Ledger](a, "a Ledger") }
+func ledger(a *vm.Args) *memstore.Ledger { return object[*memstore.Ledger](a, "a Ledger") }
 
 // stringsOf gives the elements of an array of Strings.
 func stringsOf(x *value.Array) []string {
@@ -58,7 +58,7 @@ func ledgerDelete(a *vm.Args) (value.Slot, error) {
 func ledgerUpdate(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return keptUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Value: a.String(2)}, "value", store.CheckValue(a.String(2)))
+		return keptUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Value: a.String(2)}, "value", memstore.CheckValue(a.String(2)))
 	}
 	return updated(l.Update(a.String(1), a.String(2)))
 }
@@ -66,7 +66,7 @@ func ledgerUpdate(a *vm.Args) (value.Slot, error) {
 func ledgerUpdateKeys(a *vm.Args) (value.Slot, error) {
 	l, keys := ledger(a), stringsOf(a.Array(2))
 	if l.Place != nil {
-		return keptUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Keys: keys}, "keys", store.CheckKeys(keys))
+		return keptUpdate(a, l.Place, effect.LedgerEntry{Identifier: a.String(1), Keys: keys}, "keys", memstore.CheckKeys(keys))
 	}
 	return updated(l.UpdateKeys(a.String(1), keys))
 }
@@ -74,7 +74,7 @@ func ledgerUpdateKeys(a *vm.Args) (value.Slot, error) {
 func ledgerLen(a *vm.Args) (value.Slot, error) {
 	l := ledger(a)
 	if l.Place != nil {
-		return a.Ask(&effect.StoreLen{Store: l.Place.Request()}, store.Count)
+		return a.Ask(&effect.StoreLen{Store: l.Place.Request()}, memstore.Count)
 	}
 	return value.Int(int64(l.Len())), nil
 }
@@ -116,7 +116,7 @@ func ledgerFind(a *vm.Args) (value.Slot, error) {
 	if l.Place != nil {
 		return keptFind(a, l.Place, a.String(1), words, entry)
 	}
-	var found []*store.Entry
+	var found []*memstore.Entry
 	a.Step(l.Len() >> 3)
 	switch a.String(1) {
 	case "identifier":

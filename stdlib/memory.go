@@ -3,9 +3,9 @@ package stdlib
 import (
 	"math"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -18,7 +18,7 @@ var memoryNatives = []native{
 	{"memory.clear", memoryClear},
 }
 
-func memory(a *vm.Args) *store.Memory { return object[*store.Memory](a, "a Memory") }
+func memory(a *vm.Args) *memstore.Memory { return object[*memstore.Memory](a, "a Memory") }
 
 // memoryAppend adds argument 1: tuples of role and content.
 func memoryAppend(a *vm.Args) (value.Slot, error) {
@@ -62,7 +62,7 @@ func memoryList(a *vm.Args) (value.Slot, error) {
 func memoryLen(a *vm.Args) (value.Slot, error) {
 	m := memory(a)
 	if m.Place != nil {
-		return a.Ask(&effect.StoreLen{Store: m.Place.Request(), Window: m.Window()}, store.Count)
+		return a.Ask(&effect.StoreLen{Store: m.Place.Request(), Window: m.Window()}, memstore.Count)
 	}
 	return value.Int(int64(m.Len())), nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // messageSchemas are the names of the schemas of hosts' messages.

@@ -3,8 +3,8 @@ package stdlib
 import (
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -24,6 +24,9 @@ var mockNatives = []native{
 	{"mock.args", func(a *vm.Args) (value.Slot, error) {
 		a.Step(a.Array(0).Len)
 		return a.Ask(&effect.MockArgs{Args: stringsOf(a.Array(0))}, vm.Nothing)
+	}},
+	{"mock.input", func(a *vm.Args) (value.Slot, error) {
+		return a.Ask(&effect.MockInput{Text: a.String(0)}, vm.Nothing)
 	}},
 	{"mock.http", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.MockHTTP{URL: a.String(0), Answer: jsonOf(a, 1)}, vm.Nothing)

@@ -17,8 +17,8 @@ var registry = [...][]native{
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
 	partyNatives, hostStreamNatives, agentNatives, agentCallNatives, toolsNatives, mcpNatives, decorateNatives, cacheNatives,
 	hashMapNatives, ledgerNatives, memoryNatives, collectionsNatives,
-	appNatives, appCallNatives, clockNatives, commandNatives, cryptoNatives, envNatives, fmtNatives, fsNatives, httpNatives, jsonNatives, mathNatives,
-	promptNatives, randomNatives, regexNatives, timeNatives,
+	appNatives, appCallNatives, clockNatives, commandNatives, cryptoNatives, csvNatives, envNatives, fmtNatives, fsNatives, httpNatives, ioNatives, jsonNatives, mathNatives,
+	pathNatives, promptNatives, randomNatives, regexNatives, timeNatives, tomlNatives, yamlNatives,
 	mockNatives, mockMCPNatives,
 }
 

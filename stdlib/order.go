@@ -3,8 +3,8 @@ package stdlib
 import (
 	"cmp"
 
-	"github.com/concerto-lang/concerto/internal/checked"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/intmath"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -115,12 +115,12 @@ func arrayOrder(a *vm.Args) (value.Slot, error) {
 // is also the sum of an empty array. The array may hold Ints, Floats or, seen
 // through Any, both.
 func arraySum(zero value.Slot) vm.Native {
-	return fold("sum", zero, checked.Add, func(x, y float64) float64 { return x + y })
+	return fold("sum", zero, intmath.Add, func(x, y float64) float64 { return x + y })
 }
 
 // arrayProduct makes a native that multiplies from one.
 func arrayProduct(one value.Slot) vm.Native {
-	return fold("product", one, checked.Mul, func(x, y float64) float64 { return x * y })
+	return fold("product", one, intmath.Mul, func(x, y float64) float64 { return x * y })
 }
 
 func fold(name string, start value.Slot, ints func(x, y int64) (int64, bool), floats func(x, y float64) float64) vm.Native {

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -14,8 +14,8 @@ import (
 // with their arguments as they are, or read what the program declares.
 var shortEffects = strings.Fields(`
 	Agent.with_context Agent.with_memory Agent.without_tools Host.__with_schema Host.resume Host.with_context Host.without_tools
-	Task.cancel Task.is_done agent.step app.inputs app.audited app.caller app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
-	clock clock.zone decorate.bound env env.all env.args fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove
+	Task.cancel Task.is_done agent.files agent.step app.inputs app.audited app.caller app.session app.there agent.stream.close agent.stream.next cache.get cache.put cache.sweep cache.read
+	clock clock.zone decorate.bound env env.all env.args fs.attach fs.copy fs.glob fs.info fs.list fs.make_dir fs.move fs.read fs.remove fs.walk
 	fs.temp_dir fs.write host.stream.fail host.stream.leave host.stream.next host.stream.open host.stream.refusal host.stream.reply host.stream.session host.unready
 	host.stream.until mcp.next memory.clear memory.len mock.app mock.by mock.closure mock.env mock.file mock.function mock.given
 	mock.prompts mock.replies mock.time mock.tool mock.tools random random.secret random.seed sleep test.emits test.output
@@ -66,12 +66,12 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	words, pairs, messages, tools := value.NewArray(), value.NewArray(), value.NewArray(), value.NewArray()
 	entries, listed, offer := value.NewMap(0), value.NewArray(), value.NewArray()
 	appTool := declaredStruct(t, "app_calls.conc", "__AppTool")
-	known := store.NewMemory(longInts)
+	known := memstore.NewMemory(longInts)
 	for range longInts / 4 {
 		words.Push(s("word"))
 		entries.SetString(string(rune('a'+entries.Len())), s("v"))
 		pairs.Push(value.Tuple(s("user"), s("hello")))
-		messages.Push(record(said, field{"role", s("user")}, field{"content", s("hello")}, field{"calls", value.NewArray().Slot()},
+		messages.Push(record(said, field{"role", s("user")}, field{"content", s("hello")}, field{"files", value.NewArray().Slot()}, field{"calls", value.NewArray().Slot()},
 			field{"answers", s("")}, field{"failed", f}))
 		tools.Push(tool)
 		offer.Push(record(appTool, field{"name", s("x")}, field{"tool", s("x")}, field{"version", n(1)}, field{"description", s("d")},
@@ -106,6 +106,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("host.told_of", of("Host", host))
 	add("Agent.with_tools", agent, tools.Slot())
 	add("Host.with_tools", host, tools.Slot())
+	add("Agent.with_files", agent, all)
 	add("tool.function", tools.Slot(), s("f"), desc("tool_calls.conc", "__Function"))
 	add("tool.there", tools.Slot(), s("f"))
 	add("tool.unlisted", tools.Slot())
@@ -130,8 +131,8 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	add("mock.next", agent, s("p"), all)
 	add("mock.script", agent, entries.Slot())
 
-	kept := store.NewHashMap("h")
-	kept.Place = &store.Place{File: "f", Kind: "hashmap", Name: "h", Key: array.Args[0], Value: array}
+	kept := memstore.NewHashMap("h")
+	kept.Place = &memstore.Place{File: "f", Kind: "hashmap", Name: "h", Key: array.Args[0], Value: array}
 	one := value.NewMap(1)
 	one.SetString("k", all)
 	add("HashMap.__put", kept.Value(), s("k"), all)

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -29,11 +29,11 @@ var short = strings.Fields(`
 	Range.contains Range.len
 	Result.err Result.expect Result.is_err Result.is_ok Result.ok Result.unwrap Result.unwrap_err Result.unwrap_or
 	String.char_at String.is_empty String.slice String.substring String.parse_int
-	assert crypto.__hex crypto.__uuid decorate.failure decorate.is_final decorate.payload host.tool_call
+	assert crypto.__hex crypto.__uuid decorate.failure decorate.is_final decorate.payload eprint host.tool_call input mock.input
 	math.abs math.acos math.asin math.atan math.atan2 math.ceil math.clamp math.cos math.exp math.floor math.gcd math.hypot math.ln
 	math.log10 math.log2 math.max math.min math.pow math.round math.sin math.sqrt math.tan
 	partial.new random.__float random.__uuid random.__within same shape.json_schema shape.name
-	time.__fixed_zone time.__format time.parse tools.__positive typeof`)
+	time.__cron time.__fixed_zone time.__format time.__instant time.parse tools.__positive typeof`)
 
 const (
 	longInts = 1 << 15
@@ -73,7 +73,7 @@ func longCalls() []longCall {
 	strArray := value.NewTypeDesc(&value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeString}}})
 	match := value.NewTypeDesc(&value.Type{Kind: value.TypeStruct, Name: "Match", Fields: make([]value.Field, 4)})
 	entry := value.NewTypeDesc(&value.Type{Kind: value.TypeStruct, Name: "LedgerEntry", Fields: make([]value.Field, 3)})
-	hashmap, ledger := store.NewHashMap("h"), store.NewLedger("l")
+	hashmap, ledger := memstore.NewHashMap("h"), memstore.NewLedger("l")
 	for i, w := range words {
 		hashmap.Set(value.String(w), value.Int(int64(i)))
 		if err := ledger.Insert(w, nil, w); err != nil {
@@ -200,6 +200,23 @@ func longCalls() []longCall {
 	add("host.message.read", members.Slot(), value.NewTypeDesc(&value.Type{Kind: value.TypeMap, Args: []*value.Type{{Kind: value.TypeString}, strArray.TypeDesc()}}))
 	add("shape.read", s("the answer: "+json), strArray)
 	add("mcp.read", s("server"), s("tool"), s(json), value.Nil, strArray)
+	for _, name := range []string{"yaml.parse", "yaml.parse_all", "yaml.parse_as"} {
+		add(name, s(json), strArray)
+	}
+	toml := s(strings.Repeat("[[a]]\nb = \"xxxxxxxxxxx\"\n", longText/28))
+	add("toml.parse", toml)
+	add("toml.parse_as", toml, value.NewTypeDesc(&value.Type{Kind: value.TypeAny}))
+	add("toml.stringify", entries.Slot())
+	add("yaml.stringify", strs)
+	add("csv.parse", s(strings.Repeat("ab,é\n", longText/6)), s(","))
+	add("csv.parse_records", s(strings.Repeat("ab,é\n", longText/6)), s(","))
+	add("csv.stringify", rows.Slot(), s(","))
+	slashes := s(strings.Repeat("ab/", longText/3))
+	for _, name := range []string{"path.normalize", "path.parent", "path.file_name", "path.stem", "path.extension"} {
+		add(name, slashes)
+	}
+	add("path.join", strs)
+	add("path.relative", slashes, s("x"))
 	add("json.stringify_pretty", strs, n(2))
 	add("json.stringify", whole)
 	add("json.stringify", s(text))
@@ -248,7 +265,7 @@ func (c longCall) looks(last int) (n int, ended bool) {
 // be interrupted meanwhile. For a native that checks often enough on a large
 // argument, each check can end it.
 func TestLongNatives(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	tested := map[string]bool{}
 	m := declaring(t)
 	for _, name := range slices.Concat(short, shortEffects) {

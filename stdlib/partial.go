@@ -1,9 +1,9 @@
 package stdlib
 
 import (
-	"github.com/concerto-lang/concerto/internal/jsonrepair"
-	"github.com/concerto-lang/concerto/internal/schema"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonrepair"
 	"github.com/concerto-lang/concerto/vm"
 )
 

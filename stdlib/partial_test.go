@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/growth"
-	"github.com/concerto-lang/concerto/internal/schema"
-	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/complexity"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -109,18 +109,18 @@ func all(n, most int, f func(i int) bool) bool {
 // TestPartsLinear: the work for long lists and long texts in small pieces grows
 // in proportion to their length.
 func TestPartsLinear(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	list := &value.Type{Kind: value.TypeSchema, Name: "L", Fields: []value.Field{
 		{Name: "items", Type: &value.Type{Kind: value.TypeArray, Args: []*value.Type{{Kind: value.TypeMap, Args: []*value.Type{{Kind: value.TypeString}, {Kind: value.TypeInt}}}}}},
 		{Name: "text", Type: &value.Type{Kind: value.TypeString}}}}
-	growth.Linear(t, 2_000, func(n int) time.Duration {
+	complexity.Linear(t, 2_000, func(n int) time.Duration {
 		var b strings.Builder
 		b.WriteString(`{"text": "` + strings.Repeat("word ", n) + `", "items": [`)
 		for i := range n {
 			fmt.Fprintf(&b, `{"a": %d},`, i)
 		}
 		text, p, parts := b.String(), newPartial(list), 0
-		took := growth.Of(func() {
+		took := complexity.Of(func() {
 			for i := 0; i < len(text); i += 4 {
 				if _, ok := p.feed(text[i:min(i+4, len(text))]); ok {
 					parts++

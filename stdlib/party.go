@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -14,6 +14,7 @@ var partyNatives = []native{
 	{"Agent.with_memory", withMemory},
 	{"Agent.with_tools", withTools},
 	{"Agent.without_tools", withoutTools},
+	{"Agent.with_files", withFiles},
 	{"Host.with_context", partyWithContext},
 	{"Host.with_tools", withTools},
 	{"Host.without_tools", withoutTools},
@@ -22,6 +23,12 @@ var partyNatives = []native{
 		return with(a, func(p value.Party) { p[value.PartySchema] = value.String(a.String(1)) })
 	}},
 	{"agent.traits", agentTraits},
+	{"agent.files", func(a *vm.Args) (value.Slot, error) {
+		if files := a.Party(0)[value.PartyFiles]; !files.IsNil() {
+			return lend(files), nil
+		}
+		return value.NewArray().Slot(), nil
+	}},
 	{"host.traits", hostTraits},
 	{"host.told_of", func(a *vm.Args) (value.Slot, error) {
 		if a.Host(0).Told {
@@ -67,17 +74,23 @@ func withMemory(a *vm.Args) (value.Slot, error) {
 }
 
 // withTools adds argument 1, an Array of Tool, to the party's tools.
-func withTools(a *vm.Args) (value.Slot, error) {
+func withTools(a *vm.Args) (value.Slot, error) { return withMore(a, value.PartyTools) }
+
+// withFiles adds argument 1, an Array of paths, to the files of the agent's prompts.
+func withFiles(a *vm.Args) (value.Slot, error) { return withMore(a, value.PartyFiles) }
+
+// withMore adds argument 1, an Array, to that in a slot of the party.
+func withMore(a *vm.Args, slot int) (value.Slot, error) {
 	added := a.Array(1)
 	return with(a, func(p value.Party) {
 		all := value.NewArray()
-		if old := p[value.PartyTools].Array(); old != nil {
+		if old := p[slot].Array(); old != nil {
 			a.Step(old.Len >> 3)
 			all.Extend(old)
 		}
 		a.Step(added.Len >> 3)
 		all.Extend(added)
-		p[value.PartyTools] = all.Slot()
+		p[slot] = all.Slot()
 	})
 }
 

@@ -11,13 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/trial"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/ir"
-	"github.com/concerto-lang/concerto/runtime/clock"
-	"github.com/concerto-lang/concerto/runtime/files"
-	"github.com/concerto-lang/concerto/runtime/random"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
+	"github.com/concerto-lang/concerto/runtime/world/files"
+	"github.com/concerto-lang/concerto/runtime/world/random"
 )
 
 // TestPrograms runs the programs of testdata, with and without copy-on-write.
@@ -45,12 +45,12 @@ func TestProgramsFromSnapshots(t *testing.T) {
 	taken := 0
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c := trial.Config(compile(t, path), newWorld(t), false)
+			c := compiletest.Config(compile(t, path), newWorld(t), false)
 			c.MaxStack = 0
-			all := trial.Renew(t, &c)
-			_, failed, err := trial.Run(context.Background(), c)
+			all := compiletest.Renew(t, &c)
+			_, failed, err := compiletest.Run(context.Background(), c)
 			if err != nil || failed != nil {
-				t.Error(err, trial.Failure(failed)+trial.Trace(failed))
+				t.Error(err, compiletest.Failure(failed)+compiletest.Trace(failed))
 			}
 			for why, n := range all.Refused {
 				t.Errorf("refused %d times: %s", n, why)
@@ -70,21 +70,21 @@ func compile(t *testing.T, path string) *ir.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return trial.CompileClean(t, string(text))
+	return compiletest.CompileClean(t, string(text))
 }
 
 // runProgram runs p and gives the world it ran in.
 func runProgram(t *testing.T, p *ir.Program, copies bool) *world {
 	t.Helper()
 	w := newWorld(t)
-	c := trial.Config(p, w, copies)
+	c := compiletest.Config(p, w, copies)
 	c.MaxStack = 0
-	_, failed, err := trial.Run(context.Background(), c)
+	_, failed, err := compiletest.Run(context.Background(), c)
 	if err != nil {
 		t.Error(err)
 	}
 	if failed != nil {
-		t.Error(trial.Failure(failed) + trial.Trace(failed))
+		t.Error(compiletest.Failure(failed) + compiletest.Trace(failed))
 	}
 	return w
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 func TestRandom(t *testing.T) {
@@ -31,7 +31,7 @@ func TestRandom(t *testing.T) {
 // TestWithinIsFair: every number is as likely as any other, also when the size
 // of the range does not divide 2^64.
 func TestWithinIsFair(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []uint64{1, 2, 3, 7, 10} {
 		counts := make([]float64, n)
@@ -62,7 +62,7 @@ func TestWithinIsFair(t *testing.T) {
 // TestShuffleIsFair: every order of three elements is as likely as any other,
 // and shuffling keeps the elements.
 func TestShuffleIsFair(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	counts := map[string]int{}
 	const draws = 60_000
 	for i := range draws {

@@ -1,12 +1,13 @@
 package stdlib
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/jsonrepair"
-	"github.com/concerto-lang/concerto/internal/schema"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonrepair"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -62,6 +63,9 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 			continue
 		}
 		f := &typedRead{schema.ReadIn(a.Pace(), c.JSON, t), c.Repairs}
+		if len(f.Errors) > 0 {
+			f = cmp.Or(onlyMember(c.JSON, t), f)
+		}
 		if len(f.Errors) == 0 {
 			fitting++
 		}
@@ -75,8 +79,8 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 		}
 		best, fitting = f, 1
 	}
-	if fitting == 0 {
-		if f := bare(text, t); f != nil {
+	if fitting == 0 && isScalar(t) {
+		if f := cmp.Or(bare(text, t), inProse(text, t, candidates)); f != nil {
 			best, fitting = f, 1
 		}
 	}
@@ -85,6 +89,8 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 		best.mended = append(best.mended, fmt.Sprintf("took one of %d values that fit", fitting))
 	case best == nil && cut:
 		return value.Nil, nil, "the JSON in the text is cut off, or cannot be read"
+	case best == nil && isScalar(t):
+		return value.Nil, nil, misfits(schema.ReadText(strings.TrimSpace(text), t).Errors)
 	case best == nil:
 		return value.Nil, nil, "no JSON in the text"
 	case fitting == 0:
@@ -93,13 +99,10 @@ func readText(a *vm.Args, text string, t *value.Type) (v value.Slot, repairs []s
 	return best.Value, best.repairs(), ""
 }
 
-// bare reads a text that is a scalar without quotes.
+// bare reads a text that is a scalar without quotes; nil when it is not.
 func bare(text string, t *value.Type) *typedRead {
-	switch t.Kind {
-	case value.TypeString, value.TypeUnion, value.TypeEnum, value.TypeInt, value.TypeFloat, value.TypeBool:
-		if f := (&typedRead{Reading: schema.ReadText(strings.TrimSpace(text), t)}); len(f.Errors) == 0 {
-			return f
-		}
+	if f := (&typedRead{Reading: schema.ReadText(strings.TrimSpace(text), t)}); len(f.Errors) == 0 {
+		return f
 	}
 	return nil
 }

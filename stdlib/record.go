@@ -1,6 +1,6 @@
 package stdlib
 
-import "github.com/concerto-lang/concerto/internal/value"
+import "github.com/concerto-lang/concerto/internal/data/value"
 
 // Structs that natives make or read are declared in .conc; Go code knows them
 // by the names of their fields. A call passes the declaration as a type.

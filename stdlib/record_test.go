@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // declaredStruct makes the type of a struct of a library file. It has the names
@@ -67,8 +67,11 @@ func TestRecords(t *testing.T) {
 	show(agentReply(reply, declaredStruct(t, "agent.conc", "__Reply")),
 		`{"text":"hi","calls":[{"id":"1","name":"T_f","args":"{}"}],"tokens_in":1,"tokens_out":2,"model":"m","connection":"p","latency_ms":3,"stop_reason":"end","request_id":"r"}`)
 	said := declaredStruct(t, "agent.conc", "__Said")
-	for _, name := range []string{"role", "content", "calls", "answers", "failed"} {
+	for _, name := range []string{"role", "content", "files", "calls", "answers", "failed"} {
 		indexOf(said, name)
+	}
+	for _, name := range []string{"name", "type", "size", "sha256", "data"} {
+		indexOf(elementOf(said, "files"), name)
 	}
 	for _, name := range []string{"id", "name", "args"} {
 		indexOf(elementOf(said, "calls"), name)

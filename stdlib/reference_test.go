@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
@@ -55,7 +55,7 @@ func TestExamples(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			text := strings.Join(modules, "") + "fn main() {\n" + strings.Join(body, "\n") + "\n}\n"
 			t.Log(text)
-			runProgram(t, trial.CompileClean(t, text), false)
+			runProgram(t, compiletest.CompileClean(t, text), false)
 		})
 	}
 	if all < 150 {

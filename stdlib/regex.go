@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -29,7 +29,7 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	var texts []string // of each match and its groups: values are made of many at a time
 	var at []int64     // where each match starts and ends
 	place := places(s)
-	re.All(s.S, int(a.Int(2)), true, a.Step, func(m []int) {
+	re.each(s.S, int(a.Int(2)), a.Pace(), func(m []int) {
 		for i := range len(m) / 2 {
 			texts = append(texts, group(s.S, m, i))
 		}
@@ -44,7 +44,7 @@ func regexFind(a *vm.Args) (value.Slot, error) {
 	})
 	none := value.NewArray().Slot() // what all matches share when there are no groups
 	value.Share(none)
-	each := re.Std().NumSubexp() + 1
+	each := re.NumSubexp() + 1
 	values := value.StringArray(texts).Array()
 	out := make([]value.Slot, 0, len(at)/2)
 	for i := 0; i < len(at); i += 2 {
@@ -96,9 +96,9 @@ func regexCaptures(a *vm.Args) (value.Slot, error) {
 	}
 	s := a.String(1)
 	result := value.Nil
-	re.All(s, 1, true, a.Step, func(m []int) {
+	re.each(s, 1, a.Pace(), func(m []int) {
 		out := value.NewMap(0)
-		for i, name := range re.Std().SubexpNames() {
+		for i, name := range re.SubexpNames() {
 			if i == 0 || m[2*i] < 0 {
 				continue
 			}
@@ -125,14 +125,14 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	s := a.String(1)
-	parts, groups, err := replacement(re.Std(), a.String(2))
+	parts, err := replacement(re.Regexp, a.String(2))
 	if err != nil {
 		return value.Nil, err
 	}
 	out := make([]byte, 0, len(s))
 	result := building{a: a}
 	at := 0
-	re.All(s, -1, groups, a.Step, func(m []int) {
+	re.each(s, -1, a.Pace(), func(m []int) {
 		if err != nil {
 			return
 		}
@@ -152,15 +152,15 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 	return value.String(string(append(out, s[at:]...))), nil
 }
 
-// replacement parses the text that replaces matches, and says whether it refers
-// to groups. A `$` that begins no reference stands for itself.
-func replacement(re *regexp.Regexp, with string) (parts []insert, groups bool, err error) {
+// replacement parses the text that replaces matches. A `$` that begins no reference is a
+// dollar sign.
+func replacement(re *regexp.Regexp, with string) (parts []insert, err error) {
 	text := func(s string) { parts = append(parts, insert{text: s, group: -1}) }
 	for {
 		before, rest, found := strings.Cut(with, "$")
 		text(before)
 		if !found {
-			return parts, groups, nil
+			return parts, nil
 		}
 		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
 		name, after, closed := strings.Cut(strings.TrimPrefix(rest, "{"), "}")
@@ -181,9 +181,8 @@ func replacement(re *regexp.Regexp, with string) (parts []insert, groups bool, e
 			i = re.SubexpIndex(name)
 		}
 		if i < 0 || i > re.NumSubexp() {
-			return nil, false, value.Faultf("replace: the expression has no group %s", name)
+			return nil, value.Faultf("replace: the expression has no group %s", name)
 		}
-		groups = groups || i > 0
 		parts, with = append(parts, insert{group: i}), after
 	}
 }
@@ -199,7 +198,7 @@ func regexSplit(a *vm.Args) (value.Slot, error) {
 	}
 	var parts []string
 	begin, end := 0, 0
-	re.All(s, -1, false, a.Step, func(m []int) {
+	re.each(s, -1, a.Pace(), func(m []int) {
 		if end = m[0]; m[1] > 0 {
 			parts = append(parts, s[begin:end])
 		}

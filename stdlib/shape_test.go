@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 var (

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
 // heldProgram holds, while it waits, one of everything that a run can hold.
@@ -125,19 +125,19 @@ func (h *holder) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 func TestSnapshotsOfAll(t *testing.T) {
 	play := func(renew bool) ([]string, string) {
 		h := &holder{newWorld(t), map[int64][]string{}}
-		c := trial.Config(trial.Compile(t, heldProgram), h, false)
-		all := trial.Renew(t, &c)
+		c := compiletest.Config(compiletest.Compile(t, heldProgram), h, false)
+		all := compiletest.Renew(t, &c)
 		if !renew {
 			c.Boundary = nil
 		}
-		_, failed, err := trial.Run(context.Background(), c)
+		_, failed, err := compiletest.Run(context.Background(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if renew && (all.Taken < 30 || len(all.Refused) > 0) {
 			t.Errorf("%d snapshots, refused: %v", all.Taken, all.Refused)
 		}
-		return append(h.said, h.replies...), trial.Failure(failed) + trial.Trace(failed)
+		return append(h.said, h.replies...), compiletest.Failure(failed) + compiletest.Trace(failed)
 	}
 	want, failure := play(false)
 	got, again := play(true)

@@ -3,7 +3,7 @@ package stdlib
 import (
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // sortBlock is how many elements are sorted at once.

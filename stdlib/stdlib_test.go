@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/ast"
-	"github.com/concerto-lang/concerto/internal/source"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/parser"
 )
 
@@ -240,7 +240,7 @@ func TestLibrary(t *testing.T) {
 	if names := lib.Names(); slices.Contains(names, "__print") || !slices.Contains(names, "HostQuestion") {
 		t.Errorf("names: %v", names)
 	}
-	if diff := cmp.Diff([]string{"app", "collections", "crypto", "env", "fmt", "fs", "http", "json", "log", "math", "prompt", "random", "regex", "run", "string", "time", "tools"}, lib.Modules()); diff != "" {
+	if diff := cmp.Diff([]string{"app", "collections", "crypto", "csv", "env", "fmt", "fs", "http", "io", "json", "log", "math", "path", "prompt", "random", "regex", "run", "string", "time", "toml", "tools", "yaml"}, lib.Modules()); diff != "" {
 		t.Error(diff)
 	}
 }

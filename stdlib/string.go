@@ -4,12 +4,10 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/redfa"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -443,32 +441,7 @@ func stringMatches(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	return value.Bool(re.MatchString(a.String(0), a.Step)), nil
-}
-
-// expressions holds the last regular expressions that were used, compiled.
-var expressions struct {
-	sync.Mutex
-	byText map[string]*redfa.Regexp
-}
-
-// expression compiles a regular expression. The error is a ParseError.
-func expression(pattern string) (*redfa.Regexp, error) {
-	expressions.Lock()
-	defer expressions.Unlock()
-	if re := expressions.byText[pattern]; re != nil {
-		return re, nil
-	}
-	re, err := redfa.Compile(pattern)
-	if err != nil {
-		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		return nil, parseError(pattern, "is not a regular expression: "+reason)
-	}
-	if expressions.byText == nil || len(expressions.byText) >= 64 {
-		expressions.byText = map[string]*redfa.Regexp{}
-	}
-	expressions.byText[pattern] = re
-	return re, nil
+	return value.Bool(re.matches(a.String(0), a.Pace())), nil
 }
 
 func stringCompare(a *vm.Args) (value.Slot, error) {

@@ -3,12 +3,14 @@ package stdlib
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 var timeNatives = []native{
 	{"time.parse", timeParse},
+	{"time.__cron", timeCron},
+	{"time.__instant", timeInstant},
 	{"time.__format", timeFormat},
 	{"time.__fixed_zone", timeFixedZone},
 }

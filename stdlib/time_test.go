@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // TestCalendar compares conversions in both directions with Go's own calendar:

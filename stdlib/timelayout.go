@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // layouts are the patterns that have a name.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/trial"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/stdlib"
 )
@@ -85,7 +85,7 @@ ledger l: Ledger = Ledger::new();
 memory m: Memory = Memory::new();
 async fn soon() -> Int { 1 }
 fn main() { ` + stmt + "; }\n"
-	code, _ := trial.Source(text)
+	code, _ := compiletest.Source(text)
 	if code == nil {
 		return
 	}

@@ -3,7 +3,7 @@ package vm
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // Application is what the VM knows of what is around a run. The zero value is nothing.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/growth"
+	"github.com/concerto-lang/concerto/internal/testkit/complexity"
 )
 
 func TestAsks(t *testing.T) {
@@ -66,7 +66,7 @@ func TestManyAsks(t *testing.T) {
 	for name, play := range map[string]func(n int) time.Duration{
 		"closed": func(n int) time.Duration {
 			x, _ := many(n, strconv.Itoa)
-			return growth.Of(func() {
+			return complexity.Of(func() {
 				for _, k := range x.asks.open() {
 					k.settle(askClosed)
 				}
@@ -74,7 +74,7 @@ func TestManyAsks(t *testing.T) {
 		},
 		"answered from the last": func(n int) time.Duration {
 			_, all := many(n, strconv.Itoa)
-			return growth.Of(func() {
+			return complexity.Of(func() {
 				for _, k := range slices.Backward(all) {
 					k.settle(askAnswered)
 				}
@@ -82,7 +82,7 @@ func TestManyAsks(t *testing.T) {
 		},
 		"taken back": func(n int) time.Duration {
 			x, _ := many(n, strconv.Itoa)
-			return growth.Of(func() {
+			return complexity.Of(func() {
 				for i := range n {
 					x.withdraw(strconv.Itoa(n - 1 - i))
 				}
@@ -90,7 +90,7 @@ func TestManyAsks(t *testing.T) {
 		},
 		"of one id": func(n int) time.Duration {
 			x, all := many(n, same)
-			return growth.Of(func() {
+			return complexity.Of(func() {
 				for _, k := range slices.Backward(all[n/2:]) {
 					k.settle(askAnswered)
 				}
@@ -100,6 +100,6 @@ func TestManyAsks(t *testing.T) {
 			})
 		},
 	} {
-		t.Run(name, func(t *testing.T) { growth.Linear(t, 5_000, play) })
+		t.Run(name, func(t *testing.T) { complexity.Linear(t, 5_000, play) })
 	}
 }

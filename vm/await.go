@@ -3,7 +3,7 @@ package vm
 import (
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // Tasks as values: started, awaited, asked and cancelled by the program.
@@ -76,6 +76,9 @@ func opAwait(t *task, in *ins) status {
 	}
 	if t.cancelled() {
 		return raising
+	}
+	if t.m.isStopped(y) {
+		return t.fault(taskIsStopped)
 	}
 	if t.waitsFor(y) {
 		return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")

@@ -3,8 +3,8 @@ package vm
 import (
 	"math"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // A bound limits how long a race may take. It is an element of the race that

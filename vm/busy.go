@@ -1,8 +1,8 @@
 package vm
 
 import (
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // A handler may ask the host whose exchange it serves. When all processes of

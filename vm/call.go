@@ -3,7 +3,7 @@ package vm
 import (
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 func opCall(t *task, in *ins) status { return t.enter(in.a, int(in.imm), unsafe.Pointer(nil)) }

@@ -3,7 +3,7 @@ package vm
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // waiting is a request that is to be performed when Config.Choose says so.

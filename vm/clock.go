@@ -1,6 +1,6 @@
 package vm
 
-import "github.com/concerto-lang/concerto/internal/effect"
+import "github.com/concerto-lang/concerto/internal/data/effect"
 
 // now reads the monotonic clock, in milliseconds, for durations in events.
 func (t *task) now() (ms int64, err error) {

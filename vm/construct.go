@@ -1,7 +1,7 @@
 package vm
 
 import (
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 func opNewArray(t *task, in *ins) status {
@@ -46,6 +46,18 @@ func opLeave(t *task, in *ins) status {
 	value.Share(e.Fields()[0])
 	t.leaves(e.Ref, nil, false)
 	t.tellHanded(e.Fields()[0])
+	return running
+}
+
+// opCaught reports an error that does not leave its function to the debugger.
+func opCaught(t *task, in *ins) status {
+	if d := t.debugger(); d != nil {
+		e := value.Flat(*t.slot(in.a))
+		if in.imm == 1 {
+			d.Raised(Scene{t}, Raise{Value: e, Handed: true, Caught: true})
+		}
+		d.Raised(Scene{t}, Raise{Value: e, Caught: true})
+	}
 	return running
 }
 

@@ -1,10 +1,8 @@
 package vm
 
 import (
-	"fmt"
-
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -104,7 +102,7 @@ func (r reader) whole(l ir.Local) (v value.Slot, ok bool) {
 // Tasks are those that have begun and not ended, the oldest first.
 func (m *VM) Tasks() (all []Scene) {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
-		if t.id > 0 && !t.ended && t != m.evaluating {
+		if t.id > 0 && !t.ended && (m.evaluating == nil || t != m.evaluating.task) {
 			all = append(all, Scene{t})
 		}
 	}
@@ -171,27 +169,6 @@ func (d Depth) Above(o Depth) bool {
 	return d.Frame > o.Frame || d.Frame == o.Frame && d.Handlers > o.Handlers
 }
 
-// GoTo has the task go on at a mark of the block in which it stands. The error says why it cannot.
-func (s Scene) GoTo(k *Mark) error {
-	if err := s.CanGoTo(k); err != nil {
-		return err
-	}
-	s.t.setPC(k.pc + 1)
-	return nil
-}
-
-// innerRegions says whether other regions take errors at one place than at the other.
-func (s Scene) innerRegions(a, b position) bool {
-	all := s.t.m.blocks[a.block].ir.Regions
-	for _, r := range all {
-		in := func(at int32) bool { return r.From <= int(at) && int(at) < r.To }
-		if in(a.at) != in(b.at) {
-			return true
-		}
-	}
-	return false
-}
-
 // Ended says whether the task has ended.
 func (s Scene) Ended() bool { return s.t.ended }
 
@@ -214,28 +191,6 @@ func (s Scene) Top(whole bool) (f Frame, ok bool) {
 		fp, pc = s.t.caller(fp)
 	}
 	return f, false
-}
-
-// CanGoTo says why GoTo would not go to a mark; nil when it would.
-func (s Scene) CanGoTo(k *Mark) error {
-	t := s.t
-	if t.m.atMark != t {
-		return fmt.Errorf("the task does not stand at the beginning of a line")
-	}
-	from := t.m.positionMap().of(t.pc(), 0)
-	if from.block != k.at.block {
-		return fmt.Errorf("line %d is not in the function, or handler, in which the task stands", k.Line)
-	}
-	have, want := t.m.reader(t.fp, from).classes, t.m.reader(t.fp, k.at).classes
-	for r, c := range want {
-		if c != ir.Unset && (r >= len(have) || have[r] != c) {
-			return fmt.Errorf("line %d uses what has no value yet here", k.Line)
-		}
-	}
-	if want == nil || s.innerRegions(from, k.at) {
-		return fmt.Errorf("line %d is in another block", k.Line)
-	}
-	return nil
 }
 
 // Program is what runs.

@@ -3,9 +3,9 @@ package vm
 import (
 	"math"
 
-	"github.com/concerto-lang/concerto/internal/checked"
-	"github.com/concerto-lang/concerto/internal/schema"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/intmath"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -116,17 +116,17 @@ func (t *task) intArith(op ir.AnyOp, x, y int64) (value.Slot, status) {
 	var ok bool
 	switch op {
 	case ir.AnyAdd:
-		n, ok = checked.Add(x, y)
+		n, ok = intmath.Add(x, y)
 	case ir.AnySub:
-		n, ok = checked.Sub(x, y)
+		n, ok = intmath.Sub(x, y)
 	case ir.AnyMul:
-		n, ok = checked.Mul(x, y)
+		n, ok = intmath.Mul(x, y)
 	case ir.AnyDiv:
-		if n, ok = checked.Div(x, y); y == 0 {
+		if n, ok = intmath.Div(x, y); y == 0 {
 			return value.Nil, t.fault("division by zero")
 		}
 	case ir.AnyRem:
-		if n, ok = checked.Rem(x, y); y == 0 {
+		if n, ok = intmath.Rem(x, y); y == 0 {
 			return value.Nil, t.fault("remainder by zero")
 		}
 	}
@@ -140,7 +140,7 @@ func opAnyNeg(t *task, in *ins) status {
 	s := value.Flat(*t.slot(in.b))
 	switch s.Kind() {
 	case value.KindInt:
-		n, ok := checked.Neg(s.AsInt())
+		n, ok := intmath.Neg(s.AsInt())
 		if !ok {
 			return t.fault("integer overflow")
 		}

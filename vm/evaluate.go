@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -105,6 +105,9 @@ type Evaluation struct {
 	Captured []value.Slot // of its closure
 	// Quiet has it reach nothing outside: what it would have done is the error, a *Refused.
 	Quiet bool
+	// Stop, which may be nil, is called now and then on the run's goroutine, also after Do while
+	// the evaluation waits. When it returns an error the evaluation ends with that.
+	Stop func() error
 }
 
 // Refused is why a quiet evaluation was ended.
@@ -112,44 +115,63 @@ type Refused struct{ Would string }
 
 func (e *Refused) Error() string { return e.Would }
 
+// errStopped is why an evaluation ends that waits for something that the program must do first.
+var errStopped = errors.New("it waits for what the program does, which is stopped")
+
+// taskIsStopped is why an evaluation cannot await a task of the program.
+const taskIsStopped = "awaiting this task would never end: it belongs to the program, which is stopped"
+
+// evaluation is an expression that is being evaluated while the run's tasks are stopped.
+type evaluation struct {
+	*task
+	quiet   bool
+	stop    func() error
+	refused string // what it would have done outside; "" for nothing
+	err     error  // why it was stopped
+	first   int    // the number of the last request made before it
+}
+
 // Evaluate runs a function while the run's tasks stand still. The error is an *Uncaught when it
 // failed.
 func (m *VM) Evaluate(x Evaluation) (v value.Slot, err error) {
 	f := &m.functions[x.Function]
-	return m.evaluateIn(m.newTask(f, value.NewClosure(&f.Function, x.Captured...).Ref), x.Quiet)
+	return m.evaluateIn(&evaluation{task: m.newTask(f, value.NewClosure(&f.Function, x.Captured...).Ref), quiet: x.Quiet, stop: x.Stop})
 }
 
-// EvaluateClosure calls a closure quietly.
-func (m *VM) EvaluateClosure(c value.Slot, args ...value.Slot) (v value.Slot, err error) {
-	return m.evaluateIn(m.newTask(functionOf(c), c.Ref, args...), true)
+// EvaluateClosure calls a closure quietly. stop is as in Evaluation.
+func (m *VM) EvaluateClosure(stop func() error, c value.Slot, args ...value.Slot) (v value.Slot, err error) {
+	return m.evaluateIn(&evaluation{task: m.newTask(functionOf(c), c.Ref, args...), quiet: true, stop: stop})
 }
 
-func (m *VM) evaluateIn(t *task, quiet bool) (v value.Slot, err error) {
-	current, ready, first, at := m.current, m.ready, m.made, m.atMark
-	m.ready, m.evaluating, m.quiet, m.refused = queue{}, t, quiet, ""
-	m.ready.push(t)
-	m.evaluate(t, first)
+func (m *VM) evaluateIn(e *evaluation) (v value.Slot, err error) {
+	current, ready, at := m.current, m.ready, m.atMark
+	e.first = m.made
+	m.ready, m.evaluating = queue{}, e
+	m.ready.push(e.task)
+	m.evaluate(e)
 	left := m.ready.tasks[m.ready.head:]
-	m.current, m.ready, m.evaluating, m.quiet, m.atMark = current, ready, nil, false, at
+	m.current, m.ready, m.evaluating, m.atMark = current, ready, nil, at
 	for _, y := range left {
 		m.ready.push(y)
 	}
-	switch r := t.raised; {
-	case m.refused != "":
-		return v, &Refused{m.refused}
+	switch r := e.raised; {
+	case e.refused != "":
+		return v, &Refused{e.refused}
 	case m.fatal != nil:
 		return v, m.fatal
-	case r != nil && r.cancelled:
+	case e.err != nil:
+		return v, e.err
+	case !e.ended || r != nil && r.cancelled:
 		return v, context.Canceled
 	case r != nil:
 		return v, m.uncaught(r)
 	}
-	return t.result, nil
+	return e.result, nil
 }
 
 // evaluate lets the task, and those that it starts, go on until it has ended.
-func (m *VM) evaluate(t *task, first int) {
-	for !t.ended {
+func (m *VM) evaluate(e *evaluation) {
+	for !e.ended {
 		if x := m.ready.pop(); x != nil {
 			if m.guarded(x) == finished {
 				m.ended(x)
@@ -159,38 +181,55 @@ func (m *VM) evaluate(t *task, first int) {
 			}
 			continue
 		}
-		c, ok := m.arrivalSince(first)
-		if !ok {
-			t.stop = true
-			for _, seq := range m.underWay() {
-				if seq > first {
-					m.pending[seq].quit()
-				}
-			}
-			continue
+		c, ok := m.arrivalSince(e)
+		switch {
+		case ok:
+			m.takeCompletion(c)
+		case e.task.stop: // it waits for nothing of its own: it unwinds when the program lets it
+			return
+		default:
+			m.cancel(e.task)
+			m.endSince(e.first)
 		}
-		m.takeCompletion(c)
 	}
 }
 
-// arrivalSince waits for what comes to a request that was made after another; what comes to others
-// is kept. ok is false, once, when the evaluation is to end.
-func (m *VM) arrivalSince(first int) (c completion, ok bool) {
+// endSince asks the requests that were made after another one to end.
+func (m *VM) endSince(first int) {
+	for _, seq := range m.underWay() {
+		if seq > first {
+			m.pending[seq].quit()
+		}
+	}
+}
+
+// arrivalSince waits for what comes to a request of the evaluation; what comes to others is kept.
+// ok is false, once, when the evaluation is to end, and afterwards when nothing can come.
+func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	over := m.ctx.Done()
-	if m.evaluating.stop {
+	if e.task.stop {
 		over = nil
 	}
-	if len(m.waiting) > 0 && m.waiting[len(m.waiting)-1].seq > first {
+	if len(m.waiting) > 0 && m.waiting[len(m.waiting)-1].seq > e.first {
 		return m.performChosen(), true
 	}
 	for {
 		m.serveErrands()
+		if !e.task.stop && e.stops() {
+			return c, false
+		}
 		m.arrived = m.inbox.drain(m.arrived)
 		for i, c := range m.arrived {
-			if c.seq > first {
+			if c.seq > e.first {
 				m.arrived = slices.Delete(m.arrived, i, i+1)
 				return c, true
 			}
+		}
+		if !m.expectsSince(e.first) {
+			if e.err == nil {
+				e.err = errStopped
+			}
+			return c, false
 		}
 		select {
 		case <-m.inbox.wake:
@@ -200,23 +239,55 @@ func (m *VM) arrivalSince(first int) (c completion, ok bool) {
 	}
 }
 
-// StopEvaluating ends what is being evaluated. It is called by Do.
-func (m *VM) StopEvaluating() {
-	if t := m.evaluating; t != nil {
-		t.stop = true
+// expectsSince reports whether a request is under way that was made after another one.
+func (m *VM) expectsSince(first int) bool {
+	for seq := range m.pending {
+		if seq > first {
+			return true
+		}
 	}
+	return false
+}
+
+// stops reports whether the evaluation is to end, and notes why.
+func (e *evaluation) stops() bool {
+	if e.err == nil && e.stop != nil {
+		e.err = e.stop()
+	}
+	return e.err != nil
+}
+
+// stopEvaluation ends the evaluation under way if its Stop says so.
+func (m *VM) stopEvaluation() {
+	if e := m.evaluating; !e.task.stop && e.stops() {
+		m.cancel(e.task)
+	}
+}
+
+// isStopped reports whether y is a task of the program while something is evaluated.
+func (m *VM) isStopped(y *task) bool {
+	if m.evaluating == nil {
+		return false
+	}
+	for x := m.evaluating.birth.older; x != nil; x = x.birth.older {
+		if x == y {
+			return true
+		}
+	}
+	return false
 }
 
 // refuses says whether a request of a quiet evaluation is refused, and notes what it would have
 // done.
 func (t *task) refuses(r effect.Request) bool {
-	if !t.m.quiet || r.Kind() == effect.KindClock {
+	e := t.m.evaluating
+	if !e.quiet || r.Kind() == effect.KindClock {
 		return false
 	}
-	if t.m.refused == "" {
-		t.m.refused = Deed(r)
+	if e.refused == "" {
+		e.refused = Deed(r)
 	}
-	t.m.evaluating.stop, t.stop = true, true
+	e.task.stop, t.stop = true, true
 	return true
 }
 

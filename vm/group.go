@@ -1,7 +1,7 @@
 package vm
 
 import (
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -51,7 +51,11 @@ func opGroup(t *task, in *ins) status {
 			}
 			bodies++
 		}
-		if y := taskOf(x); y != nil && !y.ended && t.waitsFor(y) {
+		y := taskOf(x)
+		if y != nil && !y.ended && t.m.isStopped(y) {
+			return t.fault(taskIsStopped)
+		}
+		if y != nil && !y.ended && t.waitsFor(y) {
 			return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
 		}
 	}

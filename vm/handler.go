@@ -3,13 +3,14 @@ package vm
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/schema"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -154,7 +155,7 @@ func (t *task) unhandled(s *scope, m *effect.HostMessage) (st status, again bool
 		}
 		return st, st == running
 	}
-	if row.Channel != "" && row.Waits() && t.m.config.Asks {
+	if row.ByPerson() && t.m.config.Asks {
 		if _, known := s.decl.fallback(row); !known || slices.Contains(s.decl.Assumed, row.Default) {
 			return t.askPerson(s, m), false
 		}
@@ -203,7 +204,7 @@ func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessa
 	}
 	if t.alone() {
 		_, err := t.perform(t.m.ctx, r)
-		return t.replied(s, err)
+		return t.replied(s, r, err)
 	}
 	_, err := t.perform(t.m.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
@@ -211,17 +212,17 @@ func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessa
 		t.m.stats.Requests-- // send makes it again
 		return running
 	}
-	return t.replied(s, err)
+	return t.replied(s, r, err)
 }
 
 // replied goes on after a reply.
-func (t *task) replied(s *scope, err error) status {
+func (t *task) replied(s *scope, r *effect.ExchangeReply, err error) status {
 	if err == nil {
 		return running
 	}
 	var e *effect.Error
 	if errors.As(err, &e) {
-		s.cut(e)
+		s.replyFailed(r, e)
 		return running
 	}
 	if t.cancelled() {
@@ -236,7 +237,7 @@ func (t *task) send(s *scope) status {
 	w := &wait{kind: waitReply, scope: s}
 	f := &pendingRequest{t: t, wait: w}
 	t.m.start(s.unsent, f)
-	w.flight, s.unsent = f, nil
+	w.flight = f
 	return t.park(w)
 }
 
@@ -281,9 +282,25 @@ func opBlockEnd(t *task, in *ins) status {
 		v = value.Flat(v.Fields()[0])
 	}
 	s, m := t.endRun()
-	if !v.IsNil() {
-		if st := t.reply(s, m, effect.ByHandler, t.json(v), ""); st != running {
-			return st
+	if v.IsNil() {
+		return t.noAnswer(s, m)
+	}
+	if st := t.reply(s, m, effect.ByHandler, t.json(v), ""); st != running {
+		return st
+	}
+	return t.pump(s)
+}
+
+// noAnswer continues after a handler that returned nil. Where the host waits for an answer,
+// the log says that it gets none.
+func (t *task) noAnswer(s *scope, m *effect.HostMessage) status {
+	if hostmsg.Of(m.Type).Waits() {
+		t.m.stats.Requests++
+		_, err := t.perform(t.m.ctx, &effect.Log{Level: "warn", Message: fmt.Sprintf("host '%s': the handler of \"%s\" returned nil, which is no answer: the host waits for one", s.decl.Name, m.Type)})
+		if err != nil && t.cancelled() {
+			return raising
+		} else if err != nil {
+			return t.broken(err)
 		}
 	}
 	return t.pump(s)

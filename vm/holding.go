@@ -3,8 +3,8 @@ package vm
 import (
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // A holding is something that a task has open in the world, such as a model's

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // stage is a performer that plays one host per exchange, in memory, and writes
@@ -30,6 +30,7 @@ type stage struct {
 	expire  bool                                         // sleeps end at once, after the event "ask"
 	answer  func(channel string) (string, *effect.Error) // awaited emits
 	answers []*effect.Answer                             // to them in their order, before answer is asked
+	gone    string                                       // as a step: how replies fail
 }
 
 func newStage(scripts ...string) *stage {
@@ -131,6 +132,9 @@ func (s *stage) exchange(ctx context.Context, r effect.Request) (effect.Result, 
 		}
 		s.note("reply %s", text)
 		s.replies[r.ID] <- text
+		if s.gone != "" {
+			return nil, broken(s.gone)
+		}
 		return nil, nil
 	case *effect.ExchangeClose:
 		s.note("close %s", r.Reason)

@@ -3,8 +3,10 @@ package vm
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // Journal hears of all that decides a run, on the run's goroutine, in the order in which the
@@ -164,6 +166,9 @@ func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.
 	if p == nil {
 		return m.config.Performer.Perform(ctx, r)
 	}
+	if m.fatal != nil {
+		return nil, m.fatal
+	}
 	result, known, err := p.Perform(e, r)
 	if over, ended := errors.AsType[*EndedBy](err); ended {
 		m.endPast(over.Cause)
@@ -211,6 +216,10 @@ func (m *VM) beginWritten(f *pendingRequest) bool {
 	if p == nil {
 		return false
 	}
+	if m.fatal != nil {
+		m.inbox.put(completion{seq: m.addPending(f), err: m.fatal})
+		return true
+	}
 	standing, err := p.Begin(f.effect, f.request)
 	if standing == Unrecorded && err == nil {
 		m.leavePast()
@@ -245,18 +254,24 @@ func (m *VM) strayed(err error) {
 	}
 	m.fatal = err
 	m.cancelAll()
+}
+
+// abandonPast completes the requests whose results the past holds with the error that ended the
+// run: a run that has failed takes nothing more from its past, and performs nothing.
+func (m *VM) abandonPast() {
 	for _, under := range []map[int64]int{m.written.begun, m.written.again} {
-		for _, seq := range under {
-			m.inbox.put(completion{seq: seq, err: err})
+		for _, e := range slices.Sorted(maps.Keys(under)) {
+			m.inbox.put(completion{seq: under[e], err: m.fatal})
 		}
 		clear(under)
 	}
 }
 
-// leavePast begins what was under way, when the past is over.
+// leavePast begins what was under way, when the past is over. A run that has failed stays in its
+// past, so that nothing of it reaches the world.
 func (m *VM) leavePast() {
 	w := &m.written
-	if w.past == nil || !w.past.Over() {
+	if w.past == nil || m.fatal != nil || !w.past.Over() {
 		return
 	}
 	p := w.past
@@ -275,7 +290,11 @@ func (m *VM) leavePast() {
 func (m *VM) nextPast() (c completion, ok bool) {
 	for {
 		m.leavePast()
-		if m.written.past == nil || m.fatal != nil {
+		if m.written.past == nil {
+			return c, false
+		}
+		if m.fatal != nil {
+			m.abandonPast()
 			return c, false
 		}
 		x, ok := m.written.past.Next()
@@ -286,7 +305,6 @@ func (m *VM) nextPast() (c completion, ok bool) {
 			return m.completionOf(x, nil), true
 		case len(m.arrived) == 0 && m.inbox.empty():
 			m.strayed(errors.New("the recorded run has not waited for what this one waits for"))
-			return c, false
 		default:
 			return c, false
 		}

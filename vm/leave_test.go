@@ -42,6 +42,14 @@ func TestLeavings(t *testing.T) {
 	}
 }
 
+// An error that a try of its own function takes is a value like any other to a run without a debugger.
+func TestCaught(t *testing.T) {
+	a := newAsm()
+	a.str("bad")
+	a.fn("main() Full 4", "LoadConst r1 k0\nCaught r1 0\nCaught r1 1\nReturn r1")
+	a.want(t, `"bad"`)
+}
+
 // What a program wrongly leaves with is no Err.
 func TestLeaveOperands(t *testing.T) {
 	for code, op := range map[string]string{"LoadNil r1\nLeave r1\nReturn r1": "Leave", "LoadNil r1\nNewOk r1 r1\nLeave r1\nReturn r1": "Leave",

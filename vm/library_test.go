@@ -1,8 +1,8 @@
 package vm
 
 import (
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // library finds the natives of a test, besides those that programs of all tests use.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/schema"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -37,13 +37,20 @@ type scope struct {
 	id   int64
 	open bool // the exchange has been opened and not yet closed
 	messages
-	err     error                 // how the exchange broke, after what is in queue
-	over    bool                  // a terminal message is in queue: nothing comes after it
+	exchangeEnd
 	next    *pendingRequest       // the request for messages on its way; nil without one
 	run     *handlerRun           // the handler that runs
 	spare   *handlerRun           // for the next one
 	partial []byte                // texts of unhandled partial messages
 	unsent  *effect.ExchangeReply // a reply that the host's queue had no room for
+}
+
+// exchangeEnd is what is known of how an exchange ends.
+type exchangeEnd struct {
+	err     error // how it broke, after what is in queue
+	over    bool  // a terminal message is in queue: nothing comes after it
+	gone    bool  // the host is gone: what it still says is read, and no request of it is handled
+	dropped int64 // requests of a host that is gone and that got no answer
 }
 
 // closeTime is how long a cancelled exchange may take to close.
@@ -104,6 +111,20 @@ func (s *scope) event(channel string, fill func(*value.Map)) status {
 		fill(m)
 	}
 	return s.t.emit(s.output(channel, m))
+}
+
+// wasCancelled emits the end of a listen whose task, or handler around it, is cancelled.
+// Nothing is emitted once the run itself is over.
+func (s *scope) wasCancelled() {
+	if s.t.m.ctxOver() || s.t.m.fatal != nil {
+		return
+	}
+	raised := s.t.raised
+	s.event("listen:error", func(m *value.Map) {
+		m.SetString("error", value.String("cancelled"))
+		m.SetString("kind", value.String("cancelled"))
+	})
+	s.t.raised = raised
 }
 
 // output is an emit about the exchange.
@@ -197,8 +218,8 @@ func (s *scope) arrived(c completion) {
 	s.next = nil
 	if c.err != nil {
 		s.err = c.err
-		if e, ok := errors.AsType[*effect.Error](c.err); ok && s.run != nil {
-			s.loses(e)
+		if e, ok := errors.AsType[*effect.Error](c.err); ok {
+			s.hostLost(e)
 		}
 		return
 	}
@@ -214,38 +235,65 @@ func (s *scope) arrived(c completion) {
 		}
 		s.over = s.over || row.Terminal()
 		s.t.m.decideArrived(s.decl, m, s.effect)
-		s.add(m)
+		if !s.gone || !s.dropRequest(m.Type) {
+			s.add(m)
+		}
 	}
 	if s.run != nil && s.t.wait != nil {
 		s.fetch()
 	}
 }
 
-// cut drops what waits when a reply says that the exchange is over: nobody would hear
-// of it.
-func (s *scope) cut(e *effect.Error) {
-	s.next.quit()
-	s.err, s.queue, s.queued = e, nil, 0
+// replyFailed continues after a reply that found the host gone. What the host said before it exited
+// and wants no answer is still read and handled; after a timeout nothing is.
+func (s *scope) replyFailed(r *effect.ExchangeReply, e *effect.Error) {
+	if r != nil {
+		s.dropRequest(r.InReplyTo)
+	}
+	s.hostLost(e)
+	if timedOut(e) {
+		s.next.quit()
+		s.err = e
+	}
 }
 
-// loses ends the running handler, since the exchange is lost. Whom the host's time was
-// over for, nothing more is handled of; what it said before it ended by itself is, but
-// for what only it could want an answer to.
-func (s *scope) loses(e *effect.Error) {
-	s.run.cancel(errLost)
-	if code := e.Fields["code"]; e.Kind == "TimeoutError" || code == "timeout" || code == "heartbeat" {
-		s.queue, s.queued = nil, 0
-		return
+// hostLost drops the requests of a host that is gone: the one that is being handled, those in the
+// queue, and a reply that was not sent. After a timeout it drops all messages.
+func (s *scope) hostLost(e *effect.Error) {
+	s.gone = true
+	if s.run != nil && s.run.cause == nil && (timedOut(e) || hostmsg.Of(s.run.message.Type).Waits()) {
+		s.run.cancel(errLost)
+		s.dropRequest(s.run.message.Type)
+	}
+	if s.unsent != nil {
+		s.dropRequest(s.unsent.InReplyTo)
+		s.unsent = nil
 	}
 	kept := s.queue[:0:0]
 	for i := range s.queue {
-		if m := &s.queue[i]; hostmsg.Of(m.Type).Waits() {
-			s.queued -= len(m.Text)
-		} else {
+		m := &s.queue[i]
+		if !s.dropRequest(m.Type) && !timedOut(e) {
 			kept = append(kept, *m)
+			continue
 		}
+		s.queued -= len(m.Text)
 	}
 	s.queue = kept
+}
+
+// dropRequest counts a message of a host that is gone if the host waited for an answer to it.
+func (s *scope) dropRequest(typ string) bool {
+	waits := hostmsg.Of(typ).Waits()
+	if waits {
+		s.dropped++
+	}
+	return waits
+}
+
+// timedOut reports whether an exchange failed because its time, or that of a heartbeat, was over.
+func timedOut(e *effect.Error) bool {
+	code := e.Fields["code"]
+	return e.Kind == "TimeoutError" || code == "timeout" || code == "heartbeat"
 }
 
 // withdraw takes back the message with this id: the one being handled, or one
@@ -373,7 +421,12 @@ func (t *task) finish(s *scope, result value.Slot) status {
 		return s.event("listen:complete", nil)
 	}
 	e := result.Fields()[0]
-	return s.event("listen:error", func(m *value.Map) { m.SetString("error", value.String(value.Message(e))) })
+	return s.event("listen:error", func(m *value.Map) {
+		m.SetString("error", value.String(value.Message(e)))
+		if s.dropped > 0 {
+			m.SetString("dropped_requests", value.Int(s.dropped))
+		}
+	})
 }
 
 // leaveScope takes an error or a cancellation out of a listen: either out of
@@ -407,6 +460,9 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 		return t.park(w), false
 	}
 	t.leave(s)
+	if r.cancelled {
+		s.wasCancelled()
+	}
 	if r.cancelled || r.panicked {
 		return running, true
 	}

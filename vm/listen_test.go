@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -91,6 +92,11 @@ const (
 
 func failed(message string) string {
 	return `emit listen:error {"host":"Worker","duration_ms":5,"error":` + string(value.AppendString(nil, message)) + `}`
+}
+
+// failedDropping is failed of a host that had requests without an answer.
+func failedDropping(message string, requests int) string {
+	return fmt.Sprintf(`%s,"dropped_requests":%d}`, strings.TrimSuffix(failed(message), "}"), requests)
 }
 
 // TestListenResult: the loop ends with a result message, whose payload is in
@@ -303,7 +309,7 @@ func TestListenTimeout(t *testing.T) {
 		@ ask
 		! HostError/timeout host 'Worker' timed out after 1 second`),
 		`[{"err":{"message":"host 'Worker' timed out after 1 second","kind":"HostError","code":"timeout","host":"Worker"}},null]`,
-		started, opened, "ask go ", "close ", failed("host 'Worker' timed out after 1 second"))
+		started, opened, "ask go ", "close ", failedDropping("host 'Worker' timed out after 1 second", 1))
 }
 
 // TestListenLost: a host that dies ends the handler that waits. What it had said is
@@ -326,10 +332,38 @@ func TestListenLost(t *testing.T) {
 		started, opened, "ask go ",
 		`emit listen:unhandled {"host":"Worker","type":"progress","message":{"n":1}}`,
 		`emit listen:unhandled {"host":"Worker","type":"log","message":{}}`,
-		"close ", failed(dead))
+		"close ", failedDropping(dead, 3))
 	const silent = "host 'Worker' said nothing for 1 seconds"
 	l.play(t, play("! HostError/heartbeat "+silent), `[{"err":{"message":"`+silent+`","kind":"HostError","code":"heartbeat","host":"Worker"}},null]`,
-		started, opened, "ask go ", "close ", failed(silent))
+		started, opened, "ask go ", "close ", failedDropping(silent, 3))
+}
+
+// TestListenReplyLost: a reply finds the host gone. What the host said that wants no answer is read
+// and handled; a question that comes later is dropped. After a timeout nothing is handled.
+func TestListenReplyLost(t *testing.T) {
+	const dead = "host exited without result"
+	l := newListening("question", "LoadConst r10 k0\nBlockEnd r10")
+	s := newStage(`
+		< {"type":"question"}
+		< {"type":"progress","n":1}
+		> question  "go"
+		< {"type":"approval"}
+		< {"type":"log"}
+		! HostError ` + dead)
+	s.gone = "! HostError " + dead
+	l.play(t, s, `[{"err":{"message":"`+dead+`","kind":"HostError","host":"Worker"}},null]`,
+		started, opened, `reply question  "go"`,
+		`emit listen:unhandled {"host":"Worker","type":"progress","message":{"n":1}}`,
+		`emit listen:unhandled {"host":"Worker","type":"log","message":{}}`,
+		"close ", failedDropping(dead, 2))
+	const late = "host 'Worker' timed out after 1 second"
+	s = newStage(`
+		< {"type":"question"}
+		< {"type":"progress","n":1}
+		hang`)
+	s.gone = "! HostError/timeout " + late
+	l.play(t, s, `[{"err":{"message":"`+late+`","kind":"HostError","code":"timeout","host":"Worker"}},null]`,
+		started, opened, `reply question  "go"`, "close ", failedDropping(late, 1))
 }
 
 // TestListenNested: a handler may itself listen. An error in the inner handler
@@ -364,7 +398,8 @@ func TestListenNested(t *testing.T) {
 		@ ask
 		< {"type":"withdraw","id":1}
 		< {"type":"result","outer":true}`, "< {\"type\":\"ask\"}\nhang"),
-		`[{"ok":{"outer":true}},null]`, started, opened, started, opened, "ask go ", "close cancelled", "close ", strings.Replace(complete, ":5}", ":10}", 1))
+		`[{"ok":{"outer":true}},null]`, started, opened, started, opened, "ask go ", "close cancelled",
+		`emit listen:error {"host":"Worker","duration_ms":5,"error":"cancelled","kind":"cancelled"}`, "close ", strings.Replace(complete, ":5}", ":15}", 1))
 }
 
 // TestListenRunCancelled: when the run is cancelled, the exchange is closed

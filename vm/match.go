@@ -3,8 +3,8 @@ package vm
 import (
 	"strconv"
 
-	"github.com/concerto-lang/concerto/internal/schema"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // Run-time types of values: `catch T(e)`, patterns on Any, method lookup, `as`.

@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"runtime/metrics"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // memory holds a run to [limits] max_memory_mb. An operation that makes

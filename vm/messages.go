@@ -1,6 +1,6 @@
 package vm
 
-import "github.com/concerto-lang/concerto/internal/effect"
+import "github.com/concerto-lang/concerto/internal/data/effect"
 
 // messages are those of an exchange that have come and wait to be dealt with.
 type messages struct {

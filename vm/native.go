@@ -3,7 +3,7 @@ package vm
 import (
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // Native is a library function in Go. It is a leaf: it runs no code of the

@@ -3,8 +3,8 @@ package vm
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // Observer is told what a run does, for a trace of it. Its methods are called
@@ -211,7 +211,7 @@ func (t *task) locate(r effect.Request) {
 
 // perform has r performed on the run's goroutine.
 func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if t.m.quiet && t.refuses(r) {
+	if t.m.evaluating != nil && t.refuses(r) {
 		return nil, context.Canceled
 	}
 	came := t.requested(r)

@@ -6,8 +6,8 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // Give makes a native's value of an effect's result.

@@ -1,7 +1,7 @@
 package vm
 
 import (
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // The way down to the place that is mutated: each container on the way is made

@@ -3,7 +3,7 @@ package vm
 import (
 	"sync/atomic"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/ir"
 )
 

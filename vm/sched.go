@@ -8,8 +8,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // The scheduler runs one task at a time. A task gives way only where it waits:
@@ -452,7 +452,7 @@ func (t *task) alone() bool {
 func (t *task) request(r effect.Request, w *wait) status {
 	w.request = r
 	inline := effect.Inline(r.Kind())
-	if (!inline || t.m.quiet && t.refuses(r)) && t.cancelled() {
+	if (!inline || t.m.evaluating != nil && t.refuses(r)) && t.cancelled() {
 		return raising
 	}
 	if inline || t.alone() {
@@ -522,8 +522,11 @@ func (t *task) resume(w *wait) status {
 // been cancelled meanwhile.
 func (t *task) back(w *wait) status {
 	if w.kind != waitUnwind && w.kind != waitQuiet && t.cancelled() {
-		if w.kind == waitOpen && w.err == nil {
+		switch {
+		case w.kind == waitOpen && w.err == nil:
 			t.hold(w) // opened all the same: it is closed on the way out
+		case w.kind == waitOpen:
+			w.scope.wasCancelled()
 		}
 		if _, opened := w.result.(*effect.ExchangeOpened); opened && w.kind == waitPerform {
 			if give, err := t.giver(w); err == nil {
@@ -558,10 +561,13 @@ func (t *task) complete(w *wait) status {
 	case waitOpen:
 		return t.opened(w)
 	case waitReply:
+		s := w.scope
+		r := s.unsent
+		s.unsent = nil
 		if e, ok := errors.AsType[*effect.Error](w.err); ok {
-			w.scope.cut(e)
+			s.replyFailed(r, e)
 		}
-		return t.pump(w.scope)
+		return t.pump(s)
 	case waitMessages:
 		return t.pump(w.scope)
 	case waitClose:

@@ -68,6 +68,7 @@ var slow = [256]func(*task, *ins) status{
 	ir.OpNewErr:     opNewErr,
 	ir.OpNewErrOf:   opNewErrOf,
 	ir.OpLeave:      opLeave,
+	ir.OpCaught:     opCaught,
 	ir.OpWrapSome:   opWrapSome,
 	ir.OpUnwrap:     opUnwrap,
 	ir.OpNewRange:   opNewRange,

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // A snapshot is the state of a run at a boundary: where no task can go on, and the next result
@@ -17,7 +17,12 @@ import (
 // the SHA-256 of both. The same state gives the same bytes.
 
 // SnapshotFormat is the format of snapshots. It rises when older readers would misread them.
-const SnapshotFormat = 2
+// Format 2, which does not say whether a listen's host is gone, and format 3, in which agents have
+// no files, are still read.
+const (
+	SnapshotFormat  = 4
+	oldestSnapshots = 2
+)
 
 // A Snapshot is the line that a snapshot begins with.
 type Snapshot struct {
@@ -95,8 +100,8 @@ func splitSnapshot(data []byte) (head *Snapshot, body []byte, err error) {
 	if err := json.Unmarshal(line, head); !found || err != nil {
 		return nil, nil, &Damaged{fmt.Sprintf("its first line cannot be read: %v", err)}
 	}
-	if head.Format != SnapshotFormat {
-		return nil, nil, &Damaged{fmt.Sprintf("it is of format %d, not %d", head.Format, SnapshotFormat)}
+	if head.Format < oldestSnapshots || head.Format > SnapshotFormat {
+		return nil, nil, &Damaged{fmt.Sprintf("it is of format %d, not %d to %d", head.Format, oldestSnapshots, SnapshotFormat)}
 	}
 	return head, body, nil
 }
@@ -117,7 +122,7 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 			return nil, &Unkept{"a store's file is being waited for"}
 		}
 	}
-	k := &Keeper{m: m, self: m, at: m.positionMap(), ids: map[unsafe.Pointer]uint64{}}
+	k := &Keeper{m: m, format: SnapshotFormat, self: m, at: m.positionMap(), ids: map[unsafe.Pointer]uint64{}}
 	body, err := k.write()
 	if err != nil {
 		return nil, err
@@ -147,11 +152,11 @@ func Restore(config Config, data []byte) (*VM, error) {
 
 // readState fills an empty run, and gives the requests under way.
 func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
-	_, body, err := splitSnapshot(data)
+	head, body, err := splitSnapshot(data)
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{m: m, self: m, at: m.positionMap()}
+	k := &Keeper{m: m, format: head.Format, self: m, at: m.positionMap()}
 	if err := k.read(body); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // A Keeper writes the state of a VM, or reads it: each function that takes one says once what
@@ -21,6 +21,7 @@ type Keeper struct {
 	at   *positionMap
 	self *VM // what tasks belong to
 
+	format  int // of the snapshot
 	reading bool
 	in      []byte // what is left to read
 	out     []byte

@@ -3,8 +3,8 @@ package vm
 import (
 	"encoding/json"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -33,6 +33,10 @@ func (k *Keeper) scopeBody(s *scope) {
 	k.Int(&s.effect)
 	k.bytes(&s.partial)
 	k.unsent(&s.unsent)
+	if k.format >= 3 {
+		k.Bool(&s.gone)
+		k.Int(&s.dropped)
+	}
 }
 
 // listens finds the listen of a scope that was read.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // The heads of objects, and what they hold.
@@ -117,8 +117,12 @@ func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
 	number(k, &kind)
 	number(k, &variant)
 	k.Bool(&shared)
+	party := kind == value.KindAgent || kind == value.KindHost
+	if party && p != nil {
+		n = partySlots(k.format, n)
+	}
 	n = k.Count(n)
-	if party := kind == value.KindAgent || kind == value.KindHost; party {
+	if party {
 		return k.partyHead(p, kind, n)
 	}
 	k.typ(&t)
@@ -145,10 +149,18 @@ func (k *Keeper) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Poin
 	if !within(k, &index, len(all), "an agent or a host is declared nowhere") || !k.reading {
 		return p
 	}
-	if !k.wants(n == len(all[index].Fields()), "an agent or a host is incomplete") {
+	if !k.wants(n == partySlots(k.format, len(all[index].Fields())), "an agent or a host is incomplete") {
 		return nil
 	}
 	return value.New(kind, 0, all[index].Type(), all[index].Fields()...).Ref
+}
+
+// partySlots is how many of the n slots of an agent or a host the format has.
+func partySlots(format, n int) int {
+	if format < 4 {
+		return min(n, value.PartyFiles)
+	}
+	return n
 }
 
 // fits says whether a block of n slots can be of a type.
@@ -182,6 +194,7 @@ func (k *Keeper) blockBody(p unsafe.Pointer) {
 	first := 0
 	if s.Party() != nil {
 		first = 1 // which it is, its head has said
+		f = f[:partySlots(k.format, len(f))]
 	}
 	k.slots(f[first:])
 	if k.reading && s.Kind() == value.KindRange {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // What a snapshot begins with: the roots, from which all else is reached.

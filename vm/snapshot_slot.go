@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // The values in a snapshot.
@@ -149,11 +149,11 @@ func (k *Keeper) writeHandle(s value.Slot) {
 	switch x := s.Handle().Object.(type) {
 	case *task:
 		k.tagged(tagTask, k.id(entityTask, unsafe.Pointer(x)))
-	case *store.HashMap:
+	case *memstore.HashMap:
 		k.tagged(tagHashMap, k.id(entityHashMap, unsafe.Pointer(x)))
-	case *store.Ledger:
+	case *memstore.Ledger:
 		k.tagged(tagLedger, k.id(entityLedger, unsafe.Pointer(x)))
-	case *store.Memory:
+	case *memstore.Memory:
 		for i := range k.m.stores {
 			if k.m.stores[i].Ref == s.Ref {
 				k.tagged(tagStore, uint64(i))
@@ -249,11 +249,11 @@ func (k *Keeper) readHandle(tag byte, n uint64) value.Slot {
 			return value.Slot{Ref: unsafe.Pointer(&t.parts.handle)}
 		}
 	case tagHashMap:
-		if h := (*store.HashMap)(k.entity(entityHashMap, n)); h != nil {
+		if h := (*memstore.HashMap)(k.entity(entityHashMap, n)); h != nil {
 			return h.Value()
 		}
 	case tagLedger:
-		if l := (*store.Ledger)(k.entity(entityLedger, n)); l != nil {
+		if l := (*memstore.Ledger)(k.entity(entityLedger, n)); l != nil {
 			return l.Value()
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // What a run keeps besides its tasks: stores, the state of tools, what natives keep.
@@ -31,22 +31,22 @@ func (k *Keeper) findStores() {
 	k.stores = map[unsafe.Pointer]storePath{}
 	for i, s := range k.m.stores {
 		switch x := s.Handle().Object.(type) {
-		case *store.HashMap:
+		case *memstore.HashMap:
 			k.findHashMap(x, storePath{index: i})
-		case *store.Ledger:
+		case *memstore.Ledger:
 			k.findLedger(x, storePath{index: i})
 		}
 	}
 }
 
-func (k *Keeper) findHashMap(h *store.HashMap, at storePath) {
+func (k *Keeper) findHashMap(h *memstore.HashMap, at storePath) {
 	k.stores[unsafe.Pointer(h)] = at
 	for _, name := range h.Scopes() {
 		k.findHashMap(h.Scope(name), storePath{at.index, append(slices.Clip(at.names), name)})
 	}
 }
 
-func (k *Keeper) findLedger(l *store.Ledger, at storePath) {
+func (k *Keeper) findLedger(l *memstore.Ledger, at storePath) {
 	k.stores[unsafe.Pointer(l)] = at
 	for _, name := range l.Scopes() {
 		k.findLedger(l.Scope(name), storePath{at.index, append(slices.Clip(at.names), name)})
@@ -65,13 +65,13 @@ func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 		return p
 	}
 	object := k.m.stores[at.index].Handle().Object
-	if h, ok := object.(*store.HashMap); ok && kind == entityHashMap {
+	if h, ok := object.(*memstore.HashMap); ok && kind == entityHashMap {
 		for _, name := range at.names {
 			h = h.Scope(name)
 		}
 		return unsafe.Pointer(h)
 	}
-	l, ok := object.(*store.Ledger)
+	l, ok := object.(*memstore.Ledger)
 	if !k.wants(ok && kind == entityLedger, "a store is of another kind") {
 		return nil
 	}
@@ -85,13 +85,13 @@ func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 func (k *Keeper) storesHold() {
 	for _, s := range k.m.stores {
 		switch x := s.Handle().Object.(type) {
-		case *store.HashMap:
+		case *memstore.HashMap:
 			k.hashMap(x)
-		case *store.Ledger:
+		case *memstore.Ledger:
 			k.ledger(x)
-		case *store.Memory:
+		case *memstore.Memory:
 			all := x.Messages()
-			list(k, &all, func(m *store.Message) {
+			list(k, &all, func(m *memstore.Message) {
 				k.Text(&m.Role)
 				k.Text(&m.Content)
 			})
@@ -104,7 +104,7 @@ func (k *Keeper) storesHold() {
 	}
 }
 
-func (k *Keeper) hashMap(h *store.HashMap) {
+func (k *Keeper) hashMap(h *memstore.HashMap) {
 	p := h.Parts()
 	k.Slot(&p.Data)
 	k.Slot(&p.Watchers)
@@ -125,11 +125,11 @@ func (k *Keeper) hashMap(h *store.HashMap) {
 	}
 }
 
-func (k *Keeper) ledger(l *store.Ledger) {
+func (k *Keeper) ledger(l *memstore.Ledger) {
 	all := l.Entries()
-	list(k, &all, func(p **store.Entry) {
+	list(k, &all, func(p **memstore.Entry) {
 		if k.reading {
-			*p = new(store.Entry)
+			*p = new(memstore.Entry)
 		}
 		k.Text(&(*p).Identifier)
 		keys := (*p).Keys

@@ -9,9 +9,10 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // withSnapshots has programs go on from a snapshot of themselves at every boundary.
@@ -151,6 +152,67 @@ func TestSnapshotRestored(t *testing.T) {
 		if got := strings.Join(heard.begun, ", "); !strings.HasPrefix(got, want) || !strings.Contains(got, " d") {
 			t.Errorf("order %q: begun %s", order, got)
 		}
+	}
+}
+
+// TestOlderSnapshots: snapshots of format 2, which do not say whether a listen's host is gone, and
+// of format 3, whose agents and hosts have no files, are read.
+func TestOlderSnapshots(t *testing.T) {
+	for _, format := range []int{2, 3} {
+		resumeOlder(t, format)
+	}
+}
+
+// resumeOlder resumes a run that uses a host with a context from a snapshot of a format.
+func resumeOlder(t *testing.T, format int) {
+	t.Helper()
+	l := newListening("question", "LoadConst r11 k0\nAwaitEmit r10 1\nBlockEnd r10")
+	l.Natives = []string{"host.with"}
+	l.Functions[0].Block = assemble(`
+		LoadNil r2
+		LoadHost r12 d0
+		LoadConst r13 k0
+		LoadNil r14
+		CallNative r11 3 0 n0
+		Move r6 r11
+		LoadConst r7 k0
+		LoadNil r8
+		ListenBegin r5 l0
+		Move r1 r5
+		NewTuple r1 r1 2
+		Return r1`)
+	suspend := make(chan struct{})
+	var data []byte
+	first := Config{Performer: newStage("< {\"type\":\"question\",\"id\":1}\nhang"), Journal: &noted{}, Suspend: suspend}
+	first.Boundary = func(m *VM) {
+		if len(m.pending) < 2 || data != nil { // the answer, and the next messages
+			return
+		}
+		k := &Keeper{m: m, format: format, self: m, at: m.positionMap(), ids: map[unsafe.Pointer]uint64{}}
+		body, err := k.write()
+		if err != nil {
+			t.Error(err)
+		}
+		if data, err = (&Snapshot{Format: format}).join(body); err != nil {
+			t.Error(err)
+		}
+		close(suspend)
+	}
+	if _, err := l.run(t, first); !errors.Is(err, ErrSuspended) || data == nil {
+		t.Fatalf("%v, %d bytes", err, len(data))
+	}
+	s := newStage("> question 1 \"yes\"\n< {\"type\":\"result\"}")
+	s.answer = func(string) (string, *effect.Error) { return `"yes"`, nil }
+	m, err := Restore(Config{Program: &l.Program, Natives: library(nil), Performer: s, Journal: &noted{}}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := m.Resume(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := value.Text(out.Value); got != `[{"ok":{}},null]` {
+		t.Error(got)
 	}
 }
 

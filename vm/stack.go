@@ -1,6 +1,6 @@
 package vm
 
-import "github.com/concerto-lang/concerto/internal/value"
+import "github.com/concerto-lang/concerto/internal/data/value"
 
 // A task needs a whole stack only while it runs. A parked task keeps its slots
 // in use in a slice of just that size, so that very many tasks can wait. Free

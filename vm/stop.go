@@ -14,13 +14,13 @@ func (e *Stopped) Error() string { return e.Err.Error() }
 // Unwrap gives the performer's error.
 func (e *Stopped) Unwrap() error { return e.Err }
 
-// stopped says where the task stands.
+// stopped returns err with the place where the task is.
 func (t *task) stopped(err error) *Stopped { return t.stoppedAt(t.pc(), err) }
 
 func (t *task) stoppedAt(pc int, err error) *Stopped {
 	e := &Stopped{Err: err}
 	var trace calls
-	for fp := t.fp; pc > 0; {
+	for fp := t.frame(); pc > 0; { // the task may be parked
 		t.m.addCaller(&trace, pc)
 		fp, pc = t.caller(fp)
 	}

@@ -1,9 +1,9 @@
 package vm
 
 import (
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/store"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/memstore"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -13,30 +13,30 @@ import (
 // newStore makes the value of a store declaration: an empty store, or one with
 // its path when it is in a file.
 func (m *VM) newStore(s ir.Store) value.Slot {
-	var place *store.Place
+	var place *memstore.Place
 	if s.File != "" {
-		place = &store.Place{File: s.File, Kind: s.Kind, Name: s.Name}
+		place = &memstore.Place{File: s.File, Kind: s.Kind, Name: s.Name}
 	}
 	switch s.Kind {
 	case "hashmap":
-		h := store.NewHashMap(s.Name)
+		h := memstore.NewHashMap(s.Name)
 		if h.Place = place; place != nil {
 			place.Key, place.Value = m.types[s.Key], m.types[s.Value]
 		}
 		return h.Value()
 	case "ledger":
-		l := store.NewLedger(s.Name)
+		l := memstore.NewLedger(s.Name)
 		l.Place = place
 		return l.Value()
 	}
-	x := store.NewMemory(s.Window)
+	x := memstore.NewMemory(s.Window)
 	x.Place = place
 	return value.NewHandle("Memory", s.Name, x)
 }
 
 // iterateKept puts the entries of a hashmap in a file into a register, as an
 // array of tuples.
-func (t *task) iterateKept(h *store.HashMap, window uint8) status {
+func (t *task) iterateKept(h *memstore.HashMap, window uint8) status {
 	kept := h.Kept(&t.m.pace)
 	give := func(r effect.Result) (value.Slot, error) {
 		all, err := kept.ReadMap(r)
@@ -49,9 +49,9 @@ func (t *task) iterateKept(h *store.HashMap, window uint8) status {
 }
 
 // hashMapOf gives the hashmap in s, or nil when s is none.
-func hashMapOf(s value.Slot) *store.HashMap {
+func hashMapOf(s value.Slot) *memstore.HashMap {
 	if h := s.Handle(); h != nil {
-		m, _ := h.Object.(*store.HashMap)
+		m, _ := h.Object.(*memstore.HashMap)
 		return m
 	}
 	return nil

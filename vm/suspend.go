@@ -8,9 +8,9 @@ var ErrSuspended = errors.New("the run is suspended")
 // suspending is what a task panics with that computes while its run is suspended.
 type suspending struct{}
 
-// suspended says whether the run is to be left where it is.
+// suspended reports whether the run is to be left where it is.
 func (m *VM) suspended() bool {
-	if m.config.Suspend == nil || m.written.past != nil {
+	if m.config.Suspend == nil {
 		return false
 	}
 	select {

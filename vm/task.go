@@ -3,8 +3,8 @@ package vm
 import (
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // A task is a program's thread as data: one contiguous stack of slots, an
@@ -188,6 +188,7 @@ func (t *task) attend() {
 		t.m.serveErrands()
 	}
 	if t.m.evaluating != nil {
+		t.m.stopEvaluation()
 		return
 	}
 	at := t.m.moment()

@@ -11,8 +11,8 @@ import (
 	"errors"
 	"unsafe"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -141,11 +141,9 @@ type VM struct {
 
 // standing is how a run stands to its debugger.
 type standing struct {
-	errands    *errands // what other goroutines want of it; nil without a debugger
-	atMark     *task    // it stands at a mark in this task; nil elsewhere
-	evaluating *task    // what runs is an expression of the debugger's, for this task
-	quiet      bool     // which may not reach out
-	refused    string   // what it would have done
+	errands    *errands    // what other goroutines want of it; nil without a debugger
+	atMark     *task       // it stands at a mark in this task; nil elsewhere
+	evaluating *evaluation // what runs is an expression of the debugger's; nil otherwise
 }
 
 // declared are the values of a program's declarations.

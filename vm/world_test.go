@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // world is a performer in memory. It completes requests only when it is told

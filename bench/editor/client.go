@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/lsp/lsptest"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
 )
 
 // client plays an editor with one server. It is told of mistakes by the server, without asking. The first

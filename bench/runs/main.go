@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )

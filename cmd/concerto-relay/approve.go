@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,17 +17,17 @@ import (
 )
 
 func (a *app) approveCommand() *cobra.Command {
-	return a.decideCommand("approve", "Approve a request of a run, or answer it", "approved")
+	return a.decideCommand("approve", "Approve a request of a run, or answer it")
 }
 
 func (a *app) denyCommand() *cobra.Command {
-	return a.decideCommand("deny", "Deny a request of a run", "denied")
+	return a.decideCommand("deny", "Deny a request of a run")
 }
 
-func (a *app) decideCommand(name, short, done string) *cobra.Command {
+func (a *app) decideCommand(name, short string) *cobra.Command {
 	var r reach
 	var answer string
-	d := &decision{Decision: socket.Decision{Decision: name}, done: done}
+	d := &decision{Decision: socket.Decision{Decision: name}}
 	c := &cobra.Command{
 		Use:   name + " RUN REQUEST",
 		Short: short,
@@ -90,15 +91,15 @@ values by the questions' ids.
 type decision struct {
 	socket.Decision
 	run, request string
-	done         string // "approved", "denied"
+	done         string // what it is recorded as, in words
 	wait         time.Duration
 	asJSON       bool
 }
 
 // decideLocal decides at hostd, which says at once what became of it.
 func (a *app) decideLocal(ctx context.Context, e *end, d *decision) error {
-	said := protocol.State{ID: d.request, Kind: "decision", RunID: d.run}
-	err := e.call(ctx, http.MethodPost, runPath(d.run)+"/permissions/"+url.PathEscape(d.request), d.Decision, &said)
+	var made socket.Decided
+	err := e.call(ctx, http.MethodPost, runPath(d.run)+"/permissions/"+url.PathEscape(d.request), d.Decision, &made)
 	if err != nil {
 		var why *saidError
 		if d.asJSON && errors.As(err, &why) {
@@ -107,13 +108,18 @@ func (a *app) decideLocal(ctx context.Context, e *end, d *decision) error {
 		return err
 	}
 	if d.asJSON {
-		return a.printEnvelope(protocol.CommandState, d.run, said)
+		return a.printEnvelope(protocol.CommandState, d.run, protocol.State{ID: d.request, Kind: "decision", RunID: d.run, State: made.State})
 	}
-	return a.printDecided(d, said.State)
+	d.done = decided(made.Decision, made.Answer)
+	return a.printDecided(d, made.State)
 }
 
 func (a *app) printDecided(d *decision, state string) error {
-	_, err := fmt.Fprintf(a.stdout, "%s %s: %s\n", d.done, d.request, state)
+	done, value, isAnswer := strings.Cut(d.done, " ")
+	if isAnswer {
+		value = " with " + value
+	}
+	_, err := fmt.Fprintf(a.stdout, "%s %s%s: %s\n", done, d.request, value, state)
 	return err
 }
 

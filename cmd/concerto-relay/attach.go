@@ -60,7 +60,10 @@ type attachment struct {
 	noted  string // what was said last, until the run goes on
 }
 
-// seat is where a run is followed, and where it takes what is typed: hostd, or a server.
+// seat is the end of a connection at which a run is followed and receives input. localSeat connects
+// to hostd's socket; the one in seat_server.go connects to a server's WebSocket, and reconnects with
+// the run's cursor. Over a server, a decision waits for its command.state and is sent again on a new
+// connection, because the same decision twice changes nothing.
 type seat interface {
 	// follow gives the run's envelopes until its end, or until give fails.
 	follow(ctx context.Context, give func(protocol.Envelope) error) error

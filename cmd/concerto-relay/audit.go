@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -43,7 +43,7 @@ Exit codes: 0 it is whole, 76 it is not, 2 the command was misused.`,
 }
 
 func (a *app) auditVerify(path, head string) error {
-	f, err := os.Open(a.abs(path))
+	f, err := userfile.Open(a.abs(path), userfile.Unlimited)
 	if err != nil {
 		return usage("an owner gets the log from GET /audit", "read the audit log: %v", err)
 	}

@@ -10,11 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -102,7 +102,7 @@ func (a *app) serverEnd(server, tokenFile string) (*end, error) {
 	if tokenFile == "" {
 		return nil, a.wrong("server", "add --token-file FILE, with an access token in it; `concerto-relay token create` makes one", "a server wants credentials")
 	}
-	text, err := os.ReadFile(a.abs(tokenFile))
+	text, err := userfile.ReadStream(a.abs(tokenFile), userfile.MaxSecret)
 	if err != nil {
 		return nil, a.wrong("token-file", "`concerto-relay token create > token` makes one", "%v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )

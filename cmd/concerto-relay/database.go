@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -10,7 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/concerto-lang/concerto/internal/lockfile"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/postgres"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
@@ -18,9 +19,13 @@ import (
 
 // databaseFlag adds --db.
 func (a *app) databaseFlag(f *pflag.FlagSet, into *string) {
-	usual := "sqlite:" + filepath.Join(a.under("XDG_STATE_HOME", ".local", "state"), "concerto", "relay.db")
-	f.StringVar(into, "db", usual, "the database: sqlite:PATH, or postgres://USER@HOST/NAME, as a `URL`")
+	f.StringVar(into, "db", "sqlite:"+a.defaultDatabase(), "the database: sqlite:PATH, or postgres://USER@HOST/NAME, as a `URL`")
 	fromEnv(f, "db", "DATABASE_URL")
+}
+
+// defaultDatabase returns the path of the database that is used without --db.
+func (a *app) defaultDatabase() string {
+	return filepath.Join(a.under("XDG_STATE_HOME", ".local", "state"), "concerto", "relay.db")
 }
 
 const databaseForms = "write sqlite:PATH, or postgres://USER:PASSWORD@HOST/NAME"
@@ -65,7 +70,13 @@ func (a *app) databaseFile(path string, make bool) error {
 		}
 		return nil
 	}
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	// Only our own directory is created: another one that does not exist is a mistyped path.
+	var err error
+	if dir := filepath.Dir(path); path == a.defaultDatabase() {
+		err = os.MkdirAll(dir, 0o700)
+	} else if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
+		return a.wrong("db", "create the directory, or name a file in another one", "there is no directory %s", dir)
+	}
 	if err == nil {
 		var f *os.File
 		if f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil {

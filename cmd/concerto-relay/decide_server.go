@@ -45,6 +45,17 @@ func (a *app) decideRemote(ctx context.Context, e *end, d *decision) error {
 		return err
 	}
 	x.host = run.HostID
+	d.done = decided(d.Decision.Decision, nil)
+	if d.Answer != nil || d.Answers != nil {
+		d.done = decided(protocol.DecisionAnswer, nil)
+	}
+	for i := range run.Pending {
+		if q := &run.Pending[i]; q.RequestID == d.request && !q.IsSecret() {
+			d.done = decided(q.Outcome(d.Decision.Decision, d.Answer, d.Answers))
+		} else if q.RequestID == d.request {
+			d.done = decided(protocol.DecisionAnswer, nil)
+		}
+	}
 	x.link = e.socket(x.begin, nil)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 )
 
 // shop makes a repository in which something is changed, and not committed.
@@ -160,7 +160,7 @@ func editIn(h *host, b *browser.Tab) {
 	h.write("shop/checkout/total.conc", "fn total() { return 4 }\n")
 	decide(b, "approve")
 	b.See("The file has changed meanwhile: nothing was written.")
-	b.See("What you have typed is kept.")
+	b.See("Your text is kept.")
 	b.Click("=As it is now")
 	b.See("return 4")
 	b.Click("=Write over it")

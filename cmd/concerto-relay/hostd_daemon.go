@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/relay/hostd"
 	"github.com/concerto-lang/concerto/relay/hostd/hostlog"
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
@@ -84,7 +85,7 @@ func (a *app) hostsServer(server string) error {
 // hostFiles are the settings that stand in files, and the roots.
 func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
 	if h.tokenFile != "" {
-		text, err := os.ReadFile(h.tokenFile)
+		text, err := userfile.ReadStream(h.tokenFile, userfile.MaxSecret)
 		if err != nil {
 			return a.wrong("token-file", "", "%v", err)
 		}
@@ -107,7 +108,7 @@ func (a *app) hostFiles(h *hostdSettings, o *hostd.Options) error {
 		}
 		o.Roots = append(o.Roots, a.abs(root))
 	}
-	if _, err := redact.New(o.Redact); err != nil {
+	if _, err := redact.New(o.Redact, nil); err != nil {
 		return usage("an expression as Go's package regexp has it", "$%v", err)
 	}
 	return nil
@@ -118,9 +119,9 @@ func isThere(file string) bool {
 	return err == nil
 }
 
-// hostLog opens the log; what is secret by its form does not get into it.
+// hostLog opens the log; secrets do not get into it.
 func (a *app) hostLog(h *hostdSettings, o *hostd.Options) (func(), error) {
-	r, err := redact.New(o.Redact)
+	r, err := redact.New(o.Redact, o.Environ)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ type host struct {
 	dir   string
 	flags []string
 	hostd *exec.Cmd
+	nohup bool // commands are started with SIGHUP ignored
 }
 
 func newHost(t *testing.T, flags ...string) *host {
@@ -68,6 +69,9 @@ func (h *host) command(args ...string) *exec.Cmd {
 	}
 	c := exec.Command(exe)
 	c.Args = append([]string{"concerto-relay"}, args...)
+	if h.nohup {
+		c = exec.Command("sh", append([]string{"-c", `trap '' HUP; exec "$0" "$@"`, exe}, args...)...)
+	}
 	c.Dir = h.dir
 	c.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "LOCAL_UNIX_SOCKET="+filepath.Join(h.dir, "s"), "HOST_TOKEN=t0ken-of-the-host", asCommand+"=1")
 	return c
@@ -253,6 +257,22 @@ func TestHostd(t *testing.T) {
 	}
 }
 
+// TestNohup: who is started with SIGHUP ignored ignores it, and what it starts does not.
+func TestNohup(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.nohup = true
+	h.start()
+	if err := h.hostd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	_, mask, _ := strings.Cut(h.do(0, "run", "--", "grep SigIgn /proc/self/status"), "SigIgn:")
+	var ignored uint64
+	if _, err := fmt.Sscanf(strings.TrimSpace(mask), "%x", &ignored); err != nil || ignored&(1<<(syscall.SIGHUP-1)) != 0 {
+		t.Errorf("a tool ignores %x (%v)", ignored, err)
+	}
+}
+
 // TestHostdKilled: killed at any moment, again and again, hostd has told each byte once and has
 // written each input once.
 func TestHostdKilled(t *testing.T) {
@@ -359,5 +379,42 @@ func (h *host) told(run, output string, inputs int) {
 	}
 	if wrote.String() != output || len(seen) != inputs || events[len(events)-1].Type != protocol.RunExited {
 		h.t.Errorf("%d inputs; it wrote %d bytes, not %d:\n…%s", len(seen), wrote.Len(), len(output), wrote.String()[max(0, wrote.Len()-300):])
+	}
+}
+
+// TestNoRunDecidesThroughAnother: what a run has started counts as the run, in the third generation too
+// and whatever its environment says; the refusal is recorded. Who started the first may decide.
+func TestNoRunDecidesThroughAnother(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.start()
+	defer h.kill()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := func(script string) string {
+		return fmt.Sprintf(`env -u RELAY_RUN_ID %s run --detach --socket $RELAY_HOSTD_SOCK -- ". ./%s"; read x`, exe, script)
+	}
+	for name, script := range map[string]string{
+		"second": "echo $RELAY_RUN_ID > second.id; " + begin("third"),
+		"third":  fmt.Sprintf("echo $RELAY_RUN_ID > third.id; %s deny $(cat first.id) x --socket $RELAY_HOSTD_SOCK; read x", exe),
+	} {
+		if err := os.WriteFile(filepath.Join(h.dir, name), []byte(script), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := h.detached("echo $RELAY_RUN_ID > first.id; " + begin("second"))
+	e := h.until(run, protocol.RunRefused, "by_run_id")
+	third, err := os.ReadFile(filepath.Join(h.dir, "third.id"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := protocol.Decode[protocol.OwnRefused](&e)
+	if err != nil || d.Action != "decide" || d.RequestID != "x" || d.ByRunID != strings.TrimSpace(string(third)) || !strings.Contains(d.Reason, "which run "+run+" has started") {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if said := h.do(1, "deny", run, "x"); !strings.Contains(said, "unknown_request") {
+		t.Errorf("the card says %s", said)
 	}
 }

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
 
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
 // The exit codes, beside those that a run gives.
@@ -75,6 +78,9 @@ func (a *app) main(line []string) (code int) {
 			code = exitFailed
 		}
 	}()
+	if signal.Ignored(syscall.SIGHUP) { // by nohup; what we start decides for itself
+		procgroup.Discard(syscall.SIGHUP)
+	}
 	if code, done := a.pass(line[0], line[1:]); done {
 		return code
 	}
@@ -107,7 +113,7 @@ func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 func (a *app) failed(err error) int {
 	var wrong *usageError
 	var exit exitError
-	var refused *guard.Refusal
+	var refused *httpguard.Refusal
 	switch {
 	case errors.As(err, &exit):
 		return int(exit)

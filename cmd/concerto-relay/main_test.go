@@ -12,9 +12,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/browser"
-	"github.com/concerto-lang/concerto/internal/hostreplay"
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/record/hostreplay"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 )
 
 // asCommand is set where this program is the command, whatever it is called.
@@ -68,7 +68,7 @@ func replay(file string) {
 	if err != nil {
 		panic(err)
 	}
-	r, err := wire.Read(f)
+	r, err := hosttrace.Read(f)
 	if err != nil {
 		panic(err)
 	}

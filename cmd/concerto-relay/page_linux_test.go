@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 )
 
 // TestPage goes the way of somebody who has just installed it: one command, the link that it
@@ -33,7 +33,9 @@ func TestPage(t *testing.T) {
 	b.Press("Tab")
 	b.Type("correct horse")
 	b.Press("Enter")
-	b.Wait("location.hash === '#/start' && __see.all('@start-tool').length === 1")
+	b.See("Nothing waits for you")
+	b.Eval("location.hash = '#/start'")
+	b.Wait("__see.all('@start-tool').length === 1")
 	b.Eval("(() => { const e = document.querySelector('[data-testid=start-tool]'); e.value = ''; e.dispatchEvent(new Event('change', { bubbles: true })) })()")
 	b.Click("@start-cmd")
 	b.Type(`printf 'Go on? [y/N] '; read x; echo "said $x"; read y; echo "heard $y"; exit 4`)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 )
 
@@ -91,7 +92,7 @@ func (a *app) pair(s *hostdSettings, name string, asJSON bool) error {
 // presentHost is who this machine is by its token, if it has one.
 func (a *app) presentHost(s *hostdSettings, o *pair.Options) error {
 	if s.tokenFile != "" {
-		text, err := os.ReadFile(s.tokenFile)
+		text, err := userfile.ReadStream(s.tokenFile, userfile.MaxSecret)
 		if err != nil {
 			return a.wrong("token-file", "", "%v", err)
 		}

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 )
 
@@ -63,7 +63,7 @@ func TestProxied(t *testing.T) {
 	b.Press("Tab")
 	b.Type("correct horse")
 	b.Press("Enter")
-	b.Wait("location.hash === '#/start' && document.querySelector('[data-testid=conn]').dataset.state === 'online'")
+	b.Wait("location.pathname === '/' && document.querySelector('[data-testid=conn]').dataset.state === 'online'")
 	if is := b.Eval("location.origin + ' ' + isSecureContext"); is != address+" true" {
 		t.Errorf("the page is at %v", is)
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/nats"
 	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/accounts"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/server/pair"
-	"github.com/concerto-lang/concerto/relay/server/people"
 	"github.com/concerto-lang/concerto/relay/server/push"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/web"
@@ -19,7 +19,7 @@ import (
 // relay is a server with all that it is made of.
 type relay struct {
 	auth    *auth.Auth
-	people  *people.People
+	people  *accounts.People
 	server  *server.Server
 	push    *push.Push
 	handler http.Handler
@@ -28,7 +28,7 @@ type relay struct {
 
 // compose makes a server over a database.
 func (a *app) compose(ctx context.Context, db *store.Store, set settled, s *serveFlags) (*relay, error) {
-	g, log := guard.New(set.guard), a.log()
+	g, log := httpguard.New(set.guard), a.log()
 	clock := server.SystemClock()
 	r := &relay{}
 	var bus server.Bus
@@ -40,7 +40,7 @@ func (a *app) compose(ctx context.Context, db *store.Store, set settled, s *serv
 		r.nats, bus = has, has
 	}
 	r.auth = auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFU(s.tofu), URLToken: s.urlToken == "on", Now: clock.Now, Log: log})
-	r.people = people.New(people.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
+	r.people = accounts.New(accounts.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log, HostRemoved: func(id string) { r.server.CloseHost(id, "the host was removed") },
 		Figures: func() map[string]float64 { return r.server.Figures() }})
 	pairs := pair.New(pair.Config{Store: db, Auth: r.auth, Guard: g, Now: clock.Now, Log: log,
 		Paired: func(id string) { r.server.CloseHost(id, "the host was paired, and is known by its key now") }})

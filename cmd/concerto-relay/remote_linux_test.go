@@ -263,7 +263,7 @@ echo '{"type":"result","text":"done it"}'
 	if got := strings.Join(types, " "); got != "accepted sent applied" {
 		t.Errorf("it was %s", got)
 	}
-	if said := decide(0, r.at, "approve", id, q, "--answer", `"tabs"`); said != "approved "+q+": applied\n" {
+	if said := decide(0, r.at, "approve", id, q, "--answer", `"tabs"`); said != "answered "+q+": applied\n" {
 		t.Errorf("the same again: %s", said)
 	}
 	if said := decide(1, r.at, "deny", id, q); !strings.Contains(said, "already_decided") {

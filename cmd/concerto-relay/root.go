@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -100,7 +100,7 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 		names = append(names, sub.Name())
 	}
 	hint := "`" + c.CommandPath() + " --help` lists the commands"
-	if near := spell.Nearest(args[0], names); near != "" {
+	if near := suggest.Nearest(args[0], names); near != "" {
 		hint = "did you mean `" + c.CommandPath() + " " + near + "`?"
 	}
 	return usage(hint, "unknown command %q", args[0])
@@ -125,7 +125,7 @@ func flagError(c *cobra.Command, err error) error {
 	hint := "`" + c.CommandPath() + " --help` lists the flags"
 	var none *pflag.NotExistError
 	if errors.As(err, &none) {
-		if near := spell.Nearest(none.GetSpecifiedName(), flagsOf(c)); near != "" {
+		if near := suggest.Nearest(none.GetSpecifiedName(), flagsOf(c)); near != "" {
 			hint = "did you mean --" + near + "?"
 		}
 		return usage(hint, "unknown flag --%s", none.GetSpecifiedName())

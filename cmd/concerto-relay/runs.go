@@ -9,10 +9,11 @@ import (
 	"net/url"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/terminal"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -160,7 +161,13 @@ func (a *app) listRuns(all []json.RawMessage, again string) error {
 // requestLines are what a request asks, in so many cells, and the command that approves it. again are the
 // flags that reach the same end.
 func requestLines(q *protocol.PermissionRequested, run, again string, most int) (asks, command string) {
-	asks, answer := shown(q.Prompt, most), ""
+	asks, answer := asked(q.Prompt, most), ""
+	if q.Redacted {
+		asks += " (secrets are redacted)"
+	}
+	if q.ApproveText != "" && len(q.Questions) == 0 {
+		asks += fmt.Sprintf("  (approving types %s, denying %s)", asked(q.ApproveText, 40), asked(q.DenyText, 40))
+	}
 	if form := answerForm(q); form != "" { // others' text: no part of what may be copied into a shell
 		asks, answer = asks+"  answer: "+shown(form, 200), " --answer JSON"
 	}
@@ -169,7 +176,7 @@ func requestLines(q *protocol.PermissionRequested, run, again string, most int) 
 
 // answerForm is the form of the answer that a request wants, where a yes does not say enough.
 func answerForm(q *protocol.PermissionRequested) string {
-	if q.From == nil || q.From.Kind != "emit" && q.From.Kind != "question" || len(q.Questions) == 0 {
+	if len(q.Questions) == 0 || !q.IsQuestion() || q.IsSecret() && q.From != nil && q.From.Kind == "pty" {
 		return ""
 	}
 	if one := &q.Questions[0]; len(q.Questions) == 1 && one.ID == protocol.WholeAnswer {
@@ -207,8 +214,18 @@ func formOf(q *protocol.Question) string {
 
 // shown is a text of others on a line of a terminal.
 func shown(text string, most int) string {
-	line := bytes.ReplaceAll([]byte(terminal.Escape(text)), []byte("\n"), []byte(" "))
-	return terminal.Cut(string(bytes.ReplaceAll(line, []byte("\t"), []byte(" "))), most)
+	return terminal.Cut(terminal.OneLine(strings.NewReplacer("\n", " ", "\t", " ").Replace(text)), most)
+}
+
+// asked returns what is asked as one line of so many cells: the ends of lines are marked, and
+// what is cut is counted.
+func asked(text string, most int) string {
+	line := strings.ReplaceAll(text, "\n", "⏎")
+	short := shown(line, most)
+	if cut := utf8.RuneCountInString(terminal.OneLine(line)) - utf8.RuneCountInString(short) + 1; strings.HasSuffix(short, "…") && cut > 1 {
+		short += fmt.Sprintf(" (%d more characters)", cut)
+	}
+	return short
 }
 
 // printJSON prints a value on a line.

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -222,7 +222,7 @@ func (a *app) setupLink(ctx context.Context, set settled, people *auth.Auth) err
 type cleaned struct{ to io.Writer }
 
 func (c cleaned) Write(line []byte) (int, error) {
-	if _, err := io.WriteString(c.to, guard.Clean(string(line))); err != nil {
+	if _, err := io.WriteString(c.to, httpguard.Clean(string(line))); err != nil {
 		return 0, err
 	}
 	return len(line), nil

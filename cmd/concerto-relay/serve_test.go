@@ -202,7 +202,7 @@ func TestServe(t *testing.T) {
 	for at, args := range map[string][]string{d.url: over, "https://relay.example": {"--db", "sqlite:relay.db", "--public-url", "https://relay.example/"}} {
 		var link struct{ Token, Link string }
 		text := run(t, dir, "", append([]string{"token", "create", "--runs", "run_7", "--ttl", "1h", "--json"}, args...)...)
-		if err := json.Unmarshal([]byte(text), &link); err != nil || link.Link != at+"/#/t/"+link.Token || link.Token == "" {
+		if err := json.Unmarshal([]byte(text), &link); err != nil || link.Link != at+"/#/t/"+link.Token+"/run_7" || link.Token == "" {
 			t.Errorf("%s, %v", text, err)
 		}
 	}
@@ -296,4 +296,19 @@ func TestServeAlone(t *testing.T) {
 	_ = first.cmd.Process.Kill()
 	_ = first.cmd.Wait()
 	start(t, dir, nil)
+}
+
+// TestServeInMissingDirectory: serve does not create the directories of a mistyped path.
+func TestServeInMissingDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	c := exec.Command(filepath.Join(links(t), "concerto-relay"), "serve", "--listen", "127.0.0.1:0", "--db", "sqlite:typo/relay.db")
+	c.Dir, c.Env = dir, append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME=")
+	out, err := c.CombinedOutput()
+	if err == nil || c.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "--db: there is no directory "+filepath.Join(dir, "typo")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "typo")); !os.IsNotExist(err) {
+		t.Errorf("the directory was created (%v)", err)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // variable is the annotation of a flag that names the variable of the environment that stands for it.
@@ -106,7 +106,7 @@ func (a *app) settingsFile(root *cobra.Command) (file string, all map[string]map
 	if a.config != "" {
 		file = a.abs(a.config)
 	}
-	text, err := os.ReadFile(file)
+	text, err := userfile.Read(file, userfile.MaxText)
 	if errors.Is(err, fs.ErrNotExist) && a.config == "" {
 		return file, nil, nil
 	}
@@ -152,7 +152,7 @@ func flagsBelow(c *cobra.Command) []string {
 }
 
 func nearest(name string, all []string) string {
-	if near := spell.Nearest(name, all); near != "" {
+	if near := suggest.Nearest(name, all); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "`concerto-relay --help` lists the commands, and each its flags"

@@ -11,12 +11,12 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/nats"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
 // settled are the settings, read.
 type settled struct {
-	guard      guard.Config
+	guard      httpguard.Config
 	retain     time.Duration
 	listen     net.Listener
 	origin     string // of the address it listens on
@@ -70,7 +70,7 @@ func (a *app) settleWords(s *serveFlags, _ *settled) error {
 		}
 	}
 	if err := auth.CheckUser(s.admin, auth.Owner); err != nil {
-		var told *guard.Refusal
+		var told *httpguard.Refusal
 		errors.As(err, &told)
 		return a.wrong("admin", "", "%s", told.Why)
 	}
@@ -89,7 +89,7 @@ func (a *app) settlePublic(s *serveFlags, out *settled) error {
 	}
 	u, ok := webURL(s.public)
 	if !ok {
-		return a.wrong("public-url", "https://relay.example, for one: a name, and no path", "it cannot be %q", guard.Clean(s.public))
+		return a.wrong("public-url", "https://relay.example, for one: a name, and no path", "it cannot be %q", httpguard.Clean(s.public))
 	}
 	out.guard.Public = u
 	return nil
@@ -98,7 +98,7 @@ func (a *app) settlePublic(s *serveFlags, out *settled) error {
 func (a *app) settleOrigins(s *serveFlags, out *settled) error {
 	for _, o := range s.origins {
 		u, ok := webURL(o)
-		if !ok || guard.Origin(u) != o {
+		if !ok || httpguard.Origin(u) != o {
 			return a.wrong("allow-origin", "https://app.example, for one, as browsers write it", "it cannot be %q", o)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // shimCommand is hostd's own: a process for each run, which outlives hostd.
@@ -13,6 +13,6 @@ func (a *app) shimCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "shim", Short: "Keep a run on its terminal (hostd starts it)", Hidden: true,
 		Args: takes(0, 0, "concerto-relay hostd"),
-		RunE: func(*cobra.Command, []string) error { return shim.Main(a.stdin, os.Stdout) },
+		RunE: func(*cobra.Command, []string) error { return ptyholder.Main(a.stdin, os.Stdout) },
 	}
 }

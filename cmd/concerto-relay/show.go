@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/terminal"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 
-	tell "github.com/concerto-lang/concerto/internal/relay"
+	tell "github.com/concerto-lang/concerto/relay/client"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -114,13 +114,13 @@ func (x *attachment) asks(q *protocol.PermissionRequested) error {
 		where = shown(q.From.Host, 64) + " "
 	}
 	if q.OpTool != "" {
-		asks += "\n  " + shown(q.OpTool+" "+string(q.OpArgs), mostArgs)
+		asks += "\n  " + asked(q.OpTool+" "+string(q.OpArgs), mostArgs)
 	}
 	return x.said(x.stderr, "%sasks: %s\n  %s", where, asks, command)
 }
 
 func (x *attachment) resolved(r *protocol.PermissionResolved) error {
-	text := shown(r.RequestID, 64) + ": " + decided(r.Decision)
+	text := shown(r.RequestID, 64) + ": " + decided(r.Decision, r.Answer)
 	if by := r.By + r.Actor; by != "" {
 		if by = r.By; by == "" {
 			by = r.Actor
@@ -133,13 +133,18 @@ func (x *attachment) resolved(r *protocol.PermissionResolved) error {
 	return x.said(x.stderr, "%s", text)
 }
 
-// decided is a decision as it is told.
-func decided(decision string) string {
+// decided returns a decision in words, an answer with its value.
+func decided(decision string, answer json.RawMessage) string {
 	switch decision {
-	case "approve":
+	case protocol.DecisionApprove:
 		return "approved"
-	case "deny":
+	case protocol.DecisionDeny:
 		return "denied"
+	case protocol.DecisionAnswer:
+		if answer == nil {
+			return "answered"
+		}
+		return "answered " + asked(string(answer), mostValue)
 	}
 	return shown(decision, 20) // withdrawn, expired
 }

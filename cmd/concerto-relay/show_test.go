@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,15 @@ func TestShow(t *testing.T) {
 			"", "[when] asks: When?  answer: \"now\"\n  concerto-relay approve run_a q1 --answer JSON --server http://x\n"},
 		{protocol.RunPermissionRequested, `{"request_id":"q2","reason":"permission","prompt":"May it?","op_tool":"rm","op_args":{"path":"/"},"from":{"kind":"approval","host":"Coder"}}`,
 			"", "Coder asks: May it?\n  rm {\"path\":\"/\"}\n  concerto-relay approve run_a q2 --server http://x\n"},
+		{protocol.RunPermissionRequested, `{"request_id":"q3","reason":"permission","prompt":"Run: echo a\nrm -rf x\u202e","redacted":true}`,
+			"", "asks: Run: echo a⏎rm -rf x\\u{202e} (secrets are redacted)\n  concerto-relay approve run_a q3 --server http://x\n"},
+		{protocol.RunPermissionRequested, `{"request_id":"q4","reason":"permission","prompt":"` + strings.Repeat("x", 1000) + `"}`,
+			"", "asks: " + strings.Repeat("x", 499) + "… (501 more characters)\n  concerto-relay approve run_a q4 --server http://x\n"},
+		{protocol.RunPermissionRequested, `{"request_id":"q5","reason":"permission","prompt":"rm\u200b -rf\u00a0\ufeffx\u2800","op_tool":"ba\u2060sh","op_args":{"command":"a` + "\u200c" + `b"},"from":{"kind":"approval","host":"Co\u00adder"}}`,
+			"", "Co\\u{ad}der asks: rm\\u{200b} -rf\\u{a0}\\u{feff}x\\u{2800}\n  ba\\u{2060}sh {\"command\":\"a\\u{200c}b\"}\n  concerto-relay approve run_a q5 --server http://x\n"},
 		{protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve","by":"ann","actor":"web"}`, "", "q1: approved by ann\n"},
+		{protocol.RunPermissionResolved, `{"request_id":"q1","decision":"answer","answer":"No","by":"ann"}`, "", "q1: answered \"No\" by ann\n"},
+		{protocol.RunPermissionResolved, `{"request_id":"q1","decision":"answer","by":"ann"}`, "", "q1: answered by ann\n"},
 		{protocol.RunPermissionResolved, `{"request_id":"q1","decision":"deny","actor":"cli","reason":"no"}`, "", "q1: denied by cli: no\n"},
 		{protocol.RunPermissionResolved, `{"request_id":"q1","decision":"withdrawn"}`, "", "q1: withdrawn\n"},
 		{protocol.RunListen, `{"listen_id":"x1","host":"Coder","phase":"start"}`, "", "Coder begins\n"},

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	tell "github.com/concerto-lang/concerto/internal/relay"
-	"github.com/concerto-lang/concerto/relay/hostd/talk"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	tell "github.com/concerto-lang/concerto/relay/client"
+	"github.com/concerto-lang/concerto/relay/hostrun"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -111,7 +111,7 @@ func (a *app) speak(ctx context.Context, s *spoken, src *tell.Source, run, dir s
 		return slices.Contains(withheld, name)
 	})
 	env = append(env, "RELAY_RUN_ID="+run, "RELAY_TOOL="+s.tool, "RELAY_CWD="+dir)
-	o := talk.Options{Source: src, ACP: s.acp, Name: s.tool, Command: args, Dir: dir, Environ: env, Prompt: s.prompt}
+	o := hostrun.Options{Source: src, ACP: s.acp, Name: s.tool, Command: args, Dir: dir, Environ: env, Prompt: s.prompt}
 	if s.acp && o.Prompt == "" {
 		text, err := s.wanted(ctx, src)
 		if err != nil {
@@ -120,7 +120,7 @@ func (a *app) speak(ctx context.Context, s *spoken, src *tell.Source, run, dir s
 		}
 		o.Prompt = text
 	}
-	return talk.Run(ctx, o)
+	return hostrun.Run(ctx, o)
 }
 
 // wanted asks what an agent is to do: it begins with nothing less.

@@ -67,7 +67,7 @@ days from its last use on.` + whereHelp,
 					return err
 				}
 				if made.Link == "" && public != "" && len(n.Runs) > 0 {
-					made.Link = auth.Link(public, made.Token)
+					made.Link = auth.Link(public, made.Token, n.Runs)
 				}
 				if asJSON {
 					return json.NewEncoder(a.stdout).Encode(made)

@@ -2,14 +2,27 @@ package main
 
 import (
 	"context"
+	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/asking"
-	"github.com/concerto-lang/concerto/internal/screen"
+	"github.com/concerto-lang/concerto/internal/term/prompt"
+	"github.com/concerto-lang/concerto/internal/term/screen"
 )
+
+// piped returns standard input if it is no terminal and can hold lines: not a
+// device such as /dev/null.
+func (a *app) piped() io.Reader {
+	if f, ok := a.stdin.(*os.File); ok {
+		if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice != 0 {
+			return nil
+		}
+	}
+	return a.stdin
+}
 
 // answers reads the values of --answer: channel=value each.
 func answers(given []string) ([]concerto.Answer, error) {
@@ -44,9 +57,9 @@ func (a *app) prompter() concerto.Prompter {
 		return nil
 	case a.asked != nil:
 	case a.errScreen:
-		a.asked = &asking.Person{Terminal: a.bottom(), Now: time.Now}
+		a.asked = &prompt.Person{Terminal: a.bottom(), Now: time.Now}
 	case a.errTerminal:
-		a.asked = &asking.Person{Terminal: asking.NewLines(concerto.NewTerminal(a.stdin, a.stderr)), Now: time.Now}
+		a.asked = &prompt.Person{Terminal: prompt.NewLines(concerto.NewTerminal(a.stdin, a.stderr)), Now: time.Now}
 	default:
 		a.asked = concerto.NewTerminal(a.stdin, a.stderr)
 	}
@@ -56,7 +69,7 @@ func (a *app) prompter() concerto.Prompter {
 // editing says of which hosts what they ask to do can be edited: who speaks
 // another protocol does what it asked for, or nothing.
 func (a *app) editing(p *concerto.Program) {
-	asked, ok := a.asked.(*asking.Person)
+	asked, ok := a.asked.(*prompt.Person)
 	if !ok {
 		return
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
 func (a *app) auditCommand() *cobra.Command {
@@ -76,7 +78,7 @@ func (a *app) auditLog(path string) (f *os.File, name, head string, err error) {
 			path = filepath.Join(a.relative(dir), concerto.LedgerFile)
 		}
 	}
-	f, err = os.Open(a.abs(path))
+	f, err = userfile.Open(a.abs(path), userfile.Unlimited)
 	if err != nil {
 		return nil, "", "", usage("a run writes one with --audit FILE", "read %s: %v", path, cause(err))
 	}
@@ -107,7 +109,7 @@ func (a *app) readAudit(err error) error {
 	if !errors.As(err, &broken) {
 		return err
 	}
-	fmt.Fprintln(a.stderr, shown(broken.Error(), a.errTerminal))
+	fmt.Fprintln(a.stderr, terminal.Escape(broken.Error()))
 	return exitError(exitBroken)
 }
 

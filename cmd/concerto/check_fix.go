@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/repair"
+	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // fix makes safe fixes until there are none left, writes the files, and gives what is found then.
@@ -21,18 +21,18 @@ func (a *app) fix(ctx context.Context, s concerto.Source, f *toolFlags, asDiff b
 		}
 		changed := rounds.Round(found.Sorted())
 		for _, x := range changed {
-			s.Overlay[a.abs(x.Name())] = x.Text
+			s.Overlay[a.abs(x.Name())] = x.Text()
 		}
 		more = len(changed) > 0
 	}
 	for _, x := range rounds.Files() {
 		if asDiff {
-			if _, err := a.stdout.Write(repair.Diff(x.Name(), x.Was.Text, x.Text)); err != nil {
+			if _, err := a.stdout.Write(repair.Diff(x.Name(), x.Was.Text, repair.Show(x.Was, x.Edits))); err != nil {
 				return found, err
 			}
 			continue
 		}
-		if err := writeFile(a.abs(x.Name()), x.Text); err != nil {
+		if err := writeFile(a.abs(x.Name()), x.Text()); err != nil {
 			return found, usage("this file and those behind it are as they were", "write %s: %v", x.Name(), err)
 		}
 		fmt.Fprintf(a.stderr, "%s: %d fixed\n", x.Name(), x.Fixes)

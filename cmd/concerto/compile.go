@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/diag"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
 // compile compiles a source and shows its diagnostics. When there are errors
@@ -47,14 +47,13 @@ func (a *app) show(found concerto.Diagnostics) error {
 		}
 	}
 	if a.records() {
-		if err := diag.Records(a.stderr, shown); err != nil || !found.HasErrors() {
-			return err
+		_ = diag.Records(a.stderr, shown) // a full stderr does not stop a program, and is the only place to report to
+		if !found.HasErrors() {
+			return nil
 		}
 		return exitError(exitRefused)
 	}
-	if err := diag.Text(a.stderr, shown, diag.TextOptions{Color: a.color}); err != nil {
-		return err
-	}
+	_ = diag.Text(a.stderr, shown, diag.TextOptions{Color: a.color}) // likewise
 	if !found.HasErrors() {
 		return nil
 	}

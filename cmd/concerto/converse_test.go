@@ -10,7 +10,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/concerto-lang/concerto/internal/serve/servetest"
+	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
 )
 
 // converse holds a conversation with a server: `converse FILE COMMAND ARGS…` over its stdin

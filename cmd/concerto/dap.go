@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
 	"regexp"
@@ -12,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/dap"
+	"github.com/concerto-lang/concerto/internal/editor/dap"
 )
 
 const dapHelp = `Speaks the Debug Adapter Protocol on standard input and output: editors start it.
@@ -72,42 +73,40 @@ func (a *app) dapListen(adapter *dap.Adapter, address string) error {
 // debug runs what an editor has launched, as the command line would.
 func (a *app) debug(l *dap.Launch, r *dap.Run) int {
 	child := &app{stdin: strings.NewReader(""), stdout: r.Stdout, stderr: r.Stderr, environ: environWith(a.environ, l.Env), executable: a.executable,
-		dir: a.abs(l.Cwd), debugged: r}
-	args, err := launchArgs(l)
-	if err != nil {
-		return child.failed(err)
-	}
-	return Main(args, child)
+		dir: a.abs(l.Cwd), debugging: debugging{r, launchAnswers(l)}}
+	return Main(launchArgs(l), child)
 }
 
 // launchArgs are the arguments of the command that does what an editor's launch says.
-func launchArgs(l *dap.Launch) ([]string, error) {
+func launchArgs(l *dap.Launch) []string {
 	program := l.Program
 	if strings.HasPrefix(program, "-") {
 		program = "." + string(filepath.Separator) + program
 	}
 	if l.Test != "" {
-		return []string{"test", "--parallel=1", "--timeout=-1", "-v", "--filter=^(" + regexp.QuoteMeta(l.Test) + ")$", program}, nil
+		return []string{"test", "--parallel=1", "--timeout=-1", "-v", "--filter=^(" + regexp.QuoteMeta(l.Test) + ")$", program}
 	}
 	args := []string{"run", program}
 	if l.Mock {
 		args = append(args, "--mock")
 	}
-	for _, channel := range sortedKeys(l.Answers) {
-		text, is := l.Answers[channel].(string)
-		if !is {
-			data, err := json.Marshal(l.Answers[channel])
-			if err != nil {
-				return nil, fmt.Errorf("write the answer to %s: %w", channel, err)
-			}
-			text = string(data)
-		}
-		args = append(args, "--answer="+channel+"="+text)
-	}
 	if l.EmitHandler != "" {
 		args = append(args, "--emit-handler="+l.EmitHandler)
 	}
-	return append(append(args, "--"), l.Args...), nil
+	return append(append(args, "--"), l.Args...)
+}
+
+// launchAnswers returns the answers in an editor's launch request. A text is read as the type that the
+// program wants, as one of --answer is; any other value is that value.
+func launchAnswers(l *dap.Launch) (all []concerto.Answer) {
+	for _, channel := range slices.Sorted(maps.Keys(l.Answers)) {
+		a := concerto.Answer{Channel: channel, JSON: l.Answers[channel]}
+		if text := ""; json.Unmarshal(a.JSON, &text) == nil && string(a.JSON) != "null" {
+			a.Value, a.JSON = text, nil
+		}
+		all = append(all, a)
+	}
+	return all
 }
 
 func sortedKeys(m map[string]any) []string {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -120,9 +121,15 @@ func (d *debugger) next() map[string]any {
 // answered waits for the answer to a request.
 func (d *debugger) answered(n int) map[string]any {
 	d.t.Helper()
+	is := func(m map[string]any) bool { return m["type"] == "response" && m["request_seq"] == float64(n) }
+	if i := slices.IndexFunc(d.behind, is); i >= 0 { // it came before another one that was waited for
+		m := d.behind[i]
+		d.behind = slices.Delete(d.behind, i, i+1)
+		return m
+	}
 	for {
 		m := d.next()
-		if m["type"] == "response" && m["request_seq"] == float64(n) {
+		if is(m) {
 			return m
 		}
 		d.behind = append(d.behind, m)

@@ -239,3 +239,43 @@ fn main() {
 	d.refused("evaluate", map[string]any{"expression": "let y = 1", "context": "watch", "frameId": d.frames()[0]["id"]})
 	d.ask("disconnect", nil)
 }
+
+// TestDapCapturedChange: what the console changes is shown as it is then, in every frame that has
+// the variable.
+func TestDapCapturedChange(t *testing.T) {
+	t.Parallel()
+	const program = `fn main() {
+    let mut sum = 1;
+    let add = |n: Int| {
+        sum = sum + n; // <add>
+        sum
+    };
+    println("${add(1)}"); // <call>
+}
+`
+	d := debugs(t, map[string]string{"main.conc": program})
+	d.launch(nil)
+	d.at(line(place(t, program, "add")))
+	d.begin()
+	d.stops()
+	same(t, d.scope("Captured"), "[sum: Int = 1]")
+	held := d.held
+	caller := d.frames()[1]["id"]
+	same(t, d.value("repl", "sum = 40"), "nil: Nil")
+	same(t, d.scope("Captured"), "[sum: Int = 40]")
+	same(t, d.ask("variables", map[string]any{"variablesReference": held})["variables"].([]any)[0].(map[string]any)["value"], "40")
+	same(t, d.ask("evaluate", map[string]any{"expression": "sum", "context": "watch", "frameId": caller})["result"], "40")
+	shown := func() any {
+		scope := d.ask("scopes", map[string]any{"frameId": caller})["scopes"].([]any)[0].(map[string]any)
+		return d.ask("variables", map[string]any{"variablesReference": scope["variablesReference"]})["variables"].([]any)[0].(map[string]any)["value"]
+	}
+	same(t, shown(), "40")
+	same(t, d.ask("setExpression", map[string]any{"expression": "sum", "value": "50", "frameId": caller})["value"], "50")
+	same(t, d.scope("Captured"), "[sum: Int = 50]")
+	same(t, d.ask("evaluate", map[string]any{"expression": "add(2)", "context": "repl", "frameId": caller})["result"], "52")
+	same(t, d.scope("Captured"), "[sum: Int = 52]")
+	same(t, shown(), "52")
+	d.ask("continue", map[string]any{"threadId": d.thread})
+	same(t, d.ends(), 0)
+	same(t, d.output["stdout"], "53\n")
+}

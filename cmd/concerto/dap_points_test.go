@@ -96,6 +96,117 @@ func TestDapPoints(t *testing.T) {
 	same(t, d.ends(), 1)
 }
 
+// within is a program whose errors do not leave the function that raises them.
+const within = `fn fails(n: Int) -> Result<Int, String> {
+    if n > 1 { Err("refused") } else { Ok(n) }
+}
+
+fn main() {
+    let a = try {
+        fails(1)?;
+        fails(2)? // <question>
+    } catch { 0 };
+    let b = try {
+        throw "thrown"; // <throw>
+    } catch String(e) { e };
+    let c: Result<Int> = try { Err("made")? }; // <made>
+    let mut none: Int? = None;
+    if a > 5 { none = Some(1); }
+    let d: Int = try {
+        try { none? } catch String(e) { e.len() } // <none>
+    } catch { 2 };
+    println("${a} ${b} ${c.is_err()} ${d}");
+}
+`
+
+// TestDapThrownWithin: an error stops the run where it is raised, also when a try of the same function
+// takes it. An Err that ? takes to a try is handed on, too.
+func TestDapThrownWithin(t *testing.T) {
+	t.Parallel()
+	at := func(mark string) string { return fmt.Sprintf("exception main:%d", place(t, within, mark)) }
+	for _, c := range []struct {
+		filter string
+		marks  []string
+	}{
+		{"thrown", []string{"question", "throw", "made", "none"}},
+		{"err", []string{"question", "made"}},
+		{"uncaught", nil},
+	} {
+		d := debugs(t, map[string]string{"main.conc": within})
+		d.launch(nil)
+		d.errors(c.filter)
+		d.begin()
+		for i, mark := range c.marks {
+			if i == 0 {
+				same(t, d.stops(), at(mark))
+			} else {
+				same(t, d.goOn(), at(mark))
+			}
+			if mark == "question" {
+				same(t, d.ask("exceptionInfo", map[string]any{"threadId": d.thread})["description"], "refused")
+			}
+		}
+		if c.marks != nil {
+			d.ask("continue", map[string]any{"threadId": d.thread})
+		}
+		same(t, d.ends(), 0)
+	}
+}
+
+// jumps is a program of calls and loops, through which goto leads.
+const jumps = `fn twice(n: Int) -> Int { n * 2 }
+
+fn main() {
+    let mut a = 1; // <let>
+    println("x"); // <first>
+    twice(a); // <second>
+    a = twice(a); // <third>
+    let xs = [1, 2]; // <list>
+    println("${a} ${xs}"); // <use>
+    for x in xs { // <loop>
+        println("${x}"); // <body>
+    }
+}
+`
+
+// TestDapGoto: goto leads over lines that call, forwards and back, but to no line that uses a variable
+// or a loop's place in its list that has no value yet.
+func TestDapGoto(t *testing.T) {
+	t.Parallel()
+	d := debugs(t, map[string]string{"main.conc": jumps})
+	source := map[string]any{"path": filepath.Join(d.dir, "main.conc")}
+	targets := func(mark string) []any {
+		return d.ask("gotoTargets", map[string]any{"source": source, "line": place(t, jumps, mark)})["targets"].([]any)
+	}
+	offered := func() (marks []string) {
+		for _, mark := range []string{"let", "first", "second", "third", "list", "use", "loop", "body"} {
+			if len(targets(mark)) > 0 {
+				marks = append(marks, mark)
+			}
+		}
+		return marks
+	}
+	d.launch(nil)
+	d.at(line(place(t, jumps, "second")))
+	d.begin()
+	same(t, d.stops(), fmt.Sprintf("breakpoint main:%d", place(t, jumps, "second")))
+	same(t, offered(), "[let first second third list]")
+	d.ask("goto", map[string]any{"threadId": d.thread, "targetId": targets("list")[0].(map[string]any)["id"]})
+	d.stops()
+	d.step("next")
+	same(t, d.value("watch", "a"), "1: Int")
+	same(t, offered(), "[let first second third list use loop]")
+	d.ask("goto", map[string]any{"threadId": d.thread, "targetId": targets("third")[0].(map[string]any)["id"]})
+	d.stops()
+	d.at(line(place(t, jumps, "body")))
+	same(t, d.goOn(), fmt.Sprintf("breakpoint main:%d", place(t, jumps, "body")))
+	same(t, d.value("watch", "a"), "2: Int")
+	same(t, offered(), "[let first second third list use loop body]")
+	d.at()
+	d.ask("continue", map[string]any{"threadId": d.thread})
+	same(t, d.ends(), 0)
+}
+
 // TestDapAwait: a step over an await ends behind it, and a step in leads into what is awaited.
 func TestDapAwait(t *testing.T) {
 	t.Parallel()
@@ -208,24 +319,12 @@ fn main() {
 	same(t, d.ends(), 0)
 }
 
-// TestDapEndless: what is evaluated without end is ended with the program.
-func TestDapEndless(t *testing.T) {
-	t.Parallel()
-	d := debugs(t, map[string]string{"main.conc": debugged})
-	d.launch(map[string]any{"stopOnEntry": true})
-	d.begin()
-	d.stops()
-	d.send("evaluate", map[string]any{"expression": "while true { }", "context": "repl"})
-	d.send("terminate", nil)
-	d.ends()
-}
-
 // TestDapAtTheEnd: where a function has computed its result, what is typed sees its variables.
 func TestDapAtTheEnd(t *testing.T) {
 	t.Parallel()
 	const program = `fn sum(n: Int) -> Int {
     let more = n + 1;
-    more
+    more + 0
 } // <end>
 fn main() {
     println("${sum(1)}");
@@ -239,4 +338,53 @@ fn main() {
 	same(t, d.value("watch", "more + n"), "3: Int")
 	same(t, d.refused("evaluate", map[string]any{"expression": "mor", "context": "watch", "frameId": d.frames()[0]["id"]}), "error[E0201]: unknown name `mor`")
 	d.ask("disconnect", nil)
+}
+
+// TestDapLastName: a run stops at a last expression that is a name, in whatever body it is.
+func TestDapLastName(t *testing.T) {
+	t.Parallel()
+	const program = `fn sum(n: Int) -> Int {
+    let more = n + 1;
+    more // <function>
+}
+fn either(n: Int) -> Int {
+    let a = n + 1;
+    let b = n + 2;
+    if n > 0 {
+        a // <then>
+    } else {
+        b // <else>
+    }
+}
+fn main() {
+    let twice = |n: Int| {
+        let m = n * 2;
+        m // <closure>
+    };
+    println("${sum(1)} ${either(1)} ${either(0)} ${twice(4)}");
+}
+`
+	d := debugs(t, map[string]string{"main.conc": program})
+	d.launch(nil)
+	marks := []string{"function", "then", "else", "closure"}
+	var points []map[string]any
+	for _, mark := range marks {
+		points = append(points, line(place(t, program, mark)))
+	}
+	for i, b := range d.at(points...) {
+		same(t, b["line"], points[i]["line"])
+	}
+	d.begin()
+	for i, mark := range marks {
+		where := d.stops()
+		if !strings.HasSuffix(where, fmt.Sprintf(":%d", place(t, program, mark))) {
+			t.Errorf("%s: %s", mark, where)
+		}
+		if i == 0 {
+			same(t, d.value("watch", "more + n"), "3: Int")
+		}
+		d.ask("continue", map[string]any{"threadId": d.thread})
+	}
+	same(t, d.ends(), 0)
+	same(t, d.output["stdout"], "2 2 2 8\n")
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // TestDapRuns: a launched program runs as `concerto run` does it.
@@ -21,6 +21,9 @@ func TestDapRuns(t *testing.T) {
 			map[string]any{"args": []string{"you"}, "env": map[string]any{"D": "d"}}, 0, "hello you d\n", "noted"},
 		{"emitted", `fn main() { emit("a", 1); }`, nil, 0, "a", ""},
 		{"answered", `fn main() { let v: String = await emit("approve", 1)?; println(v); Ok(nil) }`, map[string]any{"answers": map[string]any{"approve": "yes"}}, 0, "yes\n", ""},
+		{"answered with a Bool", `fn main() { let v = await emit("approve", 1)?; println("${v == true} ${v == "true"}"); Ok(nil) }`, map[string]any{"answers": map[string]any{"approve": true}}, 0, "true false\n", ""},
+		{"answered with a text for a Bool", `fn main() { let v = await emit<Bool>("approve", 1)?; println("${!v}"); Ok(nil) }`, map[string]any{"answers": map[string]any{"approve": "true"}}, 0, "false\n", ""},
+		{"answered with a schema", `schema D { n: Int } fn main() { let v = await emit<D>("approve", 1)?; println("${v.n}"); Ok(nil) }`, map[string]any{"answers": map[string]any{"approve": map[string]any{"n": 7}}}, 0, "7\n", ""},
 		{"failed", `fn main() { panic("no"); }`, nil, 1, "", "no"},
 		{"wrong", `fn main() { let n: Int = "x"; println("${n}"); }`, nil, 2, "", "E0301"},
 		{"tested", `@test("adds") fn adds() { println("in it"); assert_eq(1 + 1, 2); } @test("other") fn other() { panic("no"); } fn main() {}`, map[string]any{"test": "adds"}, 0, "in it", ""},

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/doc"
+	"github.com/concerto-lang/concerto/internal/editor/doc"
 )
 
 func (a *app) docCommand() *cobra.Command {

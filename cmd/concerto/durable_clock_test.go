@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/runtime/journal"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // TestClockSetBack: the machine's clock is set back by an hour between two processes of a run. A timer that was due

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/runs"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
 // suspended says why a run was left where it is, and how to go on.
@@ -21,12 +21,13 @@ func (a *app) suspended(e *concerto.Suspended) int {
 		}
 	}
 	var unwritable *concerto.Unwritable
+	var damaged *concerto.JournalDamaged
 	switch {
 	case e.Why == nil:
 		for _, q := range e.Waiting {
 			text := "waiting: " + q.ID + " " + q.Channel
-			if len(q.Payload) > 0 {
-				text += " " + string(q.Payload)
+			if said := payload(q.Channel, q.Payload, a.errTerminal); said != "" {
+				text += " " + said
 			}
 			a.note("%s: concerto answer %s %s VALUE\n", shown(text, a.errTerminal), name, q.ID)
 		}
@@ -37,7 +38,10 @@ func (a *app) suspended(e *concerto.Suspended) int {
 	case errors.As(e.Why, &unwritable):
 		a.complain(fmt.Sprintf("suspended: %s cannot be written: %v; make room and concerto resume %s", name, unwritable.Err, name), "")
 		return exitUnwritable
-	case errors.As(e.Why, new(*concerto.JournalDamaged)), errors.As(e.Why, new(*concerto.Strayed)):
+	case errors.As(e.Why, &damaged):
+		a.complain(e.Why.Error(), damaged.Next)
+		return exitBroken
+	case errors.As(e.Why, new(*concerto.Strayed)):
 		a.complain(e.Why.Error(), "")
 		return exitBroken
 	case errors.Is(e.Why, concerto.ErrNoReader):
@@ -70,6 +74,9 @@ func (a *app) noRun(err error) int {
 		a.complain(fmt.Sprintf("%s: %v", name, err), "go on with it by the concerto that has run it")
 	case errors.As(err, new(*concerto.HoldsRun)):
 		a.complain(fmt.Sprintf("%s holds a run: go on with it by concerto resume %s", name, name), "")
+	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
+		a.complain(fmt.Sprintf("%s cannot be written: %v", name, err), "make room and try again; the run is as it was")
+		return exitUnwritable
 	case errors.As(err, &unusable) && unusable.Runs:
 		a.complain(fmt.Sprintf("%s cannot be written to: %v", name, err), "see to the permissions of the directory and its files; the run is as it was")
 	case unusable != nil:

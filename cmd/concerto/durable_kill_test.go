@@ -179,6 +179,7 @@ func (s *stormed) once(args []string) error {
 	}
 	var out, errs bytes.Buffer
 	c.Stdout, c.Stderr = &out, &errs
+	printed := s.printed()
 	if err := c.Start(); err != nil {
 		return err
 	}
@@ -194,6 +195,11 @@ func (s *stormed) once(args []string) error {
 	close(ended)
 	<-killed
 	s.stdout = append(s.stdout, out.Bytes()...)
+	for _, l := range storedLines(out.Bytes()) {
+		if l.N <= printed {
+			s.Errorf("seed %d: line %d is printed again, and the journal said that %d lines were printed", s.seed, l.N, printed)
+		}
+	}
 	if bytes.Contains(errs.Bytes(), []byte("the snapshot cannot be gone on from")) {
 		s.Errorf("seed %d: %s", s.seed, errs.Bytes())
 	}
@@ -202,6 +208,20 @@ func (s *stormed) once(args []string) error {
 		err = fmt.Errorf("%w\n%s", err, errs.Bytes())
 	}
 	return err
+}
+
+// printed is how many lines of output the journal knows to be printed.
+func (s *stormed) printed() (n int) {
+	for line := range bytes.Lines(journalOf(s.dir)) {
+		var r struct {
+			K string
+			N int
+		}
+		if json.Unmarshal(line, &r) == nil && r.K == "out" {
+			n = r.N
+		}
+	}
+	return n
 }
 
 // kill kills the run's process, in a lossy storm now and then after its keeper, or its keeper alone first.

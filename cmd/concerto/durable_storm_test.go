@@ -247,30 +247,34 @@ func (s *stormed) hosts() {
 	}
 }
 
+// storedLine is a line of the output.
+type storedLine struct {
+	N       int             `json:"n"`
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// storedLines returns the whole lines of a text: a kill may cut one of stdout.
+func storedLines(text []byte) (all []storedLine) {
+	for one := range bytes.Lines(text) {
+		var l storedLine
+		if json.Unmarshal(one, &l) == nil && l.N > 0 {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
 // output holds the output against what was printed: each line once in the file, and at least
 // once on stdout, in order.
 func (s *stormed) output() {
 	s.Helper()
-	type line struct {
-		N       int             `json:"n"`
-		Channel string          `json:"channel"`
-		Payload json.RawMessage `json:"payload"`
-	}
-	parse := func(text []byte) (all []line) {
-		for _, one := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
-			var l line
-			if json.Unmarshal(one, &l) == nil && l.N > 0 { // a kill may cut a line of stdout
-				all = append(all, l)
-			}
-		}
-		return all
-	}
 	text, err := os.ReadFile(filepath.Join(s.dir, "job", "out.ndjson"))
 	if err != nil {
 		s.bad("%v", err)
 		return
 	}
-	kept := parse(text)
+	kept := storedLines(text)
 	of := map[string]int{}
 	for _, l := range kept {
 		of[l.Channel]++
@@ -292,7 +296,7 @@ func (s *stormed) output() {
 		s.bad("the store has counted %s, and there were %d", last.Payload, stormTasks)
 	}
 	seen := map[int]bool{}
-	for _, l := range parse(s.stdout) {
+	for _, l := range storedLines(s.stdout) {
 		if l.N > len(kept) || kept[l.N-1].Channel != l.Channel || string(kept[l.N-1].Payload) != string(l.Payload) {
 			s.bad("stdout has %+v", l)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/runtime/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // TestNotBeforeItsTime: an effect that may have been begun by a process of which it is not known
@@ -48,7 +48,9 @@ func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within 
 		t.Fatal(err)
 	}
 	job := fmt.Sprint(name, within)
-	w, err := journal.At(filepath.Join(dir, job)).Create(*h.Start(), program, journal.Options{By: h.Owner().By, Machine: h.Owner().Machine, Boot: boot})
+	owner := h.Owner()
+	owner.Boot = boot
+	w, err := journal.At(filepath.Join(dir, job)).Create(*h.Start(), program, journal.Options{Owner: owner})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/runs"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
 // usageError says that the command line is wrong.
@@ -63,7 +64,7 @@ func (a *app) failed(err error) int {
 		a.complain(changed.message, changed.hint)
 		return exitBroken
 	case errors.As(err, &diverged):
-		fmt.Fprintln(a.stderr, shown(diverged.Error(), a.errTerminal))
+		fmt.Fprintln(a.stderr, terminal.Escape(diverged.Error()))
 		return exitBroken
 	case errors.As(err, &exit):
 		return int(exit)
@@ -103,8 +104,8 @@ func (a *app) complain(what, hint string) {
 		a.record(message{a.since(), "error", what, hint})
 		return
 	}
-	fmt.Fprintf(a.stderr, "concerto: %s\n", shown(what, a.errTerminal))
+	fmt.Fprintf(a.stderr, "concerto: %s\n", terminal.Escape(what))
 	if hint != "" {
-		fmt.Fprintf(a.stderr, "  hint: %s\n", shown(hint, a.errTerminal))
+		fmt.Fprintf(a.stderr, "  hint: %s\n", terminal.Escape(hint))
 	}
 }

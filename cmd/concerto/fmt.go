@@ -13,11 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/format"
-	"github.com/concerto-lang/concerto/internal/manifest"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/format"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // fmtFlags are the flags of fmt.
@@ -136,7 +137,7 @@ func (a *app) formatted(name string, text []byte, width int) ([]byte, error) {
 // fmtFile formats one file and says whether it was not in the style before.
 func (a *app) fmtFile(name string, f *fmtFlags) (differs bool, err error) {
 	path := a.abs(name)
-	text, err := os.ReadFile(path)
+	text, err := userfile.Read(path, userfile.MaxText)
 	if err != nil {
 		return false, usage("", "read %s: %v", name, cause(err))
 	}

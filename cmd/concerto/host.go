@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/hostcheck"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -271,7 +271,7 @@ func (a *app) hostNamed(name string) (concerto.HostConfig, *concerto.Program, er
 		}
 	}
 	hint := "the program declares no host; a command is tried with `concerto host test -- COMMAND`"
-	if near := spell.Nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	} else if len(names) > 0 {
 		hint = "the program declares " + strings.Join(names, ", ")

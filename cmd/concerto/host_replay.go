@@ -3,15 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/hostreplay"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/hostreplay"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
 func (a *app) hostReplayCommand() *cobra.Command {
@@ -104,13 +104,13 @@ func (a *app) hostReplay(f replayFlags) error {
 	if err := a.global(f.dir, ""); err != nil {
 		return err
 	}
-	file, err := os.Open(a.abs(f.file))
+	file, err := userfile.Open(a.abs(f.file), userfile.MaxRecording)
 	if err != nil {
 		return usage("`concerto run --wire "+f.file+"` makes one", "replay: %s: %v", f.file, cause(err))
 	}
-	r, err := wire.Read(file)
+	r, err := hosttrace.Read(file)
 	err = errors.Join(err, file.Close())
-	var line *wire.LineError
+	var line *hosttrace.LineError
 	switch {
 	case errors.As(err, &line):
 		return usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", f.file, line.Number, line.Why)
@@ -131,7 +131,7 @@ func (a *app) hostReplay(f replayFlags) error {
 }
 
 // recordedVersion says what the recorded program did to --version.
-func (a *app) recordedVersion(r *wire.Recording, f *replayFlags, getenv func(string) string) error {
+func (a *app) recordedVersion(r *hosttrace.Recording, f *replayFlags, getenv func(string) string) error {
 	host, err := hostreplay.ChooseHost(r, f.host, getenv)
 	if err != nil {
 		return a.noReplay(f.file, err)

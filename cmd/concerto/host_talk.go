@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -366,7 +367,7 @@ func toldMessage(m *effect.HostMessage) string {
 	case "question":
 		return say(all.Question, offered)
 	case "approval":
-		return say(all.Description, within("(risk ", all.RiskLevel, ")"), offered)
+		return say(terminal.OneLine(all.Description), within("(risk ", all.RiskLevel, ")"), offered)
 	case "tool_call":
 		return say(all.Tool, string(all.Args))
 	case hostmsg.Result:

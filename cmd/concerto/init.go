@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	texttemplate "text/template"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +23,9 @@ import (
 )
 
 // templateFiles are the projects that init makes, in a directory each, and the
-// files that all of them get. {{name}} in a file stands for the project's name.
+// files that all of them get. They are text templates: {{name}} is the project's
+// name, {{connection}} the keys of its connection, {{vendor}} whose models it asks
+// and {{model}} what to do before; these three are empty for scripted replies.
 //
 //go:embed templates
 var templateFiles embed.FS
@@ -41,7 +44,7 @@ var templates = []template{
 	{name: "supervise", about: "a host that works, and who decides about it"},
 	{name: "pipeline", about: "stages: agents and a host, one after the other"},
 	{name: "tools", about: "an agent that calls functions of the program"},
-	{name: "service", about: "an application in Python, with an agent and tools for it", next: "python3 app.py    run the application; it needs no key", sdk: true},
+	{name: "service", about: "an application in Python, with an agent and tools for it", next: "python3 app.py    run the application", sdk: true},
 	{name: "claude-code", about: "Claude Code, supervised", with: "agent"},
 	{name: "codex", about: "Codex, supervised", with: "agent"},
 	{name: "acp", about: "an agent that speaks ACP, supervised", with: "agent"},
@@ -55,7 +58,7 @@ func templateNames() (names []string) {
 }
 
 func (a *app) initCommand() *cobra.Command {
-	var kind string
+	var kind, provider string
 	list := ""
 	for _, t := range templates {
 		list += fmt.Sprintf("  %-11s %s\n", t.name, t.about)
@@ -71,9 +74,13 @@ needs. On a terminal it asks for what the command line leaves open.
   concerto init triage --template supervise  with a host
   concerto init .                            here, if nothing is here yet
 
+  concerto init triage --provider anthropic  with a model of Anthropic
+
 Templates:
 ` + list + `
-Nothing that exists is overwritten.`,
+With --provider, Concerto.toml has a connection to that provider's models instead
+of scripted replies, and the README says which environment variable holds the key.
+The tests still need no key. Nothing that exists is overwritten.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("a name has no spaces", "init takes one name, not %d", len(args))
@@ -81,14 +88,15 @@ Nothing that exists is overwritten.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.init(strings.Join(args, ""), kind)
+			return a.init(strings.Join(args, ""), kind, provider)
 		},
 	}
 	c.Flags().StringVarP(&kind, "template", "t", "", "kind of project: `NAME` is "+strings.Join(templateNames(), ", "))
+	c.Flags().StringVar(&provider, "provider", "scripted", "whose models the agents ask: `NAME` is "+providerList())
 	return c
 }
 
-func (a *app) init(dir, kind string) error {
+func (a *app) init(dir, kind, provider string) error {
 	in := bufio.NewReader(a.stdin)
 	if dir == "" {
 		if !a.terminal {
@@ -103,6 +111,9 @@ func (a *app) init(dir, kind string) error {
 		if err := oneOf("--template", kind, templateNames()); err != nil {
 			return err
 		}
+	}
+	if err := checkProvider(provider); err != nil {
+		return err
 	}
 	name := filepath.Base(filepath.Clean(a.abs(dir)))
 	if err := checkName(name); err != nil {
@@ -120,10 +131,10 @@ func (a *app) init(dir, kind string) error {
 			}
 		}
 	}
-	if err := a.scaffold(dir, name, kind); err != nil {
+	if err := a.scaffold(dir, name, kind, provider); err != nil {
 		return usage("nothing has been left behind", "make the project %s: %v", dir, err)
 	}
-	a.nextSteps(dir, name, kind)
+	a.nextSteps(dir, name, kind, provider)
 	return nil
 }
 
@@ -220,8 +231,8 @@ func (a *app) ask(in *bufio.Reader, prompt string) (string, error) {
 
 // scaffold writes a template's files into dir. When a file cannot be written,
 // all that it made is removed.
-func (a *app) scaffold(dir, name, kind string) error {
-	s := scaffold{root: a.abs(dir), name: name}
+func (a *app) scaffold(dir, name, kind, provider string) error {
+	s := scaffold{root: a.abs(dir), funcs: projectFuncs(name, provider)}
 	t := templateOf(kind)
 	err := s.mkdir(s.root)
 	for _, source := range []string{"common", t.with, kind} {
@@ -245,9 +256,9 @@ func templateOf(kind string) template {
 
 // scaffold is a project in the making.
 type scaffold struct {
-	root string
-	name string
-	made []string // files and directories, outer ones first
+	root  string
+	funcs texttemplate.FuncMap
+	made  []string // files and directories, outer ones first
 }
 
 // copy writes the files of one folder of templateFiles.
@@ -268,7 +279,15 @@ func (s *scaffold) copy(from string) error {
 		if err := s.mkdir(filepath.Dir(to)); err != nil {
 			return err
 		}
-		return s.write(to, strings.ReplaceAll(string(text), "{{name}}", s.name))
+		parsed, err := texttemplate.New(p).Funcs(s.funcs).Parse(string(text))
+		if err != nil {
+			return err
+		}
+		var b strings.Builder
+		if err := parsed.Execute(&b, nil); err != nil {
+			return err
+		}
+		return s.write(to, b.String())
 	})
 }
 
@@ -305,7 +324,7 @@ func (s *scaffold) undo() {
 }
 
 // nextSteps says what there is now and what can be done with it.
-func (a *app) nextSteps(dir, name, kind string) {
+func (a *app) nextSteps(dir, name, kind, provider string) {
 	if a.quiet {
 		return
 	}
@@ -313,8 +332,18 @@ func (a *app) nextSteps(dir, name, kind string) {
 	if filepath.Clean(dir) != "." {
 		fmt.Fprintf(a.stdout, "  cd %s\n", dir)
 	}
-	next := cmp.Or(templateOf(kind).next, "concerto run      run it; it needs no key")
-	fmt.Fprint(a.stdout, "  "+next+`
+	t := templateOf(kind)
+	setup, asksModel := modelSetups[provider]
+	if asksModel = asksModel && t.with != "agent"; asksModel {
+		for _, s := range setup.steps {
+			fmt.Fprintf(a.stdout, "  %s    # %s\n", s.command, s.why)
+		}
+	}
+	fmt.Fprintf(a.stdout, "  %s", cmp.Or(t.next, "concerto run      run it"))
+	if !asksModel {
+		fmt.Fprint(a.stdout, "; it needs no key")
+	}
+	fmt.Fprint(a.stdout, `
   concerto test     run its tests
   concerto check    look for mistakes
 

@@ -3,8 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
 // On a terminal, init asks for what is left open, until the answer is one.
@@ -55,11 +58,44 @@ func TestInitUndone(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "shop", "main.conc"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.scaffold("shop", "shop", "supervise"); err == nil {
+	if err := a.scaffold("shop", "shop", "supervise", "scripted"); err == nil {
 		t.Fatal("main.conc is a directory, and yet it was written")
 	}
 	left, err := os.ReadDir(filepath.Join(dir, "shop"))
 	if err != nil || len(left) != 1 || left[0].Name() != "main.conc" {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// Every template can be made for every provider: the project has no errors, and its
+// documents name the variables that its manifest names.
+func TestInitProviders(t *testing.T) {
+	for _, p := range provider.Names() {
+		_, known := modelSetups[p]
+		if known != (p != provider.Scripted) {
+			t.Errorf("modelSetups has no row for %s", p)
+		}
+		for _, k := range templateNames() {
+			dir := t.TempDir()
+			var out strings.Builder
+			if code := Main([]string{"init", "shop", "--template", k, "--provider", p}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, dir: dir}); code != 0 {
+				t.Fatalf("%s for %s: exit %d\n%s", k, p, code, out.String())
+			}
+			out.Reset()
+			code := Main([]string{"check", "shop"}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, dir: dir})
+			if code != 0 || out.String() != "" {
+				t.Errorf("check %s for %s: exit %d\n%s", k, p, code, out.String())
+			}
+			toml, _ := os.ReadFile(filepath.Join(dir, "shop", "Concerto.toml"))
+			readme, _ := os.ReadFile(filepath.Join(dir, "shop", "README.md"))
+			if known && !strings.Contains(string(toml), "\nprovider = \""+p+"\"\n") {
+				t.Errorf("%s for %s: the manifest does not name the provider\n%s", k, p, toml)
+			}
+			for _, v := range regexp.MustCompile(`_env = "(\w+)"`).FindAllStringSubmatch(string(toml), -1) {
+				if known && !strings.Contains(string(readme), v[1]) {
+					t.Errorf("%s for %s: the README does not name %s\n%s", k, p, v[1], readme)
+				}
+			}
+		}
 	}
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 
 	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 const inputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
@@ -25,7 +25,7 @@ func (a *app) object(flag, given string) (json.RawMessage, error) {
 	if inFile {
 		where = name
 		var err error
-		if text, err = os.ReadFile(a.abs(name)); err != nil {
+		if text, err = userfile.Read(a.abs(name), userfile.MaxText); err != nil {
 			return nil, usage("name a file that holds a JSON object", "%s: read %s: %v", flag, name, cause(err))
 		}
 	}

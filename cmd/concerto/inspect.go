@@ -9,7 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/inspect"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 const inspectHelp = `Looks into a run that is kept, also while it is in progress, or into the tape of one:
@@ -66,7 +67,7 @@ func (a *app) inspectCommand() *cobra.Command {
 }
 
 // recorded finds a run that is kept, or one on a tape with its program, and says which.
-func (a *app) recorded(ctx context.Context, name, path string, signals *interrupts) (s *inspect.Source, tape bool, err error) {
+func (a *app) recorded(ctx context.Context, name, path string, signals *interrupts) (s *timetravel.Source, tape bool, err error) {
 	if info, err := os.Stat(a.abs(name)); err != nil || info.IsDir() {
 		dir, err := a.runDir(name)
 		if err != nil {
@@ -76,7 +77,7 @@ func (a *app) recorded(ctx context.Context, name, path string, signals *interrup
 			return nil, false, usage("leave the path out", "a run that is kept has its program with it")
 		}
 		a.naming = name
-		s, err = inspect.Run(dir, a.environ)
+		s, err = timetravel.Run(dir, a.environ)
 		return s, false, err
 	}
 	t, err := a.readTape(name)
@@ -94,17 +95,17 @@ func (a *app) recorded(ctx context.Context, name, path string, signals *interrup
 	if err != nil {
 		return nil, false, err
 	}
-	f, err := os.Open(a.abs(name))
+	f, err := userfile.Open(a.abs(name), userfile.MaxRecording)
 	if err != nil {
 		return nil, false, usage("", "read %s: %v", name, cause(err))
 	}
 	defer f.Close()
-	s, err = inspect.Tape(f, p.Encode(), a.environ)
+	s, err = timetravel.Tape(f, p.Encode(), a.environ)
 	return s, true, err
 }
 
 // inspect writes a run's effects as lines of JSON, or one with its frames.
-func (a *app) inspect(ctx context.Context, s *inspect.Source, name string, at int64) error {
+func (a *app) inspect(ctx context.Context, s *timetravel.Source, name string, at int64) error {
 	r, err := s.Play(ctx, at)
 	if r == nil {
 		return err
@@ -126,7 +127,7 @@ func (a *app) inspect(ctx context.Context, s *inspect.Source, name string, at in
 	return a.strayed(name, err)
 }
 
-func (a *app) inspectOne(r *inspect.Recording, name string, at int64, played error) error {
+func (a *app) inspectOne(r *timetravel.Recording, name string, at int64, played error) error {
 	for i := range r.Effects {
 		if r.Effects[i].N == at {
 			return a.json(&r.Effects[i])
@@ -140,7 +141,7 @@ func (a *app) inspectOne(r *inspect.Recording, name string, at int64, played err
 
 // strayed says that a program is not that of a recorded run.
 func (a *app) strayed(name string, err error) error {
-	if d, ok := errors.AsType[*inspect.Diverged](err); ok {
+	if d, ok := errors.AsType[*timetravel.Diverged](err); ok {
 		return &brokenError{name + " cannot be played further: " + d.Error(), "the program is another one than was recorded"}
 	}
 	return err

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/inspect"
-	"github.com/concerto-lang/concerto/internal/inspect/view"
-	"github.com/concerto-lang/concerto/internal/runs"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel/view"
 )
 
 // look shows a recorded run on the terminal, until somebody leaves or the context ends.
-func (a *app) look(ctx context.Context, s *inspect.Source, name string, tape bool, at int64, signals *interrupts) (err error) {
+func (a *app) look(ctx context.Context, s *timetravel.Source, name string, tape bool, at int64, signals *interrupts) (err error) {
 	if !a.terminal || !a.screen || a.raw == nil {
 		return usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", name), "without a terminal there is nothing to look at %s with", name)
 	}
@@ -156,7 +156,7 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 
 // forkHere makes a fork of the run, and says where it is. Output is in no journal: where nothing is
 // changed, the fork is made at the effect before.
-func (a *app) forkHere(r *inspect.Recording, run string, effect int64, result json.RawMessage) string {
+func (a *app) forkHere(r *timetravel.Recording, run string, effect int64, result json.RawMessage) string {
 	dir, err := a.runDir(run)
 	if err != nil {
 		return err.Error()

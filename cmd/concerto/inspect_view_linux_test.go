@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testterm"
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
 const looked = `

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/runtime/journal"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 // otherReader reads a run's directory as spec/journal.md has it, and shares nothing with the
@@ -164,7 +164,7 @@ func member(x map[string]json.RawMessage, name string) string {
 // TestJournalIsAsWritten: a reader that knows spec/journal.md alone finds in a run what it says,
 // of recorded runs and of one with many files.
 func TestJournalIsAsWritten(t *testing.T) {
-	for _, dir := range []string{filepath.Join("testdata", "kept", "finished"), filepath.Join("testdata", "kept", "parked"), manySegments(t, 0), manySegments(t, 20)} {
+	for _, dir := range []string{filepath.Join("testdata", "kept", "engine1", "finished"), filepath.Join("testdata", "kept", "engine2", "parked"), manySegments(t, 0), manySegments(t, 20)} {
 		r := readOther(t, dir)
 		if r.torn > 0 || r.damage != "" || r.none {
 			t.Fatalf("%s: torn %d, damaged %q", dir, r.torn, r.damage)

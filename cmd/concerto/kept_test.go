@@ -9,15 +9,22 @@ import (
 )
 
 // risen is what to do when a recorded run is not what it was.
-const risen = "what older versions have recorded means something else now: raise tape.Engine (what runs do) or journal.Format (how they are kept), and record testdata/kept again beside this (record.sh)"
+const risen = "what older versions have recorded means something else now: raise tape.Engine (what runs do) or journal.Format (how they are kept), and record a new directory of testdata/kept (record.sh)"
 
 // TestKept: runs and a tape that an earlier version has recorded are read, replayed and gone on
 // with as they were.
 func TestKept(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "kept"))); err != nil {
+	all := t.TempDir()
+	if err := os.CopyFS(all, os.DirFS(filepath.Join("testdata", "kept"))); err != nil {
 		t.Fatal(err)
 	}
+	for _, engine := range []string{"engine1", "engine2"} {
+		t.Run(engine, func(t *testing.T) { readsKept(t, filepath.Join(all, engine)) })
+	}
+}
+
+// readsKept reads, replays and resumes what the version of one engine recorded in a directory.
+func readsKept(t *testing.T, dir string) {
 	content := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -32,7 +39,7 @@ func TestKept(t *testing.T) {
 		{"runs verify finished", " records, all as they were written\n"},
 		{"audit verify finished", "records, 0 calls, 0 unfinished, head "},
 		{"replay finished", "=finished.out"},
-		{"replay run.tape program/main.conc", "=run.out"},
+		{"replay run.tape ../program/main.conc", "=run.out"},
 		{"resume finished", ""},
 		{"runs show finished", "state    finished, exit code 0\n"},
 		{"audit verify parked", "records, 0 calls, 0 unfinished, head "},

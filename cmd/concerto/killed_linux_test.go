@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/proc"
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/process/proc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // outlive bounds the wait for processes to be gone, which takes milliseconds where

@@ -15,10 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/lockfile"
-	"github.com/concerto-lang/concerto/internal/lsp"
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/editor/lsp"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
@@ -69,7 +70,7 @@ func (a *app) lsp(ctx context.Context, f *lspFlags) error {
 	o := lsp.Options{In: a.stdin, Out: a.stdout, Err: a.stderr, Dir: a.dir, Name: release, State: a.below("XDG_STATE_HOME", ".local", "state"), Cache: a.below("XDG_CACHE_HOME", ".cache"),
 		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: f.checkSync, Command: a.again}
 	if f.log != "" {
-		file, err := os.OpenFile(a.abs(f.log), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		file, err := userfile.OpenWrite(a.abs(f.log), os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
 			return usage("name a file that can be written", "--log: %v", cause(err))
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/lsp/lsptest"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
 )
 
 // languageClient plays an editor with the command.

@@ -14,11 +14,12 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/concerto-lang/concerto/internal/dap"
-	_ "github.com/concerto-lang/concerto/internal/guard" // concerto host guard
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/relay"
-	_ "github.com/concerto-lang/concerto/internal/sandbox/inside" // concerto host sandbox
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/editor/dap"
+	_ "github.com/concerto-lang/concerto/internal/process/guard" // concerto host guard
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	_ "github.com/concerto-lang/concerto/internal/process/sandbox/inside" // concerto host sandbox
+	"github.com/concerto-lang/concerto/relay/client"
 )
 
 // The exit codes (spec/18-cli.md).
@@ -101,10 +102,16 @@ type app struct {
 	quiet    bool
 	verbose  int // how often it is given
 	logLevel string
-	code     int           // exit code of what went well so far
-	told     *relay.Source // who is told of the run; nil: nobody
+	code     int            // exit code of what went well so far
+	told     *client.Source // sends the run to the relay; nil without one
 	subject
-	debugged *dap.Run // what an editor has launched; nil without one
+	debugging
+}
+
+// debugging is what an editor has launched.
+type debugging struct {
+	debugged *dap.Run          // nil without one
+	answered []concerto.Answer // to its awaited emits
 }
 
 // subject are the program and the run that a command is about.

@@ -24,7 +24,7 @@ import (
 type misdeed struct {
 	n    int
 	name string
-	host string // what the host plays (internal/testhost); a program when it begins with "#!"
+	host string // what the host plays (internal/testkit/testhost); a program when it begins with "#!"
 	keys string // of the host's section in the manifest
 	prep func(dir string) error
 	decl string // of the host declaration, beside connector and output_format

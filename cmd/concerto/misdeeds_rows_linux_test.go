@@ -14,13 +14,13 @@ const rows = 65
 // elsewhere are the tests of rows that a host cannot play, or that are about what a killed
 // run leaves: a file, and what begins the test in it.
 var elsewhere = map[int][2]string{
-	8:  {"internal/procgroup/killed_linux_test.go", "func TestExhausted("},
+	8:  {"internal/process/procgroup/killed_linux_test.go", "func TestExhausted("},
 	34: {"runtime/host/monotonic_test.go", "func TestMonotonic("},
 	61: {"cmd/concerto/killed_linux_test.go", "func TestKilled("},
 	62: {"cmd/concerto/killed_linux_test.go", "func TestKilled("},
 	63: {"cmd/concerto/killed_linux_test.go", "func TestKilled("},
 	64: {"cmd/concerto/killed_linux_test.go", "func TestKilled("},
-	65: {"internal/procgroup/killed_linux_test.go", "func TestKilledAtBirth("},
+	65: {"internal/process/procgroup/killed_linux_test.go", "func TestKilledAtBirth("},
 }
 
 // TestEveryMisdeedHasATest names the rows without one.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // What the command writes besides its standard streams.
@@ -82,7 +84,7 @@ func besides(path string) (*os.File, error) {
 
 // overwrite writes into what is there.
 func overwrite(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	f, err := userfile.OpenWrite(path, os.O_TRUNC, 0)
 	if err != nil {
 		return cause(err)
 	}
@@ -95,7 +97,7 @@ func overwrite(path string, data []byte) error {
 // device or a pipe is written into.
 func privateFile(path string) (*os.File, error) {
 	const private = 0o600
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, private)
+	f, err := userfile.Create(path, private)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -39,10 +40,13 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 	// moment, and would be the reader that the next writer finds.
 	for name, pipe := range map[string]string{"pipe": "pipe", "to-other": "other"} {
 		must(syscall.Mkfifo(at(pipe), 0o600))
+		reader, err := os.OpenFile(at(pipe), os.O_RDWR, 0) // a FIFO is written only when it has a reader
+		must(err)
 		got := make(chan string, 1)
 		go func() {
-			text, err := os.ReadFile(at(pipe))
-			if err != nil {
+			defer reader.Close()
+			text := make([]byte, len(want))
+			if _, err := io.ReadFull(reader, text); err != nil {
 				got <- err.Error()
 				return
 			}

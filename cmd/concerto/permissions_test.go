@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/testllm"
-	"github.com/concerto-lang/concerto/internal/testmcp"
-	"github.com/concerto-lang/concerto/runtime/permit"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // touching has a program for each effect that needs a permission: the program
@@ -24,6 +24,7 @@ import (
 // one for each transport.
 var touching = map[effect.Kind][]string{
 	effect.KindReadFile:   {`use std::fs; fn main() { fs::read_file("data/in")?; println("ok"); }`},
+	effect.KindAttachFile: {`agent A uses scripted {} fn main() { A.with_files(["data/in"]).execute("x")?; println("ok"); }`},
 	effect.KindWriteFile:  {`use std::fs; fn main() { fs::write_file("data/new", "x")?; println("ok"); }`},
 	effect.KindFileInfo:   {`use std::fs; fn main() { if fs::exists("data/in") { println("ok"); } }`},
 	effect.KindListDir:    {`use std::fs; fn main() { fs::list_dir("data")?; println("ok"); }`},
@@ -31,6 +32,7 @@ var touching = map[effect.Kind][]string{
 	effect.KindMakeDir:    {`use std::fs; fn main() { fs::make_dir("data/d")?; println("ok"); }`},
 	effect.KindCopyFile:   {`use std::fs; fn main() { fs::copy_file("data/in", "copy")?; println("ok"); }`},
 	effect.KindMoveFile:   {`use std::fs; fn main() { fs::move_file("data/in", "moved")?; println("ok"); }`},
+	effect.KindWalk:       {`use std::fs; fn main() { if fs::walk("data")?.len() == 1 { println("ok"); } }`},
 	effect.KindGlob:       {`use std::fs; fn main() { if fs::glob("data/*")?.len() == 1 { println("ok"); } }`},
 	effect.KindTempDir:    {`use std::fs; fn main() { fs::write_file("${fs::temp_dir()}/x", "x")?; println("ok"); }`},
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/progress"
-	"github.com/concerto-lang/concerto/internal/screen"
+	"github.com/concerto-lang/concerto/internal/term/progress"
+	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
 // progressForms are the values of --progress.
@@ -54,12 +54,13 @@ type shownProgress struct {
 // is shown.
 func (a *app) showProgress(f *runFlags, p *concerto.Program, o *concerto.Options) *shownProgress {
 	live := f.shown == "auto" && a.errScreen && !a.records() && !(a.outTerminal && f.emit == "ndjson")
-	if f.shown == "none" || len(p.Hosts()) == 0 && !(live && p.HasPipelines()) {
+	if f.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
 		return nil
 	}
 	s := &shownProgress{a: a, began: time.Now()}
 	if live {
 		s.view = progress.NewView()
+		o.Output.Viewed = true
 		a.bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
 	} else {
 		s.plain = progress.NewPlain(func(line string) { a.note("%s\n", line) })
@@ -87,7 +88,13 @@ func (s *shownProgress) hear(e concerto.Activity) {
 
 // end leaves a line about the run, when a host had a part in it.
 func (s *shownProgress) end(err error) {
-	if s == nil || s.tally.Exchanges == 0 {
+	if s == nil {
+		return
+	}
+	if s.plain != nil {
+		s.plain.End(err)
+	}
+	if s.tally.Exchanges == 0 {
 		return
 	}
 	how := "done in"

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/relay"
-	"github.com/concerto-lang/concerto/internal/secret"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/relay/client"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -43,20 +46,29 @@ func (a *app) lookup(name string) string {
 	return ""
 }
 
-// relayed begins to tell the relay of this process, when it is to be told: by the flag, the
-// manifest, or the environment. It is told of once, however often a program runs in it.
-func (a *app) relayed(p *concerto.Program, flag string, o *concerto.Options) {
+// hostdWait is how long a run with --relay waits for a hostd whose socket exists.
+const hostdWait = 10 * time.Second
+
+// relayed reports this process to the relay if the flag, the manifest or the environment says
+// so. A process is reported once, however many programs run in it. With the flag it waits for
+// hostd, and its error says why hostd was not reached.
+func (a *app) relayed(ctx context.Context, p *concerto.Program, flag string, o *concerto.Options) error {
 	share, title := p.Sharing()
 	if a.told == nil && (flag != "" || share || a.lookup(relaySocket) != "") {
-		a.told = a.relaySource(flag, title)
+		told, err := a.relaySource(ctx, flag, title)
+		if err != nil {
+			return err
+		}
+		a.told = told
 	}
 	if a.told != nil {
 		o.Answers.Relay = a.told
 	}
+	return nil
 }
 
-// relaySource begins to tell hostd of this process.
-func (a *app) relaySource(flag, title string) *relay.Source {
+// relaySource connects to hostd and reports this process to it.
+func (a *app) relaySource(ctx context.Context, flag, title string) (*client.Source, error) {
 	socket := ""
 	if flag != anySocket {
 		socket = flag
@@ -73,30 +85,27 @@ func (a *app) relaySource(flag, title string) *relay.Source {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	told := relay.New(relay.Options{Socket: a.abs(socket), Started: protocol.Started{
-		Tool: "concerto", Cwd: dir, Command: redacted(strings.Join(append([]string{"concerto"}, os.Args[1:]...), " ")), Title: title, Source: "concerto", ParentRunID: a.lookup(relayParent),
+	told := client.New(client.Options{Socket: a.abs(socket), Started: protocol.Started{
+		Tool: "concerto", Cwd: dir, Command: secret.WithoutTokens(strings.Join(append([]string{"concerto"}, os.Args[1:]...), " "), protocol.Redacted), Title: title, Source: "concerto", ParentRunID: a.lookup(relayParent),
 	}})
+	if flag != "" {
+		if err := told.Await(ctx, hostdWait); err != nil {
+			if ctx.Err() != nil {
+				return nil, errInterrupted
+			}
+			return nil, &runs.Problem{Message: fmt.Sprintf("--relay: hostd does not answer at %s: %v", a.abs(socket), err), Hint: "`concerto-relay doctor` checks hostd; without --relay the program runs without it"}
+		}
+	}
 	if err := told.Absent(); err != nil && !a.quiet {
 		a.complain(fmt.Sprintf("no hostd at %s (%v): the run goes on without it, and is told of when one is there", a.abs(socket), err), "")
 	}
-	return told
-}
-
-// redacted is a command line without what looks like a secret.
-func redacted(line string) string {
-	var b strings.Builder
-	at := 0
-	for _, t := range secret.Tokens(line) {
-		b.WriteString(line[at:t[0]] + protocol.Redacted)
-		at = t[1]
-	}
-	return b.String() + line[at:]
+	return told, nil
 }
 
 // telling is a stream of the command's of which the relay is told.
 type telling struct {
 	io.Writer
-	to     *relay.Source
+	to     *client.Source
 	stream string
 }
 

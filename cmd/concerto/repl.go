@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/repl"
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/editor/doc"
+	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 const replHelp = `Runs what you type, line by line: statements, declarations and expressions, each
@@ -25,12 +26,13 @@ checked as in a file.
   concerto repl --mock              agents answer without a model
 
   > let xs = [3, 1, 2];
-  > xs.sorted()
+  > xs.sort()
   [1,2,3]
   > _.len()                         ` + "`_`" + ` is the last value
   3
-  > agent Judge { system: "Be brief." }
-  > Judge.execute("Is water wet?")?
+  > agent Judge uses scripted { system_prompt: "Be brief." }
+  > Judge.execute("Is water wet?")?.text
+  "scripted reply to: Is water wet?"
 
 An open bracket makes the line go on. Tab completes, Ctrl-C ends what runs, Ctrl-D the
 session and every host. What has a mistake changes nothing. A declaration takes the place of
@@ -45,7 +47,7 @@ const replCommands = `  :type EXPR     the type of an expression, which is not r
   :save FILE     write what was typed to a file, as a program
   :reset         begin anew
   :help          this
-  :quit          end, as Ctrl-D
+  :quit          end, as Ctrl-D, exit and quit
 `
 
 const replEnd = `
@@ -73,7 +75,7 @@ func (a *app) replCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
 	f.world.add(c)
-	c.Flags().BoolVar(&f.noInput, "no-input", false, "ask nobody at the terminal")
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
 	return c
 }
 
@@ -256,6 +258,9 @@ func replCommand(text string) (name, rest string, is bool) {
 // take does what an input says.
 func (t *talker) take(ctx context.Context, text string) error {
 	name, rest, is := replCommand(text)
+	if !is && t.leaves(text) {
+		return io.EOF
+	}
 	if !is {
 		return t.run(ctx, repl.Name, text)
 	}
@@ -272,10 +277,21 @@ func (t *talker) take(ctx context.Context, text string) error {
 		names = append(names, c.name)
 	}
 	hint := "`:help` lists the commands"
-	if near := spell.Nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean `:" + near + "`?"
 	}
 	return usage(hint, "there is no command `:%s`", name)
+}
+
+// leaves reports whether an input ends the session, as in other languages' sessions: `exit` or
+// `quit`, unless the program has that name.
+func (t *talker) leaves(text string) bool {
+	name := strings.TrimSuffix(strings.TrimRight(strings.TrimSpace(text), ";"), "()")
+	if name != "exit" && name != "quit" {
+		return false
+	}
+	_, err := t.session.Type(name)
+	return err != nil
 }
 
 // talkCommands are what may be said to the session itself.
@@ -293,14 +309,16 @@ func init() {
 			return t.say(text, err)
 		}},
 		{"doc", "NAME", func(t *talker, ctx context.Context, rest string) error {
-			if text := t.session.Doc(ctx, rest); text != "" {
+			known, _ := doc.Find(rest)
+			ofLibrary := len(known) > 0 && strings.ContainsAny(rest, ".:") // such as String.len
+			if text := t.session.Doc(ctx, rest); text != "" && !ofLibrary {
 				return t.say(text, nil)
 			}
 			t.out.endLine()
 			return t.doc(rest)
 		}},
 		{"load", "FILE", func(t *talker, ctx context.Context, rest string) error {
-			text, err := os.ReadFile(t.abs(rest))
+			text, err := userfile.Read(t.abs(rest), userfile.MaxText)
 			if err != nil {
 				return usage("name a file of statements and declarations", "read %s: %v", rest, cause(err))
 			}
@@ -312,8 +330,8 @@ func init() {
 			return t.say("took "+time.Since(began).Round(time.Microsecond).String(), err)
 		}},
 		{"save", "FILE", func(t *talker, _ context.Context, rest string) error {
-			if err := os.WriteFile(t.abs(rest), []byte(t.session.Save()), 0o666); err != nil {
-				return usage("name a file that can be written", "write %s: %v", rest, cause(err))
+			if err := writeFile(t.abs(rest), []byte(t.session.Save())); err != nil {
+				return usage("name a file that can be written", "write %s: %v", rest, err)
 			}
 			return nil
 		}},

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/repl"
-	"github.com/concerto-lang/concerto/internal/screen"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/internal/terminal"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
 // console is where lines come from; end gives the terminal back.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testterm"
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
 const talking = `

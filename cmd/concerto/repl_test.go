@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/repl"
-	"github.com/concerto-lang/concerto/internal/screen"
+	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
 // painted is a line as a session's terminal shows it.

@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/runs"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 func (a *app) replayCommand() *cobra.Command {
@@ -135,7 +136,7 @@ func notUsed(kinds []string, n int) string {
 
 // readTape reads the tape in a file.
 func (a *app) readTape(file string) (*concerto.Tape, error) {
-	f, err := os.Open(a.abs(file))
+	f, err := userfile.Open(a.abs(file), userfile.MaxRecording)
 	if err != nil {
 		return nil, usage("`concerto run --record FILE` writes one", "read %s: %v", file, cause(err))
 	}

@@ -6,8 +6,9 @@ import (
 	"strconv"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/diag"
-	"github.com/concerto-lang/concerto/internal/source"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
 // report writes an uncaught error: what and where, the source line with a
@@ -33,9 +34,9 @@ func (a *app) report(e *concerto.Uncaught) {
 	if e.Panic {
 		what = "panic: " + e.Message
 	}
-	writeFailure(a.stderr, what, e.Place, e.Trace, a.color, a.errTerminal)
+	writeFailure(a.stderr, what, e.Place, e.Trace, a.color)
 	if e.Hint != "" {
-		fmt.Fprintln(a.stderr, shown("  = hint: "+e.Hint, a.errTerminal))
+		fmt.Fprintln(a.stderr, terminal.Escape("  = hint: "+e.Hint))
 	}
 	if e.Task {
 		fmt.Fprintln(a.stderr, "  = in a task that nobody awaited")
@@ -46,10 +47,11 @@ func (a *app) report(e *concerto.Uncaught) {
 }
 
 // writeFailure writes an error's message with its place, source line and trace.
+// Control characters are escaped also where w is no terminal: what is logged is read on one later.
 // A failed write is ignored: there is nowhere to report it.
-func writeFailure(w io.Writer, what string, place concerto.Place, trace []concerto.Place, color, onTerminal bool) {
+func writeFailure(w io.Writer, what string, place concerto.Place, trace []concerto.Place, color bool) {
 	say := func(format string, args ...any) {
-		_, _ = io.WriteString(w, shown(fmt.Sprintf(format, args...), onTerminal))
+		_, _ = io.WriteString(w, terminal.Escape(fmt.Sprintf(format, args...)))
 	}
 	if place.Line == 0 {
 		say("error: %s\n", what)

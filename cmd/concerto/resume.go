@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/runs"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
 // takeKept sets the flags of the first run that are not given again.
@@ -83,7 +83,7 @@ func (a *app) resumeCommand() *cobra.Command {
 	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
 	f.add(c)
 	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
-	c.Flags().BoolVar(&f.noInput, "no-input", false, "ask nobody at the terminal")
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
 	relayFlag(c, &f.relay)
 	f.records(c)
 	_ = c.Flags().MarkHidden("record")
@@ -150,7 +150,7 @@ func (a *app) resume(parent context.Context, run string, f *runFlags, how *resum
 }
 
 func (a *app) resumeOnce(ctx context.Context, stored *concerto.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
-	if err := a.changed(stored, how); err != nil {
+	if err := a.changed(ctx, stored, how); err != nil {
 		return err
 	}
 	p, o, err := a.prepared(&f.worldFlags, signals, func(*concerto.Grants) (*concerto.Program, string, error) {
@@ -165,7 +165,7 @@ func (a *app) resumeOnce(ctx context.Context, stored *concerto.StoredRun, f *run
 }
 
 // changed compares the program's sources with what the run began with.
-func (a *app) changed(stored *concerto.StoredRun, how *resumeFlags) error {
+func (a *app) changed(ctx context.Context, stored *concerto.StoredRun, how *resumeFlags) error {
 	if how.asStarted || stored.Name == "" {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (a *app) changed(stored *concerto.StoredRun, how *resumeFlags) error {
 	if p == nil {
 		return usage("mend it, or give --as-started", "%s %s", a.relative(path), what)
 	}
-	err = stored.Adopt(p, a.environ)
+	err = stored.Adopt(ctx, p, a.environ)
 	if gone, ok := errors.AsType[*runs.Gone](err); ok {
 		return usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", a.relative(path), what, gone)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 const rootHelp = `Concerto orchestrates AI agents: small typed programs that talk to models,
@@ -111,7 +112,7 @@ func (a *app) overlayOf(file string) error {
 		return nil
 	}
 	var texts map[string]string
-	data, err := os.ReadFile(a.abs(file))
+	data, err := userfile.Read(a.abs(file), userfile.MaxText)
 	if err == nil {
 		err = json.Unmarshal(data, &texts)
 	}
@@ -156,7 +157,7 @@ func (a *app) unknownCommand(c *cobra.Command, args []string) error {
 		names = append(names, sub.Name())
 	}
 	hint := "`" + c.CommandPath() + " --help` lists the commands"
-	if near := spell.Nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean `" + c.CommandPath() + " " + near + "`?"
 	} else if strings.HasSuffix(name, ".conc") || strings.HasSuffix(name, ".conc-ir") {
 		hint = "run it with `concerto run " + name + "`"
@@ -172,7 +173,7 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := none.GetSpecifiedName()
-		if near := spell.Nearest(name, names); near != "" {
+		if near := suggest.Nearest(name, names); near != "" {
 			hint = "did you mean --" + near + "?"
 		}
 		if len(name) > 1 {
@@ -227,7 +228,7 @@ func oneOf(flag, v string, list []string) error {
 		return nil
 	}
 	hint := fmt.Sprintf("%s is %s or %s", flag, strings.Join(list[:len(list)-1], ", "), list[len(list)-1])
-	if near := spell.Nearest(v, list); near != "" {
+	if near := suggest.Nearest(v, list); near != "" {
 		hint = "did you mean " + near + "?"
 	}
 	return usage(hint, "%s cannot be %q", flag, v)

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/manifest"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // runFlags are the flags of run.
@@ -67,8 +68,8 @@ Awaited emits (await emit("approve", x)) are answered by, in this order:
                                     where the program wants more than text
   --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
                                     {"value":…} or {"error":"…"} out, a line each
-  you, when stdin is a terminal, and people who follow the run from elsewhere, through
-  this machine's hostd (--relay): who answers first
+  you, when stdin is a terminal, else the next line of stdin, and people who follow the
+  run from elsewhere, through this machine's hostd (--relay): who answers first
 
 With --relay the run is told of through this machine's hostd (` + "`concerto hostd`" + `), so
 that people follow it from elsewhere and answer what it asks; [relay] share = true in
@@ -141,7 +142,7 @@ func (a *app) runCommand() *cobra.Command {
 	f.add(c)
 	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
 	c.Flags().StringVar(&f.input, "input", "", inputUsage)
-	c.Flags().BoolVar(&f.noInput, "no-input", false, "ask nobody at the terminal")
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal, and never read stdin")
 	relayFlag(c, &f.relay)
 	c.Flags().StringVar(&f.debug, "debug", "", "wait at `ADDR`, such as 127.0.0.1:4711, for an editor that debugs the program")
 	f.records(c)
@@ -258,8 +259,12 @@ func (a *app) runProgram(ctx context.Context, p *concerto.Program, o *concerto.O
 	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		growHeap()
 	}
-	o.Answers.Prompter = a.prompter()
-	a.relayed(p, f.relay, o)
+	if o.Answers.Prompter = a.prompter(); o.Answers.Prompter == nil && !a.noInput {
+		o.Answers.Stdin = a.piped()
+	}
+	if err := a.relayed(ctx, p, f.relay, o); err != nil {
+		return endTools(err)
+	}
 	a.editing(p)
 	end := a.drawingTold()
 	defer end()
@@ -331,7 +336,7 @@ func (a *app) program(ctx context.Context, s concerto.Source, f *worldFlags, g *
 	if s.Seen != nil {
 		s.Seen(full)
 	}
-	data, err := os.ReadFile(full)
+	data, err := userfile.Read(full, userfile.MaxRecording)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, "", usage("make it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)

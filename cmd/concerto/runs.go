@@ -15,7 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/runs"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
 const runsHelp = `Tells of runs that are kept by --journal, or by [run] journal in the manifest.
@@ -145,7 +145,17 @@ func (a *app) runsShow(run string, asJSON bool) error {
 	}
 	b.WriteByte('\n')
 	for _, q := range s.Pending {
-		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, q.Payload, q.Type, q.Since, run, q.ID)
+		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, payload(q.Channel, q.Payload, a.outTerminal), q.Type, q.Since, run, q.ID)
+	}
+	for _, q := range s.Answered {
+		how := string(q.Value)
+		switch {
+		case q.Error != nil:
+			how = "refused: " + string(q.Error)
+		case q.Value == nil:
+			how = "with a value that is kept in a file of its own"
+		}
+		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, payload(q.Channel, q.Payload, a.outTerminal), how, q.By, q.At)
 	}
 	for _, u := range s.Unknown {
 		fmt.Fprintf(&b, "unknown  %s %s %s, begun %s: %s\n", u.ID, u.Kind, u.Request, u.Began, u.Policy)
@@ -173,8 +183,9 @@ func (a *app) runsVerify(run string, asJSON bool) error {
 			Records uint64 `json:"records"`
 			Before  uint64 `json:"not_kept,omitempty"`
 			Torn    int    `json:"torn_bytes"`
+			OutTorn int    `json:"out_torn_bytes,omitempty"`
 			Problem string `json:"problem,omitempty"`
-		}{OK: err == nil, Records: v.Records, Before: v.Before, Torn: v.Torn}
+		}{OK: err == nil, Records: v.Records, Before: v.Before, Torn: v.Torn, OutTorn: v.OutTorn}
 		if err != nil {
 			out.Problem = err.Error()
 		}
@@ -189,6 +200,9 @@ func (a *app) runsVerify(run string, asJSON bool) error {
 	}
 	if v.Torn > 0 {
 		text += fmt.Sprintf("; %d bytes at the end were being written when the run was interrupted", v.Torn)
+	}
+	if v.OutTorn > 0 {
+		text += fmt.Sprintf("; %d bytes at the end of out.ndjson are an unfinished line, which is written again", v.OutTorn)
 	}
 	_, err = fmt.Fprintln(a.stdout, text)
 	return err
@@ -226,7 +240,7 @@ func (a *app) runsTape(run, file string) (err error) {
 	if file == "" {
 		return runs.Tape(dir, a.stdout)
 	}
-	f, err := os.Create(a.abs(file))
+	f, err := privateFile(a.abs(file))
 	if err != nil {
 		return usage("", "write %s: %v", file, cause(err))
 	}

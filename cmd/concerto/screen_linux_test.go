@@ -9,14 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/concerto-lang/concerto/internal/screen"
-	"github.com/concerto-lang/concerto/internal/testterm"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
 // onTerminal runs a command line in a directory with these files on a terminal of
@@ -111,16 +112,16 @@ await three
 func TestLive(t *testing.T) {
 	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
 	before := r.Before
-	s := r.Shows("● Coder  62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins") // that is written beside what is drawn
+	s := r.Shows("● Coder  ██████░░░░ 62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins") // that is written beside what is drawn
 	if s.Rows[0] != "begins" {
 		t.Errorf("%q", s.Rows)
 	}
 	goOn(t, dir, "one")
 	r.Until("the log above, and the cursor where the view begins", func(s testterm.State) bool {
-		return len(s.Rows) == 5 && s.Rows[2] == "Coder: a line of the host's" && strings.HasPrefix(s.Rows[4], "● Coder  62%") && s.Y == 3 && s.X == 0
+		return len(s.Rows) == 4 && s.Rows[1] == "Coder: a line of the host's" && strings.HasPrefix(s.Rows[3], "● Coder  ██████░░░░ 62%") && s.Y == 2 && s.X == 0
 	})
 	goOn(t, dir, "two")
-	r.Until("what is printed above", func(s testterm.State) bool { return len(s.Rows) == 6 && s.Rows[3] == "asked" })
+	r.Until("what is printed above", func(s testterm.State) bool { return len(s.Rows) == 5 && s.Rows[2] == "asked" })
 	goOn(t, dir, "three")
 	code, s := r.End()
 	asItWas(t, r, before, s)
@@ -185,6 +186,49 @@ await never
 				t.Errorf("%d last lines:\n%s", n, s.Text())
 			}
 		})
+	}
+}
+
+// TestTemplateFails: a template whose agent is not there, or not logged in, says why
+// once on a terminal, whether its progress is drawn or written.
+func TestTemplateFails(t *testing.T) {
+	const loggedOut = `
+-- agent --
+#!/bin/sh
+case "$*" in *--version*) echo "2.1.100 (Claude Code)"; exit;; esac
+read line
+echo '{"type":"system","subtype":"init","session_id":"s","tools":[],"model":"m"}'
+echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run /login","session_id":"s"}'
+`
+	for name, c := range map[string]struct{ command, reason string }{
+		"not there":     {"no-such-agent", "command 'no-such-agent' not found"},
+		"not logged in": {"../agent", "Please run /login"},
+	} {
+		for _, form := range []string{"auto", "plain"} {
+			t.Run(name+", "+form, func(t *testing.T) {
+				r, _ := onTerminal(t, loggedOut, 200, 20, func(run *exec.Cmd) {
+					made := exec.Command(run.Path, "init", "p", "--template", "claude-code")
+					made.Dir, made.Env = run.Dir, run.Env
+					if out, err := made.CombinedOutput(); err != nil {
+						t.Fatalf("%v\n%s", err, out)
+					}
+					manifest := filepath.Join(run.Dir, "p", "Concerto.toml")
+					all, err := os.ReadFile(manifest)
+					if err != nil {
+						t.Fatal(err)
+					}
+					text := strings.Replace(string(all), `command = "concerto"`, `command = "`+c.command+`"`, 1)
+					text = strings.Replace(text, `args = ["host", "replay", "talk.wire"]`, "", 1)
+					if err := errors.Join(os.WriteFile(manifest, []byte(text), 0o666), os.Chmod(filepath.Join(run.Dir, "agent"), 0o777)); err != nil {
+						t.Fatal(err)
+					}
+				}, "run", "--progress", form, "-C", "p")
+				code, s := r.End()
+				if code != 1 || strings.Count(s.Text(), c.reason) != 1 || !strings.Contains(s.Text(), "error: HostError: ") {
+					t.Errorf("exit %d\n%s", code, s.Text())
+				}
+			})
+		}
 	}
 }
 
@@ -423,6 +467,48 @@ func TestAsksAtTerminal(t *testing.T) {
 	}
 }
 
+// TestAskHandlersAtTerminal: a handler `ask` has the person there asked, as if there were no handler. A
+// replay does not prompt.
+func TestAskHandlersAtTerminal(t *testing.T) {
+	r, dir := onTerminal(t, askHandlers, 60, 20, nil, "run", "-q", "--record", "run.tape", "main.conc")
+	before := r.Before
+	r.Shows("Coder asks: Tabs?\n>")
+	r.Type("no\r")
+	r.Shows("Coder asks for approval: rm\n[a]llow once")
+	r.Type("a\r")
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.HasSuffix(s.Text(), "asked") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+	c := exec.Command(os.Args[0])
+	c.Args, c.Dir = []string{"concerto", "replay", "run.tape"}, dir // TestMain is the command by its name
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), "asked\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+const askHandlers = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  let r = listen Coder.execute("go") { "question" => ask, on "approval" => ask };
+  println(r?.text);
+}
+-- coder.host --
+read
+< {"type":"question","id":1,"question":"Tabs?"}
+> {"type":"response","in_reply_to":"question","answer_to":1,"value":"no"}
+< {"type":"approval","id":2,"description":"rm"}
+> {"type":"response","in_reply_to":"approval","answer_to":2,"value":"yes"}
+< {"type":"result","text":"asked"}
+`
+
 // TestAskingTakesTime: the time for a question counts down, and is over.
 func TestAskingTakesTime(t *testing.T) {
 	t.Parallel()
@@ -564,7 +650,7 @@ func TestLiveStdout(t *testing.T) {
 	}
 	defer file.Close()
 	r, dir := onTerminal(t, working, 60, 12, func(c *exec.Cmd) { c.Stdout, c.Stdin = file, strings.NewReader("") }, "run", "--emit", "ndjson", "main.conc")
-	r.Shows("● Coder  62%  Bash: go test ./…  ")
+	r.Shows("● Coder  ██████░░░░ 62%  Bash: go test ./…  ")
 	for _, name := range []string{"one", "two", "three"} {
 		goOn(t, dir, name)
 	}
@@ -580,4 +666,60 @@ func TestLiveStdout(t *testing.T) {
 	if len(s.Rows) != 2 || s.Rows[0] != "Coder: a line of the host's" || !strings.HasPrefix(s.Rows[1], "done in ") {
 		t.Errorf("%q", s.Rows)
 	}
+}
+
+// TestLiveEvents: on a terminal a command writes what the runtime reports as people
+// read it, or not at all where the view shows it; a program's own emits stay.
+func TestLiveEvents(t *testing.T) {
+	const files = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+message_types = ["progress", "telemetry"]
+-- main.conc --
+use std::run;
+host Coder { connector: "coder", output_format: "json" }
+pipeline P(x: Int) -> Int {
+  stage one(x: Int) -> Result<Int, Error> {
+    run::progress(3, 12, "a.md");
+    let r = Coder.execute("go");
+    emit("done", r?);
+    emit("listen:start", "mine");
+    emit("host:log", { mine: 1 });
+    Ok(x)
+  }
+}
+fn main() { P.run(1)?; }
+@test fn fails() { P.run(1)?; assert(false); }
+-- coder.host --
+read
+< {"type":"progress","message":"reading","percent":62}
+< {"type":"log","level":"info","message":"a remark"}
+await one
+< {"type":"result","text":"kept"}
+`
+	own := []string{"[host:log] info: a remark", "[done] kept", "[listen:start] mine", `[host:log] {"mine":1}`}
+	moved := []string{"[run:progress] 3 of 12 (25 %) a.md", "[host:progress] 62 % reading"}
+	check := func(t *testing.T, want []string, args ...string) {
+		t.Helper()
+		r, dir := onTerminal(t, files, 90, 24, nil, append(args, "main.conc")...)
+		goOn(t, dir, "one")
+		_, s := r.End()
+		var got []string
+		for _, row := range s.Rows {
+			if row = strings.TrimSpace(row); strings.HasPrefix(row, "[") {
+				got = append(got, row)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %q\nwant %q\n%s", args, got, want, s.Text())
+		}
+	}
+	check(t, own, "run")
+	check(t, append(moved, own...), "run", "--progress", "none")
+	r, dir := onTerminal(t, files, 90, 24, nil, "run", "main.conc")
+	r.Shows("▸ main  ██░░░░░░░░ 25%  3 of 12 a.md")
+	goOn(t, dir, "one")
+	r.End()
 }

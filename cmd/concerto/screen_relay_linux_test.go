@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testterm"
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
 
 const askedTwice = `

@@ -18,13 +18,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/concerto-lang/concerto/internal/driver"
-	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/testhost"
-	"github.com/concerto-lang/concerto/internal/testllm"
-	"github.com/concerto-lang/concerto/internal/testmcp"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/testkit/testhost"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
-	"github.com/concerto-lang/concerto/runtime/journal"
 )
 
 // segmentBytes says how large the files of a journal become, for tests of runs of which the beginning is not kept.
@@ -78,7 +78,7 @@ func TestScripts(t *testing.T) {
 	}
 	var files []string
 	for i, file := range all {
-		if seeds.Sampled(i) {
+		if randtest.Sampled(i) {
 			files = append(files, file)
 		}
 	}

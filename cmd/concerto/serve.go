@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/serve"
+	"github.com/concerto-lang/concerto/internal/cli/serve"
 )
 
 // applicationFlags are the flags of serve.

@@ -5,13 +5,15 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/serve"
+	"github.com/concerto-lang/concerto/internal/cli/serve"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // webFlags are those of serve over HTTP.
@@ -98,7 +100,13 @@ func (a *app) certificates(f *webFlags) (*tls.Config, error) {
 	if f.cert == "" || f.key == "" {
 		return nil, usage("give both", "--tls-cert and --tls-key belong together")
 	}
-	pair, err := tls.LoadX509KeyPair(a.abs(f.cert), a.abs(f.key))
+	cert, certErr := userfile.ReadStream(a.abs(f.cert), userfile.MaxSecret)
+	key, keyErr := userfile.ReadStream(a.abs(f.key), userfile.MaxSecret)
+	err := errors.Join(certErr, keyErr)
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.X509KeyPair(cert, key)
+	}
 	if err != nil {
 		return nil, usage("both are PEM files, and the key is the certificate's", "--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err)
 	}

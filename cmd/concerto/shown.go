@@ -3,7 +3,8 @@ package main
 import (
 	"io"
 
-	"github.com/concerto-lang/concerto/internal/terminal"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
 // shown is a text for output. On a terminal its control characters are escaped,
@@ -21,4 +22,15 @@ func (a *app) logs() io.Writer {
 		return terminal.Writer(a.stderr)
 	}
 	return a.stderr
+}
+
+// payload is what an emit says. On a terminal it is what the runtime's events say for
+// people, and "" for those that say nothing.
+func payload(channel string, payload []byte, onTerminal bool) string {
+	if onTerminal {
+		if e, ok := eventtext.Read(channel, payload); ok {
+			return e.Text
+		}
+	}
+	return string(payload)
 }

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // lastChance is how long a run may still take after the second signal.
@@ -38,6 +40,9 @@ type interrupts struct {
 // that a signal has to end.
 func catch(parent context.Context) (context.Context, *interrupts) { return catchBut(parent, nil) }
 
+// ignoresHangup reports whether the command was started to outlive its terminal, as nohup does.
+var ignoresHangup = signal.Ignored(syscall.SIGHUP)
+
 // catchBut does so for the signals that nobody else takes.
 func catchBut(parent context.Context, takes func(os.Signal) bool) (context.Context, *interrupts) {
 	if parent == nil { // a command that was not executed with one
@@ -53,7 +58,12 @@ func catchBut(parent context.Context, takes func(os.Signal) bool) (context.Conte
 }
 
 func (i *interrupts) watch() {
-	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM)
+	if ignoresHangup { // what we start decides for itself
+		procgroup.Discard(syscall.SIGHUP)
+	} else {
+		signal.Notify(i.signals, syscall.SIGHUP)
+	}
 	signal.Notify(i.pipe, syscall.SIGPIPE)
 	defer func() {
 		signal.Stop(i.signals)

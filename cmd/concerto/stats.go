@@ -66,6 +66,9 @@ func (a *app) statsTable(s *stats) {
 	if more > 0 {
 		fmt.Fprintf(a.stderr, "… and %d more: --stats --format json has all\n", more)
 	}
+	if n := s.all.Refused; n > 0 {
+		fmt.Fprintf(a.stderr, "budget reached after %d of %d calls\n", s.all.Calls, s.all.Calls+n)
+	}
 }
 
 // maxShares bounds how many agents, stages and tasks the table has, each.
@@ -92,13 +95,14 @@ type usedJSON struct {
 	Function   string          `json:"function,omitempty"`
 	Calls      int64           `json:"calls"`
 	Failed     int64           `json:"failed"`
+	Refused    int64           `json:"refused,omitempty"` // calls that the budget did not allow; of all models
 	TokensIn   int64           `json:"tokens_in"`
 	TokensOut  int64           `json:"tokens_out"`
 	Cost       json.RawMessage `json:"cost_usd"` // null when a price is not known
 }
 
 func usedBy(u concerto.ModelUsage) usedJSON {
-	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Cost: json.RawMessage("null")}
+	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Cost: json.RawMessage("null")}
 	if u.Priced {
 		x.Cost = json.RawMessage(u.Cost.String())
 	}

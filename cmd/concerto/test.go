@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
 )
 
 // testFlags are the flags of test.

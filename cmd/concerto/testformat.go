@@ -189,7 +189,7 @@ func junitFailed(x concerto.TestResult) *junitFailure {
 		place = testPlace(x.Test)
 	}
 	var text strings.Builder
-	writeFailure(&text, failureTitle(f), place, f.Trace, false, false)
+	writeFailure(&text, failureTitle(f), place, f.Trace, false)
 	kind := f.Kind
 	if kind == "" {
 		kind = "failure"

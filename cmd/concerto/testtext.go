@@ -42,7 +42,7 @@ func (a *app) tellResult(r concerto.TestResult) {
 		if place.Line == 0 {
 			place = testPlace(r.Test)
 		}
-		writeFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.outColor, a.outTerminal)
+		writeFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.outColor)
 		if r.Seed != nil {
 			fmt.Fprintf(&failure, "random numbers of seed %d: `concerto test --seed %d` draws the same\n", *r.Seed, *r.Seed)
 		}
@@ -73,7 +73,9 @@ func (a *app) tellRecord(b *bytes.Buffer, r concerto.TestResult, emits int) {
 			fmt.Fprintf(b, "  … %d more …\n", n-emits)
 		}
 		for _, e := range r.Record.Emits[max(n-emits, 0):] {
-			b.WriteString(shown(fmt.Sprintf("  [%s] %s\n", e.Channel, e.Payload), a.outTerminal))
+			if text := payload(e.Channel, e.Payload, a.outTerminal); text != "" {
+				b.WriteString(shown(fmt.Sprintf("  [%s] %s\n", e.Channel, text), a.outTerminal))
+			}
 		}
 	}
 	if r.Record.Output != "" {

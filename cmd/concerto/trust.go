@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/terminal"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
 // Compiled programs come from anywhere. A program that asks for commands, hosts,

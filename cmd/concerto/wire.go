@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
 // wireUsage is the help of --wire.
@@ -75,7 +75,7 @@ func closeRecord(err error, file *os.File, path string) error {
 // recordHost begins the recording of a host that no run uses; add is nil when path is
 // "". end ends it, and gives the error that it is given or why the recording is not
 // whole.
-func (a *app) recordHost(path, program string, c *concerto.HostConfig) (add func(wire.Line), end func(error) error, err error) {
+func (a *app) recordHost(path, program string, c *concerto.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
 	}
@@ -87,10 +87,10 @@ func (a *app) recordHost(path, program string, c *concerto.HostConfig) (add func
 		return nil, nil, err
 	}
 	began := time.Now()
-	w := wire.NewWriter(file, wire.Header{Version: wire.Version, Started: began.UTC().Format(time.RFC3339), Program: program},
+	w := hosttrace.NewWriter(file, hosttrace.Header{Version: hosttrace.Version, Started: began.UTC().Format(time.RFC3339), Program: program},
 		func() float64 { return float64(time.Since(began).Microseconds()) / 1e6 })
 	known := a.secretsOf(c)
-	add = func(l wire.Line) {
+	add = func(l hosttrace.Line) {
 		l.Text = string(known.JSON([]byte(l.Text)))
 		w.Add(l)
 	}

@@ -15,6 +15,7 @@ type worldFlags struct {
 	answers     []string
 	handler     string
 	passEnv     []string
+	envFiles    []string
 	mock        bool
 	trust       bool
 	permissions permissionFlags
@@ -26,6 +27,7 @@ func (f *worldFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
 	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
 	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "`NAMES` of environment variables that the emit handler gets, too; * stands for any characters")
+	c.Flags().StringArrayVar(&f.envFiles, "env", nil, "set the environment variables of `FILE`, of lines NAME=VALUE; repeatable")
 	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
 	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program that was built elsewhere without asking")
 	f.permissions.add(c)
@@ -44,6 +46,7 @@ func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, sig
 // prepared is prepare for a program that is got in any way.
 func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*concerto.Grants) (p *concerto.Program, dir string, err error)) (*concerto.Program, concerto.Options, error) {
 	fixed, err := answers(f.answers)
+	fixed = append(fixed, a.answered...)
 	if err != nil {
 		return nil, concerto.Options{}, err
 	}
@@ -54,6 +57,10 @@ func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*concert
 	if err := names("--pass-env", f.passEnv); err != nil {
 		return nil, concerto.Options{}, err
 	}
+	environ, err := a.environment(f.envFiles)
+	if err != nil {
+		return nil, concerto.Options{}, err
+	}
 	p, dir, err := program(&grants)
 	if err != nil {
 		return nil, concerto.Options{}, err
@@ -61,7 +68,7 @@ func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*concert
 	<-signals.ready
 	steps := [...]concerto.Steps{concerto.NoSteps, concerto.ShortSteps, concerto.WholeSteps}[min(a.verbose, 2)]
 	return p, concerto.Options{
-		Dir: dir, WorkDir: a.dir, Environ: a.environ, Executable: a.executable, Allow: grants,
+		Dir: dir, WorkDir: a.dir, Environ: environ, Executable: a.executable, Allow: grants,
 		Answers: concerto.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.dir, PassEnv: f.passEnv},
 		Log:     a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Records: concerto.Records{Steps: steps},
 	}, nil

@@ -139,5 +139,6 @@ func contextual() rule {
 		{Match: `\b(parallel)(?=\s+for\b)`, Captures: named("keyword.control.concerto")},
 		{Match: `\b(race)(?=\s*\()`, Captures: named("keyword.control.concerto")},
 		{Match: `\b(on)(?=\s*")`, Captures: named("keyword.control.concerto")},
+		{Match: `(?<=" => )(ask)(?=\s*[,}]|$)`, Captures: named("keyword.control.concerto")},
 	}}
 }

@@ -10,10 +10,10 @@ import (
 func TestOneAnalysis(t *testing.T) {
 	for _, r := range Policy {
 		imports := strings.Fields(r.Imports)
-		refused := []string{"internal/lsp", "internal/dap"}
+		refused := []string{"internal/editor/lsp", "internal/editor/dap"}
 		switch r.Package {
-		case "internal/analysis":
-		case "internal/lsp":
+		case "internal/editor/analysis":
+		case "internal/editor/lsp":
 			refused = []string{"parser", "sema"}
 		default:
 			continue

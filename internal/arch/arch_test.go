@@ -14,45 +14,48 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // libraries says who alone may import which module of others.
 var libraries = []struct{ path, by string }{
-	{"github.com/alecthomas/participle/v2", "parser/gen"},
-	{"github.com/BurntSushi/toml", "internal/manifest"},
+	{"github.com/alecthomas/participle/v2", "parser"},
+	{"github.com/BurntSushi/toml", "internal/compile/manifest"},
 	{"github.com/BurntSushi/toml", "relay/hostd/prompt"},
-	{"github.com/creack/pty", "relay/hostd/shim"},
-	{"github.com/google/go-dap", "internal/dap"},
+	{"github.com/creack/pty", "relay/ptyholder"},
+	{"github.com/google/go-dap", "internal/editor/dap"},
 	{"github.com/google/go-dap", "cmd/concerto"}, // its tests
-	{"go.yaml.in/yaml/v4", "internal/manifest"},
+	{"go.yaml.in/yaml/v4", "internal/compile/manifest"},
+	{"go.yaml.in/yaml/v4", "internal/text/yamlcore"},
+	{"go.yaml.in/yaml/v4", "stdlib"},
+	{"github.com/BurntSushi/toml", "stdlib"},
 	{"github.com/BurntSushi/toml", "cmd/concerto-relay"},
 	{"github.com/spf13/cobra", "cmd/concerto"},
 	{"github.com/spf13/cobra", "cmd/concerto-relay"},
 	{"github.com/spf13/pflag", "cmd/concerto-relay"},
 	{"github.com/spf13/pflag", "cmd/concerto"},
-	{"github.com/santhosh-tekuri/jsonschema/v6", "internal/testllm"},
+	{"github.com/santhosh-tekuri/jsonschema/v6", "internal/testkit/testllm"},
 	{"github.com/modelcontextprotocol/go-sdk", "runtime/mcp"},
-	{"github.com/modelcontextprotocol/go-sdk", "internal/testmcp"},
-	{"github.com/google/go-cmp", "internal/golden"},
-	{"github.com/rogpeppe/go-internal", "internal/golden"},
-	{"github.com/rogpeppe/go-internal/diff", "internal/repair"},
-	{"github.com/rogpeppe/go-internal/txtar", "internal/refactor/gen"},
+	{"github.com/modelcontextprotocol/go-sdk", "internal/testkit/testmcp"},
+	{"github.com/google/go-cmp", "internal/testkit/golden"},
+	{"github.com/rogpeppe/go-internal", "internal/testkit/golden"},
+	{"github.com/rogpeppe/go-internal/diff", "internal/compile/repair"},
+	{"github.com/rogpeppe/go-internal/txtar", "internal/editor/refactor/gen"},
 	{"github.com/rogpeppe/go-internal/diff", "relay/hostd/rpc"},
-	{"github.com/ncruces/go-sqlite3", "runtime/store"},
+	{"github.com/ncruces/go-sqlite3", "runtime/world/sqlitestore"},
 	{"github.com/ncruces/go-sqlite3", "bench/sqlite"}, // beside it
 	{"github.com/ncruces/go-sqlite3", "relay/store/sqlite"},
 	{"github.com/ncruces/go-sqlite3", "relay/hostd/spool"},
-	{"github.com/ncruces/go-sqlite3", "relay/whole"},
+	{"github.com/ncruces/go-sqlite3", "relay/sqliteintegrity"},
 	{"github.com/ncruces/go-sqlite3", "relay/powercut"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/nats-io/nats.go", "relay/nats"},
 	{"github.com/nats-io/nats-server/v2", "relay/nats/natstest"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},
 	{"golang.org/x/crypto/argon2", "relay/server/auth"},
-	{"github.com/landlock-lsm/go-landlock", "internal/sandbox/inside"},
-	{"github.com/coder/websocket", "internal/serve"},
-	{"github.com/coder/websocket", "internal/serve/servetest"},
+	{"github.com/landlock-lsm/go-landlock", "internal/process/sandbox/inside"},
+	{"github.com/coder/websocket", "internal/cli/serve"},
+	{"github.com/coder/websocket", "internal/cli/serve/servetest"},
 	{"github.com/coder/websocket", "relay/faultproxy"}, // its tests
 	{"github.com/coder/websocket", "relay/relaytest"},  // its tests
 	{"github.com/coder/websocket", "bench/relay"},
@@ -63,16 +66,16 @@ var libraries = []struct{ path, by string }{
 	{"github.com/andybalholm/brotli", "web/gen"},
 	{"github.com/klauspost/compress", "web/gen"}, // a hundredth smaller than Go's own
 	{"github.com/evanw/esbuild", "web/build"},
-	{"github.com/chromedp", "internal/browser"},
+	{"github.com/chromedp", "internal/testkit/browser"},
 	{"golang.org/x/term", "cmd/concerto"},
 	{"golang.org/x/term", "cmd/concerto-relay"},
-	{"golang.org/x/sys", "internal/procgroup"},
-	{"golang.org/x/sys", "internal/testproc"},
-	{"golang.org/x/text", "internal/terminal"},
+	{"golang.org/x/sys", "internal/process/procgroup"},
+	{"golang.org/x/sys", "internal/testkit/testproc"},
+	{"golang.org/x/text", "internal/term/terminal"},
 }
 
 // pure are the packages without contact to the outside: all below the runtime.
-var pure = strings.Fields(`internal/source internal/value internal/hostmsg internal/types internal/diag lexer ast parser internal/manifest sema ir codegen internal/optimize internal/schema internal/effect internal/store vm stdlib internal/format internal/spell internal/foreign internal/ndjson internal/wire internal/jsonrepair internal/jsonschema internal/redfa`)
+var pure = strings.Fields(`internal/text/source internal/data/value internal/data/hostmsg internal/compile/types internal/compile/diag lexer ast parser internal/compile/manifest sema ir codegen internal/compile/optimize internal/data/schema internal/data/effect internal/data/memstore vm stdlib internal/compile/format internal/text/suggest internal/text/foreign internal/text/ndjson internal/record/hosttrace internal/text/jsonrepair internal/text/jsonschema`)
 
 // worldly are the packages of Go's library by which a program touches the
 // world.
@@ -82,8 +85,8 @@ var worldly = strings.Fields(`os os/exec os/signal os/user net net/http net/rpc 
 // exceptions say which pure package imports which worldly one, and why this is
 // no contact to the outside.
 var exceptions = []struct{ pkg, imports, reason string }{
-	{"internal/manifest", "time", "TOML's dates are time.Time values"},
-	{"internal/jsonschema", "time", "what a date is"},
+	{"internal/compile/manifest", "time", "TOML's dates are time.Time values"},
+	{"internal/text/jsonschema", "time", "what a date is"},
 	{"vm", "time", "how long a cancelled exchange may take to close, as the deadline of a context"},
 }
 
@@ -152,7 +155,7 @@ func imported(f *ast.File) []string {
 // the code: each package has one row, and uses every import that the row
 // permits.
 func TestImports(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	imports := importsOfOurs(t)
 	above := map[string]bool{}
 	for _, r := range Policy {
@@ -170,6 +173,9 @@ func TestImports(t *testing.T) {
 			if !uses[p] {
 				t.Errorf("the policy lets %q import %q, which it does not", r.Package, p)
 			}
+			if below, own := LayerOf(p), LayerOf(r.Package); below > own {
+				t.Errorf("package %q imports %q: the layer %q is above the layer %q", r.Package, p, layerName(below), Layers[own].Name)
+			}
 		}
 		for p := range uses {
 			if !r.Allows(p) {
@@ -183,6 +189,13 @@ func TestImports(t *testing.T) {
 			t.Errorf("package %q is not in the policy: say what it may import", pkg)
 		}
 	}
+}
+
+func layerName(i int) string {
+	if i == len(Layers) {
+		return "programs and tests"
+	}
+	return Layers[i].Name
 }
 
 // importsOfOurs gives the packages of ours that each imports.
@@ -205,7 +218,7 @@ func importsOfOurs(t *testing.T) map[string]map[string]bool {
 
 // TestLibraries holds each module of others to the package that hides it.
 func TestLibraries(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	for pkg, files := range packageFiles(t) {
 		for _, f := range files {
 			for _, p := range imported(f) {
@@ -224,7 +237,7 @@ func TestLibraries(t *testing.T) {
 
 // TestPure keeps the world out of everything that precedes the runtime.
 func TestPure(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	used := map[int]bool{}
 	for pkg, files := range packageFiles(t) {
 		if !slices.Contains(pure, pkg) {
@@ -281,7 +294,7 @@ func ambientUses(f *ast.File) []string {
 
 // TestPackageComments demands that every package says what it is for.
 func TestPackageComments(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	for pkg, files := range packageFiles(t) {
 		if !slices.ContainsFunc(files, func(f *ast.File) bool { return f.Doc != nil && len(f.Doc.Text()) > 40 }) {
 			t.Errorf("package %q has no package comment", pkg)
@@ -295,7 +308,7 @@ const promise = "its API promises nothing"
 
 // TestPromises holds every package that others can import to saying so.
 func TestPromises(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	for pkg, files := range packageFiles(t) {
 		program := files[0].Name.Name == "main"
 		if pkg == "." || program || strings.HasPrefix(pkg, "internal/") {
@@ -317,7 +330,7 @@ const mostBytes = 100 << 10
 
 // TestFileSizes finds files that are larger.
 func TestFileSizes(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	root := filepath.Join("..", "..")
 	out, err := exec.Command("git", "-C", root, "ls-files", "-z").Output()
 	if err != nil {
@@ -328,7 +341,7 @@ func TestFileSizes(t *testing.T) {
 		t.Fatalf("only %d files are tracked", len(files))
 	}
 	for _, name := range files {
-		if strings.Contains("/"+name, "/testdata/") || strings.HasPrefix(name, "web/vendor/") || strings.HasPrefix(name, "internal/browser/axe/") || filepath.Base(name) == "package-lock.json" {
+		if strings.Contains("/"+name, "/testdata/") || strings.HasPrefix(name, "web/vendor/") || strings.HasPrefix(name, "internal/testkit/browser/axe/") || filepath.Base(name) == "package-lock.json" {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))

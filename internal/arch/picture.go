@@ -16,24 +16,24 @@ const (
 	letter    = 7.2 // the width of a character
 	gap       = 14  // between two boxes
 	margin    = 24
+	label     = 86 // the width of the layers' names
 )
 
 // box is a package in the picture.
 type box struct {
 	pkg         string
 	imports     []*box // what it imports directly and by no detour
-	level       int    // 0 imports nothing
+	level       int    // its row, 0 is the lowest
 	x, width, y float64
 }
 
 // middle is where arrows meet a box.
 func (b *box) middle() float64 { return b.x + b.width/2 }
 
-// Picture draws the packages of the policy as an SVG: each on a level above
-// all that it imports, with an arrow to what it imports directly. What it
-// reaches over another package as well gets no arrow; its tooltip names all.
-// Packages of tests and benchmarks and the programs that write files are left
-// out.
+// Picture draws the packages of the policy as an SVG: a band for each layer, and in it each package
+// in a row above all that it imports, with an arrow to what it imports directly. What it reaches over
+// another package as well gets no arrow; its tooltip names all. All arrows point down. Packages of tests
+// and benchmarks and the programs that write files are left out.
 func Picture() string {
 	levels := levelled(boxes())
 	for range 40 {
@@ -50,6 +50,8 @@ func Picture() string {
   rect { fill: #f4f1ea; stroke: #8a8272 }
   .internal { fill: #fff }
   text { fill: #222; text-anchor: middle }
+  .band { fill: #efe9da; stroke: none }
+  .layer { text-anchor: start; font-weight: bold }
   path { fill: none; stroke: #b0a890; stroke-width: 1 }
   g:hover path { stroke: #c0392b; stroke-width: 2 }
   @media (prefers-color-scheme: dark) {
@@ -57,10 +59,12 @@ func Picture() string {
     rect { fill: #2a2d35; stroke: #6d7280 }
     .internal { fill: #1d2027 }
     text { fill: #e6e6e6 }
+    .band { fill: #1b1e25 }
     path { stroke: #4d525e }
   }
 </style>
 `, width, height)
+	bands(&s, levels, width)
 	for _, level := range levels {
 		for _, b := range level {
 			b.draw(&s)
@@ -70,22 +74,41 @@ func Picture() string {
 	return s.String()
 }
 
+// bands writes the background and the name of each layer.
+func bands(s *strings.Builder, levels [][]*box, width float64) {
+	for first := 0; first < len(levels); {
+		layer, next := LayerOf(levels[first][0].pkg), first+1
+		for next < len(levels) && LayerOf(levels[next][0].pkg) == layer {
+			next++
+		}
+		const above = (rowHeight - boxHeight) / 3
+		y := margin + float64(first)*rowHeight - above
+		fmt.Fprintf(s, "<g><title>%s</title><rect class=\"band\" x=\"4\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\"/>\n", html.EscapeString(Layers[layer].Holds),
+			y, width-8, float64(next-first)*rowHeight-(rowHeight-boxHeight)+2*above)
+		fmt.Fprintf(s, "<text class=\"layer\" x=\"12\" y=\"%.0f\">%s</text></g>\n", y+above+16, Layers[layer].Name)
+		first = next
+	}
+}
+
 // drawn says whether a package belongs into the picture.
 func drawn(r Rule) bool {
 	return !r.Tests && r.Package != "bench" && !strings.HasPrefix(r.Package, "bench/") &&
-		!strings.HasPrefix(r.Package, "examples/") && !strings.HasSuffix(r.Package, "/gen") && r.Package != "internal/arch"
+		!strings.HasSuffix(r.Package, "/gen") && LayerOf(r.Package) < len(Layers)
 }
 
-// boxes makes a box of each drawn package, in the order of the policy.
+// boxes makes a box of each drawn package, layer by layer, in the order of the policy.
 func boxes() []*box {
 	var all []*box
 	byName := map[string]*box{}
 	reach := map[*box]map[*box]bool{} // what it imports, also by detours
-	for _, r := range Policy {
-		if !drawn(r) {
-			continue
+	rules := slices.DeleteFunc(slices.Clone(Policy), func(r Rule) bool { return !drawn(r) })
+	slices.SortStableFunc(rules, func(a, b Rule) int { return LayerOf(a.Package) - LayerOf(b.Package) })
+	layer, lowest, highest := 0, 0, 0 // the layer's lowest row, and the highest in use
+	for _, r := range rules {
+		if l := LayerOf(r.Package); l != layer {
+			layer, lowest = l, highest+1
 		}
-		b := &box{pkg: r.Package, width: letter*float64(len(name(r.Package))) + 16}
+		b := &box{pkg: r.Package, level: lowest, width: letter*float64(len(name(r.Package))) + 16}
 		far := map[*box]bool{}
 		reach[b] = far
 		var direct []*box
@@ -108,6 +131,7 @@ func boxes() []*box {
 		for _, to := range direct {
 			far[to] = true
 		}
+		highest = max(highest, b.level)
 		byName[r.Package] = b
 		all = append(all, b)
 	}
@@ -119,7 +143,10 @@ func name(pkg string) string {
 	if pkg == "." {
 		return "concerto"
 	}
-	return strings.TrimPrefix(pkg, "internal/")
+	if below, ok := strings.CutPrefix(pkg, "internal/"); ok {
+		_, pkg, _ = strings.Cut(below, "/") // the band says the layer
+	}
+	return pkg
 }
 
 // levelled sorts boxes by level, the highest first.
@@ -200,13 +227,13 @@ func place(levels [][]*box) float64 {
 		if len(level) > 1 {
 			space = min(space, 90)
 		}
-		x := margin + (widest-total(level)-space*float64(len(level)-1))/2
+		x := margin + label + (widest-total(level)-space*float64(len(level)-1))/2
 		for _, b := range level {
 			b.x, b.y = x, margin+float64(i)*rowHeight
 			x += b.width + space
 		}
 	}
-	return widest + 2*margin
+	return widest + 2*margin + label
 }
 
 // draw writes a box and its arrows, which a pointer over them lights up.

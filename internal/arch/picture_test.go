@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // TestPicture: the picture is the one that the policy gives now, it is
 // well-formed, and every package that belongs there has a box.
 func TestPicture(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	const file = "../../docs/packages.svg"
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // The sizes that the code keeps to. A line is one of the file, comments included.
@@ -24,16 +24,16 @@ var larger = map[string]struct {
 	lines  int
 	reason string
 }{
-	"vm/run.go":                    {851, "the dispatch loop and its own helpers"},
-	"vm/run.go:run":                {830, "the dispatch loop is one function, so that its state stays in registers"},
-	"internal/progen/kind.go:init": {140, "a table of kinds that refer to one another, which literals cannot"},
+	"vm/run.go":                             {851, "the dispatch loop and its own helpers"},
+	"vm/run.go:run":                         {830, "the dispatch loop is one function, so that its state stays in registers"},
+	"internal/testkit/program/kind.go:init": {140, "a table of kinds that refer to one another, which literals cannot"},
 }
 
 // TestSizes holds files, functions and structs to sizes that can be read at once.
 // Tables that a function fills, and literals, are not shorter for being split:
 // they are declared as values.
 func TestSizes(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	used := map[string]bool{}
 	check := func(what string, lines, most int) {
 		if x, ok := larger[what]; ok && lines > most {

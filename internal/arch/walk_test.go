@@ -1,40 +1,82 @@
 package arch
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
-// reference is how the guides name what stands in a file: `sema/stmt.go:let`.
-var reference = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|conc))(?::([A-Za-z0-9_]+))?`")
+var (
+	// reference is the form in which the guides name a file, or a declaration in a file:
+	// `sema/stmt.go:let`.
+	reference = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|conc|js))(?::([A-Za-z0-9_]+))?`")
+	// folder is the form in which the guides name a package or another folder: `internal/text/source`.
+	folder = regexp.MustCompile("`((?:cmd|docs|examples|internal|parser|relay|runtime|sdk|sema|spec|stdlib|vm|web)/[a-zA-Z0-9_/-]+)`")
+	// testName is the form in which the guides name a test by its package, such as
+	// `runtime/tool:TestGrants`, or a script of the commands.
+	testName = regexp.MustCompile("`(?:([a-z][a-z0-9/-]*:Test[A-Z]\\w*)|(\\w+\\.txtar))`")
+	// bareTest is a test's name without a package, which is in any.
+	bareTest = regexp.MustCompile("`(Test[A-Z]\\w*)`")
+)
 
-// TestGuides checks the references in the guides for newcomers: each file
-// exists, and declares the names that the guide says it does.
-func TestGuides(t *testing.T) {
-	seeds.InOneGoroutine(t)
+// guides returns the text of each guide for newcomers, by its path.
+func guides(t *testing.T) map[string]string {
+	t.Helper()
 	root := filepath.Join("..", "..")
-	named := 0
-	for _, guide := range []string{"ARCHITECTURE.md", "CONTRIBUTING.md"} {
-		text, err := os.ReadFile(filepath.Join(root, guide))
+	decisions, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "*.md"))
+	if err != nil || len(decisions) < 50 {
+		t.Fatalf("found %d files of decisions (%v)", len(decisions), err)
+	}
+	out := map[string]string{}
+	for _, file := range append(decisions, filepath.Join(root, "ARCHITECTURE.md"), filepath.Join(root, "CONTRIBUTING.md"),
+		filepath.Join(root, "docs", "threat-model.md"), filepath.Join(root, "docs", "annoyances.md")) {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range reference.FindAllStringSubmatch(string(text), -1) {
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[filepath.ToSlash(name)] = string(text)
+	}
+	return out
+}
+
+// TestGuides checks the references in the guides for newcomers: each file and folder exists, and
+// each file declares the names that a guide finds in it.
+func TestGuides(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	root := filepath.Join("..", "..")
+	named := 0
+	for guide, text := range guides(t) {
+		for _, m := range folder.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "NAME") {
+				continue // a folder that the reader will create
+			}
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(m[1]))); err != nil {
+				t.Errorf("%s names %s, which does not exist", guide, m[1])
+			}
+		}
+		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			file, name := m[1], m[2]
 			if strings.Contains(file, "NAME") || !strings.Contains(file, "/") && name == "" {
-				continue // one that is yet to be written, or whose place is clear from the sentence
+				continue // a file that the reader will create, or whose folder is clear from the sentence
 			}
 			source, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 			if err != nil {
-				t.Errorf("%s speaks of %s, which is not there", guide, file)
+				t.Errorf("%s names %s, which does not exist", guide, file)
 				continue
 			}
 			if name == "" {
@@ -42,7 +84,7 @@ func TestGuides(t *testing.T) {
 			}
 			named++
 			if !declares(t, file, source, name) {
-				t.Errorf("%s speaks of %s in %s, which is not declared there", guide, name, file)
+				t.Errorf("%s names %s, which %s does not declare", guide, name, file)
 			}
 		}
 	}
@@ -51,8 +93,80 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// declares says whether a source file declares a name at its top level: a
-// function, a method of any type, a type, a value.
+// TestGuidesNameTests checks that each test and script which a guide names exists.
+func TestGuidesNameTests(t *testing.T) {
+	exists := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for name, source := range goFiles(t) {
+		if strings.HasSuffix(name, "_test.go") {
+			for _, m := range declared.FindAllSubmatch(source, -1) {
+				exists[string(m[1])] = true
+				exists[path.Dir(name)+":"+string(m[1])] = true
+			}
+		}
+	}
+	scripts, err := filepath.Glob(filepath.Join("..", "..", "cmd", "*", "testdata", "script", "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		exists[filepath.Base(script)] = true
+	}
+	for guide, text := range guides(t) {
+		names := testName.FindAllStringSubmatch(text, -1)
+		for _, m := range bareTest.FindAllStringSubmatch(text, -1) {
+			names = append(names, []string{m[0], m[1], ""})
+		}
+		for _, m := range names {
+			if name := m[1] + m[2]; !exists[name] && name != "listen_question_answered.txtar" {
+				t.Errorf("%s names %s, which does not exist", guide, name)
+			}
+		}
+	}
+}
+
+// TestDecisionsAreListed compares the index of the decisions with the files: each is listed once,
+// in order, with its title.
+func TestDecisionsAreListed(t *testing.T) {
+	all := guides(t)
+	var want []string
+	title := regexp.MustCompile(`^# (\d+)\. (.+)\n`)
+	for file, text := range all {
+		name := path.Base(file)
+		if path.Dir(file) != "docs/decisions" || name == "README.md" {
+			continue
+		}
+		m := title.FindStringSubmatch(text)
+		if m == nil {
+			t.Errorf("%s does not begin with its number and title", file)
+			continue
+		}
+		if n, err := strconv.Atoi(m[1]); err != nil || !strings.HasPrefix(name, fmt.Sprintf("%03d-", n)) {
+			t.Errorf("%s has the number %s in its title", file, m[1])
+		}
+		want = append(want, fmt.Sprintf("- [%s. %s](%s)", m[1], m[2], name))
+	}
+	slices.SortFunc(want, func(a, b string) int { return strings.Compare(a[strings.Index(a, "]("):], b[strings.Index(b, "]("):]) })
+	var got []string
+	for line := range strings.Lines(all["docs/decisions/README.md"]) {
+		if strings.HasPrefix(line, "- ") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("docs/decisions/README.md should list:\n%s", strings.Join(want, "\n"))
+	}
+}
+
+// TestArchitectureIsShort bounds the length of ARCHITECTURE.md.
+func TestArchitectureIsShort(t *testing.T) {
+	if n := len(strings.Fields(guides(t)["ARCHITECTURE.md"])); n > 2500 {
+		t.Errorf("ARCHITECTURE.md has %d words; 2,500 are the most: reasons belong into docs/decisions", n)
+	}
+}
+
+// declares reports whether a source file declares a name at its top level: a function, a method of
+// any type, a type or a value.
 func declares(t *testing.T, name string, source []byte, want string) bool {
 	t.Helper()
 	if strings.HasSuffix(name, ".conc") {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // commands does what apps ask for by the server.
@@ -16,11 +16,11 @@ type commands struct{ d *Daemon }
 
 // outcome says what became of a command that failed.
 func outcome(err error) link.Outcome {
-	var why *desk.Error
+	var why *approvals.Error
 	switch {
 	case err == nil:
 		return link.Applied
-	case errors.Is(err, desk.ErrIndeterminate):
+	case errors.Is(err, approvals.ErrIndeterminate):
 		return link.Outcome{State: "indeterminate", Error: err.Error()}
 	case errors.As(err, &why) && why.Code == protocol.Expired:
 		return link.Outcome{State: "expired", Error: err.Error()}
@@ -31,8 +31,8 @@ func outcome(err error) link.Outcome {
 // Input writes to a run.
 func (c commands) Input(ctx context.Context, run string, in protocol.SendInput) link.Outcome {
 	state, err := c.d.runs.Input(ctx, run, runs.Input{ID: in.InputID, Text: in.Text, Actor: in.Actor})
-	if err == nil && state == string(shim.Indeterminate) {
-		err = desk.ErrIndeterminate
+	if err == nil && state == string(ptyholder.Indeterminate) {
+		err = approvals.ErrIndeterminate
 	}
 	return outcome(err)
 }
@@ -62,9 +62,9 @@ func (c commands) Resize(ctx context.Context, run string, r protocol.Resize) {
 
 // Decide decides a request.
 func (c commands) Decide(ctx context.Context, run string, approve bool, by string, q protocol.Decide) link.Outcome {
-	dec := desk.Decision{Decision: desk.Deny, Actor: q.Actor, By: by, ArgsSHA256: q.ArgsSHA256, Answer: q.Answer, Answers: q.Answers, Text: q.Text, Scope: q.Scope}
+	dec := approvals.Decision{Decision: approvals.Deny, Actor: q.Actor, By: by, ArgsSHA256: q.ArgsSHA256, Answer: q.Answer, Answers: q.Answers, Text: q.Text, Scope: q.Scope}
 	if approve {
-		dec.Decision = desk.Approve
+		dec.Decision = approvals.Approve
 	}
 	if dec.Actor == "" {
 		dec.Actor = "web"

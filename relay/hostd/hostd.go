@@ -7,18 +7,21 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/ingest"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
@@ -26,8 +29,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/rpc"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
 	"github.com/concerto-lang/concerto/relay/hostd/socket"
-	"github.com/concerto-lang/concerto/relay/hostd/source"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 // Options are a daemon's settings.
@@ -62,11 +65,11 @@ type Options struct {
 type Daemon struct {
 	o      Options
 	spool  *spool.Spool
-	desk   *desk.Desk
+	desk   *approvals.Desk
 	events *runs.Events
 	runs   *runs.Manager
 	rpc    *rpc.Dispatcher
-	source *source.Sources
+	source *ingest.Sources
 	redact *redact.Redactor
 	paired *pair.Kept // with the server; nil when the host is known by its token
 	link   *link.Link
@@ -89,9 +92,14 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.identify(ctx); err != nil {
 		return nil, err
 	}
-	if d.redact, err = redact.New(o.Redact); err != nil {
+	environ := o.Environ
+	if environ == nil {
+		environ = os.Environ()
+	}
+	if d.redact, err = redact.New(o.Redact, environ); err != nil {
 		return nil, err
 	}
+	d.redact.Add("HOST_TOKEN", d.o.Token)
 	rules, err := prompt.Load(o.Prompts)
 	if err != nil {
 		return nil, err
@@ -119,14 +127,18 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
-	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Source: d.source, Others: d.source, Health: d.health, Log: o.Log})
+	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Source: d.source, Others: d.source, Health: d.health, Log: o.Log,
+		Refused: func(run string, what protocol.OwnRefused) error {
+			return d.events.Tell(context.Background(), spool.Change{Run: run, Events: []spool.Event{{Type: protocol.RunRefused, Data: what}}})
+		}})
 	return d, nil
 }
 
 // takeUp makes the desk and the runs of what a former process has left.
 func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 	d.events = &runs.Events{Spool: d.spool}
-	d.desk = desk.New(desk.Options{Events: d.events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text})
+	d.desk = approvals.New(approvals.Options{Events: d.events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text,
+		RedactJSON: func(v json.RawMessage) json.RawMessage { return d.redact.JSON(v) }})
 	d.runs, err = runs.New(runs.Options{Dir: filepath.Join(d.o.State, "runs"), Roots: d.o.Roots, Shim: d.o.Shim, Env: d.o.Environ, Socket: d.o.Socket, Spool: d.spool, Desk: d.desk,
 		Rules: rules, Redact: d.redact, Log: d.o.Log, Alone: d.o.Server == ""})
 	if err != nil {
@@ -143,7 +155,8 @@ func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 	if err := d.runs.Restore(ctx); err != nil {
 		return err
 	}
-	d.source = source.New(source.Options{Spool: d.spool, Desk: d.desk, Redact: d.redact, Log: d.o.Log, PID: socket.PID})
+	d.source = ingest.New(ingest.Options{Spool: d.spool, Desk: d.desk, Redact: d.redact, Log: d.o.Log, PID: socket.PID,
+		Family: func(q *http.Request) []string { return d.api.Family(q) }})
 	d.events.Others = d.source.Show
 	return d.source.Restore(ctx)
 }
@@ -152,7 +165,11 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 	if d.o.Server == "" {
 		return nil
 	}
-	d.link, err = link.New(link.Options{URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: uuid(), Features: features,
+	name, err := os.Hostname()
+	if err != nil {
+		d.o.Log.Warn("the machine has no name", "error", err)
+	}
+	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: uuid(), Features: features,
 		Spool: d.spool, Commands: commands{d}, Log: d.o.Log})
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/jcs"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
 // Envelope is a frame. What is not there is "", 0 or nil, but Data, which is then {}.

@@ -50,7 +50,7 @@ type PermissionRequested struct {
 	OpTool        string          `json:"op_tool,omitempty" doc:"what wants to be done: bash, rpc.fs.write, …"`
 	OpArgs        json.RawMessage `json:"op_args,omitempty" doc:"with what, redacted"`
 	OpArgsSummary string          `json:"op_args_summary,omitempty" is:"chars=80"`
-	ApproveText   string          `json:"approve_text,omitempty" doc:"what an approval writes to the terminal"`
+	ApproveText   string          `json:"approve_text,omitempty" doc:"what an approval writes to the terminal; of a choice, what follows its value"`
 	DenyText      string          `json:"deny_text,omitempty" doc:"what a denial writes"`
 	ArgsSHA256    string          `json:"args_sha256,omitempty" doc:"of what will be done; a decision may name it"`
 	Questions     []Question      `json:"questions,omitempty" is:"items=20" doc:"what is to be answered"`
@@ -58,6 +58,7 @@ type PermissionRequested struct {
 	Diff          string          `json:"diff,omitempty" is:"bytes=65536"`
 	ExpiresAt     string          `json:"expires_at,omitempty" is:"time"`
 	From          *Origin         `json:"from,omitempty" doc:"where it comes from"`
+	Redacted      bool            `json:"redacted,omitempty" doc:"marks replace secrets in what is shown: not all that is decided on can be read"`
 }
 
 // Question is what a request wants to know. Answers are an object: values by the ids.
@@ -92,12 +93,13 @@ type Origin struct {
 
 // PermissionResolved is the data of run.permission_resolved.
 type PermissionResolved struct {
-	RequestID    string `json:"request_id" is:"required id"`
-	Decision     string `json:"decision" is:"required enum=approve|deny|withdrawn|expired"`
-	Actor        string `json:"actor,omitempty" is:"enum=web|cli|system|local"`
-	By           string `json:"by,omitempty"`
-	AnswerSHA256 string `json:"answer_sha256,omitempty"`
-	Reason       string `json:"reason,omitempty"`
+	RequestID    string          `json:"request_id" is:"required id"`
+	Decision     string          `json:"decision" is:"required enum=approve|deny|answer|withdrawn|expired" doc:"answer is for what asks a question, approve and deny for the rest; deny also for a question that was declined"`
+	Actor        string          `json:"actor,omitempty" is:"enum=web|cli|system|local"`
+	By           string          `json:"by,omitempty"`
+	Answer       json.RawMessage `json:"answer,omitempty" is:"bytes=4096" doc:"the value of an answer that is no secret, redacted; of several questions an object. A longer one is {\"$truncated\": bytes, \"preview\": …}"`
+	AnswerSHA256 string          `json:"answer_sha256,omitempty" doc:"of the answer's value as RFC 8785 writes it"`
+	Reason       string          `json:"reason,omitempty"`
 }
 
 // Exited is the data of run.exited.
@@ -111,7 +113,7 @@ type Exited struct {
 type Meta struct {
 	Title     *string           `json:"title,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
-	Structure json.RawMessage   `json:"structure,omitempty" doc:"nodes and edges of pipelines, agents and hosts"`
+	Structure json.RawMessage   `json:"structure,omitempty" doc:"nodes and edges of pipelines with their stages, agents, hosts and tools"`
 	Line      *Place            `json:"line,omitempty" doc:"where the program is"`
 	Usage     *Usage            `json:"usage,omitempty"`
 }
@@ -161,6 +163,15 @@ type Gap struct {
 	From   int64  `json:"from" is:"required"`
 	To     int64  `json:"to" is:"required"`
 	Reason string `json:"reason" is:"required enum=spool_full|spool_lost|store_lost|source_lag|host_skipped"`
+}
+
+// OwnRefused is the data of run.refused.
+type OwnRefused struct {
+	Action    string `json:"action" is:"required enum=decide|input|keys|stop"`
+	RequestID string `json:"request_id,omitempty" is:"id" doc:"of a decision"`
+	ByRunID   string `json:"by_run_id" is:"required id" doc:"the run to which the process belongs: this one, or one that it started, directly or not"`
+	PID       int64  `json:"pid,omitempty"`
+	Reason    string `json:"reason" is:"required"`
 }
 
 // Called is the data of tool.call.

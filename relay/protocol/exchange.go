@@ -10,6 +10,7 @@ type HelloData struct {
 	Protocol int64    `json:"protocol" is:"required from=1 to=1000000"`
 	Agent    string   `json:"agent" is:"required chars=200" doc:"name/version"`
 	Features []string `json:"features,omitempty" is:"items=100"`
+	Name     string   `json:"name,omitempty" is:"chars=64" doc:"of a host: the name of its machine, until people give it another"`
 	Instance string   `json:"instance,omitempty" is:"id" doc:"a UUID of the process"`
 	Epoch    *int64   `json:"epoch,omitempty" is:"from=0 to=9007199254740991" doc:"when the spool was made, Unix ms, and 1 more at each start"`
 	Runs     []RunAt  `json:"runs,omitzero" is:"items=1000" doc:"the runs that live or have events to be acknowledged"`

@@ -14,6 +14,7 @@ const (
 	RunListen              = "run.listen"
 	RunResized             = "run.resized"
 	RunGap                 = "run.gap"
+	RunRefused             = "run.refused"
 	ToolCall               = "tool.call"
 	ToolResult             = "tool.result"
 
@@ -56,6 +57,7 @@ var Messages = []Message{
 	{Type: RunListen, Kind: Event, From: []Peer{Host}, Data: Listen{}, Since: 2, Doc: "What passes between a program and its agent host."},
 	{Type: RunResized, Kind: Event, From: []Peer{Host}, Data: Resized{}, Since: 2, Doc: "The run's terminal has another size."},
 	{Type: RunGap, Kind: Event, From: []Peer{Host, Server}, Data: Gap{}, Since: 2, Doc: "Events that will never come. Its seq is `to`."},
+	{Type: RunRefused, Kind: Event, From: []Peer{Host}, Data: OwnRefused{}, Since: 2, Doc: "A process of the run, or of a run that it started, was refused a decision, an input or a stop for it."},
 	{Type: ToolCall, Kind: Event, From: []Peer{Host}, Data: Called{}, Since: 1, Doc: "The host is about to use a tool."},
 	{Type: ToolResult, Kind: Event, From: []Peer{Host}, Data: Returned{}, Since: 1, Doc: "A tool was used."},
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/jsonschema"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 

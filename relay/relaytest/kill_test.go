@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 

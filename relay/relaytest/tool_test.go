@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // The test's own program is the tool of the runs, when it is started with this variable: a

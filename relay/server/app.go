@@ -8,7 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
 // app is somebody's connection.
@@ -41,7 +41,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 	}
 	query := r.URL.Query()
 	if follow := query.Get("follow"); follow != "" && follow != restNone {
-		guard.Fail(w, refuse(protocol.BadMessage, "follow may be none"))
+		httpguard.Fail(w, refuse(protocol.BadMessage, "follow may be none"))
 		return
 	}
 	a := &app{who: who, first: true, budget: bucket{rate: protocol.CommandRate, burst: protocol.CommandMax}}
@@ -53,7 +53,7 @@ func (s *Server) appSocket(w http.ResponseWriter, r *http.Request, who *auth.Ide
 	})
 	if query.Get("follow") != restNone {
 		if err := s.others.ready(r.Context(), true); err != nil {
-			guard.Fail(w, s.failed(err, protocol.Internal))
+			httpguard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}
 		a.follow.fresh() // the ends are those before the 101 is sent

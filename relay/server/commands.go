@@ -9,8 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/jcs"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -58,7 +59,7 @@ func (s *Server) command(ctx context.Context, who *auth.Identity, e *protocol.En
 		return nil, s.failed(err, protocol.UnknownRun)
 	}
 	if e.Type == protocol.RunSendKeys || e.Type == protocol.RunResize {
-		return nil, s.passOn(ctx, run, e)
+		return nil, s.passOn(ctx, run, e, from)
 	}
 	c, f := s.commandOf(ctx, who, run, e)
 	if f != nil {
@@ -117,24 +118,44 @@ func (s *Server) isSecret(ctx context.Context, c *store.Command) bool {
 	return slices.ContainsFunc(asked.Questions, func(q protocol.Question) bool { return q.Secret })
 }
 
-// passOn gives a host what is not stored: it is lost when the host is away.
-func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelope) *Failure {
-	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: run.HostID, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}
-	h := s.hosts.get(run.HostID)
-	switch {
-	case run.Status == protocol.HasExited:
+// passOn sends a host what is not stored: it is lost when the host is away. While it is not known
+// whether a connected host says hello, it waits; from then hears why it was refused.
+func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelope, from *app) *Failure {
+	if run.Status == protocol.HasExited {
 		return refuse(protocol.RunHasExited, "run %s has ended", run.ID)
-	case h == nil || !h.isReady():
-		if host, err := s.store.Host(ctx, run.HostID); err == nil && s.others.has(host) && host.Proto >= int64(protocol.Find(e.Type).Since) {
-			return s.others.pass(ctx, host, out.Append(nil))
-		} else if err == nil && s.others.has(host) {
-			return refuse(protocol.UnknownType, "host %s does not know %s", run.HostID, e.Type)
+	}
+	out := protocol.Envelope{Type: e.Type, TS: s.ts(), HostID: run.HostID, RunID: run.ID, ID: e.ID, Enc: e.Enc, Data: e.Data, Extra: e.Extra}
+	frame := out.Append(nil)
+	if h := s.hosts.get(run.HostID); h != nil {
+		waits, f := h.defers(func() {
+			if f := h.pass(e.Type, frame); f != nil {
+				from.refuse(e, f)
+			}
+		})
+		if waits || f != nil {
+			return f
 		}
+		return h.pass(e.Type, frame)
+	}
+	host, err := s.store.Host(ctx, run.HostID)
+	switch {
+	case err != nil || !s.others.has(host):
 		return refuse(protocol.HostOffline, "host %s is not connected", run.HostID)
-	case !h.speaks2() && protocol.Find(e.Type).Since > 1:
+	case host.Proto < int64(protocol.Find(e.Type).Since):
 		return refuse(protocol.UnknownType, "host %s does not know %s", run.HostID, e.Type)
 	}
-	h.push(out.Append(nil))
+	return s.others.pass(ctx, host, frame)
+}
+
+// pass sends a frame of a type, if the host is there and knows it.
+func (h *host) pass(typ string, frame []byte) *Failure {
+	switch {
+	case h.closed.Load():
+		return refuse(protocol.HostOffline, "host %s is not connected", h.id)
+	case !h.speaks2() && protocol.Find(typ).Since > 1:
+		return refuse(protocol.UnknownType, "host %s does not know %s", h.id, typ)
+	}
+	h.push(frame)
 	return nil
 }
 
@@ -173,11 +194,14 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 			return nil, f
 		}
 		c.Kind, c.ArgsSHA256 = store.DecisionCommand, d.ArgsSHA256
-		c.Decision = map[string]string{protocol.RunApprove: "approve", protocol.RunDeny: "deny"}[e.Type]
-		says = []any{c.Decision, d.Answer, d.Answers, d.Text, d.Scope}
-		if c.Expires, f = s.decisionEnds(ctx, run.ID, c.ID, now); f != nil {
+		said := map[string]string{protocol.RunApprove: protocol.DecisionApprove, protocol.RunDeny: protocol.DecisionDeny}[e.Type]
+		says = []any{said, d.Answer, d.Answers, d.Text, d.Scope}
+		q, f := s.request(ctx, run.ID, c.ID)
+		if f != nil {
 			return nil, f
 		}
+		decide(c, q, said, &d)
+		c.Expires = s.decisionEnds(ctx, q, now)
 	}
 	if e.Enc != nil {
 		says = []any{e.Type, e.Data}
@@ -188,11 +212,31 @@ func (s *Server) commandOf(ctx context.Context, who *auth.Identity, run *store.R
 	return c, nil
 }
 
+// decide notes what a decision is recorded as. Of a request that is encrypted it is what was sent.
+func decide(c *store.Command, q *store.Request, said string, d *protocol.Decide) {
+	c.Decision = said
+	var asked protocol.PermissionRequested
+	if json.Unmarshal(q.Data, &asked) != nil {
+		return
+	}
+	var value json.RawMessage
+	if c.Decision, value = asked.Outcome(said, d.Answer, d.Answers); value == nil {
+		return
+	}
+	c.AnswerSHA256 = hashOf(value)
+	if !asked.IsSecret() {
+		c.Answer = secret.WithoutTokens(string(protocol.ShortJSON(value, protocol.MaxAnswer)), protocol.Redacted)
+	}
+}
+
 // recorded is what the audit log says of a command.
 func recorded(c *store.Command) map[string]any {
 	all := map[string]any{"sha256": c.SHA256}
 	if c.Decision != "" {
 		all["decision"] = c.Decision
+	}
+	if c.Answer != "" {
+		all["answer"] = c.Answer
 	}
 	if c.ArgsSHA256 != "" {
 		all["args_sha256"] = c.ArgsSHA256
@@ -200,31 +244,36 @@ func recorded(c *store.Command) map[string]any {
 	return all
 }
 
-// decisionEnds is until when a decision waits for its host, in Unix ms. When a request expires
-// its host says by its own clock: what counts is how long after the request that is.
-func (s *Server) decisionEnds(ctx context.Context, run, request string, now int64) (int64, *Failure) {
+// request returns a request of a run.
+func (s *Server) request(ctx context.Context, run, request string) (*store.Request, *Failure) {
 	q, err := s.store.Request(ctx, run, request)
-	if err != nil {
-		f := s.failed(err, protocol.UnknownRequest)
-		if f.Code == protocol.UnknownRequest {
-			f.Why = "run " + run + " has no request " + request
-		}
-		return 0, f
+	if err == nil {
+		return q, nil
 	}
+	f := s.failed(err, protocol.UnknownRequest)
+	if f.Code == protocol.UnknownRequest {
+		f.Why = "run " + run + " has no request " + request
+	}
+	return nil, f
+}
+
+// decisionEnds returns until when a decision waits for its host, in Unix ms. A host states by its
+// own clock when a request expires: what counts is how long after the request that is.
+func (s *Server) decisionEnds(ctx context.Context, q *store.Request, now int64) int64 {
 	ends := now + protocol.DecisionTTL.Milliseconds()
 	at, err := time.Parse(time.RFC3339, store.Text(q.Data, "expires_at"))
 	if err != nil {
-		return ends, nil
+		return ends
 	}
-	all, _, err := s.store.Page(ctx, store.PageQuery{Run: run, After: q.Seq - 1, Limit: 1})
+	all, _, err := s.store.Page(ctx, store.PageQuery{Run: q.RunID, After: q.Seq - 1, Limit: 1})
 	if err != nil || len(all) == 0 {
-		return ends, nil
+		return ends
 	}
 	asked, err := time.Parse(time.RFC3339, all[0].TS)
 	if err != nil {
-		return ends, nil
+		return ends
 	}
-	return all[0].ReceivedAt + at.Sub(asked).Milliseconds(), nil
+	return all[0].ReceivedAt + at.Sub(asked).Milliseconds()
 }
 
 // withBy is data with who gave it, as the server knows.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -23,7 +23,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, who *auth.Identi
 	f := s.newFeed(who)
 	defer f.follow.stop()
 	if fail := f.begin(s, r, who, stream); fail != nil {
-		guard.Fail(w, fail)
+		httpguard.Fail(w, fail)
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -236,7 +236,7 @@ func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	wait, bad := number(r, "wait", 0, 0, 30)
 	limit, bad2 := number(r, "limit", 200, 1, 1000)
 	if bad = firstOf(bad, bad2); bad != nil {
-		guard.Fail(w, bad)
+		httpguard.Fail(w, bad)
 		return
 	}
 	over := make(chan struct{})
@@ -247,7 +247,7 @@ func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	for size := 0; ; {
 		all, err := f.follow.next(ctx, int(limit)-len(out.Events))
 		if err != nil && ctx.Err() == nil {
-			guard.Fail(w, s.failed(err, protocol.Internal))
+			httpguard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}
 		for i := range all {
@@ -266,7 +266,7 @@ func (s *Server) poll(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		}
 	}
 	out.Cursor = f.cursor
-	guard.Answer(w, http.StatusOK, out)
+	httpguard.Answer(w, http.StatusOK, out)
 }
 
 // more waits until there may be more; false when the time is over.

@@ -1,5 +1,18 @@
 package server
 
+// ForgetEnded has a server know no ended run for long.
+func ForgetEnded(s *Server) {
+	s.others.runsMu.Lock()
+	defer s.others.runsMu.Unlock()
+	s.others.forgets.most = 0
+}
+
+// Knows reports whether a server knows of what followers of a run were told.
+func Knows(s *Server, run string) bool {
+	_, ok := s.hub.knows(run)
+	return ok
+}
+
 // HoldLooks has a server not look for what other servers have done with runs, until release.
 func HoldLooks(s *Server) (release func()) {
 	s.others.runsMu.Lock()

@@ -6,15 +6,15 @@ import (
 	"log/slog"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
 // Failure is why something was refused.
-type Failure = guard.Refusal
+type Failure = httpguard.Refusal
 
 func refuse(c protocol.Code, format string, args ...any) *Failure {
-	return guard.Refused(c, format, args...)
+	return httpguard.Refused(c, format, args...)
 }
 
 // stored are the store's errors and what the protocol says of them.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )
@@ -25,7 +25,7 @@ func heap() int64 {
 // TestSlowMemory: apps that never read take at most 2 MiB each, however much there is for them, and
 // others hear all of it; then they are left.
 func TestSlowMemory(t *testing.T) {
-	seeds.Measures(t)
+	randtest.Measures(t)
 	r := servertest.Start(t)
 	h := r.Host("host_a")
 	h.Begin("run_a")

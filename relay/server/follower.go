@@ -135,7 +135,7 @@ func (f *follower) next(ctx context.Context, limit int) ([]entry, error) {
 			}
 			continue
 		}
-		all, more, err := f.srv.page(ctx, run, at.seq, limit)
+		all, more, err := f.srv.page(ctx, run, at.seq, limit, f.isBacklog(run))
 		if err != nil {
 			return nil, err
 		}
@@ -288,9 +288,17 @@ func (g *goal) reached(run string, seq int64, all bool) {
 	}
 }
 
-// page gives a run's events behind a seq.
-func (s *Server) page(ctx context.Context, run string, after int64, limit int) (all []entry, more bool, err error) {
-	if all, ok := s.hub.recent(run, after); ok {
+// isBacklog reports whether a subscription has not caught up with a run.
+func (f *follower) isBacklog(run string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.goals, func(g *goal) bool { _, wanted := g.ends[run]; return wanted })
+}
+
+// page returns a run's events after a seq. Beside other servers a backlog is read from the store:
+// the events in memory may end before it does.
+func (s *Server) page(ctx context.Context, run string, after int64, limit int, backlog bool) (all []entry, more bool, err error) {
+	if all, ok := s.hub.recent(run, after); ok && !(backlog && s.others.shared) {
 		if len(all) > limit {
 			return all[:limit], true, nil
 		}

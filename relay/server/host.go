@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -31,8 +32,8 @@ type host struct {
 	gen      int64
 	epoch    int64 // 0 when it did not say one
 	instance string
-	ready    bool // commands go out
 
+	ready gate // open when commands go out
 	acks  acks
 	holes holes
 
@@ -75,9 +76,9 @@ func (h *host) generation() int64 {
 
 // isReady says whether commands go out to it.
 func (h *host) isReady() bool {
-	h.state.Lock()
-	defer h.state.Unlock()
-	return h.ready
+	h.ready.mu.Lock()
+	defer h.ready.mu.Unlock()
+	return h.ready.open
 }
 
 // waited is called when a connection has said nothing for a second: it is of the seed's
@@ -111,11 +112,51 @@ func (h *host) begin(hello *protocol.HelloData) {
 	} else {
 		h.holes.find(h)
 	}
-	h.state.Lock()
-	h.ready = true
-	h.state.Unlock()
+	h.ready.release(true)
 	h.deliver()
 	h.srv.calls.again(h.srv, h)
+}
+
+// gate is closed until commands go out to a host.
+type gate struct {
+	mu    sync.Mutex
+	open  bool
+	early []func() // what is done then, or once the connection is closed
+}
+
+// earlyMost is how much may wait at a gate.
+const earlyMost = 256
+
+// defers calls do when the connection is ready or closed, and reports whether it is neither
+// yet. It returns a Failure when too much waits.
+func (h *host) defers(do func()) (bool, *Failure) {
+	g := &h.ready
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.open || h.closed.Load():
+		return false, nil
+	case len(g.early) >= earlyMost:
+		return false, &Failure{Code: protocol.RateLimited, Why: "too much waits for host " + h.id, After: protocol.TakeWithin}
+	}
+	g.early = append(g.early, do)
+	return true, nil
+}
+
+// release does what waits, in its order and before what comes later. With opens the gate is open then.
+func (g *gate) release(opens bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.early) > 0 {
+		early := g.early
+		g.early = nil
+		g.mu.Unlock()
+		for _, do := range early {
+			do()
+		}
+		g.mu.Lock()
+	}
+	g.open = g.open || opens
 }
 
 // greet answers a hello, once it is known which runs the host has lost.
@@ -133,6 +174,11 @@ func (h *host) greet(hello *protocol.HelloData) bool {
 		h.srv.failed(err, protocol.Internal)
 		h.close(protocol.CloseInternal, "the store cannot do this now")
 		return false
+	}
+	if auth.IsHostName(hello.Name) {
+		if err := h.srv.store.NameHost(h.srv.ctx, h.id, hello.Name, true, 0); err != nil {
+			h.srv.failed(err, protocol.Internal) // it keeps its id as its name
+		}
 	}
 	w.Signature = h.proof.signature
 	h.intake.expect(hello.Runs, w.Runs)
@@ -304,6 +350,7 @@ func (h *host) more() bool {
 func (h *host) gone() {
 	h.stopWait()
 	h.acks.stop()
+	h.ready.release(false)
 	if !h.srv.hosts.drop(h) {
 		return // another connection is the host's now, or always was
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
 // proving is what a connection has to do with the host's key. It is its reader's alone.
@@ -20,7 +20,7 @@ type proving struct {
 func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
 	proof, err := s.config.Auth.HostByKey(r.Context(), id, r)
 	if err != nil {
-		guard.Fail(w, s.failed(err, protocol.Unauthorized))
+		httpguard.Fail(w, s.failed(err, protocol.Unauthorized))
 		return
 	}
 	x := s.upgrade(w, r)

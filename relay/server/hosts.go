@@ -10,7 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -92,11 +92,11 @@ func (s *Server) hostSocket(w http.ResponseWriter, r *http.Request, _ *auth.Iden
 		s.keySocket(w, r, id)
 		return
 	default:
-		guard.Fail(w, refuse(protocol.BadMessage, "auth is key, or token, not %q", by))
+		httpguard.Fail(w, refuse(protocol.BadMessage, "auth is key, or token, not %q", by))
 		return
 	}
 	if err := s.config.Auth.Host(r.Context(), id, token, r); err != nil {
-		guard.Fail(w, s.failed(err, protocol.Unauthorized))
+		httpguard.Fail(w, s.failed(err, protocol.Unauthorized))
 		return
 	}
 	x := s.upgrade(w, r)
@@ -213,7 +213,7 @@ type hostRow struct {
 func (s *Server) hostList(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	all, err := s.store.Hosts(r.Context())
 	if err != nil {
-		guard.Fail(w, s.failed(err, protocol.Internal))
+		httpguard.Fail(w, s.failed(err, protocol.Internal))
 		return
 	}
 	rows := []hostRow{}
@@ -231,5 +231,5 @@ func (s *Server) hostList(w http.ResponseWriter, r *http.Request, _ *auth.Identi
 		}
 		rows = append(rows, row)
 	}
-	guard.Answer(w, http.StatusOK, rows)
+	httpguard.Answer(w, http.StatusOK, rows)
 }

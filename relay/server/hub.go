@@ -41,13 +41,19 @@ type hub struct {
 	named map[string]map[*follower]struct{}
 	// known are the prefixes of which followers were told, where other servers write runs, too: what
 	// they tell and what is committed here may be heard of in any order. Else nil.
-	known map[string]int64
+	known map[string]known
+}
+
+// known is a run of which followers were told.
+type known struct {
+	prefix int64
+	exited bool // a look has found that it has ended
 }
 
 func newHub(shared bool) *hub {
 	h := &hub{rings: map[string]*list.Element{}, used: list.New(), rest: map[*follower]struct{}{}, named: map[string]map[*follower]struct{}{}}
 	if shared {
-		h.known = map[string]int64{}
+		h.known = map[string]known{}
 	}
 	return h
 }
@@ -56,16 +62,54 @@ func newHub(shared bool) *hub {
 func (h *hub) knows(run string) (prefix int64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	prefix, ok = h.known[run]
-	return prefix, ok
+	k, ok := h.known[run]
+	return k.prefix, ok
 }
 
-// isNew says that other servers write runs, too, and followers were told nothing of this one.
-func (h *hub) isNew(run string) bool {
+// exited notes whether a run that was looked at has ended.
+func (h *hub) exited(c store.Change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, known := h.known[run]
-	return h.known != nil && !known
+	if k, ok := h.known[c.Run]; ok {
+		k.exited = c.Exited
+		h.known[c.Run] = k
+	}
+}
+
+// ended returns the prefixes of the known runs that have ended and that nobody has named.
+func (h *hub) ended() map[string]int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := map[string]int64{}
+	for run, k := range h.known {
+		if k.exited && len(h.named[run]) == 0 {
+			all[run] = k.prefix
+		}
+	}
+	return all
+}
+
+// forgetKnown forgets those of these runs of which no more was told since, and that nobody has named.
+func (h *hub) forgetKnown(prefixes map[string]int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for run, prefix := range prefixes {
+		if h.known[run].prefix == prefix && len(h.named[run]) == 0 {
+			delete(h.known, run)
+			h.forget(run)
+		}
+	}
+}
+
+// publishNext is publish for what this server has committed. ok is false when nobody here was told
+// of what comes before.
+func (h *hub) publishNext(run string, before, after int64, events []entry) (follow []*follower, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, told := h.known[run]; before > 0 && h.known != nil && !told {
+		return nil, false
+	}
+	return h.tell(run, before, after, events), true
 }
 
 // publish tells of a run that its prefix has grown, by these events when they are all that is
@@ -73,13 +117,19 @@ func (h *hub) isNew(run string) bool {
 func (h *hub) publish(run string, before, after int64, events []entry) (follow []*follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.tell(run, before, after, events)
+}
+
+// tell is publish; mu is held.
+func (h *hub) tell(run string, before, after int64, events []entry) (follow []*follower) {
 	if h.known != nil {
-		if known, ok := h.known[run]; ok && after <= known {
+		k, ok := h.known[run]
+		if ok && after <= k.prefix {
 			return nil
-		} else if ok && known != before {
-			before, events = known, nil
+		} else if ok && k.prefix != before {
+			before, events = k.prefix, nil
 		}
-		h.known[run] = after
+		h.known[run] = known{after, k.exited}
 	}
 	for f := range h.rest {
 		if f.hint(run, before) {
@@ -173,10 +223,9 @@ func (s *Server) committed(all []store.Incoming, out *store.Appended) (then func
 		if after <= before {
 			continue
 		}
-		if before > 0 && s.hub.isNew(run) {
-			s.others.kick(lookRuns) // nobody here was told of what comes before
-		} else {
-			follow = append(follow, s.hub.publish(run, before, after, newEntries(run, before, after, all, out))...)
+		some, ok := s.hub.publishNext(run, before, after, newEntries(run, before, after, all, out))
+		if follow = append(follow, some...); !ok {
+			s.others.kick(lookRuns)
 		}
 		s.others.grown(run, after)
 	}

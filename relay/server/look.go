@@ -71,16 +71,48 @@ func (o *others) runs(ctx context.Context) error {
 		}
 	}
 	o.since = next
+	return o.forget(ctx)
+}
+
+// knownRuns is how many ended runs that nobody has named the hub may know before it forgets them.
+const knownRuns = 4096
+
+// forgetting is what has to do with ended runs that the hub need not know.
+type forgetting struct {
+	most   int              // of them that it may know
+	runs   map[string]int64 // those that it is about to forget, with their prefixes then; nil when there are none
+	events int64            // the last event then
+	stamp  int64            // what was under way then is over when this is looked from
+}
+
+// forget has the hub forget ended runs when it knows too many. What comes of one after all is then
+// found as it is of a run that had ended when this server began. That needs the number of an event
+// such that what has lower numbers was told. So a run is forgotten only when nothing has come of it
+// since that number was read, and no transaction that may have taken a lower number is under way.
+func (o *others) forget(ctx context.Context) (err error) {
+	f := &o.forgets
+	if f.runs == nil {
+		runs := o.srv.hub.ended()
+		if len(runs) <= f.most {
+			return nil
+		}
+		if f.events, f.stamp, err = o.srv.store.LastEvent(ctx); err == nil {
+			f.runs = runs
+		}
+		return err
+	}
+	if o.since < f.stamp {
+		return nil
+	}
+	o.srv.hub.forgetKnown(f.runs)
+	o.events, o.first, f.runs = f.events, o.since, nil
 	return nil
 }
 
 // ready sees to it that whoever begins to follow runs misses nothing from then on: it is known from where
 // on there is more of each; and when somebody follows their ends, these are as they are now.
 func (o *others) ready(ctx context.Context, ends bool) error {
-	o.runsMu.Lock()
-	begun := o.since != 0 || !o.shared
-	o.runsMu.Unlock()
-	if begun && !ends {
+	if !ends && (!o.shared || o.begun.Load()) {
 		return nil
 	}
 	return o.runs(ctx)
@@ -89,7 +121,7 @@ func (o *others) ready(ctx context.Context, ends bool) error {
 // begin notes how far all runs are, so that of each is known what is new.
 func (o *others) begin(ctx context.Context) error {
 	var err error
-	if o.events, err = o.srv.store.LastEvent(ctx); err != nil {
+	if o.events, _, err = o.srv.store.LastEvent(ctx); err != nil {
 		return err
 	}
 	all, next, err := o.srv.store.Unended(ctx)
@@ -100,11 +132,12 @@ func (o *others) begin(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range all {
-		if h.known[c.Run] < c.Prefix {
-			h.known[c.Run] = c.Prefix
+		if h.known[c.Run].prefix < c.Prefix {
+			h.known[c.Run] = known{c.Prefix, c.Exited}
 		}
 	}
 	o.since, o.first = next, next
+	o.begun.Store(true)
 	return nil
 }
 
@@ -113,9 +146,10 @@ func (o *others) more(ctx context.Context, c store.Change) error {
 	before, ok := o.srv.hub.knows(c.Run)
 	switch {
 	case ok && before >= c.Prefix:
+		o.srv.hub.exited(c)
 		return nil
 	case ok || c.Made >= o.first: // else it is from before
-	default: // it had ended when this server began, and something came after all
+	default: // it had ended when this server began, or was forgotten, and something came after all
 		var err error
 		if before, err = o.srv.store.PrefixAt(ctx, c.Run, o.events, c.Prefix); err != nil {
 			return err
@@ -124,6 +158,7 @@ func (o *others) more(ctx context.Context, c store.Change) error {
 	for _, f := range o.srv.hub.publish(c.Run, before, c.Prefix, nil) {
 		f.kick()
 	}
+	o.srv.hub.exited(c)
 	return nil
 }
 

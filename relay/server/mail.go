@@ -103,8 +103,10 @@ func (o *others) open(body string) {
 func (o *others) read(l *letter) {
 	switch l.Kind {
 	case letterPass:
-		if h := o.srv.hosts.get(l.Host); h != nil && h.isReady() {
-			h.push(l.Frame)
+		if h := o.srv.hosts.get(l.Host); h != nil {
+			if waits, f := h.defers(func() { h.push(l.Frame) }); !waits && f == nil {
+				h.push(l.Frame)
+			}
 		}
 	case letterLive:
 		o.srv.hub.live(l.Run, l.Type, l.Frame)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -51,7 +51,7 @@ const outputText = 32 << 10
 func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	_, q, f := s.pageAsked(r, who, 1000, 10_000)
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return
 	}
 	limit := q.Limit
@@ -64,7 +64,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Iden
 		var events []*store.Event
 		var err error
 		if events, more, err = s.store.Page(r.Context(), q); err != nil {
-			guard.Fail(w, s.failed(err, protocol.Internal))
+			httpguard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}
 		for _, e := range events {
@@ -72,7 +72,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, who *auth.Iden
 			q.After = e.Seq
 		}
 	}
-	guard.Answer(w, http.StatusOK, all[:min(len(all), limit)])
+	httpguard.Answer(w, http.StatusOK, all[:min(len(all), limit)])
 }
 
 // add adds an event; output goes on with the output before it.

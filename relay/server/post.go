@@ -7,7 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -40,7 +40,7 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, who *auth.Identity
 		}
 	}
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return nil
 	}
 	return c
@@ -49,7 +49,7 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, who *auth.Identity
 func (s *Server) postInput(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	data, f := s.posted(w, r)
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return
 	}
 	if c := s.give(w, r, who, protocol.RunSendInput, data); c != nil {
@@ -60,7 +60,7 @@ func (s *Server) postInput(w http.ResponseWriter, r *http.Request, who *auth.Ide
 func (s *Server) postStop(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	data, f := s.posted(w, r)
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return
 	}
 	if c := s.give(w, r, who, protocol.RunStop, data); c != nil {
@@ -74,29 +74,29 @@ func handed(w http.ResponseWriter, c *store.Command) {
 	case "sent", "applied":
 		w.WriteHeader(http.StatusNoContent)
 	case "accepted":
-		guard.Answer(w, http.StatusAccepted, map[string]string{"state": c.State, "id": c.ID})
+		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": c.State, "id": c.ID})
 	case "expired":
-		guard.Fail(w, refuse(protocol.Expired, "the host was away for longer than it was to wait"))
+		httpguard.Fail(w, refuse(protocol.Expired, "the host was away for longer than it was to wait"))
 	default:
-		guard.Answer(w, http.StatusOK, map[string]string{"state": c.State, "id": c.ID})
+		httpguard.Answer(w, http.StatusOK, map[string]string{"state": c.State, "id": c.ID})
 	}
 }
 
 func (s *Server) postDecision(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	data, f := s.posted(w, r)
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return
 	}
-	typ := map[string]string{"approve": protocol.RunApprove, "deny": protocol.RunDeny}[store.Text(mustJSON(data), "decision")]
+	typ := map[string]string{protocol.DecisionApprove: protocol.RunApprove, protocol.DecisionAnswer: protocol.RunApprove, protocol.DecisionDeny: protocol.RunDeny}[store.Text(mustJSON(data), "decision")]
 	if typ == "" {
-		guard.Fail(w, refuse(protocol.BadMessage, "decision must be approve or deny"))
+		httpguard.Fail(w, refuse(protocol.BadMessage, "decision must be approve, deny or answer"))
 		return
 	}
 	delete(data, "decision")
 	data["request_id"] = mustJSON(r.PathValue("request"))
 	if c := s.give(w, r, who, typ, data); c != nil {
-		guard.Answer(w, http.StatusOK, map[string]string{"state": c.State})
+		httpguard.Answer(w, http.StatusOK, map[string]string{"state": c.State})
 	}
 }
 
@@ -106,7 +106,7 @@ const rpcWait = 25 * time.Second
 func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	data, f := s.posted(w, r)
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return
 	}
 	whole := mustJSON(data)
@@ -115,17 +115,17 @@ func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Ident
 		e.Data = json.RawMessage("{}")
 	}
 	if e.Type == "" {
-		guard.Fail(w, refuse(protocol.BadMessage, "type must be the name of an RPC"))
+		httpguard.Fail(w, refuse(protocol.BadMessage, "type must be the name of an RPC"))
 		return
 	}
 	right, known := auth.OfMessage(e.Type)
 	m := protocol.Find(e.Type)
 	if !known || m.Kind != protocol.RPC {
-		guard.Fail(w, refuse(protocol.UnknownType, "there is no RPC %q", e.Type))
+		httpguard.Fail(w, refuse(protocol.UnknownType, "there is no RPC %q", e.Type))
 		return
 	}
 	if err := s.may(r.Context(), who, right, e.RunID); err != nil {
-		guard.Fail(w, err)
+		httpguard.Fail(w, err)
 		return
 	}
 	if why := protocol.Check(e); why != nil {
@@ -138,7 +138,7 @@ func (s *Server) postRPC(w http.ResponseWriter, r *http.Request, who *auth.Ident
 		c, f = s.ask(r.Context(), who, e, nil)
 	}
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return
 	}
 	s.await(w, r, c)
@@ -160,8 +160,8 @@ func (s *Server) await(w http.ResponseWriter, r *http.Request, c *call) {
 	answer, state := c.answer, c.row.State
 	s.calls.mu.Unlock()
 	if answer == nil {
-		guard.Answer(w, http.StatusAccepted, map[string]string{"state": state, "request_id": c.row.ID})
+		httpguard.Answer(w, http.StatusAccepted, map[string]string{"state": state, "request_id": c.row.ID})
 		return
 	}
-	guard.Answer(w, http.StatusOK, json.RawMessage(answer.Append(nil)))
+	httpguard.Answer(w, http.StatusOK, json.RawMessage(answer.Append(nil)))
 }

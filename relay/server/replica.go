@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -65,10 +66,12 @@ type others struct {
 	asked   map[secretKey]time.Time
 	answers map[string]chan bool // of questions to other servers
 
-	runsMu sync.Mutex // while runs are looked at
-	since  int64      // from which transaction on; 0 before the first look
-	first  int64      // the since of the first look
-	events int64      // the last event at the first look
+	runsMu  sync.Mutex  // while runs are looked at
+	since   int64       // from which transaction on; 0 before the first look
+	begun   atomic.Bool // the first look is over; read without runsMu
+	first   int64       // the since of the first look, or of when runs were forgotten last
+	events  int64       // the last event at the first look, or before runs were forgotten last
+	forgets forgetting
 }
 
 // The parts of HPKE that mail is sealed with.
@@ -80,7 +83,7 @@ const mailInfo = "concerto-relay-mail-v1"
 
 func newOthers(s *Server, bus Bus) *others {
 	o := &others{srv: s, bus: bus, shared: s.store.Shared(), id: strings.ToLower(rand.Text()), peers: map[string]hpke.PublicKey{}, asked: map[secretKey]time.Time{},
-		answers: map[string]chan bool{}, lookers: make(chan struct{}, 1)}
+		answers: map[string]chan bool{}, lookers: make(chan struct{}, 1), forgets: forgetting{most: knownRuns}}
 	if !o.shared {
 		o.bus = nil
 		return o

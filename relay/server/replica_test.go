@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server"
@@ -29,7 +30,7 @@ func TestReplicas(t *testing.T) {
 	pg := pgtest.Start(t)
 	n := 0
 	for name, play := range map[string]func(*trio){"events": (*trio).events, "commands": (*trio).commands, "secrets": (*trio).secrets, "calls": (*trio).calls,
-		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).copies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).comesOver} {
+		"calls end": (*trio).callsEnd, "one connection": (*trio).oneConnection, "copies": (*trio).copies, "live": (*trio).live, "bus breaks": (*trio).busBreaks, "late": (*trio).late, "comes over": (*trio).comesOver, "caught up": (*trio).caughtUp, "forgets": (*trio).forgets} {
 		for _, told := range []bool{true, false} {
 			n++
 			db := fmt.Sprintf("db%d", n)
@@ -150,6 +151,90 @@ func (w *trio) comesOver() {
 			}
 			next[e.RunID]++
 		}
+	}
+}
+
+// caughtUp: run.caught_up comes after all that was stored when a run was subscribed to, also where the last
+// events are in memory and those that another server has stored since have not been looked for.
+func (w *trio) caughtUp() {
+	h, live := w.one.Host("host_a"), w.one.HelloApp(servertest.Viewer, "")
+	h.Begin("run_a")
+	say := func(from, to int64) {
+		for seq := from; seq <= to; seq++ {
+			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprint(seq)))
+		}
+		h.Acked("run_a", to)
+	}
+	say(2, 9)
+	live.Seqs("run_a", 9)
+	look := sync.OnceFunc(server.HoldLooks(w.one.Server))
+	defer look()
+	h = w.two.Host("host_a")
+	say(10, 20)
+	for _, wish := range []string{`{"cursor":{"run_a":4}}`, `{"rest":"start"}`} {
+		a := w.one.HelloApp(servertest.Viewer, "&follow=none")
+		a.Say(protocol.RunSubscribe, "", 0, wish)
+		last := int64(0)
+		for e := a.Read(); e.Type != protocol.CaughtUp; e = a.Read() {
+			last = e.Seq
+		}
+		if last != 20 {
+			w.Errorf("%s: it has caught up at %d", wish, last)
+		}
+	}
+	look()
+	if got := live.Seqs("run_a", 11); got[0] != 10 || got[10] != 20 {
+		w.Errorf("%v", got)
+	}
+}
+
+// forgets: a server that knows too many ended runs forgets them. What comes of one after all is shown once,
+// to who has followed it before and to who has not, whether the host is here or elsewhere.
+func (w *trio) forgets() {
+	server.ForgetEnded(w.two.Server)
+	h := w.one.Host("host_a")
+	before := w.two.HelloApp(servertest.Viewer, "")
+	forgotten := func(run string) {
+		w.Helper()
+		for end := time.Now().Add(30 * time.Second); server.Knows(w.two.Server, run); {
+			if time.Now().After(end) {
+				w.Fatalf("%s is known still", run)
+			}
+		}
+	}
+	for _, run := range []string{"run_a", "run_b"} {
+		h.Begin(run)
+		h.Say(protocol.RunOutput, run, 2, servertest.Output("two"))
+		h.Say(protocol.RunExited, run, 3, `{"exit_code":0}`)
+		h.Acked(run, 3)
+		before.Seqs(run, 3)
+	}
+	forgotten("run_a")
+	forgotten("run_b")
+	h.Begin("run_on")
+	before.Seqs("run_on", 1)
+	after := w.two.HelloApp(servertest.Viewer, "")
+	is := func(run string, want ...int64) {
+		w.Helper()
+		for _, a := range []*servertest.Peer{before, after} {
+			if got := a.Seqs(run, len(want)); !slices.Equal(got, want) {
+				w.Errorf("%s: %v, want %v", run, got, want)
+			}
+		}
+	}
+	h.Say(protocol.RunOutput, "run_a", 4, servertest.Output("late"))
+	is("run_a", 4)
+	forgotten("run_a")
+	h = w.two.Host("host_a")
+	h.Say(protocol.RunOutput, "run_b", 4, servertest.Output("late"))
+	h.Say(protocol.RunOutput, "run_b", 5, servertest.Output("later"))
+	is("run_b", 4, 5)
+	h.Say(protocol.RunOutput, "run_a", 5, servertest.Output("later"))
+	is("run_a", 5)
+	h.Say(protocol.RunOutput, "run_on", 2, servertest.Output("on"))
+	is("run_on", 2)
+	if !server.Knows(w.two.Server, "run_on") {
+		w.Error("a run that goes on was forgotten")
 	}
 }
 

@@ -8,10 +8,11 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
 // Routes are all that there are: of what runs do, and those that were given.
@@ -67,10 +68,10 @@ func noRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	}
 	if allowed != nil {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		guard.Fail(w, &Failure{Code: protocol.BadMessage, Why: fmt.Sprintf("%s takes %s", r.URL.Path, strings.Join(allowed, ", ")), Status: http.StatusMethodNotAllowed})
+		httpguard.Fail(w, &Failure{Code: protocol.BadMessage, Why: fmt.Sprintf("%s takes %s", r.URL.Path, strings.Join(allowed, ", ")), Status: http.StatusMethodNotAllowed})
 		return
 	}
-	guard.Fail(w, &Failure{Code: "unknown_path", Why: "there is nothing at this path", Status: http.StatusNotFound})
+	httpguard.Fail(w, &Failure{Code: "unknown_path", Why: "there is nothing at this path", Status: http.StatusNotFound})
 }
 
 // serve lets only those in who may.
@@ -84,7 +85,7 @@ func (s *Server) serve(row auth.Route, w http.ResponseWriter, r *http.Request) {
 		err = s.may(r.Context(), who, row.Right, r.PathValue("run"))
 	}
 	if err != nil {
-		guard.Fail(w, err)
+		httpguard.Fail(w, err)
 		return
 	}
 	row.Handle(w, r, who)
@@ -99,8 +100,19 @@ func (s *Server) may(ctx context.Context, who *auth.Identity, right auth.Right, 
 	return err
 }
 
-func (s *Server) health(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
-	guard.Answer(w, http.StatusOK, map[string]string{"name": "concerto-relay", "version": s.config.Version, "status": "ok"})
+// healthTimeout is how long the database may take to answer. Load balancers wait for a few
+// seconds.
+const healthTimeout = 2 * time.Second
+
+func (s *Server) health(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	defer cancel()
+	code, status := http.StatusOK, "ok"
+	if err := s.store.Ping(ctx); err != nil {
+		s.log.Warn("health: the database does not answer", "error", err)
+		code, status = http.StatusServiceUnavailable, "database"
+	}
+	httpguard.Answer(w, code, map[string]string{"name": "concerto-relay", "version": s.config.Version, "status": status})
 }
 
 // read reads a request's body into a value of the protocol.

@@ -88,7 +88,7 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 	switch {
 	case here:
 		row.Gen = h.generation()
-	case !s.others.has(host):
+	case h == nil && !s.others.has(host): // one that has not said hello gets it when its time for that is over
 		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
 	}
 	if s.calls.running(row.Session) >= protocol.RPCsAtOnce {
@@ -108,8 +108,10 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 	case here:
 		s.calls.sent(c, h)
 		h.push(row.Frame)
-	default:
+	case h == nil:
 		s.others.tell(lookHosts)
+	case h.isReady(): // since it was looked at, and may have missed the call
+		s.calls.again(s, h)
 	}
 	return c, f
 }

@@ -24,6 +24,85 @@ func answer(p *servertest.Peer) (protocol.Envelope, protocol.Response) {
 
 func read(id string) string { return fmt.Sprintf(`{"request_id":%q,"path":"README.md"}`, id) }
 
+// TestRPCBeforeHello: a host that is connected and says no hello is online, and gets what it is asked once it is
+// known that it says none.
+func TestRPCBeforeHello(t *testing.T) {
+	t.Parallel()
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	h.Close()
+	h.Closed()
+	r.Offline("host_a")
+	a := r.App(servertest.Operator, "")
+	a.Say("rpc.fs.read", "run_a", 0, read("r0"))
+	if _, d := answer(a); d.ErrorCode != protocol.RPCCode(protocol.HostOffline) {
+		t.Errorf("without the host: %+v", d)
+	}
+	h = r.Host("host_a")
+	for {
+		if _, body := r.Do(servertest.Viewer, "GET", "/hosts", nil); strings.Contains(string(body), `"online":true`) {
+			break
+		}
+	}
+	a.Say("rpc.fs.read", "run_a", 0, read("r1"))
+	a.Ping()
+	r.Go(protocol.TakeWithin)
+	h.Next("rpc.fs.read")
+	h.Say(protocol.RPCResponse, "run_a", 0, `{"request_id":"r1","ok":true,"rpc_type":"rpc.fs.read","result":{"content":"hi"}}`)
+	if _, d := answer(a); !d.OK || d.RequestID != "r1" {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestKeysBeforeHello: keys for a host that is connected and has said no hello wait for it, in their order;
+// they are refused when it says none, as it does not know them then, and when it goes.
+func TestKeysBeforeHello(t *testing.T) {
+	t.Parallel()
+	r := servertest.Start(t)
+	h, _ := r.Hello("host_a", hello("one", 1))
+	h.Begin("run_a")
+	a := r.App(servertest.Operator, "")
+	comes := func() {
+		t.Helper()
+		h.Close()
+		h.Closed()
+		r.Offline("host_a")
+		h = r.Host("host_a")
+		for online := false; !online; {
+			_, body := r.Do(servertest.Viewer, "GET", "/hosts", nil)
+			online = strings.Contains(string(body), `"online":true`)
+		}
+		for i := range 3 {
+			a.Say(protocol.RunSendKeys, "run_a", 0, fmt.Sprintf(`{"keys":"k%d"}`, i))
+		}
+		a.Ping()
+	}
+	refused := func(want protocol.Code) {
+		t.Helper()
+		for range 3 {
+			if d := a.Failed(); d.Code != want {
+				t.Errorf("%+v", d)
+			}
+		}
+	}
+	comes()
+	d := hello("one", 1, protocol.RunAt{RunID: "run_a", LastSeq: 1})
+	d.Protocol, d.Agent = 2, "x/1"
+	h.Say(protocol.Hello, "", 0, d)
+	for i := range 3 {
+		if e := h.Next(protocol.RunSendKeys); !strings.Contains(string(e.Data), fmt.Sprintf(`"k%d"`, i)) {
+			t.Errorf("%s", e.Data)
+		}
+	}
+	comes()
+	r.Go(protocol.TakeWithin)
+	refused(protocol.UnknownType)
+	comes()
+	h.Close()
+	refused(protocol.HostOffline)
+}
+
 // TestRPC: an answer goes to who asked and to nobody else; asked again nothing is done again.
 func TestRPC(t *testing.T) {
 	t.Parallel()

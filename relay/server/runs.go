@@ -11,7 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -144,7 +144,7 @@ func (s *Server) beforeTime(text string, q *store.RunsQuery) bool {
 func (s *Server) runs(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	q, f := s.runsQuery(r)
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return
 	}
 	rows := []*runRow{}
@@ -160,7 +160,7 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request, who *auth.Identity
 			}
 		}
 		if err != nil {
-			guard.Fail(w, s.failed(err, protocol.Internal))
+			httpguard.Fail(w, s.failed(err, protocol.Internal))
 			return
 		}
 		if len(all) < q.Limit {
@@ -168,21 +168,21 @@ func (s *Server) runs(w http.ResponseWriter, r *http.Request, who *auth.Identity
 		}
 		q.Before, q.BeforeID = all[len(all)-1].LastActiveAt, all[len(all)-1].ID
 	}
-	guard.Answer(w, http.StatusOK, rows)
+	httpguard.Answer(w, http.StatusOK, rows)
 }
 
 func (s *Server) run(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	run, err := s.visible(r.Context(), who.Sees, r.PathValue("run"))
 	if err != nil {
-		guard.Fail(w, s.failed(err, protocol.UnknownRun))
+		httpguard.Fail(w, s.failed(err, protocol.UnknownRun))
 		return
 	}
 	row, err := s.row(r.Context(), run)
 	if err != nil {
-		guard.Fail(w, s.failed(err, protocol.Internal))
+		httpguard.Fail(w, s.failed(err, protocol.Internal))
 		return
 	}
-	guard.Answer(w, http.StatusOK, row)
+	httpguard.Answer(w, http.StatusOK, row)
 }
 
 // page of HTTP: what it gives, up to where, and whether there is more.
@@ -208,7 +208,7 @@ func (s *Server) pageAsked(r *http.Request, who *auth.Identity, usual, most int6
 func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Identity) {
 	run, q, f := s.pageAsked(r, who, 200, 1000)
 	if f != nil {
-		guard.Fail(w, f)
+		httpguard.Fail(w, f)
 		return
 	}
 	if types := r.URL.Query().Get("types"); types != "" {
@@ -216,7 +216,7 @@ func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Ide
 	}
 	events, more, err := s.store.Page(r.Context(), q)
 	if err != nil {
-		guard.Fail(w, s.failed(err, protocol.Internal))
+		httpguard.Fail(w, s.failed(err, protocol.Internal))
 		return
 	}
 	out := eventsPage{Events: []json.RawMessage{}, Cursor: map[string]int64{run.ID: max(q.After, run.Prefix)}, More: more}
@@ -227,7 +227,7 @@ func (s *Server) runEvents(w http.ResponseWriter, r *http.Request, who *auth.Ide
 			out.Cursor[run.ID] = e.Seq
 		}
 	}
-	guard.Answer(w, http.StatusOK, out)
+	httpguard.Answer(w, http.StatusOK, out)
 }
 
 func firstOf(all ...*Failure) *Failure {
@@ -258,8 +258,8 @@ func (s *Server) inbox(w http.ResponseWriter, r *http.Request, who *auth.Identit
 		rows = append(rows, requestRow(q, map[string]any{"host_id": run.HostID, "tool": run.Tool, "title": run.Title, "cwd": run.Cwd}))
 	}
 	if err != nil {
-		guard.Fail(w, s.failed(err, protocol.Internal))
+		httpguard.Fail(w, s.failed(err, protocol.Internal))
 		return
 	}
-	guard.Answer(w, http.StatusOK, rows)
+	httpguard.Answer(w, http.StatusOK, rows)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
 const (
@@ -79,11 +79,11 @@ func (h *hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 // asksForSocket says whether a request asks for a WebSocket; who does not is told.
 func asksForSocket(w http.ResponseWriter, r *http.Request) bool {
-	if guard.IsUpgrade(r) {
+	if httpguard.IsUpgrade(r) {
 		return true
 	}
 	w.Header().Set("Upgrade", "websocket")
-	guard.Fail(w, &Failure{Code: protocol.BadMessage, Why: r.URL.Path + " is for WebSockets", Status: http.StatusUpgradeRequired})
+	httpguard.Fail(w, &Failure{Code: protocol.BadMessage, Why: r.URL.Path + " is for WebSockets", Status: http.StatusUpgradeRequired})
 	return false
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 

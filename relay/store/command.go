@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -31,7 +31,10 @@ type Command struct {
 	Keeper           string // the server that accepted it; a payload that may not be stored is there
 
 	ArgsSHA256 string // of a decision: for which arguments it is; "" for any
-	Decision   string // of a decision: approve, deny
+	Decision   string // of a decision: approve, deny, answer
+	// Answer is the value of an answer as it may be shown, as JSON; "" of a secret one. AnswerSHA256 is
+	// that of the value itself.
+	Answer, AnswerSHA256 string
 
 	Audit []audit.Record // recorded with the command, when it is new
 }
@@ -40,16 +43,21 @@ type Command struct {
 type Decided struct {
 	Decision, By string
 	At           int64
+	Answer       string // its value as JSON, of an answer that is no secret
 }
 
 // AlreadyDecided is the error of a decision about a request that somebody has decided.
 type AlreadyDecided struct{ Was Decided }
 
 func (e *AlreadyDecided) Error() string {
-	if e.Was.By == "" {
-		return "the request is over: " + e.Was.Decision
+	how := e.Was.Decision
+	if e.Was.Answer != "" {
+		how += " " + e.Was.Answer
 	}
-	return fmt.Sprintf("%s has decided before: %s", e.Was.By, e.Was.Decision)
+	if e.Was.By == "" {
+		return "the request is over: " + how
+	}
+	return fmt.Sprintf("%s has decided before: %s", e.Was.By, how)
 }
 
 // Is says that it is ErrDecided.
@@ -132,7 +140,7 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	}
 	if q.State != "open" {
 		was := Decided{Decision: q.State}
-		err := tx.QueryRowContext(ctx, `SELECT decision, by_name, at FROM decisions WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID).Scan(&was.Decision, &was.By, &was.At)
+		err := tx.QueryRowContext(ctx, `SELECT decision, by_name, at, answer FROM decisions WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID).Scan(&was.Decision, &was.By, &was.At, &was.Answer)
 		if errors.Is(err, sql.ErrNoRows) {
 			was, err = s.resolvedBy(ctx, tx, q)
 		}
@@ -148,7 +156,8 @@ func (s *Store) decide(ctx context.Context, tx database, c *Command) error {
 	if c.ArgsSHA256 != "" && c.ArgsSHA256 != asked.ArgsSHA256 {
 		return fmt.Errorf("request %s: %w", c.ID, ErrChanged)
 	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO decisions (run_id, request_id, decision, by_name, at) VALUES ($1, $2, $3, $4, $5)`, c.RunID, c.ID, c.Decision, c.By, c.Created); err != nil {
+	if _, err := tx.ExecContext(ctx, `INSERT INTO decisions (run_id, request_id, decision, by_name, at, answer, answer_sha256) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		c.RunID, c.ID, c.Decision, c.By, c.Created, c.Answer, c.AnswerSHA256); err != nil {
 		return s.told("store a decision", err)
 	}
 	_, err = tx.ExecContext(ctx, `UPDATE requests SET state = 'decided' WHERE run_id = $1 AND request_id = $2`, c.RunID, c.ID)
@@ -173,7 +182,7 @@ func (s *Store) resolvedBy(ctx context.Context, tx database, q *Request) (Decide
 		if json.Unmarshal([]byte(data), &d) != nil || d.RequestID != q.ID {
 			continue
 		}
-		was = Decided{Decision: d.Decision, By: d.By, At: at}
+		was = Decided{Decision: d.Decision, By: d.By, At: at, Answer: string(d.Answer)}
 		if was.By == "" {
 			was.By = d.Actor
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 // hostColumns are what scanHost reads.
@@ -61,6 +61,23 @@ func (s *Store) AddHost(ctx context.Context, h Host, made ...audit.Record) (was 
 		return s.record(ctx, tx, h.LastSeenAt, made)
 	})
 	return was, err
+}
+
+// NameHost gives a host another name. first says that it is its machine's, which counts only while
+// the host has no other name than its id.
+func (s *Store) NameHost(ctx context.Context, id, name string, first bool, at int64, told ...audit.Record) error {
+	return s.change(ctx, func(tx database) error {
+		const change = `UPDATE hosts SET name = $2 WHERE id = $1 AND removed = 0`
+		if first {
+			_, err := tx.ExecContext(ctx, change+` AND name = id`, id, name)
+			return s.told("name a host", err)
+		}
+		done, err := tx.ExecContext(ctx, change, id, name)
+		if err := s.one(done, err, "name a host", "host "+id); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, at, told)
+	})
 }
 
 // RemoveHost forgets who a host is: the next that comes by its id is a new one. Its runs stay,

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 

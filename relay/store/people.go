@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 // ErrLastOwner is the error of what would leave nobody who may do everything.

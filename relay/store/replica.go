@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -185,10 +186,11 @@ func (s *Store) changes(ctx context.Context, where string, since int64) (out []C
 	return out, next, err
 }
 
-// LastEvent is the number of the last event that was stored.
-func (s *Store) LastEvent(ctx context.Context) (n int64, err error) {
-	err = s.reading().QueryRowContext(ctx, `SELECT coalesce(max(id), 0) FROM events`).Scan(&n)
-	return n, s.told("read events", err)
+// LastEvent returns the number of the last event that was stored, and a stamp: what is under way now
+// is over when Changes gives that stamp, or a later one, to ask with next.
+func (s *Store) LastEvent(ctx context.Context) (n, stamp int64, err error) {
+	err = s.reading().QueryRowContext(ctx, `SELECT coalesce(max(id), 0), `+cmp.Or(s.dialect.Newest, "0")+` FROM events`).Scan(&n, &stamp)
+	return n, stamp, s.told("read events", err)
 }
 
 // PrefixAt is the prefix that a run had when an event had the last number; at most its present one.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 // Ended are runs that have ended before a time, in Unix ms, and of which there are events: at most

@@ -66,6 +66,9 @@ CREATE UNIQUE INDEX pairings_by_id ON pairings (id)
 `, `
 CREATE TABLE notices (run_id TEXT NOT NULL, request_id TEXT NOT NULL, sent BIGINT NOT NULL, PRIMARY KEY (run_id, request_id));
 CREATE TABLE starts (run_id TEXT PRIMARY KEY, user_name TEXT NOT NULL)
+`, `
+ALTER TABLE decisions ADD COLUMN answer TEXT NOT NULL DEFAULT '';
+ALTER TABLE decisions ADD COLUMN answer_sha256 TEXT NOT NULL DEFAULT ''
 `}
 
 // migrate brings the schema up to date in one transaction. A newer one is ErrNewer, and

@@ -2,8 +2,10 @@ package store
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -27,11 +29,28 @@ func (b *batch) settle(r *openRun, e *Event) error {
 	case protocol.ToolResult:
 		return b.applied(r.ID, DecisionCommand, e.text("request_id"))
 	case protocol.RunPermissionResolved:
-		return b.resolved(r.ID, e.text("request_id"), e.text("decision"))
+		return b.resolved(r.ID, e.text("request_id"), e.text("decision"), e.text("answer_sha256"))
+	case protocol.RunRefused:
+		b.records = append(b.records, audit.Record{Run: r.ID, Kind: "self_decision_refused", Actor: audit.Actor{Type: "host", Name: r.HostID}, Subject: json.RawMessage(`{}`), Data: e.refused()})
 	case protocol.RunExited:
 		return b.ended(r.ID)
 	}
 	return nil
+}
+
+// refused returns what the audit log says of a run.refused: its texts, and nothing else.
+func (e *Event) refused() json.RawMessage {
+	all := map[string]string{}
+	for _, name := range []string{"action", "request_id", "by_run_id", "reason"} {
+		if text := e.text(name); text != "" {
+			all[name] = text
+		}
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		panic("store: texts are no JSON: " + err.Error())
+	}
+	return text
 }
 
 // open is a command that has not ended; nil when there is none.
@@ -53,18 +72,20 @@ func (b *batch) applied(run, kind, id string) error {
 
 // resolved ends the decision of a request: the host may have applied it, or another that it
 // heard of before, or none.
-func (b *batch) resolved(run, id, decision string) error {
+func (b *batch) resolved(run, id, decision, answer string) error {
 	c, err := b.open(run, DecisionCommand, id)
 	if err != nil || c == nil {
 		return err
 	}
-	var stored string
-	err = b.tx.QueryRowContext(b.ctx, `SELECT decision FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&stored)
+	var stored, sha string
+	err = b.tx.QueryRowContext(b.ctx, `SELECT decision, answer_sha256 FROM decisions WHERE run_id = $1 AND request_id = $2`, run, id).Scan(&stored, &sha)
 	switch {
 	case err != nil && !errors.Is(err, sql.ErrNoRows):
 		return b.s.told("read a decision", err)
-	case decision == stored || decision == "":
-		return b.end(c, "applied", "")
+	case stored == protocol.DecisionAnswer && sha != "" && answer != "" && answer != sha:
+		return b.end(c, "rejected", protocol.AlreadyDecided)
+	case decision == stored || decision == "" || stored == protocol.DecisionAnswer && (decision == protocol.DecisionApprove || decision == protocol.DecisionDeny):
+		return b.end(c, "applied", "") // a host that knows nothing newer calls an answer an approval
 	case decision == "expired" || decision == "withdrawn":
 		return b.end(c, "rejected", protocol.Expired)
 	}

@@ -55,9 +55,9 @@ type Dialect struct {
 	// Now is the database's clock, in Unix ms.
 	Now string
 	// Stamp is a number of the transaction, for changes that other servers look for, and Oldest
-	// one up to which all have ended as a statement sees it; "" where one server has the
-	// database for itself.
-	Stamp, Oldest string
+	// one up to which all have ended as a statement sees it, and Newest one that no transaction
+	// has yet; "" where one server has the database for itself.
+	Stamp, Oldest, Newest string
 	// Prepare has the statements of each event parsed once; false where the driver does so.
 	Prepare bool
 	// Damaged says whether an error tells of a damaged database.
@@ -115,6 +115,15 @@ func (s *Store) Damage() <-chan error {
 		return nil
 	}
 	return s.dialect.File.Found()
+}
+
+// Ping reports, by its error, whether the database answers.
+func (s *Store) Ping(ctx context.Context) error {
+	var one int
+	if err := s.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
+		return s.told("reach the database", err)
+	}
+	return nil
 }
 
 // Close closes the store.

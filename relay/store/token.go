@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 // AddToken stores a token. ErrUnknown: there is no such user.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/web/webtest"
 )

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/relay/web/webtest"
 )
 
-// TestLink: an owner makes a link to one run; who has it sees that run, live, and nothing else, and
+// TestLink: an owner makes a link to one run; who has it is led to that run, sees it live, and nothing else, and
 // the link's token is in the address no more.
 func TestLink(t *testing.T) {
 	browser.Full(t)
@@ -33,7 +33,7 @@ func TestLink(t *testing.T) {
 	guest.Go(link)
 	guest.See("the shown one")
 	run.Write("for all to see\n")
-	guest.Click("@run-row")
+	guest.Wait("location.hash === '#/runs/run_shown'")
 	guest.Wait("__see.text('@run-thread').includes('for all to see')")
 	guest.Eval("location.hash = '#/runs'")
 	guest.Wait("__see.all('@run-row').length === 1")

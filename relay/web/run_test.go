@@ -1,10 +1,12 @@
 package web_test
 
 import (
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/web/webtest"
 )
@@ -192,6 +194,131 @@ func TestSetup(t *testing.T) {
 	b.Eval("document.querySelector('[data-testid=login-pass]').select()")
 	b.Type("long enough by now")
 	b.Press("Enter")
-	b.Wait("location.pathname === '/' && location.hash === '#/start'")
-	b.See("No host is connected")
+	b.Wait("location.pathname === '/' && document.querySelector('main h1')?.textContent === 'Inbox'")
+}
+
+// TestApprovalShowsAll: of a command that hides parts of itself nothing is missing on its card
+// without a mark, and a card on which secrets are redacted says so.
+func TestApprovalShowsAll(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{"title": "hides"})
+	long := "echo " + strings.Repeat("0123456789", 1000) + "; rm -rf end-of-it"
+	var want []any
+	for i, c := range []struct{ cmd, shown string }{
+		{"echo a\nrm -rf x", "echo a\nrm -rf x"},
+		{"rm -rf \u202egpj.x\u2066\u200b", "rm -rf ⟦U+202E⟧gpj.x⟦U+2066⟧⟦U+200B⟧"},
+		{"echo \x1b[2K\x1b[8mrm -rf x\x1b[0m\r", "echo ⟦ESC⟧[2K⟦ESC⟧[8mrm -rf x⟦ESC⟧[0m⟦CR⟧"},
+		{"cat <<'E' > x\n\"'`$(rm -rf y)`'\"\nE", "cat <<'E' > x\n\"'`$(rm -rf y)`'\"\nE"},
+		{long, long},
+	} {
+		run.Ask("b"+strconv.Itoa(i), webtest.Data{"prompt": "Run: it", "op_tool": "bash", "op_args": webtest.Data{"cmd": c.cmd}})
+		want = append(want, c.shown)
+	}
+	run.Ask("b9", webtest.Data{"prompt": "Run: it", "op_tool": "bash", "op_args": webtest.Data{"cmd": "curl ***REDACTED***"}, "redacted": true})
+	b := enter(t, r, webtest.Operator, "#/inbox")
+	b.Wait("__see.all('@approval-card').length === 6")
+	shown := b.Eval("[...document.querySelectorAll('.approval-arg pre')].map((e) => e.textContent)")
+	if want = append(want, "curl ***REDACTED***"); !reflect.DeepEqual(shown, want) {
+		t.Errorf("the cards show %.2000q", shown)
+	}
+	if n := b.Count("@redacted"); n != 1 {
+		t.Errorf("%d cards say that something is redacted", n)
+	}
+}
+
+// TestAnswerIsShown: a question that is answered with yes or no takes one tap. Its answer is shown as
+// an answer with its value, in the inbox and in the thread, and is no approval.
+func TestAnswerIsShown(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "asks", "source": "concerto"})
+	run.Ask("q1", webtest.Data{"reason": "permission", "prompt": "Ship it?", "from": webtest.Data{"kind": "emit", "channel": "ship"},
+		"questions": []webtest.Data{{"id": "answer", "question": "Ship it?", "kind": "confirm", "required": true}}})
+	b := enter(t, r, webtest.Operator, "#/inbox")
+	b.See("Ship it?")
+	if text := b.Text("@approval-card"); strings.Count(text, "Ship it?") != 1 || strings.Contains(text, "Approve") || b.Count("@approval-card input[type=radio]") != 0 {
+		t.Errorf("the card says %q", text)
+	}
+	decide(b, "@deny")
+	told := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&told)
+	if err != nil || string(d.Answers) != `{"answer":false}` {
+		t.Errorf("the host is told %+v, %v", d, err)
+	}
+	run.Say(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer", "answer": false, "by": webtest.Operator, "actor": "web"})
+	b.Wait("__see.text('@settled').includes('answered false by olga')")
+	b.Go(r.URL + "/#/runs/run_1")
+	b.Wait("__see.text('@resolved').includes('answered false by olga')")
+	lines, err := r.Store.AuditLines(t.Context(), 0, 100)
+	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"answer":"false"`) || !strings.Contains(log, `"decision":"answer"`) || strings.Contains(log, `"decision":"approve"`) {
+		t.Errorf("the audit log has %s", log)
+	}
+}
+
+// TestStructure: the structure shows a pipeline's stages, which of them is at work, and what it waits for.
+func TestStructure(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Greeting("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"source": "concerto"})
+	node := func(kind, id, name string) webtest.Data {
+		return webtest.Data{"id": kind + ":" + id, "kind": kind, "name": name}
+	}
+	edges := []webtest.Data{{"from": "program:main", "to": "pipeline:P"}, {"from": "pipeline:P", "to": "stage:P.one"}, {"from": "stage:P.one", "to": "stage:P.two"}, {"from": "stage:P.two", "to": "host:Coder"}}
+	run.Say(protocol.RunMeta, webtest.Data{"structure": webtest.Data{"nodes": []webtest.Data{node("program", "main", "main"), node("pipeline", "P", "P"), node("stage", "P.one", "one"), node("stage", "P.two", "two"), node("host", "Coder", "Coder")}, "edges": edges}})
+	stage := func(event, name string) {
+		run.Say(protocol.RunEmit, webtest.Data{"channel": "pipeline:" + event, "payload": webtest.Data{"name": "P", "stage": name}, "awaited": false})
+	}
+	run.Stored()
+	b := enter(t, r, webtest.Operator, "#/runs/run_1/structure")
+	is := func(at, marked string) {
+		t.Helper()
+		b.Wait("document.querySelector('.graph-facts')?.textContent === " + strconv.Quote(at))
+		if got := b.Eval("[...document.querySelectorAll('.node.here title')].map((n) => n.textContent).join()"); got != marked {
+			t.Errorf("%q marks %v, want %s", at, got, marked)
+		}
+	}
+	is("now at main", "program main")
+	stage("stage_start", "one")
+	is("now at one", "stage one")
+	stage("stage_complete", "one")
+	stage("stage_start", "two")
+	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
+	is("now at two, which waits for Coder", "stage two")
+	run.Ask("q1", webtest.Data{"prompt": "Which?", "questions": []webtest.Data{{"id": "q", "question": "Which?", "kind": "text"}}})
+	is("now at two, which waits for an answer", "stage two")
+	run.Say(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer"})
+	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "complete"})
+	stage("error", "two")
+	is("now at main", "program main")
+	run.Say(protocol.RunExited, webtest.Data{"exit_code": 0})
+	is("", "")
+}
+
+// TestMarkdownIsDrawn: what agents say and ask is drawn as Markdown; a command that is approved, and what a tool
+// has printed, stay as they are.
+func TestMarkdownIsDrawn(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	run := webtest.Begin(r.Greeting("desk"), "run_1", webtest.Data{"source": "concerto"})
+	run.Say(protocol.RunEmit, webtest.Data{"channel": "said", "payload": "**emitted**\n\n- [a](https://x.example)", "awaited": false})
+	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
+	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": "**heard**"})
+	run.Write("**printed**\n")
+	run.Ask("q1", webtest.Data{"prompt": "**asked**", "questions": []webtest.Data{{"id": "a", "question": "**first**", "kind": "text"}, {"id": "b", "question": "**second**", "kind": "choice", "options": []webtest.Data{{"value": "x", "label": "**option**"}}}}})
+	run.Ask("q2", webtest.Data{"prompt": "rm **approved** --now", "op_tool": "bash", "op_args": webtest.Data{"cmd": "rm **approved**"}})
+	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b.Wait("document.querySelectorAll('[data-testid=approval-card]').length === 2")
+	if got := b.Eval("[...document.querySelectorAll('strong')].map((e) => e.textContent).join()"); got != "emitted,heard,asked,first,second" {
+		t.Errorf("bold are %v", got)
+	}
+	if text := b.Text("main"); !strings.Contains(text, "**printed**") || !strings.Contains(text, "rm **approved** --now") || !strings.Contains(text, "**option**") {
+		t.Errorf("the page shows %s", text)
+	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // acp speaks the Agent Client Protocol, version 1: JSON-RPC, in which the agent's

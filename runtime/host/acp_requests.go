@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/data/decision"
 )
 
 // acpRequest says what a request means, and what answers it.
@@ -101,7 +101,11 @@ func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
 		s.answer(rpcResult(q.ID, selected(once))) // the program has allowed it by giving it
 		return
 	}
-	w := approval{tool: kind, kind: kind, description: about(kind, short(call.Title)), Args: call.Input, payload: line}
+	what := call.Title
+	if command := texts(call.Input, "command"); len(command) > 0 && !strings.Contains(what, command[0]) {
+		what = command[0] // a title need not say what is executed
+	}
+	w := approval{tool: kind, kind: kind, description: described(kind, what), Args: call.Input, payload: line}
 	if bare := len(call.Input) == 0 || string(call.Input) == "null"; bare && kind == "execute" {
 		w.Args = encode(obj{"command": call.Title})
 	} else if bare {

@@ -3,8 +3,9 @@ package host
 import (
 	"encoding/json"
 	"strings"
+	"unicode"
 
-	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/data/decision"
 )
 
 // errand is what an agent wants done at its client: with files, or in a terminal. The
@@ -46,13 +47,30 @@ type acpVariable struct {
 	Value string `json:"value"`
 }
 
-// line is the command as it would be typed. What a shell is given to run is the
-// command.
+// line is the command as it would be typed in a shell: quotes keep each argument one. What a
+// shell is given to run is the command.
 func (c *acpCommand) line() string {
 	if len(c.Args) == 2 && strings.HasSuffix(c.Command, "sh") && (c.Args[0] == "-c" || c.Args[0] == "-lc") {
 		return c.Args[1]
 	}
-	return strings.Join(append([]string{c.Command}, c.Args...), " ")
+	if len(c.Args) == 0 {
+		return c.Command
+	}
+	words := []string{word(c.Command)}
+	for _, arg := range c.Args {
+		words = append(words, word(arg))
+	}
+	return strings.Join(words, " ")
+}
+
+// word is an argument as a word of a shell's line.
+func word(arg string) string {
+	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("%+,-./:=@_^", r)
+	}) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // asksFile asks whether a file may be read, or written.
@@ -96,7 +114,7 @@ func (a *acp) asksTerminal(s *said, q *rpcRequest, line []byte) {
 
 func (a *acp) asksErrand(s *said, q *rpcRequest, w approval, args obj, what string) {
 	w.Args = encode(args)
-	w.description = about(w.tool, short(what))
+	w.description = described(w.tool, what)
 	w.Options = []string{decision.Once, decision.Deny}
 	q.Options, q.Args = w.Options, w.Args
 	w.ID = a.RPC.take(*q)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // bridgeEntry is how an agent reaches the server of the program's tools: it starts a

@@ -2,13 +2,15 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // An adapter translates between a vendor's lines and ours. It has no goroutine, no
@@ -250,11 +252,13 @@ func (s *said) failed(message, code, session string, payload []byte) {
 // summaryLimit bounds what a message for people repeats of a call, in characters.
 const summaryLimit = 200
 
-// short is the first line of a text, cut when long.
+// short is the first line of a text, within summaryLimit. It ends in "…" when that is not
+// all of it.
 func short(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	if runes := []rune(text); len(runes) > summaryLimit {
-		return string(runes[:summaryLimit-1]) + "…"
+	text, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	runes := []rune(text)
+	if len(runes) > summaryLimit || rest != "" {
+		return string(runes[:min(len(runes), summaryLimit-1)]) + "…"
 	}
 	return text
 }
@@ -262,9 +266,9 @@ func short(text string) string {
 // summaryOf are the members of a call's arguments that say what it is about.
 var summaryOf = []string{"command", "file_path", "filePath", "path", "url", "pattern", "query"}
 
-// summary says what a call is about: the first of summaryOf that is a text, else its
-// first text.
-func summary(args []byte) string {
+// subject is what a call is about: the first of summaryOf that is a text, else its first
+// text.
+func subject(args []byte) string {
 	var texts struct{ first, named string }
 	at := len(summaryOf)
 	for _, m := range membersOf(args) {
@@ -281,10 +285,7 @@ func summary(args []byte) string {
 			}
 		}
 	}
-	if texts.named != "" {
-		return short(texts.named)
-	}
-	return short(texts.first)
+	return cmp.Or(texts.named, texts.first)
 }
 
 // about is "TOOL: SUMMARY", or the tool alone.
@@ -293,6 +294,14 @@ func about(tool, summary string) string {
 		return tool
 	}
 	return tool + ": " + summary
+}
+
+// commandLimit is how many characters of what an approval is about its description shows.
+const commandLimit = 500
+
+// described is the description of an approval: the tool, and all of what it is to do.
+func described(tool, what string) string {
+	return about(terminal.OneLine(tool), terminal.Brief(strings.Trim(what, " \t\r\n"), commandLimit))
 }
 
 // membersOf are an object's members in their order; none when it is no object.

@@ -68,7 +68,7 @@ var heardTable = []struct{ transport, line, want string }{
 	{"claude-code", `{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Read","input":{"limit":1,"file_path":"a.go"}}]}}`, `{"type":"progress","message":"Read: a.go","stage":"tool"`},
 	{"claude-code", `{"type":"assistant","message":{"content":[{"type":"tool_use","name":"AskUserQuestion","input":{}},{"type":"tool_use","name":"mcp__concerto__x","input":{}}]}}`, `quiet assistant`},
 	{"claude-code", `{"type":"assistant","message":{"content":[{"type":"tool_use","name":"TodoWrite","input":{"todos":[{"content":"a","status":"completed"},{"content":"b","status":"pending"},{"content":"c","status":"in_progress"}]}}]}}`, `{"type":"progress","message":"1 of 3: c","stage":"plan"`},
-	{"claude-code", `{"type":"user","message":{"content":[{"type":"tool_result","content":[{"type":"text","text":"first\nsecond"}]}]}}`, `{"type":"progress","message":"first","stage":"tool_result"`},
+	{"claude-code", `{"type":"user","message":{"content":[{"type":"tool_result","content":[{"type":"text","text":"first\nsecond"}]}]}}`, `{"type":"progress","message":"first…","stage":"tool_result"`},
 	{"claude-code", `{"type":"user","message":{"content":"[Request interrupted by user]"}}`, `{"type":"progress","message":"user","stage":"other"`},
 	{"claude-code", `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"error_status":529,"error":"overloaded"}`, `{"type":"progress","message":"model call failed (529), attempt 1 of 10","stage":"retry"`},
 	{"claude-code", `{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"error_status":null,"error":"connection"}`, `{"type":"progress","message":"model call failed (connection), attempt 2 of 10","stage":"retry"`},

@@ -3,8 +3,8 @@ package host
 import (
 	"encoding/json"
 
-	"github.com/concerto-lang/concerto/internal/decision"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // risks are the risk levels of the kinds of calls; of all else it is high.

@@ -38,6 +38,9 @@ var questions = []struct {
 			{`["Ada",36]`, `"content":{"age":36,"name":"Ada"}`}, {`{"age":36}`, `{"_meta":null,"action":"decline","content":null}`}, {`{"name":"Ada","age":"old"}`, `"action":"decline"`},
 			{`{"name":"Ada","age":3.5}`, `"action":"decline"`}, {`null`, `"action":"decline"`},
 		}},
+	{"acp", `{"method":"elicitation/create","id":5,"params":{"requestedSchema":{"properties":{"q":{"type":"string","title":"Which?","oneOf":[{"const":"Red","title":"Red — take Red"},{"const":"b","title":"Blue — sky"}]}}}}}`,
+		`{"type":"question","id":"5","question":"Which?","options":["Red","Blue — sky"],"questions":[{"id":"q","question":"Which?","options":[{"label":"Red","description":"take Red"},{"label":"Blue — sky"}],"multi":false}],"schema":{"properties":{"q":{"type":"string","title":"Which?","oneOf":[{"const":"Red","title":"Red — take Red"},{"const":"b","title":"Blue — sky"}]}}}`,
+		[][2]string{{`"red"`, `"content":{"q":"Red"}`}, {`"b"`, `"content":{"q":"b"}`}}},
 	{"acp", `{"method":"elicitation/create","id":5,"params":{"sessionId":"S","mode":"form","message":"Indent?","requestedSchema":{"properties":{"q":{"type":"string","title":"Indent","oneOf":[{"const":"t","title":"Tabs"},{"const":"s","title":"Two spaces"}]},"q_custom":{"type":"string"}}}}}`,
 		`{"type":"question","id":"5","question":"Indent?","options":["Tabs","Two spaces"],"questions":[{"id":"q","question":"Indent","options":[{"label":"Tabs"},{"label":"Two spaces"}],"multi":false}],"schema":{"properties":{"q":{"type":"string","title":"Indent","oneOf":[{"const":"t","title":"Tabs"},{"const":"s","title":"Two spaces"}]},"q_custom":{"type":"string"}}}`,
 		[][2]string{

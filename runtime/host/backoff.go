@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // How starts that fail one after the other are slowed down.

@@ -5,15 +5,15 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/concerto-lang/concerto/runtime/bridge"
 	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/mcpbridge"
 )
 
 // door is the bridge to the program's tools of a process that nobody keeps: it is in this process. One that is kept
 // has its bridge with the keeper.
 type door struct {
 	p  *process
-	at *bridge.Bridge
+	at *mcpbridge.Bridge
 }
 
 // bridgeTo makes a process's bridge to the program's tools, and says how the agent gets there. path is where a
@@ -27,14 +27,14 @@ func (p *process) bridgeTo(path string) error {
 		return p.cfg.failure("cannot be given its tools: that needs the program concerto, and its path is not known here: set Options.Executable")
 	}
 	if path == "" {
-		path = bridge.Path()
+		path = mcpbridge.Path()
 	}
 	p.entry = &bridgeEntry{command: h.executable(), args: []string{"host", "bridge", path}}
 	if h.opts.Keeper != nil {
 		return nil
 	}
 	d := &door{p: p}
-	at, err := bridge.Open(bridge.Options{Path: path, MaxLine: p.cfg.MaxLine, Unread: p.unread,
+	at, err := mcpbridge.Open(mcpbridge.Options{Path: path, MaxLine: p.cfg.MaxLine, Unread: p.unread,
 		Heard: func(client int, line []byte) { d.do(func(a *acp) said { return a.overBridge(client, line) }) },
 		Left:  func(client int) { d.do(func(a *acp) said { return a.leftBridge(client) }) },
 	})

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // bridgedHost opens a bridge to the tools of a host, whose remarks it hands on.

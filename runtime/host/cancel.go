@@ -3,8 +3,8 @@ package host
 import (
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // How long a cancelled host may take to come to its terminal message.

@@ -61,7 +61,7 @@ func (c *claude) assistant(s *said, m *claudeLine) {
 		case b.Name == claudePlans:
 			s.progress("plan", claudePlan(b.Input), m.line)
 		default:
-			s.progress("tool", about(b.Name, summary(b.Input)), m.line)
+			s.progress("tool", about(b.Name, short(subject(b.Input))), m.line)
 		}
 	}
 	if len(s.ours) == 0 {

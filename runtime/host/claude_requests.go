@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/data/decision"
 )
 
 // asksForTool is a question, or an approval, unless it is of one of our tools, which
@@ -40,7 +40,7 @@ func (c *claude) asksForTool(s *said, m *claudeLine) {
 		kind = "other"
 	}
 	s.approval(approval{
-		ID: m.RequestID, tool: r.ToolName, kind: kind, description: about(r.ToolName, summary(r.Input)), Args: r.Input,
+		ID: m.RequestID, tool: r.ToolName, kind: kind, description: described(r.ToolName, subject(r.Input)), Args: r.Input,
 		paths: claudePaths(r.Input, r.BlockedPath), reason: r.Reason, Options: q.Options, payload: m.line,
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // codex speaks with `codex app-server`, which is JSON-RPC without its version. Its
@@ -29,6 +29,7 @@ type codex struct {
 	Used     usage                      // of the thread, up to the exchange
 	Total    usage                      // of the thread until now
 	Counted  bool                       // the exchange has told what it uses
+	Busy     bool                       // an exchange is running
 }
 
 // codexOldest is the first version that hands on its questions.
@@ -166,7 +167,7 @@ func (c *codex) say(line []byte) (s said) {
 		}))
 	case hostmsg.Prompt:
 		c.Prompts++
-		c.Turn, c.Cancel, c.Text, c.Counted = "", false, "", false
+		c.Turn, c.Cancel, c.Text, c.Counted, c.Busy = "", false, "", false, true
 		c.Used = c.Total
 		if c.fresh && c.Prompts > 1 {
 			c.Prompt = o.prompt()

@@ -1,7 +1,7 @@
 package host
 
 import (
-	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/data/decision"
 )
 
 func decidedCommand(q *rpcRequest, o *ours) obj {

@@ -80,7 +80,7 @@ func (i *codexItem) summary(raw []byte) string {
 	if json.Unmarshal(raw, &args) != nil {
 		return ""
 	}
-	return short(args.Path + args.Query + summary(args.Arguments))
+	return short(args.Path + args.Query + subject(args.Arguments))
 }
 
 func (c *codex) itemStarted(s *said, e *codexEvent) {
@@ -120,6 +120,10 @@ func (c *codex) plans(s *said, e *codexEvent) {
 func (c *codex) uses(s *said, e *codexEvent) {
 	t := e.Usage.Total
 	c.Total = usage(t)
+	if !c.Busy { // of the thread that is resumed
+		s.quiet = e.method
+		return
+	}
 	c.Counted = true
 	s.progress("usage", fmt.Sprintf("%d tokens", t.In+t.Out), e.line)
 }
@@ -135,7 +139,7 @@ func (c *codex) retries(s *said, e *codexEvent) {
 }
 
 func (c *codex) completed(s *said, e *codexEvent) {
-	c.Turn, c.Cancel = "", false
+	c.Turn, c.Cancel, c.Busy = "", false, false
 	clear(c.RPC.Open)
 	clear(c.Streamed)
 	clear(c.Items)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/decision"
+	"github.com/concerto-lang/concerto/internal/data/decision"
 )
 
 // codexRequest says what a request means, and what answers it.
@@ -144,7 +144,7 @@ func (c *codex) asksCommand(s *said, q *rpcRequest, line []byte) {
 	if q.Method == "execCommandApproval" {
 		a.Options = []string{decision.Once, decision.Session, decision.Deny}
 	}
-	a.description = about(a.tool, short(p.command()))
+	a.description = described(a.tool, p.command())
 	a.Args = encode(obj{"command": p.command(), "cwd": p.Cwd})
 	c.approve(s, q, a)
 }
@@ -206,7 +206,7 @@ func (c *codex) asksChange(s *said, q *rpcRequest, line []byte) {
 		args["grantRoot"] = p.GrantRoot
 	}
 	a.Args = encode(args)
-	a.description = about(a.tool, short(strings.Join(a.paths, ", ")))
+	a.description = described(a.tool, strings.Join(a.paths, ", "))
 	c.approve(s, q, a)
 }
 
@@ -215,7 +215,7 @@ func (c *codex) asksPermissions(s *said, q *rpcRequest, line []byte) {
 	a := approval{tool: "permissions", kind: "other", reason: p.Reason, payload: line,
 		Options: []string{decision.Once, decision.Session, decision.Deny}}
 	a.Args = encode(obj{"permissions": p.Permissions, "cwd": p.Cwd})
-	a.description = about(a.tool, short(p.Reason))
+	a.description = described(a.tool, p.Reason)
 	c.approve(s, q, a)
 }
 

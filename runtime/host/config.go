@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 )
 
 // Config is what is known of one host declaration: source and manifest joined. A
@@ -83,11 +83,26 @@ func ParseConfig(name, connector string, params, config json.RawMessage, root st
 	if root == "" {
 		return c, nil
 	}
+	dir, err := filepath.Abs(root)
+	if err != nil {
+		return c, fmt.Errorf("read host %s: %w", name, err)
+	}
+	manifestDir(dir, c.Args, c.Env)
 	c.Dir = below(root, c.Dir)
 	if strings.Contains(c.Command, "/") {
 		c.Command = below(root, c.Command)
 	}
 	return c, nil
+}
+
+// manifestDir writes the manifest's directory in place of ${manifest_dir}.
+func manifestDir(dir string, args []string, env map[string]string) {
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, "${manifest_dir}", dir)
+	}
+	for name, value := range env {
+		env[name] = strings.ReplaceAll(value, "${manifest_dir}", dir)
+	}
 }
 
 func below(root, path string) string {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // Course is how an exchange of a run whose hosts are kept has gone so far: what a new process of its host needs to

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 

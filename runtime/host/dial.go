@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // Dialer starts processes of a host outside any pool: who asked for one ends it.
@@ -41,19 +41,19 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, erro
 	}
 	run := c.started("")
 	env := h.environ(c, p.number)
-	h.look(run, env)
+	p.version = h.checkVersion(run, env)
 	started := make(chan struct{}) // what it says is recorded behind its start
 	defer close(started)
 	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Stderr: func(line string) {
 		<-started
-		p.wire(wire.Aside, line)
+		p.wire(hosttrace.Aside, line)
 		stderr(line)
 	}})
 	if err != nil {
 		return nil, err
 	}
 	p.conn = conn
-	p.wire(wire.Fate, wire.Start)
+	p.wire(hosttrace.Fate, hosttrace.Start)
 	if err := p.recent(ctx); err != nil {
 		conn.CloseWrite()
 		conn.End(grace, h.kill)

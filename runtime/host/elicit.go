@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -28,6 +29,10 @@ type titled struct {
 	Description string `json:"description"`
 }
 
+// titleSeparator is between the label and the description in titles of agents that have
+// one text for both: "Red — take Red".
+const titleSeparator = " — "
+
 // choice is a value that a property may have.
 type choice struct{ value, label, description string }
 
@@ -45,9 +50,9 @@ func (p *property) choices() []choice {
 		out = append(out, c)
 	}
 	for _, t := range slices.Concat(p.OneOf, p.AnyOf) {
-		c := choice{t.Const, t.Title, t.Description}
-		if c.label == "" {
-			c.label = t.Const
+		c := choice{t.Const, cmp.Or(t.Title, t.Const), t.Description}
+		if label, rest, ok := strings.Cut(t.Title, titleSeparator); ok && strings.HasPrefix(label, t.Const) {
+			c.label, c.description = label, cmp.Or(t.Description, rest)
 		}
 		out = append(out, c)
 	}

@@ -1,6 +1,6 @@
 package host
 
-import "github.com/concerto-lang/concerto/internal/value"
+import "github.com/concerto-lang/concerto/internal/data/value"
 
 // object builds one JSON object, its members in the order given.
 type object struct{ b []byte }

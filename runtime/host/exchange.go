@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // exchange is one prompt and all that follows until its close.
@@ -17,7 +17,8 @@ type exchange struct {
 	slot   *slot
 	in     *inbox
 	asked  *effect.ExchangeOpen
-	prompt line // see promptFor
+	prompt line   // see promptFor
+	key    string // of the prompt, by which the host knows a further attempt; "" when the host is not kept
 	wish
 	timer clock.Timer // of the timeout
 	beat  clock.Timer // of the heartbeat; the zero one without
@@ -87,14 +88,18 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 	if err != nil {
 		return nil, err
 	}
-	prompt := pool.cfg.promptLine(r, pool.cfg.SendTools) // while no host waits for it
+	key := ""
+	if h.opts.Keeper != nil {
+		key = effect.KeyOf(ctx)
+	}
+	prompt := pool.cfg.promptOf(r, pool.cfg.SendTools, key, nil) // while no host waits for it
 	p, err := slot.process(ctx, wishOf(r))
 	if err != nil {
 		pool.leave(slot)
 		return nil, err
 	}
 	ex := &exchange{
-		pool: pool, slot: slot, in: newInbox(), asked: r, prompt: prompt, wish: wishOf(r),
+		pool: pool, slot: slot, in: newInbox(), asked: r, prompt: prompt, key: key, wish: wishOf(r),
 		life: make(chan struct{}), proc: p, unheed: func() bool { return false },
 	}
 	ex.follow(&Course{})

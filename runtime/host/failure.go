@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/aside"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -123,7 +123,7 @@ const quoteLimit = 200
 
 // quote gives a line of a host's for an error message, cut when long.
 func quote(line []byte) string {
-	s := aside.Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
+	s := stderrlog.Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
 	if len(s) > quoteLimit {
 		s = strings.ToValidUTF8(s[:quoteLimit], "") + "…"
 	}

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // TestLimitsStand: while the run's time stands, a host is neither too slow nor too silent, and what it says meanwhile is kept.

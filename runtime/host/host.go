@@ -24,11 +24,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/wire"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // What holds where a Config says nothing.
@@ -56,7 +56,7 @@ type Options struct {
 	// MaxMemory bounds what one message unfolds to, in bytes; 0 means none.
 	MaxMemory int
 	// Wire takes each line that passes, from many goroutines; nil drops them.
-	Wire func(wire.Line)
+	Wire func(hosttrace.Line)
 	// Keeper keeps the processes, so that they outlive this one; nil: they end with it. New and
 	// Resume own it from then on, Close ends it.
 	Keeper *keeper.Client

@@ -3,10 +3,14 @@ package host_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
-	_ "github.com/concerto-lang/concerto/internal/guard" // the keeper starts this program as its guardian, too
-	"github.com/concerto-lang/concerto/internal/testhost"
+	_ "github.com/concerto-lang/concerto/internal/process/guard" // the keeper starts this program as its guardian, too
+	"github.com/concerto-lang/concerto/internal/record/hostreplay"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/internal/testkit/testhost"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 	"github.com/concerto-lang/concerto/runtime/keeper"
@@ -17,6 +21,10 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("TESTHOST") != "" {
 		os.Exit(testhost.Main(os.Args[1:]))
+	}
+	if file := os.Getenv("REPLAY"); file != "" {
+		replay(file)
+		return
 	}
 	if os.Getenv("TALKER") != "" && os.Getenv("KEEPER") == "" {
 		beTalker()
@@ -46,6 +54,46 @@ func scripted(_ *testing.T, script string) host.Config {
 		"TESTHOST": "1",
 		"GORACE":   "atexit_sleep_ms=0", // a raced host leaves as fast as any other
 	}}
+}
+
+// replay plays the first process of a recording, or prints its version when asked for it.
+func replay(file string) {
+	f, err := os.Open(file)
+	if err != nil {
+		panic(err)
+	}
+	r, err := hosttrace.Read(f)
+	if err != nil {
+		panic(err)
+	}
+	if slices.Contains(os.Args, "--version") {
+		version, _ := r.ProgramVersion("Coder")
+		fmt.Println(version)
+		return
+	}
+	os.Exit(hostreplay.Play(hostreplay.Options{Recording: r, File: file, Host: "Coder", Proc: 1, In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}
+
+// TestPlaces: every transport works with every value of isolate and several instances.
+func TestPlaces(t *testing.T) {
+	peers := map[string]hosttest.Peer{"stdio": scripted}
+	for name, c := range map[string]host.Config{
+		"claude":     {Transport: "claude-code"},
+		"codex":      {Transport: "codex", Vendor: host.Vendor{Model: "gpt-5.2"}},
+		"claude-acp": {Transport: "acp"},
+		"gemini":     {Transport: "acp", Vendor: host.Vendor{Model: "gemini-2.5-pro"}},
+		"opencode":   {Transport: "acp"},
+	} {
+		peers[name] = func(t *testing.T, _ string) host.Config {
+			file, err := filepath.Abs(filepath.Join("testdata", "wire", name+".wire"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Command, c.Env = os.Args[0], map[string]string{"REPLAY": file, "GORACE": "atexit_sleep_ms=0"}
+			return c
+		}
+	}
+	hosttest.Places(t, peers)
 }
 
 func TestStdio(t *testing.T) { hosttest.Run(t, scripted) }

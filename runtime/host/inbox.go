@@ -4,8 +4,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // What one batch may hold; a line larger than batchBytes comes alone.

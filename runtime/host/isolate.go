@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
-	"github.com/concerto-lang/concerto/runtime/taskdir"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // A host with isolate has a process and a directory of its own for each exchange.
@@ -23,6 +23,8 @@ import (
 type Isolation struct {
 	Isolate string `json:"isolate"` // "copy" or "worktree": each has a directory of its own, in Root; "" and "none": it has not
 	Root    string `json:"-"`       // the manifest's directory
+
+	Original string `json:"-"` // the working directory of which Dir is a copy; "" where it is none
 }
 
 // isolated says that each exchange has a directory of its own.
@@ -47,7 +49,7 @@ type workplace struct {
 }
 
 // work gives the configuration of a process for one exchange, and its directory.
-func (h *Hosts) work(ctx context.Context, c *Config, session string) (*Config, *taskdir.Dir, error) {
+func (h *Hosts) work(ctx context.Context, c *Config, session string) (*Config, *workspace.Dir, error) {
 	if err := c.checkDir(); err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +64,7 @@ func (h *Hosts) work(ctx context.Context, c *Config, session string) (*Config, *
 	name := ""
 	if was, ok := h.pools[c.Name].places.find(session, c, &at); ok {
 		if was.kept {
-			return c.in(taskdir.Kept(was.Name, was.Dir, was.Branch, at))
+			return c.in(workspace.Kept(was.Name, was.Dir, was.Branch, at))
 		}
 		name = was.Name
 	}
@@ -71,9 +73,9 @@ func (h *Hosts) work(ctx context.Context, c *Config, session string) (*Config, *
 	}
 	ctx, cancel := h.untilClosing(ctx)
 	defer cancel()
-	d, err := taskdir.Make(ctx, c.Isolate, name, at)
+	d, err := workspace.Make(ctx, c.Isolate, name, at)
 	switch {
-	case errors.Is(err, taskdir.ErrNoRepository):
+	case errors.Is(err, workspace.ErrNoRepository):
 		return nil, nil, c.failure(`cannot be isolated: %v, which isolate = "worktree" of [hosts.%s] needs: make it one by git init, or copy by isolate = "copy"`, err, c.Connector)
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
@@ -84,20 +86,20 @@ func (h *Hosts) work(ctx context.Context, c *Config, session string) (*Config, *
 }
 
 // in is the configuration of a process that works in a directory.
-func (c *Config) in(d *taskdir.Dir) (*Config, *taskdir.Dir, error) {
+func (c *Config) in(d *workspace.Dir) (*Config, *workspace.Dir, error) {
 	own := *c
-	own.Dir = d.Path
+	own.Dir, own.Original = d.Path, c.Dir
 	return &own, d, nil
 }
 
 // placeOf is what directories of the host's are made of.
-func (c *Config) placeOf() (taskdir.Place, error) {
+func (c *Config) placeOf() (workspace.Place, error) {
 	root, err := filepath.Abs(c.Root)
 	if err != nil {
-		return taskdir.Place{}, err
+		return workspace.Place{}, err
 	}
 	from, err := filepath.Abs(c.Dir)
-	return taskdir.Place{Root: root, From: from}, err
+	return workspace.Place{Root: root, From: from}, err
 }
 
 // taskName names a directory: RUN-HOST-N.
@@ -207,7 +209,7 @@ func (p *workplaces) over(o *process) {
 }
 
 // find gives the place of a conversation, of this run or of one before.
-func (p *workplaces) find(session string, c *Config, at *taskdir.Place) (workplace, bool) {
+func (p *workplaces) find(session string, c *Config, at *workspace.Place) (workplace, bool) {
 	if session == "" {
 		return workplace{}, false
 	}
@@ -237,7 +239,7 @@ func (p *workplaces) find(session string, c *Config, at *taskdir.Place) (workpla
 const noteSuffix = ".json"
 
 // note remembers a place, in a file as well when it is kept.
-func (p *workplaces) note(was workplace, d *taskdir.Dir) error {
+func (p *workplaces) note(was workplace, d *workspace.Dir) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.by == nil {

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/keeper"
-	"github.com/concerto-lang/concerto/runtime/taskdir"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // keeping says how a new process is kept by the run's keeper.
@@ -53,8 +53,8 @@ type workNote struct {
 }
 
 // dir is the directory that the process works in; nil without one of its own.
-func (w *workNote) dir(at taskdir.Place) *taskdir.Dir {
-	return taskdir.Kept(w.Name, w.Path, w.Branch, at)
+func (w *workNote) dir(at workspace.Place) *workspace.Dir {
+	return workspace.Kept(w.Name, w.Path, w.Branch, at)
 }
 
 // start starts a process that is kept.

@@ -3,8 +3,8 @@ package host
 import (
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // longText is the length from which a text in a line is not copied into it.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // tricky are texts of which no part may be cut anywhere: what is encoded in pieces is
@@ -27,7 +27,7 @@ var tricky = map[string]string{
 // TestLongPrompts: a prompt that is long is the same line as it would be if it were
 // copied into it, wherever its pieces end.
 func TestLongPrompts(t *testing.T) {
-	seeds.InOneGoroutine(t)
+	randtest.InOneGoroutine(t)
 	for name, part := range tricky {
 		for shift := range len(part) {
 			text := strings.Repeat("x", shift) + strings.Repeat(part, longText/len(part)+1)
@@ -102,7 +102,7 @@ func TestLongIsFull(t *testing.T) {
 
 // TestLongPromptTakesNoMemory: nor when nobody reads it.
 func TestLongPromptTakesNoMemory(t *testing.T) {
-	seeds.Measures(t)
+	randtest.Measures(t)
 	text := strings.Repeat("x\"", 20<<20)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

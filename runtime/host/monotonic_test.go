@@ -17,7 +17,7 @@ func TestMonotonic(t *testing.T) {
 	loses := map[string]bool{"Round": true, "UTC": true, "Local": true, "In": true, "AddDate": true, "Date": true,
 		"Unix": true, "UnixMilli": true, "UnixMicro": true, "UnixNano": true, "Parse": true}
 	files := 0
-	for _, dir := range []string{".", "../../internal/procgroup", "../../internal/ndjson"} {
+	for _, dir := range []string{".", "../../internal/process/procgroup", "../../internal/text/ndjson"} {
 		names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -1,8 +1,8 @@
 package host
 
 import (
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // usage counts tokens. All of it is of one exchange.

@@ -1,20 +1,25 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
-	"github.com/concerto-lang/concerto/internal/decision"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/hostpolicy"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// policy is what [hosts.X.permissions] says, read where the process works; nil
-// without the section.
+// policy is what [hosts.X.permissions] says; nil without the section. Its relative paths
+// start at the manifest, those of an agent's requests where the process works.
 func (c *Config) policy(environ []string) (*hostpolicy.Policy, error) {
 	if c.Permissions == nil {
 		return nil, nil
@@ -24,10 +29,89 @@ func (c *Config) policy(environ []string) (*hostpolicy.Policy, error) {
 		return nil, c.failure("cannot be started in '%s': %v", c.Dir, err)
 	}
 	home, _ := procgroup.LookupEnv(environ, "HOME")
-	return hostpolicy.New(*c.Permissions, hostpolicy.Place{Dir: dir, Home: home, Link: func(path string) (string, bool) {
+	rules := *c.Permissions
+	rules.Read, rules.Write, rules.Deny = c.roots(rules.Read), c.roots(rules.Write), c.denials(rules.Deny)
+	return hostpolicy.New(rules, hostpolicy.Place{Dir: dir, Home: home, Link: func(path string) (string, bool) {
 		to, err := os.Readlink(path)
 		return to, err == nil
 	}}), nil
+}
+
+// rootAt returns the path of a root of files, which starts at the manifest.
+func (c *Config) rootAt(name string) string {
+	if strings.HasPrefix(name, "~") {
+		return name
+	}
+	return below(cmp.Or(c.Root, c.Dir), name)
+}
+
+// roots returns the paths of roots. Of the working directory of an isolated exchange, its
+// own directory takes the place.
+func (c *Config) roots(names []string) []string {
+	var out []string
+	for _, name := range names {
+		root := c.rootAt(name)
+		out = append(out, root)
+		if c.Original == "" {
+			continue
+		}
+		if rel, ok := wayTo(c.Original, root); ok {
+			out[len(out)-1] = filepath.Join(c.Dir, rel)
+		} else if _, ok := wayTo(root, c.Original); ok {
+			out = append(out, c.Dir)
+		}
+	}
+	return out
+}
+
+// denials returns globs that also start at the manifest: one that names the way to the
+// working directory holds for the directory that an isolated exchange has instead. The
+// globs themselves start where the process works, since a denial rather matches too much.
+func (c *Config) denials(globs []string) []string {
+	out := slices.Clone(globs)
+	for _, glob := range globs {
+		if filepath.IsAbs(glob) || strings.HasPrefix(glob, "~") || !strings.Contains(strings.Trim(glob, "/"), "/") {
+			continue
+		}
+		for _, at := range c.roots([]string{strings.TrimPrefix(glob, "./")}) {
+			if abs, err := filepath.Abs(at); err == nil {
+				out = append(out, filepath.ToSlash(abs))
+			}
+		}
+	}
+	return out
+}
+
+// wayTo returns the way from dir to a path in it.
+func wayTo(dir, path string) (way string, ok bool) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", false
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return "", false
+	}
+	way, err = filepath.Rel(dir, path)
+	return way, err == nil && filepath.IsLocal(way)
+}
+
+// warnOfRoots warns of roots that do not exist, and so allow nothing yet.
+func (h *Hosts) warnOfRoots(c *Config) {
+	if c.Permissions == nil {
+		return
+	}
+	for _, key := range []struct {
+		name  string
+		roots []string
+	}{{"read", c.Permissions.Read}, {"write", c.Permissions.Write}} {
+		for _, root := range key.roots {
+			if at := c.rootAt(root); !strings.HasPrefix(at, "~") {
+				if _, err := os.Stat(at); errors.Is(err, fs.ErrNotExist) {
+					h.remark("warn", c, "may use '%s' by `%s` of [hosts.%s.permissions], but %s does not exist: paths start at the manifest", root, key.name, c.Connector, at)
+				}
+			}
+		}
+	}
 }
 
 // denied is the reason of what the rules deny.

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/wire"
-	"github.com/concerto-lang/concerto/runtime/taskdir"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // pool holds the processes of one host declaration. Exchanges beyond their
@@ -21,6 +21,7 @@ type pool struct {
 
 	places workplaces // of isolated exchanges
 	plain  sync.Once  // it has been told that a line of text counts as the result
+	roots  sync.Once  // it has been warned of roots that do not exist
 	starts starts
 
 	mu   sync.Mutex
@@ -226,7 +227,7 @@ func (s *slot) spawn(ctx context.Context, w wish) (*process, error) {
 	if !h.reserve() {
 		return nil, ErrClosed
 	}
-	var work *taskdir.Dir
+	var work *workspace.Dir
 	if c.isolated() {
 		if c, work, err = h.work(ctx, c, w.session); err != nil {
 			h.running.Done()
@@ -284,7 +285,7 @@ func (h *Hosts) connect(c *Config, w wish) (*process, error) {
 	}
 	run := c.started(w.session)
 	env := h.environ(c, p.number)
-	h.look(run, env)
+	p.version = h.checkVersion(run, env)
 	attached := make(chan struct{}) // what it says is recorded behind its start
 	defer close(attached)
 	conn, err := run.connect(h.opts.Transports, Surroundings{Env: env, Run: h.opts.Run, Keep: p.keeping(w), Stderr: p.stderr(attached)})
@@ -295,7 +296,7 @@ func (h *Hosts) connect(c *Config, w wish) (*process, error) {
 	h.guarded()
 	p.attach(conn)
 	if h.opts.Wire != nil {
-		p.wire(wire.Fate, wire.Start)
+		p.wire(hosttrace.Fate, hosttrace.Start)
 	}
 	return p, nil
 }
@@ -306,7 +307,7 @@ func (p *process) stderr(attached <-chan struct{}) func(line string) {
 		p.aside.Take(line)
 		if p.hosts.opts.Wire != nil {
 			<-attached
-			p.wire(wire.Aside, line)
+			p.wire(hosttrace.Aside, line)
 		}
 	}
 }
@@ -314,6 +315,8 @@ func (p *process) stderr(attached <-chan struct{}) func(line string) {
 // prepare makes what stands between the process and the program.
 func (p *process) prepare(w wish) (err error) {
 	c := p.cfg
+	pool := p.hosts.pools[c.Name]
+	pool.roots.Do(func() { p.hosts.warnOfRoots(pool.cfg) })
 	if p.rules, err = c.policy(p.hosts.opts.Environ); err != nil {
 		return err
 	}

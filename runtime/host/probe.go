@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // What is said to a host outside a run: `concerto host list` looks at it once, and

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/aside"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostpolicy"
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/runtime/taskdir"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
 // How long a process may take before it is made to go on.
@@ -77,22 +77,23 @@ type between struct {
 type identity struct {
 	number int                    // the how-manieth of its host, from 1
 	talk   atomic.Pointer[string] // the host's name for the conversation; nil before it has one
-	work   *taskdir.Dir           // that it has to itself; nil without isolate
+	work   *workspace.Dir         // that it has to itself; nil without isolate
 }
 
 // health is what tells how a process fares.
 type health struct {
-	aside   aside.Lines // its standard error
-	pulse   *pulse      // nil: nobody asks whether it is silent
-	done    bool        // the reader has read a terminal message
-	counted bool        // as a start that failed; under the process's lock
+	aside   stderrlog.Lines // its standard error
+	pulse   *pulse          // nil: nobody asks whether it is silent
+	done    bool            // the reader has read a terminal message
+	counted bool            // as a start that failed; under the process's lock
 }
 
 // capabilities are those that init_ack announced.
 type capabilities struct {
 	cancels, resumes bool
-	tells            bool  // it is to be told of its tools
-	state            State // all that it said of itself
+	tells            bool          // it is to be told of its tools
+	state            State         // all that it said of itself
+	version          *versionCheck // nil when the protocol needs no version
 }
 
 // fate is how the output of a process ended.
@@ -105,7 +106,7 @@ type fate struct {
 
 func newProcess(h *Hosts, c *Config) *process {
 	p := &process{
-		hosts: h, cfg: c, health: health{pulse: newPulse(c, h.opts.Hand), aside: aside.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }}},
+		hosts: h, cfg: c, health: health{pulse: newPulse(c, h.opts.Hand), aside: stderrlog.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }}},
 		stages: stages{wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{})},
 	}
 	p.read = &reader{process: p, room: room{limit: h.opts.MaxMemory}}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // inputJSON says whether the host takes JSON: when it says so, else when it
@@ -20,10 +20,13 @@ func (c *Config) inputJSON() bool {
 
 // promptLine is the line that begins an exchange; told: with the tools that the host may
 // call.
-func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line { return c.promptOf(r, told, nil) }
+func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line {
+	return c.promptOf(r, told, "", nil)
+}
 
-// promptOf is promptLine for a process that goes on with an exchange: again is what it is told of that.
-func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, again *resumption) line {
+// promptOf is promptLine with the exchange's key, "" for none, and for a process that continues an
+// exchange with what that is informed of.
+func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, key string, again *resumption) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
@@ -43,6 +46,9 @@ func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, again *resumption) 
 	}
 	if again != nil {
 		o.raw("resumed", encode(again))
+	}
+	if key != "" {
+		o.text("key", key)
 	}
 	return o.line()
 }
@@ -65,7 +71,7 @@ func listOf(all []effect.ToolSpec) []byte {
 // of its tools.
 func (ex *exchange) promptFor(p *process) line {
 	if p.tells && !ex.pool.cfg.SendTools {
-		return ex.pool.cfg.promptLine(ex.asked, true)
+		return ex.pool.cfg.promptOf(ex.asked, true, ex.key, nil)
 	}
 	return ex.prompt
 }

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/golden"
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorded are the recordings of vendors' agents, which internal/agentwire makes, and
+// recorded are the recordings of vendors' agents, which internal/testkit/agentwire makes, and
 // what each was told to be.
 var recorded = map[string]struct {
 	transport string
@@ -38,14 +38,14 @@ var recordedTool = tools{{Name: "Calc_add", Description: "Adds two numbers.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}}
 
 // recording reads the lines of a recording's first process.
-func recording(t *testing.T, name string) []wire.Recorded {
+func recording(t *testing.T, name string) []hosttrace.Recorded {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata/wire", name+".wire"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	all, err := wire.Read(f)
+	all, err := hosttrace.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,12 +115,12 @@ func TestRecorded(t *testing.T) {
 			tell(a.say([]byte(`{"type":"init"}`)))
 			for _, l := range recording(t, name) {
 				switch l.Dir {
-				case wire.To:
+				case hosttrace.To:
 					if len(told) == 0 || told[0] != l.Text {
 						t.Fatalf("the agent was told\n%s\nnow it is told\n%s", l.Text, strings.Join(told, "\n"))
 					}
 					told = told[1:]
-				case wire.From:
+				case hosttrace.From:
 					s := a.hear([]byte(l.Text))
 					tell(s)
 					for _, ours := range s.ours {

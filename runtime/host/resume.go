@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -15,6 +15,7 @@ import (
 type Open struct {
 	ID      int64                // by which the program knows it
 	Request *effect.ExchangeOpen // by which it was opened
+	Key     string               // of its prompt
 	// Opened is what that gave, as it is in the journal; nil when its end is not there: it is performed
 	// again, and then finds the prompt that was sent.
 	Opened *effect.ExchangeOpened
@@ -90,7 +91,7 @@ func (h *Hosts) takeUp(o *Open, all []keeper.Process) []keeper.Process {
 	if pool == nil {
 		return all // the program has changed: who asks for the exchange hears that it is not open
 	}
-	ex := pool.exchange(o.Request)
+	ex := pool.exchange(o.Request, o.Key)
 	at := slices.IndexFunc(all, func(p keeper.Process) bool {
 		return p.ID == keeper.ID{Host: o.Request.Host, K: o.Opened.Process}
 	})
@@ -129,7 +130,7 @@ func (h *Hosts) takeUp(o *Open, all []keeper.Process) []keeper.Process {
 }
 
 // exchange is one that was opened before, with a slot of its own.
-func (pl *pool) exchange(r *effect.ExchangeOpen) *exchange {
+func (pl *pool) exchange(r *effect.ExchangeOpen, key string) *exchange {
 	pl.mu.Lock()
 	s := &slot{pool: pl} // there are fewer of them than there were
 	if at := slices.IndexFunc(pl.free, func(s *slot) bool { return s.p == nil }); at >= 0 {
@@ -137,7 +138,7 @@ func (pl *pool) exchange(r *effect.ExchangeOpen) *exchange {
 		pl.free = slices.Delete(pl.free, at, at+1)
 	}
 	pl.mu.Unlock()
-	return &exchange{pool: pl, slot: s, in: newInbox(), asked: r, prompt: pl.cfg.promptLine(r, pl.cfg.SendTools), wish: wishOf(r), life: make(chan struct{}), unheed: func() bool { return false }}
+	return &exchange{pool: pl, slot: s, in: newInbox(), asked: r, prompt: pl.cfg.promptOf(r, pl.cfg.SendTools, key, nil), key: key, wish: wishOf(r), life: make(chan struct{}), unheed: func() bool { return false }}
 }
 
 // reopen gives an exchange its number, and what is left of its time.
@@ -169,7 +170,7 @@ func (h *Hosts) adopt(known *keeper.Process, open []Open) {
 		for i := range open {
 			o := &open[i]
 			if o.Opened == nil && o.Request.Host == known.Host && sumOf(o.Request) == r.turn.Open && !h.claimed(o) {
-				ex := pool.exchange(o.Request)
+				ex := pool.exchange(o.Request, o.Key)
 				ex.opening = o
 				ex.began = r.turn.At
 				r.goOn(ex, &Open{Request: o.Request, Course: o.Course})

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -63,7 +63,7 @@ func (ex *exchange) revival() *revival {
 func (ex *exchange) promptAgain(p *process, session string, again *revival) line {
 	asked := *ex.asked
 	asked.Session = session
-	return ex.pool.cfg.promptOf(&asked, p.tells || ex.pool.cfg.SendTools, &again.told)
+	return ex.pool.cfg.promptOf(&asked, p.tells || ex.pool.cfg.SendTools, ex.key, &again.told)
 }
 
 // said puts a reply to the exchange's process; one that goes on with the exchange may not have asked for it yet.

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"sync"
 
-	"github.com/concerto-lang/concerto/runtime/capture"
 	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
 // errandLimit is how many errands may wait at once; an agent that sends more is
@@ -26,12 +26,12 @@ type services struct {
 	started bool           // the goroutine that works
 	ended   bool
 	waiting []errand
-	waits   int          // for exits of terminals
-	own     *capture.Set // the terminals of a process that is not kept
+	waits   int               // for exits of terminals
+	own     *terminalhost.Set // the terminals of a process that is not kept
 }
 
 func newServices(p *process) *services {
-	return &services{p: p, wake: make(chan struct{}, 1), over: make(chan struct{}), own: &capture.Set{Name: p.cfg.Name, Run: p.hosts.opts.Run, Stop: p.hosts.kill}}
+	return &services{p: p, wake: make(chan struct{}, 1), over: make(chan struct{}), own: &terminalhost.Set{Name: p.cfg.Name, Run: p.hosts.opts.Run, Stop: p.hosts.kill}}
 }
 
 // serve has errands done. It does not wait for that.

@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // stdio is the transport of hosts that are subprocesses and speak over their

@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/seeds"
-	"github.com/concerto-lang/concerto/internal/talkgen"
-	"github.com/concerto-lang/concerto/internal/testproc"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/testkit/conversation"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // program plays a program's side of a generated conversation: it does with each
@@ -36,8 +36,8 @@ type program struct {
 }
 
 // newProgram makes the hosts of a conversation.
-func newProgram(t *talkgen.Talk, c Config, transport Transport) *program {
-	c.Name, c.Connector, c.OutputFormat, c.Timeout = talkgen.Host, "w", "json", 30
+func newProgram(t *conversation.Talk, c Config, transport Transport) *program {
+	c.Name, c.Connector, c.OutputFormat, c.Timeout = conversation.Host, "w", "json", 30
 	if t.Params {
 		c.Params = []byte(`{"a":1}`)
 	}
@@ -57,7 +57,7 @@ func newProgram(t *talkgen.Talk, c Config, transport Transport) *program {
 }
 
 // play gives what the program sees.
-func (p *program) play(t *talkgen.Talk) [][]string {
+func (p *program) play(t *conversation.Talk) [][]string {
 	var seen [][]string
 	for i := range t.Exchanges {
 		seen = append(seen, p.exchange(&t.Exchanges[i]))
@@ -66,9 +66,9 @@ func (p *program) play(t *talkgen.Talk) [][]string {
 	return seen
 }
 
-func (p *program) exchange(e *talkgen.Exchange) (seen []string) {
+func (p *program) exchange(e *conversation.Exchange) (seen []string) {
 	ctx := context.Background()
-	r, err := p.hosts.Perform(ctx, &effect.ExchangeOpen{Host: talkgen.Host, Prompt: e.Prompt})
+	r, err := p.hosts.Perform(ctx, &effect.ExchangeOpen{Host: conversation.Host, Prompt: e.Prompt})
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -81,7 +81,7 @@ func (p *program) exchange(e *talkgen.Exchange) (seen []string) {
 			return append(seen, failureText(err))
 		}
 		for _, m := range r.(*effect.ExchangeMessages).Messages {
-			seen = append(seen, talkgen.Message(m.Type, m.ID, string(value.AppendJSON(nil, m.Payload))))
+			seen = append(seen, conversation.Message(m.Type, m.ID, string(value.AppendJSON(nil, m.Payload))))
 			if hostmsg.Of(m.Type).Terminal() {
 				return seen
 			}
@@ -110,14 +110,14 @@ func (p *program) act(ctx context.Context, id int64, m *effect.HostMessage) (rea
 	case "wait":
 		p.signal(member("signal").AsString())
 	case "fail":
-		return talkgen.Reason
+		return conversation.Reason
 	}
 	return ""
 }
 
 // failureText writes a failure as the model does.
 func failureText(err error) string {
-	text := talkgen.Failed(err.Error())
+	text := conversation.Failed(err.Error())
 	var e *effect.Error
 	if errors.As(err, &e) && e.Fields["exit_code"] != nil {
 		text += fmt.Sprintf(" (exit code %v)", e.Fields["exit_code"])
@@ -127,13 +127,13 @@ func failureText(err error) string {
 
 // differences compares what came of a conversation with what must; allRemarks
 // says that those on what comes outside an exchange are sure.
-func differences(t *talkgen.Talk, seen, heard [][]string, remarks []string, allRemarks bool) string {
+func differences(t *conversation.Talk, seen, heard [][]string, remarks []string, allRemarks bool) string {
 	want := t.Expect()
 	if len(want.Problems) > 0 {
 		return "the conversation is none: " + strings.Join(want.Problems, "; ")
 	}
 	if !allRemarks {
-		want.Remarks, remarks = slices.DeleteFunc(want.Remarks, talkgen.Outside), slices.DeleteFunc(remarks, talkgen.Outside)
+		want.Remarks, remarks = slices.DeleteFunc(want.Remarks, conversation.Outside), slices.DeleteFunc(remarks, conversation.Outside)
 	}
 	diff := cmp.Diff(want.Seen, seen) + cmp.Diff(slices.Concat(want.Heard...), slices.Concat(heard...))
 	if !slices.Equal(want.Remarks, remarks) {
@@ -144,7 +144,7 @@ func differences(t *talkgen.Talk, seen, heard [][]string, remarks []string, allR
 
 // inMemory plays a conversation in a bubble, over pipes in memory; wrap may
 // change the transport.
-func inMemory(t *testing.T, talk *talkgen.Talk, wrap func(Transport) Transport) (diff string) {
+func inMemory(t *testing.T, talk *conversation.Talk, wrap func(Transport) Transport) (diff string) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := map[string]chan struct{}{}
 		var mu sync.Mutex
@@ -178,26 +178,26 @@ func inMemory(t *testing.T, talk *talkgen.Talk, wrap func(Transport) Transport) 
 func asItIs(t Transport) Transport { return t }
 
 // speak plays a process's steps, and gives what it heard.
-func speak(h *memHost, steps []talkgen.Step, signal func(string) chan struct{}) (heard []string) {
+func speak(h *memHost, steps []conversation.Step, signal func(string) chan struct{}) (heard []string) {
 	for _, s := range steps {
 		switch s.Op {
-		case talkgen.Hear:
+		case conversation.Hear:
 			l := h.hear()
 			if l == "" {
 				return append(heard, "nothing")
 			}
-			heard = append(heard, talkgen.Canonical(l))
-		case talkgen.Say:
+			heard = append(heard, conversation.Canonical(l))
+		case conversation.Say:
 			h.out.write(s.Text)
-		case talkgen.Await:
+		case conversation.Await:
 			select {
 			case <-signal(s.Text):
 			case <-h.dead:
 			}
-		case talkgen.Exit:
+		case conversation.Exit:
 			h.die(Exit{Code: s.N})
 			return heard
-		case talkgen.Hang:
+		case conversation.Hang:
 			h.untilTerm()
 			return heard
 		}
@@ -214,11 +214,13 @@ func speak(h *memHost, steps []talkgen.Step, signal func(string) chan struct{}) 
 // talkSeeds is how many conversations are played in memory.
 const talkSeeds = 400
 
-func patient(seed uint64) *talkgen.Talk { return talkgen.Make(seed, talkgen.Options{Patient: true}) }
+func patient(seed uint64) *conversation.Talk {
+	return conversation.Make(seed, conversation.Options{Patient: true})
+}
 
 // TestTalks plays generated conversations in memory.
 func TestTalks(t *testing.T) {
-	seeds.Run(t, "runtime/host", talkSeeds, func(seed uint64) string { return patient(seed).String() }, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "runtime/host", talkSeeds, func(seed uint64) string { return patient(seed).String() }, func(t *testing.T, seed uint64) {
 		if diff := inMemory(t, patient(seed), asItIs); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
@@ -317,10 +319,10 @@ func TestTalksShowMistakes(t *testing.T) {
 
 // TestTalksOfProcesses plays generated conversations with processes.
 func TestTalksOfProcesses(t *testing.T) {
-	talk := func(seed uint64) *talkgen.Talk {
-		return talkgen.Make(seed, talkgen.Options{Patient: seed%2 == 0})
+	talk := func(seed uint64) *conversation.Talk {
+		return conversation.Make(seed, conversation.Options{Patient: seed%2 == 0})
 	}
-	seeds.Run(t, "runtime/host", 40, func(seed uint64) string { return talk(seed).String() }, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "runtime/host", 40, func(seed uint64) string { return talk(seed).String() }, func(t *testing.T, seed uint64) {
 		if diff := withProcesses(t, talk(seed)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
@@ -328,7 +330,7 @@ func TestTalksOfProcesses(t *testing.T) {
 }
 
 // withProcesses plays a conversation with processes that run package testhost.
-func withProcesses(t *testing.T, talk *talkgen.Talk) string {
+func withProcesses(t *testing.T, talk *conversation.Talk) string {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("w.host"), []byte(talk.Script()), 0o666); err != nil {
@@ -344,7 +346,7 @@ func withProcesses(t *testing.T, talk *talkgen.Talk) string {
 	}
 	p.said = func(i int) {
 		if talk.Signals(i) {
-			if err := testproc.AwaitFile(file(talkgen.Said(i))); err != nil {
+			if err := testproc.AwaitFile(file(conversation.Said(i))); err != nil {
 				t.Error(err)
 			}
 		}
@@ -360,5 +362,5 @@ func withProcesses(t *testing.T, talk *talkgen.Talk) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return differences(talk, seen, [][]string{talkgen.Lines(string(heard))}, p.remarks, false)
+	return differences(talk, seen, [][]string{conversation.Lines(string(heard))}, p.remarks, false)
 }

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/concerto-lang/concerto/runtime/capture"
 	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
 // terminals are the commands that an agent has us run: in this process, or in the keeper's.
 type terminals interface {
-	Open(number int64, spec *capture.Spec) (id string, err error)
-	Output(id string) (capture.Output, error)
-	Await(id string) (capture.Exit, error)
+	Open(number int64, spec *terminalhost.Spec) (id string, err error)
+	Output(id string) (terminalhost.Output, error)
+	Await(id string) (terminalhost.Exit, error)
 	Kill(id string) error
 	Release(number int64, id string) error
 	End()
@@ -49,7 +49,7 @@ func (s *services) openTerminal(e *errand) (any, *rpcError) {
 }
 
 // command is how a terminal's command is started.
-func (s *services) command(q *acpCommand) (*capture.Spec, error) {
+func (s *services) command(q *acpCommand) (*terminalhost.Spec, error) {
 	c := s.p.cfg
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
@@ -62,18 +62,18 @@ func (s *services) command(q *acpCommand) (*capture.Spec, error) {
 		}
 		env = append(env, v.Name+"="+v.Value)
 	}
-	shell, args, err := capture.Shell(q.Command, q.Args, dir, env)
+	shell, args, err := terminalhost.Shell(q.Command, q.Args, dir, env)
 	if err != nil {
 		return nil, err
 	}
 	if q.Dir != "" {
 		dir = below(dir, q.Dir)
 	}
-	keep := capture.Most
+	keep := terminalhost.Most
 	if q.Limit != nil {
 		keep = *q.Limit
 	}
-	return &capture.Spec{Path: shell, Args: args, Env: env, Dir: dir, Limits: c.Limits, Keep: keep}, nil
+	return &terminalhost.Spec{Path: shell, Args: args, Env: env, Dir: dir, Limits: c.Limits, Keep: keep}, nil
 }
 
 // terminalID is the terminal that a request names.
@@ -95,13 +95,13 @@ func terminalFailed(id string, err error) *rpcError {
 	switch {
 	case errors.Is(err, keeper.ErrLeft), errors.Is(err, keeper.ErrLost):
 		return errElsewhere
-	case errors.Is(err, capture.ErrNone):
+	case errors.Is(err, terminalhost.ErrNone):
 		return rpcFailed(rpcMissing, fmt.Sprintf("there is no terminal %q", id))
 	}
 	return rpcFailed(rpcInternal, err.Error())
 }
 
-func exitStatus(e *capture.Exit) obj {
+func exitStatus(e *terminalhost.Exit) obj {
 	if e.Signal != "" {
 		return obj{"exitCode": nil, "signal": e.Signal}
 	}

@@ -3,7 +3,7 @@ package host
 import (
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // timeout is how long a whole exchange may take.

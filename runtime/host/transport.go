@@ -3,8 +3,8 @@ package host
 import (
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // transports is the table of transports; a new one is a file and a line here.

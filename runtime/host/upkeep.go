@@ -3,7 +3,7 @@ package host
 import (
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // Upkeep is what the manifest says of a host's processes: how long they may be quiet,

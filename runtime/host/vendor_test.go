@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/seeds"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // talked plays lines, ours before "> " and the vendor's, and gives what each of them
@@ -47,6 +47,16 @@ func TestConversations(t *testing.T) {
 			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":15,"outputTokens":4,"cachedInputTokens":1}}}}`,
 			`{"method":"turn/completed","params":{"turn":{"status":"completed"}}}`,
 		}, []string{`{"type":"result","text":"","session":"T","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":0}`}},
+		{"usage of a resumed thread", "codex", Vendor{}, "T", []string{
+			start, `{"id":1,"result":{"userAgent":"x/0.107.0"}}`, `{"id":2,"result":{"thread":{"id":"T"}}}`,
+			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":5,"outputTokens":2,"cachedInputTokens":1}}}}`, prompt,
+			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":15,"outputTokens":4,"cachedInputTokens":3}}}}`,
+			`{"method":"turn/completed","params":{"turn":{"status":"completed"}}}`,
+			`{"method":"thread/tokenUsage/updated","params":{"tokenUsage":{"total":{"inputTokens":15,"outputTokens":4,"cachedInputTokens":3}}}}`,
+		}, []string{`quiet thread/tokenUsage/updated`,
+			`> {"id":3,"jsonrpc":"2.0","method":"turn/start","params":{"input":[{"text":"go","text_elements":[],"type":"text"}],"threadId":"T"}}`,
+			`{"type":"progress","message":"19 tokens","stage":"usage"`,
+			`{"type":"result","text":"","session":"T","usage":{"tokens_in":10,"tokens_out":2,"tokens_cached":2}`, `quiet thread/tokenUsage/updated`}},
 		{"usage", "acp", Vendor{}, "", []string{
 			start, `{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`, prompt, update(`"usage_update","used":1,"cost":{"amount":0.5,"currency":"USD"}`),
 			`{"id":3,"result":{"stopReason":"end_turn"}}`, prompt, update(`"usage_update","used":1,"cost":{"amount":0.75,"currency":"USD"}`),
@@ -167,7 +177,7 @@ func TestAnyLine(t *testing.T) {
 	for _, c := range questions {
 		all = append(all, c.line)
 	}
-	seeds.Run(t, "runtime/host", 400, func(uint64) string { return "lines of the tables, mangled" }, func(t *testing.T, seed uint64) {
+	randtest.Run(t, "runtime/host", 400, func(uint64) string { return "lines of the tables, mangled" }, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		a := begun(t, []string{"claude-code", "codex", "acp"}[r.IntN(3)])
 		for range 20 {

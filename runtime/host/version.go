@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // versionCheck is a vendor's program that is asked for its version, once a run.
@@ -21,19 +21,20 @@ func (c *Config) commandLine() string {
 	return c.Dir + "\x00" + c.Command + "\x00" + strings.Join(c.Args, "\x00")
 }
 
-// look begins to ask a vendor's program for its version, beside its start, if that is
-// how it tells and nobody has.
-func (h *Hosts) look(run *Config, env []string) {
+// checkVersion starts asking a vendor's program for its version, while the program itself
+// starts, unless a process with the same command line has asked before. It returns nil when
+// the protocol needs no version, and when the hosts are closed.
+func (h *Hosts) checkVersion(run *Config, env []string) *versionCheck {
 	proto := run.protocol()
 	if proto.oldest == "" {
-		return
+		return nil
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := h.configOf(run.Name)
 	key := c.commandLine()
-	if h.versions[key] != nil || h.closed {
-		return
+	if check := h.versions[key]; check != nil || h.closed {
+		return check
 	}
 	check := &versionCheck{done: make(chan struct{})}
 	h.versions[key] = check
@@ -42,8 +43,9 @@ func (h *Hosts) look(run *Config, env []string) {
 		defer h.running.Done()
 		defer close(check.done)
 		check.said = h.askVersion(run.Command, c, env)
-		h.record(c, wire.Line{Dir: wire.Fate, Text: wire.VersionIs + check.said})
+		h.record(c, hosttrace.Line{Dir: hosttrace.Fate, Text: hosttrace.VersionIs + check.said})
 	}()
+	return check
 }
 
 func (h *Hosts) configOf(name string) *Config { return h.pools[name].cfg }
@@ -88,9 +90,7 @@ func (p *process) recent(ctx context.Context) error {
 	if proto.oldest == "" {
 		return nil
 	}
-	p.hosts.mu.Lock()
-	check := p.hosts.versions[p.cfg.commandLine()]
-	p.hosts.mu.Unlock()
+	check := p.version
 	if check == nil {
 		return ErrClosed
 	}

@@ -5,17 +5,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/ndjson"
-	"github.com/concerto-lang/concerto/internal/wire"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // wire records a line, if anybody records.
-func (p *process) wire(dir wire.Dir, text string) {
-	p.hosts.record(p.cfg, wire.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: p.entry.shown(text)})
+func (p *process) wire(dir hosttrace.Dir, text string) {
+	p.hosts.record(p.cfg, hosttrace.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: p.entry.shown(text)})
 }
 
-func (h *Hosts) record(c *Config, l wire.Line) {
+func (h *Hosts) record(c *Config, l hosttrace.Line) {
 	if h.opts.Wire != nil {
 		l.Host = c.Name
 		h.opts.Wire(l)
@@ -25,14 +25,14 @@ func (h *Hosts) record(c *Config, l wire.Line) {
 // wireHeard records what has been read.
 func (p *process) wireHeard(line []byte) {
 	if p.hosts.opts.Wire != nil {
-		p.wire(wire.From, string(line))
+		p.wire(hosttrace.From, string(line))
 	}
 }
 
 // wireSent records what is about to be sent, so that it stands before its answer.
 func (p *process) wireSent(lines []byte) {
 	for line := range strings.Lines(string(lines)) {
-		p.wire(wire.To, strings.TrimSuffix(line, "\n"))
+		p.wire(hosttrace.To, strings.TrimSuffix(line, "\n"))
 	}
 }
 
@@ -40,7 +40,7 @@ func (p *process) wireSent(lines []byte) {
 func (p *process) wireBroken(err error) {
 	var bad *ndjson.EncodingError
 	if p.hosts.opts.Wire != nil && errors.As(err, &bad) {
-		p.wire(wire.From, string(bad.Text))
+		p.wire(hosttrace.From, string(bad.Text))
 	}
 }
 
@@ -48,9 +48,9 @@ func (p *process) wireBroken(err error) {
 func (p *process) wireExit() {
 	const killed = 128 + 9
 	if code := p.conn.Exit().Code; code == killed {
-		p.wire(wire.Fate, wire.Killed)
+		p.wire(hosttrace.Fate, hosttrace.Killed)
 	} else {
-		p.wire(wire.Fate, wire.Exit+strconv.Itoa(code))
+		p.wire(hosttrace.Fate, hosttrace.Exit+strconv.Itoa(code))
 	}
 }
 

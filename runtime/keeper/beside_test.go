@@ -12,15 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/runtime/bridge"
-	"github.com/concerto-lang/concerto/runtime/capture"
 	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/mcpbridge"
+	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
 // startBeside starts a process with a bridge, and says where that is.
 func startBeside(t *testing.T, c *keeper.Client) (conn *keeper.Conn, path string) {
 	t.Helper()
-	path = bridge.Path()
+	path = mcpbridge.Path()
 	conn, err := c.Start(keeper.Spec{ID: keeper.ID{Host: "worker", K: 1}, Path: os.Args[0], Env: []string{"HOST=1"}, Bridge: path, Whole: true}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -52,13 +52,13 @@ func (o over) say(t *testing.T, line string) {
 }
 
 // shell is a command of sh.
-func shell(t *testing.T, command string) *capture.Spec {
+func shell(t *testing.T, command string) *terminalhost.Spec {
 	t.Helper()
-	path, args, err := capture.Shell(command, nil, "/", os.Environ())
+	path, args, err := terminalhost.Shell(command, nil, "/", os.Environ())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &capture.Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Keep: capture.Most}
+	return &terminalhost.Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Keep: terminalhost.Most}
 }
 
 // TestBridgeOutlivesTheRun: what comes over a bridge stands among what the process says, behind what it had said
@@ -156,7 +156,7 @@ func TestTerminalsOutliveTheRun(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := b.Terminals().Output(id); !errors.Is(err, capture.ErrNone) {
+	if _, err := b.Terminals().Output(id); !errors.Is(err, terminalhost.ErrNone) {
 		t.Errorf("of a terminal that is released: %v", err)
 	}
 	if err := second.End(); err != nil {
@@ -275,4 +275,31 @@ func TestLinesAreNotMixed(t *testing.T) {
 		}
 	}
 	must(t, c.End())
+}
+
+// TestSignalsOfTheKeeperAreItsOwn: the keeper ignores Ctrl-C and the end of its terminal; what it starts does not.
+func TestSignalsOfTheKeeperAreItsOwn(t *testing.T) {
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	c := client(t, t.TempDir(), 1)
+	a, _ := startBeside(t, c)
+	id, err := a.Terminals().Open(1, shell(t, "grep SigIgn: /proc/self/status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Terminals().Await(id); err != nil {
+		t.Fatal(err)
+	}
+	o, err := a.Terminals().Output(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ignored uint64
+	if _, err := fmt.Sscanf(o.Text, "SigIgn: %x", &ignored); err != nil || ignored&(1<<(syscall.SIGHUP-1)|1<<(syscall.SIGINT-1)) != 0 {
+		t.Errorf("it ignores %q (%v)", o.Text, err)
+	}
+	if err := c.End(); err != nil {
+		t.Fatal(err)
+	}
 }

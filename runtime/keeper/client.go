@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/lockfile"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
 )
 
 // Options is what New needs.

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // Conn is a process that is kept, as package host has it. What is said to it is made of frames: each

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/secret"
+	"github.com/concerto-lang/concerto/internal/data/secret"
 )
 
 // hiding keeps secrets out of files.

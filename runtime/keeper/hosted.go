@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/runtime/bridge"
-	"github.com/concerto-lang/concerto/runtime/capture"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/mcpbridge"
+	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
 // hosted is a process of a host: what it writes is spooled and handed on, what is said to it is
@@ -19,8 +19,8 @@ type hosted struct {
 	proc   *procgroup.Process
 	input  input
 
-	bridge   *bridge.Bridge // nil: there is none
-	commands capture.Set
+	bridge   *mcpbridge.Bridge // nil: there is none
+	commands terminalhost.Set
 	stop     chan struct{} // nothing of it has any time left
 	stopping sync.Once
 

@@ -16,7 +16,8 @@
 // Invariants. One owner is served, the one with the highest number seen. Environment and secrets
 // come over the socket alone; in files secrets stand as marks. Hosts never outlive the keeper:
 // they are killed with it. Nobody attached for the orphan time: they are ended, and it ends. With
-// nobody attached and no host left it writes down how they ended, and ends.
+// nobody attached and no host left it writes down how they ended, and ends. Nobody attached and the
+// run's directory removed: they are ended, and it ends, within a minute.
 package keeper
 
 import (
@@ -25,7 +26,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // What the keeper has in the run's directory.
@@ -51,6 +52,8 @@ const (
 	grace = 5 * time.Second
 	// DefaultOrphan is how long the keeper waits for a run's next process.
 	DefaultOrphan = time.Hour
+	// removedEvery is how often the keeper checks whether the run's directory was removed.
+	removedEvery = 20 * time.Second
 	// firstCall is how long it waits for who has started it.
 	firstCall = 30 * time.Second
 )

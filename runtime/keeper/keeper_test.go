@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/concerto-lang/concerto/internal/guard" // the keeper starts this program as its guardian, too
-	"github.com/concerto-lang/concerto/internal/testproc"
+	_ "github.com/concerto-lang/concerto/internal/process/guard" // the keeper starts this program as its guardian, too
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 

@@ -16,8 +16,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/lockfile"
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // config is what a keeper is told when it is started.
@@ -44,6 +44,7 @@ type keeper struct {
 	log    io.Writer
 	hide   hiding
 	door   net.Listener
+	place  *os.File       // its address file, which is removed with the run's directory
 	unlock func() error   // what it locks while it is there
 	busy   sync.WaitGroup // what works for hosts and connections
 	over   chan struct{}  // it ends
@@ -105,6 +106,9 @@ func newKeeper(c config, log io.Writer) (*keeper, error) {
 	if err := writeWhole(filepath.Join(c.Dir, addressFile), a); err != nil {
 		return nil, errors.Join(err, door.Close())
 	}
+	if k.place, err = os.Open(filepath.Join(c.Dir, addressFile)); err != nil {
+		return nil, errors.Join(err, door.Close())
+	}
 	return k, nil
 }
 
@@ -113,13 +117,16 @@ func newToken() string { return rand.Text() }
 
 // serve works until the keeper ends.
 func (k *keeper) serve() error {
-	signal.Ignore(syscall.SIGINT, syscall.SIGHUP)
+	procgroup.Discard(syscall.SIGINT, syscall.SIGHUP)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM)
 	k.mu.Lock()
 	k.alone = time.AfterFunc(firstCall, func() { k.end("nobody has come") })
 	k.mu.Unlock()
 	go k.accept()
+	ticker := time.NewTicker(removedEvery)
+	defer ticker.Stop()
+	go k.watch(ticker.C)
 	select {
 	case <-stop:
 		k.end("it is told to end")
@@ -128,14 +135,38 @@ func (k *keeper) serve() error {
 	}
 	k.door.Close()
 	k.endAll()
-	_ = os.Remove(filepath.Join(k.Dir, addressFile)) // who comes now finds nobody
+	removed := isRemoved(k.place) // then another run may be in its place
+	if !removed {
+		_ = os.Remove(filepath.Join(k.Dir, addressFile)) // who comes now finds nobody
+	}
 	k.mu.Lock()
 	for c := range k.conns {
 		c.Close()
 	}
 	k.mu.Unlock()
 	k.busy.Wait()
+	if err := k.place.Close(); err != nil || removed {
+		return errors.Join(err, k.unlock())
+	}
 	return errors.Join(k.writeEnds(), k.unlock())
+}
+
+// watch ends the keeper at a tick when the run's directory was removed and nobody is attached: a
+// run that is attached ends its hosts itself.
+func (k *keeper) watch(ticks <-chan time.Time) {
+	for {
+		select {
+		case <-k.over:
+			return
+		case <-ticks:
+		}
+		k.mu.Lock()
+		alone := k.control == nil
+		k.mu.Unlock()
+		if alone && isRemoved(k.place) {
+			k.end("the run's directory was removed")
+		}
+	}
 }
 
 // end begins the keeper's end.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // past is a process that has ended, as its keeper has: what it said is read from its file.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"syscall"
 
-	"github.com/concerto-lang/concerto/runtime/capture"
+	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
 // hello is the first line of a connection, in JSON. There are two sorts: control, which has a line of
@@ -42,9 +42,9 @@ type asked struct {
 	GraceMS int64    `json:"grace_ms,omitempty"`
 	Secrets []Secret `json:"secrets,omitempty"`
 	// Of the commands that a process has had started: which, what it is, and the number of the request for it.
-	Command string        `json:"command,omitempty"`
-	Run     *capture.Spec `json:"run,omitempty"`
-	Number  int64         `json:"number,omitempty"`
+	Command string             `json:"command,omitempty"`
+	Run     *terminalhost.Spec `json:"run,omitempty"`
+	Number  int64              `json:"number,omitempty"`
 }
 
 // op is what is asked for.
@@ -82,7 +82,7 @@ type said struct {
 	ID    ID       `json:"id,omitzero"`
 	Exit  *Exit    `json:"exit,omitempty"`
 
-	Output *capture.Output `json:"output,omitempty"` // of a command
+	Output *terminalhost.Output `json:"output,omitempty"` // of a command
 }
 
 // event is what a process did.
@@ -106,7 +106,7 @@ func refusalOf(err error) *refusal {
 	if err == nil {
 		return nil
 	}
-	r := &refusal{Text: err.Error(), None: errors.Is(err, capture.ErrNone)}
+	r := &refusal{Text: err.Error(), None: errors.Is(err, terminalhost.ErrNone)}
 	var no syscall.Errno
 	if errors.As(err, &no) {
 		r.Errno = int(no)
@@ -120,7 +120,7 @@ func (r *refusal) Error() string { return r.Text }
 func (r *refusal) Unwrap() error {
 	switch {
 	case r.None:
-		return capture.ErrNone
+		return terminalhost.ErrNone
 	case r.Errno != 0:
 		return syscall.Errno(r.Errno)
 	}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/concerto-lang/concerto/runtime/bridge"
+	"github.com/concerto-lang/concerto/runtime/mcpbridge"
 )
 
 // Side is a line to one who has come over a process's bridge.
@@ -75,7 +75,7 @@ func (h *hosted) openBridge() (err error) {
 	if long <= 0 {
 		long = defaultLongLine
 	}
-	h.bridge, err = bridge.Open(bridge.Options{Path: h.spec.Bridge, MaxLine: max(long-sideRoom, 1),
+	h.bridge, err = mcpbridge.Open(mcpbridge.Options{Path: h.spec.Bridge, MaxLine: max(long-sideRoom, 1),
 		Heard: func(client int, line []byte) {
 			h.beside(append(append(strconv.AppendInt([]byte{sideMark}, int64(client), 10), ' '), append(line, '\n')...))
 		},
@@ -95,7 +95,7 @@ func sweepBridges(dir string) {
 	files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), hostsDir, "*", bridgeFile))
 	for _, file := range files {
 		if path, err := os.ReadFile(file); err == nil {
-			bridge.Remove(string(path))
+			mcpbridge.Remove(string(path))
 			_ = os.Remove(file) // else it is looked at again
 		}
 	}

@@ -1,7 +1,7 @@
 package keeper
 
 import (
-	"github.com/concerto-lang/concerto/runtime/capture"
+	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
 // Terminals are the commands that a process has had started, as a capture.Set.
@@ -19,25 +19,25 @@ func (t *Terminals) ask(a asked) (said, error) {
 }
 
 // Open is as of a capture.Set. The error may be ErrLost or ErrLeft, as of all that follow.
-func (t *Terminals) Open(number int64, spec *capture.Spec) (id string, err error) {
+func (t *Terminals) Open(number int64, spec *terminalhost.Spec) (id string, err error) {
 	s, err := t.ask(asked{Op: opOpen, Number: number, Run: spec})
 	return s.Text, err
 }
 
 // Output is as of a capture.Set.
-func (t *Terminals) Output(id string) (capture.Output, error) {
+func (t *Terminals) Output(id string) (terminalhost.Output, error) {
 	s, err := t.ask(asked{Op: opOutput, Command: id})
 	if err != nil {
-		return capture.Output{}, err
+		return terminalhost.Output{}, err
 	}
 	return *s.Output, nil
 }
 
 // Await is as of a capture.Set.
-func (t *Terminals) Await(id string) (capture.Exit, error) {
+func (t *Terminals) Await(id string) (terminalhost.Exit, error) {
 	s, err := t.ask(asked{Op: opAwait, Command: id})
 	if err != nil {
-		return capture.Exit{}, err
+		return terminalhost.Exit{}, err
 	}
 	return *s.Output.Exit, nil
 }
@@ -65,13 +65,13 @@ func (h *hosted) command(c *control, a *asked) {
 	case opOpen:
 		answer.Text, err = h.commands.Open(a.Number, a.Run)
 	case opOutput:
-		var o capture.Output
+		var o terminalhost.Output
 		o, err = h.commands.Output(a.Command)
 		answer.Output = &o
 	case opAwait:
 		h.keeper.busy.Go(func() {
 			exit, err := h.commands.Await(a.Command)
-			answer.Output, answer.Error = &capture.Output{Exit: &exit}, refusalOf(err)
+			answer.Output, answer.Error = &terminalhost.Output{Exit: &exit}, refusalOf(err)
 			c.say(answer)
 		})
 		return

@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/jsonread"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // anthropic is the form of Anthropic's Messages API. A schema travels as a tool
@@ -29,7 +29,7 @@ func openAnthropic(c *Connection, w *world) (Provider, error) {
 }
 
 func (anthropic) Capabilities() Capabilities {
-	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1}
+	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1, NoSeed: true}
 }
 
 func (anthropic) path(*Request, bool) string { return "/messages" }
@@ -45,6 +45,11 @@ type anthropicRequest struct {
 	Tools       []anthropicTool    `json:"tools,omitempty"`
 	ToolChoice  map[string]string  `json:"tool_choice,omitempty"`
 	Stream      bool               `json:"stream,omitempty"`
+	Output      *anthropicOutput   `json:"output_config,omitempty"`
+}
+
+type anthropicOutput struct {
+	Effort string `json:"effort"`
 }
 
 type anthropicMessage struct {
@@ -62,6 +67,16 @@ type anthropicBlock struct {
 	ToolUseID string          `json:"tool_use_id,omitempty"`
 	Content   *string         `json:"content,omitempty"`
 	IsError   bool            `json:"is_error,omitempty"`
+
+	Source *anthropicSource `json:"source,omitempty"`
+	Title  string           `json:"title,omitempty"`
+}
+
+// anthropicSource is the content of an image or a document.
+type anthropicSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
 }
 
 type anthropicTool struct {
@@ -104,6 +119,9 @@ func (anthropic) body(req *Request, w *wanted, stream bool) any {
 	}
 	if req.MaxTokens != nil {
 		body.MaxTokens = *req.MaxTokens
+	}
+	if req.Effort != "" {
+		body.Output = &anthropicOutput{req.Effort}
 	}
 	body.System, body.Messages = anthropicMessages(req)
 	for _, t := range req.Tools {
@@ -178,6 +196,9 @@ func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 			role = "user"
 			blocks = append(blocks, anthropicBlock{Type: "tool_result", ToolUseID: m.ToolCallID, Content: &m.Content, IsError: m.IsError})
 		default:
+			for i := range m.Files {
+				blocks = append(blocks, anthropicFile(&m.Files[i]))
+			}
 			if m.Content != "" {
 				blocks = append(blocks, anthropicBlock{Type: "text", Text: m.Content})
 			}
@@ -195,6 +216,17 @@ func anthropicMessages(req *Request) (system string, out []anthropicMessage) {
 		out = append(out, anthropicMessage{Role: role, Content: blocks})
 	}
 	return system, out
+}
+
+func anthropicFile(f *effect.AttachedFile) anthropicBlock {
+	source := &anthropicSource{"base64", f.Type, f.Data}
+	switch f.Type {
+	case effect.PlainText:
+		return anthropicBlock{Type: "text", Text: namedText(f)}
+	case effect.PDF:
+		return anthropicBlock{Type: "document", Source: source, Title: f.Name}
+	}
+	return anthropicBlock{Type: "image", Source: source}
 }
 
 // objectOrEmpty is a call's arguments as the APIs require them: a JSON object. A

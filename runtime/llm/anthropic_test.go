@@ -3,8 +3,8 @@ package llm
 import (
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/testllm"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 func TestAnthropicRequest(t *testing.T) {

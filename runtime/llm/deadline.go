@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // deadlines end the calls of a client whose time is over. One timer serves them all and

@@ -1,13 +1,14 @@
 package llm
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/testllm"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // chain makes a client whose connection `main` has the fallback `second`, which
@@ -120,7 +121,7 @@ func TestMeter(t *testing.T) {
 	var heard []settled
 	granted := int64(50)
 	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return key, true }, Sleep: (&sleeps{}).sleep,
-		Meter: func(m Metered) (int64, func(in, out int64, answered bool), error) {
+		Meter: func(_ context.Context, m Metered) (int64, func(in, out int64, answered bool), error) {
 			asked = append(asked, m)
 			return granted, func(in, out int64, answered bool) { heard = append(heard, settled{in, out, answered}) }, nil
 		}})

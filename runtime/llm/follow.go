@@ -3,7 +3,7 @@ package llm
 import (
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // Event is something that happens in a call, for observers of a run.

@@ -41,13 +41,13 @@ func (b *bounded) Read(p []byte) (int, error) {
 // frames reads the events of a streamed answer.
 type frames struct {
 	in    *bufio.Reader
-	sse   bool
+	by    framing
 	line  []byte // of a line that is longer than the buffer
 	event []byte
 }
 
 func newFrames(r io.Reader, f framing) *frames {
-	return &frames{in: bufio.NewReaderSize(r, 4096), sse: f == framedSSE}
+	return &frames{in: bufio.NewReaderSize(r, 4096), by: f}
 }
 
 // next gives the data of the next event, valid until the next call, or io.EOF
@@ -56,14 +56,17 @@ func newFrames(r io.Reader, f framing) *frames {
 // JSON is complete.
 func (f *frames) next() ([]byte, error) {
 	f.event = f.event[:0]
+	if f.by == framedAWS {
+		return f.awsEvent()
+	}
 	for data := false; ; {
 		line, err := f.read()
 		switch {
 		case err != nil && (len(line) == 0 || err != io.EOF):
 			return nil, err
-		case !f.sse && len(line) > 0:
+		case f.by != framedSSE && len(line) > 0:
 			return line, nil
-		case !f.sse:
+		case f.by != framedSSE:
 		case len(line) == 0 && data:
 			return f.event, nil
 		default:

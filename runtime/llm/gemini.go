@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/jsonread"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // gemini is the form of Google's generateContent. A schema is a field of the
@@ -25,7 +25,7 @@ func openGemini(c *Connection, w *world) (Provider, error) {
 }
 
 func (gemini) Capabilities() Capabilities {
-	return Capabilities{Schema: SchemaNative, SchemaTools: SchemaTool, MaxStop: 5, MaxTemperature: 2}
+	return Capabilities{NoFiles: []string{"image/gif"}, Schema: SchemaNative, SchemaTools: SchemaTool, MaxStop: 5, MaxTemperature: 2}
 }
 
 func (gemini) path(req *Request, stream bool) string {
@@ -49,13 +49,19 @@ type geminiContent struct {
 	Parts []geminiPart `json:"parts"`
 }
 
-// geminiPart is one part of a content: a text, a call, or a call's result.
+// geminiPart is one part of a content: a text, a file, a call, or a call's result.
 type geminiPart struct {
 	Text      *string       `json:"text,omitempty"`
+	Data      *geminiData   `json:"inlineData,omitempty"`
 	Call      *geminiCall   `json:"functionCall,omitempty"`
 	Response  *geminiResult `json:"functionResponse,omitempty"`
 	Thought   bool          `json:"thought,omitempty"`
 	Signature string        `json:"thoughtSignature,omitempty"`
+}
+
+type geminiData struct {
+	Type string `json:"mimeType"`
+	Data string `json:"data"`
 }
 
 type geminiCall struct {
@@ -75,8 +81,14 @@ type geminiConfig struct {
 	TopP        *float64        `json:"topP,omitempty"`
 	MaxTokens   *int64          `json:"maxOutputTokens,omitempty"`
 	Stop        []string        `json:"stopSequences,omitempty"`
+	Seed        *int64          `json:"seed,omitempty"`
+	Thinking    *geminiThinking `json:"thinkingConfig,omitempty"`
 	MIME        string          `json:"responseMimeType,omitempty"`
 	Schema      json.RawMessage `json:"responseJsonSchema,omitempty"`
+}
+
+type geminiThinking struct {
+	Level string `json:"thinkingLevel"`
 }
 
 type geminiTools struct {
@@ -106,7 +118,10 @@ func (gemini) body(req *Request, w *wanted, _ bool) any {
 	if system != "" {
 		body.System = &geminiContent{Parts: []geminiPart{{Text: &system}}}
 	}
-	config := geminiConfig{Temperature: req.Temperature, TopP: req.TopP, MaxTokens: req.MaxTokens, Stop: req.Stop}
+	config := geminiConfig{Temperature: req.Temperature, TopP: req.TopP, MaxTokens: req.MaxTokens, Stop: req.Stop, Seed: req.Seed}
+	if req.Effort != "" {
+		config.Thinking = &geminiThinking{req.Effort}
+	}
 	var functions []geminiFunction
 	for _, t := range req.Tools {
 		functions = append(functions, geminiFunction(t))
@@ -119,7 +134,7 @@ func (gemini) body(req *Request, w *wanted, _ bool) any {
 		body.ToolConfig = &geminiToolConfig{}
 		body.ToolConfig.Calling.Mode = "ANY"
 	}
-	if config.Temperature != nil || config.TopP != nil || config.MaxTokens != nil || config.Stop != nil || config.MIME != "" {
+	if config.Temperature != nil || config.TopP != nil || config.MaxTokens != nil || config.Stop != nil || config.Seed != nil || config.Thinking != nil || config.MIME != "" {
 		body.Config = &config
 	}
 	if len(functions) > 0 {
@@ -150,6 +165,9 @@ func geminiContents(req *Request) []geminiContent {
 			role = "model"
 			fallthrough
 		default:
+			for i := range m.Files {
+				parts = append(parts, geminiFile(&m.Files[i]))
+			}
 			if m.Content != "" {
 				parts = append(parts, geminiPart{Text: &m.Content})
 			}
@@ -169,6 +187,14 @@ func geminiContents(req *Request) []geminiContent {
 		out = append(out, geminiContent{Role: role, Parts: parts})
 	}
 	return out
+}
+
+func geminiFile(f *effect.AttachedFile) geminiPart {
+	if f.Type == effect.PlainText {
+		text := namedText(f)
+		return geminiPart{Text: &text}
+	}
+	return geminiPart{Data: &geminiData{f.Type, f.Data}}
 }
 
 // A thinking model signs its calls, and wants each signature back with its call.

@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/provider"
+	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
 // connectTimeout is the time for making a connection when the manifest sets
@@ -76,26 +78,37 @@ func inTurn(dial func(ctx context.Context, network, addr string) (net.Conn, erro
 
 // Address is where the connection's requests go, "" when they go nowhere.
 func (c *Connection) Address() string {
-	own := provider.Named(c.Provider).Base
-	if own != "" && c.BaseURL != "" {
+	p := provider.Named(c.Provider)
+	switch {
+	case c.BaseURL != "" && (p.Base != "" || p.Addressed):
 		return c.BaseURL
+	case c.Provider == "vertex":
+		return vertexAddress(c.Location)
+	case c.Provider == "bedrock":
+		return bedrockAddress(c.Location)
 	}
-	return own
+	return p.Base
 }
 
 // endpoint is an HTTP provider's address, key and headers.
 type endpoint struct {
 	root   *url.URL // its address, with the version
 	keyEnv string
-	origin string // of the connection, for messages
+	tokens *tokenSource // nil without a command that prints the key
+	origin string       // of the connection, for messages
 	world  *world
 	header http.Header
+	// headersEnv are headers by the variables that hold their values.
+	headersEnv map[string]string
+	extra      map[string]any // members of the body; nil without any
 	// authorize puts the key into the header.
 	authorize func(h http.Header, key string)
-	framing   framing
-	connect   time.Duration // for making a connection
-	first     time.Duration // until the first event of a stream; 0 means no bound
-	lately    atomic.Pointer[address]
+	// sign signs a request with this body; nil for providers that take a key.
+	sign    func(r *http.Request, body []byte) error
+	framing framing
+	connect time.Duration // for making a connection
+	first   time.Duration // until the first event of a stream; 0 means no bound
+	lately  atomic.Pointer[address]
 }
 
 // address is where a path leads.
@@ -108,20 +121,103 @@ type address struct {
 // address or else the provider's.
 func openEndpoint(c *Connection, w *world) (*endpoint, error) {
 	base, p := c.Address(), provider.Named(c.Provider)
-	if c.BaseURL == "" && p.NeedsKey && c.APIKeyEnv == "" {
+	if (c.BaseURL == "" || p.Addressed) && p.NeedsKey && c.APIKeyEnv == "" && c.TokenCommand == nil && len(c.HeadersEnv) == 0 {
 		return nil, fmt.Errorf("%s needs a key: write `api_key_env = \"…\"` with the name of the environment variable that holds it", base)
 	}
 	root, err := rootOf(base, p.Version)
 	if err != nil {
 		return nil, err
 	}
-	return &endpoint{root: root, keyEnv: c.APIKeyEnv, origin: c.at(), world: w,
+	e := &endpoint{root: root, keyEnv: c.APIKeyEnv, origin: c.at(), world: w,
 		connect: connectBound(c), first: seconds(c.FirstTokenTimeout),
 		header: http.Header{
 			"Content-Type": {"application/json"}, "Accept": {"application/json"}, "User-Agent": {"concerto"},
 		},
-		authorize: authorize,
-	}, nil
+		headersEnv: c.HeadersEnv,
+		authorize:  authorize,
+	}
+	if len(c.TokenCommand) > 0 {
+		e.tokens = &tokenSource{command: c.TokenCommand, world: w, origin: c.at()}
+	}
+	return e, e.add(c)
+}
+
+// add adds what the connection adds to each request.
+func (e *endpoint) add(c *Connection) error {
+	for name, v := range c.Headers {
+		if err := fieldOf(name, v); err != nil {
+			return err
+		}
+		e.header.Set(name, v)
+	}
+	if c.Extra == nil {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(c.Extra))
+	d.UseNumber()
+	if err := d.Decode(&e.extra); err != nil {
+		return fmt.Errorf("read extra: %w", err)
+	}
+	if _, ok := e.extra["stream"]; ok {
+		return errors.New("extra must not have `stream`: whether a reply is streamed is decided by who reads it")
+	}
+	return nil
+}
+
+// fieldOf checks a header.
+func fieldOf(name, v string) error {
+	token := name != "" && !strings.ContainsFunc(name, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune("()<>@,;:\\\"/[]?={}", c)
+	})
+	if !token || strings.ContainsFunc(v, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
+		return fmt.Errorf("the header %q has characters that no header has", name)
+	}
+	return nil
+}
+
+// environmentHeaders sets the headers whose values are in environment variables.
+func (e *endpoint) environmentHeaders(head http.Header) error {
+	for name, variable := range e.headersEnv {
+		v, _ := e.world.getenv(variable)
+		if v = strings.TrimSpace(v); v == "" {
+			return &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the header %s, is not set%s", variable, name, e.origin)}
+		}
+		if err := fieldOf(name, v); err != nil {
+			return &Failure{Class: ClassAuth, Message: err.Error()}
+		}
+		e.world.secrets.AddHeader(variable, v)
+		head.Set(name, v)
+	}
+	return nil
+}
+
+// merged is a body with the connection's extra members.
+func (e *endpoint) merged(data []byte) ([]byte, error) {
+	if e.extra == nil {
+		return data, nil
+	}
+	var body map[string]any
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(&body); err != nil {
+		return nil, err
+	}
+	merge(body, e.extra)
+	return encode(body)
+}
+
+// merge adds the members of extra to body. Objects are merged, all else is
+// replaced.
+func merge(body, extra map[string]any) {
+	for k, v := range extra {
+		old, isObject := body[k].(map[string]any)
+		more, both := v.(map[string]any)
+		if isObject && both {
+			merge(old, more)
+			continue
+		}
+		body[k] = v
+	}
 }
 
 // authorize sends a key as a bearer token, unless the key names its scheme, as
@@ -146,7 +242,7 @@ func rootOf(base, segment string) (*url.URL, error) {
 		return nil, errors.New("base_url holds a password: put it into an environment variable and name that with api_key_env")
 	}
 	p := strings.TrimRight(u.EscapedPath(), "/")
-	if last := p[strings.LastIndexByte(p, '/')+1:]; last != segment && !version().MatchString(last) {
+	if last := p[strings.LastIndexByte(p, '/')+1:]; segment != "" && last != segment && !version().MatchString(last) {
 		p += "/" + segment
 	}
 	if u.Path, err = url.PathUnescape(p); err != nil {
@@ -184,13 +280,29 @@ func (e *endpoint) find(path string) (*url.URL, error) {
 }
 
 // key reads the connection's key. "" means that it needs none.
-func (e *endpoint) key() (string, error) {
+func (e *endpoint) key(ctx context.Context) (string, error) {
+	if e.tokens != nil {
+		return e.tokens.get(ctx)
+	}
 	if e.keyEnv == "" {
 		return "", nil
 	}
-	v, _ := e.world.getenv(e.keyEnv)
+	return e.variable(e.keyEnv)
+}
+
+// keyName names the key where it is taken out of what comes back.
+func (e *endpoint) keyName() string {
+	if e.tokens != nil {
+		return "token_command"
+	}
+	return e.keyEnv
+}
+
+// variable reads a variable that holds a key, or a part of it.
+func (e *endpoint) variable(name string) (string, error) {
+	v, _ := e.world.getenv(name)
 	if v = strings.TrimSpace(v); v == "" {
-		message := fmt.Sprintf("the environment variable %s, which holds the key, is not set%s: set it, or try the program with `concerto run --mock`", e.keyEnv, e.origin)
+		message := fmt.Sprintf("the environment variable %s, which holds the key, is not set%s: set it, or try the program with `concerto run --mock`", name, e.origin)
 		if e.world.unkeyed != nil {
 			e.world.unkeyed(message)
 		}
@@ -198,7 +310,7 @@ func (e *endpoint) key() (string, error) {
 	}
 	if strings.ContainsFunc(v, func(c rune) bool { return c < ' ' || c > '~' }) {
 		return "", &Failure{Class: ClassAuth, Message: fmt.Sprintf("the environment variable %s, which holds the key, has characters that no key has%s: "+
-			"set it again", e.keyEnv, e.origin)}
+			"set it again", name, e.origin)}
 	}
 	return v, nil
 }

@@ -33,10 +33,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // Connection is a way to a model, as the manifest's [connections.X] gives it.
@@ -48,6 +48,7 @@ type Connection struct {
 	Name              string            `json:"-"`
 	Provider          string            `json:"provider"`
 	APIKeyEnv         string            `json:"api_key_env,omitempty"`
+	TokenCommand      []string          `json:"token_command,omitempty"` // prints the key, in its place
 	BaseURL           string            `json:"base_url,omitempty"`
 	DefaultModel      string            `json:"default_model,omitempty"`
 	Timeout           float64           `json:"timeout,omitempty"`
@@ -61,7 +62,19 @@ type Connection struct {
 	Prices            map[string]Price  `json:"prices,omitempty"`   // by model
 	Models            map[string]string `json:"models,omitempty"`   // alias to model
 	Replies           json.RawMessage   `json:"replies,omitempty"`  // array of scripted replies; nil: echo
-	Origin            string            `json:"origin,omitempty"`
+	Adds
+	Origin string `json:"origin,omitempty"`
+}
+
+// Adds is what a connection adds to its requests: headers, headers whose values
+// are in environment variables, and Extra, members of the body as a JSON object.
+// APIVersion and Location are parts of the address.
+type Adds struct {
+	Headers    map[string]string `json:"headers,omitempty"`
+	HeadersEnv map[string]string `json:"headers_env,omitempty"`
+	Extra      json.RawMessage   `json:"extra,omitempty"`
+	APIVersion string            `json:"api_version,omitempty"`
+	Location   string            `json:"location,omitempty"`
 }
 
 // ParseConnection reads a connection as the IR holds it: the JSON object that
@@ -74,6 +87,38 @@ func ParseConnection(name string, config []byte) (Connection, error) {
 	return c, nil
 }
 
+// KeyVariables are the environment variables that hold the connection's key. Requests
+// to Bedrock are signed with AWS's credentials when the connection names no key.
+func (c *Connection) KeyVariables() []string {
+	switch {
+	case c.APIKeyEnv != "":
+		return []string{c.APIKeyEnv}
+	case c.signs():
+		return []string{awsID, awsSecret, awsToken}
+	}
+	return nil
+}
+
+// signs reports whether requests are signed with AWS's credentials.
+func (c *Connection) signs() bool {
+	return c.Provider == "bedrock" && c.APIKeyEnv == "" && len(c.HeadersEnv) == 0
+}
+
+// WithRegion returns the connections with the region of the environment for those of
+// Bedrock that name none.
+func WithRegion(connections []Connection, getenv func(string) (string, bool)) []Connection {
+	connections = slices.Clone(connections)
+	for i := range connections {
+		c := &connections[i]
+		for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+			if v, _ := getenv(name); c.Provider == "bedrock" && c.Location == "" {
+				c.Location = v
+			}
+		}
+	}
+	return connections
+}
+
 // DefaultTimeout bounds a call, in seconds, when neither the agent nor the
 // connection sets a timeout.
 const DefaultTimeout = 120.0
@@ -82,15 +127,16 @@ const DefaultTimeout = 120.0
 type Config struct {
 	Connections []Connection
 	Getenv      func(name string) (value string, set bool)
-	HTTP        *http.Transport                                  // nil: one for each connection
-	Hand        *clock.Hand                                      // what time limits and waits go by; nil: the system's clock
-	Now         func() time.Time                                 // nil: the Hand's
-	Sleep       func(ctx context.Context, d time.Duration) error // nil: the Hand's; gives ctx.Err() when ctx ends first
-	Jitter      func() float64                                   // chance from 0 to 1; nil: random
-	Meter       Meter                                            // nil: nothing is counted
-	Secrets     *secret.Set                                      // taken out of what comes back; a key is added before it is sent. nil: a set of its own
-	Heard       func(Event)                                      // hears of each attempt, from any goroutine; nil: nobody does
-	Refused     func(connection string) string                   // why a connection may not be used, "" when it may; nil: all may
+	HTTP        *http.Transport                                             // nil: one for each connection
+	Hand        *clock.Hand                                                 // what time limits and waits go by; nil: the system's clock
+	Now         func() time.Time                                            // nil: the Hand's
+	Sleep       func(ctx context.Context, d time.Duration) error            // nil: the Hand's; gives ctx.Err() when ctx ends first
+	Jitter      func() float64                                              // chance from 0 to 1; nil: random
+	Meter       Meter                                                       // nil: nothing is counted
+	Secrets     *secret.Set                                                 // taken out of what comes back; a key is added before it is sent. nil: a set of its own
+	Heard       func(Event)                                                 // hears of each attempt, from any goroutine; nil: nobody does
+	Output      func(ctx context.Context, command []string) (string, error) // runs a token_command; nil: none is run
+	Refused     func(connection string) string                              // why a connection may not be used, "" when it may; nil: all may
 }
 
 // Client performs the requests that agents make of models. It is safe for
@@ -262,7 +308,7 @@ func (c *Client) line(name string) (*line, error) {
 	if l.http == nil {
 		l.http = newHTTP(&conn)
 	}
-	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, hand: c.cfg.Hand, secrets: c.cfg.Secrets, unkeyed: c.noKey})
+	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, hand: c.cfg.Hand, secrets: c.cfg.Secrets, unkeyed: c.noKey, output: c.cfg.Output})
 	if err != nil {
 		return nil, configError(name, "connection '%s'%s: %v", name, conn.at(), err)
 	}
@@ -291,7 +337,7 @@ func (c *Client) unknown(name string) error {
 		names = append(names, x.Name)
 	}
 	hint := fmt.Sprintf("add [connections.%s] with a provider to Concerto.toml", name)
-	if near := spell.Nearest(name, append(names, Builtin)); near != "" {
+	if near := suggest.Nearest(name, append(names, Builtin)); near != "" {
 		hint = fmt.Sprintf("did you mean '%s'?", near)
 	}
 	return configError(name, "unknown connection '%s': %s", name, hint)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/testllm"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 const key = "sk-very-secret"
@@ -51,7 +51,7 @@ func client(t *testing.T, conns ...Connection) (*Client, *sleeps) {
 func server(t *testing.T, provider string, replies ...testllm.Reply) (*testllm.Server, Connection) {
 	s := testllm.Start(replies...)
 	t.Cleanup(s.Close)
-	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Origin: "Concerto.toml:8"}
+	return s, Connection{Name: "main", Provider: provider, APIKeyEnv: "KEY", BaseURL: s.URL, DefaultModel: "m", Project: "proj", Origin: "Concerto.toml:8", Adds: Adds{Location: "here"}}
 }
 
 func ask(c *Client, call effect.AgentCall) (*effect.AgentReply, error) {

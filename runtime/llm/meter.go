@@ -1,6 +1,10 @@
 package llm
 
-import "github.com/concerto-lang/concerto/internal/effect"
+import (
+	"context"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
 
 // Price is what a model costs, in US dollars for a million tokens.
 type Price struct {
@@ -8,12 +12,12 @@ type Price struct {
 	Output float64 `json:"output"`
 }
 
-// Meter is asked before each attempt whether it may be made; an error says why
-// not. granted bounds, in tokens, the reply of a call that sets no bound itself;
+// Meter is called before each attempt and returns when it may be made; an error says why
+// not, or is the context's. granted bounds, in tokens, the reply of a call that sets no bound itself;
 // 0 means no bound. settle is called once, with the tokens that the provider
 // reported; answered is false when there was no reply. A Meter is safe for
 // concurrent use.
-type Meter func(m Metered) (granted int64, settle func(in, out int64, answered bool), err error)
+type Meter func(ctx context.Context, m Metered) (granted int64, settle func(in, out int64, answered bool), err error)
 
 // Metered is one attempt as a Meter sees it. In is an estimate of the prompt's
 // tokens. Out is the bound on the reply's tokens, 0 without one. Price is nil

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/jsonread"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // ollama is the form of Ollama's chat API. A schema is a field of the request.
@@ -23,7 +23,7 @@ func openOllama(c *Connection, w *world) (Provider, error) {
 }
 
 func (ollama) Capabilities() Capabilities {
-	return Capabilities{Schema: SchemaNative, SchemaTools: SchemaPrompted}
+	return Capabilities{Schema: SchemaNative, SchemaTools: SchemaPrompted, NoFiles: []string{effect.PDF}}
 }
 
 func (ollama) path(*Request, bool) string { return "/chat" }
@@ -35,6 +35,7 @@ type ollamaRequest struct {
 	Format   json.RawMessage `json:"format,omitempty"`
 	Options  *ollamaOptions  `json:"options,omitempty"`
 	Tools    []openAITool    `json:"tools,omitempty"`
+	Think    any             `json:"think,omitempty"` // a level, or false
 }
 
 type ollamaOptions struct {
@@ -42,6 +43,7 @@ type ollamaOptions struct {
 	TopP        *float64 `json:"top_p,omitempty"`
 	MaxTokens   *int64   `json:"num_predict,omitempty"`
 	Stop        []string `json:"stop,omitempty"`
+	Seed        *int64   `json:"seed,omitempty"`
 }
 
 type ollamaMessage struct {
@@ -49,6 +51,7 @@ type ollamaMessage struct {
 	Content   string       `json:"content"`
 	ToolCalls []ollamaCall `json:"tool_calls,omitempty"`
 	ToolName  string       `json:"tool_name,omitempty"`
+	Images    []string     `json:"images,omitempty"`
 }
 
 type ollamaCall struct {
@@ -60,8 +63,15 @@ type ollamaCall struct {
 
 func (ollama) body(req *Request, w *wanted, stream bool) any {
 	body := ollamaRequest{Model: req.Model, Messages: ollamaMessages(req, w), Stream: stream}
-	if req.Temperature != nil || req.TopP != nil || req.MaxTokens != nil || req.Stop != nil {
-		body.Options = &ollamaOptions{req.Temperature, req.TopP, req.MaxTokens, req.Stop}
+	if req.Temperature != nil || req.TopP != nil || req.MaxTokens != nil || req.Stop != nil || req.Seed != nil {
+		body.Options = &ollamaOptions{req.Temperature, req.TopP, req.MaxTokens, req.Stop, req.Seed}
+	}
+	switch req.Effort {
+	case "":
+	case "none":
+		body.Think = false
+	default:
+		body.Think = req.Effort
 	}
 	if w.native() {
 		body.Format = w.schema
@@ -85,6 +95,7 @@ func ollamaMessages(req *Request, w *wanted) []ollamaMessage {
 		if m.IsError {
 			o.Content = "Error: " + m.Content
 		}
+		o.addFiles(m.Files)
 		for _, t := range m.ToolCalls {
 			called[t.ID] = t.Name
 			var c ollamaCall
@@ -94,6 +105,19 @@ func ollamaMessages(req *Request, w *wanted) []ollamaMessage {
 		out = append(out, o)
 	}
 	return out
+}
+
+// addFiles puts images beside the message's text, and texts before it.
+func (m *ollamaMessage) addFiles(files []effect.AttachedFile) {
+	var texts strings.Builder
+	for i := range files {
+		if f := &files[i]; f.Type == effect.PlainText {
+			texts.WriteString(namedText(f) + "\n\n")
+		} else {
+			m.Images = append(m.Images, f.Data)
+		}
+	}
+	m.Content = texts.String() + m.Content
 }
 
 // ollamaReply is a whole answer, or one line of a streamed one.

@@ -6,8 +6,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/jsonread"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // openAI is the form of OpenAI's chat completions, which many servers take. own
@@ -46,6 +46,8 @@ type openAIRequest struct {
 	MaxTokens           *int64               `json:"max_tokens,omitempty"`
 	MaxCompletionTokens *int64               `json:"max_completion_tokens,omitempty"`
 	Stop                []string             `json:"stop,omitempty"`
+	Seed                *int64               `json:"seed,omitempty"`
+	Effort              string               `json:"reasoning_effort,omitempty"`
 	ResponseFormat      *openAIFormat        `json:"response_format,omitempty"`
 	Tools               []openAITool         `json:"tools,omitempty"`
 	Stream              bool                 `json:"stream,omitempty"`
@@ -69,9 +71,26 @@ type openAISchema struct {
 
 type openAIMessage struct {
 	Role       string       `json:"role"`
-	Content    *string      `json:"content"`
+	Content    any          `json:"content"` // a *string, a []openAIPart or nil
 	ToolCalls  []openAICall `json:"tool_calls,omitempty"`
 	ToolCallID string       `json:"tool_call_id,omitempty"`
+}
+
+// openAIPart is a part of a message with files. Type says which member it has.
+type openAIPart struct {
+	Type  string       `json:"type"`
+	Text  string       `json:"text,omitempty"`
+	Image *openAIImage `json:"image_url,omitempty"`
+	File  *openAIFile  `json:"file,omitempty"`
+}
+
+type openAIImage struct {
+	URL string `json:"url"`
+}
+
+type openAIFile struct {
+	Name string `json:"filename"`
+	Data string `json:"file_data"`
 }
 
 type openAICall struct {
@@ -96,7 +115,7 @@ type openAIFunction struct {
 }
 
 func (p openAI) body(req *Request, w *wanted, stream bool) any {
-	body := openAIRequest{Model: req.Model, Messages: openAIMessages(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop}
+	body := openAIRequest{Model: req.Model, Messages: openAIMessages(req), Temperature: req.Temperature, TopP: req.TopP, Stop: req.Stop, Seed: req.Seed, Effort: req.Effort}
 	if p.own {
 		body.MaxCompletionTokens = req.MaxTokens
 	} else {
@@ -135,10 +154,31 @@ func openAIMessages(req *Request) []openAIMessage {
 			// The wire has no mark for a failed tool.
 			text := "Error: " + m.Content
 			o.Content = &text
+		case len(m.Files) > 0:
+			o.Content = openAIParts(&m)
 		}
 		out = append(out, o)
 	}
 	return out
+}
+
+// openAIParts are the files of a message, then its text.
+func openAIParts(m *effect.ChatMessage) []openAIPart {
+	var parts []openAIPart
+	for i := range m.Files {
+		switch f := &m.Files[i]; f.Type {
+		case effect.PlainText:
+			parts = append(parts, openAIPart{Type: "text", Text: namedText(f)})
+		case effect.PDF:
+			parts = append(parts, openAIPart{Type: "file", File: &openAIFile{f.Name, dataURL(f)}})
+		default:
+			parts = append(parts, openAIPart{Type: "image_url", Image: &openAIImage{dataURL(f)}})
+		}
+	}
+	if m.Content != "" {
+		parts = append(parts, openAIPart{Type: "text", Text: m.Content})
+	}
+	return parts
 }
 
 // openAIReply is a whole answer, or one event of a streamed one.

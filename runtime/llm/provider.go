@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/secret"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // Provider sends a request to a model, once, in the form of one API. It is safe
@@ -32,6 +33,10 @@ type Capabilities struct {
 	MaxStop     int      // stop sequences in one request; 0 means no bound
 	// MaxTemperature is the highest temperature; 0 means no bound of its own.
 	MaxTemperature float64
+	NoSeed         bool // it takes no seed
+	NoEffort       bool // it takes no reasoning effort
+	// NoFiles are the media types of files that it does not take.
+	NoFiles []string
 }
 
 // SchemaBy says how a provider makes a model answer in a schema.
@@ -50,8 +55,19 @@ func (c Capabilities) refuses(req *Request) error {
 	switch {
 	case c.MaxStop > 0 && len(req.Stop) > c.MaxStop:
 		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("%d stop_sequences, and the provider takes at most %d: leave some out", len(req.Stop), c.MaxStop)}
+	case c.NoSeed && req.Seed != nil:
+		return &Failure{Class: ClassBadRequest, Message: "the provider takes no seed: leave it out"}
+	case c.NoEffort && req.Effort != "":
+		return &Failure{Class: ClassBadRequest, Message: "the provider takes no reasoning_effort: leave it out, and write what the model takes into the connection's `extra`"}
 	case c.MaxTemperature > 0 && req.Temperature != nil && *req.Temperature > c.MaxTemperature:
 		return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("temperature is %v, and the provider takes 0 to %v: choose one within", *req.Temperature, c.MaxTemperature)}
+	}
+	for _, m := range req.Messages {
+		for _, f := range m.Files {
+			if slices.Contains(c.NoFiles, f.Type) {
+				return &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the provider does not take %s (%s): leave it out, or ask through another connection", f.Name, f.Type)}
+			}
+		}
 	}
 	return nil
 }
@@ -64,11 +80,12 @@ type Request struct {
 	chosen *chosen // of a script, for the first attempt; nil when it is yet to be chosen
 }
 
-// Prompt is the last user message: what scripted replies look at.
+// Prompt is the last user message, with the names and types of its files: what scripted replies
+// look at.
 func (r *Request) Prompt() string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if r.Messages[i].Role == "user" {
-			return r.Messages[i].Content
+			return listFiles(&r.Messages[i])
 		}
 	}
 	return ""
@@ -79,19 +96,24 @@ type world struct {
 	getenv func(string) (string, bool)
 	// unkeyed is called with the message about a missing key.
 	unkeyed func(message string)
-	http    *http.Transport
-	sleep   func(context.Context, time.Duration) error
-	hand    *clock.Hand
+	// output runs a command and returns what it prints.
+	output func(ctx context.Context, command []string) (string, error)
+	http   *http.Transport
+	sleep  func(context.Context, time.Duration) error
+	hand   *clock.Hand
 
 	secrets *secret.Set
 }
 
-// adapters open a connection of each provider in internal/provider. The error
+// adapters open a connection of each provider in internal/data/provider. The error
 // says what is wrong with the connection.
 var adapters = map[string]func(*Connection, *world) (Provider, error){
 	"openai":    openOpenAI,
 	"anthropic": openAnthropic,
 	"gemini":    openGemini,
 	"ollama":    openOllama,
+	"azure":     openAzure,
+	"vertex":    openVertex,
+	"bedrock":   openBedrock,
 	"scripted":  openScripted,
 }

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // remote is a provider that is reached by HTTP. It does the exchange; its wire
@@ -44,8 +44,19 @@ func (p *remote) Ask(ctx context.Context, req *Request) (*effect.AgentReply, err
 	return reply, nil
 }
 
-// open sends a request and gives the exchange when the answer's status is good.
+// open sends a request and returns the exchange when the answer's status is good. When a
+// token of a command is refused, it tries once more with a new one.
 func (p *remote) open(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
+	x, err := p.send(ctx, req, w, stream)
+	var f *Failure
+	if p.tokens != nil && errors.As(err, &f) && f.HTTPStatus == http.StatusUnauthorized {
+		p.tokens.drop()
+		return p.send(ctx, req, w, stream)
+	}
+	return x, err
+}
+
+func (p *remote) send(ctx context.Context, req *Request, w *wanted, stream bool) (*exchange, error) {
 	hr, err := p.request(ctx, req, w, stream)
 	if err != nil {
 		return nil, err
@@ -68,7 +79,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	if err := p.Capabilities().refuses(req); err != nil {
 		return nil, err
 	}
-	key, err := p.key()
+	key, err := p.key(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +87,16 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "the request has no JSON: " + err.Error()}
 	}
+	if data, err = p.merged(data); err != nil {
+		return nil, &Failure{Class: ClassBadRequest, Message: "the request cannot take the connection's extra members: " + err.Error()}
+	}
 	at, err := p.at(p.path(req, stream))
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: fmt.Sprintf("the model's name %q cannot stand in an address: %v", req.Model, err)}
 	}
 	head := p.header // which requests may share: nobody changes it
 	again := effect.KeyOf(ctx)
-	if stream && p.framing == framedSSE || key != "" || again != "" {
+	if stream && p.framing == framedSSE || key != "" || again != "" || p.headersEnv != nil || p.sign != nil {
 		head = head.Clone()
 	}
 	if again != "" {
@@ -92,8 +106,11 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 		head.Set("Accept", "text/event-stream")
 	}
 	if key != "" {
-		p.world.secrets.AddHeader(p.keyEnv, key)
+		p.world.secrets.AddHeader(p.keyName(), key)
 		p.authorize(head, key)
+	}
+	if err := p.environmentHeaders(head); err != nil {
+		return nil, err
 	}
 	// net/http sends head and body at once when it knows the reader.
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
@@ -103,6 +120,11 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 		// That it can be had again lets net/http resend the request when a kept
 		// connection turns out to be closed.
 		Body: first, GetBody: body, ContentLength: int64(len(data)),
+	}
+	if p.sign != nil {
+		if err := p.sign(hr, data); err != nil {
+			return nil, err
+		}
 	}
 	return hr.WithContext(ctx), nil
 }
@@ -156,6 +178,9 @@ func (x *exchange) cleaned(reply *effect.AgentReply) *effect.AgentReply {
 // requestID is the provider's name for the request, to ask its support about.
 func (x *exchange) requestID() string {
 	if id := x.resp.Header.Get("X-Request-Id"); id != "" {
+		return id
+	}
+	if id := x.resp.Header.Get("X-Amzn-Requestid"); id != "" {
 		return id
 	}
 	return x.resp.Header.Get("Request-Id")
@@ -257,7 +282,7 @@ func (p *remote) Stream(ctx context.Context, req *Request, piece func(string)) (
 		return nil, err
 	}
 	defer x.resp.Body.Close()
-	if kind := x.resp.Header.Get("Content-Type"); p.framing == framedSSE && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "text/html")) {
+	if kind := x.resp.Header.Get("Content-Type"); p.framing != framedNDJSON && (strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "text/html")) {
 		// A server that does not stream answers in one piece.
 		reply, err := x.whole(w)
 		if err != nil {
@@ -289,6 +314,9 @@ func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.
 	}
 	for {
 		data, err := in.next()
+		if f := (*Failure)(nil); errors.As(err, &f) {
+			return fail(f)
+		}
 		if err != nil {
 			if reply, ok := out.reply(); ok && err == io.EOF {
 				give(clean.Rest())

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // attempts asks one connection until there is a reply, an error that a retry
@@ -87,8 +87,11 @@ func (c *Client) try(ctx context.Context, l *line, req *Request, piece func(stri
 	defer func() { leave(used) }()
 	settle := func(int64, int64, bool) {}
 	if c.cfg.Meter != nil {
-		granted, s, err := c.cfg.Meter(Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model), In: in, Out: out})
-		if err != nil {
+		granted, s, err := c.cfg.Meter(ctx, Metered{Connection: l.Name, Model: req.Model, Price: l.Price(req.Model), In: in, Out: out})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, err
+		case err != nil:
 			return nil, &Failure{Class: ClassLimit, Message: err.Error()}
 		}
 		if settle = s; granted > 0 && req.MaxTokens == nil {

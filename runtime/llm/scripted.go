@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // scripted plays replies from the manifest; the package comment has the rules.
@@ -223,6 +223,9 @@ func promptTokens(req *Request) int64 {
 	n := tokens(req.System)
 	for _, m := range req.Messages {
 		n += tokens(m.Content)
+		for i := range m.Files {
+			n += fileTokens(&m.Files[i])
+		}
 	}
 	return n
 }

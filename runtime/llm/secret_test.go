@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/testllm"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // A key in a reply's text is taken out wherever the stream's events cut it.

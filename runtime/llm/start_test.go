@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // TestStartChoosesReplies: calls that are started use a script in their order,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // streams are the calls whose replies come in pieces, by number.

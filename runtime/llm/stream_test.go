@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/testllm"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 )
 
 // open begins a stream.
@@ -34,7 +34,7 @@ func open(t *testing.T, c *Client) (next func(context.Context) (*effect.StreamPi
 }
 
 // twoPieces is the number of events up to the second piece of a text.
-var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama": 2}
+var twoPieces = map[string]int{"openai": 3, "anthropic": 5, "gemini": 2, "ollama": 2, "azure": 3, "vertex": 2, "bedrock": 3}
 
 // A stream is closed amid the reply: the request is aborted.
 func TestStreamClosed(t *testing.T) {

@@ -1,6 +1,6 @@
 package llm
 
-import "github.com/concerto-lang/concerto/internal/effect"
+import "github.com/concerto-lang/concerto/internal/data/effect"
 
 // wire is the form in which one provider's API takes requests and gives answers.
 // It has no connection and no state; remote does the exchange.
@@ -34,4 +34,5 @@ type framing uint8
 const (
 	framedSSE    framing = iota // server-sent events
 	framedNDJSON                // a JSON object a line
+	framedAWS                   // AWS's event stream
 )

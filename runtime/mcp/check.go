@@ -11,8 +11,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/spell"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // shape is what of a JSON Schema is compared.
@@ -57,7 +57,7 @@ func (s *server) check(ctx context.Context, l *link, declared []effect.MCPTool) 
 		}
 		if tool == nil {
 			near := ""
-			if n := spell.Nearest(d.Name, words); n != "" {
+			if n := suggest.Nearest(d.Name, words); n != "" {
 				near = fmt.Sprintf(" (did you mean `%s`?)", n)
 			}
 			wrong = append(wrong, fmt.Sprintf("`%s` is %s, and the server has no tool %s%s; it has %s", d.Signature, is, d.Name, near, strings.Join(names, ", ")))

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // callClock bounds the time of a call. It stands still while the server waits for an

@@ -7,7 +7,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // discoverTime is how long a server may take to answer `server/discover`. A

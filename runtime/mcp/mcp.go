@@ -12,14 +12,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // Config is a server, as the manifest describes it: a field with a JSON name is a
@@ -48,6 +50,18 @@ func ParseConfig(name string, config json.RawMessage, dir string) (Config, error
 	if len(config) > 0 {
 		if err := json.Unmarshal(config, &c); err != nil {
 			return c, fmt.Errorf("read MCP server %s: %w", name, err)
+		}
+	}
+	if dir != "" {
+		at, err := filepath.Abs(dir)
+		if err != nil {
+			return c, fmt.Errorf("read MCP server %s: %w", name, err)
+		}
+		for i, arg := range c.Args {
+			c.Args[i] = strings.ReplaceAll(arg, "${manifest_dir}", at)
+		}
+		for name, value := range c.Env {
+			c.Env[name] = strings.ReplaceAll(value, "${manifest_dir}", at)
 		}
 	}
 	switch {
@@ -91,7 +105,7 @@ type Options struct {
 	dial func() sdk.Transport // of tests: what is connected to
 }
 
-// Servers performs the effects that internal/effect/mcp.go declares. It is safe
+// Servers performs the effects that internal/data/effect/mcp.go declares. It is safe
 // for concurrent use.
 type Servers struct {
 	servers map[string]*server

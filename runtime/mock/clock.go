@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // clock is a test's time, in milliseconds. It stands still while the program

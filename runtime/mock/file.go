@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // file is a file that only the test sees, in place of the real one. missing
@@ -35,6 +35,16 @@ func (w *World) filed(ctx context.Context, r effect.Request, next effect.Perform
 			return nil, gone("read", r.Path), true
 		}
 		return &effect.FileText{Text: f.text}, nil, true
+	case *effect.AttachFile:
+		f := w.known(r.Path)
+		if f == nil {
+			return nil, nil, false
+		}
+		if f.missing {
+			return nil, gone("attach", r.Path), true
+		}
+		file, _ := effect.Attach(r.Path, []byte(f.text)) // a String is text
+		return file, nil, true
 	case *effect.WriteFile:
 		f := w.known(r.Path)
 		if f == nil {
@@ -126,6 +136,10 @@ func pathOf(r effect.Request) string {
 		return r.From
 	case *effect.Glob:
 		return r.Pattern
+	case *effect.Walk:
+		return r.Path
+	case *effect.AttachFile:
+		return r.Path
 	}
 	return ""
 }
@@ -134,7 +148,7 @@ func pathOf(r effect.Request) string {
 func (w *World) looks(r effect.Request) {
 	path := pathOf(r)
 	switch r.(type) {
-	case *effect.ReadFile, *effect.FileInfo, *effect.ListDir, *effect.CopyFile, *effect.MoveFile:
+	case *effect.ReadFile, *effect.AttachFile, *effect.FileInfo, *effect.ListDir, *effect.Walk, *effect.CopyFile, *effect.MoveFile:
 	default:
 		return
 	}

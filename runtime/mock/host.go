@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/value"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
 // host is a mocked host: a list of conversations, or one fixed conversation for

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // httpRequest is a request of the test, as test_requests shows it.
@@ -18,16 +18,41 @@ type httpRequest struct {
 	Body    *string           `json:"body"`
 }
 
-func urlOf(r *effect.HTTP) string { return r.URL }
+// answerTo names the queue of answers to a request: that of its method and URL,
+// or when it has none left, that of its URL.
+func (w *World) answerTo(r *effect.HTTP) string {
+	if own := r.Method + " " + r.URL; len(w.web.queues[own]) > 0 {
+		return own
+	}
+	return r.URL
+}
+
+// requestName is the URL of a mock, or its method and URL, as the queue of its
+// answers is named.
+func requestName(s string) (string, error) {
+	method, url, ok := strings.Cut(s, " ")
+	if !ok {
+		return s, nil
+	}
+	letters := method != "" && strings.Trim(strings.ToUpper(method), "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") == ""
+	if url = strings.TrimSpace(url); !letters || url == "" || strings.Contains(url, " ") {
+		return "", bad("mock_http takes a URL, or a method and a URL as in \"POST https://x.test/a\", not %q", s)
+	}
+	return strings.ToUpper(method) + " " + url, nil
+}
 
 // mockHTTP adds an answer. A String is the body of a 200; a Map has status,
 // headers, body (a String, or anything as JSON), delay_ms, or error.
 func (w *World) mockHTTP(r *effect.MockHTTP) error {
 	what := "the answer of " + r.URL
+	name, err := requestName(r.URL)
+	if err != nil {
+		return err
+	}
 	a := &scripted[effect.HTTPResponse]{raw: r.Answer, result: effect.HTTPResponse{Status: 200}}
 	if s, ok := text(r.Answer); ok {
 		a.result.Body = s
-		w.web.add(r.URL, a)
+		w.web.add(name, a)
 		return nil
 	}
 	headers := map[string]string{}
@@ -45,7 +70,7 @@ func (w *World) mockHTTP(r *effect.MockHTTP) error {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		a.result.Headers = append(a.result.Headers, effect.Header{Name: strings.ToLower(name), Value: headers[name]})
 	}
-	w.web.add(r.URL, a)
+	w.web.add(name, a)
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // Options is what a World needs.
@@ -61,8 +61,7 @@ type World struct {
 	streams   map[int64]*stream
 	opened    int64 // streams so far
 	answers   map[string][]json.RawMessage
-	env       map[string]*effect.EnvValue
-	args      []string
+	process   process
 	web       script[*effect.HTTP, effect.HTTPResponse]
 	requested []httpRequest // of web
 	shell     script[*effect.Command, effect.CommandOutput]
@@ -73,6 +72,14 @@ type World struct {
 	prompts   map[string][]string
 	clock     clock
 	left      []string // scripted by a mock that another one replaced, and not used
+}
+
+// process is what a test sees of its process; input is what is left of standard
+// input.
+type process struct {
+	env   map[string]*effect.EnvValue
+	args  []string
+	input string
 }
 
 // Record is what a test put out.
@@ -97,10 +104,12 @@ type Emit struct {
 func New(o Options) *World {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], uint64(o.Seed))
-	return &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{}, streams: map[int64]*stream{},
-		answers: map[string][]json.RawMessage{}, env: map[string]*effect.EnvValue{}, files: map[string]*file{}, prompts: map[string][]string{},
-		web: newScript[*effect.HTTP, effect.HTTPResponse](urlOf), shell: newScript[*effect.Command, effect.CommandOutput](lineOf),
+	w := &World{options: o, agents: map[string]*agent{}, hosts: map[string]*host{}, exchanges: map[int64]*exchange{}, streams: map[int64]*stream{},
+		answers: map[string][]json.RawMessage{}, process: process{env: map[string]*effect.EnvValue{}}, files: map[string]*file{}, prompts: map[string][]string{},
+		web: newScript[*effect.HTTP, effect.HTTPResponse](nil), shell: newScript[*effect.Command, effect.CommandOutput](lineOf),
 		secrets: rand.NewChaCha8(key), clock: newClock()}
+	w.web.name = w.answerTo
+	return w
 }
 
 // Missing is the error of a request to something outside that the test has not
@@ -200,6 +209,10 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		if !w.options.Live {
 			return w.arguments(), nil
 		}
+	case *effect.Input:
+		if !w.options.Live {
+			return w.readInput(r), nil
+		}
 	case *effect.HTTP:
 		return w.request(ctx, r, next)
 	case *effect.Command:
@@ -213,7 +226,7 @@ func (w *World) perform(ctx context.Context, r effect.Request, next effect.Perfo
 		}
 	case *effect.Emit, *effect.AwaitEmit, *effect.Print, *effect.Log, *effect.Record:
 		return w.recorded(r)
-	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockTime, *effect.MockHTTP, *effect.MockFile, *effect.MockCommand:
+	case *effect.MockScript, *effect.MockNext, *effect.MockAnswer, *effect.MockEnv, *effect.MockArgs, *effect.MockInput, *effect.MockTime, *effect.MockHTTP, *effect.MockFile, *effect.MockCommand:
 		return nil, w.script(r)
 	}
 	if res, err, ok := w.filed(ctx, r, next); ok {
@@ -260,7 +273,24 @@ func (w *World) drew() {
 func (w *World) arguments() effect.Result {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &effect.ArgsValue{Args: slices.Clone(w.args)}
+	return &effect.ArgsValue{Args: slices.Clone(w.process.args)}
+}
+
+// readInput reads a line of the test's standard input, or all that is left of it.
+func (w *World) readInput(r *effect.Input) effect.Result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.All {
+		all := w.process.input
+		w.process.input = ""
+		return &effect.InputText{Text: all}
+	}
+	if w.process.input == "" {
+		return &effect.InputText{End: true}
+	}
+	line, rest, _ := strings.Cut(w.process.input, "\n")
+	w.process.input = rest
+	return &effect.InputText{Text: strings.TrimSuffix(line, "\r")}
 }
 
 // script takes what the test scripts.
@@ -281,9 +311,11 @@ func (w *World) script(r effect.Request) error {
 	case *effect.MockAnswer:
 		w.answers[r.Channel] = append(w.answers[r.Channel], r.Value)
 	case *effect.MockEnv:
-		w.env[r.Name] = &effect.EnvValue{Value: r.Value, Set: r.Set}
+		w.process.env[r.Name] = &effect.EnvValue{Value: r.Value, Set: r.Set}
 	case *effect.MockArgs:
-		w.args = r.Args
+		w.process.args = r.Args
+	case *effect.MockInput:
+		w.process.input = r.Text
 	case *effect.MockTime:
 		w.clock.unix = r.Unix
 	case *effect.MockHTTP:
@@ -298,7 +330,7 @@ func (w *World) script(r effect.Request) error {
 
 func (w *World) variable(ctx context.Context, r *effect.Env, next effect.Performer) (effect.Result, error) {
 	w.mu.Lock()
-	v := w.env[r.Name]
+	v := w.process.env[r.Name]
 	w.mu.Unlock()
 	if v != nil {
 		set := *v
@@ -320,7 +352,7 @@ func (w *World) variables(ctx context.Context, r *effect.EnvAll, next effect.Per
 	for i, name := range all.Names {
 		values[name] = all.Values[i]
 	}
-	for name, v := range w.env {
+	for name, v := range w.process.env {
 		if v.Set {
 			values[name] = v.Value
 		} else {

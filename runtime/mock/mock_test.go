@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // nowhere is the world around a World: whatever reaches it is an error.
@@ -310,6 +310,8 @@ func TestFiles(t *testing.T) {
 		{&effect.MockFile{Path: "./a", Text: "one"}, "null"},
 		{&effect.MockFile{Path: "none", Missing: true}, "null"},
 		{&effect.ReadFile{Path: "a"}, `{"text":"one"}`},
+		{&effect.AttachFile{Path: "a"}, `{"name":"a","type":"text/plain","size":3,"sha256":"7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed","data":"one"}`},
+		{&effect.AttachFile{Path: "none"}, "error: cannot attach none: it is not there"},
 		{&effect.WriteFile{Path: "a", Text: "+", Append: true}, "null"},
 		{&effect.FileInfo{Path: "x/../a"}, `{"exists":true,"size":4}`},
 		{&effect.ReadFile{Path: "none"}, "error: cannot read none: it is not there"},

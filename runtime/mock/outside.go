@@ -3,7 +3,7 @@ package mock
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // Outside performs, outside of tests, the requests that only tests may make:

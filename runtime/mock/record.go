@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // recorded performs the requests of output: it records what the test puts out,
@@ -23,7 +24,7 @@ func (w *World) recorded(r effect.Request) (effect.Result, error) {
 			w.output = append(w.output, '\n')
 		}
 	case *effect.Log:
-		w.record.Log = append(w.record.Log, r.Level+": "+r.Message)
+		w.record.Log = append(w.record.Log, r.Level+": "+strings.TrimSuffix(r.Message, "\n"))
 	case *effect.AwaitEmit:
 		w.record.Emits = append(w.record.Emits, Emit{r.Channel, r.Payload})
 		return w.answer(r)

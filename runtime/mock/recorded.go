@@ -3,8 +3,8 @@ package mock
 import (
 	"context"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // A host that plays a recording (`concerto host replay`) is reached for real, also by

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 // script holds the scripted outcomes of requests R to the outside: a queue for

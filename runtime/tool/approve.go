@@ -6,10 +6,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/decision"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/jsonschema"
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 )
 
 // ApprovalChannel is where approvals are asked for.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 // filling is a disk that is full from some time on.

@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // recorder is the application around a session: it answers approvals in turn, and notes
@@ -290,7 +290,7 @@ func TestResultJSON(t *testing.T) {
 		}
 	}
 	var r Result
-	for text, want := range map[string]string{`{"output":1}`: "success is missing", `{"success":"yes"}`: "cannot unmarshal", `[]`: "cannot unmarshal"} {
+	for text, want := range map[string]string{`{"output":1}`: `success is required, got {"output":1}`, `{"success":"yes"}`: `got {"success":"yes"}`, `[]`: "got []"} {
 		if err := json.Unmarshal([]byte(text), &r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // Command is a handler that is a command, without a shell around it: the member `command` of

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/proc"
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/process/proc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // roles are what this test binary is as a tool's command.

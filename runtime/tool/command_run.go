@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/aside"
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
 const (
@@ -53,8 +53,8 @@ func (x *command) call(ctx context.Context, input json.RawMessage, c *Context) (
 }
 
 // stderr passes what the command says aside on to the run's log.
-func (x *command) stderr(w *World) *aside.Lines {
-	return &aside.Lines{Log: func(line string) {
+func (x *command) stderr(w *World) *stderrlog.Lines {
+	return &stderrlog.Lines{Log: func(line string) {
 		if w.Stderr != nil {
 			w.Stderr(x.name, line)
 		}

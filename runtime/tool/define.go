@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/jsonschema"
-	"github.com/concerto-lang/concerto/internal/toolname"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 )
 
 // DefinitionError is a definition that is none. Pointer says where, as a JSON pointer

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // mostWaiting is how many bytes may wait until a process reads them.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // schemaOf is the schema of arguments that a Go type can take.

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // httpTransport makes the requests of all tools. A proxy is the process's, as for all that

@@ -7,7 +7,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // lines is a command that stays: one process at a time takes all calls, of a session, or of

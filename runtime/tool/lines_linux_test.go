@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/testproc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // speaker is this test binary as a process that stays.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 // The calls of the program's own tools, and of its MCP servers': others make them. Here

@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/aside"
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // farewell is how long a process that stays may take to end once its input has ended.
@@ -22,7 +22,7 @@ type peer struct {
 	l     *lines
 	p     *procgroup.Process
 	in    *feed
-	log   *aside.Lines
+	log   *stderrlog.Lines
 	world atomic.Pointer[World] // of the last call's session
 	cut   sync.Once             // it is ended
 	noisy sync.Once             // that it does not speak the protocol is told
@@ -54,7 +54,7 @@ type peerAnswer struct {
 func newPeer(l *lines, how procgroup.Command, run *procgroup.Run, w *World) (*peer, error) {
 	p := &peer{l: l, calls: map[int64]*peerCall{}, inner: map[string]func(error){}}
 	p.world.Store(w)
-	p.log = &aside.Lines{Log: func(line string) {
+	p.log = &stderrlog.Lines{Log: func(line string) {
 		if w := p.world.Load(); w.Stderr != nil {
 			w.Stderr(l.x.name, line)
 		}

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/decision"
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
-	"github.com/concerto-lang/concerto/internal/toolname"
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Performer takes the steps of a run's calls: it performs the requests of
@@ -70,9 +70,12 @@ func (p *Performer) Opened() bool { return p.opened() != nil }
 func (p *Performer) mock(name string) error {
 	s := p.opened()
 	if s == nil {
-		return errors.New("only a test mocks tools")
+		return effect.Errorf("RuntimeError", "mock_tool: %v", errNoTest)
 	}
-	return s.Mock(name)
+	if err := s.Mock(name); err != nil {
+		return effect.Errorf("RuntimeError", "mock_tool: %v", err)
+	}
+	return nil
 }
 
 // Session is the session; nil without one.
@@ -114,13 +117,19 @@ func (p *Performer) Perform(ctx context.Context, r effect.Request) (effect.Resul
 // offered is what the session offers to somebody.
 func (s *Session) offered(q *effect.AppList) *effect.AppOffer {
 	out := &effect.AppOffer{}
-	var only Filter
+	var only *Filter
 	if q.Only != nil {
-		only, _ = Only(*q.Only...) // the compiler has checked them
+		f, _ := Only(*q.Only...) // the compiler has checked them
+		only = &f
 	}
-	for _, b := range s.Tools() {
+	now := s.r.snapshot()
+	s.warn(now)
+	for _, b := range s.offer(now, only) {
 		d := b.Definition()
-		if q.Only != nil && !only.Has(d) || slices.Contains(q.Taken, b.Name()) {
+		if slices.Contains(q.Taken, b.Name()) {
+			if s.warnOnce(b.e) {
+				s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by the program's own tool of that name", b.Exact(), b.Owner()))
+			}
 			continue
 		}
 		out.Tools = append(out.Tools, effect.AppTool{Name: b.Name(), Tool: d.Name, Version: int64(d.Version), Description: d.Description,

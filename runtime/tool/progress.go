@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // ProgressChannel is where progress is told.

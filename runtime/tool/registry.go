@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/concerto-lang/concerto/internal/toolname"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
 )
 
 // ErrClosed is the error of a registry or session that was closed.
@@ -337,6 +337,24 @@ func (f Filter) Has(d *Definition) bool {
 		}
 	}
 	return false
+}
+
+// versions returns those of a tool's versions, in their order, that are chosen: by their
+// category, exactly as "x@2", or as "x", which is the highest version.
+func (f *Filter) versions(all []Bound) (chosen []Bound) {
+	for i, b := range all {
+		d := b.Definition()
+		exact := Filter{categories: f.categories}
+		for _, name := range f.names {
+			if strings.Contains(name, "@") || i == len(all)-1 {
+				exact.names = append(exact.names, name)
+			}
+		}
+		if exact.Has(d) {
+			chosen = append(chosen, b)
+		}
+	}
+	return chosen
 }
 
 // List gives the tools that every filter chooses, by name, then version. It is shared:

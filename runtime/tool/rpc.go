@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
-	"github.com/concerto-lang/concerto/internal/ndjson"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
 // Codes of errors of JSON-RPC.

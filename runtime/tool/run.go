@@ -8,9 +8,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/ample"
-	"github.com/concerto-lang/concerto/internal/jsonschema"
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // grace is how long a handler is waited for once its call is over.
@@ -160,7 +159,7 @@ func (c *Call) answered(ctx context.Context, r *running, h Handler) (a answer, e
 		return ask(), true
 	}
 	done := make(chan answer, 1)
-	ample.Go(func() { done <- ask() })
+	go func() { done <- ask() }()
 	return wait(ctx, done, grace+c.e.def.grace)
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/sandbox"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
 )
 
 // Sandbox is what a command is held to: the member `sandbox` of a Command. The zero Sandbox

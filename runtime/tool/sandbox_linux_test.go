@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"testing"
 
-	_ "github.com/concerto-lang/concerto/internal/guard" // this binary is the guardian
-	"github.com/concerto-lang/concerto/internal/procgroup"
-	"github.com/concerto-lang/concerto/internal/sandbox"
-	_ "github.com/concerto-lang/concerto/internal/sandbox/inside" // and confines itself
+	_ "github.com/concerto-lang/concerto/internal/process/guard" // this binary is the guardian
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
+	_ "github.com/concerto-lang/concerto/internal/process/sandbox/inside" // and confines itself
 )
 
 func init() {

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/spell"
-	"github.com/concerto-lang/concerto/internal/toolname"
-	"github.com/concerto-lang/concerto/runtime/clock"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
 // Hooks are what a session leaves to whoever opens it. Each may be nil.
@@ -245,7 +245,7 @@ func (s *Session) resolve(now *snapshot, name string) *entry {
 	if i <= 0 {
 		return nil
 	}
-	for _, b := range s.offer(now) {
+	for _, b := range s.offer(now, nil) {
 		if b.name == name {
 			return b.e
 		}
@@ -284,10 +284,10 @@ func (s *Session) missing(now *snapshot, name string) string {
 	if strings.Contains(name, "@") {
 		return fmt.Sprintf(noTool, name)
 	}
-	for _, b := range s.offer(now) {
+	for _, b := range s.offer(now, nil) {
 		names = append(names, b.name)
 	}
-	if near := spell.Nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		return fmt.Sprintf("there is no tool '%s'; did you mean '%s'?", name, near)
 	}
 	return fmt.Sprintf(noTool, name)
@@ -331,11 +331,12 @@ func (b Bound) Execute(ctx context.Context, input json.RawMessage) Result {
 func (s *Session) Tools() []Bound {
 	now := s.r.snapshot()
 	s.warn(now)
-	return s.offer(now)
+	return s.offer(now, nil)
 }
 
-// offer gives what the session sees, by the names for models.
-func (s *Session) offer(now *snapshot) []Bound {
+// offer gives what the session sees, and only chooses, by the names for models; nil
+// chooses all.
+func (s *Session) offer(now *snapshot, only *Filter) []Bound {
 	var out []Bound
 	for i := 0; i < len(now.entries); {
 		name, from := now.entries[i].def.Name, len(out)
@@ -344,6 +345,9 @@ func (s *Session) offer(now *snapshot) []Bound {
 			if s.find(now, name, e.def.Version) == e {
 				out = append(out, Bound{s, e, name})
 			}
+		}
+		if only != nil {
+			out = append(out[:from], only.versions(out[from:])...)
 		}
 		if len(out)-from > 1 {
 			for j := from; j < len(out); j++ {
@@ -402,19 +406,24 @@ func (s *Session) warn(now *snapshot) {
 			continue
 		}
 		winner := s.find(now, e.def.Name, e.def.Version)
-		s.mu.Lock()
-		told := winner == e || s.warned[e]
-		if !told {
-			if s.warned == nil {
-				s.warned = map[*entry]bool{}
-			}
-			s.warned[e] = true
-		}
-		s.mu.Unlock()
-		if !told {
+		if winner != e && s.warnOnce(e) {
 			s.log("warn", fmt.Sprintf("tool '%s' of %s is hidden by that of %s", e.id(), e.owner, winner.owner))
 		}
 	}
+}
+
+// warnOnce reports whether it is called for the first time for e.
+func (s *Session) warnOnce(e *entry) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.warned[e] {
+		return false
+	}
+	if s.warned == nil {
+		s.warned = map[*entry]bool{}
+	}
+	s.warned[e] = true
+	return true
 }
 
 func sameVersion(a, b *entry) bool {

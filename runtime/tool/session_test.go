@@ -12,9 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 
-	"github.com/concerto-lang/concerto/internal/toolname"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
 )
 
 func actor(kind, name string) audit.Actor { return audit.Actor{Type: kind, Name: name} }
@@ -127,6 +128,38 @@ func offered(s *Session) string {
 
 func answering(name string, n int, scope Scope, text string) Definition {
 	return Definition{Name: name, Version: n, Scope: scope, Handler: func(context.Context, json.RawMessage, *Context) (Result, error) { return Success(text) }}
+}
+
+// TestChosenVersions: a declaration that names a tool without a version gets the highest
+// one, under its plain name; what the program has itself is hidden, which is warned about once.
+func TestChosenVersions(t *testing.T) {
+	r := registered(t, answering("x", 1, Global, "1"), answering("x", 2, Global, "2"), answering("x", 10, Global, "10"), answering("y", 1, Global, "y"))
+	app := &recorder{}
+	s := opened(t, r, Context{SessionID: "s1"}, app.hooks())
+	for only, want := range map[string]string{
+		"x": "x=x@10", "x@1": "x=x@1", "x x@1": "x__1=x@1 x__10=x@10", "x@2 x@1": "x__1=x@1 x__2=x@2", "x y": "x=x@10 y=y@1", "x@3": "", "": "",
+	} {
+		words := strings.Fields(only)
+		var got []string
+		for range 2 {
+			got = nil
+			for _, o := range s.offered(&effect.AppList{Only: &words, Taken: []string{"z"}}).Tools {
+				got = append(got, fmt.Sprintf("%s=%s@%d", o.Name, o.Tool, o.Version))
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("app_tools %q: %q, want %q", only, got, want)
+		}
+	}
+	words := []string{"x", "y"}
+	for range 2 {
+		if got := s.offered(&effect.AppList{Only: &words, Taken: []string{"y"}}).Tools; len(got) != 1 || got[0].Name != "x" {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := app.so(&app.logs); got != "warn tool 'y@1' of go is hidden by the program's own tool of that name" {
+		t.Error(got)
+	}
 }
 
 // One name has one winner: a session's tool before a global one, the highest version, and

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Spec is a definition without its handler, as files, the manifest and the wire write
@@ -15,7 +15,7 @@ type Spec struct {
 	Description      string          `json:"description"`
 	Parameters       json.RawMessage `json:"parameters,omitempty"`
 	Output           json.RawMessage `json:"output,omitempty"`
-	Version          int             `json:"version,omitempty"`
+	Version          int             `json:"version,omitempty" min:"1"`
 	Scope            Scope           `json:"scope,omitempty"`
 	Category         string          `json:"category,omitempty"`
 	RequiresApproval bool            `json:"requires_approval,omitempty"`
@@ -24,7 +24,7 @@ type Spec struct {
 	Timeout          float64         `json:"timeout,omitempty"`
 	IdleTimeout      float64         `json:"idle_timeout,omitempty"`
 	Sequential       bool            `json:"sequential,omitempty"`
-	MaxConcurrent    int             `json:"max_concurrent,omitempty"`
+	MaxConcurrent    int             `json:"max_concurrent,omitempty" min:"1"`
 	Requires         []string        `json:"requires,omitempty"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // What is said of a tool goes out as it came in.

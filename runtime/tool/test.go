@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/concerto-lang/concerto/internal/toolname"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
 )
 
 // ownerTest owns what a test mocks and nobody has.
 const ownerTest = "test"
+
+// errNoTest is the error of a mock outside a test.
+var errNoTest = errors.New("tools are only mocked under `concerto test`")
 
 // Mock has a test answer the calls of a tool, "x" or "x@2". The calls take their way up to
 // the handler, in whose place they give their arguments. A tool that is not there is
@@ -20,7 +23,7 @@ func (s *Session) Mock(name string) error {
 	case err != nil:
 		return err
 	case !s.hooks.World.Test:
-		return errors.New("only a test mocks tools")
+		return errNoTest
 	}
 	s.mu.Lock()
 	if s.mocked == nil {

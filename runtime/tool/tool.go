@@ -34,8 +34,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/jsonread"
-	"github.com/concerto-lang/concerto/internal/jsonwrite"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Scope is whose a tool's handler is.
@@ -233,11 +233,8 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 		Error    *string         `json:"error"`
 		Metadata map[string]any  `json:"metadata"`
 	}
-	if err := jsonread.Unmarshal(text, &w); err != nil {
-		return fmt.Errorf("a tool's result: %w", err)
-	}
-	if w.Success == nil {
-		return fmt.Errorf("a tool's result: success is missing")
+	if jsonread.Unmarshal(text, &w) != nil || w.Success == nil {
+		return fmt.Errorf(`the result must be {"success": true or false, "output": any value, "error": a text, "metadata": an object}, of which success is required, got %s`, beginning(text, quoted))
 	}
 	*r = Result{Success: *w.Success, Output: w.Output, Metadata: w.Metadata}
 	if string(r.Output) == "null" {

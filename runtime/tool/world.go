@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // World is where the handlers of commands and addresses act: what a run lets its

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 )
 
 func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }

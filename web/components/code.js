@@ -59,7 +59,7 @@ addEventListener("keydown", (e) => {
 
 export const code = {
   source: { "a program": html`<${Source} text=${program} lang="concerto" line=${7} label="best.conc" />`, hostile: html`<${Source} text=${hostile} label="hostile" />` },
-  graph: { "a program's structure": html`<${Graph} structure=${structure} current="agent:Critic" cost=${[{ name: "tokens", value: "12 004" }, { name: "cost", value: "$0.31" }]} />`, nothing: html`<${Graph} structure=${{}} />` },
+  graph: { "a program's structure": html`<${Graph} structure=${structure} current=${["agent:Critic"]} cost=${[{ name: "tokens", value: "12 004" }, { name: "cost", value: "$0.31" }]} />`, nothing: html`<${Graph} structure=${{}} />` },
   terminal: {
     "one can type": () => html`<div class="tall"><${Terminal} attach=${attach} onKeys=${(k) => { typed.value += k; }} onResize=${(c, r) => { sized.value = `${c}x${r}`; }} /></div>`,
   },

@@ -4,6 +4,7 @@ import { announce } from "../parts/live.js";
 import { toasts } from "../parts/toast.js";
 import { Diff } from "../parts/diff.js";
 import { JsonTree } from "../parts/jsontree.js";
+import { Markdown } from "../parts/markdown.js";
 import { diff, hostile, now } from "./samples.js";
 
 const order = {
@@ -23,6 +24,8 @@ export const texts = {
     times: html`<p><${Ago} ts=${now - 200_000} now=${now} />, <${Ago} ts=${now + 7_300_000} now=${now} /></p>`,
   },
   texts: {
+    markdown: html`<${Markdown} text=${`# What I did\n\nThe **parser** took \`a - b\` for *one name*; it is [fixed](https://example.com/pull/7).\n\n1. A test that fails\n2. The repair:\n   - in \`lexer.go\`\n   - and its golden files\n\n\`\`\`go\nfunc next() rune { return s[i+1] } // a line that is longer than a phone is wide, which scrolls by itself\n\`\`\`\nSee https://example.com/log.`} />`,
+    "markdown that is hostile": html`<${Markdown} text=${`**${hostile}** [${hostile}](https://example.com/${encodeURI(hostile)}) \`${hostile}\`\n\n- ${hostile}`} />`,
     "what is hidden": html`<p>${plain(hostile)}</p>`,
     "a terminal's text": html`<pre><${Ansi} text=${`${colours}\n\u001b[1mbold\u001b[22m \u001b[2mdim\u001b[22m \u001b[3mitalic\u001b[23m \u001b[4munder\u001b[24m \u001b[7minverse\u001b[27m \u001b[9mstrike\u001b[0m \u001b[38;5;208morange\u001b[0m \u001b[38;2;90;200;90mtrue\u001b[0m\n10 %\r50 %\r100 %\nbackspaced\b\b\b\bwards\n\u001b]0;title\u0007\u001b[2J${hostile}`} /></pre>`,
   },

@@ -2,25 +2,33 @@ import { html, bytes, classes, count, icon, moment, plain, until, useId, useRef,
 import { Diff } from "./diff.js";
 import { Fields, focusWrong, useForm } from "./form.js";
 import { useGuard } from "./guard.js";
+import { Markdown } from "./markdown.js";
 
 const soon = 60_000; // what expires within this is said loudly
 
 // states are what a request may be in, other than open: how that is said.
 const states = {
   deciding: { icon: "refresh", tone: "muted", says: () => "Sending the decision …" },
-  "waiting-to-send": { icon: "wait", tone: "warn", says: (s) => `Waiting to send: ${words[s.decision] ?? "the decision"}. It goes out when the connection is back.` },
-  applied: { icon: "check", tone: "good", says: (s) => `${done(s)}.` },
-  "decided-by-other": { icon: "person", tone: "muted", says: (s) => `Already decided by ${s.by || "somebody else"}: ${words[s.decision] ?? "the request is over"}.` },
-  "args-changed": { icon: "alert", tone: "warn", open: true, says: () => "What it wants to do has changed since you decided. Look at it anew: nothing was approved." },
+  "waiting-to-send": { icon: "wait", tone: "warn", says: (s) => `Waiting to send: ${s.decision ?? "the decision"}. It goes out when the connection is back.` },
+  applied: { icon: "check", tone: "good", says: (s) => `${outcome(s)}.`.replace(/^./, (c) => c.toUpperCase()) },
+  "decided-by-other": { icon: "person", tone: "muted", says: (s) => `Already decided: ${outcome(s)}.` },
+  "args-changed": { icon: "alert", tone: "warn", open: true, says: () => "The request has changed since you decided. Nothing was approved: look again." },
   expired: { icon: "clock", tone: "muted", says: () => "Expired: nobody decided in time." },
   withdrawn: { icon: "close", tone: "muted", says: () => "Withdrawn: the run no longer asks." },
-  rejected: { icon: "alert", tone: "bad", open: true, says: (s) => s.error || "The host did not take the answer. The request is open again." },
-  unknown: { icon: "ask", tone: "warn", says: (s) => s.error || "Nobody knows whether the decision was carried out: look at the run." },
+  rejected: { icon: "alert", tone: "bad", open: true, says: (s) => s.error || "The host refused the answer. The request is open again." },
+  unknown: { icon: "ask", tone: "warn", says: (s) => s.error || "It is not known whether this took effect: look at the run." },
 };
 
-const words = { approve: "approve", deny: "deny", answered: "answered", withdrawn: "withdrawn", expired: "expired" };
-const past = { approve: "Approved", deny: "Denied", answered: "Answered" };
-const done = (s) => `${past[s.decision] ?? "Decided"}${s.by ? ` by ${s.by}` : ""}`;
+const past = { __proto__: null, approve: "approved", deny: "denied", answer: "answered" };
+
+// outcome says what became of a request: how it was decided, of an answer with its value, and by whom.
+export function outcome({ decision, answer, by }) {
+  const value = answer === undefined ? "" : ` ${plain(JSON.stringify(answer))}`;
+  return `${past[decision] ?? plain(decision ?? "over")}${value}${by ? ` by ${plain(by)}` : ""}`;
+}
+
+// granted reports whether a request got what it asked for: an answer, or an approval.
+export const granted = ({ decision }) => /^a(pprove|nswer)/.test(decision);
 
 // ApprovalCard shows a request with everything that is approved, and takes the decision:
 // onDecide("approve"|"deny", {answers?, text?, scope?}). state is one of the names above, "open", or
@@ -37,9 +45,12 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   const form = useForm(q.questions ?? [], s.errors, typed);
   const [more, setMore] = useState({ text: "", scope: "once" });
   const title = useId();
+  const yesNo = q.questions?.length === 1 && q.questions[0].kind === "confirm" && q.questions[0];
+  const asks = yesNo ? yesNo.question || q.prompt : q.prompt;
   const decide = (decision) => (event) => {
     if (!open || !ready(event)) return;
     const told = { ...(more.text && { text: more.text }), ...(more.scope !== "once" && decision === "approve" && { scope: more.scope }) };
+    if (yesNo) return onDecide("approve", { ...told, answers: { [yesNo.id]: decision === "approve" } });
     if (decision === "deny" || !q.questions?.length) return onDecide(decision, told);
     const { answers } = form.check();
     if (answers) onDecide(decision, { ...told, answers });
@@ -49,21 +60,25 @@ export function ApprovalCard({ request: q, run, host, now = Date.now(), may = tr
   return html`<section class=${classes("approval", !open && "over")} ref=${box} data-testid="approval-card" data-state=${s.state} data-risk=${risk} aria-labelledby=${title} tabindex="-1">
     <div class="approval-head"><h3 id=${title}>${plain(headline(q))}</h3>${risk && html`<span class=${`chip ${risks[risk]}`}>${icon(risk === "low" ? "shield" : "alert")}${risk} risk</span>`}</div>
     <${Who} q=${q} run=${run} host=${host} onOpen=${onOpen} />
-    ${q.prompt && q.prompt !== headline(q) && !(open && may && q.questions?.some((x) => x.question === q.prompt)) && html`<p class="approval-prompt">${plain(q.prompt)}</p>`}
+    ${asks && asks !== headline(q) && (yesNo || !(open && may && q.questions?.some((x) => x.question === asks))) && html`<div class="approval-prompt">${q.questions?.length ? html`<${Markdown} text=${asks} />` : plain(asks)}</div>`}
     <${Args} args=${q.op_args} diff=${q.diff} />
     ${q.diff && html`<${Diff} text=${q.diff} label="What changes" />`}
-    ${open && may && html`<${Fields} form=${form} />`}
+    ${q.redacted && html`<p class="approval-note" data-testid="redacted">Not all is shown: stars or [redacted] replace secrets.</p>`}
+    ${open && may && !yesNo && html`<${Fields} form=${form} />`}
+    ${open && q.approve_text && !q.questions?.length && html`<p class="approval-facts">Approve types ${keystrokes(q.approve_text)}, Deny ${keystrokes(q.deny_text)}</p>`}
     <${Facts} q=${q} now=${now} open=${open} />
     ${s.state !== "open" && html`<${State} s=${s} />`}
     ${open && may && html`<${More} q=${q} more=${more} set=${setMore} />
-      <div class="approval-do"><${Button} of="deny" label=${q.questions?.length ? "Decline" : "Deny"} ready=${ready.now} armed=${armed} act=${decide("deny")} />
-        <${Button} of="approve" label=${q.questions?.length ? "Answer" : "Approve"} ready=${ready.now} armed=${armed} act=${decide("approve")} />
-        ${armed && html`<span class="hint" role="status">Press Enter to ${armed}, anything else to leave it.</span>`}</div>`}
+      <div class=${classes("approval-do", yesNo && "yes-no")}><${Button} of="deny" label=${yesNo ? "No" : q.questions?.length ? "Decline" : "Deny"} ready=${ready.now} armed=${armed} act=${decide("deny")} />
+        <${Button} of="approve" label=${yesNo ? "Yes" : q.questions?.length ? "Answer" : "Approve"} ready=${ready.now} armed=${armed} act=${decide("approve")} />
+        ${armed && html`<span class="hint" role="status">Press Enter to ${yesNo ? `say ${armed === "deny" ? "no" : "yes"}` : armed}, anything else to leave it.</span>`}</div>`}
     ${open && !may && html`<p class="approval-state muted">${icon("lock")}You may look at this, not decide it.</p>`}
   </section>`;
 }
 
 const risks = { low: "good", medium: "warn", high: "bad" };
+
+const keystrokes = (text) => html`<code>${plain((text ?? "").replace(/[\r\n]/g, "⏎"))}</code>`;
 
 // headline says in a line what is wanted.
 function headline(q) {
@@ -88,8 +103,8 @@ function Args({ args, diff }) {
   const short = shown.filter(([, v]) => isShort(v));
   return html`${shown.filter(([, v]) => !isShort(v)).map(([k, v]) => html`<${Arg} key=${k} name=${k} value=${v} />`)}
     ${short.length > 0 && html`<dl class="approval-short">${short.map(([k, v]) => html`<div key=${k}><dt><code>${plain(k)}</code></dt><dd><code>${k === "bytes" ? bytes(v) : String(v)}</code></dd></div>`)}</dl>`}
-    ${args.content_truncated === true && html`<p class="approval-note">${diff ? "The file is long: its host sent the beginning. The diff below shows what changes." : "The file is long: its host sent the beginning only, and what follows is not shown here."}</p>`}
-    ${args.$truncated !== undefined && html`<p class="approval-note">The host sent a part of ${bytes(args.$truncated)}: not all of what is approved is shown here.</p>`}`;
+    ${args.content_truncated === true && html`<p class="approval-note">${diff ? "Only the beginning is shown; the diff has what changes." : "Only the beginning of the file is shown."}</p>`}
+    ${args.$truncated !== undefined && html`<p class="approval-note">Only a part of ${bytes(args.$truncated)} is shown.</p>`}`;
 }
 
 const isShort = (v) => v === null || typeof v === "number" || typeof v === "boolean";
@@ -102,7 +117,7 @@ function Arg({ name, value }) {
   const lines = text.split("\n").length;
   const long = lines > 14 && { tabindex: 0, role: "region", "aria-label": plain(name) };
   return html`<div class="approval-arg"><div class="name"><code>${plain(name)}</code>${long && html`<span>${count(lines, "line")}, ${bytes(new TextEncoder().encode(text).length)}: scroll to read all</span>`}</div>
-    <pre ...${long}>${plain(text)}</pre>${turning.test(text) && html`<p class="approval-note">This has letters that are written from right to left: parts of it may stand on the screen in another order than they have.</p>`}</div>`;
+    <pre ...${long}>${plain(text)}</pre>${turning.test(text) && html`<p class="approval-note">Some letters run from right to left: the order on the screen may not be the real one.</p>`}</div>`;
 }
 
 function Facts({ q, now, open }) {

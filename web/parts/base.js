@@ -4,14 +4,15 @@ import { h, render, Fragment, createContext, createRef, toChildArray } from "pre
 import {
   useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useContext, useId, useReducer, useErrorBoundary,
 } from "preact/hooks";
-import { signal, computed, effect, batch, untracked, useSignal, useComputed, useSignalEffect } from "@preact/signals";
 import htm from "htm";
+import { signal, computed, effect, batch } from "./signals.js";
+import "./rerender.js";
 
 export const html = htm.bind(h);
 export {
   h, render, Fragment, createContext, createRef, toChildArray,
   useState, useEffect, useLayoutEffect, useRef, useMemo, useCallback, useContext, useId, useReducer, useErrorBoundary,
-  signal, computed, effect, batch, untracked, useSignal, useComputed, useSignalEffect,
+  signal, computed, effect, batch,
 };
 
 export { plain } from "./plain.js";

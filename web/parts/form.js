@@ -1,4 +1,5 @@
 import { html, icon, plain, useId, useRef, useState } from "./base.js";
+import { Markdown } from "./markdown.js";
 import { fieldsOf, initial, readField } from "./schema.js";
 
 const other = Symbol("other"); // what one chooses who writes something else
@@ -113,7 +114,7 @@ function Question(props) {
   const { q, error } = props;
   const id = useId();
   const described = typeof error === "string" ? `${id}-error` : undefined;
-  const title = html`${q.header && html`<span class="form-header">${plain(q.header)}</span>`}${plain(q.question)}${q.required ? "" : html` <span class="form-needed">(optional)</span>`}`;
+  const title = html`${q.header && html`<span class="form-header">${plain(q.header)}</span>`}<${Markdown} text=${q.question ?? ""} />${q.required ? "" : html` <span class="form-needed">(optional)</span>`}`;
   const wrong = typeof error === "string" && html`<${Wrong} id=${described} text=${error} />`;
   const inner = { ...props, id, described };
   if (q.kind === "choice" || q.kind === "multi" || q.kind === "confirm") {
@@ -132,7 +133,7 @@ function Wrong({ id, text }) {
 
 function Entry({ q, id, state, set, described, disabled }) {
   const rest = { id, disabled, "aria-describedby": described, "aria-invalid": described ? "true" : undefined, "aria-required": q.required ? "true" : undefined, onInput: (e) => set(e.target.value), autocapitalize: "none" };
-  if (q.secret) return html`<input type="password" autocomplete="off" value=${state} ...${rest} /><p class="form-hint">It is handed on and never kept, shown or logged.</p>`;
+  if (q.secret) return html`<input type="password" autocomplete="off" value=${state} ...${rest} /><p class="form-hint">It is never stored, shown or logged.</p>`;
   if (q.kind === "json") return html`<textarea class="json" rows="4" spellcheck=${false} placeholder="JSON" value=${state} ...${rest}></textarea>`;
   const long = String(state).includes("\n") || String(state).length > 80;
   return html`<textarea rows=${long ? 6 : 2} value=${state} ...${rest}></textarea>`;

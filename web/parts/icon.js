@@ -2,10 +2,7 @@ import { h } from "preact";
 
 // Pictures of 16 units, drawn by strokes in the colour of the text.
 const paths = {
-  agent: "M4 6h8v6H4zM8 3v3M6 9h.01M10 9h.01M2 8v2M14 8v2",
   alert: "M8 2 1.5 13.5h13zM8 6.5v3.5M8 12h.01",
-  archive: "M2 3h12v3H2zM3 6v7h10V6M6.5 9h3",
-  arrow: "M3 8h10M9 4l4 4-4 4",
   ask: "M5.5 6a2.5 2.5 0 1 1 3.4 2.3c-.6.3-.9.7-.9 1.4M8 12.5h.01",
   back: "M13 8H3M7 4 3 8l4 4",
   bell: "M4 11V7a4 4 0 0 1 8 0v4l1.5 1.5h-11zM6.5 14.5h3",
@@ -13,14 +10,9 @@ const paths = {
   check: "M3 8.5 6.5 12 13 4.5",
   clock: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2M8 5v3.5l2.5 1.5",
   close: "M4 4l8 8M12 4l-8 8",
-  copy: "M6 6h7v7H6zM10 6V3H3v7h3",
-  diff: "M8 2v6M5 5h6M5 12h6",
   down: "M4 6l4 4 4-4",
-  edit: "M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3z",
   file: "M4 2h5l3 3v9H4zM9 2v3h3",
-  filter: "M2 3h12l-4.5 5.5V13l-3-1.5V8.5z",
   folder: "M2 4h4l1.5 2H14v7H2z",
-  graph: "M2 6h4v4H2zM10 2h4v4h-4zM10 10h4v4h-4zM6 7.5l4-3.5M6 8.5l4 3.5",
   host: "M2 3h12v8H2zM5.5 14h5M8 11v3",
   inbox: "M2 9l2-6h8l2 6v4H2zM2 9h4l1 1.5h2L10 9h4",
   key: "M6 10a3 3 0 1 1 0-.01M8.8 8.5 14 3.3M11.5 5.8l1.5 1.5",
@@ -31,16 +23,12 @@ const paths = {
   offline: "M2 6a9 9 0 0 1 12 0M4.5 8.5a5.5 5.5 0 0 1 7 0M8 12h.01M2.5 13.5l11-11",
   person: "M8 8a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5M3 14c0-3 2-4.5 5-4.5s5 1.5 5 4.5",
   play: "M5 3l8 5-8 5z",
-  plus: "M8 3v10M3 8h10",
   refresh: "M13 8a5 5 0 1 1-1.5-3.5M13 2v3h-3",
   right: "M6 4l4 4-4 4",
-  search: "M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9M10.5 10.5 14 14",
   send: "M2 8l12-5.5L9 14l-2-4.5z",
   settings: "M8 6a2 2 0 1 0 0 4 2 2 0 0 0 0-4M8 1.5v2M8 12.5v2M1.5 8h2M12.5 8h2M3.4 3.4l1.4 1.4M11.2 11.2l1.4 1.4M12.6 3.4l-1.4 1.4M4.8 11.2l-1.4 1.4",
   shield: "M8 2l5 2v4c0 3-2 5-5 6-3-1-5-3-5-6V4z",
   stop: "M4 4h8v8H4z",
-  terminal: "M2 3h12v10H2zM4.5 6l2 2-2 2M8.5 10.5h3",
-  tool: "M10 2.5a3.5 3.5 0 0 0-3 5L2.5 12l1.5 1.5L8.5 9a3.5 3.5 0 0 0 4.8-4L11 7 9 5l2-2.3z",
   wait: "M4 2h8M4 14h8M5 2v2.5L8 8l3-3.5V2M5 14v-2.5L8 8l3 3.5V14",
 };
 

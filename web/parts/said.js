@@ -1,6 +1,6 @@
 // How numbers and times are said.
 import { h } from "preact";
-import { signal } from "@preact/signals";
+import { signal } from "./signals.js";
 import { useEffect } from "preact/hooks";
 
 const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];

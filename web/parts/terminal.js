@@ -99,13 +99,15 @@ const controlled = (c) => (/[a-z@[\\\]^_]/i.test(c) ? String.fromCharCode(c.toUp
 
 // rowOfKeys are those that a phone's keyboard lacks.
 const rowOfKeys = [
-  { label: "Esc", keys: "\u001b" }, { label: "Tab", keys: "\t" }, { label: "Ctrl" },
+  { label: "⏎", name: "Enter", keys: "\r" }, { label: "y", keys: "y" }, { label: "n", keys: "n" }, { label: "Esc", keys: "\u001b" }, { label: "Tab", keys: "\t" }, { label: "Ctrl" },
   { label: "←", name: "Left", arrow: "D" }, { label: "↑", name: "Up", arrow: "A" }, { label: "↓", name: "Down", arrow: "B" }, { label: "→", name: "Right", arrow: "C" },
+  { label: "PgUp", name: "PgUp, page up", keys: "\u001b[5~" }, { label: "PgDn", name: "PgDn, page down", keys: "\u001b[6~" }, { label: "Paste" },
 ];
 
 function Keys({ term, ctrl, setCtrl, send }) {
   const press = (k) => () => {
     if (k.label === "Ctrl") setCtrl(!ctrl);
+    else if (k.label === "Paste") navigator.clipboard?.readText().then((text) => term.paste(text), () => {}); // one may refuse it
     else send(k.arrow ? (term.modes.applicationCursorKeysMode ? "\u001bO" : "\u001b[") + k.arrow : k.keys);
     term.focus();
   };

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/web"
 )
 
@@ -20,8 +20,10 @@ func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
 // parts are the names of all that the page shows.
 const parts = "approval forms elements texts notices diffs json thread source graph terminal lists"
 
-// built is the page, which all tests look at, and a module that one of them calls by itself.
-var built = sync.OnceValues(func() (*web.Dist, error) { return open(os.DirFS(".."), "parts/layout.js") })
+// built is the page, which all tests look at, and modules that some of them call by themselves.
+var built = sync.OnceValues(func() (*web.Dist, error) {
+	return open(os.DirFS(".."), "parts/layout.js", "parts/markdown.js", "parts/approval.js", "parts/base.js")
+})
 
 // show opens the page of a part, beside those of other tests.
 func show(t *testing.T, part string) *browser.Tab {
@@ -106,7 +108,7 @@ func TestHostileTextsAreTexts(t *testing.T) {
 	browser.Full(t)
 	b := show(t, "approval")
 	for place, part := range map[string]string{
-		"approval hostile texts": "approval", "forms hostile texts": "forms", "texts what is hidden": "texts", "diffs hostile": "diffs", "source hostile": "source", "json an object": "json", "lists list": "lists",
+		"approval hostile texts": "approval", "forms hostile texts": "forms", "texts what is hidden": "texts", "texts markdown that is hostile": "texts", "diffs hostile": "diffs", "source hostile": "source", "json an object": "json", "lists list": "lists",
 	} {
 		turn(b, part)
 		text := b.Text(sample(place))
@@ -187,10 +189,10 @@ func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
 		t.Errorf("the button is told as %q", got)
 	}
 	for state, says := range map[string]string{
-		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided by bob: deny.",
-		"arguments changed": "Look at it anew: nothing was approved.", "expired": "nobody decided in time", "withdrawn": "the run no longer asks",
+		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided: denied by bob.",
+		"arguments changed": "Nothing was approved: look again.", "expired": "nobody decided in time", "withdrawn": "the run no longer asks",
 		"rejected": "There is no branch next.", "only to look at": "You may look at this", "a file": "expires in 42 s", "long arguments": "60 lines",
-		"letters from right to left": "in another order",
+		"letters from right to left": "the order on the screen may not be the real one",
 	} {
 		if text := b.Text(sample("approval " + state)); !strings.Contains(text, says) {
 			t.Errorf("%s: it does not say %q:\n%s", state, says, text)

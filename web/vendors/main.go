@@ -1,4 +1,4 @@
-// Command vendors fetches the published packages of web/vendor and internal/browser/axe
+// Command vendors fetches the published packages of web/vendor and internal/testkit/browser/axe
 // by npm and verifies that what lies there is what they hold, byte for byte. It
 // writes files that are missing; one that differs is an error.
 //

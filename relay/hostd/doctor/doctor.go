@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/relay/hostd/link"
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"

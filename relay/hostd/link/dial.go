@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -42,7 +42,7 @@ func endpoint(server, host string) (string, error) {
 // TokenFile gives the first line of a file, each time anew.
 func TokenFile(file string) func() (string, error) {
 	return func() (string, error) {
-		b, err := os.ReadFile(file)
+		b, err := userfile.ReadStream(file, userfile.MaxSecret)
 		if err != nil {
 			return "", fmt.Errorf("read the host's token: %w", err)
 		}

@@ -62,6 +62,7 @@ type Options struct {
 	Token    func() (string, error) // the host's; asked for at each connection
 	Key      func() (*Key, error)   // instead of the token when it gives one; asked for at each connection; nil: there is none
 	Agent    string                 // name/version
+	Name     string                 // of the machine; "" says none
 	Instance string                 // a UUID of this process
 	Features []string
 	Spool    *spool.Spool

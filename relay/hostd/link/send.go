@@ -126,7 +126,7 @@ func (x *sender) hello() []spool.Run {
 	known := append(alive, over...)
 	known = known[:min(len(known), protocol.RunsInHello)]
 	epoch := o.Spool.Epoch()
-	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Features: o.Features, Instance: o.Instance, Epoch: &epoch, Runs: []protocol.RunAt{}}
+	data := protocol.HelloData{Protocol: protocol.Version, Agent: o.Agent, Name: o.Name, Features: o.Features, Instance: o.Instance, Epoch: &epoch, Runs: []protocol.RunAt{}}
 	for _, r := range known {
 		data.Runs = append(data.Runs, protocol.RunAt{RunID: r.ID, LastSeq: r.Last})
 	}

@@ -5,13 +5,14 @@ package prompt
 import (
 	_ "embed"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // Tail is how much of the end of a run's output is looked at, in bytes, and Quiet for how long
@@ -45,7 +46,7 @@ func Load(file string) (Rules, error) {
 	if err != nil || file == "" {
 		return own, err
 	}
-	text, err := os.ReadFile(file)
+	text, err := userfile.Read(file, userfile.MaxText)
 	if err != nil {
 		return nil, fmt.Errorf("read the rules of prompts: %w", err)
 	}

@@ -32,6 +32,26 @@ func TestRender(t *testing.T) {
 	}
 }
 
+// TestMenu: the choices of the last menu are found, whatever their marks.
+func TestMenu(t *testing.T) {
+	for shown, want := range map[string]string{
+		"Which database?\n1) Postgres\n2) MySQL\n   the old one\n3) SQLite\nSelect 1-3: ": "1=Postgres 2=MySQL 3=SQLite",
+		"❯ a. Yes \n  b. No\nchoose: ":                                               "a=Yes b=No",
+		"1. old\n2. older\ndone\n[1] new\n[2] newer\nchoice> ":                       "1=new 2=newer",
+		"1. only one\nselect: ":                                                      "",
+		"step 1: read\n3. third\n7. seventh\n":                                       "",
+		"8. h\n1. a\n2. b\n3. c\n4. d\n5. e\n6. f\n7. g\n8. h\n9. i\n10. j\nenter: ": "1=a 2=b 3=c 4=d 5=e 6=f 7=g 8=h 9=i 10=j",
+	} {
+		var got []string
+		for _, c := range prompt.Menu(shown) {
+			got = append(got, c.Key+"="+c.Label)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %v", shown, got)
+		}
+	}
+}
+
 // TestRules: questions are found, and what is none is not; a user's rules come first.
 func TestRules(t *testing.T) {
 	own, err := prompt.Load("")
@@ -43,6 +63,7 @@ func TestRules(t *testing.T) {
 		{"x", "Delete all? (y/n): ", "permission", "y\n", "Delete all? (y/n):"},
 		{"x", "Overwrite [y/N]", "permission", "y\n", "Overwrite [y/N]"},
 		{"x", "Proceed?", "permission", "y\n", "Proceed?"},
+		{"x", "1) red\n2) blue\nSelect 1-2: ", "choice", "1\n", "1) red\n2) blue\nSelect 1-2:"},
 		{"x", "Press Enter to go on", "prompt", "\n", "Press Enter to go on"},
 		{"claude", "Bash(rm x)\nDo you want to proceed?\n❯ 1. Yes\n  2. No", "permission", "1", "Do you want to proceed?\n❯ 1. Yes\n  2. No"},
 		{"x", "Delete all? (y/n): y\ndone\n$ ", "", "", ""},

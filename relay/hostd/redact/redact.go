@@ -1,77 +1,229 @@
-// Package redact takes out of what a host tells what is secret by its form, spec/relay.md (its
-// API promises nothing). What Concerto knows as well is internal/secret's; here is what a
-// terminal shows besides: values of telling names, and what looks like chance.
+// Package redact removes secrets from what a host shows, spec/24-relay.md (its API promises
+// nothing). Rules is the definition of what is removed where. The forms of tokens are
+// internal/data/secret's, as are the secrets that are known.
 package redact
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/secret"
+	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Mark stands in the place of what was taken out.
+// Mark replaces a secret; one that is known by its variable is replaced by that name.
 const Mark = protocol.Redacted
 
-// names are parts of names whose values are secret.
-const names = `(?:api[_-]?key|token|password|passwd|secret|authorization)`
+// Rule is one kind of secret.
+type Rule struct {
+	Name string // as the manual says it
+	// Asked says what is removed from requests, which a person reads before deciding: "" is nothing.
+	Asked string
+	// Told says what is removed from commands, inputs, results and logs.
+	Told string
 
-// value is a value after its name.
-const value = `(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',;&|]+)`
+	asked, told func(r *Redactor, text string) string
+}
 
-var (
-	keyed  = regexp.MustCompile(`(?i)[A-Za-z0-9_.-]*` + names + `[A-Za-z0-9_-]*["']?\s*[:=]\s*((?:(?:bearer|basic|token)\s+)?` + value + `)`)
-	flag   = regexp.MustCompile(`(?i)(?:^|\s)-{1,2}[A-Za-z0-9_.-]*` + names + `[A-Za-z0-9_-]*\s+(` + value + `)`)
-	form   = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{6,}|(?:ghp_|gho_|github_pat_)[A-Za-z0-9_]{4,}|AKIA[0-9A-Z]{4,}|xox[a-z]-[A-Za-z0-9-]{4,}|Bearer +[^\s"',;]+)|(?s:-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z))`)
-	name   = regexp.MustCompile(`(?i)` + names)
-	chance = regexp.MustCompile(`[A-Za-z0-9+/=_-]{32,}`)
+// Rules is what is redacted, in this order. The manual has it as a table.
+var Rules = []Rule{
+	{"a secret that is known: the value of a variable of hostd's environment whose name has `KEY`, `TOKEN`, `SECRET`, `PASS`, `CREDENTIAL` or `AUTH`", "all", "all", known, known},
+	{"a token by its form", "the forms of the list below", "shortened ones and certificates, too", tokens, shortened},
+	{"the value of an `Authorization` header", "a literal", "all", literally(header, 1), header.cut},
+	{"the value after a name with `password`, `token`, `secret` or `api_key`", "a literal of at least 6 characters, and a text that is a member of the arguments", "all", literally(keyed, secret.MinLength), keyed.cut},
+	{"what looks random: at least 32 characters of `[A-Za-z0-9+=_]`, upper and lower case and digits, an entropy over 3.5 bits a character, next to no `/`, `.` or `-`, and no name of a file", "", "all", nil, random},
+	{"what `$REDACTION_EXTRA_REGEX` matches", "all", "all", extra, extra},
+}
+
+const (
+	// names are parts of names whose values are secret.
+	names = `(?:api[_-]?key|token|password|passwd|secret)`
+
+	// value is a value after its name.
+	value = `(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',;&|]+)`
 )
 
-// Redactor takes secrets out. Safe for concurrent use.
-type Redactor struct{ extra *regexp.Regexp }
+// named finds values after names, by groups of expressions.
+type named []*regexp.Regexp
 
-// New makes a Redactor that also takes out what an expression matches; "" is none.
-func New(extra string) (*Redactor, error) {
+var (
+	header = named{regexp.MustCompile(`(?i)authorization["']?\s*[:=]\s*((?:(?:bearer|basic|token)\s+)?` + value + `)`)}
+	keyed  = named{
+		regexp.MustCompile(`(?i)[A-Za-z0-9_.-]*` + names + `[A-Za-z0-9_-]*["']?\s*[:=]\s*((?:(?:bearer|basic|token)\s+)?` + value + `)`),
+		regexp.MustCompile(`(?i)(?:^|\s)-{1,2}[A-Za-z0-9_.-]*` + names + `[A-Za-z0-9_-]*\s+(` + value + `)`),
+	}
+	form   = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{6,}|(?:ghp_|gho_|github_pat_)[A-Za-z0-9_]{4,}|AKIA[0-9A-Z]{4,}|xox[a-z]-[A-Za-z0-9-]{4,}|Bearer +[^\s"',;]+)|(?s:-----BEGIN [A-Z0-9 ]+-----.*?(?:-----END [A-Z0-9 ]+-----|\z))`)
+	member = regexp.MustCompile(`(?i)(?:` + names + `|authorization)$`)
+	chance = regexp.MustCompile(`[A-Za-z0-9+=_/.-]{32,}`)
+
+	// literal matches a value that a shell takes as it is, with or without quotes around it. It
+	// is no path and no flag: what a person must see is not hidden after a telling name.
+	literal = regexp.MustCompile("^(?i:(?:bearer|basic|token)[ \\t]+)?[\"']?[A-Za-z0-9_+=%@:!#^*?,][^\\s\"'`$()<>{};&|\\\\]*[\"']?$")
+)
+
+// Redactor removes secrets. It is safe for concurrent use.
+type Redactor struct {
+	extra *regexp.Regexp
+	known *secret.Set
+	dir   string // relative to which a text may name files
+}
+
+// New returns a Redactor that also removes what an expression matches, "" for none, and the
+// values of variables of an environment ("NAME=value") whose names say that they are secret.
+func New(extra string, environ []string) (*Redactor, error) {
+	r := &Redactor{known: &secret.Set{}}
+	for _, v := range environ {
+		// A path is no secret, though SSH_AUTH_SOCK is named like one.
+		if _, value, _ := strings.Cut(v, "="); !strings.HasPrefix(value, "/") {
+			r.known.AddNamed([]string{v})
+		}
+	}
 	if extra == "" {
-		return &Redactor{}, nil
+		return r, nil
 	}
 	re, err := regexp.Compile(extra)
 	if err != nil {
 		return nil, fmt.Errorf("REDACTION_EXTRA_REGEX: %w", err)
 	}
-	return &Redactor{re}, nil
+	r.extra = re
+	return r, nil
 }
 
-// Text is a text without what is secret by its form.
+// Add adds a known secret, which is shown by its name.
+func (r *Redactor) Add(name, value string) { r.known.Add(name, value) }
+
+// In returns the redactor for texts of a directory, whose files' names are no secrets.
+func (r *Redactor) In(dir string) *Redactor { return &Redactor{r.extra, r.known, dir} }
+
+// Text returns a text that is told, without secrets.
 func (r *Redactor) Text(text string) string {
-	text = cut(text, secret.Tokens(text))
-	text = cut(text, form.FindAllStringIndex(text, -1)) // what a person shortens, too
-	for _, named := range []*regexp.Regexp{keyed, flag} {
-		text = cut(text, values(named, text))
-	}
-	text = cut(text, slices.DeleteFunc(chance.FindAllStringIndex(text, -1), func(at []int) bool { return entropy(text[at[0]:at[1]]) <= 3.5 }))
-	if r.extra != nil {
-		text = cut(text, r.extra.FindAllStringIndex(text, -1))
+	for i := range Rules {
+		text = Rules[i].told(r, text)
 	}
 	return text
 }
 
-// values are where values of telling names stand.
-func values(named *regexp.Regexp, text string) [][]int {
-	var all [][]int
-	for _, m := range named.FindAllStringSubmatchIndex(text, -1) {
-		all = append(all, m[2:4])
+// Asked returns a text that is asked or approved, without secrets. Nothing is removed there
+// because it looks random: it may be a path, a branch or a hash.
+func (r *Redactor) Asked(text string) string {
+	for i := range Rules {
+		if Rules[i].asked != nil {
+			text = Rules[i].asked(r, text)
+		}
 	}
-	return all
+	return text
 }
 
-// cut puts the mark in the place of parts, which are in order.
+// Request removes secrets from all that a request shows, and notes whether there were any. The
+// members of the arguments named plain stay as they are.
+func (r *Redactor) Request(q *protocol.PermissionRequested, plain ...string) {
+	q.Prompt, q.OpArgsSummary = r.noting(q, q.Prompt), r.noting(q, q.OpArgsSummary)
+	at := namesOf(q.Diff)
+	q.Diff = q.Diff[:at] + r.noting(q, q.Diff[at:])
+	if len(q.OpArgs) > 0 {
+		clean := r.JSON(q.OpArgs, plain...)
+		q.Redacted = q.Redacted || secret.Marked(string(q.OpArgs)) || !sameJSON(clean, q.OpArgs)
+		q.OpArgs = clean
+	}
+	q.Questions = slices.Clone(q.Questions)
+	for i := range q.Questions {
+		q.Questions[i].Question = r.noting(q, q.Questions[i].Question)
+	}
+}
+
+// namesOf returns the length of the two lines with which a diff names its file.
+func namesOf(diff string) (n int) {
+	for _, head := range []string{"--- ", "+++ "} {
+		if !strings.HasPrefix(diff[n:], head) {
+			return n
+		}
+		n += strings.IndexByte(diff[n:]+"\n", '\n') + 1
+	}
+	return min(n, len(diff))
+}
+
+func (r *Redactor) noting(q *protocol.PermissionRequested, text string) string {
+	clean := r.Asked(text)
+	q.Redacted = q.Redacted || clean != text || secret.Marked(text)
+	return clean
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	x, errX := decode(a)
+	y, errY := decode(b)
+	return errX == nil && errY == nil && bytes.Equal(encode(x), encode(y))
+}
+
+func known(r *Redactor, text string) string { return r.known.Text(text) }
+
+func tokens(_ *Redactor, text string) string { return secret.WithoutTokens(text, Mark) }
+
+// shortened removes tokens, and what a person may have shortened of one.
+func shortened(r *Redactor, text string) string {
+	text = tokens(r, text)
+	return cut(text, form.FindAllStringIndex(text, -1))
+}
+
+func (n named) cut(_ *Redactor, text string) string {
+	return n.where(text, func(string) bool { return true })
+}
+
+// literally removes values only where a shell takes them literally, and not shorter than most.
+func literally(n named, least int) func(*Redactor, string) string {
+	return func(_ *Redactor, text string) string {
+		return n.where(text, func(v string) bool {
+			return literal.MatchString(v) && len(strings.Trim(v, `"'`)) >= least
+		})
+	}
+}
+
+func (n named) where(text string, is func(value string) bool) string {
+	for _, re := range n {
+		var all [][]int
+		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+			if is(text[m[2]:m[3]]) {
+				all = append(all, m[2:4])
+			}
+		}
+		text = cut(text, all)
+	}
+	return text
+}
+
+func random(r *Redactor, text string) string {
+	return cut(text, slices.DeleteFunc(chance.FindAllStringIndex(text, -1), func(at []int) bool {
+		return !r.looksRandom(text[at[0]:at[1]])
+	}))
+}
+
+// looksRandom reports whether a word is no path, no name of words, no hash, and no file's name.
+func (r *Redactor) looksRandom(word string) bool {
+	has := func(from, to byte) bool {
+		return strings.ContainsFunc(word, func(c rune) bool { return rune(from) <= c && c <= rune(to) })
+	}
+	if strings.ContainsAny(word, "/.-") || !has('a', 'z') || !has('A', 'Z') || !has('0', '9') || entropy(word) <= 3.5 {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(r.dir, word))
+	return err != nil
+}
+
+func extra(r *Redactor, text string) string {
+	if r.extra == nil {
+		return text
+	}
+	return cut(text, r.extra.FindAllStringIndex(text, -1))
+}
+
+// cut replaces parts, which are in order, by the mark.
 func cut(text string, parts [][]int) string {
 	if len(parts) == 0 {
 		return text
@@ -90,7 +242,7 @@ func cut(text string, parts [][]int) string {
 	return b.String()
 }
 
-// entropy is the bits that each character says.
+// entropy returns the bits of information in each character.
 func entropy(text string) float64 {
 	var count [256]float64
 	for i := range len(text) {
@@ -105,20 +257,42 @@ func entropy(text string) float64 {
 	return bits
 }
 
-// JSON is a JSON value whose strings are redacted, whole where the name of a member tells.
-// What is no JSON becomes the mark.
-func (r *Redactor) JSON(v json.RawMessage) json.RawMessage {
-	d := json.NewDecoder(bytes.NewReader(v))
-	d.UseNumber()
-	var value any
-	if d.Decode(&value) != nil {
+// JSON returns a JSON value of what is asked, whose strings are redacted, whole where the name
+// of a member says so; the members of an object named plain stay. What is no JSON becomes the
+// mark, nothing stays nothing.
+func (r *Redactor) JSON(v json.RawMessage, plain ...string) json.RawMessage {
+	if len(v) == 0 {
+		return v
+	}
+	value, err := decode(v)
+	if err != nil {
 		return json.RawMessage(`"` + Mark + `"`)
 	}
+	object, _ := value.(map[string]any)
+	kept := map[string]any{}
+	for _, name := range plain {
+		if v, has := object[name]; has {
+			kept[name] = v
+			delete(object, name)
+		}
+	}
+	value = r.value(value)
+	maps.Copy(object, kept)
+	return encode(value)
+}
+
+func decode(v json.RawMessage) (value any, err error) {
+	d := json.NewDecoder(bytes.NewReader(v))
+	d.UseNumber()
+	return value, d.Decode(&value)
+}
+
+func encode(value any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if e.Encode(r.value(value)) != nil {
-		return json.RawMessage(`"` + Mark + `"`)
+	if err := e.Encode(value); err != nil {
+		panic("redact: a value that was decoded cannot be encoded: " + err.Error())
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
@@ -126,14 +300,14 @@ func (r *Redactor) JSON(v json.RawMessage) json.RawMessage {
 func (r *Redactor) value(v any) any {
 	switch v := v.(type) {
 	case string:
-		return r.Text(v)
+		return r.Asked(v)
 	case []any:
 		for i := range v {
 			v[i] = r.value(v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			if text, is := v[k].(string); is && text != "" && name.MatchString(k) {
+			if text, is := v[k].(string); is && text != "" && member.MatchString(k) {
 				v[k] = Mark
 				continue
 			}

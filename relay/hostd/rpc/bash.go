@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 

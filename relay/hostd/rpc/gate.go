@@ -7,9 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/jcs"
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
-	"github.com/concerto-lang/concerto/relay/hostd/scope"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/workdirfs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -51,14 +51,14 @@ func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (a
 	if err != nil {
 		return nil, err
 	}
-	answer, err := d.o.Desk.Ask(ctx, c.Run, desk.Request{Expires: true, Data: protocol.PermissionRequested{
-		RequestID: c.id, Reason: "permission", Prompt: w.prompt, OpTool: w.tool, OpArgs: d.redacted(w.args),
-		OpArgsSummary: chars(line(w.summary), maxSummary), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(w.diff),
-		From: &protocol.Origin{Kind: "rpc"}}})
+	data := protocol.PermissionRequested{RequestID: c.id, Reason: "permission", Prompt: w.prompt, OpTool: w.tool, OpArgs: w.args,
+		OpArgsSummary: summary(d.o.Redact.Asked(w.summary)), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(w.diff), From: &protocol.Origin{Kind: "rpc"}}
+	d.o.Redact.Request(&data, plainly...)
+	answer, err := d.o.Desk.Ask(ctx, c.Run, approvals.Request{Expires: true, Data: data})
 	if err != nil {
 		return nil, err
 	}
-	var got desk.Decision
+	var got approvals.Decision
 	select {
 	case got = <-answer:
 	case <-ctx.Done():
@@ -67,7 +67,7 @@ func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (a
 		}
 		return nil, context.Cause(ctx)
 	}
-	if got.Decision != desk.Approve {
+	if got.Decision != approvals.Approve {
 		end := ends[got.Decision]
 		return nil, refused(end, "%s", end)
 	}
@@ -75,7 +75,7 @@ func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (a
 }
 
 // ends are the codes of decisions against a request.
-var ends = map[string]protocol.RPCCode{desk.Deny: protocol.Denied, desk.Expired: protocol.RPCCode(protocol.Expired), desk.Withdrawn: protocol.Withdrawn}
+var ends = map[string]protocol.RPCCode{approvals.Deny: protocol.Denied, approvals.Expired: protocol.RPCCode(protocol.Expired), approvals.Withdrawn: protocol.Withdrawn}
 
 // approved does what was approved, if it is what would be done now.
 func (d *Dispatcher) approved(ctx context.Context, c *call, hash string, w *work) (any, error) {
@@ -116,7 +116,7 @@ func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, erro
 	if err != nil {
 		return nil, err
 	}
-	s, err := scope.Open(run.Cwd)
+	s, err := workdirfs.Open(run.Cwd)
 	if err != nil {
 		return nil, refused(protocol.NotFound, "%v", err)
 	}
@@ -125,7 +125,7 @@ func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, erro
 	if err != nil {
 		return nil, err
 	}
-	preview := chars(d.o.Redact.Text(q.Content), maxPreview)
+	preview := chars(d.o.Redact.Asked(q.Content), maxPreview)
 	args := object(struct {
 		Path      string `json:"path"`
 		Bytes     int    `json:"bytes"`
@@ -133,8 +133,8 @@ func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, erro
 		Truncated bool   `json:"content_truncated"`
 	}{q.Path, len(q.Content), preview, len(chars(q.Content, maxPreview)) < len(q.Content)})
 	return &work{tool: c.Type, risk: "medium", prompt: fmt.Sprintf("Write %s (%d bytes)?", q.Path, len(q.Content)), summary: fmt.Sprintf("%s (%d bytes)", q.Path, len(q.Content)),
-		args: args, diff: d.redactedDiff(diff(q.Path, old, q.Content)), do: func(context.Context) (any, error) {
-			s, err := scope.Open(run.Cwd)
+		args: args, diff: diff(q.Path, old, q.Content), do: func(context.Context) (any, error) {
+			s, err := workdirfs.Open(run.Cwd)
 			if err != nil {
 				return nil, refused(protocol.NotFound, "%v", err)
 			}
@@ -153,8 +153,7 @@ func bashing(_ context.Context, d *Dispatcher, c *call, run *Run) (*work, error)
 	if err != nil {
 		return nil, err
 	}
-	clean := d.o.Redact.Text(q.Cmd)
-	return &work{tool: "bash", risk: "high", prompt: "Run: " + clean, summary: clean, args: object(struct {
+	return &work{tool: "bash", risk: "high", prompt: "Run: " + q.Cmd, summary: q.Cmd, args: object(struct {
 		Cmd string `json:"cmd"`
 	}{q.Cmd}), do: func(ctx context.Context) (any, error) { return d.bash(ctx, path, run.Cwd, q) }}, nil
 }

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 
-	"github.com/concerto-lang/concerto/relay/hostd/scope"
+	"github.com/concerto-lang/concerto/relay/hostd/workdirfs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -19,11 +18,11 @@ type handler struct {
 
 // handlers has a row for each RPC of the protocol.
 var handlers = map[string]*handler{
-	"rpc.fs.read":           {ofRun: true, do: inScope(func(ctx context.Context, s *scope.Scope, q protocol.ReadFile) (any, error) { return s.Read(ctx, q) })},
-	"rpc.fs.list":           {ofRun: true, do: inScope(func(_ context.Context, s *scope.Scope, q protocol.ListDir) (any, error) { return s.List(q) })},
-	"rpc.fs.search":         {ofRun: true, do: inScope(func(ctx context.Context, s *scope.Scope, q protocol.Search) (any, error) { return s.Search(ctx, q) })},
-	"rpc.git.status":        {ofRun: true, do: inScope(func(ctx context.Context, s *scope.Scope, q protocol.Git) (any, error) { return s.Status(ctx, q) })},
-	"rpc.git.diff":          {ofRun: true, do: inScope(func(ctx context.Context, s *scope.Scope, q protocol.Git) (any, error) { return s.Diff(ctx, q) })},
+	"rpc.fs.read":           {ofRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.ReadFile) (any, error) { return s.Read(ctx, q) })},
+	"rpc.fs.list":           {ofRun: true, do: inScope(func(_ context.Context, s *workdirfs.Scope, q protocol.ListDir) (any, error) { return s.List(q) })},
+	"rpc.fs.search":         {ofRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Search) (any, error) { return s.Search(ctx, q) })},
+	"rpc.git.status":        {ofRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Status(ctx, q) })},
+	"rpc.git.diff":          {ofRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Diff(ctx, q) })},
 	"rpc.fs.write":          {ofRun: true, do: gated(writing)},
 	"rpc.bash":              {ofRun: true, do: gated(bashing)},
 	"rpc.run.start":         {do: startRun},
@@ -45,7 +44,7 @@ func decode[T any](c *call) (q T, err error) {
 }
 
 // inScope does what changes nothing in a run's directory, and tells of it.
-func inScope[T any](do func(context.Context, *scope.Scope, T) (any, error)) func(context.Context, *Dispatcher, *call, *Run) (any, error) {
+func inScope[T any](do func(context.Context, *workdirfs.Scope, T) (any, error)) func(context.Context, *Dispatcher, *call, *Run) (any, error) {
 	return func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error) {
 		q, err := decode[T](c)
 		if err != nil {
@@ -56,7 +55,7 @@ func inScope[T any](do func(context.Context, *scope.Scope, T) (any, error)) func
 			return nil, err
 		}
 		result, err := func() (any, error) {
-			s, err := scope.Open(run.Cwd)
+			s, err := workdirfs.Open(run.Cwd)
 			if err != nil {
 				return nil, refused(protocol.NotFound, "%v", err)
 			}
@@ -104,18 +103,3 @@ func listRuns(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 
 // maxEvent bounds what events tell of arguments and results.
 const maxEvent = 16 << 10
-
-// bounded is a JSON text, or how long it is and its beginning.
-func bounded(v json.RawMessage) json.RawMessage {
-	if len(v) <= maxEvent {
-		return v
-	}
-	text, err := json.Marshal(struct {
-		Truncated int    `json:"$truncated"`
-		Preview   string `json:"preview"`
-	}{len(v), cut(string(v), maxEvent/8)}) // an escape is up to six bytes
-	if err != nil {
-		panic(fmt.Sprintf("rpc: a text is no JSON: %v", err))
-	}
-	return text
-}

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 

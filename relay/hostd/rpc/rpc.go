@@ -16,15 +16,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/jcs"
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
-	"github.com/concerto-lang/concerto/relay/hostd/scope"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/hostd/workdirfs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 // Error is why a request is not done.
-type Error = scope.Error
+type Error = workdirfs.Error
 
 // Run is what a request needs to know of a run.
 type Run struct {
@@ -42,20 +43,14 @@ type Runs interface {
 
 // Desk is where decisions come from.
 type Desk interface {
-	Ask(ctx context.Context, run string, r desk.Request) (<-chan desk.Decision, error)
+	Ask(ctx context.Context, run string, r approvals.Request) (<-chan approvals.Decision, error)
 	Withdraw(ctx context.Context, run, id, why string) error
-	Outcome(run, id string) (desk.Decision, bool) // of a request that is over
+	Outcome(run, id string) (approvals.Decision, bool) // of a request that is over
 }
 
 // Events takes what is told of a run, with notes of the dispatcher.
 type Events interface {
 	Tell(ctx context.Context, c spool.Change) error
-}
-
-// Redactor takes secrets out of what is shown.
-type Redactor interface {
-	Text(string) string
-	JSON(json.RawMessage) json.RawMessage
 }
 
 // Options are what a Dispatcher is made of.
@@ -64,7 +59,7 @@ type Options struct {
 	Runs            Runs
 	Desk            Desk
 	Events          Events
-	Redact          Redactor
+	Redact          *redact.Redactor
 	Remote          bool   // apps may start runs, write files and have commands run, if they are allowed to
 	LogFile         string // "" when there is none
 	Socket          string // of the local API
@@ -272,7 +267,7 @@ func (d *Dispatcher) run(c *call, h *handler) (*Run, error) {
 }
 
 func refused(code protocol.RPCCode, format string, args ...any) *Error {
-	return scope.Refused(code, format, args...)
+	return workdirfs.Refused(code, format, args...)
 }
 
 // failed is the response that says why.
@@ -284,7 +279,7 @@ func failed(c *call, err error) protocol.Response {
 
 func code(err error) protocol.RPCCode {
 	var known *Error
-	var ofDesk *desk.Error
+	var ofDesk *approvals.Error
 	switch {
 	case errors.As(err, &known):
 		return known.Code
@@ -304,7 +299,7 @@ func code(err error) protocol.RPCCode {
 
 func why(err error) string {
 	var known *Error
-	var ofDesk *desk.Error
+	var ofDesk *approvals.Error
 	switch {
 	case errors.As(err, &known):
 		return known.Why

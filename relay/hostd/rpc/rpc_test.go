@@ -15,11 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/jcs"
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
 	"github.com/concerto-lang/concerto/relay/hostd/rpc"
-	"github.com/concerto-lang/concerto/relay/hostd/scope"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/hostd/workdirfs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -28,7 +29,7 @@ type world struct {
 	t     *testing.T
 	dir   string
 	spool *spool.Spool
-	desk  *desk.Desk
+	desk  *approvals.Desk
 	d     *rpc.Dispatcher
 
 	mu      sync.Mutex
@@ -53,7 +54,7 @@ func (w *world) set(run string, r rpc.Run) {
 
 func (w *world) Start(_ context.Context, q protocol.StartRun, actor string) (string, error) {
 	if q.Tool == "none" {
-		return "", scope.Refused(protocol.OutOfScope, "no such place")
+		return "", workdirfs.Refused(protocol.OutOfScope, "no such place")
 	}
 	return "run_new_" + actor, nil
 }
@@ -66,7 +67,7 @@ func (w *world) Stop(_ context.Context, run string, q protocol.StopRun) error {
 func (w *world) List() []protocol.RunListed { return nil }
 
 // Commit has what the desk tells go into the spool.
-func (w *world) Commit(ctx context.Context, run string, events []desk.Event, _ []desk.Row) error {
+func (w *world) Commit(ctx context.Context, run string, events []approvals.Event, _ []approvals.Row) error {
 	var all []spool.Event
 	for _, e := range events {
 		all = append(all, spool.Event{Type: e.Type, Data: e.Data})
@@ -79,14 +80,6 @@ func (w *world) Commit(ctx context.Context, run string, events []desk.Event, _ [
 func (w *world) Tell(ctx context.Context, c spool.Change) error {
 	_, err := w.spool.Commit(ctx, c)
 	return err
-}
-
-// stars are a redactor.
-type stars struct{}
-
-func (stars) Text(t string) string { return strings.ReplaceAll(t, "hunter2", "***REDACTED***") }
-func (s stars) JSON(v json.RawMessage) json.RawMessage {
-	return json.RawMessage(s.Text(string(v)))
 }
 
 func newWorld(t *testing.T, change func(*rpc.Options)) *world {
@@ -103,7 +96,7 @@ func newWorld(t *testing.T, change func(*rpc.Options)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.spool.Close() })
-	w.desk = desk.New(desk.Options{Events: w, Timeout: 600 * time.Second, Now: func() time.Time { return time.Unix(0, 0) }, After: func(d time.Duration, f func()) func() bool {
+	w.desk = approvals.New(approvals.Options{Events: w, Timeout: 600 * time.Second, Now: func() time.Time { return time.Unix(0, 0) }, After: func(d time.Duration, f func()) func() bool {
 		if d != 600*time.Second {
 			t.Errorf("a request has %v", d)
 		}
@@ -114,7 +107,11 @@ func newWorld(t *testing.T, change func(*rpc.Options)) *world {
 	}})
 	w.set("run_a", rpc.Run{Cwd: w.dir})
 	w.set("run_old", rpc.Run{Cwd: w.dir, Ended: true})
-	o := rpc.Options{HostID: "host_a", Version: "1", Runs: w, Desk: w.desk, Events: w, Redact: stars{}, Remote: true, Socket: "/sock",
+	stars, err := redact.New("hunter2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := rpc.Options{HostID: "host_a", Version: "1", Runs: w, Desk: w.desk, Events: w, Redact: stars, Remote: true, Socket: "/sock",
 		Doctor: func(context.Context) []protocol.Dep { return []protocol.Dep{{Name: "rg", OK: true, Detail: "d"}} }, Features: []string{"f"}}
 	if change != nil {
 		change(&o)
@@ -328,7 +325,7 @@ func (w *world) asking(ctx context.Context, id, typ, data string) (<-chan protoc
 
 func (w *world) decide(id, decision string) {
 	w.t.Helper()
-	if err := w.desk.Decide(context.Background(), "run_a", id, desk.Decision{Decision: decision, Actor: "web", By: "ada"}); err != nil {
+	if err := w.desk.Decide(context.Background(), "run_a", id, approvals.Decision{Decision: decision, Actor: "web", By: "ada"}); err != nil {
 		w.t.Error(err)
 	}
 }
@@ -352,7 +349,7 @@ func TestWrite(t *testing.T) {
 	if w.text("a.txt") != "one\ntwo\n" {
 		t.Error("it is written before it is approved")
 	}
-	w.decide("w1", desk.Approve)
+	w.decide("w1", approvals.Approve)
 	r := <-answer
 	written := `{"path":"a.txt","bytes_written":12,"sha256":"` + sum("one\nhunter2\n") + `","truncated":false}`
 	if !r.OK || string(r.Result) != written || w.text("a.txt") != "one\nhunter2\n" {
@@ -366,7 +363,7 @@ func TestWrite(t *testing.T) {
 	if !strings.HasPrefix(asked.Diff, "--- a/new/b\n+++ b/new/b\n@@ -0,0 +1,1 @@\n+x\n") {
 		t.Errorf("%q", asked.Diff)
 	}
-	w.decide("w2", desk.Approve)
+	w.decide("w2", approvals.Approve)
 	if r := <-answer; !r.OK || w.text("new/b") != "x" {
 		t.Errorf("%+v", r)
 	}
@@ -388,7 +385,7 @@ func TestNotDone(t *testing.T) {
 		data       string
 		meanwhile  func(w *world, end context.CancelFunc)
 	}{
-		{"denied", "denied", "", func(w *world, _ context.CancelFunc) { w.decide("n1", desk.Deny) }},
+		{"denied", "denied", "", func(w *world, _ context.CancelFunc) { w.decide("n1", approvals.Deny) }},
 		{"its time is over", "expired", "", func(w *world, _ context.CancelFunc) { w.after[0]() }},
 		{"hostd ends", "withdrawn", "", func(_ *world, end context.CancelFunc) { end() }},
 		{"the run ends", "withdrawn", "", func(w *world, _ context.CancelFunc) {
@@ -398,15 +395,15 @@ func TestNotDone(t *testing.T) {
 		}},
 		{"another directory", "args_changed", "", func(w *world, _ context.CancelFunc) {
 			w.set("run_a", rpc.Run{Cwd: filepath.Dir(w.dir)})
-			w.decide("n1", desk.Approve)
+			w.decide("n1", approvals.Approve)
 		}},
 		{"an exit that is not told yet", "run_exited", "", func(w *world, _ context.CancelFunc) {
 			w.set("run_a", rpc.Run{Cwd: w.dir, Ended: true})
-			w.decide("n1", desk.Approve)
+			w.decide("n1", approvals.Approve)
 		}},
 		{"another file", "changed", `,"base_sha256":"` + sum("text") + `"`, func(w *world, _ context.CancelFunc) {
 			w.write("a.txt", "other")
-			w.decide("n1", desk.Approve)
+			w.decide("n1", approvals.Approve)
 		}},
 		{"a link in its place", "not_regular", "", func(w *world, _ context.CancelFunc) {
 			outside := filepath.Join(w.dir, "..", "outside")
@@ -415,7 +412,7 @@ func TestNotDone(t *testing.T) {
 					w.t.Fatal(err)
 				}
 			}
-			w.decide("n1", desk.Approve)
+			w.decide("n1", approvals.Approve)
 		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -446,12 +443,12 @@ func TestOnce(t *testing.T) {
 	w := newWorld(t, func(o *rpc.Options) { o.Now = func() time.Time { return now } })
 	const data = `{"cmd":"echo x >> log; wc -l < log"}`
 	answer, asked := w.asking(context.Background(), "o1", "rpc.bash", data)
-	if asked.OpTool != "bash" || string(asked.OpArgs) != `{"cmd":"echo x \u003e\u003e log; wc -l \u003c log"}` || asked.OpArgsSummary != "echo x >> log; wc -l < log" {
+	if asked.OpTool != "bash" || string(asked.OpArgs) != `{"cmd":"echo x >> log; wc -l < log"}` || asked.OpArgsSummary != "echo x >> log; wc -l < log" {
 		t.Errorf("%+v %s", asked, asked.OpArgs)
 	}
 	more := make(chan protocol.Response, 1)
 	go func() { more <- w.again("o1", "rpc.bash", "run_a", data) }()
-	w.decide("o1", desk.Approve)
+	w.decide("o1", approvals.Approve)
 	first := <-answer
 	for _, r := range []protocol.Response{<-more, w.again("o1", "rpc.bash", "run_a", data), first} {
 		if !r.OK || !strings.Contains(string(r.Result), `"stdout":"1\n","stderr":"","exit_code":0,"truncated":false,"timed_out":false`) {
@@ -489,7 +486,7 @@ func TestBash(t *testing.T) {
 	} {
 		id := fmt.Sprintf("b%d", i)
 		answer, _ := w.asking(context.Background(), id, "rpc.bash", row.cmd)
-		w.decide(id, desk.Approve)
+		w.decide(id, approvals.Approve)
 		r := <-answer
 		var done protocol.BashDone
 		if err := json.Unmarshal(r.Result, &done); err != nil || len(done.Stdout) > 200_000 || strings.Trim(done.Stdout, "ä") != done.Stdout && len(done.Stdout) != 200_000 {
@@ -527,7 +524,7 @@ func TestRemoteOff(t *testing.T) {
 		answer <- r
 	}()
 	w.open("run_a")
-	w.decide("l1", desk.Approve)
+	w.decide("l1", approvals.Approve)
 	if r := <-answer; !r.OK {
 		t.Errorf("%+v", r)
 	}

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -45,33 +46,9 @@ func argsOf(c *call) json.RawMessage {
 	return object(all)
 }
 
-// plainly are members of arguments that are no secrets, whatever they look like: who decides must
-// see where something is written, and on what.
+// plainly are members of arguments that are never redacted: the person who decides must see where
+// something is written, and on what.
 var plainly = []string{"path", "base_sha256"}
-
-// redacted are arguments as they are told.
-func (d *Dispatcher) redacted(args json.RawMessage) json.RawMessage {
-	var was, is map[string]json.RawMessage
-	clean := d.o.Redact.JSON(args)
-	if json.Unmarshal(args, &was) != nil || json.Unmarshal(clean, &is) != nil {
-		return clean
-	}
-	for _, name := range plainly {
-		if v, has := was[name]; has {
-			is[name] = v
-		}
-	}
-	return object(is)
-}
-
-// redactedDiff is a diff without secrets; its first two lines name the file.
-func (d *Dispatcher) redactedDiff(text string) string {
-	at := 0
-	for range 2 {
-		at += strings.IndexByte(text[at:], '\n') + 1
-	}
-	return text[:at] + d.o.Redact.Text(text[at:])
-}
 
 func object(v any) json.RawMessage {
 	text, err := json.Marshal(v)
@@ -98,8 +75,8 @@ type count struct {
 	Truncated bool   `json:"truncated"`
 }
 
-// shown is what events tell of a result: of what a command wrote, without secrets.
-func (d *Dispatcher) shown(result any) json.RawMessage {
+// shown returns what events say of a result in cwd: of what a command wrote, without secrets.
+func (d *Dispatcher) shown(cwd string, result any) json.RawMessage {
 	switch r := result.(type) {
 	case *protocol.FileRead:
 		return object(file{r.Path, int64(len(r.Content)), r.SHA256, r.Truncated})
@@ -118,11 +95,23 @@ func (d *Dispatcher) shown(result any) json.RawMessage {
 		short := *r
 		short.Stdout, short.Stderr = cut(r.Stdout, maxShown), cut(r.Stderr, maxShown)
 		short.Truncated = r.Truncated || len(short.Stdout) < len(r.Stdout) || len(short.Stderr) < len(r.Stderr)
-		short.Stdout, short.Stderr = d.o.Redact.Text(short.Stdout), d.o.Redact.Text(short.Stderr)
+		clean := d.o.Redact.In(cwd)
+		short.Stdout, short.Stderr = clean.Text(short.Stdout), clean.Text(short.Stderr)
 		return object(short)
 	}
 	return object(result)
 }
 
-// line is a text as one line.
-func line(text string) string { return strings.Join(strings.Fields(text), " ") }
+// summary returns a text as one line of at most maxSummary characters. The ends of lines are
+// marked, and so is what is missing at the end.
+func summary(text string) string {
+	all := []rune(strings.ReplaceAll(strings.TrimSpace(text), "\n", "⏎"))
+	if len(all) <= maxSummary {
+		return string(all)
+	}
+	for cut := maxSummary; ; cut-- {
+		if short := string(all[:cut]) + fmt.Sprintf(" … (%d more characters)", len(all)-cut); utf8.RuneCountInString(short) <= maxSummary {
+			return short
+		}
+	}
+}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -31,7 +31,7 @@ func (d *Dispatcher) called(ctx context.Context, c *call, run *Run, args json.Ra
 		return began, nil
 	}
 	return began, d.o.Events.Tell(ctx, spool.Change{Run: c.Run,
-		Events: []spool.Event{{Type: protocol.ToolCall, Data: protocol.Called{RequestID: c.id, Tool: c.tool(), Actor: c.actor, Args: bounded(d.redacted(args))}}},
+		Events: []spool.Event{{Type: protocol.ToolCall, Data: protocol.Called{RequestID: c.id, Tool: c.tool(), Actor: c.actor, Args: protocol.ShortJSON(d.o.Redact.JSON(args, plainly...), maxEvent)}}},
 		Notes:  []spool.Note{{Kind: callKind, Key: c.id, Data: object(begun{c.tool(), c.actor, c.message.Gated, began})}}})
 }
 
@@ -42,9 +42,9 @@ func (d *Dispatcher) returned(ctx context.Context, c *call, run *Run, began time
 	}
 	out := protocol.Returned{RequestID: c.id, Tool: c.tool(), Actor: c.actor, OK: failure == nil, DurationMS: d.o.Now().Sub(began).Milliseconds()}
 	if failure != nil {
-		out.Error = d.o.Redact.Text(why(failure))
+		out.Error = d.o.Redact.In(run.Cwd).Text(why(failure))
 	} else {
-		out.Result = bounded(d.shown(result))
+		out.Result = protocol.ShortJSON(d.shown(run.Cwd, result), maxEvent)
 	}
 	err := d.end(context.WithoutCancel(ctx), c.Run, out)
 	if failure == nil && !errors.Is(err, spool.ErrEnded) {
@@ -89,8 +89,8 @@ func (d *Dispatcher) cut(run, id string, was begun) string {
 	switch {
 	case !was.Gated:
 		return "hostd was started anew"
-	case over && got.Decision == desk.Approve:
-		return "hostd was started anew: " + desk.ErrIndeterminate.Error()
+	case over && got.Decision == approvals.Approve:
+		return "hostd was started anew: " + approvals.ErrIndeterminate.Error()
 	case over:
 		return string(ends[got.Decision])
 	}

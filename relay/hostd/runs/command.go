@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // live is a run that has not ended.
@@ -19,7 +19,7 @@ func (m *Manager) live(id string) (*run, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
-		return nil, desk.Refuse(protocol.RunHasExited, "run %s has ended", id)
+		return nil, approvals.Refuse(protocol.RunHasExited, "run %s has ended", id)
 	}
 	return r, nil
 }
@@ -53,7 +53,7 @@ func (m *Manager) Resize(ctx context.Context, id string, cols, rows int64, by st
 		return err
 	}
 	if cols < 1 || cols > 1000 || rows < 1 || rows > 1000 {
-		return desk.Refuse(protocol.BadMessage, "a terminal has 1 to 1000 columns and rows, not %d and %d", cols, rows)
+		return approvals.Refuse(protocol.BadMessage, "a terminal has 1 to 1000 columns and rows, not %d and %d", cols, rows)
 	}
 	if err := r.exited(r.client.Resize(ctx, cols, rows)); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (m *Manager) Resize(ctx context.Context, id string, cols, rows int64, by st
 
 // exited says of a shim that is gone that the run has ended.
 func (r *run) exited(err error) error {
-	if errors.Is(err, shim.ErrLost) {
-		return desk.Refuse(protocol.RunHasExited, "run %s has ended", r.id)
+	if errors.Is(err, ptyholder.ErrLost) {
+		return approvals.Refuse(protocol.RunHasExited, "run %s has ended", r.id)
 	}
 	return err
 }

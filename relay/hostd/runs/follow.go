@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // Follow gives a run's output from an offset on, and its other events where they stand in it,
@@ -74,7 +74,7 @@ func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 	r.mu.Unlock()
 	if f.off < until {
 		b := f.b[:min(int64(len(f.b)), until-f.off)]
-		n, at, err := shim.ReadLog(r.dir, f.off, b)
+		n, at, err := ptyholder.ReadLog(r.dir, f.off, b)
 		if n > 0 {
 			text, used := whole(b[:n], at+int64(n) >= until)
 			out := protocol.New(protocol.RunOutput, time.Now(), protocol.Output{Stream: "stdout", Text: text, Off: &at})
@@ -122,7 +122,7 @@ func (d *Events) Tell(ctx context.Context, c spool.Change) error {
 const rowKind = "request"
 
 // Commit implements desk.Events.
-func (d *Events) Commit(ctx context.Context, id string, events []desk.Event, rows []desk.Row) error {
+func (d *Events) Commit(ctx context.Context, id string, events []approvals.Event, rows []approvals.Row) error {
 	c := spool.Change{Run: id}
 	for _, e := range events {
 		c.Events = append(c.Events, spool.Event{Type: e.Type, Data: e.Data})
@@ -134,8 +134,8 @@ func (d *Events) Commit(ctx context.Context, id string, events []desk.Event, row
 }
 
 // Rows are what a desk has to take up after a restart: of the runs that have not ended.
-func (d *Events) Rows(ctx context.Context) ([]desk.Row, error) {
-	var all []desk.Row
+func (d *Events) Rows(ctx context.Context) ([]approvals.Row, error) {
+	var all []approvals.Row
 	for _, r := range d.Spool.Runs() {
 		if r.Ended {
 			continue
@@ -145,7 +145,7 @@ func (d *Events) Rows(ctx context.Context) ([]desk.Row, error) {
 			return nil, err
 		}
 		for id, text := range notes {
-			all = append(all, desk.Row{Run: r.ID, ID: id, Data: text})
+			all = append(all, approvals.Row{Run: r.ID, ID: id, Data: text})
 		}
 	}
 	return all, nil

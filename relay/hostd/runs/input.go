@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // Input is a text for a run, written at most once by its id.
@@ -47,7 +47,7 @@ func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error
 		return "", err
 	}
 	if !protocol.IsID(in.ID) {
-		return "", desk.Refuse(protocol.BadMessage, "input_id %q is no id", in.ID)
+		return "", approvals.Refuse(protocol.BadMessage, "input_id %q is no id", in.ID)
 	}
 	return r.input(ctx, in)
 }
@@ -86,14 +86,14 @@ func (r *run) once(ctx context.Context, in Input) (string, error) {
 	case err != nil:
 		return "", err
 	case old != nil && old.SHA256 != hash:
-		return "", desk.Refuse(protocol.InputConflict, "input %s of run %s has another text", in.ID, r.id)
+		return "", approvals.Refuse(protocol.InputConflict, "input %s of run %s has another text", in.ID, r.id)
 	case old != nil && old.State != "":
 		return old.State, nil
 	case !r.begin():
-		return "", desk.Refuse(protocol.RunHasExited, "run %s has ended", r.id)
+		return "", approvals.Refuse(protocol.RunHasExited, "run %s has ended", r.id)
 	}
 	defer r.busy.Done()
-	n := noted{SHA256: hash, Actor: in.Actor, By: in.By, Redacted: r.m.o.Redact.Text(in.Text)}
+	n := noted{SHA256: hash, Actor: in.Actor, By: in.By, Redacted: r.m.o.Redact.In(r.Started.Cwd).Text(in.Text)}
 	if n.Actor == "" {
 		n.Actor = "web"
 	}
@@ -106,14 +106,14 @@ func (r *run) once(ctx context.Context, in Input) (string, error) {
 	asked := r.asked()
 	// From here on it is finished, whoever still waits for it.
 	state, _, err := r.client.Input(r.m.ctx, in.ID, hash, in.Text)
-	if errors.Is(err, shim.ErrLost) {
-		state, _, err = shim.ReadInput(r.dir, in.ID)
+	if errors.Is(err, ptyholder.ErrLost) {
+		state, _, err = ptyholder.ReadInput(r.dir, in.ID)
 	}
 	if err != nil {
 		return "", err
 	}
 	became, err := r.wrote(context.WithoutCancel(ctx), in.ID, n, state)
-	if err == nil && became == string(shim.Applied) && asked != "" && asked != in.ID {
+	if err == nil && became == string(ptyholder.Applied) && asked != "" && asked != in.ID {
 		r.overtake(asked)
 	}
 	return became, err
@@ -144,21 +144,21 @@ func (r *run) secret() bool {
 }
 
 // wrote notes what became of an input, with the event that tells of it.
-func (r *run) wrote(ctx context.Context, id string, n noted, state shim.State) (string, error) {
+func (r *run) wrote(ctx context.Context, id string, n noted, state ptyholder.State) (string, error) {
 	switch state {
-	case shim.Applied:
-		n.State = string(shim.Applied)
+	case ptyholder.Applied:
+		n.State = string(ptyholder.Applied)
 		return n.State, r.keep(ctx, id, n, &protocol.Input{Actor: n.Actor, InputID: id, TextRedacted: n.Redacted, TextSHA256: n.SHA256, By: n.By})
-	case shim.Begun, shim.Indeterminate:
-		n.State = string(shim.Indeterminate)
+	case ptyholder.Begun, ptyholder.Indeterminate:
+		n.State = string(ptyholder.Indeterminate)
 		return n.State, r.keep(ctx, id, n, nil)
-	case shim.Conflict:
-		return "", desk.Refuse(protocol.InputConflict, "input %s of run %s has another text", id, r.id)
+	case ptyholder.Conflict:
+		return "", approvals.Refuse(protocol.InputConflict, "input %s of run %s has another text", id, r.id)
 	}
 	if err := r.commit(ctx, spool.Change{Notes: []spool.Note{{Kind: inputKind, Key: id}}}); err != nil {
 		return "", err
 	}
-	return "", desk.Refuse(protocol.RunHasExited, "run %s takes no input any more", r.id)
+	return "", approvals.Refuse(protocol.RunHasExited, "run %s takes no input any more", r.id)
 }
 
 func (r *run) note(ctx context.Context, id string) (*noted, error) {
@@ -200,7 +200,7 @@ func (r *run) restoreInputs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var why *desk.Error
+		var why *approvals.Error
 		if _, err := r.wrote(ctx, id, n, state); err != nil && !errors.As(err, &why) {
 			return err
 		}

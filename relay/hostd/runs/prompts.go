@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // arm has the terminal looked at once nothing has come for a while.
@@ -47,10 +48,11 @@ func (r *run) silent() {
 	}
 	data.RequestID = requestID(r.id, off)
 	data.From = &protocol.Origin{Kind: "pty"}
+	r.m.o.Redact.Request(&data)
 	request := r.request(data)
 	request.Waits = &protocol.AwaitingInput{Reason: data.Reason, Prompt: data.Prompt, RequestID: data.RequestID}
 	_, err := r.m.o.Desk.Ask(r.m.ctx, r.id, request)
-	var why *desk.Error
+	var why *approvals.Error
 	switch {
 	case errors.As(err, &why) && why.Code == protocol.InputConflict:
 		return // it was asked before a restart
@@ -86,7 +88,11 @@ func (r *run) question() (protocol.PermissionRequested, bool) {
 	if rule == nil {
 		return protocol.PermissionRequested{}, false
 	}
-	return protocol.PermissionRequested{Reason: rule.Reason, Prompt: text, ApproveText: rule.Approve, DenyText: rule.Deny}, true
+	data := protocol.PermissionRequested{Reason: rule.Reason, Prompt: text, ApproveText: rule.Approve, DenyText: rule.Deny}
+	if rule.Reason == "choice" {
+		offer(&data, prompt.Menu(shown), rule, prompt.Short(lastLine(shown)))
+	}
+	return data, true
 }
 
 func lastLine(text string) string {
@@ -99,29 +105,54 @@ func lastLine(text string) string {
 }
 
 // request is a question of the terminal, with what a decision does.
-func (r *run) request(data protocol.PermissionRequested) desk.Request {
+func (r *run) request(data protocol.PermissionRequested) approvals.Request {
 	secret := len(data.Questions) > 0
-	return desk.Request{Data: data, Keep: true,
-		Check: func(d desk.Decision) error {
+	return approvals.Request{Data: data, Keep: true,
+		Check: func(d approvals.Decision) error {
 			if _, ok := answerOf(data, d); secret && !ok {
 				return errors.New("answer: a text is needed")
 			}
 			return nil
 		},
-		Apply: func(ctx context.Context, d desk.Decision) ([]desk.Event, error) {
+		Apply: func(ctx context.Context, d approvals.Decision) ([]approvals.Event, error) {
 			text := data.DenyText
-			if d.Decision == desk.Approve {
+			if d.Decision != approvals.Deny {
 				text = data.ApproveText
 				if answer, ok := answerOf(data, d); ok {
-					text = answer + "\n"
+					text = answer + after(data)
 				}
 			}
 			return nil, r.applyDecision(ctx, data.RequestID, text, d)
 		}}
 }
 
+// offer makes the choices of a menu a question, whose answer is the key of one of them.
+func offer(data *protocol.PermissionRequested, menu []prompt.Choice, rule *prompt.Rule, question string) {
+	if menu == nil {
+		return
+	}
+	q := protocol.Question{ID: protocol.WholeAnswer, Question: question, Kind: "choice", Required: true}
+	data.ApproveText = rule.After()
+	for _, c := range menu {
+		value, err := json.Marshal(c.Key)
+		if err != nil {
+			panic("runs: a key is no JSON: " + err.Error())
+		}
+		q.Options = append(q.Options, protocol.Option{Value: value, Label: c.Key + ". " + c.Label, Description: "types " + strings.ReplaceAll(strings.ReplaceAll(c.Key+data.ApproveText, "\n", "⏎"), "\r", "⏎")})
+	}
+	data.Questions = []protocol.Question{q}
+}
+
+// after is what is typed after an answer.
+func after(data protocol.PermissionRequested) string {
+	if data.Questions[0].Secret {
+		return "\n"
+	}
+	return data.ApproveText
+}
+
 // answerOf is the text that answers a question of the terminal.
-func answerOf(data protocol.PermissionRequested, d desk.Decision) (text string, ok bool) {
+func answerOf(data protocol.PermissionRequested, d approvals.Decision) (text string, ok bool) {
 	if len(data.Questions) == 0 {
 		return "", false
 	}
@@ -136,14 +167,14 @@ func answerOf(data protocol.PermissionRequested, d desk.Decision) (text string, 
 	return text, v != nil && json.Unmarshal(v, &text) == nil
 }
 
-func (r *run) applyDecision(ctx context.Context, id, text string, d desk.Decision) error {
+func (r *run) applyDecision(ctx context.Context, id, text string, d approvals.Decision) error {
 	actor := d.Actor
 	if actor == "local" || actor == "" {
 		actor = "cli"
 	}
 	state, err := r.input(ctx, Input{ID: id, Text: text, Actor: actor, By: d.By})
-	if err == nil && state == string(shim.Indeterminate) {
-		return desk.ErrIndeterminate
+	if err == nil && state == string(ptyholder.Indeterminate) {
+		return approvals.ErrIndeterminate
 	}
 	return err
 }
@@ -183,17 +214,19 @@ func (r *run) restorePrompts(ctx context.Context) {
 }
 
 // decided is the decision whose text was written as an input, or a part of it; nil when none was.
-func (r *run) decided(ctx context.Context, data protocol.PermissionRequested) *desk.Decision {
+func (r *run) decided(ctx context.Context, data protocol.PermissionRequested) *approvals.Decision {
 	n, err := r.note(ctx, data.RequestID)
 	switch {
 	case err != nil || n == nil || n.State == "":
 		return nil
-	case n.State != string(shim.Applied):
-		return &desk.Decision{Decision: desk.Withdrawn, Text: "it was decided, and " + desk.ErrIndeterminate.Error()}
+	case n.State != string(ptyholder.Applied):
+		return &approvals.Decision{Decision: approvals.Withdrawn, Text: "it was decided, and " + approvals.ErrIndeterminate.Error()}
 	}
-	d := desk.Decision{Decision: desk.Approve, Actor: n.Actor, By: n.By}
+	d := approvals.Decision{Decision: approvals.Approve, Actor: n.Actor, By: n.By}
 	if n.SHA256 == hashOf(data.DenyText) {
-		d.Decision = desk.Deny
+		d.Decision = approvals.Deny
+	} else if data.IsQuestion() {
+		d.Decision = approvals.Answer
 	}
 	return &d
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // run is a run on a terminal.
@@ -19,7 +19,7 @@ type run struct {
 	id     string
 	dir    string
 	m      *Manager
-	client *shim.Client
+	client *ptyholder.Client
 
 	// moving is held while output is told, and while a prompt is looked for and asked: so that
 	// none is asked about that is past.
@@ -61,13 +61,13 @@ const (
 )
 
 func (m *Manager) open(id, dir string, of meta, off int64) (*run, error) {
-	c, err := shim.Attach(dir, off)
+	c, err := ptyholder.Attach(dir, off)
 	if err != nil {
 		return nil, err
 	}
 	r := &run{meta: of, id: id, dir: dir, m: m, client: c, off: off, writing: map[string]chan struct{}{}, shown: shown{news: make(chan struct{})}}
 	r.tail = make([]byte, min(off, prompt.Tail))
-	n, _, err := shim.ReadLog(dir, off-int64(len(r.tail)), r.tail)
+	n, _, err := ptyholder.ReadLog(dir, off-int64(len(r.tail)), r.tail)
 	if r.tail = r.tail[:n]; err != nil && !errors.Is(err, io.EOF) {
 		c.Close()
 		return nil, err
@@ -94,7 +94,7 @@ func (r *run) settle() {
 	r.m.over(r)
 }
 
-func exitedAs(e shim.Exit) spool.Event {
+func exitedAs(e ptyholder.Exit) spool.Event {
 	return spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: e.Code, Signal: e.Signal, Reason: e.Reason}}
 }
 

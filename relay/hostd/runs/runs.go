@@ -18,12 +18,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // Options are what a Manager needs.
@@ -34,7 +34,7 @@ type Options struct {
 	Env    []string // hostd's environment
 	Socket string   // hostd's, for RELAY_HOSTD_SOCK
 	Spool  *spool.Spool
-	Desk   *desk.Desk
+	Desk   *approvals.Desk
 	Rules  prompt.Rules
 	Redact *redact.Redactor
 	Log    *slog.Logger
@@ -54,6 +54,8 @@ type Manager struct {
 	mu   sync.Mutex
 	runs map[string]*run
 	gone []*gone // those that have ended, in the order of their ends
+	// starting has the ancestors of runs whose processes may have begun, and which are not in runs yet.
+	starting map[string][]string
 }
 
 // New makes a manager without runs: see Restore.
@@ -77,7 +79,7 @@ func New(o Options) (*Manager, error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the directory of runs: %w", err)
 	}
-	m := &Manager{o: o, runs: map[string]*run{}}
+	m := &Manager{o: o, runs: map[string]*run{}, starting: map[string][]string{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m, nil
 }
@@ -110,7 +112,7 @@ func (m *Manager) find(id string) (*run, error) {
 	if r := m.runs[id]; r != nil {
 		return r, nil
 	}
-	return nil, desk.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
+	return nil, approvals.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
 }
 
 // Has says whether a run is one on a terminal.
@@ -148,6 +150,16 @@ func (m *Manager) PID(id string) (int, error) {
 	return r.PID, nil
 }
 
+// Ancestors returns the runs that started a run, directly and indirectly, the nearest first.
+func (m *Manager) Ancestors(id string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.runs[id]; r != nil {
+		return r.meta.Ancestors
+	}
+	return m.starting[id]
+}
+
 // Keeper is the process that keeps a run, whose children are the run's; 0 when there is none.
 func (m *Manager) Keeper(id string) int {
 	r, err := m.find(id)
@@ -171,6 +183,7 @@ type meta struct {
 	Started   protocol.Started `json:"started"`
 	StartedAt string           `json:"started_at"`
 	PID       int              `json:"pid"`
+	Ancestors []string         `json:"ancestors,omitempty"` // the runs that started it, the nearest first
 }
 
 // The files of a run's directory, beside the shim's. told says that the run's start was told,
@@ -238,12 +251,12 @@ func (m *Manager) restore(ctx context.Context, id string) error {
 
 // abandon ends what may live of a run that nobody knows.
 func (m *Manager) abandon(dir string) error {
-	c, err := shim.Attach(dir, 0)
+	c, err := ptyholder.Attach(dir, 0)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if err := c.Stop(m.ctx, true, 0); err != nil && !errors.Is(err, shim.ErrLost) {
+	if err := c.Stop(m.ctx, true, 0); err != nil && !errors.Is(err, ptyholder.ErrLost) {
 		return err
 	}
 	return os.RemoveAll(dir)
@@ -256,7 +269,7 @@ func (m *Manager) adopt(ctx context.Context, id, dir string) error {
 	if err := m.o.Spool.Adopt(ctx, id); err != nil {
 		return err
 	}
-	size := shim.LogSize(dir)
+	size := ptyholder.LogSize(dir)
 	_, err := m.o.Spool.Commit(ctx, spool.Change{Run: id, Offset: &size})
 	return err
 }

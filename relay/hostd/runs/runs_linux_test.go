@@ -14,18 +14,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "shim" {
-		if err := shim.Main(os.Stdin, os.Stdout); err != nil {
+		if err := ptyholder.Main(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -40,7 +40,7 @@ type host struct {
 	state string
 	root  string
 	spool *spool.Spool
-	desk  *desk.Desk
+	desk  *approvals.Desk
 	seen  map[string]int64
 	all   map[string][]protocol.Envelope
 	due   chan func() // what is to be done after runs.KeptFor
@@ -53,7 +53,7 @@ type killed struct {
 	cut *bool
 }
 
-func (k *killed) Commit(ctx context.Context, run string, events []desk.Event, rows []desk.Row) error {
+func (k *killed) Commit(ctx context.Context, run string, events []approvals.Event, rows []approvals.Row) error {
 	if *k.cut {
 		return errors.New("hostd is killed")
 	}
@@ -80,7 +80,7 @@ func (h *host) open() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	hide, err := redact.New("")
+	hide, err := redact.New("", nil)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func (h *host) open() {
 		h.t.Fatal(err)
 	}
 	events := &runs.Events{Spool: h.spool}
-	h.desk = desk.New(desk.Options{Events: &killed{events, &h.cut}})
+	h.desk = approvals.New(approvals.Options{Events: &killed{events, &h.cut}})
 	h.Manager, err = runs.New(runs.Options{Dir: filepath.Join(h.state, "runs"), Roots: []string{h.root}, Shim: []string{os.Args[0], "shim"}, Env: append(os.Environ(), "HOME="+h.state, "HOST_TOKEN=t0ken"),
 		Socket: "/sock", Spool: h.spool, Desk: h.desk, Rules: rules, Redact: hide, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Ended: 2, After: h.after})
 	if err != nil {
@@ -225,7 +225,7 @@ func field(t *testing.T, e protocol.Envelope, name string) string {
 }
 
 func code(err error) protocol.Code {
-	var e *desk.Error
+	var e *approvals.Error
 	if errors.As(err, &e) {
 		return e.Code
 	}
@@ -305,7 +305,7 @@ func TestPrompts(t *testing.T) {
 		t.Fatalf("after a restart %v is open", open)
 	}
 	for range 2 {
-		if err := h.desk.Decide(ctx, id, first, desk.Decision{Decision: desk.Approve, Actor: "web", By: "ada"}); err != nil {
+		if err := h.desk.Decide(ctx, id, first, approvals.Decision{Decision: approvals.Approve, Actor: "web", By: "ada"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -320,7 +320,7 @@ func TestPrompts(t *testing.T) {
 	if gone := h.told(id, protocol.RunPermissionResolved, second); field(t, gone, "decision") != "withdrawn" {
 		t.Errorf("%s", gone.Data)
 	}
-	if err := h.desk.Decide(ctx, id, second, desk.Decision{Decision: desk.Approve}); code(err) != protocol.Expired {
+	if err := h.desk.Decide(ctx, id, second, approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.Expired {
 		t.Errorf("too late: %v", err)
 	}
 	third := field(t, h.told(id, protocol.RunPermissionRequested, "Three?"), "request_id")
@@ -328,7 +328,7 @@ func TestPrompts(t *testing.T) {
 	if state, err := h.Input(ctx, id, runs.Input{ID: "by-hand", Text: "n\n", Actor: "cli"}); state != "applied" || err != nil {
 		t.Fatal(state, err)
 	}
-	if err := h.desk.Decide(ctx, id, third, desk.Decision{Decision: desk.Deny}); err != nil {
+	if err := h.desk.Decide(ctx, id, third, approvals.Decision{Decision: approvals.Deny}); err != nil {
 		t.Fatal(err)
 	}
 	secret := h.told(id, protocol.RunPermissionRequested, "Password:")
@@ -336,11 +336,11 @@ func TestPrompts(t *testing.T) {
 		t.Errorf("asked %s", secret.Data)
 	}
 	secretID := field(t, secret, "request_id")
-	if err := h.desk.Decide(ctx, id, secretID, desk.Decision{Decision: desk.Approve}); code(err) != protocol.InvalidAnswer {
+	if err := h.desk.Decide(ctx, id, secretID, approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.InvalidAnswer {
 		t.Errorf("without the password: %v", err)
 	}
 	h.cut = true
-	if err := h.desk.Decide(ctx, id, secretID, desk.Decision{Decision: desk.Approve, By: "ada", Answers: json.RawMessage(`{"answer":"hunter2"}`)}); code(err) != protocol.Internal {
+	if err := h.desk.Decide(ctx, id, secretID, approvals.Decision{Decision: approvals.Approve, By: "ada", Answers: json.RawMessage(`{"answer":"hunter2"}`)}); code(err) != protocol.Internal {
 		t.Fatal(err)
 	}
 	if in := h.told(id, protocol.RunInput, secretID); field(t, in, "text_redacted") != redact.Mark {
@@ -350,7 +350,7 @@ func TestPrompts(t *testing.T) {
 	h.cut = false
 	h.close()
 	h.open()
-	if over := h.told(id, protocol.RunPermissionResolved, secretID); field(t, over, "decision") != "approve" || field(t, over, "by") != "ada" {
+	if over := h.told(id, protocol.RunPermissionResolved, secretID); field(t, over, "decision") != "answer" || field(t, over, "by") != "ada" || strings.Contains(string(over.Data), "\"answer\":") {
 		t.Errorf("what was decided is %s", over.Data)
 	}
 	if err := h.Stop(ctx, id, false, 0); err != nil {
@@ -488,7 +488,7 @@ func TestEnded(t *testing.T) {
 	}
 	first := h.start(`printf 'Go on? [y/N] '; read x`)
 	request := field(t, h.until(first, protocol.RunPermissionRequested, ""), "request_id")
-	if err := h.desk.Decide(ctx, first, request, desk.Decision{Decision: desk.Approve}); err != nil {
+	if err := h.desk.Decide(ctx, first, request, approvals.Decision{Decision: approvals.Approve}); err != nil {
 		t.Fatal(err)
 	}
 	h.until(first, protocol.RunExited, "")
@@ -527,7 +527,7 @@ func TestEnded(t *testing.T) {
 	if err := h.Follow(ctx, first, 0, nil); code(err) != protocol.UnknownRun {
 		t.Errorf("to follow it: %v", err)
 	}
-	if err := h.desk.Decide(ctx, first, request, desk.Decision{Decision: desk.Deny}); code(err) != protocol.UnknownRequest {
+	if err := h.desk.Decide(ctx, first, request, approvals.Decision{Decision: approvals.Deny}); code(err) != protocol.UnknownRequest {
 		t.Errorf("to decide of it: %v", err)
 	}
 	if _, err := h.spool.Append(ctx, first, spool.Event{Type: protocol.ToolCall, Data: protocol.Called{RequestID: "r", Tool: "bash", Actor: "web", Args: json.RawMessage("{}")}}); !errors.Is(err, spool.ErrEnded) {
@@ -544,5 +544,28 @@ func TestEnded(t *testing.T) {
 	}
 	if got := listed(); !slices.Equal(got, want) {
 		t.Errorf("of four %v are left, not %v", got, want)
+	}
+}
+
+// TestMenus: the choices of a terminal's menu are those of the question; the one that is chosen is typed,
+// with what follows it, and is recorded as the answer.
+func TestMenus(t *testing.T) {
+	ctx := context.Background()
+	h := newHost(t)
+	id := h.start(`printf '1) red\n2) blue\n3) none\nSelect 1-3: '; read x; echo got=$x`)
+	asked := h.told(id, protocol.RunPermissionRequested, "Select 1-3")
+	if !strings.Contains(string(asked.Data), `"approve_text":"\n"`) || !strings.Contains(string(asked.Data), `{"value":"2","label":"2. blue","description":"types 2⏎"}`) || strings.Count(string(asked.Data), `"value":`) != 3 {
+		t.Errorf("asked %s", asked.Data)
+	}
+	q := field(t, asked, "request_id")
+	if err := h.desk.Decide(ctx, id, q, approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"9"`)}); code(err) != protocol.InvalidAnswer {
+		t.Errorf("a choice that there is not: %v", err)
+	}
+	if err := h.desk.Decide(ctx, id, q, approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"2"`)}); err != nil {
+		t.Fatal(err)
+	}
+	h.wrote(id, "got=2")
+	if over := h.told(id, protocol.RunPermissionResolved, q); field(t, over, "decision") != "answer" || field(t, over, "answer") != "2" {
+		t.Errorf("recorded as %s", over.Data)
 	}
 }

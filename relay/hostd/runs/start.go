@@ -13,27 +13,28 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
-	"github.com/concerto-lang/concerto/relay/hostd/shim"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
 	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
 // Spec is a run to be started.
 type Spec struct {
-	Tool   string
-	Cmd    string // for bash -lc; "" is the tool itself
-	Cwd    string // "" is the first root
-	Title  string
-	Cols   int64 // 0 is 80
-	Rows   int64 // 0 is 24
-	Parent string
+	Tool  string
+	Cmd   string // for bash -lc; "" is the tool itself
+	Cwd   string // "" is the first root
+	Title string
+	Cols  int64 // 0 is 80
+	Rows  int64 // 0 is 24
+	// Ancestors are the runs that started it, directly and indirectly, the nearest first.
+	Ancestors []string
 }
 
 // Start starts a run: its directory, its shim, and the event that tells of it.
 func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	if s.Tool == "" {
-		return "", desk.Refuse(protocol.BadMessage, "tool is missing: say what runs, as bash or claude")
+		return "", approvals.Refuse(protocol.BadMessage, "tool is missing: say what runs, as bash or claude")
 	}
 	cwd, err := m.cwd(s.Cwd)
 	if err != nil {
@@ -43,7 +44,7 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 		s.Cols, s.Rows = 80, 24
 	}
 	id := newID()
-	spec := shim.Spec{Dir: filepath.Join(m.o.Dir, id), Cwd: cwd, Cols: s.Cols, Rows: s.Rows, Env: m.environ(id, s.Tool, cwd)}
+	spec := ptyholder.Spec{Dir: filepath.Join(m.o.Dir, id), Cwd: cwd, Cols: s.Cols, Rows: s.Rows, Env: m.environ(id, s.Tool, cwd)}
 	if err := m.program(&spec, s); err != nil {
 		return "", err
 	}
@@ -51,10 +52,22 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 		return "", fmt.Errorf("make the run's directory: %w", err)
 	}
 	now := time.Now().UTC()
-	of := meta{StartedAt: now.Format("2006-01-02T15:04:05.000Z"), Started: protocol.Started{Tool: s.Tool, Cwd: cwd, Command: m.o.Redact.Text(commandOf(s)), Title: s.Title, Source: "pty", ParentRunID: s.Parent,
-		Cols: &s.Cols, Rows: &s.Rows}}
-	if of.PID, err = shim.Start(m.o.Shim[0], m.o.Shim[1:], spec); err != nil {
-		return "", errors.Join(desk.Refuse(protocol.Internal, "%v", err), os.RemoveAll(spec.Dir))
+	of := meta{StartedAt: now.Format("2006-01-02T15:04:05.000Z"), Started: protocol.Started{Tool: s.Tool, Cwd: cwd, Command: m.o.Redact.In(cwd).Text(commandOf(s)), Title: s.Title, Source: "pty",
+		Cols: &s.Cols, Rows: &s.Rows}, Ancestors: s.Ancestors}
+	if len(s.Ancestors) > 0 {
+		of.Started.ParentRunID = s.Ancestors[0]
+	}
+	// Its processes may ask for something before begin is done.
+	m.mu.Lock()
+	m.starting[id] = s.Ancestors
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		delete(m.starting, id)
+		m.mu.Unlock()
+	}()
+	if of.PID, err = ptyholder.Start(m.o.Shim[0], m.o.Shim[1:], spec); err != nil {
+		return "", errors.Join(approvals.Refuse(protocol.Internal, "%v", err), os.RemoveAll(spec.Dir))
 	}
 	if err := m.begin(ctx, id, spec.Dir, of); err != nil {
 		return "", errors.Join(err, m.abandon(spec.Dir))
@@ -121,18 +134,18 @@ func (m *Manager) cwd(dir string) (string, error) {
 		return m.o.Roots[0], nil
 	}
 	if !filepath.IsAbs(dir) {
-		return "", desk.Refuse(protocol.BadMessage, "cwd must be absolute, and is %s", dir)
+		return "", approvals.Refuse(protocol.BadMessage, "cwd must be absolute, and is %s", dir)
 	}
 	real, err := resolve(dir)
 	if err != nil {
-		return "", desk.Refuse(protocol.Code(protocol.NotFound), "cwd: %v", err)
+		return "", approvals.Refuse(protocol.Code(protocol.NotFound), "cwd: %v", err)
 	}
 	for _, root := range m.o.Roots {
 		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
 			return real, nil
 		}
 	}
-	return "", desk.Refuse(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
+	return "", approvals.Refuse(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
 }
 
 // withheld are variables of hostd that no run gets: who has them could speak for the host, or
@@ -148,7 +161,7 @@ func (m *Manager) environ(id, tool, cwd string) []string {
 }
 
 // program says what the shim starts: bash for a command, else the tool.
-func (m *Manager) program(spec *shim.Spec, s Spec) error {
+func (m *Manager) program(spec *ptyholder.Spec, s Spec) error {
 	name := "bash"
 	if s.Cmd == "" {
 		name = s.Tool
@@ -165,7 +178,7 @@ func (m *Manager) program(spec *shim.Spec, s Spec) error {
 
 // lookup looks for a program in the run's PATH, past links to ourselves: a tool's name may be
 // a link by which its runs come to the relay.
-func (m *Manager) lookup(name string, spec *shim.Spec) (string, error) {
+func (m *Manager) lookup(name string, spec *ptyholder.Spec) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		return name, nil
 	}
@@ -181,7 +194,7 @@ func (m *Manager) lookup(name string, spec *shim.Spec) (string, error) {
 		}
 		return path, nil
 	}
-	return "", desk.Refuse(protocol.Code(protocol.MissingDependency), "%s is not installed on this host, or not in hostd's PATH", name)
+	return "", approvals.Refuse(protocol.Code(protocol.MissingDependency), "%s is not installed on this host, or not in hostd's PATH", name)
 }
 
 func pathOf(env []string) string {

@@ -7,8 +7,8 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/concerto-lang/concerto/internal/proc"
-	"github.com/concerto-lang/concerto/relay/hostd/kin"
+	"github.com/concerto-lang/concerto/internal/process/proc"
+	"github.com/concerto-lang/concerto/relay/ancestry"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -53,7 +53,7 @@ func (p peer) ours() bool { return p.known && (p.uid == uint32(os.Getuid()) || p
 // keeper its shim, which adopts what it leaves behind; 0 when it has none. The peer belongs to it by
 // its parents, up to the shim, by its session, and by the run's mark in its, or a parent's, environment.
 func (p peer) within(run string, leader, keeper int) string {
-	line, ok := p.line(kin.Look)
+	line, ok := p.line(ancestry.Look)
 	for _, one := range line {
 		switch {
 		case leader != 0 && (one.PID == leader || one.Session == leader), keeper != 0 && one.PID == keeper:
@@ -68,23 +68,30 @@ func (p peer) within(run string, leader, keeper int) string {
 	return ""
 }
 
-// run is the run that the peer belongs to; "" for none.
-func (p peer) run() string {
-	line, _ := p.line(kin.Look)
+// runs returns the runs to which the peer belongs, the nearest first: by the processes of those
+// that are live, and by marks.
+func (p peer) runs(live []process) []string {
+	line, _ := p.line(ancestry.Look)
+	var all []string
 	for _, one := range line {
+		for _, r := range live {
+			if r.leader != 0 && (one.PID == r.leader || one.Session == r.leader) || r.keeper != 0 && one.PID == r.keeper {
+				all = append(all, r.run)
+			}
+		}
 		if mark := markOf(one.PID); mark != "" {
-			return mark
+			all = append(all, mark)
 		}
 	}
-	return ""
+	return all
 }
 
 // line is the peer and its parents behind it; ok says that it is whole.
-func (p peer) line(read func(pid int) *proc.Stat) (line []kin.Step, ok bool) {
+func (p peer) line(read func(pid int) *proc.Stat) (line []ancestry.Step, ok bool) {
 	if !p.known {
 		return nil, false
 	}
-	line, ok = kin.Line(p.pid, read)
+	line, ok = ancestry.Line(p.pid, read)
 	if len(line) > 0 && line[0].Began != p.began {
 		return nil, false // it is gone, and another has its number
 	}

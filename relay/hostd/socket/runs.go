@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -53,7 +53,7 @@ func (b *Begin) check() error {
 		return err
 	}
 	if refused := protocol.Check(&protocol.Envelope{Type: "rpc.run.start", Data: text}); refused != nil {
-		return desk.Refuse(refused.Code, "%s", refused.Why)
+		return approvals.Refuse(refused.Code, "%s", refused.Why)
 	}
 	return nil
 }
@@ -66,8 +66,7 @@ func (a *API) start(w http.ResponseWriter, q *http.Request) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	p, _ := q.Context().Value(peerKey{}).(peer)
-	spec := runs.Spec{Tool: b.Tool, Cmd: b.Cmd, Title: b.Title, Cols: b.Cols, Rows: b.Rows, Parent: p.run()}
+	spec := runs.Spec{Tool: b.Tool, Cmd: b.Cmd, Title: b.Title, Cols: b.Cols, Rows: b.Rows, Ancestors: a.Family(q)}
 	if b.Cwd != nil {
 		spec.Cwd = *b.Cwd
 	}
@@ -123,7 +122,7 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 	}
 	e := &protocol.Envelope{Type: typ, RunID: q.PathValue("run"), Data: text}
 	if refused := protocol.Check(e); refused != nil {
-		return desk.Refuse(refused.Code, "%s", refused.Why)
+		return approvals.Refuse(refused.Code, "%s", refused.Why)
 	}
 	*into, err = protocol.Decode[T](e)
 	return err
@@ -132,7 +131,7 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 // terminal refuses what only a run on a terminal takes.
 func (a *API) terminal(q *http.Request) error {
 	if id := q.PathValue("run"); a.o.Others.Has(id) {
-		return desk.Refuse(protocol.Forbidden, "run %s is not on a terminal and takes no input: answer what it asks", id)
+		return approvals.Refuse(protocol.Forbidden, "run %s is not on a terminal and takes no input: answer what it asks", id)
 	}
 	return nil
 }
@@ -205,7 +204,7 @@ func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 	if text := q.URL.Query().Get("off"); text != "" {
 		var err error
 		if off, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return desk.Refuse(protocol.BadMessage, "off must be a number of bytes, not %q", text)
+			return approvals.Refuse(protocol.BadMessage, "off must be a number of bytes, not %q", text)
 		}
 	}
 	id := q.PathValue("run")
@@ -243,7 +242,7 @@ func (a *API) requests(w http.ResponseWriter, q *http.Request) error {
 
 // Decision is the body of POST /runs/ID/permissions/REQUEST.
 type Decision struct {
-	Decision   string          `json:"decision"` // approve, deny
+	Decision   string          `json:"decision"` // approve, deny, or answer, which is approve with an answer
 	ArgsSHA256 string          `json:"args_sha256,omitempty"`
 	Answer     json.RawMessage `json:"answer,omitempty"`
 	Answers    json.RawMessage `json:"answers,omitempty"`
@@ -257,12 +256,20 @@ func (a *API) decide(w http.ResponseWriter, q *http.Request) error {
 		return err
 	}
 	err := a.o.Desk.Decide(context.WithoutCancel(q.Context()), q.PathValue("run"), q.PathValue("request"),
-		desk.Decision{Decision: b.Decision, Actor: "cli", ArgsSHA256: b.ArgsSHA256, Answer: b.Answer, Answers: b.Answers, Text: b.Text, Scope: b.Scope})
+		approvals.Decision{Decision: b.Decision, Actor: "cli", ArgsSHA256: b.ArgsSHA256, Answer: b.Answer, Answers: b.Answers, Text: b.Text, Scope: b.Scope})
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, map[string]string{"state": "applied"})
+	made, _ := a.o.Desk.Outcome(q.PathValue("run"), q.PathValue("request"))
+	answer(w, http.StatusOK, Decided{State: "applied", Decision: made.Decision, Answer: made.Value})
 	return nil
+}
+
+// Decided is the response to a decision: what it is recorded as.
+type Decided struct {
+	State    string          `json:"state"`
+	Decision string          `json:"decision,omitempty"`
+	Answer   json.RawMessage `json:"answer,omitempty"`
 }
 
 // rpcOf performs an RPC: its data are the body's members, or the parameters.
@@ -289,7 +296,7 @@ func rpcOf(typ string) func(*API, http.ResponseWriter, *http.Request) error {
 		}
 		e := &protocol.Envelope{Type: typ, RunID: q.PathValue("run"), Data: text}
 		if refused := protocol.Check(e); refused != nil {
-			return desk.Refuse(refused.Code, "%s", refused.Why)
+			return approvals.Refuse(refused.Code, "%s", refused.Why)
 		}
 		r := a.o.RPC.Local(q.Context(), e)
 		if r.OK {

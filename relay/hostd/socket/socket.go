@@ -14,10 +14,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
-	"github.com/concerto-lang/concerto/relay/hostd/desk"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/runs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -30,12 +33,14 @@ type RPC interface {
 // Options are what the API is made of.
 type Options struct {
 	Runs   *runs.Manager
-	Desk   *desk.Desk
+	Desk   *approvals.Desk
 	RPC    RPC
 	Source http.Handler // of POST /source; nil has none
 	Health func() any   // what GET /health says
-	Log    *slog.Logger
-	Others Others
+	// Refused records what was refused to a process of a run itself, or of a run that it started.
+	Refused func(run string, what protocol.OwnRefused) error
+	Log     *slog.Logger
+	Others  Others
 }
 
 // Others are the runs that are none on a terminal: they tell of themselves.
@@ -46,22 +51,26 @@ type Others interface {
 	Has(run string) bool     // it goes on
 	Follows(run string) bool // it can be followed, also a while after its end
 	Follow(ctx context.Context, run string, give func(protocol.Envelope) error) error
+	Ancestors(run string) []string // the runs that started it, the nearest first
 }
 
 // API serves a socket.
 type API struct {
 	o    Options
 	http http.Server
+
+	mu      sync.Mutex
+	refused map[string]bool
 }
 
 // New makes the API; Serve serves it.
 func New(o Options) *API {
-	a := &API{o: o}
+	a := &API{o: o, refused: map[string]bool{}}
 	mux := http.NewServeMux()
 	for _, r := range routes {
 		h := r.serve
 		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, q *http.Request) {
-			if r.decides && !a.permitted(w, q) {
+			if r.decides != "" && !a.permitted(w, q, r.decides) {
 				return
 			}
 			if err := h(a, w, q); err != nil {
@@ -73,7 +82,7 @@ func New(o Options) *API {
 		mux.Handle("POST /source", o.Source)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
-		fail(w, desk.Refuse(protocol.UnknownType, "there is no %s %s", q.Method, q.URL.Path))
+		fail(w, approvals.Refuse(protocol.UnknownType, "there is no %s %s", q.Method, q.URL.Path))
 	})
 	a.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -82,31 +91,31 @@ func New(o Options) *API {
 	return a
 }
 
-// route is a row of the API. decides says that a process of the run's own tree may not.
+// route is a row of the API.
 type route struct {
 	pattern string
-	decides bool
+	decides string // the action; "" of one that a run may also do to itself
 	serve   func(*API, http.ResponseWriter, *http.Request) error
 }
 
 var routes = []route{
-	{"GET /health", false, (*API).health},
-	{"GET /runs", false, (*API).list},
-	{"POST /runs", false, (*API).start},
-	{"GET /runs/{run}/stream", false, (*API).stream},
-	{"GET /runs/{run}/permissions", false, (*API).requests},
-	{"POST /runs/{run}/permissions/{request}", true, (*API).decide},
-	{"POST /runs/{run}/input", true, (*API).input},
-	{"POST /runs/{run}/keys", true, (*API).keys},
-	{"POST /runs/{run}/stop", true, (*API).stop},
-	{"POST /runs/{run}/resize", false, (*API).resize},
-	{"GET /runs/{run}/fs/read", false, rpcOf("rpc.fs.read")},
-	{"GET /runs/{run}/fs/search", false, rpcOf("rpc.fs.search")},
-	{"GET /runs/{run}/fs/list", false, rpcOf("rpc.fs.list")},
-	{"POST /runs/{run}/fs/write", false, rpcOf("rpc.fs.write")},
-	{"GET /runs/{run}/git/status", false, rpcOf("rpc.git.status")},
-	{"GET /runs/{run}/git/diff", false, rpcOf("rpc.git.diff")},
-	{"POST /runs/{run}/bash", false, rpcOf("rpc.bash")},
+	{"GET /health", "", (*API).health},
+	{"GET /runs", "", (*API).list},
+	{"POST /runs", "", (*API).start},
+	{"GET /runs/{run}/stream", "", (*API).stream},
+	{"GET /runs/{run}/permissions", "", (*API).requests},
+	{"POST /runs/{run}/permissions/{request}", "decide", (*API).decide},
+	{"POST /runs/{run}/input", "input", (*API).input},
+	{"POST /runs/{run}/keys", "keys", (*API).keys},
+	{"POST /runs/{run}/stop", "stop", (*API).stop},
+	{"POST /runs/{run}/resize", "", (*API).resize},
+	{"GET /runs/{run}/fs/read", "", rpcOf("rpc.fs.read")},
+	{"GET /runs/{run}/fs/search", "", rpcOf("rpc.fs.search")},
+	{"GET /runs/{run}/fs/list", "", rpcOf("rpc.fs.list")},
+	{"POST /runs/{run}/fs/write", "", rpcOf("rpc.fs.write")},
+	{"GET /runs/{run}/git/status", "", rpcOf("rpc.git.status")},
+	{"GET /runs/{run}/git/diff", "", rpcOf("rpc.git.diff")},
+	{"POST /runs/{run}/bash", "", rpcOf("rpc.bash")},
 }
 
 // Free says when another hostd serves a socket.
@@ -167,27 +176,111 @@ func (a *API) Serve(l net.Listener) error {
 // Close ends all connections.
 func (a *API) Close() { a.http.Close() }
 
-// permitted refuses what an agent would decide for itself.
-func (a *API) permitted(w http.ResponseWriter, q *http.Request) bool {
+// permitted refuses what an agent would decide for its own run: a process of the run itself, or
+// of a run that it started, directly or not.
+func (a *API) permitted(w http.ResponseWriter, q *http.Request, action string) bool {
 	id := q.PathValue("run")
 	p, _ := q.Context().Value(peerKey{}).(peer)
+	by, why := a.ownedBy(p, id)
+	if why == "" {
+		return true
+	}
+	a.o.Log.Warn("audit: an agent may not decide for its own run", "run", id, "pid", p.pid, "asked", q.Pattern, "why", why)
+	if a.o.Refused != nil && by != "" && a.first(id, by, action, q.PathValue("request")) {
+		what := protocol.OwnRefused{Action: action, RequestID: q.PathValue("request"), ByRunID: by, PID: int64(p.pid), Reason: why}
+		if err := a.o.Refused(id, what); err != nil {
+			a.o.Log.Error("record a refused decision", "run", id, "error", err)
+		}
+	}
+	fail(w, approvals.Refuse(protocol.Forbidden, "a run does not answer, write to or stop itself: %s", why))
+	return false
+}
+
+// ownedBy returns the run by which a peer belongs to run id, and in words why it may not decide
+// for that; "" when it may.
+func (a *API) ownedBy(p peer, id string) (by, why string) {
 	leader, err := a.o.Runs.PID(id)
 	if err != nil {
 		leader = a.o.Others.PID(id)
 	}
 	if why := p.within(id, leader, a.o.Runs.Keeper(id)); why != "" {
-		a.o.Log.Warn("audit: an agent may not decide for its own run", "run", id, "pid", p.pid, "asked", q.Pattern, "why", why)
-		fail(w, desk.Refuse(protocol.Forbidden, "a run does not answer, write to or stop itself: %s", why))
+		if !a.o.Runs.Has(id) && !a.o.Others.Has(id) {
+			return "", why
+		}
+		return id, why
+	}
+	for _, run := range p.runs(a.live()) {
+		if slices.Contains(a.ancestors(run), id) {
+			return run, fmt.Sprintf("process %d belongs to run %s, which run %s has started", p.pid, run, id)
+		}
+	}
+	return "", ""
+}
+
+// mostRefused bounds how many refusals are remembered, and recorded.
+const mostRefused = 10_000
+
+// first reports whether something is refused for the first time. An agent that tries without end
+// does not fill the record.
+func (a *API) first(what ...string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := strings.Join(what, " ")
+	if a.refused[key] || len(a.refused) >= mostRefused {
 		return false
 	}
+	a.refused[key] = true
 	return true
+}
+
+// process is a run's: its leader, and the process that adopts what it leaves behind, 0 when there is none.
+type process struct {
+	run            string
+	leader, keeper int
+}
+
+// live returns the processes of all runs that have not ended.
+func (a *API) live() []process {
+	var all []process
+	for _, r := range a.o.Runs.List() {
+		if pid, err := a.o.Runs.PID(r.RunID); err == nil && r.Status != protocol.HasExited {
+			all = append(all, process{r.RunID, pid, a.o.Runs.Keeper(r.RunID)})
+		}
+	}
+	for _, r := range a.o.Others.List() {
+		all = append(all, process{r.RunID, a.o.Others.PID(r.RunID), 0})
+	}
+	return all
+}
+
+// ancestors returns the runs that started a run, the nearest first.
+func (a *API) ancestors(run string) []string {
+	if all := a.o.Runs.Ancestors(run); len(all) > 0 {
+		return all
+	}
+	return a.o.Others.Ancestors(run)
+}
+
+// Family returns the runs to which the process at the other end of a request's connection belongs,
+// and the runs that started them, the nearest first.
+func (a *API) Family(q *http.Request) []string {
+	p, _ := q.Context().Value(peerKey{}).(peer)
+	var all []string
+	for _, run := range p.runs(a.live()) {
+		for _, one := range append([]string{run}, a.ancestors(run)...) {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
 }
 
 // fail answers with an error.
 func fail(w http.ResponseWriter, err error) {
-	var why *desk.Error
+	var why *approvals.Error
 	if !errors.As(err, &why) {
-		why = desk.Refuse(protocol.Internal, "%v", err)
+		why = approvals.Refuse(protocol.Internal, "%v", err)
 	}
 	failed(w, statusOf(protocol.RPCCode(why.Code)), string(why.Code), why.Why)
 }
@@ -215,7 +308,7 @@ func body(q *http.Request, into any) error {
 	text := http.MaxBytesReader(nil, q.Body, protocol.MaxFrame)
 	d := json.NewDecoder(text)
 	if err := d.Decode(into); err != nil && q.ContentLength != 0 {
-		return desk.Refuse(protocol.BadMessage, "the body must be an object: %v", err)
+		return approvals.Refuse(protocol.BadMessage, "the body must be an object: %v", err)
 	}
 	return nil
 }

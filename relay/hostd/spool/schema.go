@@ -12,7 +12,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // as "sqlite3"
 
-	"github.com/concerto-lang/concerto/relay/whole"
+	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
 )
 
 // schema is the version of tables.
@@ -39,7 +39,7 @@ func connect(disk, file, transactions string) (*sql.DB, error) {
 
 // look looks the file through, before anything is written to it.
 func (s *Spool) look(ctx context.Context, disk, file string) (err error) {
-	s.whole, err = whole.Look(ctx, s.write, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
+	s.whole, err = sqliteintegrity.Look(ctx, s.write, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
 	if errors.Is(err, ErrDamaged) {
 		err = remedied(err)
 	}

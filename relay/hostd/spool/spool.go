@@ -19,9 +19,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/lockfile"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/whole"
+	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
 )
 
 // What cannot be; matched with errors.Is.
@@ -91,7 +91,7 @@ type Spool struct {
 	epoch       int64
 	log         *slog.Logger
 	unlock      func() error
-	whole       *whole.File // nil before it was looked at
+	whole       *sqliteintegrity.File // nil before it was looked at
 
 	in     chan *job
 	wake   chan struct{} // acks wait for the writer

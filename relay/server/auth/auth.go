@@ -16,9 +16,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -37,7 +37,7 @@ const (
 // Config is what an Auth is made of.
 type Config struct {
 	Store    *store.Store
-	Guard    *guard.Guard
+	Guard    *httpguard.Guard
 	TOFU     TOFU
 	URLToken bool // access tokens are taken from the URL of a WebSocket
 	Now      func() time.Time
@@ -97,14 +97,14 @@ func (a *Auth) Authenticate(r *http.Request) (*Identity, error) {
 	case bearer != "":
 		scheme, secret, _ := strings.Cut(bearer, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return nil, guard.Refused(protocol.Unauthorized, "credentials are an access token as Bearer, or the cookie of a login")
+			return nil, httpguard.Refused(protocol.Unauthorized, "credentials are an access token as Bearer, or the cookie of a login")
 		}
 		return a.bySecret(r.Context(), strings.TrimSpace(secret))
 	case r.Method == http.MethodGet && query.Has("ticket"):
 		return a.byTicket(r.Context(), query.Get("ticket"), r)
-	case guard.IsUpgrade(r) && query.Has("token"):
+	case httpguard.IsUpgrade(r) && query.Has("token"):
 		if !a.c.URLToken {
-			return nil, guard.Refused(protocol.Unauthorized, "this server takes no token in the URL: use a ticket, or Authorization")
+			return nil, httpguard.Refused(protocol.Unauthorized, "this server takes no token in the URL: use a ticket, or Authorization")
 		}
 		return a.bySecret(r.Context(), query.Get("token"))
 	case cookie != "":
@@ -130,7 +130,7 @@ func (a *Auth) cookie(r *http.Request) string {
 	return c.Value
 }
 
-var errWrong = guard.Refused(protocol.Unauthorized, "the credentials are wrong, or have ended: log in again, or ask for a new token")
+var errWrong = httpguard.Refused(protocol.Unauthorized, "the credentials are wrong, or have ended: log in again, or ask for a new token")
 
 // bySecret is who a session's or token's secret stands for.
 func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
@@ -166,7 +166,7 @@ func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*I
 			why = "ticket used before"
 		}
 		a.failed(ctx, t.User, why, r)
-		return nil, guard.Refused(protocol.Unauthorized, "a ticket opens one connection within %d s: ask for another", TicketSeconds)
+		return nil, httpguard.Refused(protocol.Unauthorized, "a ticket opens one connection within %d s: ask for another", TicketSeconds)
 	}
 	parent, err := a.c.Store.TokenOf(ctx, t.Parent)
 	if errors.Is(err, store.ErrUnknown) || err == nil && parent.Expires <= now {

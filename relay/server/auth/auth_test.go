@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 )
@@ -33,13 +33,13 @@ type fixture struct {
 	now   time.Time
 }
 
-func begin(t *testing.T, tofu auth.TOFU, g guard.Config) *fixture {
+func begin(t *testing.T, tofu auth.TOFU, g httpguard.Config) *fixture {
 	s, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "relay.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &fixture{T: t, store: s, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	f.Auth = auth.New(auth.Config{Store: s, Guard: guard.New(g), TOFU: tofu, URLToken: true, Now: f.clock})
+	f.Auth = auth.New(auth.Config{Store: s, Guard: httpguard.New(g), TOFU: tofu, URLToken: true, Now: f.clock})
 	t.Cleanup(func() { f.Close(); _ = s.Close() })
 	return f
 }
@@ -99,7 +99,7 @@ func request(method, target string, set ...string) *http.Request {
 
 func refused(t *testing.T, err error, code protocol.Code, says string) {
 	t.Helper()
-	var r *guard.Refusal
+	var r *httpguard.Refusal
 	if !errors.As(err, &r) || r.Code != code || !strings.Contains(r.Why, says) {
 		t.Errorf("it is %v, not %s: …%s…", err, code, says)
 	}
@@ -122,7 +122,7 @@ func (f *fixture) kinds() (out []string) {
 
 // TestCredentials: a session, a token and a ticket say who asks, as long as they hold and no longer.
 func TestCredentials(t *testing.T) {
-	f := begin(t, auth.TOFUOff, guard.Config{Loopback: true})
+	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	f.user("ann", auth.Owner)
 	f.user("bob", auth.Operator)
 	who := func(r *http.Request) *auth.Identity {
@@ -219,7 +219,7 @@ func TestCredentials(t *testing.T) {
 // TestLogins: names and passwords that are wrong are refused alike, and too many of them whatever the
 // password; times and addresses decide.
 func TestLogins(t *testing.T) {
-	f := begin(t, auth.TOFUOff, guard.Config{Loopback: true, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	f.user("ann", auth.Owner)
 	from := func(place string) *http.Request { return request("POST", "/", "X-Forwarded-For", "6.6.6.6, "+place) }
 	wrong := func(name, place string) error {
@@ -242,7 +242,7 @@ func TestLogins(t *testing.T) {
 	_, _, err := f.Login(ctx, "ann", password, from("1.1.1.1"))
 	refused(t, err, protocol.RateLimited, "wait")
 	w := httptest.NewRecorder()
-	guard.Fail(w, err)
+	httpguard.Fail(w, err)
 	if w.Code != 429 || w.Header().Get("Retry-After") != "900" || w.Body.String() != `{"error":{"code":"rate_limited","message":"too many failures to log in: wait"}}`+"\n" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
@@ -277,7 +277,7 @@ func TestPasswords(t *testing.T) {
 // TestEnds: whoever holds a connection is told when its credentials end: revoked here or by another
 // server, expired, with another role or another password, or with the user.
 func TestEnds(t *testing.T) {
-	f := begin(t, auth.TOFUOff, guard.Config{Loopback: true})
+	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	f.user("ann", auth.Owner)
 	watch := func(id *auth.Identity) chan struct{} {
 		ended := make(chan struct{})
@@ -346,7 +346,7 @@ func TestHosts(t *testing.T) {
 		{auth.TOFUOn, public, "10.0.0.1:1", "Forwarded", ""},
 		{auth.TOFUOff, nil, "127.0.0.1:1", "", "--tofu off"},
 	} {
-		f := begin(t, c.tofu, guard.Config{Public: c.public})
+		f := begin(t, c.tofu, httpguard.Config{Public: c.public})
 		r := request("GET", "/ws/host")
 		r.RemoteAddr = c.from
 		if c.forwarded != "" {
@@ -386,12 +386,12 @@ func TestHosts(t *testing.T) {
 
 // TestSetup: the first owner is made by a code, once, and only while there is no user.
 func TestSetup(t *testing.T) {
-	f := begin(t, auth.TOFUOff, guard.Config{Loopback: true})
+	f := begin(t, auth.TOFUOff, httpguard.Config{Loopback: true})
 	code, err := f.Setup(ctx)
 	if err != nil || code == "" {
 		t.Fatal(code, err)
 	}
-	beside := auth.New(auth.Config{Store: f.store, Guard: guard.New(guard.Config{Loopback: true})}) // another server on the database
+	beside := auth.New(auth.Config{Store: f.store, Guard: httpguard.New(httpguard.Config{Loopback: true})}) // another server on the database
 	t.Cleanup(beside.Close)
 	if same, err := beside.Setup(ctx); same != code || err != nil {
 		t.Errorf("another server's code is another one: %v", err)

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -43,10 +46,10 @@ func HostCredentials(r *http.Request) (host, token string) {
 // *guard.Refusal, unauthorized.
 func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) error {
 	if !protocol.IsID(id) {
-		return guard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
+		return httpguard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
 	}
 	if token == "" {
-		return guard.Refused(protocol.Unauthorized, "a host needs its token: ?host_token=, or Authorization: Bearer")
+		return httpguard.Refused(protocol.Unauthorized, "a host needs its token: ?host_token=, or Authorization: Bearer")
 	}
 	known, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
@@ -86,7 +89,7 @@ func (a *Auth) Admit(ctx context.Context, id, token string) error {
 	case err != nil:
 		return err
 	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(digest(token))) != 1:
-		return guard.Refused(protocol.Unauthorized, "host %s is known by other credentials than this machine has: give it another host id, or remove the host from the server", id)
+		return httpguard.Refused(protocol.Unauthorized, "host %s is known by other credentials than this machine has: give it another host id, or remove the host from the server", id)
 	}
 	return nil
 }
@@ -114,7 +117,12 @@ func (a *Auth) hostRefused(ctx context.Context, id, why, known string, r *http.R
 		a.record(ctx, hostRecord("host_refused", id, place, why))
 		a.c.Log.Warn("a host was refused", "host", id, "from", place, "why", why)
 	}
-	return guard.Refused(protocol.Unauthorized, "%s", why)
+	return httpguard.Refused(protocol.Unauthorized, "%s", why)
+}
+
+// IsHostName reports whether a text may be a host's name.
+func IsHostName(name string) bool {
+	return name != "" && len(name) <= 64 && utf8.ValidString(name) && !strings.ContainsFunc(name, unicode.IsControl)
 }
 
 func hostRecord(kind, id, place, why string) audit.Record {

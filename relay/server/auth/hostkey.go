@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -52,7 +52,7 @@ func (a *Auth) ServerKey(ctx context.Context) (ed25519.PrivateKey, error) {
 // HostByKey begins to let a host in by its key. One that has none is a *guard.Refusal.
 func (a *Auth) HostByKey(ctx context.Context, id string, r *http.Request) (Proof, error) {
 	if !protocol.IsID(id) {
-		return nil, guard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
+		return nil, httpguard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
 	}
 	server, err := a.ServerKey(ctx)
 	if err != nil {

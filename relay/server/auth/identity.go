@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -59,11 +59,11 @@ func (id *Identity) Need(r Right) error {
 	case id.May(r):
 		return nil
 	case id == nil:
-		return guard.Refused(protocol.Unauthorized, "this needs credentials: an access token as Bearer, or a login")
+		return httpguard.Refused(protocol.Unauthorized, "this needs credentials: an access token as Bearer, or a login")
 	case row.Whole && id.Narrow():
-		return guard.Refused(protocol.Forbidden, "a token for some runs may not do this (%s)", row.Doc)
+		return httpguard.Refused(protocol.Forbidden, "a token for some runs may not do this (%s)", row.Doc)
 	default:
-		return guard.Refused(protocol.Forbidden, "this needs the role %s, and %s has %s (%s)", row.Role, id.Name, id.Role, row.Doc)
+		return httpguard.Refused(protocol.Forbidden, "this needs the role %s, and %s has %s (%s)", row.Role, id.Name, id.Role, row.Doc)
 	}
 }
 

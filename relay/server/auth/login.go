@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -17,7 +17,7 @@ func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request
 	a.kept()
 	place, at := a.c.Guard.Address(r).String(), a.c.Now()
 	if wait := a.tries.begin(name, place, at); wait > 0 {
-		return "", nil, &guard.Refusal{Code: protocol.RateLimited, Why: "too many failures to log in: wait", After: wait}
+		return "", nil, &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many failures to log in: wait", After: wait}
 	}
 	u, err := a.c.Store.User(ctx, name)
 	if errors.Is(err, store.ErrUnknown) {
@@ -32,7 +32,7 @@ func (a *Auth) Login(ctx context.Context, name, password string, r *http.Request
 	}
 	if !right {
 		a.failed(ctx, shown(name), "wrong name or password", r)
-		return "", nil, guard.Refused(protocol.Unauthorized, "the name or the password is wrong")
+		return "", nil, httpguard.Refused(protocol.Unauthorized, "the name or the password is wrong")
 	}
 	a.tries.succeeded(name, place, at)
 	return a.session(ctx, u.Name, Role(u.Role), place)

@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
 // maxBody bounds what a request about people has to say.
@@ -36,11 +36,11 @@ func (a *Auth) Serve(row Route) http.Handler {
 
 // Fail answers a request that failed, and logs what its sender is not told.
 func (a *Auth) Fail(w http.ResponseWriter, err error) {
-	var told *guard.Refusal
+	var told *httpguard.Refusal
 	if !errors.As(err, &told) {
 		a.c.Log.Error("a request failed", "error", err)
 	}
-	guard.Fail(w, err)
+	httpguard.Fail(w, err)
 }
 
 // Body reads a request's body, a JSON object, into a struct. What the struct does not have is ignored.
@@ -50,16 +50,16 @@ func Body(w http.ResponseWriter, r *http.Request, into any) error {
 	var typ *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &big):
-		return guard.Refused(protocol.TooLarge, "the body has more than %d bytes", int64(maxBody))
+		return httpguard.Refused(protocol.TooLarge, "the body has more than %d bytes", int64(maxBody))
 	case err != nil:
-		return guard.Refused(protocol.BadMessage, "the body ends too early")
+		return httpguard.Refused(protocol.BadMessage, "the body ends too early")
 	}
 	err = json.Unmarshal(text, into)
 	switch {
 	case errors.As(err, &typ) && typ.Field != "":
-		return guard.Refused(protocol.BadMessage, "%s: it cannot be a %s", typ.Field, typ.Value)
+		return httpguard.Refused(protocol.BadMessage, "%s: it cannot be a %s", typ.Field, typ.Value)
 	case err != nil:
-		return guard.Refused(protocol.BadMessage, "the body is no JSON object")
+		return httpguard.Refused(protocol.BadMessage, "the body is no JSON object")
 	}
 	return nil
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -30,20 +30,20 @@ func (a *Auth) FirstOwner(ctx context.Context, code, name, password string, r *h
 		return "", nil, err
 	}
 	if err := CheckPassword(password); err != nil {
-		return "", nil, guard.Refused(protocol.BadMessage, "password: %v", err)
+		return "", nil, httpguard.Refused(protocol.BadMessage, "password: %v", err)
 	}
 	is, err := a.Setup(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	if is == "" || digest(code) != digest(is) {
-		return "", nil, guard.Refused(protocol.Unauthorized, "the link to set this server up was used, or is not the one that it printed")
+		return "", nil, httpguard.Refused(protocol.Unauthorized, "the link to set this server up was used, or is not the one that it printed")
 	}
 	actor := audit.Actor{Type: "user", Name: name}
 	rec := audit.Record{Kind: "user_changed", Actor: actor, Subject: object(map[string]any{"user": name}), Data: object(map[string]any{"role": string(Owner), "removed": false})}
 	err = a.c.Store.FirstUser(ctx, store.User{Name: name, Role: string(Owner), Hash: HashPassword(password)}, a.now(), rec)
 	if errors.Is(err, store.ErrConflict) { // somebody else was faster
-		return "", nil, guard.Refused(protocol.Unauthorized, "this server has users: log in")
+		return "", nil, httpguard.Refused(protocol.Unauthorized, "this server has users: log in")
 	}
 	if err != nil {
 		return "", nil, err

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -33,7 +33,7 @@ const (
 
 // check says what is wrong with it.
 func (n *NewToken) check() error {
-	bad := func(format string, args ...any) error { return guard.Refused(protocol.BadMessage, format, args...) }
+	bad := func(format string, args ...any) error { return httpguard.Refused(protocol.BadMessage, format, args...) }
 	switch {
 	case n.Name == "" || len(n.Name) > maxName || strings.ContainsFunc(n.Name, func(c rune) bool { return c < ' ' }):
 		return bad("name: a token has one of 1 to %d bytes", maxName)
@@ -82,11 +82,17 @@ func (a *Auth) NewToken(ctx context.Context, by audit.Actor, user string, n NewT
 }
 
 // Link is the address of a server's page, by which whoever has it is let in as a token. The token stands behind #,
-// which browsers do not send, so that it is in no log.
-func Link(server, token string) string { return strings.TrimSuffix(server, "/") + "/#/t/" + token }
+// which browsers do not send, so that it is in no log. Where it is for one run, the link leads to that.
+func Link(server, token string, runs []string) string {
+	link := strings.TrimSuffix(server, "/") + "/#/t/" + token
+	if len(runs) == 1 && protocol.IsID(runs[0]) {
+		link += "/" + runs[0]
+	}
+	return link
+}
 
 func unknown(what, name string) error {
-	return &guard.Refusal{Code: protocol.Code("unknown_" + what), Why: fmt.Sprintf("there is no %s %q", what, shown(name)), Status: http.StatusNotFound}
+	return &httpguard.Refusal{Code: protocol.Code("unknown_" + what), Why: fmt.Sprintf("there is no %s %q", what, shown(name)), Status: http.StatusNotFound}
 }
 
 // Revoke ends a token or session.

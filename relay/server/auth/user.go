@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -24,9 +24,9 @@ func isUserName(t string) bool {
 func CheckUser(name string, role Role) error {
 	switch {
 	case !isUserName(name):
-		return guard.Refused(protocol.BadMessage, "name: a user has one of 1 to %d of letters, digits and _-.@+, not %q", maxName, shown(name))
+		return httpguard.Refused(protocol.BadMessage, "name: a user has one of 1 to %d of letters, digits and _-.@+, not %q", maxName, shown(name))
 	case !slices.Contains(Roles, role):
-		return guard.Refused(protocol.BadMessage, "role: it is viewer, operator or owner, not %q", shown(string(role)))
+		return httpguard.Refused(protocol.BadMessage, "role: it is viewer, operator or owner, not %q", shown(string(role)))
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (a *Auth) RemoveUser(ctx context.Context, by audit.Actor, name string) erro
 // lastOwner is the error of what would leave no owner, as it is told.
 func lastOwner(err error) error {
 	if errors.Is(err, store.ErrLastOwner) {
-		return &guard.Refusal{Code: "last_owner", Why: "there would be no owner left: make another one first", Status: http.StatusConflict}
+		return &httpguard.Refusal{Code: "last_owner", Why: "there would be no owner left: make another one first", Status: http.StatusConflict}
 	}
 	return err
 }

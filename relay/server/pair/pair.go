@@ -18,10 +18,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -29,7 +29,7 @@ import (
 type Config struct {
 	Store *store.Store
 	Auth  *auth.Auth
-	Guard *guard.Guard
+	Guard *httpguard.Guard
 	Now   func() time.Time
 	Log   *slog.Logger
 	// Paired closes the connection that a host has by its token; nil when there are none.
@@ -122,11 +122,11 @@ func (q *startRequest) check() (ed25519.PublicKey, error) {
 	key, err := protocol.ParseKey(q.PublicKey)
 	switch {
 	case err != nil:
-		return nil, guard.Refused(protocol.BadMessage, "public_key: %v", err)
+		return nil, httpguard.Refused(protocol.BadMessage, "public_key: %v", err)
 	case q.Name == "" || len(q.Name) > maxName || strings.ContainsFunc(q.Name, func(c rune) bool { return c < ' ' || c == 0x7f }):
-		return nil, guard.Refused(protocol.BadMessage, "name: a machine has one of 1 to %d bytes", maxName)
+		return nil, httpguard.Refused(protocol.BadMessage, "name: a machine has one of 1 to %d bytes", maxName)
 	case q.HostID != "" && !protocol.IsID(q.HostID):
-		return nil, guard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
+		return nil, httpguard.Refused(protocol.BadMessage, "host_id is 1 to 64 of letters, digits, _ and -")
 	}
 	return key, nil
 }
@@ -156,7 +156,7 @@ func (p *Pair) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 		p.c.Auth.Fail(w, err)
 		return
 	}
-	guard.Answer(w, http.StatusOK, map[string]any{"pair_id": id, "code": code, "expires_in": int64(protocol.PairingFor / time.Second),
+	httpguard.Answer(w, http.StatusOK, map[string]any{"pair_id": id, "code": code, "expires_in": int64(protocol.PairingFor / time.Second),
 		"server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))})
 }
 
@@ -175,7 +175,7 @@ func (p *Pair) add(ctx context.Context, q startRequest, place string) (code, id 
 		}
 	}
 	if errors.Is(err, store.ErrTooMany) {
-		err = &guard.Refusal{Code: protocol.RateLimited, Why: "too many machines wait to be paired: confirm one, or wait", After: time.Minute}
+		err = &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many machines wait to be paired: confirm one, or wait", After: time.Minute}
 	}
 	return code, one.ID, err
 }
@@ -186,7 +186,7 @@ func (p *Pair) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 		err = unknown("there is no such pairing")
 	}
 	if err == nil && one.HostID == "" && one.Expires <= p.now() {
-		err = guard.Refused(protocol.Expired, "nobody has confirmed the pairing in time: begin anew")
+		err = httpguard.Refused(protocol.Expired, "nobody has confirmed the pairing in time: begin anew")
 	}
 	var server ed25519.PrivateKey
 	if err == nil {
@@ -200,11 +200,11 @@ func (p *Pair) poll(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 	if one.HostID != "" {
 		out = map[string]any{"state": "confirmed", "host_id": one.HostID, "server_key": protocol.KeyText(server.Public().(ed25519.PublicKey))}
 	}
-	guard.Answer(w, http.StatusOK, out)
+	httpguard.Answer(w, http.StatusOK, out)
 }
 
 func unknown(why string) error {
-	return &guard.Refusal{Code: "unknown_pairing", Why: why, Status: http.StatusNotFound}
+	return &httpguard.Refusal{Code: "unknown_pairing", Why: why, Status: http.StatusNotFound}
 }
 
 var errNoCode = unknown("no machine waits with this code: it was mistyped, was used, or has expired")
@@ -240,7 +240,7 @@ func (p *Pair) look(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
 		return
 	}
 	right()
-	guard.Answer(w, http.StatusOK, map[string]any{"name": one.Name, "fingerprint": fingerprint(one), "address": one.Address, "expires_in": (one.Expires - p.now()) / 1000})
+	httpguard.Answer(w, http.StatusOK, map[string]any{"name": one.Name, "fingerprint": fingerprint(one), "address": one.Address, "expires_in": (one.Expires - p.now()) / 1000})
 }
 
 // waiting is the pairing that waits with a code.
@@ -275,7 +275,7 @@ func (p *Pair) confirm(w http.ResponseWriter, r *http.Request, id *auth.Identity
 	if p.c.Paired != nil {
 		p.c.Paired(host)
 	}
-	guard.Answer(w, http.StatusOK, map[string]string{"host_id": host})
+	httpguard.Answer(w, http.StatusOK, map[string]string{"host_id": host})
 }
 
 // confirm makes the machine that waits with a code a host that is known by its key.

@@ -19,13 +19,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/accounts"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/server/pair"
-	"github.com/concerto-lang/concerto/relay/server/people"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 	"github.com/concerto-lang/concerto/relay/store"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
@@ -48,11 +48,11 @@ func begin(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{T: t, store: s, clock: servertest.NewClock()}
-	g := guard.New(guard.Config{Loopback: true})
+	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, Now: f.clock.Now})
 	var r *server.Server
 	closes := func(why string) func(string) { return func(id string) { r.CloseHost(id, why) } }
-	people := people.New(people.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, HostRemoved: closes("removed")})
+	people := accounts.New(accounts.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, HostRemoved: closes("removed")})
 	pairs := pair.New(pair.Config{Store: s, Auth: a, Guard: g, Now: f.clock.Now, Paired: closes("paired")})
 	r = server.New(server.Config{Store: s, Auth: a, Clock: f.clock, More: slices.Concat(people.Routes(), pairs.Routes())})
 	web := httptest.NewServer(g.Wrap(r))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/relay/protocol"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 )
 
 // seldom lets somebody do something so often a minute.
@@ -40,7 +40,7 @@ func (s *seldom) begin(who string, now time.Time) error {
 	got := late(s.of[who], now)
 	if len(got) >= s.most {
 		s.of[who] = got
-		return &guard.Refusal{Code: protocol.RateLimited, Why: "too many tries within a minute: wait", After: got[0].Add(time.Minute).Sub(now)}
+		return &httpguard.Refusal{Code: protocol.RateLimited, Why: "too many tries within a minute: wait", After: got[0].Add(time.Minute).Sub(now)}
 	}
 	s.of[who] = append(got, now)
 	return nil

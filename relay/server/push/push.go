@@ -20,7 +20,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -94,7 +94,7 @@ func (p *Push) Routes() []auth.Route {
 }
 
 func (p *Push) key(w http.ResponseWriter, _ *http.Request, _ *auth.Identity) {
-	guard.Answer(w, http.StatusOK, map[string]string{"key": p.id.public})
+	httpguard.Answer(w, http.StatusOK, map[string]string{"key": p.id.public})
 }
 
 // subscription is a browser's PushSubscription as JSON.
@@ -118,9 +118,9 @@ func (p *Push) subscribe(w http.ResponseWriter, r *http.Request, id *auth.Identi
 	}
 	switch {
 	case errors.Is(err, store.ErrTooMany):
-		err = &guard.Refusal{Code: "too_many", Why: fmt.Sprintf("a user has at most %d subscriptions: remove one", protocol.Subscriptions), Status: http.StatusConflict}
+		err = &httpguard.Refusal{Code: "too_many", Why: fmt.Sprintf("a user has at most %d subscriptions: remove one", protocol.Subscriptions), Status: http.StatusConflict}
 	case errors.Is(err, store.ErrConflict):
-		err = &guard.Refusal{Code: protocol.InputConflict, Why: "the endpoint is another user's: subscribe anew"}
+		err = &httpguard.Refusal{Code: protocol.InputConflict, Why: "the endpoint is another user's: subscribe anew"}
 	}
 	if err != nil {
 		p.c.Auth.Fail(w, err)
@@ -135,7 +135,7 @@ func (p *Push) check(in *subscription) error {
 		_, err = parseReceiver(in.Keys.P256dh, in.Keys.Auth)
 	}
 	if err != nil {
-		return guard.Refused(protocol.BadMessage, "%v", err)
+		return httpguard.Refused(protocol.BadMessage, "%v", err)
 	}
 	return nil
 }
@@ -144,13 +144,13 @@ func (p *Push) unsubscribe(w http.ResponseWriter, r *http.Request, id *auth.Iden
 	var in subscription
 	err := auth.Body(w, r, &in)
 	if err == nil && in.Endpoint == "" {
-		err = guard.Refused(protocol.BadMessage, "endpoint: it is missing")
+		err = httpguard.Refused(protocol.BadMessage, "endpoint: it is missing")
 	}
 	if err == nil {
 		err = p.c.Store.RemoveSubscription(r.Context(), id.Name, in.Endpoint)
 	}
 	if errors.Is(err, store.ErrUnknown) {
-		err = &guard.Refusal{Code: "unknown_subscription", Why: "there is no such subscription of yours", Status: http.StatusNotFound}
+		err = &httpguard.Refusal{Code: "unknown_subscription", Why: "there is no such subscription of yours", Status: http.StatusNotFound}
 	}
 	if err != nil {
 		p.c.Auth.Fail(w, err)

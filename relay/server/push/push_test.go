@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/accounts"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
-	"github.com/concerto-lang/concerto/relay/server/people"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/server/push"
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
@@ -77,13 +77,13 @@ func (f *fixture) open() {
 		f.Fatal(err)
 	}
 	f.store = s
-	g := guard.New(guard.Config{Loopback: true})
+	g := httpguard.New(httpguard.Config{Loopback: true})
 	f.auth = auth.New(auth.Config{Store: s, Guard: g, TOFU: auth.TOFULoopback, Now: f.clock.Now})
 	p, err := push.New(ctx, push.Config{Store: s, Auth: f.auth, Insecure: true, Now: f.clock.Now, Wall: f.clock.Now, After: f.clock.After})
 	if err != nil {
 		f.Fatal(err)
 	}
-	people := people.New(people.Config{Store: s, Auth: f.auth, Guard: g, Now: f.clock.Now})
+	people := accounts.New(accounts.Config{Store: s, Auth: f.auth, Guard: g, Now: f.clock.Now})
 	r := server.New(server.Config{Store: s, Auth: f.auth, Watch: p, More: slices.Concat(p.Routes(), people.Routes())})
 	web := httptest.NewServer(g.Wrap(r))
 	f.url = web.URL

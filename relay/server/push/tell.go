@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -242,6 +243,9 @@ func title(run *store.Run) string {
 	return run.ID
 }
 
+// redacted ends the summary of a request in which marks replace secrets.
+const redacted = " (secrets are redacted)"
+
 // summary is what a request is about, without its arguments: a notification is seen by who sees the
 // screen. What a program itself asks people is shown.
 func summary(q *store.Request) string {
@@ -250,7 +254,11 @@ func summary(q *store.Request) string {
 		return "it asks something" // it is encrypted
 	}
 	if d.From != nil && (d.From.Kind == "emit" || d.From.Kind == "question") && d.OpTool == "" {
-		return oneLine(d.Prompt, mostSummary)
+		text := terminal.Brief(strings.TrimSpace(d.Prompt), mostSummary)
+		if d.Redacted {
+			text += redacted
+		}
+		return text
 	}
 	what := map[string]string{"permission": "it asks for a permission", "choice": "it asks for a choice", "prompt": "it asks for an input"}[d.Reason]
 	if what == "" {
@@ -262,11 +270,10 @@ func summary(q *store.Request) string {
 	return what
 }
 
-// oneLine is a text of others without what is no character that is seen, and not too long.
+// oneLine returns a text of others on one line, at most so many characters: what is hidden in it is written
+// as `\u{200b}`, and an ellipsis ends a text that is cut.
 func oneLine(text string, most int) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
-		return c <= ' ' || c >= 0x7f && c < 0xa0 || c >= 0x200b && c <= 0x200f || c >= 0x2028 && c <= 0x202e || c >= 0x2060 && c <= 0x2069
-	}), " ")
+	text = terminal.OneLine(strings.Join(strings.Fields(text), " "))
 	if all := []rune(text); len(all) > most {
 		text = string(all[:most-1]) + "…"
 	}

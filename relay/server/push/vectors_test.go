@@ -2,12 +2,14 @@ package push
 
 import (
 	"crypto/ecdh"
+	"encoding/json"
 	"errors"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/testkit/testcommand"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -106,7 +108,8 @@ func TestSummary(t *testing.T) {
 	for data, want := range map[string]string{
 		`{"reason":"permission","prompt":"rm -rf s3cret","op_tool":"rpc.bash","op_args":{"cmd":"s3cret"},"op_args_summary":"s3cret"}`: "it asks for a permission: rpc.bash",
 		`{"reason":"permission","prompt":"rm -rf s3cret? [y/N]"}`:                                                                     "it asks for a permission",
-		`{"reason":"choice","prompt":"When?\nNow\u202e or then?","from":{"kind":"emit","channel":"when"}}`:                            "When? Now or then?",
+		`{"reason":"choice","prompt":"When?\nNow\u202e or then?","from":{"kind":"emit","channel":"when"}}`:                            `When?⏎Now\u{202e} or then?`,
+		`{"reason":"prompt","prompt":"` + strings.Repeat("x", 200) + `","from":{"kind":"question"},"redacted":true}`:                  strings.Repeat("x", 160) + " … (40 more characters) (secrets are redacted)",
 		`{"reason":"prompt","prompt":"password:"}`:                                                                                    "it asks for an input",
 		`{"reason":"new"}`: "it asks something", `"ct"`: "it asks something",
 	} {
@@ -122,5 +125,30 @@ func TestSummary(t *testing.T) {
 	}
 	if n := len(topic("run_a", "q1")); n != 32 || protocol.Subscriptions != 10 {
 		t.Errorf("%d", n)
+	}
+}
+
+// TestSummaryIsWhole: of what a program asks people a notification shows all, or how much is missing, and nothing
+// hidden; of a command that waits for an approval it shows nothing, since others may see the screen.
+func TestSummaryIsWhole(t *testing.T) {
+	for _, command := range testcommand.Hostile() {
+		asks := func(d protocol.PermissionRequested) string {
+			data, err := json.Marshal(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return summary(&store.Request{Data: data})
+		}
+		shown := asks(protocol.PermissionRequested{Reason: "prompt", Prompt: command, From: &protocol.Origin{Kind: "question"}})
+		testcommand.Whole(t, "the summary", shown, command, mostSummary)
+		for _, r := range shown {
+			if !testcommand.Visible(r) {
+				t.Errorf("%U is in the summary of %.80q", r, command)
+			}
+		}
+		approval := protocol.PermissionRequested{Reason: "permission", Prompt: "Bash: " + command, OpTool: "bash", OpArgs: json.RawMessage(`{}`), From: &protocol.Origin{Kind: "approval"}}
+		if shown := asks(approval); shown != "it asks for a permission: bash" {
+			t.Errorf("an approval of %.80q is told as %q", command, shown)
+		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
@@ -35,7 +35,7 @@ func (a *Auth) Authenticate(r *http.Request) (*auth.Identity, error) {
 	ended := a.ended[token]
 	a.mu.Unlock()
 	if len(parts) < 2 || !slices.Contains(auth.Roles, auth.Role(parts[0])) || ended {
-		return nil, guard.Refused(protocol.Unauthorized, "no such token")
+		return nil, httpguard.Refused(protocol.Unauthorized, "no such token")
 	}
 	id := &auth.Identity{ID: token, Name: parts[1], Kind: auth.Token, Role: auth.Role(parts[0])}
 	if len(parts) > 2 {
@@ -50,7 +50,7 @@ func (a *Auth) Refused(context.Context, *auth.Identity, auth.Right, string) {}
 // Host lets any new host in, and an old one with its token.
 func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) error {
 	if !protocol.IsID(id) {
-		return guard.Refused(protocol.BadMessage, "no id")
+		return httpguard.Refused(protocol.BadMessage, "no id")
 	}
 	sum := sha256.Sum256([]byte(token))
 	h, err := a.store.AddHost(ctx, store.Host{ID: id, TokenHash: hex.EncodeToString(sum[:])})
@@ -58,14 +58,14 @@ func (a *Auth) Host(ctx context.Context, id, token string, _ *http.Request) erro
 		return err
 	}
 	if h.TokenHash != hex.EncodeToString(sum[:]) {
-		return guard.Refused(protocol.Unauthorized, "another token")
+		return httpguard.Refused(protocol.Unauthorized, "another token")
 	}
 	return nil
 }
 
 // HostByKey lets no host in: keys are relay/server/auth's.
 func (a *Auth) HostByKey(context.Context, string, *http.Request) (auth.Proof, error) {
-	return nil, guard.Refused(protocol.Unauthorized, "no keys here")
+	return nil, httpguard.Refused(protocol.Unauthorized, "no keys here")
 }
 
 // Watch hears of the end of credentials.

@@ -80,12 +80,23 @@ func unprivileged(t testing.TB, dir string) *syscall.SysProcAttr {
 	return nil
 }
 
-// Make makes a database of a server that Start has started, and gives its URL.
+// Make creates a database on a server that Start started, and returns its URL.
 func Make(t testing.TB, server func(database string) string, name string) (url string) {
 	t.Helper()
-	c := exec.Command(filepath.Join(programs(t), "psql"), "-q", "-d", server("postgres"), "-c", "CREATE DATABASE "+name)
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("make a database: %v\n%s", err, out)
-	}
+	command(t, server, "CREATE DATABASE "+name)
 	return server(name)
+}
+
+// Drop removes a database and ends the connections to it.
+func Drop(t testing.TB, server func(database string) string, name string) {
+	t.Helper()
+	command(t, server, "DROP DATABASE "+name+" WITH (FORCE)")
+}
+
+func command(t testing.TB, server func(database string) string, sql string) {
+	t.Helper()
+	c := exec.Command(filepath.Join(programs(t), "psql"), "-q", "-d", server("postgres"), "-c", sql)
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", sql, err, out)
+	}
 }

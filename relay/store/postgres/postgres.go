@@ -27,7 +27,8 @@ func Open(ctx context.Context, url string) (*store.Store, error) {
 	db.SetConnMaxIdleTime(5 * time.Minute)
 	s, err := store.New(ctx, db, db, store.Dialect{Name: "postgres", Placeholder: "$", Serial: "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY", Lock: " FOR UPDATE",
 		Now: `(extract(epoch FROM clock_timestamp()) * 1000)::bigint`, Stamp: `pg_current_xact_id()::text::bigint`, Oldest: `pg_snapshot_xmin(pg_current_snapshot())::text::bigint`,
-		Alone: `SELECT pg_advisory_xact_lock(hashtext('concerto-relay'))`})
+		Newest: `pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
+		Alone:  `SELECT pg_advisory_xact_lock(hashtext('concerto-relay'))`})
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}

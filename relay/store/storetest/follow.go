@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,17 @@ import (
 	"github.com/concerto-lang/concerto/relay/store"
 )
 
+// ownRefused: what a host refused to a run itself is in the audit log.
+func ownRefused(t *testing.T, open Opener) {
+	f := begin(t, open)
+	f.asked("q1")
+	f.stored(3, f.event(3, protocol.RunRefused, `{"action":"decide","request_id":"q1","by_run_id":"run_b","pid":7,"reason":"it is its own"}`))
+	lines, err := f.AuditLines(ctx, 0, 100)
+	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"kind":"self_decision_refused"`) || !strings.Contains(log, `"data":{"action":"decide","by_run_id":"run_b","reason":"it is its own","request_id":"q1"}`) {
+		t.Errorf("the audit log has %s, %v", log, err)
+	}
+}
+
 // settled: events tell what became of commands, in the transaction that stores them.
 func settled(t *testing.T, open Opener) {
 	f := begin(t, open)
@@ -19,7 +31,7 @@ func settled(t *testing.T, open Opener) {
 	ask := func(seq int64, id string) store.Incoming {
 		return f.event(seq, protocol.RunPermissionRequested, `{"request_id":"`+id+`","reason":"permission","prompt":"?"}`)
 	}
-	f.stored(6, ask(3, "q2"), ask(4, "q3"), ask(5, "q4"), ask(6, "q5"))
+	f.stored(9, ask(3, "q2"), ask(4, "q3"), ask(5, "q4"), ask(6, "q5"), ask(7, "q6"), ask(8, "q7"), ask(9, "q8"))
 	accept := func(c store.Command, sent bool) {
 		t.Helper()
 		if _, _, err := f.Accept(ctx, c); err != nil {
@@ -35,6 +47,11 @@ func settled(t *testing.T, open Opener) {
 		accept(decision(id, "approve", "eve"), true)
 	}
 	accept(decision("q4", "approve", "eve"), false)
+	for _, id := range []string{"q6", "q7", "q8"} {
+		c := decision(id, "answer", "eve")
+		c.Answer, c.AnswerSHA256 = `"No"`, "aa"
+		accept(c, true)
+	}
 	accept(input("i1", `"y"`), true)
 	accept(input("i2", `"y"`), true)
 	accept(input("i3", `"y"`), false)
@@ -55,13 +72,16 @@ func settled(t *testing.T, open Opener) {
 			t.Errorf("%s %s: %s (%v, %v)", typ, data, diff, out.Before, out.Prefixes)
 		}
 	}
-	tells(7, protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve"}`, "decision q1 applied ")
-	tells(8, protocol.RunPermissionResolved, `{"request_id":"q2","decision":"deny"}`, "decision q2 rejected already_decided")
-	tells(9, protocol.RunPermissionResolved, `{"request_id":"q3","decision":"expired"}`, "decision q3 rejected expired")
-	tells(10, protocol.RunPermissionResolved, `{"request_id":"q4","decision":"withdrawn"}`, "decision q4 expired expired")
-	tells(11, protocol.RunInput, `{"actor":"web","input_id":"i1","text_redacted":"","text_sha256":""}`, "input i1 applied ")
-	tells(12, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
-	tells(13, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
+	tells(10, protocol.RunPermissionResolved, `{"request_id":"q1","decision":"approve"}`, "decision q1 applied ")
+	tells(11, protocol.RunPermissionResolved, `{"request_id":"q2","decision":"deny"}`, "decision q2 rejected already_decided")
+	tells(12, protocol.RunPermissionResolved, `{"request_id":"q3","decision":"expired"}`, "decision q3 rejected expired")
+	tells(13, protocol.RunPermissionResolved, `{"request_id":"q4","decision":"withdrawn"}`, "decision q4 expired expired")
+	tells(14, protocol.RunInput, `{"actor":"web","input_id":"i1","text_redacted":"","text_sha256":""}`, "input i1 applied ")
+	tells(15, protocol.RunInput, `{"actor":"web","input_id":"q5","text_redacted":"","text_sha256":""}`, "decision q5 applied ")
+	tells(16, protocol.RunPermissionResolved, `{"request_id":"q6","decision":"answer","answer":"No","answer_sha256":"aa"}`, "decision q6 applied ")
+	tells(17, protocol.RunPermissionResolved, `{"request_id":"q7","decision":"answer","answer":"Yes","answer_sha256":"bb"}`, "decision q7 rejected already_decided")
+	tells(18, protocol.RunPermissionResolved, `{"request_id":"q8","decision":"approve"}`, "decision q8 applied ") // of an older host
+	tells(19, protocol.RunExited, `{"exit_code":0}`, "input i3 expired run_exited", "stop s1 applied ")
 	if c, err := f.Command(ctx, "run_a", store.InputCommand, "i2"); err != nil || c.State != "sent" {
 		t.Errorf("%+v, %v", c, err) // the host knows what became of it
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/store"
 )
@@ -118,7 +118,7 @@ func changes(t *testing.T, open Opener) {
 	if err != nil || len(open0) != 1 || open0[0].Prefix != 1 || open0[0].Made == 0 || open0[0].Made >= next {
 		t.Fatal(open0, next, err)
 	}
-	last, err := f.LastEvent(ctx)
+	last, _, err := f.LastEvent(ctx)
 	if err != nil || last == 0 {
 		t.Fatal(last, err)
 	}

@@ -16,7 +16,7 @@ export function Audit() {
   const load = useLoad(async () => lines(await api.get(`/audit?after=${from}&limit=${page}`)), [from]);
   const shown = (all) => all.filter((r) => JSON.stringify(r).toLowerCase().includes(filter.toLowerCase()));
   return html`<${Head} title="Audit"><a class="button" href="/audit" download="audit.ndjson">Save as a file</a></${Head}>
-    <p class="quiet">One chain: each record has the hash of the one before. <code>concerto-relay audit verify FILE</code> checks a saved file.</p>
+    <p class="quiet">Each record has the hash of the one before. <code>concerto-relay audit verify FILE</code> checks a saved file.</p>
     <div class="bar"><input type="search" data-filter class="grow" placeholder="Filter these records" aria-label="Filter these records" value=${filter} onInput=${(e) => setFilter(e.target.value)} />
       <button type="button" aria-disabled=${from === 0} onClick=${() => setFrom(Math.max(0, from - page))}>Earlier</button>
       <button type="button" aria-disabled=${(load.value?.length ?? 0) < page} onClick=${() => load.value?.length === page && setFrom(from + page)}>Later</button></div>

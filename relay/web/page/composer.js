@@ -9,7 +9,7 @@ const max = 64 << 10; // bytes of an input
 export function Composer({ run, id }) {
   const name = "input " + id, field = useRef(), [failed, setFailed] = useState(""), [empty, setEmpty] = useState(!draft(name));
   useKeys({ compose: () => field.current?.focus() });
-  if (run.status === "exited") return html`<p class="composer-over quiet">The run has ended: nothing reads what one would write.</p>`;
+  if (run.status === "exited") return html`<p class="composer-over quiet">The run has ended.</p>`;
   const send = async (event) => {
     event?.preventDefault();
     const text = field.current.value;
@@ -46,7 +46,7 @@ export function Composer({ run, id }) {
   const host = hosts.value.find((h) => h.id === run.host_id);
   return html`<form class="composer" onSubmit=${send}>
     ${failed && html`<p class="failed" role="alert">${plain(failed)}</p>`}
-    ${host && !host.online && html`<p class="quiet">${plain(host.name)} is offline: what you write waits for it, 15 minutes at most.</p>`}
+    ${host && !host.online && html`<p class="quiet">${plain(host.name)} is offline: what you write waits for it, at most 15 minutes.</p>`}
     <div class="composer-row"><textarea ref=${field} data-testid="composer" rows="1" aria-label="Write to the run" placeholder="Write to the terminal" defaultValue=${draft(name) ?? ""}
       enterkeyhint="send" autocapitalize="none" spellcheck=${false} onInput=${typed} onKeyDown=${key}></textarea>
       <button class="primary" data-testid="send" type="submit" aria-label=${empty ? "Send Enter" : "Send"} title=${empty ? "Send Enter alone" : "Send"}><${Icon} name="send" /></button></div>

@@ -1,6 +1,6 @@
 // Hosts: which there are, what their doctor and their log say, and how a new one is paired.
-import { html, plain, useEffect, useState } from "parts/base.js";
-import { api, can, hosts, loadHosts, rpc, watchHosts } from "./data/index.js";
+import { html, plain, useRef, useState } from "parts/base.js";
+import { api, can, hosts, loadHosts, rpc } from "./data/index.js";
 import { Icon } from "./icons.js";
 import { Loaded, useDo, useLoad } from "./load.js";
 import { Pair } from "./pair.js";
@@ -9,7 +9,6 @@ import { When } from "./when.js";
 import { go, hrefOf } from "./route.js";
 
 export function Hosts({ id, query }) {
-  useEffect(watchHosts, []);
   if (id === "pair") return html`<${Pair} code=${query.get("code") ?? ""} />`;
   if (id) return html`<${Host} id=${id} />`;
   const all = hosts.value;
@@ -38,8 +37,8 @@ function Host({ id }) {
   return html`<${Head} title=${plain(host?.name ?? id)} back=${hrefOf("hosts")}>${host && html`<${Presence} host=${host} />`}</${Head}>
     ${!host && html`<p class="failed">There is no host ${plain(id)}, or you may not see it.</p>`}
     ${host && can("ask-host") && html`<${Doctor} id=${id} online=${host.online} /><${Log} id=${id} online=${host.online} />`}
-    ${host && !can("ask-host") && html`<p class="quiet">What its doctor and its log say is for operators.</p>`}
-    ${host && can("manage-hosts") && html`<${Remove} host=${host} />`}`;
+    ${host && !can("ask-host") && html`<p class="quiet">Its doctor and log are for operators.</p>`}
+    ${host && can("manage-hosts") && html`<${Name} host=${host} /><${Remove} host=${host} />`}`;
 }
 
 function Doctor({ id, online }) {
@@ -68,6 +67,16 @@ function Log({ id, online }) {
       ${l.truncated && lines < 2000 && html`<button type="button" onClick=${() => setLines(2000)}>Show 2,000 lines</button>`}`}</${Loaded}>`}</section>`;
 }
 
+function Name({ host }) {
+  const field = useRef();
+  const [name, busy, failed] = useDo(async () => {
+    await api.post("/hosts/" + encodeURIComponent(host.id), { name: field.current.value });
+    await loadHosts();
+  });
+  return html`<form class="panel bar" onSubmit=${(e) => (e.preventDefault(), name())}><label class="field grow">Name<input ref=${field} data-testid="host-name" maxlength="64" required defaultValue=${host.name} /></label><button aria-disabled=${busy}>Rename</button>
+    ${failed && html`<p class="failed" role="alert">${failed}</p>`}</form>`;
+}
+
 function Remove({ host }) {
   const [sure, setSure] = useState(false);
   const [remove, busy, failed] = useDo(async () => {
@@ -76,7 +85,7 @@ function Remove({ host }) {
     go(hrefOf("hosts"));
   });
   return html`<section class="panel" aria-label="Remove"><h2>Remove this host</h2>
-    <p class="quiet">Its connection is closed, and the server forgets how it is known. Its runs stay. It may be paired anew.</p>
+    <p class="quiet">Its connection is closed. Its runs stay, and it can be paired again.</p>
     ${!sure && html`<button type="button" class="danger" onClick=${() => setSure(true)}>Remove ${plain(host.name)}</button>`}
     ${sure && html`<p role="alert">Really remove ${plain(host.name)}? <button type="button" class="danger" onClick=${remove} aria-disabled=${busy}>Yes, remove it</button> <button type="button" onClick=${() => setSure(false)}>Keep it</button></p>`}
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;

@@ -1,5 +1,6 @@
 // The inbox: all that anybody waits for, to be decided without opening anything else.
 import { html, plain } from "parts/base.js";
+import { granted, outcome } from "parts/approval.js";
 import { can, requests, requestsState, settled } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
@@ -20,15 +21,12 @@ export function Inbox() {
     <${Over} />`;
 }
 
-// decisions are how requests end, in words.
-const decisions = { approve: "approved", deny: "denied", withdrawn: "withdrawn", expired: "expired", answered: "answered" };
-
 // Over is what was decided just now, by whom: a card that goes without a word would be a riddle.
 function Over() {
   const all = settled.value;
   if (!all.length) return null;
   return html`<section class="over" aria-label="Just decided"><h2>Just now</h2><ul>${all.map((q) => html`<li key=${q.key} data-testid="settled">
-    <${Icon} name=${q.resolution.decision === "approve" || q.resolution.decision === "answered" ? "ok" : "bad"} />
+    <${Icon} name=${granted(q.resolution) ? "ok" : "bad"} />
     <span class="grow"><a href=${hrefOf("runs", q.run_id)}>${plain(nameOf({ title: q.title, tool: q.tool, id: q.run_id }))}</a>: ${plain(q.op_args_summary || q.prompt || q.op_tool || "")}</span>
-    <span class="quiet">${decisions[q.resolution.decision] ?? q.resolution.decision}${q.resolution.by ? " by " + plain(q.resolution.by) : ""} <${When} ts=${q.closed_at} /></span></li>`)}</ul></section>`;
+    <span class="quiet">${outcome(q.resolution)} <${When} ts=${q.closed_at} /></span></li>`)}</ul></section>`;
 }

@@ -1,7 +1,9 @@
 // An item of a thread, by its kind.
 import { Ansi, html, plain } from "parts/base.js";
+import { granted, outcome } from "parts/approval.js";
 import { JsonTree } from "parts/jsontree.js";
 import { Diff } from "parts/diff.js";
+import { Markdown } from "parts/markdown.js";
 import { dropEntry, outboxText } from "./data/index.js";
 import { Card } from "./card.js";
 import { Icon } from "./icons.js";
@@ -32,21 +34,19 @@ export function Item({ item, selected }) {
 // shownInput is an input without the line's end that sent it; Enter alone is said.
 const shownInput = (text) => plain(text.replace(/[\r\n]$/, "")) || "⏎";
 
-const endings = { approve: "approved", deny: "denied", withdrawn: "withdrawn", expired: "expired", answered: "answered" };
-
 function Request({ item, selected }) {
   const q = item.data, r = q.resolution;
   if (!r) return html`<div class=${selected ? "request selected" : "request"} data-key=${q.key}><${Card} request=${q} /></div>`;
-  const good = r.decision === "approve" || r.decision === "answered";
+  const good = granted(r);
   return html`<details class="resolved" data-testid="resolved" data-decision=${r.decision}><summary><${Icon} name=${good ? "ok" : "bad"} /><span class="grow">${plain(item.title ?? "")} ${plain(q.op_args_summary || item.text || "")}</span>
-      <span class=${"status " + (good ? "tone-done" : "tone-bad")}>${endings[r.decision] ?? plain(r.decision)}${r.by ? " by " + plain(r.by) : ""}</span></summary>
-    <p>${plain(item.text ?? "")}</p>${r.reason && html`<p class="quiet">Why: ${plain(r.reason)}</p>`}
+      <span class=${"status " + (good ? "tone-done" : "tone-bad")}>${outcome(r)}</span></summary>
+    ${q.questions?.length ? html`<${Markdown} text=${item.text ?? ""} />` : html`<p>${plain(item.text ?? "")}</p>`}${r.reason && html`<p class="quiet">Why: ${plain(r.reason)}</p>`}
     ${q.op_args !== undefined && html`<${JsonTree} value=${q.op_args} />`}${q.diff && html`<${Diff} text=${q.diff} />`}</details>`;
 }
 
 function Emit({ item }) {
   const { payload } = item.data;
-  return html`<div class="said"><p class="label">${plain(item.title)}</p>${typeof payload === "string" ? html`<p class="text">${plain(payload)}</p>` : payload?.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">The rest of ${payload.$truncated} bytes was too long to be handed on.</p>`
+  return html`<div class="said"><p class="label">${plain(item.title)}</p>${typeof payload === "string" ? html`<${Markdown} text=${payload} />` : payload?.$truncated ? html`<pre>${plain(payload.preview)}</pre><p class="quiet">Only the beginning of ${payload.$truncated} bytes.</p>`
     : payload === null || typeof payload !== "object" ? html`<p class="text">${String(payload)}</p>` : html`<${JsonTree} value=${payload} open=${2} />`}</div>`;
 }
 
@@ -66,5 +66,5 @@ function Listen({ item }) {
   return html`<details class="listen" open=${l.state === "open"}><summary><${Icon} name=${{ open: "busy", complete: "ok", error: "bad" }[l.state] ?? "wait"} spin=${l.state === "open"} />
       <span class="grow">${plain(item.title)} <span class="quiet">${l.count ?? l.entries.length} messages</span></span><span class="quiet nowrap">${l.state === "open" ? "listening" : took(l.duration_ms)}</span></summary>
     ${l.error && html`<p class="failed">${plain(l.error)}</p>`}
-    <ul>${l.entries.slice(-50).map((e, i) => html`<li key=${i}><span class="label">${plain(e.message_type ?? e.phase)}</span> ${e.error ? html`<span class="failed">${plain(e.error)}</span>` : typeof e.value === "string" ? plain(e.value) : e.value !== undefined && html`<${JsonTree} value=${e.value} />`}</li>`)}</ul></details>`;
+    <ul>${l.entries.slice(-50).map((e, i) => html`<li key=${i}><span class="label">${plain(e.message_type ?? e.phase)}</span> ${e.error ? html`<span class="failed">${plain(e.error)}</span>` : typeof e.value === "string" ? html`<${Markdown} text=${e.value} />` : e.value !== undefined && html`<${JsonTree} value=${e.value} />`}</li>`)}</ul></details>`;
 }

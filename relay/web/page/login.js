@@ -16,11 +16,11 @@ export function SetUp() {
   const code = location.hash.slice(1);
   const enter = async (name, password) => {
     await setUp(code, name, password);
-    location.replace("/#/start");
+    location.replace("/");
   };
   return html`<${Door} title="Set up the relay" action="Make the owner" busy="Making the owner …" enter=${enter} autocomplete="new-password" least=${10}>
-    <p class="note">Its owner may do everything, and make further users. The password has 10 characters or more.</p>
-    ${!code && html`<p class="failed">The link is not whole: open it as the server printed it, up to its last letter.</p>`}
+    <p class="note">The owner may do everything. The password has 10 characters or more.</p>
+    ${!code && html`<p class="failed">The link is incomplete: open it as the server printed it.</p>`}
   </${Door}>`;
 }
 

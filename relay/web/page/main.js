@@ -16,11 +16,11 @@ function Page() {
     ${who.state === "ended" && html`<div class="over-all" role="dialog" aria-modal="true" aria-label="Log in again"><${Login} /></div>`}`;
 }
 
-// byLink takes the token of a link, #/t/TOKEN, out of the address before anything else sees it.
+// byLink takes the token of a link, #/t/TOKEN/RUN, out of the address before anything else sees it.
 async function byLink() {
-  const { screen, id } = place.value;
+  const { screen, id, tab } = place.value;
   if (screen !== "t") return;
-  go(hrefOf("runs"), { replace: true });
+  go(hrefOf("runs", tab), { replace: true });
   await useToken(id);
 }
 

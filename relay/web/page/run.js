@@ -14,12 +14,12 @@ import { FilesTab } from "./tab_files.js";
 import { StructureTab } from "./tab_structure.js";
 import { useKeys } from "./keymap.js";
 import { When } from "./when.js";
-import { Status, nameOf } from "./words.js";
+import { Status, nameOf, onTerminal } from "./words.js";
 
 // tabs are the views of a run. needs is what one must be allowed; of says of which runs it tells.
 export const tabs = [
   { name: "", label: "Thread", show: RunThread },
-  { name: "terminal", label: "Terminal", of: (v) => v.source !== "concerto", show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
+  { name: "terminal", label: "Terminal", of: (v) => onTerminal(v.source), show: lazy(() => import("./tab_terminal.js"), "TerminalTab") },
   { name: "files", label: "Files", needs: "rpc", show: FilesTab },
   { name: "diff", label: "Diff", needs: "rpc", show: DiffTab },
   { name: "structure", label: "Structure", of: (v) => !!v.meta.structure, show: StructureTab },
@@ -52,7 +52,7 @@ function Opened({ id, tab, query, view }) {
     return html`<${Head} title="No such run" back=${hrefOf("runs")} /><div class="empty"><p>There is no run <code>${plain(id)}</code>, or you may not see it.</p></div>`;
   }
   return html`<div class="run">
-    <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}</${Head}>
+    <${Head} title=${plain(nameOf(run ?? { id }))} back=${hrefOf("runs")}>${run && html`<${Status} run=${run} />`}${run && can("stop") && html`<${Stop} run=${run} />`}${run?.ended_at && can("start") && html`<${Again} run=${run} meta=${meta} />`}</${Head}>
     ${run && html`<${About} run=${run} meta=${meta} />`}
     ${state.error && conn.value.state !== "offline" && html`<p class="failed" role="alert">${plain(state.error)}</p>`}
     <div class="tabs-row"><${Tabs} label="Views of the run" panel="view" selected=${current.name} onSelect=${(name) => go(hrefOf("runs", id, name))} tabs=${shown.map((t) => ({ ...t, href: hrefOf("runs", id, t.name) }))} />
@@ -80,6 +80,12 @@ function About({ run, meta }) {
 }
 
 const cost = (u) => (u.cost_usd ? `$${u.cost_usd.toFixed(u.cost_usd < 1 ? 4 : 2)}` : `${((u.tokens_in ?? 0) + (u.tokens_out ?? 0)).toLocaleString("en")} tokens`);
+
+// Again starts a run that has ended once more, or resumes one of Concerto that waits.
+function Again({ run, meta }) {
+  const resumes = run.exit_code === 75 && meta.labels?.run;
+  return html`<a class="button" data-testid="again" href=${hrefOf("start", "", "", { again: run.id, ...(resumes && { cmd: "concerto resume " + resumes }) })}>${resumes ? "Resume" : "Run again"}</a>`;
+}
 
 // Stop ends a run: once asked whether that is meant; again, with force.
 function Stop({ run }) {

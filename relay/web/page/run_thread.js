@@ -5,6 +5,7 @@ import { can } from "./data/index.js";
 import { useCards } from "./cards.js";
 import { Composer } from "./composer.js";
 import { Item } from "./item.js";
+import { onTerminal } from "./words.js";
 
 export function RunThread({ run, id, view, query, source }) {
   const items = view.items.value, state = view.state.value, earlier = view.earlier.value;
@@ -21,5 +22,5 @@ export function RunThread({ run, id, view, query, source }) {
       ${state.state === "loading" && items.length === 0 && html`<p class="quiet" role="status">Loading the thread …</p>`}
       ${earlier.error && html`<p class="failed" role="alert">${plain(earlier.error)}</p>`}
       <${Thread} items=${items} follow=${true} onEarlier=${earlier.more ? view.loadEarlier : null} earlier=${earlier} render=${render} show=${show} label="What the run does" /></div>
-    ${can("input") && source !== "concerto" && html`<${Composer} run=${run} id=${id} />`}`;
+    ${can("input") && onTerminal(source) && html`<${Composer} run=${run} id=${id} />`}`;
 }

@@ -100,7 +100,7 @@ function Links() {
     setLink(made.link);
   });
   return html`<section class="panel" aria-label="A link to one run"><h2>A link to one run</h2>
-    <p class="quiet">Who has it sees that run, and nothing else, without an account. It cannot decide or write.</p>
+    <p class="quiet">It shows that run and nothing else, without an account, and cannot decide or write.</p>
     <form class="bar" onSubmit=${(e) => (e.preventDefault(), make())}><label class="field grow">Run<select ref=${run}>${runs.value.map((r) => html`<option key=${r.id} value=${r.id}>${plain(nameOf(r)).slice(0, 80)}</option>`)}</select></label>
       <label class="field">for<select ref=${ttl}>${spans.map(([label, s]) => html`<option key=${s} value=${s}>${label}</option>`)}</select></label><button data-testid="make-link" aria-disabled=${busy || runs.value.length === 0}>Make the link</button></form>
     ${link && html`<${Secret} label="The link" text=${link} />`}${failed && html`<p class="failed" role="alert">${failed}</p>`}</section>`;

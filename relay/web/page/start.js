@@ -1,24 +1,24 @@
 // Starting a run on a host.
-import { html, plain, useEffect, useRef, useState } from "parts/base.js";
-import { hosts, rpc, runs, startRun, watchHosts } from "./data/index.js";
+import { html, plain, useRef, useState } from "parts/base.js";
+import { hosts, rpc, runs, startRun } from "./data/index.js";
 import { Loaded, useDo, useLoad } from "./load.js";
 import { go, hrefOf } from "./route.js";
 import { Head } from "./shell.js";
 
-export function Start() {
-  useEffect(watchHosts, []);
+export function Start({ query }) {
   const online = hosts.value.filter((h) => h.online);
   const [chosen, setChosen] = useState("");
-  const host = online.find((h) => h.id === chosen)?.id ?? online[0]?.id ?? "";
+  const was = runs.value.find((r) => r.id === query.get("again"));
+  const host = online.find((h) => h.id === (chosen || was?.host_id))?.id ?? online[0]?.id ?? "";
   return html`<${Head} title="Start a run" />
-    ${!host && html`<div class="empty"><p>No host is connected. A run starts on the machine where its tool is: run hostd there.</p><pre>concerto-relay hostd --server ${location.origin}</pre></div>`}
-    ${host && html`<${What} key=${host} host=${host} online=${online} onHost=${setChosen} />`}`;
+    ${!host && html`<div class="empty"><p>No host is connected. Run hostd on the machine where the tools are:</p><pre>concerto-relay hostd --server ${location.origin}</pre></div>`}
+    ${host && html`<${What} key=${host} host=${host} online=${online} was=${was} cmd=${query.get("cmd")} onHost=${setChosen} />`}`;
 }
 
 // recent are directories in which runs of a host were, the last first.
 const recent = (host) => [...new Set(runs.value.filter((r) => r.host_id === host && r.cwd).map((r) => r.cwd))].slice(0, 12);
 
-function What({ host, online, onHost }) {
+function What({ host, online, was, cmd: line, onHost }) {
   const load = useLoad(() => rpc("rpc.host.info", null, { host_id: host }), [host]);
   const tool = useRef(), cmd = useRef(), cwd = useRef(), title = useRef();
   const [start, busy, failed] = useDo(async () => {
@@ -34,11 +34,11 @@ function What({ host, online, onHost }) {
     <${Loaded} load=${load} what="the host's tools">${(info) => html`
       <label class="field">Tool<select ref=${tool} data-testid="start-tool">
         ${(info.tools ?? []).filter((t) => t.ok).map((t) => html`<option key=${t.tool} value=${t.tool}>${plain(t.tool)}</option>`)}
-        <option value="">a command of the shell</option></select></label>
-      <label class="field">Command<textarea ref=${cmd} data-testid="start-cmd" rows="2" class="mono" spellcheck=${false} autocapitalize="none" placeholder="as you would type it; empty is the tool itself"></textarea></label>
-      <label class="field">Directory<input ref=${cwd} class="mono" list="start-dirs" spellcheck=${false} autocapitalize="none" placeholder="the host's first root" /></label>
+        <option value="" selected=${!!was}>a command of the shell</option></select></label>
+      <label class="field">Command<textarea ref=${cmd} data-testid="start-cmd" rows="2" class="mono" spellcheck=${false} autocapitalize="none" placeholder="as you would type it; empty is the tool itself" defaultValue=${line ?? was?.command}></textarea></label>
+      <label class="field">Directory<input ref=${cwd} class="mono" list="start-dirs" spellcheck=${false} autocapitalize="none" placeholder="the host's first root" defaultValue=${was?.cwd} /></label>
       <datalist id="start-dirs">${recent(host).map((d) => html`<option key=${d} value=${d} />`)}</datalist>
-      <label class="field"><span>Title <span class="quiet">(optional)</span></span><input ref=${title} maxlength="200" placeholder="what it is for" /></label>
+      <label class="field"><span>Title <span class="quiet">(optional)</span></span><input ref=${title} defaultValue=${was?.title} maxlength="200" placeholder="what it is for" /></label>
       ${failed && html`<p class="failed" role="alert">${failed}</p>`}
       <button class="primary" data-testid="start-run" aria-disabled=${busy}>${busy ? "Starting …" : "Start"}</button>`}</${Loaded}>
   </form>`;

@@ -69,11 +69,13 @@ function Editor({ id, path, was, now, onSaved, onLeave, onLook }) {
   });
   const waits = requests.value.find((q) => q.run_id === id && q.request_id === asked);
   useEffect(() => field.current?.focus(), []);
+  const box = useRef();
+  useEffect(() => box.current?.scrollIntoView({ block: "center" }), [!!waits]);
   const changed = now.sha256 !== base;
   return html`<div class="editor"><textarea ref=${field} class="mono" data-testid="editor" aria-label=${"Edit " + plain(path)} spellcheck=${false} autocapitalize="none" readonly=${busy} defaultValue=${was.text}></textarea>
     ${failed && html`<p class="failed" role="alert">${failed}</p>`}
-    ${changed && !busy && html`<div class="banner"><span>The file is not any more what you began with. What you have typed is kept.</span> <button type="button" onClick=${() => setBase(now.sha256)}>Write over it</button></div><details><summary>As it is now</summary><pre class="log">${plain(now.content)}</pre></details>`}
+    ${changed && !busy && html`<div class="banner"><span>The file has changed since. Your text is kept.</span> <button type="button" onClick=${() => setBase(now.sha256)}>Write over it</button></div><details><summary>As it is now</summary><pre class="log">${plain(now.content)}</pre></details>`}
     ${busy && html`<p role="status" class="quiet">${waits ? "The write waits for an approval:" : "Asking the host …"}</p>`}
-    ${waits && html`<div class="request" data-key=${waits.key}><${Card} request=${waits} /></div>`}
+    ${waits && html`<div class="request" ref=${box} data-key=${waits.key}><${Card} request=${waits} /></div>`}
     <div class="bar"><button type="button" class="primary" data-testid="save" aria-disabled=${busy || changed} onClick=${() => !changed && write()}>Write</button><button type="button" aria-disabled=${busy} onClick=${() => !busy && onLeave()}>Leave it</button></div></div>`;
 }

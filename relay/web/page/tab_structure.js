@@ -2,13 +2,21 @@
 import { html, plain } from "parts/base.js";
 import { Graph } from "parts/graph.js";
 
-// currentOf is the node that is at work: the host that is listened to.
-function currentOf(items, nodes) {
-  for (let i = items.length - 1; i >= 0; i--) {
-    const item = items[i];
-    if (item.kind === "listen" && item.data.state === "open") return nodes.find((n) => n.kind === "host" && n.name === item.data.host)?.id;
+// atWork returns which nodes are at work: the stages that have begun and not ended, else the host or agent that
+// is listened to, else the program; and what they wait for.
+function atWork(items, nodes) {
+  const stages = new Map(); // how many of each there are
+  let talks, asks;
+  for (const { kind, title, data } of items) {
+    if (kind === "listen" && data.state === "open") talks = nodes.find((n) => /^(host|agent)$/.test(n.kind) && n.name === data.host);
+    if (kind === "request" && !data.resolution) asks = true;
+    const id = kind === "emit" && `stage:${data.payload?.name}.${data.payload?.stage}`;
+    const by = id && { "pipeline:stage_start": 1, "pipeline:stage_complete": -1, "pipeline:error": -1 }[title];
+    if (by) stages.set(id, (stages.get(id) ?? 0) + by);
   }
-  return undefined;
+  const at = nodes.filter((n) => stages.get(n.id) > 0);
+  const current = at.length ? at : [talks ?? nodes.find((n) => n.kind === "program")];
+  return { current: current.map((n) => n?.id), waits: asks ? "an answer" : at.length > 0 && talks?.name };
 }
 
 export function StructureTab({ run, view, meta }) {
@@ -16,7 +24,7 @@ export function StructureTab({ run, view, meta }) {
   if (!Array.isArray(nodes) || !Array.isArray(edges)) return html`<p class="quiet">The program has told nothing of its structure.</p>`;
   const usage = meta.usage, over = run.status === "exited";
   const cost = usage ? [{ name: "tokens in", value: String(usage.tokens_in ?? 0) }, { name: "tokens out", value: String(usage.tokens_out ?? 0) }, ...(usage.cost_usd ? [{ name: "cost", value: `$${usage.cost_usd.toFixed(4)}` }] : [])] : [];
-  const current = over ? undefined : currentOf(view.items.value, nodes) ?? nodes.find((n) => n.kind === "program")?.id;
+  const { current, waits } = over ? {} : atWork(view.items.value, nodes);
   return html`<div class="scroll-tab">${meta.line && html`<p class="quiet">${over ? "It ended at" : "It is at"} <code>${plain(meta.line.file)}:${meta.line.line}</code>.</p>`}
-    <${Graph} structure=${{ nodes, edges }} current=${current} cost=${cost} label="The program's structure" /></div>`;
+    <${Graph} structure=${{ nodes, edges }} current=${current} waits=${waits} cost=${cost} label="The program's structure" /></div>`;
 }

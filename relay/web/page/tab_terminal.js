@@ -3,11 +3,10 @@ import { html, useRef } from "parts/base.js";
 import { Terminal } from "parts/terminal.js";
 import { can, resize, sendKeys } from "./data/index.js";
 
-export function TerminalTab({ run, id, view, source }) {
+export function TerminalTab({ run, id, view }) {
   const open = run.status !== "exited" && run.status !== "lost", types = open && can("input");
-  const crlf = source === "pty" || source === undefined ? (text) => text : (text) => text.replace(/\r?\n/g, "\r\n"); // no terminal wrote it
   const attach = useRef(({ write, reset }) => {
-    const ends = [view.onReset(reset), view.output(({ text }) => write(crlf(text)))];
+    const ends = [view.onReset(reset), view.output(({ text }) => write(text))];
     return () => ends.forEach((end) => end());
   });
   // A terminal takes Tab for its tool, so that another key must lead out of it.

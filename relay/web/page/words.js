@@ -26,6 +26,9 @@ export function Status({ run }) {
 // nameOf is what a run is called: its title, else its command.
 export const nameOf = (run) => run?.title || run?.command || run?.tool || run?.id || "";
 
+// onTerminal reports whether a run is on a terminal, which can be seen and written to.
+export const onTerminal = (source) => !source || source === "pty";
+
 // links are the states of the connection.
 export const links = {
   connecting: { icon: "busy", word: "connecting", tone: "wait" },

@@ -46,10 +46,13 @@ func (r *Relay) Samples() {
 
 	concerto := Begin(desk, "run_concerto", Data{"tool": "concerto", "source": "concerto", "command": "concerto run examples/relay", "cwd": "/home/ann/shop", "title": "nightly migration"})
 	concerto.Say(protocol.RunMeta, Data{"structure": sampleStructure(), "line": Data{"file": "main.conc", "line": 31}, "usage": Data{"tokens_in": 48210, "tokens_out": 3120, "cost_usd": 0.2741}})
+	concerto.Say(protocol.RunEmit, Data{"channel": "pipeline:stage_start", "payload": Data{"name": "Migrate", "stage": "dump"}, "awaited": false})
 	concerto.Say(protocol.RunEmit, Data{"channel": "plan", "payload": Data{"steps": []string{"dump", "migrate", "verify"}, "rows": 184200}, "awaited": false})
 	concerto.Say(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
 	concerto.Say(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": Data{"message": "dumped 12 tables"}})
 	concerto.Say(protocol.RunListen, Data{"listen_id": "l1", "host": "Coder", "phase": "complete", "duration_ms": 5230})
+	concerto.Say(protocol.RunEmit, Data{"channel": "pipeline:stage_complete", "payload": Data{"name": "Migrate", "stage": "dump", "duration_ms": 5233}, "awaited": false})
+	concerto.Say(protocol.RunEmit, Data{"channel": "pipeline:stage_start", "payload": Data{"name": "Migrate", "stage": "verify"}, "awaited": false})
 	concerto.Ask("q1", Data{"reason": "choice", "prompt": "When does it go out?", "from": Data{"kind": "emit", "channel": "when", "file": "main.conc", "line": 34}, "questions": []Data{
 		{"id": "when", "question": "When does it go out?", "kind": "choice", "required": true, "options": []Data{{"value": "now", "label": "Now", "description": "at once, while traffic is low"}, {"value": "tonight", "label": "Tonight"}}},
 		{"id": "note", "question": "What should the announcement say?", "kind": "text"},
@@ -70,8 +73,10 @@ func (r *Relay) Samples() {
 func sampleStructure() Data {
 	node := func(kind, name string) Data { return Data{"id": kind + ":" + name, "kind": kind, "name": name} }
 	edge := func(from, to string) Data { return Data{"from": from, "to": to} }
-	return Data{"nodes": []Data{node("program", "main"), node("pipeline", "Migrate"), node("agent", "Architect"), node("agent", "Auditor"), node("host", "Coder"), node("tool", "psql")},
-		"edges": []Data{edge("program:main", "pipeline:Migrate"), edge("pipeline:Migrate", "agent:Architect"), edge("pipeline:Migrate", "host:Coder"), edge("program:main", "agent:Auditor"), edge("host:Coder", "tool:psql")}}
+	stage := func(name string) Data { return Data{"id": "stage:Migrate." + name, "kind": "stage", "name": name} }
+	return Data{"nodes": []Data{node("program", "main"), node("pipeline", "Migrate"), stage("dump"), stage("verify"), node("agent", "Architect"), node("agent", "Auditor"), node("host", "Coder"), node("tool", "psql")},
+		"edges": []Data{edge("program:main", "pipeline:Migrate"), edge("pipeline:Migrate", "stage:Migrate.dump"), edge("stage:Migrate.dump", "stage:Migrate.verify"), edge("stage:Migrate.dump", "host:Coder"),
+			edge("stage:Migrate.verify", "agent:Architect"), edge("program:main", "agent:Auditor"), edge("host:Coder", "tool:psql")}}
 }
 
 // Harm is a text that would do something if it were shown as anything but text.

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/accounts"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/server/pair"
-	"github.com/concerto-lang/concerto/relay/server/people"
 	"github.com/concerto-lang/concerto/relay/server/push"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -102,9 +102,9 @@ func (r *Relay) open(address string) {
 	if err != nil {
 		r.T.Fatal(err)
 	}
-	g := guard.New(guard.Config{Loopback: true})
+	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFULoopback, URLToken: true})
-	p := people.New(people.Config{Store: db, Auth: a, Guard: g, HostRemoved: func(id string) { r.Server.CloseHost(id, "the host was removed") }})
+	p := accounts.New(accounts.Config{Store: db, Auth: a, Guard: g, HostRemoved: func(id string) { r.Server.CloseHost(id, "the host was removed") }})
 	pairs := pair.New(pair.Config{Store: db, Auth: a, Guard: g, Now: r.now, Paired: func(id string) { r.Server.CloseHost(id, "the host was paired") }})
 	pushes, err := push.New(ctx, push.Config{Store: db, Auth: a, Insecure: true})
 	if err != nil {

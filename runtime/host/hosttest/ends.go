@@ -3,13 +3,13 @@ package hosttest
 import (
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 )
 
 var endRules = []rule{
 	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result`; the error has `exit_code` (128 and the number, when a signal ended it) and, in `stderr`, the last lines of its standard error.", exits},
-	{"H41", "Everything it said before is handled first.", saidBefore},
+	{"H41", "What it said before that wants no answer is handled first. A request that waits for an answer when its end is known is dropped: its handler is cancelled, or never run. `listen:error` has their number as `dropped_requests`.", saidBefore},
 	{"H42", "A host that closes its output and goes on running is given a second to exit; then the exchange fails as if it had, and the process is ended.", closesOutput},
 	{"H43", "The timeout, 120 seconds when none is set (1800 for a vendor's agent), is for the whole exchange, from prompt to terminal message, however much the host says in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
 	{"H44", "At the timeout the program goes on at once. A host with the capability `cancel` is told and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", toldAtTimeout},

@@ -69,8 +69,8 @@ func checkGoroutines(t *testing.T) {
 		buf := make([]byte, 1<<20)
 		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 		left = slices.DeleteFunc(all[1:], func(s string) bool {
-			ours := strings.Contains(s, "/runtime/host.") || strings.Contains(s, "/runtime/keeper.") || strings.Contains(s, "/internal/procgroup.")
-			return !ours || strings.Contains(s, "/internal/procgroup.runStarter") // it has the thread that starts all
+			ours := strings.Contains(s, "/runtime/host.") || strings.Contains(s, "/runtime/keeper.") || strings.Contains(s, "/internal/process/procgroup.")
+			return !ours || strings.Contains(s, "/internal/process/procgroup.runStarter") // it has the thread that starts all
 		})
 		if len(left) == 0 {
 			return

@@ -3,8 +3,8 @@ package hosttest
 import (
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/effect"
-	"github.com/concerto-lang/concerto/internal/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 var messageRules = []rule{

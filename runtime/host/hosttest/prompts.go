@@ -3,7 +3,7 @@ package hosttest
 import (
 	"encoding/json"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 

@@ -1,7 +1,7 @@
 package hosttest
 
 import (
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 var sessionRules = []rule{

@@ -3,7 +3,7 @@ package hosttest
 import (
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/effect"
+	"github.com/concerto-lang/concerto/internal/data/effect"
 )
 
 var upkeepRules = []rule{

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/audit"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 

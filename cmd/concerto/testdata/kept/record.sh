@@ -1,12 +1,15 @@
 #!/bin/sh
-# Records the runs and the tape here again, by the concerto that is in the PATH. That is for who changes what runs do: then
-# `engine` of internal/tape or `format` of runtime/journal rises, and what stands here is kept beside the new, as what older
-# versions have written.
+# Records the runs and the tape in DIR with the concerto in the PATH. A change of what runs do raises `engine` of
+# internal/record/tape or `format` of internal/record/journal, and then needs a new DIR, engineN: what older versions recorded stays.
+#
+#   testdata/kept/record.sh engine2
 set -eu
-here=$(cd "$(dirname "$0")" && pwd)
+from=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$from/${1:?name the directory to record into, such as engine2}"
+here=$from/$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$here"/program/* "$work"
+cp "$from"/program/* "$work"
 cd "$work"
 head -c 270000 /dev/zero | tr '\0' 'x' >large.txt
 export KEPT_TOKEN=a-secret-of-nobody

@@ -2,7 +2,7 @@
 import { asSentence, sentence } from "./errors.js";
 import { outbox } from "./outbox.js";
 
-const decided = { approve: "approved", deny: "denied", answered: "answered" };
+const decided = { approve: "approved", deny: "denied", answer: "answered" };
 
 // What an entry's state makes of the card of its request, while the request is open.
 const cards = {
@@ -10,7 +10,7 @@ const cards = {
   accepted: (x) => ({ state: "deciding", decision: x.decision }),
   sent: (x) => ({ state: "deciding", decision: x.decision }),
   applied: (x) => ({ state: "applied", decision: x.decision }),
-  already_decided: (x) => ({ state: "decided-by-other", by: x.by, decision: x.was }),
+  already_decided: (x) => ({ state: "decided-by-other", by: x.by, decision: x.was, answer: x.gave }),
   withdrawn: () => ({ state: "withdrawn" }),
   expired: (x) => ({ state: "expired", error: textOf(x.error) }),
   indeterminate: (x) => ({ state: "unknown", decision: x.decision }),
@@ -46,11 +46,10 @@ export function cardOf(request, entry, online) {
   return cards[entry.state](entry, online);
 }
 
-function overOf({ decision, by, reason }, entry) {
+function overOf({ decision, answer, by, reason }, entry) {
   if (decision === "answered" && entry?.done && entry.state !== "args_changed") return cards[entry.state](entry);
   if (decision === "withdrawn" || decision === "expired") return { state: decision, error: reason ? asSentence(reason) : undefined };
-  if (entry && (entry.state === "applied" || (!entry.done && entry.decision === decision))) return { state: "applied", decision, by };
-  return { state: "decided-by-other", by, decision };
+  return { state: entry && (entry.state === "applied" || (!entry.done && entry.decision === decision)) ? "applied" : "decided-by-other", by, decision, answer };
 }
 
 // lastFor is the last entry about a request.

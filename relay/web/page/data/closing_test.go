@@ -3,7 +3,7 @@ package data_test
 import (
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 )

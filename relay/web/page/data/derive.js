@@ -38,7 +38,7 @@ export function rowAfter(row, e, open) {
 // What ends requests: the types of events that do, and what they say became of them.
 const endings = {
   __proto__: null,
-  "run.permission_resolved": (d) => ({ request_id: d.request_id, decision: d.decision, by: d.by, actor: d.actor, reason: d.reason }),
+  "run.permission_resolved": (d) => ({ request_id: d.request_id, decision: d.decision, answer: d.answer, by: d.by, actor: d.actor, reason: d.reason }),
   "run.input": (d) => ({ request_id: d.input_id, decision: "answered", by: d.by, actor: d.actor }), // of a host of the seed's
   "tool.result": (d) => ({ request_id: d.request_id, decision: "answered", actor: d.actor }),
 };

@@ -28,10 +28,14 @@ export const folds = {
   "run.emit": { add: (f, e, d) => f.push(e, "emit", "assistant", { title: d.channel, data: d }) },
   "run.listen": { take: moreListen, add: listen },
   "run.resized": { add: (f, e, d) => { f.size = { cols: d.cols, rows: d.rows }; } },
-  "tool.call": { add: (f, e, d) => f.put("tool " + d.request_id, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: "running" } })) },
-  "tool.result": { take: returned, add: (f, e, d) => f.stands(e, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: d.ok ? "done" : "failed" } })) },
+  "run.refused": { add: (f, e, d) => f.push(e, "gap", "system", { text: `Refused to ${d.action} for this run: ${d.reason}`, data: d }) },
+  "tool.call": { add: (f, e, d) => looks(d) || f.put("tool " + d.request_id, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: "running" } })) },
+  "tool.result": { take: returned, add: (f, e, d) => looks(d) || f.stands(e, f.push(e, "tool", "tool", { title: d.tool, data: { ...d, state: d.ok ? "done" : "failed" } })) },
   "run.gap": { add: (f, e, d) => f.push(e, "gap", "system", { text: gapText(d), data: d }) },
 };
+
+// looks reports whether somebody only looked at files of the run: that is no part of its thread.
+const looks = (d) => /^rpc\.(git|fs\.[^w])/.test(d.tool);
 
 function gapText(d) {
   const what = d.from === d.to ? `Event ${d.from} is missing` : `Events ${d.from} to ${d.to} are missing`;

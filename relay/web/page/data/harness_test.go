@@ -17,13 +17,13 @@ import (
 
 	"io/fs"
 
-	"github.com/concerto-lang/concerto/internal/audit"
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server"
+	"github.com/concerto-lang/concerto/relay/server/accounts"
 	"github.com/concerto-lang/concerto/relay/server/auth"
-	"github.com/concerto-lang/concerto/relay/server/guard"
-	"github.com/concerto-lang/concerto/relay/server/people"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/server/servertest"
 	"github.com/concerto-lang/concerto/relay/store/sqlite"
 	"github.com/concerto-lang/concerto/relay/web/webtest"
@@ -125,9 +125,9 @@ func (r *relay) open(address string) {
 		r.t.Fatal(err)
 	}
 	serve := func(w http.ResponseWriter, q *http.Request, _ *auth.Identity) { dist.ServeHTTP(w, q) }
-	g := guard.New(guard.Config{Loopback: true})
+	g := httpguard.New(httpguard.Config{Loopback: true})
 	a := auth.New(auth.Config{Store: db, Guard: g, TOFU: auth.TOFULoopback})
-	p := people.New(people.Config{Store: db, Auth: a, Guard: g})
+	p := accounts.New(accounts.Config{Store: db, Auth: a, Guard: g})
 	routes := append(p.Routes(), auth.Route{Method: "GET", Path: "/{$}", Right: auth.Open, Handle: serve}, auth.Route{Method: "GET", Path: "/assets/{file...}", Right: auth.Open, Handle: serve})
 	for _, name := range []string{"sw.js", "manifest.webmanifest", "icon.svg", "icon-192.png"} {
 		routes = append(routes, auth.Route{Method: "GET", Path: "/" + name, Right: auth.Open, Handle: serve})

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/browser"
 )
 
 // TestLink: a link shows its run in one tab, and nothing else; the browser's session and what it keeps are as they

@@ -86,8 +86,10 @@ export function decide(request, decision, { answer, answers, text, scope } = {})
   const { run_id, request_id, args_sha256 } = request;
   const data = { request_id, actor: "web", args_sha256, answer, answers, text, scope };
   const secret = (request.questions || []).some((q) => q.secret);
+  const type = "run.permission." + decision;
+  if (decision === "approve" && request.questions?.length) decision = "answer"; // an answer approves nothing
   const label = request.op_args_summary || request.prompt || request_id;
-  return put({ id: uuid(), kind: "decision", run_id, request_id, decision, args_sha256, label }, { type: "run.permission." + decision, run_id, data }, secret);
+  return put({ id: uuid(), kind: "decision", run_id, request_id, decision, args_sha256, label }, { type, run_id, data }, secret);
 }
 
 // sendInput keeps an input of a run.
@@ -122,8 +124,7 @@ async function drain() {
       wanted = false;
       if (outbox.peek().some(isDue)) await alone("concerto-outbox", sendAll);
     }
-  } catch (err) {
-    console.warn("the outbox could not be sent", err); // another tab has taken it over
+  } catch { // another tab has taken it over
     soon();
   } finally {
     draining = false;
@@ -187,10 +188,15 @@ function refused(entry, err) {
     if (send) soon(err.retry_after_ms || undefined); // one that stands may have lost an answer; else it is sent with the next
     return false;
   }
-  const [, by, decision] = /^(.*) has decided before: (\w+)/.exec(err.said) || [];
-  update(entry, { state: nobodys.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision });
+  const [, by, decision, gave] = /^(.*) has decided before: (\w+) ?(.*)/s.exec(err.said) || [];
+  update(entry, { state: nobodys.has(decision) ? decision : refusals[err.code] || "failed", error: sentence(err), by, was: decision, gave: value(gave) });
   if (err.code === "args_changed") changed(entry.run_id);
   return true;
+}
+
+// value reads what somebody has answered.
+function value(text) {
+  try { return JSON.parse(text); } catch { return undefined; }
 }
 
 // seen learns from the events of runs what became of entries: fn for store.onEvent.
@@ -202,10 +208,10 @@ export function seen(e, ended) {
 }
 
 // outcome is what the host's word makes of a decision. One that was not sent was not the first.
-function outcome(entry, { decision, by, reason }) {
+function outcome(entry, { decision, answer, by, reason }) {
   if (nobodys.has(decision)) return { state: decision, error: reason };
-  if (given.has(entry.state) && decision === entry.decision) return { state: "applied" };
-  return { state: "already_decided", by, was: decision };
+  if (given.has(entry.state) && (decision === entry.decision || decision === "answer" || entry.decision === "answer")) return { state: "applied" };
+  return { state: "already_decided", by, was: decision, gave: answer };
 }
 
 // dropEntry takes back what still waits, or clears what has ended.

@@ -1,2 +1,2 @@
 // The signals of the data layer come from here alone.
-export { signal, computed, effect, batch, untracked } from "@preact/signals-core";
+export { signal, computed, effect, batch } from "parts/signals.js";

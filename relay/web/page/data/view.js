@@ -220,7 +220,6 @@ export class View {
     if (e.seq <= last) return; // it was here
     if (last > 0 && firstOf(e) > last + 1) {
       if (!this.#passes) { this.#askFrom(last); return; }
-      console.warn(`events of ${this.id} behind ${last} do not come`);
     }
     this.#passes = false;
     this.last.value = e.seq;

@@ -5,11 +5,11 @@ import { folds } from "page/data/fold.js";
 import { View } from "page/data/view.js";
 import { Screen } from "page/data/text.js";
 import { rights } from "page/data/who.js";
-import { signal } from "page/data/signals.js";
+import { batch, computed, effect, signal } from "page/data/signals.js";
 import * as cache from "page/data/cache.js";
 import * as clock from "page/data/clock.js";
 
-Object.assign(globalThis, { data, History, folds, View, Screen, rights, signal, cache, clock, views: {} });
+Object.assign(globalThis, { data, History, folds, View, Screen, rights, batch, computed, effect, signal, cache, clock, views: {} });
 
 // watch opens a run for as long as the page is there.
 globalThis.watch = (id) => (views[id] ??= data.openRun(id));

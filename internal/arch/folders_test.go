@@ -1,0 +1,188 @@
+package arch
+
+import (
+	"go/ast"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+)
+
+// The sizes of folders and packages that a reader can look over.
+const (
+	mostPackages = 14 // in a folder
+	mostFiles    = 45 // of a package, tests left out
+	leastLines   = 60 // of a package
+	mostFlat     = 30 // fields of a struct, those of embedded structs counted
+	mostMethods  = 60 // of a type
+)
+
+// crowded are the folders ("name/"), packages, structs and types that are larger, and how large they may be. The list
+// only shrinks.
+var crowded = map[string]int{
+	"cmd/concerto":                         70,
+	"cmd/concerto-relay.app()":             102,
+	"cmd/concerto.app":                     33,
+	"cmd/concerto.app()":                   225,
+	"cmd/concerto.talk":                    39,
+	"cmd/concerto.talker":                  37,
+	"codegen":                              46,
+	"internal/editor/analysis.Snapshot()":  73,
+	"internal/editor/analysis.completer()": 87,
+	"internal/editor/dap.Run()":            62,
+	"internal/editor/lsp.server":           39,
+	"internal/editor/refactor.Input()":     62,
+	"internal/engine/transcript.event":     32,
+	"internal/testkit/program.gen()":       89,
+	"internal/testkit/program.modeller()":  71,
+	"parser.parser":                        35,
+	"relay/server.Server()":                69,
+	"relay/server.host":                    38,
+	"relay/store.Store()":                  106,
+	"runtime.Config":                       33,
+	"runtime/host":                         62,
+	"runtime/host.Config":                  33,
+	"runtime/host.process":                 41,
+	"runtime/host.reader":                  50,
+	"internal/record/journal.Record":       56,
+	"sema":                                 90,
+	"sema.checker":                         40,
+	"stdlib":                               72,
+	"vm":                                   85,
+	"vm.Keeper()":                          118,
+	"vm.VM":                                74,
+	"vm.VM()":                              120,
+	"vm.evaluation":                        37,
+	"vm.task":                              32,
+	"vm.task()":                            159,
+}
+
+// small are the packages under leastLines, and why they are packages.
+var small = map[string]string{
+	"web/lexemes":               "a program: it writes the lexemes that the page's highlighter uses",
+	"sdk":                       "embeds the SDKs' files, which are beside it",
+	"relay/relaytest":           "only tests are in it",
+	"internal/data/intmath":     "used by the VM, the checker and the library, which share nothing else below them",
+	"internal/data/provider":    "the list of providers, for the manifest and for the runtime",
+	"relay/ancestry":            "used by the daemon's socket and by the process that holds a terminal",
+	"internal/process/parallel": "used by the compiler and the editors' analysis",
+	"internal/process/cputime":  "used by tests and by profiles",
+	"relay/store/postgres":      "links its driver only into programs that want it",
+	"relay/store/sqlite":        "links its driver only into programs that want it",
+	"relay/hostd/hostlog":       "used by the daemon and by its installer",
+}
+
+// TestFolders holds folders, packages, structs and types to those sizes.
+func TestFolders(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	used := map[string]bool{}
+	check := func(what string, n, most int, kind string) {
+		if n > most {
+			used[what] = true
+			if n > crowded[what] {
+				t.Errorf("%s has %d %s; %d are the most", what, n, kind, max(most, crowded[what]))
+			} else if n < crowded[what] {
+				t.Errorf("%s has %d %s now: say so in `crowded`", what, n, kind)
+			}
+		}
+	}
+	folders := map[string]int{}
+	all := packageFiles(t)
+	for _, pkg := range slices.Sorted(maps.Keys(all)) {
+		files := all[pkg]
+		if above := path.Dir(pkg); above != "." && LayerOf(pkg) < len(Layers) { // the root has the layers themselves
+			folders[above+"/"]++
+		}
+		check(pkg, len(files), mostFiles, "files")
+		structs, methods := map[string]*ast.StructType{}, map[string]int{}
+		for _, f := range files {
+			for _, d := range f.Decls {
+				switch d := d.(type) {
+				case *ast.GenDecl:
+					for _, s := range d.Specs {
+						if s, ok := s.(*ast.TypeSpec); ok {
+							if st, ok := s.Type.(*ast.StructType); ok {
+								structs[s.Name.Name] = st
+							}
+						}
+					}
+				case *ast.FuncDecl:
+					if d.Recv != nil {
+						methods[typeName(d.Recv.List[0].Type)]++
+					}
+				}
+			}
+		}
+		for name, st := range structs {
+			check(pkg+"."+name, flatFields(structs, st), mostFlat, "fields, those of embedded structs counted")
+		}
+		for name, n := range methods {
+			if visitors := LayerOf(pkg); visitors < len(Layers) && Layers[visitors].Name == "language" {
+				continue // one method for each kind of node
+			}
+			check(pkg+"."+name+"()", n, mostMethods, "methods")
+		}
+	}
+	for folder, n := range folders {
+		check(folder, n, mostPackages, "packages")
+	}
+	for what := range crowded {
+		if !used[what] {
+			t.Errorf("%s is no longer crowded: remove it from the list", what)
+		}
+	}
+}
+
+// flatFields counts the fields of a struct, and in place of an embedded struct of the package its fields.
+func flatFields(structs map[string]*ast.StructType, s *ast.StructType) int {
+	n := 0
+	for _, f := range s.Fields.List {
+		if len(f.Names) == 0 {
+			if inner := structs[typeName(f.Type)]; inner != nil {
+				n += flatFields(structs, inner)
+				continue
+			}
+		}
+		n += max(len(f.Names), 1)
+	}
+	return n
+}
+
+// typeName is the name of a type of the package, or of what a pointer to it points to.
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return typeName(e.X)
+	case *ast.IndexExpr:
+		return typeName(e.X)
+	case *ast.IndexListExpr:
+		return typeName(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}
+
+// TestSmallPackages demands a reason for each package that is hardly one.
+func TestSmallPackages(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	lines := map[string]int{}
+	for name, text := range goFiles(t) {
+		if !strings.HasSuffix(name, "_test.go") {
+			lines[path.Dir(name)] += strings.Count(string(text), "\n")
+		}
+	}
+	for pkg, n := range lines {
+		if LayerOf(pkg) == len(Layers) || strings.HasSuffix(pkg, "/gen") {
+			continue
+		}
+		if reason := small[pkg]; n < leastLines && reason == "" {
+			t.Errorf("package %q has %d lines: it can be a file of another, or has a reason in `small`", pkg, n)
+		} else if n >= leastLines && reason != "" {
+			t.Errorf("package %q has %d lines, and needs no reason", pkg, n)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+type creating struct {
+	Program struct {
+		Path   *string         `json:"path,omitempty"`
+		Source *string         `json:"source,omitempty"`
+		IR     json.RawMessage `json:"ir,omitempty"`
+	} `json:"program"`
+	Inputs      json.RawMessage   `json:"inputs,omitempty"`
+	Args        []string          `json:"args,omitempty"`
+	Cwd         *string           `json:"cwd,omitempty"`
+	Environment map[string]string `json:"environment,omitempty"`
+	Metadata    map[string]any    `json:"metadata,omitempty"`
+	Budget      struct {
+		RunSeconds float64 `json:"max_run_seconds,omitempty" min:"0"`
+		Tokens     int64   `json:"max_tokens,omitempty" min:"0"`
+		CostUSD    float64 `json:"max_cost_usd,omitempty" min:"0"`
+		ToolCalls  int64   `json:"max_tool_calls,omitempty" min:"0"`
+	} `json:"budget,omitempty"`
+	Tools     json.RawMessage `json:"tools,omitempty"`
+	Subscribe *bool           `json:"subscribe,omitempty"`
+	LingerS   json.RawMessage `json:"linger_s,omitempty"`
+}
+
+// created is the result of sessions/create.
+type created struct {
+	SessionID string `json:"session_id"`
+	State     string `json:"state"`
+	Cursor    int64  `json:"cursor"`
+}
+
+// usualLinger is how long a session goes on without its client.
+const usualLinger = 60 * time.Second
+
+// createSession compiles a program and begins to run it.
+func createSession(r *request, p *creating) (any, error) {
+	if r.srv.Stopping() {
+		return nil, errStopping()
+	}
+	if len(p.Inputs) > 0 {
+		if err := concerto.CheckInputs(p.Inputs); err != nil {
+			return nil, badParam("inputs", "%v", err)
+		}
+	}
+	linger, lerr := p.linger()
+	sees, serr := p.sees()
+	if err := cmpErr(lerr, serr); err != nil {
+		return nil, err
+	}
+	o, err := r.options(p)
+	if err != nil {
+		return nil, err
+	}
+	program, err := r.program(p, &o)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{srv: r.srv, id: o.Session.SessionID, creator: r.client, program: p.named(), does: work{program, o}, linger: linger, created: time.Now(),
+		metadata: p.Metadata, ended: make(chan struct{}), log: eventLog{first: 1}, changed: make(chan struct{}), subs: map[*client]*subscription{},
+		state: stateBody{State: stateRunning}}
+	if s.metadata == nil {
+		s.metadata = map[string]any{}
+	}
+	s.ctx, s.stop = context.WithCancelCause(context.Background())
+	o.Service = &concerto.Service{Hear: s.hear, Answer: s.answer, Sees: sees, Budget: concerto.Budget(p.Budget), Began: func(x concerto.Running) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.running = x
+	}}
+	s.does.options = o
+	if err := r.srv.add(s); err != nil {
+		s.stop(nil)
+		return nil, err
+	}
+	r.after = append(r.after, func() {
+		if p.Subscribe == nil || *p.Subscribe {
+			s.subscribe(r.client, 0, false)
+		}
+		go s.play()
+	})
+	return created{s.id, stateRunning, 0}, nil
+}
+
+func cmpErr(errs ...*Error) *Error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linger is how long the session goes on without its client, nil for ever.
+func (p *creating) linger() (*time.Duration, *Error) {
+	const most = 365 * 24 * 3600
+	seconds := usualLinger.Seconds()
+	switch text := string(p.LingerS); text {
+	case "":
+	case "null":
+		return nil, nil
+	default:
+		if err := json.Unmarshal(p.LingerS, &seconds); err != nil || seconds < 0 || seconds > most {
+			return nil, badParam("linger_s", "expected a number of seconds or null, got %s", text)
+		}
+	}
+	d := time.Duration(seconds * float64(time.Second))
+	return &d, nil
+}
+
+// sees is which of the application's tools there are for the session; nil: all.
+func (p *creating) sees() (func(*concerto.Tool) bool, *Error) {
+	var all bool
+	var words []string
+	switch {
+	case p.Tools == nil || json.Unmarshal(p.Tools, &all) == nil && all:
+		return nil, nil
+	case json.Unmarshal(p.Tools, &all) == nil && string(p.Tools) != "null":
+		return func(*concerto.Tool) bool { return false }, nil
+	case json.Unmarshal(p.Tools, &words) != nil || words == nil:
+		return nil, badParam("tools", "expected boolean or array of names, got %s", p.Tools)
+	}
+	only, err := tool.Only(words...)
+	if err != nil {
+		return nil, badParam("tools", "%v", err)
+	}
+	return only.Has, nil
+}
+
+// options are what the session's run gets from outside.
+func (r *request) options(p *creating) (concerto.Options, *Error) {
+	c := &r.srv.config
+	o := concerto.Options{Tools: c.Tools, Args: p.Args, Inputs: p.Inputs, Executable: c.Executable, LogLevel: c.LogLevel, Kill: c.Kill, WorkDir: c.Roots[0],
+		Session: concerto.ToolContext{SessionID: procgroup.NewID(), Caller: r.client.owner(), Environment: p.Environment, Metadata: p.Metadata, Render: r.client.render}}
+	o.Records.Audit = c.Audit
+	if p.Cwd != nil {
+		at, err := c.below("cwd", *p.Cwd)
+		if err != nil {
+			return o, err
+		}
+		if info, err := os.Stat(at); err != nil || !info.IsDir() {
+			return o, badParam("cwd", "there is no directory %s", *p.Cwd)
+		}
+		o.WorkDir = at
+	}
+	o.Session.Cwd = o.WorkDir
+	environ, err := r.environ(p)
+	o.Environ = environ
+	return o, err
+}
+
+// environ is the environment of the program: the server's, or as much of it as it may
+// see, and what the client gives.
+func (r *request) environ(p *creating) ([]string, *Error) {
+	c := &r.srv.config
+	environ := c.Environ
+	if r.http && p.Program.Path == nil {
+		environ = nil
+		for _, kv := range c.Environ {
+			if name, _, _ := strings.Cut(kv, "="); slices.Contains(c.PassEnv, name) {
+				environ = append(environ, kv)
+			}
+		}
+	}
+	environ = slices.Clone(environ)
+	for _, name := range slices.Sorted(maps.Keys(p.Environment)) {
+		path := "environment." + name
+		v := p.Environment[name]
+		switch passed, _ := (procgroup.Inherit{}).Of([]string{name + "=" + v}); {
+		case name == "" || strings.ContainsAny(name, "=\x00") || strings.ContainsRune(v, 0):
+			return nil, badParam(path, "this is no environment variable")
+		case r.http && !c.Source && len(passed) > 0:
+			return nil, badParam(path, "what all processes get is the server's over HTTP, unless it has --allow-source")
+		}
+		environ = append(environ, name+"="+v)
+	}
+	return environ, nil
+}
+
+// named is how the program is named in descriptions of the session.
+func (p *creating) named() json.RawMessage {
+	switch {
+	case p.Program.Path != nil:
+		return encode(map[string]string{"path": *p.Program.Path})
+	case p.Program.Source != nil:
+		return json.RawMessage(`{"source":"` + sourceName + `"}`)
+	}
+	return json.RawMessage(`{"ir":"` + irName + `"}`)
+}
+
+// How programs in no file are named.
+const (
+	sourceName = "main.conc"
+	irName     = "main.conc-ir"
+)
+
+// program compiles or loads the program.
+func (r *request) program(p *creating, o *concerto.Options) (*concerto.Program, *Error) {
+	given := 0
+	for _, there := range []bool{p.Program.Path != nil, p.Program.Source != nil, p.Program.IR != nil} {
+		if there {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return nil, badParam("program", "expected one of path, source and ir, got %d", given)
+	case p.Program.Path == nil && r.http && !r.srv.config.Source:
+		return nil, failure(codeSource, "over HTTP, a program is named by its path, unless the server has --allow-source")
+	case p.Program.Path != nil:
+		return r.atPath(*p.Program.Path, o)
+	case p.Program.Source != nil:
+		o.Dir = o.WorkDir
+		return compile(concerto.Source{Dir: o.WorkDir, Given: &concerto.Given{Name: sourceName, Text: []byte(*p.Program.Source)}})
+	}
+	o.Dir = o.WorkDir
+	return load("program.ir", p.Program.IR)
+}
+
+func (r *request) atPath(path string, o *concerto.Options) (*concerto.Program, *Error) {
+	c := &r.srv.config
+	at, err := c.below("program.path", path)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.Ext(at) == concerto.IRExt {
+		text, rerr := userfile.Read(at, userfile.MaxRecording)
+		if rerr != nil {
+			return nil, badParam("program.path", "%v", unwrap(rerr))
+		}
+		o.Dir = filepath.Dir(at)
+		return load("program.path", text)
+	}
+	return compile(concerto.Source{Path: path, Dir: c.Roots[0]})
+}
+
+func unwrap(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// compile compiles a program. What is wrong with it is in the error's data.
+func compile(s concerto.Source) (*concerto.Program, *Error) {
+	program, found, err := concerto.CompileSource(s)
+	var path *concerto.PathError
+	switch {
+	case errors.As(err, &path):
+		return nil, badParam("program.path", "%v", path)
+	case err != nil:
+		return nil, badParam("program", "%v", err)
+	case program != nil:
+		return program, nil
+	}
+	var b bytes.Buffer
+	if err := diag.JSON(&b, found.Sorted()); err != nil {
+		return nil, failure(codeInternal, "%v", err)
+	}
+	return nil, failure(codeCompile, "the program does not compile").with("diagnostics", json.RawMessage(b.Bytes()))
+}
+
+// load loads a compiled program.
+func load(path string, text []byte) (*concerto.Program, *Error) {
+	program, err := concerto.Load(text)
+	if err != nil {
+		return nil, &Error{codeCompile, fmt.Sprintf("%s: %v", path, err), json.RawMessage(`{"diagnostics":[]}`)}
+	}
+	return program, nil
+}
+
+// below is a path that is given, which must lie below a root, links resolved.
+func (c *Config) below(param, path string) (string, *Error) {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return "", badParam(param, "expected a path, got %q", path)
+	}
+	full := path
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(c.Roots[0], full)
+	}
+	real, err := filepath.EvalSymlinks(full)
+	outside := failure(codePath, "%s: %s is not below a --root of the server", param, path)
+	if err != nil {
+		// Of what is not there, nobody learns more than that; outside, not even that.
+		if !c.within(filepath.Clean(full)) {
+			return "", outside
+		}
+		return "", badParam(param, "%s: %v", path, unwrap(err))
+	}
+	if !c.within(real) {
+		return "", outside
+	}
+	return real, nil
+}
+
+func (c *Config) within(path string) bool {
+	return slices.ContainsFunc(c.Roots, func(root string) bool {
+		rel, err := filepath.Rel(root, path)
+		return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	})
+}

@@ -1,0 +1,248 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/concerto-lang/concerto/internal/cli/serve"
+	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
+)
+
+const hello = `
+→ {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"},"capabilities":{"awaits":true}}}
+← {"jsonrpc":"2.0","id":1,"result":{"protocol":1,"server":"…","client_id":"$client","cursor":0,"limits":"…"}}
+`
+
+func dial(t *testing.T, x *site) (servetest.Wire, *websocket.Conn) {
+	t.Helper()
+	w, conn, err := servetest.WebSocket(t.Context(), x.url, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.CloseNow() })
+	return w, conn
+}
+
+// A client that comes back gets what it has missed: events, answers, and what it was asked,
+// with the same id.
+func TestResume(t *testing.T) {
+	x := listen(t, config(t, map[string]string{"main.conc": `fn main() {
+	emit("a", dispatch_tool("t", {}));
+	println(await emit<String>("go", 1)?);
+}`}), serve.Web{Token: token})
+	talk := servetest.New()
+	w, conn := dial(t, x)
+	play(t, talk, w, hello+`
+→ {"jsonrpc":"2.0","id":2,"method":"tools/register","params":{"tools":[{"name":"t","description":"T"}]}}
+← {"jsonrpc":"2.0","id":2,"result":{"registered":["t@1"]}}
+→ {"jsonrpc":"2.0","id":3,"method":"sessions/create","params":{"program":{"path":"main.conc"}}}
+← {"jsonrpc":"2.0","id":3,"result":{"session_id":"$session","state":"running","cursor":0}}
+← {"jsonrpc":"2.0","method":"session/event","params":{"session_id":"$session","seq":1,"ts":"…","type":"state","state":"running"}}
+← {"jsonrpc":"2.0","method":"session/event","params":{"session_id":"$session","seq":2,"ts":"…","type":"tool","phase":"start","call_id":"$call","tool":"t","by":"main","route":"dispatch"}}
+← {"jsonrpc":"2.0","id":"r1","method":"tool/call","params":"…"}
+→ {"jsonrpc":"2.0","id":4,"method":"sessions/events","params":{"session_id":"$session","after":2,"wait_s":60}}
+→ {"jsonrpc":"2.0","id":5,"method":"ping"}
+← {"jsonrpc":"2.0","id":5,"result":{}}
+`) // so that the server has read both
+	_ = conn.CloseNow() // as when the line is cut
+	w, conn = dial(t, x)
+	play(t, talk, w, `
+→ {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"},"resume":{"client_id":"$client","after":4}}}
+← {"jsonrpc":"2.0","id":1,"result":{"protocol":1,"server":"…","client_id":"$client","cursor":4,"limits":"…"}}
+← {"jsonrpc":"2.0","id":"r1","method":"tool/call","params":"…"}
+← {"jsonrpc":"2.0","id":5,"result":{}}
+→ {"jsonrpc":"2.0","id":"r1","result":{"success":true,"output":5}}
+`)
+	h := servetest.NewHTTP(t.Context(), x.url, token)
+	// The answer has been taken when the call has ended: what the server has not read of a
+	// connection when the next one comes is lost.
+	taken, err := h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":9,"method":"sessions/events","params":{"session_id":"`+talk.Known("$session")+`","after":2,"limit":1,"wait_s":60}}`,
+		"Concerto-Client", talk.Known("$client"))
+	if err != nil || taken.StatusCode != http.StatusOK {
+		t.Fatal(taken, err)
+	}
+	if text, err := io.ReadAll(taken.Body); err != nil || !strings.Contains(string(text), `"phase":"end"`) {
+		t.Fatalf("%s, %v", text, err)
+	}
+	w2, _ := dial(t, x)
+	play(t, talk, w2, `
+→ {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocol":1,"client":{"name":"x","version":"1"},"resume":{"client_id":"$client","after":6}}}
+← {"jsonrpc":"2.0","id":1,"result":{"protocol":1,"server":"…","client_id":"$client","cursor":6,"limits":"…"}}
+← {"jsonrpc":"2.0","method":"session/event","params":{"session_id":"$session","seq":3,"ts":"…","type":"tool","phase":"end","call_id":"$call","tool":"t","by":"main","route":"dispatch","outcome":"ok","duration_ms":"…"}}
+`)
+	for err := error(nil); err == nil; { // the connection before was ended
+		_, _, err = conn.Read(t.Context())
+	}
+	events := []string{}
+	r, err := h.Request("GET", "/events", "", "Concerto-Client", talk.Known("$client"), "Last-Event-ID", "7")
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatal(r, err)
+	}
+	err = servetest.Events(r.Body, func(id string, data []byte) {
+		events = append(events, id+" "+string(data))
+		if strings.Contains(string(data), `"id":"r2"`) {
+			_, _ = h.Request("POST", "/rpc", `{"jsonrpc":"2.0","id":"r2","result":{"value":"on"}}`, "Concerto-Client", talk.Known("$client"))
+			x.end(fmt.Errorf("enough"))
+		}
+	})
+	if err != io.EOF {
+		t.Error(err)
+	}
+	text := strings.Join(events, "\n")
+	for i, want := range []string{`"type":"emit","channel":"a","payload":5`, `"id":4,"result":{"events":[`, `"id":"r2","method":"emit/await"`, `"type":"print","text":"on\n"`, `"state":"done"`, `"reason":"enough"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%d: there is no %s in\n%s", i, want, text)
+		}
+	}
+	if !strings.HasPrefix(events[0], "8 ") {
+		t.Errorf("%s is first", events[0])
+	}
+}
+
+// What waits for a client that does not come back ends, its tools go, and its sessions are
+// cancelled, unless they are to go on.
+func TestGone(t *testing.T) {
+	c := config(t, map[string]string{
+		"main.conc": `fn main() {
+	emit("before", 1);
+	try { dispatch_tool("t", {}); } catch ToolError(e) { emit(e.reason, e.message); }
+	match await emit<String>("go", 1) { Ok(v) => emit("no", v), Err(e) => emit(e.reason, e.message) }
+}`,
+		"waits.conc": `use std::time; fn main() { println("waiting"); time::sleep(86400000); }`,
+	})
+	c.Grace = time.Millisecond
+	x := listen(t, c, serve.Web{Token: token})
+	w, conn := dial(t, x)
+	talk, other := servetest.New(), servetest.New()
+	o, _ := dial(t, x)
+	play(t, other, o, hello)
+	play(t, talk, w, hello+`
+→ {"jsonrpc":"2.0","id":2,"method":"tools/register","params":{"tools":[{"name":"t","description":"T"}]}}
+← {"jsonrpc":"2.0","id":2,"result":{"registered":["t@1"]}}
+→ {"jsonrpc":"2.0","id":3,"method":"sessions/create","params":{"program":{"path":"main.conc"},"linger_s":null}}
+← {"jsonrpc":"2.0","id":3,"result":{"session_id":"$session","state":"running","cursor":0}}
+← {"jsonrpc":"2.0","method":"session/event","params":"…"}
+← {"jsonrpc":"2.0","method":"session/event","params":"…"}
+← {"jsonrpc":"2.0","method":"session/event","params":"…"}
+← {"jsonrpc":"2.0","id":"r1","method":"tool/call","params":"…"}
+→ {"jsonrpc":"2.0","id":4,"method":"sessions/create","params":{"program":{"path":"waits.conc"},"subscribe":false,"linger_s":0.001}}
+← {"jsonrpc":"2.0","id":4,"result":{"session_id":"$short","state":"running","cursor":0}}
+`)
+	session, short := talk.Known("$session"), talk.Known("$short")
+	play(t, other, o, `
+← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":1}}
+`) // before the next change, for the last one stands for all that nobody was told yet
+	_ = conn.CloseNow()
+	play(t, other, o, `
+← {"jsonrpc":"2.0","method":"tools/changed","params":{"revision":2}}
+`)
+	events := sessionEvents(t, x, session, "")
+	for _, want := range []string{`"outcome":"unavailable"`, `"channel":"unavailable","payload":"tool 't'`, `"channel":"no_listener"`, `"state":"done"`} {
+		if !strings.Contains(events, want) {
+			t.Errorf("there is no %s in\n%s", want, events)
+		}
+	}
+	// Whether it has printed by then is the machine's.
+	if got := sessionEvents(t, x, short, ""); !strings.Contains(got, `"state":"cancelled","error":{"kind":"cancelled","message":"its client has gone"`) {
+		t.Errorf("the other session: %s", got)
+	}
+	play(t, other, o, `
+→ {"jsonrpc":"2.0","id":10,"method":"tools/list"}
+← {"jsonrpc":"2.0","id":10,"result":{"tools":[]}}
+`)
+}
+
+// sessionEvents is the stream of a session's events, to its end.
+func sessionEvents(t *testing.T, x *site, id, after string) string {
+	t.Helper()
+	r, err := servetest.NewHTTP(t.Context(), x.url, token).Request("GET", "/sessions/"+id+"/events?after="+after, "")
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatal(r, err)
+	}
+	defer func() { _ = r.Body.Close() }()
+	var b strings.Builder
+	if err := servetest.Events(r.Body, func(id string, data []byte) { fmt.Fprintf(&b, "%s %s\n", id, data) }); err != io.EOF {
+		t.Error(err)
+	}
+	return b.String()
+}
+
+// A client that does not read is cut off; the program does not wait for it, and what is not
+// kept any more is told as a gap.
+func TestSlowReader(t *testing.T) {
+	c := config(t, map[string]string{"main.conc": `fn main() {
+	let text = "x".repeat(20000);
+	for i in 0..1500 { emit("a", text); }
+	emit("last", 1);
+}`})
+	c.Slow = time.Millisecond
+	cut := make(chan string, 10)
+	c.Log = func(_, message string) { cut <- message }
+	x := listen(t, c, serve.Web{Token: token})
+	w, conn := dial(t, x)
+	talk := servetest.New()
+	play(t, talk, w, hello+`
+→ {"jsonrpc":"2.0","id":3,"method":"sessions/create","params":{"program":{"path":"main.conc"},"linger_s":null}}
+← {"jsonrpc":"2.0","id":3,"result":{"session_id":"$session","state":"running","cursor":0}}
+`)
+	o, _ := dial(t, x)
+	other := servetest.New()
+	play(t, other, o, hello)
+	// The program comes to its end while nobody reads.
+	events := sessionEvents(t, x, talk.Known("$session"), "1501")
+	if !strings.Contains(events, `"channel":"last"`) || !strings.HasSuffix(strings.TrimSpace(events), "}}") {
+		t.Errorf("the session's end: %.300s", events)
+	}
+	all := sessionEvents(t, x, talk.Known("$session"), "0")
+	first, _, _ := strings.Cut(all, "\n")
+	if !strings.Contains(first, `"type":"gap","from":1,"to":`) {
+		t.Errorf("%.300s is first", first)
+	}
+	if why := <-cut; !strings.Contains(why, "does not read") {
+		t.Error(why)
+	}
+	var err error
+	n := 0
+	for ; err == nil; n++ {
+		_, _, err = conn.Read(t.Context())
+	}
+	if status := websocket.CloseStatus(err); status != websocket.StatusTryAgainLater {
+		t.Errorf("the connection was ended after %d messages with %v: %v", n, status, err)
+	}
+}
+
+// It floods: what it asks is bounded.
+func TestFlood(t *testing.T) {
+	c := config(t, nil)
+	x := listen(t, c, serve.Web{Token: token})
+	w, _ := dial(t, x)
+	talk := servetest.New()
+	play(t, talk, w, hello+`
+→ {"jsonrpc":"2.0","id":2,"method":"tools/register","params":{"tools":[{"name":"t","description":"T"}]}}
+← {"jsonrpc":"2.0","id":2,"result":{"registered":["t@1"]}}
+`)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for i := range 1001 {
+		if err := w.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"a%d","method":"tools/call","params":{"name":"t"}}`, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; i < 1001 && ctx.Err() == nil; i++ {
+		text, err := w.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), `"id":"a1000","error":{"code":-32004,"message":"1000 requests`) {
+			return
+		}
+	}
+	t.Error("all are taken")
+}

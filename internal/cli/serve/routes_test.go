@@ -1,0 +1,172 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/cli/serve"
+	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
+	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/tool/tooltest"
+)
+
+// A client's own tools play the script over each transport, called by the client through
+// a session: it gets what a Go caller gets, byte for byte.
+func TestRoutes(t *testing.T) {
+	for name, connects := range map[string]func(*testing.T, serve.Config) []reads{"stdio": overLines, "ws": overWebSocket, "http": overHTTP} {
+		tooltest.Run(t, tooltest.Route{Name: "serve " + name, Open: func(t *testing.T, app *tooltest.App) tooltest.Session {
+			c := config(t, nil)
+			c.Source, c.Message, c.Drain = true, 16<<20, time.Millisecond // the session would never end
+			return newRoute(t, app, connects(t, c))
+		}, Lacks: map[string]string{
+			"approval edit":   "a client gets the result, not the text for a model",
+			"approval nobody": "a client that answers is there",
+		}})
+	}
+}
+
+// reads is one of a connection's streams of messages; the first one sends, too.
+type reads struct {
+	servetest.Wire
+	receive func() ([]byte, error)
+}
+
+func overLines(t *testing.T, c serve.Config) []reads {
+	p := connect(t, c)
+	return []reads{{p, p.Receive}}
+}
+
+func overWebSocket(t *testing.T, c serve.Config) []reads {
+	x := listen(t, c, serve.Web{Token: token, Loopback: true})
+	w, _, err := servetest.WebSocket(t.Context(), x.url, token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []reads{{w, w.Receive}}
+}
+
+func overHTTP(t *testing.T, c serve.Config) []reads {
+	x := listen(t, c, serve.Web{Token: token, Loopback: true})
+	w := servetest.NewHTTP(t.Context(), x.url, token)
+	return []reads{{w, w.Receive}, {w, w.ReceiveAnswer}}
+}
+
+// route is a client that has a session, and the tools that the session calls.
+type route struct {
+	t       *testing.T
+	app     *tooltest.App
+	peer    *tooltest.Peer
+	session string
+	cursor  int64 // of the session's events
+	ready   bool  // the program runs
+}
+
+func newRoute(t *testing.T, app *tooltest.App, from []reads) *route {
+	r := &route{t: t, app: app, peer: &tooltest.Peer{Send: from[0].Send}}
+	r.peer.Asked = func(_ string, params json.RawMessage) (any, error) {
+		var of struct{ Payload json.RawMessage }
+		if err := json.Unmarshal(params, &of); err != nil {
+			return nil, err
+		}
+		answer, ok := app.Approve(of.Payload)
+		if !ok {
+			return nil, errors.New("nobody answers")
+		}
+		return map[string]any{"value": answer}, nil
+	}
+	for _, x := range from {
+		go func() {
+			for text, err := x.receive(); err == nil; text, err = x.receive() {
+				r.peer.Hear(text)
+			}
+		}()
+	}
+	r.ask("initialize", map[string]any{"protocol": 1, "client": map[string]any{"name": "x", "version": "1"}, "capabilities": map[string]any{"awaits": true}}, nil)
+	var specs []tool.Spec
+	for _, x := range tooltest.Tools() {
+		specs = append(specs, x.Spec())
+	}
+	r.ask("tools/register", map[string]any{"tools": specs}, nil)
+	var made struct {
+		SessionID string `json:"session_id"`
+	}
+	r.ask("sessions/create", map[string]any{"program": map[string]any{"source": "use std::time; fn main() { emit(\"ready\", 1); time::sleep(86400000); }"}}, &made)
+	r.session = made.SessionID
+	for r.ready = false; !r.ready; {
+		r.events()
+	}
+	return r
+}
+
+// ask makes a request that must not be refused.
+func (r *route) ask(method string, params, result any) {
+	r.t.Helper()
+	text, err := r.peer.Ask(context.Background(), method, params)
+	if err == nil && result != nil {
+		err = json.Unmarshal(text, result)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// taken is what a client is told of a call that it has taken back.
+const taken = `{"code":-32005,"message":"the client has taken the request back"}`
+
+func (r *route) Call(ctx context.Context, name string, args json.RawMessage) tooltest.Got {
+	text, err := r.peer.Ask(ctx, "tools/call", map[string]any{"name": name, "args": args, "session_id": r.session})
+	last := r.events()
+	var refused *tooltest.RefusedError
+	if errors.As(err, &refused) && string(refused.Text) == taken {
+		// the canceller's answer is an error of the protocol's: how the call ended, the session says
+		return tooltest.Got{Text: "tool '" + name + "' was " + last, Failed: true, Outcome: tool.Outcome(last)}
+	}
+	var result struct {
+		Metadata struct{ Concerto tool.Info }
+	}
+	var whole tool.Result
+	if err := errors.Join(err, json.Unmarshal(text, &whole), json.Unmarshal(text, &result)); err != nil {
+		return tooltest.Got{Text: err.Error(), Failed: true}
+	}
+	got, failed := whole.Text()
+	if outcome := string(result.Metadata.Concerto.Outcome); last != outcome {
+		r.t.Errorf("the session says that the call is %q, its result %q", last, outcome)
+	}
+	return tooltest.Got{Text: got, Failed: failed, Outcome: result.Metadata.Concerto.Outcome}
+}
+
+// events has the application hear what the session has told since, something at least, and gives the outcome
+// of the last call.
+func (r *route) events() (outcome string) {
+	var told struct {
+		Events []struct {
+			Type, Channel, Outcome string
+			Payload                json.RawMessage
+		}
+		Cursor int64
+	}
+	r.ask("sessions/events", map[string]any{"session_id": r.session, "after": r.cursor, "wait_s": 60}, &told)
+	r.cursor = told.Cursor
+	for _, e := range told.Events {
+		switch e.Type {
+		case "emit":
+			r.app.Emit(e.Channel, e.Payload)
+			r.ready = r.ready || e.Channel == "ready"
+		case "tool":
+			outcome = e.Outcome
+		}
+	}
+	return outcome
+}
+
+func (r *route) Unregister(name string) error {
+	text, err := r.peer.Ask(context.Background(), "tools/unregister", map[string]any{"names": []string{name}})
+	if err == nil && !strings.Contains(string(text), `"missing":[]`) {
+		err = errors.New(string(text))
+	}
+	return err
+}

@@ -1,0 +1,222 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+)
+
+// Code is what kind of error a request came to.
+type Code int
+
+// The codes, of JSON-RPC and of ours (spec/22-serve.md).
+const (
+	codeParse          Code = -32700
+	codeInvalid        Code = -32600
+	codeMethod         Code = -32601
+	codeParams         Code = -32602
+	codeInternal       Code = -32603
+	codeNotInitialized Code = -32001
+	codeStopping       Code = -32003
+	codeLimit          Code = -32004
+	codeCancelled      Code = -32005
+	codeDuplicate      Code = -32010
+	codeNotOwner       Code = -32011
+	codeCompile        Code = -32020
+	codePath           Code = -32021
+	codeNoSession      Code = -32022
+	codeSource         Code = -32024
+	codeNoAudit        Code = -32030
+)
+
+// Error is the error of a request, as the wire has it.
+type Error struct {
+	Code    Code            `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// failure is an error without data.
+func failure(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// with adds data.
+func (e *Error) with(name string, v any) *Error {
+	e.Data = encode(map[string]any{name: v})
+	return e
+}
+
+// message is what either side says.
+type message struct {
+	Version *string         `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id"`
+	Method  *string         `json:"method"`
+	Params  json.RawMessage `json:"params"`
+	Result  json.RawMessage `json:"result"`
+	Error   *Error          `json:"error"`
+}
+
+// kind is what sort of message it is.
+type kind uint8
+
+const (
+	isRequest kind = iota
+	isNotification
+	isResponse
+)
+
+func (m *message) kind() kind {
+	switch {
+	case m.Method == nil:
+		return isResponse
+	case m.ID == nil:
+		return isNotification
+	}
+	return isRequest
+}
+
+// parse reads a message. With an error, the message has the id that the response to it
+// has.
+func parse(text []byte) (*message, *Error) {
+	m := &message{}
+	text = bytes.Trim(text, " \t\r\n")
+	var err error
+	if object := len(text) > 0 && text[0] == '{'; object && utf8.Valid(text) {
+		if !m.usual(text) {
+			*m = message{}
+			err = json.Unmarshal(text, m)
+		}
+	} else if !object && utf8.Valid(text) && json.Valid(text) {
+		if text[0] == '[' {
+			return m, failure(codeInvalid, "there are no batches here: each message is sent on its own")
+		}
+		return m, failure(codeInvalid, "a message is an object")
+	} else {
+		return m, failure(codeParse, "the message is no JSON")
+	}
+	if noJSON := (*json.SyntaxError)(nil); errors.As(err, &noJSON) {
+		return &message{}, failure(codeParse, "the message is no JSON")
+	}
+	if err != nil {
+		return m.answerable(), failure(codeInvalid, "the message is none of JSON-RPC 2.0: %v", err)
+	}
+	switch {
+	case !m.isID():
+		m.ID = nil
+		return m, failure(codeInvalid, "an id is a string or a number")
+	case m.Version == nil || *m.Version != "2.0":
+		return m.answerable(), failure(codeInvalid, `the member "jsonrpc" must be "2.0"`)
+	case m.Method == nil && m.ID == nil, m.Method == nil && m.Result == nil && m.Error == nil:
+		return m.answerable(), failure(codeInvalid, "the message is neither a request, nor a notification, nor a response")
+	}
+	return m, nil
+}
+
+// usual reads a message that has nothing unusual: most of them, many times faster than
+// encoding/json, which decides about all others. The message keeps parts of the text.
+func (m *message) usual(text []byte) bool {
+	return jsonread.Members(text, func(name, value []byte) bool {
+		switch string(name) {
+		case "jsonrpc":
+			s, ok := jsonread.Plain(value)
+			if ok = ok && m.Version == nil && string(s) == version; ok {
+				m.Version = &usualVersion
+			}
+			return ok
+		case "id":
+			return once(&m.ID, value) && m.isID()
+		case "method":
+			s, ok := jsonread.Plain(value)
+			if ok = ok && m.Method == nil; ok {
+				method := string(s)
+				m.Method = &method
+			}
+			return ok
+		case "params":
+			return once(&m.Params, value)
+		case "result":
+			return once(&m.Result, value)
+		}
+		return false
+	})
+}
+
+var usualVersion = version
+
+// once sets a member, unless it is set.
+func once(to *json.RawMessage, value []byte) bool {
+	first := *to == nil
+	*to = value
+	return first
+}
+
+// answerable leaves the id only where it may be that of a request.
+func (m *message) answerable() *message {
+	if !m.isID() || m.Method == nil && (m.Result != nil || m.Error != nil) {
+		m.ID = nil
+	}
+	return m
+}
+
+func (m *message) isID() bool {
+	return len(m.ID) == 0 || m.ID[0] == '"' || m.ID[0] == '-' || m.ID[0] >= '0' && m.ID[0] <= '9' || string(m.ID) == "null"
+}
+
+const version = "2.0"
+
+// head begins a message; room is what most have room in.
+const (
+	head = `{"jsonrpc":"` + version + `"`
+	room = 256
+)
+
+// response is an answer to a request of the client's; without an id its id is null.
+func response(id json.RawMessage, result any, err *Error) []byte {
+	b := append(make([]byte, 0, room), head+`,"id":`...)
+	if len(id) == 0 {
+		id = nil
+	}
+	b = jsonwrite.Raw(b, id)
+	if err != nil {
+		b = appendJSON(append(b, `,"error":`...), err)
+	} else {
+		b = appendJSON(append(b, `,"result":`...), result)
+	}
+	return append(b, '}')
+}
+
+// call is a request of the server's.
+func call(id, method string, params any) []byte {
+	b := append(make([]byte, 0, 2*room), head+`,"id":`...)
+	return saying(jsonwrite.Text(b, id), method, params)
+}
+
+// notification is a message that wants no answer.
+func notification(method string, params any) []byte {
+	return saying(append(make([]byte, 0, room), head...), method, params)
+}
+
+// saying ends a message that has a method.
+func saying(b []byte, method string, params any) []byte {
+	b = jsonwrite.Text(append(b, `,"method":`...), method)
+	return append(appendJSON(append(b, `,"params":`...), params), '}')
+}
+
+// encode is JSON. What is encoded is ours, or has been JSON.
+func encode(v any) json.RawMessage { return appendJSON(nil, v) }
+
+func appendJSON(b []byte, v any) []byte {
+	b, err := jsonwrite.Append(b, v)
+	if err != nil {
+		panic(fmt.Sprintf("serve: a message has no JSON: %v", err))
+	}
+	return b
+}

@@ -1,0 +1,290 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// The states of a session.
+const (
+	stateRunning   = "running"
+	stateDone      = "done"
+	stateFailed    = "failed"
+	stateCancelled = "cancelled"
+)
+
+// session is a run for a client. What it was made with is not changed.
+type session struct {
+	srv      *Server
+	id       string
+	creator  *client
+	program  json.RawMessage // how the client named it
+	does     work
+	metadata map[string]any
+	linger   *time.Duration // nil: it goes on without its client
+	created  time.Time
+	ctx      context.Context
+	stop     context.CancelCauseFunc
+	ended    chan struct{} // closed when all of it has ended
+
+	mu      sync.Mutex
+	log     eventLog
+	changed chan struct{} // closed when there is another event
+	subs    map[*client]*subscription
+	askers  []*client        // who wants to answer, the last one first
+	running concerto.Running // once it has begun
+	calls   int64            // of the clients', through it
+	state   stateBody
+	end     time.Time
+}
+
+// work is what a session runs, and with what.
+type work struct {
+	program *concerto.Program
+	options concerto.Options
+}
+
+// runError is why a session failed.
+type runError struct {
+	Kind    string  `json:"kind"`
+	Message string  `json:"message"`
+	Trace   []place `json:"trace"`
+}
+
+// place is where a program was.
+type place struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+}
+
+// usage is what a session has used of models.
+type usage struct {
+	Calls     int64           `json:"calls"`
+	Failed    int64           `json:"failed"`
+	TokensIn  int64           `json:"tokens_in"`
+	TokensOut int64           `json:"tokens_out"`
+	Cost      json.RawMessage `json:"cost_usd"` // null when a price is not known
+}
+
+func usedBy(u concerto.ModelUsage) *usage {
+	x := &usage{u.Calls, u.Failed, u.TokensIn, u.TokensOut, json.RawMessage("null")}
+	if u.Priced {
+		x.Cost = json.RawMessage(u.Cost.String())
+	}
+	return x
+}
+
+// add adds an event, for whoever follows the session.
+func (s *session) add(kind string, body any) (number int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addLocked(kind, body)
+}
+
+// addLocked is add, for who holds the lock.
+func (s *session) addLocked(kind string, body any) (number int64) {
+	number = s.log.last() + 1
+	text := event(s.id, number, kind, body)
+	s.log.add(text)
+	if len(s.subs) > 0 {
+		told := notification("session/event", text)
+		for _, x := range s.subs {
+			x.offer(number, told)
+		}
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return number
+}
+
+// hear takes what the run tells.
+func (s *session) hear(e concerto.RunEvent) int64 {
+	switch e := e.(type) {
+	case concerto.EmitEvent:
+		payload := e.Payload
+		if payload == nil {
+			payload = json.RawMessage("null")
+		}
+		return s.add("emit", emitBody{e.Channel, payload, e.Awaited})
+	case concerto.PrintEvent:
+		return s.add("print", printBody{e.Text})
+	case concerto.LogEvent:
+		return s.add("log", logBody{e.Level, e.Message})
+	case concerto.ToolEvent:
+		b := toolBody{Phase: "start", CallID: e.CallID, Tool: e.Tool, By: e.By, Route: e.Route}
+		if e.Ended {
+			ms := e.Duration.Milliseconds()
+			b.Phase, b.Outcome, b.DurationMS = "end", e.Outcome, &ms
+		}
+		return s.add("tool", b)
+	}
+	panic(fmt.Sprintf("serve: an event of type %T", e))
+}
+
+// answer asks a client about an awaited emit: the last one that wants to answer, else
+// the one that made the session.
+func (s *session) answer(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error) {
+	s.mu.Lock()
+	c := s.creator
+	if n := len(s.askers); n > 0 {
+		c = s.askers[n-1]
+	} else if !c.awaits {
+		c = nil
+	}
+	s.mu.Unlock()
+	if c == nil {
+		return nil, concerto.ErrNobody
+	}
+	return c.awaited(ctx, s.id, number, channel, payload)
+}
+
+// awaited puts an awaited emit to the client.
+func (c *client) awaited(ctx context.Context, session string, number int64, channel string, payload json.RawMessage) (json.RawMessage, error) {
+	if payload == nil {
+		payload = json.RawMessage("null")
+	}
+	result, err := c.ask(ctx, "emit/await", struct {
+		SessionID string          `json:"session_id"`
+		Seq       int64           `json:"seq"`
+		Channel   string          `json:"channel"`
+		Payload   json.RawMessage `json:"payload"`
+	}{session, number, channel, payload})
+	if errors.Is(err, errGone) {
+		return nil, concerto.ErrNobody
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r struct {
+		Value json.RawMessage `json:"value"`
+	}
+	if err := json.Unmarshal(result, &r); err != nil || r.Value == nil {
+		return nil, fmt.Errorf("the answer on channel '%s' is no {\"value\": …}", channel)
+	}
+	return r.Value, nil
+}
+
+// play runs the program to its end.
+func (s *session) play() {
+	defer close(s.ended)
+	s.add("state", stateBody{State: stateRunning})
+	end := stateBody{Result: json.RawMessage("null")}
+	o := s.does.options
+	o.Records.OnUsage = func(_ []concerto.ModelUsage, all concerto.ModelUsage) { end.Usage = usedBy(all) }
+	o.Service.Ended = func(result json.RawMessage) { end.Result = result }
+	err := s.contained(func() error { return s.does.program.Run(s.ctx, o) })
+	end.State, end.Error = s.became(err)
+	if end.State != stateDone {
+		end.Result = nil
+	}
+	s.mu.Lock()
+	s.state, s.end, s.running.Tools = end, time.Now(), nil
+	s.does = work{} // only what it was is kept
+	s.addLocked("state", end)
+	s.mu.Unlock()
+	s.stop(nil)
+	s.srv.finished(s)
+}
+
+// contained calls f; a panic is a bug of ours, and this session's end alone.
+func (s *session) contained(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.srv.log("error", fmt.Sprintf("session %s: this is our bug, not yours: %v\n%s", s.id, p, debug.Stack()))
+			err = fmt.Errorf("this is a bug of concerto's: %v", p)
+		}
+	}()
+	return f()
+}
+
+// became is the state that a run has come to.
+func (s *session) became(err error) (string, *runError) {
+	var failed *concerto.Uncaught
+	var late *budget.TimeError
+	switch {
+	case err == nil:
+		return stateDone, nil
+	case errors.As(err, &failed):
+		e := &runError{Kind: failed.Kind, Message: failed.Message, Trace: []place{}}
+		if failed.Panic {
+			e.Kind = "panic"
+		}
+		for _, p := range failed.Trace {
+			if p.Left == 0 {
+				e.Trace = append(e.Trace, place{p.Function, p.File, p.Line, p.Column})
+			}
+		}
+		return stateFailed, e
+	case errors.As(err, &late):
+		return stateFailed, &runError{Kind: "limit", Message: fmt.Sprintf("the session took longer than the %g seconds that its budget, or [limits], allows", late.Seconds), Trace: []place{}}
+	case s.ctx.Err() != nil:
+		return stateCancelled, &runError{Kind: "cancelled", Message: context.Cause(s.ctx).Error(), Trace: []place{}}
+	}
+	return stateFailed, &runError{Kind: "run", Message: err.Error(), Trace: []place{}}
+}
+
+// cancel ends the run as Ctrl-C does.
+func (s *session) cancel(reason string) {
+	if reason == "" {
+		reason = "it was cancelled"
+	}
+	s.stop(errors.New(reason))
+}
+
+// over says that the run has ended.
+func (s *session) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.State != stateRunning
+}
+
+// tools is the session of the application's tools, nil once the run has ended.
+func (s *session) tools() *tool.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running.Tools
+}
+
+// description is a session as the wire has it.
+type description struct {
+	SessionID string          `json:"session_id"`
+	State     string          `json:"state"`
+	Program   json.RawMessage `json:"program"`
+	Created   string          `json:"created"`
+	Ended     string          `json:"ended,omitempty"`
+	Cursor    int64           `json:"cursor"`
+	ClientID  string          `json:"client_id"`
+	Metadata  map[string]any  `json:"metadata"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Error     *runError       `json:"error,omitempty"`
+	Usage     *usage          `json:"usage"`
+}
+
+func (s *session) describe() description {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := description{SessionID: s.id, State: s.state.State, Program: s.program, Created: s.created.UTC().Format(timeForm), Cursor: s.log.last(),
+		ClientID: s.creator.id, Metadata: s.metadata, Result: s.state.Result, Error: s.state.Error, Usage: s.state.Usage}
+	if !s.end.IsZero() {
+		d.Ended = s.end.UTC().Format(timeForm)
+	}
+	if d.Usage == nil {
+		var u concerto.ModelUsage
+		if s.running.Usage != nil {
+			u = s.running.Usage()
+		}
+		d.Usage = usedBy(u)
+	}
+	return d
+}

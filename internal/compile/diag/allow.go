@@ -1,0 +1,54 @@
+package diag
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+// Allowable says why a code cannot be allowed, and what to write instead. Both
+// are empty when it is the code of a warning.
+func Allowable(code string) (problem, hint, near string) {
+	i := Lookup(code)
+	switch {
+	case i == nil:
+		hint = "`concerto explain` lists the codes"
+		if near = suggest.Nearest(strings.ToUpper(code), warnings()); near != "" {
+			hint = "did you mean `" + near + "`?"
+		}
+		return fmt.Sprintf("no warning has the code `%s`", code), hint, near
+	case i.Severity() == Error:
+		return fmt.Sprintf("`%s` is an error, and only warnings can be allowed", code), "mend it: `concerto explain " + code + "` shows how", ""
+	}
+	return "", "", ""
+}
+
+// warnings are the codes of all warnings.
+func warnings() []string {
+	var codes []string
+	for _, i := range catalogue {
+		if i.Severity() == Warning {
+			codes = append(codes, i.Code)
+		}
+	}
+	return codes
+}
+
+// Without is the list without the warnings of these codes.
+func (l *List) Without(codes []string) List {
+	if len(codes) == 0 {
+		return *l
+	}
+	allowed := map[string]bool{}
+	for _, c := range codes {
+		allowed[c] = true
+	}
+	var out List
+	for _, d := range l.all {
+		if d.Severity() == Error || !allowed[d.Info.Code] {
+			out.Add(d)
+		}
+	}
+	return out
+}

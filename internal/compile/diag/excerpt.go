@@ -1,0 +1,20 @@
+package diag
+
+import (
+	"bufio"
+	"io"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// Excerpt writes the source line of a place with carets under it, as Text does
+// for a diagnostic. Errors of running programs are shown with it. Its error is
+// that of writing to w.
+func Excerpt(w io.Writer, f *source.File, s source.Span, opt TextOptions) error {
+	b := bufio.NewWriter(w)
+	r := renderer{w: b, palette: palette(opt.Color)}
+	r.gutter = max(1, len(strconv.Itoa(f.LineOf(s.Start))))
+	r.excerpt(f, []mark{{f, s, "", bad, "^"}})
+	return b.Flush()
+}

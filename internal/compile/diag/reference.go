@@ -1,0 +1,113 @@
+package diag
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+//go:generate go run ./gen ../../../spec/diagnostics.md
+
+// areas are the parts of the catalogue by the first digits of codes, in the
+// order of the manual.
+var areas = []struct{ prefixes, title, doc string }{
+	{"00", "Characters", "What is no word of the language."},
+	{"01", "Grammar", "What does not follow the grammar."},
+	{"02", "Names", "What a name stands for, and who sees it."},
+	{"03", "Types", "What a value is, and what is wanted of it."},
+	{"04", "Calls", "Functions, methods and their arguments."},
+	{"05", "Variables and flow", "What may be changed, and what runs when."},
+	{"06", "Patterns", "Taking values apart."},
+	{"07", "Agents, hosts, tools, pipelines", "Declarations of what has an effect, and `listen`."},
+	{"08", "Manifest", "`Concerto.toml`."},
+	{"090", "Limits", "What no program written by hand comes near."},
+	{"091 092", "Tools of an application", "Files of tools, and the sections [tools.X] of `Concerto.toml`."},
+	{"10", "The compiler itself", "What is our mistake, not the program's."},
+}
+
+// referenceManifest is the Concerto.toml with which the catalogue's programs are
+// compiled.
+const referenceManifest = `[connections.demo]
+provider = "scripted"
+default_model = "m"
+
+[connections.plain]
+provider = "openai"
+base_url = "http://localhost:8080/v1"
+
+[hosts.worker]
+command = "./worker"
+output_format = "json"
+
+[hosts.plain]
+command = "./plain"
+
+[hosts.quiet]
+command = "./quiet"
+output_format = "json"
+message_types = ["progress", "result"]
+
+[mcp.Files]
+command = "./files"
+`
+
+// Longer programs than this are not shown.
+const maxShown = 2000
+
+// Reference is the text of spec/diagnostics.md, generated from the catalogue:
+// every diagnostic by area, with a wrong program and the same one repaired.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(`# Diagnostics
+
+<!-- written from the catalogue in diag/ by "make gen"; do not edit -->
+
+Every error and warning has a code. ` + "`concerto explain CODE`" + ` shows its entry in the terminal. Errors (E) keep a program from
+running, warnings (W) do not. Each entry has a program that gives this diagnostic and no other, and the same one repaired.
+Programs that name a connection or a host find this manifest beside them:
+
+` + "```toml page\n" + referenceManifest + "```\n")
+	all := slices.Clone(catalogue)
+	slices.SortFunc(all, func(x, y *Info) int {
+		return cmp.Or(strings.Compare(x.Code[1:], y.Code[1:]), strings.Compare(x.Code, y.Code))
+	})
+	for _, a := range areas {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", a.title, a.doc)
+		for _, i := range all {
+			if slices.ContainsFunc(strings.Fields(a.prefixes), func(p string) bool { return strings.HasPrefix(i.Code[1:], p) }) {
+				entry(&b, i)
+			}
+		}
+	}
+	return b.String()
+}
+
+// entry writes one diagnostic.
+func entry(b *strings.Builder, i *Info) {
+	mark := "error="
+	if i.Severity() == Warning {
+		mark = "warn="
+	}
+	fmt.Fprintf(b, "\n### %s: %s\n\n%s\n", i.Code, i.Title, i.Explain)
+	for _, p := range i.Pairs() {
+		example(b, i, "Wrong", " "+mark+i.Code, p.Bad)
+		example(b, i, "Right", " norun", p.Good)
+	}
+}
+
+// example writes a program, if it can be shown.
+func example(b *strings.Builder, i *Info, label, mark, text string) {
+	if text == "" || len(text) > maxShown || !utf8.ValidString(text) {
+		return
+	}
+	word := "concerto"
+	switch {
+	case i.Manifest:
+		word, mark = "toml", strings.TrimSuffix(mark, " norun")
+	case i.Tools:
+		word, mark = "yaml", strings.TrimSuffix(mark, " norun")
+	}
+	fmt.Fprintf(b, "\n%s:\n\n```%s%s\n%s\n```\n", label, word, mark, strings.TrimSuffix(text, "\n"))
+}

@@ -1,0 +1,206 @@
+package diag
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// TextOptions says how Text renders.
+type TextOptions struct {
+	Color bool // with terminal colours; the caller knows whether that fits
+}
+
+// Text writes diagnostics for people, one after the other with a blank line
+// between: where and what, the source line with carets under the place, the
+// labelled places, the hints. Of more than MaxShown errors or warnings the rest
+// is counted. The only errors are w's.
+//
+//	main.conc:3:8: error[E0101]: expected `:`, found `Int`
+//	  |
+//	3 | fn f(x Int) {}
+//	  |        ^^^
+//	  = hint: write `:` before `Int`
+func Text(w io.Writer, ds []*Diagnostic, opt TextOptions) error {
+	b := bufio.NewWriter(w)
+	r := renderer{w: b, palette: palette(opt.Color)}
+	r.all(ds)
+	return b.Flush()
+}
+
+// MaxShown is how many errors, and how many warnings, Text shows: whoever
+// repairs that many compiles again. JSON shows all.
+const MaxShown = 200
+
+// renderer writes diagnostics.
+type renderer struct {
+	palette
+	layouts
+	w      *bufio.Writer
+	gutter int // width of the line numbers of the one being written
+}
+
+func (r *renderer) all(ds []*Diagnostic) {
+	var n counts
+	for i, d := range ds {
+		if n[d.Severity()]++; n[d.Severity()] > MaxShown {
+			continue
+		}
+		if i > 0 {
+			r.w.WriteByte('\n')
+		}
+		r.diagnostic(d)
+	}
+	if rest := n.beyond(MaxShown).words(" more"); rest != "" {
+		fmt.Fprintf(r.w, "\nand %s\n", rest)
+	}
+}
+
+// mark is one underlined place.
+type mark struct {
+	file *source.File
+	span source.Span
+	text string
+	role role
+	char string
+}
+
+func (r *renderer) diagnostic(d *Diagnostic) {
+	role := severityRole(d.Severity())
+	if d.File != nil {
+		fmt.Fprintf(r.w, "%s:%s: ", clean(d.File.Name), d.File.Position(d.Span.Start))
+	}
+	fmt.Fprintf(r.w, "%s: %s\n",
+		r.paint(role, d.Severity().String()+"["+d.Info.Code+"]"), r.paint(strong, clean(d.Message)))
+	var marks []mark
+	if d.File != nil {
+		marks = append(marks, mark{d.File, d.Span, "", role, "^"})
+	}
+	for _, l := range d.Labels {
+		f := l.File
+		if f == nil {
+			f = d.File
+		}
+		if f != nil {
+			marks = append(marks, mark{f, l.Span, clean(l.Text), helpful, "-"})
+		}
+	}
+	r.gutter = 1
+	for _, m := range marks {
+		r.gutter = max(r.gutter, len(strconv.Itoa(m.file.LineOf(m.span.Start))))
+	}
+	r.excerpts(marks)
+	for _, h := range d.Hints {
+		r.indented(r.paint(quiet, "= ")+r.paint(helpful, "hint")+": ", clean(h))
+	}
+}
+
+// indented writes text behind head, its further lines below it.
+func (r *renderer) indented(head, text string) {
+	pad := strings.Repeat(" ", r.gutter+1)
+	fmt.Fprintf(r.w, "%s%s%s\n", pad, head, strings.ReplaceAll(text, "\n", "\n"+pad+"        "))
+}
+
+// excerpts writes the marked lines, file by file. The first file has no heading,
+// as the message names it.
+func (r *renderer) excerpts(marks []mark) {
+	for i := 0; len(marks) > 0; i++ {
+		f := marks[0].file
+		var here, rest []mark
+		for _, m := range marks {
+			if m.file == f {
+				here = append(here, m)
+			} else {
+				rest = append(rest, m)
+			}
+		}
+		if i > 0 {
+			fmt.Fprintf(r.w, "%s%s %s:%s\n", strings.Repeat(" ", r.gutter), r.paint(quiet, "-->"),
+				clean(f.Name), f.Position(here[0].span.Start))
+		}
+		r.excerpt(f, here)
+		marks = rest
+	}
+}
+
+// excerpt writes the lines of f that have marks, with each line's marks below
+// it. The diagnostic's own mark comes first.
+func (r *renderer) excerpt(f *source.File, marks []mark) {
+	slices.SortStableFunc(marks, func(a, b mark) int {
+		return f.LineOf(a.span.Start) - f.LineOf(b.span.Start)
+	})
+	r.row("", "")
+	last := 0
+	for i := 0; i < len(marks); {
+		line := f.LineOf(marks[i].span.Start)
+		n := i
+		for n < len(marks) && f.LineOf(marks[n].span.Start) == line {
+			n++
+		}
+		if last > 0 && line > last+1 {
+			fmt.Fprintf(r.w, "%s\n", r.paint(quiet, strings.Repeat(".", r.gutter+2)))
+		}
+		r.line(f, line, marks[i:n])
+		last, i = line, n
+	}
+}
+
+// row writes one line behind the gutter.
+func (r *renderer) row(number, text string) {
+	gutter := fmt.Sprintf("%*s |", r.gutter, number)
+	if text == "" {
+		fmt.Fprintf(r.w, "%s\n", r.paint(quiet, gutter))
+		return
+	}
+	fmt.Fprintf(r.w, "%s %s\n", r.paint(quiet, gutter), text)
+}
+
+// line writes a source line and a row for each of its marks.
+func (r *renderer) line(f *source.File, n int, marks []mark) {
+	start := f.LineStart(n)
+	v := r.around(r.of(f, n), int(marks[0].span.Start-start))
+	r.row(strconv.Itoa(n), v.text)
+	for _, m := range marks {
+		from := v.column(int(m.span.Start - start))
+		to := v.column(int(min(m.span.End-start, source.Pos(len(v.line)))))
+		under := r.paint(m.role, strings.Repeat(m.char, max(to-from, 1)))
+		if m.text != "" {
+			under += " " + r.paint(m.role, m.text)
+		}
+		r.row("", strings.Repeat(" ", from)+under)
+	}
+}
+
+// steers says whether a character could control a terminal: control characters,
+// and those that change the direction of writing.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// clean makes the text of a message safe to print: line feeds stay, other
+// characters that could control a terminal are made visible.
+func clean(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && steers(r) || r == utf8.RuneError }) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n':
+			return r
+		case r == '\t':
+			return ' '
+		case r < 0x20:
+			return 0x2400 + r
+		case steers(r):
+			return utf8.RuneError
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,142 @@
+package diag
+
+import (
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+const (
+	tabWidth = 4
+	// Longer lines are shown in part: lead columns before the place, maxColumns
+	// in all.
+	maxColumns = 160
+	lead       = 60
+)
+
+// layout is the columns of a source line's characters when it is shown: with
+// blanks for tabs, and visible characters for those that could control a
+// terminal.
+type layout struct {
+	line    []byte
+	columns []int32 // the column of each byte offset, and of the line's end
+}
+
+// layouts keeps the layouts of long lines, so that many diagnostics on one line
+// are as quick as many on many lines.
+type layouts struct {
+	long    map[*source.File]map[int]*layout
+	scanned int // characters looked at, for tests of how the work grows
+}
+
+// of is the layout of line n of f.
+func (l *layouts) of(f *source.File, n int) *layout {
+	if v := l.long[f][n]; v != nil {
+		return v
+	}
+	v := l.lay(f.Line(n))
+	if len(v.line) <= maxColumns {
+		return v
+	}
+	if l.long == nil {
+		l.long = map[*source.File]map[int]*layout{}
+	}
+	if l.long[f] == nil {
+		l.long[f] = map[int]*layout{}
+	}
+	l.long[f][n] = v
+	return v
+}
+
+func (l *layouts) lay(line []byte) *layout {
+	v := &layout{line: line, columns: make([]int32, len(line)+1)}
+	col, joined := 0, false
+	for i := 0; i < len(line); {
+		r, n := utf8.DecodeRune(line[i:])
+		_, w := showRune(r, n, col)
+		if joined {
+			w = 0
+		}
+		joined = r == 0x200d
+		for j := range n {
+			v.columns[i+j] = int32(col)
+		}
+		col += w
+		i += n
+		l.scanned++
+	}
+	v.columns[len(line)] = int32(col)
+	return v
+}
+
+// column is where byte offset i stands in the whole line.
+func (v *layout) column(i int) int {
+	return int(v.columns[max(min(i, len(v.columns)-1), 0)])
+}
+
+// window is the part of a line that is shown: all of it, or the text around a
+// place, with marks where text is left out.
+type window struct {
+	*layout
+	text  string
+	shift int // columns that are left out
+	last  int // the column behind the end of what is shown
+}
+
+// column is where byte offset i stands in what is shown.
+func (w *window) column(i int) int { return min(max(w.layout.column(i)-w.shift, 0), w.last) }
+
+// around is the part of a line that has byte offset at in sight.
+func (l *layouts) around(v *layout, at int) *window {
+	width := v.column(len(v.line))
+	if width <= maxColumns {
+		return &window{v, strings.TrimRight(l.shown(v, 0, width), " "), 0, width}
+	}
+	const gap = "… "
+	first := max(v.column(at)-lead, 0)
+	from := sort.Search(len(v.columns), func(i int) bool { return int(v.columns[i]) >= first })
+	shift := v.column(from)
+	text := l.shown(v, from, first+maxColumns)
+	if first > 0 {
+		text = gap + text
+		shift -= 2
+	}
+	if width > first+maxColumns {
+		text += " …"
+	}
+	return &window{v, text, shift, maxColumns + 2}
+}
+
+// shown are the characters from byte offset i on that begin before a column.
+func (l *layouts) shown(v *layout, i, end int) string {
+	var b strings.Builder
+	for i < len(v.line) && v.column(i) < end {
+		r, n := utf8.DecodeRune(v.line[i:])
+		cell, _ := showRune(r, n, v.column(i))
+		b.WriteString(cell)
+		i += n
+		l.scanned++
+	}
+	return b.String()
+}
+
+// showRune is what to print for a character of n bytes at a column, and its
+// width.
+func showRune(r rune, n, col int) (string, int) {
+	switch {
+	case r == '\t':
+		w := tabWidth - col%tabWidth
+		return strings.Repeat(" ", w), w
+	case r == utf8.RuneError && n <= 1:
+		return "\ufffd", 1
+	case r < 0x20:
+		return string(0x2400 + r), 1
+	case r == 0x7f:
+		return "\u2421", 1
+	case steers(r):
+		return "\ufffd", 1
+	}
+	return string(r), runeWidth(r)
+}

@@ -1,0 +1,258 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+const bom = "\xef\xbb\xbf"
+
+// toml decodes the file's text and finds the places of its values. When the
+// text is not TOML it reports that and gives false.
+func (r *reader) toml() (*node, map[string]any, bool) {
+	text := r.file.Text
+	skipped := 0
+	if bytes.HasPrefix(text, []byte(bom)) {
+		skipped = len(bom)
+	}
+	if at := invalidUTF8(text); at >= 0 {
+		r.add(diag.ManifestSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at + 1)}, "byte 0x%02x is not UTF-8", text[at]).
+			Hint("save the file as UTF-8"))
+		return nil, nil, false
+	}
+	values := map[string]any{}
+	_, err := toml.Decode(string(text[skipped:]), &values)
+	if err != nil {
+		r.syntax(err, skipped)
+		return nil, nil, false
+	}
+	// Blanks keep the offsets of a text whose mark is skipped.
+	clean := append(bytes.Repeat([]byte{' '}, skipped), text[skipped:]...)
+	root, twice := scan(clean)
+	if twice != nil {
+		r.add(diag.ManifestSyntax.At(twice.key, "`%s` is defined twice", twice.name).Hint("keep one of them"))
+		return nil, nil, false
+	}
+	return root, values, true
+}
+
+// invalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
+func invalidUTF8(text []byte) int {
+	for at := 0; at < len(text); {
+		c, size := utf8.DecodeRune(text[at:])
+		if c == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+	return -1
+}
+
+// rewordings turn the decoder's messages into ours; `$1` is the first group.
+// The expressions are compiled only when a manifest is broken.
+var rewordings = []struct {
+	pattern, message, hint string
+}{
+	{`^Key '(.*)' has already been defined`, "`$1` is defined twice", "keep one of them"},
+	{`(?s)^expected value but found "(.*)" instead`, "`$1` is not a value", "put text in quotes: \"$1\""},
+	{`^strings cannot contain newlines`, "this string does not end on its line", "close it with a quote, or use \"\"\" for several lines"},
+	{`^files cannot contain NULL bytes`, "the file is not UTF-8 text", "save it as UTF-8"},
+	{`^unexpected EOF; expected key separator '='`, "the line is no `key = value`", "write `key = value`, or [name] to open a table"},
+	{`^(\S+) is out of range for int64`, "$1 does not fit into 64 bits", "write the number in quotes"},
+	{`(?s)^expected a top-level item to end with a newline, comment, or EOF, but got (.*) instead`, "expected the end of the line, found $1", "one key stands on one line; put text in quotes"},
+	{`(?s)^expected '\.' or '\]' to end table name, but got (.*) instead`, "expected `]` after the table's name, found $1", "write the header as [name]"},
+	{`(?s)^expected a comma \(','\) or array terminator \('\]'\), but got (.*)`, "expected `,` or `]`, found $1", "separate elements with commas and close the array with ]"},
+}
+
+// syntax reports what the decoder found, at its place.
+func (r *reader) syntax(err error, skipped int) {
+	var pe toml.ParseError
+	if !errors.As(err, &pe) {
+		r.add(diag.ManifestSyntax.At(source.Span{}, "%v", err).Hint("see https://toml.io for the form"))
+		return
+	}
+	start := min(pe.Position.Start+skipped, len(r.file.Text))
+	end := min(start+max(pe.Position.Len, 0), len(r.file.Text))
+	span := source.Span{Start: source.Pos(start), End: source.Pos(end)}
+	for _, w := range rewordings {
+		m := regexp.MustCompile(w.pattern).FindStringSubmatch(pe.Message)
+		if m == nil {
+			continue
+		}
+		group := ""
+		if len(m) > 1 {
+			group = m[1]
+		}
+		if strings.HasSuffix(w.message, "is not a value") {
+			// The decoder stops at the first digit of a word.
+			span.End = span.Start + source.Pos(bareWord(r.file.Text[start:]))
+			group = r.file.Slice(span)
+		}
+		d := diag.ManifestSyntax.At(span, "%s", strings.ReplaceAll(w.message, "$1", group))
+		r.add(d.Hint("%s", strings.ReplaceAll(w.hint, "$1", group)))
+		return
+	}
+	r.add(diag.ManifestSyntax.At(span, "%s", strings.TrimSuffix(pe.Message, ".")).Hint("the file must be TOML"))
+}
+
+// bareWord gives the length of the word at the start of text: up to a blank, a
+// comment or a character that ends a value.
+func bareWord(text []byte) int {
+	if i := bytes.IndexAny(text, " \t\r\n,]}#"); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// json decodes the file's text as JSON, with places.
+func (r *reader) json() (*node, any, bool) {
+	n, v, at, err := r.jsonValue()
+	if err == nil {
+		return n, v, true
+	}
+	for at < len(r.file.Text) && bytes.IndexByte([]byte(" \t\r\n:,"), r.file.Text[at]) >= 0 {
+		at++
+	}
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err, at = errors.New("the text ends too early"), len(r.file.Text)
+	}
+	r.add(diag.ManifestSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at)}, "the script is not JSON: %v", err).
+		Hint("a script is a JSON array of replies: [{\"text\": \"yes\"}]"))
+	return nil, nil, false
+}
+
+// jsonValue decodes the file's text as JSON. An error is at the place at.
+func (r *reader) jsonValue() (n *node, v any, at int, err error) {
+	d := &jsonReader{text: r.file.Text, dec: json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(r.file.Text, []byte(bom))))}
+	if bytes.HasPrefix(r.file.Text, []byte(bom)) {
+		d.skipped = len(bom)
+	}
+	if r.form == inYAML {
+		d.twice = func(first, second *node) {
+			r.add(diag.ToolKeyTwice.At(second.key, "`%s` stands twice here", second.name).Label(first.key, "the first one").Hint("keep one of them"))
+		}
+	}
+	d.dec.UseNumber()
+	n, v, err = d.value(0)
+	if err == nil {
+		if _, extra := d.dec.Token(); extra != io.EOF {
+			err = errors.New("text after the value")
+		}
+	}
+	return n, v, min(int(d.dec.InputOffset())+d.skipped, len(r.file.Text)), err
+}
+
+// jsonReader reads JSON token by token, for the tokens' places.
+type jsonReader struct {
+	text    []byte
+	dec     *json.Decoder
+	skipped int
+	twice   func(first, second *node) // told of a member that stands twice; nil: that is an error
+}
+
+// deepest is how deep values may be nested.
+const deepest = 1000
+
+// next is where the next token begins.
+func (d *jsonReader) next() source.Pos {
+	at := int(d.dec.InputOffset()) + d.skipped
+	for at < len(d.text) && bytes.IndexByte([]byte(" \t\r\n:,"), d.text[at]) >= 0 {
+		at++
+	}
+	return source.Pos(at)
+}
+
+// value reads one value. Numbers without a fraction become int64, as those of
+// TOML do; a number that does not fit stays a json.Number.
+func (d *jsonReader) value(depth int) (*node, any, error) {
+	start := d.next()
+	t, err := d.dec.Token()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case depth > deepest:
+		return nil, nil, fmt.Errorf("values are nested deeper than %d", deepest)
+	}
+	n := &node{value: source.Span{Start: start, End: source.Pos(int(d.dec.InputOffset()) + d.skipped)}}
+	var v any = t
+	switch t := t.(type) {
+	case json.Delim:
+		if t == '{' {
+			v, err = d.object(n, depth)
+		} else {
+			v, err = d.array(n, depth)
+		}
+		n.value.End = source.Pos(int(d.dec.InputOffset()) + d.skipped)
+	case json.Number:
+		v = plainNumber(t)
+	}
+	n.key = n.value
+	return n, v, err
+}
+
+func plainNumber(t json.Number) any {
+	if i, err := t.Int64(); err == nil {
+		return i
+	}
+	if f, err := t.Float64(); err == nil && strings.ContainsAny(string(t), ".eE") {
+		return f
+	}
+	return t
+}
+
+func (d *jsonReader) object(n *node, depth int) (any, error) {
+	n.kind = table
+	out := map[string]any{}
+	for d.dec.More() {
+		start := d.next()
+		k, err := d.dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := k.(string)
+		end := source.Pos(int(d.dec.InputOffset()) + d.skipped)
+		c, v, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		c.name, c.key = name, source.Span{Start: start, End: end}
+		switch first := n.child(name); {
+		case first != nil && d.twice == nil:
+			return nil, errors.New("member " + strconv.Quote(name) + " stands twice in one object")
+		case first != nil:
+			d.twice(first, c)
+			continue
+		}
+		n.add(c)
+		out[name] = v
+	}
+	_, err := d.dec.Token()
+	return out, err
+}
+
+func (d *jsonReader) array(n *node, depth int) (any, error) {
+	n.kind = array
+	out := []any{}
+	for d.dec.More() {
+		c, v, err := d.value(depth + 1)
+		if err != nil {
+			return nil, err
+		}
+		n.add(c)
+		out = append(out, v)
+	}
+	_, err := d.dec.Token()
+	return out, err
+}

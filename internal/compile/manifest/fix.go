@@ -1,0 +1,144 @@
+package manifest
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+// What is to be written in the place of what the manifest, or a file of tools, says.
+
+// meantKey adds that a key was probably meant to be another.
+func (r *reader) meantKey(d *diag.Diagnostic, n *node, near string, known []string) {
+	if r.file.Slice(n.key) != n.name { // in quotes, or a part of a longer one
+		d.Hint("did you mean `%s`?", near)
+		return
+	}
+	d.Meant(n.key, near, suggest.Certain(n.name, near, known) && !strings.Contains(r.file.String(), near)) // which may stand there besides
+}
+
+// meantWord adds that a text was probably meant to be another.
+func (r *reader) meantWord(d *diag.Diagnostic, n *node, text, near string, known []string) {
+	written := near
+	if s := r.file.Slice(n.value); s == strconv.Quote(text) || s == "'"+text+"'" {
+		written = s[:1] + near + s[:1]
+	} else if s != text {
+		d.Hint("did you mean %q?", near)
+		return
+	}
+	d.Repair(diag.Change(n.value, near, written, suggest.Certain(text, near, known)), "did you mean %q?", near)
+}
+
+// plainly are the fixes of a value that is right but for its quotes.
+func (r *reader) plainly(k *Key, n *node, v any) []diag.Fix {
+	text, isText := v.(string)
+	written := r.file.Slice(n.value)
+	switch {
+	case isText && k.Unit == "seconds" && foreign.Seconds(text) != "":
+		return []diag.Fix{diag.Offer(diag.Replace(n.value, foreign.Seconds(text)), "Write `%s`", foreign.Seconds(text))}
+	case isText && len(written) == len(text)+2 && bare(k.Type, text):
+		return []diag.Fix{diag.Offer(diag.Replace(n.value, text), "Write `%s`", text)}
+	case !isText && (k.Type == String || k.Type == Enum) && n.kind == scalar && !strings.ContainsAny(written, "\"'\n\\"):
+		return []diag.Fix{diag.Offer(diag.Replace(n.value, `"`+written+`"`), "Write `\"%s\"`", written)}
+	}
+	return nil
+}
+
+// bare says whether a text is a value of a type without its quotes.
+func bare(t Type, text string) bool {
+	switch t {
+	case Integer:
+		n, err := strconv.ParseInt(text, 10, 64)
+		return err == nil && strconv.FormatInt(n, 10) == text
+	case Number:
+		_, err := strconv.ParseFloat(text, 64)
+		return err == nil && strings.Trim(text, "0123456789.") == "" && !strings.HasPrefix(text, ".") && !strings.HasSuffix(text, ".")
+	case Bool:
+		return text == "true" || text == "false"
+	}
+	return false
+}
+
+// addLine adds a line to the section whose header is n's, in TOML.
+func (r *reader) addLine(n *node, line string) []diag.Fix {
+	start := r.file.LineStart(r.file.LineOf(n.key.Start))
+	rest := r.file.Slice(source.Span{Start: start, End: source.Pos(len(r.file.Text))})
+	header, _, _ := strings.Cut(rest, "\n")
+	header = strings.TrimSuffix(header, "\r")
+	if r.form != inTOML || !strings.HasPrefix(header, "[") || strings.HasPrefix(header, "[[") {
+		return nil
+	}
+	return []diag.Fix{diag.Offer(diag.Insert(start+source.Pos(len(header)), "\n"+line), "Add `%s`", line)}
+}
+
+// withoutLines removes a key with its value, when they have their lines for themselves.
+func withoutLines(f *source.File, n *node) []diag.Fix {
+	at := source.Span{Start: f.LineStart(f.LineOf(n.key.Start)), End: n.value.End}
+	rest := f.Slice(source.Span{Start: n.value.End, End: source.Pos(len(f.Text))})
+	line, _, more := strings.Cut(rest, "\n")
+	if strings.TrimSpace(line) != "" || strings.TrimSpace(f.Slice(source.Span{Start: at.Start, End: n.key.Start})) != "" || n.value.Start < n.key.End {
+		return nil
+	}
+	if at.End += source.Pos(len(line)); more {
+		at.End++
+	}
+	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove the second `%s`", n.name)}
+}
+
+// withoutName reports once the keys of a section that needs a name, such as [connections], which are in
+// it directly, and returns them. A name among them is that of the section, which is read then.
+func (r *reader) withoutName(n *node, values map[string]any, read func(n *node, v any)) (loose []*node) {
+	known := namesIn(n.name + ".*")
+	var key, name *node
+	for _, c := range n.children {
+		if _, isTable := values[c.name].(map[string]any); isTable {
+			continue
+		}
+		loose = append(loose, c)
+		if c.name == "name" && !slices.Contains(known, "name") {
+			name = c
+		} else if key == nil && slices.Contains(known, c.name) {
+			key = c
+		}
+	}
+	if key == nil {
+		return nil
+	}
+	text := "NAME"
+	if name != nil {
+		if s, ok := values["name"].(string); ok && bareKey.MatchString(s) {
+			text = s
+		}
+	}
+	section := n.name + "." + text
+	d := r.kinds.typ.At(key.key, "`%s` belongs to a section with a name, not to [%s]", key.name, n.name)
+	r.add(d.Hint("write `[%s]` instead of `[%s]`", section, n.name))
+	if text == "NAME" {
+		r.m.Nameless = true
+		return loose
+	}
+	header := source.Span{Start: r.file.LineStart(r.file.LineOf(loose[0].key.Start) - 1), End: loose[0].key.Start}
+	if gone := withoutLines(r.file, name); len(loose) == len(n.children) && len(gone) == 1 &&
+		strings.TrimSpace(r.file.Slice(header)) == "["+n.name+"]" {
+		at := n.key
+		d.By(diag.Fix{Title: "Change to `[" + section + "]`", Edits: append([]diag.Edit{diag.Replace(at, section)}, gone[0].Edits...)})
+	}
+	named := &node{name: text, key: n.key, value: n.value, kind: table, index: map[string]*node{}}
+	inside := map[string]any{}
+	for _, c := range loose {
+		if c != name {
+			named.children, named.index[c.name], inside[c.name] = append(named.children, c), c, values[c.name]
+		}
+	}
+	read(named, inside)
+	return loose
+}
+
+// bareKey is a name that a header has without quotes.
+var bareKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)

@@ -1,0 +1,119 @@
+package manifest
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// form is how a text is written.
+type form uint8
+
+const (
+	inTOML form = iota
+	inYAML
+)
+
+// kinds are the diagnostics of what is read.
+type kinds struct{ unknown, typ, value, missing, param *diag.Info }
+
+var (
+	manifestKinds = kinds{diag.ManifestUnknown, diag.ManifestType, diag.ManifestValue, diag.ManifestMissing, diag.ManifestParam}
+	toolKinds     = kinds{diag.ToolUnknown, diag.ToolType, diag.ToolValue, diag.ToolMissing, diag.ToolValue}
+)
+
+// inForm puts what messages say of TOML into the words and the form of the text.
+func (r *reader) inForm(text string) string {
+	if r.form == inTOML {
+		return text
+	}
+	return strings.NewReplacer(" = ", ": ", "an array", "a list", "tables", "mappings", "a table", "a mapping", "strings", "texts", "a string", "a text").Replace(text)
+}
+
+// writing is the hint that shows how a key is written.
+func (r *reader) writing(k *Key) string {
+	return r.inForm("write `" + k.Name() + " = " + k.Example + "`")
+}
+
+// typeOf names the type of a value in the words of the text's form.
+func (r *reader) typeOf(v any) string { return r.inForm(typeOf(v)) }
+
+// place names a section.
+func (r *reader) place(section string) string {
+	if r.form == inTOML {
+		return "[" + section + "]"
+	}
+	return "`" + section + "`"
+}
+
+// fullForm is a section that may have been written as the value of one of its keys
+// alone, with that key.
+func fullForm(path string, n *node, v any) (*node, any) {
+	if _, is := v.(map[string]any); is {
+		return n, v
+	}
+	for _, name := range namesIn(path) {
+		if k := row(path + "." + name); k != nil && k.short {
+			inner := *n
+			inner.name = name
+			outer := &node{name: n.name, key: n.key, value: n.value, kind: table}
+			outer.add(&inner)
+			return outer, map[string]any{name: v}
+		}
+	}
+	return n, v
+}
+
+// schema reads a JSON Schema. It gives nil for one that is none, which it reports, and
+// false for a value of another type.
+func (r *reader) schema(n *node, v any, shown string) (json.RawMessage, bool) {
+	values, ok := v.(map[string]any)
+	if !ok {
+		return nil, false
+	}
+	text, ok := r.encode(n, v)
+	if !ok {
+		return nil, true
+	}
+	before := r.list.Errors()
+	_, mistakes := jsonschema.Compile(text)
+	for _, m := range mistakes {
+		r.add(diag.ToolSchema.At(n.find(m.Pointer), "`%s` is no JSON Schema: /%s%s: %s", shown, n.name, m.Pointer, m.Why).
+			Hint("%s", r.inForm("a schema is like `{ type = \"object\", properties = { sql = { type = \"string\" } } }`")))
+	}
+	if n.name == "parameters" && len(mistakes) == 0 && values["type"] != "object" {
+		at := n.value
+		if c := n.child("type"); c != nil {
+			at = c.value
+		} else {
+			at = firstLine(r.file, at)
+		}
+		r.add(diag.ToolSchema.At(at, "`%s` must be the schema of an object: /%s/type: must be \"object\"", shown, n.name).Hint("%s", r.inForm("write `type = \"object\"` into it, and what it takes into `properties`")))
+	}
+	if r.list.Errors() > before {
+		return nil, true
+	}
+	return text, true
+}
+
+// find gives the place of what a JSON pointer names, or of the last part of it that is
+// there.
+func (n *node) find(pointer string) source.Span {
+	at := n
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		part = strings.ReplaceAll(strings.ReplaceAll(part, "~1", "/"), "~0", "~")
+		next := at.child(part)
+		if i, err := strconv.Atoi(part); err == nil && at.kind == array && i >= 0 && i < len(at.children) {
+			next = at.children[i]
+		}
+		if next == nil {
+			break
+		}
+		at = next
+	}
+	return at.value
+}

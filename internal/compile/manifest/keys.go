@@ -1,0 +1,310 @@
+package manifest
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
+	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
+)
+
+// Type is the type of a key's value.
+type Type uint8
+
+// The types.
+const (
+	String    Type = iota
+	Strings        // an array of strings
+	Table          // a table whose keys the user chooses, of strings
+	Params         // a table of any values
+	Integer        // at least the key's Min
+	Number         // an integer or a float, more than zero
+	Bool           // true or false
+	Enum           // one of the key's Values
+	Replies        // an array of tables: the scripted provider's replies
+	Any            // any value
+	ToolCalls      // an array of tables: calls that a scripted reply makes
+	Failure        // a table: the error that a scripted reply is
+	Warnings       // an array of strings: codes of warnings
+	Schema         // a table: a JSON Schema
+)
+
+// typeNames are the types as messages and the manual name them.
+var typeNames = [...]string{
+	String: "a string", Strings: "an array of strings", Table: "a table of strings", Params: "a table",
+	Integer: "an integer", Number: "a number", Bool: "true or false", Enum: "a string", Replies: "an array of tables",
+	Any: "any value", ToolCalls: "an array of tables", Failure: "a table", Warnings: "an array of strings",
+	Schema: "a table",
+}
+
+func (t Type) String() string { return typeNames[t] }
+
+// Key is one row of the table of keys. A `*` in Path stands for a name the
+// user chooses, `[]` for an element of an array.
+type Key struct {
+	Path    string
+	Type    Type
+	Unit    string // "seconds", "bytes", …; "" without one
+	Default string // as written in the manifest; "" when there is none
+	Values  []string
+	Min     int64 // least Integer
+	Example string
+	Doc     string
+	Zero    bool // a Number may be 0
+	// Least and Most bound a Number, and Most an Integer; 0 is no bound of the key's own.
+	Least, Most float64
+
+	// Transports are those of a host that heed the key; nil: all do.
+	Transports []string
+
+	check func(text string) error // says what is wrong with one of Strings; nil: nothing is
+
+	inFiles  bool // it is a key in files of tools alone
+	short    bool // its section may be written as its value alone
+	nonempty bool // it is not empty: a String, or the first of Strings
+
+	holds   holds  // how a secret in the value is told
+	instead string // the key that names a secret's variable, of the same section
+
+	set func(t *target, v *setting) // nil: the value is a member of the section's Config
+}
+
+// Section is the key's table: all of Path but its last name.
+func (k *Key) Section() string { return k.Path[:strings.LastIndexByte(k.Path, '.')] }
+
+// Name is the last name of Path.
+func (k *Key) Name() string { return k.Path[strings.LastIndexByte(k.Path, '.')+1:] }
+
+// target is the section that is being filled: what is not nil.
+type target struct {
+	project     *Project
+	connection  *Connection
+	retry       *Retry
+	rate        *RateLimit
+	price       *Price
+	host        *Host
+	config      *json.RawMessage // takes the keys without set, as members
+	limits      *Limits
+	permissions *Permissions
+	lints       *Lints
+	audit       *Audit
+	relay       *Relay
+}
+
+// Providers, transports and the other closed lists of values.
+var (
+	providers     = provider.Names()
+	hostTransport = []string{"stdio", claudeCode, codex, acp}
+	mcpTransport  = []string{"stdio", "http"}
+	backoffs      = []string{"none", "linear", "exponential"}
+	formats       = []string{"text", "json"}
+	stopReasons   = []string{"end", "length", "tool", "stop", "filter"}
+)
+
+// Keys is the table of keys, by section. The caller must not change it.
+var Keys = sync.OnceValue(func() []Key { return slices.Concat(keys, toolKeys, runKeys) })
+
+var keys = []Key{
+	{Path: "project.name", Type: String, Example: `"demo"`, Doc: "The project's name.",
+		set: func(t *target, v *setting) { t.project.Name = v.text }},
+	{Path: "project.version", Type: String, Example: `"0.1.0"`, Doc: "The project's version.",
+		set: func(t *target, v *setting) { t.project.Version = v.text }},
+	{Path: "project.entry", Type: String, Default: `"main.conc"`, Example: `"main.conc"`, Doc: "The file that holds `main`.",
+		set: func(t *target, v *setting) { t.project.Entry = v.text }},
+
+	{Path: "connections.*.provider", Type: Enum, Values: providers, Example: `"openai"`,
+		Doc: "The wire form to speak: OpenAI's chat completions (also of compatible servers), Anthropic's messages, Google's generateContent, Ollama's chat, OpenAI's models on Azure, Gemini on Vertex AI, all models on Amazon Bedrock (its Converse API), or replies from a script.",
+		set: func(t *target, v *setting) { t.connection.Provider = v.text }},
+	{Path: "connections.*.api_key_env", Type: String, holds: variables, Example: `"OPENAI_API_KEY"`,
+		Doc: "The environment variable that holds the key. The key itself is never written down.",
+		set: func(t *target, v *setting) { t.connection.APIKeyEnv = v.text }},
+	{Path: "connections.*.token_command", Type: Strings, nonempty: true, Example: `["gcloud", "auth", "print-access-token"]`,
+		Doc: "A command that prints the key, for keys that expire: a program and its arguments, not a shell's line. It runs before the first call, when the key is older than 30 minutes, and when the provider refuses it. It takes the place of `api_key_env`.",
+		set: func(t *target, v *setting) { t.connection.TokenCommand = v.texts }},
+	{Path: "connections.*.base_url", Type: String, holds: address, Example: `"https://api.openai.com/v1"`,
+		Doc: "Where the provider's paths are appended, after `/v1` when the URL ends in no version.",
+		set: func(t *target, v *setting) { t.connection.BaseURL = v.text }},
+	{Path: "connections.*.default_model", Type: String, Example: `"gpt-4o"`, Doc: "The model of agents that name none.",
+		set: func(t *target, v *setting) { t.connection.DefaultModel = v.text }},
+	{Path: "connections.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "60",
+		Doc: "How long one call may take, retries included, when the agent says nothing.",
+		set: func(t *target, v *setting) { t.connection.Timeout = v.number }},
+	{Path: "connections.*.connect_timeout", Type: Number, Unit: "seconds", Default: "10", Example: "5", Doc: "How long making the connection may take.",
+		set: func(t *target, v *setting) { t.connection.ConnectTimeout = v.number }},
+	{Path: "connections.*.first_token_timeout", Type: Number, Unit: "seconds", Example: "20",
+		Doc: "How long a reply may take to begin. With it, replies are streamed from the provider, also where the program wants them whole.",
+		set: func(t *target, v *setting) { t.connection.FirstTokenTimeout = v.number }},
+	{Path: "connections.*.fallback", Type: Strings, Default: "[]", Example: `["backup"]`,
+		Doc: "Connections that are asked, in this order, when this one cannot answer: it is not reached, too slow, overloaded, out of quota, or the conversation is too long for it.",
+		set: func(t *target, v *setting) { t.connection.Fallback = v.texts }},
+	{Path: "connections.*.organization", Type: String, Example: `"org-1"`, Doc: "Sent as OpenAI-Organization.",
+		set: func(t *target, v *setting) { t.connection.Organization = v.text }},
+	{Path: "connections.*.project", Type: String, Example: `"proj-1"`, Doc: "Sent as OpenAI-Project; the project of Google Cloud, for provider vertex.",
+		set: func(t *target, v *setting) { t.connection.Project = v.text }},
+	{Path: "connections.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request.",
+		set: func(t *target, v *setting) { t.connection.Headers = byName(v.table) }},
+	{Path: "connections.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "GATEWAY_AUTH" }`, Doc: "Headers whose values are read from the environment at each request.",
+		set: func(t *target, v *setting) { t.connection.HeadersEnv = byName(v.table) }},
+	{Path: "connections.*.extra", Type: Params, holds: named, Example: `{ top_k = 40 }`, Doc: "Members of each request's body, under the provider's own names. They win over those that the agent sets; tables are merged.",
+		set: func(t *target, v *setting) { t.connection.Extra = v.json }},
+	{Path: "connections.*.api_version", Type: String, Default: `"2024-10-21"`, Example: `"2025-04-01-preview"`, Doc: "The version of Azure's API, for provider azure.",
+		set: func(t *target, v *setting) { t.connection.APIVersion = v.text }},
+	{Path: "connections.*.location", Type: String, Example: `"us-central1"`, Doc: "The region of Google Cloud or `global`, for provider vertex; the region of AWS, for provider bedrock, where `AWS_REGION` is the default.",
+		set: func(t *target, v *setting) { t.connection.Location = v.text }},
+	{Path: "connections.*.models", Type: Table, Example: `{ fast = "gpt-4o-mini" }`, Doc: "Aliases for models, to be used as an agent's `model`.",
+		set: func(t *target, v *setting) { t.connection.Models = aliases(v.table) }},
+	{Path: "connections.*.script", Type: String, Example: `"replies.json"`, Doc: "A JSON or TOML file with the scripted provider's replies.",
+		set: func(t *target, v *setting) { t.connection.Script = v.text }},
+	{Path: "connections.*.replies", Type: Replies, holds: anything, Example: `[{ text = "yes" }]`, Doc: "The scripted provider's replies.",
+		set: func(t *target, v *setting) { t.connection.Replies = v.json }},
+	{Path: "connections.*.retry.max_attempts", Type: Integer, Min: 1, Default: "3", Example: "3", Doc: "Attempts in all.",
+		set: func(t *target, v *setting) { t.retry.MaxAttempts = v.integer }},
+	{Path: "connections.*.retry.backoff", Type: Enum, Values: backoffs, Default: `"exponential"`, Example: `"linear"`, Doc: "How the delay grows.",
+		set: func(t *target, v *setting) { t.retry.Backoff = v.text }},
+	{Path: "connections.*.retry.initial_delay_ms", Type: Integer, Unit: "milliseconds", Default: "500", Example: "500", Doc: "The delay before the second attempt.",
+		set: func(t *target, v *setting) { t.retry.InitialDelayMS = v.integer }},
+	{Path: "connections.*.retry.max_delay_ms", Type: Integer, Unit: "milliseconds", Default: "30000", Example: "30000", Doc: "The longest delay.",
+		set: func(t *target, v *setting) { t.retry.MaxDelayMS = v.integer }},
+	{Path: "connections.*.rate_limit.requests_per_minute", Type: Integer, Min: 1, Example: "60", Doc: "Requests in any 60 seconds; more wait.",
+		set: func(t *target, v *setting) { t.rate.RequestsPerMinute = v.integer }},
+	{Path: "connections.*.rate_limit.tokens_per_minute", Type: Integer, Min: 1, Example: "100000", Doc: "Tokens, in and out, in any 60 seconds; requests beyond wait.",
+		set: func(t *target, v *setting) { t.rate.TokensPerMinute = v.integer }},
+	{Path: "connections.*.rate_limit.max_concurrent", Type: Integer, Min: 1, Example: "4", Doc: "Requests in flight at once; more wait.",
+		set: func(t *target, v *setting) { t.rate.MaxConcurrent = v.integer }},
+	{Path: "connections.*.prices.*.input", Type: Number, Zero: true, Unit: "US dollars for a million tokens", Example: "2.5", Doc: "Price of the prompt's tokens.",
+		set: func(t *target, v *setting) { t.price.Input = v.number }},
+	{Path: "connections.*.prices.*.output", Type: Number, Zero: true, Unit: "US dollars for a million tokens", Example: "10.0", Doc: "Price of the reply's tokens.",
+		set: func(t *target, v *setting) { t.price.Output = v.number }},
+	{Path: "connections.*.replies[].match", Type: String, holds: anything, Example: `"(?i)token"`, Doc: "A regular expression on the prompt; without one the reply fits any."},
+	{Path: "connections.*.replies[].agent", Type: String, holds: anything, Example: `"Writer"`, Doc: "Only for the agent of this name."},
+	{Path: "connections.*.replies[].text", Type: String, holds: anything, Example: `"yes"`, Doc: "The reply's text."},
+	{Path: "connections.*.replies[].json", Type: Any, holds: anything, Example: `{ ok = true }`, Doc: "A value whose JSON is the reply's text."},
+	{Path: "connections.*.replies[].tool_calls", Type: ToolCalls, holds: anything, Example: `[{ name = "add", args = { a = 1 } }]`, Doc: "Tools that the model asks for."},
+	{Path: "connections.*.replies[].error", Type: Failure, holds: anything, Example: `{ status = 429 }`, Doc: "The request fails."},
+	{Path: "connections.*.replies[].delay_ms", Type: Integer, holds: anything, Unit: "milliseconds", Default: "0", Example: "100", Doc: "Wait before replying."},
+	{Path: "connections.*.replies[].tokens_in", Type: Integer, holds: anything, Example: "11", Doc: "Tokens of the prompt; an estimate when not given."},
+	{Path: "connections.*.replies[].tokens_out", Type: Integer, holds: anything, Example: "7", Doc: "Tokens of the reply; an estimate when not given."},
+	{Path: "connections.*.replies[].repeat", Type: Bool, holds: anything, Default: "false", Example: "true", Doc: "The reply is never used up."},
+	{Path: "connections.*.replies[].stop", Type: Enum, holds: anything, Values: stopReasons, Default: `"end"`, Example: `"length"`, Doc: "Why the model stopped."},
+	{Path: "connections.*.replies[].tool_calls[].name", Type: String, holds: anything, Example: `"add"`, Doc: "The tool; the end of an offered name is enough."},
+	{Path: "connections.*.replies[].tool_calls[].args", Type: Params, holds: anything, Example: `{ a = 1 }`, Doc: "The arguments."},
+	{Path: "connections.*.replies[].tool_calls[].id", Type: String, holds: anything, Example: `"call_1"`, Doc: "The call's id; numbered when not given."},
+	{Path: "connections.*.replies[].error.kind", Type: Enum, holds: anything, Values: []string{"status", "timeout", "connection"}, Default: `"status"`, Example: `"timeout"`, Doc: "What goes wrong: an HTTP status, no answer in time, or no connection."},
+	{Path: "connections.*.replies[].error.status", Type: Integer, holds: anything, Min: 400, Default: "500", Example: "429", Doc: "The HTTP status."},
+	{Path: "connections.*.replies[].error.message", Type: String, holds: anything, Example: `"slow down"`, Doc: "The provider's message."},
+
+	{Path: "hosts.*.transport", Type: Enum, Values: hostTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "What the host speaks on its standard streams: Concerto's own protocol, or that of Claude Code, of Codex's app-server, or the Agent Client Protocol."},
+	{Path: "hosts.*.command", Type: String, Example: `"python3"`, Doc: "The program to start. With a slash it is relative to the manifest, else searched on PATH. For `claude-code` it is `claude` when not given, for `codex` `codex`."},
+	{Path: "hosts.*.args", Type: Strings, Default: "[]", Example: `["hosts/worker.py"]`, Doc: "Its arguments, passed as they are, but `${manifest_dir}`, which is the manifest's directory."},
+	{Path: "hosts.*.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment; `${manifest_dir}` is the manifest's directory."},
+	{Path: "hosts.*.pass_env", Type: Strings, holds: variables, Default: "[]", Example: `["WORKER_TOKEN", "AWS_*"]`, Doc: "Variables of the run's environment that it gets beside those that every process gets; `*` stands for any characters. One that holds the key of a model, a server or another host is passed only when its whole name stands here."},
+	{Path: "hosts.*.working_dir", Type: String, Example: `"hosts"`, Doc: "Its working directory, relative to the manifest, whose directory is the default."},
+	{Path: "hosts.*.isolate", Type: Enum, Values: []string{"none", "copy", "worktree"}, Default: `"none"`, Example: `"copy"`, Doc: "Each exchange has a process and a directory of its own, `.concerto/tasks/RUN-HOST-N` beside the manifest: a copy of its working directory, or a git worktree on a branch of its own. It is removed at the end unless something changed in it."},
+	{Path: "hosts.*.timeout", Type: Number, Unit: "seconds", Default: "120", Example: "120", Doc: "How long one exchange may take; 1800 for a vendor's agent when not given."},
+	{Path: "hosts.*.init_timeout", Type: Number, Unit: "seconds", Example: "20", Doc: "How long a new process may take until it is ready: `timeout`, else 10, when not given; 60 for a vendor's agent."},
+	{Path: "hosts.*.init", Type: Bool, Default: "false", Example: "true", Transports: []string{"stdio"}, Doc: "The `init` message is sent without `params`, too, so that the host can tell its capabilities."},
+	{Path: "hosts.*.send_tools", Type: Bool, Default: "false", Example: "true", Transports: []string{"stdio"}, Doc: "Prompts list the tools that the host may call, as they do for a host that announces the capability `tools`."},
+	{Path: "hosts.*.model", Type: String, Example: `"opus"`, Transports: vendors, Doc: "The model that a vendor's agent is to use."},
+	{Path: "hosts.*.mode", Type: String, Default: `"default"`, Example: `"plan"`, Transports: []string{claudeCode, acp}, Doc: "How the agent asks for permission: `default`, `acceptEdits` or `plan`; for `acp` any that it offers. One that skips permission needs `unsafe_mode`."},
+	{Path: "hosts.*.unsafe_mode", Type: Bool, Default: "false", Example: "true", Transports: []string{claudeCode, acp}, Doc: "`mode` may be one that skips permission."},
+	{Path: "hosts.*.settings", Type: Strings, Default: "[]", Example: `["project"]`, Transports: []string{claudeCode}, Doc: "Which of its own settings the agent heeds: `user`, `project`, `local`. Rules and hooks in them decide without being asked about here."},
+	{Path: "hosts.*.approval_policy", Type: Enum, Values: []string{"untrusted", "on-request", "never"}, Default: `"untrusted"`, Example: `"on-request"`, Transports: []string{codex}, Doc: "When the agent asks."},
+	{Path: "hosts.*.sandbox", Type: Enum, Values: []string{"read-only", "workspace-write", "danger-full-access"}, Default: `"workspace-write"`, Example: `"read-only"`, Transports: []string{codex}, Doc: "What the agent's commands may touch."},
+	{Path: "hosts.*.session", Type: Enum, Values: []string{"keep", "fresh"}, Default: `"keep"`, Example: `"fresh"`, Transports: vendors, Doc: "Whether exchanges with one process go on with one conversation, or each begins a new one."},
+	{Path: "hosts.*.question_timeout", Type: Number, Unit: "seconds", Example: "30", Doc: "How long the answer to one question or approval may take."},
+	{Path: "hosts.*.question_default", Type: String, Example: `"yes"`, Doc: "The answer to a question that nobody answers."},
+	{Path: "hosts.*.approval_default", Type: String, Example: `"no"`, Doc: "The answer to an approval that nobody answers; `no` when not given, for a vendor's agent and for a host with `permissions`."},
+	{Path: "hosts.*.input_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of prompts; the declaration's own wins."},
+	{Path: "hosts.*.output_format", Type: Enum, Values: formats, Example: `"json"`, Doc: "The form of the host's lines; the declaration's own wins."},
+	{Path: "hosts.*.message_types", Type: Strings, Example: `["progress", "question"]`, Doc: "The types it sends; a handler for another is an error."},
+	{Path: "hosts.*.instances", Type: Integer, Min: 1, Default: "1", Example: "2", Doc: "Processes that may work at once."},
+	{Path: "hosts.*.max_line", Type: Integer, Min: 1, Unit: "bytes", Default: "16777216", Example: "16777216", Doc: "The longest line it may send."},
+	{Path: "hosts.*.heartbeat", Type: Number, Unit: "seconds", Example: "60", Doc: "How long a host may say nothing during an exchange, while it waits for no answer. Then it fails, and the host is ended."},
+	{Path: "hosts.*.idle_seconds", Type: Number, Unit: "seconds", Example: "300", Doc: "A process that nobody has used for so long is ended; without the key it stays until the run ends."},
+	{Path: "hosts.*.cancel_grace", Type: Number, Unit: "seconds", Default: "5", Example: "30", Doc: "How long a host that can be cancelled may take to its last message when an exchange ends early."},
+	{Path: "hosts.*.params", Type: Params, holds: named, instead: "params_env", Example: `{ model = "opus" }`, Doc: "Parameters, sent in the `init` message. Any TOML value.",
+		set: func(t *target, v *setting) { t.host.Params = v.json }},
+	{Path: "hosts.*.limits.memory_mb", Type: Integer, Min: 1, Unit: "MiB", Example: "2048", Doc: "Memory of a process and all that it starts. Using more ends them, as with all limits but `open_files`."},
+	{Path: "hosts.*.limits.cpu_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "Time that they compute, all together."},
+	{Path: "hosts.*.limits.wall_seconds", Type: Number, Unit: "seconds", Example: "3600", Doc: "How long a process may live."},
+	{Path: "hosts.*.limits.processes", Type: Integer, Min: 1, Example: "50", Doc: "Processes at once, the host's own among them."},
+	{Path: "hosts.*.limits.open_files", Type: Integer, Min: 16, Example: "1024", Doc: "Files that each process may have open; opening more fails."},
+
+	{Path: "hosts.*.permissions.read", Type: Strings, Default: "[]", Example: `["."]`, check: hostpolicy.CheckRoot, Doc: "Directories and files that the host may read without asking, relative to the manifest."},
+	{Path: "hosts.*.permissions.write", Type: Strings, Default: "[]", Example: `["src"]`, check: hostpolicy.CheckRoot, Doc: "The same for what it may write, delete and move."},
+	{Path: "hosts.*.permissions.deny", Type: Strings, Default: "[]", Example: `[".env", "secrets/**"]`, check: hostpolicy.CheckGlob, Doc: "Globs of files that it may neither read nor write, in those directories too; relative to the manifest and to the working directory. A name alone is meant at any depth; upper and lower case are the same."},
+	{Path: "hosts.*.permissions.default", Type: Enum, Values: []string{"ask", "allow", "deny"}, Default: `"ask"`, Example: `"deny"`, Doc: "What becomes of all that no other key names: the program's handler is asked, or nobody."},
+	{Path: "hosts.*.permissions.commands.allow", Type: Strings, Default: "[]", Example: `["go test *"]`, check: hostpolicy.CheckCommand, Doc: "Globs of commands that it may run without asking; `*` stands for any text, `?` for a character. One with a character by which a shell makes more of it is not allowed by them."},
+	{Path: "hosts.*.permissions.commands.ask", Type: Strings, Default: "[]", Example: `["git push*"]`, check: hostpolicy.CheckCommand, Doc: "Globs of commands of which the program's handler is asked, also when another allows them. Each command that a shell would run of it is tried, without its path, quotes, `sudo`, `env`, `sh -c` and the like."},
+	{Path: "hosts.*.permissions.commands.deny", Type: Strings, Default: "[]", Example: `["rm *"]`, check: hostpolicy.CheckCommand, Doc: "Globs of commands that it may not run, tried in the same way. A deny list is no sandbox: what a command does is not seen."},
+	{Path: "hosts.*.params_env", Type: Table, holds: variables, Example: `{ token = "WORKER_TOKEN" }`, Doc: "Parameters whose values are read from the environment when the host is started."},
+
+	{Path: "mcp.*.transport", Type: Enum, Values: mcpTransport, Default: `"stdio"`, Example: `"stdio"`, Doc: "How the server is reached."},
+	{Path: "mcp.*.command", Type: String, Example: `"uvx"`, Doc: "The program to start, for transport stdio."},
+	{Path: "mcp.*.args", Type: Strings, Default: "[]", Example: `["server"]`, Doc: "Its arguments; `${manifest_dir}` is the manifest's directory."},
+	{Path: "mcp.*.url", Type: String, holds: address, instead: "headers_env", Example: `"http://localhost:8080/mcp"`, Doc: "The server's address, for transport http."},
+	{Path: "mcp.*.env", Type: Table, holds: named, instead: "pass_env", Default: "{}", Example: `{ MODE = "fast" }`, Doc: "Variables added to its environment; `${manifest_dir}` is the manifest's directory."},
+	{Path: "mcp.*.pass_env", Type: Strings, holds: variables, Default: "[]", Example: `["GITHUB_TOKEN", "AWS_*"]`, Doc: "Variables of the run's environment that it gets beside those that every process gets, as `pass_env` of a host."},
+	{Path: "mcp.*.headers", Type: Table, holds: named, instead: "headers_env", Default: "{}", Example: `{ X-Team = "search" }`, Doc: "Headers of each request, for transport http."},
+	{Path: "mcp.*.headers_env", Type: Table, holds: variables, Example: `{ Authorization = "DOCS_AUTHORIZATION" }`, Doc: "Headers whose values are read from the environment when the server is reached."},
+	{Path: "mcp.*.timeout", Type: Number, Unit: "seconds", Default: "60", Example: "60", Doc: "How long one call may take."},
+
+	{Path: "limits.max_run_seconds", Type: Number, Unit: "seconds", Example: "600", Doc: "The run is cancelled after this time.",
+		set: func(t *target, v *setting) { t.limits.MaxRunSeconds = v.number }},
+	{Path: "limits.max_memory_mb", Type: Integer, Min: 1, Unit: "MiB", Example: "512", Doc: "Memory of the program's values. Wanting more is a `RuntimeError`.",
+		set: func(t *target, v *setting) { t.limits.MaxMemoryMB = v.integer }},
+	{Path: "limits.max_tokens", Type: Integer, Min: 1, Unit: "tokens", Example: "100000", Doc: "Tokens of all models together, in and out. A call that might go beyond is not made.",
+		set: func(t *target, v *setting) { t.limits.MaxTokens = v.integer }},
+	{Path: "limits.max_cost_usd", Type: Number, Unit: "US dollars", Example: "5.0", Doc: "Cost of all models together, by the connections' `prices`. A call that might go beyond is not made.",
+		set: func(t *target, v *setting) { t.limits.MaxCostUSD = v.number }},
+	{Path: "limits.max_tasks", Type: Integer, Min: 1, Example: "100", Doc: "Tasks alive at once.",
+		set: func(t *target, v *setting) { t.limits.MaxTasks = v.integer }},
+	{Path: "limits.max_test_seconds", Type: Number, Unit: "seconds", Default: "60", Example: "120", Doc: "How long one test may run, in real time. `concerto test --timeout` says otherwise; a `--live` run has no such limit but that.",
+		set: func(t *target, v *setting) { t.limits.MaxTestSeconds = v.number }},
+
+	{Path: "permissions.default", Type: Enum, Values: []string{"allow", "deny"}, Default: `"allow"`, Example: `"deny"`, Doc: "What holds of files, environment and network where `fs`, `env` or `net` is not given: all of it may be used, or nothing.",
+		set: func(t *target, v *setting) { t.permissions.Default = v.text }},
+	{Path: "permissions.fs", Type: Strings, Example: `["data"]`, Doc: "Directories whose files may be read and written; no other may be. Without the key `default` holds.",
+		set: func(t *target, v *setting) { t.permissions.FS = append([]string{}, v.texts...) }},
+	{Path: "permissions.env", Type: Strings, Example: `["HOME"]`, Doc: "Environment variables that may be read, and no others. Without the key `default` holds.",
+		set: func(t *target, v *setting) { t.permissions.Env = append([]string{}, v.texts...) }},
+	{Path: "permissions.net", Type: Strings, Example: `["api.example.com"]`, Doc: "Network hosts that may be called, and no others. Without the key `default` holds.",
+		set: func(t *target, v *setting) { t.permissions.Net = append([]string{}, v.texts...) }},
+	{Path: "permissions.tools", Type: Strings, Example: `["Calc", "Files::read"]`, Doc: "Tools, or functions of them, that models and hosts may call, and `dispatch_tool`. Without the key all may be called.",
+		set: func(t *target, v *setting) { t.permissions.Tools = append([]string{}, v.texts...) }},
+	{Path: "permissions.run", Type: Strings, Default: "[]", Example: `["git"]`, Doc: "Commands that the tool RunCommand may start.",
+		set: func(t *target, v *setting) { t.permissions.Run = v.texts }},
+	{Path: "permissions.approve", Type: Strings, Default: "[]", Example: `["deploy", "category:db"]`, check: toolname.CheckFilter, Doc: "Tools of the application, or categories of them, whose calls must be approved of, besides those that say so themselves.",
+		set: func(t *target, v *setting) { t.permissions.Approve = v.texts }},
+
+	{Path: "audit.file", Type: String, Example: `"audit.ndjson"`, Doc: "The file in which every call of a tool is recorded, in lines that show when they were changed. `--audit` names another one.",
+		set: func(t *target, v *setting) { t.audit.File = v.text }},
+
+	{Path: "relay.share", Type: Bool, Default: "false", Example: "true", Doc: "Whether a run is told of at the relay, through the hostd of this machine, and people there may answer, as with `--relay`.",
+		set: func(t *target, v *setting) { t.relay.Share = v.yes }},
+	{Path: "relay.title", Type: String, Example: `"nightly triage"`, Doc: "What its runs are called there, instead of the project's name.",
+		set: func(t *target, v *setting) { t.relay.Title = v.text }},
+
+	{Path: "lints.allow", Type: Warnings, Default: "[]", Example: `["W0409"]`, Doc: "Codes of warnings that are not shown. `@allow` before a declaration does it for that alone.",
+		set: func(t *target, v *setting) { t.lints.Allow = v.texts }},
+}
+
+// aliases turns a table of strings into aliases.
+func byName(vs []Variable) map[string]string {
+	out := make(map[string]string, len(vs))
+	for _, v := range vs {
+		out[v.Name] = v.Value
+	}
+	return out
+}
+
+func aliases(vs []Variable) []Alias {
+	out := make([]Alias, len(vs))
+	for i, v := range vs {
+		out[i] = Alias{Name: v.Name, Model: v.Value}
+	}
+	return out
+}

@@ -1,0 +1,80 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+// policies are what may become of an effect that was perhaps done.
+var policies = []string{"retry", "fail", "ask"}
+
+// unknownKinds are the kinds of such effects. Any other key of [run.unknown] is a network host.
+var unknownKinds = []string{"http", "command", "mcp", "file", "tool"}
+
+// runKeys are the keys of [run].
+var runKeys = []Key{
+	{Path: "run.journal", Type: String, nonempty: true, Example: `"runs"`, Doc: "Each `concerto run` keeps a directory below this one, named after the run's id, from which it can be gone on with. `--journal` names the run's own."},
+	{Path: "run.park", Type: Bool, Default: "false", Example: "true", Doc: "A run that only waits for people's answers is put aside, as with `--park`."},
+	{Path: "run.sync", Type: Enum, Values: []string{"output", "every", "never"}, Default: `"output"`, Example: `"every"`,
+		Doc: "When the journal is forced onto the disk, for the case that the power fails: before anything leaves that may not be done twice, before the program gets any result, or never."},
+	{Path: "run.history", Type: Enum, Values: []string{"all", "snapshot"}, Default: `"all"`, Example: `"snapshot"`, Doc: "Whether the whole journal is kept, or only what stands behind the older one of the two snapshots."},
+	{Path: "run.max_journal_mb", Type: Integer, Min: 1, Unit: "MiB", Default: "4096", Example: "512", Doc: "A journal that is larger counts as a full disk: the run is suspended."},
+	{Path: "run.snapshot_every", Type: Integer, Min: 1, Unit: "records", Default: "256", Example: "1000", Doc: "After how many records of the journal a snapshot may be taken."},
+	{Path: "run.orphan_timeout", Type: Number, Unit: "seconds", Default: "3600", Example: "600", Doc: "How long hosts live on when the process of their run is gone."},
+	{Path: "run.secrets", Type: Strings, holds: variables, Default: "[]", Example: `["CUSTOMER_DB"]`, check: checkSecret,
+		Doc: "Environment variables whose values are secret, besides those that the manifest names as such and those whose names say it. No record, message or log holds them."},
+	{Path: "run.redact", Type: Strings, holds: anything, Default: "[]", Example: `["cust_[0-9]+"]`, check: checkRedact,
+		Doc: "Regular expressions. Tapes and the ledger hold `«redacted»` in the place of what they match, as they do for what has the form of a key."},
+
+	unknownKey("http", "A request with POST or PATCH."),
+	unknownKey("command", "A command that RunCommand started."),
+	unknownKey("mcp", "A call of an MCP server's tool, unless the tool says that it only reads or may be called twice."),
+	unknownKey("file", "A change of a file, where another process wrote there meanwhile."),
+	unknownKey("tool", "A call of a tool of the application's."),
+	unknownKey("*", "A request to this network host: the name is one of your own, in quotes, as in `\"api.example.com\" = \"retry\"`."),
+}
+
+func unknownKey(kind, doc string) Key {
+	return Key{Path: "run.unknown." + kind, Type: Enum, Values: policies, Example: `"retry"`, Doc: doc}
+}
+
+// checkSecret says why a text does not name one variable.
+func checkSecret(text string) error {
+	if !variable().MatchString(text) || strings.Contains(text, "*") {
+		return errors.New("a variable of the environment is named here, in full")
+	}
+	return nil
+}
+
+// checkRedact says why a text is no expression for what is to be removed.
+func checkRedact(text string) error {
+	re, err := regexp.Compile(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("it is no regular expression: %w", err)
+	case re.MatchString(""):
+		return errors.New("it matches an empty text, and so everywhere")
+	}
+	return nil
+}
+
+// networkHost reports a key of [run.unknown] that names no network host, and says whether it
+// does: in TOML a name with dots stands in quotes.
+func (r *reader) networkHost(n *node, v any, section string) bool {
+	if _, dotted := v.(map[string]any); dotted {
+		r.wrong(n, v, section+"."+n.name, "a string").Hint("put the host's name in quotes: `\"api.example.com\" = \"retry\"`")
+		return false
+	}
+	if near := suggest.Nearest(n.name, unknownKinds); near != "" && !strings.Contains(n.name, ".") {
+		d := diag.ManifestUnknown.At(n.key, "unknown key `%s` in [%s]", n.name, section)
+		r.meantKey(d, n, near, unknownKinds)
+		r.add(d)
+		return false
+	}
+	return true
+}

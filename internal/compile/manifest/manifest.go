@@ -1,0 +1,261 @@
+// Package manifest reads Concerto.toml: what a deployment says about a program,
+// such as how its hosts are started and which model answers its agents
+// (spec/17-manifest.md).
+//
+// Parse turns a text into a Manifest and diagnostics. The driver hands the
+// Manifest's data to the checker and the code generator, which embeds it in the
+// IR. The package reads no files and no environment: it only names variables,
+// and paths stay as written, relative to the manifest's directory, so that no
+// IR depends on where a project is.
+//
+// One table (keys.go) defines the keys. Checking, suggestions and the manual's
+// list of keys all read it.
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// FileName is the manifest's name in a project's directory.
+const FileName = "Concerto.toml"
+
+// Builtin is the connection that every program has, with or without a manifest.
+// It is scripted, and echoes unless a manifest gives it replies.
+const Builtin = "scripted"
+
+// Manifest is a Concerto.toml as data. Sections stand in file order. It is
+// not changed after Parse and safe for concurrent use from then on.
+type Manifest struct {
+	File        *source.File
+	Project     Project
+	Connections []*Connection
+	Hosts       []*Host
+	MCP         []*MCP
+	Tools       []*Tool
+	Limits      Limits
+	Lints       Lints
+	Audit       Audit
+	Relay       Relay
+	Run         Run
+	Permissions *Permissions // nil without [permissions]: fs, env and http are allowed
+	// Nameless is set where keys are directly in a section such as [connections], so that it is not known
+	// which connections, hosts or servers there are.
+	Nameless bool
+}
+
+// Places gives the span of a section's header or of a key in it. The header's
+// key is "".
+type Places map[string]Place
+
+// Place is where a key and its value stand in the manifest's text.
+type Place struct{ Key, Value source.Span }
+
+// Project is [project]. Entry is relative to the manifest; "" means main.conc.
+type Project struct {
+	Name    string
+	Version string
+	Entry   string
+	At      Places
+}
+
+// Lints is [lints]: Allow has the codes of warnings that are not shown.
+type Lints struct{ Allow []string }
+
+// Connection is [connections.X]: a way to a model. Times are in seconds, 0 when
+// not given. Fallback names connections; Prices are by model. Replies (a JSON
+// array) and Script (a file relative to the manifest) belong to the scripted
+// provider.
+type Connection struct {
+	Name              string
+	Provider          string
+	APIKeyEnv         string
+	TokenCommand      []string
+	BaseURL           string
+	DefaultModel      string
+	Timeout           float64
+	ConnectTimeout    float64
+	FirstTokenTimeout float64
+	Organization      string
+	Project           string
+	Retry             *Retry
+	RateLimit         *RateLimit
+	Fallback          []string
+	Prices            map[string]Price
+	Models            []Alias
+	Replies           json.RawMessage
+	Script            string
+	Request
+	At Places
+}
+
+// Request is what a connection adds to its requests: headers, headers whose
+// values are in environment variables, and Extra, members of the body as a JSON
+// object. APIVersion and Location are parts of the address.
+type Request struct {
+	Headers    map[string]string `json:"headers,omitempty"`
+	HeadersEnv map[string]string `json:"headers_env,omitempty"`
+	Extra      json.RawMessage   `json:"extra,omitempty"`
+	APIVersion string            `json:"api_version,omitempty"`
+	Location   string            `json:"location,omitempty"`
+}
+
+// Retry is [connections.X.retry]. MaxAttempts counts all attempts; delays are
+// in milliseconds; Backoff is "none", "linear" or "exponential".
+type Retry struct {
+	MaxAttempts    int64  `json:"max_attempts"`
+	Backoff        string `json:"backoff"`
+	InitialDelayMS int64  `json:"initial_delay_ms"`
+	MaxDelayMS     int64  `json:"max_delay_ms"`
+}
+
+// RateLimit is [connections.X.rate_limit]; 0 means no such bound.
+type RateLimit struct {
+	RequestsPerMinute int64 `json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int64 `json:"tokens_per_minute,omitempty"`
+	MaxConcurrent     int64 `json:"max_concurrent,omitempty"`
+}
+
+// Price is one entry of [connections.X.prices]: what a model costs, in US
+// dollars for a million tokens.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+}
+
+// Alias is one entry of [connections.X.models]: a name for a model.
+type Alias struct{ Name, Model string }
+
+// Host is [hosts.X]: how a host's process is started and treated. Config holds
+// its keys as a JSON object in file order; the code that uses them decodes it.
+// Params is the same for [hosts.X.params], nil without parameters.
+type Host struct {
+	Name   string
+	Params json.RawMessage
+	Config json.RawMessage
+	At     Places
+}
+
+// Variable is a name with a text: a member of a table of strings.
+type Variable struct{ Name, Value string }
+
+// MCP is [mcp.X]: how a tool server is reached. Config is as a Host's.
+type MCP struct {
+	Name   string
+	Config json.RawMessage
+	At     Places
+}
+
+// Limits is [limits]; 0 means no such bound.
+type Limits struct {
+	MaxRunSeconds float64
+	MaxMemoryMB   int64
+	MaxTokens     int64
+	MaxCostUSD    float64
+	MaxTasks      int64
+	// MaxTestSeconds bounds each test.
+	MaxTestSeconds float64
+	At             Places
+}
+
+// Permissions is [permissions]: what a program may touch. A kind whose list is nil is as
+// without the section, or closed when Default is "deny".
+type Permissions struct {
+	FS    []string // directories, relative to the manifest
+	Env   []string // names of environment variables
+	Net   []string // host names
+	Tools []string // tools or their functions (Tool::function); nil is all
+	Run   []string // commands
+	// Default is what holds of files, environment and network where FS, Env or Net is nil:
+	// "deny", or "allow", which "" means.
+	Default string
+	// Approve are filters of the application's tools whose calls must be approved of.
+	Approve []string
+	At      Places
+}
+
+// Audit is [audit]: File is where calls of tools are recorded, relative to the
+// manifest; "" is nowhere.
+type Audit struct {
+	File string
+	At   Places
+}
+
+// Relay is [relay]: whether runs are told of at the relay of this machine, and their title; ""
+// is the project's name.
+type Relay struct {
+	Share bool
+	Title string
+	At    Places
+}
+
+// Run is [run]: how runs are kept so that they can be gone on with, and what their records
+// hold. Config is as a Host's, nil without the section.
+type Run struct {
+	Config json.RawMessage
+	At     Places
+}
+
+// Origin gives the place of a connection for messages: the manifest's file, and
+// the line of api_key_env or else of the section's header.
+func (m *Manifest) Origin(c *Connection) string {
+	return fmt.Sprintf("%s:%d", FileName, m.Line(c.At, "api_key_env"))
+}
+
+// LacksKey reports whether the connection uses a provider's own server, which
+// requires a key, and names no key. Providers where every user has an address of its own
+// require one at any address.
+func (c *Connection) LacksKey() bool {
+	p := provider.Named(c.Provider)
+	return c.APIKeyEnv == "" && c.TokenCommand == nil && (c.BaseURL == "" || p.Addressed) && p.NeedsKey && len(c.HeadersEnv) == 0
+}
+
+// Connection finds a connection by name, or gives nil.
+func (m *Manifest) Connection(name string) *Connection {
+	for _, c := range m.Connections {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Host finds a host by name, or gives nil.
+func (m *Manifest) Host(name string) *Host {
+	for _, h := range m.Hosts {
+		if h.Name == name {
+			return h
+		}
+	}
+	return nil
+}
+
+// Line is the 1-based line of a key of a section, or of the section's header
+// when the key is not written there.
+func (m *Manifest) Line(at Places, key string) int {
+	p, ok := at[key]
+	if !ok {
+		p = at[""]
+	}
+	return m.File.LineOf(p.Key.Start)
+}
+
+// Locate walks up from the directory start to the nearest one with a
+// Concerto.toml and gives the manifest's path. exists says whether a file is
+// there: this package does not touch the file system.
+func Locate(start string, exists func(path string) bool) (path string, ok bool) {
+	for dir := filepath.Clean(start); ; {
+		if p := filepath.Join(dir, FileName); exists(p) {
+			return p, true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", false
+		}
+		dir = up
+	}
+}

@@ -1,0 +1,619 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/google/go-cmp/cmp"
+)
+
+// lines renders diagnostics as `line:col: code: message (hint)`.
+func lines(l diag.List) string {
+	var b strings.Builder
+	for _, d := range l.Sorted() {
+		fmt.Fprintf(&b, "%s: %s: %s", d.File.Position(d.Span.Start), d.Info.Code, d.Message)
+		for _, h := range d.Hints {
+			fmt.Fprintf(&b, " (%s)", h)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func parse(text string) (*Manifest, diag.List) {
+	return Parse(source.NewFile("Concerto.toml", []byte(text)))
+}
+
+func TestEveryKeyIsRead(t *testing.T) {
+	m, l := parse(`
+[project]
+name = "demo"
+version = "0.1.0"
+entry = "src/main.conc"
+
+[connections.main]
+provider = "openai"
+api_key_env = "OPENAI_API_KEY"
+base_url = "http://127.0.0.1:9/v1"
+default_model = "gpt-4o"
+timeout = 30
+organization = "org"
+project = "proj"
+models = { fast = "gpt-4o-mini", "big one" = "gpt-4o" }
+connect_timeout = 2
+first_token_timeout = 7.5
+fallback = ["rules", "scripted"]
+[connections.main.retry]
+max_attempts = 5
+backoff = "linear"
+initial_delay_ms = 0
+max_delay_ms = 100
+[connections.main.rate_limit]
+requests_per_minute = 60
+tokens_per_minute = 1000
+max_concurrent = 2
+[connections.main.prices]
+"*" = { input = 1, output = 0 }
+[connections.main.prices.gpt-4o]
+input = 2.5
+output = 10.0
+
+[connections.rules]
+provider = "scripted"
+[[connections.rules.replies]]
+match = "a+"
+text = "yes"
+[[connections.rules.replies]]
+json = { ok = true, n = 1.0 }
+repeat = true
+
+[hosts.worker]
+transport = "stdio"
+command = "python3"
+args = ["a.py", "--x"]
+working_dir = "hosts"
+timeout = 1.5
+question_timeout = 2
+question_default = ""
+approval_default = "no"
+input_format = "json"
+output_format = "json"
+message_types = []
+instances = 3
+max_line = 1024
+env = { B = "2", A = "1" }
+[hosts.worker.params]
+model = "opus"
+[hosts.worker.params_env]
+token = "WORKER_TOKEN"
+
+[mcp.files]
+command = "uvx"
+args = ["files"]
+env = { X = "y" }
+timeout = 5
+[mcp.web]
+url = "http://localhost/mcp"
+
+[limits]
+max_run_seconds = 60
+max_memory_mb = 512
+max_tokens = 1000
+max_cost_usd = 0.5
+max_tasks = 10
+
+[permissions]
+fs = ["data"]
+env = ["HOME"]
+net = []
+tools = ["Calc"]
+run = ["git"]
+`)
+	if l.Len() != 0 {
+		t.Fatal(lines(l))
+	}
+	want := &Manifest{
+		Project: Project{Name: "demo", Version: "0.1.0", Entry: "src/main.conc"},
+		Connections: []*Connection{{
+			Name: "main", Provider: "openai", APIKeyEnv: "OPENAI_API_KEY", BaseURL: "http://127.0.0.1:9/v1",
+			DefaultModel: "gpt-4o", Timeout: 30, Organization: "org", Project: "proj",
+			Retry:          &Retry{MaxAttempts: 5, Backoff: "linear", MaxDelayMS: 100},
+			RateLimit:      &RateLimit{RequestsPerMinute: 60, TokensPerMinute: 1000, MaxConcurrent: 2},
+			ConnectTimeout: 2, FirstTokenTimeout: 7.5, Fallback: []string{"rules", "scripted"},
+			Prices: map[string]Price{"*": {Input: 1}, "gpt-4o": {2.5, 10}},
+			Models: []Alias{{"fast", "gpt-4o-mini"}, {"big one", "gpt-4o"}},
+		}, {
+			Name: "rules", Provider: "scripted",
+			Replies: []byte(`[{"match":"a+","text":"yes"},{"json":{"ok":true,"n":1.0},"repeat":true}]`),
+		}},
+		Hosts: []*Host{{
+			Name: "worker", Params: []byte(`{"model":"opus"}`),
+			Config: []byte(`{"transport":"stdio","command":"python3","args":["a.py","--x"],"working_dir":"hosts","timeout":1.5,"question_timeout":2,` +
+				`"question_default":"","approval_default":"no","input_format":"json","output_format":"json","message_types":[],"instances":3,"max_line":1024,` +
+				`"env":{"B":"2","A":"1"},"params_env":{"token":"WORKER_TOKEN"}}`),
+		}},
+		MCP: []*MCP{
+			{Name: "files", Config: []byte(`{"command":"uvx","args":["files"],"env":{"X":"y"},"timeout":5}`)},
+			{Name: "web", Config: []byte(`{"url":"http://localhost/mcp"}`)},
+		},
+		Limits:      Limits{MaxRunSeconds: 60, MaxMemoryMB: 512, MaxTokens: 1000, MaxCostUSD: 0.5, MaxTasks: 10},
+		Permissions: &Permissions{FS: []string{"data"}, Env: []string{"HOME"}, Net: []string{}, Tools: []string{"Calc"}, Run: []string{"git"}},
+	}
+	ignore := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".At" || p.Last().String() == ".File" }, cmp.Ignore())
+	if d := cmp.Diff(want, m, ignore); d != "" {
+		t.Error(d)
+	}
+	if got := m.Line(m.Connection("main").At, "api_key_env"); got != 9 {
+		t.Errorf("api_key_env stands on line %d, want 9", got)
+	}
+	if got := m.Line(m.Host("worker").At, "instances_"); got != 43 {
+		t.Errorf("[hosts.worker] stands on line %d, want 43", got)
+	}
+	if m.Connection("none") != nil || m.Host("none") != nil {
+		t.Error("found a section that is not there")
+	}
+}
+
+// The table's example and default of every key must be accepted by the key.
+func TestExamplesAreAccepted(t *testing.T) {
+	for _, k := range Keys() {
+		if k.inFiles { // TestMistakesInTools
+			continue
+		}
+		for _, example := range []string{k.Example, k.Default} {
+			if example == "" {
+				continue
+			}
+			path := strings.Replace(k.Path, "*", "x", 1)
+			var text string
+			switch section, tail, _ := strings.Cut(path, "replies[]."); {
+			case tail != "":
+				value := example
+				if sub, name, nested := strings.Cut(tail, "[]."); nested {
+					value = fmt.Sprintf("[{ %s = %s, name = \"n\" }]", name, example)
+					if name == "name" {
+						value = fmt.Sprintf("[{ name = %s }]", example)
+					}
+					tail = sub
+				}
+				text = fmt.Sprintf("[connections.x]\nprovider = \"scripted\"\n[[%sreplies]]\n%s = %s\n", section, tail, value)
+			default:
+				text = fmt.Sprintf("%s = %s\n", strings.ReplaceAll(path, "*", "m"), example)
+				switch {
+				case k.Name() == "fallback":
+					text += "connections.backup.provider = \"scripted\"\n"
+				case strings.HasPrefix(k.Path, "connections.*.prices."):
+					other := map[string]string{"input": "output", "output": "input"}[k.Name()]
+					text += fmt.Sprintf("connections.x.prices.m.%s = 1.0\n", other)
+				}
+				if k.Transports != nil {
+					text += fmt.Sprintf("hosts.x.transport = %q\n", k.Transports[0])
+				}
+				for prefix, need := range map[string]string{"connections.": "connections.x.provider = \"openai\"\n", "hosts.": "hosts.x.command = \"c\"\n", "mcp.": "mcp.x.command = \"c\"\nmcp.x.url = \"u\"\n", "tools.": toolNeeds(k)} {
+					for line := range strings.Lines(need) {
+						if strings.HasPrefix(path, prefix) && !strings.HasPrefix(line, path+" ") {
+							text += line
+						}
+					}
+				}
+			}
+			if _, l := parse(text); l.Len() != 0 {
+				t.Errorf("%s:\n%s%s", k.Path, text, lines(l))
+			}
+		}
+		if k.Doc == "" || k.Example == "" {
+			t.Errorf("%s lacks a doc or an example", k.Path)
+		}
+	}
+}
+
+// toolNeeds is what a tool must have besides the key, a line each.
+func toolNeeds(k Key) string {
+	parts := strings.Split(k.Path, ".")
+	if parts[0] != "tools" {
+		return ""
+	}
+	need := "tools.x.description = \"d\"\n"
+	switch handler := parts[2]; handler {
+	case "command", "http":
+		return need + "tools.x." + handler + "." + map[string]string{"command": "run = [\"c\"]\n", "http": "url = \"https://x\"\n"}[handler]
+	case "mcp":
+		return "tools.x.mcp.server = \"s\"\ntools.x.mcp.tool = \"t\"\n"
+	case "concerto":
+		return "tools.x.concerto.file = \"s\"\ntools.x.concerto.function = \"t\"\n"
+	}
+	return need + "tools.x.command.run = [\"c\"]\n"
+}
+
+func TestCatalogue(t *testing.T) {
+	for _, i := range diag.Catalogue() {
+		parse := parse
+		switch {
+		case i.Tools:
+			parse = func(text string) (*Manifest, diag.List) {
+				_, l := parseTools(text)
+				return nil, l
+			}
+		case !i.Manifest:
+			continue
+		}
+		fixes := 0
+		for _, p := range i.Pairs() {
+			_, bad := parse(p.Bad)
+			fixes += checkFixes(t, parse, i, bad, p.Bad)
+			if codes := fmt.Sprint(codes(bad)); codes != "["+i.Code+"]" {
+				t.Errorf("%s: the bad example gives %s:\n%s", i.Code, codes, lines(bad))
+			}
+			if _, good := parse(p.Good); good.Len() != 0 {
+				t.Errorf("%s: the good example gives:\n%s", i.Code, lines(good))
+			}
+		}
+		if (fixes > 0) == (i.NoFix != "") && len(i.Pairs()) > 0 {
+			t.Errorf("%s: its examples bring %d fixes, and NoFix is %q", i.Code, fixes, i.NoFix)
+		}
+	}
+}
+
+// checkFixes makes each fix of what was found, and counts them: what it mends is gone then, and all is
+// well when it is safe.
+func checkFixes(t *testing.T, parse func(string) (*Manifest, diag.List), i *diag.Info, found diag.List, text string) (n int) {
+	t.Helper()
+	for _, d := range found.Sorted() {
+		for _, f := range d.Fixes {
+			n++
+			fixed := string(repair.Apply(d.File, f.Edits))
+			_, left := parse(fixed)
+			if all := codes(left); slices.Contains(all, i.Code) || f.Safe && len(all) > 0 {
+				t.Errorf("%s: %q makes\n%s\nof\n%s\nin which is found:\n%s", i.Code, f.Title, fixed, text, lines(left))
+			}
+		}
+	}
+	return n
+}
+
+// TestFixesBesideSecrets: a fix leaves a secret next to it as it was read, and neither shows it nor
+// writes the asterisks that hide it.
+func TestFixesBesideSecrets(t *testing.T) {
+	const key = "sk-proj-Abc123Def456Ghi789Jkl012"
+	for _, i := range diag.Catalogue() {
+		if !i.Manifest && !i.Tools {
+			continue
+		}
+		for _, p := range i.Pairs() {
+			lines := strings.Split(strings.TrimSuffix(p.Bad, "\n"), "\n")
+			text := strings.Join(lines, " # "+key+"\r\n") + " # " + key + "\n"
+			found := parseAs(i, text)
+			for _, d := range found.Sorted() {
+				if strings.Contains(d.Message+strings.Join(d.Hints, ""), "Abc123") {
+					t.Errorf("%s shows the secret: %s %q", i.Code, d.Message, d.Hints)
+				}
+				for _, f := range d.Fixes {
+					fixed := string(repair.Apply(d.File, f.Edits))
+					if strings.Count(fixed, key) != len(lines) || strings.Contains(fixed, "**") {
+						t.Errorf("%s: %q makes\n%s\nof\n%s", i.Code, f.Title, fixed, text)
+					}
+					for _, e := range f.Edits {
+						if strings.Contains(f.Title+e.Text, "Abc123") || strings.Contains(string(repair.Show(d.File, f.Edits)), "Abc123") {
+							t.Errorf("%s: %q shows the secret: %q", i.Code, f.Title, e.Text)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// parseAs is what is found of a text of an entry's kind.
+func parseAs(i *diag.Info, text string) diag.List {
+	if i.Tools {
+		_, found := parseTools(text)
+		return found
+	}
+	_, found := parse(text)
+	return found
+}
+
+func codes(l diag.List) []string {
+	var out []string
+	for _, d := range l.Sorted() {
+		out = append(out, d.Info.Code)
+	}
+	return out
+}
+
+func TestConfig(t *testing.T) {
+	m, l := parse("[connections.a]\nprovider = \"openai\"\napi_key_env = \"KEY\"\nmodels = { b = \"<2>\", a = \"1\" }\nretry = { max_attempts = 2 }\nrate_limit = { max_concurrent = 1 }\n" +
+		"[connections.b]\nprovider = \"scripted\"\nreplies = [{ text = \"x\" }]\n")
+	if l.Len() != 0 {
+		t.Fatal(lines(l))
+	}
+	a, b := m.Connection("a"), m.Connection("b")
+	for _, c := range []struct{ got, want string }{
+		{string(a.Config(nil, m.Origin(a))), `{"provider":"openai","api_key_env":"KEY","retry":{"max_attempts":2,"backoff":"exponential","initial_delay_ms":500,"max_delay_ms":30000},"rate_limit":{"max_concurrent":1},"models":{"a":"1","b":"<2>"},"origin":"Concerto.toml:3"}`},
+		{string(b.Config(nil, m.Origin(b))), `{"provider":"scripted","replies":[{"text":"x"}],"origin":"Concerto.toml:7"}`},
+		{string(b.Config([]byte(`[]`), "")), `{"provider":"scripted","replies":[]}`},
+	} {
+		if c.got != c.want {
+			t.Errorf("got %s, want %s", c.got, c.want)
+		}
+	}
+}
+
+// With permissions, nobody there means no; within a host, a section is an object.
+func TestPermissionsOfAHost(t *testing.T) {
+	m, l := parse("[hosts.w]\ncommand = \"c\"\n[hosts.w.permissions]\nread = [\".\"]\ncommands.deny = [\"rm *\"]\n[hosts.x]\ncommand = \"c\"\napproval_default = \"yes\"\npermissions = {}\n")
+	if l.Len() != 0 {
+		t.Fatal(lines(l))
+	}
+	for i, want := range []string{
+		`{"command":"c","permissions":{"read":["."],"commands":{"deny":["rm *"]}},"approval_default":"no","assumed":["approval_default"]}`,
+		`{"command":"c","approval_default":"yes","permissions":{}}`,
+	} {
+		if got := string(m.Hosts[i].Config); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestLacksKey(t *testing.T) {
+	for text, want := range map[string]bool{
+		"provider = \"openai\"":                          true,
+		"provider = \"anthropic\"":                       true,
+		"provider = \"openai\"\napi_key_env = \"K\"":     false,
+		"provider = \"openai\"\nbase_url = \"http://x\"": false,
+		"provider = \"scripted\"":                        false,
+		"provider = \"bedrock\"":                         false,
+		"provider = \"azure\"\nbase_url = \"http://x\"":  true,
+	} {
+		m, _ := parse("[connections.c]\n" + text + "\n")
+		if got := m.Connection("c").LacksKey(); got != want {
+			t.Errorf("%s: %t", text, got)
+		}
+	}
+}
+
+func TestParams(t *testing.T) {
+	for _, c := range []struct{ toml, want string }{
+		{`a = "x\n\"<é>"`, `{"a":"x\n\"<é>"}`},
+		{`a = 9223372036854775807`, `{"a":9223372036854775807}`},
+		{`a = -0x0`, ``},
+		{`a = 0xff`, `{"a":255}`},
+		{`a = 1_000`, `{"a":1000}`},
+		{`a = 0.7`, `{"a":0.7}`},
+		{`a = 2.0`, `{"a":2.0}`},
+		{`a = 1e21`, `{"a":1e+21}`},
+		{`a = -0.0`, `{"a":-0.0}`},
+		{`a = true`, `{"a":true}`},
+		{`a = [1, [2.5, "x"], {}]`, `{"a":[1,[2.5,"x"],{}]}`},
+		{`a = []`, `{"a":[]}`},
+		{"z = 1\na = 2\nm.y = 1\nm.b = 2", `{"z":1,"a":2,"m":{"y":1,"b":2}}`},
+		{`a = { z = 1, b = { d = 1, c = 2 } }`, `{"a":{"z":1,"b":{"d":1,"c":2}}}`},
+		{`a = 1979-05-27T07:32:00Z`, `{"a":"1979-05-27T07:32:00Z"}`},
+		{`a = 1979-05-27 00:32:00.999-07:00`, `{"a":"1979-05-27T00:32:00.999-07:00"}`},
+		{`a = 1979-05-27 07:32:00`, `{"a":"1979-05-27T07:32:00"}`},
+		{`a = 1979-05-27`, `{"a":"1979-05-27"}`},
+		{`a = 07:32:00.5`, `{"a":"07:32:00.5"}`},
+		{"\"quoted \\u00e9\" = 1\n'lit.eral' = 2", `{"quoted é":1,"lit.eral":2}`},
+		{"a = \"\"\"\nx\"\"\"\"\"\nb = '''y'''", `{"a":"x\"\"","b":"y"}`},
+		{"[[hosts.w.params.list]]\nn = 1\n[[hosts.w.params.list]]\nn = 2\n[hosts.w.params.sub]\nk = 1", `{"list":[{"n":1},{"n":2}],"sub":{"k":1}}`},
+		{"a = [ # one\n 1, # two\n 2,\n]", `{"a":[1,2]}`},
+		{``, ``},
+	} {
+		m, l := parse("[hosts.w]\ncommand = \"c\"\n[hosts.w.params]\n" + c.toml + "\n")
+		if c.toml == `a = -0x0` {
+			if !l.HasErrors() {
+				t.Errorf("%s: no error", c.toml)
+			}
+			continue
+		}
+		if l.Len() != 0 {
+			t.Errorf("%s:\n%s", c.toml, lines(l))
+			continue
+		}
+		if got := string(m.Hosts[0].Params); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.toml, got, c.want)
+		}
+	}
+}
+
+func TestDiagnostics(t *testing.T) {
+	for _, c := range []struct{ name, toml, want string }{
+		{"bare text", "[hosts.w]\ncommand = python3\n", "2:11: E0801: `python3` is not a value (put text in quotes: \"python3\")\n"},
+		{"key twice", "a = 1\na = 2\n", "2:1: E0801: `a` is defined twice (keep one of them)\n"},
+		{"dotted key twice", "hosts.w.command = \"a\"\nhosts = 2\n", "2:1: E0801: `hosts` is defined twice (keep one of them)\n"},
+		{"open string", "[project]\nname = \"x\n", "2:10: E0801: this string does not end on its line (close it with a quote, or use \"\"\" for several lines)\n"},
+		{"not utf-8", "a = \"\xff\"\n", "1:6: E0801: byte 0xff is not UTF-8 (save the file as UTF-8)\n"},
+		{"open header", "[project\nname = 1\n", "1:9: E0801: expected `]` after the table's name, found '\\n' (write the header as [name])\n"},
+		{"vendors", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"acceptEdits\"\nsettings = [\"user\"]\n[hosts.b]\ntransport = \"codex\"\nsandbox = \"read-only\"\n" +
+			"[hosts.c]\ntransport = \"acp\"\ncommand = \"gemini\"\nmode = \"yolo\"\nunsafe_mode = true\n", ""},
+		{"acp without a command", "[hosts.a]\ntransport = \"acp\"\n", "1:8: E0804: [hosts.a] has no `command` (add `command = \"…\"`: the program that plays this host)\n"},
+		{"key of another transport", "[hosts.a]\ncommand = \"c\"\nmodel = \"m\"\n", "3:1: E0806: [hosts.a] has the transport `stdio`, which does not heed `model` (leave it out: it is for claude-code, codex, acp)\n"},
+		{"modes", "[hosts.a]\ntransport = \"claude-code\"\nmode = \"bypassPermissions\"\n[hosts.b]\ntransport = \"claude-code\"\nmode = \"fast\"\nsettings = [\"mine\"]\n",
+			"3:8: E0803: mode `bypassPermissions` lets the agent act without asking (add `unsafe_mode = true` if that is what you want)\n" +
+				"6:8: E0803: unknown mode \"fast\" (the modes are default, acceptEdits, plan)\n" +
+				"7:12: E0803: unknown settings \"mine\" (there are user, project, local)\n"},
+		{"what a host may do", "[hosts.a]\ncommand = \"c\"\n[hosts.a.permissions]\nread = [\"~bob\"]\nwrite = [\"\"]\ndeny = [\"a[\", \"../x\"]\ncommands = { allow = [\" \"], dney = [] }\ndefault = \"no\"\n",
+			"4:9: E0803: \"~bob\" in `hosts.a.permissions.read`: `~bob` is nobody's home here (write `read = [\".\"]`)\n" +
+				"5:10: E0803: \"\" in `hosts.a.permissions.write`: it names nothing: `.` is the manifest's directory (write `write = [\"src\"]`)\n" +
+				"6:9: E0803: \"a[\" in `hosts.a.permissions.deny`: `a[` is no glob (write `deny = [\".env\", \"secrets/**\"]`)\n" +
+				"6:15: E0803: \"../x\" in `hosts.a.permissions.deny`: `..` in a glob matches nothing (write `deny = [\".env\", \"secrets/**\"]`)\n" +
+				"7:23: E0803: \" \" in `hosts.a.permissions.commands.allow`: it names nothing (write `allow = [\"go test *\"]`)\n" +
+				"7:29: W0801: unknown key `dney` in [hosts.a.permissions.commands] (did you mean `deny`?)\n" +
+				"8:11: E0803: unknown default \"no\" (`default` is \"ask\", \"allow\" or \"deny\")\n"},
+		{"unknown top level", "[host.w]\ncommand = \"x\"\n", "1:2: W0801: unknown key `host` in the manifest (did you mean `hosts`?)\n"},
+		{"unknown key", "[project]\nnmae = \"x\"\n", "2:1: W0801: unknown key `nmae` in [project] (did you mean `name`?)\n"},
+		{"unknown key far off", "[project]\nzzzzzz = \"x\"\n", "2:1: W0801: unknown key `zzzzzz` in [project] (known keys here: name, version, entry)\n"},
+		{"unknown nested", "[connections.c]\nprovider = \"openai\"\nretry = { max_atempts = 2 }\n", "3:11: W0801: unknown key `max_atempts` in [connections.c.retry] (did you mean `max_attempts`?)\n"},
+		{"a key written down", "[connections.c]\nprovider = \"openai\"\napi_key = \"sk\"\n", "3:1: W0801: unknown key `api_key` in [connections.c] (name the environment variable that holds the key: `api_key_env = \"…\"`)\n"},
+		{"section is no table", "hosts = 3\n", "1:9: E0802: `hosts` takes a table, not an integer\n"},
+		{"a connection without a name", "[connections]\nname = \"main\"\nprovider = \"scripted\"\nreplies = [{ text = \"ok\" }]\n",
+			"3:1: E0802: `provider` belongs to a section with a name, not to [connections] (write `[connections.main]` instead of `[connections]`)\n"},
+		{"a host without a name, beside one", "[hosts]\ncommand = \"x\"\n[hosts.w]\ncommand = \"x\"\n",
+			"2:1: E0802: `command` belongs to a section with a name, not to [hosts] (write `[hosts.NAME]` instead of `[hosts]`)\n"},
+		{"host is no table", "[hosts]\nw = \"x\"\n", "2:5: E0802: `hosts.w` takes a table, not a string\n"},
+		{"wrong types", "[hosts.w]\ncommand = 1\nargs = \"x\"\ntimeout = true\ninstances = 1.5\nenv = []\nparams = 3\n",
+			"2:11: E0802: `hosts.w.command` takes a string, not an integer (write `command = \"1\"`)\n" +
+				"3:8: E0802: `hosts.w.args` takes an array of strings, not a string (write `args = [\"hosts/worker.py\"]`)\n" +
+				"4:11: E0802: `hosts.w.timeout` takes a number (seconds), not a boolean (write `timeout = 120`)\n" +
+				"5:13: E0802: `hosts.w.instances` takes an integer, not a float (write `instances = 2`)\n" +
+				"6:7: E0802: `hosts.w.env` takes a table of strings, not an array (write `env = { MODE = \"fast\" }`)\n" +
+				"7:10: E0802: `hosts.w.params` takes a table, not an integer (write `params = { model = \"opus\" }`)\n"},
+		{"wrong elements", "[hosts.w]\ncommand = \"c\"\nargs = [\"a\", 2]\nenv = { A = 1979-05-27 07:32:00, B = \"b\" }\n",
+			"3:14: E0802: `hosts.w.args` takes strings, not an integer (put the element in quotes)\n" +
+				"4:13: E0802: `hosts.w.env.A` takes a string, not a date or time (put the value in quotes)\n"},
+		{"unknown provider", "[connections.c]\nprovider = \"antropic\"\n", "2:12: E0803: unknown provider \"antropic\" (did you mean \"anthropic\"?)\n"},
+		{"unknown provider far off", "[connections.c]\nprovider = \"x\"\n", "2:12: E0803: unknown provider \"x\" (`provider` is \"openai\", \"anthropic\", \"gemini\", \"ollama\", \"azure\", \"vertex\", \"bedrock\" or \"scripted\")\n"},
+		{"bad transport", "[hosts.w]\ntransport = \"carrier pigeon\"\ncommand = \"c\"\n", "2:13: E0803: unknown transport \"carrier pigeon\" (`transport` is \"stdio\", \"claude-code\", \"codex\" or \"acp\")\n"},
+		{"no time", "[hosts.w]\ncommand = \"c\"\ntimeout = 0\nquestion_timeout = nan\ninstances = 0\n",
+			"3:11: E0803: `hosts.w.timeout` must be more than 0 and at most 1000000000 (write `timeout = 120`, or leave the key out)\n" +
+				"4:20: E0803: `hosts.w.question_timeout` must be more than 0 and at most 1000000000 (write `question_timeout = 30`, or leave the key out)\n" +
+				"5:13: E0803: `hosts.w.instances` is 0, which is less than 1 (write `instances = 2`)\n"},
+		{"address without scheme", "[connections.c]\nprovider = \"openai\"\nbase_url = \"localhost:8080\"\n", "3:12: E0803: `connections.c.base_url` is not an http or https address (write `base_url = \"https://api.openai.com/v1\"`)\n"},
+		{"empty command", "[hosts.w]\ncommand = \"\"\n", "2:11: E0803: `hosts.w.command` is empty (write `command = \"python3\"`)\n"},
+		{"missing keys", "[hosts.w]\n[connections.c]\n[mcp.m]\n",
+			"1:8: E0804: [hosts.w] has no `command` (add `command = \"…\"`: the program that plays this host)\n" +
+				"2:14: E0804: [connections.c] has no `provider` (add `provider = \"openai\"`, or another of \"openai\", \"anthropic\", \"gemini\", \"ollama\", \"azure\", \"vertex\", \"bedrock\" or \"scripted\")\n" +
+				"3:6: E0804: [mcp.m] has no `command` (add `command = \"…\"` for a server to start, or `url = \"…\"` for one that runs)\n"},
+		{"params that JSON lacks", "[hosts.w]\ncommand = \"c\"\n[hosts.w.params]\na = inf\nb = [1.0, nan]\n",
+			"4:5: E0805: inf cannot be sent as JSON (write a finite number, or the text in quotes)\n" +
+				"5:11: E0805: nan cannot be sent as JSON (write a finite number, or the text in quotes)\n"},
+		{"fallbacks", "[connections.a]\nprovider = \"openai\"\nfallback = [\"a\"]\n[connections.ab]\nprovider = \"openai\"\nfallback = [\"abc\"]\n[connections.c]\nprovider = \"openai\"\nfallback = [\"zzzzz\"]\n",
+			"3:12: E0803: [connections.a] is its own fallback (name another connection, or leave it out)\n" +
+				"6:12: E0803: no connection `abc` in Concerto.toml (did you mean `ab`?)\n" +
+				"9:12: E0803: no connection `zzzzz` in Concerto.toml (add [connections.zzzzz] with a provider)\n"},
+		{"prices", "[connections.a]\nprovider = \"openai\"\nprices = { m = { input = 0 }, n = 3, o = { input = -1, output = 1, outptu = 2 } }\n[connections.b]\nprovider = \"openai\"\nprices = 1\n",
+			"3:12: E0804: the price of `m` has no `output` (add `output = 10.0`: US dollars for a million tokens)\n" +
+				"3:35: E0802: `connections.a.prices.n` takes a table, not an integer\n" +
+				"3:52: E0803: `connections.a.prices.o.input` must be at least 0 and at most 1000000000 (write `input = 2.5`, or leave the key out)\n" +
+				"3:68: W0801: unknown key `outptu` in [connections.a.prices.o] (did you mean `output`?)\n" +
+				"6:10: E0802: `connections.b.prices` takes a table of models, not an integer (write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`)\n"},
+		{"parameter twice", "[hosts.w]\ncommand = \"c\"\nparams = { t = 1 }\nparams_env.t = \"T\"\n", "4:12: E0806: parameter `t` of [hosts.w] is in `params` and in `params_env` (keep one of them)\n"},
+		{"script and replies", "[connections.c]\nprovider = \"scripted\"\nscript = \"x.json\"\nreplies = []\n", "3:1: E0806: [connections.c] has both `script` and `replies` (keep one of them)\n"},
+		{"reply's expression", "[connections.c]\nprovider = \"scripted\"\nreplies = [{ match = \"(\", text = \"x\" }]\n", "3:22: E0803: `match` is not a regular expression: error parsing regexp: missing closing ): `(` (escape what is meant literally, as in 'a\\.b')\n"},
+		{"reply's keys", "[connections.c]\nprovider = \"scripted\"\n[[connections.c.replies]]\ntxt = \"x\"\nerror = { status = 200 }\ntool_calls = [{ args = {} }]\n",
+			"4:1: W0801: unknown key `txt` in [connections.c.replies] (did you mean `text`?)\n" +
+				"5:20: E0803: `connections.c.replies.error.status` is 200, which is less than 400 (write `status = 429`)\n" +
+				"6:15: E0804: this element of `connections.c.replies.tool_calls` has no `name` (add `name = \"add\"`)\n"},
+		{"replies are no tables", "[connections.c]\nprovider = \"scripted\"\nreplies = [\"x\"]\n", "3:12: E0802: `connections.c.replies` takes a table, not a string\n"},
+		{"behind a byte order mark", "\xef\xbb\xbf[project]\nname = 1\n", "2:8: E0802: `project.name` takes a string, not an integer (write `name = \"1\"`)\n"},
+		{"columns count characters", "[project]\nname = \"é\"\n[hosts.\"é\"]\nenv = { A = 1 }\ncommand = \"c\"\n", "4:13: E0802: `hosts.é.env.A` takes a string, not an integer (put the value in quotes)\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, l := parse(c.toml)
+			if d := cmp.Diff(c.want, lines(l)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestParseScript(t *testing.T) {
+	for _, c := range []struct{ name, text, want, diags string }{
+		{"r.json", `[{"text": "a", "json": {"n": 1.0, "big": 12345678901234567890}}]`, `[{"text":"a","json":{"n":1.0,"big":12345678901234567890}}]`, ""},
+		{"r.json", `{"replies": [{"json": null}]}`, `[{"json":null}]`, ""},
+		{"r.toml", "[[replies]]\ntext = \"a\"\n", `[{"text":"a"}]`, ""},
+		{"r.json", "[{\"text\": \"a\",\n  \"mach\": \"x\"}]", `[{"text":"a","mach":"x"}]`, "2:3: W0801: unknown key `mach` in [replies] (did you mean `match`?)\n"},
+		{"r.json", "[{\"text\":\n 5}]", "", "2:2: E0802: `replies.text` takes a string, not an integer (write `text = \"5\"`)\n"},
+		{"r.json", "[{\"text\" 5}]", "", "1:10: E0801: the script is not JSON: invalid character '5' after object key (a script is a JSON array of replies: [{\"text\": \"yes\"}])\n"},
+		{"r.json", "[", "", "1:2: E0801: the script is not JSON: the text ends too early (a script is a JSON array of replies: [{\"text\": \"yes\"}])\n"},
+		{"r.json", "[] x", "", "1:4: E0801: the script is not JSON: text after the value (a script is a JSON array of replies: [{\"text\": \"yes\"}])\n"},
+		{"r.json", "[{\"a\":1,\"a\":2}]", "", "1:14: E0801: the script is not JSON: member \"a\" stands twice in one object (a script is a JSON array of replies: [{\"text\": \"yes\"}])\n"},
+		{"r.json", "{}", "", "1:1: E0804: the script has no `replies` (write one `[[replies]]` table for each reply)\n"},
+		{"r.json", "3", "", "1:1: E0802: `replies` takes an array of tables, not an integer\n"},
+		{"r.toml", "x", "", "1:1: E0801: the line is no `key = value` (write `key = value`, or [name] to open a table)\n"},
+	} {
+		got, l := ParseScript(source.NewFile(c.name, []byte(c.text)))
+		if string(got) != c.want || lines(l) != c.diags {
+			t.Errorf("%s: got %s\n%swant %s\n%s", c.text, got, lines(l), c.want, c.diags)
+		}
+	}
+}
+
+func TestLocate(t *testing.T) {
+	there := filepath.FromSlash("/a/b/Concerto.toml")
+	exists := func(p string) bool { return p == there }
+	for start, want := range map[string]string{"/a/b/c/d": there, "/a/b": there, "/a": "", "/": ""} {
+		got, ok := Locate(filepath.FromSlash(start), exists)
+		if got != want || ok != (want != "") {
+			t.Errorf("Locate(%s) = %q, %t", start, got, ok)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, i := range diag.Catalogue() {
+		if !i.Manifest {
+			continue
+		}
+		for _, p := range i.Pairs() {
+			f.Add(p.Bad)
+			f.Add(p.Good)
+		}
+	}
+	f.Add("a.b=1\na=2\n[[x]]\n[[x.y]]\n[x.z]\n\"k\\u00e9\"='''v'''\n")
+	f.Add("[hosts.w.params]\nd = 1979-05-27 07:32:00 # c\na = [[1,],{b=2}]\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		_, l := parse(text)
+		for _, d := range l.Sorted() {
+			if d.Message == "" || int(d.Span.End) > len(text) || d.Span.Start > d.Span.End {
+				t.Errorf("diagnostic %q has span %v in a text of %d bytes", d.Message, d.Span, len(text))
+			}
+		}
+		ParseScript(source.NewFile("s.json", []byte(text)))
+		ParseScript(source.NewFile("s.toml", []byte(text)))
+		samePlaces(t, text)
+	})
+}
+
+// samePlaces compares the scan with the decoder: the scanned tree must have a
+// node for every decoded value, under its name.
+func samePlaces(t *testing.T, text string) {
+	r := &reader{file: source.NewFile("t.toml", []byte(text)), kinds: &manifestKinds}
+	root, values, ok := r.toml()
+	if !ok {
+		return
+	}
+	out, ok := r.encode(root, values)
+	if !ok {
+		return // infinity or NaN
+	}
+	var got any
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%q gives %s: %v", text, out, err)
+	}
+	if d := cmp.Diff(plain(values), got); d != "" {
+		t.Errorf("%q: %s", text, d)
+	}
+}
+
+// plain is a decoded value as JSON's decoder would give it.
+func plain(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case time.Time:
+		return dateText(v)
+	case map[string]any:
+		out := map[string]any{}
+		for k, x := range v {
+			out[k] = plain(x)
+		}
+		return out
+	case []any, []map[string]any:
+		elements, _ := tables(v)
+		out := []any{}
+		for _, x := range elements {
+			out = append(out, plain(x))
+		}
+		return out
+	}
+	return v
+}

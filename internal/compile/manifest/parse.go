@@ -1,0 +1,463 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+// Parse reads a manifest. It always gives a Manifest that holds what could be
+// read; with errors in the list it must not be run. Diagnostics are of diag's
+// manifest area: E0801 for a text that is not TOML, else one for each mistake.
+func Parse(file *source.File) (*Manifest, diag.List) {
+	r := &reader{file: file, m: &Manifest{File: file}, kinds: &manifestKinds}
+	root, values, ok := r.toml()
+	if r.read = ok; ok {
+		r.manifest(root, values)
+	}
+	return r.m, r.finish()
+}
+
+// ParseScript reads a script of replies: a JSON array of replies, a JSON
+// object or a TOML text with the member `replies`. The file's name decides:
+// `.toml` is TOML, anything else JSON. It gives the array as JSON.
+func ParseScript(file *source.File) (json.RawMessage, diag.List) {
+	r := &reader{file: file, kinds: &manifestKinds}
+	var n *node
+	var v any
+	var ok bool
+	if strings.HasSuffix(file.Name, ".toml") {
+		var values map[string]any
+		n, values, ok = r.toml()
+		v = values
+	} else {
+		n, v, ok = r.json()
+	}
+	if !ok {
+		return nil, r.list
+	}
+	if m, isTable := v.(map[string]any); isTable {
+		for _, c := range n.children {
+			if c.name != "replies" {
+				r.unknown(c, "the script", []string{"replies"})
+			}
+		}
+		if n = n.child("replies"); n == nil {
+			r.add(diag.ManifestMissing.At(source.Span{}, "the script has no `replies`").
+				Hint("write one `[[replies]]` table for each reply"))
+			return nil, r.list
+		}
+		v = m["replies"]
+	}
+	return r.replies(n, v, "replies"), r.list
+}
+
+// reader turns a decoded text into a Manifest.
+type reader struct {
+	file   *source.File
+	m      *Manifest
+	kinds  *kinds
+	form   form
+	read   bool // the text is TOML
+	list   diag.List
+	hidden hidden
+}
+
+func (r *reader) add(d *diag.Diagnostic) { r.list.Add(d.In(r.file)) }
+
+// setting is a value that its key accepts. One field holds it, by the type.
+type setting struct {
+	text    string
+	texts   []string
+	table   []Variable
+	number  float64
+	integer int64
+	yes     bool
+	json    json.RawMessage
+}
+
+// lookup gives the keys by path and the names in each section.
+// They are made when first asked for, to keep start-up light.
+var lookup = sync.OnceValues(func() (rows map[string]*Key, sections map[string][]string) {
+	rows, sections = map[string]*Key{}, map[string][]string{"": nil}
+	all := Keys()
+	for i := range all {
+		k := &all[i]
+		rows[k.Path] = k
+		for path := k.Path; path != ""; {
+			up := path[:max(0, strings.LastIndexByte(path, '.'))]
+			if name := strings.TrimPrefix(path[len(up):], "."); name != "*" && !slices.Contains(sections[up], name) {
+				sections[up] = append(sections[up], name)
+			}
+			path = up
+		}
+	}
+	return rows, sections
+})
+
+func row(path string) *Key {
+	rows, _ := lookup()
+	return rows[path]
+}
+
+func namesIn(section string) []string {
+	_, sections := lookup()
+	return sections[section]
+}
+
+func (r *reader) manifest(root *node, values map[string]any) {
+	for _, n := range root.children {
+		v := values[n.name]
+		switch n.name {
+		case "project":
+			r.m.Project.At = r.section("project", n, v, &target{project: &r.m.Project}, n.name)
+		case "limits":
+			r.m.Limits.At = r.section("limits", n, v, &target{limits: &r.m.Limits}, n.name)
+		case "permissions":
+			r.m.Permissions = &Permissions{}
+			r.m.Permissions.At = r.section("permissions", n, v, &target{permissions: r.m.Permissions}, n.name)
+		case "audit":
+			r.m.Audit.At = r.section("audit", n, v, &target{audit: &r.m.Audit}, n.name)
+		case "relay":
+			r.m.Relay.At = r.section("relay", n, v, &target{relay: &r.m.Relay}, n.name)
+		case "run":
+			r.m.Run.Config = json.RawMessage("{}")
+			r.m.Run.At = r.section("run", n, v, &target{config: &r.m.Run.Config}, n.name)
+		case "lints":
+			r.section("lints", n, v, &target{lints: &r.m.Lints}, n.name)
+		case "connections":
+			r.each(n, v, r.connection)
+			r.fallbacks()
+		case "hosts":
+			r.each(n, v, r.host)
+		case "mcp":
+			r.each(n, v, r.mcp)
+		case "tools":
+			r.kinds = &toolKinds
+			r.each(n, v, r.toolSection)
+			r.kinds = &manifestKinds
+		default:
+			r.unknown(n, "the manifest", namesIn(""))
+		}
+	}
+}
+
+// each reads the tables in a table whose keys the user chooses.
+func (r *reader) each(n *node, v any, read func(n *node, v any)) {
+	values, ok := v.(map[string]any)
+	if !ok {
+		r.wrong(n, v, n.name, "a table")
+		return
+	}
+	loose := r.withoutName(n, values, read)
+	for _, c := range n.children {
+		if slices.Contains(loose, c) {
+			continue
+		}
+		if _, ok := values[c.name].(map[string]any); !ok {
+			r.wrong(c, values[c.name], n.name+"."+c.name, "a table")
+			continue
+		}
+		read(c, values[c.name])
+	}
+}
+
+func (r *reader) connection(n *node, v any) {
+	c := &Connection{Name: n.name}
+	r.m.Connections = append(r.m.Connections, c)
+	shown := "connections." + n.name
+	c.At = r.section("connections.*", n, v, &target{connection: c}, shown)
+	if n.child("provider") == nil {
+		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `provider`", shown).
+			By(r.addLine(n, `provider = "openai"`)...).Hint("add `provider = \"openai\"`, or another of %s", list(providers)))
+	}
+	if c.Script != "" && n.child("replies") != nil {
+		r.add(diag.ManifestConflict.At(c.At["script"].Key, "[%s] has both `script` and `replies`", shown).
+			Label(c.At["replies"].Key, "the replies in the manifest").
+			Hint("keep one of them"))
+	}
+}
+
+// prices reads what models cost.
+func (r *reader) prices(n *node, v any, shown string) map[string]Price {
+	values, ok := v.(map[string]any)
+	if !ok {
+		r.wrong(n, v, shown, "a table of models").Hint("write `prices = { \"gpt-4o\" = { input = 2.5, output = 10.0 } }`")
+		return nil
+	}
+	out := map[string]Price{}
+	for _, c := range n.children {
+		var p Price
+		r.section("connections.*.prices.*", c, values[c.name], &target{price: &p}, shown+"."+c.name)
+		for _, need := range []string{"input", "output"} {
+			if c.kind == table && c.child(need) == nil {
+				r.add(diag.ManifestMissing.At(c.key, "the price of `%s` has no `%s`", c.name, need).
+					Hint("add `%s = %s`: %s", need, row("connections.*.prices.*."+need).Example, row("connections.*.prices.*."+need).Unit))
+			}
+		}
+		out[c.name] = p
+	}
+	return out
+}
+
+// fallbacks holds the connections that take over against those that there are.
+func (r *reader) fallbacks() {
+	known := []string{Builtin}
+	for _, c := range r.m.Connections {
+		known = append(known, c.Name)
+	}
+	for _, c := range r.m.Connections {
+		for _, name := range c.Fallback {
+			at := c.At["fallback"].Value
+			switch {
+			case name == c.Name:
+				r.add(diag.ManifestValue.At(at, "[connections.%s] is its own fallback", c.Name).Hint("name another connection, or leave it out"))
+			case !slices.Contains(known, name):
+				d := diag.ManifestValue.At(at, "no connection `%s` in Concerto.toml", name)
+				if near := suggest.Nearest(name, known); near != "" {
+					d.Hint("did you mean `%s`?", near)
+				} else {
+					d.Hint("add [connections.%s] with a provider", name)
+				}
+				r.add(d)
+			}
+		}
+	}
+}
+
+// meansCommand says whether a key is another name for `command`; the diagnostic
+// of that key says so.
+func meansCommand(n *node) bool {
+	w := foreign.Manifest.Find(n.name)
+	return len(w.Ours) > 0 && w.Ours[0] == "command"
+}
+
+func (r *reader) host(n *node, v any) {
+	h := &Host{Name: n.name, Config: json.RawMessage("{}")}
+	r.m.Hosts = append(r.m.Hosts, h)
+	shown := "hosts." + n.name
+	h.At = r.section("hosts.*", n, v, &target{host: h, config: &h.Config}, shown)
+	transport := r.vendor(h, n, v, shown)
+	if (transport == "stdio" || transport == acp) && n.child("command") == nil && !slices.ContainsFunc(n.children, meansCommand) {
+		r.add(diag.ManifestMissing.At(n.key, "[%s] has no `command`", shown).
+			By(r.addLine(n, "command = "+strconv.Quote(n.name))...).Hint("add `command = \"…\"`: the program that plays this host"))
+	}
+	params, env := n.child("params"), n.child("params_env")
+	if params == nil || env == nil {
+		return
+	}
+	for _, c := range env.children {
+		if first := params.child(c.name); first != nil {
+			r.add(diag.ManifestConflict.At(c.key, "parameter `%s` of [%s] is in `params` and in `params_env`", c.name, shown).
+				Label(first.key, "the other one").
+				Hint("keep one of them"))
+		}
+	}
+}
+
+func (r *reader) mcp(n *node, v any) {
+	s := &MCP{Name: n.name, Config: json.RawMessage("{}")}
+	r.m.MCP = append(r.m.MCP, s)
+	shown := "mcp." + n.name
+	s.At = r.section("mcp.*", n, v, &target{config: &s.Config}, shown)
+	transport := "stdio"
+	if given := n.child("transport"); given != nil {
+		transport, _ = v.(map[string]any)["transport"].(string)
+	} else if n.child("url") != nil {
+		transport = "http"
+	}
+	switch need := map[string]string{"stdio": "command", "http": "url"}[transport]; {
+	case need != "" && n.child(need) == nil && (r.form == inTOML || !r.misspelt(n, need, namesIn("mcp.*"))):
+		r.add(r.kinds.missing.At(n.key, "%s has no `%s`", r.place(shown), need).
+			Hint("%s", r.inForm("add `command = \"…\"` for a server to start, or `url = \"…\"` for one that runs")))
+	}
+}
+
+// section reads one table by the rows of its path, and gives the places of its
+// keys.
+func (r *reader) section(path string, n *node, v any, t *target, shown string) Places {
+	at := Places{"": {Key: n.key, Value: n.value}}
+	values, ok := v.(map[string]any)
+	if !ok {
+		r.wrong(n, v, shown, "a table")
+		return at
+	}
+	for _, c := range n.children {
+		at[c.name] = Place{Key: c.key, Value: c.value}
+		r.key(path+"."+c.name, c, values[c.name], t, shown)
+	}
+	return at
+}
+
+// key reads one key of a section.
+func (r *reader) key(path string, n *node, v any, t *target, section string) {
+	shown := section + "." + n.name
+	if _, told := v.(broken); told {
+		return
+	}
+	k := row(path)
+	if up := strings.TrimSuffix(path, "."+n.name); k == nil && len(up) < len(path) {
+		if k = row(up + ".*"); k != nil && !r.networkHost(n, v, section) {
+			return
+		}
+	}
+	switch {
+	case k != nil && !(k.inFiles && r.form == inTOML):
+		switch s, ok := r.value(k, n, v, shown); {
+		case !ok:
+		case k.set != nil:
+			k.set(t, s)
+		case t.config != nil:
+			r.member(t.config, k, n, v, s)
+		}
+	case t.config != nil && len(namesIn(path)) > 0:
+		n, v = fullForm(path, n, v)
+		r.within(t.config, path, n, v, shown)
+	case path == "connections.*.retry":
+		t.connection.Retry = &Retry{MaxAttempts: 3, Backoff: "exponential", InitialDelayMS: 500, MaxDelayMS: 30000}
+		r.section(path, n, v, &target{retry: t.connection.Retry}, shown)
+	case path == "connections.*.rate_limit":
+		t.connection.RateLimit = &RateLimit{}
+		r.section(path, n, v, &target{rate: t.connection.RateLimit}, shown)
+	case path == "connections.*.prices":
+		t.connection.Prices = r.prices(n, v, shown)
+	default:
+		up := path[:len(path)-len(n.name)-1]
+		known := namesIn(up)
+		if r.form == inTOML {
+			known = slices.DeleteFunc(slices.Clone(known), func(name string) bool { k := row(up + "." + name); return k != nil && k.inFiles })
+		}
+		r.unknown(n, r.place(section), known)
+	}
+}
+
+// member adds a key to the object that a section's keys make.
+func (r *reader) member(object *json.RawMessage, k *Key, n *node, v any, s *setting) {
+	e := &encoder{r: r, ok: true}
+	e.buf.Write(bytes.TrimSuffix(*object, []byte("}")))
+	if e.buf.Len() > 1 {
+		e.buf.WriteByte(',')
+	}
+	e.string(n.name)
+	e.buf.WriteByte(':')
+	switch k.Type {
+	case Strings: // of an array, the elements that are strings
+		e.strings(s.texts)
+	case Table:
+		e.table(s.table)
+	case Integer:
+		e.buf.WriteString(strconv.FormatInt(s.integer, 10))
+	default:
+		e.value(n, v)
+	}
+	e.buf.WriteByte('}')
+	*object = e.buf.Bytes()
+}
+
+// within reads a section in another one; its keys are an object among the other's
+// members.
+func (r *reader) within(object *json.RawMessage, path string, n *node, v any, shown string) {
+	config := json.RawMessage("{}")
+	r.section(path, n, v, &target{config: &config}, shown)
+	e := &encoder{r: r, ok: true}
+	e.buf.Write(bytes.TrimSuffix(*object, []byte("}")))
+	if e.buf.Len() > 1 {
+		e.buf.WriteByte(',')
+	}
+	e.string(n.name)
+	e.buf.WriteByte(':')
+	e.buf.Write(config)
+	e.buf.WriteByte('}')
+	*object = e.buf.Bytes()
+}
+
+// unknown warns of a key that nobody reads.
+func (r *reader) unknown(n *node, where string, known []string) {
+	d := r.kinds.unknown.At(n.key, "unknown key `%s` in %s", n.name, where)
+	if text := strings.Trim(r.file.Slice(n.value), `"'`); secret.Named(n.name) && mayBeSecret(text) {
+		r.hide(n, text)
+	}
+	switch near := suggest.Nearest(n.name, known); {
+	case slices.Contains([]string{"api_key", "key", "token", "secret"}, n.name) && slices.Contains(known, "api_key_env"):
+		d.Hint("name the environment variable that holds the key: `api_key_env = \"…\"`")
+	case r.elsewhere(d, n.name, known):
+	case near != "":
+		d.Cause = diag.KeyCause(where, near)
+		r.meantKey(d, n, near, known)
+	default:
+		d.Hint("known keys here: %s", strings.Join(known, ", "))
+	}
+	r.add(d)
+}
+
+// elsewhere adds a hint for a key that other tools use, when it is known what
+// the key is called here.
+func (r *reader) elsewhere(d *diag.Diagnostic, name string, known []string) bool {
+	w := foreign.Manifest.Find(name)
+	if w.Say() == "" || len(w.Ours) > 0 && !slices.Contains(known, w.Ours[0]) {
+		return false
+	}
+	d.Hint("%s", w.Say())
+	return true
+}
+
+// wrong reports a value of another type than wanted.
+func (r *reader) wrong(n *node, v any, shown, want string) *diag.Diagnostic {
+	d := r.kinds.typ.At(n.value, "`%s` takes %s, not %s", shown, r.inForm(want), r.typeOf(v))
+	if _, told := v.(broken); !told {
+		r.add(d)
+	}
+	return d
+}
+
+// typeOf names the type of a decoded value.
+func typeOf(v any) string {
+	switch v := v.(type) {
+	case string:
+		return "a string"
+	case int64:
+		return "an integer"
+	case float64:
+		return "a float"
+	case bool:
+		return "a boolean"
+	case time.Time:
+		return "a date or time"
+	case map[string]any:
+		return "a table"
+	case nil:
+		return "null"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "a float"
+		}
+		return "an integer"
+	}
+	return "an array"
+}
+
+// list joins words as code, the last by "or".
+func list(words []string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "\"" + w + "\""
+	}
+	if len(quoted) == 1 {
+		return quoted[0]
+	}
+	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
+}
+
+// finite says whether a number can be a time or a count.
+func finite(f float64) bool { return !math.IsNaN(f) && f > 0 && f <= 1e9 }

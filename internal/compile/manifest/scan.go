@@ -1,0 +1,314 @@
+package manifest
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// node is a table, an array or a scalar of the text, with its place. The
+// decoder says what a value is; a node says where.
+type node struct {
+	name     string // key, "" in an array
+	key      source.Span
+	value    source.Span
+	kind     nodeKind
+	children []*node // of a table: in file order; of an array: its elements
+	index    map[string]*node
+}
+
+type nodeKind uint8
+
+const (
+	scalar nodeKind = iota
+	table
+	array
+)
+
+// child finds a table's member, or gives nil.
+func (n *node) child(name string) *node { return n.index[name] }
+
+// add enters a member of a table or an element of an array.
+func (n *node) add(c *node) *node {
+	n.children = append(n.children, c)
+	if n.kind == table {
+		if n.index == nil {
+			n.index = map[string]*node{}
+		}
+		n.index[c.name] = c
+	}
+	return c
+}
+
+// scan finds the place of every key and value of a text that the TOML decoder
+// has accepted. twice is the second of two keys with the same name, which the
+// decoder accepts when the first one is dotted; nil without such a pair.
+func scan(text []byte) (root, twice *node) {
+	s := &scanner{text: text, root: &node{kind: table}}
+	s.file()
+	return s.root, s.twice
+}
+
+type scanner struct {
+	text  []byte
+	pos   int
+	root  *node
+	twice *node
+}
+
+// part is one name of a dotted key.
+type part struct {
+	name string
+	span source.Span
+}
+
+func (s *scanner) file() {
+	current := s.root
+	for {
+		s.blank()
+		switch {
+		case s.pos >= len(s.text):
+			return
+		case s.peek("[["):
+			s.pos += 2
+			current = s.element(s.path())
+			s.pos += 2
+		case s.peek("["):
+			s.pos++
+			current = s.table(s.root, s.path())
+			s.pos++
+		default:
+			s.pair(current)
+		}
+	}
+}
+
+// table walks from n along a path, making what is not there.
+func (s *scanner) table(n *node, path []part) *node {
+	for _, p := range path {
+		c := n.child(p.name)
+		switch {
+		case c == nil:
+			c = n.add(&node{name: p.name, key: p.span, value: p.span, kind: table})
+		case c.kind == array && len(c.children) > 0:
+			c = c.children[len(c.children)-1]
+		}
+		if c.kind != table {
+			c = s.again(&node{name: p.name, key: p.span, value: p.span, kind: table})
+		}
+		n = c
+	}
+	return n
+}
+
+// element appends a table to the array that path names.
+func (s *scanner) element(path []part) *node {
+	last := path[len(path)-1]
+	n := s.table(s.root, path[:len(path)-1])
+	a := n.child(last.name)
+	if a == nil {
+		a = n.add(&node{name: last.name, key: last.span, value: last.span, kind: array})
+	}
+	e := &node{key: last.span, value: last.span, kind: table}
+	if a.kind != array {
+		return s.again(e)
+	}
+	return a.add(e)
+}
+
+// pair reads `key = value` into the table n.
+func (s *scanner) pair(n *node) {
+	path := s.path()
+	s.pos++ // =
+	s.inline()
+	v := s.scanValue()
+	last := path[len(path)-1]
+	v.name, v.key = last.name, last.span
+	n = s.table(n, path[:len(path)-1])
+	if n.child(v.name) != nil {
+		s.again(v)
+		return
+	}
+	n.add(v)
+}
+
+// again notes a second key of one name.
+func (s *scanner) again(n *node) *node {
+	if s.twice == nil {
+		s.twice = n
+	}
+	return n
+}
+
+// path reads a dotted key and the blanks after it.
+func (s *scanner) path() []part {
+	var out []part
+	for {
+		s.inline()
+		out = append(out, s.name())
+		s.inline()
+		if !s.peek(".") {
+			return out
+		}
+		s.pos++
+	}
+}
+
+// name reads one bare or quoted name.
+func (s *scanner) name() part {
+	start := s.pos
+	switch {
+	case s.peek(`"`):
+		s.quoted('"')
+		return part{unescape(string(s.text[start+1 : s.pos-1])), s.span(start)}
+	case s.peek(`'`):
+		s.quoted('\'')
+		return part{string(s.text[start+1 : s.pos-1]), s.span(start)}
+	}
+	for s.pos < len(s.text) && !strings.ContainsRune(" \t\r\n.=]#", rune(s.text[s.pos])) {
+		s.pos++
+	}
+	return part{string(s.text[start:s.pos]), s.span(start)}
+}
+
+// scanValue reads a value; its span is its text.
+func (s *scanner) scanValue() *node {
+	start := s.pos
+	n := &node{}
+	switch {
+	case s.peek("["):
+		n.kind = array
+		s.pos++
+		for s.blank(); s.pos < len(s.text) && !s.peek("]"); s.blank() {
+			if s.peek(",") {
+				s.pos++
+				continue
+			}
+			n.add(s.scanValue())
+		}
+		s.pos++
+	case s.peek("{"):
+		n.kind = table
+		s.pos++
+		for s.blank(); s.pos < len(s.text) && !s.peek("}"); s.blank() {
+			if s.peek(",") {
+				s.pos++
+				continue
+			}
+			s.pair(n)
+		}
+		s.pos++
+	case s.peek(`"""`):
+		s.multiline('"')
+	case s.peek(`'''`):
+		s.multiline('\'')
+	case s.peek(`"`), s.peek(`'`):
+		s.quoted(s.text[s.pos])
+	default:
+		s.word()
+	}
+	n.value = s.span(start)
+	if n.kind == scalar {
+		n.key = n.value
+	}
+	return n
+}
+
+// word reads a number, a date or a bool. A date and its time may be parted by
+// one blank.
+func (s *scanner) word() {
+	start := s.pos
+	for s.pos < len(s.text) && !strings.ContainsRune(" \t\r\n,]}#", rune(s.text[s.pos])) {
+		s.pos++
+	}
+	isDate := s.pos-start == len("2006-01-02") && s.text[start+4] == '-'
+	if isDate && s.pos+1 < len(s.text) && s.text[s.pos] == ' ' && '0' <= s.text[s.pos+1] && s.text[s.pos+1] <= '9' {
+		s.pos++
+		s.word()
+	}
+}
+
+// quoted reads a string on one line, from its opening quote past its closing
+// one.
+func (s *scanner) quoted(q byte) {
+	for s.pos++; s.pos < len(s.text) && s.text[s.pos] != q; s.pos++ {
+		if q == '"' && s.text[s.pos] == '\\' {
+			s.pos++
+		}
+	}
+	s.pos++
+}
+
+// multiline reads a string in triple quotes. Up to two further quotes right
+// before the closing ones belong to it.
+func (s *scanner) multiline(q byte) {
+	closing := strings.Repeat(string(q), 3)
+	for s.pos += 3; s.pos < len(s.text) && !s.peek(closing); s.pos++ {
+		if q == '"' && s.text[s.pos] == '\\' {
+			s.pos++
+		}
+	}
+	s.pos += 3
+	for i := 0; i < 2 && s.pos < len(s.text) && s.text[s.pos] == q; i++ {
+		s.pos++
+	}
+}
+
+// inline skips blanks within a line.
+func (s *scanner) inline() {
+	for s.pos < len(s.text) && (s.text[s.pos] == ' ' || s.text[s.pos] == '\t') {
+		s.pos++
+	}
+}
+
+// blank skips blanks, line ends and comments.
+func (s *scanner) blank() {
+	for s.pos < len(s.text) {
+		switch s.text[s.pos] {
+		case ' ', '\t', '\r', '\n':
+			s.pos++
+		case '#':
+			for s.pos < len(s.text) && s.text[s.pos] != '\n' {
+				s.pos++
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) peek(p string) bool {
+	return strings.HasPrefix(string(s.text[s.pos:min(len(s.text), s.pos+len(p))]), p)
+}
+
+func (s *scanner) span(start int) source.Span {
+	s.pos = min(s.pos, len(s.text))
+	return source.Span{Start: source.Pos(start), End: source.Pos(s.pos)}
+}
+
+// unescape reads the escapes of a quoted name.
+func unescape(t string) string {
+	if !strings.Contains(t, `\`) {
+		return t
+	}
+	var b strings.Builder
+	for i := 0; i < len(t); i++ {
+		if t[i] != '\\' || i+1 == len(t) {
+			b.WriteByte(t[i])
+			continue
+		}
+		i++
+		if digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[t[i]]; digits > 0 && i+digits < len(t) {
+			n, _ := strconv.ParseUint(t[i+1:i+1+digits], 16, 32)
+			b.Write(utf8.AppendRune(nil, rune(n)))
+			i += digits
+			continue
+		}
+		if k := strings.IndexByte(`btnfre"\`, t[i]); k >= 0 {
+			b.WriteByte("\b\t\n\f\r\x1b\"\\"[k])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,215 @@
+package manifest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// A manifest names the variables that hold secrets. A value that looks like a
+// secret itself is an error, so that no secret gets into a compiled program.
+// Messages show asterisks in its place.
+
+// holds says what kind of texts a key's value has, which decides how a secret
+// among them is recognised.
+type holds uint8
+
+const (
+	words     holds = iota // a secret by its form alone
+	variables              // names of environment variables
+	address                // a URL
+	named                  // values by name: a secret by its name, too
+	anything               // texts of tests and examples: no secrets
+)
+
+// hidden are the secrets of a manifest.
+type hidden struct {
+	spans []source.Span
+	known secret.Set
+}
+
+// hide has a part of the value of n shown nowhere.
+func (r *reader) hide(n *node, part string) {
+	span, text := n.value, r.file.Slice(n.value)
+	if i := strings.Index(text, part); i >= 0 && part != "" {
+		span.Start += source.Pos(i)
+		span.End = span.Start + source.Pos(len(part))
+	} else if len(text) > 2 { // it is escaped within its quotes
+		span.Start, span.End = span.Start+1, span.End-1
+	}
+	r.hidden.spans = append(r.hidden.spans, span)
+	r.hidden.known.Add(n.name, part)
+}
+
+// secrets reports secrets in the value of a key, and says whether there are any.
+func (r *reader) secrets(k *Key, n *node, v any, shown string) bool {
+	before := r.list.Errors()
+	texts(n, v, shown, func(n *node, text, shown string) {
+		switch {
+		case k.holds == variables && looksLikeKey(text):
+			r.pasted(n, text, "`%s` names an environment variable, and this looks like what one holds", shown).
+				Hint("put it into an environment variable and name that: `%s = %s`", k.Name(), k.Example)
+		case k.holds == address && credentials(text) != "":
+			r.pasted(n, credentials(text), "the address `%s` holds a secret", shown).Hint("%s", k.nameInstead("Authorization"))
+		case k.holds != anything && secret.IsToken(text), k.holds == named && saysSecret(n.name) && isValue(text):
+			r.pasted(n, text, "`%s` holds a secret", shown).Hint("%s", k.nameInstead(n.name))
+		}
+	})
+	return r.list.Errors() > before
+}
+
+// pasted reports a secret, which is a part of the value of n, and hides it.
+func (r *reader) pasted(n *node, part, format string, args ...any) *diag.Diagnostic {
+	r.hide(n, part)
+	d := diag.ManifestSecret.At(n.value, "%s", fmt.Sprintf(format, args...))
+	r.add(d)
+	return d
+}
+
+// texts goes through the texts of a value, also of those in tables and arrays.
+func texts(n *node, v any, shown string, do func(n *node, text, shown string)) {
+	switch v := v.(type) {
+	case string:
+		do(n, v, shown)
+	case map[string]any:
+		for _, c := range n.children {
+			texts(c, v[c.name], shown+"."+c.name, do)
+		}
+	case []any:
+		for i, c := range n.children {
+			texts(c, v[i], shown, do)
+		}
+	}
+}
+
+// nameInstead is what to write in place of a secret called name.
+func (k *Key) nameInstead(name string) string {
+	section, instead := k.Section(), k.instead
+	if instead == "" {
+		instead = map[string]string{"connections.*": "api_key_env", "hosts.*": "pass_env", "mcp.*": "pass_env"}[section]
+	}
+	const put = "put it into an environment variable"
+	row := row(section + "." + instead)
+	switch {
+	case row == nil && instead == "pass_env":
+		return put + " where concerto is started: the process gets it, too"
+	case row == nil:
+		return put + ", which the program reads with `env(\"NAME\")`"
+	case row.Type == Table:
+		return put + " and name that: `" + fmt.Sprintf("%s = { %s = \"VARIABLE\" }", instead, name) + "`"
+	case row.Type == Strings && name == "": // an argument
+		return put + " where concerto is started, hand that on (`" + instead + " = " + row.Example + "`), and have the process read it"
+	case row.Type == Strings:
+		return put + " where concerto is started, and hand it on: `" + fmt.Sprintf("%s = [%q]", instead, name) + "`"
+	}
+	return put + " and name that: `" + instead + " = " + row.Example + "`"
+}
+
+// looksLikeKey says whether a text that should be the name of a variable looks
+// like the value of one.
+func looksLikeKey(text string) bool {
+	has := func(is func(rune) bool) bool { return strings.ContainsFunc(text, is) }
+	random := len(text) >= 20 && has(unicode.IsDigit) && has(unicode.IsLower) && !has(unicode.IsSpace) && !strings.Contains(text, "_")
+	return random || secret.IsToken(text)
+}
+
+// credentials gives the secret part of an address: user and password, a
+// parameter named like a secret, or a part that has the form of one.
+func credentials(address string) string {
+	_, rest, _ := strings.Cut(address, "://")
+	authority, _, _ := strings.Cut(rest, "/")
+	authority, _, _ = strings.Cut(authority, "?")
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		return authority[:at]
+	}
+	_, query, _ := strings.Cut(rest, "?")
+	query, _, _ = strings.Cut(query, "#")
+	for pair := range strings.SplitSeq(query, "&") {
+		if name, value, _ := strings.Cut(pair, "="); isValue(value) && (saysSecret(name) || slices.Contains([]string{"key", "sig", "auth"}, name)) {
+			return value
+		}
+	}
+	if at := secret.Tokens(address); at != nil {
+		return address[at[0][0]:at[0][1]]
+	}
+	return ""
+}
+
+// secretWords are what the name of a secret ends in.
+var secretWords = []string{"password", "passwd", "passphrase", "secret", "token", "apikey", "credential", "credentials", "authorization", "cookie",
+	"api key", "access key", "private key", "secret key"}
+
+// saysSecret says whether a name is that of a secret, by its last words: API_KEY,
+// accessToken, X-Api-Key, but not max_tokens.
+func saysSecret(name string) bool {
+	var b strings.Builder
+	lower := false
+	for _, c := range name {
+		switch {
+		case !unicode.IsLetter(c) && !unicode.IsDigit(c):
+			c = ' '
+		case lower && unicode.IsUpper(c):
+			b.WriteByte(' ')
+		}
+		lower = unicode.IsLower(c)
+		b.WriteRune(unicode.ToLower(c))
+	}
+	said := " " + strings.TrimSpace(b.String())
+	return slices.ContainsFunc(secretWords, func(w string) bool { return strings.HasSuffix(said, " "+w) })
+}
+
+// isValue says whether a text can be a secret's value: it is long enough, and no
+// path or reference to where the value is.
+func isValue(text string) bool {
+	return len(text) >= secret.MinLength && !strings.ContainsAny(text[:1], "/.~$%<{")
+}
+
+// mayBeSecret is isValue for keys that the table does not have. There the name
+// of a variable is no secret.
+func mayBeSecret(text string) bool { return isValue(text) && strings.ToUpper(text) != text }
+
+// unquoted finds a value behind the name of a secret in a text that is not TOML.
+var unquoted = `(?im)^\s*"?[\w.-]*(?:key|token|secret|pass|auth|credential)[\w.-]*"?\s*=\s*["']?([^"'\s#]{6,})`
+
+// finish gives the diagnostics, and the manifest its text, without the secrets.
+func (r *reader) finish() diag.List {
+	text := r.file.String()
+	for _, at := range secret.Tokens(text) {
+		r.hideText(at[0], at[1])
+	}
+	if r.m == nil || !r.read {
+		for _, at := range regexp.MustCompile(unquoted).FindAllStringSubmatchIndex(text, -1) {
+			if mayBeSecret(text[at[2]:at[3]]) {
+				r.hideText(at[2], at[3])
+			}
+		}
+	}
+	if len(r.hidden.spans) == 0 {
+		return r.list
+	}
+	file := r.file.Masked(r.hidden.spans)
+	r.m.File = file
+	var out diag.List
+	for _, d := range r.list.Sorted() {
+		d.Message = r.hidden.known.Text(d.Message)
+		for i := range d.Hints {
+			d.Hints[i] = r.hidden.known.Text(d.Hints[i])
+		}
+		for i := range d.Labels {
+			d.Labels[i].Text = r.hidden.known.Text(d.Labels[i].Text)
+		}
+		out.Add(d.In(file))
+	}
+	return out
+}
+
+func (r *reader) hideText(from, to int) {
+	r.hidden.spans = append(r.hidden.spans, source.Span{Start: source.Pos(from), End: source.Pos(to)})
+	r.hidden.known.Add("secret", r.file.String()[from:to])
+}

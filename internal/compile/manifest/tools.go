@@ -1,0 +1,283 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/toolname"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+// MaxToolFile is how long a file of tools may be, in bytes.
+const MaxToolFile = 1 << 20
+
+// Tool is a tool of an application, [tools.X] or one of a file of tools. Config is its
+// full form, a JSON object: `name`, the other keys that are given, and exactly one of
+// `command`, `http`, `mcp` and `concerto`, an object each. Paths in it start at the
+// directory of File.
+type Tool struct {
+	Name    string
+	Version int64 // 1 when not given
+	Session bool  // its scope is session
+	Handler string
+	Config  json.RawMessage
+	File    *source.File
+	Place   source.Span // where it begins
+	At      Places      // also of keys in its handler: "command.run"
+}
+
+// ToolFile is a file of tools. MCP are the servers that it brings along.
+type ToolFile struct {
+	File  *source.File
+	Tools []*Tool
+	MCP   []*MCP
+}
+
+// ParseTools reads a file of tools. It always gives a ToolFile with what could be read;
+// with errors in the list none of it must be used. All mistakes are in the list, those
+// of E0911 on.
+func ParseTools(file *source.File) (*ToolFile, diag.List) {
+	r := &reader{file: file, m: &Manifest{File: file}, kinds: &toolKinds, form: inYAML, read: true}
+	if size := len(file.Text); size > MaxToolFile {
+		r.add(diag.ToolSyntax.At(source.Span{}, "%s", tooLong(size)).Hint("write several files, and give `--host-tools` for each"))
+		return &ToolFile{File: file}, r.list
+	}
+	if n, values, ok := r.document(); ok {
+		r.toolFile(n, values)
+	}
+	found := r.finish()
+	f := &ToolFile{File: r.m.File, Tools: r.m.Tools, MCP: r.m.MCP}
+	for _, t := range f.Tools {
+		t.File = f.File
+	}
+	found.Append(clashes(f.Tools, func(a, b *Tool) bool { return true }))
+	return f, found
+}
+
+// document decodes the text. What can be read as JSON is: YAML's reader knows no
+// surrogates.
+func (r *reader) document() (*node, map[string]any, bool) {
+	text := strings.TrimSpace(strings.TrimPrefix(r.file.String(), bom))
+	if strings.HasPrefix(text, "{") && invalidUTF8(r.file.Text) < 0 {
+		if n, v, _, err := r.jsonValue(); err == nil {
+			values, ok := v.(map[string]any)
+			return n, values, ok
+		}
+		r.list = diag.List{} // YAML says what is wrong
+	}
+	return r.yaml()
+}
+
+func (r *reader) toolFile(root *node, values map[string]any) {
+	for _, n := range root.children {
+		switch n.name {
+		case "tools":
+			r.toolList(n, values[n.name])
+		case "mcp":
+			r.each(n, values[n.name], r.mcp)
+		default:
+			r.unknown(n, "a file of tools", []string{"tools", "mcp"})
+		}
+	}
+	if root.child("tools") == nil && !r.misspelt(root, "tools", []string{"tools", "mcp"}) {
+		r.add(diag.ToolMissing.At(source.Span{Start: root.value.Start, End: root.value.Start}, "the file has no `tools`").Hint("write `tools:` and a list below it"))
+	}
+}
+
+func (r *reader) toolList(n *node, v any) {
+	list, ok := v.([]any)
+	if !ok {
+		r.wrong(n, v, "tools", "an array of tables").Hint("write each tool behind `- `")
+		return
+	}
+	for i, x := range list {
+		c := n.children[i]
+		values, ok := x.(map[string]any)
+		if !ok {
+			r.wrong(c, x, fmt.Sprintf("tools[%d]", i), "a table").Hint("write `- name: …`, and its other keys below `name`")
+			continue
+		}
+		at := firstLine(r.file, c.value)
+		name, isText := values["name"].(string)
+		shown := name
+		if c.child("name") == nil {
+			shown = fmt.Sprintf("tools[%d]", i)
+			if !r.misspelt(c, "name", namesIn("tools.*")) {
+				r.add(diag.ToolMissing.At(at, "this tool has no `name`").Hint("add `name: query`, or whatever models are to call it"))
+			}
+		} else if !isText || name == "" {
+			shown = fmt.Sprintf("tools[%d]", i)
+		}
+		if isText {
+			if err := toolname.Check(name); err != nil {
+				r.add(diag.ToolValue.At(c.child("name").value, "%v", err).Hint("letters, digits, `_` and `-` are taken by every model's provider"))
+			}
+		}
+		r.tool(&Tool{Name: name, Place: at}, c, values, shown)
+	}
+}
+
+// firstLine is the part of a span in its first line.
+func firstLine(f *source.File, s source.Span) source.Span {
+	if i := strings.IndexAny(f.Slice(s), "\r\n"); i >= 0 {
+		s.End = s.Start + source.Pos(i)
+	}
+	return s
+}
+
+// toolSection reads [tools.X].
+func (r *reader) toolSection(n *node, v any) {
+	values, _ := v.(map[string]any)
+	if err := toolname.Check(n.name); err != nil {
+		r.add(diag.ToolValue.At(n.key, "%v", err).Hint("letters, digits, `_` and `-` are taken by every model's provider"))
+	}
+	r.tool(&Tool{Name: n.name, Place: n.key}, n, values, "tools."+n.name)
+}
+
+// tool reads a tool's keys.
+func (r *reader) tool(t *Tool, n *node, values map[string]any, shown string) {
+	r.m.Tools = append(r.m.Tools, t)
+	t.File, t.Version, t.Config = r.file, 1, json.RawMessage("{}")
+	if r.form == inTOML {
+		named := &node{name: "name"}
+		r.member(&t.Config, row("tools.*.name"), named, t.Name, nil)
+	}
+	python := r.pythonHandler(n, values)
+	kept := slices.DeleteFunc(slices.Clone(n.children), func(c *node) bool { return python && pythonKey(c.name) })
+	section := *n
+	section.children = kept
+	t.At = r.section("tools.*", &section, values, &target{config: &t.Config}, shown)
+	for _, c := range n.children {
+		for _, inner := range c.children {
+			if c.kind == table {
+				t.At[c.name+"."+inner.name] = Place{inner.key, inner.value}
+			}
+		}
+	}
+	if v, ok := integer(values["version"]); ok && v > 0 && v <= math.MaxInt32 {
+		t.Version = v
+	}
+	t.Session = values["scope"] == "session"
+	if !python {
+		r.handler(t, n, values, shown)
+	}
+	described := func(key string) bool { return n.child(key) != nil || r.misspelt(n, key, namesIn("tools.*")) }
+	if !described("description") && !slices.ContainsFunc(selfDescribed, described) {
+		r.add(diag.ToolMissing.At(t.Place, "tool `%s` has no `description`", shown).Hint("%s", r.inForm("add `description = \"…\"`: a model knows by it when to call the tool")))
+	}
+}
+
+// handler finds the one key that says what answers the tool's calls.
+func (r *reader) handler(t *Tool, n *node, values map[string]any, shown string) {
+	var given []*node
+	for _, c := range n.children {
+		if slices.Contains(handlers, c.name) {
+			given = append(given, c)
+		}
+	}
+	switch {
+	case len(given) == 0:
+		if !slices.ContainsFunc(handlers, func(h string) bool { return r.misspelt(n, h, namesIn("tools.*")) }) {
+			r.add(diag.ToolHandler.At(t.Place, "tool `%s` has no handler", shown).Hint("%s", r.inForm("add `command = [\"python3\", \"query.py\"]`, or one of `http`, `mcp` and `concerto`")))
+		}
+		return
+	case len(given) > 1:
+		r.add(diag.ToolHandler.At(given[1].key, "tool `%s` has `%s` and `%s`: one handler answers its calls", shown, given[0].name, given[1].name).
+			Label(given[0].key, "the other one").Hint("keep one of them, or write two tools"))
+		return
+	}
+	t.Handler = given[0].name
+	r.needs(given[0], values[t.Handler], shown)
+	if !slices.Contains(selfDescribed, t.Handler) {
+		return
+	}
+	if p := n.child("parameters"); p != nil {
+		whose := map[string]string{handledByMCP: "the server's tool", handledByConcerto: "the function"}[t.Handler]
+		r.add(diag.ToolValue.At(p.key, "tool `%s` takes the parameters of %s", shown, whose).Hint("leave `parameters` out"))
+	}
+}
+
+// needs reports keys without which a handler cannot be.
+func (r *reader) needs(n *node, v any, shown string) {
+	if _, ok := v.(map[string]any); !ok {
+		return // it has its short form, or has been reported
+	}
+	path := "tools.*." + n.name
+	for _, need := range map[string][]string{handledByCommand: {"run"}, handledByHTTP: {"url"}, handledByMCP: {"server", "tool"}, handledByConcerto: {"file", "function"}}[n.name] {
+		if n.child(need) == nil && !r.misspelt(n, need, namesIn(path)) {
+			r.add(diag.ToolMissing.At(n.key, "`%s.%s` has no `%s`", shown, n.name, need).Hint("%s", r.inForm(fmt.Sprintf("add `%s = %s`", need, row(path+"."+need).Example))))
+		}
+	}
+}
+
+// misspelt says whether an unknown key is the one that is wanted: its own message says so.
+func (r *reader) misspelt(n *node, want string, known []string) bool {
+	return slices.ContainsFunc(n.children, func(c *node) bool { return !slices.Contains(known, c.name) && suggest.Nearest(c.name, known) == want })
+}
+
+func pythonKey(name string) bool { return name == "module" || name == "function" }
+
+// pythonHandler reports a tool whose handler is a function of a module of Python's, and
+// says how it is called.
+func (r *reader) pythonHandler(n *node, values map[string]any) bool {
+	module := n.child("module")
+	if module == nil {
+		return false
+	}
+	part := func(key, other string) string {
+		if text, ok := values[key].(string); ok && text != "" {
+			return text
+		}
+		return other
+	}
+	d := diag.ToolUnknown.At(module.key, "`module` names no handler: a tool's calls are answered by `command`, `http`, `mcp` or `concerto`")
+	if r.form == inYAML {
+		d.Hint("command: [python3, concerto.py, tool, \"%s:%s\"]", part("module", "MODULE"), part("function", "FUNCTION"))
+	} else {
+		d.Hint("command = [\"python3\", \"concerto.py\", \"tool\", \"%s:%s\"]", part("module", "MODULE"), part("function", "FUNCTION"))
+	}
+	r.add(d)
+	return true
+}
+
+// Clashes reports tools of several files that are the same name and version; those of a
+// session may be once in each file.
+func Clashes(files ...[]*Tool) diag.List {
+	return clashes(slices.Concat(files...), func(a, b *Tool) bool { return a.File != b.File && !a.Session })
+}
+
+// clashes reports each tool that is what one before it is, among those that may not be.
+func clashes(tools []*Tool, may func(a, b *Tool) bool) diag.List {
+	type key struct {
+		name    string
+		version int64
+		session bool
+	}
+	var l diag.List
+	first := map[key][]*Tool{}
+	for _, t := range tools {
+		k := key{t.Name, t.Version, t.Session}
+		for _, other := range first[k] {
+			if t.Name != "" && may(other, t) {
+				l.Add(diag.ToolTwice.At(t.named(), "tool `%s@%d` is defined twice", t.Name, t.Version).In(t.File).LabelIn(other.File, other.named(), "the first one").
+					Hint("give one of them another name, or a `version` of its own"))
+				break
+			}
+		}
+		first[k] = append(first[k], t)
+	}
+	return l
+}
+
+// named is where the tool's name stands.
+func (t *Tool) named() source.Span {
+	if p, ok := t.At["name"]; ok {
+		return p.Value
+	}
+	return t.Place
+}

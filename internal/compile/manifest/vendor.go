@@ -1,0 +1,94 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+)
+
+// The transports of vendors' agents.
+const (
+	claudeCode = "claude-code"
+	codex      = "codex"
+	acp        = "acp"
+)
+
+var vendors = []string{claudeCode, codex, acp}
+
+// unsafeModes are those in which an agent does not ask for permission.
+var unsafeModes = []string{"bypassPermissions", "yolo"}
+
+// claudeModes are Claude Code's others.
+var claudeModes = []string{"default", "acceptEdits", "plan"}
+
+// claudeSettings are the sources of Claude Code's settings.
+var claudeSettings = []string{"user", "project", "local"}
+
+// vendorDefaults are what keys of a vendor's agent are when they are not given: what
+// it says are messages, and nobody there means no to it. The last holds for any host
+// with permissions.
+var vendorDefaults = [...]keyDefault{{"output_format", "json"}, {"approval_default", "no"}}
+
+type keyDefault struct{ name, value string }
+
+// vendor checks the keys of a host that depend on its transport, which it gives, and
+// completes them.
+func (r *reader) vendor(h *Host, n *node, v any, shown string) (transport string) {
+	var keys struct {
+		Transport string   `json:"transport"`
+		Mode      string   `json:"mode"`
+		Unsafe    bool     `json:"unsafe_mode"`
+		Settings  []string `json:"settings"`
+	}
+	// What is of another type has been reported, and is not in it.
+	_ = json.Unmarshal(h.Config, &keys)
+	if transport = keys.Transport; transport == "" {
+		transport = "stdio"
+	}
+	for _, c := range n.children {
+		k := row("hosts.*." + c.name)
+		if k != nil && k.Transports != nil && !slices.Contains(k.Transports, transport) {
+			r.add(diag.ManifestConflict.At(c.key, "[%s] has the transport `%s`, which does not heed `%s`", shown, transport, c.name).
+				Hint("leave it out: it is for %s", strings.Join(k.Transports, ", ")))
+		}
+	}
+	if !slices.Contains(vendors, transport) {
+		if n.child("permissions") != nil {
+			r.complete(h, n, vendorDefaults[1:])
+		}
+		return transport
+	}
+	switch mode := n.child("mode"); {
+	case mode == nil:
+	case slices.Contains(unsafeModes, keys.Mode) && !keys.Unsafe:
+		r.add(diag.ManifestValue.At(mode.value, "mode `%s` lets the agent act without asking", keys.Mode).
+			Hint("add `unsafe_mode = true` if that is what you want"))
+	case transport == claudeCode && keys.Mode != "" && !slices.Contains(claudeModes, keys.Mode) && !slices.Contains(unsafeModes, keys.Mode):
+		r.add(diag.ManifestValue.At(mode.value, "unknown mode \"%s\"", keys.Mode).Hint("the modes are %s", strings.Join(claudeModes, ", ")))
+	}
+	for _, s := range keys.Settings {
+		if transport == claudeCode && !slices.Contains(claudeSettings, s) {
+			r.add(diag.ManifestValue.At(n.child("settings").value, "unknown settings \"%s\"", s).Hint("there are %s", strings.Join(claudeSettings, ", ")))
+		}
+	}
+	r.complete(h, n, vendorDefaults[:])
+	return transport
+}
+
+// complete adds keys that are not given.
+func (r *reader) complete(h *Host, n *node, keys []keyDefault) {
+	var assumed []string
+	add := func(member string) { h.Config = append(bytes.TrimSuffix(h.Config, []byte("}")), ","+member+"}"...) }
+	for _, key := range keys {
+		if n.child(key.name) == nil {
+			assumed = append(assumed, `"`+key.name+`"`)
+			add(`"` + key.name + `":"` + key.value + `"`)
+		}
+	}
+	if len(assumed) > 0 { // nobody has said so: a person is asked first
+		add(`"assumed":[` + strings.Join(assumed, ",") + `]`)
+	}
+}

@@ -1,0 +1,261 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/yamlcore"
+)
+
+// broken is the value in the place of one that has been reported: nothing more is said
+// about it.
+type broken struct{}
+
+// yaml decodes the file's text and finds the places of its values. When there is no
+// mapping to go on with it reports why and gives false.
+func (r *reader) yaml() (*node, map[string]any, bool) {
+	text := r.file.Text
+	if at := invalidUTF8(text); at >= 0 {
+		r.add(diag.ToolSyntax.At(source.Span{Start: source.Pos(at), End: source.Pos(at + 1)}, "byte 0x%02x is not UTF-8", text[at]).Hint("save the file as UTF-8"))
+		return nil, nil, false
+	}
+	skipped := 0
+	if bytes.HasPrefix(text, []byte(bom)) {
+		skipped = len(bom)
+	}
+	y := &yamlReader{r: r, lines: yamlLines(text, skipped)}
+	doc, ok := y.document(yaml.NewDecoder(bytes.NewReader(text[skipped:])))
+	if !ok {
+		return nil, nil, false
+	}
+	n, v := y.value(doc)
+	values, ok := v.(map[string]any)
+	if _, told := v.(broken); !ok && !told {
+		r.add(diag.ToolSyntax.At(n.value, "the file is %s, not a mapping", r.typeOf(v)).Hint("begin with `tools:` and write a list below it"))
+	}
+	return n, values, ok
+}
+
+// yamlReader turns the nodes of a document into ours, in the order of the text.
+type yamlReader struct {
+	r     *reader
+	lines []int // where each line begins, as YAML counts lines
+	line  int   // the last place that was looked up: a line from 1,
+	col   int   // a column from 1 in code points,
+	at    int   // and its offset
+}
+
+// yamlLines finds where lines begin. YAML knows more ends of lines than we do.
+func yamlLines(text []byte, from int) []int {
+	lines := []int{from}
+	for i := from; i < len(text); {
+		c, size := utf8.DecodeRune(text[i:])
+		i += size
+		switch c {
+		case '\r':
+			if i < len(text) && text[i] == '\n' {
+				continue
+			}
+			lines = append(lines, i)
+		case '\n', '\u0085', '\u2028', '\u2029':
+			lines = append(lines, i)
+		}
+	}
+	return lines
+}
+
+// offset is where a place of YAML's is. Places come in order mostly, so that long lines
+// are gone through once.
+func (y *yamlReader) offset(line, col int) int {
+	text := y.r.file.Text
+	line = min(max(line, 1), len(y.lines))
+	if line != y.line || col < y.col {
+		y.line, y.col, y.at = line, 1, y.lines[line-1]
+	}
+	for ; y.col < col && y.at < len(text); y.col++ {
+		_, size := utf8.DecodeRune(text[y.at:])
+		y.at += size
+	}
+	return y.at
+}
+
+// document reads the one document of the text.
+func (y *yamlReader) document(d *yaml.Decoder) (*yaml.Node, bool) {
+	var doc, more yaml.Node
+	switch err := d.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		y.r.add(diag.ToolSyntax.At(source.Span{}, "the file is empty").Hint("begin with `tools:` and write a list below it"))
+		return nil, false
+	case err != nil:
+		y.syntax(err)
+		return nil, false
+	}
+	switch err := d.Decode(&more); {
+	case err == nil:
+		at := source.Pos(y.offset(more.Line, more.Column))
+		y.r.add(diag.ToolSyntax.At(source.Span{Start: at, End: at}, "a second document begins here").Hint("write one file for each, and give `--host-tools` for each"))
+	case !errors.Is(err, io.EOF):
+		y.syntax(err)
+	}
+	if len(doc.Content) != 1 {
+		return nil, false
+	}
+	return doc.Content[0], true
+}
+
+// syntax reports what the decoder found, at its place.
+func (y *yamlReader) syntax(err error) {
+	var e *yaml.LoadError
+	if !errors.As(err, &e) {
+		y.r.add(diag.ToolSyntax.At(source.Span{}, "%s", strings.TrimPrefix(err.Error(), "yaml: ")).Hint("the file must be YAML 1.2"))
+		return
+	}
+	at := source.Pos(y.offset(e.Mark.Line, e.Mark.Column))
+	d := diag.ToolSyntax.At(source.Span{Start: at, End: at}, "%s", e.Message)
+	switch {
+	case strings.Contains(e.Message, "mapping values are not allowed"):
+		d.Hint("indent the keys of one mapping alike, and put a text with `: ` into quotes")
+	case strings.Contains(e.Message, "cannot start any token"):
+		d.Hint("indent with blanks, not tabs, and put a text that begins with %%, @ or ` into quotes")
+	default:
+		d.Hint("the file must be YAML 1.2")
+	}
+	if c := e.ContextMark; c.Line > 0 && c.Line != e.Mark.Line {
+		from := source.Pos(y.offset(c.Line, c.Column))
+		d.Label(source.Span{Start: from, End: from}, "%s", e.ContextMsg)
+	}
+	y.r.add(d)
+}
+
+// value reads one value.
+func (y *yamlReader) value(n *yaml.Node) (*node, any) {
+	start := y.offset(n.Line, n.Column)
+	out := &node{value: source.Span{Start: source.Pos(start), End: source.Pos(y.end(n, start))}}
+	out.key = out.value
+	if y.hidden(n, out) {
+		return out, broken{}
+	}
+	var v any
+	switch n.Kind {
+	case yaml.MappingNode:
+		v = y.mapping(n, out)
+	case yaml.SequenceNode:
+		out.kind = array
+		list := make([]any, 0, len(n.Content))
+		for _, c := range n.Content {
+			element, x := y.value(c)
+			out.add(element)
+			list = append(list, x)
+		}
+		v = list
+	default:
+		return out, yamlcore.Scalar(n)
+	}
+	if last := len(out.children) - 1; last >= 0 {
+		out.value.End = max(out.value.End, out.children[last].value.End)
+	}
+	return out, v
+}
+
+// hidden reports what makes a file mean more than it shows.
+func (y *yamlReader) hidden(n *yaml.Node, at *node) bool {
+	what := ""
+	switch {
+	case n.Kind == yaml.AliasNode:
+		what = "an alias (`*" + n.Value + "`)"
+	case n.Anchor != "":
+		what = "an anchor (`&" + n.Anchor + "`)"
+	case n.Style&yaml.TaggedStyle != 0:
+		what = "a tag (`" + y.r.file.Slice(y.word(at.value.Start)) + "`)"
+	default:
+		return false
+	}
+	y.r.add(diag.ToolHidden.At(y.word(at.value.Start), "%s is not allowed: the file means what it shows", what).
+		Hint("write the value itself here, or put the text into quotes"))
+	return n.Kind == yaml.AliasNode || n.Style&yaml.TaggedStyle != 0
+}
+
+// word is the text from a place to the next blank or end of a value.
+func (y *yamlReader) word(at source.Pos) source.Span {
+	return source.Span{Start: at, End: at + source.Pos(bareWord(y.r.file.Text[at:]))}
+}
+
+// mapping reads the members of a mapping.
+func (y *yamlReader) mapping(n *yaml.Node, out *node) any {
+	out.kind = table
+	values := map[string]any{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		key, name := y.value(k)
+		c, v := y.value(n.Content[i+1])
+		c.key = key.value
+		if k.Kind == yaml.ScalarNode {
+			c.name = k.Value
+		}
+		_, told := name.(broken)
+		switch first := out.child(c.name); {
+		case told:
+		case k.Kind != yaml.ScalarNode:
+			y.r.add(diag.ToolType.At(c.key, "a key is a text, not %s", y.r.typeOf(name)).Hint("write `key: value`"))
+		case k.Value == "<<" && k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0:
+			y.r.add(diag.ToolHidden.At(c.key, "a merge key (`<<`) is not allowed: the file means what it shows").Hint("write its keys here"))
+		case first != nil:
+			y.r.add(diag.ToolKeyTwice.At(c.key, "`%s` stands twice here", c.name).Label(first.key, "the first one").
+				By(withoutLines(y.r.file, c)...).Hint("keep one of them"))
+		default:
+			out.add(c)
+			values[c.name] = v
+		}
+	}
+	return values
+}
+
+// end is where a value ends that begins at start. Of a text in several lines it is the
+// first line's end; mappings and lists end with what is in them.
+func (y *yamlReader) end(n *yaml.Node, start int) int {
+	rest := y.r.file.Text[start:]
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		return start + min(1, len(rest))
+	case n.Style&yaml.DoubleQuotedStyle != 0:
+		return start + quoted(rest, '\\', '"')
+	case n.Style&yaml.SingleQuotedStyle != 0:
+		return start + quoted(rest, '\'', '\'')
+	case bytes.HasPrefix(rest, []byte(n.Value)):
+		return start + len(n.Value)
+	}
+	return start + lineLength(rest)
+}
+
+// quoted is the length of a quoted text, or of its first line.
+func quoted(text []byte, escape, quote byte) int {
+	for i := 1; i < len(text) && text[i] != '\n'; i++ {
+		switch {
+		case text[i] == escape && (escape != quote || i+1 < len(text) && text[i+1] == quote):
+			i++
+		case text[i] == quote:
+			return i + 1
+		}
+	}
+	return lineLength(text)
+}
+
+func lineLength(text []byte) int {
+	if i := bytes.IndexAny(text, "\r\n"); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+// tooLong says that a file of tools is longer than one may be.
+func tooLong(size int) string {
+	return fmt.Sprintf("the file has %d bytes, and one of tools has at most %d", size, MaxToolFile)
+}

@@ -1,0 +1,396 @@
+package optimize
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/internal/data/intmath"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// fold computes at compile time the results that are known. An instruction that
+// would fault is left to fault at run time. A known number goes into the
+// instruction itself where there is a form for it.
+func (k *facts) fold(pc int, holds bitset) {
+	in := k.u.code[pc]
+	if in == nop {
+		return
+	}
+	f := folder{k, holds}
+	if out, ok := f.fold(in); ok && out != in {
+		k.u.set(pc, out)
+		return
+	}
+	if to, taken, ok := f.jump(in); ok {
+		switch {
+		case to:
+			k.u.set(pc, taken)
+		default:
+			k.u.remove(pc)
+		}
+	}
+}
+
+type folder struct {
+	k     *facts
+	holds bitset
+}
+
+// int gives the Int that a register is known to hold.
+func (f folder) int(r int) (n int64, ok bool) {
+	f.k.known(r, f.holds, func(in ir.Instr) bool {
+		switch in.Op {
+		case ir.OpLoadInt:
+			n, ok = int64(in.Imm), true
+		case ir.OpLoadIntConst, ir.OpLoadConst:
+			if c := f.k.u.p.Constants[in.Imm].Int; c != nil {
+				n, ok = *c, true
+			}
+		}
+		return ok
+	})
+	return n, ok
+}
+
+func (f folder) float(r int) (x float64, ok bool) {
+	f.k.known(r, f.holds, func(in ir.Instr) bool {
+		switch in.Op {
+		case ir.OpLoadFloatConst, ir.OpLoadConst:
+			if c := f.k.u.p.Constants[in.Imm].Float; c != nil {
+				x, ok = *c, true
+			}
+		}
+		return ok
+	})
+	return x, ok
+}
+
+// result gives the payload and the variant of a Result that a register is known
+// to hold.
+func (f folder) result(r int) (s, variant int, ok bool) {
+	for range 4 {
+		in, found := f.k.known(r, f.holds, func(in ir.Instr) bool {
+			return isResult(in.Op) || in.Op == ir.OpMove
+		})
+		switch {
+		case !found:
+			return 0, 0, false
+		case in.Op == ir.OpMove:
+			r = int(in.B)
+		case in.Op == ir.OpNewOk:
+			return int(in.B), 0, true
+		default:
+			return int(in.B), 1, true
+		}
+	}
+	return 0, 0, false
+}
+
+func (f folder) bool(r int) (b, ok bool) {
+	in, ok := f.k.known(r, f.holds, func(in ir.Instr) bool { return in.Op == ir.OpLoadBool })
+	return in.Imm != 0, ok
+}
+
+// fold gives the instruction that does what in does, with what is known.
+func (f folder) fold(in ir.Instr) (ir.Instr, bool) {
+	d, b, c := in.A, int(in.B), int(in.C)
+	switch in.Op {
+	case ir.OpAddInt, ir.OpSubInt, ir.OpMulInt, ir.OpDivInt, ir.OpRemInt:
+		return f.intOp(in)
+	case ir.OpAddIntK, ir.OpSubIntK, ir.OpMulIntK, ir.OpDivIntK, ir.OpRemIntK:
+		if x, ok := f.int(b); ok {
+			if n, ok := compute(in.Op, x, int64(in.Imm)); ok {
+				return f.k.u.o.loadInt(d, n)
+			}
+		}
+		return neutral(in)
+	case ir.OpNegInt:
+		if x, ok := f.int(b); ok {
+			if n, ok := intmath.Neg(x); ok {
+				return f.k.u.o.loadInt(d, n)
+			}
+		}
+	case ir.OpAddFloat, ir.OpSubFloat, ir.OpMulFloat, ir.OpDivFloat:
+		x, ok1 := f.float(b)
+		y, ok2 := f.float(c)
+		if ok1 && ok2 {
+			return f.k.u.o.loadFloat(d, computeFloat(in.Op, x, y))
+		}
+	case ir.OpNegFloat:
+		if x, ok := f.float(b); ok {
+			return f.k.u.o.loadFloat(d, -x)
+		}
+	case ir.OpIntToFloat:
+		if x, ok := f.int(b); ok {
+			return f.k.u.o.loadFloat(d, float64(x))
+		}
+	case ir.OpEqInt, ir.OpLtInt, ir.OpLeInt:
+		x, ok1 := f.int(b)
+		y, ok2 := f.int(c)
+		if ok1 && ok2 {
+			return loadBool(d, in.Op == ir.OpEqInt && x == y || in.Op == ir.OpLtInt && x < y || in.Op == ir.OpLeInt && x <= y), true
+		}
+	case ir.OpNot:
+		if x, ok := f.bool(b); ok {
+			return loadBool(d, !x), true
+		}
+	case ir.OpBoxInt:
+		if x, ok := f.int(b); ok {
+			return ir.Instr{Op: ir.OpLoadConst, A: d, Imm: f.k.u.o.intConst(x)}, true
+		}
+	case ir.OpBoxFloat:
+		if x, ok := f.float(b); ok {
+			return ir.Instr{Op: ir.OpLoadConst, A: d, Imm: f.k.u.o.floatConst(x)}, true
+		}
+	case ir.OpField, ir.OpFieldInt, ir.OpFieldFloat, ir.OpFieldBool:
+		// What has just been put into an Ok or Err.
+		if s, _, ok := f.result(b); ok && c == 0 && f.k.classes.Fits(s, ir.ShapeOf(in).Writes) {
+			return ir.Instr{Op: moveOf[ir.ShapeOf(in).Writes], A: d, B: uint8(s)}, true
+		}
+	case ir.OpMoveInt:
+		if x, ok := f.int(b); ok {
+			return f.k.u.o.loadInt(d, x)
+		}
+	}
+	return in, false
+}
+
+// intOp folds an operation of two Ints.
+func (f folder) intOp(in ir.Instr) (ir.Instr, bool) {
+	x, ok1 := f.int(int(in.B))
+	y, ok2 := f.int(int(in.C))
+	if ok1 && ok2 {
+		if n, ok := compute(in.Op, x, y); ok {
+			return f.k.u.o.loadInt(in.A, n)
+		}
+		return in, false
+	}
+	if ok1 && (in.Op == ir.OpAddInt || in.Op == ir.OpMulInt) {
+		in.B, in.C, x, y, ok1, ok2 = in.C, in.B, y, x, ok2, ok1
+	}
+	if ok2 && y == int64(int32(y)) && !(y == 0 && (in.Op == ir.OpDivInt || in.Op == ir.OpRemInt)) {
+		return neutral(ir.Instr{Op: withK[in.Op], A: in.A, B: in.B, Imm: int32(y)})
+	}
+	return in, false
+}
+
+var withK = map[ir.Op]ir.Op{ir.OpAddInt: ir.OpAddIntK, ir.OpSubInt: ir.OpSubIntK, ir.OpMulInt: ir.OpMulIntK, ir.OpDivInt: ir.OpDivIntK,
+	ir.OpRemInt: ir.OpRemIntK}
+
+// neutral makes a move of an operation that gives its operand.
+func neutral(in ir.Instr) (ir.Instr, bool) {
+	switch {
+	case in.Imm == 0 && (in.Op == ir.OpAddIntK || in.Op == ir.OpSubIntK), in.Imm == 1 && (in.Op == ir.OpMulIntK || in.Op == ir.OpDivIntK):
+		return ir.Instr{Op: ir.OpMoveInt, A: in.A, B: in.B}, true
+	}
+	return in, true
+}
+
+// compute gives x op y; ok is false when it faults.
+func compute(op ir.Op, x, y int64) (n int64, ok bool) {
+	switch op {
+	case ir.OpAddInt, ir.OpAddIntK:
+		return intmath.Add(x, y)
+	case ir.OpSubInt, ir.OpSubIntK:
+		return intmath.Sub(x, y)
+	case ir.OpMulInt, ir.OpMulIntK:
+		return intmath.Mul(x, y)
+	case ir.OpDivInt, ir.OpDivIntK:
+		return intmath.Div(x, y)
+	}
+	return intmath.Rem(x, y)
+}
+
+func computeFloat(op ir.Op, x, y float64) float64 {
+	switch op {
+	case ir.OpAddFloat:
+		return x + y
+	case ir.OpSubFloat:
+		return x - y
+	case ir.OpMulFloat:
+		return x * y
+	}
+	return x / y
+}
+
+func loadBool(d uint8, b bool) ir.Instr {
+	if b {
+		return ir.Instr{Op: ir.OpLoadBool, A: d, Imm: 1}
+	}
+	return ir.Instr{Op: ir.OpLoadBool, A: d}
+}
+
+func (o *optimizer) loadInt(d uint8, n int64) (ir.Instr, bool) {
+	if n == int64(int32(n)) {
+		return ir.Instr{Op: ir.OpLoadInt, A: d, Imm: int32(n)}, true
+	}
+	return ir.Instr{Op: ir.OpLoadIntConst, A: d, Imm: o.intConst(n)}, true
+}
+
+func (o *optimizer) loadFloat(d uint8, x float64) (ir.Instr, bool) {
+	return ir.Instr{Op: ir.OpLoadFloatConst, A: d, Imm: o.floatConst(x)}, true
+}
+
+// intConst finds or adds a constant.
+func (o *optimizer) intConst(n int64) int32 {
+	o.constants()
+	i, ok := o.ints[n]
+	if !ok {
+		i = int32(len(o.p.Constants))
+		o.ints[n] = i
+		o.p.Constants = append(o.p.Constants, ir.Const{Int: &n})
+	}
+	return i
+}
+
+func (o *optimizer) floatConst(x float64) int32 {
+	o.constants()
+	i, ok := o.floats[math.Float64bits(x)]
+	if !ok {
+		i = int32(len(o.p.Constants))
+		o.floats[math.Float64bits(x)] = i
+		o.p.Constants = append(o.p.Constants, ir.Const{Float: &x})
+	}
+	return i
+}
+
+// constants lists the numbers of the pool, once.
+func (o *optimizer) constants() {
+	if o.ints != nil {
+		return
+	}
+	o.ints, o.floats = map[int64]int32{}, map[uint64]int32{}
+	for i, c := range o.p.Constants {
+		switch {
+		case c.Int != nil:
+			o.ints[*c.Int] = int32(i)
+		case c.Float != nil:
+			o.floats[math.Float64bits(*c.Float)] = int32(i)
+		}
+	}
+}
+
+// jump decides a test whose outcome is known, and a jump to such a test: to
+// says whether it jumps, taken is the jump. For a test with a small known
+// number it gives the form that holds the number itself, which is likewise in
+// taken.
+func (f folder) jump(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
+	always := ir.Instr{Op: ir.OpJump, Imm: in.Imm}
+	switch in.Op {
+	case ir.OpJumpVariant, ir.OpJumpNotVariant:
+		if _, v, ok := f.result(int(in.A)); ok {
+			return (v == int(in.B)) == (in.Op == ir.OpJumpVariant), always, true
+		}
+	case ir.OpJump:
+		// To a test of what is known on this way only.
+		test := f.k.u.code[f.k.u.final(int(in.Imm))]
+		if test == nop || test.Op != ir.OpJumpVariant && test.Op != ir.OpJumpNotVariant {
+			break
+		}
+		if _, v, ok := f.result(int(test.A)); ok {
+			if (v == int(test.B)) == (test.Op == ir.OpJumpVariant) {
+				return true, ir.Instr{Op: ir.OpJump, Imm: test.Imm}, true
+			}
+			return true, ir.Instr{Op: ir.OpJump, Imm: int32(f.k.u.after(f.k.u.final(int(in.Imm))))}, true
+		}
+	case ir.OpJumpIf, ir.OpJumpIfNot:
+		if b, ok := f.bool(int(in.A)); ok {
+			return b == (in.Op == ir.OpJumpIf), always, true
+		}
+		return f.test(in)
+	case ir.OpJumpEqInt, ir.OpJumpNeInt, ir.OpJumpLtInt, ir.OpJumpLeInt:
+		x, ok1 := f.int(int(in.A))
+		y, ok2 := f.int(int(in.B))
+		switch {
+		case ok1 && ok2:
+			return holdsInt(in.Op, x, y), always, true
+		case ok2 && y == int64(int16(y)):
+			out := ir.Instr{Op: jumpK[in.Op], A: in.A, Imm: in.Imm}
+			out.SetBC(int16(y))
+			return true, out, true
+		case ok1 && x == int64(int16(x)):
+			out := ir.Instr{Op: jumpKMirrored[in.Op], A: in.B, Imm: in.Imm}
+			out.SetBC(int16(x))
+			return true, out, true
+		}
+	case ir.OpJumpEqIntK, ir.OpJumpNeIntK, ir.OpJumpLtIntK, ir.OpJumpLeIntK, ir.OpJumpGtIntK, ir.OpJumpGeIntK:
+		if x, ok := f.int(int(in.A)); ok {
+			return holdsInt(in.Op, x, int64(in.BC())), always, true
+		}
+	}
+	return false, in, false
+}
+
+// test makes one instruction of a comparison and the jump by its result.
+func (f folder) test(in ir.Instr) (to bool, taken ir.Instr, ok bool) {
+	x, ok := f.k.known(int(in.A), f.holds, func(x ir.Instr) bool {
+		switch x.Op {
+		case ir.OpEqInt, ir.OpLtInt, ir.OpLeInt, ir.OpLtFloat, ir.OpLeFloat, ir.OpNot, ir.OpIsNil:
+			return true
+		}
+		return false
+	})
+	if !ok {
+		return false, in, false
+	}
+	for _, o := range ir.ShapeOf(x).Reads {
+		if !f.k.classes.Fits(x.Get(o.Field), o.Class) {
+			return false, in, false
+		}
+	}
+	when := in.Op == ir.OpJumpIf
+	out := ir.Instr{A: x.B, B: x.C, Imm: in.Imm}
+	switch {
+	case x.Op == ir.OpNot && when:
+		out.Op, out.B = ir.OpJumpIfNot, 0
+	case x.Op == ir.OpNot:
+		out.Op, out.B = ir.OpJumpIf, 0
+	case x.Op == ir.OpIsNil && when:
+		out.Op, out.B = ir.OpJumpNil, 0
+	case x.Op == ir.OpIsNil:
+		out.Op, out.B = ir.OpJumpNotNil, 0
+	case x.Op == ir.OpEqInt && when:
+		out.Op = ir.OpJumpEqInt
+	case x.Op == ir.OpEqInt:
+		out.Op = ir.OpJumpNeInt
+	case x.Op == ir.OpLtInt && when:
+		out.Op = ir.OpJumpLtInt
+	case x.Op == ir.OpLtInt: // !(a < b) is b <= a
+		out.Op, out.A, out.B = ir.OpJumpLeInt, x.C, x.B
+	case x.Op == ir.OpLeInt && when:
+		out.Op = ir.OpJumpLeInt
+	case x.Op == ir.OpLeInt:
+		out.Op, out.A, out.B = ir.OpJumpLtInt, x.C, x.B
+	case x.Op == ir.OpLtFloat && when:
+		out.Op = ir.OpJumpLtFloat
+	case x.Op == ir.OpLtFloat:
+		out.Op = ir.OpJumpNotLtFloat
+	case x.Op == ir.OpLeFloat && when:
+		out.Op = ir.OpJumpLeFloat
+	case x.Op == ir.OpLeFloat:
+		out.Op = ir.OpJumpNotLeFloat
+	}
+	return true, out, true
+}
+
+var jumpK = map[ir.Op]ir.Op{ir.OpJumpEqInt: ir.OpJumpEqIntK, ir.OpJumpNeInt: ir.OpJumpNeIntK, ir.OpJumpLtInt: ir.OpJumpLtIntK,
+	ir.OpJumpLeInt: ir.OpJumpLeIntK}
+
+// jumpKMirrored is for a known left side: k < x is x > k.
+var jumpKMirrored = map[ir.Op]ir.Op{ir.OpJumpEqInt: ir.OpJumpEqIntK, ir.OpJumpNeInt: ir.OpJumpNeIntK, ir.OpJumpLtInt: ir.OpJumpGtIntK,
+	ir.OpJumpLeInt: ir.OpJumpGeIntK}
+
+func holdsInt(op ir.Op, x, y int64) bool {
+	switch op {
+	case ir.OpJumpEqInt, ir.OpJumpEqIntK:
+		return x == y
+	case ir.OpJumpNeInt, ir.OpJumpNeIntK:
+		return x != y
+	case ir.OpJumpLtInt, ir.OpJumpLtIntK:
+		return x < y
+	case ir.OpJumpLeInt, ir.OpJumpLeIntK:
+		return x <= y
+	case ir.OpJumpGtIntK:
+		return x > y
+	}
+	return x >= y
+}

@@ -1,0 +1,62 @@
+package optimize_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// TestPasses shows what each pass does. In a golden, section main.conc is a
+// program, passes says which passes to apply, and before and after are the code
+// of the program's own functions.
+func TestPasses(t *testing.T) {
+	shown := map[string]bool{}
+	golden.Run(t, filepath.Join("testdata", "*.txtar"), func(t *testing.T, a *golden.Archive) {
+		names := strings.TrimSpace(a.Input("passes"))
+		on, err := optimize.Parse(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range strings.Split(names, ",") {
+			shown[name] = true
+		}
+		p := compiletest.Compile(t, a.Input("main.conc"))
+		a.Check("before", compiletest.Assembly(p))
+		optimize.Program(p, on)
+		if err := ir.Verify(p); err != nil {
+			t.Fatal(err)
+		}
+		a.Check("after", compiletest.Assembly(p))
+	})
+	for _, p := range optimize.Passes {
+		if !shown[p.Name] {
+			t.Errorf("no archive shows pass %s", p.Name)
+		}
+	}
+}
+
+// TestParse reads choices of passes.
+func TestParse(t *testing.T) {
+	inline, err := optimize.Parse("inline")
+	if err != nil || inline == optimize.None {
+		t.Fatal(inline, err)
+	}
+	for text, want := range map[string]optimize.Set{
+		"all": optimize.All, "none": optimize.None, "-inline": optimize.All &^ inline, "all,-inline": optimize.All &^ inline,
+		"inline,-inline": optimize.None, "none, inline": inline,
+	} {
+		if got, err := optimize.Parse(text); got != want || err != nil {
+			t.Errorf("%s: got %b %v, want %b", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "magic", "inline,", "inline,-magic"} {
+		if _, err := optimize.Parse(text); err == nil || !strings.Contains(err.Error(), "there is no pass") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

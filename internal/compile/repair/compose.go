@@ -1,0 +1,76 @@
+package repair
+
+import (
+	"math"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// Compose returns the edits that do what first does, and then what second does to the text that first
+// makes. Each list is in the order of its text, and so is the result. Edits that do not touch each
+// other stay separate.
+func Compose(first, second []diag.Edit) (out []diag.Edit) {
+	between := pieces{}
+	at := source.Pos(0)
+	for _, e := range first {
+		between = append(between, piece{kept: source.Span{Start: at, End: e.Span.Start}}, piece{text: e.Text})
+		at = e.Span.End
+	}
+	between = append(between, piece{kept: source.Span{Start: at, End: math.MaxInt32}})
+	var result pieces
+	at = 0
+	for _, e := range second {
+		result = append(result, between.take(int(e.Span.Start-at))...)
+		between.take(int(e.Span.End - e.Span.Start))
+		result = append(result, piece{text: e.Text})
+		at = e.Span.End
+	}
+	return append(result, between...).edits()
+}
+
+// piece is a stretch of the original text, or a text that was put in.
+type piece struct {
+	kept source.Span
+	text string
+}
+
+func (p piece) len() int { return int(p.kept.End-p.kept.Start) + len(p.text) }
+
+type pieces []piece
+
+// take removes the first n bytes and returns them.
+func (p *pieces) take(n int) (out pieces) {
+	for n > 0 {
+		first := &(*p)[0]
+		if size := first.len(); size <= n {
+			out, *p, n = append(out, *first), (*p)[1:], n-size
+			continue
+		}
+		part := piece{}
+		if first.text != "" {
+			part.text, first.text = first.text[:n], first.text[n:]
+		} else {
+			cut := first.kept.Start + source.Pos(n)
+			part.kept, first.kept.Start = source.Span{Start: first.kept.Start, End: cut}, cut
+		}
+		return append(out, part)
+	}
+	return out
+}
+
+// edits returns what makes the pieces of the original text.
+func (p pieces) edits() (out []diag.Edit) {
+	at, text := source.Pos(0), ""
+	for _, x := range p {
+		if x.kept.Start == x.kept.End {
+			text += x.text
+			continue
+		}
+		if x.kept.Start != at || text != "" {
+			out = append(out, diag.Replace(source.Span{Start: at, End: x.kept.Start}, text))
+		}
+		at, text = x.kept.End, ""
+	}
+	return out
+}

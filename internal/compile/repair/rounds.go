@@ -1,0 +1,71 @@
+package repair
+
+import (
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// Rounds makes safe fixes until there are none left: whoever checks gives each round what it has found of the texts as
+// they are by then. The zero value is ready.
+type Rounds struct {
+	// Program says which files are programs, which no round makes worse; nil for all.
+	Program func(name string) bool
+
+	files []*Fixed
+}
+
+// Fixed is a file that has been fixed.
+type Fixed struct {
+	Was   *source.File
+	Edits []diag.Edit // of Was, in the order of its text
+	Fixes int
+
+	left bool // as it is: its fixes would make more mistakes, or come round in a circle
+	seen map[string]bool
+}
+
+// Name is the file's.
+func (f *Fixed) Name() string { return f.Was.Name }
+
+// Text returns the text with all fixes made.
+func (f *Fixed) Text() []byte { return Apply(f.Was, f.Edits) }
+
+// Round makes the safe fixes of what was found, and returns the files that they have changed.
+func (r *Rounds) Round(found []*diag.Diagnostic) (changed []*Fixed) {
+	for _, c := range Safe(found) {
+		f := r.file(c.File)
+		if f.left {
+			continue
+		}
+		text := Apply(c.File, c.Edits)
+		if f.seen[string(text)] || (r.Program == nil || r.Program(f.Name())) && Worse(c.File, source.NewFile(f.Name(), text)) {
+			f.left = true
+			continue
+		}
+		f.Edits, f.Fixes = Compose(f.Edits, c.Edits), f.Fixes+c.Fixes
+		f.seen[string(text)] = true
+		changed = append(changed, f)
+	}
+	return changed
+}
+
+// Files are those that have been fixed, in the order in which they first were.
+func (r *Rounds) Files() (all []*Fixed) {
+	for _, f := range r.files {
+		if f.Fixes > 0 {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (r *Rounds) file(f *source.File) *Fixed {
+	for _, x := range r.files {
+		if x.Name() == f.Name {
+			return x
+		}
+	}
+	x := &Fixed{Was: f, seen: map[string]bool{string(f.Original()): true}}
+	r.files = append(r.files, x)
+	return x
+}

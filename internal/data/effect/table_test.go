@@ -1,0 +1,192 @@
+package effect
+
+import (
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// TestTable: each kind that the package declares has a row, whose request is of
+// that kind, and whose columns go together.
+func TestTable(t *testing.T) {
+	declared := declaredKinds(t)
+	for _, k := range declared {
+		if Of(k) == nil {
+			t.Errorf("%s has no row in the table", k)
+		}
+	}
+	if len(declared) != len(table) || len(byKind) != len(table) {
+		t.Errorf("%d rows of %d kinds, of which %d are declared", len(table), len(byKind), len(declared))
+	}
+	for _, row := range table {
+		r := row.Request()
+		if r.Kind() != row.Kind {
+			t.Errorf("%s: its request is of kind %s", row.Kind, r.Kind())
+		}
+		if row.By >= Areas || row.By == Unheard && row.Result != nil {
+			t.Errorf("%s: nobody gives its result", row.Kind)
+		}
+		if c := ClassOf(r); c.String() == "" {
+			t.Errorf("%s: class %d", row.Kind, c)
+		}
+		if row.Inline && row.Class == ClassWaits {
+			t.Errorf("%s waits, and is to return at once", row.Kind)
+		}
+		if (row.Class == ClassRead || row.Class == ClassDerived) && row.Keyed || row.Class == ClassTold && row.Result != nil {
+			t.Errorf("%s: what is %s has neither key nor result", row.Kind, row.Class)
+		}
+		if row.Class == ClassRetry && !row.Keyed {
+			t.Errorf("%s is made again, and nobody could tell that from another", row.Kind)
+		}
+	}
+}
+
+// declaredKinds reads the constants of type Kind from the package's source.
+func declaredKinds(t *testing.T) []Kind {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []Kind
+	for _, path := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			v, ok := n.(*ast.ValueSpec)
+			if !ok || v.Type == nil || len(v.Values) != 1 {
+				return true
+			}
+			if id, ok := v.Type.(*ast.Ident); ok && id.Name == "Kind" {
+				text, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, Kind(text))
+			}
+			return true
+		})
+	}
+	return out
+}
+
+// TestClasses: where the class depends on the request.
+func TestClasses(t *testing.T) {
+	for _, c := range []struct {
+		r    Request
+		want Class
+	}{
+		{&HTTP{Method: "GET"}, ClassRead}, {&HTTP{Method: "HEAD"}, ClassRead}, {&HTTP{Method: "OPTIONS"}, ClassRead},
+		{&HTTP{Method: "PUT"}, ClassRetry}, {&HTTP{Method: "DELETE"}, ClassRetry},
+		{&HTTP{Method: "POST"}, ClassOnce}, {&HTTP{Method: "PATCH"}, ClassOnce}, {&HTTP{Method: "get"}, ClassOnce},
+		{&MCPOpen{Tool: "t"}, ClassOnce}, {&MCPOpen{Method: MCPCallTool, Tool: "t"}, ClassOnce},
+		{&MCPOpen{Method: MCPListTools}, ClassRead}, {&MCPOpen{Method: MCPReadResource}, ClassRead}, {&MCPOpen{Method: MCPGetPrompt}, ClassRead},
+	} {
+		if got := ClassOf(c.r); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.r, got, c.want)
+		}
+	}
+}
+
+// TestRoundTrip: requests and results survive being written and read, with
+// every field set and with none. A journal and a mock rely on that.
+func TestRoundTrip(t *testing.T) {
+	for _, row := range table {
+		roundTrip(t, row.Request(), row.Request())
+		full := row.Request()
+		fill(t, reflect.ValueOf(full).Elem(), string(row.Kind))
+		roundTrip(t, full, row.Request())
+		if row.Result == nil {
+			continue
+		}
+		some := row.Result()
+		fill(t, reflect.ValueOf(some).Elem(), string(row.Kind))
+		roundTrip(t, some, row.Result())
+	}
+}
+
+func roundTrip(t *testing.T, x, back any) {
+	t.Helper()
+	text, err := json.Marshal(x)
+	if err != nil {
+		t.Fatalf("%T: %v", x, err)
+	}
+	if err := json.Unmarshal(text, back); err != nil {
+		t.Fatalf("%T: %v\n%s", x, err, text)
+	}
+	same := cmp.Comparer(func(a, b value.Slot) bool {
+		return string(value.AppendJSON(nil, a)) == string(value.AppendJSON(nil, b))
+	})
+	// A zero value says null where no JSON is: that is nothing, too.
+	null := cmp.FilterValues(func(a, b json.RawMessage) bool { return isNull(a) && isNull(b) }, cmp.Ignore())
+	if diff := cmp.Diff(x, back, same, null); diff != "" {
+		t.Errorf("%s:\n%s", text, diff)
+	}
+}
+
+func isNull(j json.RawMessage) bool { return len(j) == 0 || string(j) == "null" }
+
+// fill gives every field a value that is not its zero value.
+func fill(t *testing.T, v reflect.Value, at string) {
+	t.Helper()
+	switch v.Interface().(type) {
+	case json.RawMessage:
+		v.SetBytes([]byte(`{"a":[1.50,"é\u0000"]}`))
+		return
+	case value.Slot:
+		p, err := value.Parse([]byte(`{"b":1,"a":[9007199254740993,null]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.Set(reflect.ValueOf(p))
+		return
+	case HostMessage:
+		v.Set(reflect.ValueOf(HostMessage{Type: "é", ID: `"q\u0031"`, Text: []byte(`{"type":"é"} `)}))
+		fill(t, v.FieldByName("Payload"), at)
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("é\x00 of " + at)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(-1 << 62)
+	case reflect.Uint64:
+		v.SetUint(1<<64 - 1)
+	case reflect.Float64:
+		v.SetFloat(1.5)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem(), at)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes([]byte{0, 255})
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range 2 {
+			fill(t, v.Index(i), at)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.Tag.Get("json") != "-" { // what is no data follows from the program
+				fill(t, v.Field(i), at+"."+strings.ToLower(f.Name))
+			}
+		}
+	default:
+		t.Fatalf("%s: a field of type %s is no plain data", at, v.Type())
+	}
+}

@@ -1,0 +1,157 @@
+// Package hostmsg is the table of the messages between a program and its hosts
+// (spec/host-protocol.md): what types there are and what each means to an
+// exchange. The checker, the VM, the transports, the mocks, the tests' hosts and
+// the manual read it; nobody else lists types of messages.
+//
+// A type that is not in the table is no error: what it means is between the host
+// and the program.
+package hostmsg
+
+// The types that code names because it writes them itself.
+const (
+	Init     = "init"
+	Prompt   = "prompt"
+	Response = "response"
+	Approval = "approval"
+	Cancel   = "cancel"
+	Progress = "progress"
+	Question = "question"
+	Result   = "result"
+	Error    = "error"
+)
+
+// Sender is who sends a type of message.
+type Sender uint8
+
+// The senders.
+const (
+	Host Sender = iota
+	Concerto
+)
+
+// Role is what a type means to the exchange.
+type Role uint8
+
+// The roles.
+const (
+	Tells        Role = iota // one way; also every type that the table does not have
+	Asks                     // the host waits for a response, until it takes the message back
+	TakesBack                // withdraws what asks, by its id
+	Succeeds                 // ends the exchange, with its members as the value
+	Fails                    // ends the exchange, as a HostError
+	Acknowledges             // answers init
+)
+
+// Fallback is what a listen does with a message that no handler takes.
+type Fallback uint8
+
+// The fallbacks.
+const (
+	Reported Fallback = iota // an emit on listen:unhandled; what asks gets the default or an error
+	Gathered                 // its text is part of the result's partial_output
+	ByTools                  // the host's tools answer it, when the host has any; else as Reported
+)
+
+// Message is a row: a type and all that the protocol says of it.
+type Message struct {
+	Type   string
+	Sender Sender
+	Role   Role
+
+	// Schema is the library's schema of the message's members besides type
+	// (stdlib/messages.conc). When none fits it is "", and Members lists the
+	// members.
+	Schema  string
+	Members []string
+
+	// Timed says that question_timeout bounds the answer.
+	Timed bool
+	// Default is the key, in a host's declaration or in its section of the
+	// manifest, whose value is the answer when nobody gives one; "" when there
+	// is no such key.
+	Default string
+	// Unhandled is what a listen without a handler does with it.
+	Unhandled Fallback
+	// Channel is where execute, which has handlers of its own, emits the
+	// message; it awaits the answer to a message that asks. "" leaves the
+	// message to Unhandled.
+	Channel string
+
+	Doc string // what it means, for the manual
+}
+
+// Messages are all rows, in the manual's order. The caller must not change it.
+func Messages() []Message { return messages }
+
+var messages = []Message{
+	{Type: Progress, Schema: "HostProgress", Channel: "host:progress", Doc: "how far it is"},
+	{Type: "log", Schema: "HostLog", Channel: "host:log", Doc: "a remark"},
+	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is taken for `text`"},
+	{Type: Question, Schema: "HostQuestion", Role: Asks, Timed: true, Default: "question_default", Channel: "host:question",
+		Doc: "it needs to know something"},
+	{Type: Approval, Schema: "HostApproval", Role: Asks, Timed: true, Default: "approval_default", Channel: "host:approval",
+		Doc: "it needs a yes or a no"},
+	{Type: "tool_call", Schema: "HostToolCall", Role: Asks, Unhandled: ByTools, Doc: "it wants one of the program's tools called"},
+	{Type: "withdraw", Members: []string{"id"}, Role: TakesBack, Doc: "it takes back what it asked"},
+	{Type: Result, Schema: "HostResult", Role: Succeeds, Doc: "the exchange is over, with this and whatever else it has"},
+	{Type: Error, Members: []string{"message", "code", "recoverable", "session"}, Role: Fails, Doc: "the exchange is over, and failed"},
+	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "it has read its parameters"},
+
+	{Type: Init, Sender: Concerto, Members: []string{"params"}, Doc: "the host's parameters, before anything else"},
+	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session", "resumed"}, Doc: "an exchange begins"},
+	{Type: Response, Sender: Concerto, Members: []string{"in_reply_to", "answer_to", "value", "error"}, Doc: "the answer to what it asked"},
+	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "the exchange is to end early"},
+}
+
+// Types lists the types of the rows that which picks, in order.
+func Types(which func(*Message) bool) []string {
+	var out []string
+	for i := range messages {
+		if which(&messages[i]) {
+			out = append(out, messages[i].Type)
+		}
+	}
+	return out
+}
+
+// Waits says whether the host waits for a response.
+func (m *Message) Waits() bool { return m.Role == Asks }
+
+// ByPerson reports whether the person at the terminal is asked when no handler answers the message.
+func (m *Message) ByPerson() bool { return m.Waits() && m.Channel != "" }
+
+// Terminal says whether the message ends the exchange.
+func (m *Message) Terminal() bool { return m.Role == Succeeds || m.Role == Fails }
+
+// Handled says whether a handler of a listen may take the message.
+func (m *Message) Handled() bool { return m.Sender == Host && (m.Role == Tells || m.Role == Asks) }
+
+// Known says whether the message is a row of the table.
+func (m *Message) Known() bool { return m.Type != "" }
+
+// other stands for all types that the table does not have.
+var other Message
+
+// byLength are the rows of hosts' messages by the length of their types, so
+// that finding a row compares few texts.
+var byLength = func() (by [16][]*Message) {
+	for i := range messages {
+		if m := &messages[i]; m.Sender == Host {
+			by[len(m.Type)] = append(by[len(m.Type)], m)
+		}
+	}
+	return by
+}()
+
+// Of gives the row of a message that a host sent; for a type without a row, one
+// that is not Known. The caller must not change it.
+func Of(typ string) *Message {
+	if len(typ) < len(byLength) {
+		for _, m := range byLength[len(typ)] {
+			if m.Type == typ {
+				return m
+			}
+		}
+	}
+	return &other
+}

@@ -1,0 +1,189 @@
+package hostpolicy
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// glob is a pattern of files, by its names between slashes. It is compared without
+// case: where a file system does not heed it, neither must a denial.
+type glob struct {
+	names    []string
+	absolute bool // it starts at the root of all files
+	anywhere bool // it is a name alone: that of a file or directory at any depth
+}
+
+// CheckGlob says what is wrong with a glob of files; nil when nothing is.
+func CheckGlob(pattern string) error {
+	if strings.Trim(pattern, "/ ") == "" {
+		return fmt.Errorf("it names nothing")
+	}
+	for _, name := range strings.Split(pattern, "/") {
+		switch {
+		case name == "..":
+			return fmt.Errorf("`..` in a glob matches nothing")
+		case strings.HasPrefix(name, "~") && name != "~":
+			return fmt.Errorf("`%s` is nobody's home here", name)
+		}
+		if _, err := path.Match(name, ""); err != nil {
+			return fmt.Errorf("`%s` is no glob", name)
+		}
+	}
+	return nil
+}
+
+// globs reads a pattern. One with a slash starts at the place's directory, a name
+// alone is at any depth. One that starts at the root of all files also stands for
+// where the links in it lead, as far as it names directories.
+func (p *Place) globs(pattern string) []glob {
+	g := p.glob(pattern)
+	if !g.absolute {
+		return []glob{g}
+	}
+	plain := slices.IndexFunc(g.names, func(name string) bool { return strings.ContainsAny(name, `*?[\`) })
+	if plain < 0 {
+		plain = len(g.names)
+	}
+	exact := strings.FieldsFunc(p.expand(pattern), isSlash)
+	to, ok := p.follow("/" + strings.Join(exact[:plain], "/"))
+	if !ok {
+		return []glob{g}
+	}
+	return []glob{g, {names: slices.Concat(namesOf(to), g.names[plain:]), absolute: true}}
+}
+
+// expand is a pattern with the home that it begins with written out.
+func (p *Place) expand(pattern string) string {
+	if rest, ok := strings.CutPrefix(pattern, "~/"); ok && p.Home != "" {
+		return strings.TrimSuffix(filepath.ToSlash(p.Home), "/") + "/" + rest
+	}
+	return strings.TrimPrefix(pattern, "./")
+}
+
+func (p *Place) glob(pattern string) glob {
+	pattern = p.expand(pattern)
+	g := glob{absolute: strings.HasPrefix(pattern, "/") || filepath.VolumeName(pattern) != ""}
+	bare := strings.Trim(pattern, "/")
+	g.anywhere = !g.absolute && !strings.Contains(bare, "/")
+	g.names = strings.FieldsFunc(folded(bare), isSlash)
+	return g
+}
+
+func isSlash(r rune) bool { return r == '/' }
+
+func folded(s string) string { return strings.Map(unicode.ToLower, strings.ToUpper(s)) }
+
+// denied says whether a glob of [hosts.X.permissions] denies something that a path
+// may mean: by its name, by where it leads, or by a directory that it is in.
+func (p *Policy) denied(leads []lead) bool {
+	for i := range leads {
+		for _, path := range slices.Concat(leads[i].named, leads[i].to) {
+			if slices.ContainsFunc(p.deny, func(g glob) bool { return p.place.matches(&g, path) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// matches says whether a path, or a directory on the way to it, matches.
+func (p *Place) matches(g *glob, path string) bool {
+	all := namesOf(path)
+	if g.absolute {
+		return begins(g.names, all)
+	}
+	for _, dir := range p.dirs() {
+		if rest, ok := cutNames(all, namesOf(dir)); ok {
+			if !g.anywhere {
+				return begins(g.names, rest)
+			}
+			all = rest
+			break
+		}
+	}
+	return g.anywhere && slices.ContainsFunc(all, func(name string) bool { return matchName(g.names[0], name) })
+}
+
+// dirs is the place's directory, as it is named and where it leads.
+func (p *Place) dirs() []string {
+	if to, ok := p.follow(p.Dir); ok {
+		return []string{to, p.Dir}
+	}
+	return []string{p.Dir}
+}
+
+func namesOf(path string) []string {
+	return strings.FieldsFunc(folded(filepath.ToSlash(path)), isSlash)
+}
+
+func cutNames(all, front []string) ([]string, bool) {
+	if len(all) < len(front) || !slices.Equal(all[:len(front)], front) {
+		return nil, false
+	}
+	return all[len(front):], true
+}
+
+// begins says whether a glob's names match all of a path's, or those of a directory
+// that it is in. `**` stands for any number of names.
+func begins(pattern, names []string) bool {
+	// open has the pattern's places that the names so far lead to.
+	open := make([]bool, len(pattern)+1)
+	open[0] = true
+	for i := 0; ; i++ {
+		for at := range pattern { // `**` may stand for none
+			if open[at] && pattern[at] == "**" {
+				open[at+1] = true
+			}
+		}
+		if open[len(pattern)] && (i > 0 || len(names) == 0) {
+			return true
+		}
+		if i == len(names) {
+			return false
+		}
+		next := make([]bool, len(pattern)+1)
+		for at, is := range pattern {
+			switch {
+			case !open[at]:
+			case is == "**":
+				next[at] = true
+			case matchName(is, names[i]):
+				next[at+1] = true
+			}
+		}
+		open = next
+	}
+}
+
+// matchName is for one name. A pattern that is none, which a manifest cannot hold,
+// matches everything: it is to deny.
+func matchName(pattern, name string) bool {
+	if pattern == "**" {
+		return true
+	}
+	ok, err := path.Match(pattern, name)
+	return ok || err != nil
+}
+
+// CheckRoot says what is wrong with a root of files; nil when nothing is.
+func CheckRoot(root string) error {
+	switch name, _, _ := strings.Cut(root, "/"); {
+	case strings.TrimSpace(root) == "":
+		return fmt.Errorf("it names nothing: `.` is the manifest's directory")
+	case strings.HasPrefix(name, "~") && name != "~":
+		return fmt.Errorf("`%s` is nobody's home here", name)
+	}
+	return nil
+}
+
+// CheckCommand says what is wrong with a glob of commands; nil when nothing is.
+func CheckCommand(pattern string) error {
+	if strings.TrimSpace(pattern) == "" {
+		return fmt.Errorf("it names nothing")
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+// Package hostpolicy decides what a host's agent may do by the rules of its
+// section [hosts.X.permissions] (spec/08-hosts.md): which files it may read and
+// write, and which commands it may run. It decides before any handler is asked,
+// and whatever no rule is clear about is left to the default.
+//
+// It is pure: links are read through a function of its caller's. What is denied
+// is taken widely and what is allowed narrowly, since an agent chooses the words
+// that are judged here.
+package hostpolicy
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Rules are the keys of [hosts.X.permissions].
+type Rules struct {
+	Read     []string `json:"read"`     // roots of files that may be read
+	Write    []string `json:"write"`    // roots of files that may be changed
+	Deny     []string `json:"deny"`     // globs of files that may be neither
+	Commands Commands `json:"commands"` // what may be run
+	Default  string   `json:"default"`  // a Verdict, for all that no rule names; "" means Ask
+}
+
+// Commands are globs on whole commands.
+type Commands struct {
+	Allow []string `json:"allow"`
+	Ask   []string `json:"ask"`
+	Deny  []string `json:"deny"`
+}
+
+// Verdict is what becomes of a request.
+type Verdict string
+
+// The verdicts. Deny wins over Ask, Ask over Allow, Allow over the default.
+const (
+	Allow Verdict = "allow" // it is done, and nobody asked
+	Ask   Verdict = "ask"   // the program's handler decides
+	Deny  Verdict = "deny"  // it is refused, and nobody asked
+)
+
+// Place is where a host works, and how its paths are read.
+type Place struct {
+	Dir  string // absolute: relative paths start here
+	Home string // what ~ stands for; "" when unknown
+	// Link gives where a link leads; false for what is no link, or not there.
+	Link func(path string) (target string, ok bool)
+}
+
+// Policy is the rules of a host at its place. It is immutable and safe for
+// concurrent use.
+type Policy struct {
+	rules Rules
+	place Place
+	roots [areas][]string // resolved
+	deny  []glob
+}
+
+// area is what a request touches, and by which rules it is judged.
+type area uint8
+
+const (
+	nothing area = iota // no rule allows it
+	reads
+	writes
+	runs
+	areas
+)
+
+// areaOf are the areas of the kinds of approvals (spec/08-hosts.md); a kind that
+// is not here has none.
+var areaOf = map[string]area{
+	"read": reads, "search": reads,
+	"edit": writes, "delete": writes, "move": writes,
+	"execute": runs,
+}
+
+// New makes a Policy. Links in the roots are followed now, not when they are used:
+// a root that is replaced by a link later on is no root any more.
+func New(r Rules, p Place) *Policy {
+	policy := &Policy{rules: r, place: p}
+	for _, root := range r.Read {
+		policy.roots[reads] = append(policy.roots[reads], p.resolved(root)...)
+	}
+	for _, root := range r.Write {
+		policy.roots[writes] = append(policy.roots[writes], p.resolved(root)...)
+	}
+	for _, pattern := range r.Deny {
+		policy.deny = append(policy.deny, p.globs(pattern)...)
+	}
+	return policy
+}
+
+// Request is what an agent wants to do.
+type Request struct {
+	Kind    string   // of an approval; "" when it says none
+	Command string   // that it wants to run; "" for none
+	Paths   []string // that it wants to touch, as it names them
+	Dir     string   // where its relative paths start; "" is the place's
+	// Opaque says that there is more to it than Command and Paths: it is not
+	// allowed by what they say.
+	Opaque bool
+}
+
+// Decide judges a request. One that is too large to be judged is denied: what is denied
+// could be hidden in it.
+func (p *Policy) Decide(q Request) Verdict {
+	if q.tooLarge() {
+		return Deny
+	}
+	leads, line, rules := p.leads(&q), read(q.Command), &p.rules.Commands
+	switch {
+	case p.denied(leads), anyPart(rules.Deny, q.Command), line.matches(rules.Deny):
+		return Deny
+	case anyPart(rules.Ask, q.Command), line.matches(rules.Ask):
+		return Ask
+	case p.allowed(&q, leads):
+		return Allow
+	case p.rules.Default == "":
+		return Ask
+	case Verdict(p.rules.Default) == Allow && len(rules.Deny)+len(rules.Ask) > 0 && q.area() == runs && (line.unclear || len(line.simple) == 0 || q.Opaque):
+		return Ask // what a rule names could be in it
+	}
+	return Verdict(p.rules.Default)
+}
+
+// allowed says whether a rule allows the request.
+func (p *Policy) allowed(q *Request, leads []lead) bool {
+	if q.Opaque {
+		return false
+	}
+	switch in := q.area(); in {
+	case runs:
+		return allows(p.rules.Commands.Allow, q.Command)
+	case reads, writes:
+		return len(leads) > 0 && !slices.ContainsFunc(leads, func(l lead) bool { return !l.within(p.roots[in]) })
+	}
+	return false
+}
+
+// area is that of a request's kind. A command is judged as one whatever else its
+// kind says, unless its kind changes files: what a vendor takes for a command that
+// only reads is its own guess. A request without a kind that names files may change
+// them.
+func (q *Request) area() area {
+	in := areaOf[q.Kind]
+	switch {
+	case q.Command != "" && in != writes:
+		return runs
+	case q.Kind == "" && len(q.Paths) > 0:
+		return writes
+	}
+	return in
+}
+
+// Root is the root of files that a path, which Resolve gave, is in: for reading, or
+// for writing when write is set; "" when it is in none.
+func (p *Policy) Root(path string, write bool) string {
+	in := reads
+	if write {
+		in = writes
+	}
+	for _, root := range p.roots[in] {
+		if below(root, path) {
+			return root
+		}
+	}
+	return ""
+}
+
+// Resolve is where a path leads, its links followed; false when that cannot be said.
+func (p *Policy) Resolve(path string) (string, bool) {
+	l := p.place.lead(path, "")
+	if !l.clear || len(l.to) != 1 {
+		return "", false
+	}
+	return l.to[0], true
+}
+
+// resolved is where a root leads; nowhere when that cannot be said.
+func (p *Place) resolved(root string) []string {
+	if l := p.lead(root, ""); l.clear {
+		return l.to[:1]
+	}
+	return nil
+}
+
+// below says whether a path is root or in it; both are resolved.
+func below(root, path string) bool {
+	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, string(filepath.Separator))+string(filepath.Separator))
+}

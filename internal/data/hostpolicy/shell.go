@@ -1,0 +1,301 @@
+package hostpolicy
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// A deny list is compared with the commands that a shell would run. This file takes a
+// command apart the way a POSIX shell does, as far as that is possible without running it.
+
+// Bounds of what is taken apart. What is beyond them is unclear.
+const (
+	mostNested   = 8  // scripts within scripts, as in sh -c "sh -c …"
+	mostPrefixes = 16 // words before the command that another one runs
+)
+
+// keywords may come before a command.
+var keywords = strings.Fields("! { } if then else elif fi while until do done")
+
+// wrappers run the command that their arguments name.
+var wrappers = strings.Fields(`env sudo doas su nohup timeout xargs nice ionice chrt setsid stdbuf unbuffer time command builtin exec chroot unshare nsenter
+	strace ltrace watch parallel busybox toybox flock script setarch taskset systemd-run runuser caffeinate`)
+
+// shells run a script that is an argument, or their standard input.
+var shells = strings.Fields("sh bash dash zsh ksh mksh ash fish csh tcsh rbash")
+
+// obscure are words after which the rest is no simple command.
+var obscure = strings.Fields("case select for function alias coproc source . trap hash enable")
+
+// commandLine is what a command consists of.
+type commandLine struct {
+	simple [][]string // the words of each simple command, the first without its path
+	// unclear says that it may run something else than simple.
+	unclear bool
+}
+
+// read takes a command apart.
+func read(command string) *commandLine {
+	c := &commandLine{}
+	c.script(command, 0)
+	return c
+}
+
+// matches reports whether one of the globs matches a simple command. A glob such as `rm *`
+// matches `rm` alone, too: xargs adds the rest.
+func (c *commandLine) matches(globs []string) bool {
+	return slices.ContainsFunc(c.simple, func(words []string) bool {
+		text := strings.Join(words, " ")
+		return slices.ContainsFunc(globs, func(g string) bool { return matchText(g, text) || matchText(g, text+" ") })
+	})
+}
+
+// script adds the commands of a script.
+func (c *commandLine) script(text string, depth int) {
+	l := lexer{text: []rune(text)}
+	l.run()
+	c.unclear = c.unclear || l.unclear
+	for _, words := range l.commands {
+		c.command(words, depth)
+	}
+}
+
+// command adds a simple command, and those that it runs.
+func (c *commandLine) command(words []word, depth int) {
+	if depth > mostNested {
+		c.unclear = true
+		return
+	}
+	for len(words) > 0 && (slices.Contains(keywords, words[0].text) || words[0].assigns()) {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return
+	}
+	name := path.Base(words[0].text)
+	c.add(words)
+	c.unclear = c.unclear || words[0].varies && strings.Trim(words[0].text, "[") != "" || slices.Contains(obscure, name)
+	switch rest := words[1:]; {
+	case name == "eval":
+		c.script(joined(rest), depth+1)
+	case slices.Contains(shells, name):
+		script := false
+		for _, w := range rest {
+			script = script || !strings.HasPrefix(w.text, "-")
+			c.script(w.text, depth+1)
+		}
+		c.unclear = c.unclear || !script // it reads its standard input
+	case slices.Contains(wrappers, name):
+		for i, w := range rest {
+			if i == mostPrefixes {
+				c.unclear = true
+				break
+			}
+			c.unclear = c.unclear || w.varies
+			c.add(rest[i:])
+			if strings.ContainsAny(w.text, " \t\n;&|") {
+				c.script(w.text, depth+1)
+			} else if inner := path.Base(w.text); slices.Contains(shells, inner) || inner == "eval" {
+				c.command(rest[i:], depth+1)
+				return
+			}
+		}
+	case name == "find":
+		for i, w := range rest {
+			if slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, w.text) {
+				c.command(rest[i+1:], depth+1)
+				return
+			}
+		}
+	}
+}
+
+// add adds the words of a simple command, the first without its path.
+func (c *commandLine) add(words []word) {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = w.text
+	}
+	all[0] = path.Base(all[0])
+	c.simple = append(c.simple, all)
+}
+
+func joined(words []word) string {
+	var all []string
+	for _, w := range words {
+		all = append(all, w.text)
+	}
+	return strings.Join(all, " ")
+}
+
+// word is a word of a command, without its quotes.
+type word struct {
+	text string
+	// varies says that a shell may make another word of it, by the names of files.
+	varies bool
+}
+
+// assigns reports whether the word sets a variable for the command after it.
+func (w word) assigns() bool {
+	name, _, ok := strings.Cut(w.text, "=")
+	name = strings.TrimSuffix(name, "+")
+	return ok && name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// lexer takes a script apart.
+type lexer struct {
+	text     []rune
+	at       int
+	commands [][]word
+	unclear  bool
+
+	words  []word
+	word   strings.Builder
+	begun  bool // a word
+	varies bool // the word
+	braced bool // the word has an open brace
+	target bool // the next word is the file of a redirection
+}
+
+func (l *lexer) run() {
+	for l.at < len(l.text) {
+		l.next()
+	}
+	l.endCommand()
+}
+
+// peek is the character after the one at l.at.
+func (l *lexer) peek() rune {
+	if l.at+1 < len(l.text) {
+		return l.text[l.at+1]
+	}
+	return 0
+}
+
+func (l *lexer) put(r rune) {
+	l.word.WriteRune(r)
+	l.begun = true
+}
+
+func (l *lexer) endWord() {
+	if l.begun && !l.target {
+		l.words = append(l.words, word{l.word.String(), l.varies})
+	}
+	l.target = l.target && !l.begun
+	l.word.Reset()
+	l.begun, l.varies, l.braced = false, false, false
+}
+
+func (l *lexer) endCommand() {
+	l.endWord()
+	if len(l.words) > 0 {
+		l.commands = append(l.commands, l.words)
+	}
+	l.words, l.target = nil, false
+}
+
+// next takes what begins at l.at.
+func (l *lexer) next() {
+	switch r := l.text[l.at]; r {
+	case ' ', '\t':
+		l.endWord()
+	case '\n', ';', '|', '(', ')':
+		l.endCommand()
+	case '&':
+		if l.peek() != '>' {
+			l.endCommand()
+		}
+	case '`':
+		l.unclear = true
+		l.endCommand()
+	case '<', '>':
+		l.redirect(r)
+	case '\'':
+		l.quoted()
+	case '"':
+		l.doubleQuoted()
+	case '\\':
+		if l.at++; l.at == len(l.text) {
+			l.unclear = true
+		} else if l.text[l.at] != '\n' {
+			l.put(l.text[l.at])
+		}
+	case '$':
+		if next := l.peek(); next != '"' {
+			l.unclear = true
+			l.put(r)
+		}
+	case '#':
+		if l.begun {
+			l.put(r)
+			break
+		}
+		for l.at+1 < len(l.text) && l.peek() != '\n' {
+			l.at++
+		}
+	case '*', '?', '[':
+		l.varies = true
+		l.put(r)
+	case '{':
+		l.braced = true
+		l.put(r)
+	case ',', '.': // {a,b} and {1..3} become several words
+		l.unclear = l.unclear || l.braced && (r == ',' || l.peek() == '.')
+		l.put(r)
+	default:
+		l.unclear = l.unclear || unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar
+		l.put(r)
+	}
+	l.at++
+}
+
+// redirect takes a redirection, whose file is no word of the command.
+func (l *lexer) redirect(r rune) {
+	if number := l.word.String(); strings.Trim(number, "0123456789") == "" {
+		l.word.Reset() // of the file, as in 2>&1
+		l.begun = false
+	}
+	l.endWord()
+	switch next := l.peek(); {
+	case next == '(', r == '<' && next == '<': // the rest is a script, or a text
+		l.unclear = true
+	case strings.ContainsRune(">&|", next):
+		l.at++
+		l.target = true
+	default:
+		l.target = true
+	}
+}
+
+// quoted takes a text in single quotes.
+func (l *lexer) quoted() {
+	l.begun = true
+	for l.at++; l.at < len(l.text); l.at++ {
+		if l.text[l.at] == '\'' {
+			return
+		}
+		l.put(l.text[l.at])
+	}
+	l.unclear = true
+}
+
+// doubleQuoted takes a text in double quotes.
+func (l *lexer) doubleQuoted() {
+	l.begun = true
+	for l.at++; l.at < len(l.text); l.at++ {
+		switch r := l.text[l.at]; {
+		case r == '"':
+			return
+		case r == '\\' && strings.ContainsRune("\\\"$`\n", l.peek()):
+			if l.at++; l.text[l.at] != '\n' {
+				l.put(l.text[l.at])
+			}
+		default:
+			l.unclear = l.unclear || r == '$' || r == '`'
+			l.put(r)
+		}
+	}
+	l.unclear = true
+}

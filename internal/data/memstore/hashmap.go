@@ -1,0 +1,130 @@
+package memstore
+
+import "github.com/concerto-lang/concerto/internal/data/value"
+
+// HashMap is a store of values by key, in the order in which keys were first set
+// (spec/12-stores.md). It is a reference: all its holders see the same entries.
+// It is not safe for concurrent use.
+//
+// A scope is a HashMap of its own behind the same declaration. Neither sees the
+// other's entries or watchers.
+type HashMap struct {
+	scopes[*HashMap]
+	// Place is where the entries are, nil when they are here.
+	Place *Place
+
+	data     *value.Map
+	watchers *value.Map   // arrays of functions, by key
+	any      *value.Array // functions
+}
+
+// NewHashMap makes an empty hashmap of that name.
+func NewHashMap(name string) *HashMap {
+	h := &HashMap{data: value.NewMap(0), watchers: value.NewMap(0), any: value.NewArray()}
+	h.scopes = scopes[*HashMap]{name: name, self: value.NewHandle("HashMap", name, h), make: NewHashMap}
+	return h
+}
+
+// Get gives the value of key, which must be hashable; ok is false when there is
+// none. The value is marked as shared.
+func (h *HashMap) Get(key value.Slot) (v value.Slot, ok bool) {
+	v, ok = h.data.Get(key)
+	value.Share(v)
+	return v, ok
+}
+
+// Set makes v the value of key and marks it as shared. It gives the value
+// before; had is false when there was none.
+func (h *HashMap) Set(key, v value.Slot) (before value.Slot, had bool) {
+	before, had = h.data.Get(key)
+	value.Share(v)
+	h.data.Set(key, v)
+	return before, had
+}
+
+// Delete removes key and gives the value that it had.
+func (h *HashMap) Delete(key value.Slot) (before value.Slot, had bool) { return h.data.Delete(key) }
+
+// Len counts entries.
+func (h *HashMap) Len() int { return h.data.Len() }
+
+// Clear removes all entries. Watchers stay.
+func (h *HashMap) Clear() { h.data.Clear() }
+
+// Entries gives a map of the entries that later changes do not show in.
+func (h *HashMap) Entries() *value.Map { return value.Copy(h.data.Slot()).Map() }
+
+// Each calls f with every entry in order until f gives false. f must not
+// change the hashmap.
+func (h *HashMap) Each(f func(key, v value.Slot) bool) { h.data.Each(f) }
+
+// Watch adds f, a function, to the watchers of key. The library calls them when
+// the value changes.
+func (h *HashMap) Watch(key, f value.Slot) {
+	all := value.NewArray()
+	if old, ok := h.watchers.Get(key); ok {
+		all.Extend(old.Array())
+	}
+	all.Push(f)
+	h.watchers.Set(key, all.Slot())
+}
+
+// WatchAny keeps f among those that are to hear of changes to every key.
+func (h *HashMap) WatchAny(f value.Slot) {
+	all := value.NewArray()
+	all.Extend(h.any)
+	all.Push(f)
+	h.any = all
+}
+
+// Watchers gives the functions to call when key changes, in the order in which
+// they were added: those that watch the key, and those that watch every key.
+// Both arrays are never changed afterwards.
+func (h *HashMap) Watchers(key value.Slot) (ofKey, ofAny value.Slot) {
+	ofKey, ok := h.watchers.Get(key)
+	if !ok {
+		ofKey = value.NewArray().Slot()
+	}
+	ofAny = h.any.Slot()
+	value.Share(ofKey)
+	value.Share(ofAny)
+	return ofKey, ofAny
+}
+
+// AnyWatched says whether anybody is to hear of a change to some key.
+func (h *HashMap) AnyWatched() bool { return h.any.Len > 0 || h.watchers.Len() > 0 }
+
+// Watched says whether anybody is to hear of a change to key.
+func (h *HashMap) Watched(key value.Slot) bool {
+	if h.any.Len > 0 {
+		return true
+	}
+	if h.watchers.Len() == 0 {
+		return false
+	}
+	_, ok := h.watchers.Get(key)
+	return ok
+}
+
+// Scope gives the hashmap within this one that has that name.
+func (h *HashMap) Scope(name string) *HashMap {
+	in := h.scopes.Scope(name)
+	if h.Place != nil && in.Place == nil {
+		in.Place = h.Place.In(name)
+	}
+	return in
+}
+
+// Parts are what a hashmap in memory is made of: its entries, arrays of functions by the key that
+// they watch, and the array of those that watch every key.
+type Parts struct{ Data, Watchers, Any value.Slot }
+
+// Parts gives them; they are the hashmap's own.
+func (h *HashMap) Parts() Parts {
+	return Parts{h.data.Slot(), h.watchers.Slot(), h.any.Slot()}
+}
+
+// SetParts makes a hashmap of its parts, which are two maps and an array.
+func (h *HashMap) SetParts(p Parts) {
+	h.data, h.watchers, h.any = p.Data.Map(), p.Watchers.Map(), p.Any.Array()
+}

@@ -1,0 +1,89 @@
+package memstore
+
+import (
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// Request says which store a place is, for requests.
+func (p *Place) Request() effect.Store {
+	return effect.Store{File: p.File, Kind: p.Kind, Name: p.Name, Scope: p.Scope}
+}
+
+// Count gives a *effect.StoreCount as an Int.
+func Count(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.StoreCount).Count), nil }
+
+// Kept reads and writes the entries of a hashmap in a file, as JSON of its types, at
+// a pace.
+type Kept struct {
+	*Place
+	Name string // what errors call the hashmap
+	pace *value.Pace
+}
+
+// Kept is the hashmap in its file; its Place must not be nil.
+func (h *HashMap) Kept(pace *value.Pace) Kept { return Kept{h.Place, h.Name(), pace} }
+
+// Key writes a key.
+func (m Kept) Key(k value.Slot) ([]byte, error) {
+	raw, err := schema.KeepIn(m.pace, k, m.Place.Key)
+	if err != nil {
+		return nil, m.failed(k, "cannot be stored: %s", err)
+	}
+	return raw, nil
+}
+
+// Value writes the value of a key.
+func (m Kept) Value(k, v value.Slot) ([]byte, error) {
+	raw, err := schema.KeepIn(m.pace, v, m.Place.Value)
+	if err != nil {
+		return nil, m.failed(k, "cannot be stored: %s", err)
+	}
+	return raw, nil
+}
+
+// ReadValue reads the value of a key; ok is false when raw is nil.
+func (m Kept) ReadValue(k value.Slot, raw []byte) (v value.Slot, ok bool, err error) {
+	if raw == nil {
+		return value.Nil, false, nil
+	}
+	v, errs := schema.KeptIn(m.pace, raw, m.Place.Value)
+	if len(errs) > 0 {
+		return value.Nil, false, m.failed(k, "in %s is no %s: %s", m.File, m.Place.Value, schema.Join(errs))
+	}
+	return v, true, nil
+}
+
+// ReadKey reads a key.
+func (m Kept) ReadKey(raw []byte) (value.Slot, error) {
+	k, errs := schema.KeptIn(m.pace, raw, m.Place.Key)
+	if len(errs) > 0 {
+		return value.Nil, m.failed(value.String(string(raw)), "in %s has a key that is no %s: %s", m.File, m.Place.Key, schema.Join(errs))
+	}
+	return k, nil
+}
+
+// ReadMap reads entries as a map.
+func (m Kept) ReadMap(r effect.Result) (*value.Map, error) {
+	entries := r.(*effect.StoreEntries).Entries
+	out := value.NewMap(len(entries))
+	for _, e := range entries {
+		k, err := m.ReadKey(e.Key)
+		if err != nil {
+			return nil, err
+		}
+		v, _, err := m.ReadValue(k, e.Value)
+		if err != nil {
+			return nil, err
+		}
+		out.Set(k, v)
+	}
+	return out, nil
+}
+
+// failed is the HashMapError of a key.
+func (m Kept) failed(k value.Slot, format string, args ...any) error {
+	err := value.Errorf("HashMapError", "%s[%s] "+format, append([]any{m.Name, value.AppendJSON(nil, k)}, args...)...)
+	return err.With("key", value.String(value.Text(k)))
+}

@@ -1,0 +1,165 @@
+package memstore
+
+import "github.com/concerto-lang/concerto/internal/data/value"
+
+// Entry is an entry of a ledger. Its holder must not change it.
+type Entry struct {
+	Identifier string
+	Keys       []string
+	Value      string
+
+	number int // entries are in the order of their numbers
+}
+
+// Ledger is a store of texts. An entry has an identifier, whose words find it,
+// and keys. Entries keep the order in which they were first inserted. A Ledger
+// is a reference, and not safe for concurrent use.
+type Ledger struct {
+	scopes[*Ledger]
+	// Place is where the entries are, nil when they are here.
+	Place *Place
+
+	entries map[string]*Entry // by identifier
+	order   []*Entry          // by number; nil where one was deleted
+	words   index             // of identifiers
+	keys    index
+}
+
+// NewLedger makes an empty ledger of that name.
+func NewLedger(name string) *Ledger {
+	l := &Ledger{entries: map[string]*Entry{}, words: index{}, keys: index{}}
+	l.scopes = scopes[*Ledger]{name: name, self: value.NewHandle("Ledger", name, l), make: NewLedger}
+	return l
+}
+
+// Insert stores an entry; it replaces the entry of the same identifier if there
+// is one. The ledger keeps the slice keys. The error says which limit the entry
+// exceeds; then nothing has changed.
+func (l *Ledger) Insert(identifier string, keys []string, val string) error {
+	if err := CheckEntry(identifier, keys, val); err != nil {
+		return err
+	}
+	e := &Entry{Identifier: identifier, Keys: keys, Value: val}
+	if old := l.entries[identifier]; old != nil {
+		l.replace(old, e)
+		return nil
+	}
+	e.number = len(l.order)
+	l.order = append(l.order, e)
+	l.entries[identifier] = e
+	l.enter(e)
+	return nil
+}
+
+// Update gives the entry a new value; found is false when there is no such
+// entry. The error says that the value exceeds the limit.
+func (l *Ledger) Update(identifier, val string) (found bool, err error) {
+	if err := CheckValue(val); err != nil {
+		return false, err
+	}
+	e := l.entries[identifier]
+	if e == nil {
+		return false, nil
+	}
+	l.replace(e, &Entry{Identifier: identifier, Keys: e.Keys, Value: val})
+	return true, nil
+}
+
+// UpdateKeys gives the entry new keys; found is false when there is no such
+// entry. The ledger keeps the slice keys. The error says which limit they
+// exceed.
+func (l *Ledger) UpdateKeys(identifier string, keys []string) (found bool, err error) {
+	if err := CheckKeys(keys); err != nil {
+		return false, err
+	}
+	e := l.entries[identifier]
+	if e == nil {
+		return false, nil
+	}
+	l.replace(e, &Entry{Identifier: identifier, Keys: keys, Value: e.Value})
+	return true, nil
+}
+
+// replace puts e where old, of the same identifier, was.
+func (l *Ledger) replace(old, e *Entry) {
+	l.leave(old)
+	e.number = old.number
+	l.order[e.number] = e
+	l.entries[e.Identifier] = e
+	l.enter(e)
+}
+
+// Delete removes the entry of an identifier and says whether there was one.
+func (l *Ledger) Delete(identifier string) bool {
+	e := l.entries[identifier]
+	if e == nil {
+		return false
+	}
+	l.leave(e)
+	delete(l.entries, identifier)
+	l.order[e.number] = nil
+	if len(l.order) > 16 && len(l.order) > 2*len(l.entries) {
+		l.renumber()
+	}
+	return true
+}
+
+// renumber closes the gaps that deleted entries have left.
+func (l *Ledger) renumber() {
+	kept := l.order[:0]
+	for _, e := range l.order {
+		if e != nil {
+			e.number = len(kept)
+			kept = append(kept, e)
+		}
+	}
+	clear(l.order[len(kept):])
+	l.order = kept
+}
+
+// enter puts an entry into the indexes, leave takes it out again.
+func (l *Ledger) enter(e *Entry) {
+	for _, w := range Words(e.Identifier) {
+		l.words.add(w, e)
+	}
+	for _, k := range e.Keys {
+		l.keys.add(Fold(k), e)
+	}
+}
+
+func (l *Ledger) leave(e *Entry) {
+	for _, w := range Words(e.Identifier) {
+		l.words.remove(w, e)
+	}
+	for _, k := range e.Keys {
+		l.keys.remove(Fold(k), e)
+	}
+}
+
+// Len counts entries.
+func (l *Ledger) Len() int { return len(l.entries) }
+
+// Clear removes all entries.
+func (l *Ledger) Clear() {
+	l.entries, l.order, l.words, l.keys = map[string]*Entry{}, nil, index{}, index{}
+}
+
+// Entries gives all entries, in order.
+func (l *Ledger) Entries() []*Entry {
+	out := make([]*Entry, 0, len(l.entries))
+	for _, e := range l.order {
+		if e != nil {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Scope gives the ledger within this one that has that name.
+func (l *Ledger) Scope(name string) *Ledger {
+	in := l.scopes.Scope(name)
+	if l.Place != nil && in.Place == nil {
+		in.Place = l.Place.In(name)
+	}
+	return in
+}

@@ -1,0 +1,51 @@
+// Package memstore holds the contents of the language's stores in memory. It is
+// pure and deterministic. A store in a file has a Place here instead of entries,
+// which package runtime/world/sqlitestore keeps.
+package memstore
+
+// Message is one message of a conversation. Role is "user", "assistant",
+// "system" or whatever a program says.
+type Message struct {
+	Role, Content string
+}
+
+// Memory is a conversation (spec/12-stores.md). With a window of n it keeps
+// the n latest messages. It is not safe for concurrent use.
+type Memory struct {
+	// Place is where the messages are, nil when they are here.
+	Place *Place
+
+	window   int
+	messages []Message
+}
+
+// NewMemory makes an empty memory; window 0 is unbounded.
+func NewMemory(window int) *Memory { return &Memory{window: window} }
+
+// Append adds a message; beyond the window the oldest is dropped.
+func (m *Memory) Append(role, content string) {
+	m.messages = append(m.messages, Message{role, content})
+	if m.window > 0 && len(m.messages) > m.window {
+		n := copy(m.messages, m.messages[len(m.messages)-m.window:])
+		clear(m.messages[n:])
+		m.messages = m.messages[:n]
+	}
+}
+
+// Messages gives all messages, oldest first. The caller owns the slice.
+func (m *Memory) Messages() []Message { return m.Last(len(m.messages)) }
+
+// Last gives the n latest messages, or all when there are fewer, oldest first.
+func (m *Memory) Last(n int) []Message {
+	n = min(max(n, 0), len(m.messages))
+	return append([]Message(nil), m.messages[len(m.messages)-n:]...)
+}
+
+// Len counts messages.
+func (m *Memory) Len() int { return len(m.messages) }
+
+// Window gives the most messages that are kept; 0 is unbounded.
+func (m *Memory) Window() int { return m.window }
+
+// Clear drops all messages.
+func (m *Memory) Clear() { m.messages = nil }

@@ -1,0 +1,45 @@
+package memstore
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMemory(t *testing.T) {
+	m := NewMemory(0)
+	if m.Len() != 0 || len(m.Last(3)) != 0 {
+		t.Fatal("not empty")
+	}
+	m.Append("user", "a")
+	m.Append("assistant", "b")
+	m.Append("user", "c")
+	if diff := cmp.Diff([]Message{{"assistant", "b"}, {"user", "c"}}, m.Last(2)); diff != "" {
+		t.Error(diff)
+	}
+	if n := len(m.Last(-1)); n != 0 {
+		t.Error(n)
+	}
+	got := m.Messages()
+	got[0].Content = "changed"
+	if m.Messages()[0].Content != "a" {
+		t.Error("Messages gave its own slice away")
+	}
+	m.Clear()
+	if m.Len() != 0 {
+		t.Error("not cleared")
+	}
+}
+
+func TestMemoryWindow(t *testing.T) {
+	m := NewMemory(2)
+	for _, s := range []string{"a", "b", "c", "d"} {
+		m.Append("user", s)
+	}
+	if diff := cmp.Diff([]Message{{"user", "c"}, {"user", "d"}}, m.Messages()); diff != "" {
+		t.Error(diff)
+	}
+	if m.Window() != 2 || m.Len() != 2 {
+		t.Error(m.Window(), m.Len())
+	}
+}

@@ -1,0 +1,132 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// Answer reads what a person wrote as a value of type t: the text itself when t
+// is a String, else JSON (spec/11-emit.md). A word that is no JSON is read as if
+// it were in quotes, for example the name of a variant.
+func Answer(text string, t *value.Type) (value.Slot, []FieldError) {
+	if textual(t) {
+		return Convert(value.String(text), t)
+	}
+	text = strings.TrimSpace(text)
+	v, err := value.Parse([]byte(text))
+	if err == nil {
+		return Convert(v, t)
+	}
+	v, errs := Convert(value.String(text), t)
+	if len(errs) > 0 && strings.ContainsAny(text[:min(1, len(text))], `{["`) {
+		errs = []FieldError{{"", "not valid JSON: " + err.Error()}}
+	}
+	return v, errs
+}
+
+// textual says whether values of t are Strings.
+func textual(t *value.Type) bool { return t.Kind == value.TypeString || t.Kind == value.TypeUnion }
+
+// Wanted says what a person may write for Answer to read a value of type t; ""
+// when any text will do.
+func Wanted(t *value.Type) string {
+	switch t.Kind {
+	case value.TypeString, value.TypeAny:
+		return ""
+	case value.TypeBool:
+		return "true or false"
+	case value.TypeInt:
+		return "a whole number"
+	case value.TypeFloat:
+		return "a number"
+	case value.TypeNil:
+		return "null"
+	case value.TypeUnion:
+		return oneOf(t.Values)
+	case value.TypeEnum:
+		if names := plainNames(t); names != nil {
+			return oneOf(names)
+		}
+	case value.TypeOption:
+		if inner := Wanted(arg(t, 0)); inner != "" {
+			return inner + ", or null"
+		}
+		return ""
+	}
+	return "JSON: " + sketch(t, 0)
+}
+
+func oneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// plainNames are the variants of an enum none of which has values; nil for another.
+func plainNames(t *value.Type) []string {
+	var names []string
+	for _, v := range t.Variants {
+		if len(v.Fields) > 0 || v.Named {
+			return nil
+		}
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// deepSketch is how far a sketch looks into what a value holds.
+const deepSketch = 3
+
+// sketch shows the form of the JSON of a t, with the names of types in the
+// places of values.
+func sketch(t *value.Type, depth int) string {
+	deeper := func(n int) string { return sketch(arg(t, n), depth+1) }
+	switch t.Kind {
+	case value.TypeUnion:
+		return t.String()
+	case value.TypeOption:
+		return deeper(0) + " or null"
+	case value.TypeArray:
+		return "[" + deeper(0) + ", …]"
+	case value.TypeTuple:
+		parts := make([]string, len(t.Args))
+		for i := range parts {
+			parts[i] = deeper(i)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case value.TypeMap:
+		return "{\"…\": " + deeper(1) + ", …}"
+	case value.TypeStruct, value.TypeSchema, value.TypeError:
+		if depth < deepSketch && len(t.Fields) > 0 {
+			return members(t.Fields, depth)
+		}
+	case value.TypeEnum:
+		if names := plainNames(t); names != nil {
+			for i, n := range names {
+				names[i] = strconv.Quote(n)
+			}
+			return strings.Join(names, " | ")
+		}
+	}
+	return t.String()
+}
+
+// members sketches an object; what may be left out has a `?`.
+func members(fields []value.Field, depth int) string {
+	parts := make([]string, len(fields))
+	for i, f := range fields {
+		mark, t := "", f.Type
+		if f.Optional || f.HasDefault || t.Kind == value.TypeOption {
+			mark = "?"
+		}
+		if t.Kind == value.TypeOption {
+			t = arg(t, 0)
+		}
+		parts[i] = strconv.Quote(f.Name) + mark + ": " + sketch(t, depth+1)
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}

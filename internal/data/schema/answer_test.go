@@ -1,0 +1,72 @@
+package schema
+
+import (
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+func TestAnswer(t *testing.T) {
+	level := &value.Type{Kind: value.TypeEnum, Name: "Level", Variants: []value.Variant{{Name: "Low"}, {Name: "High"}}}
+	level.Seal()
+	union := levelT
+	decision := &value.Type{Kind: value.TypeSchema, Name: "Decision", Fields: []value.Field{
+		{Name: "allow", Type: boolT},
+		{Name: "why", Type: option(stringT), Optional: true},
+		{Name: "level", Type: level},
+	}}
+	decision.Seal()
+	for _, c := range []struct {
+		t                  *value.Type
+		text, want, misfit string
+	}{
+		{boolT, " true ", "true", ""},
+		{boolT, "yes", "", `expected Bool, got "yes"`},
+		{boolT, `"true"`, "", `expected Bool, got "true"`},
+		{intT, "42", "42", ""},
+		{intT, "4.5", "", "expected Int, got 4.5"},
+		{floatT, "2", "2.0", ""},
+		{stringT, " true ", `" true "`, ""},
+		{union, "low", `"low"`, ""},
+		{union, "medium", "", `expected one of "low" | "high", got "medium"`},
+		{level, "High", `"High"`, ""},
+		{level, " High\n", `"High"`, ""},
+		{level, "Mid", "", `expected a variant of Level (Low, High), got "Mid"`},
+		{option(stringT), "text", `"text"`, ""},
+		{option(stringT), "null", "null", ""},
+		{option(intT), "null", "null", ""},
+		{decision, `{"allow": true, "level": "Low"}`, `{"allow":true,"level":"Low"}`, ""},
+		{decision, `{"allow": tru}`, "", "not valid JSON: expected a value at offset 10"},
+		{decision, `{"allow": 1, "level": "Low"}`, "", "allow: expected Bool, got 1"},
+		{decision, "yes", "", `expected Decision, got "yes"`},
+		{value.AnyType, "word", `"word"`, ""},
+		{value.AnyType, "[1]", "[1]", ""},
+		{intT, "", "", `expected Int, got ""`},
+	} {
+		v, errs := Answer(c.text, c.t)
+		if got := Join(errs); got != c.misfit {
+			t.Errorf("%s from %q: misfit %q, want %q", c.t, c.text, got, c.misfit)
+		} else if got := string(value.AppendJSON(nil, v)); c.misfit == "" && got != c.want {
+			t.Errorf("%s from %q: %s, want %s", c.t, c.text, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		t    *value.Type
+		want string
+	}{
+		{stringT, ""}, {value.AnyType, ""}, {boolT, "true or false"}, {intT, "a whole number"}, {floatT, "a number"},
+		{union, "low or high"}, {level, "Low or High"}, {option(boolT), "true or false, or null"}, {option(stringT), ""},
+		{decision, `JSON: {"allow": Bool, "why"?: String, "level": "Low" | "High"}`},
+		{array(intT), "JSON: [Int, …]"},
+		{tuple(intT, union), `JSON: [Int, "low" | "high"]`},
+		{mapOf(stringT, boolT), `JSON: {"…": Bool, …}`},
+		{shapeT, "JSON: Shape"}, {nilT, "null"}, {&value.Type{Kind: value.TypeUnion, Values: []string{"one"}}, "one"},
+		{&value.Type{Kind: value.TypeUnion, Values: []string{"a", "b", "c"}}, "a, b or c"}, {array(option(intT)), "JSON: [Int or null, …]"},
+		{array(array(itemT)), `JSON: [[{"name": String, "price": Float, "note"?: String, "level"?: "low" | "high"}, …], …]`},
+		{array(array(array(itemT))), "JSON: [[[Item, …], …], …]"}, {wrapT, `JSON: {"tree": {"value": Int, "children": [Tree, …]}, "other": {"value": Int, "children": [Tree, …]}}`},
+	} {
+		if got := Wanted(c.t); got != c.want {
+			t.Errorf("%s is wanted as %q, want %q", c.t, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,464 @@
+// Package schema reads data as values of a run-time type, with an error for
+// every field that does not fit, and writes the JSON Schema of a type. It builds
+// on package value only, and serves the VM, models and tools alike.
+package schema
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// FieldError is one place where data does not fit its type. Path leads to it
+// ("items[3].price"); "" is the whole.
+type FieldError struct {
+	Path    string
+	Message string
+}
+
+func (e FieldError) Error() string {
+	if e.Path == "" {
+		return e.Message
+	}
+	return e.Path + ": " + e.Message
+}
+
+// Join gives all errors in one line.
+func Join(errs []FieldError) string {
+	var s strings.Builder
+	for i, e := range errs {
+		if i > 0 {
+			s.WriteString("; ")
+		}
+		s.WriteString(e.Error())
+	}
+	return s.String()
+}
+
+// Decode reads JSON text as a value of type t by the JSON mapping
+// (spec/11-emit.md): an Int is accepted for a Float, never a Float for an Int;
+// null counts as absent for an optional field; members that t does not declare
+// are ignored. The value is good only when there are no errors.
+func Decode(raw []byte, t *value.Type) (value.Slot, []FieldError) { return DecodeIn(nil, raw, t) }
+
+// DecodeIn is Decode under a pace.
+func DecodeIn(p *value.Pace, raw []byte, t *value.Type) (value.Slot, []FieldError) {
+	s, err := value.ParseIn(raw, nil, p)
+	if err != nil {
+		return value.Nil, []FieldError{{"", "not valid JSON: " + err.Error()}}
+	}
+	c := converter{pace: p, fresh: true}
+	return c.convert(s, t, nil), c.errs
+}
+
+// Convert is Decode for data that is decoded already, and for any value whose
+// type is known only at run time. A value that is of type t already is given
+// back. Containers that the result shares with s are marked shared.
+func Convert(s value.Slot, t *value.Type) (value.Slot, []FieldError) { return ConvertIn(nil, s, t) }
+
+// ConvertIn is Convert under a pace.
+func ConvertIn(p *value.Pace, s value.Slot, t *value.Type) (value.Slot, []FieldError) {
+	c := converter{pace: p}
+	return c.convert(value.Flat(s), t, nil), c.errs
+}
+
+// converter walks a value along a type and notes each misfit.
+type converter struct {
+	pace    *value.Pace
+	fresh   bool // nobody else holds the data
+	kept    bool // the data is as Keep writes it
+	depth   int
+	errs    []FieldError
+	lenient *leniency // nil: as Decode says
+}
+
+// path leads from the whole to a part, innermost first.
+type path struct {
+	up    *path
+	name  string // of a member, unless it is an element
+	index int    // of an element, -1 for a member
+}
+
+// at is the path to an element.
+func (p *path) at(i int) *path { return &path{up: p, index: i} }
+
+// in is the path to a member.
+func (p *path) in(name string) *path { return &path{up: p, name: name, index: -1} }
+
+func (p *path) String() string {
+	if p == nil {
+		return ""
+	}
+	up := p.up.String()
+	switch {
+	case p.index >= 0:
+		return up + "[" + strconv.Itoa(p.index) + "]"
+	case !word(p.name):
+		return up + "[" + string(value.AppendString(nil, p.name)) + "]"
+	case up == "":
+		return p.name
+	}
+	return up + "." + p.name
+}
+
+// elements describes an array by its length.
+func elements(n int) string {
+	if n == 1 {
+		return "an array of 1 element"
+	}
+	return "an array of " + strconv.Itoa(n) + " elements"
+}
+
+func word(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func (c *converter) fail(p *path, format string, args ...any) value.Slot {
+	c.errs = append(c.errs, FieldError{p.String(), fmt.Sprintf(format, args...)})
+	return value.Nil
+}
+
+func (c *converter) misfit(p *path, t *value.Type, s value.Slot) value.Slot {
+	return c.fail(p, "expected %s, got %s", t, show(s))
+}
+
+// show describes data in an error: scalars as they are, the rest by form.
+func show(s value.Slot) string {
+	switch s.Kind() {
+	case value.KindNil:
+		return "null"
+	case value.KindInt, value.KindFloat, value.KindBool:
+		return value.Text(s)
+	case value.KindString:
+		text := s.AsString()
+		if head := []rune(text[:value.CutText(text, 4*40)]); len(head) > 40 || len(text) > 4*40 {
+			return string(value.AppendString(nil, string(head[:40]))) + "…"
+		}
+		return string(value.AppendString(nil, text))
+	case value.KindArray:
+		return "an array"
+	case value.KindMap:
+		return "an object"
+	case value.KindTuple:
+		return "a tuple"
+	}
+	return "a value of type " + value.TypeName(s)
+}
+
+// keep gives s as part of the result.
+func (c *converter) keep(s value.Slot) value.Slot {
+	if !c.fresh {
+		value.Share(s)
+	}
+	return s
+}
+
+// kinds are the types that a value has by its kind alone.
+var kinds = map[value.TypeKind]value.Kind{value.TypeInt: value.KindInt, value.TypeString: value.KindString, value.TypeBool: value.KindBool,
+	value.TypeNil: value.KindNil, value.TypeFunction: value.KindClosure, value.TypeRange: value.KindRange, value.TypeAgent: value.KindAgent,
+	value.TypeHost: value.KindHost, value.TypeTool: value.KindTool}
+
+// maxDepth bounds nesting as that of JSON text is.
+const maxDepth = value.MaxDepth
+
+func (c *converter) convert(s value.Slot, t *value.Type, p *path) value.Slot {
+	if c.depth++; c.depth > maxDepth {
+		c.depth--
+		return c.fail(p, "nested too deeply")
+	}
+	defer func() { c.depth-- }()
+	c.pace.Step(2)
+	if k, ok := kinds[t.Kind]; ok {
+		if s.Kind() == k {
+			return s
+		}
+		if out, ok := c.mend(s, t, p); ok {
+			return out
+		}
+		return c.misfit(p, t, s)
+	}
+	switch t.Kind {
+	case value.TypeAny:
+		return c.keep(s)
+	case value.TypeFloat:
+		if s.Kind() == value.KindInt {
+			return value.Float(float64(s.AsInt()))
+		} else if s.Kind() == value.KindFloat {
+			return s
+		} else if out, ok := c.mend(s, t, p); ok {
+			return out
+		}
+		if f, ok := keptFloat(s); ok && c.kept {
+			return f
+		}
+	case value.TypeUnion:
+		return c.union(s, t, p)
+	case value.TypeOption:
+		if c.kept && len(t.Args) > 0 && wrapped(t.Args[0]) {
+			return c.keptOption(s, t, p)
+		}
+		if s.IsNil() {
+			return s
+		}
+		if len(t.Args) == 0 {
+			return c.keep(s)
+		}
+		return value.Some(c.convert(s, t.Args[0], p))
+	case value.TypeArray:
+		if a := s.Array(); a != nil {
+			return c.array(a, t, p)
+		}
+	case value.TypeMap:
+		if m := s.Map(); m != nil {
+			return c.mapping(m, t, p)
+		}
+	case value.TypeTuple:
+		return c.tuple(s, t, p)
+	case value.TypeStruct, value.TypeSchema:
+		if s.Kind() == value.KindStruct && s.Type() == t {
+			return c.keep(s)
+		}
+		if m := s.Map(); m != nil {
+			return c.fields(m, t, p)
+		}
+	case value.TypeError:
+		if t.Name == "" || value.IsError(s) && s.Type() == t {
+			return c.keep(s)
+		}
+	case value.TypeEnum:
+		return c.enum(s, t, p)
+	case value.TypeResult:
+		return c.result(s, t, p)
+	case value.TypeMemory, value.TypeHashMap, value.TypeLedger, value.TypeTask:
+		if h := s.Handle(); h != nil && h.Type == t.String() {
+			return s
+		}
+	}
+	return c.misfit(p, t, s)
+}
+
+func (c *converter) union(s value.Slot, t *value.Type, p *path) value.Slot {
+	if s.Kind() == value.KindString {
+		for _, v := range t.Values {
+			if v == s.AsString() {
+				return s
+			}
+		}
+		if out, ok := c.mend(s, t, p); ok {
+			return out
+		}
+	}
+	return c.fail(p, "expected one of %s, got %s", t, show(s))
+}
+
+// array converts elements. An array whose elements all stay is kept as it is.
+func (c *converter) array(a *value.Array, t *value.Type, p *path) value.Slot {
+	if len(t.Args) == 0 || a.Len == 0 || fits(a.Sub, t.Args[0].Kind) {
+		return c.keep(a.Slot())
+	}
+	out := value.NewArray()
+	for i := range a.Len {
+		out.Push(c.convert(a.At(i), t.Args[0], p.at(i)))
+	}
+	return out.Slot()
+}
+
+// fits says whether a representation alone shows that elements are of a type.
+func fits(r value.Repr, k value.TypeKind) bool {
+	return r == value.ReprInts && k == value.TypeInt || r == value.ReprFloats && k == value.TypeFloat ||
+		r == value.ReprBools && k == value.TypeBool || k == value.TypeAny
+}
+
+func (c *converter) mapping(m *value.Map, t *value.Type, p *path) value.Slot {
+	if len(t.Args) < 2 || m.Len() == 0 || t.Args[1].Kind == value.TypeAny && t.Args[0].Kind == value.TypeAny {
+		return c.keep(m.Slot())
+	}
+	out := value.NewMap(m.Len())
+	m.Each(func(k, v value.Slot) bool {
+		at := p.in(value.Text(k))
+		out.Set(c.key(k, t.Args[0], at), c.convert(v, t.Args[1], at))
+		return true
+	})
+	return out.Slot()
+}
+
+// key converts a map's key; text stands for an Int or a Bool, as in JSON.
+func (c *converter) key(k value.Slot, t *value.Type, p *path) value.Slot {
+	if k.Kind() == value.KindString {
+		switch t.Kind {
+		case value.TypeInt:
+			if n, err := strconv.ParseInt(k.AsString(), 10, 64); err == nil {
+				return value.Int(n)
+			}
+		case value.TypeBool:
+			if s := k.AsString(); s == "true" || s == "false" {
+				return value.Bool(s == "true")
+			}
+		}
+	}
+	n := len(c.errs)
+	out := c.convert(k, t, p)
+	if len(c.errs) > n { // the result is dropped, but must stay a key
+		return k
+	}
+	return out
+}
+
+func (c *converter) tuple(s value.Slot, t *value.Type, p *path) value.Slot {
+	var parts []value.Slot
+	if a := s.Array(); a != nil {
+		for i := range a.Len {
+			parts = append(parts, a.At(i))
+		}
+	} else if s.Kind() == value.KindTuple {
+		parts = s.Fields()
+	} else {
+		return c.misfit(p, t, s)
+	}
+	if len(parts) != len(t.Args) {
+		return c.fail(p, "expected %s, got %s", t, elements(len(parts)))
+	}
+	out := make([]value.Slot, len(parts))
+	for i := range parts {
+		out[i] = c.convert(parts[i], t.Args[i], p.at(i))
+	}
+	return value.Tuple(out...)
+}
+
+// optional says whether a field may be absent without having a default.
+func optional(f *value.Field) bool { return f.Optional || f.Type.Kind == value.TypeOption }
+
+func (c *converter) fields(m *value.Map, t *value.Type, p *path) value.Slot {
+	return t.Struct(c.members(m, t.Fields, p)...)
+}
+
+// members reads declared fields of an object.
+func (c *converter) members(m *value.Map, fields []value.Field, p *path) []value.Slot {
+	out := make([]value.Slot, len(fields))
+	c.strangers(m, fields, p)
+	for i := range fields {
+		f := &fields[i]
+		at := p.in(f.Name)
+		v, ok := m.GetString(f.Name)
+		switch {
+		case ok && !(v.IsNil() && c.absent(f)):
+			out[i] = c.convert(v, f.Type, at)
+		case f.HasDefault:
+			out[i] = f.Default
+		case optional(f):
+		case f.Type.Kind == value.TypeAny && ok, f.Type.Kind == value.TypeNil:
+		default:
+			c.fail(at, "missing, expected %s", f.Type)
+		}
+	}
+	return out
+}
+
+// absent says whether null means that the field is not there. In what Keep wrote
+// it does so only for a field declared `name?`.
+func (c *converter) absent(f *value.Field) bool {
+	if c.kept {
+		return f.Optional
+	}
+	return optional(f) || f.HasDefault && f.Type.Kind != value.TypeNil && f.Type.Kind != value.TypeAny
+}
+
+// enum reads "Name" for a unit variant, {"variant":"Name","data":…} for others.
+func (c *converter) enum(s value.Slot, t *value.Type, p *path) value.Slot {
+	if s.Kind() == value.KindEnum && s.Type() == t {
+		return c.keep(s)
+	}
+	name, data := s, value.Nil
+	m := s.Map()
+	if m != nil {
+		name, _ = m.GetString("variant")
+		data, _ = m.GetString("data")
+	}
+	if name.Kind() == value.KindString {
+		for i := range t.Variants {
+			if v := &t.Variants[i]; v.Name == name.AsString() && (len(v.Fields) == 0 || m != nil) {
+				return t.Enum(i, c.payload(data, v, p.in("data"))...)
+			}
+		}
+		if i := choice(strings.TrimSpace(name.AsString()), len(t.Variants), func(i int) string { return t.Variants[i].Name }); i >= 0 && c.lenient != nil {
+			if v := &t.Variants[i]; len(v.Fields) == 0 || m != nil {
+				c.lenient.note(p, "read "+show(name)+" as "+v.Name)
+				return t.Enum(i, c.payload(data, v, p.in("data"))...)
+			}
+		}
+	}
+	return c.fail(p, "expected a variant of %s (%s), got %s", t, variants(t), show(s))
+}
+
+func variants(t *value.Type) string {
+	s := ""
+	for i := range t.Variants {
+		if i > 0 {
+			s += ", "
+		}
+		s += t.Variants[i].Name
+	}
+	return s
+}
+
+// payload reads a variant's data: bare, an array, or an object.
+func (c *converter) payload(data value.Slot, v *value.Variant, p *path) []value.Slot {
+	out := make([]value.Slot, len(v.Fields))
+	switch {
+	case len(v.Fields) == 0:
+	case v.Named:
+		m := data.Map()
+		if m == nil {
+			c.fail(p, "expected an object, got %s", show(data))
+			return out
+		}
+		return c.members(m, v.Fields, p)
+	case len(v.Fields) == 1:
+		out[0] = c.convert(data, v.Fields[0].Type, p)
+	default:
+		a := data.Array()
+		if a == nil {
+			c.fail(p, "expected %s, got %s", elements(len(v.Fields)), show(data))
+			return out
+		}
+		if a.Len != len(v.Fields) {
+			c.fail(p, "expected %s, got %s", elements(len(v.Fields)), elements(a.Len))
+			return out
+		}
+		for i := range out {
+			out[i] = c.convert(a.At(i), v.Fields[i].Type, p.at(i))
+		}
+	}
+	return out
+}
+
+// result reads {"ok":…} or {"err":…}.
+func (c *converter) result(s value.Slot, t *value.Type, p *path) value.Slot {
+	part := func(i int) *value.Type {
+		if i < len(t.Args) {
+			return t.Args[i]
+		}
+		return value.AnyType
+	}
+	if s.IsResult() {
+		i := s.Variant()
+		v := c.convert(s.Fields()[0], part(i), p)
+		return value.New(value.KindEnum, uint16(i), value.ResultType, v)
+	}
+	if m := s.Map(); m != nil && m.Len() == 1 {
+		for i, name := range []string{"ok", "err"} {
+			if v, ok := m.GetString(name); ok {
+				v = c.convert(v, part(i), p.in(name))
+				return value.New(value.KindEnum, uint16(i), value.ResultType, v)
+			}
+		}
+	}
+	return c.misfit(p, t, s)
+}

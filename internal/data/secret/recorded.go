@@ -1,0 +1,278 @@
+package secret
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Redacted stands in what is recorded in the place of a secret that is known by its form alone.
+const Redacted = "«redacted»"
+
+// A mark is «secret:NAME». What is there before it, and what would be one by accident, has each of
+// its « twice: an odd number of them belongs to a mark.
+const (
+	quote     = "«"
+	markWord  = "secret:"
+	markQuote = "»"
+)
+
+// Within Text, what will be a mark stands between bytes that no text has.
+const (
+	opens  = "\xff"
+	closes = "\xfe"
+)
+
+// Record removes the secrets that a run knows from what is kept of it and read again, those that
+// become known later too. A mark stands in the place of each, such as «secret:NAME» or, where it
+// was written otherwise, «secret:NAME:url», from which Restore puts it back to the byte. A secret is found where the whole of it
+// stands in one of the ways of the table of writings; what is derived otherwise is not. Safe for
+// concurrent use.
+type Record struct {
+	mu     sync.Mutex // held while one is added
+	marks  map[string]string
+	all    *strings.Replacer
+	forms  bool // what is a secret by its form is removed, too
+	redact []*regexp.Regexp
+}
+
+func newRecord() *Record {
+	return &Record{marks: map[string]string{}, all: strings.NewReplacer()}
+}
+
+// Kept is what removes the secrets that s knows from a journal, where everything can be put back.
+func (s *Set) Kept() *Record {
+	r := newRecord()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.known {
+		r.add(k)
+	}
+	s.records = append(s.records, r)
+	return r
+}
+
+// Recorded is Kept for tapes and ledgers: there, what is a secret by its form (see Tokens), the
+// values of headers that hold credentials, and what redact match are Redacted for good.
+func (s *Set) Recorded(redact ...*regexp.Regexp) *Record {
+	r := s.Kept()
+	r.forms, r.redact = true, redact
+	return r
+}
+
+// add takes in a secret, in all the ways in which it may be written.
+func (r *Record) add(k known) {
+	name := k.name
+	if k.part != "" {
+		name += ":" + k.part
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mark(k.value, name)
+	for _, w := range writings {
+		r.mark(w.write(k.value), name+":"+w.name)
+	}
+	r.replace()
+}
+
+// Missing says that the value of a variable is not known: its mark stays a mark.
+func (r *Record) Missing(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mark(quote+markWord+name+markQuote, name)
+	for _, w := range slices.Concat(writings, parts) {
+		r.mark(quote+markWord+name+":"+w.name+markQuote, name+":"+w.name)
+	}
+	r.replace()
+}
+
+func (r *Record) mark(text, name string) {
+	if _, taken := r.marks[text]; !taken {
+		r.marks[text] = opens + name + closes
+	}
+}
+
+// replace makes the replacer anew: of what begins at one place, the longest counts.
+func (r *Record) replace() {
+	var texts []string
+	for text := range r.marks {
+		texts = append(texts, text)
+	}
+	slices.SortFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	var pairs []string
+	for _, text := range texts {
+		pairs = append(pairs, text, r.marks[text])
+	}
+	r.all = strings.NewReplacer(pairs...)
+}
+
+// Text gives a text with marks in the place of secrets.
+func (r *Record) Text(text string) string {
+	r.mu.Lock()
+	all := r.all
+	r.mu.Unlock()
+	text = quoted(all.Replace(strings.ToValidUTF8(text, "\uFFFD")))
+	if !r.forms {
+		return text
+	}
+	text = withoutHeaders(WithoutTokens(text, Redacted))
+	for _, re := range r.redact {
+		text = re.ReplaceAllLiteralString(text, Redacted)
+	}
+	return text
+}
+
+// JSON gives a JSON text with marks in the place of secrets. Numbers stay as they are.
+func (r *Record) JSON(text []byte) []byte {
+	if !json.Valid(text) {
+		return []byte(r.Text(string(text)))
+	}
+	if r.forms {
+		text = []byte(withoutHeaders(string(text)))
+	}
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		n := scalar(text)
+		switch {
+		case n == 0:
+			out, text = append(out, text[0]), text[1:]
+			continue
+		case text[0] == '"':
+			out = append(out, cleanString(text[:n], r.Text)...)
+		default:
+			out = append(out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+// Restore puts secrets back into a text: value gives that of a variable. A mark whose secret is
+// not there stays.
+func Restore(text string, value func(name string) (string, bool)) string {
+	return restore(text, value, func(v string) string { return v })
+}
+
+// RestoreJSON is Restore for a JSON text.
+func RestoreJSON(text []byte, value func(name string) (string, bool)) []byte {
+	if !bytes.Contains(text, []byte(quote)) {
+		return text
+	}
+	return []byte(restore(string(text), value, func(v string) string { return inJSON(v, false) }))
+}
+
+func restore(text string, value func(name string) (string, bool), within func(string) string) string {
+	var b strings.Builder
+	for at := strings.Index(text, quote); at >= 0; at = strings.Index(text, quote) {
+		b.WriteString(text[:at])
+		n, rest := quotes(text[at:])
+		inner, isMark := strings.CutPrefix(rest, markWord)
+		text = rest
+		if !isMark {
+			b.WriteString(strings.Repeat(quote, n))
+			continue
+		}
+		b.WriteString(strings.Repeat(quote, n/2))
+		if n%2 == 0 {
+			continue
+		}
+		name, behind, whole := strings.Cut(inner, markQuote)
+		if v, known := written(name, value); whole && known {
+			b.WriteString(within(v))
+			text = behind
+		} else {
+			b.WriteString(quote)
+		}
+	}
+	return b.String() + text
+}
+
+// quotes counts the « with which a text begins.
+func quotes(text string) (n int, rest string) {
+	for rest = text; strings.HasPrefix(rest, quote); rest = rest[len(quote):] {
+		n++
+	}
+	return n, rest
+}
+
+// quoted writes the marks of a text, and doubles each « that could be taken for a part of one.
+func quoted(text string) string {
+	if !strings.Contains(text, opens) && !strings.Contains(text, quote+markWord) {
+		return text
+	}
+	var b strings.Builder
+	for text != "" {
+		n, rest := quotes(text)
+		if name, behind, ok := strings.Cut(strings.TrimPrefix(rest, opens), closes); ok && strings.HasPrefix(rest, opens) {
+			b.WriteString(strings.Repeat(quote, 2*n) + quote + markWord + name + markQuote)
+			text = behind
+			continue
+		}
+		if strings.HasPrefix(rest, markWord) {
+			n *= 2
+		}
+		b.WriteString(strings.Repeat(quote, n))
+		next := indexOf(rest)
+		if next < 0 {
+			next = len(rest)
+		}
+		b.WriteString(rest[:next])
+		text = rest[next:]
+	}
+	return b.String()
+}
+
+// indexOf is where the next « or mark begins; -1 when there is none.
+func indexOf(text string) int {
+	a, b := strings.Index(text, quote), strings.Index(text, opens)
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// written is what a mark stands for.
+func written(mark string, value func(name string) (string, bool)) (string, bool) {
+	name, ways, _ := strings.Cut(mark, ":")
+	v, known := value(name)
+	for ways != "" && known {
+		var way string
+		way, ways, _ = strings.Cut(ways, ":")
+		write, ok := wayNamed(way)
+		if !ok {
+			return "", false
+		}
+		v = write(v)
+	}
+	return v, known
+}
+
+// What matches headers that hold credentials: a name beside its value, and members of `headers`.
+const (
+	aText      = `"(?:[^"\\]|\\.)*"`
+	headerName = `"(?i:authorization|cookie|x-api-key)"`
+)
+
+var (
+	pairs = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`("name"\s*:\s*` + headerName + `\s*,\s*"value"\s*:\s*)` + aText)
+	})
+	tables    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"headers"\s*:\s*\{(?:[^{}"]|` + aText + `)*\}`) })
+	ofHeaders = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(` + headerName + `\s*:\s*)` + aText) })
+)
+
+// withoutHeaders removes the values of such headers from a text of JSON.
+func withoutHeaders(text string) string {
+	const instead = `${1}"` + Redacted + `"`
+	if strings.Contains(text, `"value"`) {
+		text = pairs().ReplaceAllString(text, instead)
+	}
+	if strings.Contains(text, `"headers"`) {
+		text = tables().ReplaceAllStringFunc(text, func(table string) string { return ofHeaders().ReplaceAllString(table, instead) })
+	}
+	return text
+}

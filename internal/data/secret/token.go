@@ -1,0 +1,97 @@
+package secret
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Form is one way in which issuers write secrets, so that a secret shows what it is.
+type Form struct {
+	Name   string   // as the manual says it
+	Begins []string // every token of the form contains one of these
+	expr   string
+	random bool // the part after the prefix has a digit or an upper-case letter: words have none
+}
+
+// Forms is the definition of what is a secret by its form.
+var Forms = []Form{
+	{"`sk-…`", []string{"sk-"}, `sk-[A-Za-z0-9_-]{8,}`, true},
+	{"`sk_live_…`, `pk_test_…`", []string{"k_live_", "k_test_"}, `[sprk]k_(?:live|test)_[A-Za-z0-9]{8,}`, false},
+	{"`gsk_…`", []string{"gsk_"}, `gsk_[A-Za-z0-9]{16,}`, false},
+	{"`hf_…`", []string{"hf_"}, `hf_[A-Za-z0-9]{16,}`, false},
+	{"`ghp_…`, `gho_…`", []string{"gh"}, `gh[opusr]_[A-Za-z0-9]{16,}`, false},
+	{"`github_pat_…`", []string{"github_pat_"}, `github_pat_[A-Za-z0-9_]{16,}`, false},
+	{"`glpat-…`", []string{"glpat-"}, `glpat-[A-Za-z0-9_-]{16,}`, false},
+	{"`xoxb-…`", []string{"xox"}, `xox[abeoprs]-[A-Za-z0-9-]{8,}`, false},
+	{"`AKIA…`", []string{"AKIA"}, `AKIA[0-9A-Z]{16}`, false},
+	{"`AIza…`", []string{"AIza"}, `AIza[A-Za-z0-9_-]{20,}`, false},
+	{"JSON web tokens", []string{"eyJ"}, `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*`, false},
+	{"`Bearer …`, `Basic …`", []string{"Bearer ", "Basic "}, `(?:Bearer|Basic) +[A-Za-z0-9._~+/=-]{8,}`, true},
+	{"private keys (PEM)", []string{"PRIVATE KEY"}, `-----BEGIN [A-Z ]*PRIVATE KEY-----` + pemBody + `(?:-----END [A-Z ]*PRIVATE KEY-----)?`, false},
+}
+
+// pemBody matches lines of base64 and a key's two headers, so that nothing else is taken for a
+// part of a key whose end is missing.
+const pemBody = `(?:\\[nrt]|[\r\n][ \t]*|[A-Za-z0-9+/=]|Proc-Type: [0-9]+,[A-Z]+|DEK-Info: [A-Za-z0-9,-]+)*`
+
+// tokens matches all forms, each in a group of its own.
+var tokens = sync.OnceValue(func() *regexp.Regexp {
+	var all []string
+	for _, f := range Forms {
+		expr := f.expr
+		if !strings.HasPrefix(expr, "-") {
+			expr = `\b` + expr
+		}
+		all = append(all, "("+expr+")")
+	}
+	return regexp.MustCompile(strings.Join(all, "|"))
+})
+
+// Tokens returns the byte offsets, start and end, of each part of a text that is a
+// secret by its form. A text without the beginning of any form needs no expression,
+// which takes longer to compile than a manifest takes to be read.
+func Tokens(text string) [][]int {
+	if !slices.ContainsFunc(Forms, func(f Form) bool {
+		return slices.ContainsFunc(f.Begins, func(s string) bool { return strings.Contains(text, s) })
+	}) {
+		return nil
+	}
+	var found [][]int
+	for _, at := range tokens().FindAllStringSubmatchIndex(text, -1) {
+		for i, f := range Forms {
+			if at[2+2*i] >= 0 && (!f.random || looksRandom(text[at[0]:at[1]])) {
+				found = append(found, at[:2:2])
+			}
+		}
+	}
+	return found
+}
+
+// looksRandom reports whether what follows a token's prefix has a digit or an upper-case letter.
+func looksRandom(token string) bool {
+	_, rest, _ := strings.Cut(token, "-")
+	if _, after, ok := strings.Cut(token, " "); ok {
+		rest = after
+	}
+	return strings.ContainsFunc(rest, func(c rune) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' })
+}
+
+// WithoutTokens returns text with a mark in the place of each part that is a secret by its form.
+func WithoutTokens(text, mark string) string {
+	all := Tokens(text)
+	if all == nil {
+		return text
+	}
+	var b strings.Builder
+	from := 0
+	for _, at := range all {
+		b.WriteString(text[from:at[0]] + mark)
+		from = at[1]
+	}
+	return b.String() + text[from:]
+}
+
+// IsToken reports whether something in text is a secret by its form.
+func IsToken(text string) bool { return Tokens(text) != nil }

@@ -1,0 +1,207 @@
+package value
+
+import (
+	"strconv"
+	"unicode/utf8"
+)
+
+// Difference is a place where two values that are not Equal differ. Path leads
+// to it from the whole value ("[1].name"; "" is the whole itself). A and B are
+// the two values there, as JSON; of long strings, the part around the first
+// difference. One of them is "" when only the other value has the place.
+type Difference struct {
+	Path string
+	A, B string
+}
+
+// Diff lists where two values differ, at most limit places, in the order in
+// which the first value holds them.
+func Diff(a, b Slot, limit int) []Difference { return DiffIn(nil, a, b, limit) }
+
+// DiffIn is Diff under a pace.
+func DiffIn(p *Pace, a, b Slot, limit int) []Difference {
+	d := differ{limit: limit, pace: p}
+	d.compare("", a, b)
+	return d.found
+}
+
+type differ struct {
+	found []Difference
+	limit int
+	pace  *Pace
+}
+
+func (d *differ) add(path, a, b string) {
+	if len(d.found) < d.limit {
+		d.found = append(d.found, Difference{path, a, b})
+	}
+}
+
+func (d *differ) differs(path string, a, b Slot) { d.add(path, d.written(a), d.written(b)) }
+
+// maxWritten bounds how much of one value is shown, in bytes.
+const maxWritten = 240
+
+// written is a value as JSON, cut where it is long.
+func (d *differ) written(s Slot) string {
+	return cut(string(AppendJSONWithin(nil, s, &Bound{Pace: d.pace})))
+}
+
+func cut(s string) string {
+	if len(s) <= maxWritten {
+		return s
+	}
+	return s[:CutText(s, maxWritten)] + "…"
+}
+
+func (d *differ) compare(path string, a, b Slot) {
+	if len(d.found) >= d.limit || EqualIn(d.pace, a, b) {
+		return
+	}
+	x, y := Flat(a), Flat(b)
+	if EqualIn(d.pace, x, y) { // Some(nil) is not nil
+		some := map[bool]string{true: "Some(", false: "("}
+		d.add(path, some[a.Kind() == KindSome]+d.written(x)+")", some[b.Kind() == KindSome]+d.written(y)+")")
+		return
+	}
+	a, b = x, y
+	ka, kb := a.Kind(), b.Kind()
+	if ka != kb {
+		d.differs(path, a, b)
+		return
+	}
+	switch ka {
+	case KindString:
+		d.texts(path, a.AsString(), b.AsString())
+	case KindArray:
+		x, y := a.Array(), b.Array()
+		d.lists(path, x.Len, y.Len, x.At, y.At, func(i int) string { return "[" + strconv.Itoa(i) + "]" })
+	case KindTuple:
+		d.blocks(path, a, b, nil)
+	case KindMap:
+		d.maps(path, a.Map(), b.Map())
+	case KindStruct:
+		if a.Type() != b.Type() {
+			d.differs(path, a, b)
+			return
+		}
+		d.blocks(path, a, b, a.Type().Fields)
+	case KindEnum:
+		if a.Variant() != b.Variant() || !sameEnum(a.Type(), b.Type()) {
+			d.differs(path, a, b)
+			return
+		}
+		v := a.Type().Variants[a.Variant()]
+		fields := v.Fields
+		if !v.Named {
+			fields = nil
+		}
+		d.blocks(path+"."+v.Name, a, b, fields)
+	default:
+		d.differs(path, a, b)
+	}
+}
+
+// lists compares element by element. An element that only one side has is a
+// difference.
+func (d *differ) lists(path string, n, m int, x, y func(int) Slot, step func(int) string) {
+	for i := range max(n, m) {
+		switch {
+		case i >= m:
+			d.add(path+step(i), d.written(x(i)), "")
+		case i >= n:
+			d.add(path+step(i), "", d.written(y(i)))
+		default:
+			d.compare(path+step(i), x(i), y(i))
+		}
+	}
+}
+
+// blocks compares the slots of tuples, structs and variants. Paths name a slot
+// by its field; when fields is nil, by its number.
+func (d *differ) blocks(path string, a, b Slot, fields []Field) {
+	x, y := a.Fields(), b.Fields()
+	if fields != nil {
+		x, y = x[:len(fields)], y[:len(fields)] // an error's source does not count
+	}
+	d.lists(path, len(x), len(y), func(i int) Slot { return x[i] }, func(i int) Slot { return y[i] }, func(i int) string {
+		if fields != nil {
+			return "." + fields[i].Name
+		}
+		return "." + strconv.Itoa(i)
+	})
+}
+
+func (d *differ) maps(path string, a, b *Map) {
+	step := func(k Slot) string {
+		if k.Kind() == KindString && isWord(k.AsString()) {
+			return path + "." + k.AsString()
+		}
+		return path + "[" + d.written(k) + "]"
+	}
+	a.Each(func(k, v Slot) bool {
+		if w, ok := b.Get(k); ok {
+			d.compare(step(k), v, w)
+		} else {
+			d.add(step(k), d.written(v), "")
+		}
+		return true
+	})
+	b.Each(func(k, v Slot) bool {
+		if _, ok := a.Get(k); !ok {
+			d.add(step(k), "", d.written(v))
+		}
+		return true
+	})
+}
+
+func isWord(s string) bool {
+	for i, c := range []byte(s) {
+		letter := c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// aroundText is how many bytes of two texts are shown before and after the place
+// where they begin to differ.
+const aroundText = 40
+
+// texts compares two strings. Short ones are shown whole, long ones only around
+// the first character that differs.
+func (d *differ) texts(path, a, b string) {
+	if len(a) <= 2*aroundText && len(b) <= 2*aroundText {
+		d.add(path, string(AppendString(nil, a)), string(AppendString(nil, b)))
+		return
+	}
+	same := 0
+	for same < len(a) && same < len(b) && a[same] == b[same] {
+		same++
+	}
+	for same > 0 && (same < len(a) && !utf8.RuneStart(a[same]) || same < len(b) && !utf8.RuneStart(b[same])) {
+		same--
+	}
+	at := path + " from character " + strconv.Itoa(utf8.RuneCountInString(a[:same])) + " on"
+	d.add(at, window(a, same), window(b, same))
+}
+
+// window is a text around offset at, as JSON, with … where it goes on.
+func window(s string, at int) string {
+	from, to := max(at-aroundText, 0), min(at+aroundText, len(s))
+	for from > 0 && !utf8.RuneStart(s[from]) {
+		from--
+	}
+	for to < len(s) && !utf8.RuneStart(s[to]) {
+		to++
+	}
+	out := string(AppendString(nil, s[from:to]))
+	if from > 0 {
+		out = "…" + out
+	}
+	if to < len(s) {
+		out += "…"
+	}
+	return out
+}

@@ -1,0 +1,222 @@
+package value
+
+import "fmt"
+
+// The built-in error types (spec/06-errors.md). An error value is a struct. Its
+// slots are the message, the type's own fields, and last its source: nil or the
+// error that it wraps. Programs do not see the source as a field.
+
+var (
+	tString = &Type{Kind: TypeString}
+	tInt    = &Type{Kind: TypeInt}
+	tBool   = &Type{Kind: TypeBool}
+	tFloat  = &Type{Kind: TypeFloat}
+)
+
+// ownIfAny is an own field of type String or Bool that JSON does not have when it is empty or
+// false.
+func ownIfAny(name string, t *Type) Field { return Field{Name: name, Type: t, Optional: true} }
+
+// own is one of an error type's own fields. A name that ends in "?" makes it
+// optional: nil when not given. Any other field then has its type's zero value.
+func own(name string, t *Type) Field {
+	if name[len(name)-1] == '?' {
+		return Field{Name: name[:len(name)-1], Type: &Type{Kind: TypeOption, Args: []*Type{t}}, Optional: true}
+	}
+	return Field{Name: name, Type: t}
+}
+
+func errorType(name string, fields ...Field) *Type {
+	return &Type{Kind: TypeError, Name: name, Fields: append([]Field{{Name: "message", Type: tString}}, fields...)}
+}
+
+// ErrorTypes lists the built-in error types, each with message first.
+var ErrorTypes = []*Type{
+	errorType("AgentError", own("model", tString), own("provider", tString), own("status?", tInt), own("raw_response?", tString),
+		own("reason", tString), own("retryable", tBool), own("request_id?", tString)),
+	errorType("SchemaError", own("schema", tString), own("raw_response?", tString)),
+	errorType("ToolError", own("tool", tString), ownIfAny("reason", tString), ownIfAny("unknown", tBool)),
+	errorType("ConnectionError", own("connection", tString), own("status?", tInt)),
+	errorType("TimeoutError", own("timeout_seconds", tFloat)),
+	errorType("HostError", own("code?", tString), own("recoverable?", tBool), own("host", tString), own("exit_code?", tInt), own("stderr?", tString),
+		own("session?", tString)),
+	errorType("HashMapError", own("key?", tString), ownIfAny("unknown", tBool)),
+	errorType("EmitError", own("channel", tString), own("reason", tString)),
+	errorType("JsonError", own("offset", tInt), own("line", tInt), own("column", tInt)),
+	errorType("HttpError", own("url", tString), own("status?", tInt), ownIfAny("unknown", tBool)),
+	errorType("FsError", own("path", tString), ownIfAny("unknown", tBool)),
+	errorType("EnvError", own("name", tString)),
+	errorType("ParseError", own("input", tString)),
+	errorType("FormatError", own("line", tInt), own("column", tInt)),
+	errorType("RuntimeError"),
+}
+
+// ErrorType finds a built-in error type by name; nil when there is none.
+func ErrorType(name string) *Type {
+	for _, t := range ErrorTypes {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// ErrorField is an own field of an error, by name.
+type ErrorField struct {
+	Name  string
+	Value Slot
+}
+
+// NewError makes a value of the built-in error type kind. Fields that the type
+// does not have are ignored; those not given are nil, or their type's zero
+// value. A kind that does not exist is a broken invariant, and panics.
+func NewError(kind, message string, fields ...ErrorField) Slot {
+	t := ErrorType(kind)
+	if t == nil {
+		panic("value: no error type " + kind)
+	}
+	s := t.Error(String(message))
+	slots := s.Fields()
+	for _, f := range fields {
+		if i := t.FieldIndex(f.Name); i > 0 {
+			slots[i] = f.Value
+		} else if f.Name == "source" {
+			slots[len(slots)-1] = f.Value
+		}
+	}
+	return s
+}
+
+// Error makes a value of a built-in error type from its first fields. The others
+// are nil, or their type's zero value.
+func (t *Type) Error(fields ...Slot) Slot {
+	slots := make([]Slot, len(t.Fields)+1)
+	for i := copy(slots, fields); i < len(t.Fields); i++ {
+		slots[i] = zero(t.Fields[i].Type)
+	}
+	return New(KindStruct, 0, t, slots...)
+}
+
+func zero(t *Type) Slot {
+	switch t.Kind {
+	case TypeString:
+		return String("")
+	case TypeInt:
+		return Int(0)
+	case TypeBool:
+		return Bool(false)
+	case TypeFloat:
+		return Float(0)
+	}
+	return Nil
+}
+
+// IsError says whether s is a value of a built-in error type.
+func IsError(s Slot) bool {
+	if s.Kind() != KindStruct {
+		return false
+	}
+	t := s.Type()
+	return t != nil && t.Kind == TypeError
+}
+
+// Message gives the message of any value as an error: its String field
+// `message`, else its text.
+func Message(s Slot) string {
+	s = Flat(s)
+	if v, ok := FieldByName(s, "message"); ok && v.Kind() == KindString {
+		return v.AsString()
+	}
+	return Text(s)
+}
+
+// ErrorKind gives the `kind` of any value as an error: its type's name.
+func ErrorKind(s Slot) string { return TypeName(Flat(s)) }
+
+// Source gives the error that s wraps, or nil.
+func Source(s Slot) Slot {
+	s = Flat(s)
+	if IsError(s) {
+		f := s.Fields()
+		return f[len(f)-1]
+	}
+	if v, ok := FieldByName(s, "source"); ok {
+		return v
+	}
+	return Nil
+}
+
+// WithContext gives s with `text: ` before its message and s as its source. A
+// value that is no built-in error becomes a RuntimeError.
+func WithContext(s Slot, text string) Slot {
+	s = Flat(s)
+	Share(s)
+	if !IsError(s) {
+		return NewError("RuntimeError", text+": "+Message(s), ErrorField{"source", s})
+	}
+	c := Copy(s)
+	f := c.Fields()
+	f[0], f[len(f)-1] = String(text+": "+Message(s)), s
+	return c
+}
+
+// FieldByName gives a field of a struct, schema value or error, or the value
+// that a map holds under a String key. A struct with Members has every field:
+// nil, when its map has no such entry.
+func FieldByName(s Slot, name string) (v Slot, ok bool) {
+	switch s.Kind() {
+	case KindStruct:
+		t := s.Type()
+		if i := t.FieldIndex(name); i >= 0 {
+			return s.Fields()[i], true
+		}
+		if t.Members {
+			v, _ = s.Fields()[len(t.Fields)-1].Map().GetString(name)
+			return v, true
+		}
+	case KindMap:
+		return s.Map().GetString(name)
+	}
+	return Nil, false
+}
+
+// Error is a program error as a Go error: what a native gives back to raise a
+// built-in error.
+type Error struct {
+	Kind    string // "ParseError"
+	Message string
+	Fields  []ErrorField
+}
+
+// Errorf makes an Error of the built-in type kind.
+func Errorf(kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// With sets an own field and gives the error back.
+func (e *Error) With(name string, v Slot) *Error {
+	e.Fields = append(e.Fields, ErrorField{name, v})
+	return e
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Slot gives the error as a value.
+func (e *Error) Slot() Slot { return NewError(e.Kind, e.Message, e.Fields...) }
+
+// Fault is a run-time fault as a Go error: a misuse such as an index out of
+// range. It is raised as a RuntimeError and is never turned into an Err.
+type Fault struct{ Message string }
+
+// Faultf makes a Fault.
+func Faultf(format string, args ...any) *Fault { return &Fault{fmt.Sprintf(format, args...)} }
+
+// BadSlice is the message for a slice from..to that is not within a length of n.
+func BadSlice(from, to int64, n int) string {
+	if to < from && from <= int64(n) { // else the beginning is wrong by itself
+		return fmt.Sprintf("slice %d..%d begins behind its end", from, to)
+	}
+	return fmt.Sprintf("slice %d..%d is out of range: the length is %d", from, to, n)
+}
+
+func (f *Fault) Error() string { return f.Message }

@@ -1,0 +1,234 @@
+package analysis
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/editor/refactor"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// Action is what can be done at a place. What it changes of programs is in the one style afterwards. A file of an edit
+// that is not there yet is to be made.
+type Action struct {
+	Kind, Title string
+	Preferred   bool             // nothing else would mend what it mends
+	Mends       *diag.Diagnostic // nil for what mends nothing
+	Edits       []Edit
+}
+
+// Actions are what can be done at a stretch of a document, of the kinds that are wanted. What is found at the place
+// is mended by them, or the program stays what it is: one that would not compile any more is not among them. asked
+// says that all safe fixes are wanted even where there is one alone.
+func (s *Snapshot) Actions(ctx context.Context, path string, at source.Span, wanted func(kind string) bool, asked bool) ([]Action, error) {
+	found, err := s.DiagnosticsOf(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	var out []Action
+	if wanted(refactor.QuickFix) {
+		out = s.mending(found, at, s.newFiles(ctx, path))
+	}
+	if wanted(refactor.FixAll) {
+		edits, n, err := s.allSafe(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if n > 1 || n == 1 && asked {
+			out = append(out, Action{Kind: refactor.FixAll, Title: "Apply all safe fixes", Edits: edits})
+		}
+	}
+	more, err := s.refactorings(ctx, path, at, found, wanted)
+	return append(out, more...), err
+}
+
+// mending are the fixes of what is found at a stretch, or that change the text there.
+func (s *Snapshot) mending(found []*diag.Diagnostic, at source.Span, dir string) (out []Action) {
+	touches := func(s source.Span) bool { return s.Start <= at.End && s.End >= at.Start }
+	for _, d := range found {
+		if d.File == nil {
+			continue
+		}
+		for _, f := range d.Fixes {
+			here := func(e diag.Edit) bool { return (e.File == nil || e.File == d.File) && touches(e.Span) }
+			if !touches(d.Span) && !slices.ContainsFunc(f.Edits, here) {
+				continue
+			}
+			edits, ok := placed(f.Edits, dir)
+			if !ok {
+				continue
+			}
+			a := Action{Kind: refactor.QuickFix, Title: f.Title, Preferred: f.Safe, Mends: d, Edits: styled(edits, d.File)}
+			if !slices.ContainsFunc(out, a.same) {
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+// newFiles is the directory in which the names of files lie that a fix of a document makes; "" for none.
+func (s *Snapshot) newFiles(ctx context.Context, path string) string {
+	r := s.rootOf(s.real(path))
+	if r == nil || !IsFile(path) {
+		return ""
+	}
+	if res, err := s.check(ctx, r); err == nil && res.input != nil {
+		return res.input.Root
+	}
+	return ""
+}
+
+// placed are edits in which the names of new files are paths; ok is false when there is no directory for them.
+func placed(edits []diag.Edit, dir string) (out []diag.Edit, ok bool) {
+	for _, e := range edits {
+		if e.File != nil && len(e.File.Text) == 0 && !IsFile(pathOfName(e.File.Name)) {
+			if dir == "" {
+				return nil, false
+			}
+			e.File = source.NewFile(shownName(filepath.Join(dir, pathOfName(e.File.Name))), nil)
+		}
+		out = append(out, e)
+	}
+	return out, true
+}
+
+func (a Action) same(b Action) bool {
+	return a.Title == b.Title && slices.EqualFunc(a.Edits, b.Edits, func(x, y Edit) bool { return x.File.Name == y.File.Name && x.Span == y.Span && x.Text == y.Text })
+}
+
+// styled are edits by their files, own being that of an edit which names none, and in the one style.
+func styled(edits []diag.Edit, own *source.File) (out []Edit) {
+	var files []*source.File
+	by := map[*source.File][]diag.Edit{}
+	for _, e := range edits {
+		f := cmp.Or(e.File, own)
+		if by[f] == nil {
+			files = append(files, f)
+		}
+		by[f] = append(by[f], e)
+	}
+	for _, f := range files {
+		all := by[f]
+		slices.SortStableFunc(all, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
+		if !isManifest(pathOfName(f.Name)) {
+			all = repair.Restyle(f, all)
+		}
+		for _, e := range all {
+			out = append(out, Edit{Location{f, e.Span}, e.Text})
+		}
+	}
+	return out
+}
+
+// allSafe are the edits that make all safe fixes of a file, in the rounds of `check --fix`, and how many these are.
+func (s *Snapshot) allSafe(ctx context.Context, path string) (edits []Edit, n int, err error) {
+	file := s.File(path)
+	if file == nil {
+		return nil, 0, nil
+	}
+	rounds := repair.Rounds{Program: func(name string) bool { return !isManifest(pathOfName(name)) }}
+	for next := s; ; {
+		found, err := next.DiagnosticsOf(ctx, path)
+		if err != nil {
+			return nil, 0, err
+		}
+		changed := rounds.Round(ownFixes(found))
+		if len(changed) == 0 {
+			break
+		}
+		next = s.with([]Edit{{Location{file, source.Span{End: source.Pos(len(file.Text))}}, string(changed[0].Text())}})
+	}
+	for _, f := range rounds.Files() {
+		edits, n = styled(f.Edits, file), f.Fixes
+	}
+	return edits, n, nil
+}
+
+// ownFixes are diagnostics with those of their fixes alone that change their own file.
+func ownFixes(found []*diag.Diagnostic) (out []*diag.Diagnostic) {
+	for _, d := range found {
+		own := *d
+		own.Fixes = nil
+		for _, f := range d.Fixes {
+			if !slices.ContainsFunc(f.Edits, func(e diag.Edit) bool { return e.File != nil && e.File.Name != d.File.Name }) {
+				own.Fixes = append(own.Fixes, f)
+			}
+		}
+		out = append(out, &own)
+	}
+	return out
+}
+
+// refactorings are the actions of package refactor, as far as the program compiles afterwards as it did before.
+func (s *Snapshot) refactorings(ctx context.Context, path string, at source.Span, found []*diag.Diagnostic, wanted func(string) bool) (out []Action, err error) {
+	f := s.file(ctx, path)
+	if f == nil {
+		return nil, ctx.Err()
+	}
+	_, list := f.text.parse()
+	in := &refactor.Input{File: f.text.file, Tree: f.tree, Broken: list.HasErrors(), Untitled: !IsFile(path), Info: f.info,
+		Refs: f.refs, Found: found, Taken: f.prelude, At: at}
+	for _, a := range refactor.Find(in, wanted) {
+		x := Action{Kind: a.Kind, Title: a.Title, Edits: styled(a.Edits, f.text.file)}
+		sound, err := s.compilesWith(ctx, f, x.Edits)
+		if err != nil {
+			return nil, err
+		}
+		if sound {
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+// prelude says whether every program sees something of a name.
+func (f *checked) prelude(name string) bool {
+	if f.info == nil || f.res.prog == nil {
+		return false
+	}
+	f.res.mu.Lock()
+	defer f.res.mu.Unlock()
+	return slices.ContainsFunc(f.res.prog.Prelude(f.info), func(n sema.Named) bool { return n.Name == name })
+}
+
+// compilesWith says whether nothing more is wrong in the programs of a file once it is edited.
+func (s *Snapshot) compilesWith(ctx context.Context, f *checked, edits []Edit) (bool, error) {
+	next := s.with(edits)
+	before, after := map[string][]*diag.Diagnostic{}, map[string][]*diag.Diagnostic{}
+	for _, r := range s.roots() {
+		if r.path != f.res.root && !r.files[f.path] {
+			continue
+		}
+		was, err := s.check(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		is, err := next.check(ctx, r)
+		if err != nil {
+			return false, err
+		}
+		before[r.path], after[r.path] = was.list, is.list
+	}
+	return worse(before, after) == nil, nil
+}
+
+// Wanted says whether a kind of actions is among some that are asked for, of which each stands for those below it,
+// and none for all.
+func Wanted(only []string, kind string) bool {
+	for _, k := range only {
+		if k == "" || kind == k || strings.HasPrefix(kind, k+".") {
+			return true
+		}
+	}
+	return len(only) == 0
+}
+
+// ActionKinds are the kinds of all actions.
+func ActionKinds() []string { return refactor.Kinds() }

@@ -1,0 +1,226 @@
+package analysis
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/format"
+	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/editor/refactor"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/parser"
+)
+
+// The marks around the stretch for which actions are asked.
+const open, shut = "⟨", "⟩"
+
+// unmarked is a text without its marks, and the stretch between the first two.
+func unmarked(text string) (plain string, at source.Span) {
+	start := strings.Index(text, open)
+	text = strings.Replace(text, open, "", 1)
+	end := strings.Index(text, shut)
+	text = strings.Replace(text, shut, "", 1)
+	return strings.NewReplacer(open, "", shut, "").Replace(text), source.Span{Start: source.Pos(start), End: source.Pos(end)}
+}
+
+// TestRefactorings plays the archive of each action: what is before becomes what is after, which is in the one style,
+// and what is refused is not offered. The first before and after of each are shown in the manual.
+func TestRefactorings(t *testing.T) {
+	for _, r := range refactor.Table {
+		t.Run(r.Name, func(t *testing.T) {
+			a := golden.Open(t, "testdata/actions/"+r.Name+".txtar")
+			defer a.Close()
+			dir := t.TempDir()
+			if a.Has("Concerto.toml") {
+				if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(a.Input("Concerto.toml")), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, section := range a.Sections("before") {
+				after := strings.TrimSuffix(section, "before") + "after"
+				a.Check(after, actOn(t, dir, r, a.Input(section), a.Has("wrong")))
+			}
+			for _, section := range a.Sections(".refused") {
+				if got := actOn(t, dir, r, a.Input(section), a.Has("wrong")); got != "" {
+					t.Errorf("%s: it is done:\n%s", section, got)
+				}
+			}
+		})
+	}
+}
+
+// actOn is a marked program after an action, "" where it is not offered. Only where wrong
+// is set may it have mistakes.
+func actOn(t *testing.T, dir string, r refactor.Row, text string, wrong bool) string {
+	t.Helper()
+	plain, at := unmarked(text)
+	path := filepath.Join(dir, "main.conc")
+	w := New(Options{Folders: []string{dir}})
+	w.Open(path, plain)
+	s := w.Snapshot()
+	for p, ds := range mustDiagnose(t, s) {
+		for _, d := range ds {
+			if d.Severity() == diag.Error && !wrong {
+				t.Errorf("%s, before: %s", p, d.Message)
+			}
+		}
+	}
+	all, err := s.Actions(context.Background(), path, at, func(k string) bool { return k == r.Kind }, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		if a.Title == r.Title {
+			return edited(t, s, a, path)
+		}
+	}
+	return ""
+}
+
+func mustDiagnose(t *testing.T, s *Snapshot) map[string][]*diag.Diagnostic {
+	t.Helper()
+	all, err := s.Diagnostics(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// edited is the text of a document after an action, which is in the one style if it was.
+func edited(t *testing.T, s *Snapshot, a Action, path string) string {
+	t.Helper()
+	var edits []diag.Edit
+	for _, e := range a.Edits {
+		edits = append(edits, diag.Replace(e.Span, e.Text))
+	}
+	was := s.File(path)
+	is := source.NewFile(path, repair.Apply(was, edits))
+	styled, found := format.Source(is, 0)
+	if found.HasErrors() {
+		t.Errorf("%s makes what does not parse:\n%s", a.Title, is.Text)
+	} else if repair.Styled(was) && string(styled) != string(is.Text) {
+		t.Errorf("%s does not keep the style:\n%s", a.Title, is.Text)
+	}
+	return string(is.Text)
+}
+
+// What is offered anywhere in a program keeps the style, and makes no mistake that was not there; in half-written ones
+// it is asked for, too.
+func TestActionsAnywhere(t *testing.T) {
+	paths, texts := corpus(t)
+	made := func(seed uint64) (path, text string, at source.Span) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		path = paths[r.IntN(len(paths))]
+		text = texts[path]
+		toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
+		i := r.IntN(len(toks))
+		j := min(i+r.IntN(12), len(toks)-1)
+		at = source.Span{Start: toks[i].Start, End: toks[j].End}
+		switch r.IntN(8) {
+		case 0:
+			at.End = at.Start
+		case 1: // a part is missing
+			k := r.IntN(len(toks))
+			text = text[:toks[k].Start] + text[toks[k].End:]
+		default: // a node
+			if nodes := nodesAt(parsed(text), at.Start); len(nodes) > 0 {
+				at = nodes[r.IntN(len(nodes))].Span()
+			}
+		}
+		return path, text, at
+	}
+	show := func(seed uint64) string {
+		_, text, at := made(seed)
+		return text[:at.Start] + open + text[at.Start:at.End] + shut + text[at.End:]
+	}
+	ws := New(Options{})
+	randtest.Run(t, "internal/editor/analysis", 60, show, func(t *testing.T, seed uint64) {
+		path, text, at := made(seed)
+		ws.Open(path, text)
+		defer ws.Close(path)
+		s := ws.Snapshot()
+		all, err := s.Actions(context.Background(), path, at, func(string) bool { return true }, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := mustDiagnose(t, s)
+		for _, a := range all {
+			if a.Mends != nil {
+				continue // its own test makes it
+			}
+			if d := worse(before, mustDiagnose(t, s.with(a.Edits))); d != nil {
+				t.Errorf("%s makes a mistake: %s", a.Title, d.Message)
+			}
+			if _, list := parser.Parse(s.File(path)); !list.HasErrors() {
+				edited(t, s, a, path)
+			}
+		}
+	})
+}
+
+func parsed(text string) *ast.File {
+	tree, _ := parser.Parse(source.NewFile("", []byte(text)))
+	return tree
+}
+
+// TestQuickFixes finds the title of each section at its mistake, and makes what it says.
+func TestQuickFixes(t *testing.T) {
+	a := golden.Open(t, "testdata/actions/quick_fixes.txtar")
+	defer a.Close()
+	for _, section := range a.Sections(".before") {
+		title := strings.TrimSuffix(section, ".before")
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(a.Input("Concerto.toml")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		plain, at := unmarked(a.Input(section))
+		path := filepath.Join(dir, "main.conc")
+		w := New(Options{Folders: []string{dir}})
+		w.Open(path, plain)
+		s := w.Snapshot()
+		all, err := s.Actions(context.Background(), path, at, func(k string) bool { return k == refactor.QuickFix }, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var titles []string
+		for _, x := range all {
+			titles = append(titles, x.Title)
+			if x.Title == title {
+				a.Check(title+".after", mended(t, s, x, dir))
+			}
+		}
+		if !slices.Contains(titles, title) {
+			t.Errorf("%s is not among %q: %s", title, titles, rows(t, mustDiagnose(t, s)[path]))
+		}
+	}
+}
+
+// mended are the files that a fix changes, or makes, as they are then.
+func mended(t *testing.T, s *Snapshot, a Action, dir string) (text string) {
+	t.Helper()
+	next := s.with(a.Edits)
+	if d := worse(mustDiagnose(t, s), mustDiagnose(t, next)); d != nil {
+		t.Errorf("%s makes a mistake: %s", a.Title, d.Message)
+	}
+	var names []string
+	for _, e := range a.Edits {
+		if name := strings.TrimPrefix(e.File.Name, shownName(real(dir))+"/"); !slices.Contains(names, name) {
+			names = append(names, name)
+			if len(names) > 1 || name != "main.conc" {
+				text += name + ":\n"
+			}
+			text += string(next.File(pathOfName(e.File.Name)).Text)
+		}
+	}
+	return text
+}

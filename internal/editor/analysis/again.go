@@ -1,0 +1,72 @@
+package analysis
+
+import (
+	"bytes"
+	"os"
+	"sync"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
+)
+
+// Again is one program that is loaded again and again as it is on the disk, for those who watch files and have
+// no editor. A text that is what it was keeps its tree, and what was found in bodies is taken over as for editors.
+// The zero value is ready. Loads follow each other; within one, files are read by many.
+type Again struct {
+	kept driver.Kept
+
+	mu      sync.Mutex
+	overlay map[string][]byte
+	before  map[string]*text // of the load before, by the name that users see
+	now     map[string]*text
+	trees   map[*source.File]*text
+}
+
+// Request is the request for the next load of the program: r, with its sources and what is kept of the last
+// load.
+func (a *Again) Request(r driver.Request) driver.Request {
+	a.before, a.now, a.trees, a.overlay = a.now, map[string]*text{}, map[*source.File]*text{}, r.Overlay
+	r.Sources, r.Kept = a, &a.kept
+	return r
+}
+
+// Read gives a file of the disk.
+func (a *Again) Read(path, name string) (*source.File, error) {
+	b, overlaid := a.overlay[path]
+	if !overlaid {
+		var err error
+		if b, err = userfile.Read(path, userfile.MaxText); err != nil {
+			return nil, err
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.before[name]
+	if t == nil || !bytes.Equal(t.file.Text, b) {
+		t = &text{file: source.NewFile(name, b)}
+	}
+	a.now[name], a.trees[t.file] = t, t
+	return t.file, nil
+}
+
+// IsFile says whether there is a file.
+func (a *Again) IsFile(path string) bool {
+	_, overlaid := a.overlay[path]
+	info, err := os.Stat(path)
+	return overlaid || err == nil && !info.IsDir()
+}
+
+// Parse gives the tree of a text, parsed once.
+func (a *Again) Parse(f *source.File) (*ast.File, diag.List) {
+	a.mu.Lock()
+	t := a.trees[f]
+	a.mu.Unlock()
+	if t == nil {
+		return parser.Parse(f) // a program that is in no file
+	}
+	return t.parse()
+}

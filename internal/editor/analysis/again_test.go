@@ -1,0 +1,164 @@
+package analysis
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// loaded is the program of a folder as the next load finds it.
+func loaded(t *testing.T, a *Again, dir string) *driver.Input {
+	t.Helper()
+	in, err := driver.Load(a.Request(driver.Request{Path: "main.conc", Dir: dir}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func save(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAgainChecksWhatChanged: of a program of 31 modules the edit of a body has one module parsed and its bodies
+// checked; that of a signature has one parsed, too.
+func TestAgainChecksWhatChanged(t *testing.T) {
+	dir := modules(t, 30)
+	path := filepath.Join(dir, "m7.conc")
+	text := lines("S", 100) + "pub fn g() -> Int { common::used(1) }\n"
+	const any = -1 // number of them
+	var a Again
+	var before *sema.Program
+	for _, c := range []struct {
+		what            string
+		text            string
+		parsed, checked int // modules
+		wrong           int
+	}{
+		{"at first", text, 32, 32, 0},
+		{"nothing", text, 0, 0, 0},
+		{"a body", strings.Replace(text, "ys.len()", "ys.len() + 1", 1), 1, 1, 0},
+		{"a mistake in it", strings.Replace(text, "ys.len()", "ys", 1), 1, 1, 1},
+		{"a body, and the mistake stays", strings.Replace(text, "ys.len()", "ys  ", 1), 1, 1, 1},
+		{"it is mended", text, 1, 1, 0},
+		{"a signature", text + "fn more() {}\n", 1, any, 0},
+		{"it is back", text, 1, 1, 0},
+	} {
+		save(t, path, c.text)
+		now, found := driver.Analyse(loaded(t, &a, dir), nil)
+		if found.Len() != c.wrong {
+			t.Errorf("%s: %d mistakes, want %d", c.what, found.Len(), c.wrong)
+		}
+		if parsed, checked := othersTrees(now, before), checkedIn(now); parsed != c.parsed || c.checked != any && checked != c.checked {
+			t.Errorf("%s: %d modules were parsed and %d checked; want %d and %d", c.what, parsed, checked, c.parsed, c.checked)
+		}
+		before = now
+	}
+}
+
+// othersTrees counts the trees of a program that another has not.
+func othersTrees(p, of *sema.Program) (n int) {
+	have := map[*ast.File]bool{}
+	if of != nil {
+		for _, i := range of.Files {
+			have[i.File] = true
+		}
+	}
+	for _, i := range p.Files {
+		if !i.Library && !have[i.File] {
+			n++
+		}
+	}
+	return n
+}
+
+// checkedIn counts the modules whose bodies were not taken over.
+func checkedIn(p *sema.Program) (n int) {
+	for _, i := range p.Files {
+		if !i.Library && !p.TookOver(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestAgainTellsWhatCheckTells: whatever was saved, what is told is what a first check tells, and so is what keeps a
+// program from being built.
+func TestAgainTellsWhatCheckTells(t *testing.T) {
+	dir := tree(t, mixed)
+	e := newEditor(dir, 3)
+	for path, text := range e.texts {
+		save(t, path, text)
+	}
+	var checked, built Again
+	taken := 0
+	for n := range 3 * *edits {
+		if n%10 == 9 { // not ever more broken
+			for _, path := range e.paths {
+				e.texts[path] = e.first[path]
+				save(t, path, e.first[path])
+			}
+		}
+		path := e.edit()
+		save(t, path, e.texts[path])
+		fresh, err := driver.Load(driver.Request{Path: "main.conc", Dir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, got := driver.Analyse(loaded(t, &checked, dir), nil)
+		if p.TakenOver() > 0 {
+			taken++
+		}
+		if d := cmp.Diff(rendered(driver.Check(fresh)), rendered(got)); d != "" {
+			t.Fatalf("after edit %d, of %s: %s", n, path, d)
+		}
+		want, whole := driver.Build(fresh)
+		program, list := driver.Build(loaded(t, &built, dir))
+		if d := cmp.Diff(rendered(whole), rendered(list)); d != "" || (program == nil) != (want == nil) {
+			t.Fatalf("built after edit %d, of %s: %v, want %v: %s", n, path, program != nil, want != nil, d)
+		}
+	}
+	if taken < *edits/2 {
+		t.Errorf("of %d edits %d let anything be taken over", 3**edits, taken)
+	}
+}
+
+func rendered(l diag.List) string {
+	var b strings.Builder
+	if err := diag.JSON(&b, l.Sorted()); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
+// TestActionsCheckWhatTheyChange: what an action would make of a program is checked where it is another.
+func TestActionsCheckWhatTheyChange(t *testing.T) {
+	dir := modules(t, 30)
+	path := filepath.Join(dir, "m7.conc")
+	s := New(Options{Folders: []string{dir}}).Snapshot()
+	if _, err := s.DiagnosticsOf(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	file := s.File(path)
+	at := source.Pos(strings.Index(file.String(), "ys.len()"))
+	next := s.with([]Edit{{Location{file, source.Span{Start: at, End: at}}, "1 + "}})
+	res, err := next.check(t.Context(), next.rootOf(next.real(path)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := checkedIn(res.prog); n != 1 {
+		t.Errorf("%d modules were checked", n)
+	}
+}

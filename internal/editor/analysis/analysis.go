@@ -1,0 +1,206 @@
+// Package analysis knows what is in an editor and on the disk, and answers what
+// editors ask of it: what is wrong, what a name is and where it is used, what may be
+// written next. It knows no protocol: places are byte offsets into texts, files are
+// paths.
+//
+// A Workspace takes edits and gives Snapshots, which are immutable and safe for
+// concurrent use; all work is done by who asks.
+//
+//	ws := analysis.New(analysis.Options{Folders: []string{"/home/me/project"}})
+//	ws.Open("/home/me/project/main.conc", text)    // the editor's text counts instead of the disk's
+//	ws.Change("/home/me/project/main.conc", text)  // all of the new text
+//	ws.Changed("/home/me/project/Concerto.toml")   // something was made, changed or removed on the disk
+//	s := ws.Snapshot()
+//	found, err := s.Diagnostics(ctx)               // by path; err is ctx's
+//
+// Then there are the queries, each in a file of its own: Hover, Definition, TypeDefinition, Implementations,
+// References, Highlights, FunctionAt with Incoming and Outgoing, Symbols, WorkspaceSymbols, Completion, Signature,
+// PrepareRename and Rename, Tokens, Inlays, Folds, Selections, Links.
+//
+// Paths of files are absolute. A document that is no file, such as
+// "untitled:Untitled-1", has a path that is not absolute: it is checked alone, under its
+// path as its name. A file is known by its real path; the paths that are given out are
+// those by which the documents were opened. Every query takes the path of a document and
+// places in its text, which may lie anywhere, and gives nothing where nothing is known.
+package analysis
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// Options are what a workspace begins with.
+type Options struct {
+	// Folders are the directories whose programs are looked at, also where nothing of
+	// them is open.
+	Folders []string
+}
+
+// Workspace is what is in the editor, over what is on the disk.
+type Workspace struct {
+	mu      sync.Mutex
+	number  int
+	folders []string
+	open    map[string]*document // by real path
+	disk    *disk
+	listed  map[string]bool // programs and manifests in the folders, by real path
+	current *Snapshot
+	results *results
+}
+
+// document is what is open in the editor.
+type document struct {
+	*text
+	shown string // the path by which it was opened
+}
+
+// New makes a workspace and looks through its folders.
+func New(o Options) *Workspace {
+	w := &Workspace{open: map[string]*document{}, disk: newDisk(), results: newResults()}
+	w.SetFolders(o.Folders...)
+	return w
+}
+
+// SetFolders replaces the folders.
+func (w *Workspace) SetFolders(folders ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.folders = nil
+	w.listed = map[string]bool{}
+	for _, f := range folders {
+		f = real(f)
+		w.folders = append(w.folders, f)
+		listFolder(f, w.listed)
+	}
+	w.changed()
+}
+
+// Open makes a text the one of a document. Opening it again replaces the text.
+func (w *Workspace) Open(path, txt string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := real(path)
+	w.open[p] = &document{newText(p, []byte(txt)), path}
+	w.changed()
+}
+
+// Change gives an open document another text. It says whether the document is open;
+// otherwise nothing is changed.
+func (w *Workspace) Change(path, txt string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p, d := range w.open {
+		if d.shown == path || p == path {
+			w.open[p] = &document{newText(p, []byte(txt)), d.shown}
+			w.changed()
+			return true
+		}
+	}
+	return false
+}
+
+// Close gives a document back to the disk.
+func (w *Workspace) Close(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for p, d := range w.open {
+		if d.shown == path || p == path {
+			delete(w.open, p)
+			w.look(p)
+			w.changed()
+			return
+		}
+	}
+}
+
+// Changed says that files or folders on the disk were made, changed or removed.
+func (w *Workspace) Changed(paths ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, p := range paths {
+		w.look(real(p))
+	}
+	w.changed()
+}
+
+// look looks at a path on the disk again.
+func (w *Workspace) look(path string) {
+	w.disk = w.disk.without(path)
+	w.listed = maps.Clone(w.listed)
+	maps.DeleteFunc(w.listed, func(p string, _ bool) bool { return p == path || below(p, path) })
+	for _, f := range w.folders {
+		if path == f || below(path, f) {
+			listFolder(path, w.listed)
+			return
+		}
+	}
+}
+
+// changed makes the next snapshot necessary.
+func (w *Workspace) changed() {
+	w.number++
+	w.current = nil
+}
+
+// Snapshot is the workspace as it is now. It is the same until something changes.
+func (w *Workspace) Snapshot() *Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.current == nil {
+		w.current = &Snapshot{number: w.number, open: maps.Clone(w.open), disk: w.disk, listed: w.listed, results: w.results}
+	}
+	return w.current
+}
+
+// IsFile says whether a document is one: others have paths that are not absolute.
+func IsFile(path string) bool { return filepath.IsAbs(path) }
+
+// real is the path of a file through all links, also of one that does not exist yet.
+func real(path string) string {
+	if !IsFile(path) {
+		return path
+	}
+	path = filepath.Clean(path)
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	dir := filepath.Dir(path)
+	if dir == path {
+		return path
+	}
+	return filepath.Join(real(dir), filepath.Base(path))
+}
+
+// below says whether a path lies in a directory.
+func below(path, dir string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// A Location is a stretch of a file.
+type Location struct {
+	File *source.File
+	Span source.Span
+}
+
+// Edit puts Text in the place of a stretch of a file.
+type Edit struct {
+	Location
+	Text string
+}
+
+// Files are the paths of all programs and manifests that are known, in order.
+func (s *Snapshot) Files() []string {
+	known := map[string]bool{}
+	for p := range s.listed {
+		known[s.shown(p)] = true
+	}
+	for p := range s.open {
+		known[s.shown(p)] = true
+	}
+	return slices.Sorted(maps.Keys(known))
+}

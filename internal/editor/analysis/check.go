@@ -1,0 +1,202 @@
+package analysis
+
+import (
+	"context"
+	"io/fs"
+	"path/filepath"
+	"sync"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// result is a checked root. It holds for every snapshot in which the files that were looked
+// at are what they were.
+type result struct {
+	root  string
+	input *driver.Input
+	prog  *sema.Program // nil when there is no entry
+	list  []*diag.Diagnostic
+	infos map[*source.File]*sema.Info
+	own   []*sema.Info // of the program's own files; asking may bring more of the library's
+	size  int          // in bytes, about, as the check left it
+
+	mu    sync.Mutex // who asks the program afterwards
+	names map[*sema.Info][]sema.Ref
+
+	toolsOnce sync.Once
+	tools     map[string]Location // see toolFunctions
+
+	bodies *sema.Bodies // for the next check; nil where there is no program
+
+	seen map[string]*text // what was looked at: nil for what is not there
+}
+
+// check gives the result of a root. The error is ctx's.
+func (s *Snapshot) check(ctx context.Context, r *root) (*result, error) {
+	slot, err := s.results.enter(ctx, r.path)
+	if err != nil {
+		return nil, err
+	}
+	defer slot.leave()
+	return s.checked(ctx, r, slot)
+}
+
+// told is the list of what is wrong in a root. It outlives the result that it is of.
+func (s *Snapshot) told(ctx context.Context, r *root) ([]*diag.Diagnostic, error) {
+	slot, err := s.results.enter(ctx, r.path)
+	if err != nil {
+		return nil, err
+	}
+	defer slot.leave()
+	if slot.seen != nil && s.holds(slot.seen) {
+		s.results.looked(slot, s.isOpen(r))
+		return slot.list, nil
+	}
+	res, err := s.checked(ctx, r, slot)
+	if err != nil {
+		return nil, err
+	}
+	return res.list, nil
+}
+
+// checked is check for whoever has the slot.
+func (s *Snapshot) checked(ctx context.Context, r *root, slot *slot) (*result, error) {
+	if slot.last != nil && s.holds(slot.seen) {
+		s.results.used(slot, s.isOpen(r))
+		return slot.last, nil
+	}
+	var kept driver.Kept
+	if slot.last != nil {
+		kept.Bodies = slot.last.bodies
+	}
+	res, err := s.checkAnew(ctx, r, &kept)
+	if err != nil {
+		return nil, err
+	}
+	slot.last, slot.seen, slot.list = res, res.seen, res.list
+	s.results.used(slot, s.isOpen(r))
+	return res, nil
+}
+
+// isOpen says whether any file of a root is open.
+func (s *Snapshot) isOpen(r *root) bool {
+	for path := range s.open {
+		if r.files[path] || r.path == path || r.manifest == path {
+			return true
+		}
+	}
+	return false
+}
+
+// holds says whether what was looked at is the same in this snapshot.
+func (s *Snapshot) holds(seen map[string]*text) bool {
+	for path, t := range seen {
+		if s.state(path) != t {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Snapshot) checkAnew(ctx context.Context, r *root, kept *driver.Kept) (*result, error) {
+	v := &view{s: s, alone: !IsFile(r.path), texts: map[*source.File]*text{}}
+	defer v.end()
+	res := &result{root: r.path, seen: map[string]*text{}, infos: map[*source.File]*sema.Info{}}
+	req := driver.Request{Path: r.path, Sources: v, Kept: kept, Seen: func(path string) { res.seen[path] = v.state(path) }}
+	switch {
+	case v.alone:
+		res.seen[r.path] = s.state(r.path)
+		req.Path, req.Given = "", &driver.Given{File: s.state(r.path).file, Alone: true}
+	case r.path == r.manifest:
+		req.Path = filepath.Dir(r.path)
+	}
+	in, err := driver.Load(req)
+	if err != nil {
+		return res, ctx.Err() // nothing there can be read: what cannot is told by who names it
+	}
+	res.input = in
+	prog, list := driver.Analyse(in, func() bool { return ctx.Err() != nil })
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	res.prog, res.list = prog, list.Sorted()
+	if prog != nil {
+		res.bodies = kept.Bodies
+		for _, info := range prog.Files {
+			res.size += perNode * int(info.File.IDs)
+			if !info.Library {
+				res.infos[info.File.Source] = info
+				res.own = append(res.own, info)
+			}
+		}
+	}
+	return res, nil
+}
+
+// view is a snapshot as the driver sees it.
+type view struct {
+	alone bool // there are no files
+	mu    sync.Mutex
+	s     *Snapshot // nil at the end of the check: a result outlives its snapshot, which holds all roots
+	texts map[*source.File]*text
+}
+
+func (v *view) state(path string) *text {
+	if s := v.snapshot(); s != nil {
+		return s.state(path)
+	}
+	return nil
+}
+
+// snapshot is nil where there are no files.
+func (v *view) snapshot() *Snapshot {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.alone {
+		return nil
+	}
+	return v.s
+}
+
+func (v *view) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.s, v.texts = nil, nil
+}
+
+// Read gives the text of a file.
+func (v *view) Read(path, _ string) (*source.File, error) {
+	s := v.snapshot()
+	if s == nil {
+		return nil, fs.ErrNotExist
+	}
+	t, err := s.text(path)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.texts != nil {
+		v.texts[t.file] = t
+	}
+	return t.file, nil
+}
+
+// IsFile says whether there is a file.
+func (v *view) IsFile(path string) bool { return v.state(path) != nil }
+
+// Parse gives the tree of a text, parsed once.
+func (v *view) Parse(f *source.File) (*ast.File, diag.List) {
+	v.mu.Lock()
+	t := v.texts[f]
+	v.mu.Unlock()
+	if t == nil {
+		return parser.Parse(f)
+	}
+	return t.parse()
+}

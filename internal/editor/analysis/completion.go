@@ -1,0 +1,354 @@
+package analysis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// ItemKind says what an item of a completion is.
+type ItemKind uint8
+
+// The kinds of Item.
+const (
+	KeywordItem ItemKind = iota
+	VariableItem
+	FunctionItem
+	MethodItem
+	FieldItem
+	StructItem
+	EnumItem
+	VariantItem
+	InterfaceItem
+	TypeParamItem
+	ConstItem
+	ModuleItem
+	AgentItem
+	HostItem
+	ToolItem
+	StoreItem
+	PipelineItem
+	SettingItem
+	MessageItem
+	DecoratorItem
+	ReferenceItem // a name in the manifest
+	FileItem
+)
+
+// Item is something that may be written at a place.
+type Item struct {
+	Label     string // the bare name
+	Kind      ItemKind
+	Signature string // of a function, or the type; "" for none
+	Origin    string // where it is declared, when that is elsewhere
+	Text      string // what is written
+	Snippet   string // the same with places to fill, as `f($0)`; "" where Text is all
+	Edits     []Edit // what is to be changed elsewhere: an import
+	Preselect bool   // it alone fits
+
+	order int
+	fits  bool // it is of the type that is expected
+	doc   func() string
+}
+
+// Doc is what there is to know of it, as Markdown; "" for nothing.
+func (i *Item) Doc() string {
+	if i.doc == nil {
+		return ""
+	}
+	return i.doc()
+}
+
+// Completion is what may be written at a place.
+type Completion struct {
+	Replace source.Span // the word around the place, which begins with what was typed
+	Items   []Item      // the likeliest first
+}
+
+// completer looks for what may stand at a place.
+type completer struct {
+	*checked
+	pos   source.Pos
+	word  source.Span   // the word around the place
+	toks  []lexer.Token // before the word
+	nodes []ast.Node    // around the place
+	items []Item
+	seen  map[string]bool
+
+	want   types.Type // what is expected; nil where nothing is known
+	values []string   // of a text that has but a few
+}
+
+// A completionContext is a kind of place: whether it is one, and what it offers. The first that applies
+// alone offers something.
+type completionContext struct {
+	name    string
+	applies func(c *completer) bool
+	offer   func(c *completer)
+}
+
+// completionContexts is the table of kinds of place.
+var completionContexts = []completionContext{
+	{"label", (*completer).atLabel, (*completer).labels},
+	{"message", (*completer).inMessage, (*completer).messages},
+	{"value", (*completer).inValue, (*completer).texts},
+	{"nothing", (*completer).inText, func(*completer) {}},
+	{"decorator", func(c *completer) bool { return c.before(1) == lexer.At }, (*completer).decorators},
+	{"argument", (*completer).atDecoratorArgument, (*completer).decoratorArguments},
+	{"member", func(c *completer) bool { return c.before(1) == lexer.Dot }, (*completer).members},
+	{"path", func(c *completer) bool {
+		return c.before(1) == lexer.PathSep || c.inUse() && c.before(1) == lexer.LBrace
+	}, (*completer).path},
+	{"import", (*completer).inUse, (*completer).imports},
+	{"module", func(c *completer) bool { return c.before(1) == lexer.Mod }, (*completer).files},
+	{"connection", (*completer).atConnection, (*completer).connections},
+	{"connector", func(c *completer) bool { return c.atSetting("connector") }, (*completer).connectors},
+	{"text", (*completer).atText, (*completer).quotedTexts},
+	{"retry", (*completer).atRetryKey, (*completer).retryKeys},
+	{"tool", (*completer).atTools, (*completer).tools},
+	{"mock", (*completer).atMocked, (*completer).mocked},
+	{"name", (*completer).atNewName, func(*completer) {}},
+	{"setting", (*completer).atKey, (*completer).keys},
+	{"field", (*completer).atField, (*completer).fields},
+	{"arm", (*completer).atArm, (*completer).arms},
+	{"handler", (*completer).atHandler, (*completer).messages},
+	{"method", (*completer).atMethod, (*completer).missingMethods},
+	{"type", (*completer).atType, (*completer).types},
+	{"declaration", func(c *completer) bool { return c.function() == nil && c.atDecl() }, (*completer).declarations},
+	{"expression", func(*completer) bool { return true }, (*completer).expressions},
+}
+
+// Completion is what may be written at a place.
+func (s *Snapshot) Completion(ctx context.Context, path string, pos source.Pos) Completion {
+	f := s.file(ctx, path)
+	if f == nil {
+		return s.completeManifest(path, pos)
+	}
+	c := f.completer(pos)
+	for _, x := range completionContexts {
+		if x.applies(c) {
+			x.offer(c)
+			break
+		}
+	}
+	c.sort()
+	if c.items == nil {
+		c.items = []Item{}
+	}
+	return Completion{c.word, c.items}
+}
+
+// sort puts first what is of the expected type, then what is near, then by the name. What alone fits is chosen.
+func (c *completer) sort() {
+	slices.SortStableFunc(c.items, func(a, b Item) int {
+		return cmp.Or(cmp.Compare(unfit(a), unfit(b)), cmp.Compare(a.order, b.order), cmp.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), cmp.Compare(a.Label, b.Label))
+	})
+	if n := len(c.items); n == 1 || n > 1 && c.items[0].fits && !c.items[1].fits {
+		c.items[0].Preselect = true
+	}
+}
+
+func unfit(i Item) int {
+	if i.fits {
+		return 0
+	}
+	return 1
+}
+
+// fitting says of the item added last whether it is of the type that is expected.
+func (c *completer) fitting(fits bool) {
+	if n := len(c.items); n > 0 && fits {
+		c.items[n-1].fits = true
+	}
+}
+
+func (f *checked) completer(pos source.Pos) *completer {
+	pos = clamp(f.text.file, pos)
+	text := f.text.file.Text
+	c := &completer{checked: f, pos: pos, seen: map[string]bool{}, word: source.Span{Start: pos, End: pos}}
+	for c.word.Start > 0 && isWordByte(text[c.word.Start-1]) {
+		c.word.Start--
+	}
+	for int(c.word.End) < len(text) && isWordByte(text[c.word.End]) {
+		c.word.End++
+	}
+	all, _, _ := lexer.Lex(f.text.file)
+	for _, t := range all {
+		if t.End > c.word.Start || t.Kind == lexer.EOF {
+			break
+		}
+		c.toks = append(c.toks, t)
+	}
+	c.nodes = f.nodes(c.word.Start)
+	if n := len(c.toks); n > 0 { // what is missing stands right behind the token before
+		behind := f.nodes(c.toks[n-1].End)
+		if k := len(behind); k > 0 && (isHole(behind[k-1]) || len(c.nodes) < k && f.neverClosed(behind, c.word.Start)) {
+			c.nodes = behind
+		}
+	}
+	return c
+}
+
+// neverClosed says whether one of the nodes is a function whose body goes on to a place, since nothing closes it.
+func (f *checked) neverClosed(nodes []ast.Node, pos source.Pos) bool {
+	return slices.ContainsFunc(nodes, func(n ast.Node) bool {
+		fn, ok := n.(*ast.FnDecl)
+		return ok && f.open(fn.Body, pos)
+	})
+}
+
+// open says whether a block that nothing closes goes on to a place.
+func (f *checked) open(b *ast.Block, pos source.Pos) bool {
+	return b != nil && f.tree.IsFlawed(b) && b.Sp.End <= pos && strings.TrimSpace(f.text.file.Slice(source.Span{Start: b.Sp.End, End: pos})) == ""
+}
+
+// isHole says whether a node stands for what is missing.
+func isHole(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.BadExpr, *ast.BadType, *ast.BadPat:
+		return n.Span().Start == n.Span().End
+	}
+	return false
+}
+
+func isWordByte(b byte) bool { return isLetter(b) || b >= '0' && b <= '9' }
+
+// before is the n-th token before the word, EOF where there is none.
+func (c *completer) before(n int) lexer.Kind {
+	if n > len(c.toks) {
+		return lexer.EOF
+	}
+	return c.toks[len(c.toks)-n].Kind
+}
+
+// wordBefore is the text of the n-th token before the word.
+func (c *completer) wordBefore(n int) string {
+	if n > len(c.toks) {
+		return ""
+	}
+	return c.text.file.Slice(c.toks[len(c.toks)-n].Span())
+}
+
+// innermost is the innermost node around of a kind.
+func innermost[N ast.Node](c *completer) (n N, ok bool) {
+	for i := len(c.nodes) - 1; i >= 0; i-- {
+		if n, ok = c.nodes[i].(N); ok {
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// inText says whether the place lies in a comment, a number or the plain text of a string.
+func (c *completer) inText() bool {
+	all, comments, _ := lexer.Lex(c.text.file)
+	for _, x := range comments {
+		if x.Start < c.pos && c.pos <= x.End {
+			return true
+		}
+	}
+	for _, t := range all {
+		inside := t.Start < c.pos && c.pos < t.End
+		switch t.Kind {
+		case lexer.String, lexer.StringHead, lexer.StringMid, lexer.StringTail:
+			if inside {
+				return t.Kind != lexer.String || !interpolates(c.text.file.Slice(source.Span{Start: t.Start, End: c.pos}))
+			}
+		case lexer.Int, lexer.Float:
+			if inside || t.End == c.pos {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// interpolates says whether a text ends within a `${` that nothing closes.
+func interpolates(text string) bool {
+	i := strings.LastIndex(text, "${")
+	return i >= 0 && !strings.Contains(text[i:], "}") && (i == 0 || text[i-1] != '\\')
+}
+
+func (c *completer) add(i Item) {
+	key := i.Label
+	if c.seen[key] {
+		return
+	}
+	c.seen[key] = true
+	if i.Text == "" {
+		i.Text = i.Label
+	}
+	c.items = append(c.items, i)
+}
+
+// def adds a declaration under a name.
+func (c *completer) def(name string, d *sema.Def, order int) {
+	i := Item{Label: name, Kind: itemKinds[d.Kind], order: order, doc: func() string { return c.describe(d) }}
+	switch n := d.Node.(type) {
+	case *ast.FnDecl:
+		i.Signature = signature(d.Info.File.Source, n)
+		if c.called() {
+			break
+		}
+		i.Snippet = callSnippet(name, d)
+		if i.Snippet == "" {
+			i.Text = name + "()"
+		}
+	case *ast.Variant:
+		i.Signature = oneLine(strings.TrimPrefix(d.Info.File.Source.Slice(n.Span()), n.Name.Name))
+	}
+	if i.Signature == "" && d.Type != nil && types.Resolve(d.Type) != types.Bad && i.Kind != StructItem && i.Kind != EnumItem {
+		i.Signature = ": " + typeText(d.Type)
+	}
+	if d.Info != nil && d.Info != c.info && !d.Info.Library {
+		i.Origin = strings.TrimSuffix(d.Info.File.Source.Name[strings.LastIndexByte(d.Info.File.Source.Name, '/')+1:], ".conc")
+	}
+	c.add(i)
+}
+
+// called says whether arguments stand behind the word already.
+func (c *completer) called() bool {
+	return int(c.word.End) < len(c.text.file.Text) && c.text.file.Text[c.word.End] == '('
+}
+
+// callSnippet is a call with a place for its arguments, "" when it takes none.
+func callSnippet(name string, d *sema.Def) string {
+	n := d.Node.(*ast.FnDecl)
+	for _, p := range n.Params {
+		if !p.IsSelf {
+			return name + "($0)"
+		}
+	}
+	return ""
+}
+
+var itemKinds = map[sema.DefKind]ItemKind{
+	sema.DefModule: ModuleItem, sema.DefStruct: StructItem, sema.DefSchema: StructItem, sema.DefEnum: EnumItem, sema.DefAlias: StructItem,
+	sema.DefTrait: InterfaceItem, sema.DefTypeParam: TypeParamItem, sema.DefBuiltin: StructItem, sema.DefFunction: FunctionItem,
+	sema.DefMethod: MethodItem, sema.DefConst: ConstItem, sema.DefAgent: AgentItem, sema.DefHost: HostItem, sema.DefTool: ToolItem,
+	sema.DefStore: StoreItem, sema.DefPipeline: PipelineItem, sema.DefStage: VariableItem, sema.DefField: FieldItem,
+	sema.DefVariant: VariantItem, sema.DefVariable: VariableItem, sema.DefParam: VariableItem, sema.DefLabel: VariableItem,
+	sema.DefDecorator: DecoratorItem, sema.DefConnection: ReferenceItem, sema.DefConnector: ReferenceItem,
+}
+
+// word adds a word of the language.
+func (c *completer) keyword(w string, order int) {
+	c.add(Item{Label: w, Kind: KeywordItem, order: order, doc: func() string { return topic(w) }})
+}
+
+// ask calls f with the program, which one goroutine at a time may ask.
+func (c *completer) ask(f func(p *sema.Program)) {
+	if c.info == nil {
+		return
+	}
+	c.res.mu.Lock()
+	defer c.res.mu.Unlock()
+	f(c.res.prog)
+}

@@ -1,0 +1,200 @@
+package analysis
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// What type a completion is to have.
+
+// expect looks for the type that the value at the place is to have; nil where none is known.
+func (c *completer) expect() types.Type {
+	if c.info == nil {
+		return nil
+	}
+	switch c.before(1) {
+	case lexer.LParen, lexer.Comma:
+		if call := c.checked.callAt(c.pos); call != nil && call.active >= 0 {
+			return call.params[call.active].t
+		}
+		return nil
+	case lexer.Colon:
+		if t := c.fieldType(); t != nil {
+			return t
+		}
+		if call := c.checked.callAt(c.pos); call != nil && call.active >= 0 && call.params[call.active].name == c.wordBefore(2) {
+			return call.params[call.active].t
+		}
+		return nil
+	case lexer.If, lexer.While:
+		return types.Bool
+	case lexer.Listen:
+		return types.Host
+	case lexer.Return:
+		return c.result()
+	}
+	for i := len(c.nodes) - 1; i >= 0; i-- {
+		switch n := c.nodes[i].(type) {
+		case *ast.Ident, *ast.BadExpr, *ast.PathExpr, *ast.StringLit:
+		case *ast.LetStmt:
+			return c.valueOf(n.Type)
+		case *ast.ConstDecl:
+			return c.valueOf(n.Type)
+		case *ast.StoreDecl:
+			return nil
+		case *ast.Binary:
+			return c.operand(n)
+		case *ast.Assign:
+			if c.before(1) == lexer.Assign {
+				return known(c.info.TypeOf(n.Target))
+			}
+			return nil
+		case *ast.Block:
+			return c.tail(n)
+		default:
+			return nil
+		}
+	}
+	return nil
+}
+
+// known is a type, nil for one that is not.
+func known(t types.Type) types.Type {
+	if t = types.Resolve(t); t == nil || t == types.Bad || t == types.Type(types.Any) {
+		return nil
+	}
+	return t
+}
+
+// valueOf is the type that is written before the `=` at the place.
+func (c *completer) valueOf(t ast.Type) types.Type {
+	if t == nil || c.before(1) != lexer.Assign {
+		return nil
+	}
+	return known(c.info.Written(t))
+}
+
+// operand is the type of what is compared or reckoned with.
+func (c *completer) operand(n *ast.Binary) types.Type {
+	if n.X == nil || n.X.Span().End > c.word.Start || n.OpSpan.Start >= c.word.Start {
+		return nil
+	}
+	return known(c.info.TypeOf(n.X))
+}
+
+// tail is the type of what a function's body gives, where its last statement may stand.
+func (c *completer) tail(b *ast.Block) types.Type {
+	k := c.before(1)
+	if fn, ok := innermost[*ast.FnDecl](c); ok && fn.Body == b && (k == lexer.LBrace || k == lexer.Semi || k == lexer.RBrace) {
+		return c.result()
+	}
+	return nil
+}
+
+// result is the type that the function around gives.
+func (c *completer) result() types.Type {
+	for i := len(c.nodes) - 1; i >= 0; i-- {
+		switch n := c.nodes[i].(type) {
+		case *ast.Closure:
+			return nil
+		case *ast.FnDecl:
+			if n.Result == nil {
+				return nil
+			}
+			return known(c.info.Written(n.Result))
+		}
+	}
+	return nil
+}
+
+// fieldType is the type of the field whose value stands at the place.
+func (c *completer) fieldType() types.Type {
+	n, ok := c.listAround().(*ast.StructLit)
+	if !ok {
+		return nil
+	}
+	for _, f := range c.literalFields(n) {
+		if f.Name == c.wordBefore(2) {
+			return known(f.Type)
+		}
+	}
+	return nil
+}
+
+// literalFields are the fields that a literal may have.
+func (c *completer) literalFields(n *ast.StructLit) []*types.Field {
+	d := c.info.Struct(n)
+	if d == nil {
+		return nil
+	}
+	if d.Variant != nil {
+		return d.Variant.Variant.Fields
+	}
+	if x, ok := types.Resolve(d.Type).(*types.Named); ok {
+		return x.Decl.Fields
+	}
+	return nil
+}
+
+// fits says whether a declaration gives a value of the type that is wanted.
+func (c *completer) fits(d *sema.Def) bool {
+	if c.want == nil {
+		return false
+	}
+	t := d.Type
+	switch d.Kind {
+	case sema.DefVariable, sema.DefParam, sema.DefConst, sema.DefStore, sema.DefStage, sema.DefField:
+	case sema.DefHost:
+		return c.want == types.Type(types.Host)
+	case sema.DefAgent:
+		return c.want == types.Type(types.Agent)
+	case sema.DefFunction, sema.DefMethod:
+		fn, ok := d.Object.(*sema.Function)
+		if around, _ := innermost[*ast.FnDecl](c); !ok || fn.Async || fn.Decl == around {
+			return false
+		}
+		t = fn.Result
+	default:
+		return false
+	}
+	return known(t) != nil && types.Identical(t, c.want)
+}
+
+// literalOrder puts what is written out behind what is declared in the program.
+const literalOrder = 15
+
+// literals offers the values of the wanted type that are written out.
+func (c *completer) literals() {
+	add := func(label, snippet string, k ItemKind) {
+		c.add(Item{Label: label, Kind: k, Text: label, Snippet: snippet, fits: true, order: literalOrder + len(c.items)})
+	}
+	switch t := c.want.(type) {
+	case *types.Union:
+		for _, v := range t.Values {
+			add(`"`+v+`"`, "", ConstItem)
+		}
+	case *types.Named:
+		for _, v := range t.Decl.Variants {
+			snippet := ""
+			if len(v.Fields) > 0 {
+				if snippet = t.Decl.Name + "::" + v.Name + "($0)"; v.Named {
+					snippet = t.Decl.Name + "::" + v.Name + " { $0 }"
+				}
+			}
+			add(t.Decl.Name+"::"+v.Name, snippet, VariantItem)
+		}
+	case *types.Option:
+		add("Some", "Some($0)", VariantItem)
+		add("None", "", VariantItem)
+	case *types.Result:
+		add("Ok", "Ok($0)", VariantItem)
+		add("Err", "Err($0)", VariantItem)
+	case *types.Basic:
+		if t == types.Bool {
+			add("true", "", KeywordItem)
+			add("false", "", KeywordItem)
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/editor/doc"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// What a completion offers where a name may stand.
+
+// types offers the names of types.
+func (c *completer) types() {
+	if c.inBound() && (c.before(1) == lexer.Colon || c.before(1) == lexer.Plus) {
+		c.traits()
+		return
+	}
+	for _, n := range c.nodes {
+		var generics []*ast.TypeParam
+		switch n := n.(type) {
+		case *ast.FnDecl:
+			generics = n.Generics
+		case *ast.ImplDecl:
+			generics = n.Generics
+			if !c.inImplHead() {
+				c.add(Item{Label: "Self", Kind: TypeParamItem, order: 1})
+			}
+		case *ast.StructDecl:
+			generics = n.Generics
+		case *ast.EnumDecl:
+			generics = n.Generics
+		}
+		for _, g := range generics {
+			c.add(Item{Label: g.Name.Name, Kind: TypeParamItem})
+		}
+	}
+	traits, schema := c.before(1) == lexer.Impl, c.handlerSchema()
+	isType := map[sema.DefKind]bool{sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefAlias: true, sema.DefBuiltin: true,
+		sema.DefModule: true, sema.DefTrait: c.before(1) == lexer.Impl || c.inBound(), sema.DefTypeParam: true}
+	c.ask(func(p *sema.Program) {
+		for _, n := range slices.Concat(p.Visible(c.info, c.nodes), p.Prelude(c.info)) {
+			if isType[n.Def.Kind] {
+				c.def(n.Name, n.Def, n.Distance+1)
+				c.fitting(n.Name == schema || traits && n.Def.Kind == sema.DefTrait)
+			}
+		}
+	})
+}
+
+// traits offers what may bound a type parameter.
+func (c *completer) traits() {
+	c.ask(func(p *sema.Program) {
+		for _, n := range slices.Concat(p.Visible(c.info, c.nodes), p.Prelude(c.info)) {
+			if n.Def.Kind == sema.DefTrait || n.Def.Kind == sema.DefModule {
+				c.def(n.Name, n.Def, n.Distance+1)
+			}
+		}
+	})
+}
+
+// labels offers the labels of the loops around.
+func (c *completer) labels() {
+	_, labels := c.loops()
+	for i, l := range labels {
+		c.add(Item{Label: l, Kind: VariableItem, order: i})
+	}
+}
+
+func (c *completer) inBound() bool {
+	_, ok := innermost[*ast.TypeParam](c)
+	return ok || c.before(1) == lexer.Colon && c.before(3) == lexer.Less
+}
+
+// declarations offers the words that begin a declaration.
+func (c *completer) declarations() {
+	for _, k := range []lexer.Kind{lexer.Fn, lexer.Agent, lexer.Host, lexer.Tool, lexer.Mcp, lexer.Schema, lexer.Struct, lexer.Enum, lexer.Trait,
+		lexer.Impl, lexer.Type, lexer.Pub, lexer.Use, lexer.Mod, lexer.Const, lexer.Async, lexer.Pipeline, lexer.HashMap, lexer.Ledger, lexer.Memory} {
+		c.keyword(k.Info().Text, 0)
+	}
+}
+
+// expressions offers what a statement or an expression may begin with: variables, names of the modules around, what
+// the library has for all, modules of the library with their import, and words.
+func (c *completer) expressions() {
+	c.want = c.expect()
+	c.arguments()
+	c.literals()
+	c.variables()
+	c.ask(func(p *sema.Program) {
+		for _, n := range p.Visible(c.info, c.nodes) {
+			c.def(n.Name, n.Def, 2+n.Distance)
+			c.fitting(c.fits(n.Def))
+		}
+		for _, n := range p.Prelude(c.info) {
+			c.def(n.Name, n.Def, 20)
+			c.fitting(c.fits(n.Def))
+		}
+	})
+	c.library()
+	statement := []lexer.Kind{lexer.Let, lexer.For, lexer.While, lexer.Loop, lexer.Return, lexer.Break, lexer.Continue, lexer.Throw}
+	anywhere := []lexer.Kind{lexer.If, lexer.Match, lexer.Try, lexer.Await, lexer.Emit, lexer.Listen, lexer.True, lexer.False, lexer.Nil, lexer.Fn}
+	starts := c.before(1) == lexer.Semi || c.before(1) == lexer.LBrace || c.before(1) == lexer.RBrace
+	inLoop, _ := c.loops()
+	for _, k := range statement {
+		if !inLoop && (k == lexer.Break || k == lexer.Continue) {
+			continue
+		}
+		if starts || c.before(1) == lexer.FatArrow {
+			c.keyword(k.Info().Text, 30)
+		}
+	}
+	if c.atAskWord() {
+		c.keyword("ask", 1)
+	}
+	for _, k := range anywhere {
+		c.keyword(k.Info().Text, 30)
+	}
+	if c.before(1) == lexer.RBrace {
+		c.keyword("else", 30)
+		c.keyword("catch", 30)
+	}
+}
+
+// library offers the library's modules and their functions, with the import that they need.
+func (c *completer) library() {
+	if c.word.Start == c.word.End {
+		return
+	}
+	at := c.importPlace()
+	imported := func(path string) []Edit {
+		return []Edit{{Location{c.text.file, source.Span{Start: at, End: at}}, "use std::" + path + ";\n"}}
+	}
+	for _, g := range doc.Groups() {
+		for _, t := range g.Topics {
+			module, name, ok := strings.Cut(t.Name, "::")
+			if !ok || strings.ContainsAny(name, ".:") || strings.Contains(module, ".") || !isLower(module) {
+				continue
+			}
+			c.add(Item{Label: name, Kind: FunctionItem, Origin: "std::" + module, Signature: strings.TrimPrefix(t.Signature, "fn "+name), order: 40,
+				doc: func() string { return topicText(t) }, Edits: imported(module + "::" + name)})
+			if module == g.Name {
+				c.add(Item{Label: module, Kind: ModuleItem, Origin: "std", order: 41, doc: func() string { return g.Intro }, Edits: imported(module)})
+			}
+		}
+	}
+}
+
+func isLower(s string) bool { return s != "" && s == strings.ToLower(s) }
+
+// importPlace is where an import is added: behind those that are there, else where the declarations begin.
+func (c *completer) importPlace() source.Pos {
+	var at source.Pos
+	for _, d := range c.tree.Decls {
+		switch d.(type) {
+		case *ast.UseDecl, *ast.ModDecl:
+			line := c.text.file.LineOf(d.Span().End)
+			if line < c.text.file.Lines() && d.Span().End <= c.pos {
+				at = c.text.file.LineStart(line + 1)
+			}
+		}
+	}
+	return at
+}
+
+// arguments offers the names of the arguments that the call around takes.
+func (c *completer) arguments() {
+	if k := c.before(1); k != lexer.LParen && k != lexer.Comma {
+		return
+	}
+	call := c.checked.callAt(c.pos)
+	if call == nil {
+		return
+	}
+	for _, p := range call.params {
+		if p.name != "" && !call.named[p.name] {
+			c.add(Item{Label: p.name, Kind: FieldItem, Signature: ": " + p.typ, Text: p.name + ": ", order: 1})
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// What a completion offers of texts that stand for something.
+
+// inValue says whether the place is within a text that has but a few values, and makes what stands in the quotes the
+// word.
+func (c *completer) inValue() bool {
+	all, _, _ := lexer.Lex(c.text.file)
+	for _, t := range all {
+		if t.Kind != lexer.String || t.Start >= c.pos || c.pos > t.End {
+			continue
+		}
+		closed := int(t.End-t.Start) > 1 && c.text.file.Text[t.End-1] == '"'
+		if closed && c.pos == t.End {
+			return false
+		}
+		inner := c.inside(t.Start)
+		values := inner.textValues()
+		if len(values) == 0 {
+			return false
+		}
+		c.word = source.Span{Start: t.Start + 1, End: t.End - 1}
+		if !closed { // what stands behind is no part of it
+			c.word.End = c.pos
+		}
+		c.values = values
+		return true
+	}
+	return false
+}
+
+// inside is a completer for the place at which a text begins.
+func (c *completer) inside(start source.Pos) *completer {
+	x := *c
+	x.pos = start
+	x.word = source.Span{Start: start, End: start}
+	x.toks = slices.DeleteFunc(slices.Clone(c.toks), func(t lexer.Token) bool { return t.End > start })
+	x.items, x.seen = nil, map[string]bool{}
+	return &x
+}
+
+// textValues are the texts that may stand at the place, where these are few.
+func (c *completer) textValues() []string {
+	if c.before(1) == lexer.Colon {
+		switch n := c.listAround().(type) {
+		case *ast.AgentDecl:
+			if c.wordBefore(2) == "model" {
+				return c.models(n)
+			}
+		case *ast.HostDecl:
+			if k := manifestKey("hosts.*." + c.wordBefore(2)); k != nil {
+				return k.Values
+			}
+		}
+		if c.wordBefore(2) == "backoff" && (c.inRetryPolicy() || c.decorator() == "retry") {
+			return sema.Backoffs()
+		}
+	}
+	if c.atArm() {
+		return c.unionArms()
+	}
+	if u, ok := c.expect().(*types.Union); ok {
+		return u.Values
+	}
+	return nil
+}
+
+// texts offers them.
+func (c *completer) texts() {
+	for _, v := range c.values {
+		c.add(Item{Label: v, Kind: ReferenceItem, order: len(c.items), fits: true})
+	}
+}
+
+// atText says whether a text with few values may begin at the place.
+func (c *completer) atText() bool {
+	c.values = nil
+	if c.before(1) == lexer.Colon {
+		switch c.listAround().(type) {
+		case *ast.AgentDecl, *ast.HostDecl:
+			c.values = c.textValues()
+		default:
+			if c.inRetryPolicy() || c.decorator() != "" {
+				c.values = c.textValues()
+			}
+		}
+	}
+	return len(c.values) > 0
+}
+
+// quotedTexts offers them with their quotes.
+func (c *completer) quotedTexts() {
+	for _, v := range c.values {
+		c.add(Item{Label: v, Kind: ReferenceItem, order: len(c.items), Text: `"` + v + `"`, fits: true})
+	}
+}
+
+// models are the aliases of the connection of an agent.
+func (c *completer) models(n *ast.AgentDecl) (out []string) {
+	if c.res.input == nil || c.res.input.Manifest == nil {
+		return nil
+	}
+	if x := c.res.input.Manifest.Connection(connectionName(c.text.file, n)); x != nil {
+		for _, a := range x.Models {
+			out = append(out, a.Name)
+		}
+	}
+	return out
+}
+
+// unionArms are the texts of a match's subject that have no arm.
+func (c *completer) unionArms() (out []string) {
+	m, ok := c.listAround().(*ast.MatchExpr)
+	if !ok || m.Subject == nil || c.info == nil {
+		return nil
+	}
+	u, ok := types.Resolve(c.info.TypeOf(m.Subject)).(*types.Union)
+	if !ok {
+		return nil
+	}
+	given := map[string]bool{}
+	for _, a := range m.Arms {
+		if a.Pattern != nil && !within(source.Span{Start: a.Pattern.Span().Start - 1, End: a.Pattern.Span().End + 1}, c.pos) {
+			given[strings.Trim(c.text.file.Slice(a.Pattern.Span()), `"`)] = true
+		}
+	}
+	for _, v := range u.Values {
+		if !given[v] {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// inRetryPolicy says whether the place is directly in the map of a `retry_policy`.
+func (c *completer) inRetryPolicy() bool {
+	i := c.openToken()
+	return i >= 2 && c.toks[i].Kind == lexer.LBrace && c.toks[i-1].Kind == lexer.Colon && c.text.file.Slice(c.toks[i-2].Span()) == "retry_policy"
+}
+
+// openToken is the index of the innermost bracket that is open at the place, -1 for none.
+func (c *completer) openToken() int {
+	depth := 0
+	for i := len(c.toks) - 1; i >= 0; i-- {
+		switch c.toks[i].Kind {
+		case lexer.RBrace, lexer.RParen, lexer.RBracket:
+			depth++
+		case lexer.LBrace, lexer.LParen, lexer.LBracket:
+			if depth--; depth < 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func (c *completer) atRetryKey() bool { return c.rowStart() && c.inRetryPolicy() }
+
+// retryKeys offers the members of a retry_policy that it does not have.
+func (c *completer) retryKeys() {
+	given := map[string]bool{}
+	for i := c.openToken(); i < len(c.toks)-1; i++ {
+		if c.toks[i+1].Kind == lexer.Colon {
+			given[c.text.file.Slice(c.toks[i].Span())] = true
+		}
+	}
+	for _, name := range sema.RetryFields() {
+		if !given[name] {
+			c.add(Item{Label: name, Kind: SettingItem, Text: name + ": ", Snippet: name + ": $0", order: len(c.items)})
+		}
+	}
+}
+
+// atTools says whether the place is in the list of an agent's or host's tools.
+func (c *completer) atTools() bool {
+	i := c.openToken()
+	if i < 2 || c.toks[i].Kind != lexer.LBracket || c.toks[i-1].Kind != lexer.Colon || c.text.file.Slice(c.toks[i-2].Span()) != "tools" {
+		return false
+	}
+	_, agent := innermost[*ast.AgentDecl](c)
+	_, host := innermost[*ast.HostDecl](c)
+	return agent || host
+}
+
+// tools offers the tools that the list does not have.
+func (c *completer) tools() {
+	given := map[string]bool{}
+	for _, t := range c.toks[c.openToken():] {
+		given[c.text.file.Slice(t.Span())] = true
+	}
+	c.visibleKinds(given, sema.DefTool)
+}
+
+// visibleKinds offers the declarations of some kinds, but for some names.
+func (c *completer) visibleKinds(without map[string]bool, kinds ...sema.DefKind) {
+	c.ask(func(p *sema.Program) {
+		for _, n := range p.Visible(c.info, c.nodes) {
+			if (slices.Contains(kinds, n.Def.Kind) || n.Def.Kind == sema.DefModule) && !without[n.Name] {
+				order := n.Distance
+				if n.Def.Kind == sema.DefModule {
+					order += 10
+				}
+				c.def(n.Name, n.Def, order)
+			}
+		}
+	})
+}
+
+func (c *completer) atMocked() bool {
+	return c.wordBefore(1) == "mock" && (c.before(2) == lexer.LBrace || c.before(2) == lexer.Semi || c.before(2) == lexer.RBrace)
+}
+
+// mocked offers what a test may mock.
+func (c *completer) mocked() { c.visibleKinds(nil, sema.DefAgent, sema.DefHost, sema.DefTool) }
+
+// handlerSchema is the schema of the message whose handler's parameter has its type at the place, "" at others.
+func (c *completer) handlerSchema() string {
+	h, ok := innermost[*ast.Handler](c)
+	if !ok || h.Type == nil || h.Type.Sp.End > c.pos {
+		return ""
+	}
+	if p, ok := innermost[*ast.Param](c); !ok || p.Sp.Start < h.Sp.Start {
+		return ""
+	}
+	return hostmsg.Of(h.Type.Value).Schema
+}

@@ -1,0 +1,173 @@
+package analysis
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// Definition is where the name at a place is declared: in a program, in the manifest, or in
+// a text of the library, whose file no path leads to (PathOf).
+func (s *Snapshot) Definition(ctx context.Context, path string, pos source.Pos) []Location {
+	f := s.file(ctx, path)
+	if f == nil {
+		return s.fromManifest(ctx, path, pos, false)
+	}
+	out := []Location{}
+	for _, r := range f.at(pos) {
+		if l, ok := f.res.locate(r.Def); ok && !slices.Contains(out, l) {
+			out = append(out, l)
+		}
+	}
+	if t := f.textAt(pos); t != nil && len(out) == 0 {
+		return []Location{t.to}
+	}
+	return out
+}
+
+// TypeDefinition is where the type of what stands at a place is declared.
+func (s *Snapshot) TypeDefinition(ctx context.Context, path string, pos source.Pos) []Location {
+	out := []Location{}
+	f := s.file(ctx, path)
+	if f == nil || f.info == nil {
+		return out
+	}
+	for _, r := range f.at(pos) {
+		t := r.Def.Type
+		if fn, ok := r.Def.Object.(*sema.Function); ok {
+			t = fn.Result
+		}
+		for _, d := range f.res.typeDefs(t) {
+			if l, ok := f.res.locate(d); ok && !slices.Contains(out, l) {
+				out = append(out, l)
+			}
+		}
+	}
+	return out
+}
+
+// typeDefs are the declarations of a type, or of what it is made of.
+func (r *result) typeDefs(t types.Type) []*sema.Def {
+	if t == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.prog.TypeDefs(t)
+}
+
+// locate is the place of a declaration's name.
+func (r *result) locate(d *sema.Def) (Location, bool) {
+	switch d.Kind {
+	case sema.DefConnection, sema.DefConnector:
+		return r.inManifest(d)
+	}
+	if d.Info == nil {
+		return Location{}, false
+	}
+	if d.Info.Library {
+		return inLibrary(d)
+	}
+	return Location{d.Info.File.Source, d.At}, true
+}
+
+// inManifest is the section that a connection's or a connector's name stands for.
+func (r *result) inManifest(d *sema.Def) (Location, bool) {
+	if r.input == nil || r.input.Manifest == nil {
+		return Location{}, false
+	}
+	m := r.input.Manifest
+	for _, x := range sections(m) {
+		if x.kind == d.Kind && x.name == d.Name {
+			return Location{m.File, x.at}, true
+		}
+	}
+	return Location{}, false
+}
+
+// section is a section of a manifest that programs name.
+type section struct {
+	kind sema.DefKind
+	name string
+	at   source.Span // of the section's header
+}
+
+func sections(m *manifest.Manifest) []section {
+	var all []section
+	for _, c := range m.Connections {
+		all = append(all, section{sema.DefConnection, c.Name, c.At[""].Key})
+	}
+	for _, h := range m.Hosts {
+		all = append(all, section{sema.DefConnector, h.Name, h.At[""].Key})
+	}
+	return all
+}
+
+// inLibrary is a declaration's place in the whole text of its file, of which programs use parts.
+func inLibrary(d *sema.Def) (Location, bool) {
+	part := d.Info.File.Source
+	whole, ok := stdlib.Text(part.Name)
+	if !ok {
+		return Location{}, false
+	}
+	if d.File != nil || d.Node == nil {
+		return Location{whole, source.Span{}}, true
+	}
+	node := d.Node.Span()
+	at := bytes.Index(whole.Text, part.Text[node.Start:node.End])
+	if at < 0 {
+		return Location{}, false
+	}
+	start := source.Pos(at) + d.At.Start - node.Start
+	return Location{whole, source.Span{Start: start, End: start + source.Pos(len(d.Name))}}, true
+}
+
+// fromManifest is where a section of a manifest is named, in all programs that use it; of the
+// declarations of hosts alone, unless all uses are asked for.
+func (s *Snapshot) fromManifest(ctx context.Context, path string, pos source.Pos, decl bool) []Location {
+	out := []Location{}
+	m, at := s.sectionAt(path, pos)
+	if m == nil {
+		return append(out, s.namedInManifest(ctx, path, pos, decl)...)
+	}
+	if decl {
+		out = append(out, Location{m.File, at.at})
+	}
+	for _, r := range s.roots() {
+		if r.manifest == s.real(path) {
+			out = append(out, s.usesIn(ctx, r, map[identity]bool{{name: at.name, kind: at.kind}: true}, &spelling{names: []string{at.name}}, true)...)
+		}
+	}
+	return distinct(out)
+}
+
+// sectionNamed is the section in whose name a place lies, in the manifest; nil when there is none.
+func (s *Snapshot) sectionNamed(path string, pos source.Pos) (*manifest.Manifest, section) {
+	m, x := s.sectionAt(path, pos)
+	if m == nil || pos < x.at.Start || pos > x.at.End {
+		return nil, section{}
+	}
+	return m, x
+}
+
+// sectionAt is the section whose header a place lies in.
+func (s *Snapshot) sectionAt(path string, pos source.Pos) (*manifest.Manifest, section) {
+	t, err := s.text(s.real(path))
+	if err != nil || !isManifest(path) {
+		return nil, section{}
+	}
+	m, _ := manifest.Parse(t.file)
+	for _, x := range sections(m) {
+		if f := t.file; f.LineOf(x.at.Start) == f.LineOf(clamp(f, pos)) && strings.HasPrefix(strings.TrimSpace(string(f.Line(f.LineOf(x.at.Start)))), "[") {
+			return m, x
+		}
+	}
+	return nil, section{}
+}

@@ -1,0 +1,98 @@
+package analysis
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+)
+
+// disk has what was read of the disk. A file is read once, until somebody says that it
+// has changed.
+type disk struct {
+	mu    sync.Mutex
+	files map[string]*onDisk
+}
+
+// onDisk is a file as it was read: its text, or why there is none.
+type onDisk struct {
+	text *text
+	err  error
+}
+
+func newDisk() *disk { return &disk{files: map[string]*onDisk{}} }
+
+// without is a disk on which a file, or what lies in a directory, is read again. A text
+// that turns out to be what it was keeps its tree.
+func (d *disk) without(path string) *disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next := newDisk()
+	for p, f := range d.files {
+		if p != path && !below(p, path) {
+			next.files[p] = f
+		} else if now := readDisk(p); f.text != nil && now.text != nil && string(now.text.file.Text) == string(f.text.file.Text) {
+			next.files[p] = f
+		} else {
+			next.files[p] = now
+		}
+	}
+	return next
+}
+
+// read gives a file.
+func (d *disk) read(path string) *onDisk {
+	d.mu.Lock()
+	f := d.files[path]
+	d.mu.Unlock()
+	if f != nil {
+		return f
+	}
+	f = readDisk(path)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if first := d.files[path]; first != nil {
+		return first
+	}
+	d.files[path] = f
+	return f
+}
+
+func readDisk(path string) *onDisk {
+	b, err := userfile.Read(path, userfile.MaxText)
+	if err != nil {
+		return &onDisk{err: err}
+	}
+	return &onDisk{text: newText(path, b)}
+}
+
+// shownName is a path as diagnostics show it.
+func shownName(path string) string { return filepath.ToSlash(path) }
+
+// pathOfName is the path of a file that diagnostics show by a name.
+func pathOfName(name string) string { return filepath.FromSlash(name) }
+
+// listFolder adds the programs and manifests of a directory, or the one file that path
+// is. What begins with a dot is left out, and what other package managers fill.
+func listFolder(path string, into map[string]bool) {
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil //nolint:nilerr // what cannot be read has no programs
+		case d.IsDir():
+			if p != path && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
+				return fs.SkipDir
+			}
+		case isProgram(p) || isManifest(p):
+			into[real(p)] = true
+		}
+		return nil
+	})
+}
+
+func isProgram(path string) bool  { return filepath.Ext(path) == driver.SourceExt }
+func isManifest(path string) bool { return filepath.Base(path) == manifest.FileName }

@@ -1,0 +1,323 @@
+package analysis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/editor/doc"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// Hover is what there is to know of a place, as Markdown; nil where nothing stands.
+type Hover struct {
+	Span source.Span
+	Text string
+}
+
+// Hover says what the name or word at a place is.
+func (s *Snapshot) Hover(ctx context.Context, path string, pos source.Pos) *Hover {
+	if isManifest(path) {
+		return s.hoverKey(path, pos)
+	}
+	f := s.file(ctx, path)
+	if f == nil {
+		return nil
+	}
+	nodes := f.nodes(pos)
+	if h := f.hoverHandler(nodes, pos); h != nil {
+		return h
+	}
+	if h := f.hoverSetting(nodes, pos); h != nil {
+		return h
+	}
+	var parts []string
+	var at source.Span
+	for _, r := range f.at(pos) {
+		if text := f.describe(r.Def); text != "" && !slices.Contains(parts, text) {
+			parts, at = append(parts, text), r.At
+		}
+	}
+	if len(parts) > 0 {
+		return &Hover{at, strings.Join(parts, "\n\n---\n\n")}
+	}
+	return f.hoverWord(pos)
+}
+
+// fence is a piece of Concerto in Markdown.
+func fence(code string) string { return "```concerto\n" + strings.TrimRight(code, "\n") + "\n```" }
+
+// describe is what there is to know of a declaration.
+func (f *checked) describe(d *sema.Def) string {
+	switch d.Kind {
+	case sema.DefBuiltin:
+		return topic(d.Name)
+	case sema.DefDecorator:
+		return topic("@" + d.Name)
+	case sema.DefVariant:
+		if d.Info == nil {
+			return variantText(d)
+		}
+	case sema.DefConnection, sema.DefConnector:
+		return f.describeSection(d)
+	}
+	head := f.heading(d)
+	if head == "" {
+		return ""
+	}
+	parts := []string{fence(head)}
+	if text := docOf(d); text != "" {
+		parts = append(parts, text)
+	}
+	if settings := f.settings(d); settings != "" {
+		parts = append(parts, settings)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func variantText(d *sema.Def) string {
+	if d.Type != nil {
+		return fence(d.Name + ": " + typeText(d.Type))
+	}
+	return fence(map[string]string{"Some": "Some(T): Option<T>", "None": "None: Option<T>", "Ok": "Ok(T): Result<T, E>", "Err": "Err(E): Result<T, E>"}[d.Name])
+}
+
+// typeText is a type as the user would write it.
+func typeText(t types.Type) string {
+	if t == nil || types.Resolve(t) == types.Bad {
+		return "_"
+	}
+	return types.Full(t).String()
+}
+
+// heading is the declaration on the lines that say what it is.
+func (f *checked) heading(d *sema.Def) string {
+	switch n := d.Node.(type) {
+	case *ast.FnDecl:
+		return member(d) + f.function(d, n)
+	case *ast.ConstDecl:
+		return f.constant(d, n)
+	case *ast.FieldDecl:
+		return fmt.Sprintf("%s.%s: %s", d.Owner, d.Name, typeText(d.Type))
+	case *ast.Variant:
+		return d.Owner + "::" + oneLine(d.Info.File.Source.Slice(n.Span()))
+	case *ast.StructDecl, *ast.SchemaDecl, *ast.EnumDecl, *ast.TypeDecl, *ast.TraitDecl, *ast.StoreDecl:
+		return declared(d, n.(ast.Decl))
+	case *ast.AgentDecl:
+		if n.Uses != nil {
+			return "agent " + d.Name + " uses " + n.Uses.Name
+		}
+		return "agent " + d.Name
+	case *ast.HostDecl:
+		return "host " + d.Name
+	case *ast.ToolDecl:
+		return "tool " + d.Name
+	case *ast.McpDecl:
+		return "mcp " + d.Name
+	case *ast.PipelineDecl:
+		p, _ := d.Object.(*sema.Pipeline)
+		return "pipeline " + d.Name + pipelineText(p)
+	}
+	switch d.Kind {
+	case sema.DefModule:
+		return "mod " + d.Name
+	case sema.DefStage:
+		return "stage " + d.Name + ": " + typeText(d.Type)
+	case sema.DefParam:
+		return d.Name + ": " + typeText(d.Type)
+	case sema.DefVariable:
+		if l, ok := d.Object.(*sema.Local); ok && l.Mut {
+			return "let mut " + d.Name + ": " + typeText(d.Type)
+		}
+		return "let " + d.Name + ": " + typeText(d.Type)
+	case sema.DefTypeParam:
+		return oneLine(d.Info.File.Source.Slice(d.Node.Span()))
+	case sema.DefLabel:
+		return d.Name + ":"
+	}
+	return ""
+}
+
+// member is a comment that says whose member a method is.
+func member(d *sema.Def) string {
+	if d.Owner == "" {
+		return ""
+	}
+	return "// " + d.Owner + "\n"
+}
+
+func (f *checked) function(d *sema.Def, n *ast.FnDecl) string {
+	if n.Signature.End <= n.Signature.Start {
+		return "fn " + d.Name
+	}
+	text := oneLine(d.Info.File.Source.Slice(n.Signature))
+	if n.Pub && !strings.HasPrefix(text, "pub ") {
+		text = "pub " + text
+	}
+	return text
+}
+
+func pipelineText(p *sema.Pipeline) string {
+	if p == nil {
+		return ""
+	}
+	var parts []string
+	for _, x := range p.Params {
+		parts = append(parts, x.Name+": "+typeText(x.Type))
+	}
+	text := "(" + strings.Join(parts, ", ") + ")"
+	if p.Result != nil {
+		text += " -> " + typeText(p.Result)
+	}
+	return text
+}
+
+// constant is a constant with its value, where that says more than the text.
+func (f *checked) constant(d *sema.Def, n *ast.ConstDecl) string {
+	text := "const " + d.Name + ": " + typeText(d.Type)
+	if n.Value == nil {
+		return text
+	}
+	written := oneLine(d.Info.File.Source.Slice(n.Value.Span()))
+	text += " = " + written
+	if k, ok := d.Object.(*sema.Const); ok {
+		if v := valueText(k.Value); v != "" && v != written {
+			text += " // " + v
+		}
+	}
+	return text
+}
+
+func valueText(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strconv.Quote(v)
+	case int64, float64, bool:
+		return fmt.Sprint(v)
+	}
+	return ""
+}
+
+// mostShown is how many lines of a declaration are shown.
+const mostShown = 24
+
+// declared is a declaration's text, without its decorators and with its first lines alone when it is long.
+func declared(d *sema.Def, n ast.Decl) string {
+	text := d.Info.File.Source.Slice(n.Span())
+	if h := n.Head(); len(h.Decorators) > 0 {
+		text = d.Info.File.Source.Slice(source.Span{Start: h.Decorators[len(h.Decorators)-1].Sp.End, End: n.Span().End})
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for len(lines) > 0 && strings.HasPrefix(strings.TrimSpace(lines[0]), "///") {
+		lines = lines[1:]
+	}
+	if len(lines) > mostShown {
+		lines = append(lines[:mostShown:mostShown], "    …", "}")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// docOf is a declaration's doc comment.
+func docOf(d *sema.Def) string {
+	switch n := d.Node.(type) {
+	case ast.Decl:
+		return strings.TrimSpace(n.Head().Doc)
+	case *ast.FieldDecl:
+		return strings.TrimSpace(n.Doc)
+	case *ast.Variant:
+		return strings.TrimSpace(n.Doc)
+	case *ast.Stage:
+		return strings.TrimSpace(n.Doc)
+	}
+	return ""
+}
+
+// topic is what `concerto doc` says of a name, "" when it says nothing.
+func topic(name string) string {
+	topics, group := doc.Find(name)
+	for _, t := range topics {
+		if t.Name == name || len(topics) == 1 {
+			return topicText(t)
+		}
+	}
+	if group != nil && group.Intro != "" {
+		return fence(name) + "\n\n" + group.Intro
+	}
+	return ""
+}
+
+func topicText(t doc.Topic) string {
+	head := t.Name
+	if t.Signature != "" {
+		head = t.Signature
+	}
+	return fence(head) + "\n\n" + t.Doc
+}
+
+// hoverWord is the hover of a word of the language.
+func (f *checked) hoverWord(pos source.Pos) *Hover {
+	t, ok := tokenAt(f.text.file, pos)
+	if !ok {
+		return nil
+	}
+	word := f.text.file.Slice(t)
+	topics, _ := doc.Find(word)
+	for _, x := range topics {
+		if x.Name == word {
+			return &Hover{t, topicText(x)}
+		}
+	}
+	return nil
+}
+
+// tokenAt is the word at a place of a program.
+func tokenAt(file *source.File, pos source.Pos) (source.Span, bool) {
+	toks, _, _ := lexer.Lex(file)
+	for _, t := range toks {
+		if t.Start <= pos && pos <= t.End && t.End > t.Start && isLetter(file.Text[t.Start]) {
+			return t.Span(), true
+		}
+	}
+	return source.Span{}, false
+}
+
+func isLetter(b byte) bool { return b == '_' || b|0x20 >= 'a' && b|0x20 <= 'z' || b >= 0x80 }
+
+// hoverHandler is the hover of a handler's type: what its message holds, and what its reply becomes.
+func (f *checked) hoverHandler(nodes []ast.Node, pos source.Pos) *Hover {
+	for _, n := range nodes {
+		h, ok := n.(*ast.Handler)
+		if !ok || h.Type == nil || pos < h.Type.Sp.Start || pos > h.Type.Sp.End {
+			continue
+		}
+		m := hostmsg.Of(h.Type.Value)
+		if !m.Known() {
+			return &Hover{h.Type.Sp, fence(`"`+h.Type.Value+`"`) + "\n\nA message of the host's own: its members are the handler's parameter."}
+		}
+		text := fence(`"`+m.Type+`"`+payloadText(m)) + "\n\n" + m.Doc
+		if m.Waits() {
+			text += "\n\nThe host waits: what the handler gives is its answer."
+		}
+		return &Hover{h.Type.Sp, text}
+	}
+	return nil
+}
+
+func payloadText(m *hostmsg.Message) string {
+	if m.Schema != "" {
+		return " => |m: " + m.Schema + "|"
+	}
+	if len(m.Members) > 0 {
+		return " => |m| // " + strings.Join(m.Members, ", ")
+	}
+	return ""
+}

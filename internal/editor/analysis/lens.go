@@ -1,0 +1,267 @@
+package analysis
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// LensKind says what stands over a line.
+type LensKind uint8
+
+// The kinds of Lens.
+const (
+	ProgramLens   LensKind = iota // the function with which a program begins
+	TestLens                      // a test
+	AnswerLens                    // who answers what a host asks
+	ReferenceLens                 // how often a declaration is named
+)
+
+// Lens is something to be known of, or done with, a line of a document.
+type Lens struct {
+	Kind LensKind
+	Span source.Span // of the name that it is about
+	Name string      // of the function or declaration
+	Text string      // of an AnswerLens
+	Uses []Location  // of a ReferenceLens, and of an AnswerLens the handlers
+}
+
+// Lenses are those of a document, in the order of the text.
+func (s *Snapshot) Lenses(ctx context.Context, path string) []Lens {
+	f := s.file(ctx, path)
+	if f == nil || f.info == nil {
+		return []Lens{}
+	}
+	out := slices.Concat([]Lens{}, f.runnable(), f.answers(), f.counted(ctx))
+	slices.SortStableFunc(out, func(a, b Lens) int { return int(a.Span.Start - b.Span.Start) })
+	return out
+}
+
+// runnable are the function with which the program begins, and the tests.
+func (f *checked) runnable() []Lens {
+	var out []Lens
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FnDecl)
+		switch {
+		case !ok || fn.Name == nil || fn.Name.Missing():
+		case isTest(fn):
+			out = append(out, Lens{Kind: TestLens, Span: fn.Name.Sp, Name: fn.Name.Name})
+		case fn.Name.Name == "main" && f.res.input != nil && f.res.input.Entry == f.text.file:
+			out = append(out, Lens{Kind: ProgramLens, Span: fn.Name.Sp, Name: fn.Name.Name})
+		}
+	}
+	return out
+}
+
+func isTest(fn *ast.FnDecl) bool {
+	return slices.ContainsFunc(fn.Decorators, func(d *ast.Decorator) bool { return d.Name != nil && d.Name.Name == "test" })
+}
+
+// countedKinds are the declarations whose names are counted.
+var countedKinds = map[sema.DefKind]bool{
+	sema.DefFunction: true, sema.DefMethod: true, sema.DefStruct: true, sema.DefSchema: true, sema.DefEnum: true, sema.DefAlias: true, sema.DefTrait: true,
+	sema.DefConst: true, sema.DefAgent: true, sema.DefHost: true, sema.DefTool: true, sema.DefStore: true, sema.DefPipeline: true,
+}
+
+// counted are the declarations of a file with the places that name them, which are found in one pass.
+func (f *checked) counted(ctx context.Context) []Lens {
+	index, wanted, traits := map[identity]int{}, map[identity]bool{}, traitImpls(f.tree)
+	var out []Lens
+	for _, r := range f.refs() {
+		id := identityOf(r.Def)
+		if _, twice := index[id]; twice || !r.Decl || !countedKinds[r.Def.Kind] || needsNoCount(r.Def, traits) {
+			continue
+		}
+		index[id], wanted[id] = len(out), true
+		out = append(out, Lens{Kind: ReferenceLens, Span: r.At, Name: r.Def.Name, Uses: []Location{}})
+	}
+	for _, r := range f.s.sharing(f, wanted) {
+		res, err := f.s.check(ctx, r)
+		if err != nil {
+			return nil
+		}
+		for _, i := range res.own {
+			for _, ref := range res.refs(i) {
+				if at, known := index[identityOf(ref.Def)]; known && !ref.Decl {
+					out[at].Uses = append(out[at].Uses, Location{i.File.Source, ref.At})
+				}
+			}
+		}
+	}
+	for i := range out {
+		out[i].Uses = distinct(out[i].Uses)
+	}
+	return out
+}
+
+// needsNoCount says whether nobody names a declaration by itself: a test, the program's `main`, a method that
+// implements a trait's.
+func needsNoCount(d *sema.Def, traits []source.Span) bool {
+	fn, ok := d.Node.(*ast.FnDecl)
+	return ok && (isTest(fn) || d.Kind == sema.DefFunction && d.Name == "main" || slices.ContainsFunc(traits, func(s source.Span) bool { return s.Contains(d.At) }))
+}
+
+// traitImpls are the implementations of traits in a file.
+func traitImpls(tree *ast.File) (out []source.Span) {
+	ast.InspectFile(tree, func(n ast.Node) bool {
+		im, ok := n.(*ast.ImplDecl)
+		if ok && im.Trait != nil {
+			out = append(out, im.Sp)
+		}
+		return !ok
+	})
+	return out
+}
+
+// answers tell of each host's `listen`, and over its declaration of all of them, who answers what it asks.
+func (f *checked) answers() []Lens {
+	var out []Lens
+	for _, d := range f.tree.Decls {
+		h, ok := d.(*ast.HostDecl)
+		if !ok || h.Name == nil || h.Name.Missing() {
+			continue
+		}
+		out = append(out, f.answersAll(h))
+	}
+	for _, l := range f.res.listens(f.info) {
+		out = append(out, Lens{AnswerLens, l.expr.Head, l.host.Name, f.answersOf(l.host, l.handlers()), l.places()})
+	}
+	return out
+}
+
+// asked are the types of messages to which a host waits for an answer, with those that only handlers here answer.
+func (f *checked) asked(h *sema.Host) []*hostmsg.Message {
+	var sent []string
+	if f.res.input != nil && f.res.input.Manifest != nil {
+		sent = f.res.input.MessageTypes(h.Connector)
+	}
+	var out []*hostmsg.Message
+	for _, typ := range hostmsg.Types((*hostmsg.Message).Waits) {
+		m := hostmsg.Of(typ)
+		if m.Unhandled != hostmsg.ByTools && len(sent) > 0 && !slices.Contains(sent, typ) || m.Unhandled == hostmsg.ByTools && len(h.Tools) == 0 {
+			continue // it does not ask that
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// answersOf says who answers what a host asks: `question: the handler · approval: approval_default`.
+func (f *checked) answersOf(h *sema.Host, handled map[string]string) string {
+	var parts []string
+	for _, m := range f.asked(h) {
+		by, ok := handled[m.Type]
+		if !ok {
+			by = f.otherwise(h, m)
+		}
+		parts = append(parts, m.Type+": "+by)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// otherwise says who answers a message that no handler takes.
+func (f *checked) otherwise(h *sema.Host, m *hostmsg.Message) string {
+	switch {
+	case m.Unhandled == hostmsg.ByTools:
+		return "its tools"
+	case m.Default != "" && (h.Fields[m.Default] != nil || f.sectionGives(h, m.Default)):
+		return m.Default
+	}
+	return "nobody"
+}
+
+// sectionGives says whether a host's section of the manifest has a key.
+func (f *checked) sectionGives(h *sema.Host, key string) bool {
+	return slices.ContainsFunc(f.ofSectionGiven(h), func(x setting) bool { return x.name == key })
+}
+
+// answersAll says who answers a declared host in any `listen` of the program: `question: main, ask · approval: nobody`.
+func (f *checked) answersAll(decl *ast.HostDecl) Lens {
+	out := Lens{Kind: AnswerLens, Span: decl.Name.Sp, Name: decl.Name.Name, Text: "no `listen` answers it"}
+	var host *sema.Host
+	by := map[string]string{}
+	for _, i := range f.res.own {
+		for _, l := range f.res.listens(i) {
+			if l.host.Name != decl.Name.Name || l.host.Info.File.Source.Name != f.text.file.Name {
+				continue
+			}
+			host = l.host
+			out.Uses = append(out.Uses, l.places()...)
+			for typ := range l.handlers() {
+				if !slices.Contains(strings.Split(by[typ], ", "), l.function) {
+					by[typ] = strings.TrimPrefix(by[typ]+", "+l.function, ", ")
+				}
+			}
+		}
+	}
+	if host != nil {
+		out.Text = f.answersOf(host, by)
+	}
+	return out
+}
+
+// listening is a `listen` to a declared host, and the function in which it stands.
+type listening struct {
+	expr     *ast.ListenExpr
+	host     *sema.Host
+	file     *source.File
+	function string
+}
+
+// listens are those of a file.
+func (r *result) listens(info *sema.Info) (out []listening) {
+	if info = r.info(info.File.Source); info == nil {
+		return nil
+	}
+	function := ""
+	named := func(id *ast.Ident) {
+		if id != nil {
+			function = id.Name
+		}
+	}
+	ast.InspectFile(info.File, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FnDecl:
+			named(n.Name)
+		case *ast.Stage:
+			named(n.Name)
+		case *ast.ListenExpr:
+			if d := info.Listen(n); d != nil && d.Host != nil {
+				out = append(out, listening{n, d.Host, info.File.Source, function})
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// handlers are the types of messages that have one, and how it is called: by its function, if it has one.
+func (l *listening) handlers() map[string]string {
+	out := map[string]string{}
+	for _, h := range l.expr.Handlers {
+		if h.Type == nil {
+			continue
+		}
+		out[h.Type.Value] = "the handler"
+		if p, ok := h.Value.(*ast.PathExpr); ok {
+			out[h.Type.Value] = l.file.Slice(p.Span())
+		}
+	}
+	return out
+}
+
+// places are those of the handlers.
+func (l *listening) places() []Location {
+	out := []Location{}
+	for _, h := range l.expr.Handlers {
+		if h.Type != nil {
+			out = append(out, Location{l.file, h.Type.Sp})
+		}
+	}
+	return out
+}

@@ -1,0 +1,392 @@
+package analysis
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// Move is a file or a directory that gets another path.
+type Move struct{ From, To string }
+
+// moves are several at once.
+type moves []Move
+
+// path is what a path is afterwards.
+func (ms moves) path(p string) string {
+	for _, m := range ms {
+		switch {
+		case p == m.From:
+			return m.To
+		case below(p, m.From):
+			return m.To + strings.TrimPrefix(p, m.From)
+		}
+	}
+	return p
+}
+
+// Moved are the edits, of the files as they stand, by which programs mean the same once files are moved: a module's
+// `mod`, the paths that lead through it, and what a manifest says of files. Where a file goes that no module around it
+// can declare, nothing is changed.
+func (s *Snapshot) Moved(ctx context.Context, all []Move) ([]Edit, error) {
+	var ms moves
+	for _, m := range all {
+		ms = append(ms, Move{s.real(m.From), real(m.To)})
+	}
+	out := []Edit{}
+	for _, r := range s.roots() {
+		if r.manifest != "" && r.path == r.manifest {
+			out = append(out, s.movedManifest(r.manifest, ms)...)
+		}
+		touched := false
+		for p := range r.files {
+			touched = touched || ms.path(p) != p
+		}
+		if !touched {
+			continue
+		}
+		res, err := s.check(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if res.prog != nil && res.input.Entry != nil {
+			m := newMover(res, ms)
+			out = append(out, m.edits()...)
+		}
+	}
+	return distinctEdits(out), nil
+}
+
+// movedManifest are the edits of what a manifest says of files: the entry, and scripts of connections.
+func (s *Snapshot) movedManifest(path string, ms moves) []Edit {
+	t, err := s.text(path)
+	if err != nil {
+		return nil
+	}
+	m, _ := manifest.Parse(t.file)
+	if m == nil {
+		return nil
+	}
+	dir, to := filepath.Dir(path), filepath.Dir(ms.path(path))
+	name := func(was string) (is string, moved bool) {
+		from := filepath.Join(dir, filepath.FromSlash(was))
+		rel, err := filepath.Rel(to, ms.path(from))
+		is = filepath.ToSlash(rel)
+		return is, err == nil && was != "" && !filepath.IsAbs(was) && is != was && s.state(from) != nil
+	}
+	var out []Edit
+	change := func(at manifest.Places, key, was string) {
+		if is, moved := name(was); moved && at[key].Value.End > at[key].Value.Start {
+			out = append(out, Edit{Location{t.file, at[key].Value}, `"` + is + `"`})
+		}
+	}
+	for _, c := range m.Connections {
+		change(c.At, "script", c.Script)
+	}
+	if m.Project.Entry != "" {
+		change(m.Project.At, "entry", m.Project.Entry)
+	} else if is, moved := name(defaultEntry); moved {
+		out = append(out, newEntry(t.file, m, is))
+	}
+	return out
+}
+
+// newEntry gives a manifest without an entry one.
+func newEntry(f *source.File, m *manifest.Manifest, name string) Edit {
+	text := "entry = \"" + name + "\"\n"
+	at := source.Pos(0)
+	if header, ok := m.Project.At[""]; ok && header.Key.End > 0 {
+		if n := f.LineOf(header.Key.Start) + 1; n <= f.Lines() {
+			at = f.LineStart(n)
+		}
+	} else {
+		text = "[project]\n" + text + "\n"
+	}
+	return Edit{Location{f, source.Span{Start: at, End: at}}, text}
+}
+
+// mover finds the edits of one program.
+type mover struct {
+	res  *result
+	was  map[*sema.Info][]string // the modules that are files, by their names from the entry
+	is   map[*sema.Info][]string
+	list []Edit
+}
+
+func newMover(res *result, ms moves) *mover {
+	m := &mover{res: res, was: map[*sema.Info][]string{}, is: map[*sema.Info][]string{}}
+	entry := pathOfName(res.input.Entry.Name)
+	for _, i := range res.own {
+		p := pathOfName(i.File.Source.Name)
+		if p == entry {
+			m.was[i], m.is[i] = []string{}, []string{}
+			continue
+		}
+		was, is := moduleNames(filepath.Dir(entry), p), moduleNames(filepath.Dir(ms.path(entry)), ms.path(p))
+		if was != nil && is != nil {
+			m.was[i], m.is[i] = was, is
+		}
+	}
+	return m
+}
+
+// moduleNames are the names that lead to the module of a file from those in a directory; nil when none do.
+func moduleNames(dir, path string) []string {
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || filepath.Ext(rel) != driver.SourceExt {
+		return nil
+	}
+	names := strings.Split(strings.TrimSuffix(filepath.ToSlash(rel), driver.SourceExt), "/")
+	if n := len(names); n > 1 && names[n-1] == "mod" {
+		names = names[:n-1]
+	}
+	for _, name := range names {
+		if usable(name, sema.DefModule) != nil {
+			return nil
+		}
+	}
+	return names
+}
+
+func (m *mover) edits() []Edit {
+	for _, i := range m.res.own {
+		was, is := m.was[i], m.is[i]
+		switch n := len(was); {
+		case slices.Equal(was, is) || n == 0 || len(is) == 0:
+		case slices.Equal(m.now(was[:n-1]), is[:len(is)-1]):
+			if was[n-1] != is[len(is)-1] {
+				m.rename(i, was[n-1], is[len(is)-1])
+			}
+		default:
+			m.move(i)
+		}
+	}
+	return m.list
+}
+
+// now are the names of a module afterwards that had these before.
+func (m *mover) now(was []string) []string {
+	for i, names := range m.was {
+		if slices.Equal(names, was) {
+			return m.is[i]
+		}
+	}
+	return was
+}
+
+func (m *mover) add(f *source.File, at source.Span, text string) {
+	m.list = append(m.list, Edit{Location{f, at}, text})
+}
+
+// rename gives a module another name, where it is declared and wherever it is named.
+func (m *mover) rename(moved *sema.Info, was, is string) {
+	m.declared(moved, func(in *sema.Info, d *ast.ModDecl) { m.add(in.File.Source, d.Name.Sp, is) })
+	for _, i := range m.res.own {
+		for _, r := range m.res.refs(i) {
+			if f := i.File.Source; r.Def.Kind == sema.DefModule && r.Def.File == moved && f.Slice(r.At) == was {
+				m.add(f, r.At, is)
+			}
+		}
+	}
+}
+
+// declared calls f with each `mod` that declares a module.
+func (m *mover) declared(moved *sema.Info, f func(in *sema.Info, d *ast.ModDecl)) {
+	for _, i := range m.res.own {
+		ast.InspectFile(i.File, func(n ast.Node) bool {
+			d, ok := n.(*ast.ModDecl)
+			if ok && !d.Inline && d.Name != nil {
+				for _, r := range m.res.refs(i) {
+					if r.At == d.Name.Sp && r.Def.File == moved {
+						f(i, d)
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+// move has a module declared by another one, and paths lead there.
+func (m *mover) move(moved *sema.Info) {
+	is := m.is[moved]
+	var parent *sema.Info
+	for i, names := range m.is {
+		if slices.Equal(names, is[:len(is)-1]) {
+			parent = i
+		}
+	}
+	if parent == nil {
+		return // nobody can declare it there
+	}
+	head := "mod"
+	if len(is) > 1 {
+		head = "pub mod" // those outside name it
+	}
+	m.declared(moved, func(in *sema.Info, d *ast.ModDecl) { m.add(in.File.Source, wholeLine(in.File.Source, d.Sp), "") })
+	at := modPlace(parent.File)
+	m.add(parent.File.Source, source.Span{Start: at, End: at}, head+" "+is[len(is)-1]+";\n")
+	for _, i := range m.res.own {
+		m.paths(i, moved)
+	}
+	m.outwards(moved)
+}
+
+// wholeLine is a stretch with the rest of its line, where nothing else stands on it.
+func wholeLine(f *source.File, s source.Span) source.Span {
+	n := f.LineOf(s.End)
+	if n < f.Lines() && strings.TrimSpace(f.Slice(source.Span{Start: s.End, End: f.LineStart(n + 1)})) == "" {
+		s.End = f.LineStart(n + 1)
+	}
+	return s
+}
+
+// modPlace is where a `mod` is added: behind those that are there, else at the beginning.
+func modPlace(tree *ast.File) (at source.Pos) {
+	for _, d := range tree.Decls {
+		if x, ok := d.(*ast.ModDecl); ok && !x.Inline {
+			at = wholeLine(tree.Source, x.Sp).End
+		}
+	}
+	return at
+}
+
+// paths has the paths of a file that lead through a module lead to where it is afterwards. One that begins with the
+// module's own name, which an import brings in, stays.
+func (m *mover) paths(i, moved *sema.Info) {
+	f := i.File.Source
+	toks, _, _ := lexer.Lex(f)
+	to := strings.Join(m.is[moved], "::")
+	imported := m.lists(i, moved, to)
+	for _, r := range m.res.refs(i) {
+		if r.Def.Kind != sema.DefModule || r.Def.File != moved || inList(i.File, r.At) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(toks, r.At.Start, func(t lexer.Token, p source.Pos) int { return int(t.Start - p) })
+		first := at
+		for first >= 2 && toks[first-1].Kind == lexer.PathSep {
+			first -= 2
+		}
+		before := lexer.EOF
+		if first > 0 {
+			before = toks[first-1].Kind
+		}
+		switch {
+		case before == lexer.Mod:
+		case before == lexer.Use && toks[at+1].Kind == lexer.Semi && slices.Equal(append(slices.Clone(m.is[i]), r.Def.Name), m.is[moved]):
+			imported = true // the `mod` brings it in
+			m.add(f, wholeLine(f, source.Span{Start: toks[first-1].Start, End: toks[at+1].End}), "")
+		case before == lexer.Use:
+			imported = true
+			m.add(f, source.Span{Start: toks[first].Start, End: r.At.End}, to)
+		case first < at || !imported:
+			m.add(f, source.Span{Start: toks[first].Start, End: r.At.End}, to)
+		}
+	}
+}
+
+// inList says whether a name stands in a `use` with a list.
+func inList(tree *ast.File, at source.Span) bool {
+	for _, n := range nodesAt(tree, at.Start) {
+		if u, ok := n.(*ast.UseDecl); ok && hasList(u.Tree) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasList(t *ast.UseTree) bool { return t != nil && t.List != nil }
+
+// lists writes each `use` with a list through a moved module as one without a list for each name. It says whether
+// one of them brings in the module itself.
+func (m *mover) lists(i, moved *sema.Info, to string) (imported bool) {
+	f := i.File.Source
+	leads := map[source.Span]bool{}
+	for _, r := range m.res.refs(i) {
+		if r.Def.Kind == sema.DefModule && r.Def.File == moved {
+			leads[r.At] = true
+		}
+	}
+	ast.InspectFile(i.File, func(n ast.Node) bool {
+		u, ok := n.(*ast.UseDecl)
+		if !ok || !hasList(u.Tree) {
+			return true
+		}
+		var lines []string
+		through := false
+		for _, l := range useLeaves(u.Tree, nil) {
+			names := []string{}
+			for k, id := range l.path {
+				names = append(names, id.Name)
+				if leads[id.Sp] {
+					names, through = []string{to}, true
+					imported = imported || k == len(l.path)-1
+				}
+			}
+			line := "use " + strings.TrimSuffix(strings.Join(names, "::"), "::self") + l.rest + ";"
+			if u.Pub {
+				line = "pub " + line
+			}
+			lines = append(lines, line)
+		}
+		if through {
+			m.add(f, u.Sp, strings.Join(lines, "\n"))
+		}
+		return false
+	})
+	return imported
+}
+
+// useLeaf is one name that a `use` brings in, or all that a module has.
+type useLeaf struct {
+	path []*ast.Ident
+	rest string // `::*`, or the name that it gets
+}
+
+func useLeaves(t *ast.UseTree, before []*ast.Ident) (out []useLeaf) {
+	path := slices.Concat(before, t.Path)
+	switch {
+	case t.Glob:
+		return []useLeaf{{path, "::*"}}
+	case t.List == nil && t.Alias != nil:
+		return []useLeaf{{path, " as " + t.Alias.Name}}
+	case t.List == nil:
+		return []useLeaf{{path, ""}}
+	}
+	for _, x := range t.List {
+		out = append(out, useLeaves(x, path)...)
+	}
+	return out
+}
+
+// outwards has the paths of a moved file that begin with `super` begin at the entry.
+func (m *mover) outwards(moved *sema.Info) {
+	f := moved.File.Source
+	toks, _, _ := lexer.Lex(f)
+	for n := 0; n < len(toks); n++ {
+		start, around := n, m.was[moved]
+		for n+1 < len(toks) && f.Slice(toks[n].Span()) == "super" && toks[n+1].Kind == lexer.PathSep && len(around) > 0 {
+			around = around[:len(around)-1]
+			n += 2
+		}
+		if n == start {
+			continue
+		}
+		base := ""
+		for _, name := range m.now(around) {
+			base += name + "::"
+		}
+		if base == "" && len(m.is[moved]) > 0 {
+			base = strings.Repeat("super::", len(m.is[moved]))
+		}
+		m.add(f, source.Span{Start: toks[start].Start, End: toks[n].Start}, base)
+	}
+}

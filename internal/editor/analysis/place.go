@@ -1,0 +1,154 @@
+package analysis
+
+import (
+	"context"
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// checked is a file as one root sees it.
+type checked struct {
+	s    *Snapshot
+	res  *result
+	path string // real
+	text *text
+	tree *ast.File
+	info *sema.Info // nil where the root does not come to the file
+}
+
+// file checks the root of a file; nil when there is no such program.
+func (s *Snapshot) file(ctx context.Context, path string) *checked {
+	path = s.real(path)
+	t, err := s.text(path)
+	r := s.rootOf(path)
+	if err != nil || r == nil || isManifest(path) {
+		return nil
+	}
+	res, err := s.check(ctx, r)
+	if err != nil {
+		return nil
+	}
+	tree, _ := t.parse()
+	return &checked{s: s, res: res, path: path, text: t, tree: tree, info: res.info(t.file)}
+}
+
+// refs are the names of a file.
+func (f *checked) refs() []sema.Ref {
+	if f.info == nil {
+		return nil
+	}
+	return f.res.refs(f.info)
+}
+
+// info has the tables of one of a program's files, nil when it has none of that text.
+func (r *result) info(f *source.File) *sema.Info {
+	i := r.infos[f]
+	if i == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.prog.Complete(i)
+	return i
+}
+
+// refs are the names of one of a program's files.
+func (r *result) refs(i *sema.Info) []sema.Ref {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.names == nil {
+		r.names = map[*sema.Info][]sema.Ref{}
+	}
+	if _, known := r.names[i]; !known {
+		r.names[i] = r.prog.Refs(i)
+	}
+	return r.names[i]
+}
+
+// refsSpelled are the names of a file, those apart that stand in declarations without a spelling in their text.
+func (r *result) refsSpelled(i *sema.Info, s *spelling) []sema.Ref {
+	if !s.in(i.File.Source.Text) {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, ok := r.names[i]; ok {
+		return known
+	}
+	return r.prog.RefsIn(i, s.in)
+}
+
+// at are the names that a place lies in, or behind which it stands: two where one word names a field and a
+// variable.
+func (f *checked) at(pos source.Pos) []sema.Ref {
+	all := f.refs()
+	i, _ := slices.BinarySearchFunc(all, pos, func(r sema.Ref, p source.Pos) int {
+		if r.At.End < p {
+			return -1
+		}
+		return 1
+	})
+	var found []sema.Ref
+	for ; i < len(all) && all[i].At.Start <= pos; i++ {
+		if all[i].At.End < pos {
+			continue
+		}
+		if len(found) > 0 && found[0].At != all[i].At {
+			if found[0].At.End > pos {
+				break
+			}
+			found = found[:0] // `a` in `a.b` ends where no name begins: the one that begins counts
+		}
+		found = append(found, all[i])
+	}
+	return found
+}
+
+// identity tells declarations apart, also those of several checks of one text.
+type identity struct {
+	file string
+	at   source.Pos
+	name string
+	kind sema.DefKind
+}
+
+func identityOf(d *sema.Def) identity {
+	switch {
+	case d.Info == nil:
+		return identity{name: d.Name, kind: d.Kind}
+	case d.Info.Library && d.File == nil: // parts of its files are texts of their own
+		return identity{file: d.Info.File.Source.Name, name: d.Owner + "." + d.Name}
+	}
+	id := identity{file: d.Info.File.Source.Name, at: d.At.Start, name: d.Name}
+	if d.File != nil {
+		id.name = ""
+	}
+	return id
+}
+
+// path is the innermost node around a place, with all nodes around it, outermost first.
+func (f *checked) nodes(pos source.Pos) []ast.Node { return nodesAt(f.tree, pos) }
+
+func nodesAt(tree *ast.File, pos source.Pos) []ast.Node {
+	var found []ast.Node
+	ast.InspectFile(tree, func(n ast.Node) bool {
+		s := n.Span()
+		if s.Start > pos || pos > s.End {
+			return false
+		}
+		for len(found) > 0 && !found[len(found)-1].Span().Contains(s) {
+			found = found[:len(found)-1]
+		}
+		found = append(found, n)
+		return true
+	})
+	return found
+}
+
+// clamp is a place within a text.
+func clamp(f *source.File, pos source.Pos) source.Pos {
+	return max(0, min(pos, source.Pos(len(f.Text))))
+}

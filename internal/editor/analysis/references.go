@@ -1,0 +1,129 @@
+package analysis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// References are the places in which the name at a place stands, in all programs, in the order of
+// files and places; with the declaration's own if includeDecl.
+func (s *Snapshot) References(ctx context.Context, path string, pos source.Pos, includeDecl bool) []Location {
+	f := s.file(ctx, path)
+	if f == nil {
+		return s.fromManifest(ctx, path, pos, includeDecl)
+	}
+	out := []Location{}
+	wanted := identities(f.at(pos))
+	if t := f.textAt(pos); t != nil && len(wanted) == 0 {
+		out = s.textsTo(ctx, t.to)
+		if includeDecl {
+			out = append(out, t.to)
+		}
+		return distinct(out)
+	}
+	if len(wanted) == 0 {
+		return out
+	}
+	roots := s.sharing(f, wanted)
+	spelled := s.spellingOf(ctx, roots, f.at(pos))
+	for _, r := range roots {
+		out = append(out, s.usesIn(ctx, r, wanted, spelled, includeDecl)...)
+	}
+	for _, r := range f.at(pos) {
+		if l, ok := f.res.inManifest(r.Def); ok && includeDecl {
+			out = append(out, l)
+		}
+		if l, ok := f.res.locate(r.Def); ok && isToolFunction(r.Def) {
+			out = append(out, s.textsTo(ctx, l)...)
+		}
+	}
+	return distinct(out)
+}
+
+func identities(refs []sema.Ref) map[identity]bool {
+	ids := map[identity]bool{}
+	for _, r := range refs {
+		ids[identityOf(r.Def)] = true
+	}
+	return ids
+}
+
+// sharing are the roots in which a file's declarations may be named.
+func (s *Snapshot) sharing(f *checked, wanted map[identity]bool) []*root {
+	var out []*root
+	for _, r := range s.roots() {
+		all := r.path == f.res.root
+		for id := range wanted {
+			switch {
+			case id.file == "": // of the manifest, or nobody's
+				all = all || r.manifest != "" && r.manifest == s.rootOf(f.path).manifest
+			default:
+				all = all || len(id.file) > len(stdPrefix) && id.file[:len(stdPrefix)] == stdPrefix || r.files[pathOfName(id.file)]
+			}
+		}
+		if all {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// usesIn are the places of a root's files in which declarations are named.
+func (s *Snapshot) usesIn(ctx context.Context, r *root, wanted map[identity]bool, spelled *spelling, decl bool) []Location {
+	res, err := s.check(ctx, r)
+	if err != nil {
+		return nil
+	}
+	var out []Location
+	for _, i := range res.own {
+		if ctx.Err() != nil {
+			return nil
+		}
+		for _, ref := range res.refsSpelled(i, spelled) {
+			if wanted[identityOf(ref.Def)] && (decl || !ref.Decl) {
+				out = append(out, Location{i.File.Source, ref.At})
+			}
+		}
+	}
+	return out
+}
+
+// distinct sorts places and drops repeats.
+func distinct(ls []Location) []Location {
+	slices.SortFunc(ls, func(a, b Location) int {
+		return cmp.Or(cmp.Compare(a.File.Name, b.File.Name), cmp.Compare(a.Span.Start, b.Span.Start), cmp.Compare(a.Span.End, b.Span.End))
+	})
+	return slices.CompactFunc(ls, func(a, b Location) bool { return a.File.Name == b.File.Name && a.Span == b.Span })
+}
+
+// Highlight is a name in the document that is asked about.
+type Highlight struct {
+	Span  source.Span
+	Write bool // it declares or changes it
+}
+
+// Highlights are the names in a document that stand for the same as the one at a place.
+func (s *Snapshot) Highlights(ctx context.Context, path string, pos source.Pos) []Highlight {
+	out := []Highlight{}
+	f := s.file(ctx, path)
+	if f == nil {
+		return out
+	}
+	wanted := identities(f.at(pos))
+	for _, r := range f.refs() {
+		if !wanted[identityOf(r.Def)] {
+			continue
+		}
+		h := Highlight{r.At, r.Write || r.Decl}
+		if n := len(out); n > 0 && out[n-1].Span == h.Span {
+			out[n-1].Write = out[n-1].Write || h.Write
+			continue
+		}
+		out = append(out, h)
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package analysis
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+)
+
+// mostKept bounds the results of programs of which nothing is open, in bytes of their tables as the checker makes them.
+// What was found of them stays.
+const mostKept = 32 << 20
+
+// perNode is what the tables have for each node of a tree, in bytes, with what hangs on them.
+const perNode = 100
+
+// results are the last results of each root.
+type results struct {
+	mu    sync.Mutex
+	slots map[string]*slot // by the root's path
+	turns uint64
+}
+
+// slot holds a root's last result. Who checks the root holds the token meanwhile.
+type slot struct {
+	token chan struct{}
+
+	last *result // nil when there is none, or it was dropped
+	seen map[string]*text
+	list []*diag.Diagnostic
+
+	worth // of last; the results' lock guards it
+}
+
+// worth is what decides whether a result is dropped.
+type worth struct {
+	open bool   // a file of it was open
+	turn uint64 // when it was last asked for
+	size int
+}
+
+func newResults() *results { return &results{slots: map[string]*slot{}} }
+
+// begun are results for another state of the workspace, which begin with the last ones: what of them holds is taken
+// over. One that is being made is left out.
+func (r *results) begun() *results {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := newResults()
+	for path, s := range r.slots {
+		if s.try() {
+			out.slots[path] = &slot{token: make(chan struct{}, 1), last: s.last, seen: s.seen, list: s.list, worth: s.worth}
+			s.leave()
+		}
+	}
+	return out
+}
+
+// enter gives the slot of a root to whoever calls it, until leave. The error is ctx's.
+func (r *results) enter(ctx context.Context, path string) (*slot, error) {
+	r.mu.Lock()
+	s := r.slots[path]
+	if s == nil {
+		s = &slot{token: make(chan struct{}, 1)}
+		r.slots[path] = s
+	}
+	r.mu.Unlock()
+	select {
+	case s.token <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil {
+		s.leave()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *slot) leave() { <-s.token }
+
+// try takes the slot when nobody has it.
+func (s *slot) try() bool {
+	select {
+	case s.token <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// keep forgets all but the given roots.
+func (r *results) keep(roots []*root) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	have := map[string]bool{}
+	for _, x := range roots {
+		have[x.path] = true
+	}
+	maps.DeleteFunc(r.slots, func(path string, _ *slot) bool { return !have[path] })
+}
+
+// used notes that the result of a slot, which the caller has, is wanted.
+func (r *results) used(s *slot, open bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turns++
+	s.worth = worth{open, r.turns, s.last.size}
+	r.bound(s)
+}
+
+// looked notes whether a program is open of which no more than the list was wanted, by the caller, who has the slot.
+func (r *results) looked(s *slot, open bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.open != open {
+		s.open = open
+		r.bound(s)
+	}
+}
+
+// bound drops the results that were not wanted for longest, where there is too much of them; but not that of a slot
+// that the caller has. The results are locked.
+func (r *results) bound(mine *slot) {
+	total := 0
+	var shut []*slot
+	for _, s := range r.slots {
+		if s.size > 0 && !s.open {
+			shut = append(shut, s)
+			total += s.size
+		}
+	}
+	if total <= mostKept {
+		return
+	}
+	slices.SortFunc(shut, func(a, b *slot) int { return int(a.turn) - int(b.turn) })
+	for _, s := range shut {
+		if s == mine || total <= mostKept || !s.try() {
+			continue
+		}
+		total -= s.size
+		s.last, s.size = nil, 0
+		s.leave()
+	}
+}

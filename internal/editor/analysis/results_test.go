@@ -1,0 +1,137 @@
+package analysis
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"weak"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+)
+
+// programs writes programs, each with a mistake, and gives their paths.
+func programs(t *testing.T, n, lines int) (dir string, paths []string) {
+	t.Helper()
+	var archive strings.Builder
+	for i := range n {
+		fmt.Fprintf(&archive, "-- p%d.conc --\nfn main() { let n: Int = missing%d; emit(\"n\", n); }\n%s", i, i, strings.Repeat("fn f() -> Int { let a = [1, 2, 3]; a.len() + 4 * 5 }\n", lines))
+	}
+	dir = tree(t, archive.String())
+	for i := range n {
+		paths = append(paths, filepath.Join(dir, fmt.Sprintf("p%d.conc", i)))
+	}
+	return dir, paths
+}
+
+// Of programs of which nothing is open the results that were not wanted for longest are dropped; what was found of them
+// is told without another check, and a question brings the result back.
+func TestResultsAreBounded(t *testing.T) {
+	dir, paths := programs(t, 40, 1000)
+	ws := New(Options{Folders: []string{dir}})
+	ctx := context.Background()
+	ws.Open(paths[0], ws.Snapshot().File(paths[0]).String())
+	first, err := ws.Snapshot().Diagnostics(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := func() (names []string, size int) {
+		for _, p := range paths {
+			if s := ws.results.slots[p]; s.last != nil {
+				names = append(names, filepath.Base(p))
+				if !s.open {
+					size += s.size
+				}
+			}
+		}
+		return names, size
+	}
+	names, size := kept()
+	if len(names) < 3 || len(names) > 35 || names[0] != "p0.conc" || size > mostKept {
+		t.Errorf("%d bytes of %s are kept", size, names)
+	}
+	if again, err := ws.Snapshot().Diagnostics(ctx); err != nil || cmp.Diff(counts(first), counts(again)) != "" {
+		t.Error(err, cmp.Diff(counts(first), counts(again)))
+	}
+	if after, _ := kept(); cmp.Diff(names, after) != "" {
+		t.Errorf("what is told was checked again: %s", cmp.Diff(names, after))
+	}
+	dropped := ""
+	for _, p := range paths {
+		if ws.results.slots[p].last == nil {
+			dropped = p
+		}
+	}
+	if h := ws.Snapshot().Hover(ctx, dropped, 4); h == nil || ws.results.slots[dropped].last == nil {
+		t.Errorf("nothing is known of %s: %v", dropped, h)
+	}
+	ws.Close(paths[0])
+	if _, err := ws.Snapshot().Diagnostics(ctx); err != nil || ws.results.slots[paths[0]].open {
+		t.Error("a program that was closed counts as open", err)
+	}
+	if names, size := kept(); size > mostKept {
+		t.Errorf("%d bytes of %s are kept", size, names)
+	}
+}
+
+// counts says how much is told of each file.
+func counts(all map[string][]*diag.Diagnostic) map[string]int {
+	out := map[string]int{}
+	for p, list := range all {
+		out[p] = len(list)
+	}
+	return out
+}
+
+// A result does not hold the state of the workspace in which it was made, which has all roots.
+func TestResultsHoldNoSnapshot(t *testing.T) {
+	dir, paths := programs(t, 3, 10)
+	ws := New(Options{Folders: []string{dir}})
+	ctx := context.Background()
+	var before []weak.Pointer[Snapshot]
+	for i, p := range paths {
+		ws.Open(p, ws.Snapshot().File(p).String()+strings.Repeat("\n", i))
+		s := ws.Snapshot()
+		before = append(before, weak.Make(s))
+		if s.Hover(ctx, p, 4) == nil || len(s.References(ctx, p, 4, true)) == 0 {
+			t.Fatal("nothing is known")
+		}
+	}
+	ws.Close(paths[0])
+	runtime.GC()
+	for i, w := range before {
+		if w.Value() != nil {
+			t.Errorf("state %d is still held", i)
+		}
+	}
+	runtime.KeepAlive(ws)
+}
+
+// Programs are asked and looked at by many at once, while they are opened and closed.
+func TestResultsByMany(t *testing.T) {
+	dir, paths := programs(t, 12, 400)
+	ws := New(Options{Folders: []string{dir}})
+	ctx := context.Background()
+	var all sync.WaitGroup
+	for i, p := range paths {
+		text := ws.Snapshot().File(p).String()
+		all.Go(func() {
+			for round := range 3 {
+				ws.Open(p, text+strings.Repeat("\n", round))
+				if h := ws.Snapshot().Hover(ctx, paths[(i+round)%len(paths)], 4); h == nil {
+					t.Error("nothing is known")
+				}
+				ws.Close(p)
+				if told, err := ws.Snapshot().Diagnostics(ctx); err != nil || len(told[p]) == 0 {
+					t.Error(told[p], err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,192 @@
+package analysis
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/process/parallel"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// root is what is checked as one program: a manifest's, that of a file which no other
+// names, or a document that is no file.
+type root struct {
+	path     string          // of the manifest, the program or the document
+	manifest string          // the path of the manifest that counts, "" for none
+	files    map[string]bool // the programs that belong to it, as far as their `mod` say
+}
+
+// roots are all programs, those of manifests first.
+func (s *Snapshot) roots() []*root {
+	s.once.Do(func() {
+		f := rootFinder{s: s, reached: map[string]bool{}}
+		f.find()
+		s.found, s.owners = f.roots, f.owners()
+		s.results.keep(f.roots)
+	})
+	return s.found
+}
+
+// rootOf is the program that a file belongs to, nil when it belongs to none.
+func (s *Snapshot) rootOf(path string) *root {
+	s.roots()
+	return s.owners[path]
+}
+
+// rootFinder finds the roots of a snapshot.
+type rootFinder struct {
+	s       *Snapshot
+	roots   []*root
+	reached map[string]bool // programs that belong to a root
+}
+
+func (f *rootFinder) find() {
+	var programs, manifests []string
+	for _, p := range f.known() {
+		switch {
+		case isManifest(p) && IsFile(p):
+			manifests = append(manifests, p)
+		case isProgram(p) || !IsFile(p):
+			programs = append(programs, p)
+		}
+	}
+	parallel.Do(len(programs), 1, func(from, to int) {
+		for _, p := range programs[from:to] {
+			if t := f.s.state(p); t != nil {
+				t.parse()
+			}
+		}
+	})
+	for _, m := range manifests {
+		r := &root{path: m, manifest: m, files: map[string]bool{}}
+		if entry := f.entry(m); f.s.state(entry) != nil {
+			f.reach(r, entry, filepath.Dir(entry))
+		}
+		f.roots = append(f.roots, r)
+	}
+	named := f.named(programs)
+	for _, free := range []bool{true, false} { // then those that name each other in a circle
+		for _, p := range programs {
+			if f.reached[p] || free && named[p] || f.s.state(p) == nil {
+				continue
+			}
+			r := &root{path: p, manifest: f.manifestOf(p), files: map[string]bool{}}
+			f.reach(r, p, filepath.Dir(p))
+			f.roots = append(f.roots, r)
+		}
+	}
+}
+
+// known are the real paths of all documents and listed files, in order.
+func (f *rootFinder) known() []string {
+	all := maps.Clone(f.s.listed)
+	if all == nil {
+		all = map[string]bool{}
+	}
+	for p := range f.s.open {
+		all[p] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// defaultEntry is the program of a manifest that names none.
+const defaultEntry = "main.conc"
+
+// entry is the program that a manifest names.
+func (f *rootFinder) entry(path string) string {
+	name := defaultEntry
+	if t := f.s.state(path); t != nil {
+		if m, _ := manifest.Parse(t.file); m != nil && m.Project.Entry != "" {
+			name = m.Project.Entry
+		}
+	}
+	return filepath.Join(filepath.Dir(path), filepath.FromSlash(name))
+}
+
+// manifestOf is the manifest that counts for a program.
+func (f *rootFinder) manifestOf(path string) string {
+	if !IsFile(path) {
+		return ""
+	}
+	m, _ := manifest.Locate(filepath.Dir(path), func(p string) bool { return f.s.state(p) != nil })
+	return m
+}
+
+// reach adds a program to a root, with those of its modules, which are in dir.
+func (f *rootFinder) reach(r *root, path, dir string) {
+	t := f.s.state(path)
+	if t == nil || r.files[path] {
+		return
+	}
+	r.files[path], f.reached[path] = true, true
+	t.parse()
+	for _, m := range t.mods {
+		if file := f.module(dir, m); file != "" {
+			f.reach(r, file, filepath.Join(dir, filepath.Join(m...)))
+		}
+	}
+}
+
+// module is the file of a module, "" when there is none.
+func (f *rootFinder) module(dir string, m modPath) string {
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	inner := len(m) - 1
+	for _, name := range sema.ModuleFiles(filepath.ToSlash(filepath.Join(dir, filepath.Join(m[:inner]...))), m[inner]) {
+		if p := filepath.FromSlash(name); f.s.state(p) != nil {
+			return p
+		}
+	}
+	return ""
+}
+
+// named are the programs that another one names as a module. Where the modules of a file lie depends
+// on whether it is one itself: so what it may name either way counts.
+func (f *rootFinder) named(programs []string) map[string]bool {
+	named := map[string]bool{}
+	for _, p := range programs {
+		t := f.s.state(p)
+		if t == nil {
+			continue
+		}
+		t.parse()
+		for _, m := range t.mods {
+			for _, dir := range []string{filepath.Dir(p), strings.TrimSuffix(p, filepath.Ext(p))} {
+				if file := f.module(dir, m); file != "" && file != p {
+					named[file] = true
+				}
+			}
+		}
+	}
+	return named
+}
+
+// owners gives for each file the root that tells what is wrong with it: the one of the nearest manifest,
+// of these the first.
+func (f *rootFinder) owners() map[string]*root {
+	owners := map[string]*root{}
+	for _, r := range f.roots {
+		if r.path == r.manifest {
+			owners[r.path] = r
+		}
+		for p := range r.files {
+			if o := owners[p]; o == nil || nearness(r, p) > nearness(o, p) {
+				owners[p] = r
+			}
+		}
+	}
+	return owners
+}
+
+// nearness says how near a root's manifest is to a file: the length of its directory's path, if the file lies
+// in it.
+func nearness(r *root, path string) int {
+	if dir := filepath.Dir(r.manifest); r.manifest != "" && below(path, dir) {
+		return len(dir)
+	}
+	return 0
+}

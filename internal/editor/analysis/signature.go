@@ -1,0 +1,245 @@
+package analysis
+
+import (
+	"context"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// Signature is the call around a place: what it takes, and which of that is being written.
+type Signature struct {
+	Label  string        // `area(width: Int, height: Int = 1) -> Int`
+	Params []source.Span // of the parameters, within Label
+	Active int           // the parameter at the place, -1 when there is none
+	Doc    string        // Markdown
+}
+
+// callee is what a call takes.
+type callee struct {
+	name, result, doc string
+	params            []parameter
+	named             map[string]bool // the arguments that are given by name
+	active            int
+}
+
+type parameter struct {
+	name, typ, text string
+	t               types.Type
+}
+
+// Signature is the call around a place, nil outside of all.
+func (s *Snapshot) Signature(ctx context.Context, path string, pos source.Pos) *Signature {
+	f := s.file(ctx, path)
+	if f == nil {
+		return nil
+	}
+	c := f.callAt(pos)
+	if c == nil {
+		return nil
+	}
+	out := &Signature{Active: c.active, Doc: c.doc, Params: []source.Span{}}
+	var b strings.Builder
+	b.WriteString(c.name + "(")
+	for i, p := range c.params {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		start := source.Pos(b.Len())
+		b.WriteString(p.text)
+		out.Params = append(out.Params, source.Span{Start: start, End: source.Pos(b.Len())})
+	}
+	b.WriteString(")")
+	if c.result != "" {
+		b.WriteString(" -> " + c.result)
+	}
+	out.Label = b.String()
+	return out
+}
+
+// callAt is what the innermost call takes between whose parentheses a place lies.
+func (f *checked) callAt(pos source.Pos) *callee {
+	open, commas, name := f.openCall(clamp(f.text.file, pos))
+	if open < 0 || f.info == nil {
+		return nil
+	}
+	var c *callee
+	var args []*ast.Arg
+	for _, n := range nodesAt(f.tree, open) {
+		switch n := n.(type) {
+		case *ast.Decorator:
+			if n.Name != nil && n.Name.Sp.End <= open {
+				c, args = f.decoratorCallee(n.Name.Name), n.Args
+			}
+		case *ast.Call:
+			if n.Fn != nil && n.Fn.Span().End <= open {
+				if x := f.calleeOf(n); x != nil {
+					c, args = x, n.Args
+				}
+			}
+		case *ast.MethodCall:
+			if n.Name != nil && n.Name.Sp.End <= open {
+				if x := f.methodCallee(n); x != nil {
+					c, args = x, n.Args
+				}
+			}
+		}
+	}
+	if c == nil {
+		return nil
+	}
+	c.named = map[string]bool{}
+	for _, a := range args {
+		if a.Name != nil && (pos < a.Name.Sp.Start || pos > a.Name.Sp.End) {
+			c.named[a.Name.Name] = true
+		}
+	}
+	c.active = commas
+	for i, p := range c.params {
+		if p.name == name && name != "" {
+			c.active = i
+		}
+	}
+	if c.active >= len(c.params) {
+		c.active = -1
+	}
+	return c
+}
+
+// openCall is the innermost parenthesis that is open at a place, how many commas stand behind it, and the name of the
+// argument at the place, "" without one.
+func (f *checked) openCall(pos source.Pos) (open source.Pos, commas int, name string) {
+	toks, _, _ := lexer.Lex(f.text.file)
+	n := 0
+	for n < len(toks) && toks[n].End <= pos && toks[n].Kind != lexer.EOF {
+		n++
+	}
+	depth := 0
+	for i := n - 1; i >= 0; i-- {
+		switch toks[i].Kind {
+		case lexer.RParen, lexer.RBracket, lexer.RBrace:
+			depth++
+		case lexer.LBracket, lexer.LBrace:
+			if depth--; depth < 0 { // an element, or a statement
+				return -1, 0, ""
+			}
+		case lexer.LParen:
+			if depth--; depth < 0 {
+				return toks[i].Start, commas, name
+			}
+		case lexer.Comma:
+			if depth == 0 {
+				commas++
+			}
+		case lexer.Colon:
+			if depth == 0 && commas == 0 && i > 0 && toks[i-1].Kind == lexer.Ident {
+				name = f.text.file.Slice(toks[i-1].Span())
+			}
+		}
+	}
+	return -1, 0, ""
+}
+
+// calleeOf is what a call of a name or a value takes.
+func (f *checked) calleeOf(n *ast.Call) *callee {
+	if d := f.info.Call(n); d != nil && d.Fn != nil {
+		return f.functionCallee(d.Fn, false)
+	}
+	if p, ok := n.Fn.(*ast.PathExpr); ok && len(p.Segments) > 0 {
+		last := p.Segments[len(p.Segments)-1]
+		for _, r := range f.at(last.Sp.Start) {
+			switch o := r.Def.Object.(type) {
+			case *sema.Function:
+				return f.functionCallee(o, false)
+			case *sema.VariantRef:
+				return variantCallee(last.Name, o)
+			}
+		}
+	}
+	if t, ok := types.Resolve(f.info.TypeOf(n.Fn)).(*types.Func); ok {
+		c := &callee{name: f.text.file.Slice(n.Fn.Span()), result: resultText(t.Result)}
+		for _, p := range t.Params {
+			c.params = append(c.params, parameter{typ: typeText(p), text: typeText(p), t: known(p)})
+		}
+		return c
+	}
+	return nil
+}
+
+func variantCallee(name string, v *sema.VariantRef) *callee {
+	if v.Variant == nil {
+		return nil
+	}
+	c := &callee{name: name, result: typeText(v.Type)}
+	for _, x := range v.Variant.Fields {
+		c.params = append(c.params, parameter{typ: typeText(x.Type), text: typeText(x.Type), t: known(x.Type)})
+	}
+	return c
+}
+
+func (f *checked) methodCallee(n *ast.MethodCall) *callee {
+	if d := f.info.Call(n); d != nil && d.Fn != nil {
+		return f.functionCallee(d.Fn, true)
+	}
+	for _, r := range f.at(n.Name.Sp.Start) {
+		if fn, ok := r.Def.Object.(*sema.Function); ok {
+			return f.functionCallee(fn, true)
+		}
+	}
+	return nil
+}
+
+// decoratorCallee is what a decorator takes, nil where the library says nothing of it.
+func (f *checked) decoratorCallee(name string) *callee {
+	f.res.mu.Lock()
+	defer f.res.mu.Unlock()
+	params := f.res.prog.DecoratorParams(f.info, name)
+	if params == nil {
+		return nil
+	}
+	c := &callee{name: "@" + name, doc: topic("@" + name)}
+	for _, p := range params {
+		x := parameter{name: p.Name, typ: typeText(p.Type), t: known(p.Type)}
+		x.text = x.name + ": " + x.typ
+		c.params = append(c.params, x)
+	}
+	return c
+}
+
+// functionCallee is what a function takes; a method's receiver stands before its name.
+func (f *checked) functionCallee(fn *sema.Function, method bool) *callee {
+	if fn.Decl == nil || fn.Decl.Name == nil {
+		return nil
+	}
+	c := &callee{name: fn.Decl.Name.Name, result: resultText(fn.Result), doc: strings.TrimSpace(fn.Decl.Doc)}
+	params := map[string]*sema.Param{}
+	for _, p := range fn.Params {
+		params[p.Name] = p
+	}
+	for _, p := range fn.Decl.Params {
+		if p.IsSelf && method || p.Name == nil {
+			continue
+		}
+		x := parameter{name: p.Name.Name}
+		if of := params[p.Name.Name]; of != nil {
+			x.typ, x.t = typeText(of.Type), known(of.Type)
+		}
+		x.text = x.name + ": " + x.typ
+		if p.Default != nil {
+			x.text += " = " + oneLine(fn.Info.File.Source.Slice(p.Default.Span()))
+		}
+		c.params = append(c.params, x)
+	}
+	return c
+}
+
+func resultText(t types.Type) string {
+	if t == nil || types.Resolve(t) == types.Nil {
+		return ""
+	}
+	return typeText(t)
+}

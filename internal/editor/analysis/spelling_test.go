@@ -1,0 +1,133 @@
+package analysis
+
+import (
+	"context"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// Declarations are found where they are called otherwise: by aliases of aliases, `Self` and `super`.
+func TestOtherSpellings(t *testing.T) {
+	dir := tree(t, `
+-- main.conc --
+mod shapes;
+mod other;
+mod third;
+pub fn top() -> Int { 1 }
+fn main() { let n = shapes::area(1) + other::by() + third::far(); emit("n", n + top()); }
+-- shapes.conc --
+pub struct Point { pub x: Int }
+pub type Place = Point;
+pub fn area(n: Int) -> Int { n }
+-- other.conc --
+pub use shapes::area as size;
+use shapes::Place;
+impl Place { pub fn at(x: Int) -> Self { Self { x: x } } }
+pub fn by() -> Int { size(Place::at(1).x) }
+-- third.conc --
+use other::{size as extent};
+pub fn far() -> Int { extent(2) + super::top() }
+`)
+	s := New(Options{Folders: []string{dir}}).Snapshot()
+	for what, want := range map[string]int{`shapes\.conc.*struct (Point)`: 4, `shapes\.conc.*fn (area)`: 8, `main\.conc.*fn (top)`: 3, `main\.conc.*mod (other)`: 3} {
+		var found []Location
+		for _, p := range s.Files() {
+			text := filepath.Base(p) + s.File(p).String()
+			if at := regexp.MustCompile(`(?s)^` + what).FindStringSubmatchIndex(text); at != nil {
+				found = s.References(context.Background(), p, source.Pos(at[2]-len(filepath.Base(p))), true)
+			}
+		}
+		if len(found) != want {
+			t.Errorf("%s: %d references, want %d: %v", what, len(found), want, places(found))
+		}
+	}
+}
+
+// A name that stands nowhere needs no second check, which would find nothing.
+func TestFreshNames(t *testing.T) {
+	dir := tree(t, mixed)
+	s := New(Options{Folders: []string{dir}}).Snapshot()
+	ctx := context.Background()
+	fresh := 0
+	for _, p := range s.Files() {
+		f := s.file(ctx, p)
+		if f == nil {
+			continue
+		}
+		for _, ref := range f.refs() {
+			r, err := s.toRename(ctx, p, ref.At.Start)
+			if err != nil {
+				continue
+			}
+			for _, name := range []string{"zz", "Zz", "area", "main", "println", "Int", "sqrt"} {
+				is := s.isFresh(r, name)
+				if is && name != "zz" && name != "Zz" {
+					t.Errorf("`%s` is taken for a new name", name)
+				}
+				if !is || r.ref.Def.At != ref.At {
+					continue
+				}
+				out, err := s.Rename(ctx, p, ref.At.Start, name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := s.unchanged(ctx, r, out.Edits, name); err != nil {
+					t.Errorf("%s of %s: %v", r.text, p, err)
+				}
+				fresh++
+			}
+		}
+	}
+	if fresh < 8 {
+		t.Errorf("%d new names", fresh)
+	}
+}
+
+// To look through declarations that spell a name alone finds what looking through all finds, also where bodies were
+// taken over.
+func TestSpelledReferences(t *testing.T) {
+	for name, archive := range map[string]string{"mixed": mixed, "examples": examplesAsModules(t)} {
+		t.Run(name, func(t *testing.T) {
+			dir := tree(t, archive)
+			main := filepath.Join(dir, "main.conc")
+			ws := New(Options{Folders: []string{dir}})
+			text := ws.Snapshot().File(main).String() + strings.Repeat("\n", 2100) // so long that bodies are taken over
+			ctx := context.Background()
+			compared := 0
+			for round, p := range ws.Snapshot().Files() {
+				for k := range 12 {
+					ws.Open(main, text+strings.Repeat(" ", 12*round+k))
+					s := ws.Snapshot()
+					f := s.file(ctx, p)
+					if f == nil || len(f.refs()) == 0 {
+						break
+					}
+					if compared > 0 && f.res.prog.TakenOver() == 0 {
+						t.Fatal("nothing was taken over")
+					}
+					ref := f.refs()[len(f.refs())*k/12]
+					wanted := identities([]sema.Ref{ref})
+					roots := s.sharing(f, wanted)
+					spelled := s.spellingOf(ctx, roots, []sema.Ref{ref})
+					for _, r := range roots {
+						got := places(s.usesIn(ctx, r, wanted, spelled, true))
+						if d := cmp.Diff(places(s.usesIn(ctx, r, wanted, &spelling{all: true}, true)), got); d != "" {
+							t.Fatalf("%s in %s: %s", ref.Def.Name, p, d)
+						}
+						compared += len(got)
+					}
+				}
+			}
+			if compared < 200 {
+				t.Errorf("%d places were compared", compared)
+			}
+		})
+	}
+}

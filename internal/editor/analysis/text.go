@@ -1,0 +1,55 @@
+package analysis
+
+import (
+	"sync"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
+)
+
+// text is a text of a file, with its tree once somebody has asked for it. Whoever
+// holds the same text twice holds the same *text: so it is compared by its address.
+type text struct {
+	file *source.File
+
+	once sync.Once
+	tree *ast.File
+	list diag.List
+	mods []modPath
+}
+
+func newText(path string, b []byte) *text {
+	return &text{file: source.NewFile(shownName(path), b)}
+}
+
+// parse gives the tree of a program's text, and what is wrong with it.
+func (t *text) parse() (*ast.File, diag.List) {
+	t.once.Do(func() {
+		t.tree, t.list = parser.Parse(t.file)
+		t.mods = modPaths(nil, t.tree.Decls, nil)
+	})
+	return t.tree, t.list
+}
+
+// modPath is a module that has a file of its own: the names of the inline modules around it, and
+// its own.
+type modPath []string
+
+// modPaths are the modules of declarations that have files of their own.
+func modPaths(all []modPath, decls []ast.Decl, around modPath) []modPath {
+	for _, d := range decls {
+		m, ok := d.(*ast.ModDecl)
+		if !ok || m.Name == nil || m.Name.Missing() {
+			continue
+		}
+		own := append(around[:len(around):len(around)], m.Name.Name)
+		if m.Inline {
+			all = modPaths(all, m.Decls, own)
+		} else {
+			all = append(all, own)
+		}
+	}
+	return all
+}

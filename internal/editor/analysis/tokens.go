@@ -1,0 +1,192 @@
+package analysis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// TokenTypes are the types of names, and TokenModifiers what is said of one besides: a Token has their
+// numbers.
+var (
+	TokenTypes = []string{"namespace", "type", "struct", "enum", "interface", "typeParameter", "parameter", "variable", "property", "enumMember", "function", "method", "keyword", "decorator",
+		"agent", "host", "tool", "schema", "pipeline", "stage", "store", "messageType"}
+	TokenModifiers = []string{"declaration", "readonly", "mutable", "captured", "async", "deprecated", "defaultLibrary", "test"}
+)
+
+// Token is a name in a text, or a word that is a keyword only where it stands.
+type Token struct {
+	Span      source.Span
+	Type      uint32 // of TokenTypes
+	Modifiers uint32 // a bit for each of TokenModifiers
+}
+
+// tokenTypes are the types of the kinds of declarations. Labels have none: they are seen by their form.
+var tokenTypes = map[sema.DefKind]string{
+	sema.DefModule: "namespace", sema.DefStruct: "struct", sema.DefSchema: "schema", sema.DefEnum: "enum", sema.DefAlias: "type", sema.DefTrait: "interface", sema.DefTypeParam: "typeParameter",
+	sema.DefBuiltin: "type", sema.DefFunction: "function", sema.DefMethod: "method", sema.DefConst: "variable", sema.DefAgent: "agent", sema.DefHost: "host", sema.DefTool: "tool", sema.DefStore: "store",
+	sema.DefPipeline: "pipeline", sema.DefStage: "stage", sema.DefField: "property", sema.DefVariant: "enumMember", sema.DefVariable: "variable", sema.DefParam: "parameter", sema.DefDecorator: "decorator",
+	sema.DefConnection: "namespace", sema.DefConnector: "namespace",
+}
+
+func tokenType(name string) uint32 { return uint32(slices.Index(TokenTypes, name)) }
+
+func modifier(name string) uint32 { return 1 << slices.Index(TokenModifiers, name) }
+
+// Tokens are the names of a program, in the order of the text; none overlaps another.
+func (s *Snapshot) Tokens(ctx context.Context, path string) []Token {
+	f := s.file(ctx, path)
+	if f == nil {
+		return []Token{}
+	}
+	p := &painter{checked: f}
+	ast.InspectFile(f.tree, p.look)
+	for _, r := range f.refs() {
+		if name, ok := tokenTypes[r.Def.Kind]; ok && f.isName(r.At) {
+			p.add(r.At, name, p.modifiers(r))
+		}
+	}
+	slices.SortStableFunc(p.out, func(a, b Token) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
+	end := source.Pos(0)
+	return slices.DeleteFunc(p.out, func(t Token) bool {
+		again := t.Span.Start < end || t.Span.End <= t.Span.Start
+		end = max(end, t.Span.End)
+		return again
+	})
+}
+
+// isName says whether a stretch is a word, and no reserved one, which the grammar of editors knows.
+func (f *checked) isName(at source.Span) bool {
+	if int(at.End) > len(f.text.file.Text) || at.Start >= at.End {
+		return false
+	}
+	word := f.text.file.Slice(at)
+	c := word[0]
+	_, reserved := lexer.Lookup(word)
+	return (c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') && !reserved
+}
+
+// painter finds the tokens of a file.
+type painter struct {
+	*checked
+	out      []Token
+	closures []source.Span
+	handlers map[ast.Node]bool // closures that capture nothing
+}
+
+func (p *painter) add(at source.Span, name string, modifiers uint32) {
+	p.out = append(p.out, Token{at, tokenType(name), modifiers})
+}
+
+// look takes what is no name: types of messages, and keywords of places; and notes the closures.
+func (p *painter) look(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.Handler:
+		if n.On {
+			p.word(n.Span().Start, "on")
+		}
+		if n.Type != nil {
+			p.add(n.Type.Span(), "messageType", 0)
+		}
+		if p.handlers == nil {
+			p.handlers = map[ast.Node]bool{}
+		}
+		p.handlers[n.Value] = true
+		if p.info != nil && n.Value != nil && p.info.AsksPerson(n.Value) {
+			p.word(n.Value.Span().Start, "ask")
+		}
+	case *ast.Closure:
+		if !p.handlers[n] {
+			p.closures = append(p.closures, n.Span())
+		}
+	case *ast.AgentDecl:
+		if n.Name != nil {
+			p.wordBehind(n.Name.Span().End, "uses")
+		}
+	case *ast.ToolDecl:
+		if n.Description != nil && n.Name != nil {
+			p.wordIn(source.Span{Start: n.Name.Span().End, End: n.Description.Span().Start}, "description")
+		}
+	case *ast.MockStmt:
+		p.word(n.Span().Start, "mock")
+	case *ast.ParallelFor:
+		p.word(n.Span().Start, "parallel")
+	}
+	return true
+}
+
+// word is a keyword, if it stands there.
+func (p *painter) word(at source.Pos, word string) {
+	s := source.Span{Start: at, End: at + source.Pos(len(word))}
+	if int(s.End) <= len(p.text.file.Text) && p.text.file.Slice(s) == word {
+		p.add(s, "keyword", 0)
+	}
+}
+
+// wordBehind is a keyword, if it is the next word.
+func (p *painter) wordBehind(at source.Pos, word string) {
+	text := p.text.file.Text
+	for int(at) < len(text) && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
+		at++
+	}
+	p.word(at, word)
+}
+
+// wordIn is a keyword, if it is the last word of a stretch before a colon.
+func (p *painter) wordIn(s source.Span, word string) {
+	text := p.text.file.Slice(s)
+	for at := len(text) - len(word); at >= 0; at-- {
+		if text[at:at+len(word)] == word {
+			p.word(s.Start+source.Pos(at), word)
+			return
+		}
+	}
+}
+
+// modifiers are what is to say of a name.
+func (p *painter) modifiers(r sema.Ref) (m uint32) {
+	d := r.Def
+	if r.Decl {
+		m |= modifier("declaration")
+	}
+	if d.Kind == sema.DefBuiltin || d.Kind == sema.DefDecorator || d.Info != nil && d.Info.Library {
+		m |= modifier("defaultLibrary")
+	}
+	switch d.Kind {
+	case sema.DefConst:
+		m |= modifier("readonly")
+	case sema.DefVariable, sema.DefParam:
+		m |= p.place(r)
+	case sema.DefFunction, sema.DefMethod:
+		if fn, ok := d.Node.(*ast.FnDecl); ok {
+			if fn.Async {
+				m |= modifier("async")
+			}
+			if slices.ContainsFunc(fn.Decorators, func(x *ast.Decorator) bool { return x.Name != nil && x.Name.Name == "test" }) {
+				m |= modifier("test")
+			}
+		}
+	}
+	return m
+}
+
+// place says of a variable whether it changes, and whether a closure has taken it along.
+func (p *painter) place(r sema.Ref) (m uint32) {
+	l, ok := r.Def.Object.(*sema.Local)
+	if !ok {
+		return 0
+	}
+	m = modifier("readonly")
+	if l.Mut {
+		m = modifier("mutable")
+	}
+	if slices.ContainsFunc(p.closures, func(c source.Span) bool { return c.Contains(r.At) && !c.Contains(r.Def.At) }) {
+		m |= modifier("captured")
+	}
+	return m
+}

@@ -1,0 +1,66 @@
+package dap
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// lastFrame is the frame whose variables were asked for last.
+func (r *Run) lastFrame() *frameRef {
+	if r.refs.looked != nil {
+		return r.refs.looked
+	}
+	f, _ := r.frame(0)
+	return f
+}
+
+// assign gives a place in a frame another value, which must fit its type. A variable need not be
+// declared with `mut`: it is the debugger who changes it.
+func (r *Run) assign(ctx context.Context, f *frameRef, path, text string) (shown dap.Variable, err error) {
+	if f == nil {
+		return shown, fmt.Errorf("there is no frame to set it in")
+	}
+	name, rest := path, ""
+	if i := strings.IndexAny(path, ".["); i > 0 {
+		name, rest = path[:i], path[i:]
+	}
+	was, err := r.compile(f, name)
+	if err != nil {
+		return shown, err
+	}
+	t := was.result
+	declared := t.String()
+	c, err := r.compile(f, fmt.Sprintf("let mut debugged_place: %s = %s; debugged_place%s = %s; debugged_place", declared, name, rest, text))
+	if rest == "" {
+		c, err = r.compile(f, fmt.Sprintf("let debugged_place: %s = %s; debugged_place", declared, text))
+	}
+	if err != nil {
+		return shown, err
+	}
+	v, err := r.runs(f, c, how{ctx: ctx})
+	if err != nil {
+		return shown, err
+	}
+	if !f.Assign(name, v) {
+		return shown, fmt.Errorf("`%s` has no value here", name)
+	}
+	value.Share(v)
+	r.refresh()
+	return r.whole(ctx, f, path, t, v)
+}
+
+// whole shows what a path has now.
+func (r *Run) whole(ctx context.Context, f *frameRef, path string, t types.Type, v value.Slot) (dap.Variable, error) {
+	c, err := r.compile(f, path)
+	if err == nil {
+		v, err = r.runs(f, c, how{quiet: true, ctx: ctx})
+		t = c.result
+	}
+	return r.variable(child{name: path, path: path, value: v, typ: t}), err
+}

@@ -1,0 +1,90 @@
+package dap
+
+import (
+	"strconv"
+	"strings"
+)
+
+// hits is a hitCondition: from which pass on, or at which ones, the run stands still.
+type hits struct {
+	op    string // "" for none, "==", ">=", ">", "<", "<=", "%"
+	n     int64
+	wrong string // why the text is none
+}
+
+// hitsOf reads `5`, `>= 5` and `% 5`.
+func hitsOf(text string) (h hits) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return h
+	}
+	h.op = "=="
+	for _, op := range []string{"==", ">=", "<=", ">", "<", "%"} {
+		if rest, ok := strings.CutPrefix(text, op); ok {
+			h.op, text = op, strings.TrimSpace(rest)
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || h.op == "%" && n == 0 {
+		h.wrong = "a hit condition is a number, as in `5`, `>= 5` or `% 5`"
+	}
+	h.n = n
+	return h
+}
+
+// hold says whether the condition holds at a pass, the first being 1.
+func (h hits) hold(pass int64) bool {
+	switch h.op {
+	case "==":
+		return pass == h.n
+	case ">=":
+		return pass >= h.n
+	case ">":
+		return pass > h.n
+	case "<=":
+		return pass <= h.n
+	case "<":
+		return pass < h.n
+	case "%":
+		return pass%h.n == 0
+	}
+	return true
+}
+
+// hit gives those of some breakpoints at which the run stands still.
+func (r *Run) hit(x *stand, all []*breakpoint) (ids []int) {
+	for _, b := range all {
+		if r.holds(x, b) {
+			ids = append(ids, b.id)
+		}
+	}
+	return ids
+}
+
+// holds says whether the run stands still at a breakpoint that it has come to.
+func (r *Run) holds(x *stand, b *breakpoint) bool {
+	a := &b.ask
+	if a.condition != "" {
+		yes, err := r.condition(x, a.condition)
+		if err != nil {
+			if !a.said {
+				a.said = true
+				r.s.say("important", "the condition `"+a.condition+"`: "+err.Error()+"\n")
+			}
+			return a.log == ""
+		}
+		if !yes {
+			return false
+		}
+	}
+	a.count++
+	if !hitsOf(a.hits).hold(a.count) {
+		return false
+	}
+	if a.log != "" {
+		r.s.print("console", r.logged(x, a.log)+"\n")
+		return false
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package dap
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
+)
+
+// consoleVar is a variable that a `let` in the console has bound: it is there in every frame, until the run ends.
+type consoleVar struct {
+	name  string
+	typ   types.Type
+	mut   bool
+	value value.Slot
+}
+
+// console are such variables, the last of a name counts.
+type console struct {
+	all     []*consoleVar
+	changes int // how often a `let` has been typed: what was compiled before may mean others
+}
+
+func (c *console) variable(name string) *consoleVar {
+	for _, v := range slices.Backward(c.all) {
+		if v.name == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// hiddenPrefix begins the names of variables that nobody has typed.
+const hiddenPrefix = "console_"
+
+// namedIn says of a name whether a text has it.
+func namedIn(text string) func(name string) bool {
+	return func(name string) bool { return regexp.MustCompile(`\b` + name + `\b`).MatchString(text) }
+}
+
+// declared are statements that declare those of the console's variables that are wanted, for the checker: they are never
+// run. They give each its type, and not the text that has bound it: that may name what the frame has in which it was typed.
+func (c *console) declared(wanted func(name string) bool) (lets string, used map[string]*consoleVar) {
+	used = map[string]*consoleVar{}
+	var b strings.Builder
+	for _, x := range c.all {
+		v := c.variable(x.name)
+		if used[v.name] != nil || !wanted(v.name) {
+			continue
+		}
+		used[v.name] = v
+		mut := ""
+		if v.mut {
+			mut = "mut "
+		}
+		fmt.Fprintf(&b, "let %[4]s%[1]s: Option<%[2]s> = None; let %[3]s%[1]s = %[4]s%[1]s.unwrap(); ", v.name, types.Full(v.typ), mut, hiddenPrefix)
+	}
+	return b.String(), used
+}
+
+// letOf is a text that is nothing but a `let` of a name; nil for any other.
+func letOf(text string) *ast.LetStmt {
+	tree, found := parser.Parse(source.NewFile("console", []byte("fn console() {\n"+bare(text)+";\n}")))
+	if found.HasErrors() || len(tree.Decls) != 1 {
+		return nil
+	}
+	fn, ok := tree.Decls[0].(*ast.FnDecl)
+	if !ok || fn.Body == nil || len(fn.Body.Stmts) != 1 || fn.Body.Tail != nil {
+		return nil
+	}
+	l, ok := fn.Body.Stmts[0].(*ast.LetStmt)
+	if !ok || l.Value == nil {
+		return nil
+	}
+	if _, name := l.Pattern.(*ast.NamePat); !name {
+		return nil
+	}
+	return l
+}
+
+// bare is a statement without the `;` at its end.
+func bare(text string) string { return strings.TrimRight(text, "; \t\r\n") }
+
+// binds runs a `let` of the console, and keeps what it binds.
+func (r *Run) binds(f *frameRef, text string, l *ast.LetStmt, h how) (*consoleVar, error) {
+	v := &consoleVar{name: l.Pattern.(*ast.NamePat).Name.Name, mut: l.Mut}
+	c, err := r.compile(f, bare(text)+"; "+v.name)
+	if err != nil {
+		return nil, err
+	}
+	if v.value, err = r.runs(f, c, h); err != nil {
+		return nil, err
+	}
+	v.typ = c.result
+	r.console.all = append(r.console.all, v)
+	r.console.changes++
+	return v, nil
+}

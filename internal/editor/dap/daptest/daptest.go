@@ -1,0 +1,483 @@
+// Package daptest plays sessions of debugging with a real adapter (its API promises nothing: it is for tests). A
+// session is lines. One that begins with "> " is what a person does in the editor, the others are what the editor is
+// told then:
+//
+//	> break 3 if n > 1       a breakpoint on a line; also `hits % 2`, and `log TEXT` in place of stopping
+//	> break emit "approve"   one with a name
+//	> errors err, thrown     which errors stop the run, besides those that end it
+//	> start {"mock": true}   launches main.conc; what is in braces, and may be left out, is added to the launch
+//	> step over              also `step in`, `step in NAME` and `step out`, `continue`
+//	> stack                  the calls under way
+//	> threads                the tasks
+//	> show Locals            the variables of a scope, in the frame on top
+//	> watch n * 2            an expression there, as one that changes nothing
+//	> console n = 3          one that may change something; `:answer VALUE` too
+//	> set n = 3              a variable gets a value
+//	> stop                   the program is ended
+//
+// What goes to stderr is left out: it tells of times and directories.
+package daptest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
+)
+
+// Play plays a session in the directory of an adapter's command, which it starts, and gives it with what the adapter
+// told. The error names a line that cannot be played.
+func Play(c *exec.Cmd, text string) (string, error) {
+	in, err := c.StdinPipe()
+	if err != nil {
+		return "", err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := c.Start(); err != nil {
+		return "", err
+	}
+	s := &session{dir: c.Dir, to: in, from: bufio.NewReader(out), errors: []string{"uncaught"}}
+	err = s.play(text)
+	_ = in.Close()
+	_, _ = io.Copy(io.Discard, out) // so that it can end
+	if werr := c.Wait(); err == nil && werr != nil {
+		err = fmt.Errorf("the adapter's end: %w", werr)
+	}
+	return s.told.String(), err
+}
+
+// session is an editor with a session of debugging.
+type session struct {
+	dir  string
+	to   io.Writer
+	from *bufio.Reader
+	seq  int
+	told strings.Builder
+
+	lines, names []map[string]any // breakpoints
+	errors       []string
+	begun, over  bool
+	thread       int        // that has stopped
+	waits        bool       // the program runs, and what it does next is to be told
+	behind       []*message // events that came before an answer
+}
+
+// message is what an adapter says.
+type message struct {
+	Type       string          `json:"type"`
+	Event      string          `json:"event"`
+	RequestSeq int             `json:"request_seq"`
+	Success    bool            `json:"success"`
+	Message    string          `json:"message"`
+	Body       json.RawMessage `json:"body"`
+}
+
+// refused is the sentence with which the adapter refuses.
+type refused struct{ sentence string }
+
+func (e *refused) Error() string { return e.sentence }
+
+func (s *session) play(text string) error {
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\n")
+		done, isDone := strings.CutPrefix(line, "> ")
+		if !isDone {
+			continue
+		}
+		fmt.Fprintln(&s.told, line)
+		err := s.do(done)
+		if sentence := (*refused)(nil); errors.As(err, &sentence) {
+			s.tell("refused: %s", sentence)
+			err = nil
+		}
+		if err == nil && s.waits {
+			err = s.goesOn()
+		}
+		if err != nil {
+			return fmt.Errorf("line %d, %q: %w", n, line, err)
+		}
+	}
+	if s.begun && !s.over {
+		return errors.New("the session ends while the program stands: `> stop` ends it")
+	}
+	return nil
+}
+
+func (s *session) tell(format string, args ...any) {
+	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
+		fmt.Fprintf(&s.told, "%s\n", strings.TrimRight(line, "\n"))
+	}
+}
+
+// do does what a line says.
+func (s *session) do(line string) error {
+	word, rest, _ := strings.Cut(line, " ")
+	switch {
+	case word == "break":
+		return s.setBreakpoint(rest)
+	case word == "errors":
+		for _, name := range strings.Split(rest, ",") {
+			s.errors = append(s.errors, strings.TrimSpace(name))
+		}
+		return s.setErrors()
+	case word == "start":
+		return s.start(rest)
+	case !s.begun || s.over:
+		return errors.New("the program does not run")
+	case word == "continue", word == "step":
+		return s.goOn(line)
+	case word == "stack":
+		return s.stack()
+	case word == "threads":
+		return s.threads()
+	case word == "show":
+		return s.show(rest)
+	case word == "watch":
+		return s.evaluate("watch", rest)
+	case word == "console":
+		return s.evaluate("repl", rest)
+	case word == "set":
+		name, value, _ := strings.Cut(rest, "=")
+		var x struct{ Value string }
+		err := s.inFrame("setExpression", map[string]any{"expression": strings.TrimSpace(name), "value": strings.TrimSpace(value)}, &x)
+		if err == nil {
+			s.tell("%s = %s", strings.TrimSpace(name), x.Value)
+		}
+		return err
+	case word == "stop":
+		s.waits = true
+		return s.ask("terminate", nil, nil)
+	}
+	return errors.New("it is not known what this does")
+}
+
+// setBreakpoint adds a breakpoint, on a line or with a name.
+func (s *session) setBreakpoint(text string) error {
+	list, key := &s.lines, "line"
+	text, b := options(text)
+	if text == "" || text[0] < '0' || text[0] > '9' {
+		b["name"], list, key = text, &s.names, "name"
+	} else if n, err := strconv.Atoi(text); err == nil {
+		b["line"] = n
+	} else {
+		return err
+	}
+	*list = append(*list, b)
+	if !s.begun {
+		return nil // told when the program is started
+	}
+	return s.sendBreakpoints(key)
+}
+
+// options takes `if CONDITION`, `hits COUNT` and `log MESSAGE` off a breakpoint.
+func options(text string) (string, map[string]any) {
+	b := map[string]any{}
+	for _, o := range []struct{ word, key string }{{" log ", "logMessage"}, {" hits ", "hitCondition"}, {" if ", "condition"}} {
+		if before, after, ok := strings.Cut(text, o.word); ok {
+			text, b[o.key] = before, after
+		}
+	}
+	return text, b
+}
+
+// sendBreakpoints tells the adapter the breakpoints that have a line or a name. What is not where it was put, or nowhere, is told.
+func (s *session) sendBreakpoints(key string) error {
+	var got struct {
+		Breakpoints []struct {
+			Verified bool
+			Line     int
+			Message  string
+		}
+	}
+	list, err := s.names, error(nil)
+	if key == "line" {
+		list = s.lines
+		err = s.ask("setBreakpoints", map[string]any{"source": map[string]any{"path": s.main()}, "breakpoints": some(list)}, &got)
+	} else {
+		err = s.ask("setFunctionBreakpoints", map[string]any{"breakpoints": some(list)}, &got)
+	}
+	for i, b := range got.Breakpoints {
+		switch {
+		case b.Verified && (key == "name" || b.Line == list[i]["line"]):
+		case b.Verified:
+			s.tell("the breakpoint stands at line %d: %s", b.Line, b.Message)
+			list[i]["line"] = b.Line
+		default:
+			s.tell("breakpoint %v: %s", list[i][key], b.Message)
+		}
+	}
+	return err
+}
+
+// some is a list that is not null.
+func some(list []map[string]any) []map[string]any { return append([]map[string]any{}, list...) }
+
+func (s *session) main() string { return filepath.Join(s.dir, "main.conc") }
+
+// setErrors tells the adapter which errors stop the run.
+func (s *session) setErrors() error {
+	if !s.begun {
+		return nil
+	}
+	return s.ask("setExceptionBreakpoints", map[string]any{"filters": s.errors}, nil)
+}
+
+func (s *session) start(more string) error {
+	launch := map[string]any{"program": s.main(), "cwd": s.dir}
+	if more != "" {
+		if err := json.Unmarshal([]byte(more), &launch); err != nil {
+			return err
+		}
+	}
+	s.begun = true
+	if err := s.ask("initialize", map[string]any{"adapterID": "concerto", "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path"}, nil); err != nil {
+		return err
+	}
+	if err := s.ask("launch", launch, nil); err != nil {
+		return err
+	}
+	s.waits = true
+	return errors.Join(s.sendBreakpoints("line"), s.sendBreakpoints("name"), s.setErrors(), s.ask("configurationDone", nil, nil))
+}
+
+// goOn has the program run on, by `continue` or a step.
+func (s *session) goOn(line string) error {
+	command, arguments := map[string]string{"continue": "continue", "step over": "next", "step in": "stepIn", "step out": "stepOut"}[line], map[string]any{"threadId": s.thread}
+	if into, ok := strings.CutPrefix(line, "step in "); ok {
+		var x struct {
+			Targets []struct {
+				ID    int
+				Label string
+			}
+		}
+		if err := s.inFrame("stepInTargets", nil, &x); err != nil {
+			return err
+		}
+		for _, target := range x.Targets {
+			if target.Label == into {
+				command, arguments["targetId"] = "stepIn", target.ID
+			}
+		}
+	}
+	if command == "" {
+		return errors.New("it cannot go on so")
+	}
+	s.waits = true
+	return s.ask(command, arguments, nil)
+}
+
+// call is a frame.
+type call struct {
+	ID     int
+	Name   string
+	Line   int
+	Source struct{ Name string }
+}
+
+func (c *call) String() string { return fmt.Sprintf("%s, %s:%d", c.Name, c.Source.Name, c.Line) }
+
+func (s *session) calls() ([]call, error) {
+	var x struct{ StackFrames []call }
+	err := s.ask("stackTrace", map[string]any{"threadId": s.thread}, &x)
+	if err == nil && len(x.StackFrames) == 0 {
+		err = errors.New("no call is under way")
+	}
+	return x.StackFrames, err
+}
+
+func (s *session) stack() error {
+	all, err := s.calls()
+	for _, f := range all {
+		s.tell("%v", &f)
+	}
+	return err
+}
+
+func (s *session) threads() error {
+	var x struct{ Threads []struct{ Name string } }
+	err := s.ask("threads", nil, &x)
+	for _, t := range x.Threads {
+		s.tell("%s", t.Name)
+	}
+	return err
+}
+
+// inFrame asks something about the frame on top.
+func (s *session) inFrame(command string, arguments map[string]any, into any) error {
+	all, err := s.calls()
+	if err != nil {
+		return err
+	}
+	if arguments == nil {
+		arguments = map[string]any{}
+	}
+	arguments["frameId"] = all[0].ID
+	return s.ask(command, arguments, into)
+}
+
+func (s *session) show(scope string) error {
+	var x struct {
+		Scopes []struct {
+			Name               string
+			VariablesReference int
+		}
+	}
+	if err := s.inFrame("scopes", nil, &x); err != nil {
+		return err
+	}
+	for _, sc := range x.Scopes {
+		if sc.Name == scope {
+			return s.variables(sc.VariablesReference, "")
+		}
+	}
+	return fmt.Errorf("there is no scope %s", scope)
+}
+
+// variables tells of variables; those that are no values with what they hold.
+func (s *session) variables(of int, indent string) error {
+	var x struct {
+		Variables []struct {
+			Name, Value, Type  string
+			VariablesReference int
+		}
+	}
+	if err := s.ask("variables", map[string]any{"variablesReference": of}, &x); err != nil {
+		return err
+	}
+	for _, v := range x.Variables {
+		switch {
+		case v.Type != "":
+			s.tell("%s%s: %s = %s", indent, v.Name, v.Type, v.Value)
+		case v.Value != "":
+			s.tell("%s%s: %s", indent, v.Name, v.Value)
+		default:
+			s.tell("%s%s", indent, v.Name)
+		}
+		if v.Type == "" && v.VariablesReference > 0 {
+			if err := s.variables(v.VariablesReference, indent+"  "); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) evaluate(context, text string) error {
+	var x struct{ Result, Type string }
+	if strings.HasPrefix(text, ":answer") {
+		s.waits = true
+		return s.ask("evaluate", map[string]any{"expression": text, "context": context}, &x)
+	}
+	if err := s.inFrame("evaluate", map[string]any{"expression": text, "context": context}, &x); err != nil {
+		return err
+	}
+	s.tell("%s: %s", x.Result, x.Type)
+	return nil
+}
+
+// goesOn tells what the program does until it stops, ends, or waits for an answer.
+func (s *session) goesOn() error {
+	s.waits = false
+	for {
+		m, err := s.next()
+		if err != nil {
+			return err
+		}
+		var x struct {
+			Category, Output, Description, Reason, Text string
+			ThreadID                                    int
+			ExitCode                                    int
+		}
+		if len(m.Body) > 0 {
+			if err := json.Unmarshal(m.Body, &x); err != nil {
+				return err
+			}
+		}
+		switch m.Event {
+		case "output":
+			if x.Category != "stderr" {
+				s.tell("%s: %s", x.Category, strings.TrimRight(x.Output, "\n"))
+			}
+			if x.Category == "important" {
+				return nil
+			}
+		case "stopped":
+			s.thread = x.ThreadID
+			all, err := s.calls()
+			if err != nil {
+				return err
+			}
+			s.tell("stopped at %v (%s)", &all[0], x.Reason)
+			if x.Text != "" {
+				s.tell("%s", x.Text)
+			}
+			return nil
+		case "exited":
+			s.tell("ended with %d", x.ExitCode)
+		case "terminated":
+			s.over = true
+			return nil
+		}
+	}
+}
+
+// ask makes a request, and reads its answer into into, unless that is nil. What the program does meanwhile is told
+// when somebody waits for it: requests are made while it stands.
+func (s *session) ask(command string, arguments, into any) error {
+	s.seq++
+	text, err := json.Marshal(map[string]any{"seq": s.seq, "type": "request", "command": command, "arguments": arguments})
+	if err != nil {
+		return err
+	}
+	if _, err := s.to.Write(frame.Of(text)); err != nil {
+		return err
+	}
+	for {
+		m, err := s.read()
+		switch {
+		case err != nil:
+			return err
+		case m.Type != "response":
+			s.behind = append(s.behind, m)
+		case m.RequestSeq != s.seq:
+			return fmt.Errorf("an answer to request %d, not %d", m.RequestSeq, s.seq)
+		case !m.Success:
+			return &refused{m.Message}
+		case into != nil && len(m.Body) > 0:
+			return json.Unmarshal(m.Body, into)
+		default:
+			return nil
+		}
+	}
+}
+
+// next is the next event.
+func (s *session) next() (*message, error) {
+	if len(s.behind) > 0 {
+		m := s.behind[0]
+		s.behind = s.behind[1:]
+		return m, nil
+	}
+	return s.read()
+}
+
+func (s *session) read() (*message, error) {
+	text, err := frame.Read(s.from)
+	if err != nil {
+		return nil, fmt.Errorf("the adapter says nothing more: %w", err)
+	}
+	m := &message{}
+	return m, json.Unmarshal(text, m)
+}

@@ -1,0 +1,221 @@
+package dap
+
+import (
+	"runtime/debug"
+	"sync"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// debuggee is a run of the VM as its debugger sees it. All but the queue belongs to the run's
+// goroutine: others have it do something by do.
+type debuggee struct {
+	vm    *vm.VM
+	queue struct {
+		mu   sync.Mutex
+		list []func()
+		vm   *vm.VM // once it is loaded
+		wake chan struct{}
+	}
+
+	stand   *stand // where it stands; nil while it runs
+	halt    *stand // where it is to stand still as soon as nothing is to be done
+	begun   bool   // the editor has let it begin
+	going   bool   // it is to go on
+	left    bool   // nobody debugs it any more
+	plan    plan
+	points  breakpoints
+	refs    references
+	code    compiles
+	console console
+	watch   watched
+	told    value.Slot // the error that was told last
+	hand    *clock.Hand
+	asks    map[effect.Request]int // the questions that wait for an answer, by number
+	asked   int
+	before  int64 // how many tasks began before main; -1 until it has
+}
+
+// Hand is what the run's time goes by: it stands while the run does.
+func (d *debuggee) Hand() *clock.Hand { return d.hand }
+
+// stand is where a run stands still, and why.
+type stand struct {
+	scene  *vm.Scene // nil before main
+	mark   *vm.Mark  // at which it does; nil elsewhere
+	reason string
+	text   string
+	ids    []int
+	raise  *vm.Raise
+}
+
+func (d *debuggee) init() {
+	d.queue.wake = make(chan struct{}, 1)
+	d.hand = clock.NewHand()
+	d.asks = map[effect.Request]int{}
+	d.before = -1
+}
+
+// do has f done on the run's goroutine, and waits for that; false when the run has ended. When f
+// panics, do does, with a *panicked: the run continues.
+func (r *Run) do(f func()) bool {
+	done := make(chan struct{})
+	var failed *panicked
+	q := &r.queue
+	q.mu.Lock()
+	q.list = append(q.list, func() {
+		defer close(done)
+		defer func() {
+			if p := recover(); p != nil {
+				failed = &panicked{p, debug.Stack()}
+			}
+		}()
+		f()
+	})
+	m := q.vm
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+	if m != nil {
+		m.Do(r.serve)
+	}
+	select {
+	case <-done:
+		if failed != nil {
+			panic(failed)
+		}
+		return true
+	case <-r.over:
+		return false
+	}
+}
+
+// serve does what others have asked for.
+func (r *Run) serve() {
+	q := &r.queue
+	for {
+		q.mu.Lock()
+		if len(q.list) == 0 {
+			q.mu.Unlock()
+			if x := r.halt; x != nil && r.stand == nil {
+				r.halt = nil
+				r.stop(x)
+				continue
+			}
+			return
+		}
+		f := q.list[0]
+		q.list = q.list[1:]
+		q.mu.Unlock()
+		f()
+	}
+}
+
+// Library says whether the library is stepped into.
+func (r *Run) Library() bool { return r.s.showStd }
+
+// Loaded waits until the editor lets the run begin.
+func (r *Run) Loaded(m *vm.VM) {
+	r.vm = m
+	r.queue.mu.Lock()
+	r.queue.vm = m
+	r.queue.mu.Unlock()
+	r.points.bind(r)
+	r.load()
+	r.hold(&stand{}, func() bool { return r.begun || r.left })
+	if r.s.stopOnEntry && !r.left {
+		r.plan = plan{kind: planEntry}
+	}
+	r.arm()
+}
+
+// stop stands still, says so and serves the editor until it lets the run go on.
+func (r *Run) stop(x *stand) {
+	if r.left {
+		return
+	}
+	r.plan = plan{}
+	thread := 1
+	if x.scene != nil {
+		thread = r.thread(*x.scene)
+	}
+	r.s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: x.reason, Description: describe[x.reason], Text: x.text,
+		ThreadId: thread, AllThreadsStopped: true, HitBreakpointIds: x.ids}})
+	r.hold(x, func() bool { return r.going || r.left })
+	r.arm()
+}
+
+// describe says for whom it may concern why it stands.
+var describe = map[string]string{"breakpoint": "Paused on breakpoint", "function breakpoint": "Paused on function breakpoint", "exception": "Paused on exception",
+	"step": "Paused after step", "pause": "Paused", "entry": "Paused on entry", "goto": "Paused after goto"}
+
+// hold serves the editor until it is over.
+func (r *Run) hold(x *stand, over func() bool) {
+	r.stand, r.going = x, false
+	r.hand.Stand()
+	defer func() {
+		r.stand = nil
+		r.hand.Go()
+	}()
+	for {
+		r.serve()
+		if over() {
+			r.refs.forget()
+			return
+		}
+		<-r.queue.wake
+	}
+}
+
+func (r *Run) resume() { r.going = true }
+
+// arm sets the marks at which the run must look whether it stands still.
+func (r *Run) arm() {
+	if r.vm == nil {
+		return
+	}
+	all := r.plan.kind != planNone
+	r.vm.SetAll(func(k *vm.Mark) bool { return !r.left && (all || len(r.points.at[k]) > 0) })
+}
+
+// Reached looks whether the run is to stand still at a mark.
+func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
+	x := &stand{scene: &at, mark: k}
+	x.ids = r.hit(x, r.points.at[k])
+	switch {
+	case len(x.ids) > 0:
+		x.reason = r.points.reason(x.ids)
+	case r.plan.wants(at, k):
+		x.reason = r.plan.reason()
+	default:
+		return
+	}
+	r.stop(x)
+}
+
+// Makes looks whether somebody waits for an effect of this kind.
+func (r *Run) Makes(at vm.Scene, q effect.Request) {
+	switch q := q.(type) {
+	case *effect.AwaitEmit, *effect.AskHost:
+		r.asked++
+		r.asks[q] = r.asked
+	}
+	r.watch.makes(q)
+	r.pointOf(at, q, false)
+}
+
+// Gave is told what has come of an effect.
+func (r *Run) Gave(at vm.Scene, q effect.Request, result effect.Result, err error) {
+	delete(r.asks, q)
+	if err == nil {
+		r.watch.gave(q, result)
+		r.pointOf(at, q, true)
+	}
+}

@@ -1,0 +1,413 @@
+package dap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/literal"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// compiled is a text that can be run in the frames that stand at a place.
+type compiled struct {
+	function int
+	captures []driver.Captured
+	console  map[string]*consoleVar // those of them that are the console's
+	result   types.Type
+	body     *ast.Closure
+}
+
+// place is where a text was compiled.
+type place struct {
+	file         string
+	line, column int
+	text         string
+	console      int // its changes
+}
+
+// compiles keeps what was compiled.
+type compiles struct {
+	program *ir.Program // the running one, with what was grafted onto it
+	own     int         // how many functions it had
+	texts   map[string]string
+	known   map[place]*compiled
+	wrong   map[place]error
+}
+
+// compile makes a text one that can be run in a frame.
+func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
+	if f.Text == "" {
+		return nil, errors.New("this is the library's code: choose a frame of the program")
+	}
+	k := &r.code
+	at := place{f.File, f.Line, f.Column, text, r.console.changes}
+	if c := k.known[at]; c != nil {
+		return c, nil
+	}
+	if err := k.wrong[at]; err != nil {
+		return nil, err
+	}
+	if k.known == nil {
+		k.known, k.wrong, k.texts = map[place]*compiled{}, map[place]error{}, r.sources()
+		k.program = r.vm.Program()
+		k.own = len(k.program.Functions)
+	}
+	c, err := k.compile(r, at)
+	if err != nil {
+		k.wrong[at] = err
+		return nil, err
+	}
+	k.known[at] = c
+	return c, nil
+}
+
+// sources are the program's files as it runs, by their names.
+func (r *Run) sources() map[string]string {
+	texts := map[string]string{}
+	for _, f := range r.vm.Program().Files {
+		if f.Text != "" {
+			texts[f.Name] = f.Text
+		}
+	}
+	return texts
+}
+
+func (k *compiles) compile(r *Run, at place) (*compiled, error) {
+	lets, used := r.console.declared(namedIn(at.text))
+	w := driver.Within{Request: r.s.program, Root: r.s.root, Texts: k.texts, File: at.file, Line: at.line, Column: at.column, Lets: lets, Text: at.text}
+	c, found := w.Compile()
+	for _, d := range found.Sorted() {
+		if d.Severity() == diag.Error {
+			return nil, errors.New(worded(d))
+		}
+	}
+	if c == nil {
+		return nil, errors.New("it cannot be evaluated here")
+	}
+	p, where, err := ir.Extend(k.program, k.own, c.Program, c.Added)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.vm.Graft(p, len(k.program.Functions)); err != nil {
+		return nil, err
+	}
+	k.program = p
+	return &compiled{function: where[c.Number], captures: c.Captures, console: used, result: c.Result, body: c.Body}, nil
+}
+
+// worded is a mistake as `check` words it.
+func worded(d *diag.Diagnostic) string {
+	return fmt.Sprintf("error[%s]: %s", d.Info.Code, d.Message)
+}
+
+// how says what an evaluation may do.
+type how struct {
+	quiet  bool            // reach nothing outside, and end soon
+	assign bool            // set variables
+	ctx    context.Context // ends when the answer is no longer wanted; nil: nobody waits for one
+}
+
+// quietLimit is how long a quiet evaluation may take, such as a watch's or a condition's.
+const quietLimit = time.Second
+
+// stopper returns what ends an evaluation early: the end of its context or, of a quiet one, its limit.
+// The time begins when it is first called, which is when the evaluation takes long.
+func (r *Run) stopper(h how) func() error {
+	now := r.s.adapter.Now
+	if now == nil {
+		now = time.Now
+	}
+	var began time.Time
+	return func() error {
+		if h.ctx != nil && h.ctx.Err() != nil {
+			return context.Cause(h.ctx)
+		}
+		if !h.quiet {
+			return nil
+		}
+		t := now()
+		if began.IsZero() {
+			began = t
+		}
+		if t.Sub(began) >= quietLimit {
+			return fmt.Errorf("it did not end within %v; in the console there is no limit", quietLimit)
+		}
+		return nil
+	}
+}
+
+// runs runs a compiled text in a frame.
+func (r *Run) runs(f *frameRef, c *compiled, h how) (v value.Slot, err error) {
+	captured := make([]value.Slot, len(c.captures))
+	var fresh []int // cells that are the evaluation's own
+	for i, x := range c.captures {
+		now, ok := f.Variable(x.Name)
+		own := c.console[x.Name]
+		if own != nil {
+			now, ok = own.value, true
+		}
+		if !ok {
+			return v, fmt.Errorf("`%s` has no value here", x.Name)
+		}
+		value.Share(now)
+		captured[i] = now
+		if !x.Cell {
+			continue
+		}
+		if cell, in := f.Cell(x.Name); in && h.assign && own == nil {
+			captured[i] = cell
+		} else {
+			captured[i] = value.NewCell(now)
+			fresh = append(fresh, i)
+		}
+	}
+	if r.stand != nil && !h.quiet { // what it waits for has to end
+		r.hand.Go()
+		defer r.hand.Stand()
+	}
+	if h.ctx != nil {
+		wake := context.AfterFunc(h.ctx, func() { r.vm.Do(func() {}) })
+		defer wake()
+	}
+	v, err = r.vm.Evaluate(vm.Evaluation{Function: c.function, Captured: captured, Quiet: h.quiet, Stop: r.stopper(h)})
+	value.Share(v)
+	if !h.quiet {
+		defer r.refresh()
+	}
+	for _, i := range fresh {
+		name := c.captures[i].Name
+		now, _ := f.Variable(name)
+		own := c.console[name]
+		if own != nil {
+			now = own.value
+		}
+		then := captured[i].Fields()[0]
+		if then == now {
+			continue
+		}
+		if !h.assign {
+			return v, fmt.Errorf("it would change `%s`: that is done in the console", name)
+		}
+		value.Share(then)
+		if own != nil {
+			own.value = then
+		} else {
+			f.Assign(name, then)
+		}
+	}
+	var refused *vm.Refused
+	if errors.As(err, &refused) {
+		return v, fmt.Errorf("it would %s: that is done in the console", refused.Would)
+	}
+	var failed *vm.Uncaught
+	if errors.As(err, &failed) {
+		return v, fmt.Errorf("%s: %s", failed.Kind, failed.Message)
+	}
+	if errors.Is(err, context.Canceled) { // with the run
+		err = errEnding
+	}
+	return v, err
+}
+
+// condition says whether a condition holds where the run stands.
+func (r *Run) condition(x *stand, text string) (bool, error) {
+	f, c, err := r.conditional(x, text)
+	if err != nil {
+		return false, err
+	}
+	if c.result != types.Bool {
+		return false, fmt.Errorf("it is a %s, and not a Bool", c.result)
+	}
+	v, err := r.runs(f, c, how{quiet: true})
+	if err != nil {
+		return false, err
+	}
+	return v.AsBool(), nil
+}
+
+// conditional compiles a condition in the frame where the run stands.
+func (r *Run) conditional(x *stand, text string) (*frameRef, *compiled, error) {
+	f, ok := x.scene.Top(r.s.showStd)
+	if !ok {
+		return nil, nil, errors.New("the program's own code is not here")
+	}
+	ref := &frameRef{at: *x.scene, Frame: f}
+	c, err := r.compile(ref, text)
+	return ref, c, err
+}
+
+// logged is a logMessage with its expressions replaced by what they give.
+func (r *Run) logged(x *stand, text string) string {
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, "{")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		expression, after, closed := cutExpression(rest)
+		if !closed {
+			b.WriteString("{" + rest)
+			return b.String()
+		}
+		f, c, err := r.conditional(x, expression)
+		var v value.Slot
+		if err == nil {
+			v, err = r.runs(f, c, how{quiet: true})
+		}
+		switch {
+		case err != nil:
+			b.WriteString("{" + err.Error() + "}")
+		case literal.Flat(v).Kind() == value.KindString:
+			b.WriteString(literal.Flat(v).AsString())
+		default:
+			b.WriteString(literal.Text(v, c.result))
+		}
+		text = after
+	}
+}
+
+// cutExpression cuts at the brace that ends an expression.
+func cutExpression(text string) (expression, after string, ok bool) {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && quoted:
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}' && depth == 0:
+			return text[:i], text[i+1:], true
+		case c == '}':
+			depth--
+		}
+	}
+	return "", "", false
+}
+
+// evaluate answers an expression, and in the console also statements.
+func (s *session) evaluate(r *dap.EvaluateRequest) {
+	a := r.Arguments
+	s.inFrame(r, a.FrameId, func(f *frameRef) {
+		h := how{quiet: a.Context != "repl" && a.Context != "", assign: a.Context == "repl", ctx: s.ctx}
+		if l := letOf(a.Expression); l != nil && h.assign {
+			v, err := s.run.binds(f, a.Expression, l, h)
+			if err != nil {
+				s.refuse(r, "%v", err)
+				return
+			}
+			s.evaluated(r, s.run.variable(child{name: v.name, path: v.name, value: v.value, typ: v.typ}))
+			return
+		}
+		c, err := s.run.compile(f, a.Expression)
+		if err == nil && a.Context == "hover" && !plain(c.body) {
+			err = errors.New("only names and fields are evaluated where the pointer is")
+		}
+		if err == nil && h.quiet {
+			err = changes(c.body)
+		}
+		var v value.Slot
+		if err == nil {
+			v, err = s.run.runs(f, c, h)
+		}
+		if err != nil {
+			s.refuse(r, "%v", err)
+			return
+		}
+		s.evaluated(r, s.run.variable(child{name: a.Expression, path: a.Expression, value: v, typ: c.result}))
+	})
+}
+
+func (s *session) evaluated(r dap.RequestMessage, v dap.Variable) {
+	x := &dap.EvaluateResponse{Response: answer(r)}
+	x.Body.Result, x.Body.Type, x.Body.VariablesReference = v.Value, v.Type, v.VariablesReference
+	x.Body.NamedVariables, x.Body.IndexedVariables = v.NamedVariables, v.IndexedVariables
+	s.send(x)
+}
+
+// plain says whether a text is a name, or fields of one.
+func plain(c *ast.Closure) bool {
+	b, ok := c.Body.(*ast.BlockExpr)
+	if !ok || len(b.Block.Stmts) > 0 {
+		return false
+	}
+	for e := b.Block.Tail; ; {
+		switch x := e.(type) {
+		case *ast.PathExpr:
+			return true
+		case *ast.FieldExpr:
+			e = x.X
+		default:
+			return false
+		}
+	}
+}
+
+// changes says what place a text would change; nil when none.
+func changes(c *ast.Closure) (err error) {
+	ast.Inspect(c.Body, func(n ast.Node) bool {
+		if _, is := n.(*ast.Assign); is {
+			err = errors.New("it would assign: that is done in the console")
+		}
+		return err == nil
+	})
+	return err
+}
+
+// setVariable gives a variable, or a part of one, another value.
+func (s *session) setVariable(r *dap.SetVariableRequest) {
+	s.stopped(r, func(*stand) {
+		n := r.Arguments.VariablesReference
+		if n < 1 || n > len(s.run.refs.held) {
+			s.refuse(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
+			return
+		}
+		h := s.run.refs.held[n-1]
+		all, _ := h.count()
+		for _, c := range h.children(0, all) {
+			if c.name != r.Arguments.Name || c.path == "" {
+				continue
+			}
+			v, err := s.run.assign(s.ctx, s.run.lastFrame(), c.path, r.Arguments.Value)
+			if err != nil {
+				s.refuse(r, "%v", err)
+				return
+			}
+			x := &dap.SetVariableResponse{Response: answer(r)}
+			x.Body.Value, x.Body.Type, x.Body.VariablesReference = v.Value, v.Type, v.VariablesReference
+			x.Body.NamedVariables, x.Body.IndexedVariables = v.NamedVariables, v.IndexedVariables
+			s.send(x)
+			return
+		}
+		s.refuse(r, "`%s` cannot be set", r.Arguments.Name)
+	})
+}
+
+// setExpression gives what an expression names another value.
+func (s *session) setExpression(r *dap.SetExpressionRequest) {
+	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
+		v, err := s.run.assign(s.ctx, f, r.Arguments.Expression, r.Arguments.Value)
+		if err != nil {
+			s.refuse(r, "%v", err)
+			return
+		}
+		x := &dap.SetExpressionResponse{Response: answer(r)}
+		x.Body.Value, x.Body.Type, x.Body.VariablesReference = v.Value, v.Type, v.VariablesReference
+		x.Body.NamedVariables, x.Body.IndexedVariables = v.NamedVariables, v.IndexedVariables
+		s.send(x)
+	})
+}

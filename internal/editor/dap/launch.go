@@ -1,0 +1,166 @@
+package dap
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+)
+
+// grace is how long a run may take to end before its hosts are killed.
+const grace = 3 * time.Second
+
+// launch begins a run, which stands before main until the editor has said what it wants.
+func (s *session) launch(r *dap.LaunchRequest) {
+	switch {
+	case s.adapter.Attach != nil:
+		s.refuse(r, "the program has been started already: attach to it")
+		return
+	case s.launched || s.attached:
+		s.refuse(r, "a program has been launched already: each session runs one")
+		return
+	}
+	l := s.launchOf(r, r.Arguments)
+	if l == nil {
+		return
+	}
+	if s.run == nil {
+		s.run = newRun(s)
+	}
+	s.launched = true
+	s.start(l)
+	s.send(&dap.LaunchResponse{Response: answer(r)})
+	close(s.run.launched)
+}
+
+// launchOf reads what is to be run; nil when the request is refused.
+func (s *session) launchOf(r dap.RequestMessage, arguments json.RawMessage) *Launch {
+	l := &Launch{}
+	err := json.Unmarshal(arguments, l)
+	switch {
+	case err != nil:
+		s.refuse(r, "launch: %v", err)
+		return nil
+	case l.Replay != "":
+		s.refuse(r, "launch.replay: recorded runs are not debugged yet; `concerto inspect` looks at them")
+		return nil
+	case l.Program == "":
+		s.refuse(r, "launch: `program` is missing: name a .conc file, or a directory with a Concerto.toml")
+		return nil
+	}
+	if l.Cwd == "" {
+		l.Cwd = s.adapter.Dir
+	}
+	return l
+}
+
+// start begins s.run, and waits until it stands before main or has ended.
+func (s *session) start(l *Launch) {
+	s.ran = l
+	s.dir, s.stopOnEntry, s.showStd = l.Cwd, l.StopOnEntry && !l.NoDebug, l.ShowStd
+	s.of(driver.Request{Path: l.Program, Dir: l.Cwd, Mock: l.Mock, Tests: l.Test != ""})
+	if l.NoDebug {
+		s.run.left = true
+	}
+	s.own.Store(s.run)
+	s.current.Store(s.run)
+	go s.runs(l, s.run)
+	<-s.run.loaded
+}
+
+// restart ends the launched run, and begins another with the same breakpoints: of the same program, or as the
+// editor's new arguments say. The editor hears of no end.
+func (s *session) restart(r *dap.RestartRequest) {
+	if !s.launched {
+		s.refuse(r, "only a launched program is restarted: start it again, and attach to it")
+		return
+	}
+	var given struct {
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if len(r.Arguments) > 0 {
+		if err := json.Unmarshal(r.Arguments, &given); err != nil {
+			s.refuse(r, "restart: %v", err)
+			return
+		}
+	}
+	l := s.ran
+	if len(given.Arguments) > 0 && string(given.Arguments) != "null" {
+		if l = s.launchOf(r, given.Arguments); l == nil {
+			return
+		}
+	}
+	next := newRun(s)
+	take := func() { next.points, next.begun = s.run.points.again(), s.run.begun }
+	s.run.restarted.Store(true)
+	if !s.run.do(take) {
+		take() // the run's goroutine has ended
+	}
+	s.run.end()
+	<-s.run.over
+	s.run = next
+	s.start(l)
+	s.send(&dap.RestartResponse{Response: answer(r)})
+	close(s.run.launched)
+}
+
+// runs runs the launched program, and tells of its end.
+func (s *session) runs(l *Launch, run *Run) {
+	ended := make(chan int, 1)
+	go func() { ended <- s.adapter.Command(l, run) }()
+	var code int
+	select {
+	case code = <-ended:
+	case code = <-run.lost:
+	}
+	run.load()
+	<-run.launched
+	if !run.restarted.Load() {
+		s.send(&dap.ExitedEvent{Event: event("exited"), Body: dap.ExitedEventBody{ExitCode: code}})
+		s.send(&dap.TerminatedEvent{Event: event("terminated")})
+	}
+	close(run.over)
+}
+
+func (s *session) configured(r *dap.ConfigurationDoneRequest) {
+	s.send(&dap.ConfigurationDoneResponse{Response: answer(r)})
+	if s.launched || s.attached {
+		s.run.do(func() { s.run.begun = true })
+	}
+}
+
+func (s *session) terminate(r *dap.TerminateRequest) {
+	s.send(&dap.TerminateResponse{Response: answer(r)})
+	if s.launched || s.attached {
+		s.run.end()
+	}
+}
+
+// disconnect ends a launched run, and lets one go on that was attached to.
+func (s *session) disconnect(r *dap.DisconnectRequest) {
+	if s.attached && r.Arguments != nil && r.Arguments.TerminateDebuggee {
+		s.run.end()
+		<-s.run.over
+	}
+	if s.attached { // the program may end at once
+		s.send(&dap.DisconnectResponse{Response: answer(r)})
+		s.flush()
+		s.leave()
+		return
+	}
+	s.leave()
+	s.send(&dap.DisconnectResponse{Response: answer(r)})
+}
+
+// leave ends what the session has run.
+func (s *session) leave() {
+	if s.attached {
+		s.run.detach()
+	}
+	if s.launched {
+		s.run.end()
+		<-s.run.over
+	}
+}

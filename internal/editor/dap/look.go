@@ -1,0 +1,77 @@
+package dap
+
+import (
+	"sort"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// breakpointLocations are the places in some lines at which the run can stand still.
+func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
+	if r.Arguments == nil {
+		s.refuse(r, "breakpointLocations: `source` and `line` are missing")
+		return
+	}
+	x := &dap.BreakpointLocationsResponse{Response: answer(r)}
+	x.Body.Breakpoints = []dap.BreakpointLocation{}
+	file := s.absolute(r.Arguments.Source)
+	from := s.lineIn(r.Arguments.Line)
+	to := from
+	if r.Arguments.EndLine > 0 {
+		to = s.lineIn(r.Arguments.EndLine)
+	}
+	s.withRun(r, x, func(run *Run) {
+		if run.vm == nil {
+			return
+		}
+		seen := map[[2]int]bool{}
+		for _, k := range run.vm.Marks() {
+			at := [2]int{k.Line, k.Column}
+			if k.Kind != vm.MarkLine || k.Line < from || k.Line > to || seen[at] || s.path(k.Place) != file {
+				continue
+			}
+			seen[at] = true
+			x.Body.Breakpoints = append(x.Body.Breakpoints, dap.BreakpointLocation{Line: s.lineOut(k.Line), Column: s.columnOut(k.Column)})
+		}
+		all := x.Body.Breakpoints
+		sort.Slice(all, func(i, j int) bool {
+			return all[i].Line < all[j].Line || all[i].Line == all[j].Line && all[i].Column < all[j].Column
+		})
+	})
+}
+
+// gotoTargets are the places of a line at which the task that stands can go on.
+func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
+	file, line := s.absolute(r.Arguments.Source), s.lineIn(r.Arguments.Line)
+	s.stopped(r, func(at *stand) {
+		x := &dap.GotoTargetsResponse{Response: answer(r)}
+		x.Body.Targets = []dap.GotoTarget{}
+		for i, k := range s.run.vm.Marks() {
+			if k.Kind == vm.MarkLine && k.Line == line && s.path(k.Place) == file && at.scene.CanGoTo(k) == nil {
+				x.Body.Targets = append(x.Body.Targets, dap.GotoTarget{Id: i + 1, Label: k.Function, Line: s.lineOut(k.Line), Column: s.columnOut(k.Column)})
+				break
+			}
+		}
+		s.send(x)
+	})
+}
+
+func (s *session) gotoTarget(r *dap.GotoRequest) {
+	s.stopped(r, func(at *stand) {
+		all, n := s.run.vm.Marks(), r.Arguments.TargetId
+		if n < 1 || n > len(all) {
+			s.refuse(r, "there is no place %d to go to", n)
+			return
+		}
+		if err := at.scene.GoTo(all[n-1]); err != nil {
+			s.refuse(r, "%v", err)
+			return
+		}
+		s.send(&dap.GotoResponse{Response: answer(r)})
+		at.mark, at.reason = all[n-1], "goto"
+		s.run.refs.forget()
+		s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: "goto", Description: describe["goto"], ThreadId: s.run.thread(*at.scene), AllThreadsStopped: true}})
+	})
+}

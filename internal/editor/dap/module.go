@@ -1,0 +1,62 @@
+package dap
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
+)
+
+// constantsOf are the names of the constants that a frame's file declares.
+func constantsOf(f *frameRef) (names []string) {
+	tree, _ := parser.Parse(source.NewFile(f.File, []byte(f.Text)))
+	for _, d := range tree.Decls {
+		if c, ok := d.(*ast.ConstDecl); ok {
+			names = append(names, c.Name.Name)
+		}
+	}
+	return names
+}
+
+// moduleOf are the constants of a frame's file.
+func (r *Run) moduleOf(ctx context.Context, f *frameRef) (all given) {
+	if f.Text == "" {
+		return nil
+	}
+	for _, name := range constantsOf(f) {
+		c, err := r.compile(f, name)
+		if err != nil {
+			continue // hidden by a variable that has no value here
+		}
+		v, err := r.runs(f, c, how{quiet: true, ctx: ctx})
+		if err != nil {
+			continue
+		}
+		all = append(all, child{name: name, path: name, value: v, typ: c.result})
+	}
+	return all
+}
+
+// group is a scope of what a program declares.
+type group struct {
+	name string
+	all  given
+}
+
+// declared are the scopes that all frames share.
+func (r *Run) declared() []group {
+	p := r.vm.Program()
+	agents, hosts, stores := group{name: "Agents"}, group{name: "Hosts"}, group{name: "Stores"}
+	for i := range p.Agents {
+		agents.all = append(agents.all, child{name: p.Agents[i].Name, text: fmt.Sprintf("<agent %s>", p.Agents[i].Name), inside: r.watch.agent(p.Agents[i].Name)})
+	}
+	for i := range p.Hosts {
+		hosts.all = append(hosts.all, child{name: p.Hosts[i].Name, text: fmt.Sprintf("<host %s>", p.Hosts[i].Name), inside: r.watch.host(p.Hosts[i].Name)})
+	}
+	for i, v := range r.vm.Stores() {
+		stores.all = append(stores.all, child{name: p.Stores[i].Name, path: p.Stores[i].Name, value: v})
+	}
+	return []group{agents, hosts, stores}
+}

@@ -1,0 +1,194 @@
+package dap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// point is a point of the language: something that a program does, wherever it does it.
+type point struct {
+	what, of, detail string // detail is a message's type, `request` or `reply`, or a tool's function
+}
+
+// pointForms are how the points are written.
+var pointForms = map[string]string{
+	"host": "`host Coder \"question\"`", "emit": "`emit \"approve\"`", "agent": "`agent Judge request` or `agent Judge reply`", "tool": "`tool Db.count`",
+}
+
+// pointOf reads a point of the language; nil when a text is a function's name. wrong says why it
+// is no point either.
+func pointOf(text string) (p *point, wrong string) {
+	words := strings.Fields(text)
+	if len(words) < 2 || pointForms[words[0]] == "" {
+		return nil, ""
+	}
+	p = &point{what: words[0], of: strings.Trim(words[1], `"`)}
+	ok := len(words) == 2
+	switch p.what {
+	case "host":
+		ok = len(words) == 3
+		if ok {
+			p.detail = strings.Trim(words[2], `"`)
+		}
+	case "agent":
+		ok = len(words) == 3 && (words[2] == "request" || words[2] == "reply")
+		if ok {
+			p.detail = words[2]
+		}
+	case "tool":
+		p.of, p.detail, _ = strings.Cut(p.of, ".")
+		if p.of == "*" && p.detail == "" {
+			p.detail = "*"
+		}
+		ok = ok && p.detail != ""
+	}
+	if !ok {
+		return nil, "a point is written " + pointForms[p.what] + ", with `*` for any name"
+	}
+	return p, ""
+}
+
+// is says whether something is what the point is about.
+func (p *point) is(what, of, detail string) bool {
+	like := func(pattern, name string) bool { return pattern == "*" || pattern == name }
+	return p.what == what && like(p.of, of) && like(p.detail, detail)
+}
+
+// placeNamed finds the marks of a function breakpoint: the first lines of functions of the name.
+func (r *Run) placeNamed(b *breakpoint) {
+	p, wrong := pointOf(b.name)
+	switch {
+	case wrong != "":
+		b.message = wrong
+		return
+	case p != nil:
+		if b.message = r.missing(p); b.message == "" {
+			b.point = p
+		}
+		return
+	}
+	name := strings.ReplaceAll(b.name, "::", ".")
+	for _, k := range r.vm.Marks() {
+		if k.Entry && k.Handler == "" && (k.Function == b.name || k.Function == name) {
+			b.marks = append(b.marks, k)
+			b.file, b.line, b.moved, b.movedColumn = r.s.path(k.Place), k.Line, k.Line, k.Column
+		}
+	}
+	if len(b.marks) == 0 {
+		b.message = "the program has no function " + b.name
+	}
+}
+
+// missing says what the program does not have that a point is about; "" when it has it.
+func (r *Run) missing(p *point) string {
+	program := r.vm.Program()
+	has := map[string][]string{} // the names of each kind; of tools, their functions
+	functions := map[string][]string{}
+	for i := range program.Hosts {
+		has["host"] = append(has["host"], program.Hosts[i].Name)
+	}
+	for i := range program.Agents {
+		has["agent"] = append(has["agent"], program.Agents[i].Name)
+	}
+	for i := range program.Tools {
+		t := &program.Tools[i]
+		has["tool"] = append(has["tool"], t.Name)
+		for _, f := range t.Methods {
+			functions[t.Name] = append(functions[t.Name], f.Name)
+			functions["*"] = append(functions["*"], f.Name)
+		}
+	}
+	all, known := has[p.what], p.of == "*" || slices.Contains(has[p.what], p.of)
+	switch {
+	case p.what == "emit":
+	case len(all) == 0:
+		return "the program has no " + p.what
+	case !known:
+		return fmt.Sprintf("the program has no %s %s: it has %s", p.what, p.of, strings.Join(all, ", "))
+	case p.what == "tool" && p.detail != "*" && !slices.Contains(functions[p.of], p.detail):
+		return fmt.Sprintf("tool %s has no function %s: it has %s", p.of, p.detail, strings.Join(functions[p.of], ", "))
+	case p.what == "host" && p.detail != "*" && !r.handles(p.detail):
+		return fmt.Sprintf("the program handles no message %q", p.detail)
+	}
+	return ""
+}
+
+// handles reports whether the program has a handler of a type of message.
+func (r *Run) handles(message string) bool {
+	return slices.ContainsFunc(r.vm.Marks(), func(k *vm.Mark) bool { return k.Handler == message })
+}
+
+func (s *session) setFunctionBreakpoints(r *dap.SetFunctionBreakpointsRequest) {
+	x := &dap.SetFunctionBreakpointsResponse{Response: answer(r)}
+	x.Body.Breakpoints = []dap.Breakpoint{}
+	s.withRun(r, x, func(run *Run) {
+		p := &run.points
+		p.drop(p.named)
+		p.named = nil
+		for _, g := range r.Arguments.Breakpoints {
+			b := p.add(&breakpoint{name: strings.TrimSpace(g.Name), ask: asked{condition: g.Condition, hits: g.HitCondition}})
+			p.named = append(p.named, b)
+			run.place(b)
+			if wrong := hitsOf(b.ask.hits).wrong; wrong != "" {
+				p.drop([]*breakpoint{b})
+				b.marks, b.point, b.message = nil, nil, wrong
+			}
+			x.Body.Breakpoints = append(x.Body.Breakpoints, run.shown(b))
+		}
+		run.arm()
+	})
+}
+
+// pass stands still when a function breakpoint is about what the run does.
+func (r *Run) pass(at vm.Scene, what, of, detail string) {
+	if r.left {
+		return
+	}
+	var all []*breakpoint
+	for _, b := range r.points.named {
+		if b.point != nil && b.point.is(what, of, detail) {
+			all = append(all, b)
+		}
+	}
+	x := &stand{scene: &at, reason: "function breakpoint"}
+	if x.ids = r.hit(x, all); len(x.ids) > 0 {
+		r.stop(x)
+	}
+}
+
+// pointOf looks whether an effect is one that somebody waits for; came says that it has been made.
+func (r *Run) pointOf(at vm.Scene, q effect.Request, came bool) {
+	detail := "request"
+	if came {
+		detail = "reply"
+	}
+	switch q := q.(type) {
+	case *effect.AgentCall:
+		r.pass(at, "agent", q.Agent, detail)
+	case *effect.StreamOpen:
+		r.pass(at, "agent", q.Agent, detail)
+	case *effect.Emit:
+		if !came {
+			r.pass(at, "emit", q.Channel, "")
+		}
+	case *effect.AwaitEmit:
+		if !came {
+			r.pass(at, "emit", q.Channel, "")
+		}
+	}
+}
+
+// Handles looks whether somebody waits for a message of a host.
+func (r *Run) Handles(at vm.Scene, host string, m *effect.HostMessage) {
+	r.watch.heard(host, m)
+	r.pass(at, "host", host, m.Type)
+}
+
+// Calls looks whether somebody waits for a call of a tool.
+func (r *Run) Calls(at vm.Scene, tool, function string) { r.pass(at, "tool", tool, function) }

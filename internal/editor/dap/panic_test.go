@@ -1,0 +1,74 @@
+package dap
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-dap"
+)
+
+// broken is a request that panics when it is answered first.
+type broken struct {
+	dap.Request
+	asked bool
+}
+
+func (b *broken) GetRequest() *dap.Request {
+	if !b.asked {
+		b.asked = true
+		panic("broken")
+	}
+	return &b.Request
+}
+
+// TestPanic: a panic while a request is answered becomes an error response, also one on the run's
+// goroutine, and the session continues.
+func TestPanic(t *testing.T) {
+	told, out := io.Pipe()
+	s := newSession(&Adapter{}, out)
+	s.begun = true
+	go func() {
+		if !s.takeSafely(&broken{Request: dap.Request{ProtocolMessage: dap.ProtocolMessage{Seq: 7, Type: "request"}, Command: "next"}}) {
+			t.Error("the session has ended")
+		}
+	}()
+	said := bufio.NewReader(told)
+	for i, want := range []string{"panic: broken\n\ngoroutine ", `"success":false,"command":"next","message":"this is our bug, not yours: broken"`} {
+		text, err := dap.ReadBaseMessage(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			var m struct{ Body struct{ Output string } }
+			if err := json.Unmarshal(text, &m); err != nil {
+				t.Fatal(err)
+			}
+			text = []byte(m.Body.Output)
+		}
+		if !strings.Contains(string(text), want) {
+			t.Errorf("it said %s", text)
+		}
+	}
+	r := newRun(s)
+	go func() {
+		<-r.queue.wake
+		r.serve()
+	}()
+	defer func() {
+		if p, ok := recover().(*panicked); !ok || p.value != "in the run" {
+			t.Errorf("%v", p)
+		}
+	}()
+	r.do(func() { panic("in the run") })
+}
+
+// TestMessageTooLong: the length of a message is bounded.
+func TestMessageTooLong(t *testing.T) {
+	err := (&Adapter{}).Serve(strings.NewReader("Content-Length: 99999999999\r\n\r\n"), io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "a message of 99999999999 bytes is announced; 67108864 are the most") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,257 @@
+package dap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+)
+
+// session is one editor and what it has run.
+type session struct {
+	conn
+	adapter *Adapter
+
+	requests *requests
+	ctx      context.Context // of the request that is being answered
+	ending   chan struct{}   // closed when the editor ends the run or the session
+
+	begun    bool // initialize has come
+	launched bool // its own run
+	attached bool // to one that was there
+	run      *Run
+	own      atomic.Pointer[Run] // what it has launched
+	current  atomic.Pointer[Run] // the same, or what it is attached to
+	ran      *Launch             // as it was asked for
+	gone     chan struct{}       // closed when it is over
+	zero     int                 // what lines and columns of the editor count from
+	colZero  int
+
+	program     driver.Request // what is run
+	root        string         // where the names of its files start
+	dir         string         // the launch's cwd
+	stopOnEntry bool
+	showStd     bool
+}
+
+// cwd is where relative paths of the editor start.
+func (s *session) cwd() string {
+	if s.dir != "" {
+		return s.dir
+	}
+	return s.adapter.Dir
+}
+
+// newSession returns a session with an editor that reads from out.
+func newSession(a *Adapter, out io.Writer) *session {
+	s := noSession(a)
+	s.out = frame.NewWriter(out, nil)
+	return s
+}
+
+// noSession returns a session without an editor.
+func noSession(a *Adapter) *session {
+	return &session{adapter: a, requests: newRequests(), ctx: context.Background(), gone: make(chan struct{}), ending: make(chan struct{}), zero: 1, colZero: 1}
+}
+
+// end stops what is being evaluated, and the launched run. Only the goroutine that reads requests
+// calls it.
+func (s *session) end() {
+	select {
+	case <-s.ending:
+	default:
+		close(s.ending)
+	}
+	s.requests.stopEvaluations(errEnding)
+	if run := s.own.Load(); run != nil {
+		run.end()
+	}
+}
+
+// undecoded refuses what is no request that the protocol has.
+func (s *session) undecoded(data []byte, err error) {
+	var q dap.Request
+	if json.Unmarshal(data, &q) != nil || q.Type != "request" {
+		return // who sent it waits for no answer
+	}
+	s.refuse(&q, "%s: %v", q.Command, err)
+}
+
+// takeSafely is take, but for a panic, which becomes an error response: the session continues.
+func (s *session) takeSafely(r dap.RequestMessage) (more bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := debug.Stack()
+			if x, ok := p.(*panicked); ok {
+				p, stack = x.value, x.stack
+			}
+			s.say("stderr", fmt.Sprintf("concerto dap: panic: %v\n\n%s", p, stack))
+			s.refuse(r, "this is our bug, not yours: %v", p)
+			more = true
+		}
+	}()
+	return s.take(r)
+}
+
+// panicked is a panic of what was to be done on the run's goroutine.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+// take answers a request; false ends the session.
+func (s *session) take(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.InitializeRequest:
+		s.initialize(r)
+		return true
+	case *dap.DisconnectRequest:
+		s.disconnect(r)
+		return false
+	}
+	if !s.begun {
+		s.refuse(r, "%s came before initialize", r.GetRequest().Command)
+		return true
+	}
+	if !s.takeLife(r) && !s.takePoints(r) && !s.takeSteps(r) && !s.takeLook(r) {
+		s.refuse(r, "%s is not supported", r.GetRequest().Command)
+	}
+	return true
+}
+
+// takeLife answers what begins and ends a run.
+func (s *session) takeLife(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.LaunchRequest:
+		s.launch(r)
+	case *dap.AttachRequest:
+		s.attach(r)
+	case *dap.ConfigurationDoneRequest:
+		s.configured(r)
+	case *dap.TerminateRequest:
+		s.terminate(r)
+	case *dap.RestartRequest:
+		s.restart(r)
+	default:
+		return false
+	}
+	return true
+}
+
+// takePoints answers what says where the run stands still.
+func (s *session) takePoints(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.SetBreakpointsRequest:
+		s.setBreakpoints(r)
+	case *dap.SetFunctionBreakpointsRequest:
+		s.setFunctionBreakpoints(r)
+	case *dap.SetExceptionBreakpointsRequest:
+		s.setExceptionBreakpoints(r)
+	case *dap.BreakpointLocationsRequest:
+		s.breakpointLocations(r)
+	case *dap.GotoTargetsRequest:
+		s.gotoTargets(r)
+	case *dap.StepInTargetsRequest:
+		s.stepInTargets(r)
+	default:
+		return false
+	}
+	return true
+}
+
+// takeSteps answers what has it go on.
+func (s *session) takeSteps(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.ContinueRequest:
+		s.goOn(r, plan{}, 0, &dap.ContinueResponse{Response: answer(r), Body: dap.ContinueResponseBody{AllThreadsContinued: true}})
+	case *dap.NextRequest:
+		s.goOn(r, plan{kind: planOver}, r.Arguments.ThreadId, &dap.NextResponse{Response: answer(r)})
+	case *dap.StepInRequest:
+		s.stepIn(r)
+	case *dap.StepOutRequest:
+		s.goOn(r, plan{kind: planOut}, r.Arguments.ThreadId, &dap.StepOutResponse{Response: answer(r)})
+	case *dap.PauseRequest:
+		s.pause(r)
+	case *dap.GotoRequest:
+		s.gotoTarget(r)
+	case *dap.StepBackRequest, *dap.ReverseContinueRequest:
+		s.refuse(r, "only a recorded run can go back, and those are not debugged yet; `concerto inspect` looks at them")
+	default:
+		return false
+	}
+	return true
+}
+
+// takeLook answers what is to be seen of a run that stands still.
+func (s *session) takeLook(r dap.RequestMessage) bool {
+	switch r := r.(type) {
+	case *dap.ThreadsRequest:
+		s.threads(r)
+	case *dap.StackTraceRequest:
+		s.stackTrace(r)
+	case *dap.ScopesRequest:
+		s.scopes(r)
+	case *dap.VariablesRequest:
+		s.variables(r)
+	case *dap.EvaluateRequest:
+		s.evaluate(r)
+	case *dap.SetVariableRequest:
+		s.setVariable(r)
+	case *dap.SetExpressionRequest:
+		s.setExpression(r)
+	case *dap.CompletionsRequest:
+		s.completions(r)
+	case *dap.ExceptionInfoRequest:
+		s.exceptionInfo(r)
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *session) initialize(r *dap.InitializeRequest) {
+	if s.begun {
+		s.refuse(r, "initialize came twice")
+		return
+	}
+	s.begun = true
+	if !r.Arguments.LinesStartAt1 {
+		s.zero = 0
+	}
+	if !r.Arguments.ColumnsStartAt1 {
+		s.colZero = 0
+	}
+	s.send(&dap.InitializeResponse{Response: answer(r), Body: capabilities})
+	s.send(&dap.InitializedEvent{Event: event("initialized")})
+}
+
+// capabilities are what the adapter can do.
+var capabilities = dap.Capabilities{
+	SupportsConfigurationDoneRequest:   true,
+	SupportsTerminateRequest:           true,
+	SupportsCancelRequest:              true,
+	SupportsRestartRequest:             true,
+	SupportTerminateDebuggee:           true,
+	SupportsFunctionBreakpoints:        true,
+	SupportsConditionalBreakpoints:     true,
+	SupportsHitConditionalBreakpoints:  true,
+	SupportsLogPoints:                  true,
+	SupportsEvaluateForHovers:          true,
+	SupportsSetVariable:                true,
+	SupportsSetExpression:              true,
+	SupportsGotoTargetsRequest:         true,
+	SupportsStepInTargetsRequest:       true,
+	SupportsCompletionsRequest:         true,
+	CompletionTriggerCharacters:        []string{"."},
+	SupportsExceptionInfoRequest:       true,
+	SupportsExceptionFilterOptions:     true,
+	SupportsBreakpointLocationsRequest: true,
+	ExceptionBreakpointFilters:         filters,
+}

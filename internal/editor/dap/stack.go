@@ -1,0 +1,228 @@
+package dap
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// threads lists the tasks.
+func (s *session) threads(r *dap.ThreadsRequest) {
+	x := &dap.ThreadsResponse{Response: answer(r)}
+	x.Body.Threads = []dap.Thread{}
+	if s.inRun(func() {
+		for _, t := range s.run.vm.Tasks() {
+			x.Body.Threads = append(x.Body.Threads, dap.Thread{Id: s.run.thread(t), Name: s.run.threadName(t)})
+		}
+	}) != nil {
+		x.Body.Threads = []dap.Thread{}
+	}
+	if len(x.Body.Threads) == 0 {
+		x.Body.Threads = append(x.Body.Threads, dap.Thread{Id: 1, Name: "main"})
+	}
+	s.send(x)
+}
+
+// threadName is how a task is called, and what it waits for.
+func (r *Run) threadName(t vm.Scene) string {
+	name := r.taskName(t)
+	if what := r.waits(t); what != "" {
+		name += " · waits for " + what
+	}
+	return name
+}
+
+// thread is the number of a task as the editor knows it: main is 1. The VM counts those too that have made
+// the program's stores and tools, before main.
+func (r *Run) thread(t vm.Scene) int {
+	if r.before < 0 {
+		for _, x := range r.vm.Tasks() {
+			if x.Main() {
+				r.before = x.Task() - 1
+			}
+		}
+	}
+	return int(t.Task() - max(r.before, 0))
+}
+
+func (r *Run) taskName(t vm.Scene) string {
+	if t.Main() {
+		return t.Entry().Function
+	}
+	return fmt.Sprintf("%s(%d)", t.Entry().Function, r.thread(t))
+}
+
+// waits is what a task waits for; "" when it does not.
+func (r *Run) waits(t vm.Scene) string {
+	q, task, several := t.Waiting()
+	switch {
+	case several:
+		return "tasks"
+	case task != nil:
+		return r.taskName(*task)
+	}
+	switch q := q.(type) {
+	case nil:
+		return ""
+	case *effect.AgentCall:
+		return "agent " + q.Agent
+	case *effect.StreamOpen:
+		return "agent " + q.Agent
+	case *effect.ExchangeOpen:
+		return "host " + q.Host
+	case *effect.AwaitEmit, *effect.AskHost:
+		return fmt.Sprintf("question q%d", r.asks[q])
+	case *effect.Sleep:
+		return "a time"
+	default:
+		return string(q.Kind())
+	}
+}
+
+// frameRef is a frame that the editor was told of.
+type frameRef struct {
+	at vm.Scene
+	vm.Frame
+}
+
+// references are the numbers by which an editor asks for frames and variables; they hold until the
+// run goes on.
+type references struct {
+	frames []*frameRef
+	held   []holder
+	stacks map[int64][]*frameRef
+	looked *frameRef // whose scopes were asked for last
+}
+
+func (f *references) forget() { *f = references{} }
+
+// stack gives the frames of a task, the innermost first.
+func (r *Run) stack(t vm.Scene) []*frameRef {
+	if all, ok := r.refs.stacks[t.Task()]; ok {
+		return all
+	}
+	var all []*frameRef
+	for _, f := range t.Frames(r.s.showStd) {
+		x := &frameRef{at: t, Frame: f}
+		r.refs.frames = append(r.refs.frames, x)
+		all = append(all, x)
+	}
+	if r.refs.stacks == nil {
+		r.refs.stacks = map[int64][]*frameRef{}
+	}
+	r.refs.stacks[t.Task()] = all
+	return all
+}
+
+// refresh reads the variables of the frames again, after something may have changed them.
+func (r *Run) refresh() {
+	for _, all := range r.refs.stacks {
+		now := all[:0:0]
+		if len(all) > 0 {
+			for _, f := range all[0].at.Frames(r.s.showStd) {
+				now = append(now, &frameRef{at: all[0].at, Frame: f})
+			}
+		}
+		for i := range min(len(all), len(now)) {
+			*all[i] = *now[i]
+		}
+	}
+}
+
+func (s *session) stackTrace(r *dap.StackTraceRequest) {
+	s.stopped(r, func(*stand) {
+		t, ok := s.run.task(r.Arguments.ThreadId)
+		if !ok {
+			s.refuse(r, "there is no thread %d", r.Arguments.ThreadId)
+			return
+		}
+		all := s.run.stack(t)
+		first := 0
+		if len(all) > 0 {
+			for i, f := range s.run.refs.frames {
+				if f == all[0] {
+					first = i + 1
+				}
+			}
+		}
+		x := &dap.StackTraceResponse{Response: answer(r)}
+		x.Body.TotalFrames, x.Body.StackFrames = len(all), []dap.StackFrame{}
+		from, to := page(len(all), r.Arguments.StartFrame, r.Arguments.Levels)
+		for i := from; i < to; i++ {
+			f := all[i]
+			x.Body.StackFrames = append(x.Body.StackFrames, dap.StackFrame{Id: first + i, Name: f.Function, Source: s.source(f.Place),
+				Line: s.lineOut(f.Line), Column: s.columnOut(max(f.Column, 1))})
+		}
+		s.send(x)
+	})
+}
+
+// page is what of n things is asked for.
+func page(n, start, count int) (from, to int) {
+	from = min(max(start, 0), n)
+	if count <= 0 {
+		return from, n
+	}
+	return from, min(n, from+count)
+}
+
+// source says in which file a place is.
+func (s *session) source(p vm.Place) *dap.Source {
+	if p.Text == "" {
+		return &dap.Source{Name: p.File, PresentationHint: "deemphasize"}
+	}
+	path := s.path(p)
+	return &dap.Source{Name: filepath.Base(path), Path: path}
+}
+
+// path is the file of a place, "" for the library's.
+func (s *session) path(p vm.Place) string {
+	if p.Text == "" {
+		return ""
+	}
+	if filepath.IsAbs(p.File) {
+		return real(p.File)
+	}
+	return real(filepath.Join(s.root, filepath.FromSlash(p.File)))
+}
+
+// real is a path without links, where that can be had.
+func real(path string) string {
+	if x, err := filepath.EvalSymlinks(path); err == nil {
+		return x
+	}
+	return filepath.Clean(path)
+}
+
+// The editor's lines and columns, and ours, which count from 1.
+func (s *session) lineIn(n int) int    { return n + 1 - s.zero }
+func (s *session) lineOut(n int) int   { return n - 1 + s.zero }
+func (s *session) columnOut(n int) int { return n - 1 + s.colZero }
+
+// frame finds a frame by its number; 0 is the innermost of the task that has stopped.
+func (r *Run) frame(id int) (*frameRef, bool) {
+	if id == 0 && r.stand != nil && r.stand.scene != nil {
+		if all := r.stack(*r.stand.scene); len(all) > 0 {
+			return all[0], true
+		}
+	}
+	if id < 1 || id > len(r.refs.frames) {
+		return nil, false
+	}
+	return r.refs.frames[id-1], true
+}
+
+// inFrame does something with a frame of a run that stands still, or says that there is none.
+func (s *session) inFrame(r dap.RequestMessage, number int, do func(*frameRef)) {
+	s.stopped(r, func(*stand) {
+		if f, ok := s.run.frame(number); ok {
+			do(f)
+			return
+		}
+		s.refuse(r, "there is no frame %d: frames are forgotten when the program goes on", number)
+	})
+}

@@ -1,0 +1,148 @@
+package dap
+
+import (
+	"errors"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// plan is where a run that goes on is to stand still next.
+type plan struct {
+	kind  planKind
+	task  vm.Scene // the one that steps
+	depth vm.Depth
+	into  *vm.Mark // the entry of the function that planInto leads into
+}
+
+type planKind uint8
+
+const (
+	planNone planKind = iota
+	planEntry
+	planPause
+	planIn
+	planInto
+	planOver
+	planOut
+)
+
+func (p *plan) reason() string {
+	switch p.kind {
+	case planEntry:
+		return "entry"
+	case planPause:
+		return "pause"
+	}
+	return "step"
+}
+
+// wants says whether the run stands still at a mark that it has reached.
+func (p *plan) wants(at vm.Scene, k *vm.Mark) bool {
+	line := k.Kind == vm.MarkLine
+	switch p.kind {
+	case planNone:
+		return false
+	case planEntry:
+		return line
+	case planPause:
+		return k.Kind != vm.MarkReturn
+	}
+	if !at.Same(p.task) {
+		return line && (p.task.Ended() || p.kind == planIn && (p.task.Awaits(at) || p.task.Starts(at)))
+	}
+	depth := at.Depth()
+	outside := p.depth.Above(depth)
+	switch p.kind {
+	case planIn:
+		return line || outside && k.Kind == vm.MarkReturn
+	case planInto:
+		return p.reaches(depth, k)
+	case planOver:
+		return line && !depth.Above(p.depth) || outside && k.Kind == vm.MarkReturn
+	}
+	return outside && k.Kind != vm.MarkLoop
+}
+
+// goOn answers a request that has the run go on, and plans where it stands still next.
+func (s *session) goOn(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
+	s.stopped(r, func(*stand) { s.goesOn(r, p, thread, yes) })
+}
+
+// goesOn has a run go on that stands still.
+func (s *session) goesOn(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
+	if p.kind != planNone {
+		at, ok := s.run.task(thread)
+		if !ok {
+			s.refuse(r, "there is no thread %d", thread)
+			return
+		}
+		p.task, p.depth = at, at.Depth()
+	}
+	s.run.plan = p
+	s.send(yes)
+	s.run.resume()
+}
+
+// task finds a task by its number.
+func (r *Run) task(n int) (at vm.Scene, ok bool) {
+	for _, t := range r.vm.Tasks() {
+		if r.thread(t) == n {
+			return t, true
+		}
+	}
+	return at, false
+}
+
+// pause stands still where the run waits, or at the next line where it computes.
+func (s *session) pause(r *dap.PauseRequest) {
+	err := s.inRun(func() {
+		s.send(&dap.PauseResponse{Response: answer(r)})
+		switch {
+		case s.run.stand != nil:
+		case s.run.vm.Computes():
+			s.run.plan = plan{kind: planPause}
+			s.run.arm()
+		default:
+			at, ok := s.run.task(r.Arguments.ThreadId)
+			if !ok {
+				at, ok = s.run.task(1)
+			}
+			if all := s.run.vm.Tasks(); !ok && len(all) > 0 {
+				at, ok = all[0], true
+			}
+			if ok {
+				s.run.halt = &stand{scene: &at, reason: "pause"}
+			}
+		}
+	})
+	if err != nil {
+		s.refuse(r, "%v", err)
+	}
+}
+
+// inRun calls f on the run's goroutine. The error says why there is no run to do so.
+func (s *session) inRun(f func()) error {
+	switch {
+	case !s.launched && !s.attached:
+		return errors.New("nothing has been launched")
+	case !s.run.do(f):
+		return errors.New("the program has ended")
+	}
+	return nil
+}
+
+// stopped does something with a run that stands still, or says that it does not.
+func (s *session) stopped(r dap.RequestMessage, f func(*stand)) {
+	err := s.inRun(func() {
+		if s.run.stand == nil || s.run.stand.scene == nil {
+			s.refuse(r, "the program runs: pause it first")
+			return
+		}
+		f(s.run.stand)
+	})
+	if err != nil {
+		s.refuse(r, "%v", err)
+	}
+}

@@ -1,0 +1,110 @@
+package dap
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// stepInTargets are the functions that the line of a frame calls. A method's name may be that of several.
+func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
+	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
+		x := &dap.StepInTargetsResponse{Response: answer(r)}
+		x.Body.Targets = []dap.StepInTarget{}
+		for _, c := range calledIn(f) {
+			for i, k := range s.run.vm.Marks() {
+				if !k.Entry || k.Handler != "" || !c.calls(k.Function) ||
+					slices.ContainsFunc(x.Body.Targets, func(t dap.StepInTarget) bool { return t.Label == k.Function }) {
+					continue
+				}
+				x.Body.Targets = append(x.Body.Targets, dap.StepInTarget{Id: i + 1, Label: k.Function, Line: s.lineOut(c.at.Line), Column: s.columnOut(c.at.Column)})
+			}
+		}
+		s.send(x)
+	})
+}
+
+// called is a call that stands in a line.
+type called struct {
+	path   []string
+	method bool
+	at     source.Position
+}
+
+// calls says whether a function of a name may be what is called.
+func (c *called) calls(function string) bool {
+	last := c.path[len(c.path)-1]
+	of, name, method := strings.Cut(function, ".")
+	if !method {
+		return !c.method && function == last
+	}
+	return name == last && (c.method || len(c.path) > 1 && c.path[len(c.path)-2] == of)
+}
+
+// calledIn are the calls that stand in a frame's line, in their order.
+func calledIn(f *frameRef) (all []called) {
+	if f.Text == "" {
+		return nil
+	}
+	file := source.NewFile(f.File, []byte(f.Text))
+	tree, _ := parser.Parse(file)
+	add := func(method bool, names ...*ast.Ident) {
+		last := names[len(names)-1]
+		if last == nil || file.LineOf(last.Span().Start) != f.Line {
+			return
+		}
+		c := called{method: method, at: file.Position(last.Span().Start)}
+		for _, n := range names {
+			c.path = append(c.path, n.Name)
+		}
+		all = append(all, c)
+	}
+	look := func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Call:
+			if p, ok := n.Fn.(*ast.PathExpr); ok && len(p.Segments) > 0 {
+				add(false, p.Segments...)
+			}
+		case *ast.MethodCall:
+			add(true, n.Name)
+		}
+		return true
+	}
+	for _, d := range tree.Decls {
+		ast.Inspect(d, look)
+	}
+	slices.SortStableFunc(all, func(a, b called) int { return a.at.Column - b.at.Column })
+	return all
+}
+
+// stepIn goes into what is called next, or into the function that the editor has chosen.
+func (s *session) stepIn(r *dap.StepInRequest) {
+	yes := &dap.StepInResponse{Response: answer(r)}
+	n := r.Arguments.TargetId
+	if n == 0 {
+		s.goOn(r, plan{kind: planIn}, r.Arguments.ThreadId, yes)
+		return
+	}
+	s.stopped(r, func(*stand) {
+		all := s.run.vm.Marks()
+		if n < 1 || n > len(all) {
+			s.refuse(r, "there is no function %d to step into", n)
+			return
+		}
+		s.goesOn(r, plan{kind: planInto, into: all[n-1]}, r.Arguments.ThreadId, yes)
+	})
+}
+
+// reaches says whether a step into a function has come there, or the line that calls it has ended.
+func (p *plan) reaches(depth vm.Depth, k *vm.Mark) bool {
+	if k.Kind == vm.MarkLine && k.Entry && k.Function == p.into.Function && k.File == p.into.File {
+		return true
+	}
+	return k.Kind == vm.MarkLine && !depth.Above(p.depth) || p.depth.Above(depth) && k.Kind == vm.MarkReturn
+}

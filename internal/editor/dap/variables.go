@@ -1,0 +1,194 @@
+package dap
+
+import (
+	"strings"
+
+	"github.com/google/go-dap"
+
+	"github.com/concerto-lang/concerto/internal/compile/literal"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// holder is what an editor may look into.
+type holder interface {
+	// count is how many children it has, and whether they are numbered.
+	count() (n int, indexed bool)
+	children(from, to int) []child
+}
+
+// child is one of them.
+type child struct {
+	name, path string // path is what evaluates to it
+	value      value.Slot
+	typ        types.Type
+	text       string // shown in place of a value
+	inside     holder // of what is no value
+}
+
+// hold numbers what an editor may look into.
+func (f *references) hold(h holder) int {
+	f.held = append(f.held, h)
+	return len(f.held)
+}
+
+// inside is a value to be looked into.
+type inside struct {
+	value value.Slot
+	typ   types.Type
+	path  string
+}
+
+func (x inside) count() (int, bool) { return literal.Count(x.value), literal.Indexed(x.value) }
+
+func (x inside) children(from, to int) (out []child) {
+	for _, p := range literal.Parts(x.value, x.typ, from, to) {
+		path := ""
+		if x.path != "" && p.Path != "" {
+			path = x.path + p.Path
+		}
+		out = append(out, child{name: p.Name, path: path, value: p.Value, typ: p.Type})
+	}
+	return out
+}
+
+// given are children that are there already.
+type given []child
+
+func (g given) count() (int, bool)            { return len(g), false }
+func (g given) children(from, to int) []child { return g[from:to] }
+
+// locals are the variables of a frame, or those that its closure has captured, as they are when
+// they are asked for.
+type locals struct {
+	run      *Run
+	frame    *frameRef
+	captured bool
+}
+
+func (l locals) all() given {
+	own, captured := l.run.localsOf(l.frame)
+	if l.captured {
+		return captured
+	}
+	return own
+}
+
+func (l locals) count() (int, bool) { return l.all().count() }
+
+func (l locals) children(from, to int) []child {
+	all := l.all()
+	return all.children(min(from, len(all)), min(to, len(all)))
+}
+
+// variable is a child as the editor is told of it.
+func (r *Run) variable(c child) dap.Variable {
+	x := dap.Variable{Name: c.name, Value: c.text, EvaluateName: c.path}
+	h := c.inside
+	if c.text == "" {
+		v := literal.Flat(c.value)
+		x.Value, x.Type = literal.Text(c.value, c.typ), literal.TypeText(v, c.typ)
+		if literal.Count(v) > 0 {
+			h = inside{v, c.typ, c.path}
+		}
+	}
+	if h != nil {
+		n, numbered := h.count()
+		x.VariablesReference = r.refs.hold(h)
+		if numbered {
+			x.IndexedVariables = n
+		} else {
+			x.NamedVariables = n
+		}
+	}
+	return x
+}
+
+func (s *session) variables(r *dap.VariablesRequest) {
+	s.stopped(r, func(*stand) {
+		n := r.Arguments.VariablesReference
+		x := &dap.VariablesResponse{Response: answer(r)}
+		x.Body.Variables = []dap.Variable{}
+		if n < 1 || n > len(s.run.refs.held) {
+			s.refuse(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
+			return
+		}
+		h := s.run.refs.held[n-1]
+		all, numbered := h.count()
+		if f := r.Arguments.Filter; f == "" || (f == "indexed") == numbered {
+			from, to := page(all, r.Arguments.Start, r.Arguments.Count)
+			for _, c := range h.children(from, to) {
+				x.Body.Variables = append(x.Body.Variables, s.run.variable(c))
+			}
+		}
+		s.send(x)
+	})
+}
+
+func (s *session) scopes(r *dap.ScopesRequest) {
+	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
+		x := &dap.ScopesResponse{Response: answer(r)}
+		x.Body.Scopes = []dap.Scope{}
+		s.run.refs.looked = f
+		add := func(name, hint string, all holder, always, expensive bool) {
+			n, _ := all.count()
+			if n == 0 && !always {
+				return
+			}
+			x.Body.Scopes = append(x.Body.Scopes, dap.Scope{Name: name, PresentationHint: hint, VariablesReference: s.run.refs.hold(all), NamedVariables: n, Expensive: expensive})
+		}
+		add("Locals", "locals", locals{s.run, f, false}, true, false)
+		add("Captured", "", locals{s.run, f, true}, false, false)
+		add("Module", "", s.run.moduleOf(s.ctx, f), false, false)
+		for _, d := range s.run.declared() {
+			add(d.name, "", d.all, false, true)
+		}
+		s.send(x)
+	})
+}
+
+// localsOf are the variables of a frame, and those that its closure has captured.
+func (r *Run) localsOf(f *frameRef) (locals, captured given) {
+	known := r.typesIn(f)
+	for _, v := range f.Locals {
+		if strings.HasPrefix(v.Name, "__") {
+			continue
+		}
+		c := child{name: v.Name, path: v.Name, value: v.Value, typ: known[v.Name]}
+		if v.Captured {
+			captured = append(captured, c)
+		} else {
+			locals = append(locals, c)
+		}
+	}
+	return locals, captured
+}
+
+// typesIn are the types of a frame's variables, as the checker has found them.
+func (r *Run) typesIn(f *frameRef) map[string]types.Type {
+	known := map[string]types.Type{}
+	if len(f.Locals) == 0 {
+		return known
+	}
+	look := func(names string) error {
+		c, err := r.compile(f, names+" nil")
+		if err != nil {
+			return err
+		}
+		for _, x := range c.captures {
+			known[x.Name] = x.Type
+		}
+		return nil
+	}
+	var all strings.Builder
+	for _, v := range f.Locals {
+		all.WriteString(v.Name + "; ")
+	}
+	if look(all.String()) == nil {
+		return known
+	}
+	for _, v := range f.Locals { // one is not in scope, such as the variable of a `for` at whose head the run stands again
+		_ = look(v.Name + ";") // what is not known is shown by its value
+	}
+	return known
+}

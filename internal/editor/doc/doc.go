@@ -1,0 +1,191 @@
+// Package doc holds what `concerto doc` shows: the library's reference, the
+// reserved words, the decorators and the manifest's keys, each with an example.
+// The pages of spec/ with the same contents are generated from it, so that each
+// text exists once.
+package doc
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+//go:generate go run ./gen ../../../spec/words.md
+
+// Topic is a thing that can be asked about.
+type Topic struct {
+	Name      string // "json::parse", "Array.push", "listen", "@retry", "hosts.*.command"
+	Signature string // "" for what has none
+	Doc       string // Markdown
+	Example   string // Concerto, or TOML of a manifest's key; "" where Doc shows one
+}
+
+// Summary is the first sentence.
+func (t *Topic) Summary() string {
+	text := strings.Join(strings.Fields(t.Doc), " ")
+	if i := strings.Index(text, ". "); i >= 0 {
+		text = text[:i+1]
+	}
+	return text
+}
+
+// Group is a group of topics: a page of the library, the words, or a section of
+// the manifest.
+type Group struct {
+	Name   string // what it can be asked for by: "json", "Array", "keywords", "hosts.*"
+	Title  string
+	Intro  string
+	Topics []Topic
+}
+
+// Groups lists everything, in the manual's order. The caller must not change it.
+func Groups() []Group { return all() }
+
+var all = sync.OnceValue(func() []Group {
+	groups := []Group{
+		{Name: "keywords", Title: "Keywords", Intro: "The reserved words, and those that are reserved only in their place.", Topics: wordTopics(keywords)},
+		{Name: "decorators", Title: "Decorators", Intro: "What may stand after an `@`.", Topics: wordTopics(decorators)},
+		{Name: "types", Title: "Types without a form of their own", Intro: "What every type is a part of, and what is less than a value. The other built-in types have their methods below.", Topics: wordTopics(plainTypes)},
+	}
+	for _, p := range stdlib.Pages() {
+		for _, s := range p.Sections {
+			g := Group{Name: s.Title, Title: s.Title, Intro: s.Intro}
+			if s.Title == "" {
+				g.Name, g.Title = p.Name, p.Title
+			}
+			for _, e := range s.Entries {
+				g.Topics = append(g.Topics, Topic(e))
+			}
+			groups = append(groups, g)
+		}
+	}
+	for _, s := range manifest.Sections() {
+		g := Group{Name: s.Name, Title: "[" + s.Name + "] in Concerto.toml", Intro: s.Doc}
+		for _, k := range s.Keys {
+			g.Topics = append(g.Topics, Topic{Name: k.Path, Signature: k.Name() + " = " + k.Describe(), Doc: k.Doc,
+				Example: "[" + sample(s.Name) + "]\n" + sample(k.Name()) + " = " + k.Example})
+		}
+		groups = append(groups, g)
+	}
+	return groups
+})
+
+// sample is a section's name with a name of one's own in it.
+func sample(section string) string {
+	section, element := strings.CutSuffix(strings.ReplaceAll(section, "*", "main"), "[]")
+	if element {
+		return "[" + section + "]"
+	}
+	return section
+}
+
+func wordTopics(rows []word) []Topic {
+	var out []Topic
+	for _, r := range rows {
+		for _, w := range r.words {
+			out = append(out, Topic{Name: w.name, Doc: w.doc, Example: strings.TrimSuffix(r.example, "\n")})
+		}
+	}
+	slices.SortFunc(out, func(a, b Topic) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
+	return out
+}
+
+// Find gives the topics of a name, and the group of that name. Full names are
+// preferred to names of which it is the last part: `parse` finds json::parse and
+// time::parse.
+func Find(name string) (topics []Topic, group *Group) {
+	name = plain(name)
+	groups := Groups()
+	for i := range groups {
+		if plain(groups[i].Name) == name || plain(groups[i].Name) == name+".*" {
+			group = &groups[i]
+		}
+	}
+	for _, same := range []func(topic string) bool{
+		func(topic string) bool { return topic == name },
+		func(topic string) bool {
+			return group == nil && last(topic) == last(name) && strings.HasSuffix(topic, name)
+		},
+		func(topic string) bool { // a key that is a name of one's own
+			section, own := strings.CutSuffix(topic, "*")
+			return own && strings.HasPrefix(name, section)
+		},
+	} {
+		for _, g := range groups {
+			for _, t := range g.Topics {
+				if same(plain(t.Name)) {
+					topics = append(topics, t)
+				}
+			}
+		}
+		if len(topics) > 0 {
+			break
+		}
+	}
+	return topics, group
+}
+
+// Members are the methods of a type that a module declares.
+func Members(typ string) []Topic {
+	var out []Topic
+	for _, g := range Groups() {
+		for _, t := range g.Topics {
+			if strings.HasPrefix(t.Name, last(typ)+".") && strings.Contains(typ, "::") {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+// Near is the existing name that is most like one that does not exist; "" when
+// none is. Full names are preferred to last parts.
+func Near(name string) string {
+	for _, part := range []func(string) string{plain, func(name string) string { return last(plain(name)) }} {
+		var names []string
+		full := map[string]string{}
+		for _, g := range Groups() {
+			for _, t := range g.Topics {
+				as := part(t.Name)
+				if _, known := full[as]; !known {
+					names = append(names, as)
+					full[as] = t.Name
+				}
+			}
+			names = append(names, plain(g.Name))
+			full[plain(g.Name)] = g.Name
+		}
+		if near := suggest.Nearest(plain(name), names); near != "" {
+			return full[near]
+		}
+	}
+	return ""
+}
+
+// owned is a name of one's own in the path of a manifest's key.
+var owned = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(connections|hosts|mcp|tools)\.[^.*]+`) })
+
+// plain is a name as names are compared: without what may be left out.
+func plain(name string) string {
+	name = strings.Trim(strings.TrimSpace(name), "[]")
+	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "std::"), "@"), "()")
+	name = owned().ReplaceAllString(name, "$1.*")
+	name = strings.ReplaceAll(name, "[]", "")
+	if first, rest, ok := strings.Cut(name, "::"); ok && first != "" && first[0] >= 'A' && first[0] <= 'Z' {
+		return first + "." + rest
+	}
+	return name
+}
+
+// last is what stands after the last separator.
+func last(name string) string {
+	if i := strings.LastIndexAny(name, ".:"); i >= 0 {
+		return name[i+1:]
+	}
+	return name
+}

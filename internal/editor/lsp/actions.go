@@ -1,0 +1,42 @@
+package lsp
+
+import (
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+func codeAction(c *call, p *protocol.CodeActionParams) (protocol.List[protocol.CodeAction], error) {
+	path := c.path(p.TextDocument.URI)
+	file := c.snapshot.File(path)
+	if file == nil {
+		return nil, nil
+	}
+	var only []string
+	for _, k := range p.Context.Only {
+		only = append(only, string(k))
+	}
+	t := c.translation()
+	found, err := c.snapshot.Actions(c, path, t.lines(file).both(p.Range), func(kind string) bool { return analysis.Wanted(only, kind) }, len(only) > 0)
+	if err != nil {
+		return nil, err
+	}
+	var out protocol.List[protocol.CodeAction]
+	for _, a := range found {
+		x := protocol.CodeAction{Title: a.Title, Kind: protocol.CodeActionKind(a.Kind), IsPreferred: a.Preferred, Edit: t.workspaceEdit(edited(a.Edits))}
+		if x.Edit == nil {
+			continue
+		}
+		if a.Mends != nil {
+			x.Diagnostics = []protocol.Diagnostic{t.diagnostic(a.Mends)}
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// both is the stretch between the two ends of a range, in whichever order they are.
+func (l *lines) both(r protocol.Range) source.Span {
+	a, b := source.Pos(l.offset(r.Start)), source.Pos(l.offset(r.End))
+	return source.Span{Start: min(a, b), End: max(a, b)}
+}

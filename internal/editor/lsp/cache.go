@@ -1,0 +1,43 @@
+package lsp
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// keep gives the file of a text that is in none: one that nobody edits, in the cache directory. It is "" when
+// there is no such directory, or none that can be written.
+func (o *Options) keep(name string, text []byte) protocol.DocumentURI {
+	if o.Cache == "" {
+		return ""
+	}
+	path := filepath.Join(o.Cache, filepath.FromSlash(name))
+	if was, err := os.ReadFile(path); err == nil && bytes.Equal(was, text) {
+		return fileURI(path)
+	}
+	if os.MkdirAll(filepath.Dir(path), 0o700) != nil {
+		return ""
+	}
+	_ = os.Remove(path) // one that must not be written
+	if os.WriteFile(path, text, 0o400) != nil {
+		return ""
+	}
+	return fileURI(path)
+}
+
+// keeps says whether a path is that of such a file: nothing is said of what is wrong in it, which is the library's.
+func (o *Options) keeps(path string) bool {
+	return o.Cache != "" && strings.HasPrefix(path, o.Cache+string(filepath.Separator))
+}
+
+// explained is the file that explains a code; "" when there is none.
+func (o *Options) explained(code string) protocol.DocumentURI {
+	if o.Explain == nil {
+		return ""
+	}
+	return o.keep("explain/"+code+".md", []byte(o.Explain(code)))
+}

@@ -1,0 +1,114 @@
+package lsp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// view is what a request sees: the server's state at one moment. It is not changed.
+type view struct {
+	server   *Options
+	docs     map[protocol.DocumentURI]*document
+	snapshot *analysis.Snapshot
+	linked   []link // folders that are known by another path, too
+	client   client
+	enc      encoding
+	settings settings
+	tests    map[testOf]*testEvent // what became of the tests that were run
+}
+
+// call is a request that is being answered.
+type call struct {
+	*view
+	context.Context
+	cancel func()
+	id     json.RawMessage
+	method string
+	loop   *server
+}
+
+// overtaken is how long a request may go on after an edit.
+const overtaken = 10 * time.Millisecond
+
+// start answers a request in a goroutine of its own.
+func (s *server) start(m *message) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &call{s.view, ctx, cancel, m.ID, *m.Method, s}
+	s.running[string(m.ID)] = c
+	s.calls.Go(func() {
+		result, err := c.run(requests[c.method].run, m.Params)
+		s.turn(func() { s.finish(c, result, err) })
+	})
+}
+
+// run gives a request's answer. A panic becomes an error of it.
+func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, err *Error) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := debug.Stack()
+			result, err = nil, failed(codeInternal, "this is our bug, not yours: %v", p)
+			c.loop.turn(func() { c.loop.crashed(c.view, c.method, p, stack) })
+		}
+	}()
+	answer, problem := f(c, params)
+	if problem == nil {
+		return mustMarshal(answer), nil
+	}
+	if !errors.As(problem, &err) {
+		err = failed(codeInternal, "%v", problem)
+		if c.Err() != nil {
+			err = failed(codeCancelled, "cancelled")
+		}
+	}
+	return nil, err
+}
+
+// inLoop has the loop do something, and waits for it.
+func (c *call) inLoop(f func()) {
+	done := make(chan struct{})
+	c.loop.turn(func() { f(); close(done) })
+	select {
+	case <-done:
+	case <-c.loop.ended:
+	}
+}
+
+// finish answers a request, unless it was answered before.
+func (s *server) finish(c *call, result json.RawMessage, err *Error) {
+	c.cancel()
+	if s.running[string(c.id)] != c {
+		return
+	}
+	delete(s.running, string(c.id))
+	s.reply(c.id, c.method, result, err)
+}
+
+// cancelled is the client's word that it no longer wants an answer.
+func (s *server) cancelled(p *protocol.CancelParams) {
+	if c := s.running[string(p.ID)]; c != nil {
+		s.finish(c, nil, failed(codeCancelled, "cancelled"))
+	}
+}
+
+// overtake ends what runs on older views, when it has had time to finish.
+func (s *server) overtake() {
+	var old []*call
+	for _, c := range s.running {
+		if !requests[c.method].timeless {
+			old = append(old, c)
+		}
+	}
+	if len(old) > 0 {
+		s.after(overtaken, func() {
+			for _, c := range old {
+				s.finish(c, nil, failed(codeContentModified, "the text was changed meanwhile"))
+			}
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package lsp
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// A first check that takes long is told of, a short one and later ones are not.
+func TestProgress(t *testing.T) {
+	for _, c := range []struct {
+		takes time.Duration
+		can   bool
+		told  int
+	}{{299 * time.Millisecond, true, 0}, {time.Second, true, 2}, {time.Second, false, 0}} {
+		bubble(t, Options{diagnose: func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+			time.Sleep(c.takes)
+			return nil, nil
+		}}, func(e *editor) {
+			e.start(t.TempDir(), map[string]any{"window": map[string]any{"workDoneProgress": c.can}})
+			time.Sleep(2 * time.Second)
+			e.open("untitled:a", good)
+			time.Sleep(2 * time.Second)
+			if n := e.heardOf(protocol.MethodProgress); n != c.told {
+				t.Errorf("of a check of %v it tells %d times", c.takes, n)
+			}
+			if n := e.heardOf(protocol.MethodWindowWorkDoneProgressCreate); n != c.told/2 {
+				t.Errorf("of a check of %v it makes %d tokens", c.takes, n)
+			}
+		})
+	}
+}
+
+// While somebody types, checks that take longer than the keystrokes still tell, one in a while.
+func TestSlowChecks(t *testing.T) {
+	bubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+		select {
+		case <-time.After(150 * time.Millisecond):
+			return s.Diagnostics(ctx)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}}, func(e *editor) {
+		dir := t.TempDir()
+		e.start(dir, struct{}{})
+		uri := fileURI(filepath.Join(dir, "a.conc"))
+		e.open(uri, bad)
+		var versions []int32
+		for i := range 40 {
+			e.edit(uri, 2+i, bad+strings.Repeat("\n", i))
+			time.Sleep(50 * time.Millisecond)
+			for _, p := range e.published(uri) {
+				versions = append(versions, *p.Version)
+			}
+		}
+		time.Sleep(time.Second)
+		for _, p := range e.published(uri) {
+			versions = append(versions, *p.Version)
+		}
+		if len(versions) < 3 || !slices.IsSorted(versions) || versions[len(versions)-1] != 41 {
+			t.Errorf("in 2 s of typing it tells of the versions %v", versions)
+		}
+	})
+}
+
+// A check that crashes says so in what is open, and the next one tells what it finds.
+func TestCheckCrash(t *testing.T) {
+	crash := true
+	bubble(t, Options{diagnose: func(ctx context.Context, s *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+		if crash {
+			panic("oh")
+		}
+		return s.Diagnostics(ctx)
+	}}, func(e *editor) {
+		dir := t.TempDir()
+		e.start(dir, struct{}{})
+		uri := fileURI(filepath.Join(dir, "a.conc"))
+		e.open(uri, bad)
+		time.Sleep(time.Second)
+		got := e.published(uri)
+		if len(got) != 1 || len(got[0].Diagnostics) != 1 || got[0].Diagnostics[0].Severity != protocol.DiagnosticSeverityInformation || got[0].Diagnostics[0].Range.Start.Line != 0 {
+			t.Errorf("it says %+v", got)
+		}
+		crash = false
+		e.edit(uri, 2, bad+"\n")
+		time.Sleep(time.Second)
+		if got := e.published(uri); len(got) != 1 || got[0].Diagnostics[0].Code != "E0201" {
+			t.Errorf("then it says %+v", got)
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package lsp
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// editor plays a client in the same bubble as the server: its clock stands while anybody works.
+type editor struct {
+	t           *testing.T
+	in          *io.PipeWriter
+	client      *lsptest.Client
+	told        []*lsptest.Message // notifications and requests of the server, in order
+	code        chan int
+	stderr, log strings.Builder
+}
+
+// bubble plays with a server whose time is the test's.
+func bubble(t *testing.T, o Options, play func(e *editor)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		in, w := io.Pipe()
+		r, out := io.Pipe()
+		e := &editor{t: t, in: w, code: make(chan int, 1)}
+		o.In, o.Out, o.Err, o.Log, o.CheckSync = in, out, &e.stderr, &e.log, true
+		go func() {
+			e.code <- Serve(t.Context(), o)
+			in.Close()
+			out.Close()
+		}()
+		e.client = lsptest.New(w, r)
+		e.client.Heard = func(m *lsptest.Message) { e.told = append(e.told, m) }
+		play(e)
+		w.Close()
+		synctest.Wait()
+	})
+}
+
+func (e *editor) raw(text string) {
+	if _, err := io.WriteString(e.in, text); err != nil {
+		e.t.Errorf("write: %v", err)
+	}
+}
+
+// tell sends a notification.
+func (e *editor) tell(method string, params any) {
+	if err := e.client.Tell(method, params); err != nil {
+		e.t.Errorf("write: %v", err)
+	}
+}
+
+// begin sends a request and gives its id.
+func (e *editor) begin(method string, params any) json.RawMessage {
+	id, err := e.client.Begin(method, params)
+	if err != nil {
+		e.t.Errorf("write: %v", err)
+	}
+	return id
+}
+
+// await is the answer to a request.
+func (e *editor) await(id json.RawMessage) *lsptest.Message {
+	e.t.Helper()
+	m, err := e.client.Await(id)
+	if err != nil {
+		e.t.Fatalf("no answer to %s: %v", id, err)
+	}
+	return m
+}
+
+// settle takes all that the server says until nothing more comes.
+func (e *editor) settle() {
+	for before := -1; before != len(e.told); {
+		before = len(e.told)
+		synctest.Wait()
+		if _, err := e.client.Drain(); err != nil {
+			e.t.Errorf("write: %v", err)
+		}
+	}
+}
+
+// ask is the result of a request, into into when that is not nil.
+func (e *editor) ask(method string, params, into any) *lsptest.Message {
+	e.t.Helper()
+	m := e.await(e.begin(method, params))
+	if into != nil {
+		if m.Error != nil {
+			e.t.Fatalf("%s: %v", method, m.Error)
+		}
+		if err := json.Unmarshal(m.Result, into); err != nil {
+			e.t.Fatalf("%s: %v", method, err)
+		}
+	}
+	return m
+}
+
+// refused wants an error of a code.
+func (e *editor) refused(m *lsptest.Message, code int) {
+	e.t.Helper()
+	if m.Error == nil || m.Error.Code != code {
+		e.t.Errorf("the answer is %s, error %v; want the code %d", m.Result, m.Error, code)
+	}
+}
+
+// start initializes a server for a directory.
+func (e *editor) start(dir string, capabilities any) (result map[string]any) {
+	e.t.Helper()
+	e.ask(protocol.MethodInitialize, map[string]any{"processId": nil, "rootUri": fileURI(dir), "capabilities": capabilities}, &result)
+	e.tell(protocol.MethodInitialized, struct{}{})
+	e.settle()
+	return result
+}
+
+func (e *editor) open(uri protocol.DocumentURI, text string) {
+	e.tell(protocol.MethodTextDocumentDidOpen, map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "concerto", "version": 1, "text": text}})
+}
+
+// edit replaces a whole text.
+func (e *editor) edit(uri protocol.DocumentURI, version int, text string) {
+	e.tell(protocol.MethodTextDocumentDidChange, map[string]any{"textDocument": map[string]any{"uri": uri, "version": version}, "contentChanges": []any{map[string]any{"text": text}}})
+}
+
+// published are the diagnostics that were pushed for a document, in order, and forgets them.
+func (e *editor) published(uri protocol.DocumentURI) (all []protocol.PublishDiagnosticsParams) {
+	e.t.Helper()
+	e.settle()
+	var rest []*lsptest.Message
+	for _, m := range e.told {
+		var p protocol.PublishDiagnosticsParams
+		if m.Method != protocol.MethodTextDocumentPublishDiagnostics {
+			rest = append(rest, m)
+			continue
+		}
+		if err := json.Unmarshal(m.Params, &p); err != nil {
+			e.t.Fatal(err)
+		}
+		if p.URI == uri {
+			all = append(all, p)
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	e.told = rest
+	return all
+}
+
+// heardOf counts what the server has said by a method.
+func (e *editor) heardOf(method string) (n int) {
+	e.settle()
+	for _, m := range e.told {
+		if m.Method == method {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,130 @@
+package lsp
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// The commands that a client may have executed.
+const (
+	commandRun     = "concerto.run"
+	commandTest    = "concerto.test"
+	commandBuild   = "concerto.build"
+	commandExplain = "concerto.explain"
+	commandRestart = "concerto.restart"
+	commandGraph   = "concerto.graph"
+)
+
+// command executes one. Its arguments are one object.
+type command = func(c *call, argument json.RawMessage) (any, error)
+
+// commands are all of them, in the order in which they are offered.
+var commands = []struct {
+	name string
+	run  command
+}{
+	{commandRun, does((*call).program)},
+	{commandTest, does((*call).test)},
+	{commandBuild, does((*call).build)},
+	{commandExplain, does((*call).explain)},
+	{commandRestart, does((*call).restart)},
+	{commandGraph, does((*call).graph)},
+}
+
+// does is a command whose argument has a type.
+func does[P any](f func(*call, *P) (any, error)) command {
+	return func(c *call, argument json.RawMessage) (any, error) {
+		p := new(P)
+		if err := decode(argument, p); err != nil {
+			return nil, err
+		}
+		return f(c, p)
+	}
+}
+
+func commandNames() (all []string) {
+	for _, x := range commands {
+		all = append(all, x.name)
+	}
+	return all
+}
+
+func executeCommand(c *call, p *protocol.ExecuteCommandParams) (any, error) {
+	argument := json.RawMessage("{}")
+	if len(p.Arguments) > 0 {
+		argument = p.Arguments[0]
+	}
+	for _, x := range commands {
+		if x.name == p.Command {
+			return x.run(c, argument)
+		}
+	}
+	return nil, failed(codeInvalidParams, "there is no command `%s`", p.Command)
+}
+
+type explainParams struct {
+	Code string `json:"code"`
+}
+
+// explain is the text that explains a code.
+func (c *call) explain(p *explainParams) (any, error) {
+	if c.server.Explain != nil {
+		if text := c.server.Explain(strings.ToUpper(p.Code)); text != "" {
+			return text, nil
+		}
+	}
+	return nil, refuse(errors.New("no diagnostic has the code " + p.Code))
+}
+
+// restart forgets all that is known of the programs, and has them checked anew.
+func (c *call) restart(*struct{}) (any, error) {
+	c.inLoop(func() {
+		s := c.loop
+		s.workspace = analysis.New(analysis.Options{Folders: s.folders})
+		for _, d := range s.docs {
+			s.workspace.Open(d.path, string(d.text))
+		}
+		s.completions, s.push.sent = completions{}, nil
+		s.change(func(v *view) { v.tests = nil })
+		clear(s.painted)
+		s.edited()
+		s.refresh()
+	})
+	return nil, nil
+}
+
+// fileParams name a document.
+type fileParams struct {
+	URI protocol.DocumentURI `json:"uri,omitempty"`
+}
+
+// programOf is the program that a document belongs to; without a document, the only one that there is.
+func (c *call) programOf(uri protocol.DocumentURI) (*analysis.Program, error) {
+	if uri == "" {
+		if all := c.snapshot.Programs(); len(all) == 1 {
+			return all[0], nil
+		}
+		return nil, failed(codeInvalidParams, "say by `uri` which program is meant: there are %d", len(c.snapshot.Programs()))
+	}
+	if p := c.snapshot.ProgramOf(c.path(uri)); p != nil {
+		return p, nil
+	}
+	return nil, refuse(errors.New("there is no program in " + filepath.Base(c.path(uri))))
+}
+
+// saved is the same for what is to be run: a file.
+func (c *call) saved(uri protocol.DocumentURI) (*analysis.Program, error) {
+	p, err := c.programOf(uri)
+	switch {
+	case err != nil:
+		return nil, err
+	case c.server.Command == nil || !analysis.IsFile(p.Path):
+		return nil, refuse(errors.New("only a program in a file can be run: save it first"))
+	}
+	return p, nil
+}

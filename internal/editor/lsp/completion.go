@@ -1,0 +1,183 @@
+package lsp
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+var itemKinds = map[analysis.ItemKind]protocol.CompletionItemKind{
+	analysis.KeywordItem:   protocol.CompletionItemKindKeyword,
+	analysis.VariableItem:  protocol.CompletionItemKindVariable,
+	analysis.FunctionItem:  protocol.CompletionItemKindFunction,
+	analysis.MethodItem:    protocol.CompletionItemKindMethod,
+	analysis.FieldItem:     protocol.CompletionItemKindField,
+	analysis.StructItem:    protocol.CompletionItemKindStruct,
+	analysis.EnumItem:      protocol.CompletionItemKindEnum,
+	analysis.VariantItem:   protocol.CompletionItemKindEnumMember,
+	analysis.InterfaceItem: protocol.CompletionItemKindInterface,
+	analysis.TypeParamItem: protocol.CompletionItemKindTypeParameter,
+	analysis.ConstItem:     protocol.CompletionItemKindConstant,
+	analysis.ModuleItem:    protocol.CompletionItemKindModule,
+	analysis.AgentItem:     protocol.CompletionItemKindClass,
+	analysis.HostItem:      protocol.CompletionItemKindInterface,
+	analysis.ToolItem:      protocol.CompletionItemKindModule,
+	analysis.StoreItem:     protocol.CompletionItemKindVariable,
+	analysis.PipelineItem:  protocol.CompletionItemKindModule,
+	analysis.SettingItem:   protocol.CompletionItemKindProperty,
+	analysis.MessageItem:   protocol.CompletionItemKindEvent,
+	analysis.DecoratorItem: protocol.CompletionItemKindKeyword,
+	analysis.ReferenceItem: protocol.CompletionItemKindReference,
+	analysis.FileItem:      protocol.CompletionItemKindFile,
+}
+
+// completions are lists that the client was given, from which it may have an item resolved: the last ones.
+type completions struct {
+	number int
+	lists  map[int]*completed
+}
+
+// completed is one of them.
+type completed struct {
+	items []analysis.Item
+	with  *translation
+}
+
+// keptCompletions is how many of them are kept.
+const keptCompletions = 4
+
+// keep keeps a list and gives its number.
+func (k *completions) keep(c *completed) int {
+	if k.lists == nil {
+		k.lists = map[int]*completed{}
+	}
+	k.number++
+	k.lists[k.number] = c
+	delete(k.lists, k.number-keptCompletions)
+	return k.number
+}
+
+// itemData names an item of a list that was given.
+type itemData struct {
+	List int `json:"list"`
+	Item int `json:"item"`
+}
+
+func completion(c *call, p *protocol.CompletionParams) (*protocol.CompletionList, error) {
+	x := c.at(p.TextDocument.URI, p.Position)
+	if x.file == nil {
+		return &protocol.CompletionList{}, nil
+	}
+	found := c.snapshot.Completion(c, x.path, x.pos)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	number := 0
+	c.inLoop(func() { number = c.loop.completions.keep(&completed{found.Items, x.translation}) })
+	whole := x.rng(x.file, found.Replace)
+	edit := protocol.InsertReplaceEdit{Insert: protocol.Range{Start: whole.Start, End: p.Position}, Replace: whole}
+	if x.pos < found.Replace.Start || x.pos > found.Replace.End {
+		edit.Insert = whole
+	}
+	out := &protocol.CompletionList{}
+	for i := range found.Items {
+		item := c.completionItem(&found.Items[i], edit)
+		if quoted(x.file, found.Replace) {
+			item.FilterText = `"` + item.Label
+		}
+		item.SortText = fmt.Sprintf("%05d", i)
+		item.Data = mustMarshal(itemData{number, i})
+		if !c.client.resolvesEdits() {
+			item.AdditionalTextEdits = x.additional(&found.Items[i])
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out, nil
+}
+
+// quoted says whether a stretch begins with a quote, with which clients compare what is typed.
+func quoted(f *source.File, s source.Span) bool {
+	return int(s.Start) < len(f.Text) && s.Start < s.End && f.Text[s.Start] == '"'
+}
+
+// resolvesEdits says whether the client asks for an item's further edits when it is chosen.
+func (c *client) resolvesEdits() bool {
+	r := of(of(of(c.TextDocument).Completion).CompletionItem).ResolveSupport
+	return r == nil || slices.Contains(r.Properties, "additionalTextEdits")
+}
+
+// completionItem is an item as the client shows and writes it, without what it asks for later.
+func (c *call) completionItem(x *analysis.Item, at protocol.InsertReplaceEdit) protocol.CompletionItem {
+	can := of(of(of(c.client.TextDocument).Completion).CompletionItem)
+	item := protocol.CompletionItem{Label: x.Label, Kind: itemKinds[x.Kind], Preselect: x.Preselect}
+	if x.Signature != "" || x.Origin != "" {
+		item.LabelDetails = &protocol.CompletionItemLabelDetails{Detail: x.Signature, Description: x.Origin}
+	}
+	at.NewText = x.Text
+	if x.Snippet != "" && can.SnippetSupport && c.settings.Completion.Snippets {
+		at.NewText, item.InsertTextFormat = x.Snippet, protocol.InsertTextFormatSnippet
+	}
+	item.TextEdit = at
+	if !can.InsertReplaceSupport {
+		item.TextEdit = protocol.TextEdit{Range: at.Replace, NewText: at.NewText}
+	}
+	return item
+}
+
+// additional are an item's edits elsewhere in the document.
+func (t *translation) additional(x *analysis.Item) (out []protocol.TextEdit) {
+	for _, e := range x.Edits {
+		out = append(out, protocol.TextEdit{Range: t.rng(e.File, e.Span), NewText: e.Text})
+	}
+	return out
+}
+
+// resolveItem adds to an item its documentation, and the edits that bring it into scope.
+func resolveItem(c *call, item *protocol.CompletionItem) (*protocol.CompletionItem, error) {
+	var at itemData
+	if err := json.Unmarshal(item.Data, &at); err != nil {
+		return item, nil //nolint:nilerr // it is none of ours: nothing is known of it
+	}
+	var list *completed
+	c.inLoop(func() { list = c.loop.completions.lists[at.List] })
+	if list == nil || at.Item < 0 || at.Item >= len(list.items) {
+		return item, nil
+	}
+	x := &list.items[at.Item]
+	if text := x.Doc(); text != "" {
+		doc := markdown(text)
+		item.Documentation = &doc
+	}
+	item.AdditionalTextEdits = list.with.additional(x)
+	return item, nil
+}
+
+func signatureHelp(c *call, p *protocol.SignatureHelpParams) (*protocol.SignatureHelp, error) {
+	x := c.at(p.TextDocument.URI, p.Position)
+	if x.file == nil {
+		return nil, nil
+	}
+	s := c.snapshot.Signature(c, x.path, x.pos)
+	if s == nil {
+		return nil, c.Err()
+	}
+	label := newLines([]byte(s.Label), c.enc)
+	one := protocol.SignatureInformation{Label: s.Label}
+	for _, at := range s.Params {
+		r := label.rng(at)
+		one.Parameters = append(one.Parameters, protocol.ParameterInformation{Label: [2]uint32{r.Start.Character, r.End.Character}})
+	}
+	if s.Doc != "" {
+		doc := markdown(s.Doc)
+		one.Documentation = &doc
+	}
+	active := uint32(len(s.Params)) // none
+	if s.Active >= 0 {
+		active = uint32(s.Active)
+	}
+	return &protocol.SignatureHelp{Signatures: []protocol.SignatureInformation{one}, ActiveSignature: new(uint32), ActiveParameter: &active}, nil
+}

@@ -1,0 +1,79 @@
+package lsp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// bugText says that something of ours is broken.
+func bugText(p any) string { return fmt.Sprintf("this is our bug, not yours: %v", p) }
+
+// safely does a turn of the loop. A panic in it is reported, and the server goes on.
+func (s *server) safely(f func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.crashed(s.view, "a message", p, debug.Stack())
+		}
+	}()
+	f()
+}
+
+// crashed reports a panic: it writes what led to it into the state directory, without texts, and shows the
+// file's path, each once.
+func (s *server) crashed(v *view, doing string, p any, stack []byte) {
+	s.log("panic in %s: %v", doing, p)
+	text := v.crash(doing, p, stack)
+	sum := sha256.Sum256([]byte(culprit(stack)))
+	name := "lsp-" + hex.EncodeToString(sum[:6]) + ".txt"
+	if s.reported[name] {
+		return
+	}
+	s.reported[name] = true
+	where := "there is no directory for a report of it"
+	if s.State != "" {
+		path := filepath.Join(s.State, name)
+		where = "a report is in " + path + ": please send it"
+		if err := write(path, []byte(text)); err != nil {
+			where = "no report could be written: " + err.Error()
+		}
+	}
+	s.notify(protocol.MethodWindowShowMessage, protocol.ShowMessageParams{Type: protocol.MessageTypeError, Message: "concerto lsp: " + bugText(p) + ". " + where})
+}
+
+// culprit is the first function of ours that a stack names below the panic, which tells one bug from another.
+func culprit(stack []byte) string {
+	_, below, _ := strings.Cut(string(stack), "panic(")
+	for line := range strings.Lines(below) {
+		if strings.HasPrefix(line, "github.com/concerto-lang/") {
+			name, _, _ := strings.Cut(line, "(0x")
+			return name
+		}
+	}
+	return below
+}
+
+// crash is the text of a report.
+func (v *view) crash(doing string, p any, stack []byte) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "concerto %s lsp, in %s: %v\n\n%s\n", v.server.Name, doing, p, stack)
+	for _, uri := range sorted(v.docs) {
+		d := v.docs[uri]
+		fmt.Fprintf(&b, "%s version %d: %d bytes, sha256 %x\n", filepath.Base(d.path), d.version, len(d.text), sha256.Sum256(d.text))
+	}
+	return b.String()
+}
+
+// write writes a file of the server's own.
+func write(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
+}

@@ -1,0 +1,200 @@
+package lsp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"runtime/debug"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// translation turns places of one snapshot into the client's.
+type translation struct {
+	*view
+	tables map[*source.File]*lines
+}
+
+func (v *view) translation() *translation { return &translation{v, map[*source.File]*lines{}} }
+
+// lines are those of a text. The document of the same text has made its own.
+func (t *translation) lines(f *source.File) *lines {
+	if t.tables[f] == nil {
+		t.tables[f] = newLines(f.Text, t.enc)
+	}
+	return t.tables[f]
+}
+
+func (t *translation) rng(f *source.File, s source.Span) protocol.Range { return t.lines(f).rng(s) }
+
+// location is a place in a file, or in one of the library's texts, which is written out for it. It is not
+// ok when there is no such file.
+func (t *translation) location(f *source.File, s source.Span) (l protocol.Location, ok bool) {
+	uri := t.uri(f)
+	return protocol.Location{URI: uri, Range: t.rng(f, s)}, uri != ""
+}
+
+func (t *translation) uri(f *source.File) protocol.DocumentURI {
+	if path := t.snapshot.PathOf(f); path != "" {
+		return t.uriOf(path)
+	}
+	return t.server.keep(f.Name, f.Text)
+}
+
+// diagnostics are what the client shows of what was found in a file.
+func (t *translation) diagnostics(found []*diag.Diagnostic) protocol.List[protocol.Diagnostic] {
+	out := protocol.List[protocol.Diagnostic]{}
+	for _, d := range found {
+		out = append(out, t.diagnostic(d))
+	}
+	return out
+}
+
+func (t *translation) diagnostic(d *diag.Diagnostic) protocol.Diagnostic {
+	out := protocol.Diagnostic{Severity: protocol.DiagnosticSeverityError, Code: d.Info.Code, Source: product, Message: worded(d)}
+	if d.Severity() == diag.Warning {
+		out.Severity = protocol.DiagnosticSeverityWarning
+	}
+	if d.File != nil {
+		out.Range = t.rng(d.File, d.Span)
+	}
+	can := t.client.marks()
+	if can.codes {
+		if href := t.server.explained(d.Info.Code); href != "" {
+			out.CodeDescription = &protocol.CodeDescription{Href: href}
+		}
+	}
+	if d.Info.Unnecessary && can.tags {
+		out.Tags = append(out.Tags, protocol.DiagnosticTagUnnecessary)
+	}
+	for _, l := range d.Labels {
+		f := l.File
+		if f == nil {
+			f = d.File
+		}
+		if f == nil || !can.related {
+			continue
+		}
+		if at, ok := t.location(f, l.Span); ok {
+			out.RelatedInformation = append(out.RelatedInformation, protocol.DiagnosticRelatedInformation{Location: at, Message: l.Text})
+		}
+	}
+	return out
+}
+
+// worded is the message with its hints, a line each.
+func worded(d *diag.Diagnostic) string {
+	var b strings.Builder
+	b.WriteString(d.Message)
+	for _, h := range d.Hints {
+		b.WriteString("\nhint: " + h)
+	}
+	return b.String()
+}
+
+// marks are what a client shows of a diagnostic beside its message.
+type marks struct{ related, tags, codes bool }
+
+// marks are the same for what is pulled and pushed, unless the client says otherwise.
+func (c *client) marks() marks {
+	d := of(c.TextDocument)
+	if c.pulls() {
+		p := d.Diagnostic
+		return marks{p.RelatedInformation || of(d.PublishDiagnostics).RelatedInformation, p.TagSupport != nil || of(d.PublishDiagnostics).TagSupport != nil, p.CodeDescriptionSupport || of(d.PublishDiagnostics).CodeDescriptionSupport}
+	}
+	p := of(d.PublishDiagnostics)
+	return marks{p.RelatedInformation, p.TagSupport != nil, p.CodeDescriptionSupport}
+}
+
+// resultID names diagnostics by what they are.
+func resultID(items protocol.List[protocol.Diagnostic]) string {
+	sum := sha256.Sum256(mustMarshal(items))
+	return hex.EncodeToString(sum[:8])
+}
+
+// report is an answer to who pulls: the rows, or that they are what they were.
+func report(items protocol.List[protocol.Diagnostic], previous string) (full *protocol.FullDocumentDiagnosticReport, same *protocol.UnchangedDocumentDiagnosticReport) {
+	id := resultID(items)
+	if id == previous {
+		return nil, &protocol.UnchangedDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindUnchanged), ResultID: id}
+	}
+	return &protocol.FullDocumentDiagnosticReport{Kind: string(protocol.DocumentDiagnosticReportKindFull), ResultID: id, Items: items}, nil
+}
+
+func documentDiagnostic(c *call, p *protocol.DocumentDiagnosticParams) (any, error) {
+	items, err := c.items(p.TextDocument.URI)
+	if err != nil {
+		return nil, err
+	}
+	full, same := report(items, p.PreviousResultID)
+	if same != nil {
+		return same, nil
+	}
+	return full, nil
+}
+
+// items are what is wrong in a document. A panic in the check is one of them.
+func (c *call) items(uri protocol.DocumentURI) (items protocol.List[protocol.Diagnostic], err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := debug.Stack()
+			items, err = protocol.List[protocol.Diagnostic]{bugRow(p)}, nil
+			c.loop.turn(func() { c.loop.crashed(c.view, c.method, p, stack) })
+		}
+	}()
+	path := c.path(uri)
+	if c.server.keeps(path) {
+		return nil, nil
+	}
+	found, err := c.snapshot.DiagnosticsOf(c, path)
+	if err != nil {
+		return nil, err
+	}
+	return c.translation().diagnostics(found), nil
+}
+
+// path is the path of a document.
+func (v *view) path(uri protocol.DocumentURI) string {
+	if d := v.find(uri); d != nil {
+		return d.path
+	}
+	return pathOf(uri)
+}
+
+func workspaceDiagnostic(c *call, p *protocol.WorkspaceDiagnosticParams) (*protocol.WorkspaceDiagnosticReport, error) {
+	all, err := c.snapshot.Diagnostics(c)
+	if err != nil {
+		return nil, err
+	}
+	previous := map[protocol.DocumentURI]string{}
+	for _, x := range p.PreviousResultIDs {
+		previous[x.URI] = x.Value
+	}
+	t, out := c.translation(), &protocol.WorkspaceDiagnosticReport{}
+	add := func(uri protocol.DocumentURI, version *int32, items protocol.List[protocol.Diagnostic]) {
+		full, same := report(items, previous[uri])
+		delete(previous, uri)
+		if same != nil {
+			out.Items = append(out.Items, protocol.WorkspaceUnchangedDocumentDiagnosticReport{Kind: same.Kind, ResultID: same.ResultID, URI: uri, Version: version})
+			return
+		}
+		out.Items = append(out.Items, protocol.WorkspaceFullDocumentDiagnosticReport{Kind: full.Kind, ResultID: full.ResultID, Items: full.Items, URI: uri, Version: version})
+	}
+	for _, path := range sorted(all) {
+		uri := c.uriOf(path)
+		if c.server.keeps(path) {
+			continue
+		}
+		if d := c.docs[uri]; d != nil {
+			add(uri, &d.version, t.diagnostics(all[path]))
+		} else if c.settings.Check.Unopened {
+			add(uri, nil, t.diagnostics(all[path]))
+		}
+	}
+	for _, uri := range sorted(previous) { // files that are gone
+		add(uri, nil, nil)
+	}
+	return out, nil
+}

@@ -1,0 +1,188 @@
+package lsp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// document is a text that is open in the editor. It is not changed: an edit makes another.
+type document struct {
+	uri     protocol.DocumentURI
+	path    string // as the analysis knows it
+	version int32
+	text    []byte
+	lines   func() *lines
+}
+
+func newDocument(uri protocol.DocumentURI, version int32, text []byte, enc encoding) *document {
+	return &document{uri, pathOf(uri), version, text, sync.OnceValue(func() *lines { return newLines(text, enc) })}
+}
+
+// pathOf is the path of a document as the analysis knows it: that of a file, or the URI itself.
+func pathOf(uri protocol.DocumentURI) string {
+	u, err := url.Parse(string(uri))
+	if err != nil || u.Scheme != "file" || !strings.HasPrefix(u.Path, "/") {
+		return string(uri)
+	}
+	return filepath.Clean(filepath.FromSlash(u.Path))
+}
+
+// uriOf is the URI of a path. An open document has the one by which it was opened.
+func (v *view) uriOf(path string) protocol.DocumentURI {
+	for uri, d := range v.docs {
+		if d.path == path {
+			return uri
+		}
+	}
+	for _, f := range v.linked {
+		if rest, in := strings.CutPrefix(path, f.real); in && (rest == "" || rest[0] == filepath.Separator) {
+			return fileURI(f.given + rest)
+		}
+	}
+	return fileURI(path)
+}
+
+// link is a folder that the client names by a path with links in it.
+type link struct{ given, real string }
+
+// linksOf are those of some folders. What is in them bears the name that the client would give it.
+func linksOf(folders []string) (all []link) {
+	for _, given := range folders {
+		if real, err := filepath.EvalSymlinks(given); err == nil && real != filepath.Clean(given) {
+			all = append(all, link{filepath.Clean(given), real})
+		}
+	}
+	return all
+}
+
+func fileURI(path string) protocol.DocumentURI {
+	if !filepath.IsAbs(path) {
+		return protocol.DocumentURI(path)
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+	return protocol.DocumentURI(u.String())
+}
+
+// find is an open document, by its URI or another of the same path.
+func (v *view) find(uri protocol.DocumentURI) *document {
+	if d := v.docs[uri]; d != nil {
+		return d
+	}
+	path := pathOf(uri)
+	for _, d := range v.docs {
+		if d.path == path {
+			return d
+		}
+	}
+	return nil
+}
+
+// change makes the view another.
+func (s *server) change(f func(v *view)) {
+	v := *s.view
+	f(&v)
+	s.view = &v
+}
+
+// put makes a document part of what is open, or with nil takes it out.
+func (s *server) put(uri protocol.DocumentURI, d *document) {
+	s.change(func(v *view) {
+		v.docs = maps.Clone(v.docs)
+		if d == nil {
+			delete(v.docs, uri)
+		} else {
+			v.docs[uri] = d
+		}
+	})
+}
+
+func (s *server) didOpen(p *protocol.DidOpenTextDocumentParams) {
+	d := newDocument(p.TextDocument.URI, p.TextDocument.Version, []byte(p.TextDocument.Text), s.enc)
+	s.put(d.uri, d)
+	s.workspace.Open(d.path, string(d.text))
+	s.edited()
+}
+
+func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
+	d := s.docs[p.TextDocument.URI]
+	if d == nil {
+		s.log("an edit of %s, which is not open, is ignored", p.TextDocument.URI)
+		return
+	}
+	text := d.text
+	for i, c := range p.ContentChanges {
+		l := d.lines()
+		if i > 0 {
+			l = newLines(text, s.enc)
+		}
+		text = l.spliced(c)
+	}
+	d = newDocument(d.uri, p.TextDocument.Version, text, s.enc)
+	s.put(d.uri, d)
+	s.workspace.Change(d.path, string(text))
+	s.edited()
+}
+
+// spliced is the text after a change.
+func (l *lines) spliced(c protocol.TextDocumentContentChangePartial) []byte {
+	if c.Range == nil {
+		return []byte(c.Text)
+	}
+	at := l.span(*c.Range)
+	out := make([]byte, 0, len(l.text)-int(at.End-at.Start)+len(c.Text))
+	out = append(out, l.text[:at.Start]...)
+	out = append(out, c.Text...)
+	return append(out, l.text[at.End:]...)
+}
+
+func (s *server) didClose(p *protocol.DidCloseTextDocumentParams) {
+	d := s.docs[p.TextDocument.URI]
+	if d == nil {
+		s.log("%s, which is not open, is closed", p.TextDocument.URI)
+		return
+	}
+	s.put(d.uri, nil)
+	delete(s.painted, d.uri)
+	s.workspace.Close(d.path)
+	s.edited()
+}
+
+// edited follows each change of what is in the editor or on the disk.
+func (s *server) edited() {
+	s.change(func(v *view) { v.snapshot = s.workspace.Snapshot() })
+	s.overtake()
+	s.checkSoon()
+}
+
+// methodText asks for what the server holds a document to be; tests do, under --check-sync.
+const methodText = "concerto/text"
+
+type textParams struct {
+	URI protocol.DocumentURI `json:"uri"`
+}
+
+type textResult struct {
+	Version int32  `json:"version"`
+	SHA256  string `json:"sha256"`
+	Length  int    `json:"length"`
+}
+
+func text(c *call, p *textParams) (*textResult, error) {
+	d := c.docs[p.URI]
+	if d == nil {
+		return nil, failed(codeInvalidParams, "%s is not open", p.URI)
+	}
+	sum := sha256.Sum256(d.text)
+	return &textResult{d.version, hex.EncodeToString(sum[:]), len(d.text)}, nil
+}
+
+// rawString is a text as JSON.
+func rawString(s string) json.RawMessage { return mustMarshal(s) }

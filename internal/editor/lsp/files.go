@@ -1,0 +1,154 @@
+package lsp
+
+import (
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// watched are the files that programs depend on, as a client watches them.
+const watched = "**/*.{conc,toml,json}"
+
+// isWatched says the same of one path.
+func isWatched(path string) bool {
+	return slices.Contains([]string{".conc", ".toml", ".json"}, filepath.Ext(path))
+}
+
+// changed looks again at files on the disk.
+func (s *server) changed(paths []string) {
+	paths = slices.DeleteFunc(paths, func(p string) bool { return !filepath.IsAbs(p) })
+	if len(paths) > 0 {
+		s.workspace.Changed(paths...)
+		s.edited()
+	}
+}
+
+func (s *server) didChangeWatchedFiles(p *protocol.DidChangeWatchedFilesParams) {
+	var paths []string
+	for _, c := range p.Changes {
+		paths = append(paths, pathOf(c.URI))
+	}
+	s.changed(paths)
+}
+
+func (s *server) didSave(p *protocol.DidSaveTextDocumentParams) {
+	s.changed([]string{pathOf(p.TextDocument.URI)})
+}
+
+func (s *server) didCreateFiles(p *protocol.CreateFilesParams) {
+	var paths []string
+	for _, f := range p.Files {
+		paths = append(paths, pathOf(protocol.DocumentURI(f.URI)))
+	}
+	s.changed(paths)
+}
+
+func (s *server) didRenameFiles(p *protocol.RenameFilesParams) {
+	var paths []string
+	for _, f := range p.Files {
+		paths = append(paths, pathOf(protocol.DocumentURI(f.OldURI)), pathOf(protocol.DocumentURI(f.NewURI)))
+	}
+	s.changed(paths)
+}
+
+func (s *server) didDeleteFiles(p *protocol.DeleteFilesParams) {
+	var paths []string
+	for _, f := range p.Files {
+		paths = append(paths, pathOf(protocol.DocumentURI(f.URI)))
+	}
+	s.changed(paths)
+}
+
+func (s *server) didChangeWorkspaceFolders(p *protocol.DidChangeWorkspaceFoldersParams) {
+	for _, f := range p.Event.Removed {
+		s.folders = slices.DeleteFunc(slices.Clone(s.folders), func(x string) bool { return x == pathOf(f.URI) })
+	}
+	for _, f := range p.Event.Added {
+		if path := pathOf(f.URI); filepath.IsAbs(path) && !slices.Contains(s.folders, path) {
+			s.folders = append(s.folders, path)
+		}
+	}
+	s.workspace.SetFolders(s.folders...)
+	s.change(func(v *view) { v.linked = linksOf(s.folders) })
+	s.edited()
+}
+
+// stamp is by what a changed file is known.
+type stamp struct {
+	time time.Time
+	size int64
+}
+
+// poll looks at the files once a second, for a client that does not watch them.
+func (s *server) poll() {
+	s.after(lookEvery, func() {
+		places := s.places()
+		go func() {
+			now := timesOf(places)
+			s.turn(func() {
+				was := s.polled
+				s.polled = now
+				s.changed(differing(was, now))
+				s.poll()
+			})
+		}()
+	})
+}
+
+// differing are the paths of files that were made, changed or removed.
+func differing(was, is map[string]stamp) (paths []string) {
+	for path, x := range was {
+		if is[path] != x {
+			paths = append(paths, path)
+		}
+	}
+	for path := range is {
+		if _, known := was[path]; !known {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// places are the directories to look through: the folders, and those of open documents outside of them.
+func (s *server) places() map[string]bool {
+	all := map[string]bool{} // and whether to look below
+	for _, d := range s.docs {
+		if filepath.IsAbs(d.path) {
+			all[filepath.Dir(d.path)] = false
+		}
+	}
+	for _, f := range s.folders {
+		all[f] = true
+	}
+	return all
+}
+
+func (s *server) times() map[string]stamp { return timesOf(s.places()) }
+
+// timesOf gives the watched files in directories.
+func timesOf(places map[string]bool) map[string]stamp {
+	all := map[string]stamp{}
+	for dir, deep := range places {
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil: // what cannot be read is not there
+			case d.IsDir():
+				if path != dir && (!deep || strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules") {
+					return fs.SkipDir
+				}
+			case isWatched(path):
+				if info, err := d.Info(); err == nil {
+					all[path] = stamp{info.ModTime(), info.Size()}
+				}
+			}
+			return nil
+		})
+	}
+	return all
+}

@@ -1,0 +1,69 @@
+package frame
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+)
+
+// TestWriter: messages arrive in their order, and those queued before Close arrive.
+func TestWriter(t *testing.T) {
+	var out bytes.Buffer
+	w := NewWriter(&out, nil)
+	for _, text := range []string{"a", "bc", "d"} {
+		w.Write([]byte(text))
+	}
+	w.Flush()
+	if out.Len() == 0 {
+		t.Error("nothing is written after Flush")
+	}
+	w.Close()
+	r := bufio.NewReader(&out)
+	for _, want := range []string{"a", "bc", "d"} {
+		if got, err := Read(r); err != nil || string(got) != want {
+			t.Errorf("got %q, %v; want %q", got, err, want)
+		}
+	}
+}
+
+// TestWaitRoom: WaitRoom blocks while a client does not read, and until it reads, stop is closed
+// or the client is gone.
+func TestWaitRoom(t *testing.T) {
+	fill := func() (w *Writer, in *io.PipeReader, waited chan struct{}, stop chan struct{}) {
+		in, out := io.Pipe()
+		w, waited, stop = NewWriter(out, nil), make(chan struct{}), make(chan struct{})
+		w.WaitRoom(nil) // there is room
+		w.Write(make([]byte, mostQueued))
+		go func() { w.WaitRoom(stop); close(waited) }()
+		return w, in, waited, stop
+	}
+	t.Run("read", func(t *testing.T) {
+		w, in, waited, _ := fill()
+		if _, err := Read(bufio.NewReader(in)); err != nil {
+			t.Fatal(err)
+		}
+		<-waited
+		w.Close()
+	})
+	t.Run("stopped", func(t *testing.T) {
+		w, in, waited, stop := fill()
+		select {
+		case <-waited:
+			t.Error("it does not wait")
+		default:
+		}
+		close(stop)
+		<-waited
+		_ = in.Close()
+		w.Close()
+	})
+	t.Run("gone", func(t *testing.T) {
+		w, in, waited, _ := fill()
+		_ = in.CloseWithError(errors.New("gone"))
+		<-waited
+		w.Write([]byte("dropped"))
+		w.Close()
+	})
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The types are those of the model, and the model is what is in use of the protocol.
+func TestGenerated(t *testing.T) {
+	files, model, err := generate(useFile, modelFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[filepath.Join("..", "gen", modelFile)] = model
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(outDir, name))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not what the model gives (%v): go generate ./internal/editor/lsp/...", name, err)
+		}
+	}
+}

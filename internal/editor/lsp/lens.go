@@ -1,0 +1,93 @@
+package lsp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// commandReferences is a command of the client's own: it shows places, which are its arguments together with the
+// document and the position that they are about.
+const commandReferences = "concerto.references"
+
+// codeLens gives what stands over the lines of a document.
+func codeLens(c *call, p *protocol.CodeLensParams) (protocol.List[protocol.CodeLens], error) {
+	path := c.path(p.TextDocument.URI)
+	file := c.snapshot.File(path)
+	if file == nil {
+		return nil, nil
+	}
+	l := &lenses{translation: c.translation(), uri: p.TextDocument.URI, path: path}
+	for _, x := range c.snapshot.Lenses(c, path) {
+		l.at = l.rng(file, x.Span)
+		l.lens(&x)
+	}
+	return l.list, c.Err()
+}
+
+// lenses are those that are shown.
+type lenses struct {
+	*translation
+	uri  protocol.DocumentURI
+	path string
+	at   protocol.Range
+	list protocol.List[protocol.CodeLens]
+}
+
+func (l *lenses) add(title, command string, arguments ...any) {
+	var raw []json.RawMessage
+	for _, a := range arguments {
+		raw = append(raw, mustMarshal(a))
+	}
+	l.list = append(l.list, protocol.CodeLens{Range: l.at, Command: &protocol.Command{Title: title, Command: command, Arguments: raw}})
+}
+
+func (l *lenses) lens(x *analysis.Lens) {
+	can := l.settings.CodeLens
+	isFile := analysis.IsFile(l.path) // what is saved nowhere cannot be run
+	switch {
+	case x.Kind == analysis.ProgramLens && can.Run && isFile:
+		l.add("Run", commandRun, runParams{URI: l.uri})
+		l.add("Debug", commandRun, runParams{URI: l.uri, Debug: true})
+	case x.Kind == analysis.TestLens && can.Tests && isFile:
+		test := testParams{URI: l.uri, Names: []string{x.Name}}
+		l.add("Run test", commandTest, test)
+		if last, ok := l.tests[testOf{l.path, x.Name}]; ok {
+			l.add(last.words(), commandTest, test)
+		}
+		test.Debug = true
+		l.add("Debug test", commandTest, test)
+	case x.Kind == analysis.AnswerLens && can.Answers:
+		l.places(x.Text, x.Uses)
+	case x.Kind == analysis.ReferenceLens && can.References:
+		title := fmt.Sprintf("%d references", len(x.Uses))
+		if len(x.Uses) == 1 {
+			title = "1 reference"
+		}
+		l.places(title, x.Uses)
+	}
+}
+
+// places is a lens that leads to places, if there are any.
+func (l *lenses) places(title string, uses []analysis.Location) {
+	if len(uses) == 0 {
+		l.add(title, "")
+		return
+	}
+	l.add(title, commandReferences, l.uri, l.at.Start, l.locations(uses))
+}
+
+// testOf names a test: by the path of its document and its function.
+type testOf struct{ path, name string }
+
+// words are what became of a test, in a line.
+func (e *testEvent) words() string {
+	if e.State != "failed" {
+		return fmt.Sprintf("%s in %g ms", e.State, of(e.MS))
+	}
+	first, _, _ := strings.Cut(e.Message, "\n")
+	return "failed: " + first
+}

@@ -1,0 +1,122 @@
+package lsp
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// product is what the server's diagnostics name as where they come from.
+const product = "concerto"
+
+// client is what the client can do.
+type client struct{ protocol.ClientCapabilities }
+
+// of is what a pointer points at, or nothing.
+func of[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
+// pulls says whether the client asks for diagnostics.
+func (c *client) pulls() bool { return of(c.TextDocument).Diagnostic != nil }
+
+// watches says whether the client tells of changed files.
+func (c *client) watches() bool {
+	return of(of(c.Workspace).DidChangeWatchedFiles).DynamicRegistration
+}
+
+// lookEvery is how often the server looks whether its client lives, and at files that nobody watches.
+const lookEvery = time.Second
+
+// initialize begins the work.
+func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
+	if s.phase != fresh {
+		return nil, failed(codeInvalidRequest, "`initialize` was there before")
+	}
+	p := &protocol.InitializeParams{}
+	if err := decode(params, p); err != nil {
+		return nil, err
+	}
+	set := defaults
+	if !isNull(p.InitializationOptions) {
+		if err := set.read(p.InitializationOptions); err != nil {
+			s.log("initializationOptions: %v", err)
+		}
+	}
+	s.change(func(v *view) {
+		v.client, v.settings = client{p.Capabilities}, set
+		v.enc = encodingOf(of(p.Capabilities.General).PositionEncodings)
+	})
+	s.phase = running
+	s.folders = foldersOf(p, s.Dir)
+	s.workspace = analysis.New(analysis.Options{Folders: s.folders})
+	s.change(func(v *view) { v.snapshot, v.linked = s.workspace.Snapshot(), linksOf(s.folders) })
+	if p.ProcessID != nil && s.Alive != nil {
+		s.look(int(*p.ProcessID))
+	}
+	result := struct {
+		Capabilities options             `json:"capabilities"`
+		ServerInfo   protocol.ServerInfo `json:"serverInfo"`
+	}{s.capabilities(), protocol.ServerInfo{Name: product, Version: s.Name}}
+	return mustMarshal(result), nil
+}
+
+// encodingOf is the first of the client's encodings that the server knows.
+func encodingOf(offered []protocol.PositionEncodingKind) encoding {
+	known := []encoding{protocol.PositionEncodingKindUTF8, protocol.PositionEncodingKindUTF16, protocol.PositionEncodingKindUTF32}
+	for _, e := range offered {
+		if slices.Contains(known, e) {
+			return e
+		}
+	}
+	return protocol.PositionEncodingKindUTF16
+}
+
+// foldersOf are the directories that the client works in.
+func foldersOf(p *protocol.InitializeParams, dir string) []string {
+	var all []string
+	for _, f := range p.WorkspaceFolders {
+		all = append(all, pathOf(f.URI))
+	}
+	switch {
+	case len(all) > 0 || p.WorkspaceFolders != nil:
+	case p.RootURI != nil:
+		all = append(all, pathOf(*p.RootURI))
+	case of(p.RootPath) != "":
+		all = append(all, *p.RootPath)
+	}
+	return slices.DeleteFunc(all, func(f string) bool { return !filepath.IsAbs(f) })
+}
+
+// look ends the server once its client's process is gone.
+func (s *server) look(pid int) {
+	s.after(lookEvery, func() {
+		if !s.Alive(pid) {
+			s.end(1, "")
+			return
+		}
+		s.look(pid)
+	})
+}
+
+// initialized asks the client for what it offers.
+func (s *server) initialized(*protocol.InitializedParams) {
+	s.configure()
+	if s.client.watches() {
+		s.ask(protocol.MethodClientRegisterCapability, protocol.RegistrationParams{Registrations: []protocol.Registration{{
+			ID: "files", Method: protocol.MethodWorkspaceDidChangeWatchedFiles,
+			RegisterOptions: mustMarshal(protocol.DidChangeWatchedFilesRegistrationOptions{Watchers: []protocol.FileSystemWatcher{{GlobPattern: watched}}}),
+		}}}, nil)
+	} else {
+		s.polled = s.times()
+		s.poll()
+	}
+	s.checkNow()
+}

@@ -1,0 +1,97 @@
+package lsp
+
+import (
+	"sort"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// encoding says what a position counts within its line.
+type encoding = protocol.PositionEncodingKind
+
+// lines finds the places of a text by the protocol's rules: a line ends at \n, \r\n or \r, and a
+// character is a byte, a unit of UTF-16 or a code point.
+type lines struct {
+	text   []byte
+	starts []int // where each line begins
+	enc    encoding
+}
+
+func newLines(text []byte, enc encoding) *lines {
+	l := &lines{text: text, starts: []int{0}, enc: enc}
+	for i, c := range text {
+		if c == '\n' || c == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
+			l.starts = append(l.starts, i+1)
+		}
+	}
+	return l
+}
+
+// end is where a line ends, its line end left out.
+func (l *lines) end(line int) int {
+	if line+1 == len(l.starts) {
+		return len(l.text)
+	}
+	end := l.starts[line+1] - 1
+	if end > l.starts[line] && l.text[end] == '\n' && l.text[end-1] == '\r' {
+		end--
+	}
+	return end
+}
+
+// units is how much a code point counts that takes size bytes.
+func (l *lines) units(r rune, size int) int {
+	switch {
+	case l.enc == protocol.PositionEncodingKindUTF8:
+		return size
+	case l.enc == protocol.PositionEncodingKindUTF16 && r > 0xFFFF:
+		return 2
+	}
+	return 1
+}
+
+// offset is the place of a position. One behind the end of its line or of the text is that end, one
+// within a character that character's start.
+func (l *lines) offset(p protocol.Position) int {
+	if uint64(p.Line) >= uint64(len(l.starts)) {
+		return len(l.text)
+	}
+	at, end, left := l.starts[p.Line], l.end(int(p.Line)), int64(p.Character)
+	for at < end {
+		r, size := utf8.DecodeRune(l.text[at:end])
+		if left -= int64(l.units(r, size)); left < 0 {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
+// position is a place's position. One within a line end is the end of the line.
+func (l *lines) position(offset int) protocol.Position {
+	offset = min(max(offset, 0), len(l.text))
+	line := sort.SearchInts(l.starts, offset+1) - 1
+	at, n := l.starts[line], 0
+	for end := min(offset, l.end(line)); at < end; {
+		r, size := utf8.DecodeRune(l.text[at:])
+		if at+size > end {
+			break
+		}
+		n += l.units(r, size)
+		at += size
+	}
+	return protocol.Position{Line: uint32(line), Character: uint32(n)}
+}
+
+// span is the stretch that a range covers; one that ends before it begins is empty.
+func (l *lines) span(r protocol.Range) source.Span {
+	start := l.offset(r.Start)
+	return source.Span{Start: source.Pos(start), End: source.Pos(max(start, l.offset(r.End)))}
+}
+
+// rng is the range of a stretch.
+func (l *lines) rng(s source.Span) protocol.Range {
+	return protocol.Range{Start: l.position(int(s.Start)), End: l.position(int(s.End))}
+}

@@ -1,0 +1,38 @@
+package lsp
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// What is in a folder that the client names through a link bears the name that the client gives it, opened or not.
+func TestLinkedFolder(t *testing.T) {
+	dir := project(t, map[string]string{"real/main.conc": "mod part;\nfn main() { part::f(); }\n", "real/part.conc": "pub fn f() { let n: Int = \"x\"; println(n); }\n"})
+	given := filepath.Join(dir, "given")
+	if err := os.Symlink(filepath.Join(dir, "real"), given); err != nil {
+		t.Skip(err)
+	}
+	bubble(t, Options{}, func(e *editor) {
+		e.start(given, struct{}{})
+		part, main := fileURI(filepath.Join(given, "part.conc")), fileURI(filepath.Join(given, "main.conc"))
+		real, err := filepath.EvalSymlinks(filepath.Join(given, "part.conc"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := e.published(part); len(all) != 1 || len(all[0].Diagnostics) != 1 {
+			t.Errorf("of the part it says %v", all)
+		}
+		if all := e.published(fileURI(real)); len(all) > 0 {
+			t.Errorf("of the part by its other name it says %v", all)
+		}
+		e.open(main, "mod part;\nfn main() { part::f(); }\n")
+		var to []protocol.Location
+		e.ask(protocol.MethodTextDocumentDefinition, map[string]any{"textDocument": map[string]any{"uri": main}, "position": map[string]int{"line": 1, "character": 18}}, &to)
+		if len(to) != 1 || to[0].URI != part {
+			t.Errorf("the definition is at %v", to)
+		}
+	})
+}

@@ -1,0 +1,178 @@
+// Package lsptest is an editor's end of a language server, for tests and measurements.
+package lsptest
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
+)
+
+// Message is what a server says: a request has a method and an id, a notification a method, an answer an id.
+type Message struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *Error          `json:"error"`
+	Text   string          `json:"-"` // all of it
+}
+
+// Error is the error of an answer.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
+
+// ErrEnded says that the server has ended, or what it says is no protocol.
+var ErrEnded = errors.New("the server has ended")
+
+// Client speaks with one server. It is for one goroutine.
+type Client struct {
+	// Heard, when not nil, is told of what the server says by itself, in order.
+	Heard func(*Message)
+	// Answer, when not nil, gives the result of a request of the server; without it, it is null.
+	Answer func(*Message) any
+	// Patience bounds how long the server may say nothing that is waited for; 0 is for ever.
+	Patience time.Duration
+
+	to   io.Writer
+	from chan *Message
+	last int
+}
+
+// New speaks over two streams. What comes is read until its end, whether anybody waits for it or not.
+func New(to io.Writer, from io.Reader) *Client {
+	c := &Client{to: to, from: make(chan *Message, 10_000)}
+	go func() {
+		defer close(c.from)
+		for r := bufio.NewReader(from); ; {
+			body, err := frame.Read(r)
+			if err != nil {
+				return
+			}
+			m := &Message{Text: string(body)}
+			if json.Unmarshal(body, m) != nil {
+				return
+			}
+			c.from <- m
+		}
+	}()
+	return c
+}
+
+// Send sends a text of JSON.
+func (c *Client) Send(text []byte) error {
+	_, err := c.to.Write(frame.Of(text))
+	return err
+}
+
+func (c *Client) send(m map[string]any) error {
+	m["jsonrpc"] = "2.0"
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return c.Send(text)
+}
+
+// Tell sends a notification.
+func (c *Client) Tell(method string, params any) error {
+	return c.send(map[string]any{"method": method, "params": params})
+}
+
+// Begin sends a request, and gives its id.
+func (c *Client) Begin(method string, params any) (id json.RawMessage, err error) {
+	c.last++
+	id = json.RawMessage(strconv.Itoa(c.last))
+	return id, c.send(map[string]any{"id": id, "method": method, "params": params})
+}
+
+// Until takes what the server says until something is wanted, and gives that. Its requests are answered.
+func (c *Client) Until(wanted func(*Message) bool) (*Message, error) {
+	var limit <-chan time.Time
+	if c.Patience > 0 {
+		timer := time.NewTimer(c.Patience)
+		defer timer.Stop()
+		limit = timer.C
+	}
+	for {
+		select {
+		case m, ok := <-c.from:
+			if !ok {
+				return nil, ErrEnded
+			}
+			if err := c.hear(m); err != nil {
+				return nil, err
+			}
+			if wanted(m) {
+				return m, nil
+			}
+		case <-limit:
+			return nil, fmt.Errorf("for %s the server says nothing that is waited for", c.Patience)
+		}
+	}
+}
+
+// Drain takes what the server has said by now. It says whether the server may say more.
+func (c *Client) Drain() (more bool, err error) {
+	for {
+		select {
+		case m, ok := <-c.from:
+			if !ok {
+				return false, nil
+			}
+			if err := c.hear(m); err != nil {
+				return false, err
+			}
+		default:
+			return true, nil
+		}
+	}
+}
+
+// hear tells of what the server says by itself, and answers what it asks.
+func (c *Client) hear(m *Message) error {
+	if m.Method == "" {
+		return nil
+	}
+	if c.Heard != nil {
+		c.Heard(m)
+	}
+	if m.ID == nil {
+		return nil
+	}
+	var result any
+	if c.Answer != nil {
+		result = c.Answer(m)
+	}
+	return c.send(map[string]any{"id": m.ID, "result": result})
+}
+
+// Await is the answer to a request.
+func (c *Client) Await(id json.RawMessage) (*Message, error) {
+	return c.Until(func(m *Message) bool { return m.Method == "" && string(m.ID) == string(id) })
+}
+
+// Ask makes a request and gives its result; an error of the answer is an *Error.
+func (c *Client) Ask(method string, params any) (json.RawMessage, error) {
+	id, err := c.Begin(method, params)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.Await(id)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", method, err)
+	case m.Error != nil:
+		return nil, fmt.Errorf("%s: %w", method, m.Error)
+	}
+	return m.Result, nil
+}

@@ -1,0 +1,22 @@
+package lsp
+
+import (
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// willRenameFiles gives the edits by which programs mean the same once files are moved.
+func willRenameFiles(c *call, p *protocol.RenameFilesParams) (*protocol.WorkspaceEdit, error) {
+	var all []analysis.Move
+	for _, f := range p.Files {
+		from, to := pathOf(protocol.DocumentURI(f.OldURI)), pathOf(protocol.DocumentURI(f.NewURI))
+		if analysis.IsFile(from) && analysis.IsFile(to) {
+			all = append(all, analysis.Move{From: from, To: to})
+		}
+	}
+	edits, err := c.snapshot.Moved(c, all)
+	if err != nil || len(edits) == 0 {
+		return nil, err
+	}
+	return c.translation().workspaceEdit(edited(edits)), nil
+}

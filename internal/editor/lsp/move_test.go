@@ -1,0 +1,45 @@
+package lsp
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// What a moved file changes is told before it is moved; and that the server wants to be asked.
+func TestWillRenameFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"main.conc": "mod a;\nfn main() { a::f(); }\n", "a.conc": "pub fn f() { }\n", "Concerto.toml": "[project]\nname = \"x\"\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bubble(t, Options{}, func(e *editor) {
+		said := string(mustMarshal(e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": map[string]any{"documentChanges": true}}})))
+		if !strings.Contains(said, `"willRename":{"filters":[{"pattern":{"glob":"**/*.{conc,toml,json}"}`) {
+			t.Errorf("it offers %s", said)
+		}
+		move := func(from, to string) string {
+			file := map[string]any{"oldUri": fileURI(filepath.Join(dir, from)), "newUri": fileURI(filepath.Join(dir, to))}
+			m := e.ask(protocol.MethodWorkspaceWillRenameFiles, map[string]any{"files": []any{file}}, nil)
+			if m.Error != nil {
+				t.Fatal(m.Error)
+			}
+			return string(m.Result)
+		}
+		if got := move("a.conc", "b.conc"); strings.Count(got, `"newText":"b"`) != 2 || !strings.Contains(got, `"start":{"line":1,"character":12}`) {
+			t.Errorf("it changes %s", got)
+		}
+		if got := move("main.conc", "start.conc"); !strings.Contains(got, `"newText":"entry = \"start.conc\"\n"`) || !strings.Contains(got, "Concerto.toml") {
+			t.Errorf("the entry changes %s", got)
+		}
+		for _, odd := range [][2]string{{"none.conc", "b.conc"}, {"a.conc", "a.conc"}, {"", "/"}} {
+			if got := move(odd[0], odd[1]); got != "null" {
+				t.Errorf("%v changes %s", odd, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package lsp
+
+import (
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// progressAfter is how long the first check may take before the client is told that it goes on.
+const progressAfter = 300 * time.Millisecond
+
+// progress tells of the first check of a workspace.
+type progress struct {
+	over  bool // the first check is done
+	timer *time.Timer
+	shown bool
+}
+
+var checkToken = rawString("concerto-check")
+
+func (p *progress) stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// begin waits for the first check to take long.
+func (p *progress) begin(s *server) {
+	if p.over || p.timer != nil || !of(s.client.Window).WorkDoneProgress {
+		return
+	}
+	p.timer = s.after(progressAfter, func() {
+		if p.over {
+			return
+		}
+		s.ask(protocol.MethodWindowWorkDoneProgressCreate, protocol.WorkDoneProgressCreateParams{Token: checkToken}, nil)
+		s.notify(protocol.MethodProgress, protocol.ProgressParams{Token: checkToken, Value: protocol.WorkDoneProgressBegin{Kind: "begin", Title: "Checking the workspace"}})
+		p.shown = true
+	})
+}
+
+// end is told at the end of each check that was not overtaken.
+func (p *progress) end(s *server) {
+	if p.over {
+		return
+	}
+	p.over = true
+	p.stop()
+	if p.shown {
+		s.notify(protocol.MethodProgress, protocol.ProgressParams{Token: checkToken, Value: protocol.WorkDoneProgressEnd{Kind: "end"}})
+	}
+}

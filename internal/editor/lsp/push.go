@@ -1,0 +1,202 @@
+package lsp
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// Diagnostics wait for the next keystroke, but not for ever.
+const (
+	nextKey  = 20 * time.Millisecond
+	mostWait = 200 * time.Millisecond
+)
+
+// pushing is what of diagnostics is going on.
+type pushing struct {
+	timer   *time.Timer
+	since   time.Time // of the first edit that is not checked
+	waiting bool
+	owed    time.Time // of the first edit of which nothing was told; zero when all is told
+	check   *check    // that runs; nil without one
+	sent    map[protocol.DocumentURI]sent
+}
+
+// sent is what the client knows of a file.
+type sent struct {
+	id      string
+	version int32 // 0 for a file that is not open
+}
+
+// check is one that runs.
+type check struct {
+	view   *view
+	cancel func()
+}
+
+func (p *pushing) stop() {
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	if p.check != nil {
+		p.check.cancel()
+	}
+}
+
+// checkSoon has the diagnostics made when no keystroke follows.
+func (s *server) checkSoon() {
+	if s.phase != running {
+		return
+	}
+	p, now := &s.push, time.Now()
+	if p.owed.IsZero() {
+		p.owed = now
+	}
+	if !p.waiting {
+		p.waiting, p.since = true, now
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.timer = s.after(max(0, min(nextKey, p.since.Add(mostWait).Sub(now))), s.checkNow)
+}
+
+// checkNow has them made. A check of an older view ends, unless nothing was told for so long that its answer is
+// better than none.
+func (s *server) checkNow() {
+	p := &s.push
+	if s.phase != running || s.over {
+		return
+	}
+	if p.check != nil {
+		p.waiting = true // finish looks again
+		if time.Since(p.owed) < mostWait {
+			p.check.cancel()
+		}
+		return
+	}
+	p.waiting = false
+	ctx, cancel := context.WithCancel(context.Background())
+	c := &check{s.view, cancel}
+	p.check = c
+	s.progress.begin(s)
+	go func() {
+		found, err := s.checked(ctx, c.view)
+		s.turn(func() {
+			cancel()
+			p.check = nil
+			s.progress.end(s)
+			if err == nil {
+				s.tell(c.view, found)
+				if p.owed = (time.Time{}); p.waiting {
+					p.owed = time.Now()
+				}
+			}
+			if p.waiting {
+				s.checkNow()
+			}
+		})
+	}()
+}
+
+// findings are the diagnostics of each file, as the client gets them.
+type findings map[protocol.DocumentURI]protocol.List[protocol.Diagnostic]
+
+// checked makes the diagnostics. A panic becomes one of them.
+func (s *server) checked(ctx context.Context, v *view) (found findings, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			stack := debug.Stack()
+			found, err = v.broken(p), nil
+			s.turn(func() { s.crashed(v, "a check", p, stack) })
+		}
+	}()
+	all, err := s.diagnose(ctx, v.snapshot)
+	if err != nil {
+		return nil, err
+	}
+	return v.findings(all), nil
+}
+
+func (v *view) findings(all map[string][]*diag.Diagnostic) findings {
+	t, out := v.translation(), findings{}
+	for _, path := range sorted(all) {
+		uri := v.uriOf(path)
+		if (v.docs[uri] != nil || v.settings.Check.Unopened) && !v.server.keeps(path) {
+			out[uri] = append(out[uri], t.diagnostics(all[path])...)
+		}
+	}
+	return out
+}
+
+// broken says in each open file that the check has failed.
+func (v *view) broken(p any) findings {
+	out := findings{}
+	for uri := range v.docs {
+		out[uri] = protocol.List[protocol.Diagnostic]{bugRow(p)}
+	}
+	return out
+}
+
+// bugRow says of a file that its check has failed, on its first line.
+func bugRow(p any) protocol.Diagnostic {
+	return protocol.Diagnostic{Severity: protocol.DiagnosticSeverityInformation, Source: product, Message: bugText(p)}
+}
+
+// tell gives the client what is new. One that pulls is asked to do so, when more than what it edits is
+// different.
+func (s *server) tell(v *view, found findings) {
+	p := &s.push
+	if p.sent == nil {
+		p.sent = map[protocol.DocumentURI]sent{}
+	}
+	elsewhere := false
+	for _, uri := range sorted(found) {
+		items := found[uri]
+		now := sent{id: resultID(items)}
+		d := v.docs[uri]
+		if d != nil {
+			now.version = d.version
+		}
+		was, known := p.sent[uri]
+		p.sent[uri] = now
+		switch {
+		case s.docs[uri] == nil && d != nil: // closed meanwhile: the next check tells
+			p.sent[uri] = was
+		case s.client.pulls():
+			elsewhere = elsewhere || known && was.id != now.id && was.version == now.version || !known && d == nil && len(items) > 0
+		case was == now && known, !known && d == nil && len(items) == 0:
+		default:
+			s.publish(uri, d, items)
+		}
+	}
+	for _, uri := range sorted(p.sent) {
+		if _, still := found[uri]; !still {
+			delete(p.sent, uri)
+			elsewhere = true
+			if !s.client.pulls() {
+				s.publish(uri, nil, nil)
+			}
+		}
+	}
+	if elsewhere && s.client.pulls() && of(of(s.client.Workspace).Diagnostics).RefreshSupport {
+		s.ask(protocol.MethodWorkspaceDiagnosticRefresh, nil, nil)
+	}
+}
+
+func (s *server) publish(uri protocol.DocumentURI, d *document, items protocol.List[protocol.Diagnostic]) {
+	p := protocol.PublishDiagnosticsParams{URI: uri, Diagnostics: items}
+	if d != nil {
+		p.Version = &d.version
+	}
+	s.notify(protocol.MethodTextDocumentPublishDiagnostics, p)
+}
+
+// sorted are a map's keys in order.
+func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

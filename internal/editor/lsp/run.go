@@ -1,0 +1,190 @@
+package lsp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// runParams say which program to run: that of a document.
+type runParams struct {
+	URI   protocol.DocumentURI `json:"uri,omitempty"`
+	Args  []string             `json:"args,omitempty"`
+	Debug bool                 `json:"debug,omitempty"`
+}
+
+// launch is what a client gives its debugger to start one.
+type launch struct {
+	Type    string   `json:"type"`
+	Request string   `json:"request"`
+	Name    string   `json:"name"`
+	Program string   `json:"program"`
+	Args    []string `json:"args,omitempty"`
+	Test    string   `json:"test,omitempty"`
+}
+
+// exited is how a command ended.
+type exited struct {
+	Code int `json:"code"`
+}
+
+// program runs a program and gives its exit code. What it writes is told line by line. To debug it is the client's
+// part, which gets what to give its debugger.
+func (c *call) program(p *runParams) (any, error) {
+	program, err := c.saved(p.URI)
+	if err != nil {
+		return nil, err
+	}
+	if p.Debug {
+		return []launch{{product, "launch", "Debug " + filepath.Base(program.Path), program.Path, p.Args, ""}}, nil
+	}
+	child := c.child(program, append([]string{"run", program.Path, "--"}, p.Args...)...)
+	out := c.tellLines(protocol.MessageTypeInfo)
+	child.Stdout = out
+	defer c.showing("Running " + filepath.Base(program.Path))()
+	code, err := c.server.Command(c, child)
+	out.end()
+	child.Stderr.(*lineWriter).end()
+	if c.Err() != nil || err != nil {
+		return nil, errors.Join(c.Err(), err)
+	}
+	return exited{code}, nil
+}
+
+// built is what a build has written.
+type built struct {
+	Path string               `json:"path"`
+	URI  protocol.DocumentURI `json:"uri"`
+}
+
+// build compiles a program into a file beside its entry.
+func (c *call) build(p *fileParams) (any, error) {
+	program, err := c.saved(p.URI)
+	if err != nil {
+		return nil, err
+	}
+	if program.Entry == "" {
+		return nil, refuse(errors.New("there is no program to build in " + filepath.Base(program.Path)))
+	}
+	to := strings.TrimSuffix(program.Entry, filepath.Ext(program.Entry)) + ".conc-ir"
+	defer c.showing("Building " + filepath.Base(program.Path))()
+	child := c.child(program, "build", "-o", to, program.Path)
+	if err := c.succeed(child, io.Discard); err != nil {
+		return nil, err
+	}
+	return built{to, c.uriOf(to)}, nil
+}
+
+// child is a command about a program, which sees what is open as it is in the editor. What it writes on stderr is told.
+func (c *call) child(p *analysis.Program, args ...string) *Child {
+	dir := p.Path
+	if p.Path == p.Entry {
+		dir = filepath.Dir(p.Path)
+	}
+	return &Child{Dir: dir, Args: args, Texts: c.snapshot.Unsaved(), Stderr: c.tellLines(protocol.MessageTypeLog)}
+}
+
+// succeed runs a command that must succeed. What it says of why it does not is the error.
+func (c *call) succeed(child *Child, out io.Writer) error {
+	var said bytes.Buffer
+	child.Stdout, child.Stderr = out, &said
+	code, err := c.server.Command(c, child)
+	switch {
+	case c.Err() != nil:
+		return c.Err()
+	case err != nil:
+		return refuse(err)
+	case code != 0:
+		text := strings.TrimSpace(said.String())
+		if text == "" {
+			text = fmt.Sprintf("concerto %s ends with %d", child.Args[0], code)
+		}
+		return refuse(errors.New(text))
+	}
+	return nil
+}
+
+// lineWriter hands on what is written line by line.
+type lineWriter struct {
+	line func(string)
+	rest []byte
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	w.rest = append(w.rest, p...)
+	for {
+		i := bytes.IndexByte(w.rest, '\n')
+		if i < 0 {
+			return len(p), nil
+		}
+		w.line(strings.TrimSuffix(string(w.rest[:i]), "\r"))
+		w.rest = w.rest[i+1:]
+	}
+}
+
+// end hands on a last line without an end.
+func (w *lineWriter) end() {
+	if len(w.rest) > 0 {
+		w.line(string(w.rest))
+		w.rest = nil
+	}
+}
+
+// tellLines tells the client each line that is written.
+func (c *call) tellLines(t protocol.MessageType) *lineWriter {
+	return &lineWriter{line: func(text string) {
+		c.loop.out.WaitRoom(c.Done()) // a program may print without end
+		c.tell(protocol.MethodWindowLogMessage, protocol.LogMessageParams{Type: t, Message: text})
+	}}
+}
+
+// tell tells the client something while the request goes on.
+func (c *call) tell(method string, params any) {
+	c.inLoop(func() {
+		if c.Err() == nil {
+			c.loop.notify(method, params)
+		}
+	})
+}
+
+// methodProgressCancel is the client's word that what a progress shows is to end.
+const methodProgressCancel = "window/workDoneProgress/cancel"
+
+type progressCancelParams struct {
+	Token any `json:"token"`
+}
+
+// showing shows that something goes on, with a way to end it, to a client that can show it, until what it gives is
+// called.
+func (c *call) showing(title string) (done func()) {
+	if !of(c.client.Window).WorkDoneProgress {
+		return func() {}
+	}
+	token := rawString("concerto-command-" + strings.Trim(string(c.id), `"`))
+	c.inLoop(func() {
+		c.loop.ask(protocol.MethodWindowWorkDoneProgressCreate, protocol.WorkDoneProgressCreateParams{Token: token}, nil)
+		c.loop.notify(protocol.MethodProgress, protocol.ProgressParams{Token: token, Value: protocol.WorkDoneProgressBegin{Kind: "begin", Title: title, Cancellable: true}})
+	})
+	return func() {
+		c.inLoop(func() {
+			c.loop.notify(protocol.MethodProgress, protocol.ProgressParams{Token: token, Value: protocol.WorkDoneProgressEnd{Kind: "end"}})
+		})
+	}
+}
+
+// progressCancelled ends the command whose progress is no longer wanted.
+func (s *server) progressCancelled(p *progressCancelParams) {
+	text, _ := p.Token.(string)
+	for _, c := range s.running {
+		if text == "concerto-command-"+strings.Trim(string(c.id), `"`) {
+			s.finish(c, nil, failed(codeCancelled, "cancelled"))
+			return
+		}
+	}
+}

@@ -1,0 +1,292 @@
+// Package lsp is the language server: framing, dispatch and cancellation of the
+// protocol, the documents that an editor has open, and the translation of what
+// internal/editor/analysis knows into what editors show. It parses and checks nothing itself.
+//
+// One goroutine, the loop, owns the server's state and takes messages in their order. A request
+// runs in a goroutine of its own on a view, which is the state as it was when the request came.
+package lsp
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// Options are what a server is given.
+type Options struct {
+	In        io.Reader
+	Out       io.Writer // of frames, and nothing else
+	Err       io.Writer // of a line when the server cannot go on
+	Log       io.Writer // of what comes and goes, without texts; nil: nowhere
+	Dir       string    // where to look for programs, for a client that names no folder
+	Name      string    // the version that the server says
+	State     string    // the directory of reports of crashes; "" for none
+	Cache     string    // the directory of texts that editors may open; "" for none
+	Alive     func(pid int) bool
+	Explain   func(code string) string // the Markdown that explains a diagnostic
+	CheckSync bool                     // answer concerto/text
+	// Command runs this program and gives its exit code. It is interrupted when ctx ends.
+	Command func(ctx context.Context, child *Child) (code int, err error)
+
+	diagnose func(context.Context, *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) // a test's checks in its own way
+}
+
+// Child is a run of this program.
+type Child struct {
+	Dir            string
+	Args           []string
+	Texts          map[string]string // what is not saved, by path
+	Stdout, Stderr io.Writer
+}
+
+// phase is where in its life a server is.
+type phase uint8
+
+const (
+	fresh phase = iota
+	running
+	shut
+)
+
+// server is the loop's state. Other goroutines hand it what to do by turn.
+type server struct {
+	Options
+	*view
+	phase       phase
+	out         *frame.Writer
+	turns       chan func()
+	over        bool
+	ended       chan struct{}
+	code        int
+	workspace   *analysis.Workspace
+	running     map[string]*call
+	calls       sync.WaitGroup // goroutines of requests
+	asked       map[string]func(json.RawMessage, *Error)
+	questions   int
+	push        pushing
+	folders     []string
+	polled      map[string]stamp // nil where the client watches
+	progress    progress
+	painted     map[protocol.DocumentURI]painted
+	completions completions
+	reported    map[string]bool // reports of crashes whose path was shown
+}
+
+// Serve serves a client until it goes, and gives the exit code.
+func Serve(ctx context.Context, o Options) int {
+	s := &server{Options: o, view: &view{docs: map[protocol.DocumentURI]*document{}, enc: protocol.PositionEncodingKindUTF16, settings: defaults}, turns: make(chan func()), ended: make(chan struct{}),
+		running: map[string]*call{}, asked: map[string]func(json.RawMessage, *Error){}, painted: map[protocol.DocumentURI]painted{}, reported: map[string]bool{}}
+	s.view.server = &s.Options
+	if s.diagnose == nil {
+		s.diagnose = func(ctx context.Context, x *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+			return x.Diagnostics(ctx)
+		}
+	}
+	s.out = frame.NewWriter(o.Out, func(err error) { s.turn(func() { s.end(1, "write to the client: %v", err) }) })
+	go s.read()
+	for !s.over {
+		select {
+		case f := <-s.turns:
+			s.safely(f)
+		case <-ctx.Done():
+			s.end(1, "")
+		}
+	}
+	close(s.ended)
+	s.stop()
+	s.awaitCalls()
+	s.out.Close()
+	return s.code
+}
+
+// stop ends what is going on.
+func (s *server) stop() {
+	for _, c := range s.running {
+		c.cancel()
+	}
+	s.push.stop()
+	s.progress.stop()
+}
+
+// awaitCalls waits, for a while, for what requests have started to end.
+func (s *server) awaitCalls() {
+	done := make(chan struct{})
+	go func() { s.calls.Wait(); close(done) }()
+	t := time.NewTimer(frame.LastWords)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// turn has the loop do something. It may be called by any goroutine but the loop's.
+func (s *server) turn(f func()) {
+	select {
+	case s.turns <- f:
+	case <-s.ended:
+	}
+}
+
+// after has the loop do something later, unless the timer is stopped.
+func (s *server) after(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() { s.turn(f) })
+}
+
+// end ends the server, with a line on stderr if there is something to say.
+func (s *server) end(code int, format string, args ...any) {
+	if s.over {
+		return
+	}
+	s.over, s.code = true, code
+	if format != "" {
+		fmt.Fprintf(s.Err, "concerto lsp: "+format+"\n", args...)
+	}
+}
+
+// read hands what comes to the loop.
+func (s *server) read() {
+	r := bufio.NewReaderSize(s.In, frame.MostHeader/2)
+	for {
+		body, err := frame.Read(r)
+		if err != nil {
+			s.turn(func() { s.unread(err) })
+			return
+		}
+		m, bad := readMessage(body)
+		s.turn(func() { s.receive(m, bad) })
+	}
+}
+
+// unread ends the server when nothing more comes.
+func (s *server) unread(err error) {
+	var notFrame *frame.Error
+	switch {
+	case errors.As(err, &notFrame):
+		s.end(1, "%v", err)
+	case errors.Is(err, io.EOF):
+		s.log("the client has gone without `exit`")
+		s.end(1, "")
+	default:
+		s.end(1, "read from the client: %v", err)
+	}
+}
+
+// receive takes a message.
+func (s *server) receive(m *message, bad *Error) {
+	switch {
+	case bad != nil:
+		s.reply(m.ID, "", nil, bad)
+	case m.Method == nil:
+		s.answered(m)
+	case m.ID == nil:
+		s.log("notification %s", *m.Method)
+		s.notified(*m.Method, m.Params)
+	default:
+		s.log("request %s %s", m.ID, *m.Method)
+		s.requested(m)
+	}
+}
+
+// notified takes a notification.
+func (s *server) notified(method string, params json.RawMessage) {
+	if method == protocol.MethodExit {
+		if s.phase == shut {
+			s.end(0, "")
+		} else {
+			s.log("`exit` without `shutdown`")
+			s.end(1, "")
+		}
+		return
+	}
+	take := notifications[method]
+	if take == nil || s.phase != running {
+		return
+	}
+	if err := take(s, params); err != nil {
+		s.log("%s: %s", method, err.Message)
+	}
+}
+
+// requested takes a request.
+func (s *server) requested(m *message) {
+	method := *m.Method
+	switch {
+	case s.phase == shut:
+		s.reply(m.ID, method, nil, failed(codeInvalidRequest, "the server is shut down: only `exit` follows"))
+	case method == protocol.MethodInitialize:
+		result, err := s.initialize(m.Params)
+		s.reply(m.ID, method, result, err)
+	case s.phase == fresh:
+		s.reply(m.ID, method, nil, failed(codeNotInitialized, "`initialize` comes first"))
+	case method == protocol.MethodShutdown:
+		s.phase = shut
+		for _, c := range s.running {
+			s.finish(c, nil, failed(codeCancelled, "the server is shut down"))
+		}
+		s.stop()
+		s.reply(m.ID, method, null, nil)
+	case requests[method].run == nil || method == methodText && !s.CheckSync:
+		s.reply(m.ID, method, nil, failed(codeMethodNotFound, "there is no method `%s`", method))
+	case s.running[string(m.ID)] != nil:
+		s.reply(m.ID, method, nil, failed(codeInvalidRequest, "the request %s is still running", m.ID))
+	default:
+		s.start(m)
+	}
+}
+
+// reply answers a request.
+func (s *server) reply(id json.RawMessage, method string, result json.RawMessage, err *Error) {
+	if err != nil {
+		s.log("error %s %s: %d %s", id, method, err.Code, err.Message)
+	} else {
+		s.log("result %s %s", id, method)
+	}
+	s.out.Write(answer(id, result, err))
+}
+
+// notify tells the client something.
+func (s *server) notify(method string, params any) {
+	s.log("to the client: %s", method)
+	s.out.Write(outgoing(nil, method, params))
+}
+
+// ask asks the client for something; then gets the answer, in the loop. It may be nil.
+func (s *server) ask(method string, params any, then func(json.RawMessage, *Error)) {
+	s.questions++
+	id := fmt.Sprintf("%q", fmt.Sprint("concerto-", s.questions))
+	if then == nil {
+		then = func(json.RawMessage, *Error) {}
+	}
+	s.asked[id] = then
+	s.log("to the client: %s %s", id, method)
+	s.out.Write(outgoing(json.RawMessage(id), method, params))
+}
+
+// answered takes the client's answer to a request of ours.
+func (s *server) answered(m *message) {
+	then := s.asked[string(m.ID)]
+	if then == nil {
+		s.log("an answer to %s, which was not asked", m.ID)
+		return
+	}
+	delete(s.asked, string(m.ID))
+	then(m.Result, m.Error)
+}
+
+// log writes a line into the log, without texts of documents.
+func (s *server) log(format string, args ...any) {
+	if s.Log != nil {
+		fmt.Fprintf(s.Log, "%s %s\n", time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf(format, args...))
+	}
+}

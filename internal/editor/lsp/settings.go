@@ -1,0 +1,107 @@
+package lsp
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// settings are the client's, below `concerto`.
+type settings struct {
+	InlayHints struct {
+		Types      bool `json:"types"`
+		Parameters bool `json:"parameters"`
+		Leaves     bool `json:"leaves"`
+	} `json:"inlayHints"`
+	CodeLens struct {
+		Run        bool `json:"run"`
+		Tests      bool `json:"tests"`
+		Answers    bool `json:"answers"`
+		References bool `json:"references"`
+	} `json:"codeLens"`
+	Completion struct {
+		Snippets bool `json:"snippets"`
+	} `json:"completion"`
+	Check struct {
+		Unopened bool `json:"unopened"`
+	} `json:"check"`
+}
+
+var defaults = func() (s settings) {
+	s.InlayHints.Types, s.InlayHints.Leaves = true, true
+	s.CodeLens.Run, s.CodeLens.Tests, s.CodeLens.Answers, s.CodeLens.References = true, true, true, true
+	s.Completion.Snippets, s.Check.Unopened = true, true
+	return s
+}()
+
+// read sets what a client gives, with or without `concerto` around it. What it does not give stays.
+func (s *settings) read(given json.RawMessage) error {
+	var outer struct {
+		Concerto json.RawMessage `json:"concerto"`
+	}
+	if err := json.Unmarshal(given, &outer); err != nil {
+		return err
+	}
+	if !isNull(outer.Concerto) {
+		given = outer.Concerto
+	}
+	next := *s
+	if err := json.Unmarshal(given, &next); err != nil {
+		return err
+	}
+	*s = next
+	return nil
+}
+
+// configure asks the client for its settings, when it can be asked.
+func (s *server) configure() {
+	if !of(s.client.Workspace).Configuration {
+		return
+	}
+	s.ask(protocol.MethodWorkspaceConfiguration, protocol.ConfigurationParams{Items: []protocol.ConfigurationItem{{Section: product}}}, func(result json.RawMessage, err *Error) {
+		var items []json.RawMessage
+		if err != nil || json.Unmarshal(result, &items) != nil || len(items) != 1 || isNull(items[0]) {
+			return
+		}
+		s.set(items[0])
+	})
+}
+
+// set takes settings.
+func (s *server) set(given json.RawMessage) {
+	next := s.settings
+	if err := next.read(given); err != nil {
+		s.log("settings: %v", err)
+		return
+	}
+	if next == s.settings {
+		return
+	}
+	s.change(func(v *view) { v.settings = next })
+	s.refresh()
+	s.checkSoon()
+}
+
+func (s *server) didChangeConfiguration(p *protocol.DidChangeConfigurationParams) {
+	if of(s.client.Workspace).Configuration {
+		s.configure()
+	} else if !isNull(p.Settings) {
+		s.set(p.Settings)
+	}
+}
+
+// refresh has the client ask again for what hangs on settings.
+func (s *server) refresh() {
+	w := of(s.client.Workspace)
+	if of(w.InlayHint).RefreshSupport {
+		s.ask(protocol.MethodWorkspaceInlayHintRefresh, nil, nil)
+	}
+	s.refreshLenses()
+}
+
+// refreshLenses has the client ask again for what stands over lines.
+func (s *server) refreshLenses() {
+	if of(of(s.client.Workspace).CodeLens).RefreshSupport {
+		s.ask(protocol.MethodWorkspaceCodeLensRefresh, nil, nil)
+	}
+}

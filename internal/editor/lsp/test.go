@@ -1,0 +1,186 @@
+package lsp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// testParams say which tests to run: those of a document with these names, or all of them.
+type testParams struct {
+	URI   protocol.DocumentURI `json:"uri"`
+	Names []string             `json:"names,omitempty"`
+	Debug bool                 `json:"debug,omitempty"`
+}
+
+// testEvent tells of a test that is run.
+type testEvent struct {
+	Run      string             `json:"run"`
+	Name     string             `json:"name"`
+	State    string             `json:"state"`        // "started", "passed", "failed" or "skipped"
+	MS       *float64           `json:"ms,omitempty"` // of one that has ended
+	Message  string             `json:"message,omitempty"`
+	Diff     string             `json:"diff,omitempty"`
+	Location *protocol.Location `json:"location,omitempty"`
+}
+
+const methodTestEvent = "concerto/testEvent"
+
+// ran is what `concerto test` says of a test: as it lists it, or with a status as a line of --format ndjson.
+type ran struct {
+	Name, Function, File, Status string
+	DurationMS                   float64 `json:"duration_ms"`
+	Failure                      *struct {
+		Message, Diff string
+		Place         *struct {
+			File         string
+			Line, Column int
+		}
+	}
+}
+
+// test runs tests of a document and tells of each. To debug them is the client's part, which gets what to give its
+// debugger.
+func (c *call) test(p *testParams) (any, error) {
+	program, err := c.saved(p.URI)
+	if err != nil {
+		return nil, err
+	}
+	path := c.path(p.URI)
+	all, err := c.listed(program, path, p.Names)
+	if err != nil {
+		return nil, err
+	}
+	if p.Debug {
+		var out protocol.List[launch]
+		for _, t := range all {
+			out = append(out, launch{product, "launch", "Debug " + t.Function, program.Path, nil, t.Function})
+		}
+		return out, nil
+	}
+	r := &testRun{call: c, path: path, dir: c.child(program).Dir, open: map[string]bool{}, last: map[testOf]*testEvent{}}
+	var pattern []string
+	for _, t := range all {
+		r.open[t.Function] = true
+		pattern = append(pattern, regexp.QuoteMeta(t.Name))
+	}
+	defer r.end()
+	defer c.showing("Testing " + filepath.Base(path))()
+	return nil, r.run(program, "^("+strings.Join(pattern, "|")+")$")
+}
+
+// listed are the tests of a document with names, or all of them.
+func (c *call) listed(program *analysis.Program, path string, names []string) ([]ran, error) {
+	var out bytes.Buffer
+	child := c.child(program, "test", "--list", "--format", "json", program.Path)
+	if err := c.succeed(child, &out); err != nil {
+		return nil, err
+	}
+	var all []ran
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
+		return nil, err
+	}
+	here := slices.DeleteFunc(all, func(t ran) bool {
+		wanted := len(names) == 0 || slices.Contains(names, t.Function) || slices.Contains(names, t.Name)
+		return !wanted || c.snapshot.Real(within(child.Dir, t.File)) != c.snapshot.Real(path)
+	})
+	if len(here) == 0 {
+		return nil, refuse(errors.New("there is no such test in " + filepath.Base(path)))
+	}
+	return here, nil
+}
+
+// within is a path as a command names it that works in a directory.
+func within(dir, file string) string {
+	if file = filepath.FromSlash(file); filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(dir, file)
+}
+
+// testRun is tests that are run.
+type testRun struct {
+	*call
+	path, dir string
+	open      map[string]bool // that have not ended
+	last      map[testOf]*testEvent
+	begun     bool // one of them has begun: the program compiles
+}
+
+func (r *testRun) run(program *analysis.Program, pattern string) error {
+	var said bytes.Buffer
+	out := &lineWriter{line: r.line}
+	child := r.child(program, "test", "--filter", pattern, "--format", "ndjson", program.Path)
+	child.Stdout, child.Stderr = out, &said
+	_, err := r.server.Command(r, child)
+	switch {
+	case r.Err() != nil:
+		return r.Err()
+	case err != nil:
+		return refuse(err)
+	case !r.begun:
+		return refuse(errors.New(strings.TrimSpace(said.String())))
+	}
+	return nil
+}
+
+// line tells of what a line of the report says.
+func (r *testRun) line(text string) {
+	var t ran
+	if json.Unmarshal([]byte(text), &t) != nil || !r.open[t.Function] || r.snapshot.Real(within(r.dir, t.File)) != r.snapshot.Real(r.path) {
+		return
+	}
+	r.begun = true
+	e := &testEvent{Name: t.Function, State: t.Status}
+	if t.Failure != nil {
+		e.Message, e.Diff = t.Failure.Message, t.Failure.Diff
+		if at := t.Failure.Place; at != nil && at.Line > 0 {
+			e.Location = r.placed(within(r.dir, at.File), at.Line, at.Column)
+		}
+	}
+	if e.State != "started" {
+		e.MS = &t.DurationMS
+		delete(r.open, t.Function)
+		r.last[testOf{r.path, t.Function}] = e
+	}
+	r.event(e)
+}
+
+func (r *testRun) event(e *testEvent) {
+	e.Run = strings.Trim(string(r.id), `"`)
+	r.inLoop(func() { r.loop.notify(methodTestEvent, e) })
+}
+
+// end tells of the tests that were not run, and keeps what became of the others.
+func (r *testRun) end() {
+	for _, name := range slices.Sorted(maps.Keys(r.open)) {
+		r.event(&testEvent{Name: name, State: "skipped"})
+	}
+	r.inLoop(func() {
+		r.loop.change(func(v *view) {
+			v.tests = maps.Clone(v.tests)
+			if v.tests == nil {
+				v.tests = map[testOf]*testEvent{}
+			}
+			maps.Copy(v.tests, r.last)
+		})
+		r.loop.refreshLenses()
+	})
+}
+
+// placed is the place of a failure. Columns of the report count characters.
+func (c *call) placed(file string, line, column int) *protocol.Location {
+	at := protocol.Position{Line: uint32(line - 1), Character: uint32(max(0, column-1))}
+	if f := c.snapshot.File(file); f != nil && line <= f.Lines() {
+		at = c.translation().lines(f).position(int(f.Pos(line, column)))
+	}
+	return &protocol.Location{URI: c.uriOf(file), Range: protocol.Range{Start: at, End: at}}
+}

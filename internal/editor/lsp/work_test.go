@@ -1,0 +1,306 @@
+package lsp
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+)
+
+// with makes a request part of the table for a test.
+func with(t *testing.T, name string, m method) {
+	requests[name] = m
+	t.Cleanup(func() { delete(requests, name) })
+}
+
+// project writes files and gives their directory.
+func project(t *testing.T, files map[string]string) string {
+	dir := t.TempDir()
+	for name, text := range files {
+		put(t, filepath.Join(dir, name), text)
+	}
+	return dir
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	good = "fn main() {\n    println(1);\n}\n"
+	bad  = "fn main() {\n    println(x);\n}\n"
+)
+
+// Diagnostics come when no keystroke follows, and in the midst of typing after 200 ms.
+func TestWaiting(t *testing.T) {
+	dir := t.TempDir()
+	bubble(t, Options{}, func(e *editor) {
+		e.start(dir, struct{}{})
+		uri := fileURI(filepath.Join(dir, "a.conc"))
+		began := time.Now()
+		e.open(uri, bad)
+		synctest.Wait()
+		if got := e.published(uri); len(got) > 0 {
+			t.Errorf("diagnostics came after %v: %v", time.Since(began), got)
+		}
+		time.Sleep(nextKey)
+		if got := e.published(uri); len(got) != 1 || *got[0].Version != 1 || len(got[0].Diagnostics) != 1 {
+			t.Errorf("it says %v", got)
+		}
+		var versions []int32
+		for i := range 50 {
+			e.edit(uri, 2+i, bad+strings.Repeat("\n", i))
+			time.Sleep(15 * time.Millisecond)
+			for _, p := range e.published(uri) {
+				versions = append(versions, *p.Version)
+			}
+		}
+		if len(versions) < 3 || len(versions) > 5 {
+			t.Errorf("while typing for 750 ms it has told of the versions %v", versions)
+		}
+	})
+}
+
+// An edit is told with its version, also when nothing else is new; what was mended is cleared.
+func TestPublished(t *testing.T) {
+	dir := project(t, map[string]string{"b.conc": bad})
+	bubble(t, Options{}, func(e *editor) {
+		a, b := fileURI(filepath.Join(dir, "a.conc")), fileURI(filepath.Join(dir, "b.conc"))
+		e.start(dir, struct{}{})
+		if got := e.published(b); len(got) != 1 || got[0].Version != nil || len(got[0].Diagnostics) != 1 {
+			t.Errorf("of a file that is not open it says %v", got)
+		}
+		e.open(a, bad)
+		time.Sleep(time.Second)
+		e.edit(a, 2, bad+"\n")
+		time.Sleep(time.Second)
+		e.edit(a, 3, good)
+		time.Sleep(time.Second)
+		var counts []int
+		for _, p := range e.published(a) {
+			counts = append(counts, int(*p.Version), len(p.Diagnostics))
+		}
+		if !slices.Equal(counts, []int{1, 1, 2, 1, 3, 0}) {
+			t.Errorf("versions and numbers are %v", counts)
+		}
+		// Only open, it is gone when it is closed.
+		e.edit(a, 4, bad)
+		time.Sleep(time.Second)
+		e.tell(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": a}})
+		time.Sleep(time.Second)
+		if got := e.published(a); len(got) != 2 || len(got[1].Diagnostics) != 0 {
+			t.Errorf("a closed document has %v", got)
+		}
+		if got := e.published(b); len(got) != 0 {
+			t.Errorf("nothing is new of b: %v", got)
+		}
+	})
+}
+
+// Without a client that watches, the server looks at the disk once a second. What is gone is cleared.
+func TestPolling(t *testing.T) {
+	dir := project(t, map[string]string{"a.conc": bad})
+	bubble(t, Options{}, func(e *editor) {
+		a, b := fileURI(filepath.Join(dir, "a.conc")), fileURI(filepath.Join(dir, "deep", "b.conc"))
+		e.start(dir, struct{}{})
+		put(t, pathOf(b), bad)
+		if err := os.Remove(pathOf(a)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		if got := e.published(a); len(got) != 2 || len(got[1].Diagnostics) != 0 {
+			t.Errorf("of what is gone it says %v", got)
+		}
+		if got := e.published(b); len(got) != 1 || len(got[0].Diagnostics) != 1 {
+			t.Errorf("of what is new it says %v", got)
+		}
+	})
+}
+
+// A client that watches is asked to, and not looked after.
+func TestWatching(t *testing.T) {
+	dir := project(t, map[string]string{"a.conc": bad})
+	bubble(t, Options{}, func(e *editor) {
+		a := fileURI(filepath.Join(dir, "a.conc"))
+		e.start(dir, map[string]any{"workspace": map[string]any{"didChangeWatchedFiles": map[string]any{"dynamicRegistration": true}}})
+		if n := e.heardOf(protocol.MethodClientRegisterCapability); n != 1 {
+			t.Errorf("it registers %d times", n)
+		}
+		put(t, pathOf(a), good)
+		time.Sleep(5 * time.Second)
+		if got := e.published(a); len(got) != 1 {
+			t.Errorf("it has looked by itself: %v", got)
+		}
+		e.tell(protocol.MethodWorkspaceDidChangeWatchedFiles, map[string]any{"changes": []any{map[string]any{"uri": a, "type": 2}}})
+		time.Sleep(time.Second)
+		if got := e.published(a); len(got) != 1 || len(got[0].Diagnostics) != 0 {
+			t.Errorf("it says %v", got)
+		}
+	})
+}
+
+// A client that pulls gets no pushes, the same answer only once, and a word when other files are concerned.
+func TestPulling(t *testing.T) {
+	dir := project(t, map[string]string{"Concerto.toml": "[project]\nname = \"x\"\n", "main.conc": "mod part;\nfn main() {\n    part::f();\n}\n", "part.conc": "pub fn f() {}\n"})
+	bubble(t, Options{}, func(e *editor) {
+		main, part := fileURI(filepath.Join(dir, "main.conc")), fileURI(filepath.Join(dir, "part.conc"))
+		result := e.start(dir, map[string]any{"textDocument": map[string]any{"diagnostic": struct{}{}}, "workspace": map[string]any{"diagnostics": map[string]any{"refreshSupport": true}}})
+		if result["capabilities"].(map[string]any)["diagnosticProvider"] == nil {
+			t.Error("it offers nothing to pull")
+		}
+		e.open(main, "mod part;\nfn main() {\n    part::f();\n}\n")
+		e.open(part, "pub fn f() {}\n")
+		time.Sleep(time.Second)
+		e.settle()
+		e.told = nil
+		e.edit(part, 2, "pub fn g() {}\n")
+		var got protocol.FullDocumentDiagnosticReport
+		e.ask(protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": main}}, &got)
+		if got.Kind != "full" || len(got.Items) != 1 || got.ResultID == "" {
+			t.Errorf("it answers %+v", got)
+		}
+		e.ask(protocol.MethodTextDocumentDiagnostic, map[string]any{"textDocument": map[string]any{"uri": main}, "previousResultId": got.ResultID}, &got)
+		if got.Kind != "unchanged" {
+			t.Errorf("the second time it answers %+v", got)
+		}
+		time.Sleep(time.Second)
+		if n := e.heardOf(protocol.MethodWorkspaceDiagnosticRefresh); n != 1 {
+			t.Errorf("it asks to refresh %d times", n)
+		}
+		var all struct {
+			Items []protocol.WorkspaceFullDocumentDiagnosticReport
+		}
+		e.ask(protocol.MethodWorkspaceDiagnostic, map[string]any{"previousResultIds": []any{map[string]any{"uri": main, "value": got.ResultID}, map[string]any{"uri": "file:///gone.conc", "value": "x"}}}, &all)
+		var kinds []string
+		for _, x := range all.Items {
+			kinds = append(kinds, filepath.Base(string(x.URI))+" "+x.Kind)
+		}
+		if want := []string{"Concerto.toml full", "main.conc unchanged", "part.conc full", "gone.conc full"}; !slices.Equal(kinds, want) {
+			t.Errorf("the workspace has %v, want %v", kinds, want)
+		}
+		if n := e.heardOf(protocol.MethodTextDocumentPublishDiagnostics); n > 0 {
+			t.Errorf("it pushes %d times", n)
+		}
+	})
+}
+
+// A request is cancelled at once, whatever it does.
+func TestCancel(t *testing.T) {
+	deaf := make(chan struct{})
+	with(t, "test/deaf", method{run: func(*call, json.RawMessage) (any, error) { <-deaf; return 1, nil }})
+	bubble(t, Options{}, func(e *editor) {
+		deaf = make(chan struct{})
+		e.start(t.TempDir(), struct{}{})
+		id, began := e.begin("test/deaf", nil), time.Now()
+		e.tell(protocol.MethodCancelRequest, map[string]any{"id": id})
+		e.refused(e.await(id), codeCancelled)
+		if time.Since(began) > 0 {
+			t.Errorf("that took %v", time.Since(began))
+		}
+		close(deaf)
+		e.tell(protocol.MethodCancelRequest, map[string]any{"id": id}) // too late
+		e.tell(protocol.MethodCancelRequest, map[string]any{"id": "none"})
+		e.refused(e.ask("x", nil, nil), codeMethodNotFound)
+	})
+}
+
+// A request that an edit overtakes has 10 ms to finish.
+func TestOvertaken(t *testing.T) {
+	wait := func(_ *call, p json.RawMessage) (any, error) {
+		var ms []int
+		if err := json.Unmarshal(p, &ms); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Duration(ms[0]) * time.Millisecond)
+		return "done", nil
+	}
+	with(t, "test/wait", method{run: wait})
+	with(t, "test/timeless", method{run: wait, timeless: true})
+	bubble(t, Options{}, func(e *editor) {
+		e.start(t.TempDir(), struct{}{})
+		e.open("untitled:a", good)
+		quick, slow, timeless := e.begin("test/wait", []int{9}), e.begin("test/wait", []int{5000}), e.begin("test/timeless", []int{5000})
+		began := time.Now()
+		e.edit("untitled:a", 2, bad)
+		if m := e.await(quick); string(m.Result) != `"done"` {
+			t.Errorf("the quick one gives %s %v", m.Result, m.Error)
+		}
+		e.refused(e.await(slow), codeContentModified)
+		if time.Since(began) != overtaken {
+			t.Errorf("that took %v", time.Since(began))
+		}
+		if m := e.await(timeless); string(m.Result) != `"done"` {
+			t.Errorf("one that hangs on no text gives %s %v", m.Result, m.Error)
+		}
+	})
+}
+
+// A crash is the error of its request, reported once, and the server goes on.
+func TestCrash(t *testing.T) {
+	with(t, "test/crash", method{run: func(*call, json.RawMessage) (any, error) { panic("oh") }})
+	state := t.TempDir()
+	bubble(t, Options{State: state, Name: "1.2.3"}, func(e *editor) {
+		e.start(t.TempDir(), struct{}{})
+		e.open("untitled:a", "secret text")
+		for range 2 {
+			e.refused(e.ask("test/crash", nil, nil), codeInternal)
+		}
+		if n := e.heardOf(protocol.MethodWindowShowMessage); n != 1 {
+			t.Errorf("it says so %d times", n)
+		}
+		files, err := filepath.Glob(filepath.Join(state, "lsp-*.txt"))
+		if err != nil || len(files) != 1 {
+			t.Fatal(files, err)
+		}
+		report, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"concerto 1.2.3 lsp, in test/crash: oh", "goroutine", "untitled:a version 1: 11 bytes, sha256 "} {
+			if !strings.Contains(string(report), want) {
+				t.Errorf("the report does not have %q:\n%s", want, report)
+			}
+		}
+		if strings.Contains(string(report), "secret") {
+			t.Errorf("the report has the text:\n%s", report)
+		}
+		e.refused(e.ask("x", nil, nil), codeMethodNotFound)
+	})
+}
+
+// Settings come with initialize, then from the client.
+func TestSettings(t *testing.T) {
+	var s settings
+	for _, given := range []string{`{"inlayHints": {"parameters": true}}`, `{"concerto": {"inlayHints": {"parameters": true}}}`} {
+		s = defaults
+		if err := s.read(json.RawMessage(given)); err != nil || !s.InlayHints.Parameters || !s.InlayHints.Types || !s.Check.Unopened {
+			t.Errorf("%s gives %+v, %v", given, s, err)
+		}
+	}
+	if err := s.read(json.RawMessage(`{"check": {"unopened": 5}}`)); err == nil || !s.Check.Unopened {
+		t.Errorf("what is none gives %+v, %v", s, err)
+	}
+	dir := project(t, map[string]string{"b.conc": bad})
+	bubble(t, Options{}, func(e *editor) {
+		b := fileURI(filepath.Join(dir, "b.conc"))
+		e.start(dir, struct{}{})
+		e.published(b)
+		e.tell(protocol.MethodWorkspaceDidChangeConfiguration, map[string]any{"settings": map[string]any{"concerto": map[string]any{"check": map[string]any{"unopened": false}}}})
+		time.Sleep(time.Second)
+		if got := e.published(b); len(got) != 1 || len(got[0].Diagnostics) != 0 {
+			t.Errorf("a file that is not open has %v", got)
+		}
+	})
+}

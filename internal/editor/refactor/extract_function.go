@@ -1,0 +1,475 @@
+package refactor
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// extractFunction makes a function of an expression or of statements. Its parameters are the variables that they
+// read; it gives the ones that they declare for what follows.
+func extractFunction(in *Input) []diag.Edit {
+	p := in.partSelected()
+	if p == nil {
+		return nil
+	}
+	own := in.moduleDecl(p.span)
+	if own == nil || !in.standsAlone(p) {
+		return nil
+	}
+	params, args, ok := in.readIn(p)
+	if !ok {
+		return nil
+	}
+	result, ok := in.givenBy(p)
+	if !ok {
+		return nil
+	}
+	errType, ok := in.leavesBy(p, result)
+	if !ok {
+		return nil
+	}
+	name := in.fresh("extracted")
+	call := name + "(" + strings.Join(args, ", ") + ")"
+	body := in.File.Slice(p.span)
+	if result.value != "" {
+		body += "\n" + result.value
+	}
+	if errType != "" {
+		call += "?"
+		body = in.wrapped(p, result)
+		result.typ = "Result<" + orNil(result.typ) + ", " + errType + ">"
+	}
+	head := "fn " + name + "(" + strings.Join(params, ", ") + ")"
+	if result.typ != "" {
+		head += " -> " + result.typ
+	}
+	return []diag.Edit{diag.Replace(p.span, result.bind(call, p)), in.behind(own, head+" {\n"+body+"\n}")}
+}
+
+// behind puts a declaration behind another; the formatter lays it out.
+func (in *Input) behind(d ast.Decl, text string) diag.Edit {
+	return diag.Insert(d.Span().End, "\n\n"+in.indent(d.Span().Start)+text)
+}
+
+func orNil(t string) string {
+	if t == "" {
+		return "Nil"
+	}
+	return t
+}
+
+// part is what becomes a function.
+type part struct {
+	span  source.Span
+	nodes []ast.Node // the expression, or the statements with the tail
+	expr  ast.Expr   // the expression or the tail; nil for statements alone
+	whole bool       // an expression, no statements
+	block *ast.Block // around it
+	fn    ast.Node   // the function or closure around it
+}
+
+// partSelected is the expression or the statements that the stretch is; nil for anything else.
+func (in *Input) partSelected() *part {
+	nodes, e := in.selected()
+	if !in.sound() || in.At.Start == in.At.End {
+		return nil
+	}
+	if e != nil && !strings.HasSuffix(in.File.Slice(in.At), ";") {
+		if in.isCalled(nodes) || in.isPlace(nodes) || !in.isValue(e) {
+			return nil
+		}
+		p := &part{span: e.Span(), nodes: []ast.Node{e}, expr: e, whole: true}
+		return p.in(nodes[:len(nodes)-1])
+	}
+	around := in.around(in.At)
+	for i := len(around) - 1; i >= 0; i-- {
+		if b, ok := around[i].(*ast.Block); ok {
+			return in.statements(b, around[:i+1])
+		}
+	}
+	return nil
+}
+
+// statements are those of a block that the stretch holds; nil when it holds none, or a piece of one.
+func (in *Input) statements(b *ast.Block, around []ast.Node) *part {
+	p := &part{}
+	for _, s := range b.Stmts {
+		if s.Span().End <= in.At.Start || s.Span().Start >= in.At.End {
+			continue
+		}
+		if !in.At.Contains(s.Span()) {
+			return nil
+		}
+		switch s.(type) {
+		case *ast.LetStmt, *ast.ExprStmt:
+		default:
+			return nil
+		}
+		p.nodes = append(p.nodes, s)
+	}
+	if b.Tail != nil && b.Tail.Span().Start < in.At.End {
+		if !in.At.Contains(b.Tail.Span()) || !in.isValue(b.Tail) {
+			return nil
+		}
+		p.nodes, p.expr = append(p.nodes, b.Tail), b.Tail
+	}
+	if len(p.nodes) == 0 {
+		return nil
+	}
+	p.span = span(p.nodes[0], p.nodes[len(p.nodes)-1])
+	return p.in(around)
+}
+
+// in notes what is around a part: nil where that is no body of a function.
+func (p *part) in(around []ast.Node) *part {
+	for i := len(around) - 1; i >= 0; i-- {
+		switch n := around[i].(type) {
+		case *ast.Block:
+			if p.block == nil {
+				p.block = n
+			}
+		case *ast.FnDecl:
+			if p.block == nil {
+				return nil
+			}
+			p.fn = n
+			return p
+		case *ast.Closure:
+			if p.fn == nil {
+				p.fn = n
+			}
+		case ast.Pattern, ast.Type, *ast.Decorator, *ast.Param, *ast.Stage, *ast.MockStmt:
+			return nil
+		}
+		if p.fn != nil && p.block != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// isValue says whether an expression can be what a function gives, nothing included.
+func (in *Input) isValue(e ast.Expr) bool {
+	return in.Info.TypeOf(e) == types.Nil || in.hasValue(e)
+}
+
+// isPlace says whether the last of nodes is a place that is changed.
+func (in *Input) isPlace(nodes []ast.Node) bool {
+	for i := len(nodes) - 1; i > 0; i-- {
+		switch p := nodes[i-1].(type) {
+		case *ast.FieldExpr, *ast.IndexExpr, *ast.TupleIndex, *ast.ParenExpr:
+			continue
+		case *ast.MethodCall:
+			c := in.Info.Call(p)
+			return ast.Node(p.Recv) == nodes[i] && (c == nil || c.Fn == nil || c.Fn.MutSelf)
+		case *ast.Assign:
+			return ast.Node(p.Target) == nodes[i]
+		}
+		return false
+	}
+	return false
+}
+
+// standsAlone says whether a part means the same outside of its function: no jump leaves it, nothing in it is seen
+// there alone.
+func (in *Input) standsAlone(p *part) bool {
+	alone := true
+	for _, n := range p.nodes {
+		alone = alone && !jumpsOut(n, 0, nil)
+	}
+	around := in.around(p.span)
+	for _, n := range around {
+		switch n := n.(type) {
+		case *ast.PipelineDecl, *ast.TraitDecl:
+			return false
+		case *ast.Block: // declarations in it are seen in it alone
+			for _, s := range n.Stmts {
+				if _, d := s.(*ast.DeclStmt); d {
+					return false
+				}
+			}
+		}
+	}
+	for _, r := range in.Refs() {
+		if !p.span.Contains(r.At) {
+			continue
+		}
+		switch text := in.File.Slice(r.At); {
+		case text == "Self" || text == "self", r.Def.Kind == sema.DefStage, r.Def.Kind == sema.DefTypeParam:
+			return false
+		}
+	}
+	return alone
+}
+
+// jumpsOut says whether a `return`, or a `break` or `continue` of a loop outside, stands in a node.
+func jumpsOut(n ast.Node, loops int, labels []string) (out bool) {
+	known := func(label *ast.Ident) bool {
+		if label == nil {
+			return loops > 0
+		}
+		for _, l := range labels {
+			if l == label.Name {
+				return true
+			}
+		}
+		return false
+	}
+	enter := func(label *ast.Ident) {
+		loops++
+		if label != nil {
+			labels = append(labels[:len(labels):len(labels)], label.Name)
+		}
+	}
+	switch n := n.(type) {
+	case *ast.Closure, ast.Decl:
+		return false
+	case *ast.ReturnExpr:
+		return true
+	case *ast.BreakExpr:
+		out = !known(n.Label)
+	case *ast.ContinueExpr:
+		out = !known(n.Label)
+	case *ast.ForExpr:
+		enter(n.Label)
+	case *ast.WhileExpr:
+		enter(n.Label)
+	case *ast.LoopExpr:
+		enter(n.Label)
+	case *ast.ParallelFor:
+		enter(nil)
+	}
+	ast.Children(n, func(c ast.Node) { out = out || jumpsOut(c, loops, labels) })
+	return out
+}
+
+// readIn are the parameters that a part needs, and what is given for them: ok is false where it does more with a
+// variable of its function than read it.
+func (in *Input) readIn(p *part) (params, args []string, ok bool) {
+	ok = true
+	seen := map[*sema.Local]bool{}
+	for _, n := range p.nodes {
+		ast.Inspect(n, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Assign:
+				ok = ok && !in.outside(p, root(n.Target))
+			case *ast.MethodCall:
+				if c := in.Info.Call(n); c == nil || c.Fn == nil || c.Fn.MutSelf {
+					l := in.outsideLocal(p, root(n.Recv))
+					ok = ok && (l == nil || !l.Mut)
+				}
+			case *ast.PathExpr:
+				l := in.outsideLocal(p, n)
+				if l == nil || seen[l] {
+					break
+				}
+				seen[l] = true
+				t, can := written(l.Type)
+				ok = ok && can && !l.Cell && !l.Late && l.Name != "self"
+				params, args = append(params, l.Name+": "+t), append(args, l.Name)
+			}
+			return ok
+		})
+	}
+	return params, args, ok
+}
+
+// root is the variable that a place begins with.
+func root(e ast.Expr) ast.Expr {
+	for {
+		switch x := e.(type) {
+		case *ast.FieldExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.TupleIndex:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		default:
+			return e
+		}
+	}
+}
+
+func (in *Input) outside(p *part, e ast.Expr) bool { return in.outsideLocal(p, e) != nil }
+
+// outsideLocal is the variable of a part's function that an expression names, nil for any other.
+func (in *Input) outsideLocal(p *part, e ast.Expr) *sema.Local {
+	x, ok := e.(*ast.PathExpr)
+	if !ok {
+		return nil
+	}
+	l, _ := in.Info.Object(x).(*sema.Local)
+	if l == nil || p.span.Contains(l.At) {
+		return nil
+	}
+	return l
+}
+
+// given is what a function of a part gives.
+type given struct {
+	typ, value string // value is behind the statements, where they have no tail
+	names      []string
+	mut        bool
+}
+
+// bind is a call in the place of the part.
+func (g given) bind(call string, p *part) string {
+	let := "let "
+	if g.mut {
+		let = "let mut "
+	}
+	switch {
+	case len(g.names) == 1:
+		return let + g.names[0] + " = " + call + ";"
+	case len(g.names) > 1:
+		return let + "(" + strings.Join(g.names, ", ") + ") = " + call + ";"
+	case p.expr == nil:
+		return call + ";"
+	}
+	return call
+}
+
+// givenBy is what a function of a part gives: the value of its expression, or the variables that it declares for others.
+func (in *Input) givenBy(p *part) (g given, ok bool) {
+	if p.expr != nil {
+		if t := in.Info.TypeOf(p.expr); t != types.Nil {
+			g.typ, ok = written(t)
+			return g, ok
+		}
+		return g, true
+	}
+	var locals []*sema.Local
+	for _, n := range p.nodes {
+		l, isLet := n.(*ast.LetStmt)
+		if !isLet || l.Pattern == nil {
+			continue
+		}
+		ast.Inspect(l.Pattern, func(n ast.Node) bool {
+			if x, isName := n.(interface {
+				ast.Node
+				ID() ast.ID
+			}); isName {
+				if v, isLocal := in.Info.Object(x).(*sema.Local); isLocal && in.usedBehind(p, v) {
+					locals = append(locals, v)
+				}
+			}
+			return true
+		})
+	}
+	var ts []string
+	for _, v := range locals {
+		t, can := written(v.Type)
+		if !can || v.Late || v.Cell {
+			return g, false
+		}
+		g.names, ts, g.mut = append(g.names, v.Name), append(ts, t), g.mut || in.changedBehind(p, v)
+	}
+	if len(ts) > 0 {
+		g.typ, g.value = strings.Join(ts, ", "), strings.Join(g.names, ", ")
+	}
+	if len(ts) > 1 {
+		g.typ, g.value = "("+g.typ+")", "("+g.value+")"
+	}
+	return g, true
+}
+
+func (in *Input) usedBehind(p *part, v *sema.Local) (used bool) {
+	ast.Inspect(p.block, func(n ast.Node) bool {
+		if x, ok := n.(*ast.PathExpr); ok && x.Sp.Start >= p.span.End && in.Info.Object(x) == sema.Object(v) {
+			used = true
+		}
+		return !used
+	})
+	return used
+}
+
+func (in *Input) changedBehind(p *part, v *sema.Local) (changed bool) {
+	is := func(e ast.Expr) bool {
+		x, ok := root(e).(*ast.PathExpr)
+		return ok && in.Info.Object(x) == sema.Object(v)
+	}
+	ast.Inspect(p.block, func(n ast.Node) bool {
+		if n.Span().End <= p.span.End {
+			return false
+		}
+		switch n := n.(type) {
+		case *ast.Assign:
+			changed = changed || is(n.Target)
+		case *ast.MethodCall:
+			if c := in.Info.Call(n); c == nil || c.Fn == nil || c.Fn.MutSelf {
+				changed = changed || v.Mut && is(n.Recv)
+			}
+		}
+		return !changed
+	})
+	return changed
+}
+
+// leavesBy is the type of the errors that leave a part for its function's result, "" when none do; ok is false where
+// the function could not pass them on.
+func (in *Input) leavesBy(p *part, g given) (errType string, ok bool) {
+	returns, raises, other := false, false, false
+	var note func(l *sema.Leave)
+	note = func(l *sema.Leave) {
+		switch {
+		case l == nil:
+			other = true
+		case l.Kind == sema.LeaveTry && l.Try != nil && p.span.Contains(l.Try.Sp):
+			if l.Next != nil {
+				note(l.Next)
+			}
+		case l.Kind == sema.LeaveTry && (l.Next == nil || l.Next.Kind == sema.LeaveRaise), l.Kind == sema.LeaveRaise:
+			raises = true
+		case l.Kind == sema.LeaveReturn && !l.Option:
+			returns = true
+		default:
+			other = true
+		}
+	}
+	for _, n := range p.nodes {
+		ast.Inspect(n, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Closure:
+				return false
+			case *ast.Question:
+				note(in.Info.Question(n))
+			case *ast.ThrowExpr:
+				note(in.Info.Throw(n))
+			}
+			return true
+		})
+	}
+	switch fn, isFn := p.fn.(*ast.FnDecl); {
+	case other, returns && raises, raises && (strings.HasPrefix(g.typ, "Result<") || strings.HasPrefix(g.typ, "Option<") || strings.HasSuffix(g.typ, "?")):
+		return "", false
+	case !returns:
+		return "", true
+	case isFn:
+		if r, named := fn.Result.(*ast.NamedType); named && len(r.Args) == 2 && r.Segments[len(r.Segments)-1].Name == "Result" {
+			return in.text(r.Args[1]), true
+		}
+	}
+	return "", false
+}
+
+// wrapped is a part as a body that gives a Result.
+func (in *Input) wrapped(p *part, g given) string {
+	switch {
+	case p.expr == nil && g.value != "":
+		return in.File.Slice(p.span) + "\nOk(" + g.value + ")"
+	case p.expr == nil:
+		return in.File.Slice(p.span) + "\nOk(nil)"
+	}
+	before := in.File.Slice(source.Span{Start: p.span.Start, End: p.expr.Span().Start})
+	if g.typ == "" {
+		return before + in.text(p.expr) + ";\nOk(nil)"
+	}
+	return before + "Ok(" + in.text(p.expr) + ")"
+}

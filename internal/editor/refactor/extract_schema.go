@@ -1,0 +1,160 @@
+package refactor
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// extractSchema declares a schema with the keys of a map literal as its fields, and makes the literal one of it. Maps
+// in it get schemas of their own.
+func extractSchema(in *Input) []diag.Edit {
+	n, ok := nearest[*ast.MapLit](in)
+	if !ok || !in.sound() {
+		return nil
+	}
+	own := in.moduleDecl(n.Sp)
+	if own == nil || !in.mapsAlike(n) {
+		return nil
+	}
+	x := schemaExtraction{in: in, names: map[string]bool{}}
+	if _, ok := x.literal(n, x.name(in.nameOfMap(n))); !ok {
+		return nil
+	}
+	edits := append(x.edits, in.before(own, strings.Join(x.schemas, "\n\n")))
+	slices.SortFunc(edits, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
+	return edits
+}
+
+type schemaExtraction struct {
+	in      *Input
+	names   map[string]bool
+	schemas []string
+	edits   []diag.Edit
+}
+
+func (x *schemaExtraction) name(base string) string {
+	n := unused(typeName(base), func(n string) bool { return x.names[n] || x.in.fresh(n) != n || x.in.taken(n) })
+	x.names[n] = true
+	return n
+}
+
+// literal makes a literal one of a schema; the schema stands behind those of the literals in it.
+func (x *schemaExtraction) literal(n *ast.MapLit, name string) (string, bool) {
+	if len(n.Entries) == 0 {
+		return "", false
+	}
+	rows, seen := []string{}, map[string]bool{}
+	for _, e := range n.Entries {
+		key, ok := e.Key.(*ast.StringLit)
+		if !ok || e.Computed || !isWord(key.Value) || seen[key.Value] {
+			return "", false
+		}
+		seen[key.Value] = true
+		t, optional := "", ""
+		switch v := e.Value.(type) {
+		case *ast.NilLit:
+			t, optional = "Any", "?"
+		case *ast.MapLit:
+			if len(v.Entries) > 0 {
+				if t, ok = x.literal(v, x.name(key.Value)); !ok {
+					return "", false
+				}
+			}
+		}
+		if t == "" {
+			if t, ok = written(x.in.Info.TypeOf(e.Value)); !ok {
+				return "", false
+			}
+		}
+		rows = append(rows, key.Value+optional+": "+t+",")
+		x.edits = append(x.edits, diag.Replace(key.Sp, key.Value))
+	}
+	x.edits = append(x.edits, diag.Insert(n.Sp.Start, name+" "))
+	x.schemas = append(x.schemas, "schema "+name+" {\n    "+strings.Join(rows, "\n    ")+"\n}")
+	return name, true
+}
+
+// mapsAlike says whether nobody can tell a literal from a struct with its fields: where its type is Any, it must be
+// only shown, sent, or asked for keys that it has.
+func (in *Input) mapsAlike(n *ast.MapLit) bool {
+	if in.Info.TypeOf(n) != types.Any && in.Info.Conv(n) != types.Any {
+		return true
+	}
+	nodes := in.around(n.Sp)
+	for len(nodes) > 0 && nodes[len(nodes)-1] != ast.Node(n) {
+		nodes = nodes[:len(nodes)-1]
+	}
+	if len(nodes) < 2 {
+		return false
+	}
+	if l, ok := nodes[len(nodes)-2].(*ast.LetStmt); ok {
+		p, named := l.Pattern.(*ast.NamePat)
+		if !named {
+			return false
+		}
+		local, _ := in.Info.Object(p).(*sema.Local)
+		if local == nil || local.Mut {
+			return false
+		}
+		v := in.variableOf(local)
+		return v != nil && !slices.ContainsFunc(v.uses, func(use []ast.Node) bool { return !in.showsOrReads(use, n) })
+	}
+	return in.showsOrReads(nodes, n)
+}
+
+// showsOrReads says whether the last of nodes is only shown, sent, or asked for keys of a literal.
+func (in *Input) showsOrReads(nodes []ast.Node, n *ast.MapLit) bool {
+	switch p := nodes[len(nodes)-2].(type) {
+	case *ast.EmitExpr, *ast.InterpLit:
+		return true
+	case *ast.FieldExpr:
+		return slices.ContainsFunc(n.Entries, func(e *ast.MapEntry) bool {
+			k, ok := e.Key.(*ast.StringLit)
+			_, inner := e.Value.(*ast.MapLit)
+			return ok && k.Value == p.Name.Name && !inner
+		})
+	case *ast.Arg:
+		c, ok := nodes[len(nodes)-3].(*ast.Call)
+		if !ok {
+			return false
+		}
+		d := in.Info.Call(c)
+		return d != nil && d.Fn != nil && (d.Fn.Name == "println" || d.Fn.Name == "print")
+	}
+	return false
+}
+
+// nameOfMap is what a map literal is called where it stands.
+func (in *Input) nameOfMap(n *ast.MapLit) string {
+	nodes := in.around(n.Sp)
+	for i := len(nodes) - 1; i >= 0; i-- {
+		switch p := nodes[i].(type) {
+		case *ast.LetStmt:
+			if v, ok := p.Pattern.(*ast.NamePat); ok && p.Value == ast.Expr(n) {
+				return v.Name.Name
+			}
+		case *ast.ConstDecl:
+			if p.Value == ast.Expr(n) {
+				return strings.ToLower(p.Name.Name)
+			}
+		case *ast.MapEntry:
+			if k, ok := p.Key.(*ast.StringLit); ok && p.Value == ast.Expr(n) {
+				return k.Value
+			}
+		case ast.Stmt:
+			return "data"
+		}
+	}
+	return "data"
+}
+
+// taken says whether the library has a name that every program sees.
+func (in *Input) taken(name string) bool {
+	return in.Taken != nil && in.Taken(name)
+}

@@ -1,0 +1,24 @@
+package refactor
+
+import (
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+)
+
+// giveHandlerType writes the library's schema of a message as the type of what its handler gets.
+func giveHandlerType(in *Input) []diag.Edit {
+	h, ok := nearest[*ast.Handler](in)
+	if !ok || in.Broken || h.Type == nil {
+		return nil
+	}
+	c, ok := h.Value.(*ast.Closure)
+	if !ok || len(c.Params) != 1 || c.Params[0].Type != nil || c.Params[0].Name == nil || c.Params[0].Name.Missing() || in.At.Start > c.Body.Span().Start {
+		return nil
+	}
+	schema := hostmsg.Of(h.Type.Value).Schema
+	if schema == "" {
+		return nil
+	}
+	return []diag.Edit{diag.Insert(c.Params[0].Name.Sp.End, ": "+schema)}
+}

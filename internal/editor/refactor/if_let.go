@@ -1,0 +1,174 @@
+package refactor
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// ifLetToMatch turns an `if let` into a match of two arms.
+func ifLetToMatch(in *Input) []diag.Edit {
+	n, ok := nearest[*ast.IfExpr](in)
+	if !ok || !in.sound() || n.Then == nil {
+		return nil
+	}
+	c, ok := n.Cond.(*ast.LetCond)
+	if !ok || in.At.Start > n.Then.Sp.Start || in.At.End > n.Then.Sp.Start && in.At != n.Sp {
+		return nil
+	}
+	kept := []ast.Node{c.Pattern, c.X, n.Then}
+	otherwise := "{}"
+	if n.Else != nil {
+		kept = append(kept, n.Else)
+		otherwise = in.armBody(n.Else)
+	}
+	if in.loses(n.Sp, kept...) {
+		return nil
+	}
+	text := "match " + in.text(c.X) + " {\n" + in.text(c.Pattern) + " => " + in.blockBody(n.Then) + ",\n" + in.otherPattern(c.Pattern) + " => " + otherwise + ",\n}"
+	if in.isElse(n) {
+		text = "{\n" + text + "\n}"
+	}
+	return []diag.Edit{diag.Replace(n.Sp, text)}
+}
+
+// isElse says whether an expression is what an `else` leads to.
+func (in *Input) isElse(n ast.Expr) bool {
+	nodes := in.around(n.Span())
+	for _, x := range nodes {
+		if i, ok := x.(*ast.IfExpr); ok && i.Else == n {
+			return true
+		}
+	}
+	return false
+}
+
+// others are, of two variants that are all there are, the other one.
+var others = map[string]string{"Some": "None", "None": "Some(_)", "Ok": "Err(_)", "Err": "Ok(_)"}
+
+// otherPattern matches what a pattern leaves over.
+func (in *Input) otherPattern(p ast.Pattern) string {
+	if name := in.variantName(p); in.catchesAll(p) && others[name] != "" {
+		return others[name]
+	}
+	return "_"
+}
+
+// variantName is the name of the variant that a pattern matches, "" for other patterns.
+func (in *Input) variantName(p ast.Pattern) string {
+	if v := in.Info.Variant(p); v != nil {
+		return v.Name
+	}
+	return ""
+}
+
+// catchesAll says whether a variant's pattern takes all of the variant's values.
+func (in *Input) catchesAll(p ast.Pattern) bool {
+	v, ok := p.(*ast.VariantPat)
+	if !ok {
+		return true
+	}
+	for _, e := range v.Elems {
+		switch e := e.(type) {
+		case *ast.WildPat:
+		case *ast.NamePat:
+			if _, local := in.Info.Object(e).(*sema.Local); !local {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// blockBody is a block as the body of an arm: its value alone, when it has nothing else.
+func (in *Input) blockBody(b *ast.Block) string {
+	if len(b.Stmts) == 0 && b.Tail != nil && !in.loses(b.Sp, b.Tail) && !strings.Contains(in.text(b.Tail), "\n") {
+		if _, isMap := b.Tail.(*ast.MapLit); !isMap {
+			return in.text(b.Tail)
+		}
+	}
+	return in.text(b)
+}
+
+func (in *Input) armBody(e ast.Expr) string {
+	if b, ok := e.(*ast.BlockExpr); ok {
+		return in.blockBody(b.Block)
+	}
+	return in.text(e)
+}
+
+// matchToIfLet turns a match of two arms, one of which takes what the other leaves over, into an `if let`.
+func matchToIfLet(in *Input) []diag.Edit {
+	n, ok := nearest[*ast.MatchExpr](in)
+	if !ok || !in.sound() || len(n.Arms) != 2 || in.At.Start > n.Head.End || in.At.End > n.Head.End+2 && in.At != n.Sp {
+		return nil
+	}
+	a, b := n.Arms[0], n.Arms[1]
+	if a.Guard != nil || b.Guard != nil {
+		return nil
+	}
+	if binds(in, b.Pattern) {
+		if binds(in, a.Pattern) || !in.differ(a.Pattern, b.Pattern) {
+			return nil
+		}
+		a, b = b, a
+	}
+	if _, wild := a.Pattern.(*ast.WildPat); wild || in.loses(n.Sp, n.Subject, a.Pattern, a.Body, b.Body) {
+		return nil
+	}
+	if p, ok := a.Pattern.(*ast.NamePat); ok && in.Info.Variant(p) == nil {
+		return nil // it takes everything
+	}
+	subject := in.text(n.Subject)
+	head, body, otherwise := "if let "+in.text(a.Pattern)+" = "+subject+" ", in.braced(a.Body), in.braced(b.Body)
+	if strings.Join(strings.Fields(otherwise), "") != "{}" {
+		return []diag.Edit{diag.Replace(n.Sp, head+body+" else "+otherwise)}
+	}
+	text := head + body
+	if _, block := a.Body.(*ast.BlockExpr); !block {
+		text = head + "{\n" + in.text(a.Body) + ";\n}" // its value is nobody's
+	}
+	return []diag.Edit{diag.Replace(n.Sp, text)}
+}
+
+// differ says whether two patterns are of different variants.
+func (in *Input) differ(a, b ast.Pattern) bool {
+	x, y := in.variantName(a), in.variantName(b)
+	return x != "" && y != "" && x != y
+}
+
+// binds says whether a pattern gives names to what it matches.
+func binds(in *Input, p ast.Pattern) (any bool) {
+	ast.Inspect(p, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.NamePat:
+			if _, local := in.Info.Object(n).(*sema.Local); local {
+				any = true
+			}
+		case *ast.BindPat:
+			any = true
+		}
+		return true
+	})
+	return any
+}
+
+// braced is an expression as a block.
+func (in *Input) braced(e ast.Expr) string {
+	_, block := e.(*ast.BlockExpr)
+	switch {
+	case block:
+		return in.text(e)
+	case in.Info.TypeOf(e) == types.Nil:
+		return "{\n" + in.text(e) + ";\n}"
+	}
+	return "{ " + in.text(e) + " }"
+}
+
+func span(a, b ast.Node) source.Span { return source.Span{Start: a.Span().Start, End: b.Span().End} }

@@ -1,0 +1,95 @@
+package refactor
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// fresh is a name that nothing in the file has: base, or base with a number.
+func (in *Input) fresh(base string) string {
+	used := map[string]bool{}
+	toks, _, _ := lexer.Lex(in.File)
+	for _, t := range toks {
+		if t.Kind == lexer.Ident {
+			used[string(in.File.Text[t.Start:t.End])] = true
+		}
+	}
+	return unused(base, func(n string) bool { return used[n] })
+}
+
+// unused is base, or base with a number, such that nobody has it.
+func unused(base string, taken func(string) bool) string {
+	name := base
+	for n := 2; taken(name); n++ {
+		name = base + strconv.Itoa(n)
+	}
+	return name
+}
+
+// isName says whether a text is a name that a program may declare.
+func isName(s string) bool {
+	_, reserved := lexer.Lookup(s)
+	return isWord(s) && !reserved
+}
+
+// isWord says whether a text is a name, or a reserved word, which fields may be called by.
+func isWord(s string) bool {
+	for i, r := range s {
+		if r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r)) && (i == 0 || !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return s != "" && s != "_"
+}
+
+// typeName is a name as types are written: user_names becomes UserNames.
+func typeName(s string) string {
+	var b strings.Builder
+	up := true
+	for _, r := range s {
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			up = true
+			continue
+		}
+		if b.Len() == 0 && unicode.IsDigit(r) {
+			b.WriteRune('N')
+		}
+		if up {
+			r = unicode.ToUpper(r)
+		}
+		up = false
+		b.WriteRune(r)
+	}
+	if b.Len() == 0 {
+		return "Data"
+	}
+	return b.String()
+}
+
+// written is a type as a program writes it; ok is false for one that it cannot write.
+func written(t types.Type) (text string, ok bool) {
+	if t == nil {
+		return "", false
+	}
+	t = types.Full(t)
+	if types.HasVar(t) || types.HasParam(t) {
+		return "", false
+	}
+	ok = true
+	types.Walk(t, func(p types.Type) bool {
+		switch p := types.Resolve(p).(type) {
+		case *types.Declared:
+			ok = false
+		case *types.Basic:
+			if p == types.Bad || p == types.Never || p == types.Shape {
+				ok = false
+			}
+		}
+		return ok
+	})
+	return t.String(), ok
+}

@@ -1,0 +1,193 @@
+// Package refactor is the table of what an editor may do to a program that has no mistake there: extract, inline,
+// rewrite, organise. It computes edits of one file from its tree and what the checker knows of it; it knows no
+// editor. An action is offered only where it can be seen that the program means the same; whether the result
+// compiles, who asks finds out by checking it.
+//
+// Each action is a file of its own, and has a test of its own in testdata, whose texts the manual shows.
+package refactor
+
+//go:generate go run ./gen ../analysis/testdata/actions ../../../spec/28-editors.md
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// The kinds of actions, as editors name them.
+const (
+	QuickFix        = "quickfix"
+	Extract         = "refactor.extract"
+	Inline          = "refactor.inline"
+	Rewrite         = "refactor.rewrite"
+	OrganizeImports = "source.organizeImports"
+	FixAll          = "source.fixAll.concerto"
+)
+
+// Row is an action: what editors call it, and where it is offered.
+type Row struct {
+	Kind, Title, Where string
+	Name               string // of its test in testdata
+
+	find func(in *Input) []diag.Edit // nil where it has no place
+}
+
+// Table has all actions but the fixes of diagnostics, which these bring themselves.
+var Table = []Row{
+	{Extract, "Extract variable", "an expression", "extract_variable", extractVariable},
+	{Extract, "Extract function", "an expression, or statements", "extract_function", extractFunction},
+	{Extract, "Extract schema", "a map literal", "extract_schema", extractSchema},
+	{Inline, "Inline variable", "a variable that is never assigned again", "inline_variable", inlineVariable},
+	{Rewrite, "Turn `if let` into `match`", "an `if let`", "if_let_to_match", ifLetToMatch},
+	{Rewrite, "Turn `match` into `if let`", "a `match` of two arms", "match_to_if_let", matchToIfLet},
+	{Rewrite, "Wrap the result in `Result`", "the head of a function", "wrap_result", wrapResult},
+	{Rewrite, "Add `.map_err`", "a `?`", "map_err", addMapErr},
+	{Rewrite, "Turn into interpolation", "Strings joined by `+`", "interpolation", toInterpolation},
+	{Rewrite, "Give the handler its type", "a handler of a message of the protocol", "handler_type", giveHandlerType},
+	{Rewrite, "Make a schema from this JSON", "a String that holds an object, or all of an untitled text", "schema_from_json", schemaFromJSON},
+	{Rewrite, "Write the type", "a variable, a constant or a closure", "write_type", writeType},
+	{OrganizeImports, "Organise imports", "a file with imports", "organise_imports", organiseImports},
+}
+
+// Kinds are the kinds of all actions, those of diagnostics' fixes included.
+func Kinds() []string {
+	kinds := []string{QuickFix, FixAll}
+	for _, r := range Table {
+		if !slices.Contains(kinds, r.Kind) {
+			kinds = append(kinds, r.Kind)
+		}
+	}
+	return kinds
+}
+
+// Input is a stretch of a file, for which actions are asked.
+type Input struct {
+	File     *source.File
+	Tree     *ast.File
+	Broken   bool              // the text has mistakes of syntax
+	Untitled bool              // the text is no file
+	Info     *sema.Info        // nil where the file is not checked
+	Refs     func() []sema.Ref // the names of the file
+	Found    []*diag.Diagnostic
+	Taken    func(name string) bool // whether all programs see something of a name; nil for none
+	At       source.Span            // empty for a caret
+}
+
+// Action is what can be done: edits of the file, in order. They do not keep the one style.
+type Action struct {
+	*Row
+	Edits []diag.Edit
+}
+
+// Find gives the actions whose kinds are wanted.
+func Find(in *Input, wanted func(kind string) bool) (all []Action) {
+	in.trim()
+	for i := range Table {
+		r := &Table[i]
+		if !wanted(r.Kind) {
+			continue
+		}
+		if edits := r.find(in); len(edits) > 0 {
+			all = append(all, Action{r, edits})
+		}
+	}
+	return all
+}
+
+// trim takes the white space, and a `;`, off the ends of the stretch.
+func (in *Input) trim() {
+	end := source.Pos(len(in.File.Text))
+	in.At = source.Span{Start: min(in.At.Start, end), End: min(in.At.End, end)}
+	text := in.File.Slice(in.At)
+	rest := strings.TrimLeft(text, " \t\r\n")
+	if rest == "" {
+		return
+	}
+	in.At.Start += source.Pos(len(text) - len(rest))
+	in.At.End -= source.Pos(len(rest) - len(strings.TrimRight(rest, " \t\r\n")))
+}
+
+// sound says whether the tree and its tables are all that the text says.
+func (in *Input) sound() bool { return !in.Broken && in.Info != nil }
+
+func (in *Input) text(n ast.Node) string { return in.File.Slice(n.Span()) }
+
+// around are the nodes that hold a stretch, the outermost first.
+func (in *Input) around(s source.Span) (found []ast.Node) {
+	ast.InspectFile(in.Tree, func(n ast.Node) bool {
+		if !n.Span().Contains(s) {
+			return false
+		}
+		for len(found) > 0 && !found[len(found)-1].Span().Contains(n.Span()) {
+			found = found[:len(found)-1]
+		}
+		found = append(found, n)
+		return true
+	})
+	return found
+}
+
+// nearest is the innermost node of a type around the stretch.
+func nearest[N ast.Node](in *Input) (n N, ok bool) {
+	all := in.around(in.At)
+	for i := len(all) - 1; i >= 0; i-- {
+		if n, ok = all[i].(N); ok {
+			return n, true
+		}
+	}
+	return n, false
+}
+
+// loses says whether a comment stands in a stretch, outside of the parts of it that are kept.
+func (in *Input) loses(s source.Span, kept ...ast.Node) bool {
+	for _, c := range in.Tree.Comments {
+		if s.Contains(c.Sp) && !slices.ContainsFunc(kept, func(k ast.Node) bool { return k.Span().Contains(c.Sp) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// moduleDecl is the declaration of a module that holds a place.
+func (in *Input) moduleDecl(at source.Span) (found ast.Decl) {
+	decls := in.Tree.Decls
+	for {
+		i := slices.IndexFunc(decls, func(d ast.Decl) bool { return d.Span().Contains(at) })
+		if i < 0 {
+			return found
+		}
+		found = decls[i]
+		m, ok := found.(*ast.ModDecl)
+		if !ok || !m.Inline {
+			return found
+		}
+		decls = m.Decls
+	}
+}
+
+// before puts a declaration before another, and before the comments and decorators that belong to that.
+func (in *Input) before(d ast.Decl, text string) diag.Edit {
+	at := d.Span().Start
+	for _, x := range d.Head().Decorators {
+		at = min(at, x.Sp.Start)
+	}
+	for line := in.File.LineOf(at); line > 1; line-- {
+		above := strings.TrimSpace(in.File.Slice(source.Span{Start: in.File.LineStart(line - 1), End: in.File.LineStart(line)}))
+		if !strings.HasPrefix(above, "//") {
+			break
+		}
+		at = in.File.LineStart(line-1) + source.Pos(len(in.indent(in.File.LineStart(line-1)+source.Pos(len(in.File.Line(line-1))))))
+	}
+	own := in.indent(at)
+	return diag.Insert(at, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own)
+}
+
+// indent is the white space that the line of a place starts with.
+func (in *Input) indent(at source.Pos) string {
+	line := in.File.Slice(source.Span{Start: in.File.LineStart(in.File.LineOf(at)), End: at})
+	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+}

@@ -1,0 +1,273 @@
+package refactor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// schemaFromJSON declares schemas for a JSON object, or for those in an array: that of a String, or all of a text
+// that is no file.
+func schemaFromJSON(in *Input) []diag.Edit {
+	if in.Untitled {
+		if all, ok := in.schemasOf(string(in.File.Text), "Data"); ok {
+			return []diag.Edit{diag.Replace(source.Span{End: source.Pos(len(in.File.Text))}, all+"\n")}
+		}
+	}
+	n, ok := nearest[*ast.StringLit](in)
+	if !ok || in.Broken {
+		return nil
+	}
+	own := in.moduleDecl(n.Sp)
+	if own == nil {
+		return nil
+	}
+	name := "data"
+	if l, ok := nearest[*ast.LetStmt](in); ok {
+		if v, named := l.Pattern.(*ast.NamePat); named && l.Value == ast.Expr(n) {
+			name = v.Name.Name
+		}
+	}
+	all, ok := in.schemasOf(n.Value, name)
+	if !ok {
+		return nil
+	}
+	return []diag.Edit{in.before(own, all)}
+}
+
+// schemasOf are declarations for a JSON text, the last for its root.
+func (in *Input) schemasOf(text, root string) (string, bool) {
+	if s := strings.TrimSpace(text); s == "" || s[0] != '{' && s[0] != '[' {
+		return "", false
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	f, err := readForm(d)
+	if err != nil {
+		return "", false
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return "", false
+	}
+	x := schemas{in: in, names: map[string]bool{}}
+	for f.kind == arrayForm && f.elem != nil {
+		f = f.elem
+	}
+	if f.kind != objectForm || !f.plain() {
+		return "", false
+	}
+	x.typeOf(f, root, "")
+	return strings.Join(x.all, "\n\n"), true
+}
+
+// formKind is what a JSON value is.
+type formKind uint8
+
+const (
+	anyForm formKind = iota
+	nullForm
+	stringForm
+	intForm
+	floatForm
+	boolForm
+	arrayForm
+	objectForm
+)
+
+// form is the form of values.
+type form struct {
+	kind   formKind
+	elem   *form // of an array; nil for an empty one
+	fields []*formField
+	null   bool // some are null
+}
+
+type formField struct {
+	name     string
+	form     *form
+	optional bool
+}
+
+// plain says whether all keys are names that fields may have.
+func (f *form) plain() bool {
+	for _, x := range f.fields {
+		if !isWord(x.name) {
+			return false
+		}
+	}
+	return len(f.fields) > 0
+}
+
+func readForm(d *json.Decoder) (*form, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case string:
+		return &form{kind: stringForm}, nil
+	case bool:
+		return &form{kind: boolForm}, nil
+	case json.Number:
+		if strings.ContainsAny(t.String(), ".eE") {
+			return &form{kind: floatForm}, nil
+		}
+		return &form{kind: intForm}, nil
+	case json.Delim:
+		if t == '[' {
+			return readElems(d)
+		}
+		return readFields(d)
+	}
+	return &form{kind: nullForm}, nil
+}
+
+func readElems(d *json.Decoder) (*form, error) {
+	f := &form{kind: arrayForm}
+	for d.More() {
+		e, err := readForm(d)
+		if err != nil {
+			return nil, err
+		}
+		f.elem = together(f.elem, e)
+	}
+	_, err := d.Token()
+	return f, err
+}
+
+func readFields(d *json.Decoder) (*form, error) {
+	f := &form{kind: objectForm}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		v, err := readForm(d)
+		if err != nil {
+			return nil, err
+		}
+		name, _ := key.(string)
+		if i := f.field(name); i >= 0 { // given twice: the last counts
+			f.fields[i].form = v
+		} else {
+			f.fields = append(f.fields, &formField{name: name, form: v})
+		}
+	}
+	_, err := d.Token()
+	return f, err
+}
+
+func (f *form) field(name string) int {
+	return slices.IndexFunc(f.fields, func(x *formField) bool { return x.name == name })
+}
+
+// together is the form of values of either form.
+func together(a, b *form) *form {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	case a.kind == nullForm:
+		b.null = true
+		return b
+	case b.kind == nullForm:
+		a.null = true
+		return a
+	}
+	null := a.null || b.null
+	switch {
+	case a.kind == intForm && b.kind == floatForm:
+		a.kind = floatForm
+	case a.kind == floatForm && b.kind == intForm:
+	case a.kind != b.kind:
+		a = &form{kind: anyForm}
+	case a.kind == arrayForm:
+		a.elem = together(a.elem, b.elem)
+	case a.kind == objectForm:
+		for _, x := range a.fields {
+			x.optional = x.optional || b.field(x.name) < 0
+		}
+		for _, y := range b.fields {
+			if i := a.field(y.name); i >= 0 {
+				a.fields[i].form = together(a.fields[i].form, y.form)
+				a.fields[i].optional = a.fields[i].optional || y.optional
+			} else {
+				a.fields = append(a.fields, &formField{y.name, y.form, true})
+			}
+		}
+	}
+	a.null = null
+	return a
+}
+
+// schemas are declarations, each behind those that it needs.
+type schemas struct {
+	in    *Input
+	names map[string]bool
+	all   []string
+}
+
+// typeOf is the type of values of a form, which a field of a name has in a schema.
+func (x *schemas) typeOf(f *form, name, owner string) string {
+	switch {
+	case f == nil:
+		return "Any"
+	case f.kind == arrayForm:
+		return "Array<" + x.elemOf(f.elem, singular(name), owner) + ">"
+	case f.kind == objectForm && f.plain():
+		return x.declare(f, name, owner)
+	case f.kind == objectForm:
+		var all *form
+		for _, y := range f.fields {
+			all = together(all, y.form)
+		}
+		return "Map<String, " + x.elemOf(all, singular(name), owner) + ">"
+	}
+	return map[formKind]string{stringForm: "String", intForm: "Int", floatForm: "Float", boolForm: "Bool"}[f.kind] + map[bool]string{true: "Any"}[f.kind <= nullForm]
+}
+
+// elemOf is the type of elements, of which some may be null.
+func (x *schemas) elemOf(f *form, name, owner string) string {
+	t := x.typeOf(f, name, owner)
+	if f != nil && f.null && t != "Any" {
+		t += "?"
+	}
+	return t
+}
+
+// declare declares a schema, which is called after its owner, too, where its name is taken.
+func (x *schemas) declare(f *form, name, owner string) string {
+	taken := func(n string) bool { return x.names[n] || !x.in.Untitled && x.in.fresh(n) != n || x.in.taken(n) }
+	if name = typeName(name); taken(name) {
+		name = unused(owner+name, taken)
+	}
+	x.names[name] = true
+	var rows strings.Builder
+	for _, y := range f.fields {
+		optional := ""
+		if y.optional || y.form.null || y.form.kind == nullForm {
+			optional = "?"
+		}
+		rows.WriteString("    " + y.name + optional + ": " + x.typeOf(y.form, y.name, name) + ",\n")
+	}
+	x.all = append(x.all, "schema "+name+" {\n"+rows.String()+"}")
+	return name
+}
+
+// singular is what one of several is called.
+func singular(name string) string {
+	for _, end := range []struct{ many, one string }{{"ies", "y"}, {"sses", "ss"}, {"xes", "x"}, {"ches", "ch"}, {"shes", "sh"}, {"ss", "ss"}, {"s", ""}} {
+		if rest, ok := strings.CutSuffix(name, end.many); ok && rest != "" {
+			return rest + end.one
+		}
+	}
+	return name
+}

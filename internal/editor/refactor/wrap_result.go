@@ -1,0 +1,189 @@
+package refactor
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// wrapResult has a function give a Result: what it gives now is in an `Ok`, and who calls it hands an error on by `?`.
+func wrapResult(in *Input) []diag.Edit {
+	fn, ok := nearest[*ast.FnDecl](in)
+	if !ok || !in.sound() || fn.Body == nil || fn.Name == nil || in.At.Start > fn.Signature.End || in.At.End > fn.Signature.End && in.At != fn.Sp {
+		return nil
+	}
+	for _, n := range in.around(fn.Sp) {
+		switch n := n.(type) {
+		case *ast.ImplDecl:
+			if n.Trait != nil {
+				return nil
+			}
+		case *ast.TraitDecl, *ast.ToolDecl, *ast.McpDecl:
+			return nil
+		}
+	}
+	edits, ok := in.callersHandOn(fn)
+	if !ok || in.returnsErrors(fn.Body) {
+		return nil
+	}
+	if fn.Result == nil {
+		edits = append(edits, diag.Insert(fn.Signature.End, " -> Result<Nil, Error>"))
+	} else {
+		if r, named := fn.Result.(*ast.NamedType); named && r.Segments[len(r.Segments)-1].Name == "Result" {
+			return nil
+		}
+		edits = append(edits, diag.Replace(fn.Result.Span(), "Result<"+in.text(fn.Result)+", Error>"))
+	}
+	w := okWrapper{in: in, edits: edits}
+	w.returns(fn.Body)
+	if fn.Result == nil {
+		w.nothing(fn.Body)
+	} else {
+		w.block(fn.Body)
+	}
+	slices.SortStableFunc(w.edits, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
+	return w.edits
+}
+
+// returnsErrors says whether a `?` in a body makes the function return what it finds: a None, as it gives no Result.
+func (in *Input) returnsErrors(b *ast.Block) (found bool) {
+	ast.Inspect(b, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Closure, *ast.FnDecl:
+			return false
+		case *ast.Question:
+			l := in.Info.Question(n)
+			for ; l != nil && l.Kind == sema.LeaveTry; l = l.Next {
+			}
+			found = found || l != nil && l.Kind == sema.LeaveReturn
+		}
+		return !found
+	})
+	return found
+}
+
+// callersHandOn puts a `?` behind each call of a function in the file; ok is false where it is used in another way.
+func (in *Input) callersHandOn(fn *ast.FnDecl) (edits []diag.Edit, ok bool) {
+	for _, r := range in.Refs() {
+		if r.Decl || r.Def.At != fn.Name.Sp || r.Def.Info != in.Info {
+			continue
+		}
+		nodes := in.around(r.At)
+		i := len(nodes) - 1
+		for ; i >= 0; i-- {
+			if c, isCall := nodes[i].(*ast.Call); isCall && c.Fn.Span().Contains(r.At) {
+				break
+			}
+			if c, isCall := nodes[i].(*ast.MethodCall); isCall && c.Name.Sp == r.At {
+				break
+			}
+			if _, isPath := nodes[i].(*ast.PathExpr); !isPath {
+				if _, isName := nodes[i].(*ast.Ident); !isName {
+					return nil, false
+				}
+			}
+		}
+		if i < 1 {
+			return nil, false
+		}
+		call := nodes[i]
+		if p, piped := nodes[i-1].(*ast.Pipe); piped && ast.Node(p.Right) == call {
+			return nil, false
+		}
+		if fn.Async {
+			if call, ok = nodes[i-1].(*ast.Await); !ok {
+				return nil, false
+			}
+		}
+		edits = append(edits, diag.Insert(call.Span().End, "?"))
+	}
+	return edits, true
+}
+
+// okWrapper puts `Ok` around what a function gives.
+type okWrapper struct {
+	in    *Input
+	edits []diag.Edit
+}
+
+func (w *okWrapper) around(e ast.Expr) {
+	w.edits = append(w.edits, diag.Insert(e.Span().Start, "Ok("), diag.Insert(e.Span().End, ")"))
+}
+
+// returns does so with what each `return` gives.
+func (w *okWrapper) returns(b *ast.Block) {
+	ast.Inspect(b, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Closure, *ast.FnDecl:
+			return false
+		case *ast.ReturnExpr:
+			if n.X == nil {
+				w.edits = append(w.edits, diag.Insert(n.Sp.End, " Ok(nil)"))
+			} else {
+				w.around(n.X)
+			}
+		}
+		return true
+	})
+}
+
+// block does so with the value of a block.
+func (w *okWrapper) block(b *ast.Block) {
+	if b.Tail != nil {
+		w.value(b.Tail)
+	}
+}
+
+// value does so with a value, within the branches that give it.
+func (w *okWrapper) value(e ast.Expr) {
+	if w.in.Info.TypeOf(e) == types.Never {
+		return
+	}
+	switch e := e.(type) {
+	case *ast.ReturnExpr, *ast.ThrowExpr:
+	case *ast.BlockExpr:
+		w.block(e.Block)
+	case *ast.IfExpr:
+		if e.Else == nil {
+			w.around(e)
+			return
+		}
+		w.block(e.Then)
+		w.value(e.Else)
+	case *ast.MatchExpr:
+		for _, a := range e.Arms {
+			w.value(a.Body)
+		}
+	default:
+		w.around(e)
+	}
+}
+
+// nothing ends a body that gives nothing with an `Ok`.
+func (w *okWrapper) nothing(b *ast.Block) {
+	end := "\nOk(nil)\n"
+	switch {
+	case b.Tail != nil:
+		if w.in.Info.TypeOf(b.Tail) == types.Never {
+			return
+		}
+		switch b.Tail.(type) {
+		case *ast.IfExpr, *ast.MatchExpr, *ast.ForExpr, *ast.WhileExpr, *ast.LoopExpr, *ast.BlockExpr, *ast.TryExpr, *ast.ParallelFor, *ast.ListenExpr:
+		default:
+			end = ";" + end
+		}
+		w.edits = append(w.edits, diag.Insert(b.Tail.Span().End, end))
+	case len(b.Stmts) > 0:
+		last := b.Stmts[len(b.Stmts)-1]
+		if x, ok := last.(*ast.ExprStmt); ok && w.in.Info.TypeOf(x.X) == types.Never {
+			return
+		}
+		w.edits = append(w.edits, diag.Insert(last.Span().End, end))
+	default:
+		w.edits = append(w.edits, diag.Insert(b.Sp.End-1, end))
+	}
+}

@@ -1,0 +1,122 @@
+package repl
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// layout is a text that is put together of parts of others, and knows where each comes from.
+type layout struct {
+	text  strings.Builder
+	parts []part
+	file  *source.File // of the whole text, once it is there
+}
+
+// part is a stretch of the text that stands so in another file.
+type part struct {
+	at   source.Pos
+	file *source.File
+	from source.Span
+	size source.Pos // in the text, where another text stands for it
+}
+
+// raw adds text that nobody has typed.
+func (l *layout) raw(text string) { l.text.WriteString(text) }
+
+// add adds a stretch of a file.
+func (l *layout) add(f *source.File, at source.Span) {
+	if at.Start >= at.End {
+		return
+	}
+	l.parts = append(l.parts, part{source.Pos(l.text.Len()), f, at, at.End - at.Start})
+	l.text.WriteString(f.Slice(at))
+}
+
+// pieces adds what an input has become.
+func (l *layout) pieces(f *source.File, all []piece) {
+	for _, p := range all {
+		if p.text != "" {
+			l.parts = append(l.parts, part{source.Pos(l.text.Len()), f, p.at, source.Pos(len(p.text))})
+			l.raw(p.text)
+			continue
+		}
+		l.add(f, p.at)
+	}
+}
+
+// whole gives the text as a file.
+func (l *layout) whole(name string) *source.File {
+	l.file = source.NewFile(name, []byte(l.text.String()))
+	return l.file
+}
+
+// typed says where a place comes from; ok is false where nobody has typed it. The place that is given
+// is then the end of what stands before it.
+func (l *layout) typed(at source.Pos) (f *source.File, pos source.Pos, ok bool) {
+	for _, p := range l.parts {
+		if p.at > at {
+			break
+		}
+		f, pos, ok = p.file, p.from.End, false
+		switch same := p.size == p.from.End-p.from.Start; {
+		case at >= p.at+p.size || p.from.End == p.from.Start: // behind it, or nobody has typed it
+		case same:
+			return p.file, p.from.Start + (at - p.at), true
+		default:
+			return p.file, p.from.Start, true
+		}
+	}
+	return f, pos, false
+}
+
+// span is a stretch of the text where it was typed.
+func (l *layout) span(s source.Span) (f *source.File, out source.Span, ok bool) {
+	f, start, ok := l.typed(s.Start)
+	out = source.Span{Start: start, End: start}
+	if !ok || s.End <= s.Start {
+		return f, out, ok
+	}
+	if g, last, in := l.typed(s.End - 1); g == f {
+		out.End = last
+		if in {
+			out.End = min(last+1, source.Pos(len(f.Text)))
+		}
+	}
+	return f, out, true
+}
+
+// diagnostic is a finding in the text as one in what was typed. ok is false when it is about what
+// nobody has typed.
+func (l *layout) diagnostic(d *diag.Diagnostic) (out *diag.Diagnostic, ok bool) {
+	copied := *d
+	out = &copied
+	mine := func(f *source.File) bool { return f != nil && f.Name == l.file.Name && f.String() == l.file.String() }
+	own := mine(d.File)
+	ok = true
+	if own {
+		out.File, out.Span, ok = l.span(d.Span)
+	}
+	out.Labels = nil
+	for _, x := range d.Labels {
+		if x.File == nil && own || mine(x.File) {
+			f, at, in := l.span(x.Span)
+			if !in {
+				continue
+			}
+			x.File, x.Span = f, at
+		}
+		out.Labels = append(out.Labels, x)
+	}
+	out.Fixes = nil
+	out.Message = asTyped(d.Message)
+	out.Hints = nil
+	for _, h := range d.Hints {
+		out.Hints = append(out.Hints, asTyped(h))
+	}
+	return out, ok
+}
+
+// asTyped names the last value as it is typed.
+func asTyped(text string) string { return strings.ReplaceAll(text, lastName, "_") }

@@ -1,0 +1,169 @@
+package repl
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// looking is what is asked of an input while it is typed: the analysis of the program with it, as of
+// a file that is open in an editor.
+type looking struct {
+	work *analysis.Workspace
+	path string
+}
+
+// open has the analysis look at the program with an input as it stands.
+func (s *Session) open(l *layout) (*analysis.Snapshot, string) {
+	k := &s.look
+	if k.work == nil {
+		k.work = analysis.New(analysis.Options{})
+		k.path = filepath.Join(s.request.Dir, ".repl"+driver.SourceExt)
+		if in, err := driver.Load(s.request); s.base != nil && err == nil {
+			k.path = filepath.Join(in.Root, filepath.FromSlash(in.EntryName))
+		}
+	}
+	k.work.Open(k.path, l.text.String())
+	return k.work.Snapshot(), k.path
+}
+
+// layTyped puts the program together with an input that may be half-written, and gives where the
+// input begins in it.
+func (s *Session) layTyped(text string) (l *layout, at source.Pos) {
+	l = &layout{}
+	declares := declarationBegins(text)
+	s.layDeclarations(l)
+	if declares {
+		at = source.Pos(l.text.Len())
+		l.raw(text + "\n")
+	}
+	l.raw("fn " + sessionName + "() {\n")
+	for _, b := range s.lets {
+		l.pieces(b.file, b.pieces)
+		l.raw("\n")
+	}
+	if !declares {
+		at = source.Pos(l.text.Len())
+		l.raw(text + "\n")
+	}
+	l.raw("}\n")
+	return l, at
+}
+
+// declarationBegins says whether a text begins as a declaration.
+func declarationBegins(text string) bool {
+	toks, _, _ := lexer.Lex(source.NewFile(Name, []byte(text)))
+	return declares[toks[0].Kind]
+}
+
+// Doc is what there is to know of a name that is declared; "" for nothing.
+func (s *Session) Doc(ctx context.Context, name string) string {
+	l, at := s.layTyped(name)
+	snapshot, path := s.open(l)
+	h := snapshot.Hover(ctx, path, at+source.Pos(len(name))-1)
+	if h == nil {
+		return ""
+	}
+	var out []string
+	for line := range strings.Lines(h.Text) {
+		if line = strings.TrimRight(line, "\n"); !strings.HasPrefix(line, "```") {
+			out = append(out, line)
+		}
+	}
+	return strings.TrimSpace(strings.Join(out, "\n"))
+}
+
+// Completion is what may stand in the place of a part of an input.
+type Completion struct {
+	From, To int // bytes
+	Items    []string
+}
+
+// Complete says what may be written at a byte of an input.
+func (s *Session) Complete(ctx context.Context, text string, at int) Completion {
+	l, begin := s.layTyped(text)
+	snapshot, path := s.open(l)
+	found := snapshot.Completion(ctx, path, begin+source.Pos(at))
+	c := Completion{From: int(found.Replace.Start - begin), To: int(found.Replace.End - begin)}
+	if c.From < 0 || c.To > len(text) || c.From > at || c.To < at {
+		c.From, c.To = at, at
+	}
+	word := text[c.From:at]
+	seen := map[string]bool{}
+	for _, x := range found.Items {
+		if len(x.Edits) > 0 || !strings.HasPrefix(x.Text, word) || seen[x.Text] || strings.HasPrefix(x.Text, "repl_") || x.Text == lastName {
+			continue // what has to be imported first, or is not so named
+		}
+		seen[x.Text] = true
+		c.Items = append(c.Items, x.Text)
+	}
+	return c
+}
+
+// Hue is what a part of an input is.
+type Hue uint8
+
+// The hues.
+const (
+	Keyword Hue = iota
+	Text
+	Number
+	Comment
+	TypeHue  // a type, and whatever else is declared with a capital letter
+	Function // a function or method
+)
+
+// Colour is a part of an input, in bytes, with what it is.
+type Colour struct {
+	From, To int
+	Hue      Hue
+}
+
+// hues are those of the analysis's kinds of names.
+var hues = map[string]Hue{"type": TypeHue, "struct": TypeHue, "enum": TypeHue, "interface": TypeHue, "typeParameter": TypeHue, "schema": TypeHue, "agent": TypeHue, "host": TypeHue, "tool": TypeHue,
+	"pipeline": TypeHue, "enumMember": TypeHue, "function": Function, "method": Function, "keyword": Keyword, "decorator": Keyword}
+
+// Colours says what the parts of an input are, in their order.
+func (s *Session) Colours(ctx context.Context, text string) (all []Colour) {
+	l, begin := s.layTyped(text)
+	snapshot, path := s.open(l)
+	names := map[int]Colour{}
+	for _, t := range snapshot.Tokens(ctx, path) {
+		from, to := int(t.Span.Start-begin), int(t.Span.End-begin)
+		if hue, known := hues[analysis.TokenTypes[t.Type]]; known && from >= 0 && to <= len(text) {
+			names[from] = Colour{from, to, hue}
+		}
+	}
+	toks, comments, _ := lexer.Lex(source.NewFile(Name, []byte(text)))
+	next := 0
+	for _, t := range toks {
+		for ; next < len(comments) && comments[next].Start < t.Start; next++ {
+			all = append(all, Colour{int(comments[next].Start), int(comments[next].End), Comment})
+		}
+		c := Colour{int(t.Start), int(t.End), 0}
+		if name, is := names[c.From]; is {
+			all = append(all, name)
+			continue
+		}
+		switch t.Kind {
+		case lexer.String, lexer.StringHead, lexer.StringMid, lexer.StringTail:
+			c.Hue = Text
+		case lexer.Int, lexer.Float:
+			c.Hue = Number
+		default:
+			if _, known := lexer.Lookup(text[c.From:c.To]); !known || !isLetter(text[c.From]) {
+				continue
+			}
+			c.Hue = Keyword
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

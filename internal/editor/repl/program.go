@@ -1,0 +1,94 @@
+package repl
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// lay puts the program together. Without a value the input's last expression is a statement.
+func (s *Session) lay(in *input, valued bool) *layout {
+	l := &layout{}
+	s.layDeclarations(l)
+	l.raw("\nfn " + sessionName + "() {\n")
+	for _, b := range s.lets {
+		l.pieces(b.file, b.pieces)
+		l.raw("\n")
+	}
+	if in != nil && !in.bare {
+		l.raw("let " + lineName + " = || {\n")
+		l.pieces(in.file, in.with(valued))
+		l.raw("\n")
+		if names := in.keeps(valued); len(names) > 0 {
+			l.raw("let " + keptName + " = || { " + strings.Join(names, "; ") + "; };\n" + keptName + "\n")
+		}
+		l.raw("};\n")
+	}
+	l.raw("}\n")
+	return l
+}
+
+func (s *Session) layDeclarations(l *layout) {
+	if s.base != nil {
+		at := source.Pos(0)
+		for _, d := range s.hidden {
+			if d.at.Start < at {
+				continue
+			}
+			l.add(s.base, source.Span{Start: at, End: d.at.Start})
+			l.raw(strings.Repeat("\n", strings.Count(s.base.Slice(d.at), "\n")))
+			at = d.at.End
+		}
+		l.add(s.base, source.Span{Start: at, End: source.Pos(len(s.base.Text))})
+		l.raw("\n")
+	}
+	for _, d := range s.decls {
+		l.add(d.file, d.at)
+		l.raw("\n")
+	}
+}
+
+// with are the statements, the last of which is given a name when its value is wanted.
+func (in *input) with(valued bool) []piece {
+	if in.tail < 0 || !valued {
+		return in.stmts
+	}
+	out := slices.Clone(in.stmts[:in.tail])
+	out = append(out, piece{at: source.Span{Start: in.stmts[in.tail].at.Start, End: in.stmts[in.tail].at.Start}, text: "let " + lastName + " = "})
+	return append(out, in.stmts[in.tail:]...)
+}
+
+// keeps are the names that a line binds.
+func (in *input) keeps(valued bool) (names []string) {
+	for i, name := range in.names {
+		if !slices.Contains(in.names[i+1:], name) {
+			names = append(names, name)
+		}
+	}
+	if in.tail >= 0 && valued {
+		names = append(names, lastName)
+	}
+	return names
+}
+
+// Save gives what has been typed, as a program.
+func (s *Session) Save() string {
+	l := &layout{}
+	s.layDeclarations(l)
+	text := l.text.String()
+	b := &strings.Builder{}
+	b.WriteString(strings.TrimLeft(text, "\n"))
+	if len(s.script) > 0 && !slices.ContainsFunc(append(slices.Clone(s.own), s.decls...), func(d *declaration) bool { return d.name == "main" && !slices.Contains(s.hidden, d) }) {
+		b.WriteString("\nfn main() {\n")
+		for _, x := range s.script {
+			part := &layout{}
+			part.pieces(x.file, x.pieces)
+			for line := range strings.Lines(strings.ReplaceAll(strings.TrimSpace(part.text.String()), lastName, "_last") + "\n") {
+				b.WriteString("  " + line)
+			}
+		}
+		b.WriteString("}\n")
+	}
+	return b.String()
+}

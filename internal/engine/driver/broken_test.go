@@ -1,0 +1,222 @@
+package driver
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// example is a program of the corpus, in its own folder.
+type example struct {
+	dir, text string
+	toks      []lexer.Token
+}
+
+func exampleOf(dir, text string) example {
+	toks, _, _ := lexer.Lex(source.NewFile("", []byte(text)))
+	return example{dir, text, toks[:len(toks)-1]}
+}
+
+// corpus has the examples, and the programs of the manual's chapters, which stand
+// in no folder of their own.
+func corpus(t *testing.T) (examples, manual []example) {
+	t.Helper()
+	paths, err := filepath.Glob("../../../examples/*/main.conc")
+	if err != nil || len(paths) < 8 {
+		t.Fatalf("%d examples, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, err := filepath.Abs(filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples = append(examples, exampleOf(dir, string(text)))
+	}
+	pages, err := filepath.Glob("../../../spec/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, part := range strings.Split(string(text), "```concerto") {
+			head, body, found := strings.Cut(part, "\n")
+			if i == 0 || !found || strings.Contains(head, "error=") || strings.Contains(head, "fragment") {
+				continue
+			}
+			body, _, _ = strings.Cut(body, "```")
+			manual = append(manual, exampleOf(t.TempDir(), body))
+		}
+	}
+	if len(manual) < 100 {
+		t.Fatalf("only %d programs of the manual", len(manual))
+	}
+	return examples, manual
+}
+
+// cut is a program as it is while somebody types in it: from a token on, the rest
+// of its line is not there yet.
+func (e example) cut(r *rand.Rand) string {
+	t := e.toks[r.IntN(len(e.toks))]
+	end := len(e.text)
+	if n := strings.IndexByte(e.text[t.End:], '\n'); n >= 0 {
+		end = int(t.End) + n
+	}
+	return e.text[:t.End] + e.text[end:]
+}
+
+// spliced is a program in which some tokens of another one take the place of some
+// of its own.
+func (e example) spliced(r *rand.Rand, other example) string {
+	part := func(e example) (start, end source.Pos) {
+		i := r.IntN(len(e.toks))
+		j := min(i+r.IntN(30), len(e.toks)-1)
+		return e.toks[i].Start, e.toks[j].End
+	}
+	a, b := part(e)
+	c, d := part(other)
+	return e.text[:a] + other.text[c:d] + " " + e.text[b:]
+}
+
+// checkText checks a text in the place of a program in dir.
+func checkText(t *testing.T, dir, text string) []*diag.Diagnostic {
+	t.Helper()
+	in, err := Load(Request{Dir: dir, Given: &Given{Name: "main.conc", Text: []byte(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Check(in)
+	for _, d := range l.Sorted() {
+		switch {
+		case d.File == nil || d.Span.Start < 0 || d.Span.Start > d.Span.End || int(d.Span.End) > len(d.File.Text):
+			t.Errorf("%s %q stands nowhere", d.Info.Code, d.Message)
+		case d.Message == "" || strings.Contains(d.Message, "%!"):
+			t.Errorf("%s says %q", d.Info.Code, d.Message)
+		case d.Info.NoFix != "" && len(d.Fixes) > 0:
+			t.Errorf("%s brings %q, and says: %s", d.Info.Code, d.Fixes[0].Title, d.Info.NoFix)
+		}
+	}
+	checkFixes(t, l.Sorted())
+	return l.Sorted()
+}
+
+// checkFixes holds fixes to what whoever makes them relies on: their edits lie in their file, in the
+// order of the text; and it does not matter in which order two that do not overlap are made.
+func checkFixes(t *testing.T, found []*diag.Diagnostic) {
+	t.Helper()
+	var before *diag.Diagnostic
+	var first diag.Fix
+	for _, d := range found {
+		for _, f := range d.Fixes {
+			at := source.Pos(0)
+			for _, e := range f.Edits {
+				if file := cmp.Or(e.File, d.File); e.Span.Start < at || e.Span.End < e.Span.Start || int(e.Span.End) > len(file.Text) {
+					t.Fatalf("%s: %q edits %v of %s", d.Info.Code, f.Title, e.Span, file.Name)
+				}
+				at = e.Span.End
+			}
+			if f.Title == "" || len(f.Edits) == 0 || strings.Contains(f.Title, "%!") {
+				t.Errorf("%s brings the fix %q of %d edits", d.Info.Code, f.Title, len(f.Edits))
+			}
+			if f.Edits[0].File != nil && f.Edits[0].File != d.File {
+				continue
+			}
+			if before != nil && before.File == d.File {
+				commute(t, d.File, first, f)
+			}
+			before, first = d, f
+		}
+	}
+}
+
+// The fixes of any two wrong programs of the catalogue, each in a module of one file.
+func TestFixesOfCatalogue(t *testing.T) {
+	dir, before := t.TempDir(), ""
+	for _, info := range diag.Catalogue() {
+		if info.Manifest || info.Tools || strings.HasPrefix(info.Code, "E00") || info.Bad == "" {
+			continue
+		}
+		checkText(t, dir, "mod first {\n"+before+"\n}\n\nmod second {\n"+info.Bad+"\n}\n")
+		before = info.Bad
+	}
+}
+
+// commute makes two fixes one after the other, both ways, and together.
+func commute(t *testing.T, file *source.File, a, b diag.Fix) {
+	t.Helper()
+	both, apart := repair.Merge(a.Edits, b.Edits)
+	if !apart {
+		return
+	}
+	together := string(repair.Apply(file, both))
+	for _, x := range [][2]diag.Fix{{a, b}, {b, a}} {
+		after := source.NewFile(file.Name, repair.Apply(file, x[0].Edits))
+		if got := string(repair.Apply(after, moved(x[1].Edits, x[0].Edits))); got != together {
+			t.Errorf("%q, then %q:\n%s\ntogether:\n%s", x[0].Title, x[1].Title, got, together)
+		}
+	}
+}
+
+// moved are edits where they stand when others have been made.
+func moved(edits, made []diag.Edit) (out []diag.Edit) {
+	for _, e := range edits {
+		by := source.Pos(0)
+		for _, m := range made {
+			if m.Span.Start <= e.Span.Start {
+				by += source.Pos(len(m.Text)) - (m.Span.End - m.Span.Start)
+			}
+		}
+		out = append(out, diag.Edit{Span: source.Span{Start: e.Span.Start + by, End: e.Span.End + by}, Text: e.Text})
+	}
+	return out
+}
+
+// mostSaid is how many things are said at most of an example of which the rest of
+// one line is missing.
+const mostSaid = 6
+
+// Texts that are being typed, and texts that make no sense, are checked without a
+// panic; of an example's cut little is said.
+func TestBrokenTexts(t *testing.T) {
+	examples, manual := corpus(t)
+	all := append(append([]example{}, examples...), manual...)
+	made := func(seed uint64) (cut, spliced example) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		e := examples[r.IntN(len(examples))]
+		cut = example{dir: e.dir, text: e.cut(r)}
+		e = all[r.IntN(len(all))]
+		return cut, example{dir: e.dir, text: e.spliced(r, all[r.IntN(len(all))])}
+	}
+	show := func(seed uint64) string {
+		cut, spliced := made(seed)
+		return cut.text + "\n=====\n" + spliced.text
+	}
+	randtest.Run(t, "internal/engine/driver", 200, show, func(t *testing.T, seed uint64) {
+		cut, spliced := made(seed)
+		said := checkText(t, cut.dir, cut.text)
+		if len(said) > mostSaid {
+			var b strings.Builder
+			for _, d := range said {
+				fmt.Fprintf(&b, "%s: %s %s\n", d.File.Position(d.Span.Start), d.Info.Code, d.Message)
+			}
+			t.Errorf("%d things are said:\n%s", len(said), &b)
+		}
+		checkText(t, spliced.dir, spliced.text)
+	})
+}

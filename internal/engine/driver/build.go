@@ -1,0 +1,77 @@
+package driver
+
+import (
+	"slices"
+
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// Build checks a program and generates its IR, including what it needs of the
+// manifest. The program is nil when there are errors. It depends on the sources
+// only, not on the working directory or on where the project is.
+func Build(in *Input) (*ir.Program, diag.List) {
+	checked, l := in.sound()
+	if checked == nil {
+		return nil, l
+	}
+	p, found := in.generate(checked)
+	l.Append(found)
+	if p == nil {
+		return nil, l
+	}
+	if m := in.Manifest; m != nil && m.Permissions != nil {
+		granted := m.Permissions
+		p.Permissions = &ir.Permissions{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: open(granted),
+			ToolsLimited: granted.Tools != nil, Tools: granted.Tools, Approve: granted.Approve}
+	}
+	if in.Manifest != nil {
+		p.Audit, p.Run = in.Manifest.Audit.File, in.Manifest.Run.Config
+	}
+	for i := range p.Files {
+		if name, ours := in.names[p.Files[i].Name]; ours {
+			p.Files[i].Name = name
+		}
+	}
+	return p, l
+}
+
+// open returns the kinds of permissions that [permissions] leaves as they are without it.
+func open(granted *manifest.Permissions) (kinds []string) {
+	if granted.Default == "deny" {
+		return nil
+	}
+	for kind, names := range map[string][]string{"env": granted.Env, "fs": granted.FS, "net": granted.Net} {
+		if names == nil {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// embedded is what of the manifest goes into the IR.
+func (in *Input) embedded() codegen.ManifestData {
+	m, d := in.Manifest, in.chosen
+	if m == nil {
+		return d
+	}
+	d.Limits = ir.Limits{
+		MaxRunSeconds: m.Limits.MaxRunSeconds, MaxMemoryMB: m.Limits.MaxMemoryMB, MaxTokens: m.Limits.MaxTokens, MaxCostUSD: m.Limits.MaxCostUSD, MaxTasks: m.Limits.MaxTasks, MaxTestSeconds: m.Limits.MaxTestSeconds,
+	}
+	for _, c := range m.Connections {
+		d.Connections = append(d.Connections, ir.Connection{Name: c.Name, Config: c.Config(in.Scripts[c.Name], m.Origin(c))})
+	}
+	for _, h := range m.Hosts {
+		d.Hosts = append(d.Hosts, codegen.ManifestHost{Section: h.Name, Params: h.Params, Config: h.Config})
+	}
+	for _, s := range m.MCP {
+		d.Servers = append(d.Servers, ir.Server{Name: s.Name, Config: s.Config})
+	}
+	for _, t := range m.Tools {
+		d.AppTools = append(d.AppTools, ir.AppTool{Name: t.Name, Config: t.Config})
+	}
+	return d
+}

@@ -1,0 +1,278 @@
+package driver
+
+import (
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// Parse parses the entry file.
+func Parse(in *Input) (*ast.File, diag.List) { return in.parse(in.Entry) }
+
+func (in *Input) parse(f *source.File) (*ast.File, diag.List) {
+	if in.sources != nil {
+		return in.sources.Parse(f)
+	}
+	return parser.Parse(f)
+}
+
+// mostVerified is the number of lines up to which Check also generates and
+// verifies a program, so that code which no machine could run is reported before
+// it runs. Generating and verifying takes seven tenths of the time of checking;
+// a longer program is verified when it is built or run.
+const mostVerified = 2000
+
+// Check parses and checks a program, and verifies the code that would be
+// generated. The list holds all findings, the manifest's first, also those behind
+// a syntax error, but for what its repair would do away with.
+func Check(in *Input) diag.List {
+	_, l := Analyse(in, nil)
+	return l
+}
+
+// CheckEntry is Check for a file that is to be run: it warns where it has no main.
+func CheckEntry(in *Input) diag.List {
+	p, l := Analyse(in, nil)
+	in.needsMain(p, &l)
+	return in.without(l)
+}
+
+// needsMain warns of an entry file that has no main, and nothing else that could be used.
+func (in *Input) needsMain(p *sema.Program, l *diag.List) {
+	if p == nil || p.Main != nil || l.HasErrors() || len(p.Files) == 0 || len(p.Tools) > 0 {
+		return
+	}
+	project := in.Manifest != nil && in.Manifest.Project.Entry != "" && path.Clean(in.Manifest.Project.Entry) == in.EntryName
+	if !project && path.Base(in.EntryName) != "main"+SourceExt {
+		return
+	}
+	decls := p.Files[0].File.Decls
+	var names []string
+	for _, d := range decls {
+		h := d.Head()
+		if h.Pub || slices.ContainsFunc(h.Decorators, func(x *ast.Decorator) bool { return x.Name.Name == "test" }) {
+			return
+		}
+		if fn, ok := d.(*ast.FnDecl); ok {
+			names = append(names, fn.Name.Name)
+		}
+	}
+	if len(decls) == 0 {
+		return
+	}
+	d := diag.NoMain.At(source.Span{}, "the program has no function `main`, so it cannot be run").In(in.Entry)
+	if near := suggest.Nearest("main", names); near != "" {
+		for _, x := range decls {
+			if fn, ok := x.(*ast.FnDecl); ok && fn.Name.Name == near {
+				d.Span = fn.Name.Sp
+				d.Repair(diag.Change(fn.Name.Sp, "main", "main", false), "rename `%s` to `main`", near)
+			}
+		}
+	} else {
+		end := decls[len(decls)-1].Span().End
+		d.Span = source.Span{Start: end, End: end}
+		d.Repair(diag.Offer(diag.Insert(end, "\n\nfn main() {\n}"), "Add `main`"), "a run begins with `fn main() { … }`")
+	}
+	l.Add(d)
+}
+
+// Analyse is Check for those who ask about the program afterwards: it gives what was
+// checked, whatever is wrong with it. That is nil without an entry, and when stopped, which
+// is asked between declarations and statements unless it is nil, has said to stop; the list
+// is then of no use.
+func Analyse(in *Input, stopped func() bool) (*sema.Program, diag.List) {
+	checked, l := in.checked(mostVerified, stopped)
+	in.keep(checked)
+	sound := checked != nil && !l.HasErrors() && !checked.Partial
+	l = in.without(l)
+	if !sound {
+		return checked, l
+	}
+	p, found := codegen.Generate(checked, in.embedded())
+	l.Append(found)
+	if !found.HasErrors() {
+		in.verify(p)
+	}
+	return checked, l
+}
+
+// sound gives a program that can be generated, nil when it has errors. Where an earlier check has found something
+// of it, mistakes are looked for by what has changed: code is generated from the tables of all bodies, and those
+// are made when there is none.
+func (in *Input) sound() (*sema.Program, diag.List) {
+	most := 0
+	if in.kept != nil {
+		most = mostVerified
+	}
+	p, l := in.checked(most, nil)
+	in.keep(p)
+	if p != nil && p.Partial && !l.HasErrors() {
+		p, l = in.checked(0, nil)
+	}
+	if l.HasErrors() {
+		p = nil
+	}
+	return p, in.without(l)
+}
+
+// earlier is what was found in bodies before, nil where nobody asks for it.
+func (in *Input) earlier() *sema.Bodies {
+	switch {
+	case in.kept == nil:
+		return nil
+	case in.kept.Bodies == nil:
+		return &sema.Bodies{}
+	}
+	return in.kept.Bodies
+}
+
+// keep leaves what was found for the next check.
+func (in *Input) keep(p *sema.Program) {
+	if p != nil && in.kept != nil {
+		in.kept.Bodies = p.Bodies()
+	}
+}
+
+// without is a list without what the manifest allows.
+func (in *Input) without(l diag.List) diag.List {
+	if in.Manifest == nil {
+		return l
+	}
+	return l.Without(in.Manifest.Lints.Allow)
+}
+
+// checked gives the program with its mistakes.
+func (in *Input) checked(most int, stopped func() bool) (*sema.Program, diag.List) {
+	var l diag.List
+	l.Append(in.Diagnostics)
+	if in.Entry == nil {
+		return nil, l
+	}
+	file, found := in.parse(in.Entry)
+	l.Append(found)
+	dir, mods := path.Dir(in.EntryName), newModuleLoader(in)
+	mods.ahead(dir, file.Decls)
+	p, found := sema.Check(sema.Config{
+		Name: in.name(), Library: stdlib.Library(), Manifest: in.universe(),
+		Dir: dir, Open: mods.open, Most: most, Tests: in.tests, AnyConnection: in.mock,
+		Stopped: stopped, Bodies: in.earlier(), Line: in.line,
+	}, file)
+	l.Append(found)
+	if p != nil && !l.HasErrors() && !in.mock {
+		in.keys(p, &l)
+	}
+	l.Merge()
+	return p, l
+}
+
+// keys reports the connections that agents use and that cannot work because they
+// name no key.
+func (in *Input) keys(p *sema.Program, l *diag.List) {
+	if in.Manifest == nil {
+		return
+	}
+	told := map[string]bool{}
+	for _, a := range p.Agents {
+		c := in.Manifest.Connection(a.Connection)
+		if c == nil || !c.LacksKey() || told[c.Name] {
+			continue
+		}
+		told[c.Name] = true
+		l.Add(diag.ManifestMissing.At(c.At[""].Key, "[connections.%s], which agent `%s` uses, has no `api_key_env`", c.Name, a.Name).In(in.Manifest.File).
+			Hint("add `api_key_env = \"…\"` with the name of the environment variable that holds the key, or a `base_url` of a server that wants none"))
+	}
+}
+
+// name is the program's name: the project's, or the entry file's.
+func (in *Input) name() string {
+	if in.Manifest != nil && in.Manifest.Project.Name != "" {
+		return in.Manifest.Project.Name
+	}
+	return strings.TrimSuffix(path.Base(in.EntryName), SourceExt)
+}
+
+// unread says whether a manifest has a syntax error: then it is not known what
+// is missing in it.
+func unread(found diag.List) bool {
+	for _, d := range found.Sorted() {
+		if d.Info == diag.ManifestSyntax {
+			return true
+		}
+	}
+	return false
+}
+
+// universe is what the checker needs of the manifest; nil without one.
+func (in *Input) universe() *sema.Manifest {
+	m := in.Manifest
+	if m == nil {
+		return nil
+	}
+	u := &sema.Manifest{
+		File:        m.File.Name,
+		Source:      m.File,
+		Unread:      unread(in.Diagnostics) || m.Nameless,
+		Connections: map[string]sema.ManifestConnection{manifest.Builtin: {DefaultModel: "scripted"}},
+		Hosts:       map[string]sema.ManifestHost{},
+		Mcp:         map[string]bool{},
+	}
+	for _, c := range m.Connections {
+		known := sema.ManifestConnection{DefaultModel: c.DefaultModel, Aliases: map[string]string{}}
+		if c.Provider == "scripted" && c.DefaultModel == "" {
+			known.DefaultModel = "scripted" // a script asks for no model
+		}
+		for _, a := range c.Models {
+			known.Aliases[a.Name] = a.Model
+		}
+		u.Connections[c.Name] = known
+	}
+	for _, h := range m.Hosts {
+		u.Hosts[h.Name] = hostSection(h)
+	}
+	for _, s := range m.MCP {
+		u.Mcp[s.Name] = true
+	}
+	return u
+}
+
+// hostSection is what the checker wants of a host's section.
+func hostSection(h *manifest.Host) sema.ManifestHost {
+	var given map[string]json.RawMessage
+	var known struct {
+		OutputFormat string   `json:"output_format"`
+		MessageTypes []string `json:"message_types"`
+	}
+	if err := errors.Join(json.Unmarshal(h.Config, &given), json.Unmarshal(h.Config, &known)); err != nil {
+		panic("driver: the section of host " + h.Name + ": " + err.Error())
+	}
+	out := sema.ManifestHost{OutputFormat: known.OutputFormat, MessageTypes: known.MessageTypes, Given: map[string]bool{}}
+	for key := range given {
+		out.Given[key] = true
+	}
+	return out
+}
+
+// MessageTypes are the types of messages that a host's section of the manifest says it sends.
+func (in *Input) MessageTypes(section string) []string {
+	if in.Manifest == nil {
+		return nil
+	}
+	for _, h := range in.Manifest.Hosts {
+		if h.Name == section {
+			return hostSection(h).MessageTypes
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package driver
+
+import (
+	"go/token"
+	"slices"
+	"testing"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+	"github.com/concerto-lang/concerto/stdlib"
+)
+
+// What the table of foreign names sends people to is there.
+func TestForeignNamesLeadSomewhere(t *testing.T) {
+	var keys []string
+	for _, k := range manifest.Keys() {
+		keys = append(keys, k.Name())
+	}
+	known := map[foreign.Place][]string{
+		foreign.Member:    methods(t),
+		foreign.Decorator: sema.Decorators(),
+		foreign.Manifest:  keys,
+		foreign.Type:      {"Nil", "String", "Int", "Float", "Bool", "Array", "Map", "Any", "Option", "Result", "Task", "Error", "Never", "Self"},
+		foreign.Value:     append(stdlib.Library().Names(), "nil", "true", "false", "self", "Some", "Ok", "Err"),
+	}
+	for place, names := range known {
+		for _, w := range place.Words() {
+			for _, ours := range w.Ours {
+				if !slices.Contains(names, ours) {
+					t.Errorf("place %d: there is no `%s`", place, ours)
+				}
+			}
+		}
+	}
+	for _, place := range []foreign.Place{foreign.Declaration, foreign.Start, foreign.Between} {
+		for _, w := range place.Words() {
+			for _, ours := range w.Ours {
+				if token.IsIdentifier(ours) && !reserved(ours) && !slices.Contains(known[foreign.Value], ours) {
+					t.Errorf("`%s` is no word of the language", ours)
+				}
+			}
+		}
+	}
+}
+
+// methods are the names of all methods of the library.
+func methods(t *testing.T) (names []string) {
+	t.Helper()
+	for _, typ := range []string{"Int", "Float", "Bool", "String", "Array", "Map", "Option", "Result", "Range", "Error", "Task", "Memory",
+		"HashMap", "Ledger", "Agent", "Host", "Tool", "Any"} {
+		names = append(names, declared(stdlib.Library().Methods(typ, ""))...)
+	}
+	names = append(names, declared(stdlib.Library().Module("collections"))...)
+	if len(names) < 150 {
+		t.Fatalf("only %d methods were found", len(names))
+	}
+	return names
+}
+
+func declared(f *ast.File) (names []string) {
+	for _, d := range f.Decls {
+		if im, ok := d.(*ast.ImplDecl); ok {
+			for _, m := range im.Methods {
+				names = append(names, m.Name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// reserved says whether a word of the language may not be used as a name.
+func reserved(word string) bool {
+	in := &Input{Entry: source.NewFile("word.conc", []byte("fn "+word+"() { }"))}
+	_, found := Parse(in)
+	return found.HasErrors()
+}

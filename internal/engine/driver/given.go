@@ -1,0 +1,68 @@
+package driver
+
+import (
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
+)
+
+// Given is a program that is in no file. Messages show Name in the place of a
+// file's name. With Body, a text without a main is taken as the body of main;
+// declarations before its first statement stay outside of main.
+type Given struct {
+	Name string
+	Text []byte
+	Body bool
+	// Alone keeps the program from any manifest.
+	Alone bool
+	// File, when not nil, is the program, in the place of Name and Text.
+	File *source.File
+}
+
+// given loads a program that is in no file, with the manifest here or above.
+func (in *Input) given(g *Given) error {
+	in.Root = in.dir
+	if m, ok := manifest.Locate(in.dir, in.isFile); ok && !g.Alone {
+		if err := in.manifest(m); err != nil {
+			return err
+		}
+	}
+	if f := g.File; f != nil {
+		in.Entry, in.EntryName = f, f.Name
+		in.names[f.Name] = f.Name
+		return nil
+	}
+	text := g.Text
+	if g.Body {
+		text = withMain(g)
+	}
+	in.Entry, in.EntryName = source.NewFile(g.Name, text), in.Name(filepath.Join(in.dir, g.Name))
+	in.names[g.Name] = in.EntryName
+	return nil
+}
+
+// withMain puts the statements of a text without a main into one. Messages show
+// the text with this main.
+func withMain(g *Given) []byte {
+	file, found := parser.Parse(source.NewFile(g.Name, g.Text))
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FnDecl); ok && f.Name != nil && f.Name.Name == "main" {
+			return g.Text
+		}
+	}
+	for _, d := range found.Sorted() {
+		if d.Info != diag.LooseStatement {
+			continue
+		}
+		at := int(d.Span.Start)
+		out := append([]byte{}, g.Text[:at]...)
+		out = append(out, "fn main() { "...)
+		out = append(out, g.Text[at:]...)
+		return append(out, "\n}\n"...)
+	}
+	return g.Text
+}

@@ -1,0 +1,108 @@
+package driver
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// A moduleLoader reads and parses the files of modules ahead, on all processors.
+// When a file is parsed, the files of the modules in it are begun. The checker
+// asks for them in its own order, so that its findings do not depend on which
+// was ready first.
+type moduleLoader struct {
+	in    *Input
+	slots chan struct{} // one for each file that is being read
+	mu    sync.Mutex
+	files map[string]*moduleFile // by name relative to the root
+}
+
+// moduleFile is a file that is being parsed, or has been once done is closed.
+type moduleFile struct {
+	done   chan struct{}
+	source *source.File
+	err    error
+	tree   *ast.File
+	list   diag.List
+	bug    any // what the parser panicked with
+}
+
+func newModuleLoader(in *Input) *moduleLoader {
+	return &moduleLoader{in: in, slots: make(chan struct{}, runtime.GOMAXPROCS(0)), files: map[string]*moduleFile{}}
+}
+
+// ahead begins to load the files of the modules that decls declare; dir is their
+// folder. A module's file may have one of two names: the second is tried when
+// there is no file of the first.
+func (m *moduleLoader) ahead(dir string, decls []ast.Decl) {
+	for _, d := range decls {
+		d, ok := d.(*ast.ModDecl)
+		if !ok || d.Name == nil {
+			continue
+		}
+		if d.Inline {
+			m.ahead(path.Join(dir, d.Name.Name), d.Decls)
+			continue
+		}
+		names := sema.ModuleFiles(dir, d.Name.Name)
+		go func() {
+			for _, name := range names {
+				if f := m.file(name); !errors.Is(f.err, fs.ErrNotExist) {
+					if f.tree != nil {
+						m.ahead(path.Join(dir, d.Name.Name), f.tree.Decls)
+					}
+					return
+				}
+			}
+		}()
+	}
+}
+
+// file is the file of that name, read by the first who asks.
+func (m *moduleLoader) file(name string) *moduleFile {
+	m.mu.Lock()
+	f, begun := m.files[name]
+	if !begun {
+		f = &moduleFile{done: make(chan struct{})}
+		m.files[name] = f
+	}
+	m.mu.Unlock()
+	if begun {
+		<-f.done
+		return f
+	}
+	defer close(f.done)
+	defer func() { f.bug = recover() }()
+	m.slots <- struct{}{}
+	defer func() { <-m.slots }()
+	f.source, f.err = m.in.read(filepath.Join(m.in.Root, filepath.FromSlash(name)))
+	if f.err == nil {
+		f.tree, f.list = m.in.parse(f.source)
+	}
+	return f
+}
+
+// open gives the checker the file of a module.
+func (m *moduleLoader) open(name string) (*ast.File, diag.List, bool) {
+	f := m.file(name)
+	switch {
+	case f.bug != nil:
+		panic(f.bug)
+	case errors.Is(f.err, fs.ErrNotExist):
+		return nil, diag.List{}, false
+	case f.err != nil:
+		var l diag.List
+		l.Add(diag.ModuleFile.At(source.Span{}, "%v", f.err))
+		return nil, l, true
+	}
+	m.in.names[f.source.Name] = name
+	return f.tree, f.list, true
+}

@@ -1,0 +1,53 @@
+package driver
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+)
+
+// TestNewcomers: what people write who come from other languages, or have never
+// seen this one. Each directory of an archive is a project; the section
+// NAME.diag is the output that its author gets, which should tell the next
+// keystroke.
+func TestNewcomers(t *testing.T) {
+	programs := 0
+	golden.Run(t, "testdata/newcomer/*.txtar", func(t *testing.T, a *golden.Archive) {
+		for _, main := range a.Sections("/main.conc") {
+			programs++
+			name := filepath.Dir(main)
+			dir := t.TempDir()
+			for _, section := range a.Sections("") {
+				rest, ok := strings.CutPrefix(section, name+"/")
+				if !ok {
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(dir, rest), []byte(a.Input(section)), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in, err := Load(Request{Path: "main.conc", Dir: dir})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := Check(in)
+			var out strings.Builder
+			if err := diag.Text(&out, found.Sorted(), diag.TextOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			a.Check(name+".diag", out.String())
+			for _, d := range found.Sorted() {
+				if len(d.Hints) == 0 {
+					t.Errorf("%s: no hint for %s %s", name, d.Info.Code, d.Message)
+				}
+			}
+		}
+	})
+	if programs < 30 {
+		t.Errorf("only %d programs", programs)
+	}
+}

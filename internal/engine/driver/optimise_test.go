@@ -1,0 +1,77 @@
+package driver
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+const looped = "-- main.conc --\nfn main() { let mut n = 0; for i in 0..9 { n += i; } println(n); }\n"
+
+// What a pass breaks is taken as it was before the passes, and said.
+func TestBrokenPasses(t *testing.T) {
+	for name, c := range map[string]struct {
+		pass func(p *ir.Program, on optimize.Set)
+		want string
+	}{
+		"unset register": {func(p *ir.Program, on optimize.Set) {
+			optimize.Program(p, on)
+			p.Functions[p.Entry].Code[0] = ir.Instr{Op: ir.OpMove, A: 2, B: 1}
+		}, "function 0 (main), @0 Move r2 r1: "},
+		"panic": {func(*ir.Program, optimize.Set) { panic("no such register") }, "a pass failed: no such register"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, err := Load(Request{Path: "main.conc", Dir: tree(t, looped)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain := *in
+			plain.Passes = optimize.None
+			want, _ := Build(&plain)
+			in.passes = c.pass
+			p, found := Build(in)
+			if p == nil || string(ir.Encode(p)) != string(ir.Encode(want)) {
+				t.Error("it is not the program as it was before the passes")
+			}
+			if found.Len() != 1 {
+				t.Fatalf("%d diagnostics", found.Len())
+			}
+			if d := found.Sorted()[0]; d.Info != diag.Unoptimised || !strings.Contains(d.Message, c.want) || !strings.Contains(d.Hints[0], "please report it") {
+				t.Errorf("%s: %s %s", d.Info.Code, d.Message, d.Hints)
+			}
+			Strict = true
+			defer func() {
+				Strict = false
+				if recover() == nil {
+					t.Error("nobody was told")
+				}
+			}()
+			Build(in)
+		})
+	}
+}
+
+// Check generates and verifies a program that is not too long for that.
+func TestCheckVerifies(t *testing.T) {
+	for text, verified := range map[string]bool{
+		looped: true,
+		looped + strings.Repeat("\n", mostVerified): false,
+	} {
+		in, err := Load(Request{Path: "main.conc", Dir: tree(t, text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.generated = func(p *ir.Program) { p.Functions[p.Entry].Code[0] = ir.Instr{Op: ir.OpMove, A: 2, B: 1} }
+		stopped := func() (stopped bool) {
+			defer func() { stopped = recover() != nil }()
+			Check(in)
+			return false
+		}()
+		if stopped != verified {
+			t.Errorf("%d lines: stopped %v, want %v", strings.Count(text, "\n"), stopped, verified)
+		}
+	}
+}

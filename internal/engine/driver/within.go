@@ -1,0 +1,193 @@
+package driver
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/codegen"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/parser"
+	"github.com/concerto-lang/concerto/sema"
+)
+
+// Within is a text of the language that is to be run as if it stood at a place of a program, for a
+// debugger: it becomes a closure there, whose captures are the variables that it uses.
+type Within struct {
+	Request
+	Root         string            // that of the program, as Input.Root
+	Texts        map[string]string // the program's files as it runs, by their names in the IR
+	File         string            // where the place is, likewise
+	Line, Column int
+	Lets         string // statements before it, which are checked with it and not run
+	Text         string
+}
+
+// Closure is what such a text became.
+type Closure struct {
+	Program  *ir.Program
+	Number   int // of its function in the program
+	Captures []Captured
+	Result   types.Type
+	Body     *ast.Closure
+	Added    func(*ir.Function) bool // which functions the text has brought
+}
+
+// Captured is a variable that a text uses.
+type Captured struct {
+	Name string
+	Type types.Type
+	Mut  bool
+	Cell bool
+}
+
+// within is the name of the variable that the closure gets.
+const within = "debugged_text"
+
+// Compile checks the text and generates the program with it. The closure is nil when there are
+// mistakes in the text.
+func (w *Within) Compile() (*Closure, diag.List) {
+	p, ok := w.Placed()
+	if !ok {
+		return nil, diag.List{}
+	}
+	q := w.Request
+	q.Plain, q.Overlay = true, map[string][]byte{}
+	for name, text := range w.Texts {
+		q.Overlay[w.Absolute(name)] = []byte(text)
+	}
+	q.Overlay[w.Absolute(w.File)] = []byte(p.File)
+	in, err := Load(q)
+	if err != nil {
+		return nil, diag.List{}
+	}
+	checked, found := in.sound()
+	if checked == nil {
+		return nil, found
+	}
+	return w.generate(in, checked, p.let, source.Pos(p.At+p.len+2))
+}
+
+// Placed is the file of the place with the text in it.
+type Placed struct {
+	File string
+	At   int // where the text begins in it
+
+	let source.Pos
+	len int
+}
+
+// Placed puts the text into its place; ok is false where there is none.
+func (w *Within) Placed() (p Placed, ok bool) {
+	text := w.Texts[w.File]
+	file := source.NewFile(w.File, []byte(text))
+	if w.Line < 1 || w.Line > file.Lines() {
+		return p, false
+	}
+	before, after, at := around(file, file.Pos(w.Line, w.Column))
+	head := before + w.Lets + "let " + within + " = || { "
+	body := strings.NewReplacer("\r", " ", "\n", " ").Replace(w.Text)
+	rest := text[at:]
+	if after.text != "" {
+		rest = text[at:after.at] + after.text + text[after.at:]
+	}
+	return Placed{text[:at] + head + body + " }; " + rest, int(at) + len(head), at + source.Pos(len(before)), len(body)}, true
+}
+
+// Absolute is the path of one of the program's files.
+func (w *Within) Absolute(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(w.Root, filepath.FromSlash(name))
+}
+
+// generate finds the closure in the checked program, and generates that.
+func (w *Within) generate(in *Input, checked *sema.Program, from, to source.Pos) (*Closure, diag.List) {
+	info, body := closureOf(checked, func(name string, x *ast.Closure) bool {
+		return name == within && x.Span().Start > from && x.Span().End <= to
+	})
+	if body == nil {
+		return nil, diag.List{}
+	}
+	d := info.Closure(body)
+	c := &Closure{Body: body, Captures: capturedBy(d)}
+	c.Result = types.Resolve(d.Type.Result)
+	p, found := codegen.Generate(checked, in.embedded())
+	if found.HasErrors() {
+		return nil, found
+	}
+	for i := range p.Files {
+		if name, ours := in.names[p.Files[i].Name]; ours {
+			p.Files[i].Name = name
+		}
+	}
+	file := info.File.Source
+	first, last := file.Position(c.Body.Span().Start), file.Position(c.Body.Span().End)
+	c.Program, c.Number = p, -1
+	c.Added = func(f *ir.Function) bool {
+		if f.File < 0 || f.File >= len(p.Files) || path.Clean(p.Files[f.File].Name) != path.Clean(w.File) || len(f.Positions) == 0 || !strings.Contains(f.Name, " closure ") {
+			return false
+		}
+		at := f.Positions[0]
+		return f.Line == first.Line && at.Line == first.Line && at.Column >= first.Column && at.Column <= last.Column
+	}
+	for n := range p.Functions {
+		if f := &p.Functions[n]; c.Added(f) && (c.Number < 0 || len(f.Name) < len(p.Functions[c.Number].Name)) {
+			c.Number = n
+		}
+	}
+	if c.Number < 0 {
+		return nil, diag.List{}
+	}
+	return c, found
+}
+
+// insertion is a text and where it is put.
+type insertion struct {
+	at   source.Pos
+	text string
+}
+
+// around finds where a statement can be put that sees what the place does: before the innermost
+// statement around it, or in a block that is put around the expression there.
+func around(f *source.File, at source.Pos) (before string, after insertion, start source.Pos) {
+	tree, _ := parser.Parse(f)
+	start = at
+	covers := func(n ast.Node) bool { s := n.Span(); return s.Start <= at && at < s.End }
+	whole := func(e ast.Expr) {
+		if _, block := e.(*ast.BlockExpr); e != nil && !block && covers(e) {
+			before, after, start = "{ ", insertion{e.Span().End, " }"}, e.Span().Start
+		}
+	}
+	ast.InspectFile(tree, func(n ast.Node) bool {
+		if !covers(n) {
+			return false
+		}
+		switch n := n.(type) {
+		case *ast.Block:
+			start, before, after = n.Span().End-1, "", insertion{}
+			if n.Span().End <= n.Span().Start+1 {
+				start = at
+			}
+			for _, x := range n.Stmts {
+				if covers(x) {
+					start = x.Span().Start
+				}
+			}
+			if n.Tail != nil && at >= n.Tail.Span().Start { // also where the block ends: nothing may follow its value
+				start = n.Tail.Span().Start
+			}
+		case *ast.Arm:
+			whole(n.Body)
+		case *ast.Closure:
+			whole(n.Body)
+		}
+		return true
+	})
+	return before, after, start
+}

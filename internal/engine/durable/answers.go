@@ -1,0 +1,208 @@
+package durable
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// Question is one that waits for an answer.
+type Question struct {
+	E       int64
+	ID      string // q<e>, u<e>
+	Channel string
+	Payload []byte // JSON; nil without one
+}
+
+// QuestionID is the id of an awaited emit.
+func QuestionID(e int64) string { return fmt.Sprintf("q%d", e) }
+
+// asked is a question under way.
+type asked struct {
+	Question
+	answer func(*journal.Answer) // whoever is first counts
+	show   func() error          // puts it out without asking anybody; nil when it is put out already
+	waits  bool                  // nobody else is asked any more
+}
+
+// ask has an awaited emit, or what a host asks, answered: by whom it always is, or by another
+// process.
+func (w *world) ask(ctx context.Context, s effect.Starter, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	f := w.run.flightOf(q)
+	if w.run.flush(journal.Synced) != nil { // the run is being suspended
+		return func() { done(nil, context.Canceled) }, true
+	}
+	x := &asked{Question: Question{E: f.e, ID: QuestionID(f.e)}}
+	a, emits := q.(*effect.AwaitEmit)
+	if emits {
+		x.Channel, x.Payload = a.Channel, w.run.clean(a.Payload)
+		if a.Misfit == "" && !f.again {
+			x.show = func() error {
+				return w.run.out.show(w.run, a.Channel, a.Payload, func(n int64) error {
+					return w.run.print(&effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}, n)
+				})
+			}
+		}
+	} else if h, ok := q.(*effect.AskHost); ok {
+		x.Channel, x.Payload = hostmsg.Of(h.Type).Channel, w.run.clean(h.Message)
+	}
+	stop = w.answered(ctx, x, done, func(done func(effect.Result, error)) (func(), bool) {
+		if !emits || a.Misfit != "" {
+			return s.Start(ctx, q, done)
+		}
+		if f.again {
+			return s.Start(effect.WithShown(ctx), q, done)
+		}
+		var end func()
+		ok := false
+		err := w.run.out.show(w.run, a.Channel, a.Payload, func(n int64) error {
+			end, ok = s.Start(effect.WithOutput(ctx, n), q, done)
+			return nil
+		})
+		if err != nil {
+			return func() {}, false
+		}
+		return end, ok
+	})
+	return stop, true
+}
+
+// answered starts a question. start asks whoever is asked here.
+func (w *world) answered(ctx context.Context, x *asked, done func(effect.Result, error), start func(func(effect.Result, error)) (func(), bool)) (stop func()) {
+	var once sync.Once
+	i := &w.run.idle
+	finish := func(result effect.Result, err error) {
+		once.Do(func() {
+			i.mu.Lock()
+			delete(i.questions, x.E)
+			i.mu.Unlock()
+			done(result, err)
+		})
+	}
+	if a, err := w.run.c.Dir.Given(x.ID); err == nil && a != nil { // before anybody was asked
+		if x.show != nil {
+			if err := x.show(); err != nil {
+				w.run.Suspend(err)
+				return func() { done(nil, context.Canceled) }
+			}
+		}
+		i.mu.Lock()
+		i.answered[x.E] = x.ID
+		i.mu.Unlock()
+		done(given(x.Channel, a))
+		return func() {}
+	}
+	ended := make(chan struct{})
+	var end func()
+	x.answer = func(a *journal.Answer) {
+		once.Do(func() {
+			i.mu.Lock()
+			delete(i.questions, x.E)
+			i.answered[x.E] = x.ID
+			i.mu.Unlock()
+			<-ended
+			if end != nil {
+				end()
+			}
+			done(given(x.Channel, a))
+		})
+	}
+	i.mu.Lock()
+	i.questions[x.E] = x
+	i.look()
+	i.mu.Unlock()
+	end, ok := start(func(result effect.Result, err error) {
+		if e := programError(err); e != nil && e.Fields["reason"] == "no_listener" && (w.run.c.Asking.Park || w.run.c.Asking.Wait) {
+			i.mu.Lock()
+			x.waits = true
+			i.consider()
+			i.mu.Unlock()
+			return
+		}
+		finish(result, err)
+	})
+	close(ended)
+	if !ok {
+		return func() { finish(nil, context.Canceled) }
+	}
+	return func() {
+		end()
+		finish(nil, context.Canceled)
+	}
+}
+
+// given is what another process has answered.
+func given(channel string, a *journal.Answer) (effect.Result, error) {
+	if a.Refuse != nil {
+		return nil, effect.Errorf("EmitError", "%s", *a.Refuse).With("channel", channel).With("reason", "refused").Decided(effect.ByAnswer, a.By)
+	}
+	return &effect.Answer{Value: a.Value, By: effect.ByAnswer, Name: a.By}, nil
+}
+
+// look looks for answers while there are questions. The caller holds mu.
+func (i *idleness) look() {
+	if i.looking {
+		return
+	}
+	i.looking = true
+	go func() {
+		for {
+			select {
+			case <-i.run.suspend:
+				return
+			case <-time.After(lookEvery):
+			}
+			if !i.lookOnce() {
+				return
+			}
+		}
+	}()
+}
+
+// lookOnce takes the answers that were given. It gives false when there are no questions.
+func (i *idleness) lookOnce() bool {
+	i.mu.Lock()
+	all := make([]*asked, 0, len(i.questions))
+	for _, x := range i.questions {
+		all = append(all, x)
+	}
+	if len(all) == 0 {
+		i.looking = false
+	}
+	i.mu.Unlock()
+	for _, x := range all {
+		a, err := i.run.c.Dir.Given(x.ID)
+		if err != nil {
+			i.run.Suspend(err)
+			return false
+		}
+		if a != nil {
+			x.answer(a)
+		}
+	}
+	return len(all) > 0
+}
+
+// journaled is told that what an effect gave is among the records.
+func (i *idleness) journaled(e int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if id, ok := i.answered[e]; ok {
+		delete(i.answered, e)
+		i.taken = append(i.taken, id)
+	}
+}
+
+// takeTaken gives the questions whose answers are among the records.
+func (i *idleness) takeTaken() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := i.taken
+	i.taken = nil
+	return all
+}

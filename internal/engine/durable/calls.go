@@ -1,0 +1,111 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// Servers are the run's MCP servers, which end with the process that runs it.
+type Servers interface {
+	// Repeatable says whether a call does no harm when it is made twice; see mcp.Servers.
+	Repeatable(ctx context.Context, r *effect.MCPOpen, connect bool) bool
+	// Within is how long a call of a server may take.
+	Within(server string) time.Duration
+}
+
+// calling is what the run knows of calls that others take.
+type calling struct {
+	servers   Servers
+	preparing sync.Mutex
+	tools     toolCalls
+}
+
+// Call has the run ask servers what they say of their tools. It is called before the run begins.
+func (r *Run) Call(s Servers) { r.servers = s }
+
+// class is an effect's, as far as is known before it is made: whether a call of a server may be
+// made twice its tool says, once the server is connected to.
+func (r *Run) class(q effect.Request) effect.Class {
+	c := effect.ClassOf(q)
+	if open, ok := q.(*effect.MCPOpen); ok && c == effect.ClassOnce && r.live && r.servers != nil && r.servers.Repeatable(context.Background(), open, false) {
+		return effect.ClassRetry
+	}
+	return c
+}
+
+// reopened opens again what a request is about, where that is known to do no harm: a call that
+// is prepared changes nothing, the audit log is looked at, and whether a call of a server is made again its tool or its policy says.
+func (w *world) reopened(ctx context.Context, q effect.Request) (again bool, result effect.Result, err error) {
+	open, f := w.run.opener(q)
+	switch open := open.(type) {
+	case *effect.AppPrepare:
+		about := &effect.AppCall{AppAsk: open.AppAsk}
+		if err := w.prepared(ctx, about); err != nil {
+			return false, nil, err
+		}
+		return true, nil, nil
+	case *effect.AuditCall:
+		ctx = effect.WithAgain(ctx)
+	case *effect.MCPOpen:
+		again, result, err = w.recalled(ctx, f, open, q)
+		if !again || err != nil {
+			return false, result, err
+		}
+	default:
+		result, err := ended(q)
+		return false, result, err
+	}
+	result, err = w.next.Perform(w.keyed(ctx, f, open), open)
+	if err != nil {
+		return false, nil, err
+	}
+	_, err = w.came(open, f, result, nil)
+	return err == nil, nil, err
+}
+
+// recalled decides whether a call of a server that was under way is made again; else it gives what
+// q, which is about the call, gives.
+func (w *world) recalled(ctx context.Context, f *flight, open *effect.MCPOpen, q effect.Request) (again bool, result effect.Result, err error) {
+	if effect.ClassOf(open) != effect.ClassOnce {
+		return true, nil, nil
+	}
+	if f.class == effect.ClassRetry.String() || w.run.servers != nil && w.run.servers.Repeatable(ctx, open, true) {
+		f.tries++
+		w.run.begin(f, f.task, open)
+		return true, nil, w.leave(ctx, open)
+	}
+	about := w.run.flightOf(q)
+	back := w.run.idle.instead(about, f, open)
+	x, _, err := w.decide(ctx, f, open)
+	back()
+	if x != nil && x.again() {
+		return true, nil, w.onceMore(ctx, f, open, x)
+	}
+	if about != nil {
+		about.resolved = x.record(w.run)
+	}
+	if _, next := q.(*effect.MCPNext); next && x.done() {
+		return false, eventOf(x.answer), nil
+	}
+	return false, nil, err
+}
+
+// eventOf is the result of a call that was done, as somebody has said: the event itself, or its
+// value.
+func eventOf(answer string) *effect.MCPEvent {
+	text := strings.TrimPrefix(strings.TrimPrefix(answer, "done"), ":")
+	e := &effect.MCPEvent{}
+	if json.Unmarshal([]byte(text), e) == nil && e.Kind == "result" {
+		return e
+	}
+	e = &effect.MCPEvent{Kind: "result"}
+	if json.Unmarshal([]byte(text), &e.Text) != nil && text != "" {
+		e.Text, e.Data = text, json.RawMessage(text)
+	}
+	return e
+}

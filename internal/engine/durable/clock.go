@@ -1,0 +1,41 @@
+package durable
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// clock has the time go on over processes: what is measured from one to the next went on by the clock on the wall,
+// and never goes back.
+type clock struct {
+	once   sync.Once
+	ahead  int64        // of the clock of this process, in ms
+	last   effect.Time  // that was read before this process; zero without one
+	newest *effect.Time // that was read; nil for none
+}
+
+// read makes what the clock of this process says what the run's does.
+func (c *clock) read(r *Run, now *effect.Time) *effect.Time {
+	c.once.Do(func() {
+		if r.c.History == nil {
+			return
+		}
+		known := false
+		if s := r.c.Restored; s != nil && s.Clock != nil {
+			c.last, known = *s.Clock, true
+		}
+		for _, x := range r.c.History.Records {
+			if x.K == journal.KDid && x.Q == string(effect.KindClock) && x.Err == nil {
+				known = json.Unmarshal(x.V, &c.last) == nil
+			}
+		}
+		if !known {
+			return
+		}
+		c.ahead = c.last.Monotonic + max(now.Unix-c.last.Unix, 0) - now.Monotonic
+	})
+	return &effect.Time{Unix: max(now.Unix, c.last.Unix), Monotonic: max(now.Monotonic+c.ahead, c.last.Monotonic)}
+}

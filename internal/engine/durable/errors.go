@@ -1,0 +1,24 @@
+package durable
+
+import (
+	"errors"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+)
+
+func programError(err error) *effect.Error {
+	e, _ := errors.AsType[*effect.Error](err)
+	return e
+}
+
+func isProgram(err error) bool { return programError(err) != nil }
+
+// marks names the secrets that stand in a record's JSON, or line.
+func marks(text []byte) (names []string) {
+	secret.RestoreJSON(text, func(name string) (string, bool) {
+		names = append(names, name)
+		return "", false
+	})
+	return names
+}

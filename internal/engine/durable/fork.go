@@ -1,0 +1,166 @@
+package durable
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+)
+
+// Change is what an effect gives in a fork, in the place of what it gave.
+type Change struct {
+	Effect int64
+	Answer *string         // to an awaited emit, as a person writes it
+	Result json.RawMessage // what it gave, as JSON; nil without one
+	Error  *string         // the message of the error that it failed with
+}
+
+// NoEffect says that a run has no such effect.
+type NoEffect struct {
+	Effect, Last int64
+	Damage       error // behind the last; nil: the run has no more
+}
+
+func (e *NoEffect) Error() string {
+	text := fmt.Sprintf("the run has no effect %d in its journal; the last is %d", e.Effect, e.Last)
+	if e.Damage != nil {
+		text += ", behind which it is " + e.Damage.Error()
+	}
+	return text
+}
+
+// Forked are the records of a fork: those of a run up to an effect, whose result is changed. What
+// is not changed stays as it was. By tells of who changed it.
+func Forked(h *journal.History, c Change, by string) ([]*journal.Record, error) {
+	var out []*journal.Record
+	var begin *journal.Record
+	last := int64(0)
+	for _, r := range h.Records {
+		last = max(last, r.E)
+		switch r.K {
+		case journal.KBegin, journal.KDid, journal.KEnd, journal.KLines, journal.KPlace, journal.KSecret:
+		default:
+			continue
+		}
+		copied := *r
+		if r.E != c.Effect || r.K == journal.KPlace {
+			out = append(out, &copied)
+			continue
+		}
+		if r.K == journal.KBegin {
+			begin = r
+			out = append(out, &copied)
+			continue
+		}
+		err := c.change(&copied, begin)
+		return append(out, &copied), err
+	}
+	if begin == nil {
+		none := &NoEffect{Effect: c.Effect, Last: last}
+		if h.Damage != nil {
+			none.Damage = h.Damage
+		}
+		return nil, none
+	}
+	end := &journal.Record{K: journal.KEnd, E: c.Effect}
+	if !c.changes() {
+		return out, nil // it goes on as it stood
+	}
+	err := c.change(end, begin)
+	end.By = by
+	return append(out, end), err
+}
+
+// Fork is what the start record of a fork says of it.
+func (c *Change) Fork(run string) *journal.Fork {
+	f := &journal.Fork{Run: run, At: c.Effect, Flag: "--at"}
+	switch {
+	case c.Answer != nil:
+		f.Flag, f.Answer = "--answer", text(*c.Answer)
+	case c.Error != nil:
+		f.Flag, f.Answer = "--error", text(*c.Error)
+	case c.Result != nil:
+		f.Flag, f.Answer = "--result", c.Result
+	}
+	return f
+}
+
+func text(s string) json.RawMessage {
+	b, _ := marshal(s) // a text
+	return b
+}
+
+func (c *Change) changes() bool { return c.Answer != nil || c.Result != nil || c.Error != nil }
+
+// change writes into a record what its effect gives.
+func (c *Change) change(r, begin *journal.Record) error {
+	if !c.changes() {
+		return nil
+	}
+	q := effect.Kind(r.Q)
+	if begin != nil {
+		q = effect.Kind(begin.Q)
+	}
+	if r.K == journal.KLines {
+		q = effect.KindExchangeNext
+	}
+	switch {
+	case c.Error != nil:
+		text, err := json.Marshal(tape.FailureOf(effect.Errorf(errorKind(q), "%s", *c.Error)))
+		if err != nil {
+			return err
+		}
+		*r = journal.Record{K: r.K, E: r.E, Q: r.Q, Of: r.Of, Asked: r.Asked, W: r.W, Gave: journal.Gave{X: "none", Err: text}}
+		if q == effect.KindExchangeNext {
+			r.K, r.Q = journal.KDid, string(q)
+		}
+		return nil
+	case c.Answer != nil && q != effect.KindAwaitEmit:
+		return fmt.Errorf("effect %d is no awaited emit, but %s: give --result or --error", r.E, q)
+	case q == effect.KindExchangeNext:
+		return fmt.Errorf("effect %d is what a host said: give --error, or fork at an answer to it", r.E)
+	}
+	v := c.Result
+	if c.Answer != nil {
+		question := questionOf(begin)
+		value, err := question.Read(*c.Answer, false)
+		if err != nil {
+			return fmt.Errorf("effect %d waits for %s: %w", r.E, question.Type, err)
+		}
+		if v, err = json.Marshal(effect.Answer{Value: value, By: effect.ByCommandLine}); err != nil {
+			return err
+		}
+	}
+	entry := tape.Entry{Q: q, V: v}
+	if _, _, err := entry.Outcome(r.E); err != nil {
+		return fmt.Errorf("effect %d (%s) cannot give that: %w", r.E, q, err)
+	}
+	r.Gave = journal.Gave{X: r.X, V: v}
+	if r.K == journal.KEnd {
+		r.X = "done"
+	}
+	return nil
+}
+
+// errorKind is the type of the error that effects of a kind fail with.
+func errorKind(k effect.Kind) string {
+	switch row := effect.Of(k); row.By {
+	case effect.Output:
+		return "EmitError"
+	case effect.Models:
+		return "AgentError"
+	case effect.Hosts:
+		return "HostError"
+	case effect.Files:
+		return "FsError"
+	case effect.Web:
+		return "HttpError"
+	case effect.Servers, effect.Commands, effect.Applications:
+		return "ToolError"
+	case effect.Stores:
+		return "HashMapError"
+	}
+	return "RuntimeError"
+}

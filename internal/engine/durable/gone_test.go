@@ -1,0 +1,145 @@
+package durable
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// TestUnplayable: why a run cannot be gone on with of whose history the beginning is not kept, by what is wrong with its
+// snapshots.
+func TestUnplayable(t *testing.T) {
+	program := []byte("program")
+	dir := filepath.Join(t.TempDir(), "job")
+	d := journal.At(dir)
+	start := journal.Start{Run: "r_1", IR: journal.Sum(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}
+	w, err := d.Create(start, program, journal.Options{SegmentBytes: 600, Sync: journal.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e := range int64(30) {
+		w.Append(&journal.Record{K: journal.KDid, E: e + 1, Q: "clock", Gave: journal.Gave{V: json.RawMessage("{}")}})
+	}
+	err = w.Flush(journal.Written)
+	w.Drop(20, newTally())
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h, err := d.Read()
+	if err != nil || h.Head == nil {
+		t.Fatal(h, err)
+	}
+	last := h.At()
+	put := func(s uint64, hash, ir string, engine int) {
+		t.Helper()
+		line := fmt.Sprintf(`{"format":%d,"s":%d,"h":%q,"engine":%d,"ir":%q,"counts":{"effects":29},"runner":{"out":0,"out_sum":""}}`, vm.SnapshotFormat, s, hash, engine, ir)
+		data, err := vm.Timed(append([]byte(line+"\n"), make([]byte, 32)...), 1)
+		if err == nil {
+			err = d.PutSnapshot(s, data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := func(what, text string) {
+		t.Helper()
+		_, err := Latest(dir)
+		if damaged, ok := errors.AsType[*journal.Damaged](err); !ok || damaged.Next != journal.PutBack || !strings.HasPrefix(err.Error(), "damaged: "+text+"; and what stood before them is not kept") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	wants("no snapshot", "snapshots: there is no snapshot of the run")
+	put(last.S-1, strings.Repeat("0", 32), start.IR, tape.Engine)
+	wants("one of another journal", journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
+	put(last.S, last.H, journal.Sum(nil), tape.Engine)
+	wants("one of another program, too", journal.SnapshotName(last.S)+": it is of another program; "+journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
+	put(last.S, last.H, start.IR, tape.Engine+1)
+	var other *OtherEngine
+	if _, err := Latest(dir); !errors.As(err, &other) || other.Engine != tape.Engine+1 {
+		t.Errorf("another engine: %v", err)
+	}
+	put(last.S, last.H, start.IR, tape.Engine)
+	s, err := Latest(dir)
+	if err != nil || s.Behind != last.S || len(s.bad) != 0 {
+		t.Fatalf("a good one: %+v, %v", s, err)
+	}
+	if from, err := s.KeptFrom(); from != 30 || err != nil {
+		t.Errorf("it is kept from effect %d: %v", from, err)
+	}
+	var gone *Gone
+	if err := s.Whole(); !errors.As(err, &gone) || gone.From != 30 {
+		t.Errorf("the history is whole: %v", err)
+	}
+	if _, err := s.Earlier(&BadSnapshot{errors.New("the VM cannot read it")}); err == nil || !strings.HasPrefix(err.Error(), "damaged: "+journal.SnapshotName(last.S)+": the VM cannot read it; ") {
+		t.Errorf("none is earlier: %v", err)
+	}
+}
+
+// TestTallyGoesOn: what is told of a run is the same wherever the beginning of its journal was dropped.
+func TestTallyGoesOn(t *testing.T) {
+	reply := json.RawMessage(`{"provider":"p","model":"m","tokens_in":3,"tokens_out":2}`)
+	all := []*journal.Record{
+		{S: 1, K: journal.KStart, Start: &journal.Start{Run: "r_1"}},
+		{S: 2, K: journal.KBegin, E: 1, Q: "agent.call", C: "retry"},
+		{S: 3, K: journal.KBegin, E: 2, Q: "emit.await", C: "waits", Asked: journal.Asked{R: json.RawMessage(`{"channel":"ask"}`)}},
+		{S: 4, K: journal.KBegin, E: 1, Q: "agent.call", C: "retry", Asked: journal.Asked{Try: 2}},
+		{S: 5, K: journal.KEnd, E: 1, Gave: journal.Gave{X: "done", V: reply}},
+		{S: 6, K: journal.KBegin, E: 3, Q: "exchange.open", C: "kept"},
+		{S: 7, K: journal.KEnd, E: 3, Gave: journal.Gave{X: "done"}},
+		{S: 8, K: journal.KBegin, E: 4, Q: "mcp.open", C: "once"},
+		{S: 9, K: journal.KEnd, E: 4, Gave: journal.Gave{X: "done"}},
+		{S: 10, K: journal.KDid, E: 5, Q: "agent.stream.next", Gave: journal.Gave{V: json.RawMessage(`{"reply":` + string(reply) + `}`)}},
+		{S: 11, K: journal.KBegin, E: 6, Q: "http", C: "once"},
+		{S: 12, K: journal.KEnd, E: 6, Gave: journal.Gave{X: "none"}},
+		{S: 13, K: journal.KDid, E: 7, Of: 3, Q: "exchange.close"},
+	}
+	told := func(head *journal.Head, records []*journal.Record) string {
+		x, err := tallied(&journal.History{Head: head, Records: records})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := x.Rest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		usage, err := marshal(x.usage(func(_, _ string, in, out int64) float64 { return float64(in + out) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(rest) + string(usage)
+	}
+	for n := 1; n <= len(all); n++ {
+		want := told(nil, all[:n])
+		for cut := 1; cut < n; cut++ {
+			before := newTally()
+			for _, r := range all[:cut] {
+				before.Hear(r)
+			}
+			rest, err := before.Rest()
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := newTally() // nothing more is dropped
+			err = again.Before(rest)
+			if err == nil {
+				rest, err = again.Rest()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := told(&journal.Head{Rest: rest}, append(all[:1:1], all[cut:n]...)); got != want {
+				t.Fatalf("%d records, of which %d are dropped:\n%s\nand not\n%s", n, cut, got, want)
+			}
+		}
+	}
+	if got := told(nil, all); !strings.Contains(got, `"effects":{"done":5,"none":1,"unknown":0,"pending":0},"calls":2,"lost":1`) || !strings.Contains(got, `"tokens_in":6,"tokens_out":4,"cost_usd":10`) {
+		t.Error(got)
+	}
+}

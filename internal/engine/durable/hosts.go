@@ -1,0 +1,134 @@
+package durable
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// Hosts are the run's hosts, whose processes outlive the one that runs it.
+type Hosts interface {
+	// Resume makes exchanges that were open as they were.
+	Resume(ctx context.Context, open []host.Open) error
+	// Journaled says that an exchange's lines up to one are in the journal.
+	Journaled(exchange, line int64)
+}
+
+// talks are the run's exchanges that are not closed.
+type talks struct {
+	hosts Hosts // nil: they end with this process
+
+	mu  sync.Mutex
+	all map[int64]*host.Open // by the effects that opened them
+	// written are the lines that the journal's next group holds.
+	written map[int64]int64
+}
+
+func (t *talks) init() { t.all, t.written = map[int64]*host.Open{}, map[int64]int64{} }
+
+// Keep has the run's hosts gone on with. It is called before the run begins.
+func (r *Run) Keep(h Hosts) { r.talks.hosts = h }
+
+// began takes note of an exchange that is about to be opened.
+func (t *talks) began(f *flight, q effect.Request) {
+	if open, ok := q.(*effect.ExchangeOpen); ok && f.begin != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.all[f.e] = &host.Open{ID: f.e, Request: open, Since: time.UnixMilli(f.begin.T), Course: &host.Course{}}
+	}
+}
+
+// ended takes note of what an exchange gave, and was told.
+func (t *talks) ended(e int64, q effect.Request, result effect.Result, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch q := q.(type) {
+	case *effect.ExchangeOpen:
+		opened, ok := result.(*effect.ExchangeOpened)
+		if open := t.all[e]; open != nil && ok && err == nil {
+			open.Opened = opened
+			open.Course.Opened(opened)
+		} else {
+			delete(t.all, e)
+		}
+	case *effect.ExchangeNext:
+		if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
+			t.heard(q.ID, m)
+		}
+	case *effect.ExchangeReply:
+		if open := t.all[q.ID]; open != nil && err == nil {
+			open.Replies = append(open.Replies, q)
+			open.Course.Replied(q)
+		}
+	case *effect.ExchangeClose:
+		delete(t.all, q.ID)
+	}
+}
+
+// heard takes note of what a host said.
+func (t *talks) heard(e int64, m *effect.ExchangeMessages) {
+	open := t.all[e]
+	if open == nil {
+		return
+	}
+	for i := range m.Messages {
+		open.Over = open.Over || hostmsg.Of(m.Messages[i].Type).Terminal()
+	}
+	open.Course.Heard(m)
+	if m.Lines != nil {
+		open.Line = m.Lines.Last()
+		t.written[e] = open.Line
+	}
+}
+
+// resume has the hosts go on with what is open when the past is over.
+func (r *Run) resumeHosts() error {
+	t := &r.talks
+	if t.hosts == nil {
+		return nil
+	}
+	var open []host.Open
+	for _, o := range t.all {
+		o.Key = r.key(o.ID)
+		open = append(open, *o)
+	}
+	slices.SortFunc(open, func(a, b host.Open) int { return int(a.ID - b.ID) })
+	if err := t.hosts.Resume(context.Background(), open); err != nil {
+		return err
+	}
+	for _, o := range open {
+		if o.Opened != nil {
+			r.given.set(effect.KindExchangeNext, o.ID, o.ID)
+		}
+	}
+	return nil
+}
+
+// flushed tells the hosts which of their lines the journal holds.
+func (r *Run) flushed(lines map[int64]int64) {
+	for e, line := range lines {
+		if real, ok := r.given.get(effect.KindExchangeNext, e); ok {
+			r.talks.hosts.Journaled(real, line)
+		}
+	}
+}
+
+// taken are the lines of the group that is written next.
+func (t *talks) taken() map[int64]int64 {
+	if t.hosts == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.written) == 0 {
+		return nil
+	}
+	lines := t.written
+	t.written = map[int64]int64{}
+	return lines
+}

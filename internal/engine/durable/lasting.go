@@ -1,0 +1,110 @@
+package durable
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// spent is what calls of a model have used.
+type spent struct {
+	Connection string `json:"connection"`
+	Model      string `json:"model"`
+	Lost       bool   `json:"lost,omitempty"` // nobody knows what they have used: tokens are those at most
+	Calls      int64  `json:"calls"`
+	In         int64  `json:"in"`
+	Out        int64  `json:"out"`
+}
+
+// spending is what the run has used of models, in all its processes.
+type spending map[spent]*spent // by connection, model and whether it was lost
+
+func (s *spending) add(x spent) {
+	if *s == nil {
+		*s = spending{}
+	}
+	k := spent{Connection: x.Connection, Model: x.Model, Lost: x.Lost}
+	of := (*s)[k]
+	if of == nil {
+		of = &k
+		(*s)[k] = of
+	}
+	of.Calls, of.In, of.Out = of.Calls+x.Calls, of.In+x.In, of.Out+x.Out
+}
+
+func (s spending) all() []spent {
+	all := make([]spent, 0, len(s))
+	for _, x := range s {
+		all = append(all, *x)
+	}
+	slices.SortFunc(all, func(a, b spent) int {
+		return cmp.Or(cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Model, b.Model), cmp.Compare(a.Out, b.Out), cmp.Compare(a.In, b.In))
+	})
+	return all
+}
+
+// lasting is what the run has learnt of effects that have ended.
+type lasting struct {
+	spent    spending
+	openers  map[number]begunEffect // of what the program may still speak of
+	approved []*journal.Record      // of calls of tools, for the session
+}
+
+// spend counts what a model has used; the world counts for itself what it makes.
+func (r *Run) spend(q effect.Request, f *flight, result effect.Result) {
+	reply, _ := result.(*effect.AgentReply)
+	if piece, ok := result.(*effect.StreamPiece); ok {
+		reply = piece.Reply
+	}
+	if reply != nil {
+		x := spent{Connection: reply.Provider, Model: reply.Model, Calls: 1, In: reply.TokensIn, Out: reply.TokensOut}
+		r.spent.add(x)
+		if !r.live && r.c.World != nil {
+			r.c.World.Used(x.Connection, x.Model, 1, x.In, x.Out, true)
+		}
+	}
+	if call, ok := q.(*effect.AgentCall); ok && !r.live && f != nil {
+		for range f.tries - 1 - f.counted { // each was begun again since nobody knew of it
+			r.lostCall(call)
+		}
+	}
+}
+
+// lostCall counts a call of a model of which nobody knows what it has used.
+func (r *Run) lostCall(q *effect.AgentCall) {
+	if r.c.World == nil {
+		return
+	}
+	in, out := r.c.World.Most(q)
+	r.spent.add(spent{Connection: q.Connection, Model: q.Model, Lost: true, Calls: 1, In: in, Out: out})
+	r.c.World.Used(q.Connection, q.Model, 1, in, out, false)
+}
+
+// spoken forgets what has opened something of which the program does not speak again.
+func (r *Run) spoken(q effect.Request, result effect.Result, err error) {
+	event, _ := result.(*effect.MCPEvent)
+	switch q := q.(type) {
+	case *effect.AppCall:
+		maps.DeleteFunc(r.openers, func(_ number, o begunEffect) bool { return preparedAs(o.Record) == q.CallID })
+	case *effect.AppLeave, *effect.AuditDone:
+		delete(r.openers, number{q.Kind().Family(), *q.(effect.Numbered).Number()})
+	case *effect.MCPNext:
+		if err != nil || event != nil && event.Kind == effect.MCPResult {
+			delete(r.openers, number{q.Kind().Family(), q.ID})
+		}
+	}
+}
+
+// keepOpener keeps the record of what has opened something of which the program will speak.
+// Exchanges are kept by their hosts.
+func (r *Run) keepOpener(q effect.Request, x *journal.Record, tries int, result effect.Result, err error) {
+	if n, ok := result.(effect.Numbered); !ok || *n.Number() == 0 {
+		return
+	}
+	if k := q.Kind(); err == nil && x != nil && (k == effect.KindAppPrepare || k == effect.KindMCPOpen || k == effect.KindAuditCall) {
+		r.openers[number{k.Family(), x.E}] = begunEffect{x, max(tries, 1), x.Until}
+	}
+}

@@ -1,0 +1,267 @@
+package durable
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// output numbers what the run puts out, and keeps it in the run's directory.
+type output struct {
+	have    []string // the lines that were there
+	n       int64    // how many were put out, also again
+	started bool
+	sum     [sha256.Size]byte // of the lines that were put out, as a chain
+
+	mu      sync.Mutex
+	printed int64      // how many are known to be printed
+	noted   int64      // what the journal says of that
+	queue   []printing // lines that are not known to be printed
+	noting  bool       // a goroutine waits for them
+	left    bool       // nothing more is noted: the run has ended, or was left
+}
+
+// printing is a line that was put out: it is printed when so many bytes are written.
+type printing struct{ n, at int64 }
+
+// printChannel is the channel under which printed text is kept.
+const printChannel = "print"
+
+type outLine struct {
+	N       int64           `json:"n"`
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+// VerifyOut checks the run's output: that its lines are numbered without a gap, that the snapshots
+// have seen the same lines, and that none is missing that cannot be written again. It returns how
+// many bytes at the end are no line. The error is a *journal.Damaged, or one of the file.
+func (s *Stored) VerifyOut() (torn int, err error) {
+	states, err := s.states()
+	if err != nil {
+		return 0, err
+	}
+	lines, torn, err := s.Dir.Out() // after the snapshots, which do not have more
+	if err != nil {
+		return 0, err
+	}
+	o, last := output{}, s.History.Last()
+	for i, text := range lines {
+		var line outLine
+		at := fmt.Sprintf("%s:%d", journal.OutFile, i+1)
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			return torn, &journal.Damaged{Where: at, Why: "it is no line of output: " + err.Error()}
+		}
+		if line.N != int64(i)+1 {
+			return torn, &journal.Damaged{Where: at, Why: fmt.Sprintf("it has the number %d", line.N)}
+		}
+		o.add([]byte(text))
+		for _, state := range states {
+			if state.Out == line.N && !bytes.Equal(o.sum[:], state.OutSum) {
+				return torn, &journal.Damaged{Where: at, Why: "up to here the run has put out something else"}
+			}
+		}
+	}
+	o.n = int64(len(lines))
+	o.start(s.History)
+	least := int64(0)
+	switch {
+	case s.Code() != nil && last.D != "": // older versions wrote none
+		if o.n >= last.N && o.digest() != last.D {
+			return torn, &journal.Damaged{Where: journal.OutFile, Why: "the run has put out something else", Next: journal.PutBack}
+		}
+		least = last.N
+	case s.Code() != nil:
+		least = o.printed
+	case s.History.Head != nil && len(states) > 0: // it goes on from one of them
+		least = slices.MinFunc(states, func(a, b *State) int { return cmp.Compare(a.Out, b.Out) }).Out
+	}
+	if o.n < least {
+		return torn, &journal.Damaged{Where: journal.OutFile, Why: fmt.Sprintf("it has %d lines, and the run has put out %d", o.n, least), Next: journal.PutBack}
+	}
+	return torn, nil
+}
+
+// show puts out a line. print prints it, with its number, unless it is known to be printed; nil
+// when nobody prints it. It is kept before it is printed.
+func (o *output) show(r *Run, channel string, payload json.RawMessage, print func(n int64) error) error {
+	o.start(r.c.History)
+	o.n++
+	line, err := marshal(outLine{o.n, channel, payload})
+	if err != nil {
+		return err
+	}
+	line = r.clean(line)
+	if err := o.keep(r, string(line)); err != nil {
+		return err
+	}
+	o.add(line)
+	if print == nil || r.c.Trial || o.isPrinted(o.n) {
+		return nil
+	}
+	if r.live {
+		if err := r.flush(journal.Written); err != nil {
+			return err
+		}
+	}
+	if err := print(o.n); err != nil {
+		return err
+	}
+	o.enqueue(r)
+	return nil
+}
+
+func (o *output) isPrinted(n int64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return n <= o.printed
+}
+
+// enqueue adds the last line to those that are being printed.
+func (o *output) enqueue(r *Run) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := printing{n: o.n}
+	if r.c.World != nil {
+		p.at, _ = r.c.World.OutputProgress()
+	}
+	o.queue = append(o.queue, p)
+}
+
+// add takes a line into the sum.
+func (o *output) add(line []byte) { o.sum = sha256.Sum256(append(o.sum[:], line...)) }
+
+// digest is the beginning of the sum, in hex; "" when nothing was put out.
+func (o *output) digest() string {
+	if o.n == 0 {
+		return ""
+	}
+	return hex.EncodeToString(o.sum[:16])
+}
+
+// start learns from the journal what was printed.
+func (o *output) start(h *journal.History) {
+	if o.started || h == nil {
+		return
+	}
+	o.started = true // what a snapshot says of it stands already
+	for _, x := range h.Records {
+		if x.K == journal.KOut {
+			o.printed = x.N
+		}
+	}
+	o.noted = o.printed
+}
+
+// note appends the record of how much is printed, if there is more than the journal says.
+func (o *output) note(r *Run) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.noteLocked(r)
+}
+
+// lastNote is note when the run ends or is left: no record of what is printed follows its last one.
+func (o *output) lastNote(r *Run) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.noteLocked(r)
+	o.left = true
+}
+
+func (o *output) noteLocked(r *Run) {
+	if o.left || r.c.Trial {
+		return
+	}
+	var written int64
+	if len(o.queue) > 0 && r.c.World != nil {
+		_, written = r.c.World.OutputProgress()
+	}
+	for len(o.queue) > 0 && o.queue[0].at <= written {
+		o.printed, o.queue = o.queue[0].n, o.queue[1:]
+	}
+	if o.printed > o.noted {
+		o.noted = o.printed
+		r.c.Writer.Append(&journal.Record{K: journal.KOut, Owner: journal.Owner{N: o.printed}})
+	}
+}
+
+// noteLater notes what is being printed as soon as it is, while the run waits.
+func (o *output) noteLater(r *Run) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) == 0 || o.noting || o.left {
+		return
+	}
+	o.noting = true
+	go func() {
+		err := r.flushOutput()
+		o.mu.Lock()
+		o.noting = false
+		o.mu.Unlock()
+		if err == nil {
+			_ = r.flush(journal.Written) // an error suspends the run
+		}
+	}()
+}
+
+// keep has the file hold the line that the run puts out, unless it holds it already.
+func (o *output) keep(r *Run, line string) error {
+	at := int(o.n) - 1
+	held := at < len(o.have)
+	switch {
+	case held && o.have[at] == line:
+		return nil
+	case held && r.c.Trial:
+		return &Strayed{Output: o.n}
+	case held && !r.live:
+		return &journal.Damaged{Where: fmt.Sprintf("%s:%d", journal.OutFile, o.n), Why: "the run has put out something else there"}
+	case r.c.Trial:
+		return nil
+	}
+	// Other lines were put out by a process of which the journal has less than it had done.
+	if err := o.cut(r, at); err != nil {
+		return err
+	}
+	r.c.Writer.Out([]byte(line))
+	return nil
+}
+
+// cut leaves so many lines in the file, at most.
+func (o *output) cut(r *Run, keep int) error {
+	more := len(o.have) - keep
+	if more <= 0 {
+		return nil
+	}
+	size := int64(0)
+	for _, line := range o.have[:keep] {
+		size += int64(len(line)) + 1
+	}
+	o.have = o.have[:keep]
+	if err := r.c.Writer.CutOut(size); err != nil {
+		return &Unwritable{err}
+	}
+	o.mu.Lock()
+	o.printed, o.noted = min(o.printed, int64(keep)), min(o.noted, int64(keep))
+	o.mu.Unlock()
+	r.c.Remark(fmt.Sprintf("%s was cut back by %d lines that the journal does not account for: they are put out again", journal.OutFile, more))
+	return nil
+}
+
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// printed is printed text as an emit's payload, without the newline that println adds.
+func printed(p *effect.Print) (json.RawMessage, error) { return marshal(p.Text) }

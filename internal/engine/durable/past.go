@@ -1,0 +1,297 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// past is what a journal holds of a run: what the program got, in the order in which it did.
+type past struct {
+	run    *Run
+	all    []event
+	cursor int // of all; those before are given
+	left   int // how many are not given
+	// effects are what is known of each, by its number.
+	effects map[int64]*known
+	moments map[vm.Moment][]int
+	begun   map[int64]bool // the program waits for it
+	under   []under        // begun, and not ended
+	// resolved are the records of what was decided about effects of which nobody knew.
+	resolved []*journal.Record
+
+	counts map[int64]int64 // lines of exchanges that the journal holds
+}
+
+// event is a record that decides something.
+type event struct {
+	*journal.Record
+	given bool
+}
+
+// known is what the journal holds of an effect: places among all, -1 for none.
+type known struct {
+	begin    *journal.Record
+	tries    int
+	counted  int   // of those, as lost
+	restored bool  // a snapshot has it: what it puts out is put out
+	until    int64 // of all attempts
+	waits    int
+	end      int
+}
+
+// under is an effect that had begun and not ended.
+type under struct {
+	flight *flight
+	begin  *journal.Record // nil for one that only reads
+	q      effect.Request
+}
+
+func (p *past) init(r *Run) {
+	*p = past{run: r, effects: map[int64]*known{}, moments: map[vm.Moment][]int{}, begun: map[int64]bool{}, counts: map[int64]int64{}}
+	if r.c.History == nil {
+		return
+	}
+	if s := r.c.Restored; s != nil {
+		for of, n := range s.Lines {
+			p.counts[of] = n
+		}
+		for _, x := range s.Begun {
+			p.add(x.Record)
+			k := p.of(x.Record.E)
+			k.tries, k.until, k.counted, k.restored = x.Tries, max(x.Until, x.Record.Until), x.Tries-1, true
+		}
+		p.resolved = nil // the ledgers have them
+	}
+	for _, x := range r.c.History.Records {
+		p.add(x)
+	}
+	p.left = len(p.all)
+}
+
+// add takes a record of the journal.
+func (p *past) add(x *journal.Record) {
+	if x.Resolved != nil {
+		p.resolved = append(p.resolved, x)
+	}
+	switch x.K {
+	case journal.KBegin:
+		k := p.of(x.E)
+		k.tries++
+		k.until = max(k.until, x.Until)
+		if k.begin == nil {
+			k.begin = x
+			p.all = append(p.all, event{Record: x})
+		}
+		return
+	case journal.KEnd, journal.KDid, journal.KLines, journal.KPlace:
+	default:
+		return
+	}
+	at := len(p.all)
+	p.all = append(p.all, event{Record: x})
+	switch {
+	case x.K == journal.KPlace && x.Place == placeWaits:
+		p.of(x.E).waits = at
+		return // it is found by its effect
+	case x.K != journal.KPlace:
+		p.of(x.E).end = at
+	}
+	if x.K == journal.KLines {
+		p.counts[x.Of] = max(p.counts[x.Of], x.L+int64(len(x.M))-1)
+	}
+	if x.W != nil {
+		m := vm.Moment{Taken: x.W[0], Ticks: x.W[1]}
+		p.moments[m] = append(p.moments[m], at)
+	}
+}
+
+func (p *past) of(e int64) *known {
+	k := p.effects[e]
+	if k == nil {
+		k = &known{waits: -1, end: -1}
+		p.effects[e] = k
+	}
+	return k
+}
+
+// first is the record that says what was asked for; nil for none.
+func (k *known) first(p *past) *journal.Record {
+	if k.begin != nil {
+		return k.begin
+	}
+	return p.record(k.end)
+}
+
+// counted gives the number of the first of n lines of an exchange, and counts them.
+func (p *past) counted(of int64, n int) int64 {
+	first := p.counts[of] + 1
+	p.counts[of] += int64(n)
+	return first
+}
+
+// reach says what the journal knows of an effect that the program makes.
+func (p *past) reach(f *flight) {
+	k := p.effects[f.e]
+	if k == nil {
+		return
+	}
+	if k.begin != nil {
+		f.due, f.tries, f.until, f.policy, f.rule = k.begin.Due, k.tries, k.until, k.begin.Policy, k.begin.Rule
+		f.counted, f.begin = k.counted, k.begin
+		if k.begin.Mark != nil {
+			f.mark = *k.begin.Mark
+		}
+	}
+	f.again = k.end < 0 && k.begin != nil
+}
+
+// give marks a record as given.
+func (p *past) give(i int) {
+	if !p.all[i].given {
+		p.all[i].given = true
+		p.left--
+	}
+}
+
+// find gives what the journal knows of an effect, once it is seen to be the same.
+func (p *past) find(e int64, q effect.Request) (*known, error) {
+	k := p.effects[e]
+	if k == nil {
+		if begins(q) || effect.Inline(q.Kind()) {
+			return nil, p.strayed(e, q, nil, nil)
+		}
+		return &known{waits: -1, end: -1}, nil // it only reads: it had not ended
+	}
+	text, err := p.run.asked(q)
+	if err != nil {
+		return nil, err
+	}
+	var of int64
+	if n, ok := q.(effect.Numbered); ok {
+		of = *n.Number()
+	}
+	for _, x := range []*journal.Record{k.begin, p.record(k.end)} {
+		if x == nil {
+			continue
+		}
+		if x.K == journal.KEnd {
+			continue // its begin says what was asked
+		}
+		kind := effect.Kind(x.Q)
+		if x.K == journal.KLines {
+			kind = effect.KindExchangeNext
+		}
+		if kind != q.Kind() || x.Of != of || x.K != journal.KLines && x.D != digestOf(text) {
+			return nil, p.strayed(e, q, x, text)
+		}
+	}
+	if k.begin != nil {
+		p.give(p.place(k.begin))
+	}
+	return k, nil
+}
+
+// place is where a begin stands among all.
+func (p *past) place(x *journal.Record) int {
+	i, _ := slices.BinarySearchFunc(p.all, x.S, func(e event, s uint64) int { return cmp.Compare(e.S, s) })
+	return i
+}
+
+func (p *past) record(i int) *journal.Record {
+	if i < 0 {
+		return nil
+	}
+	return p.all[i].Record
+}
+
+// event is the end of an effect for which the program waits.
+func (p *past) event(i int) vm.Event {
+	e := p.all[i].E
+	p.give(i)
+	delete(p.begun, e)
+	result, failed, err := p.outcome(i, e)
+	if err != nil {
+		failed = err
+	}
+	return vm.Event{E: e, Result: result, Err: failed}
+}
+
+// outcome is what a record says that an effect gave.
+func (p *past) outcome(i int, e int64) (effect.Result, error, error) {
+	x := p.all[i].Record
+	entry := tape.Entry{Q: effect.Kind(x.Q), V: x.V, Lines: said(x), Decided: x.Decided, Sizes: x.Sizes}
+	switch {
+	case x.K == journal.KEnd:
+		entry.Q = effect.Kind(p.effects[e].begin.Q)
+	case x.K == journal.KLines:
+		entry.Q = effect.KindExchangeNext
+	}
+	if x.Blob != "" {
+		v, err := p.run.c.Dir.Blob(x.Blob)
+		if err != nil {
+			return nil, nil, err
+		}
+		entry.V = v
+	}
+	if x.Err != nil {
+		f, err := failure(x)
+		if err != nil {
+			return nil, nil, err
+		}
+		entry.Err = f
+	}
+	entry, err := entry.Restore(p.run.c.Secret)
+	if err != nil {
+		return nil, nil, err
+	}
+	result, failed, err := entry.Outcome(e)
+	if m, ok := result.(*effect.ExchangeMessages); ok && x.L > 0 {
+		m.Lines = &effect.HostLines{First: x.L, Text: x.M, Session: x.Talk, Process: x.Process}
+	}
+	return result, failed, err
+}
+
+// said are the lines that a host's messages were read from, as they were translated.
+func said(x *journal.Record) []string {
+	if x.Lines != nil {
+		return x.Lines
+	}
+	return x.M
+}
+
+func failure(x *journal.Record) (*tape.Failure, error) {
+	f := &tape.Failure{}
+	if err := json.Unmarshal(x.Err, f); err != nil {
+		return nil, fmt.Errorf("record %d: %w", x.S, err)
+	}
+	if x.X != "none" {
+		f.X = x.X
+	}
+	return f, nil
+}
+
+// overBefore takes the end of the run's context, when it stands before a record.
+func (p *past) overBefore(i int) (cause error, ok bool) {
+	for at := p.cursor; at < i; at++ {
+		if x := &p.all[at]; x.Place == placeOver && !x.given {
+			p.give(at)
+			return p.cause(at), true
+		}
+	}
+	return nil, false
+}
+
+func (p *past) cause(i int) error {
+	if f, err := failure(p.all[i].Record); err == nil {
+		return f.Cause()
+	}
+	return context.Canceled
+}

@@ -1,0 +1,199 @@
+package durable
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// player is a Run as the vm.Past.
+type player struct{ *Run }
+
+// Past is what the run got before; nil for a new run.
+func (r *Run) Past() vm.Past {
+	if r.c.History == nil {
+		return nil
+	}
+	return player{r}
+}
+
+// Perform gives what an effect gave that does not wait.
+func (r player) Perform(e int64, q effect.Request) (result effect.Result, isKnown bool, err error) {
+	if !tape.Recorded(q.Kind()) {
+		return nil, false, nil
+	}
+	p := &r.past
+	k, err := p.find(e, q)
+	switch {
+	case err != nil:
+		return nil, true, err
+	case k.waits >= 0 && !p.all[k.waits].given:
+		p.give(k.waits)
+		return nil, true, effect.ErrWaits
+	case k.end < 0: // it is the last, and had not ended
+		p.under = append(p.under, under{r.flightOf(q), k.begin, q})
+		return nil, false, nil
+	}
+	p.give(k.end)
+	result, failed, err := p.outcome(k.end, e)
+	if err != nil {
+		return nil, true, err
+	}
+	if failed != nil && !isProgram(failed) {
+		if cause, over := p.overBefore(k.end); over {
+			return nil, true, &vm.EndedBy{Cause: cause}
+		}
+	}
+	return result, true, failed
+}
+
+// Begin finds what an effect gave for which the program waits.
+func (r player) Begin(e int64, q effect.Request) (vm.Standing, error) {
+	if !tape.Recorded(q.Kind()) {
+		return vm.Unrecorded, nil
+	}
+	p := &r.past
+	k, err := p.find(e, q)
+	if err != nil {
+		return vm.Unrecorded, err
+	}
+	if a, ok := q.(*effect.AwaitEmit); ok && a.Misfit == "" && !k.restored {
+		show := func(n int64) error {
+			return r.print(&effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}, n)
+		}
+		if err := r.out.show(r.Run, a.Channel, a.Payload, show); err != nil {
+			return vm.Unrecorded, err
+		}
+	}
+	if k.end >= 0 {
+		p.begun[e] = true
+		return vm.Recorded, nil
+	}
+	p.under = append(p.under, under{r.flightOf(q), k.begin, q})
+	return vm.UnderWay, nil
+}
+
+// Next gives what came next, when no task can go on.
+func (r player) Next() (x vm.Event, ok bool) {
+	p := &r.past
+	for ; p.cursor < len(p.all); p.cursor++ {
+		e := &p.all[p.cursor]
+		switch {
+		case e.given:
+			continue
+		case e.Place == placeOver && e.W == nil:
+			p.give(p.cursor)
+			return vm.Event{Err: p.cause(p.cursor)}, true
+		case !p.begun[e.E] || e.K == journal.KPlace:
+			return vm.Event{}, false
+		}
+		return p.event(p.cursor), true
+	}
+	return vm.Event{}, false
+}
+
+// At gives what came at a moment of a turn.
+func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
+	p := &r.past
+	for _, i := range p.moments[at] {
+		e := &p.all[i]
+		switch {
+		case e.given || e.Place == placeMemory:
+			continue
+		case e.Place == placeOver:
+			p.give(i)
+			return vm.Event{Err: p.cause(i)}, true
+		case p.begun[e.E]:
+			return p.event(i), true
+		}
+	}
+	return vm.Event{}, false
+}
+
+// Looked says whether a look at the memory in use found too much.
+func (r player) Looked(at vm.Moment) bool {
+	p := &r.past
+	for _, i := range p.moments[at] {
+		if p.all[i].Place == placeMemory && !p.all[i].given {
+			p.give(i)
+			return true
+		}
+	}
+	return false
+}
+
+// Over says that all of the journal has been given.
+func (r player) Over() bool { return r.past.left == 0 }
+
+// Again makes the run a live one, and gives what is to be begun again: timers that are over in
+// the order in which they were due, then all others in that of their making.
+func (r player) Again() []int64 {
+	if r.c.Trial {
+		if int(r.out.n) < len(r.c.Out) {
+			r.Suspend(&Strayed{Effect: 0, Output: r.out.n + 1})
+		}
+		r.Suspend(ErrTried)
+		return nil
+	}
+	if r.c.CaughtUp != nil {
+		if err := r.c.CaughtUp(); err != nil {
+			r.Suspend(&Unwritable{err})
+			return nil
+		}
+	}
+	r.live = true
+	r.snaps.began = time.Now()
+	if err := r.resumeHosts(); err != nil {
+		r.Suspend(err)
+		return nil
+	}
+	r.idle.caughtUp()
+	r.out.start(r.c.History)
+	if err := r.resolvedBefore(); err != nil {
+		r.Suspend(err)
+	}
+	if err := r.ledgersLive(); err != nil {
+		r.Suspend(err)
+	}
+	now := r.c.Writer.Time()
+	due := func(u under) int64 {
+		if u.flight.due > 0 && u.flight.due <= now {
+			return u.flight.due
+		}
+		return 1<<63 - 1
+	}
+	all := r.past.under
+	slices.SortStableFunc(all, func(a, b under) int {
+		return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(a.flight.e, b.flight.e))
+	})
+	order := make([]int64, len(all))
+	for i, u := range all {
+		order[i] = u.flight.e
+		u.flight.again = true
+		r.unspent(u)
+		if u.begin != nil && retried(u.q) {
+			u.flight.tries++
+			r.begin(u.flight, u.begin.P, u.q)
+		}
+	}
+	return order
+}
+
+// unspent counts the attempts of a call of a model of which nobody knows what they have used.
+func (r player) unspent(u under) {
+	if q, ok := u.q.(*effect.AgentCall); ok {
+		for range u.flight.tries - u.flight.counted {
+			r.lostCall(q)
+		}
+	}
+}
+
+// retried says whether a further attempt of an effect is a record.
+func retried(q effect.Request) bool {
+	return effect.ClassOf(q) == effect.ClassRetry
+}

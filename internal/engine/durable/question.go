@@ -1,0 +1,154 @@
+package durable
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
+)
+
+// Question is the pending question with an id; nil when there is none.
+func (s *Shown) Question(id string) *ShownQuestion {
+	for i := range s.Pending {
+		if s.Pending[i].ID == id {
+			return &s.Pending[i]
+		}
+	}
+	for _, u := range s.Unknown {
+		if u.ID == id && u.Policy == PolicyAsk {
+			return &ShownQuestion{ID: id, Channel: unknownChannel, Type: resolutions, Payload: json.RawMessage("null"), Since: u.Began, unknown: true}
+		}
+	}
+	return nil
+}
+
+// Read reads what a person wrote as an answer: as a text where one is awaited, or anything; else
+// as JSON. The error says why it does not fit.
+func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) {
+	asText, err := marshal(text)
+	if err != nil {
+		return nil, err
+	}
+	if q.unknown {
+		if !isResolution(text) {
+			return nil, fmt.Errorf("%q is none of %s", text, resolutions)
+		}
+		return asText, nil
+	}
+	if !isJSON && (q.schema == nil || takesText(q.schema)) {
+		return asText, q.fits(asText)
+	}
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text), q.fits([]byte(text))
+	}
+	if isJSON || strings.ContainsAny(text[:min(1, len(text))], `{["`) {
+		return nil, errors.New("the value is not valid JSON")
+	}
+	return asText, q.fits(asText) // a word, such as the name of a variant
+}
+
+// takesText says whether a schema's values are texts.
+func takesText(schema []byte) bool {
+	var s struct {
+		Type any
+		Enum []any
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return false
+	}
+	for _, v := range s.Enum {
+		if _, ok := v.(string); !ok {
+			return false
+		}
+	}
+	return s.Type == "string" || s.Type == nil && len(s.Enum) > 0
+}
+
+// fits says why a value is not of the type that is awaited.
+func (q *ShownQuestion) fits(text []byte) error {
+	if q.schema == nil {
+		return nil
+	}
+	s, mistakes := jsonschema.Compile(q.schema)
+	if len(mistakes) > 0 {
+		return fmt.Errorf("the schema in the journal: %v", mistakes[0])
+	}
+	v, err := jsonschema.Decode(text)
+	if err != nil {
+		return err
+	}
+	if problems := s.Check(v); len(problems) > 0 {
+		return errors.New(problems[0].String())
+	}
+	return nil
+}
+
+// WasAnswered says who answered a question whose answer the journal holds, and when.
+func WasAnswered(h *journal.History, id string) (by string, at int64, ok bool) {
+	for _, r := range h.Records {
+		e := r.E
+		if r.K == journal.KDid && r.Resolved != nil {
+			e = r.Of
+		} else if r.K != journal.KEnd {
+			continue
+		}
+		if r.By == "" || QuestionID(e) != id && UnknownID(e) != id {
+			continue
+		}
+		return r.By, r.T, true
+	}
+	return "", 0, false
+}
+
+// WasAsked says whether a run has asked a question.
+func WasAsked(h *journal.History, id string) bool {
+	for _, r := range h.Records {
+		if r.K == journal.KBegin && r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) && QuestionID(r.E) == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Over says whether a question is over by some of the run's records, and who has answered it and when; "" for nobody.
+func Over(h *journal.History, id string) (by string, at int64, over bool) {
+	for _, r := range h.Records {
+		e := r.E
+		switch {
+		case r.K == journal.KDid && r.Resolved != nil:
+			e = r.Of
+		case r.K == journal.KBegin && r.Resolved != nil && UnknownID(e) == id:
+			return cmp.Or(r.Resolved.Name, r.Resolved.By), r.T, true
+		case r.K != journal.KEnd:
+			continue
+		}
+		if QuestionID(e) == id || UnknownID(e) == id {
+			return r.By, r.T, true
+		}
+	}
+	return "", 0, false
+}
+
+// What [run.unknown] and @on_unknown may say.
+const (
+	policyRetry = "retry"
+	policyFail  = "fail"
+	PolicyAsk   = "ask"
+)
+
+// resolutions is what can be said of an effect of which it is not known whether it was done.
+const resolutions = "retry, fail, done or done:JSON"
+
+// unknownChannel is where it is asked what became of an effect.
+const unknownChannel = "run:unknown"
+
+// isResolution says whether a text says what became of an effect.
+func isResolution(text string) bool {
+	rest, done := strings.CutPrefix(text, "done:")
+	return text == policyRetry || text == policyFail || text == "done" || done && json.Valid([]byte(rest))
+}

@@ -1,0 +1,339 @@
+package durable
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// begins says whether a record is made before an effect of the kind is, so that one that a
+// crash has cut is known to have begun.
+func begins(r effect.Request) bool {
+	switch r.Kind() {
+	case effect.KindExchangeOpen, effect.KindStreamOpen:
+		return true
+	}
+	switch effect.ClassOf(r) {
+	case effect.ClassSettled, effect.ClassRetry, effect.ClassOnce, effect.ClassWaits:
+		return true
+	}
+	return false
+}
+
+// recorder is a Run as the vm.Journal.
+type recorder struct{ *Run }
+
+// Journal is what hears of all that decides the run.
+func (r *Run) Journal() vm.Journal { return recorder{r} }
+
+// Policy notes what the program says of an effect that is about to begin.
+func (r recorder) Policy(e int64, policy, function string) { r.said = policyOf{e, policy, function} }
+
+// Began records that an effect is about to be made.
+func (r recorder) Began(e, task int64, q effect.Request) {
+	if !tape.Recorded(q.Kind()) {
+		return
+	}
+	f := &flight{e: e, task: task}
+	if s, ok := q.(*effect.Sleep); ok && r.live {
+		f.due = r.c.Writer.Time() + max(s.Milliseconds, 0)
+	}
+	if !r.live {
+		r.past.reach(f)
+		r.setFlight(q, f)
+	}
+	if r.said.e == e {
+		f.policy, f.rule = r.said.policy, r.said.function
+	}
+	r.idle.began(f, q)
+	if r.live && begins(q) {
+		r.begin(f, task, q)
+	}
+	r.talks.began(f, q)
+	if !r.live {
+		return
+	}
+	if f.due > 0 || begins(q) || opens(q) || effect.ClassOf(q) == effect.ClassCut {
+		r.setFlight(q, f)
+	}
+}
+
+// begin appends the record of an effect that is about to be made.
+func (r *Run) begin(f *flight, task int64, q effect.Request) {
+	x := &journal.Record{K: journal.KBegin, E: f.e, P: task, Q: string(q.Kind()), C: r.class(q).String(), Asked: journal.Asked{Due: f.due, Try: f.tries, Until: r.until(q), Policy: f.policy, Rule: f.rule}, Rest: journal.Rest{Resolved: f.resolved}}
+	if f.tries == 0 {
+		x.Mark = r.mark(q)
+	}
+	if effect.Of(q.Kind()).Keyed {
+		x.Key = r.key(f.e)
+	}
+	if a, ok := q.(*effect.AwaitEmit); ok {
+		x.Type, x.Schema = a.Type, a.Schema
+	}
+	r.request(x, q)
+	if f.begin == nil {
+		f.begin = x
+	}
+	r.append(x)
+}
+
+// key is the key of an effect, by which its receiver knows a second attempt.
+func (r *Run) key(e int64) string { return fmt.Sprintf("%s-%d", r.c.ID, e) }
+
+// opens says whether what a request gives has a number.
+func opens(q effect.Request) bool {
+	row := effect.Of(q.Kind())
+	if row.Result == nil {
+		return false
+	}
+	_, numbered := row.Result().(effect.Numbered)
+	return numbered
+}
+
+// request writes down what was asked for.
+func (r *Run) request(x *journal.Record, q effect.Request) {
+	if n, ok := q.(effect.Numbered); ok {
+		x.Of = *n.Number()
+	}
+	text, err := r.asked(q)
+	if err != nil {
+		r.Suspend(&Unwritable{err})
+		return
+	}
+	if string(text) != "{}" {
+		x.R, x.D = text, digest(text)
+	}
+}
+
+// asked is a request as it stands in a journal.
+func (r *Run) asked(q effect.Request) (json.RawMessage, error) {
+	text, err := tape.Request(q)
+	if err != nil {
+		return nil, err
+	}
+	return r.clean(text), nil
+}
+
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// append appends a record, and before it those of the secrets that it is the first to name.
+func (r *Run) append(x *journal.Record) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	for _, text := range [][]byte{x.R, x.V, x.Err} {
+		r.tell(text)
+	}
+	if x.Resolved != nil {
+		r.tell(x.Resolved.Answer)
+		r.tell(x.Resolved.Error)
+	}
+	for _, line := range x.M {
+		r.tell([]byte(line))
+	}
+	r.c.Writer.Append(x)
+}
+
+// tell appends a record for each secret that a text is the first to name.
+func (r *Run) tell(text []byte) {
+	for _, name := range marks(text) {
+		if r.told[name] {
+			continue
+		}
+		r.told[name] = true
+		value, _ := r.c.Secret(name) // it was found there
+		r.c.Writer.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: name, Check: check(r.c.Seed, value)}})
+	}
+}
+
+// Ended records what the program gets of an effect.
+func (r recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
+	defer r.spoken(q, result, err)
+	if !tape.Recorded(q.Kind()) {
+		return
+	}
+	f := r.flightOf(q)
+	r.setFlight(q, nil)
+	r.idle.ended(e, q, result, err)
+	r.talks.ended(e, q, result, err)
+	r.spend(q, f, result)
+	if now, ok := result.(*effect.Time); ok && err == nil {
+		r.clock.newest = now
+	}
+	if !r.live {
+		if k := r.past.effects[e]; k != nil {
+			r.keepOpener(q, k.first(&r.past), k.tries, result, err)
+			r.approves(q, result, r.past.record(k.end))
+		}
+	}
+	if !r.live || r.lost(err) {
+		return
+	}
+	x, rerr := r.ended(e, q, result, err, at)
+	if rerr != nil {
+		r.Suspend(&Unwritable{rerr})
+		return
+	}
+	if a, ok := result.(*effect.Answer); ok && err == nil {
+		x.By = cmp.Or(a.Name, a.By)
+	} else if e := programError(err); e != nil {
+		x.By = cmp.Or(e.Name, e.By)
+	}
+	r.approves(q, result, x)
+	if f != nil && f.begin != nil {
+		r.keepOpener(q, f.begin, f.tries, result, err)
+	} else {
+		r.keepOpener(q, x, 1, result, err)
+	}
+	r.appendEnd(x, f, q)
+	if r.c.Every {
+		_ = r.flush(journal.Synced) // an error suspends the run
+	} else if x.K == journal.KEnd && effect.ClassOf(q) == effect.ClassOnce {
+		r.c.Writer.Later()
+	}
+}
+
+// appendEnd appends the record of an effect's end, and tells what was decided about it.
+func (r recorder) appendEnd(x *journal.Record, f *flight, q effect.Request) {
+	if f == nil || f.resolved == nil {
+		r.append(x)
+		r.idle.journaled(x.E)
+		return
+	}
+	x.Resolved = f.resolved
+	x.By = cmp.Or(x.Resolved.Name, x.Resolved.By)
+	r.append(x)
+	e, about := x.E, q
+	if x.K == journal.KDid {
+		e = x.Of
+		about, _ = r.opener(q)
+	}
+	r.idle.journaled(e)
+	text, err := tape.Request(about)
+	if err == nil {
+		err = r.resolved(e, about.Kind(), text, r.resolutionOf(f.resolved))
+	}
+	if err != nil {
+		r.Suspend(err)
+	}
+}
+
+// lost says that an effect has ended by the run's suspension, and not by itself.
+func (r *Run) lost(err error) bool {
+	return err != nil && r.Err() != nil && !isProgram(err)
+}
+
+// ended is the record of what an effect gave.
+func (r *Run) ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) (*journal.Record, error) {
+	entry, rerr := tape.EntryOf(e, q.Kind(), result, err, at)
+	if rerr != nil {
+		return nil, rerr
+	}
+	x := &journal.Record{K: journal.KDid, E: e, W: entry.W}
+	switch {
+	case begins(q):
+		x.K, x.X = journal.KEnd, status(err)
+	case q.Kind() == effect.KindExchangeNext && err == nil:
+		x.K = journal.KLines
+		x.Of = q.(*effect.ExchangeNext).ID
+	default:
+		x.Q = string(q.Kind())
+		r.request(x, q)
+	}
+	if entry.V != nil {
+		x.V = r.clean(entry.V)
+	}
+	if f := entry.Err; f != nil {
+		f.X = ""
+		text, rerr := json.Marshal(f)
+		if rerr != nil {
+			return nil, rerr
+		}
+		x.Err, x.X = r.clean(text), status(err)
+	}
+	if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
+		r.lines(x, &entry, m)
+	}
+	return x, nil
+}
+
+// status is what is known of an effect that has ended.
+func status(err error) string {
+	if err == nil {
+		return "done"
+	}
+	if e := programError(err); e != nil {
+		return [...]string{effect.None: "none", effect.Done: "done", effect.Unknown: "unknown"}[e.Status]
+	}
+	return "unknown"
+}
+
+// lines writes down what a host said.
+func (r *Run) lines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMessages) {
+	lines := make([]string, len(entry.Lines))
+	for i, line := range entry.Lines {
+		lines[i] = string(r.clean([]byte(line)))
+	}
+	x.Decided, x.Sizes = entry.Decided, entry.Sizes
+	if m.Lines == nil {
+		x.L, x.M = r.past.counted(x.Of, len(lines)), lines
+		return
+	}
+	x.Talk, x.Process = string(r.clean([]byte(m.Lines.Session))), m.Lines.Process
+	x.L, x.M = m.Lines.First, make([]string, len(m.Lines.Text))
+	for i, line := range m.Lines.Text {
+		x.M[i] = string(r.clean([]byte(line)))
+	}
+	if !slices.Equal(x.M, lines) {
+		x.Lines = lines
+	}
+}
+
+// Waited records that an effect could not be made at once.
+func (r recorder) Waited(e int64, q effect.Request, at vm.Moment) {
+	if r.live {
+		r.append(&journal.Record{K: journal.KPlace, Place: placeWaits, E: e, Q: string(q.Kind()), W: &[2]int64{at.Taken, at.Ticks}})
+	}
+}
+
+// Looked records a look at the memory in use that found too much.
+func (r recorder) Looked(at vm.Moment) {
+	if r.live {
+		r.append(&journal.Record{K: journal.KPlace, Place: placeMemory, W: &[2]int64{at.Taken, at.Ticks}})
+	}
+}
+
+// Over records that the run's context has ended it.
+func (r recorder) Over(cause error, at *vm.Moment) {
+	if !r.live {
+		return
+	}
+	x := &journal.Record{K: journal.KPlace, Place: placeOver}
+	if at != nil {
+		x.W = &[2]int64{at.Taken, at.Ticks}
+	}
+	text, err := json.Marshal(tape.FailureOf(cause))
+	if err != nil {
+		r.Suspend(&Unwritable{err})
+		return
+	}
+	x.Err = r.clean(text)
+	r.append(x)
+}
+
+// What a place says that happened in the midst of a task's turn.
+const (
+	placeMemory = "memory" // a look found too much memory in use
+	placeOver   = "over"   // the run's context ended
+	placeWaits  = "waits"  // an effect could not be performed at once
+)

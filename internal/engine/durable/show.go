@@ -1,0 +1,269 @@
+package durable
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// The states of a run.
+const (
+	Running   = "running"
+	Suspend   = "suspended"
+	Waiting   = "waiting"
+	Finished  = "finished"
+	Failed    = "failed"
+	IsDamaged = "damaged"
+)
+
+// Shown is what is to be told of a run: `concerto runs show --json`. Times are RFC 3339, in UTC,
+// with milliseconds.
+type Shown struct {
+	Run      string          `json:"run"`
+	Dir      string          `json:"dir"`
+	State    string          `json:"state"`
+	Exit     *int            `json:"exit"`
+	Program  string          `json:"program"`
+	Started  string          `json:"started"`
+	Effects  Effects         `json:"effects"`
+	Pending  []ShownQuestion `json:"pending"`
+	Answered []ShownAnswer   `json:"answered"` // in the order of the answers
+	Unknown  []ShownUnknown  `json:"unknown"`
+	Timers   []ShownTimer    `json:"timers"`
+	Hosts    []ShownHost     `json:"hosts"`
+	Usage    Usage           `json:"usage"`
+	Journal  Size            `json:"journal"`
+	Snapshot *ShownSnapshot  `json:"snapshot"`
+	KeptFrom int64           `json:"kept_from,omitempty"` // the first effect of which there is history; 0: all
+	Damage   string          `json:"damage,omitempty"`
+}
+
+// Effects counts a run's by what is known of them.
+type Effects struct {
+	Done    int `json:"done"`
+	None    int `json:"none"`
+	Unknown int `json:"unknown"`
+	Pending int `json:"pending"`
+}
+
+// ShownQuestion is a question that waits.
+type ShownQuestion struct {
+	ID      string          `json:"id"`
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload"`
+	Type    string          `json:"type"`
+	Since   string          `json:"since"`
+	schema  json.RawMessage
+	unknown bool // it asks what became of an effect
+}
+
+// ShownAnswer is a question that was answered, or refused with an error. By is who answered, or
+// how: a person's name, relay, handler, terminal and so on.
+type ShownAnswer struct {
+	ID      string          `json:"id"`
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload"`
+	Value   json.RawMessage `json:"value,omitempty"`
+	Error   json.RawMessage `json:"error,omitempty"`
+	By      string          `json:"by"`
+	At      string          `json:"at"`
+}
+
+// ShownUnknown is an effect of which it is not known whether it was done.
+type ShownUnknown struct {
+	ID      string          `json:"id"`
+	Kind    string          `json:"kind"`
+	Policy  string          `json:"policy"`
+	Request json.RawMessage `json:"request"`
+	Key     string          `json:"key"`
+	Began   string          `json:"began"`
+}
+
+// ShownTimer is a time that the run waits for.
+type ShownTimer struct {
+	Effect int64  `json:"effect"`
+	Due    string `json:"due"`
+}
+
+// ShownHost is a process of a host: attached, kept, ended or lost.
+type ShownHost struct {
+	Host  string `json:"host"`
+	PID   int    `json:"pid"`
+	State string `json:"state"`
+}
+
+// Usage is what models were used.
+type Usage struct {
+	Calls        int     `json:"calls"`
+	UnknownCalls int     `json:"unknown_calls"`
+	TokensIn     int64   `json:"tokens_in"`
+	TokensOut    int64   `json:"tokens_out"`
+	CostUSD      float64 `json:"cost_usd"`
+}
+
+// Size is how large a journal is.
+type Size struct {
+	Records int   `json:"records"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// ShownSnapshot is the newest snapshot.
+type ShownSnapshot struct {
+	Effect int64   `json:"effect"`
+	Bytes  int64   `json:"bytes"`
+	MS     float64 `json:"ms"`
+	Tasks  int     `json:"tasks"`
+}
+
+// Broken tells of a run whose directory cannot be read.
+func Broken(dir string, why error) *Shown {
+	return &Shown{Dir: dir, State: IsDamaged, Damage: why.Error(), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{}}
+}
+
+func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// Show tells of a run by its journal. cost is what calls of a model have cost, in US dollars.
+func Show(h *journal.History, running bool, policy func(kind, address string) string, cost func(provider, model string, in, out int64) float64) (*Shown, error) {
+	start := h.Records[0]
+	s := &Shown{Run: start.Run, Program: start.Program, Started: when(start.T), Pending: []ShownQuestion{}, Answered: []ShownAnswer{}, Unknown: []ShownUnknown{}, Timers: []ShownTimer{}, Hosts: []ShownHost{},
+		Journal: Size{int(h.N), h.Bytes}}
+	t, err := tallied(h)
+	if err != nil {
+		return nil, err
+	}
+	s.Effects, s.Usage, s.Exit = t.Effects, t.usage(cost), t.exit
+	s.calls(t.Servers, t.Open)
+	s.pending(t.Open, t.Opened, policy)
+	s.answered(h)
+	s.State = stateOf(h, running)
+	return s, nil
+}
+
+func stateOf(h *journal.History, running bool) string {
+	switch last := h.Last(); {
+	case last.K == journal.KFinish && last.Code != nil && *last.Code == 0:
+		return Finished
+	case last.K == journal.KFinish:
+		return Failed
+	case running:
+		return Running
+	case last.K == journal.KPark:
+		return Waiting
+	}
+	return Suspend
+}
+
+func (e *Effects) count(x string) {
+	switch x {
+	case "none":
+		e.None++
+	case "unknown":
+		e.Unknown++
+	default:
+		e.Done++
+	}
+}
+
+// pending sorts out what has begun and not ended.
+func (s *Shown) pending(open map[int64]*journal.Record, opened map[int64]bool, policy func(kind, address string) string) {
+	s.Effects.Pending += len(opened)
+	all := make([]*journal.Record, 0, len(open))
+	for _, r := range open {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *journal.Record) int { return int(a.E - b.E) })
+	for _, r := range all {
+		switch {
+		case r.Q == string(effect.KindSleep):
+			s.Effects.Pending++
+			s.Timers = append(s.Timers, ShownTimer{r.E, when(r.Due)})
+		case r.C == effect.ClassWaits.String():
+			s.Effects.Pending++
+			s.Pending = append(s.Pending, questionOf(r))
+		case r.C == effect.ClassKept.String():
+			s.Effects.Pending++
+		default:
+			s.Effects.Unknown++
+			s.Unknown = append(s.Unknown, unknownOf(r, policy))
+		}
+	}
+}
+
+// answered lists the questions of which the journal still has the answer.
+func (s *Shown) answered(h *journal.History) {
+	asked := map[int64]*journal.Record{}
+	for _, r := range h.Records {
+		if r.K == journal.KBegin && r.C == effect.ClassWaits.String() && r.Q != string(effect.KindSleep) {
+			asked[r.E] = r
+			continue
+		}
+		begin := asked[r.E]
+		if r.K != journal.KEnd || begin == nil || r.By == "" {
+			continue
+		}
+		var a effect.Answer
+		_ = json.Unmarshal(r.V, &a) // a large value is in a file of its own, and not shown
+		q := questionOf(begin)
+		s.Answered = append(s.Answered, ShownAnswer{ID: q.ID, Channel: q.Channel, Payload: q.Payload, Value: a.Value, Error: r.Err, By: r.By, At: when(r.T)})
+	}
+}
+
+func questionOf(r *journal.Record) ShownQuestion {
+	var q struct {
+		Channel string          `json:"channel"`
+		Payload json.RawMessage `json:"payload"`
+		Type    string          `json:"type"`
+		Message json.RawMessage `json:"message"`
+	}
+	_ = json.Unmarshal(r.R, &q) // what it does not say is not shown
+	x := ShownQuestion{ID: QuestionID(r.E), Channel: q.Channel, Payload: q.Payload, Type: r.Type, Since: when(r.T), schema: r.Schema}
+	if r.Q == string(effect.KindAskHost) {
+		x.Channel, x.Payload = "host:"+q.Type, q.Message
+	}
+	if x.Payload == nil {
+		x.Payload = json.RawMessage("null")
+	}
+	if x.Type == "" {
+		x.Type = "any"
+	}
+	return x
+}
+
+// PolicyKind is what [run.unknown] calls effects of a kind, and the address to which a request
+// goes, "" for none.
+func PolicyKind(kind string, request []byte) (name, address string) {
+	switch effect.Kind(kind) {
+	case effect.KindHTTP:
+		var q struct {
+			URL string `json:"url"`
+		}
+		_ = json.Unmarshal(request, &q) // a request of ours
+		return "http", q.URL
+	case effect.KindCommand:
+		return "command", ""
+	case effect.KindMCPOpen:
+		return "mcp", ""
+	case effect.KindAppCall:
+		return "tool", ""
+	}
+	return "file", ""
+}
+
+func unknownOf(r *journal.Record, policy func(kind, address string) string) ShownUnknown {
+	x := ShownUnknown{ID: UnknownID(r.E), Kind: r.Q, Request: r.R, Key: r.Key, Began: when(r.T), Policy: "retry"}
+	if r.Policy != "" {
+		x.Policy = r.Policy
+	} else if r.C == effect.ClassOnce.String() || r.C == effect.ClassSettled.String() {
+		x.Policy = policy(PolicyKind(r.Q, r.R))
+	}
+	if x.Request == nil {
+		x.Request = json.RawMessage("{}")
+	}
+	return x
+}
+
+// UnknownID is the id of the question what became of an effect.
+func UnknownID(e int64) string { return "u" + QuestionID(e)[1:] }

@@ -1,0 +1,51 @@
+package durable
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// calls are those of servers, by the effects that opened them: an opening ends at once, and the
+// call with its result.
+type calls map[int64]*call
+
+type call struct {
+	Begin  *journal.Record `json:"begin"`
+	Opened bool            `json:"opened,omitempty"`
+}
+
+// hear follows them.
+func (c calls) hear(r *journal.Record) {
+	switch {
+	case r.K == journal.KBegin && r.Q == string(effect.KindMCPOpen) && c[r.E] == nil:
+		c[r.E] = &call{Begin: r}
+	case r.K == journal.KBegin && c[r.E] != nil:
+		c[r.E].Begin = r
+	case r.K == journal.KEnd && c[r.E] != nil && r.X == "done":
+		c[r.E].Opened = true
+	case r.K == journal.KEnd:
+		delete(c, r.E)
+	case r.K == journal.KDid && r.Q == string(effect.KindMCPNext) && endsCall(r):
+		delete(c, r.Of)
+	}
+}
+
+// again says whether a record is that of a further attempt of a call.
+func (c calls) again(r *journal.Record) bool { return c[r.E] != nil && c[r.E].Opened }
+
+func endsCall(r *journal.Record) bool {
+	var e effect.MCPEvent
+	return r.Err != nil || json.Unmarshal(r.V, &e) == nil && e.Kind == "result" || r.Blob != ""
+}
+
+// calls has those under way count as begun and not ended.
+func (s *Shown) calls(all calls, open map[int64]*journal.Record) {
+	for e, c := range all {
+		if c.Opened && s.Exit == nil {
+			s.Effects.Done--
+			open[e] = c.Begin
+		}
+	}
+}

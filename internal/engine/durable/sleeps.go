@@ -1,0 +1,85 @@
+package durable
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// sleep is a timer under way: s, t, e, p, ms and due of a begin that says nothing else.
+type sleep [6]int64
+
+// packSleeps writes timers, of which a run may have tens of thousands, in the order of their begins: each number as a varint, by
+// how much it is more than that of the timer before.
+func packSleeps(all []sleep) []byte {
+	b := make([]byte, 0, 12*len(all))
+	var last sleep
+	for i := range all {
+		for j, n := range all[i] {
+			b = binary.AppendVarint(b, n-last[j])
+		}
+		last = all[i]
+	}
+	return b
+}
+
+// unpackSleeps reads what packSleeps has written.
+func unpackSleeps(b []byte) (all []sleep, err error) {
+	var last sleep
+	for len(b) > 0 {
+		for j := range last {
+			n, size := binary.Varint(b)
+			if size <= 0 {
+				return nil, errors.New("its timers are cut off")
+			}
+			last[j] += n
+			b = b[size:]
+		}
+		all = append(all, last)
+	}
+	return all, nil
+}
+
+// sleepOf gives the begin of a timer as numbers, where those say all of it.
+func sleepOf(q effect.Request, f *flight) (s sleep, ok bool) {
+	timer, ok := q.(*effect.Sleep)
+	if !ok || f.tries > 1 || f.until != 0 || f.policy != "" || f.rule != "" {
+		return s, false
+	}
+	r := f.begin
+	s = sleep{int64(r.S), r.T, r.E, r.P, timer.Milliseconds, r.Due}
+	return s, bytes.Equal(r.R, s.request())
+}
+
+// request is what was asked for.
+func (s *sleep) request() []byte {
+	return append(strconv.AppendInt([]byte(`{"ms":`), s[4], 10), '}')
+}
+
+// begun is the effect, as if its begin stood there.
+func (s *sleep) begun() begunEffect {
+	r := &journal.Record{S: uint64(s[0]), T: s[1], K: journal.KBegin, E: s[2], P: s[3], Q: string(effect.KindSleep), C: effect.ClassWaits.String()}
+	r.R, r.Due = s.request(), s[5]
+	r.D = digest(r.R)
+	return begunEffect{Record: r, Tries: 1}
+}
+
+// unpack has Begun have all effects that had begun and not ended, in the order of their begins.
+func (s *State) unpack() error {
+	timers, err := unpackSleeps(s.Sleeps)
+	if err != nil {
+		return err
+	}
+	for i := range timers {
+		s.Begun = append(s.Begun, timers[i].begun())
+	}
+	s.Sleeps = nil
+	slices.SortFunc(s.Begun, func(a, b begunEffect) int { return cmp.Compare(a.Record.S, b.Record.S) })
+	return nil
+}

@@ -1,0 +1,202 @@
+package durable
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// State is what a snapshot keeps of a run beside its VM: all that a Run learns from the records
+// before the snapshot, and that it needs behind it. It is the member `runner` of the snapshot's
+// first line (spec/journal.md).
+type State struct {
+	Begun    []begunEffect     `json:"begun,omitempty"`    // under way, in their order
+	Sleeps   []byte            `json:"sleeps,omitempty"`   // of these, timers: see packSleeps
+	Openers  []begunEffect     `json:"openers,omitempty"`  // of what the program may still speak of
+	Approved []*journal.Record `json:"approved,omitempty"` // calls of tools that were approved of for the session
+	Lines    map[int64]int64   `json:"lines,omitempty"`    // of exchanges: how many the journal holds
+	Hosts    []openHost        `json:"hosts,omitempty"`    // exchanges that are open
+	Asked    map[int64]int     `json:"asked,omitempty"`    // what hosts have asked and is not answered, by exchange
+	Synced   uint64            `json:"synced,omitempty"`   // the last record that the disk had
+	Out      int64             `json:"out"`                // how many lines were put out; all are printed
+	OutSum   []byte            `json:"out_sum"`            // of them, each with the one before: SHA-256
+	Random   []byte            `json:"random,omitempty"`
+	Clock    *effect.Time      `json:"clock,omitempty"` // as it was read last
+	Spent    []spent           `json:"spent,omitempty"`
+	// Ledgers are the numbers of the last records in the run's ledgers, by their paths.
+	Ledgers map[string]int64 `json:"ledgers,omitempty"`
+}
+
+// begunEffect is an effect that has begun and not ended.
+type begunEffect struct {
+	Record *journal.Record `json:"record"`
+	Tries  int             `json:"tries"`
+	Until  int64           `json:"until,omitempty"` // when the time of all attempts is over, in Unix milliseconds
+}
+
+// openHost is an exchange that is open.
+type openHost struct {
+	ID      int64             `json:"id"`
+	Request json.RawMessage   `json:"request"`
+	Opened  json.RawMessage   `json:"opened,omitempty"`
+	Line    int64             `json:"line,omitempty"`
+	Over    bool              `json:"over,omitempty"`
+	Since   int64             `json:"since"` // Unix milliseconds
+	Course  json.RawMessage   `json:"course,omitempty"`
+	Replies []json.RawMessage `json:"replies,omitempty"`
+}
+
+// state is what a snapshot that is taken now keeps of the run.
+func (r *Run) state() (*State, error) {
+	s := &State{Synced: r.c.Writer.Synced(), Lines: r.past.counts, Out: r.out.n, Spent: r.spent.all(), Approved: r.approved, Clock: r.clock.newest, OutSum: r.out.sum[:], Ledgers: map[string]int64{}, Asked: r.idle.asked()}
+	if r.c.World != nil {
+		s.Random = r.c.World.RandomState()
+	}
+	r.underWay(s)
+	for _, x := range r.openers {
+		s.Openers = append(s.Openers, x)
+	}
+	slices.SortFunc(s.Openers, func(a, b begunEffect) int { return cmp.Compare(a.Record.E, b.Record.E) })
+	for _, l := range r.ledgers {
+		s.Ledgers[l.Path()] = l.Seq()
+	}
+	var err error
+	s.Hosts, err = r.openHosts()
+	return s, err
+}
+
+// underWay notes the effects that have begun by a record and not ended, in their order.
+func (r *Run) underWay(s *State) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	timers := make([]sleep, 0, len(r.flights))
+	for q, f := range r.flights {
+		if f.begin == nil {
+			continue
+		}
+		if timer, ok := sleepOf(q, f); ok {
+			timers = append(timers, timer)
+		} else {
+			s.Begun = append(s.Begun, begunEffect{f.begin, max(f.tries, 1), f.until})
+		}
+	}
+	slices.SortFunc(s.Begun, func(a, b begunEffect) int { return cmp.Compare(a.Record.E, b.Record.E) })
+	slices.SortFunc(timers, func(a, b sleep) int { return cmp.Compare(a[0], b[0]) })
+	s.Sleeps = packSleeps(timers)
+}
+
+// openHosts are the exchanges that are open, without secrets.
+func (r *Run) openHosts() (all []openHost, err error) {
+	text := func(v any) json.RawMessage {
+		b, merr := marshal(v)
+		if merr != nil {
+			err = merr
+			return nil
+		}
+		return r.clean(b)
+	}
+	r.talks.mu.Lock()
+	defer r.talks.mu.Unlock()
+	for _, e := range slices.Sorted(maps.Keys(r.talks.all)) {
+		o := r.talks.all[e]
+		h := openHost{ID: e, Request: text(o.Request), Line: o.Line, Over: o.Over, Since: o.Since.UnixMilli(), Course: text(o.Course)}
+		if o.Opened != nil {
+			h.Opened = text(o.Opened)
+		}
+		for _, reply := range o.Replies {
+			h.Replies = append(h.Replies, text(reply))
+		}
+		all = append(all, h)
+	}
+	return all, err
+}
+
+// restore makes the run as it was when its snapshot was taken.
+func (r *Run) restore() error {
+	s := r.c.Restored
+	if s == nil {
+		return nil
+	}
+	r.clock.newest, r.approved = s.Clock, s.Approved
+	r.out.n, r.out.printed, r.out.noted = s.Out, s.Out, s.Out
+	if int64(len(r.out.have)) < s.Out {
+		return &BadSnapshot{fmt.Errorf("%s has %d lines, and the run has put out %d", journal.OutFile, len(r.out.have), s.Out)}
+	}
+	for _, line := range r.out.have[:s.Out] {
+		r.out.add([]byte(line))
+	}
+	if !bytes.Equal(r.out.sum[:], s.OutSum) {
+		return &BadSnapshot{fmt.Errorf("%s is another one", journal.OutFile)}
+	}
+	for of, n := range s.Asked {
+		r.idle.open[of] = n
+	}
+	for _, x := range s.Spent {
+		r.spent.add(x)
+		if r.c.World != nil {
+			r.c.World.Used(x.Connection, x.Model, x.Calls, x.In, x.Out, !x.Lost)
+		}
+	}
+	for _, h := range s.Hosts {
+		o, err := h.open(r.c.Secret)
+		if err != nil {
+			return &BadSnapshot{err}
+		}
+		r.talks.all[h.ID] = o
+	}
+	for _, x := range s.Openers {
+		if row := effect.Of(effect.Kind(x.Record.Q)); row != nil {
+			r.openers[number{row.Kind.Family(), x.Record.E}] = x
+		}
+	}
+	if r.c.World == nil {
+		return nil
+	}
+	if err := r.c.World.SetRandomState(s.Random); err != nil {
+		return &BadSnapshot{err}
+	}
+	return nil
+}
+
+// open is the exchange, as the hosts go on with it.
+func (h *openHost) open(value func(name string) (string, bool)) (*host.Open, error) {
+	o := &host.Open{ID: h.ID, Request: &effect.ExchangeOpen{}, Line: h.Line, Over: h.Over, Since: time.UnixMilli(h.Since), Course: &host.Course{}}
+	if err := json.Unmarshal(secret.RestoreJSON(h.Course, value), o.Course); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(secret.RestoreJSON(h.Request, value), o.Request); err != nil {
+		return nil, err
+	}
+	if h.Opened != nil {
+		o.Opened = &effect.ExchangeOpened{}
+		if err := json.Unmarshal(h.Opened, o.Opened); err != nil {
+			return nil, err
+		}
+	}
+	for _, text := range h.Replies {
+		reply := &effect.ExchangeReply{}
+		if err := json.Unmarshal(secret.RestoreJSON(text, value), reply); err != nil {
+			return nil, err
+		}
+		o.Replies = append(o.Replies, reply)
+	}
+	return o, nil
+}
+
+// BadSnapshot says why the run cannot go on from a snapshot: from an older one, or its beginning,
+// it can.
+type BadSnapshot struct{ Err error }
+
+func (e *BadSnapshot) Error() string { return "the snapshot cannot be gone on from: " + e.Err.Error() }
+
+// Unwrap gives why.
+func (e *BadSnapshot) Unwrap() error { return e.Err }

@@ -1,0 +1,111 @@
+package durable
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// asleep is a run in which n timers are under way.
+func asleep(n int) *Run {
+	r := &Run{flights: map[effect.Request]*flight{}}
+	for e := range int64(n) {
+		q := &effect.Sleep{Milliseconds: 3600000 + e}
+		f := &flight{e: e + 1, tries: 1}
+		f.begin = &journal.Record{S: uint64(e) + 2, T: 1795313808930, K: journal.KBegin, E: e + 1, P: e + 2, Q: "sleep", C: "waits", Asked: journal.Asked{R: fmt.Appendf(nil, `{"ms":%d}`, q.Milliseconds), Due: 1795317408930 + e}}
+		f.begin.D = digest(f.begin.R)
+		r.flights[q] = f
+	}
+	return r
+}
+
+// TestUnderWay: the begins of effects under way come back from a snapshot as they were, in their order: timers from
+// numbers, and whole those of others, and of timers of which there is more to say.
+func TestUnderWay(t *testing.T) {
+	r := asleep(9)
+	for q, f := range r.flights {
+		switch f.e {
+		case 3:
+			f.policy, f.begin.Policy = "retry", "retry"
+		case 5:
+			f.tries = 2
+		case 7:
+			f.until = 5
+		case 8:
+			f.begin.R = json.RawMessage(`{"ms":1,"more":2}`)
+			f.begin.D = digest(f.begin.R)
+		case 9:
+			delete(r.flights, q)
+			f.begin.Q = "emit.await"
+			r.flights[&effect.AwaitEmit{}] = f
+		}
+	}
+	s := &State{}
+	r.underWay(s)
+	if timers, err := unpackSleeps(s.Sleeps); len(timers) != 4 || len(s.Begun) != 5 || err != nil {
+		t.Fatalf("%d are numbers, and %d are not: %v", len(timers), len(s.Begun), err)
+	}
+	text, err := marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &State{}
+	if err := json.Unmarshal(text, again); err != nil {
+		t.Fatal(err)
+	}
+	if twice, err := marshal(again); err != nil || !bytes.Equal(twice, text) {
+		t.Errorf("%s, and then %s: %v", text, twice, err)
+	}
+	cut := *again
+	if cut.Sleeps = cut.Sleeps[:len(cut.Sleeps)-1]; cut.unpack() == nil {
+		t.Error("timers that are cut off are read")
+	}
+	if err := again.unpack(); err != nil || len(again.Begun) != 9 {
+		t.Fatalf("%d effects: %v", len(again.Begun), err)
+	}
+	all := again.Begun
+	for e := range int64(9) {
+		var was *flight
+		for _, f := range r.flights {
+			if f.e == e+1 {
+				was = f
+			}
+		}
+		if x := all[e]; !reflect.DeepEqual(x.Record, was.begin) || x.Tries != was.tries || x.Until != was.until {
+			t.Errorf("%+v, and it was %+v", x, was.begin)
+		}
+	}
+}
+
+func BenchmarkUnderWay(b *testing.B) {
+	r := asleep(10_000)
+	s := &State{}
+	r.underWay(s)
+	text, err := marshal(s)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("write", func(b *testing.B) {
+		for b.Loop() {
+			s := &State{}
+			r.underWay(s)
+			if _, err := marshal(s); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		for b.Loop() {
+			s := &State{}
+			if err := errors.Join(json.Unmarshal(text, s), s.unpack()); err != nil || len(s.Begun) != 10_000 {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,321 @@
+package durable
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Flags is what the start record says beside what a journal needs.
+type Flags struct {
+	Asks    bool   `json:"asks,omitempty"`
+	Tools   bool   `json:"tools,omitempty"`
+	Audited bool   `json:"audited,omitempty"`
+	Mock    bool   `json:"mock,omitempty"`
+	Root    string `json:"root,omitempty"` // where the manifest's relative paths start
+	Park    bool   `json:"park,omitempty"`
+	Wait    bool   `json:"wait,omitempty"`
+	Sync    string `json:"sync,omitempty"`
+	// SnapshotEvery and VerifySnapshots are as in concerto.Durable.
+	SnapshotEvery   int             `json:"snapshot_every,omitempty"`
+	VerifySnapshots bool            `json:"verify_snapshots,omitempty"`
+	Emit            string          `json:"emit,omitempty"`
+	Given           json.RawMessage `json:"given,omitempty"`
+}
+
+// Stored is a run in its directory, as it was when it was read.
+type Stored struct {
+	Dir     *journal.Directory
+	History *journal.History
+	Start   *journal.Start
+	Session tape.Session
+	Flags   Flags
+	Program []byte // what runs, compiled: the last that was taken
+	Sum     string // of Program
+	// Snapshot is what the run goes on from, and State what that keeps of it, behind the record
+	// Behind; nil when it is played again from its beginning.
+	Snapshot []byte
+	State    *State
+	Behind   uint64
+	adopted  int // how often the program was changed
+	bad      []badSnapshot
+}
+
+// Open reads how a run was begun and what it has done. The error is journal.ErrNoRun, a
+// *journal.Damaged, a *journal.Newer, or one of the files.
+func Open(dir string) (*Stored, error) {
+	d := journal.At(dir)
+	h, err := complete(d, d.Read)
+	if err != nil {
+		return nil, err
+	}
+	return stored(d, h)
+}
+
+// complete reads a journal, and checks that it has all records that the disk had when the snapshots were taken and the
+// answers given: what is missing is damage, such as of a copy that is older than the rest of the directory.
+func complete(d *journal.Directory, read func() (*journal.History, error)) (*journal.History, error) {
+	for before := uint64(0); ; {
+		h, err := read()
+		if err != nil {
+			return nil, err
+		}
+		name, synced, err := lastSynced(d, h.N)
+		if err != nil || synced <= h.N {
+			return h, err
+		}
+		if h.N == before { // no process has written it meanwhile
+			return nil, &journal.Damaged{Where: journal.SegmentName(h.Segment), Why: fmt.Sprintf("it ends with record %d, and %s says that the disk had record %d", h.N, name, synced)}
+		}
+		before = h.N
+	}
+}
+
+// lastSynced returns the last record of which a file of the directory says that the disk had it, and the file. Snapshots
+// of the journal's first n records say nothing new.
+func lastSynced(d *journal.Directory, n uint64) (name string, synced uint64, err error) {
+	snapshots, err := d.Snapshots()
+	if err != nil {
+		return "", 0, err
+	}
+	for _, at := range snapshots {
+		if at <= n {
+			break
+		}
+		if state, err := stateAt(d, at); err == nil && state.Synced > synced { // one that is damaged saves no time
+			name, synced = journal.SnapshotName(at), state.Synced
+		}
+	}
+	answers, err := d.Answers()
+	if _, damaged := errors.AsType[*journal.Damaged](err); err != nil && !damaged { // who takes the answer says so
+		return "", 0, err
+	}
+	for file, a := range answers {
+		if a.Synced > synced {
+			name, synced = file, a.Synced
+		}
+	}
+	return name, synced, nil
+}
+
+// stateAt returns what a snapshot keeps of the run.
+func stateAt(d *journal.Directory, at uint64) (*State, error) {
+	data, err := d.Snapshot(at)
+	if err != nil {
+		return nil, err
+	}
+	head, err := vm.ReadSnapshot(data)
+	if err != nil {
+		return nil, err
+	}
+	state := &State{}
+	return state, json.Unmarshal(head.Runner, state)
+}
+
+// Good reads as Open does, and of a run whose journal is damaged what stands before that.
+func Good(dir string) (*Stored, error) {
+	d := journal.At(dir)
+	h, err := d.Good()
+	if err != nil {
+		return nil, err
+	}
+	return stored(d, h)
+}
+
+// Latest reads as Open does, to go on with the run: from the newest snapshot that it can go on from. Of the history it
+// needs only what is behind that. The error is a *journal.Damaged, too, when there is none, and not all of the history is
+// kept, or an *OtherEngine.
+func Latest(dir string) (*Stored, error) { return latest(journal.At(dir), nil) }
+
+// Earlier is where the run can be gone on with, since it cannot where s is: why.
+func (s *Stored) Earlier(why *BadSnapshot) (*Stored, error) {
+	return latest(s.Dir, append(s.bad, badSnapshot{s.Behind, why.Err}))
+}
+
+func latest(d *journal.Directory, bad []badSnapshot) (*Stored, error) {
+	all, err := d.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range all {
+		if slices.ContainsFunc(bad, func(x badSnapshot) bool { return x.at == at }) {
+			continue
+		}
+		s, err := from(d, at)
+		if err == nil {
+			s.bad = bad
+			return s, nil
+		}
+		why, ok := errors.AsType[*BadSnapshot](err)
+		if !ok {
+			return nil, err
+		}
+		bad = append(bad, badSnapshot{at, why.Err})
+	}
+	s, err := Open(d.Path())
+	if err != nil {
+		return nil, err
+	}
+	s.bad = bad
+	if s.History.Head == nil || s.Code() != nil {
+		return s, nil
+	}
+	for _, x := range bad {
+		if other, ok := errors.AsType[*OtherEngine](x.why); ok {
+			return nil, other
+		}
+	}
+	return nil, unplayable(bad)
+}
+
+// from reads a run from a snapshot on. The error is a *BadSnapshot when that cannot be.
+func from(d *journal.Directory, at uint64) (*Stored, error) {
+	data, err := d.Snapshot(at)
+	if err != nil {
+		return nil, &BadSnapshot{err}
+	}
+	head, err := vm.ReadSnapshot(data)
+	switch {
+	case err != nil:
+		return nil, &BadSnapshot{err}
+	case head.Engine != tape.Engine:
+		return nil, &BadSnapshot{&OtherEngine{head.Engine}}
+	case uint64(head.S) != at:
+		return nil, &BadSnapshot{fmt.Errorf("it is of record %d", head.S)}
+	}
+	state := &State{}
+	if err := json.Unmarshal(head.Runner, state); err != nil {
+		return nil, &BadSnapshot{err}
+	}
+	if err := state.unpack(); err != nil {
+		return nil, &BadSnapshot{err}
+	}
+	h, err := complete(d, func() (*journal.History, error) { return d.ReadFrom(journal.From{S: at, H: head.H}) })
+	if errors.Is(err, journal.ErrElsewhere) {
+		return nil, &BadSnapshot{err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := stored(d, h)
+	if err == nil && s.Sum != head.IR {
+		return nil, &BadSnapshot{errors.New("it is of another program")}
+	}
+	if s != nil {
+		s.State, s.Snapshot, s.Behind = state, data, at
+	}
+	return s, err
+}
+
+// NewestSnapshot tells of the newest snapshot that is whole; nil when there is none.
+func (s *Stored) NewestSnapshot() (*ShownSnapshot, error) {
+	all, err := s.Dir.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range all {
+		data, err := s.Dir.Snapshot(at)
+		if err != nil {
+			continue // an older one, or none: a run that goes on removes it
+		}
+		if head, err := vm.ReadSnapshot(data); err == nil {
+			return &ShownSnapshot{Effect: head.Counts.Effects, Bytes: int64(len(data)), MS: head.MS, Tasks: head.Counts.Tasks}, nil
+		}
+	}
+	return nil, nil
+}
+
+// states returns what the run's whole snapshots keep of it, those of records that the journal has.
+func (s *Stored) states() (all []*State, err error) {
+	snapshots, err := s.Dir.Snapshots()
+	if err != nil {
+		return nil, err
+	}
+	for _, at := range snapshots {
+		data, err := s.Dir.Snapshot(at)
+		if err != nil {
+			continue // a run in progress has removed it
+		}
+		head, err := vm.ReadSnapshot(data)
+		if err != nil || !slices.ContainsFunc(s.History.Records, func(r *journal.Record) bool { return int64(r.S) == head.S && r.H == head.H }) {
+			continue
+		}
+		state := &State{}
+		if json.Unmarshal(head.Runner, state) == nil {
+			all = append(all, state)
+		}
+	}
+	return all, nil
+}
+
+// DropBad removes the snapshots from which the run could not go on.
+func (s *Stored) DropBad() error {
+	for _, x := range s.bad {
+		if err := s.Dir.DropSnapshot(x.at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func stored(d *journal.Directory, h *journal.History) (*Stored, error) {
+	s := &Stored{Dir: d, History: h, Start: h.Start(), Sum: h.Start().IR}
+	if err := json.Unmarshal(s.Start.Flags, &s.Flags); err != nil {
+		return nil, badStart("flags", err)
+	}
+	if err := json.Unmarshal(s.Start.Session, &s.Session); err != nil {
+		return nil, badStart("session", err)
+	}
+	file := journal.ProgramFile
+	for _, r := range h.Records {
+		if r.K == journal.KAdopt {
+			file, s.Sum = r.Name, r.D
+			s.adopted++
+		}
+	}
+	var err error
+	s.Program, err = d.Program(file, s.Sum)
+	return s, err
+}
+
+func badStart(member string, err error) error {
+	return &journal.Damaged{Where: "journal-000001.ndjson:1", Why: member + ": " + err.Error()}
+}
+
+// Code is the exit code of a run that has ended; nil before.
+func (s *Stored) Code() *int {
+	if last := s.History.Last(); last.K == journal.KFinish {
+		return last.Code
+	}
+	return nil
+}
+
+// TapeFlags are those of the run's tape.
+func (s *Stored) TapeFlags() tape.Flags {
+	return tape.Flags{Asks: s.Flags.Asks, Tools: s.Flags.Tools, Audited: s.Flags.Audited, Numbered: true}
+}
+
+// Adopt has another program be the run's from here on.
+func (s *Stored) Adopt(program []byte) error {
+	w, _, err := s.Dir.Open(journal.Options{})
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("program.%d.conc-ir", s.adopted+2)
+	if err := s.Dir.PutProgram(name, program); err != nil {
+		return errors.Join(err, w.Close())
+	}
+	sum := journal.Sum(program)
+	w.Append(&journal.Record{K: journal.KAdopt, Rest: journal.Rest{Name: name}, Asked: journal.Asked{D: sum}})
+	if err := errors.Join(w.Flush(journal.Synced), w.Close()); err != nil {
+		return err
+	}
+	s.Program, s.Sum = program, sum
+	s.adopted++
+	return nil
+}

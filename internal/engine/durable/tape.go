@@ -1,0 +1,69 @@
+package durable
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+)
+
+// Tape writes a run as a tape: what it has got so far.
+func Tape(d *journal.Directory, h *journal.History, flags tape.Flags, emit string, to io.Writer) error {
+	start := h.Start()
+	header := tape.Header{Run: start.Run, Program: start.Program, IR: start.IR, Args: start.Args, Inputs: start.Inputs, Seed: start.Seed, Emit: emit, Flags: flags}
+	var session tape.Session
+	if err := json.Unmarshal(start.Session, &session); err != nil {
+		return err
+	}
+	header.Session = &session
+	w := tape.Write(to, header)
+	begins := map[int64]*journal.Record{}
+	for _, r := range h.Records {
+		switch r.K {
+		case journal.KBegin:
+			if begins[r.E] == nil {
+				begins[r.E] = r
+			}
+			continue
+		case journal.KFinish:
+			return w.End(*r.Code)
+		case journal.KEnd, journal.KDid, journal.KLines, journal.KPlace:
+		default:
+			continue
+		}
+		x, err := entryOf(d, r, begins[r.E])
+		if err != nil {
+			return err
+		}
+		w.Entry(x)
+	}
+	return w.Flush()
+}
+
+// entryOf is what a record says, as an entry of a tape.
+func entryOf(d *journal.Directory, r, begin *journal.Record) (*tape.Entry, error) {
+	x := &tape.Entry{E: r.E, Place: r.Place, Q: effect.Kind(r.Q), Of: r.Of, R: r.R, V: r.V, Lines: said(r), Decided: r.Decided, Sizes: r.Sizes, W: r.W}
+	switch {
+	case r.K == journal.KEnd && begin != nil:
+		x.Q, x.R, x.Of = effect.Kind(begin.Q), begin.R, begin.Of
+	case r.K == journal.KLines:
+		x.Q = effect.KindExchangeNext
+	}
+	if r.Blob != "" {
+		v, err := d.Blob(r.Blob)
+		if err != nil {
+			return nil, err
+		}
+		x.V = v
+	}
+	if r.Err != nil {
+		f, err := failure(r)
+		if err != nil {
+			return nil, err
+		}
+		x.Err = f
+	}
+	return x, nil
+}

@@ -1,0 +1,160 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// toolCalls is what processes before knew of the run's calls of tools: whoever performs them has
+// it in memory, and it ended with them.
+type toolCalls struct {
+	known    map[string]*toolCall // by the call's key
+	sessions []string             // those whose approval holds for the session
+	allowed  bool                 // it holds again
+}
+
+// scopeSession is the scope of an approval that holds for the session.
+const scopeSession = "session"
+
+// toolCall is a call that was prepared.
+type toolCall struct {
+	e       int64 // the effect that prepared it
+	prepare *effect.AppPrepare
+	decide  *effect.AppDecide // nil: nothing was decided yet
+	here    bool              // whoever performs it knows it
+}
+
+// read finds them in the journal.
+func (t *toolCalls) read(r *Run) {
+	t.known = map[string]*toolCall{}
+	if r.c.History == nil {
+		return
+	}
+	before := []*journal.Record{}
+	if s := r.c.Restored; s != nil {
+		before = s.Approved
+	}
+	for _, x := range slices.Concat(before, r.c.History.Records) {
+		if x.K != journal.KDid || x.Err != nil {
+			continue
+		}
+		switch effect.Kind(x.Q) {
+		case effect.KindAppPrepare:
+			q := &effect.AppPrepare{}
+			if json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), q) == nil {
+				t.known[q.CallID] = &toolCall{e: x.E, prepare: q}
+			}
+		case effect.KindAppDecide:
+			q := &effect.AppDecide{}
+			if json.Unmarshal(secret.RestoreJSON(x.R, r.c.Secret), q) == nil {
+				t.decided(q, x)
+			}
+		}
+	}
+}
+
+func (t *toolCalls) decided(q *effect.AppDecide, x *journal.Record) {
+	c := t.known[q.CallID]
+	if c == nil {
+		return
+	}
+	c.decide = q
+	var v effect.AppVerdict
+	if json.Unmarshal(x.V, &v) == nil && v.Decided != nil && v.Decided.Scope == scopeSession {
+		t.sessions = append(t.sessions, q.CallID)
+	}
+}
+
+// prepared has whoever performs calls of tools know what those before knew of a call that a request
+// is about, and what they had approved of for the session.
+func (w *world) prepared(ctx context.Context, q effect.Request) error {
+	t := &w.run.tools
+	if w.run.c.History == nil {
+		return nil
+	}
+	call := ""
+	switch q := q.(type) {
+	case *effect.AppPrepare:
+		call = q.CallID
+	case *effect.AppDecide:
+		call = q.CallID
+	case *effect.AppCall:
+		call = q.CallID
+	case *effect.AuditCall:
+		call = q.CallID
+	default:
+		return nil
+	}
+	w.run.preparing.Lock()
+	defer w.run.preparing.Unlock()
+	if t.known == nil {
+		t.read(w.run)
+	}
+	if !t.allowed {
+		t.allowed = true
+		for _, id := range t.sessions {
+			if err := w.prepare(ctx, t.known[id], true); err != nil {
+				return err
+			}
+		}
+	}
+	_, deciding := q.(*effect.AppDecide)
+	if c := t.known[call]; c != nil && q.Kind() != effect.KindAppPrepare {
+		return w.prepare(ctx, c, !deciding)
+	}
+	return nil
+}
+
+// prepare prepares a call again, and decides as it was decided.
+func (w *world) prepare(ctx context.Context, c *toolCall, decide bool) error {
+	if c.here {
+		return nil
+	}
+	c.here = true
+	result, err := w.next.Perform(ctx, c.prepare)
+	if err == nil {
+		_, err = w.came(c.prepare, &flight{e: c.e}, result, nil)
+	}
+	if err == nil && decide && c.decide != nil {
+		_, err = w.next.Perform(ctx, c.decide)
+	}
+	return err
+}
+
+// approves keeps the records of an approval that holds for the session.
+func (r *Run) approves(q effect.Request, result effect.Result, x *journal.Record) {
+	decide, ok := q.(*effect.AppDecide)
+	if v, gave := result.(*effect.AppVerdict); !ok || !gave || x == nil || v.Decided == nil || v.Decided.Scope != scopeSession {
+		return
+	}
+	for _, o := range r.openers {
+		if preparedAs(o.Record) == decide.CallID {
+			r.approved = append(r.approved, o.Record, x)
+		}
+	}
+}
+
+// preparedAs is the key of the call that a record says was prepared; "" when it says no such thing.
+func preparedAs(x *journal.Record) string {
+	var prepare effect.AppPrepare
+	if x.Q != string(effect.KindAppPrepare) || json.Unmarshal(x.R, &prepare) != nil {
+		return ""
+	}
+	return prepare.CallID
+}
+
+// calls says whether a call of a tool is under way: what those who perform it know of it no snapshot
+// has.
+func (r *Run) calls() bool {
+	for of := range r.openers {
+		if of.family != effect.KindMCPOpen.Family() {
+			return true
+		}
+	}
+	return false
+}

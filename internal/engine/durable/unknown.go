@@ -1,0 +1,319 @@
+package durable
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// decided does what is decided about an effect of which it is not known whether it was done: it
+// is made again when known is false.
+func (w *world) decided(ctx context.Context, f *flight, q effect.Request) (known bool, result effect.Result, err error) {
+	x, result, err := w.decide(ctx, f, q)
+	if x == nil || !x.again() {
+		f.resolved = x.record(w.run)
+		return true, result, err
+	}
+	err = w.onceMore(ctx, f, q, x)
+	return err != nil, nil, err
+}
+
+// onceMore tells of a further attempt of an effect, which is about to be made.
+func (w *world) onceMore(ctx context.Context, f *flight, q effect.Request, x *resolution) error {
+	if err := w.wait(ctx, f, q); err != nil { // nobody waits for it any more
+		return err
+	}
+	f.tries++
+	f.resolved = x.record(w.run)
+	w.run.begin(f, f.task, q)
+	f.resolved = nil
+	w.run.idle.journaled(f.e)
+	text, err := tape.Request(q)
+	if err == nil {
+		err = w.run.resolved(f.e, q.Kind(), text, x)
+	}
+	if err == nil {
+		err = w.leave(ctx, q)
+	}
+	return err
+}
+
+// wait waits until the time of the attempts of an effect before is over: who began it may yet send
+// it, unless that process is known to be gone.
+func (w *world) wait(ctx context.Context, f *flight, q effect.Request) error {
+	left := f.until - w.run.c.Writer.Time()
+	if w.run.c.Alone || left <= 0 {
+		return context.Cause(ctx)
+	}
+	w.run.c.Remark(fmt.Sprintf("effect %d (%s) is made again in %d s: it is not known whether the process that began it is gone", f.e, q.Kind(), (left+999)/1000))
+	over := time.NewTimer(time.Duration(left) * time.Millisecond)
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-w.run.suspend:
+		return vm.ErrSuspended
+	}
+}
+
+// until is when the time of an effect of class once is over that is begun now; 0 when it has none.
+func (r *Run) until(q effect.Request) int64 {
+	if effect.ClassOf(q) != effect.ClassOnce {
+		return 0
+	}
+	var ms int64
+	switch q := q.(type) {
+	case *effect.HTTP:
+		ms = q.Timeout
+	case *effect.Command:
+		ms = q.Timeout
+	case *effect.MCPOpen:
+		if r.servers != nil {
+			ms = r.servers.Within(q.Server).Milliseconds()
+		}
+	}
+	if ms <= 0 {
+		return 0
+	}
+	return r.c.Writer.Time() + ms
+}
+
+// resolution is what was decided about such an effect, and by whom.
+type resolution struct {
+	answer string // "" for none
+	why    string // there is none, or why it is not taken
+	by     string // effect.ByRules, …
+	name   string
+	ms     int64
+}
+
+func (x *resolution) again() bool { return x.answer == policyRetry }
+
+// done says whether it has said that the effect was done.
+func (x *resolution) done() bool {
+	return x != nil && x.why == "" && isResolution(x.answer) && strings.HasPrefix(x.answer, "done")
+}
+
+// record is the resolution as the journal has it.
+func (x *resolution) record(r *Run) *journal.Resolved {
+	if x == nil {
+		return nil
+	}
+	text := func(s string) json.RawMessage {
+		if s == "" {
+			return nil
+		}
+		b, _ := marshal(s) // a text
+		return r.clean(b)
+	}
+	return &journal.Resolved{Answer: text(x.answer), Error: text(x.why), By: x.by, Name: x.name, MS: x.ms}
+}
+
+// resolutionOf reads what record has written.
+func (r *Run) resolutionOf(x *journal.Resolved) *resolution {
+	text := func(b json.RawMessage) (s string) {
+		if b != nil {
+			_ = json.Unmarshal(secret.RestoreJSON(b, r.c.Secret), &s) // as it was written
+		}
+		return s
+	}
+	return &resolution{text(x.Answer), text(x.Error), x.By, x.Name, x.MS}
+}
+
+// resolved tells the ledgers what was decided about an effect.
+func (r *Run) resolved(e int64, kind effect.Kind, request json.RawMessage, x *resolution) error {
+	asked, err := r.inquiry(e, kind, request)
+	if err != nil {
+		return err
+	}
+	d := &vm.Decision{Kind: vm.DecidedUnknown, Effect: e, ID: json.RawMessage(`"` + UnknownID(e) + `"`), Asked: asked, Problem: x.why, By: x.by, Name: x.name, MS: x.ms}
+	if x.answer != "" {
+		if d.Answer, err = marshal(x.answer); err != nil {
+			return err
+		}
+	}
+	return decider{r}.Decided(d)
+}
+
+// inquiry is what is asked about such an effect.
+func (r *Run) inquiry(e int64, kind effect.Kind, request json.RawMessage) (json.RawMessage, error) {
+	return marshal(map[string]any{"effect": e, "kind": kind, "request": request, "key": r.key(e)})
+}
+
+// resolvedBefore tells the ledgers again what processes before have decided about effects.
+func (r *Run) resolvedBefore() error {
+	for _, x := range r.past.resolved {
+		e := x.E
+		if x.K == journal.KDid {
+			e = x.Of // the call that was opened
+		}
+		k := r.past.effects[e]
+		if k == nil || k.begin == nil {
+			continue // it began before what is known of the past
+		}
+		request := json.RawMessage("{}")
+		if k.begin.R != nil {
+			request = secret.RestoreJSON(k.begin.R, r.c.Secret)
+		}
+		if err := r.resolved(e, effect.Kind(k.begin.Q), request, r.resolutionOf(x.Resolved)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unknownSection is where the manifest says what becomes of such effects.
+const unknownSection = "[run.unknown]"
+
+// decide finds what becomes of an effect of which it is not known whether it was done, by its
+// policy or by asking. It gives nil when nobody has decided, as the run is left.
+func (w *world) decide(ctx context.Context, f *flight, q effect.Request) (x *resolution, result effect.Result, err error) {
+	x = &resolution{answer: f.policy, by: effect.ByRules, name: f.rule}
+	if x.answer == "" {
+		text, err := w.run.asked(q)
+		if err != nil {
+			return nil, nil, err
+		}
+		x.answer, x.name = w.run.c.Policy(PolicyKind(string(q.Kind()), text)), unknownSection
+	}
+	if x.answer == "" {
+		x = &resolution{answer: policyFail, by: effect.ByNobody}
+		if w.run.c.Asking.can() || w.run.c.Dir.IsAnswered(UnknownID(f.e)) {
+			x.answer = PolicyAsk
+		}
+	}
+	switch x.answer {
+	case policyRetry:
+		return x, nil, nil
+	case policyFail:
+		return x, nil, unknownError(f, q)
+	}
+	return w.inquire(ctx, f, q)
+}
+
+// inquire asks what became of an effect.
+func (w *world) inquire(ctx context.Context, f *flight, q effect.Request) (*resolution, effect.Result, error) {
+	s, can := w.next.(effect.Starter)
+	if !can {
+		return &resolution{answer: policyFail, by: effect.ByNobody}, nil, unknownError(f, q)
+	}
+	text, err := w.run.asked(q)
+	if err != nil {
+		return nil, nil, err
+	}
+	payload, err := w.run.inquiry(f.e, q.Kind(), text)
+	if err != nil {
+		return nil, nil, err
+	}
+	question := &asked{Question: Question{E: f.e, ID: UnknownID(f.e), Channel: unknownChannel, Payload: payload}}
+	type answer struct {
+		result effect.Result
+		err    error
+	}
+	got := make(chan answer, 1)
+	if effect.Inline(q.Kind()) {
+		w.run.idle.stands(f, q)
+		defer w.run.idle.ended(f.e, q, nil, nil)
+	}
+	since := w.run.c.Writer.Time()
+	stop := w.answered(ctx, question, func(result effect.Result, err error) { got <- answer{result, err} }, func(done func(effect.Result, error)) (func(), bool) {
+		return s.Start(effect.WithShown(ctx), &effect.AwaitEmit{Channel: unknownChannel, Payload: payload, Wants: resolutions}, done)
+	})
+	defer stop()
+	select {
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	case <-w.run.suspend:
+		if effect.Inline(q.Kind()) {
+			return nil, nil, vm.ErrSuspended
+		}
+		return nil, nil, blocked(ctx)
+	case a := <-got:
+		x := &resolution{ms: w.run.c.Writer.Time() - since}
+		if a.err != nil {
+			x.refused(a.err)
+			return x, nil, unknownError(f, q)
+		}
+		return w.answeredUnknown(f, q, a.result.(*effect.Answer), x)
+	}
+}
+
+// refused is that nobody has said what became of the effect: it counts as failed.
+func (x *resolution) refused(err error) {
+	x.why, x.by = err.Error(), effect.ByNobody
+	if e := programError(err); e != nil {
+		switch {
+		case e.By != "":
+			x.by, x.name = e.By, e.Name
+		case e.Fields["reason"] == "timeout":
+			x.by = effect.ByTimeout
+		}
+	}
+}
+
+// answeredUnknown does what was answered.
+func (w *world) answeredUnknown(f *flight, q effect.Request, a *effect.Answer, x *resolution) (*resolution, effect.Result, error) {
+	x.by, x.name = a.By, a.Name
+	var text string
+	if json.Unmarshal(a.Value, &text) != nil {
+		text = string(a.Value)
+	}
+	x.answer = text
+	v, done := strings.CutPrefix(text, "done")
+	switch {
+	case !isResolution(text):
+		x.why = "it is none of " + resolutions
+	case done && q.Kind() == effect.KindMCPOpen:
+		return x, nil, nil // see recalled
+	case done:
+		entry := tape.Entry{Q: q.Kind(), V: json.RawMessage(strings.TrimPrefix(v, ":"))}
+		result, failed, err := entry.Outcome(f.e)
+		if err = cmp.Or(err, failed); err == nil {
+			return x, result, nil
+		}
+		x.why = fmt.Sprintf("%s cannot have given that: %v", q.Kind(), err)
+	case text == policyRetry:
+		return x, nil, nil
+	}
+	return x, nil, unknownError(f, q)
+}
+
+// unknownError is what the program gets of an effect of which it is not known whether it was
+// done.
+func unknownError(f *flight, q effect.Request) error {
+	kind, what, reason := "FsError", "the change of a file", ""
+	switch q := q.(type) {
+	case *effect.HTTP:
+		kind, what = "HttpError", q.Method+" "+q.URL
+	case *effect.Command:
+		kind, what, reason = "ToolError", "the command "+q.Command, "failed"
+	case *effect.MCPOpen:
+		kind, what, reason = "ToolError", "the call of "+q.Server, "failed"
+	case *effect.AppCall:
+		kind, what, reason = "ToolError", "the call of "+q.Tool, "failed"
+	case *effect.WriteFile:
+		what = "the writing of " + q.Path
+	case *effect.CopyFile:
+		what = "the copying of " + q.From
+	}
+	e := effect.Errorf(kind, "it is not known whether %s was done: the run was interrupted while it was under way (effect %d)", what, f.e).With("unknown", true)
+	if reason != "" {
+		e.With("reason", reason)
+	}
+	e.Status = effect.Unknown
+	return e
+}
+
+// can says whether somebody can be asked who is not there now.
+func (a Asking) can() bool { return a.Park || a.Wait || a.Here }

@@ -1,0 +1,209 @@
+package durable
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Layer is the run's way to the world.
+func (r *Run) Layer(next effect.Performer) effect.Performer {
+	r.print = func(q *effect.Emit, n int64) error {
+		_, err := next.Perform(effect.WithOutput(context.Background(), n), q)
+		return err
+	}
+	w := &world{r, next}
+	r.mark = w.markOf
+	return w
+}
+
+type world struct {
+	run  *Run
+	next effect.Performer
+}
+
+// Perform performs an effect once everything that it may depend on is in the journal.
+func (w *world) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
+	if effect.IsAside(ctx) {
+		return w.next.Perform(ctx, q)
+	}
+	switch q := q.(type) {
+	case *effect.Emit:
+		return nil, w.show(ctx, q.Channel, q.Payload, q)
+	case *effect.Print:
+		payload, err := printed(q)
+		if err != nil {
+			return nil, err
+		}
+		return nil, w.show(ctx, printChannel, payload, q)
+	case *effect.Log:
+		if !w.run.live {
+			return nil, nil // it was logged
+		}
+	}
+	if !tape.Recorded(q.Kind()) {
+		return w.next.Perform(ctx, q)
+	}
+	if w.run.c.Trial {
+		return nil, vm.ErrSuspended
+	}
+	if err := w.leave(ctx, q); err != nil {
+		return nil, err
+	}
+	f := w.run.flightOf(q)
+	real, result, err := w.real(ctx, q, f)
+	if real == nil {
+		return result, err
+	}
+	if f != nil && f.again {
+		if known, result, err := w.again(ctx, f, real); known {
+			return result, err
+		}
+	}
+	if err := w.prepared(ctx, q); err != nil {
+		return nil, err
+	}
+	ctx = w.keyed(ctx, f, q)
+	if f != nil && f.again {
+		ctx = effect.WithAgain(ctx)
+	}
+	result, err = w.next.Perform(ctx, real)
+	return w.came(q, f, result, err)
+}
+
+// Start begins an effect that waits; see effect.Starter.
+func (w *world) Start(ctx context.Context, q effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	s, can := w.next.(effect.Starter)
+	if !can {
+		return nil, false
+	}
+	switch q.Kind() {
+	case effect.KindSleep, effect.KindExchangeNext:
+	case effect.KindAwaitEmit, effect.KindAskHost:
+		return w.ask(ctx, s, q, done)
+	default:
+		return nil, false
+	}
+	f := w.run.flightOf(q)
+	real, result, err := w.real(ctx, q, f)
+	if real == nil {
+		done(result, err)
+		return func() {}, true
+	}
+	return s.Start(ctx, real, done)
+}
+
+// show puts something out.
+func (w *world) show(ctx context.Context, channel string, payload []byte, q effect.Request) error {
+	err := w.run.out.show(w.run, channel, payload, func(n int64) error {
+		_, err := w.next.Perform(effect.WithOutput(ctx, n), q)
+		return err
+	})
+	if err != nil { // the program cannot help it: the run is gone on with when it can be
+		w.run.Suspend(err)
+		return vm.ErrSuspended
+	}
+	return nil
+}
+
+// leave has everything written that an effect may depend on, as far as it leaves the machine.
+func (w *world) leave(ctx context.Context, q effect.Request) error {
+	level := journal.Written
+	switch effect.ClassOf(q) {
+	case effect.ClassRead, effect.ClassCut:
+		if q.Kind() != effect.KindStreamOpen {
+			return nil
+		}
+	case effect.ClassOnce, effect.ClassWaits:
+		level = journal.Synced
+	case effect.ClassKept:
+		if q.Kind() == effect.KindExchangeNext {
+			return nil
+		}
+		if a, ok := q.(*effect.ExchangeReply); ok && isApproval(a) {
+			level = journal.Synced
+		}
+	}
+	if q.Kind() == effect.KindSleep {
+		level = journal.Written
+	}
+	if err := w.run.flush(level); err == nil {
+		return nil
+	}
+	if effect.Inline(q.Kind()) {
+		return vm.ErrSuspended
+	}
+	return blocked(ctx)
+}
+
+// keyed gives an effect's key to whoever performs it.
+func (w *world) keyed(ctx context.Context, f *flight, q effect.Request) context.Context {
+	row := effect.Of(q.Kind())
+	if f == nil || !row.Keyed && !(row.By == effect.Stores && effect.ClassOf(q) == effect.ClassSettled) {
+		return ctx
+	}
+	return effect.WithKey(ctx, w.run.key(f.e))
+}
+
+// real is a request as its performer knows it: with the number that it has given, and with what
+// is left of a time. nil when what it is about has ended with the process before; then it gives
+// what the program gets.
+func (w *world) real(ctx context.Context, q effect.Request, f *flight) (effect.Request, effect.Result, error) {
+	if s, ok := q.(*effect.Sleep); ok && f != nil && f.again {
+		return &effect.Sleep{Milliseconds: max(f.due-w.run.c.Writer.Time(), 0)}, nil, nil
+	} else if ok {
+		return s, nil, nil
+	}
+	n, ok := q.(effect.Numbered)
+	if !ok || *n.Number() == 0 {
+		return q, nil, nil
+	}
+	number, there := w.run.given.get(q.Kind(), *n.Number())
+	if !there {
+		again, result, err := w.reopened(ctx, q)
+		if !again {
+			return nil, result, err
+		}
+		number, _ = w.run.given.get(q.Kind(), *n.Number())
+	}
+	copied := reflect.New(reflect.TypeOf(q).Elem())
+	copied.Elem().Set(reflect.ValueOf(q).Elem())
+	real := copied.Interface().(effect.Request)
+	*real.(effect.Numbered).Number() = number
+	return real, nil, nil
+}
+
+// came gives what was opened the number of the effect that did, and the time of the run.
+func (w *world) came(q effect.Request, f *flight, result effect.Result, err error) (effect.Result, error) {
+	if now, ok := result.(*effect.Time); ok && err == nil {
+		return w.run.clock.read(w.run, now), nil
+	}
+	n, ok := result.(effect.Numbered)
+	if ok && err == nil && f != nil && *n.Number() != 0 {
+		w.run.given.set(q.Kind(), f.e, *n.Number())
+		*n.Number() = f.e
+	}
+	return result, err
+}
+
+// ended is what the program gets of something that has ended with the process before.
+func ended(q effect.Request) (effect.Result, error) {
+	const was = "the run was interrupted while it was under way"
+	switch q.Kind() {
+	case effect.KindExchangeNext:
+		return nil, effect.Errorf("HostError", "the host's process has ended: %s", was).With("code", "lost").With("recoverable", true)
+	case effect.KindStreamNext:
+		return nil, effect.Errorf("AgentError", "the model's stream has ended: %s", was).With("reason", "interrupted").With("retryable", true)
+	case effect.KindMCPNext:
+		return nil, effect.Errorf("ToolError", "the call's server has ended: %s", was).With("reason", "failed")
+	}
+	return nil, nil
+}
+
+// isApproval says whether a reply lets a host do something.
+func isApproval(q *effect.ExchangeReply) bool { return q.InReplyTo == hostmsg.Approval }

@@ -1,0 +1,194 @@
+package hostcheck
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+)
+
+// verdict gives the outcome of a check after its exchange: wrong when that is
+// not nil, else ok.
+func verdict(wrong *Verdict) Verdict {
+	if wrong != nil {
+		return *wrong
+	}
+	return passed
+}
+
+// prompt has two exchanges on one process, with nothing between them.
+func prompt(s *session) Verdict {
+	for range 2 {
+		t := &talk{s: s}
+		if v := t.hold(); v != nil {
+			return *v
+		}
+		if v := t.isNot("text", `"prompt"`); v != nil {
+			return *v
+		}
+		if v := s.quiet("the next prompt"); v != nil {
+			return *v
+		}
+	}
+	return passed
+}
+
+// quiet looks whether the process waits, and says nothing, until something.
+func (s *session) quiet(until string) *Verdict {
+	e, came := s.unasked(settle, settle)
+	if !came {
+		return nil
+	}
+	v := s.fail("nothing behind the end of the exchange until "+until, "the line %s", quote(e.line.Text))
+	if e.err != nil {
+		v = s.fail("a process that waits for "+until, "%s", s.p.ended(s.ctx, e.err))
+	}
+	s.drop()
+	return &v
+}
+
+// hears holds an exchange in which a message of the type must come. A host that
+// does not know the check may leave it out.
+func (t *talk) hears(typ, why string, members ...string) Verdict {
+	if v := t.hold(); v != nil {
+		return *v
+	}
+	if t.heard[typ] == 0 {
+		if t.s.ack.can(testable) {
+			return *t.fails("a message of type "+typ, "%s", quote(t.result))
+		}
+		return skip(why)
+	}
+	return verdict(t.isNot(members...))
+}
+
+func progress(s *session) Verdict {
+	return (&talk{s: s}).hears("progress", "it reported no progress", "text", `"progress"`)
+}
+
+func question(s *session) Verdict {
+	return (&talk{s: s}).hears("question", "it asked nothing", "text", `"two"`)
+}
+
+// approval allows something to a testable host alone, once.
+func approval(s *session) Verdict {
+	t := &talk{s: s, answer: func(m *effect.HostMessage, n int) *effect.ExchangeReply {
+		if m.Type != "approval" || !s.ack.can(testable) {
+			return nil
+		}
+		return &effect.ExchangeReply{Value: [][]byte{[]byte(`"yes"`), []byte(`"not now"`)}[min(n, 1)]}
+	}}
+	return t.hears("approval", "it wanted nothing allowed", "allowed", "[true,false]", "reason", `"not now"`)
+}
+
+// toolCall answers a testable host's first call and refuses the second.
+func toolCall(s *session) Verdict {
+	t := &talk{s: s, answer: func(m *effect.HostMessage, n int) *effect.ExchangeReply {
+		if m.Type != "tool_call" || n > 0 || !s.ack.can(testable) {
+			return nil
+		}
+		return &effect.ExchangeReply{Value: []byte(`{"n":2}`)}
+	}}
+	return t.hears("tool_call", "it called no tool", "value", `{"n":2}`, "refused", `"concerto test: nothing answers tool_call"`)
+}
+
+// fault wants an error, after which the process goes on.
+func fault(s *session) Verdict {
+	t := &talk{s: s}
+	if v := t.hold(); v != nil {
+		return *v
+	}
+	if t.typ != hostmsg.Error {
+		if s.ack.can(testable) {
+			return *t.fails("an error", "%s", quote(t.result))
+		}
+		return skip("it had no error to report")
+	}
+	return verdict(s.quiet("the next prompt"))
+}
+
+// cancel ends an exchange early.
+func cancel(s *session) Verdict {
+	if v := s.ready(); v != nil {
+		return *v
+	}
+	if !s.ack.can("cancel") {
+		return skip("it has not announced the capability cancel")
+	}
+	t := &talk{s: s, cancel: true}
+	if v := t.hold(); v != nil {
+		return *v
+	}
+	if !t.told {
+		return skip("it was done before it could be cancelled")
+	}
+	return verdict(s.quiet("the next prompt"))
+}
+
+// text checks everything that the host has written so far: a process that sends
+// messages may write nothing else.
+func text(s *session) Verdict {
+	t := &talk{s: s}
+	if v := t.hold(); v != nil {
+		return *v
+	}
+	if s.plain != "" && s.p.spoken {
+		return s.fail("messages alone on standard output", "the line %s", s.plain)
+	}
+	return verdict(t.isNot("text", `"text"`))
+}
+
+// bigSize is the length of the text of a large line: more than a pipe holds,
+// and more than readers of lines accept by default.
+const bigSize = 1 << 20
+
+func bigLine(s *session) Verdict {
+	return s.echoes(strings.Repeat("0123456789abcdef", bigSize/16))
+}
+
+// utf8 tests characters that readers and writers of lines get wrong: those of
+// two, three and four bytes, combining ones, and those that other rules take
+// for the end of a line.
+func utf8(s *session) Verdict {
+	return s.echoes("é e\u0301 ß 你好 \U0001F600 \u200f\u2028\u2029\u0085 \" \\ \t end")
+}
+
+// echoes sends a text as the context, which a testable host sends back.
+func (s *session) echoes(text string) Verdict {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	// As it is: Marshal escapes two of the characters that are to be sent.
+	line := strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(string(quoted))
+	t := &talk{s: s, context: []byte(`{"text":` + line + `}`)}
+	if v := t.hold(); v != nil {
+		return *v
+	}
+	return verdict(t.isNot("text", line))
+}
+
+// exit ends the host's input and waits for it to leave.
+func exit(s *session) Verdict {
+	if v := s.ready(); v != nil {
+		return *v
+	}
+	defer s.drop()
+	s.p.conn.CloseWrite()
+	timer := time.NewTimer(leaving)
+	defer timer.Stop()
+	const want = "exit code 0 after the end of standard input"
+	select {
+	case <-s.p.conn.Done():
+	case <-timer.C:
+		return s.fail(want, "a process that still runs after %s", seconds(leaving))
+	case <-s.ctx.Done():
+		return Verdict{}
+	}
+	if code := s.p.conn.Exit().Code; code != 0 {
+		return s.fail(want, "exit code %d", code)
+	}
+	return passed
+}

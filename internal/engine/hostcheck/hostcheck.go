@@ -1,0 +1,204 @@
+// Package hostcheck is `concerto host` (spec/18-cli.md): it tests a host by
+// fourteen checks, each a small conversation over the host's own transport, and
+// tells what a start of the host shows.
+//
+// A check's prompt is "concerto test: CHECK". A testable host, one made with an
+// SDK, must answer it in a known way; any other host may do whatever
+// spec/host-protocol.md allows. Lines from and to the host are read and written
+// as in a run.
+package hostcheck
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// Outcome is how a check went.
+type Outcome string
+
+// The outcomes. A check is skipped when the host was free not to do what the
+// check looks at, and did not do it.
+const (
+	OK      Outcome = "ok"
+	Fail    Outcome = "FAIL"
+	Skipped Outcome = "skip"
+)
+
+// Verdict is the outcome of a check. A failed check says what was expected,
+// what came instead and what to do; a skipped one says why.
+type Verdict struct {
+	Check    string  `json:"check"`
+	Outcome  Outcome `json:"outcome"`
+	Expected string  `json:"expected,omitempty"`
+	Got      string  `json:"got,omitempty"`
+	Hint     string  `json:"hint,omitempty"`
+	Why      string  `json:"why,omitempty"`
+}
+
+// Text is the verdict in a line, with a second one for the hint of a failure.
+func (v Verdict) Text() string {
+	if v.Outcome != Fail {
+		return fmt.Sprintf("%s %s\n", v.Check, v.Outcome)
+	}
+	return fmt.Sprintf("%s %s expected %s, got %s\n  hint: %s\n", v.Check, v.Outcome, v.Expected, v.Got, v.Hint)
+}
+
+// check is a row of the table: a name, what to do about its failure, and what it
+// does.
+type check struct {
+	name string
+	hint string
+	play func(s *session) Verdict
+}
+
+// firstPrompt is the check that all after it build on.
+const firstPrompt = "prompt"
+
+// checks are all, in the order in which they are made.
+func checks() []check {
+	return []check{
+		{"start", "run it by itself: it must wait for lines on standard input and write nothing before one has come", (*session).start},
+		{"init", `answer {"type":"init","params":{…}} with {"type":"init_ack"} before anything else, and flush`, (*session).initialise},
+		{"ack", "init_ack has capabilities, an array of texts, and version, a text, or neither; nothing follows it before the prompt", (*session).acknowledge},
+		{firstPrompt, `answer each prompt with one {"type":"result"} or {"type":"error"}, end the line, flush, and wait for the next prompt`, prompt},
+		{"progress", `progress is {"type":"progress","message":TEXT} and, if known, a whole number as percent`, progress},
+		{"question", "read the line with the response before the work goes on; the answer is its value, or its error", question},
+		{"approval", "read the response; do it only when the value is clearly yes, and go on without it otherwise", approval},
+		{"tool_call", "read the response; the tool's value is its value, and its error says why there is none", toolCall},
+		{"error", `catch what the work raises and send {"type":"error","message":TEXT}; the process goes on`, fault},
+		{"cancel", "on cancel come to a result or an error within 5 seconds, or do not announce the capability", cancel},
+		{"text", "write remarks to standard error: print(…, file=sys.stderr), console.error, log.Print", text},
+		{"big_line", "read whole lines, however long: a Go bufio.Scanner wants a larger Buffer, an asyncio StreamReader a larger limit", bigLine},
+		{"utf8", "read and write UTF-8, and end lines at \\n alone: Node's readline also ends them at U+2028", utf8},
+		{"exit", "leave with exit code 0 when standard input ends", exit},
+	}
+}
+
+// Names are the names of the checks, in their order.
+func Names() []string {
+	var all []string
+	for _, c := range checks() {
+		all = append(all, c.name)
+	}
+	return all
+}
+
+// Options say what is tried.
+type Options struct {
+	Config  host.Config
+	Environ []string       // what the host inherits from
+	Run     *procgroup.Run // whose processes the host's are; may be nil
+	// Only are the checks that are told, by their names; nil is all.
+	Only []string
+	// Wire takes each line that passes to or from the host, from several goroutines;
+	// nil drops them.
+	Wire func(hosttrace.Line)
+	// Stderr takes the lines that the host writes there; nil drops them.
+	Stderr func(line string)
+}
+
+// How long things may take. What the host's own timeout bounds is bounded by that.
+const (
+	patience = 30 * time.Second       // a check, when the host has no timeout
+	early    = 500 * time.Millisecond // what a new process says by itself is waited for so long, where it cannot be seen that it waits for its input
+	starting = 5 * time.Second        // and so long where that can be seen, and it does not
+	settle   = 200 * time.Millisecond // what is to stay quiet later is looked at for so long, unless it is seen to wait before
+	glance   = 5 * time.Millisecond   // between looks
+	hesitate = time.Second            // before a silent host is cancelled
+	leaving  = 5 * time.Second        // after the end of its input
+)
+
+// Run makes the checks and tells each verdict as it is known. The error is ctx's.
+func Run(ctx context.Context, o Options, tell func(Verdict)) error {
+	s := &session{ctx: ctx, o: o, dialer: host.NewDialer(o.Config, host.Options{Environ: o.Environ, Run: o.Run, Wire: o.Wire}), told: map[string]bool{}, wrong: map[string]bool{}}
+	defer s.drop()
+	unanswered := false // every further check would wait for as long as a prompt may take
+	for _, c := range checks() {
+		if o.Only != nil && !slices.Contains(o.Only, c.name) {
+			continue
+		}
+		s.check, s.hint = c.name, c.hint
+		v := skip("the host does not answer prompts: `" + firstPrompt + "` failed")
+		if !unanswered {
+			v = c.play(s)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		v.Check = c.name
+		unanswered = unanswered || c.name == firstPrompt && v.Outcome == Fail
+		s.told[c.name] = true
+		tell(v)
+	}
+	return nil
+}
+
+// Sum counts verdicts by their outcomes.
+type Sum struct {
+	OK      int `json:"ok"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"`
+}
+
+// Add counts one.
+func (s *Sum) Add(v Verdict) {
+	switch v.Outcome {
+	case OK:
+		s.OK++
+	case Fail:
+		s.Failed++
+	default:
+		s.Skipped++
+	}
+}
+
+// Text is the line behind the verdicts.
+func (s Sum) Text() string {
+	return fmt.Sprintf("%d ok, %d failed, %d skipped\n", s.OK, s.Failed, s.Skipped)
+}
+
+// as makes failures show the hint of another check, which is made on the way,
+// until restore is called.
+func (s *session) as(name string) (restore func()) {
+	before := s.hint
+	for _, c := range checks() {
+		if c.name == name {
+			s.hint = c.hint
+		}
+	}
+	return func() { s.hint = before }
+}
+
+// fail is the failure of the check that is being made.
+func (s *session) fail(expected, format string, args ...any) Verdict {
+	return Verdict{Outcome: Fail, Expected: expected, Got: fmt.Sprintf(format, args...), Hint: s.hint}
+}
+
+func skip(why string) Verdict { return Verdict{Outcome: Skipped, Why: why} }
+
+var passed = Verdict{Outcome: OK}
+
+// quoteLimit bounds how much of a line a verdict repeats.
+const quoteLimit = 200
+
+func quote(line []byte) string {
+	if len(line) > quoteLimit {
+		return strings.ToValidUTF8(string(line[:quoteLimit]), "") + "…"
+	}
+	return string(line)
+}
+
+// seconds prints a duration as people write it: 30 seconds, 0.5 seconds.
+func seconds(d time.Duration) string {
+	if d == time.Second {
+		return "1 second"
+	}
+	return fmt.Sprintf("%g seconds", d.Seconds())
+}

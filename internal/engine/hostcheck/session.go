@@ -1,0 +1,277 @@
+package hostcheck
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// session is the checks of one host. They share a process until a check fails;
+// the next check gets a new one.
+type session struct {
+	ctx    context.Context
+	o      Options
+	dialer *host.Dialer
+	check  string // the one that is being made
+	hint   string // its own
+	told   map[string]bool
+
+	p     *peer
+	began *Verdict // of the start
+	inits *Verdict // of the initialisation
+	ack   ack
+
+	plain string          // a line on its standard output that is no message
+	wrong map[string]bool // what messages lacked that has been told
+}
+
+// ack is what init_ack says.
+type ack struct {
+	line         []byte
+	Version      string
+	Capabilities []string
+}
+
+func (a *ack) can(capability string) bool { return slices.Contains(a.Capabilities, capability) }
+
+// emptyInit is what a host without parameters is sent, which it need not know.
+const emptyInit = `{"type":"init","params":{}}` + "\n"
+
+// drop ends the process, if there is one.
+func (s *session) drop() {
+	if s.p != nil {
+		s.p.end()
+		s.p = nil
+	}
+}
+
+// open starts a process.
+func (s *session) open() Verdict {
+	const want = "a process that waits for its input"
+	stderr := s.o.Stderr
+	if stderr == nil {
+		stderr = func(string) {}
+	}
+	conn, err := s.dialer.Dial(s.ctx, stderr)
+	if err != nil {
+		return s.fail(want, "%s", s.plainly(err))
+	}
+	s.p = newPeer(conn)
+	return passed
+}
+
+// plainly gives the text of an error about a host without the host's name, and
+// without the manifest's name when none is used.
+func (s *session) plainly(err error) string {
+	text := strings.TrimPrefix(err.Error(), "host '"+s.o.Config.Name+"' ")
+	if s.o.Config.Connector == "" {
+		text = strings.ReplaceAll(text, " in [hosts.] of Concerto.toml", "")
+	}
+	return text
+}
+
+// start is the check of that name; it is made once.
+func (s *session) start() Verdict {
+	if s.began == nil {
+		defer s.as("start")()
+		v := s.open()
+		if v.Outcome == OK {
+			if e, came := s.unasked(early, starting); came {
+				v = s.early(e)
+				s.drop()
+			}
+		}
+		s.began = &v
+	}
+	return *s.began
+}
+
+// unasked is what a process says that should say nothing, if it does before it waits for
+// its input. Where that is seen it has until most to do so, else within. A vendor's agent
+// may say more than it was asked for, as long as it ends no exchange.
+func (s *session) unasked(within, most time.Duration) (event, bool) {
+	vendor := host.Translates(&s.o.Config)
+	for began := time.Now(); ; {
+		left, waits := within-time.Since(began), false
+		if !vendor {
+			var known bool
+			if waits, known = s.p.waits(); known {
+				left = min(most-time.Since(began), glance)
+			}
+		}
+		if waits {
+			return event{}, false
+		}
+		e, came := s.p.receive(s.ctx, left)
+		switch {
+		case !came && left == glance && s.ctx.Err() == nil:
+			continue
+		case !came || e.err != nil || !vendor:
+			return e, came
+		}
+		m, is, err := host.Decode(e.line.Text)
+		if err != nil || is && hostmsg.Of(m.Type).Terminal() {
+			return e, true
+		}
+	}
+}
+
+// early is what a new process did before anything was said to it.
+func (s *session) early(e event) Verdict {
+	if e.err != nil {
+		return s.fail("a process that waits for its input", "%s", s.p.ended(s.ctx, e.err))
+	}
+	return s.fail("nothing before the first message", "the line %s", quote(e.line.Text))
+}
+
+// initialise is the check of init. A host that has no parameters need not know it.
+func (s *session) initialise() Verdict {
+	if v := s.needs("start", s.start()); v != nil {
+		return *v
+	}
+	if s.inits == nil {
+		defer s.as("init")()
+		v := s.handshake()
+		s.inits = &v
+		if v.Outcome != OK {
+			s.drop()
+		}
+	}
+	return *s.inits
+}
+
+// needs gives the verdict on a check that depends on the check name, whose
+// verdict is v. When v is a failure, the dependent check reports it, or is
+// skipped if it has been reported before. nil says that the check can be made.
+func (s *session) needs(name string, v Verdict) *Verdict {
+	if v.Outcome != Fail {
+		return nil
+	}
+	if s.told[name] {
+		v = skip(name + " failed")
+	}
+	s.told[name] = true
+	return &v
+}
+
+// handshake sends init to a new process and hears the acknowledgement.
+func (s *session) handshake() Verdict {
+	line, err := host.InitLine(&s.o.Config, s.o.Environ)
+	if err != nil {
+		return s.fail("its parameters", "that it %s", s.plainly(err))
+	}
+	// Whoever has no parameters may take init for anything.
+	not := func(format string, args ...any) Verdict {
+		if line == nil {
+			return skip("it has no parameters, and init is not known to it: " + fmt.Sprintf(format, args...))
+		}
+		return s.fail("init_ack", format, args...)
+	}
+	first := line
+	if first == nil {
+		first = []byte(emptyInit)
+	}
+	wait := host.InitWait(&s.o.Config)
+	if !s.p.send(s.ctx, first, wait) {
+		return not("a host that reads nothing")
+	}
+	e, came := s.p.receive(s.ctx, wait)
+	for came && e.err == nil && host.Translates(&s.o.Config) && !ends(e.line.Text) {
+		e, came = s.p.receive(s.ctx, wait)
+	}
+	switch {
+	case !came:
+		return not("nothing within %s", seconds(wait))
+	case e.err != nil:
+		return not("%s", s.p.ended(s.ctx, e.err))
+	}
+	m, is, err := host.Decode(e.line.Text)
+	if err != nil || !is || hostmsg.Of(m.Type).Role != hostmsg.Acknowledges {
+		return not("the line %s", quote(e.line.Text))
+	}
+	s.p.spoken = true
+	s.ack = ack{line: e.line.Text}
+	// What has another form than it should is told by the check of ack.
+	_ = json.Unmarshal(e.line.Text, &s.ack)
+	return passed
+}
+
+// ends says that a line ends a handshake.
+func ends(line []byte) bool {
+	m, is, err := host.Decode(line)
+	return err != nil || is && (hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges)
+}
+
+// acknowledge is the check of ack: what init_ack says, and that nothing follows.
+func (s *session) acknowledge() Verdict {
+	v := s.initialise()
+	if n := s.needs("init", v); n != nil {
+		return *n
+	}
+	if v.Outcome == Skipped {
+		return skip("it was not initialised")
+	}
+	var members struct {
+		Version      *string   `json:"version"`
+		Capabilities *[]string `json:"capabilities"`
+	}
+	if err := json.Unmarshal(s.ack.line, &members); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return s.fail("capabilities as an array of texts and version as a text", "%s", quote(s.ack.line))
+		}
+		return s.fail("init_ack", "%s", quote(s.ack.line))
+	}
+	if s.p == nil {
+		return passed
+	}
+	if e, came := s.unasked(settle, settle); came {
+		defer s.drop()
+		if e.err != nil {
+			return s.fail("a process that waits for a prompt", "%s", s.p.ended(s.ctx, e.err))
+		}
+		return s.fail("nothing between init_ack and the prompt", "the line %s", quote(e.line.Text))
+	}
+	return passed
+}
+
+// ready sees to it that a process waits for a prompt; what it gives is in the way.
+func (s *session) ready() *Verdict {
+	if v := s.needs("start", s.start()); v != nil {
+		return v
+	}
+	known := s.inits != nil
+	v := s.initialise()
+	if n := s.needs("init", v); n != nil {
+		return n
+	}
+	if s.p != nil {
+		return nil
+	}
+	if v := s.open(); v.Outcome != OK {
+		return &v
+	}
+	if v.Outcome == OK && known {
+		if again := s.handshake(); again.Outcome != OK {
+			s.drop()
+			v := s.fail("a new process that is initialised as the first was", "%s", again.Got+again.Why)
+			return &v
+		}
+	}
+	return nil
+}
+
+// wait is how long a check may take.
+func (s *session) wait() time.Duration {
+	if s.o.Config.Timeout > 0 {
+		return host.ExchangeWait(&s.o.Config)
+	}
+	return patience
+}

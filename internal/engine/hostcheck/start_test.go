@@ -1,0 +1,141 @@
+package hostcheck
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// hasty is a host that hears nothing: after some time it says a line, if it has one,
+// and leaves.
+type hasty struct {
+	after time.Duration
+	says  string
+	exit  host.Exit
+	seen  bool          // it can be seen whether it waits
+	waits time.Duration // after which it does, if it is seen to; 0 is never
+	began time.Time
+
+	spoke bool
+	gone  chan struct{}
+	end   sync.Once
+}
+
+func (h *hasty) Connect(*host.Config, host.Surroundings) (host.Conn, error) {
+	h.gone, h.began = make(chan struct{}), time.Now()
+	return h, nil
+}
+
+func (h *hasty) Read() (ndjson.Line, error) {
+	t := time.NewTimer(h.after)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-h.gone:
+		return ndjson.Line{}, io.EOF
+	}
+	if h.says != "" && !h.spoke {
+		h.spoke = true
+		return ndjson.Line{Text: []byte(h.says)}, nil
+	}
+	h.leave()
+	return ndjson.Line{}, io.EOF
+}
+
+func (h *hasty) leave()      { h.end.Do(func() { close(h.gone) }) }
+func (h *hasty) Interrupt()  {}
+func (h *hasty) Resume()     {}
+func (h *hasty) Ready() bool { return false }
+func (h *hasty) Said() int64 {
+	if h.says != "" && time.Since(h.began) >= h.after {
+		return int64(len(h.says)) + 1
+	}
+	return 0
+}
+func (h *hasty) AwaitsInput() (waits, known bool) {
+	return h.seen && h.waits > 0 && time.Since(h.began) >= h.waits, h.seen
+}
+func (h *hasty) Write(lines []byte) (int, error)    { return len(lines), nil }
+func (h *hasty) TryWrite([]byte) int                { return 0 }
+func (h *hasty) CloseWrite()                        {}
+func (h *hasty) Unread() int                        { return -1 }
+func (h *hasty) Done() <-chan struct{}              { return h.gone }
+func (h *hasty) Exit() host.Exit                    { return h.exit }
+func (h *hasty) Stderr() string                     { return h.exit.Stderr }
+func (h *hasty) End(time.Duration, <-chan struct{}) { h.leave() }
+
+// TestStart: what a host does before anything is said to it fails the check of the
+// start, when it does so soon. A host that is slower is found out by the checks that
+// follow; how soon is soon only a clock of the test's own can tell on any machine.
+func TestStart(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		host *hasty
+		want Verdict
+		most time.Duration // that it takes
+	}{
+		{"waits", &hasty{after: time.Hour}, Verdict{Outcome: OK}, early},
+		{"speaks later", &hasty{after: early + 1, says: "Welcome"}, Verdict{Outcome: OK}, early},
+		{"is seen to wait", &hasty{after: time.Hour, seen: true, waits: 2 * glance}, Verdict{Outcome: OK}, 3 * glance},
+		{"is seen to wait late", &hasty{after: time.Hour, seen: true, waits: 3 * time.Second}, Verdict{Outcome: OK}, 3*time.Second + glance},
+		{"never waits", &hasty{after: time.Hour, seen: true}, Verdict{Outcome: OK}, starting},
+		{"speaks, then waits", &hasty{after: time.Second, says: "Welcome", seen: true, waits: time.Second},
+			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, time.Second + glance},
+		{"waits, then speaks", &hasty{after: time.Second, says: "Welcome", seen: true, waits: time.Second - 2*glance}, Verdict{Outcome: OK}, time.Second},
+		{"starts for long and speaks", &hasty{after: starting - 1, says: "Welcome", seen: true},
+			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, starting},
+		{"speaks", &hasty{after: early - 1, says: "Welcome"},
+			Verdict{Outcome: Fail, Expected: "nothing before the first message", Got: "the line Welcome"}, early},
+		{"leaves", &hasty{after: early - 1, exit: host.Exit{Code: 3, Stderr: "looking\nno licence\n"}},
+			Verdict{Outcome: Fail, Expected: "a process that waits for its input", Got: "its end with exit code 3: no licence"}, early},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			config := host.Config{Name: "Worker", Transport: "memory", OutputFormat: "json"}
+			dialer := host.NewDialer(config, host.Options{Transports: map[string]host.Transport{"memory": c.host}})
+			s := &session{ctx: context.Background(), o: Options{Config: config}, dialer: dialer, told: map[string]bool{}, wrong: map[string]bool{}}
+			defer s.drop()
+			began := time.Now()
+			got := s.start()
+			if took := time.Since(began); took > c.most {
+				t.Errorf("%s: it took %v, at most %v are wanted", c.name, took, c.most)
+			}
+			if got.Outcome != c.want.Outcome || got.Expected != c.want.Expected || got.Got != c.want.Got {
+				t.Errorf("%s: %+v, and should be %+v", c.name, got, c.want)
+			}
+		})
+	}
+}
+
+// heard is a host that waits, and whose line is read in the very moment in which it is looked whether it has said more.
+type heard struct {
+	hasty
+	p *peer
+}
+
+func (h *heard) Said() int64 {
+	if !h.spoke {
+		h.spoke = true
+		h.p.said <- event{}
+		h.p.heard.Store(1)
+	}
+	return 1
+}
+
+// TestHeardWhileLooking: a host does not wait before what it said has been looked at, whenever that is read.
+func TestHeardWhileLooking(t *testing.T) {
+	h := &heard{hasty: hasty{seen: true, waits: 1, began: time.Now().Add(-time.Hour)}}
+	h.p = &peer{conn: h, said: make(chan event, 1)}
+	if waits, known := h.p.waits(); waits || !known {
+		t.Errorf("it waits: %t, which is known: %t", waits, known)
+	}
+	<-h.p.said
+	if waits, _ := h.p.waits(); !waits {
+		t.Error("it does not wait")
+	}
+}

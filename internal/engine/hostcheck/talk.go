@@ -1,0 +1,203 @@
+package hostcheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// talk is one exchange with a host, from its prompt to its end.
+type talk struct {
+	s       *session
+	context json.RawMessage
+	// answer, when not nil, says how the nth request of its type is answered, from
+	// 0; nil leaves it to harmless.
+	answer func(m *effect.HostMessage, n int) *effect.ExchangeReply
+	cancel bool // it is cancelled at its first message, or when it hesitates
+
+	heard  map[string]int // messages by type
+	told   bool           // the host was told to cancel
+	until  time.Time
+	since  int64  // where its lines begin in all that the host says
+	result []byte // the message that ended it; nil for a plain line
+	typ    string // and its type
+}
+
+// terminal is what every exchange ends with.
+const terminal = "a result or an error"
+
+// hold holds the exchange. It gives what went wrong, after which the process
+// cannot be used any more.
+func (t *talk) hold() *Verdict {
+	s := t.s
+	if v := s.ready(); v != nil {
+		return v
+	}
+	v := t.talk()
+	if v != nil {
+		s.drop()
+	}
+	return v
+}
+
+func (t *talk) talk() *Verdict {
+	s := t.s
+	t.heard = map[string]int{}
+	t.until = time.Now().Add(s.wait())
+	t.since = s.p.conn.Said()
+	prompt := host.PromptLine(&s.o.Config, &effect.ExchangeOpen{Host: s.o.Config.Name, Prompt: "concerto test: " + s.check, Context: t.context})
+	if v := t.send(prompt); v != nil {
+		return v
+	}
+	for t.typ == "" {
+		if v := t.next(); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// next takes one line and does what is to be done about it.
+func (t *talk) next() *Verdict {
+	s := t.s
+	wait := time.Until(t.until)
+	hesitates := t.cancel && !t.told && wait > hesitate
+	if hesitates {
+		wait = hesitate
+	}
+	e, came := s.p.receive(s.ctx, wait)
+	switch {
+	case !came && hesitates:
+		return t.tellCancel()
+	case !came && t.told:
+		return t.fails(terminal+" within "+seconds(host.CancelWait(&t.s.o.Config))+" of the cancel", "none")
+	case !came:
+		return t.fails(terminal, "nothing more within %s", seconds(s.wait()))
+	case e.err != nil:
+		return t.fails(terminal, "%s", s.p.ended(s.ctx, e.err))
+	}
+	m, is, err := host.Decode(e.line.Text)
+	before := e.line.Offset < t.since
+	if is {
+		s.p.spoken = true
+	} else if err == nil {
+		s.plain = quote(e.line.Text)
+	}
+	switch {
+	case before: // of the exchange before, which was over
+		return nil
+	case err != nil:
+		return t.fails("a JSON object on each line", "%s", quote(e.line.Text))
+	case is:
+		return t.take(&m)
+	case !s.p.spoken: // it counts as the result
+		t.typ = hostmsg.Result
+	}
+	return nil
+}
+
+func (t *talk) take(m *effect.HostMessage) *Verdict {
+	row := hostmsg.Of(m.Type)
+	if wrong := misshapen(row, m.Text); wrong != "" && !t.s.wrong[wrong] {
+		t.s.wrong[wrong] = true // it is told once
+		v := t.fails(wrong, "%s", quote(m.Text))
+		v.Hint = fmt.Sprintf("%s has %s (spec/host-protocol.md)", m.Type, shape(row))
+		return v
+	}
+	n := t.heard[m.Type]
+	t.heard[m.Type]++
+	switch {
+	case row.Terminal():
+		t.typ, t.result = m.Type, bytes.Clone(m.Text)
+	case t.cancel && !t.told:
+		return t.tellCancel()
+	case row.Waits() && !t.told:
+		var r *effect.ExchangeReply
+		if t.answer != nil {
+			r = t.answer(m, n)
+		}
+		if r == nil {
+			r = harmless(m)
+		}
+		r.InReplyTo, r.AnswerTo = m.Type, m.ID
+		return t.send(host.ResponseLine(r))
+	}
+	return nil
+}
+
+func (t *talk) tellCancel() *Verdict {
+	t.told = true
+	t.until = time.Now().Add(host.CancelWait(&t.s.o.Config))
+	return t.send(host.CancelLine("concerto test"))
+}
+
+func (t *talk) send(line []byte) *Verdict {
+	if !t.s.p.send(t.s.ctx, line, time.Until(t.until)) {
+		return t.fails("a host that reads its input", "a line of %d bytes left unread", len(line))
+	}
+	return nil
+}
+
+func (t *talk) fails(expected, format string, args ...any) *Verdict {
+	v := t.s.fail(expected, format, args...)
+	return &v
+}
+
+// harmless answers the questions of a host that is not known: nothing is
+// allowed, and there are no tools.
+func harmless(m *effect.HostMessage) *effect.ExchangeReply {
+	switch m.Type {
+	case "question":
+		return &effect.ExchangeReply{Value: offered(m)}
+	case "approval":
+		return &effect.ExchangeReply{Value: []byte(`"no"`)}
+	}
+	return &effect.ExchangeReply{Error: "concerto test: nothing answers " + m.Type}
+}
+
+// offered is the last answer that a question offers, or a text.
+func offered(m *effect.HostMessage) json.RawMessage {
+	var q struct{ Options []json.RawMessage }
+	if json.Unmarshal(m.Text, &q) == nil && len(q.Options) > 0 {
+		return q.Options[len(q.Options)-1]
+	}
+	return []byte(`"concerto test"`)
+}
+
+// isNot holds the result of a testable host to its members, as JSON.
+func (t *talk) isNot(members ...string) *Verdict {
+	if !t.s.ack.can(testable) {
+		return nil
+	}
+	var got map[string]json.RawMessage
+	if t.typ == hostmsg.Result {
+		// A plain line has no members.
+		_ = json.Unmarshal(t.result, &got)
+	}
+	for i := 0; i < len(members); i += 2 {
+		if !same(got[members[i]], members[i+1]) {
+			return t.fails("a result with "+members[i]+" "+quote([]byte(members[i+1])), "%s", quote(t.result))
+		}
+	}
+	return nil
+}
+
+// testable is the capability by which an SDK's host says that it answers the
+// checks.
+const testable = "testable"
+
+func same(got json.RawMessage, want string) bool {
+	var a, b any
+	return json.Unmarshal(got, &a) == nil && json.Unmarshal([]byte(want), &b) == nil && equal(a, b)
+}
+
+func equal(a, b any) bool {
+	x, errA := json.Marshal(a)
+	y, errB := json.Marshal(b)
+	return errA == nil && errB == nil && bytes.Equal(x, y)
+}

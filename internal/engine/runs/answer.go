@@ -1,0 +1,137 @@
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// Problem says why a question cannot be answered, or a run not be ended or removed.
+type Problem struct{ Message, Hint string }
+
+func (e *Problem) Error() string { return e.Message }
+
+// GivenAnswer is what a pending question is answered with: a text, which is read as the type
+// that is awaited, unless JSON says that it is JSON; or a refusal.
+type GivenAnswer struct {
+	Text   string
+	JSON   bool
+	Refuse *string
+	By     string
+}
+
+// Answer answers a pending question of a run. The error is a *Problem, or one of durable.Open.
+func Answer(dir, id string, a GivenAnswer) error {
+	s, err := durable.Open(dir)
+	if err != nil {
+		return err
+	}
+	return answer(s, id, a)
+}
+
+// answer answers a question of a run that was read a moment ago.
+func answer(s *durable.Stored, id string, a GivenAnswer) error {
+	shown, err := show(s, false)
+	if err != nil {
+		return err
+	}
+	if by, at, ok := durable.WasAnswered(s.History, id); ok {
+		return answeredBy(id, by, at)
+	}
+	q := shown.Question(id)
+	if q == nil {
+		if durable.WasAsked(s.History, id) {
+			return withdrawn(s, id)
+		}
+		return notWaiting(shown, id)
+	}
+	given := journal.Answer{Refuse: a.Refuse, By: a.By, At: time.Now().UnixMilli(), Synced: s.History.Synced()}
+	if a.Refuse == nil {
+		if given.Value, err = q.Read(a.Text, a.JSON); err != nil {
+			return &Problem{fmt.Sprintf("%s waits for %s: %v", id, q.Type, err), "the question stays"}
+		}
+	}
+	err = s.Dir.Give(id, given)
+	if errors.Is(err, fs.ErrExist) {
+		if first, err := s.Dir.Given(id); err == nil && first != nil {
+			return answeredBy(id, first.By, first.At)
+		}
+		return &Problem{Message: id + " was answered already"}
+	}
+	if err != nil {
+		return err
+	}
+	return late(s, id, &given)
+}
+
+// late takes an answer back that came when the question had just ended otherwise: the run does not look for it any more.
+func late(s *durable.Stored, id string, given *journal.Answer) error {
+	h, err := s.Dir.ReadFrom(s.History.At())
+	if errors.Is(err, journal.ErrElsewhere) {
+		h, err = s.Dir.Read()
+	}
+	if err != nil {
+		return err
+	}
+	by, at, over := durable.Over(h, id)
+	if !over && h.Last().K != journal.KFinish || over && by == cmp.Or(given.By, effect.ByAnswer) {
+		return nil // the run takes it, or has it
+	}
+	if err := s.Dir.Taken(id); err != nil {
+		return err
+	}
+	if by != "" {
+		return answeredBy(id, by, at)
+	}
+	return withdrawn(s, id)
+}
+
+// withdrawn says that a question is not asked any more.
+func withdrawn(s *durable.Stored, id string) error {
+	p := &Problem{Message: id + " waits for no answer any more: the run has gone on without one, or has ended"}
+	if e, ok := strings.CutPrefix(id, "q"); ok {
+		p.Hint = fmt.Sprintf("concerto fork %s --at %s --answer VALUE goes on from there with one", s.Dir.Path(), e)
+	}
+	return p
+}
+
+func answeredBy(id, by string, at int64) error {
+	return &Problem{Message: fmt.Sprintf("%s was answered by %s at %s", id, by, time.UnixMilli(at).UTC().Format(time.RFC3339))}
+}
+
+// notWaiting lists the questions that wait.
+func notWaiting(s *Info, id string) error {
+	if s.Exit != nil {
+		return &Problem{Message: fmt.Sprintf("there is no question %s: the run has ended", id)}
+	}
+	ids := make([]string, 0, len(s.Pending)+len(s.Unknown))
+	for _, q := range s.Pending {
+		ids = append(ids, q.ID+" "+q.Channel)
+	}
+	for _, u := range s.Unknown {
+		ids = append(ids, u.ID+" run:unknown")
+	}
+	if len(ids) == 0 {
+		return &Problem{Message: fmt.Sprintf("there is no question %s: the run waits for no answer", id)}
+	}
+	return &Problem{Message: fmt.Sprintf("there is no question %s; these wait: %s", id, strings.Join(ids, ", "))}
+}
+
+// IsDue says whether a waiting run has an answer to take, or a timer that is over.
+func IsDue(s *Info, now time.Time) bool {
+	dir := journal.At(s.Dir)
+	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return dir.IsAnswered(q.ID) }) ||
+		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return dir.IsAnswered(u.ID) }) ||
+		slices.ContainsFunc(s.Timers, func(t durable.ShownTimer) bool {
+			due, err := time.Parse(time.RFC3339, t.Due)
+			return err == nil && !due.After(now)
+		}))
+}

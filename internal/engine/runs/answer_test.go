@@ -1,0 +1,78 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// asking is a run that waits for the answers q2 and q3. It is on its way.
+func asking(t *testing.T) (*journal.Writer, string) {
+	t.Helper()
+	program := ir.Encode(&ir.Program{Version: ir.Version})
+	dir := filepath.Join(t.TempDir(), "job")
+	w, err := journal.At(dir).Create(journal.Start{Run: "r_1", IR: journal.Sum(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}, program, journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	for e := range int64(2) {
+		w.Append(&journal.Record{K: journal.KBegin, E: e + 2, P: 1, Q: "emit.await", C: "waits", Asked: journal.Asked{R: json.RawMessage(`{"channel":"ask"}`)}})
+	}
+	return w, dir
+}
+
+// TestLateAnswer: an answer that comes in the moment in which the question ends otherwise, or the run does, is said to
+// be late, and is not left behind; one that the run has taken in that moment is not.
+func TestLateAnswer(t *testing.T) {
+	code := 0
+	finish := &journal.Record{K: journal.KFinish, Rest: journal.Rest{Code: &code}}
+	end := func(by string) *journal.Record {
+		return &journal.Record{K: journal.KEnd, E: 2, Gave: journal.Gave{X: "done", V: json.RawMessage(`{"value":"x"}`)}, Owner: journal.Owner{By: by}}
+	}
+	for name, x := range map[string]struct {
+		meanwhile []*journal.Record
+		want      string // of the error; "" for none
+		left      bool   // the answer is
+	}{
+		"it waits":                 {nil, "", true},
+		"another one ends":         {[]*journal.Record{{K: journal.KEnd, E: 3, Gave: journal.Gave{X: "unknown"}}}, "", true},
+		"it is withdrawn":          {[]*journal.Record{end("")}, "q2 waits for no answer any more", false},
+		"the run ends":             {[]*journal.Record{finish}, "q2 waits for no answer any more", false},
+		"somebody else answers":    {[]*journal.Record{end("Bob")}, "q2 was answered by Bob at 20", false},
+		"it is taken":              {[]*journal.Record{end("Ada")}, "", true},
+		"it is taken, and the end": {[]*journal.Record{end("Ada"), finish}, "", true},
+	} {
+		w, dir := asking(t)
+		if err := w.Flush(journal.Written); err != nil {
+			t.Fatal(err)
+		}
+		before, err := durable.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range x.meanwhile {
+			w.Append(r)
+		}
+		if err := w.Flush(journal.Written); err != nil {
+			t.Fatal(err)
+		}
+		err = answer(before, "q2", GivenAnswer{Text: "yes", By: "Ada"})
+		problem, _ := errors.AsType[*Problem](err)
+		switch {
+		case x.want == "" && err != nil, x.want != "" && (problem == nil || !strings.HasPrefix(problem.Message, x.want)):
+			t.Errorf("%s: %v", name, err)
+		case strings.HasPrefix(x.want, "q2 waits") && problem.Hint != "concerto fork "+dir+" --at 2 --answer VALUE goes on from there with one":
+			t.Errorf("%s: %s", name, problem.Hint)
+		}
+		if a, err := before.Dir.Given("q2"); (a != nil) != x.left || err != nil {
+			t.Errorf("%s: %+v, %v", name, a, err)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package runs
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// Change is what an effect of a run gives in a fork, in the place of what it gave; without any
+// of it the fork goes on behind what it gave.
+type Change = durable.Change
+
+// NoEffect says that a run has no such effect.
+type NoEffect = durable.NoEffect
+
+// Gone says that what is wanted of a run stands in that part of its history that is not kept.
+type Gone = durable.Gone
+
+// OtherEngine says that a run can be gone on with by the version alone that has made its snapshots.
+type OtherEngine = durable.OtherEngine
+
+// Fork makes a new run in the directory to, new or empty, with the history of another up to an
+// effect, and that effect's result changed. The new run is yet to be gone on with. written are the
+// files that the history has written, which are not turned back. Of a run whose journal is damaged there is what stands before that. The error is a *durable.NoEffect, a
+// *Problem when the change does not fit, or one of durable.Open and of directories.
+func Fork(dir, to, id string, c Change) (written []string, err error) {
+	s, err := durable.Good(dir)
+	if err == nil {
+		err = s.Whole()
+	}
+	if err != nil {
+		return nil, err
+	}
+	records, err := durable.Forked(s.History, c, "fork of "+s.Start.Run)
+	if none := (*durable.NoEffect)(nil); errors.As(err, &none) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &Problem{Message: err.Error()}
+	}
+	start := *s.Start
+	start.Run, start.IR, start.Fork = id, s.Sum, c.Fork(s.Start.Run)
+	machine, _ := os.Hostname() // only to be shown
+	w, err := journal.At(to).Create(start, s.Program, journal.Options{Owner: journal.Owner{By: "fork of " + s.Start.Run, Machine: machine}})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if r.Blob != "" {
+			text, err := s.Dir.Blob(r.Blob)
+			if err != nil {
+				return nil, errors.Join(err, w.Close())
+			}
+			r.Blob, r.V = "", text
+		}
+		w.Append(r)
+		if path := writtenBy(r); path != "" {
+			written = append(written, path)
+		}
+	}
+	return written, errors.Join(w.Flush(journal.Synced), w.Close())
+}
+
+// writtenBy is the file that an effect writes; "" for none.
+func writtenBy(r *journal.Record) string {
+	if r.K != journal.KBegin {
+		return ""
+	}
+	var path struct {
+		Path  string `json:"path"`
+		Store struct {
+			File string `json:"file"`
+		} `json:"store"`
+	}
+	if r.C != "settled" || json.Unmarshal(r.R, &path) != nil {
+		return ""
+	}
+	if path.Path == "" {
+		return filepath.ToSlash(path.Store.File)
+	}
+	return path.Path
+}

@@ -1,0 +1,159 @@
+// Package runs looks after runs that are kept in directories: it lists and shows them, answers what
+// they wait for, ends, checks, copies and removes them. It does not go on with them
+// (spec/26-durable.md).
+package runs
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/runconf"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/llm"
+)
+
+// Root is the directory below which the manifest here or above has runs kept; "" when
+// there is none, or it does not.
+func Root(dir string) (string, error) {
+	in, err := driver.Load(driver.Request{Dir: dir})
+	if err != nil || in.Manifest == nil {
+		return "", err
+	}
+	conf, err := runconf.Read(in.Manifest.Run.Config)
+	if err != nil {
+		return "", err
+	}
+	return conf.JournalRoot(in.Root), nil
+}
+
+// Info is what is to be told of a run.
+type Info = durable.Shown
+
+// Show tells of the run in a directory; of one that is damaged, that it is. The error is
+// journal.ErrNoRun, a *journal.Newer, or one of the files.
+func Show(dir string) (*Info, error) {
+	s, err := durable.Open(dir)
+	if damaged, ok := errors.AsType[*journal.Damaged](err); ok {
+		return durable.Broken(dir, damaged), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	running, err := s.Dir.Running()
+	if err != nil {
+		return nil, err
+	}
+	return show(s, running)
+}
+
+// show tells of the run.
+func show(s *durable.Stored, running bool) (*Info, error) {
+	p, err := ir.Decode(s.Program)
+	if err != nil {
+		return nil, err
+	}
+	conf, err := runconf.Read(p.Run)
+	if err != nil {
+		return nil, err
+	}
+	prices, err := connections(p)
+	if err != nil {
+		return nil, err
+	}
+	policy := func(kind, address string) string { return cmp.Or(conf.Policy(kind, address), durable.PolicyAsk) }
+	shown, err := durable.Show(s.History, running, policy, prices.Cost)
+	if err != nil {
+		return nil, err
+	}
+	shown.Dir = s.Dir.Path()
+	if shown.Snapshot, err = s.NewestSnapshot(); err != nil {
+		return nil, err
+	}
+	if shown.KeptFrom, err = s.KeptFrom(); err != nil {
+		return nil, err
+	}
+	if shown.Exit == nil {
+		shown.Hosts = hosts(shown.Dir, running)
+	}
+	return shown, nil
+}
+
+// connections are those of a program, with what their models cost.
+func connections(p *ir.Program) (all runtime.Parties, err error) {
+	for _, x := range p.Connections {
+		c, err := llm.ParseConnection(x.Name, x.Config)
+		if err != nil {
+			return all, err
+		}
+		all.Connections = append(all.Connections, c)
+	}
+	return all, nil
+}
+
+// List tells of the runs in the directories below one, the oldest first.
+func List(root string) ([]*Info, error) {
+	all, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []*Info{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	runs := []*Info{}
+	for _, e := range all {
+		if !e.IsDir() {
+			continue
+		}
+		s, err := Show(filepath.Join(root, e.Name()))
+		if errors.Is(err, journal.ErrNoRun) {
+			continue
+		}
+		if newer := (*journal.Newer)(nil); errors.As(err, &newer) {
+			s, err = durable.Broken(filepath.Join(root, e.Name()), newer), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, s)
+	}
+	slices.SortStableFunc(runs, func(a, b *Info) int { return strings.Compare(a.Started, b.Started) })
+	return runs, nil
+}
+
+// hosts are the processes of a run's hosts, of one that a process runs or not.
+func hosts(dir string, running bool) []durable.ShownHost {
+	all := []durable.ShownHost{}
+	known, err := keeper.Processes(dir)
+	if err != nil {
+		return all // nobody can say
+	}
+	told := map[string]bool{}
+	for _, p := range known {
+		told[p.String()] = true
+		h := durable.ShownHost{Host: p.Host, PID: p.PID, State: "kept"}
+		switch {
+		case p.Exit != nil:
+			h.State = "ended"
+		case running:
+			h.State = "attached"
+		}
+		all = append(all, h)
+	}
+	dirs, _ := filepath.Glob(filepath.Join(dir, "hosts", "*.*")) // a pattern without a mistake
+	for _, name := range dirs {
+		if host := filepath.Base(name); !told[host] && len(known) == 0 && !running {
+			all = append(all, durable.ShownHost{Host: host[:len(host)-len(filepath.Ext(host))], State: "lost"})
+		}
+	}
+	return all
+}

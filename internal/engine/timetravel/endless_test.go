@@ -1,0 +1,65 @@
+package timetravel_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+)
+
+// TestEndless: a recording that was cut off while the program computed without end is played to
+// where it was cut off, and no further.
+func TestEndless(t *testing.T) {
+	const program = `fn main() {
+    let n = 1;
+    emit("first", n);
+    loop { }
+}
+`
+	p, found, err := concerto.CompileSource(concerto.Source{Given: &concerto.Given{Name: "main.conc", Text: []byte(program)}, Dir: t.TempDir()})
+	if p == nil || err != nil {
+		t.Fatal(found, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var tape bytes.Buffer
+	o := concerto.Options{Records: concerto.Records{Tape: &tape}, Output: concerto.Output{To: cancelling{cancel}, Mode: concerto.Modes["ndjson"]}}
+	if err := p.Run(ctx, o); err == nil {
+		t.Fatal("it has ended by itself")
+	}
+	lines := bytes.SplitAfter(tape.Bytes(), []byte("\n"))
+	for i, line := range lines { // what was written after the emit had been made is lost
+		if i > 0 && bytes.Contains(line, []byte(`"emit"`)) {
+			lines = lines[:i+1]
+			break
+		}
+	}
+	s, err := timetravel.Tape(bytes.NewReader(bytes.Join(lines, nil)), p.Encode(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Play(context.Background(), 0)
+	if err != nil || len(r.Effects) != 1 {
+		t.Fatal(r, err)
+	}
+	look, err := r.Look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer look.Close()
+	if err := look.ToEffect(2); err != nil || !look.Ended {
+		t.Error(stand(t, look), err)
+	}
+	if err := look.ToLine(1_000); err != nil || look.Lines != 1_000 {
+		t.Error(stand(t, look), err)
+	}
+}
+
+// cancelling is an output that ends the run's context at the first write.
+type cancelling struct{ cancel func() }
+
+func (c cancelling) Write(p []byte) (int, error) {
+	c.cancel()
+	return len(p), nil
+}

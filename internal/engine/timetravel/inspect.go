@@ -1,0 +1,167 @@
+// Package timetravel looks into recorded runs: which effects a run made, from where, and what its
+// variables held then (spec/26-durable.md); its API promises nothing.
+//
+// A recording is played once, from its tape, without the world: what it gives is noted effect by
+// effect. With that the run can be stopped at any effect or line, and be gone back to.
+package timetravel
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// What is known of an effect. Those that the run waits for are pending.
+const (
+	Done    = "done"
+	None    = "none"
+	Unknown = "unknown"
+	Pending = "pending"
+)
+
+// Effect is one that a run has made.
+type Effect struct {
+	N       int64           `json:"effect"`
+	Task    int64           `json:"task"` // from 1, which is main
+	Kind    string          `json:"kind"`
+	Status  string          `json:"status"`
+	At      string          `json:"at"`           // FILE:LINE:COLUMN, the innermost in the program's own files
+	Of      int64           `json:"of,omitempty"` // the effect that opened what this one is about
+	Request json.RawMessage `json:"request"`
+	Result  json.RawMessage `json:"result"`          // null where it gives nothing
+	Error   *tape.Failure   `json:"error,omitempty"` // how it failed
+	Frames  []Frame         `json:"frames,omitzero"` // of an effect that was asked for
+}
+
+// Frame is a call under way. The innermost comes first.
+type Frame struct {
+	Function string `json:"function"`
+	At       string `json:"at"`
+	Locals   Locals `json:"locals"`
+	File     string `json:"-"`
+	Line     int    `json:"-"`
+}
+
+// Locals are variables in the order of their declaration.
+type Locals []Variable
+
+// Variable is one with its value, as JSON: its text where a value has no form in JSON.
+type Variable struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// MarshalJSON makes an object of them.
+func (all Locals) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for i, v := range all {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		name, err := json.Marshal(v.Name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(append(out, name...), ':'), v.Value...)
+	}
+	return append(out, '}'), nil
+}
+
+// Source is a recorded run.
+type Source struct {
+	program *ir.Program
+	tape    *tape.Tape
+	under   map[int64]string // what is known of effects that began and did not end
+	environ []string
+}
+
+// Run is the run in a directory, which may be in progress. Environ ("NAME=value") has the secrets
+// that its record leaves out; one that is not set stands as its mark. The error is
+// journal.ErrNoRun, a *journal.Damaged, a *journal.Newer, or one of the files.
+func Run(dir string, environ []string) (*Source, error) {
+	kept, err := durable.Open(dir)
+	if err == nil {
+		err = kept.Whole()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var text bytes.Buffer
+	if err := durable.Tape(kept.Dir, kept.History, kept.TapeFlags(), kept.Flags.Emit, &text); err != nil {
+		return nil, err
+	}
+	s, err := Tape(&text, kept.Program, environ)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range kept.History.Records {
+		switch r.K {
+		case journal.KBegin:
+			s.under[r.E] = underWay(r.C)
+		case journal.KEnd, journal.KDid, journal.KLines:
+			delete(s.under, r.E)
+		}
+	}
+	return s, nil
+}
+
+// underWay is what is known of an effect of a class that began.
+func underWay(class string) string {
+	switch class {
+	case effect.ClassWaits.String(), effect.ClassKept.String():
+		return Pending
+	}
+	return Unknown
+}
+
+// Tape is the run on a tape, of a compiled program. The error is a *tape.Mistake where the tape is
+// at fault, or says what is wrong with the program.
+func Tape(text io.Reader, program []byte, environ []string) (*Source, error) {
+	p, err := ir.Decode(program)
+	if err == nil {
+		err = ir.Verify(p)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the program: %w", err)
+	}
+	t, err := tape.Read(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{program: p, tape: t, under: map[int64]string{}, environ: environ}, nil
+}
+
+// Text is a source file of the program, by its name; ok is false when there is none.
+func (s *Source) Text(file string) (text string, ok bool) {
+	for _, f := range s.program.Files {
+		if f.Name == file {
+			return f.Text, f.Text != ""
+		}
+	}
+	return "", false
+}
+
+// Name is that of the program's main file.
+func (s *Source) Name() string {
+	if s.program.Entry < 0 {
+		return s.program.Name
+	}
+	return s.program.Files[s.program.Functions[s.program.Entry].File].Name
+}
+
+// Kept is the last effect up to n that stands in journals; n where there is none.
+func (r *Recording) Kept(n int64) int64 {
+	for i := len(r.Effects) - 1; i >= 0; i-- {
+		if x := &r.Effects[i]; x.N <= n && tape.Recorded(effect.Kind(x.Kind)) {
+			return x.N
+		}
+	}
+	return n
+}

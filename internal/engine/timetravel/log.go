@@ -1,0 +1,49 @@
+package timetravel
+
+import (
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// log is what a run got, in the order in which it did: enough to play it again.
+type log struct {
+	effects  []noted // by their numbers less 1
+	looked   map[vm.Moment]bool
+	arrivals []arrival
+}
+
+// noted is what is known of an effect.
+type noted struct {
+	entry   *tape.Entry // what it gave; nil where that is not recorded
+	parked  bool        // the program waited for it
+	waited  bool        // it could not be made at once
+	endedBy error       // the end of the run's context has ended it
+}
+
+// arrival is something for which the run waited.
+type arrival struct {
+	e   int64 // 0 for the end of the run's context
+	err error
+	at  *vm.Moment // in the midst of a turn; nil when nothing else could go on
+}
+
+func newLog() log { return log{looked: map[vm.Moment]bool{}} }
+
+// of is what is known of an effect.
+func (l *log) of(e int64) *noted {
+	for int64(len(l.effects)) < e {
+		l.effects = append(l.effects, noted{})
+	}
+	return &l.effects[e-1]
+}
+
+func (l *log) came(x arrival) { l.arrivals = append(l.arrivals, x) }
+
+// ended notes what an effect gave.
+func (l *log) ended(x tape.Entry, at *vm.Moment) {
+	n := l.of(x.E)
+	n.entry = &x
+	if n.parked {
+		l.came(arrival{e: x.E, at: at})
+	}
+}

@@ -1,0 +1,381 @@
+package timetravel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/runconf"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/env"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Recording is a run that was played once.
+type Recording struct {
+	*Source
+	Effects []Effect // the first is number 1
+	log     log
+	clean   func([]byte) []byte
+	config  vm.Config // for playing it again
+	cutOff  bool      // the recording has no end
+	seen    int64     // the effect whose frames are wanted; 0 for none
+}
+
+// Diverged is why a recorded run cannot be played: it did something else.
+type Diverged struct {
+	At  string // where the program did it; "" when that is not known
+	Err error
+}
+
+func (e *Diverged) Error() string {
+	if e.At == "" {
+		return e.Err.Error()
+	}
+	return e.At + ": " + e.Err.Error()
+}
+
+// Unwrap gives what it did.
+func (e *Diverged) Unwrap() error { return e.Err }
+
+// Play plays the run. With at, which is no more than needed for that, it is played up to the end
+// of effect at, whose frames are noted. After a *Diverged the recording has what came before.
+func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
+	r := &Recording{Source: s, seen: at, log: newLog()}
+	world, given, err := s.world(r)
+	if err != nil {
+		return nil, err
+	}
+	r.cutOff = given.Ended == nil
+	player := tape.Play(given)
+	player.Clean = r.clean
+	first := &first{ctx: ctx, r: r, past: player, given: given, at: map[int64]int{}}
+	h := &given.Header
+	r.config = vm.Config{Program: s.program, Natives: stdlib.Native, Kept: stdlib.Kept, Asks: h.Flags.Asks,
+		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}}
+	c := r.config
+	c.Performer, c.Journal, c.Past = world, noting{first}, first
+	machine, err := vm.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("load the program: %w", err)
+	}
+	_, err = machine.Run(ctx)
+	if cerr := world.Close(context.WithoutCancel(ctx)); cerr != nil {
+		return nil, cerr
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return r, first.diverged(err)
+}
+
+// world performs what follows from the run itself, and keeps the secrets.
+func (s *Source) world(r *Recording) (*runtime.Runtime, *tape.Tape, error) {
+	secrets := tape.NewSecrets(s.environ)
+	given, err := s.tape.Restored(secrets.Value)
+	if err != nil {
+		return nil, nil, err
+	}
+	h := &given.Header
+	conf, err := runconf.Read(s.program.Run)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := runtime.Config{Emit: emit.Options{Out: io.Discard, Mode: emit.None}, Log: io.Discard, Args: h.Args, Session: env.Session{ID: h.Run, Inputs: h.Inputs}}
+	c.Secrets, c.Redact = conf.Secrets, conf.Redact
+	if x := h.Session; x != nil {
+		c.Session.Cwd, c.Session.Metadata, c.Session.Render = x.Cwd, x.Metadata, x.Render
+	}
+	if h.Seed != "" {
+		seed, err := strconv.ParseInt(h.Seed, 10, 64) // it was read when the tape was
+		if err != nil {
+			return nil, nil, err
+		}
+		c.Seed = &seed
+	}
+	world := runtime.New(c)
+	record := world.Recorded()
+	secrets.Tell(world.Secrets(), record)
+	given.Clean(record.JSON)
+	r.clean = record.JSON
+	return world, given, nil
+}
+
+// first is the run while it is played for the first time: its Past, which is that on
+// the tape up to the end of the tape.
+type first struct {
+	ctx   context.Context
+	r     *Recording
+	past  *tape.Player
+	given *tape.Tape
+	at    map[int64]int // by an effect's number its place among the recording's
+	over  bool          // no more is noted
+	lost  string        // where an effect was made that is not on the tape
+	end   error         // why it has ended, if that was before the program did
+}
+
+// diverged is why the run could not be played to its end.
+func (f *first) diverged(err error) error {
+	if f.end != nil {
+		err = f.end
+	} else if f.over {
+		return nil
+	}
+	var failed *vm.Uncaught
+	if errors.Is(err, vm.ErrNoMain) {
+		return err
+	}
+	if err == nil || errors.As(err, &failed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return nil // so it ended
+	}
+	d := &Diverged{At: f.lost, Err: err}
+	if at, ok := errors.AsType[*vm.Stopped](err); ok {
+		d.At = place(at.Place)
+	}
+	return d
+}
+
+// stop has no more be noted.
+func (f *first) stop(why error) { f.over, f.end = true, why }
+
+// errStopped ends a run that is not looked at any more.
+var errStopped = vm.ErrSuspended
+
+// Perform gives what an effect gave that does not wait.
+func (f *first) Perform(e int64, q effect.Request) (result effect.Result, known bool, err error) {
+	if f.over {
+		return nil, true, errStopped
+	}
+	result, known, err = f.past.Perform(e, q)
+	if f.missing(e, err) {
+		return nil, true, errStopped
+	}
+	if by, over := errors.AsType[*vm.EndedBy](err); over {
+		f.r.log.of(e).endedBy = by.Cause
+	}
+	return result, known, err
+}
+
+// missing says whether an effect is not on the tape: then it is the end of what is recorded, or
+// another one than was made.
+func (f *first) missing(e int64, err error) bool {
+	missing, ok := errors.AsType[*tape.Missing](err)
+	if !ok {
+		return false
+	}
+	if _, began := f.r.under[e]; began {
+		f.stop(nil)
+		return true
+	}
+	f.drop(e)
+	if missing.Ends && f.given.Ended == nil {
+		f.stop(nil)
+	} else {
+		f.stop(missing)
+	}
+	return true
+}
+
+// drop forgets an effect that the recorded run has not made.
+func (f *first) drop(e int64) {
+	if n := len(f.r.Effects); n > 0 && f.r.Effects[n-1].N == e {
+		f.lost = f.r.Effects[n-1].At
+		f.r.Effects = f.r.Effects[:n-1]
+	}
+}
+
+// Begin finds what an effect gave for which the program waits.
+func (f *first) Begin(e int64, q effect.Request) (vm.Standing, error) {
+	if f.over {
+		return vm.Unrecorded, errStopped
+	}
+	standing, err := f.past.Begin(e, q)
+	if _, lacks := errors.AsType[*tape.Missing](err); lacks {
+		if _, began := f.r.under[e]; !began && f.given.Ended != nil {
+			f.missing(e, err)
+		} else if n := len(f.r.Effects); n > 0 && !began {
+			f.r.Effects[n-1].Status = underWay(effect.ClassOf(q).String())
+		}
+		return vm.UnderWay, nil
+	}
+	f.r.log.of(e).parked = standing == vm.Recorded
+	return standing, err
+}
+
+// Next gives what came next.
+func (f *first) Next() (x vm.Event, ok bool) {
+	if f.over {
+		return vm.Event{}, false
+	}
+	x, ok = f.past.Next()
+	switch {
+	case !ok:
+		f.stop(f.unused())
+	case x.E == 0:
+		f.r.log.came(arrival{err: x.Err})
+	}
+	return x, ok
+}
+
+// At gives what came at a moment. A run that was cut off while it computed is ended once nothing
+// more is recorded of it: it may compute without end.
+func (f *first) At(at vm.Moment) (x vm.Event, ok bool) {
+	if f.over {
+		return vm.Event{}, false
+	}
+	if _, unused := f.past.Unused(); f.ctx.Err() != nil || f.given.Ended == nil && unused == 0 {
+		f.stop(nil)
+		return vm.Event{Err: context.Canceled}, true
+	}
+	if x, ok = f.past.At(at); ok && x.E == 0 {
+		f.r.log.came(arrival{err: x.Err, at: &at})
+	}
+	return x, ok
+}
+
+// unused says that the tape has more than the run has made.
+func (f *first) unused() error {
+	kinds, n := f.past.Unused()
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("the run waits, and has not made %d of its recorded effects: %s", n, strings.Join(kinds, ", "))
+}
+
+// Looked says whether a look at the memory in use found too much.
+func (f *first) Looked(at vm.Moment) bool {
+	found := !f.over && f.past.Looked(at)
+	if found {
+		f.r.log.looked[at] = true
+	}
+	return found
+}
+
+// Over is false: what is not recorded is not to be had elsewhere.
+func (f *first) Over() bool { return false }
+
+// Again has nothing to begin.
+func (f *first) Again() []int64 { return nil }
+
+// noting is the first run's Journal, which notes what the past gives.
+type noting struct{ *first }
+
+// Makes notes an effect, and where it is made.
+func (f noting) Makes(e int64, q effect.Request, at vm.Scene) {
+	if f.over {
+		return
+	}
+	x := Effect{N: e, Task: at.Task(), Kind: string(q.Kind()), Status: None, At: place(at.Place())}
+	if status, began := f.r.under[e]; began {
+		x.Status = status
+	}
+	if n, ok := q.(effect.Numbered); ok {
+		x.Of = *n.Number() // the effect's number: what is played gives it
+	}
+	if text, err := tape.Request(q); err == nil {
+		x.Request = f.r.clean(text)
+	} else {
+		x.Request = f.r.clean(jsonText(err.Error()))
+	}
+	if e == f.r.seen {
+		x.Frames = framesOf(at, f.r.clean)
+	}
+	f.at[e] = len(f.r.Effects)
+	f.r.Effects = append(f.r.Effects, x)
+}
+
+func jsonText(s string) json.RawMessage {
+	text, _ := json.Marshal(s) // a string always has a form
+	return text
+}
+
+// Began has been told by Makes.
+func (f noting) Began(int64, int64, effect.Request) {}
+
+// Ended notes what an effect gave.
+func (f noting) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
+	i, ok := f.at[e]
+	if f.over || !ok || i >= len(f.r.Effects) || f.r.Effects[i].N != e {
+		return
+	}
+	x := &f.r.Effects[i]
+	entry, werr := tape.EntryOf(e, q.Kind(), result, err, at)
+	if werr != nil {
+		f.stop(fmt.Errorf("write down what effect %d gave: %w", e, werr))
+		return
+	}
+	f.r.log.ended(entry, at)
+	x.Status, x.Error = statusOf(err), entry.Err
+	if entry.Lines != nil {
+		x.Result = f.r.clean(linesOf(entry.Lines))
+	} else if entry.V != nil {
+		x.Result = f.r.clean(entry.V)
+	}
+	if entry.Err != nil {
+		x.Error = f.cleaned(entry.Err)
+	}
+	if e == f.r.seen {
+		f.stop(nil)
+	}
+}
+
+// cleaned is a failure without secrets.
+func (f *first) cleaned(x *tape.Failure) *tape.Failure {
+	out := &tape.Failure{}
+	text, err := json.Marshal(x)
+	if err == nil && json.Unmarshal(f.r.clean(text), out) == nil {
+		return out
+	}
+	return &tape.Failure{Kind: x.Kind}
+}
+
+// linesOf are what a host said, as an array of messages.
+func linesOf(lines []string) json.RawMessage {
+	out := []byte{'['}
+	for i, line := range lines {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if json.Valid([]byte(line)) {
+			out = append(out, line...)
+		} else {
+			out = append(out, jsonText(line)...)
+		}
+	}
+	return append(out, ']')
+}
+
+// statusOf is what is known of an effect that has ended.
+func statusOf(err error) string {
+	if err == nil {
+		return Done
+	}
+	if e, ok := errors.AsType[*effect.Error](err); ok {
+		return [...]string{effect.None: None, effect.Done: Done, effect.Unknown: Unknown}[e.Status]
+	}
+	return Unknown
+}
+
+// Waited notes that an effect could not be made at once.
+func (f noting) Waited(e int64, _ effect.Request, _ vm.Moment) {
+	if !f.over {
+		f.r.log.of(e).waited = true
+	}
+}
+
+// Looked, Over and Waits: the past has said so.
+func (f noting) Looked(vm.Moment) {}
+
+// Over as Looked.
+func (f noting) Over(error, *vm.Moment) {}
+
+// Waits as Looked.
+func (f noting) Waits() {}

@@ -1,0 +1,168 @@
+package timetravel
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Session is a recorded run that is looked at: it stands somewhere, and can go to any effect and
+// any line, also back. It is not safe for concurrent use.
+type Session struct {
+	r     *Recording
+	dir   string // of snapshots, its own
+	snaps []snap // in their order
+	View
+	run  *again // nil before the first, and when it has ended
+	next func() (View, bool)
+	stop func()
+	want func(e, line int64) bool
+}
+
+// View is where a run stands.
+type View struct {
+	Effect  int64 // the effect that it is about to make; 0 at a line, and at the end
+	Effects int64 // how many it has made, with that
+	Lines   int64 // how many lines of the program's own files it has come to
+	Task    int64
+	Frames  []Frame
+	Ended   bool // it has come to the end of what is recorded
+}
+
+// snap is a snapshot in a file.
+type snap struct {
+	effects, lines int64
+	cursor         int
+	file           string
+}
+
+// every is after how many effects a snapshot is taken.
+const every = 1000
+
+// Look begins to look at the run, before its first line.
+func (r *Recording) Look() (*Session, error) {
+	dir, err := os.MkdirTemp("", "concerto-inspect-")
+	if err != nil {
+		return nil, fmt.Errorf("make a directory for snapshots: %w", err)
+	}
+	return &Session{r: r, dir: dir}, nil
+}
+
+// Close ends the session, and removes its snapshots.
+func (s *Session) Close() error {
+	s.leave()
+	return os.RemoveAll(s.dir)
+}
+
+// ToEffect goes to where an effect is about to be made. When there is none of that number it goes
+// to the end.
+func (s *Session) ToEffect(n int64) error {
+	return s.to(n > s.Effects && !s.Ended, func(x snap) bool { return x.effects < n }, func(e, _ int64) bool { return e == n })
+}
+
+// ToLine goes to a line by its number in the order in which the run came to them, from 1, or to
+// the end.
+func (s *Session) ToLine(n int64) error {
+	return s.to(n > s.Lines && !s.Ended, func(x snap) bool { return x.lines < n }, func(e, line int64) bool { return e == 0 && line == n })
+}
+
+// to goes on to what is wanted, from here where it lies ahead, else from the last snapshot before.
+func (s *Session) to(ahead bool, before func(snap) bool, want func(e, line int64) bool) error {
+	s.want = want
+	from := -1
+	for i, x := range s.snaps {
+		if before(x) {
+			from = i
+		}
+	}
+	nearer := ahead && s.run != nil && (from < 0 || s.snaps[from].effects <= s.Effects)
+	if !nearer {
+		s.leave()
+		if err := s.begin(from); err != nil {
+			return err
+		}
+	}
+	s.run.idle = 0
+	v, ok := s.next()
+	if !ok {
+		v = View{Effects: s.run.effects, Lines: s.run.lines, Ended: true}
+		s.leave()
+	}
+	s.View = v
+	return nil
+}
+
+// leave ends the run that is being played.
+func (s *Session) leave() {
+	if s.run != nil {
+		s.run.leaving = true
+		s.stop()
+		s.run = nil
+	}
+}
+
+// begin plays the run from a snapshot, from its beginning without one.
+func (s *Session) begin(from int) error {
+	a := &again{log: &s.r.log}
+	if s.r.cutOff {
+		a.recorded = int64(len(s.r.Effects))
+	}
+	c := s.r.config
+	c.Performer, c.Journal, c.Past = nobody{}, seeing{a}, a
+	c.Boundary = func(m *vm.VM) { s.keep(a, m) }
+	m, err := s.machine(c, a, from)
+	if err != nil {
+		return err
+	}
+	s.run = a
+	s.next, s.stop = iter.Pull(func(yield func(View) bool) {
+		a.sees = func(e int64, at vm.Scene) bool {
+			if !s.want(e, a.lines) {
+				return true
+			}
+			return yield(View{Effect: e, Effects: a.effects, Lines: a.lines, Task: at.Task(), Frames: framesOf(at, s.r.clean)})
+		}
+		if from < 0 {
+			_, _ = m.Run(context.Background()) // how it ended has been seen when it was played first
+		} else {
+			_, _ = m.Resume(context.Background())
+		}
+	})
+	return nil
+}
+
+// machine is one at the beginning of the run, or restored from a snapshot.
+func (s *Session) machine(c vm.Config, a *again, from int) (*vm.VM, error) {
+	if from < 0 {
+		return vm.New(c)
+	}
+	x := s.snaps[from]
+	data, err := os.ReadFile(x.file)
+	if err != nil {
+		return nil, fmt.Errorf("read a snapshot: %w", err)
+	}
+	a.cursor, a.effects, a.lines = x.cursor, x.effects, x.lines
+	return vm.Restore(c, data)
+}
+
+// keep takes a snapshot, where it is time for one and one can be taken.
+func (s *Session) keep(a *again, m *vm.VM) {
+	if a.leaving || len(s.snaps) > 0 && a.effects < s.snaps[len(s.snaps)-1].effects+every || a.effects < every {
+		return
+	}
+	data, err := m.Snapshot(vm.Snapshot{})
+	if err != nil {
+		return // the next one can be, and without any all takes longer
+	}
+	x := snap{a.effects, a.lines, a.cursor, filepath.Join(s.dir, fmt.Sprintf("%d.bin", a.effects))}
+	if os.WriteFile(x.file, data, 0o600) == nil {
+		s.snaps = append(s.snaps, x)
+	}
+}
+
+// Snapshots is how many were taken.
+func (s *Session) Snapshots() int { return len(s.snaps) }

@@ -1,0 +1,51 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// clean is the beginning of a text for so many cells, without what steers terminals.
+func clean(text string, most int) string {
+	if most <= 0 {
+		return ""
+	}
+	if bound := 8*most + 64; len(text) > bound { // a value may be very long
+		text = strings.ToValidUTF8(text[:bound], "") + "…"
+	}
+	text = strings.NewReplacer("\t", "    ", "\n", "⏎").Replace(terminal.Escape(text))
+	return terminal.Cut(text, most)
+}
+
+// padded is a row filled up to a width.
+func padded(r row, width int) row {
+	n := 0
+	for _, p := range r {
+		n += terminal.Width(p.text)
+	}
+	if n < width {
+		r = append(r, piece{plain, strings.Repeat(" ", width-n)})
+	}
+	return r
+}
+
+// render makes text of a row, at most so many cells of it; filled to that width with whole.
+func (b *View) render(r row, width int, whole bool) string {
+	var out strings.Builder
+	left := width
+	for _, p := range r {
+		text := clean(p.text, left)
+		left -= terminal.Width(text)
+		if whole {
+			text += strings.Repeat(" ", max(left, 0))
+			left = 0
+		}
+		if p.style == plain || !b.Color || text == "" {
+			out.WriteString(text)
+			continue
+		}
+		out.WriteString("\x1b[" + p.style + "m" + text + "\x1b[m")
+	}
+	return strings.TrimRight(out.String(), " ")
+}

@@ -1,0 +1,306 @@
+// Package view shows a recorded run on a terminal: its effects at the left, at the right where it
+// stands and what its variables hold. It draws lines and takes keys; whose terminal it is, is its
+// caller's. Its API promises nothing.
+package view
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+)
+
+// View is a run that somebody looks at. It is not safe for concurrent use.
+type View struct {
+	// Name is the run's, as it was named.
+	Name string
+	// Color says that the terminal has colours.
+	Color bool
+	// Fork makes a fork of the run at an effect, which gives something else then (nil: what it
+	// gave), and says what became of that. nil: the run is on a tape.
+	Fork func(effect int64, result json.RawMessage) (said string)
+
+	r       *timetravel.Recording
+	s       *timetravel.Session
+	frame   int    // the call that is shown, 0 the innermost
+	message string // what there is to say, until the next key
+	asking  *question
+	help    bool
+	sought  string
+	rest    []byte // of a key that has not come whole
+}
+
+// question is what is being typed.
+type question struct {
+	prompt string
+	text   []rune
+	done   func(text string) (bool, error)
+}
+
+// ErrInterrupted is why somebody has left by Ctrl-C.
+var ErrInterrupted = errors.New("interrupted")
+
+// New begins to look at a run, where effect at is made; 0 is the first. problem is why the run
+// could not be played further; nil for nothing.
+func New(r *timetravel.Recording, s *timetravel.Session, at int64, problem error) (*View, error) {
+	b := &View{r: r, s: s}
+	if problem != nil {
+		b.message = problem.Error()
+	}
+	if len(r.Effects) == 0 {
+		return b, s.ToLine(1)
+	}
+	return b, s.ToEffect(max(at, 1))
+}
+
+// Type takes what was typed, and says whether somebody leaves.
+func (b *View) Type(keys []byte) (leave bool, err error) {
+	all := append(b.rest, keys...)
+	b.rest = nil
+	for len(all) > 0 {
+		k, n := key(all)
+		if n == 0 {
+			b.rest = all
+			break
+		}
+		all = all[n:]
+		if leave, err = b.press(k); leave || err != nil {
+			return leave, err
+		}
+	}
+	return false, nil
+}
+
+// press takes a key.
+func (b *View) press(k string) (leave bool, err error) {
+	b.message = ""
+	switch {
+	case k == "ctrl-c":
+		return false, ErrInterrupted
+	case b.asking != nil:
+		return b.answer(k)
+	case b.help:
+		b.help = false
+		return false, nil
+	}
+	if c := commandOf(k); c != nil {
+		return c.do(b)
+	}
+	return false, nil
+}
+
+// answer takes a key of what is typed into a question.
+func (b *View) answer(k string) (leave bool, err error) {
+	q := b.asking
+	switch k {
+	case "escape":
+		b.asking = nil
+	case "enter":
+		b.asking = nil
+		return q.done(strings.TrimSpace(string(q.text)))
+	case "backspace":
+		q.text = q.text[:max(len(q.text)-1, 0)]
+	case "ctrl-u":
+		q.text = nil
+	default:
+		if r := []rune(k); len(r) == 1 {
+			q.text = append(q.text, r[0])
+		}
+	}
+	return false, nil
+}
+
+func (b *View) ask(prompt string, done func(string) (bool, error)) (leave bool, err error) {
+	b.asking = &question{prompt: prompt, done: done}
+	return false, nil
+}
+
+// command is what a key does.
+type command struct {
+	keys []string
+	what string // "" where another row has told it
+	do   func(*View) (bool, error)
+}
+
+// commands are all of them, in the order in which the help tells them.
+var commands []command
+
+func init() { // they refer to what refers to them
+	commands = []command{
+		{[]string{"right", "l"}, "→ l     the next effect", func(b *View) (bool, error) { return b.effect(b.s.Effects + 1) }},
+		{[]string{"left", "h"}, "← h     the effect before", (*View).before},
+		{[]string{"down", "j"}, "↓ j     the next line", func(b *View) (bool, error) { return b.line(b.s.Lines + 1) }},
+		{[]string{"up", "k"}, "↑ k     the line before", (*View).lineBefore},
+		{[]string{"page-down"}, "Page ↓  ten effects on", func(b *View) (bool, error) { return b.effect(min(b.s.Effects+10, b.last())) }},
+		{[]string{"page-up"}, "Page ↑  ten effects back", func(b *View) (bool, error) { return b.effect(max(b.s.Effects-10, 1)) }},
+		{[]string{"home"}, "Home    the first effect", func(b *View) (bool, error) { return b.effect(1) }},
+		{[]string{"end"}, "End     the last one", func(b *View) (bool, error) { return b.effect(b.last()) }},
+		{[]string{"g"}, "g       go to an effect by its number", (*View).goTo},
+		{[]string{"/"}, "/       search for a text in kinds, places, requests and results", (*View).search},
+		{[]string{"n"}, "n       search on", func(b *View) (bool, error) { return b.find(b.sought) }},
+		{[]string{"tab"}, "Tab     the call around: its line and its variables", (*View).outer},
+		{[]string{"f"}, "f       fork here: a copy of the run, to go on with", (*View).fork},
+		{[]string{"?"}, "?       this help", func(b *View) (bool, error) { b.help = true; return false, nil }},
+		{[]string{"q"}, "q       leave", func(*View) (bool, error) { return true, nil }},
+	}
+}
+
+func commandOf(k string) *command {
+	for i := range commands {
+		for _, x := range commands[i].keys {
+			if x == k {
+				return &commands[i]
+			}
+		}
+	}
+	return nil
+}
+
+// last is the last effect's number.
+func (b *View) last() int64 {
+	if n := len(b.r.Effects); n > 0 {
+		return b.r.Effects[n-1].N
+	}
+	return 0
+}
+
+// effect goes to one.
+func (b *View) effect(n int64) (leave bool, err error) {
+	b.frame = 0
+	if n > b.last() {
+		b.message = "the record ends here"
+		if b.s.Ended {
+			return false, nil
+		}
+	}
+	return false, b.s.ToEffect(n)
+}
+
+// before goes an effect back: from a line behind one to that.
+func (b *View) before() (leave bool, err error) {
+	n := b.s.Effects
+	if b.s.Effect > 0 {
+		n--
+	}
+	if n < 1 {
+		b.message = "there is no effect before"
+		return false, nil
+	}
+	return b.effect(min(n, b.last()))
+}
+
+// line goes to one.
+func (b *View) line(n int64) (leave bool, err error) {
+	b.frame = 0
+	if b.s.Ended && n > b.s.Lines {
+		b.message = "the record ends here"
+		return false, nil
+	}
+	err = b.s.ToLine(n)
+	if b.s.Ended {
+		b.message = "the record ends here"
+	}
+	return false, err
+}
+
+// lineBefore goes a line back: from an effect to the line that makes it.
+func (b *View) lineBefore() (leave bool, err error) {
+	n := b.s.Lines
+	if b.s.Effect == 0 && !b.s.Ended {
+		n--
+	}
+	if n < 1 {
+		b.message = "the run begins here"
+		return false, nil
+	}
+	return b.line(n)
+}
+
+func (b *View) goTo() (leave bool, err error) {
+	return b.ask("go to effect: ", func(text string) (bool, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case text == "":
+			return false, nil
+		case err != nil || n < 1 || n > b.last():
+			b.message = fmt.Sprintf("there is no effect %s: the last is %d", text, b.last())
+			return false, nil
+		}
+		return b.effect(n)
+	})
+}
+
+func (b *View) search() (leave bool, err error) {
+	return b.ask("search: ", func(text string) (bool, error) {
+		if text == "" {
+			return false, nil
+		}
+		b.sought = text
+		return b.find(text)
+	})
+}
+
+// find goes to the next effect that has a text, from the first on behind the last.
+func (b *View) find(text string) (leave bool, err error) {
+	if text == "" {
+		b.message = "nothing was searched for yet: /"
+		return false, nil
+	}
+	all := b.r.Effects
+	from := 0
+	for from < len(all) && all[from].N <= b.s.Effects {
+		from++
+	}
+	for i := range all {
+		x := &all[(from+i)%len(all)]
+		if has(x, text) {
+			if (from+i)/len(all) > 0 {
+				b.message = "from the first on"
+			}
+			b.frame = 0
+			return false, b.s.ToEffect(x.N)
+		}
+	}
+	b.message = "no effect has " + text
+	return false, nil
+}
+
+func has(x *timetravel.Effect, text string) bool {
+	for _, part := range []string{x.Kind, x.Status, x.At, string(x.Request), string(x.Result)} {
+		if strings.Contains(strings.ToLower(part), strings.ToLower(text)) {
+			return true
+		}
+	}
+	return x.Error != nil && strings.Contains(strings.ToLower(x.Error.Message), strings.ToLower(text))
+}
+
+// outer shows the call around the one that is shown, and behind the last the innermost.
+func (b *View) outer() (leave bool, err error) {
+	if n := len(b.s.Frames); n > 0 {
+		b.frame = (b.frame + 1) % n
+	}
+	return false, nil
+}
+
+func (b *View) fork() (leave bool, err error) {
+	n := min(b.s.Effects, b.last())
+	switch {
+	case b.Fork == nil:
+		b.message = "a tape cannot be forked: a run that concerto run --journal keeps can"
+		return false, nil
+	case n < 1:
+		b.message = "there is no effect yet"
+		return false, nil
+	}
+	return b.ask(fmt.Sprintf("fork at effect %d, which gives (JSON, nothing: what it gave, Esc: no fork): ", n), func(text string) (bool, error) {
+		if text != "" && !json.Valid([]byte(text)) {
+			b.message = "that is no JSON, a text stands in quotes: " + text
+			return false, nil
+		}
+		b.message = b.Fork(n, json.RawMessage(text))
+		return false, nil
+	})
+}

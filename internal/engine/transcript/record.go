@@ -1,0 +1,187 @@
+package transcript
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/llm"
+)
+
+// Version is the version of the records' form, in the first of them.
+const Version = 1
+
+// header is the first record.
+type header struct {
+	Version int    `json:"concerto_transcript"`
+	Started string `json:"started"`
+	Program string `json:"program,omitempty"`
+}
+
+// event is any other record. Times are in seconds, either since the run began or
+// as a duration. Members that a kind does not have are omitted.
+type event struct {
+	Time    float64 `json:"t"`
+	Kind    string  `json:"kind"`
+	Task    int64   `json:"task,omitempty"`
+	Stage   string  `json:"stage,omitempty"` // pipeline/stage
+	Agent   string  `json:"agent,omitempty"` // also a host whose tool is called, and what a decorator calls
+	Tool    string  `json:"tool,omitempty"`
+	ID      string  `json:"id,omitempty"` // of the model's tool call
+	Attempt int64   `json:"attempt,omitempty"`
+	Of      int64   `json:"of,omitempty"`
+	asked
+	used
+	answered
+	failure
+}
+
+// asked is what a model is asked.
+type asked struct {
+	Connection string               `json:"connection,omitempty"`
+	Model      string               `json:"model,omitempty"`
+	System     string               `json:"system,omitempty"`
+	Messages   []effect.ChatMessage `json:"messages,omitempty"`
+	Tools      []string             `json:"tools,omitempty"`
+	Schema     json.RawMessage      `json:"schema,omitempty"`
+}
+
+// used is what calls took.
+type used struct {
+	Calls       *int64          `json:"calls,omitempty"`
+	FailedCalls *int64          `json:"failed_calls,omitempty"`
+	Seconds     *float64        `json:"seconds,omitempty"`
+	TokensIn    *int64          `json:"tokens_in,omitempty"`
+	TokensOut   *int64          `json:"tokens_out,omitempty"`
+	Cost        json.RawMessage `json:"cost_usd,omitempty"` // null when no price is known
+}
+
+// answered is what came of a call, of a model or a tool.
+type answered struct {
+	StopReason string            `json:"stop_reason,omitempty"`
+	RequestID  string            `json:"request_id,omitempty"`
+	Text       *string           `json:"text,omitempty"`
+	ToolCalls  []effect.ToolCall `json:"tool_calls,omitempty"`
+	Arguments  *string           `json:"args,omitempty"` // of a tool call, as they were written
+	Result     *string           `json:"result,omitempty"`
+	Failed     bool              `json:"failed,omitempty"`
+}
+
+// failure is why an attempt failed, and what follows.
+type failure struct {
+	Reason  string   `json:"reason,omitempty"`
+	Status  int64    `json:"status,omitempty"`
+	Message string   `json:"message,omitempty"`
+	Wait    *float64 `json:"wait,omitempty"`
+}
+
+// event begins a record.
+func (r *Recorder) event(kind string, task int64, stage string) *event {
+	return &event{Time: seconds(r.options.Now().Sub(r.begun)), Kind: kind, Task: task, Stage: stage}
+}
+
+// seconds are a time's, to a microsecond.
+func seconds(d time.Duration) float64 { return math.Round(d.Seconds()*1e6) / 1e6 }
+
+func pointer[T any](v T) *T { return &v }
+
+// use adds tokens and cost.
+func (e *event) use(u budget.Usage) {
+	e.TokensIn, e.TokensOut, e.Cost = &u.TokensIn, &u.TokensOut, cost(u)
+}
+
+// cost is what was paid as JSON: null when not every price is known.
+func cost(u budget.Usage) json.RawMessage {
+	if !u.Priced {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(u.Cost.String())
+}
+
+// attempt begins a record of an attempt.
+func (r *Recorder) attempt(kind string, e llm.Event, c *call) *event {
+	x := r.event(kind, c.task, c.stage)
+	x.Agent, x.Connection, x.Model, x.Attempt, x.Of = e.Call.Agent, e.Connection, e.Model, e.Attempt, e.Of
+	return x
+}
+
+func (r *Recorder) requested(e llm.Event, c *call) {
+	x := r.attempt("request", e, c)
+	q := e.Call
+	x.System, x.Messages, x.Schema = q.System, effect.WithoutFileData(q.Messages), q.Schema
+	for _, t := range q.Tools {
+		x.Tools = append(x.Tools, t.Name)
+	}
+	r.write(x)
+	r.sayRequest(e, c)
+}
+
+func (r *Recorder) replied(e llm.Event, c *call) {
+	u := budget.Usage{Calls: 1, TokensIn: e.Reply.TokensIn, TokensOut: e.Reply.TokensOut}
+	if e.Price != nil {
+		u.Priced, u.Cost = true, budget.Cost(e.Price.Input, e.Price.Output, u.TokensIn, u.TokensOut)
+	}
+	r.used.add(e.Call.Agent, c, r.tasks[c.task], u)
+	x := r.attempt("reply", e, c)
+	if e.Reply.Model != "" {
+		x.Model = e.Reply.Model
+	}
+	x.Seconds, x.StopReason, x.RequestID = pointer(seconds(e.Took)), e.Reply.StopReason, e.Reply.RequestID
+	x.Text, x.ToolCalls = pointer(e.Reply.Text), e.Reply.ToolCalls
+	x.use(u)
+	r.write(x)
+	r.sayReply(e, c, u)
+}
+
+func (r *Recorder) failed(e llm.Event, c *call) {
+	reason, status := reasonOf(e.Err)
+	if e.Attempt > 0 && reason != string(llm.ClassLimit) { // else nothing was asked
+		r.used.add(e.Call.Agent, c, r.tasks[c.task], budget.Usage{Calls: 1, Failed: 1, Priced: true})
+	}
+	x := r.attempt("failure", e, c)
+	x.Seconds, x.Reason, x.Status, x.Message = pointer(seconds(e.Took)), reason, status, e.Err.Error()
+	r.write(x)
+	r.sayFailure(e, c)
+}
+
+func (r *Recorder) retried(e llm.Event, c *call) {
+	x := r.attempt("retry", e, c)
+	x.Wait, x.Message = pointer(seconds(e.Wait)), e.Err.Error()
+	x.Reason, x.Status = reasonOf(e.Err)
+	r.write(x)
+	r.sayRetry(e, c)
+}
+
+func (r *Recorder) turned(e llm.Event, c *call) {
+	x := r.attempt("fallback", e, c)
+	x.Message = e.Err.Error()
+	x.Reason, x.Status = reasonOf(e.Err)
+	r.write(x)
+	r.say(c.task, c.stage, "agent %s turns to connection %s", e.Call.Agent, e.Connection)
+}
+
+// step records what the library does between requests.
+func (r *Recorder) step(id int64, q *effect.Step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.event(q.What, id, r.tasks[id].stage())
+	x.Agent, x.Tool, x.ID, x.Attempt, x.Of = q.By, q.Tool, q.ID, q.Attempt, q.Of
+	key := toolCall{id, q.Tool, q.ID}
+	switch q.What {
+	case effect.StepToolCall:
+		x.Arguments = &q.Text
+		r.tools[key] = r.options.Now()
+	case effect.StepToolResult:
+		x.Result, x.Failed = &q.Text, q.Failed
+		if since, ok := r.tools[key]; ok {
+			x.Seconds = pointer(seconds(r.options.Now().Sub(since)))
+			delete(r.tools, key)
+		}
+	default:
+		x.Message = q.Text
+	}
+	r.write(x)
+	r.sayStep(x)
+}

@@ -1,0 +1,139 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// play follows what f does, with a clock that advances by a second at each look.
+// It gives the records, the lines, and the usage.
+func play(t *testing.T, bodies bool, f func(r *Recorder)) (records, said []string, used Usage) {
+	t.Helper()
+	var out bytes.Buffer
+	now := time.Unix(0, 0)
+	r := New(Options{Out: &out, Say: func(line string) { said = append(said, line) }, Bodies: bodies, Program: "p",
+		Now: func() time.Time { now = now.Add(time.Second); return now }})
+	f(r)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		var any map[string]any
+		if err := json.Unmarshal([]byte(line), &any); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		records = append(records, strings.TrimSuffix(line, "\n"))
+	}
+	return records, said, r.Usage()
+}
+
+func event1(what llm.EventKind, q *effect.AgentCall) llm.Event {
+	return llm.Event{What: what, Call: q, Connection: "main", Model: "m", Attempt: 1, Of: 1}
+}
+
+func TestStream(t *testing.T) {
+	q := &effect.StreamOpen{AgentCall: effect.AgentCall{Agent: "A", Connection: "main", Messages: []effect.ChatMessage{{Role: "user", Content: "<a>\nb"}}}}
+	records, said, used := play(t, true, func(r *Recorder) {
+		r.TaskBegan(1, 0, vm.Place{Function: "main"})
+		r.Requested(1, &effect.Emit{Channel: "pipeline:stage_start", Payload: []byte(`{"name":"P","stage":"one"}`)})
+		r.TaskBegan(2, 1, vm.Place{Function: "f"})
+		opened := r.Requested(2, q)
+		opened(&effect.StreamOpened{ID: 1}, nil) // the reply comes after that
+		r.Requested(1, &effect.Emit{Channel: "pipeline:stage_complete", Payload: []byte(`{"name":"P","stage":"one"}`)})
+		r.Heard(event1(llm.EventRequest, &q.AgentCall))
+		e := event1(llm.EventReply, &q.AgentCall)
+		e.Reply, e.Took = &effect.AgentReply{Text: "c", TokensIn: 1, TokensOut: 2, StopReason: "length", Model: "m-1"}, 1500*time.Millisecond
+		r.Heard(e)
+		r.Heard(event1(llm.EventEnd, &q.AgentCall))
+		if len(r.calls) != 0 {
+			t.Error("a call that has ended is kept")
+		}
+		r.TaskEnded(2, "")
+		r.Requested(1, &effect.Step{What: effect.StepMended, By: "A", Text: "x"})
+	})
+	if diff := cmp.Diff([]string{
+		`{"concerto_transcript":1,"started":"1970-01-01T00:00:01Z","program":"p"}`,
+		`{"t":1,"kind":"request","task":2,"stage":"P/one","agent":"A","attempt":1,"of":1,"connection":"main","model":"m","messages":[{"role":"user","content":"<a>\nb"}]}`,
+		`{"t":2,"kind":"reply","task":2,"stage":"P/one","agent":"A","attempt":1,"of":1,"connection":"main","model":"m-1","seconds":1.5,"tokens_in":1,"tokens_out":2,"cost_usd":null,"stop_reason":"length","text":"c"}`,
+		`{"t":3,"kind":"mended","task":1,"agent":"A","message":"x"}`,
+		`{"t":4,"kind":"end","calls":1,"failed_calls":0,"tokens_in":1,"tokens_out":2,"cost_usd":null}`,
+	}, records); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{
+		"task 2: P/one: agent A asks m of connection main: 1 message", "  user| <a>", "  user| b",
+		"task 2: P/one: agent A: m-1 answers in 1.500 s: 1 tokens in, 2 out, stopped by length", "  assistant| c",
+	}, said); diff != "" {
+		t.Error(diff)
+	}
+	u := budget.Usage{Calls: 1, TokensIn: 1, TokensOut: 2}
+	want := Usage{Agents: []Share{{Agent: "A", Usage: u}}, Stages: []Share{{Pipeline: "P", Stage: "one", Usage: u}}, Tasks: []Share{{Task: 2, Function: "f", Usage: u}}}
+	if diff := cmp.Diff(want, used); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRefused: a call that never came to an attempt is a failure, and no call.
+func TestRefused(t *testing.T) {
+	q := &effect.AgentCall{Agent: "A", Connection: "c", Model: "m"}
+	records, said, used := play(t, false, func(r *Recorder) {
+		r.TaskBegan(1, 0, vm.Place{Function: "main"})
+		r.Requested(1, q)(nil, effect.Errorf("AgentError", "not permitted").With("reason", "permission"))
+		r.Requested(1, q)(nil, errors.New("interrupted"))
+	})
+	if len(records) != 4 || records[1] != `{"t":1,"kind":"failure","task":1,"agent":"A","connection":"c","model":"m","seconds":0,"reason":"permission","message":"not permitted"}` {
+		t.Error(records)
+	}
+	if len(said) != 2 || said[0] != "agent A: not permitted" || len(used.Agents) != 0 {
+		t.Error(said, used)
+	}
+}
+
+// TestBeside: attempts are heard of from many goroutines.
+func TestBeside(t *testing.T) {
+	records, _, used := play(t, true, func(r *Recorder) {
+		r.TaskBegan(1, 0, vm.Place{})
+		var all sync.WaitGroup
+		for i := range 50 {
+			q := &effect.AgentCall{Agent: fmt.Sprint("A", i%2)}
+			done := r.Requested(1, q)
+			all.Go(func() {
+				r.Heard(event1(llm.EventRequest, q))
+				e := event1(llm.EventFailure, q)
+				e.Err = &llm.Failure{Class: llm.ClassServer, Message: "x", HTTPStatus: 500}
+				r.Heard(e)
+				r.Heard(event1(llm.EventEnd, q))
+				done(nil, e.Err)
+			})
+		}
+		all.Wait()
+	})
+	if len(records) != 102 || len(used.Agents) != 2 || used.Agents[0].Failed != 25 || used.Tasks[0].Calls != 50 {
+		t.Error(len(records), used)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+func TestCannotWrite(t *testing.T) {
+	r := New(Options{Out: full{}})
+	r.Requested(1, &effect.Step{What: effect.StepRetry})
+	if err := r.Close(); err == nil || err.Error() != "write the transcript: no space left" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,126 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/llm"
+)
+
+// say says a line, with the task unless it is main or the like, and the stage.
+func (r *Recorder) say(task int64, stage, format string, args ...any) {
+	if r.options.Say == nil {
+		return
+	}
+	where := ""
+	if t := r.tasks[task]; t == nil && task != 0 || t != nil && !t.root {
+		where = fmt.Sprintf("task %d: ", task)
+	}
+	if stage != "" {
+		where += stage + ": "
+	}
+	r.options.Say(where + fmt.Sprintf(format, args...))
+}
+
+// body says what was said, a line each, where that is wanted.
+func (r *Recorder) body(who, text string) {
+	if r.options.Say == nil || !r.options.Bodies || text == "" {
+		return
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		r.options.Say("  " + who + "| " + line)
+	}
+}
+
+func (r *Recorder) sayRequest(e llm.Event, c *call) {
+	q := e.Call
+	what := counted(len(q.Messages), "message")
+	if len(q.Tools) > 0 {
+		what += ", " + counted(len(q.Tools), "tool")
+	}
+	if q.Schema != nil {
+		what += ", a schema"
+	}
+	again := ""
+	if e.Attempt > 1 {
+		again = fmt.Sprintf(", attempt %d of %d", e.Attempt, e.Of)
+	}
+	r.say(c.task, c.stage, "agent %s asks %s of connection %s%s: %s", q.Agent, e.Model, e.Connection, again, what)
+	// What the model has not heard or said itself before.
+	news := q.Messages
+	for i := len(news) - 1; i >= 0; i-- {
+		if news[i].Role == "assistant" {
+			news = news[i+1:]
+			break
+		}
+	}
+	if len(news) == len(q.Messages) {
+		r.body("system", q.System)
+	}
+	for _, m := range news {
+		r.body(m.Role, m.Content)
+	}
+}
+
+func (r *Recorder) sayReply(e llm.Event, c *call, u budget.Usage) {
+	x := e.Reply
+	what := fmt.Sprintf("%d tokens in, %d out", x.TokensIn, x.TokensOut)
+	if u.Priced && u.Cost > 0 {
+		what += ", $" + u.Cost.String()
+	}
+	if len(x.ToolCalls) > 0 {
+		var names []string
+		for _, t := range x.ToolCalls {
+			names = append(names, t.Name)
+		}
+		what += ", it calls " + strings.Join(names, ", ")
+	} else if x.StopReason != "end" && x.StopReason != "" {
+		what += ", stopped by " + x.StopReason
+	}
+	model := e.Model
+	if x.Model != "" {
+		model = x.Model
+	}
+	r.say(c.task, c.stage, "agent %s: %s answers in %.3f s: %s", e.Call.Agent, model, e.Took.Seconds(), what)
+	r.body("assistant", x.Text)
+}
+
+func (r *Recorder) sayFailure(e llm.Event, c *call) {
+	r.say(c.task, c.stage, "agent %s: %s", e.Call.Agent, e.Err)
+}
+
+func (r *Recorder) sayRetry(e llm.Event, c *call) {
+	r.say(c.task, c.stage, "agent %s asks again in %.3f s, attempt %d of %d", e.Call.Agent, e.Wait.Seconds(), e.Attempt, e.Of)
+}
+
+// sayStep says a step, unless the library has a line in the log for it.
+func (r *Recorder) sayStep(x *event) {
+	switch x.Kind {
+	case effect.StepToolCall:
+		r.say(x.Task, x.Stage, "%s calls %s", x.Agent, x.Tool)
+		r.body(x.Tool, *x.Arguments)
+	case effect.StepToolResult:
+		took := ""
+		if x.Seconds != nil {
+			took = fmt.Sprintf(" in %.3f s", *x.Seconds)
+		}
+		if x.Failed {
+			r.say(x.Task, x.Stage, "%s: %s fails%s", x.Agent, x.Tool, took)
+		} else {
+			r.say(x.Task, x.Stage, "%s: %s gives %s%s", x.Agent, x.Tool, counted(len(*x.Result), "byte"), took)
+		}
+		r.body(x.Tool, *x.Result)
+	case effect.StepRepair:
+		r.say(x.Task, x.Stage, "agent %s: the reply does not fit the schema, attempt %d of %d follows", x.Agent, x.Attempt, x.Of)
+		r.body("wrong", x.Message)
+	}
+}
+
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

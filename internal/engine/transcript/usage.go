@@ -1,0 +1,90 @@
+package transcript
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/runtime/budget"
+)
+
+// Usage is what a run has used of models, by its users. Requests outside of
+// every stage are not in Stages.
+type Usage struct {
+	Agents, Stages, Tasks []Share
+}
+
+// Share is what an agent, a stage or a task has used. Only the names that
+// identify it are set. Its usage names no model, and is Priced when the prices
+// of all its models are known.
+type Share struct {
+	Agent           string
+	Pipeline, Stage string
+	Task            int64
+	Function        string // the task's
+	budget.Usage
+}
+
+// shares are counted by name.
+type shares struct {
+	all    *Share
+	agents map[string]*Share
+	stages map[string]*Share
+	tasks  map[int64]*Share
+}
+
+func newShares() shares {
+	return shares{all: &Share{Usage: budget.Usage{Priced: true}}, agents: map[string]*Share{}, stages: map[string]*Share{}, tasks: map[int64]*Share{}}
+}
+
+// add counts an attempt.
+func (s *shares) add(agent string, c *call, t *task, u budget.Usage) {
+	s.all.count(u)
+	share(s.agents, agent, Share{Agent: agent}).count(u)
+	if c.stage != "" {
+		pipeline, stage, _ := strings.Cut(c.stage, "/")
+		share(s.stages, c.stage, Share{Pipeline: pipeline, Stage: stage}).count(u)
+	}
+	if c.task != 0 {
+		x := Share{Task: c.task}
+		if t != nil {
+			x.Function = t.name
+		}
+		share(s.tasks, c.task, x).count(u)
+	}
+}
+
+func share[K comparable](all map[K]*Share, key K, fresh Share) *Share {
+	if all[key] == nil {
+		fresh.Priced = true
+		all[key] = &fresh
+	}
+	return all[key]
+}
+
+func (s *Share) count(u budget.Usage) {
+	s.Calls += u.Calls
+	s.Failed += u.Failed
+	s.TokensIn += u.TokensIn
+	s.TokensOut += u.TokensOut
+	s.Cost += u.Cost
+	s.Priced = s.Priced && u.Priced
+}
+
+// usage gives the shares by name and number.
+func (s *shares) usage() Usage {
+	return Usage{Agents: sorted(s.agents), Stages: sorted(s.stages), Tasks: sorted(s.tasks)}
+}
+
+func sorted[K cmp.Ordered](all map[K]*Share) []Share {
+	var keys []K
+	for k := range all {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	var out []Share
+	for _, k := range keys {
+		out = append(out, *all[k])
+	}
+	return out
+}

@@ -1,0 +1,251 @@
+package procgroup
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/concerto-lang/concerto/internal/process/guard"
+	"github.com/concerto-lang/concerto/internal/process/proc"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+)
+
+// patience bounds waits; nothing but a bug comes near it.
+const patience = 30 * time.Second
+
+func init() {
+	self := func() *Run { return &Run{ID: os.Getenv("PROCGROUP_RUN"), Executable: os.Args[0]} }
+	begin := func(r *Run, role string) *Process {
+		p, err := r.Start(Command{Name: "child", Path: os.Args[0], Env: append(os.Environ(), "PROCGROUP_ROLE="+role)})
+		if err != nil {
+			panic(err)
+		}
+		return p
+	}
+	// starts a child with its own child and one in a session of its own, says so, and
+	// does nothing more
+	roles["run"] = func() {
+		r := self()
+		p := begin(r, "parent-of-session")
+		fmt.Println("up", await(p, "all"), r.Unguarded())
+		select {}
+	}
+	// is killed when its first child is there, and nobody knows of it but the child
+	roles["run-killed-at-birth"] = func() {
+		born = func() {
+			for len(marked(os.Getenv("PROCGROUP_RUN"))) < 3 { // it starts others meanwhile
+			}
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		}
+		begin(self(), "parent-of-session")
+	}
+	// loses its guardian, and goes on with another
+	roles["run-loses-guardian"] = func() {
+		r := self()
+		begin(r, "parent-of-session")
+		guards.mu.Lock()
+		first := guards.pid
+		guards.mu.Unlock()
+		_ = syscall.Kill(first, syscall.SIGKILL)
+		// Its first thread may end while others still have its files open.
+		if left, err := testproc.Ended(patience, first); len(left) > 0 || err != nil {
+			panic(fmt.Sprint("the guardian is left: ", err))
+		}
+		await(begin(r, "parent-of-session"), "all")
+		fmt.Println("up", await(begin(r, "hang"), "up"), r.Unguarded())
+		select {}
+	}
+	// ends in order
+	roles["run-ends"] = func() {
+		Adopt()
+		r := self()
+		p := begin(r, "parent-of-session")
+		await(p, "all")
+		p.End(time.Minute, nil)
+		r.End()
+		Farewell()
+		fmt.Println("ended", len(marked(r.ID)))
+		os.Exit(0)
+	}
+	// fails to start with too few files
+	roles["run-without-files"] = func() {
+		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 64, Max: 64})
+		var held []*os.File
+		for {
+			f, err := os.Open("/dev/null")
+			if err != nil {
+				break
+			}
+			held = append(held, f)
+		}
+		var pauses []time.Duration
+		pause = func(d time.Duration) { pauses = append(pauses, d) }
+		_, err := Start(Command{Path: os.Args[0], Env: os.Environ()})
+		fmt.Println(exhausted(err), pauses)
+		pause = func(time.Duration) {
+			for _, f := range held {
+				f.Close()
+			}
+		}
+		p := begin(nil, "hang")
+		fmt.Println(await(p, "up"))
+		p.End(time.Minute, nil)
+		os.Exit(0)
+	}
+	roles["parent-of-session"] = func() {
+		leaveChild("hang")
+		c := exec.Command(os.Args[0])
+		c.Env = append(os.Environ(), "PROCGROUP_ROLE=hang")
+		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := c.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println("all")
+		select {}
+	}
+}
+
+// await waits until a process says a word, which it gives.
+func await(p *Process, word string) string {
+	for lines := bufio.NewScanner(p.Stdout); lines.Scan(); {
+		if lines.Text() == word {
+			return word
+		}
+	}
+	return "it has ended"
+}
+
+func marked(run string) (out []int) {
+	for pid := range proc.All {
+		if proc.Marked(proc.Environ(pid), run) {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// runAs starts this program as a run of its own.
+func runAs(t *testing.T, role string, inherited ...*os.File) (c *exec.Cmd, run string, lines *bufio.Scanner) {
+	t.Helper()
+	run = NewID()
+	c = exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), "PROCGROUP_ROLE="+role, "PROCGROUP_RUN="+run)
+	c.Stderr, c.ExtraFiles = os.Stderr, inherited
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sync.OnceFunc(func() { _ = c.Process.Kill(); _ = c.Wait() }))
+	return c, run, bufio.NewScanner(out)
+}
+
+// awaitNone waits until no process of a run is left.
+func awaitNone(t *testing.T, run string) {
+	t.Helper()
+	since := time.Now()
+	for all := marked(run); len(all) > 0; all = marked(run) { // some may have been started meanwhile
+		if left, err := testproc.Ended(patience-time.Since(since), all...); len(left) > 0 || err != nil {
+			t.Fatalf("%v are left (%v)", left, err)
+		}
+	}
+	t.Logf("nothing is left after %v", time.Since(since).Round(time.Millisecond))
+}
+
+// TestKilled: when a process is killed, what it has started ends with it, and what
+// that has started.
+func TestKilled(t *testing.T) {
+	for _, role := range []string{"run", "run-loses-guardian"} {
+		t.Run(role, func(t *testing.T) {
+			c, run, lines := runAs(t, role)
+			if !lines.Scan() || !strings.HasPrefix(lines.Text(), "up ") || len(strings.Fields(lines.Text())) != 2 {
+				t.Fatalf("it says %q", lines.Text())
+			}
+			if n := len(marked(run)); n < 3 {
+				t.Fatalf("%d processes", n)
+			}
+			_ = c.Process.Kill()
+			awaitNone(t, run)
+		})
+	}
+}
+
+// TestKilledAtBirth: nor is anything left when that happens between the start of a
+// child and the word of it to the guardian.
+func TestKilledAtBirth(t *testing.T) {
+	c, run, lines := runAs(t, "run-killed-at-birth")
+	for lines.Scan() {
+	}
+	_ = c.Wait()
+	if st := c.ProcessState.Sys().(syscall.WaitStatus); !st.Signaled() || st.Signal() != syscall.SIGKILL {
+		t.Fatalf("it has ended by %v", c.ProcessState)
+	}
+	awaitNone(t, run)
+}
+
+// TestEndSweeps: what has left its group and session is ended with the run.
+func TestEndSweeps(t *testing.T) {
+	_, run, lines := runAs(t, "run-ends")
+	if !lines.Scan() || lines.Text() != "ended 0" {
+		t.Errorf("it says %q", lines.Text())
+	}
+	if left := marked(run); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// TestSweepLeavesOthers: another's process is left alone, with another run's mark or
+// none, and so is one that was started here.
+func TestSweepLeavesOthers(t *testing.T) {
+	Adopt()
+	run, other := &Run{ID: NewID()}, &Run{ID: NewID()}
+	var all []*Process
+	for _, r := range []*Run{run, other, nil} {
+		p, err := r.Start(Command{Name: "x", Path: os.Args[0], Env: append(os.Environ(), "PROCGROUP_ROLE=hang")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.End(time.Minute, nil)
+		await(p, "up")
+		all = append(all, p)
+	}
+	run.End()
+	if i := slices.IndexFunc(all, func(p *Process) bool { return !groupAlive(p.pgid) }); i >= 0 {
+		t.Errorf("process %d was ended", i)
+	}
+}
+
+// TestExhausted: starting is tried again for a while when there are no files left.
+func TestExhausted(t *testing.T) {
+	_, _, lines := runAs(t, "run-without-files")
+	for _, want := range []string{"true [100ms 100ms 100ms]", "up"} {
+		if !lines.Scan() || lines.Text() != want {
+			t.Errorf("it says %q, want %q", lines.Text(), want)
+		}
+	}
+}
+
+// TestUnguarded: without our own program nobody watches, and that is known.
+func TestUnguarded(t *testing.T) {
+	if why := (&Run{ID: "r_x"}).Unguarded(); why == "" {
+		t.Error("a run without an executable is guarded")
+	}
+	r := &Run{ID: NewID(), Executable: "/no/such/program"}
+	p, err := r.Start(Command{Name: "x", Path: os.Args[0], Env: append(os.Environ(), "PROCGROUP_ROLE=hang")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.End(time.Minute, nil)
+	if why := r.Unguarded(); !strings.Contains(why, "/no/such/program") {
+		t.Errorf("it says %q", why)
+	}
+}

@@ -1,0 +1,168 @@
+package procgroup
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/concerto-lang/concerto/internal/process/proc"
+)
+
+// lookEvery is how often limited processes are looked at.
+const lookEvery = 200 * time.Millisecond
+
+// limited are the processes that have limits which somebody has to look after. A
+// goroutine does while there are any.
+var limited limitedProcesses
+
+type limitedProcesses struct {
+	mu   sync.Mutex
+	all  map[*Process]struct{}
+	runs bool // the goroutine does
+}
+
+func means() string {
+	if _, err := delegated(); err != nil {
+		return fmt.Sprintf("rlimits and a look at its processes each %d ms (no cgroup: %v)", lookEvery.Milliseconds(), err)
+	}
+	return "a cgroup"
+}
+
+// confine prepares a command to be started within limits.
+func (p *Process) confine(cmd *exec.Cmd) error {
+	if !p.limits.Any() || !p.limits.watched() {
+		return nil
+	}
+	base, err := delegated()
+	if err != nil {
+		return nil // rlimits then
+	}
+	if p.group, err = newCgroup(base, p.limits); err != nil {
+		return fmt.Errorf("make a cgroup: %w", err)
+	}
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(p.group.dir.Fd())
+	return nil
+}
+
+// hold sets what the kernel itself holds a new process to. It is called as soon as
+// there is one.
+func (p *Process) hold(pid int) {
+	l := p.limits
+	if !l.Any() {
+		return
+	}
+	set := func(which int, soft, hard uint64) {
+		// It has ended when this fails: a limit can always be made smaller.
+		_ = unix.Prlimit(pid, which, &unix.Rlimit{Cur: soft, Max: hard}, nil)
+	}
+	if l.OpenFiles > 0 {
+		set(unix.RLIMIT_NOFILE, uint64(l.OpenFiles), uint64(l.OpenFiles))
+	}
+	if l.FileMB > 0 {
+		set(unix.RLIMIT_FSIZE, uint64(l.FileMB)<<20, uint64(l.FileMB)<<20)
+	}
+	if l.CPUSeconds > 0 {
+		// Of one process, in whole seconds: the look at all of them comes first, unless
+		// this machine is too busy for it.
+		whole := uint64(math.Ceil(l.CPUSeconds))
+		set(unix.RLIMIT_CPU, whole, whole+1)
+	}
+}
+
+func (w *limitedProcesses) add(p *Process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[*Process]struct{}{}
+	}
+	w.all[p] = struct{}{}
+	if !w.runs {
+		w.runs = true
+		go w.run()
+	}
+}
+
+func (w *limitedProcesses) remove(p *Process) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.all, p)
+}
+
+// run looks at the processes until there are none.
+func (w *limitedProcesses) run() {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for range tick.C {
+		if !w.look() {
+			return
+		}
+	}
+}
+
+// look looks at all once, and says whether there are any.
+func (w *limitedProcesses) look() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.all) == 0 {
+		w.runs = false
+		return false
+	}
+	var groups map[int]usage
+	for p := range w.all {
+		var limit Limit
+		if p.group != nil {
+			limit = p.group.crossed(p.limits)
+		} else {
+			if groups == nil {
+				groups = usages()
+			}
+			limit = p.limits.crossed(groups[p.pgid])
+		}
+		if limit != "" {
+			p.cross(limit)
+		}
+	}
+	return true
+}
+
+// usages is what each process group uses.
+func usages() map[int]usage {
+	out := map[int]usage{}
+	page := int64(os.Getpagesize())
+	for pid := range proc.All {
+		s := proc.Read(pid)
+		if s == nil || !s.Runs() {
+			continue
+		}
+		u := out[s.Group]
+		u.memory += s.Pages * page
+		u.cpu += time.Duration(s.CPU) * time.Second / proc.TicksASecond
+		u.processes++
+		out[s.Group] = u
+	}
+	return out
+}
+
+// outcome is the limit that ended a process which nobody was seen to end: by the
+// kernel's own hand.
+func (p *Process) outcome(e ended) Limit {
+	if p.group != nil {
+		if limit := p.group.crossed(p.limits); limit != "" {
+			return limit
+		}
+	}
+	if e.err != nil || !e.status.Signaled() || p.limits.CPUSeconds == 0 {
+		return ""
+	}
+	used := time.Duration(e.usage.Utime.Nano() + e.usage.Stime.Nano()).Seconds()
+	if e.status.Signal() == syscall.SIGXCPU || e.status.Signal() == syscall.SIGKILL && used > p.limits.CPUSeconds {
+		return LimitCPU
+	}
+	return ""
+}

@@ -1,0 +1,95 @@
+// Package inside makes a program confine itself by a sandbox.Plan and become a command, when
+// it is started as `concerto host sandbox PLAN`: importing it is enough. That is decided
+// when the package is initialised, before most of the program is.
+package inside
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+
+	"github.com/concerto-lang/concerto/internal/process/sandbox"
+)
+
+func init() {
+	if n := len(sandbox.Args); len(os.Args) == n+2 && os.Args[1] == sandbox.Args[0] && os.Args[2] == sandbox.Args[1] {
+		os.Exit(become(os.Args[n+1]))
+	}
+}
+
+// become carries out a plan. It returns when that has failed, or when there is nothing to
+// become.
+func become(text string) int {
+	var p sandbox.Plan
+	err := json.Unmarshal([]byte(text), &p)
+	if err == nil {
+		runtime.LockOSThread() // the one that becomes the command
+		err = confine(&p)
+	}
+	if err == nil && len(p.Run) > 0 {
+		err = fmt.Errorf("cannot run %s in its sandbox: %w", p.Run[0], syscall.Exec(p.Run[0], p.Run, os.Environ()))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return sandbox.Failed
+	}
+	return 0
+}
+
+// noNewPrivileges is PR_SET_NO_NEW_PRIVS.
+const noNewPrivileges = 38
+
+func confine(p *sandbox.Plan) error {
+	if _, _, failed := syscall.Syscall6(syscall.SYS_PRCTL, noNewPrivileges, 1, 0, 0, 0, 0); failed != 0 {
+		return fmt.Errorf("cannot give up winning privileges: %w", failed)
+	}
+	if err := files(p); err != nil {
+		return err
+	}
+	return errors.Join(limit(syscall.RLIMIT_NOFILE, p.OpenFiles), limit(syscall.RLIMIT_FSIZE, p.FileMB<<20))
+}
+
+// limit holds the process to a limit from its first instruction: who has started it can
+// do so only some time later.
+func limit(which int, most uint64) error {
+	if most == 0 {
+		return nil
+	}
+	if err := syscall.Setrlimit(which, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+		return fmt.Errorf("cannot limit itself: %w", err)
+	}
+	return nil
+}
+
+func files(p *sandbox.Plan) error {
+	if !p.Files {
+		return nil
+	}
+	if have := sandbox.Landlock(); have < sandbox.LandlockNeeded {
+		return fmt.Errorf("cannot confine itself to files: this machine has version %d of Landlock, and %d is needed", have, sandbox.LandlockNeeded)
+	}
+	var rules []landlock.Rule
+	for _, path := range p.Read {
+		rules = append(rules, rule(path, landlock.RODirs, landlock.ROFiles))
+	}
+	for _, path := range p.Write {
+		rules = append(rules, rule(path, func(paths ...string) landlock.FSRule { return landlock.RWDirs(paths...).WithRefer() }, landlock.RWFiles))
+	}
+	if err := landlock.V3.RestrictPaths(rules...); err != nil {
+		return fmt.Errorf("cannot confine itself to files: %w", err)
+	}
+	return nil
+}
+
+// rule is that of a directory, or of a file.
+func rule(path string, dirs, files func(...string) landlock.FSRule) landlock.Rule {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return files(path)
+	}
+	return dirs(path)
+}

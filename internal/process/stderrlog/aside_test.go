@@ -1,0 +1,109 @@
+package stderrlog
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// listening is Lines that are kept.
+func listening() (*Lines, *[]string) {
+	var lines []string
+	return &Lines{Log: func(l string) { lines = append(lines, l) }}, &lines
+}
+
+func TestAsideEscapes(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                           "",
+		"as it is: é 😀 \\x1b \ufffd": "as it is: é 😀 \\x1b \ufffd",
+		"\x1b[31mred\x1b[0m":         `\x1b[31mred\x1b[0m`,
+		"a\tb\rc\x00\x07\x7f":        `a\tb\rc\x00\x07\x7f`,
+		"c1 \u009b0m":                `c1 \u009b0m`,
+	} {
+		a, got := listening()
+		a.Take(in)
+		if len(*got) != 1 || (*got)[0] != want {
+			t.Errorf("%q: %q, want %q", in, *got, want)
+		}
+	}
+}
+
+// TestAsideLongLines: a long line goes on in the next, nothing of it is lost, and no
+// character or escape is cut.
+func TestAsideLongLines(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		parts int
+	}{
+		{strings.Repeat("x", lineBytes), 1},
+		{strings.Repeat("x", lineBytes+1), 2},
+		{"xyz" + strings.Repeat("é", lineBytes/2), 2},
+		{"x" + strings.Repeat("😀", lineBytes), 5},
+		{"xx" + strings.Repeat("\x1b", lineBytes/2), 3},
+		{"x" + strings.Repeat("\u009b", lineBytes/2), 4},
+		{strings.Repeat("x", lineBytes-1) + "\t\t", 2},
+	} {
+		a, got := listening()
+		a.Take(c.in)
+		if strings.Join(*got, "") != Escape(c.in, "") || len(*got) != c.parts {
+			t.Errorf("%.10q…: %d parts", c.in, len(*got))
+		}
+		for _, l := range *got {
+			if len(l) > lineBytes || !slices.Contains([]string{Escape("\x1b", ""), Escape("\u009b", ""), "\\t"}, lastEscape(l)) {
+				t.Errorf("%d bytes, which end in %q", len(l), l[len(l)-10:])
+			}
+		}
+	}
+}
+
+// lastEscape is what a line's last escape looks like, `\t` when it has none.
+func lastEscape(l string) string {
+	if at := strings.LastIndexByte(l, '\\'); at >= 0 {
+		return l[at:]
+	}
+	return `\t`
+}
+
+func TestAsideFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, got := listening()
+		forget := func() { // as the timer may be writing
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			*got = nil
+		}
+		for i := range 150 {
+			a.Take(fmt.Sprint(i))
+		}
+		if n := len(*got); n != mostLines || (*got)[n-1] != "99" {
+			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
+		}
+		forget()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		a.Take("quiet again")
+		if want := []string{"… 50 lines dropped", "quiet again"}; !slices.Equal(*got, want) {
+			t.Errorf("%q", *got)
+		}
+		forget()
+		time.Sleep(500 * time.Millisecond)
+		for i := range 200 { // 99 fit into the second that has begun
+			a.Take(fmt.Sprint(i))
+		}
+		a.End()
+		if n := len(*got); n != 100 || (*got)[98] != "98" || (*got)[99] != "… 101 lines dropped" {
+			t.Errorf("%d lines, the last ones %q", n, (*got)[n-2:])
+		}
+		forget()
+		time.Sleep(time.Hour)
+		a.End()
+		a.Take(strings.Repeat("x", lineBytes*mostLines) + "more")
+		a.End()
+		if n := len(*got); n != mostLines+1 || (*got)[n-1] != "… 1 lines dropped" {
+			t.Errorf("%d lines, the last one %s", n, (*got)[n-1])
+		}
+	})
+}

@@ -1,0 +1,158 @@
+// Package userfile opens files that users name: on the command line, in a manifest, in a
+// request. A mistyped name, or one that somebody else chose, may lead to a device, a FIFO or
+// a file of many gigabytes; reading those would block, never end, or fill the memory. Files
+// that are read must be regular and are read up to a limit. Files that are only written may
+// also be devices such as /dev/null.
+//
+// Errors are *fs.PathError, like those of package os.
+package userfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"syscall"
+)
+
+// The limits of Open and Read, in bytes.
+const (
+	MaxText      = 64 << 20      // programs, manifests, inputs
+	MaxRecording = 1 << 30       // tapes, recordings, compiled programs
+	MaxSecret    = 1 << 20       // tokens, passwords, keys and certificates
+	Unlimited    = math.MaxInt64 // logs that are read record by record
+)
+
+// ErrNotRegular reports that a file to be read is a device, a FIFO or a socket.
+var ErrNotRegular = errors.New("not a regular file")
+
+// ErrNoReader reports that no process reads the FIFO that is to be written.
+var ErrNoReader = errors.New("a FIFO that no process reads")
+
+// TooLargeError reports a file that is larger than the limit. Both are in bytes. Size is 0 if
+// the file grew while it was read.
+type TooLargeError struct{ Size, Limit int64 }
+
+func (e *TooLargeError) Error() string {
+	if e.Size == 0 {
+		return fmt.Sprintf("larger than %d MiB, the limit", e.Limit>>20)
+	}
+	return fmt.Sprintf("%d MiB, and the limit is %d MiB", e.Size>>20, e.Limit>>20)
+}
+
+// Open opens a regular file of at most limit bytes for reading. It never blocks. The error of
+// a larger file is a *TooLargeError.
+func Open(path string, limit int64) (*os.File, error) {
+	f, err := open(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() > limit {
+		err = &fs.PathError{Op: "read", Path: path, Err: &TooLargeError{info.Size(), limit}}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// OpenLog opens a regular file for reading and appending, and creates it if it does not
+// exist. It never blocks.
+func OpenLog(path string, perm fs.FileMode) (*os.File, error) {
+	return open(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, perm)
+}
+
+// Read returns the contents of a regular file of at most limit bytes. The error of a larger
+// file is a *TooLargeError.
+func Read(path string, limit int64) ([]byte, error) {
+	f, err := Open(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return readAll(f, info.Size(), limit)
+}
+
+// ReadStream returns the contents of a file of any kind, up to limit bytes. It is for secrets,
+// which shells pass through a FIFO: --token-file <(pass show relay).
+func ReadStream(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f, 0, limit)
+}
+
+// readAll reads a file to its end. size is a guess of its size.
+func readAll(f *os.File, size, limit int64) ([]byte, error) {
+	text := make([]byte, 0, size+512)
+	for {
+		n, err := f.Read(text[len(text):cap(text)])
+		text = text[:len(text)+n]
+		switch {
+		case err == io.EOF:
+			return text, nil
+		case err != nil:
+			return nil, err
+		case int64(len(text)) > limit:
+			return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: &TooLargeError{0, limit}}
+		case len(text) == cap(text):
+			text = append(text, 0)[:len(text)]
+		}
+	}
+}
+
+// Create opens a file for writing, empties it, and creates it if it does not exist. It may be
+// a device. A FIFO must have a reader: otherwise the error is ErrNoReader, instead of waiting
+// for one.
+func Create(path string, perm fs.FileMode) (*os.File, error) {
+	return OpenWrite(path, os.O_CREATE|os.O_TRUNC, perm)
+}
+
+// OpenWrite opens a file for writing as Create does, with flags of its own, such as
+// os.O_APPEND.
+func OpenWrite(path string, flags int, perm fs.FileMode) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && info.Mode()&fs.ModeNamedPipe != 0 {
+		f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		if errors.Is(err, syscall.ENXIO) {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: ErrNoReader}
+		}
+		return f, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|flags, perm)
+}
+
+// open opens a regular file. It looks at the path first, since opening a device may already
+// have an effect, and at the open file again, since the path may have changed meanwhile.
+func open(path string, flags int, perm fs.FileMode) (*os.File, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, refusal(path, info)
+	}
+	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, perm)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = refusal(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func refusal(path string, info fs.FileInfo) error {
+	if info.IsDir() {
+		return &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+	}
+	return &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+}

@@ -1,0 +1,46 @@
+package userfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRead: a file of exactly the limit is read whole, a larger one is refused with its size.
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	for _, size := range []int{0, 1, 511, 512, 513, 4096} {
+		want := strings.Repeat("x", size)
+		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for name, read := range map[string]func(string, int64) ([]byte, error){"Read": Read, "ReadStream": ReadStream} {
+			if got, err := read(path, int64(size)); err != nil || string(got) != want {
+				t.Errorf("%s of %d bytes: %d bytes, %v", name, size, len(got), err)
+			}
+			large := &TooLargeError{}
+			if _, err := read(path, int64(size-1)); size > 0 && !errors.As(err, &large) {
+				t.Errorf("%s of %d bytes with a limit of %d: %v", name, size, size-1, err)
+			}
+		}
+	}
+}
+
+// TestGrowing: a file that reports no size, as those of /proc do, is read to its end all the
+// same, up to the limit.
+func TestGrowing(t *testing.T) {
+	const path = "/proc/self/maps"
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Skip("there is no ", path)
+	}
+	if got, err := Read(path, MaxText); err != nil || len(got) < len(want)/2 {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	large := &TooLargeError{}
+	if _, err := Read(path, 100); !errors.As(err, &large) || large.Size != 0 {
+		t.Error(err)
+	}
+}

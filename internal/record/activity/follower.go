@@ -1,0 +1,332 @@
+package activity
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Options say who hears of a run.
+type Options struct {
+	// Hear is called for each event, one at a time and in their order.
+	Hear func(Event)
+	// Clean takes secrets out of a text; nil leaves texts as they are.
+	Clean func(string) string
+	// Since says how long the run has lasted.
+	Since func() time.Duration
+}
+
+// Follower makes events of what a run does. It is a vm.Observer; safe for
+// concurrent use.
+type Follower struct {
+	options Options
+
+	mu    sync.Mutex
+	last  int64               // number given
+	tasks map[int64]*task     // those that run
+	open  map[int64]*exchange // by the number in requests
+	lanes map[string][]bool   // by host: which are taken, the first is lane 1
+}
+
+// task is a task that runs.
+type task struct {
+	name   string
+	within []Event // the listens and stages that it is in, as they began
+	// progress is the number of what it says of its progress, 0 when it says nothing.
+	progress int64
+	awaited  string // who answered what a host asked, by an awaited emit
+}
+
+// exchange is one that goes on.
+type exchange struct {
+	began   Event
+	waiting []Answer // what it asks and is not answered yet, oldest first
+	used    Usage
+	text    string // why it failed
+	failed  bool
+	over    bool // its terminal message or its failure has come
+}
+
+// New makes a Follower.
+func New(o Options) *Follower {
+	return &Follower{options: o, tasks: map[int64]*task{}, open: map[int64]*exchange{}, lanes: map[string][]bool{}}
+}
+
+// Close ends whatever has not ended.
+func (f *Follower) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.open) > 0 {
+		first := int64(-1)
+		for id := range f.open {
+			if first < 0 || f.open[id].began.Number < f.open[first].began.Number {
+				first = id
+			}
+		}
+		f.close(first, "the run has ended")
+	}
+}
+
+// tell hands on an event; mu is held.
+func (f *Follower) tell(e Event) {
+	e.At = f.options.Since()
+	if f.options.Clean != nil {
+		e.Text = f.options.Clean(e.Text)
+	}
+	f.options.Hear(e)
+}
+
+func (f *Follower) next() int64 {
+	f.last++
+	return f.last
+}
+
+// TaskBegan notes the name of a task.
+func (f *Follower) TaskBegan(id, _ int64, at vm.Place) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tasks[id] = &task{name: at.Function}
+}
+
+// TaskEnded ends the listens and stages that the task was in.
+func (f *Follower) TaskEnded(id int64, _ string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := f.tasks[id]; t != nil {
+		for len(t.within) > 0 {
+			f.leave(t, t.within[len(t.within)-1].Kind)
+		}
+		f.endProgress(id, t)
+	}
+	delete(f.tasks, id)
+}
+
+// Entered does not concern a Follower.
+func (f *Follower) Entered(int64, vm.SpanKind, string) {}
+
+// Left does not concern a Follower.
+func (f *Follower) Left(int64) {}
+
+// Requested hears of an effect.
+func (f *Follower) Requested(id int64, q effect.Request) func(effect.Result, error) {
+	switch q := q.(type) {
+	case *effect.ExchangeNext:
+		return func(r effect.Result, err error) { f.heard(q.ID, r, err) }
+	case *effect.ExchangeReply:
+		f.replied(id, q) // before the host can act on it; made again, it finds nothing to answer
+	case *effect.ExchangeOpen:
+		return func(r effect.Result, err error) { f.opened(id, q.Host, r, err) }
+	case *effect.ExchangeClose:
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.close(q.ID, q.Reason)
+	case *effect.Emit:
+		f.emitted(id, q)
+	case *effect.AwaitEmit:
+		if strings.HasPrefix(q.Channel, "host:") {
+			return func(r effect.Result, err error) { f.awaited(id, r, err) }
+		}
+	}
+	return nil
+}
+
+// opened hears that an exchange has begun, or why not.
+func (f *Follower) opened(id int64, host string, r effect.Result, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := Event{Kind: Began, Task: id, Name: host, Host: host, Percent: -1}
+	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
+		e.Number, e.Lane = f.next(), f.take(host)
+		f.open[at.ID] = &exchange{began: e}
+		f.tell(e)
+		return
+	}
+	var failed *effect.Error
+	if errors.As(err, &failed) {
+		e.Kind, e.Lane, e.Failed, e.Text = Ended, 1, true, failed.Message
+		f.tell(e)
+	}
+}
+
+// take takes the least lane of a host that is free.
+func (f *Follower) take(host string) int {
+	at := slices.Index(f.lanes[host], false)
+	if at < 0 {
+		at = len(f.lanes[host])
+		f.lanes[host] = append(f.lanes[host], false)
+	}
+	f.lanes[host][at] = true
+	return at + 1
+}
+
+// awaited hears who answered what the loop of `execute` has handed on.
+func (f *Follower) awaited(id int64, r effect.Result, err error) {
+	by := effect.ByDefault
+	if a, ok := r.(*effect.Answer); ok && err == nil {
+		by = effect.ByApplication
+		if a.By != "" {
+			by = a.By
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if t := f.tasks[id]; t != nil {
+		t.awaited = by
+	}
+}
+
+// replied hears of an answer.
+func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	by := q.By
+	if t := f.tasks[id]; t != nil {
+		if t.awaited != "" && by == effect.ByHandler {
+			by = t.awaited
+		}
+		t.awaited = ""
+	}
+	x := f.open[q.ID]
+	if x == nil {
+		return
+	}
+	a, ok := x.answered(q)
+	if !ok {
+		return // of a type that is not shown
+	}
+	e := x.event(Answered)
+	e.Answer, e.By, e.Text = a, by, q.Error
+	if a.Type == hostmsg.Approval {
+		d := decision.Decision{}
+		if q.Error == "" {
+			d = decision.Of(q.Value)
+			e.Text = d.Reason
+		}
+		e.Denied, e.Scope = !d.Allow, d.Scope
+	} else if q.Error == "" {
+		e.Text = plain(q.Value)
+	}
+	f.tell(e)
+}
+
+// answered takes what a reply answers from what the exchange asks.
+func (x *exchange) answered(q *effect.ExchangeReply) (Answer, bool) {
+	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.Type == q.InReplyTo && a.ID == q.AnswerTo })
+	if at < 0 {
+		return Answer{}, false
+	}
+	a := x.waiting[at]
+	switch {
+	case len(x.waiting) == 1: // as most often: its place is used again
+		x.waiting = x.waiting[:0]
+	case at == 0:
+		x.waiting = x.waiting[1:]
+	default:
+		x.waiting = slices.Delete(x.waiting, at, at+1)
+	}
+	return a, true
+}
+
+// event begins an event of the exchange.
+func (x *exchange) event(k Kind) Event {
+	e := x.began
+	e.Kind, e.Used = k, x.used
+	return e
+}
+
+// plain is a value as a person reads it: a text without its quotes.
+func plain(v json.RawMessage) string {
+	if n := len(v); n > 1 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 && bytes.IndexByte(v[1:], '"') == n-2 {
+		return string(v[1 : n-1])
+	}
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		return text
+	}
+	return string(v)
+}
+
+// heard hears what a host says.
+func (f *Follower) heard(id int64, r effect.Result, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	x := f.open[id]
+	if x == nil {
+		return
+	}
+	var failed *effect.Error
+	if errors.As(err, &failed) {
+		x.over, x.failed, x.text = true, true, failed.Message
+		return
+	}
+	said, ok := r.(*effect.ExchangeMessages)
+	if !ok || err != nil {
+		return // it was cancelled
+	}
+	var moved bool // what has changed is told once, as a flood may change it often
+	e := x.event(Moved)
+	for i := range said.Messages {
+		m := &said.Messages[i]
+		switch row := hostmsg.Of(m.Type); {
+		case m.Decided:
+			f.ruled(x, m)
+		case row.Waits() && row.Channel != "":
+			if moved {
+				e.Used = x.used
+				f.tell(e)
+				e, moved = x.event(Moved), false
+			}
+			a := x.event(Asked)
+			a.Type, a.ID, a.Text = m.Type, m.ID, question(m)
+			x.waiting = append(x.waiting, a.Answer)
+			f.tell(a)
+		case row.Role == hostmsg.TakesBack:
+			f.withdrawn(x, m.ID)
+		case row.Terminal():
+			x.end(m, row.Role == hostmsg.Fails)
+		default:
+			moved = x.move(m, &e) || moved
+		}
+	}
+	if moved {
+		e.Used = x.used
+		f.tell(e)
+	}
+}
+
+// withdrawn hears that a host takes back what it asked; mu is held.
+func (f *Follower) withdrawn(x *exchange, id string) {
+	at := slices.IndexFunc(x.waiting, func(a Answer) bool { return a.ID == id })
+	if at < 0 || id == "" {
+		return
+	}
+	e := x.event(Withdrawn)
+	e.Answer = x.waiting[at]
+	x.waiting = slices.Delete(x.waiting, at, at+1)
+	f.tell(e)
+}
+
+// close hears that an exchange is closed; mu is held.
+func (f *Follower) close(id int64, reason string) {
+	x := f.open[id]
+	if x == nil {
+		return
+	}
+	delete(f.open, id)
+	f.lanes[x.began.Host][x.began.Lane-1] = false
+	e := x.event(Ended)
+	e.Failed, e.Text = x.failed, x.text
+	if !x.over {
+		e.Failed, e.Text = true, reason
+	}
+	f.tell(e)
+}

@@ -1,0 +1,184 @@
+package activity
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// follow gives what is heard of what do does, a line an event.
+func follow(t *testing.T, do func(f *Follower)) []string {
+	t.Helper()
+	var heard []string
+	now := time.Duration(0)
+	f := New(Options{
+		Hear: func(e Event) {
+			line := fmt.Sprintf("%s %d %s", e.Kind, e.Number, e.Name)
+			if e.Lane > 1 {
+				line += fmt.Sprintf("/%d", e.Lane)
+			}
+			for _, part := range []string{e.Type, e.ID, e.By, e.Scope, e.Text} {
+				if part != "" {
+					line += " " + part
+				}
+			}
+			if e.Percent >= 0 {
+				line += fmt.Sprintf(" %v%%", e.Percent)
+			}
+			if e.Denied {
+				line += " denied"
+			}
+			if e.Failed {
+				line += " failed"
+			}
+			if e.Used != (Usage{}) {
+				line += fmt.Sprintf(" %v", e.Used)
+			}
+			heard = append(heard, line)
+		},
+		Clean: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***KEY***") },
+		Since: func() time.Duration { now += time.Second; return now },
+	})
+	do(f)
+	f.Close()
+	return heard
+}
+
+// asks makes a request of task 1 that gives r.
+func asks(f *Follower, q effect.Request, r effect.Result, err error) {
+	if came := f.Requested(1, q); came != nil {
+		came(r, err)
+	}
+}
+
+// said has the host of exchange id say these lines.
+func said(t *testing.T, f *Follower, id int64, lines ...string) {
+	t.Helper()
+	var all effect.ExchangeMessages
+	for _, l := range lines {
+		typ, id, payload, err := value.ParseMessage([]byte(l))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Messages = append(all.Messages, effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(l)})
+	}
+	asks(f, &effect.ExchangeNext{ID: id}, &all, nil)
+}
+
+func TestExchange(t *testing.T) {
+	got := follow(t, func(f *Follower) {
+		f.TaskBegan(1, 0, vm.Place{Function: "main"})
+		asks(f, &effect.Emit{Channel: "listen:start", Payload: []byte(`{"host":"A"}`)}, nil, nil)
+		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 7}, nil)
+		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 8}, nil)
+		said(t, f, 7, `{"type":"progress","message":"one","percent":1}`, `{"type":"progress","message":"two","percent":2}`, `{"type":"partial","text":"x"}`,
+			`{"type":"question","id":1,"question":"hunter2?"}`, `{"type":"progress","message":"12 tokens","stage":"usage"}`, `{"type":"approval","id":"a","description":"rm"}`)
+		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, effect.ErrWaits) // it is made again
+		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "question", AnswerTo: "1", Value: []byte(`["a"]`), By: effect.ByHandler}, nil, nil)
+		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "approval", AnswerTo: `"a"`, Value: []byte(`{"decision":"allow","scope":"always"}`), By: effect.ByDefault}, nil, nil)
+		asks(f, &effect.ExchangeReply{ID: 7, InReplyTo: "tool_call", AnswerTo: `"t"`, By: effect.ByTools}, nil, nil)
+		said(t, f, 7, `{"type":"questions","id":1}`, `{"type":"question","id":2,"questions":[{"question":"first?"},{"question":"second?"}]}`, `{"type":"tool_call","id":3,"tool":"Sum.add"}`)
+		said(t, f, 7, `{"type":"withdraw","id":9}`, `{"type":"withdraw","id":2}`,
+			`{"type":"result","text":"done","usage":{"tokens_in":20,"tokens_out":30},"cost_usd":0.5}`)
+		asks(f, &effect.ExchangeClose{ID: 7}, nil, nil)
+		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 9}, nil)
+		asks(f, &effect.ExchangeNext{ID: 8}, nil, effect.Errorf("HostError", "it died"))
+		asks(f, &effect.ExchangeClose{ID: 8}, nil, nil)
+		said(t, f, 9, `{"type":"error","message":"no"}`)
+		asks(f, &effect.ExchangeClose{ID: 9}, nil, nil)
+		asks(f, &effect.Emit{Channel: "listen:complete", Payload: []byte(`{"host":"A"}`)}, nil, nil)
+	})
+	want := []string{
+		"listen began 1 main", "began 2 A", "began 3 A/2", "moved 2 A two 2%",
+		"asked 2 A question 1 ***KEY***?",
+		"moved 2 A {12 0}", `asked 2 A approval "a" rm {12 0}`,
+		`answered 2 A question 1 handler ["a"] {12 0}`,
+		`answered 2 A approval "a" default always {12 0}`,
+		"asked 2 A question 2 first? {12 0}", "moved 2 A Sum.add {12 0}",
+		"withdrawn 2 A question 2 {12 0}", "ended 2 A {50 0.5}",
+		"began 4 A", "ended 3 A/2 it died failed", "ended 4 A no failed", "listen ended 1 main",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// In the loop of execute, whoever answers the awaited emit answers the host.
+func TestAwaited(t *testing.T) {
+	got := follow(t, func(f *Follower) {
+		f.TaskBegan(1, 0, vm.Place{Function: "main"})
+		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
+		for _, c := range []struct {
+			channel string
+			answer  *effect.Answer
+			err     error
+		}{
+			{"host:question", &effect.Answer{By: effect.ByTerminal}, nil},
+			{"host:question", nil, errors.New("nobody")},
+			{"host:question", &effect.Answer{}, nil},
+			{"own", &effect.Answer{By: effect.ByTerminal}, nil},
+		} {
+			said(t, f, 1, `{"type":"question","id":1,"question":"q"}`)
+			asks(f, &effect.AwaitEmit{Channel: c.channel}, c.answer, c.err)
+			asks(f, &effect.ExchangeReply{ID: 1, InReplyTo: "question", AnswerTo: "1", Value: []byte(`"x"`), By: effect.ByHandler}, nil, nil)
+		}
+	})
+	asked := "asked 1 A question 1 q"
+	want := []string{"began 1 A", asked, "answered 1 A question 1 terminal x", asked, "answered 1 A question 1 default x",
+		asked, "answered 1 A question 1 application x", asked, "answered 1 A question 1 handler x", "ended 1 A the run has ended failed"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// An approval that the rules of the host decide is asked and answered.
+func TestRules(t *testing.T) {
+	got := follow(t, func(f *Follower) {
+		f.TaskBegan(1, 0, vm.Place{Function: "main"})
+		asks(f, &effect.ExchangeOpen{Host: "A"}, &effect.ExchangeOpened{ID: 1}, nil)
+		for _, line := range []string{`{"type":"host:decided","host":"A","id":"a","decision":"deny","description":"rm"}`, `{"type":"host:decided","host":"A","id":"b","decision":"allow","description":"ls"}`} {
+			_, _, payload, err := value.ParseMessage([]byte(line))
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := effect.HostMessage{Type: effect.Decided, Payload: payload, Decided: true}
+			asks(f, &effect.ExchangeNext{ID: 1}, &effect.ExchangeMessages{Messages: []effect.HostMessage{m}}, nil)
+		}
+	})
+	want := []string{"began 1 A", "asked 1 A approval a rm", "answered 1 A approval a rules denied",
+		"asked 1 A approval b ls", "answered 1 A approval b rules once", "ended 1 A the run has ended failed"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// A task's stages and listens end with it, and what the program emits on their
+// channels itself is nothing.
+func TestSpans(t *testing.T) {
+	got := follow(t, func(f *Follower) {
+		f.TaskBegan(1, 0, vm.Place{Function: "main"})
+		for _, e := range []struct{ channel, payload string }{
+			{"pipeline:start", `{"name":"P"}`}, {"pipeline:stage_start", `{"name":"P","stage":"one"}`}, {"pipeline:stage_start", `{"name":"Q","stage":"in"}`},
+			{"pipeline:stage_complete", `{"name":"Q","stage":"in"}`}, {"listen:start", `{"host":"A"}`}, {"pipeline:stage_start", `[`},
+			{"pipeline:error", `{"name":"P","stage":"one"}`}, {"pipeline:error", `{"name":"P","stage":"one"}`}, {"pipeline:stage_start", `{"name":"P","stage":"two"}`}, {"else", `{}`},
+		} {
+			asks(f, &effect.Emit{Channel: e.channel, Payload: []byte(e.payload)}, nil, nil)
+		}
+		f.TaskEnded(1, "")
+		asks(f, &effect.ExchangeOpen{Host: "A"}, nil, effect.Errorf("HostError", "not found"))
+		asks(f, &effect.ExchangeOpen{Host: "A"}, nil, errors.New("cancelled"))
+	})
+	want := []string{"stage began 1 P/one", "stage began 2 Q/in", "stage ended 2 Q/in", "listen began 3 main", "stage ended 1 P/one",
+		"stage began 4 P/two", "stage ended 4 P/two", "listen ended 3 main", "ended 0 A not found failed"}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,112 @@
+package activity
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// text is a member of a host's message as text; "" without one.
+func text(m *value.Map, name string) string {
+	v, ok := m.GetString(name)
+	if !ok || v.IsNil() {
+		return ""
+	}
+	return value.Text(v)
+}
+
+// number is a member that is a number.
+func number(m *value.Map, name string) (n float64, ok bool) {
+	v, _ := m.GetString(name)
+	switch v.Kind() {
+	case value.KindInt:
+		return float64(v.AsInt()), true
+	case value.KindFloat:
+		return v.AsFloat(), true
+	}
+	return 0, false
+}
+
+// question is what a host asks: a question's text, what an approval is for.
+func question(m *effect.HostMessage) string {
+	p := m.Payload.Map()
+	for _, name := range []string{"question", "description", "tool"} {
+		if s := text(p, name); s != "" {
+			return s
+		}
+	}
+	if v, ok := p.GetString("questions"); ok && v.Kind() == value.KindArray && v.Array().Len > 0 {
+		if first := v.Array().At(0); first.Kind() == value.KindMap {
+			return text(first.Map(), "question")
+		}
+	}
+	return ""
+}
+
+// move notes in e how far the exchange is. It says whether the message tells of
+// that.
+func (x *exchange) move(m *effect.HostMessage, e *Event) bool {
+	p := m.Payload.Map()
+	if m.Type == hostmsg.Progress {
+		if n, ok := number(p, "percent"); ok {
+			e.Percent = min(max(n, 0), 100)
+		}
+		if text(p, "stage") == "usage" { // "N tokens", as the adapters write it
+			count, _, _ := strings.Cut(text(p, "message"), " ")
+			if n, err := strconv.ParseInt(count, 10, 64); err == nil {
+				x.used.Tokens = n
+			}
+			return true
+		}
+		if s := text(p, "message"); s != "" {
+			e.Text = s
+		}
+		return true
+	}
+	if hostmsg.Of(m.Type).Unhandled == hostmsg.ByTools {
+		e.Text = text(p, "tool")
+		return true
+	}
+	return false
+}
+
+// ruled hears of an approval that the rules of its host have decided.
+func (f *Follower) ruled(x *exchange, m *effect.HostMessage) {
+	p := m.Payload.Map()
+	e := x.event(Asked)
+	e.Type, e.ID, e.Text = hostmsg.Approval, text(p, "id"), question(m)
+	f.tell(e)
+	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""
+	if e.Denied = text(p, "decision") == decision.Deny; !e.Denied {
+		e.Scope = decision.Once
+	}
+	f.tell(e)
+}
+
+// mostTokens is more than anybody uses; a number beyond it is a host's mistake.
+const mostTokens = 1e15
+
+// end notes how the exchange ends by a host's own message.
+func (x *exchange) end(m *effect.HostMessage, failed bool) {
+	p := m.Payload.Map()
+	x.over, x.failed = true, failed
+	if failed {
+		x.text = text(p, "message")
+	}
+	if cost, ok := number(p, "cost_usd"); ok && cost > 0 {
+		x.used.Cost = cost
+	}
+	used, _ := p.GetString("usage")
+	if used.Kind() != value.KindMap {
+		return
+	}
+	in, _ := number(used.Map(), "tokens_in")
+	out, _ := number(used.Map(), "tokens_out")
+	if in+out > 0 {
+		x.used.Tokens = int64(min(in+out, mostTokens))
+	}
+}

@@ -1,0 +1,514 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fixed is a clock that stands still.
+func fixed() time.Time { return time.Date(2026, 1, 5, 10, 0, 0, 120_000_000, time.UTC) }
+
+func opened(t *testing.T, path string, o Options) *Log {
+	t.Helper()
+	if o.Now == nil {
+		o.Now = fixed
+	}
+	l, err := Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func call(id, args string) Record {
+	return Record{Run: "r_1", Kind: KindCall, Actor: Actor{Type: "agent", Name: "Clerk"},
+		Subject: json.RawMessage(`{"tool":"x","version":1,"owner":"go","call":"` + id + `","parent":null}`), Data: json.RawMessage(`{"args":` + args + `}`)}
+}
+
+func done(id string) Record {
+	r := call(id, "{}")
+	r.Kind, r.Data = KindDone, json.RawMessage(`{"outcome":"ok","error":null,"duration_ms":3,"output_bytes":1}`)
+	return r
+}
+
+func appended(t *testing.T, l *Log, rs ...Record) {
+	t.Helper()
+	for _, r := range rs {
+		if _, err := l.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// verifies is a verifier written from the definition alone: it knows no JSON but the
+// member's text, which it finds by the value that a JSON reader gives for it.
+func verifies(t *testing.T, log string) error {
+	t.Helper()
+	prev := strings.Repeat("0", 64)
+	for i, line := range strings.SplitAfter(log, "\n") {
+		if line = strings.TrimSuffix(line, "\n"); line == "" {
+			continue
+		}
+		var r struct{ Hash, Prev string }
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			return err
+		}
+		sum := sha256.Sum256([]byte(strings.Replace(line, `"hash":"`+r.Hash+`",`, "", 1)))
+		if fmt.Sprintf("%x", sum) != r.Hash || r.Prev != prev {
+			return fmt.Errorf("line %d", i+1)
+		}
+		prev = r.Hash
+	}
+	return nil
+}
+
+// A log can be verified from what the definition says, whatever its records hold.
+func TestDefinition(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{Version: "1.2.3", Run: "r_1"})
+	zeros := strings.Repeat("0", 64)
+	appended(t, l, call("r_1-1", `{"hash":"","b":1}`), call("r_1-2", `{"a":"\"hash\":\"`+zeros+`\",","hash":"`+zeros+`","z":[{"hash":"x","y":1}]}`),
+		call("r_1-3", `{"n":9007199254740993,"ü":"\u2028</é"}`), done("r_1-1"))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := content(t, path)
+	if err := verifies(t, text); err != nil {
+		t.Fatalf("%v of\n%s", err, text)
+	}
+	if !strings.Contains(text, `"n":9007199254740993`) {
+		t.Error("an integer was not written in full")
+	}
+	s, err := Verify(strings.NewReader(text), "audit.log", "")
+	if err != nil || s.Records != 6 || s.Calls != 3 || s.Unfinished != 2 || s.Head != l.Head() {
+		t.Errorf("%+v, %v", s, err)
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	hash := first[strings.Index(first, `"hash":"`)+8:][:64]
+	if want := `{"actor":{"name":"concerto","type":"runtime"},"data":{"torn_bytes":0,"version":"1.2.3"},"hash":"` + hash + `","kind":"open","prev":"` + zeros +
+		`","run":"r_1","seq":1,"subject":{},"time":"2026-01-05T10:00:00.120Z"}`; first != want {
+		t.Errorf("the first line is\n%s\nnot\n%s", first, want)
+	}
+	if got := s.String(); got != fmt.Sprintf("6 records, 3 calls, 2 unfinished, head %s", l.Head().Hash) {
+		t.Error(got)
+	}
+}
+
+// Whatever is changed in a log shows, at the line where it was.
+func TestChanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{})
+	appended(t, l, call("1", `{"sql":"drop"}`), done("1"), call("2", "{}"), done("2"))
+	text := content(t, path)
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	join := func(l ...string) string { return strings.Join(l, "") }
+	for name, c := range map[string]struct {
+		log, want string
+	}{
+		"changed":   {strings.Replace(text, "drop", "read", 1), "f:2: seq 2: the record was changed: its hash is not "},
+		"missing":   {join(lines[0], lines[2], lines[3], lines[4]), "f:2: seq 3: expected seq 2: a record is missing or twice there"},
+		"swapped":   {join(lines[1], lines[0]), "f:1: seq 2: expected seq 1"},
+		"twice":     {join(lines[0], lines[1], lines[1]), "f:3: seq 2: expected seq 3"},
+		"spaced":    {strings.Replace(text, `"seq":2,`, `"seq": 2,`, 1), "f:2: seq 2: the record is not in canonical form"},
+		"torn":      {text[:len(text)-3], "f:5: seq 5: the last line is cut off"},
+		"garbage":   {join(lines[0], "{}x\n"), "f:2: seq 2: "},
+		"no record": {join(lines[0], "hello\n"), "f:2: seq 2: not a record: "},
+		"more":      {join(lines[0], strings.Replace(lines[1], `{"actor"`, `{"a":1,"actor"`, 1)), "f:2: seq "},
+		"twin":      {join(lines[0], strings.Replace(lines[1], `"kind"`, `"kind":"call","kind"`, 1)), "f:2: seq 2: the record is not in canonical form"},
+	} {
+		_, err := Verify(strings.NewReader(c.log), "f", "")
+		broken := &BrokenError{}
+		if !errors.As(err, &broken) || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s…", name, err, c.want)
+		}
+	}
+	// A record with the right hash of its own does not follow from the one before.
+	forged, err := call("1", `{"sql":"read"}`).line(start, fixed())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(forged.Text), `"seq":1`, `"seq":2`, 1)
+	other = strings.Replace(other, `"hash":"`+forged.Hash+`",`, "", 1)
+	other = strings.Replace(other, `"kind"`, `"hash":"`+sum([]byte(other))+`","kind"`, 1)
+	if _, err := Verify(strings.NewReader(lines[0]+other+"\n"), "f", ""); err == nil || !strings.HasPrefix(err.Error(), "f:2: seq 2: prev is 000000000000…") {
+		t.Error(err)
+	}
+}
+
+// A cut tail shows by a head that was noted; a log that grew since still has it.
+func TestHead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{})
+	appended(t, l, call("1", "{}"), done("1"))
+	head, text := l.Head(), content(t, path)
+	appended(t, l, call("2", "{}"))
+	for _, log := range []string{text, content(t, path)} {
+		if _, err := Verify(strings.NewReader(log), "f", head.Hash); err != nil {
+			t.Error(err)
+		}
+	}
+	cutOff := text[:strings.LastIndex(strings.TrimSuffix(text, "\n"), "\n")+1]
+	if _, err := Verify(strings.NewReader(cutOff), "f", ""); err != nil {
+		t.Error(err)
+	}
+	if _, err := Verify(strings.NewReader(cutOff), "f", head.Hash); err == nil ||
+		err.Error() != "f:2: seq 2: no record has the hash "+head.Hash+": the end of the log was cut off, or it is another log" {
+		t.Error(err)
+	}
+}
+
+// A log goes on where it ended; what was torn is cut and counted.
+func TestTorn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{})
+	appended(t, l, call("1", "{}"))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole := content(t, path)
+	if err := os.WriteFile(path, []byte(whole+`{"actor":{"na`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened(t, path, Options{})
+	text := content(t, path)
+	if !strings.HasPrefix(text, whole) || !strings.Contains(text[len(whole):], `"data":{"torn_bytes":13,"version":""}`) {
+		t.Error(text)
+	}
+	if err := verifies(t, text); err != nil {
+		t.Error(err)
+	}
+}
+
+// A file that is not a log is left as it is, also when it has no line end: its text is not a
+// record that was cut off.
+func TestOtherFileIsNotCut(t *testing.T) {
+	for name, text := range map[string]string{
+		"a note":     "do not lose this",
+		"JSON":       `{"name":"x"}`,
+		"NUL bytes":  strings.Repeat("\x00", 5000),
+		"an object":  `{"actor":[`,
+		"two lines":  "one\ntwo",
+		"a log's, 2": "",
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		if text == "" { // a whole record, and then another text
+			l := opened(t, path, Options{})
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			text = content(t, path) + "a note"
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(path, Options{})
+		if broken := (&BrokenError{}); !errors.As(err, &broken) || !strings.Contains(err.Error(), "not a record: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := content(t, path); got != text {
+			t.Errorf("%s: the file was changed to %q", name, got)
+		}
+	}
+}
+
+// NUL bytes after a record are what a power cut leaves of the next one.
+func TestTornByPowerCut(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{})
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content(t, path)+strings.Repeat("\x00", 300)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened(t, path, Options{})
+	if err := verifies(t, content(t, path)); err != nil || !strings.Contains(content(t, path), `"torn_bytes":300`) {
+		t.Error(err, content(t, path))
+	}
+}
+
+// A broken chain is refused, and left as it is.
+func TestBrokenIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{})
+	appended(t, l, call("1", `{"n":1}`))
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(content(t, path), `{"n":1}`, `{"n":2}`, 1)
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(path, Options{})
+	broken := &BrokenError{}
+	if !errors.As(err, &broken) || broken.Line != 2 || broken.Seq != 2 {
+		t.Errorf("%v", err)
+	}
+	if content(t, path) != changed {
+		t.Error("the log was written")
+	}
+}
+
+// Another process is refused and told who is first; after its end it is not.
+func TestLocked(t *testing.T) {
+	if path := os.Getenv("AUDIT_TEST_OPEN"); path != "" {
+		_, err := Open(path, Options{})
+		fmt.Printf("%v\n", err)
+		os.Exit(0)
+	}
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{})
+	other := func() string {
+		c := exec.Command(os.Args[0], "-test.run=^TestLocked$")
+		c.Env = append(os.Environ(), "AUDIT_TEST_OPEN="+path)
+		out, err := c.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	want := fmt.Sprintf("audit log %s is being written by process %d", path, os.Getpid())
+	if _, err := os.Stat("/proc/locks"); err != nil {
+		want = fmt.Sprintf("audit log %s is being written by another process", path)
+	}
+	if got := other(); got != want {
+		t.Errorf("%s, not %s", got, want)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := other(); got != "<nil>" {
+		t.Error(got)
+	}
+}
+
+// faulty is a file whose next operations fail.
+type faulty struct {
+	File
+	write, sync, truncate error
+	short                 int // so much of a write that fails is written
+}
+
+func (f *faulty) Write(b []byte) (int, error) {
+	if f.write == nil {
+		return f.File.Write(b)
+	}
+	n, err := f.File.Write(b[:min(f.short, len(b))])
+	return n, errors.Join(err, f.write)
+}
+
+func (f *faulty) Sync() error { return errors.Join(f.sync, f.File.Sync()) }
+
+func (f *faulty) Truncate(n int64) error {
+	if f.truncate != nil {
+		return f.truncate
+	}
+	return f.File.Truncate(n)
+}
+
+// A full disk is an error for each record, nothing of which stays; once there is
+// room the log goes on.
+func TestFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	f := &faulty{}
+	l := opened(t, path, Options{SyncEach: true, Wrap: func(x File) File { f.File = x; return f }})
+	appended(t, l, call("1", "{}"))
+	for _, short := range []int{0, 1, 40} {
+		f.write, f.short = syscall.ENOSPC, short
+		if _, err := l.Append(call("2", "{}")); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v", err)
+		}
+	}
+	f.write = nil
+	appended(t, l, call("3", "{}"))
+	s, err := Verify(strings.NewReader(content(t, path)), "f", "")
+	if err != nil || s.Records != 3 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// silent is a file that writes less than it is given and says nothing.
+type silent struct{ File }
+
+func (f silent) Write(b []byte) (int, error) { return f.File.Write(b[:len(b)/2]) }
+
+// After a failure that leaves the end of the log unknown nothing is written any more.
+func TestUnknownEnd(t *testing.T) {
+	for name, break1 := range map[string]func(f *faulty){
+		"sync":     func(f *faulty) { f.sync = syscall.EIO },
+		"truncate": func(f *faulty) { f.write, f.short, f.truncate = syscall.EIO, 5, syscall.EIO },
+		"short":    func(f *faulty) { f.File, f.truncate = silent{f.File}, syscall.EIO },
+	} {
+		path := filepath.Join(t.TempDir(), "audit.log")
+		f := &faulty{}
+		l := opened(t, path, Options{SyncEach: true, Wrap: func(x File) File { f.File = x; return f }})
+		real := f.File
+		break1(f)
+		_, err := l.Append(call("1", "{}"))
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("%s: %v", name, err)
+		}
+		*f = faulty{File: real}
+		if _, again := l.Append(call("2", "{}")); !errors.Is(again, syscall.EIO) {
+			t.Errorf("%s: %v after %v", name, again, err)
+		}
+	}
+}
+
+// counting counts writes and syncs.
+type counting struct {
+	File
+	mu            sync.Mutex
+	writes, syncs int
+}
+
+func (c *counting) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writes++
+	return c.File.Write(b)
+}
+
+func (c *counting) Sync() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.syncs++
+	return nil
+}
+
+func (c *counting) so() (int, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writes, c.syncs
+}
+
+// A line is one write, and on the disk within 100 ms; where it is asked for, at once.
+func TestSyncs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &counting{}
+		l := opened(t, filepath.Join(t.TempDir(), "a"), Options{Wrap: func(x File) File { c.File = x; return c }})
+		for i := range 9 {
+			appended(t, l, call(fmt.Sprint(i), "{}"))
+		}
+		if w, s := c.so(); w != 10 || s != 0 {
+			t.Errorf("%d writes, %d syncs", w, s)
+		}
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if _, s := c.so(); s != 1 {
+			t.Errorf("%d syncs after 100 ms", s)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if _, s := c.so(); s != 1 {
+			t.Errorf("%d syncs without anything to sync", s)
+		}
+		c = &counting{}
+		l = opened(t, filepath.Join(t.TempDir(), "b"), Options{SyncEach: true, Wrap: func(x File) File { c.File = x; return c }})
+		appended(t, l, call("1", "{}"))
+		if w, s := c.so(); w != 2 || s != 2 {
+			t.Errorf("%d writes, %d syncs", w, s)
+		}
+	})
+}
+
+// Many write at once, and the chain holds.
+func TestTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{})
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			for j := range 20 {
+				id := fmt.Sprintf("%d-%d", i, j)
+				_, err1 := l.Append(call(id, "{}"))
+				_, err2 := l.Append(done(id))
+				if err1 != nil || err2 != nil {
+					t.Error(err1, err2)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Append(call("x", "{}")); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	s, err := Verify(strings.NewReader(content(t, path)), "f", l.Head().Hash)
+	if err != nil || s.Records != 802 || s.Calls != 400 || s.Unfinished != 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// Show chooses and says what happened.
+func TestShow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.log")
+	l := opened(t, path, Options{})
+	asked := call("1", `{"a":1}`)
+	asked.Data = json.RawMessage(`{"args":{"a":1},"approval":{"decision":"deny","actor":{"type":"human","name":"eve"},"reason":"no \"x\""}}`)
+	other := call("2", "{}")
+	other.Run = "r_2"
+	appended(t, l, asked, done("1"), other)
+	text := content(t, path)
+	for _, c := range []struct {
+		f    Filter
+		want string
+	}{
+		{Filter{Session: "r_1", Tool: "x"}, `2026-01-05T10:00:00.120Z  2  r_1  call  x@1  1  by agent Clerk  {"a":1}  deny by human eve  ("no \"x\"")` + "\n" +
+			`2026-01-05T10:00:00.120Z  3  r_1  done  x@1  1  by agent Clerk  ok  3 ms` + "\n"},
+		{Filter{Outcome: "ok"}, `2026-01-05T10:00:00.120Z  3  r_1  done  x@1  1  by agent Clerk  ok  3 ms` + "\n"},
+		{Filter{Session: "r_2"}, `2026-01-05T10:00:00.120Z  4  r_2  call  x@1  2  by agent Clerk  {}` + "\n"},
+		{Filter{Since: fixed().Add(time.Millisecond)}, ""},
+		{Filter{Tool: "y"}, ""},
+	} {
+		var b bytes.Buffer
+		if err := Show(&b, strings.NewReader(text), "f", c.f); err != nil || b.String() != c.want {
+			t.Errorf("%+v: %v\n%s", c.f, err, b.String())
+		}
+	}
+	if err := Show(io.Discard, strings.NewReader(text+"x\n"), "f", Filter{}); err == nil || !strings.HasPrefix(err.Error(), "f:5: seq 5: ") {
+		t.Error(err)
+	}
+}
+
+// Audit costs at most 20 µs a call, both of its records together.
+func BenchmarkCall(b *testing.B) {
+	l, err := Open(filepath.Join(b.TempDir(), "audit.log"), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	for b.Loop() {
+		if _, err := l.Append(call("r_1-1", `{"sql":"select 1","limit":6}`)); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := l.Append(done("r_1-1")); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,193 @@
+// Package audit is a log that shows when it was changed: lines of JSON, each with
+// the hash of the one before. Calls of tools are recorded in it, and what was
+// decided in a run.
+//
+// A line is its record in canonical form (RFC 8785, package jcs). Its `hash` is the
+// hexadecimal SHA-256 of the line without the text `"hash":"…",`, and its `prev` the
+// hash of the line before, 64 zeros in the first. So a few lines in any language
+// verify a log, without canonical JSON.
+//
+// Open gives a Log to one process at a time; it goes through the whole file first, and
+// refuses one whose chain is broken (*BrokenError). Append writes a record as one
+// write: what cannot be written is an error, and nothing of it stays. Verify and Lines
+// read a log, also one that is being written.
+package audit
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+)
+
+// The kinds of records that a log writes of itself, and those of calls.
+const (
+	KindOpen  = "open"
+	KindClose = "close"
+	KindCall  = "call"
+	KindDone  = "done"
+)
+
+// Actor is who did what a record tells of. At is where, of what a program's own code
+// decided: file:line:column.
+type Actor struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+	At   string `json:"at,omitempty"`
+}
+
+// Record is what is recorded. Subject and Data are JSON objects; nil is an empty one.
+type Record struct {
+	Run, Kind     string
+	Actor         Actor
+	Subject, Data json.RawMessage
+	At            time.Time // when; the zero time is now
+}
+
+// Line is a record as it stands in a log.
+type Line struct {
+	Seq     int64           `json:"seq"` // from 1
+	Time    string          `json:"time"`
+	Run     string          `json:"run"`
+	Kind    string          `json:"kind"`
+	Actor   Actor           `json:"actor"`
+	Subject json.RawMessage `json:"subject"`
+	Data    json.RawMessage `json:"data"`
+	Prev    string          `json:"prev"`
+	Hash    string          `json:"hash"`
+	Text    []byte          `json:"-"` // the line itself, without its end
+	At      Position        `json:"-"` // behind the line, where it was read from a log
+}
+
+// Head is the last record of a log: nobody can change or cut the log without changing it.
+type Head struct {
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// start is what stands before the first record.
+var start = Head{Hash: strings.Repeat("0", 64)}
+
+// timeForm is RFC 3339 in UTC, with milliseconds.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// Start is what stands before the first record of a log that is kept elsewhere than in a
+// file.
+func Start() Head { return start }
+
+// After is the record as it follows head, at a time. Who keeps the lines sees to it that
+// each follows from the one before.
+func (r Record) After(head Head, at time.Time) (Line, error) { return r.line(head, at) }
+
+// recordStart is how each record begins: its members are in canonical order.
+const recordStart = `{"actor":{`
+
+// line writes the record that follows head.
+func (r Record) line(head Head, at time.Time) (Line, error) {
+	l := Line{Seq: head.Seq + 1, Time: at.UTC().Format(timeForm), Run: r.Run, Kind: r.Kind, Actor: r.Actor, Prev: head.Hash}
+	var err1, err2 error
+	l.Subject, err1 = canonical(r.Subject)
+	l.Data, err2 = canonical(r.Data)
+	if err := errors.Join(err1, err2); err != nil {
+		return l, fmt.Errorf("audit record: %w", err)
+	}
+	// The members in canonical order; that of the hash stands between these two.
+	text := make([]byte, 0, 512+len(l.Actor.Name)+len(l.Run)+len(l.Subject)+len(l.Data))
+	text = append(text, recordStart...)
+	if l.Actor.At != "" {
+		text = append(jcs.AppendText(append(text, `"at":`...), l.Actor.At), ',')
+	}
+	text = jcs.AppendText(append(text, `"name":`...), l.Actor.Name)
+	text = jcs.AppendText(append(text, `,"type":`...), l.Actor.Type)
+	text = append(append(append(text, `},"data":`...), l.Data...), ',')
+	before := len(text)
+	text = jcs.AppendText(append(text, `"kind":`...), l.Kind)
+	text = jcs.AppendText(append(text, `,"prev":`...), l.Prev)
+	text = jcs.AppendText(append(text, `,"run":`...), l.Run)
+	text = strconv.AppendInt(append(text, `,"seq":`...), l.Seq, 10)
+	text = append(append(text, `,"subject":`...), l.Subject...)
+	text = jcs.AppendText(append(text, `,"time":`...), l.Time)
+	text = append(text, '}')
+	l.Hash = sum(text)
+	text = slices.Insert(text, before, []byte(`"hash":"`+l.Hash+`",`)...)
+	l.Text = append(text, '\n')[:len(text)] // with the end behind it, which is written, too
+	return l, nil
+}
+
+// canonical is an object of a record; nil is an empty one.
+func canonical(o json.RawMessage) (json.RawMessage, error) {
+	if o == nil {
+		return json.RawMessage("{}"), nil
+	}
+	return jcs.Canonical(o)
+}
+
+func sum(text []byte) string {
+	h := sha256.Sum256(text)
+	return hex.EncodeToString(h[:])
+}
+
+// without gives a record's text without a member of the record itself; false when it
+// has none. Within its values the same text may stand, too.
+func without(text, own []byte) ([]byte, bool) {
+	depth, inText := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			if !inText && depth == 1 && bytes.HasPrefix(text[i:], own) {
+				return append(bytes.Clone(text[:i]), text[i+len(own):]...), true
+			}
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil, false
+}
+
+// read reads a line and holds it to the head before it.
+func read(text []byte, head Head) (Line, error) {
+	l := Line{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		return l, fmt.Errorf("not a record: %w", err)
+	}
+	l.Text = text
+	form, err := jcs.Canonical(text)
+	if err != nil {
+		return l, fmt.Errorf("not a record: %w", err)
+	}
+	rest, found := without(text, []byte(`"hash":"`+l.Hash+`",`))
+	switch {
+	case !bytes.Equal(form, text):
+		return l, fmt.Errorf("the record is not in canonical form")
+	case l.Seq != head.Seq+1:
+		return l, fmt.Errorf("expected seq %d: a record is missing or twice there", head.Seq+1)
+	case l.Prev != head.Hash:
+		return l, fmt.Errorf("prev is %s, and the record before has the hash %s", short(l.Prev), short(head.Hash))
+	case !found || sum(rest) != l.Hash:
+		return l, fmt.Errorf("the record was changed: its hash is not %s", short(l.Hash))
+	}
+	return l, nil
+}
+
+func short(hash string) string {
+	if len(hash) > 12 {
+		return hash[:12] + "…"
+	}
+	return strconv.Quote(hash)
+}

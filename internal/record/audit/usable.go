@@ -1,0 +1,37 @@
+package audit
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+)
+
+// Usable says why Open would refuse a log, and changes nothing: its error is a
+// *LockedError, a *BrokenError, or that of the file. One that is not there is usable
+// where its directory is. what is what messages call it.
+func Usable(path, what string) error {
+	f, err := userfile.Open(path, userfile.Unlimited)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(filepath.Dir(path))
+		if err == nil {
+			return nil
+		}
+	}
+	if err != nil {
+		return openError(path, what, err)
+	}
+	defer f.Close()
+	if err := lock(f, what); err != nil {
+		return err
+	}
+	for _, err := range Lines(bufio.NewReader(f), path) {
+		if t := (torn{}); err != nil && !errors.As(err, &t) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,157 @@
+// Package eventtext writes the events that the runtime and the library emit
+// (`listen:start`, `pipeline:complete`, `host:log`, `run:progress`, …) as people read
+// them, in place of their JSON.
+package eventtext
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ProgressChannel is the channel of `run::progress`.
+const ProgressChannel = "run:progress"
+
+// An Event is what an emit says for people.
+type Event struct {
+	// Text takes the place of the payload; "" when nothing needs to be written, since
+	// the live view, or the error with which the run ends, says it.
+	Text string
+	// Asks reports that Text is what a person is asked, which a prompt also shows.
+	Asks bool
+	// Moved reports that Text says how far something is, which the live view shows.
+	Moved bool
+}
+
+// payload has the members of all events.
+type payload struct {
+	Host        string
+	Name        string
+	Type        string
+	Message     json.RawMessage // a text, or the whole message of a host
+	Level       string
+	Percent     *float64
+	Question    string
+	Description string
+	Decision    string
+	Error       string
+	Tool        string
+	CallID      string `json:"call_id"`
+	Done        *int64
+	Of          *int64
+	Progress    float64
+	Total       float64
+}
+
+// Read returns what an emit says for people. It returns false for an emit that is not
+// the runtime's, or has another payload than the runtime's: programs may emit on any
+// channel.
+func Read(channel string, data []byte) (Event, bool) {
+	write := events[channel]
+	var p payload
+	if write == nil || json.Unmarshal(data, &p) != nil {
+		return Event{}, false
+	}
+	return write(&p)
+}
+
+var events = map[string]func(*payload) (Event, bool){
+	"listen:start":            ofHost,
+	"listen:complete":         ofHost,
+	"listen:error":            ofHost,
+	"pipeline:start":          ofPipeline,
+	"pipeline:stage_start":    ofPipeline,
+	"pipeline:stage_complete": ofPipeline,
+	"pipeline:complete":       ofPipeline,
+	"pipeline:error":          ofPipeline,
+	"audit:tool":              func(p *payload) (Event, bool) { return Event{}, p.Tool != "" },
+
+	"listen:unhandled": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s sent %s: %s", p.Host, p.Type, p.Message)}, p.Host != "" && p.Type != ""
+	},
+	"listen:invalid": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s sent %s, which is not valid: %s", p.Host, p.Type, p.Error)}, p.Host != "" && p.Type != ""
+	},
+	"host:progress": func(p *payload) (Event, bool) {
+		said := p.text()
+		if p.Percent != nil {
+			said = strings.TrimSpace(fmt.Sprintf("%.0f %% %s", *p.Percent, said))
+		}
+		return Event{Text: said, Moved: true}, said != ""
+	},
+	"host:log": func(p *payload) (Event, bool) {
+		said := p.text()
+		if p.Level != "" {
+			said = p.Level + ": " + said
+		}
+		return Event{Text: said}, p.text() != ""
+	},
+	"host:question": func(p *payload) (Event, bool) { return Event{Text: p.Question, Asks: true}, p.Question != "" },
+	"host:approval": func(p *payload) (Event, bool) { return Event{Text: p.Description, Asks: true}, p.Description != "" },
+	"host:decided": func(p *payload) (Event, bool) {
+		return Event{Text: fmt.Sprintf("%s: %s: %s", p.Host, decisions[p.Decision], p.Description)}, p.Host != "" && decisions[p.Decision] != ""
+	},
+	"tool:approval": func(p *payload) (Event, bool) {
+		said := p.Tool
+		if p.Description != "" {
+			said += ": " + p.Description
+		}
+		return Event{Text: said, Asks: true}, p.Tool != "" && p.CallID != ""
+	},
+	"tool:progress": func(p *payload) (Event, bool) {
+		said := p.Tool + ": " + progress(p.Progress, p.Total)
+		if text := p.text(); text != "" {
+			said += " " + text
+		}
+		return Event{Text: said}, p.Tool != "" && p.CallID != ""
+	},
+	ProgressChannel: func(p *payload) (Event, bool) {
+		if p.Done == nil || p.Of == nil {
+			return Event{}, false
+		}
+		return Event{Text: strings.TrimSpace(progress(float64(*p.Done), float64(*p.Of)) + " " + p.text()), Moved: true}, true
+	},
+}
+
+var decisions = map[string]string{"allow": "allowed", "deny": "denied"}
+
+func ofHost(p *payload) (Event, bool)     { return Event{}, p.Host != "" }
+func ofPipeline(p *payload) (Event, bool) { return Event{}, p.Name != "" }
+
+// text is the message, when it is a text.
+func (p *payload) text() string {
+	var text string
+	if json.Unmarshal(p.Message, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// Percent returns how much of a whole is done, from 0 to 100, and -1 when the whole is
+// not known.
+func Percent(done, of float64) float64 {
+	if of <= 0 {
+		return -1
+	}
+	return min(max(done/of, 0), 1) * 100
+}
+
+// Count writes how much of a whole is done: "3 of 12", or "3" when the whole is not
+// known.
+func Count(done, of float64) string {
+	if of <= 0 {
+		return number(done)
+	}
+	return number(done) + " of " + number(of)
+}
+
+// progress is Count with the percentage: "3 of 12 (25 %)".
+func progress(done, of float64) string {
+	if percent := Percent(done, of); percent >= 0 {
+		return fmt.Sprintf("%s (%.0f %%)", Count(done, of), percent)
+	}
+	return Count(done, of)
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

@@ -1,0 +1,198 @@
+// Package hostreplay plays a recording of a host (package wire) as that host: it says
+// what the recorded process said, when it has heard what that had heard, and ends as
+// that did. So a conversation with any host, vendors' agents too, is a test that needs
+// no vendor (spec/18-cli.md, `concerto host replay`).
+package hostreplay
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+)
+
+// Differs is the exit code of a host that heard something else than was recorded.
+const Differs = 65
+
+// Options say what is played, and to whom.
+type Options struct {
+	Recording *hosttrace.Recording
+	File      string // its name, for messages
+	Host      string // of the recording
+	Proc      int    // the process, from 1
+	Timing    bool   // what it says comes as long after what was before as it did
+	Strict    bool   // see wire.Comparison
+
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Play plays the process to its end and gives its exit code. What it hears and should
+// not is told on Err, and the code is Differs. A process that was killed kills itself.
+func Play(o Options) (code int) {
+	p := &player{o: o, compare: hosttrace.Comparison{Strict: o.Strict}, heard: make(chan string)}
+	go p.listen()
+	return p.play(o.Recording.Process(o.Host, o.Proc))
+}
+
+type player struct {
+	o       Options
+	compare hosttrace.Comparison
+	heard   chan string // lines of the input; closed at its end
+}
+
+// listen reads the input. A blank line is one.
+func (p *player) listen() {
+	defer close(p.heard)
+	in := bufio.NewReader(p.o.In)
+	for {
+		line, err := in.ReadString('\n')
+		if line != "" {
+			p.heard <- strings.TrimSuffix(line, "\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *player) play(lines []hosttrace.Recorded) int {
+	for i, l := range lines {
+		passed := 0.0 // since the line before
+		if i > 0 {
+			passed = l.T - lines[i-1].T
+		}
+		if p.o.Timing && l.Dir != hosttrace.To {
+			time.Sleep(time.Duration(passed * float64(time.Second)))
+		}
+		switch l.Dir {
+		case hosttrace.To:
+			if !p.hear(&l) {
+				return Differs
+			}
+		case hosttrace.From:
+			p.write(p.o.Out, l.Text)
+		case hosttrace.Aside:
+			p.write(p.o.Err, l.Text)
+		case hosttrace.Fate:
+			if l.Text == hosttrace.Start {
+				continue
+			}
+			if passed >= patience(l.Text) && !p.idle() {
+				return Differs
+			}
+			return end(l.Text)
+		}
+	}
+	// Its end was not recorded: it stays as long as somebody may speak to it.
+	if !p.idle() {
+		return Differs
+	}
+	return 0
+}
+
+// hear takes the next line of the input, and tells how it differs from a recorded one.
+func (p *player) hear(l *hosttrace.Recorded) bool {
+	got, ok := <-p.heard
+	differs := fmt.Sprintf("expected %s, got the end of its input", l.Text)
+	if ok {
+		differs = p.compare.Differs(l.Text, got)
+	}
+	if differs != "" {
+		p.write(p.o.Err, fmt.Sprintf("replay: %s:%d: %s", p.o.File, l.Number, differs))
+	}
+	return differs == ""
+}
+
+// idle waits for the end of the input; nothing may come before it.
+func (p *player) idle() bool {
+	got, ok := <-p.heard
+	if ok {
+		last := p.o.Recording.Process(p.o.Host, p.o.Proc)
+		p.write(p.o.Err, fmt.Sprintf("replay: %s:%d: expected the end of its input, got %s", p.o.File, last[len(last)-1].Number, got))
+	}
+	return !ok
+}
+
+// write writes a line at once. Whoever does not read it any more has no use for it.
+func (p *player) write(to io.Writer, text string) { _, _ = io.WriteString(to, text+"\n") }
+
+// terminated is the exit code of a process that SIGTERM ended.
+const terminated = "143"
+
+// patience is after what silence an end was most likely Concerto's doing, in seconds: it
+// sends SIGTERM to an idle host 200 ms after the end of its input, and SIGKILL five
+// seconds later. Such a host did not leave by itself, and so stays until it is told to.
+func patience(fate string) float64 {
+	switch fate {
+	case hosttrace.Exit + terminated:
+		return 0.2
+	case hosttrace.Killed:
+		return 5
+	}
+	return forEver
+}
+
+const forEver = 1e18
+
+// end ends as the process did.
+func end(fate string) int {
+	if code, err := strconv.Atoi(strings.TrimPrefix(fate, hosttrace.Exit)); err == nil {
+		return code
+	}
+	if self, err := os.FindProcess(os.Getpid()); err == nil && fate == hosttrace.Killed {
+		_ = self.Kill()
+		select {} // until it has come
+	}
+	return Differs
+}
+
+// Choose finds the host, as ChooseHost does, and the process that are to be played: the
+// one of that number, else CONCERTO_PROC of the environment, else the first. The error
+// says what there is.
+func Choose(r *hosttrace.Recording, name string, proc int, getenv func(string) string) (host string, number int, err error) {
+	if host, err = ChooseHost(r, name, getenv); err != nil {
+		return "", 0, err
+	}
+	if proc == 0 {
+		proc = 1
+		if n, err := strconv.Atoi(getenv("CONCERTO_PROC")); err == nil && n > 0 {
+			proc = n
+		}
+	}
+	if len(r.Process(host, proc)) == 0 {
+		return "", 0, fmt.Errorf("it has no process %d of host '%s': it has %d", proc, host, r.Processes(host))
+	}
+	return host, proc, nil
+}
+
+// ChooseHost finds the host: the one of that name, else that of the environment
+// (CONCERTO_HOST, "RUN:NAME") if it was recorded, else the only one that was.
+func ChooseHost(r *hosttrace.Recording, name string, getenv func(string) string) (string, error) {
+	hosts := r.Hosts()
+	_, own, _ := strings.Cut(getenv("CONCERTO_HOST"), ":")
+	switch {
+	case name != "" && !slices.Contains(hosts, name):
+		return "", fmt.Errorf("it has no host '%s': it has %s", name, listed(hosts))
+	case name != "":
+		return name, nil
+	case slices.Contains(hosts, own):
+		return own, nil
+	case len(hosts) == 1:
+		return hosts[0], nil
+	}
+	return "", fmt.Errorf("--host is to say which host is played: it has %s", listed(hosts))
+}
+
+func listed(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,233 @@
+package hosttrace
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/big"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A Comparison says how a line is compared with what was recorded. Strict compares
+// all of it; otherwise what differs from one machine, version and model to the next
+// is left out.
+type Comparison struct{ Strict bool }
+
+// Differs says how a line differs from the one that was recorded, as "expected …,
+// got …"; "" when it is the same. Lines that are both JSON are compared as values.
+// A mark such as ***API_KEY*** in what was recorded fits any text.
+func (c Comparison) Differs(recorded, got string) string {
+	a, isA := parse(recorded)
+	b, isB := parse(got)
+	if !isA || !isB {
+		if fits(recorded, got) {
+			return ""
+		}
+		return told("", recorded, got)
+	}
+	d := comparer{strict: c.Strict, prompt: isPrompt(a)}
+	if d.same(place{}, a, b) {
+		return ""
+	}
+	if len(recorded) <= longest && len(got) <= longest {
+		return told("", recorded, got)
+	}
+	return told(d.at, d.want, d.got)
+}
+
+// longest is how much of a line is told whole, in bytes.
+const longest = 300
+
+func told(at, want, got string) string {
+	if at != "" {
+		at += " "
+	}
+	return fmt.Sprintf("expected %s%s, got %s", at, cut(want), cut(got))
+}
+
+func cut(text string) string {
+	if len(text) <= longest {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longest], "") + "…"
+}
+
+// parse reads a line as JSON, numbers as they are written.
+func parse(line string) (any, bool) {
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return nil, false
+	}
+	_, err := d.Token()
+	return v, err == io.EOF
+}
+
+func isPrompt(v any) bool {
+	o, _ := v.(map[string]any)
+	return o["type"] == "prompt"
+}
+
+// place is where a value stands: the members and elements on the way to it.
+type place []string
+
+func (p place) member(name string) place { return append(p[:len(p):len(p)], "."+name) }
+func (p place) element(i int) place      { return append(p[:len(p):len(p)], fmt.Sprintf("[%d]", i)) }
+func (p place) String() string           { return strings.TrimPrefix(strings.Join(p, ""), ".") }
+
+// comparer finds the first difference between two values.
+type comparer struct {
+	strict, prompt bool
+
+	at, want, got string
+}
+
+// varies says that a member differs from run to run: the folder, the client and its
+// version, the model that a session is begun with, the key of a prompt.
+func (c *comparer) varies(p place) bool {
+	if c.strict {
+		return false
+	}
+	switch p[len(p)-1] {
+	case ".cwd", ".version", ".clientInfo":
+		return true
+	case ".key":
+		return c.prompt && len(p) == 1
+	case ".model":
+		return len(p) == 2 && p[0] == ".params"
+	}
+	return false
+}
+
+func (c *comparer) same(p place, want, got any) bool {
+	switch w := want.(type) {
+	case map[string]any:
+		if g, ok := got.(map[string]any); ok {
+			return c.sameObject(p, w, g)
+		}
+	case []any:
+		if g, ok := got.([]any); ok {
+			return c.sameArray(p, w, g)
+		}
+	case string:
+		g, ok := got.(string)
+		if ok && fits(w, g) || !ok && scalar(got) && mark().FindString(w) == w && w != "" {
+			return true
+		}
+	case json.Number:
+		if g, ok := got.(json.Number); ok && equal(w, g) {
+			return true
+		}
+	default:
+		if want == got {
+			return true
+		}
+	}
+	return c.differs(p, written(want), written(got))
+}
+
+func (c *comparer) differs(p place, want, got string) bool {
+	c.at, c.want, c.got = p.String(), want, got
+	return false
+}
+
+func (c *comparer) sameObject(p place, want, got map[string]any) bool {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		at := p.member(name)
+		if c.varies(at) {
+			continue
+		}
+		v, there := got[name]
+		if !there {
+			return c.differs(at, written(want[name]), "nothing")
+		}
+		if !c.same(at, want[name], v) {
+			return false
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, there := want[name]; !there && !c.varies(p.member(name)) {
+			return c.differs(p.member(name), "nothing", written(got[name]))
+		}
+	}
+	return true
+}
+
+func (c *comparer) sameArray(p place, want, got []any) bool {
+	for i := range min(len(want), len(got)) {
+		if !c.same(p.element(i), want[i], got[i]) {
+			return false
+		}
+	}
+	switch n := min(len(want), len(got)); {
+	case n < len(want):
+		return c.differs(p.element(n), written(want[n]), "nothing")
+	case n < len(got):
+		return c.differs(p.element(n), "nothing", written(got[n]))
+	}
+	return true
+}
+
+func written(v any) string {
+	text, err := plainly(v)
+	if err != nil {
+		panic("wire: what was read as JSON cannot be written: " + err.Error())
+	}
+	return string(bytes.TrimSpace(text))
+}
+
+func scalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// equal compares numbers by their value; those too large for that, by how they are
+// written.
+func equal(a, b json.Number) bool {
+	if a == b {
+		return true
+	}
+	if len(a) > 64 || len(b) > 64 || strings.ContainsAny(string(a+b), "eE") {
+		x, errA := a.Float64()
+		y, errB := b.Float64()
+		return errA == nil && errB == nil && x == y
+	}
+	x, okA := new(big.Rat).SetString(string(a))
+	y, okB := new(big.Rat).SetString(string(b))
+	return okA && okB && x.Cmp(y) == 0
+}
+
+// mark is what stands in the place of a secret.
+var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\*\*\*[A-Za-z_][A-Za-z0-9_]*\*\*\*`) })
+
+// fits says whether a text is the one that was recorded, in which a mark stands for
+// anything.
+func fits(recorded, got string) bool {
+	if recorded == got {
+		return true
+	}
+	parts := mark().Split(recorded, -1)
+	last := len(parts) - 1
+	if last == 0 {
+		return false
+	}
+	rest, ok := strings.CutPrefix(got, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1:last] {
+		if _, rest, ok = strings.Cut(rest, part); !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(rest, parts[last])
+}

@@ -1,0 +1,463 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
+)
+
+// The names in a run's directory.
+const (
+	ProgramFile = "program.conc-ir"
+	OutFile     = "out.ndjson"
+	LedgerFile  = "ledger.ndjson"
+	blobs       = "blobs"
+	answers     = "answers"
+	lockName    = "lock"
+)
+
+// Directory is a run's directory.
+type Directory struct {
+	files Files
+	path  string
+}
+
+// At is the directory at a path, which need not be there.
+func At(path string) *Directory { return &Directory{disk(path), path} }
+
+// On is a directory whose files are reached in another way.
+func On(files Files) *Directory { return &Directory{files, files.Path(".")} }
+
+// Path is where it is.
+func (d *Directory) Path() string { return d.path }
+
+// Held says that another process runs a run.
+type Held struct {
+	Run     string // its id, "" when it is not known
+	PID     int    // 0 when it is not known
+	Machine string
+}
+
+func (e *Held) Error() string {
+	switch here, _ := os.Hostname(); {
+	case e.PID == 0:
+		return "is being run by another process"
+	case e.Machine != "" && e.Machine != here:
+		return fmt.Sprintf("is being run by process %d on %s", e.PID, e.Machine)
+	}
+	return fmt.Sprintf("is being run by process %d", e.PID)
+}
+
+// HoldsRun says that a directory that was to be new holds a run.
+type HoldsRun struct{ Run string }
+
+func (e *HoldsRun) Error() string { return "it holds a run" }
+
+// NotEmpty says that a directory that was to be a run's has something else in it.
+type NotEmpty struct{ Name string }
+
+func (e *NotEmpty) Error() string {
+	return fmt.Sprintf("the directory is not empty: there is %s in it", e.Name)
+}
+
+// Unusable says that a directory cannot be written to.
+type Unusable struct {
+	Err  error
+	Runs bool // it holds a run, which is left as it is
+}
+
+func (e *Unusable) Error() string { return e.Err.Error() }
+
+// Unwrap gives why.
+func (e *Unusable) Unwrap() error { return e.Err }
+
+// Full reports whether the disk is full or broken.
+func (e *Unusable) Full() bool { return IsFull(e.Err) }
+
+// IsFull reports whether an error says that the disk is full or broken, and not that the files may
+// not be written.
+func IsFull(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EIO} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// unusable is an error of a file of a directory, as one of the directory.
+func unusable(err error, runs bool) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return &Unusable{err, runs}
+	}
+	return err
+}
+
+// freed is how long it is waited for the lock of a process that has been killed: what it was just about to start has
+// its files until that is another program.
+const freed = 2 * time.Second
+
+// lock takes the directory for this process.
+func (d *Directory) lock() (unlock func() error, err error) {
+	path := d.files.Path(lockName)
+	machine, _ := os.Hostname() // also to be shown
+	unlock, err = lockfile.Lock(path)
+	for end := time.Now().Add(freed); errors.Is(err, lockfile.ErrHeld) && time.Now().Before(end); unlock, err = lockfile.Lock(path) {
+		if held := d.Holder(); held.Machine != machine || !lockfile.Gone(held.PID) {
+			break
+		}
+		time.Sleep(freed / 400)
+	}
+	if errors.Is(err, lockfile.ErrHeld) {
+		return nil, d.Holder()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(path, fmt.Appendf(nil, "%d %s\n", os.Getpid(), machine), 0o600); err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return unlock, nil
+}
+
+// Holder says who runs the run, by what the lock's file says; it does not look whether it is
+// locked.
+func (d *Directory) Holder() *Held {
+	text, _ := d.files.Read(lockName) // without it nothing is known
+	pid, machine, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	n, _ := strconv.Atoi(pid)
+	return &Held{PID: n, Machine: machine}
+}
+
+// Running says whether a process runs the run now.
+func (d *Directory) Running() (bool, error) {
+	return lockfile.Held(d.files.Path(lockName))
+}
+
+// Create makes the directory of a new run, whose program is the IR. A directory in which no
+// run has begun counts as empty. The error is a *HoldsRun, a *Held, an *Unusable, or one of the files.
+func (d *Directory) Create(start Start, program []byte, o Options) (*Writer, error) {
+	if err := d.files.Dir("."); err != nil {
+		return nil, unusable(err, false)
+	}
+	unlock, err := d.lock()
+	if err != nil {
+		return nil, unusable(err, false)
+	}
+	w, err := d.create(start, program, o)
+	if err != nil {
+		return nil, errors.Join(unusable(err, false), unlock())
+	}
+	w.unlock = unlock
+	return w, nil
+}
+
+func (d *Directory) create(start Start, program []byte, o Options) (*Writer, error) {
+	switch h, err := read(d.files, From{}); {
+	case err == nil:
+		return nil, &HoldsRun{h.Start().Run}
+	case !errors.Is(err, ErrNoRun):
+		if newer := (*Newer)(nil); errors.As(err, &newer) || d.begun() {
+			return nil, err
+		}
+	}
+	if err := d.foreign(); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{SegmentName(1), OutFile, LedgerFile} {
+		if err := d.files.Remove(name); err != nil {
+			return nil, err
+		}
+	}
+	for _, dir := range []string{blobs, answers, "tmp"} {
+		if err := d.files.Dir(dir); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.files.Put(ProgramFile, program); err != nil {
+		return nil, err
+	}
+	start.Format = Format
+	w, err := d.writer(&History{Segment: 1}, o)
+	if err != nil {
+		return nil, err
+	}
+	w.Append(&Record{K: KStart, Start: &start, Owner: o.Owner.Numbered(1)})
+	if err := w.Flush(Synced); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, d.files.SyncDir(".")
+}
+
+// Begun says whether a run has begun in the directory, be it damaged.
+func (d *Directory) Begun() bool {
+	if _, err := d.files.Read(headName); err == nil {
+		return true
+	}
+	_, err := d.files.Read(SegmentName(1))
+	return err == nil
+}
+
+// begun says whether the first file of a journal has a whole line, or was dropped.
+func (d *Directory) begun() bool {
+	if _, err := d.files.Read(headName); err == nil {
+		return true
+	}
+	text, err := d.files.Read(SegmentName(1))
+	return err == nil && strings.Contains(string(text), "\n")
+}
+
+// foreign says what in a directory that was to be new is not of a run.
+func (d *Directory) foreign() error {
+	names, err := d.files.List(".")
+	if err != nil {
+		return err
+	}
+	ours := []string{ProgramFile, OutFile, LedgerFile, blobs, answers, lockName, stopName, "tmp", "hosts", "keeper.json", SegmentName(1)}
+	for _, name := range names {
+		if !slices.Contains(ours, name) && !strings.HasPrefix(name, ".new-") {
+			return &NotEmpty{name}
+		}
+	}
+	return nil
+}
+
+// Open takes a run up again. What is torn is cut off; the history says how much. The error is
+// a *Held, a *Damaged, a *Newer, an *Unusable, ErrNoRun, or one of the files.
+func (d *Directory) Open(o Options) (*Writer, *History, error) {
+	if _, err := d.files.List("."); err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(d.path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, ErrNoRun
+	}
+	h, err := d.Read() // before a lock is made where there is no run
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.Reopen(h, o)
+}
+
+// Reopen is Open of a run whose journal was read; it is read again, from the same place, when it
+// has grown since.
+func (d *Directory) Reopen(h *History, o Options) (*Writer, *History, error) {
+	unlock, err := d.lock()
+	if held, ok := errors.AsType[*Held](err); ok {
+		held.Run = h.Start().Run
+	}
+	if err != nil {
+		return nil, nil, unusable(err, true)
+	}
+	if !d.is(h) {
+		if h, err = read(d.files, h.from); err != nil {
+			return nil, nil, errors.Join(err, unlock())
+		}
+	}
+	if err := d.sweep(h.Head); err != nil { // of a process that has ended amid that
+		return nil, nil, errors.Join(unusable(err, true), unlock())
+	}
+	w, err := d.writer(h, o)
+	if err != nil {
+		return nil, nil, errors.Join(unusable(err, true), unlock())
+	}
+	w.unlock = unlock
+	return w, h, nil
+}
+
+// is says whether the journal is as it was when it was read: records are only appended.
+func (d *Directory) is(h *History) bool {
+	f, size, err := d.files.Append(SegmentName(h.Segment))
+	if err != nil || f.Close() != nil || size != h.Size+int64(h.Torn) {
+		return false
+	}
+	names, err := d.files.List(".")
+	return err == nil && !slices.Contains(names, SegmentName(h.Segment+1))
+}
+
+// Read reads and verifies a run's journal, whoever runs it.
+func (d *Directory) Read() (*History, error) { return read(d.files, From{}) }
+
+// ReadFrom reads and verifies as Read does, and gives the records behind a place; those before it
+// need no memory. The error is ErrElsewhere when the journal has another record there.
+func (d *Directory) ReadFrom(from From) (*History, error) { return read(d.files, from) }
+
+// PutProgram keeps another program of the run, under the name that is given; it is there whole or
+// not at all.
+func (d *Directory) PutProgram(name string, program []byte) error { return d.files.Put(name, program) }
+
+// Program is the IR that a record's run, or its adopted program, has.
+func (d *Directory) Program(name, sum string) ([]byte, error) {
+	text, err := d.files.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Damaged{Where: name, Why: "the file is missing"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if Sum(text) != sum {
+		return nil, &Damaged{Where: name, Why: "it is not the program that the journal names"}
+	}
+	return text, nil
+}
+
+// Sum is the SHA-256 of a text, in hex.
+func Sum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Blob reads a large value.
+func (d *Directory) Blob(sum string) ([]byte, error) {
+	name := blobs + "/" + filepath.Base(sum)
+	text, err := d.files.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &Damaged{Where: name, Why: "the file is missing"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if Sum(text) != sum {
+		return nil, &Damaged{Where: name, Why: "it is not what its name says"}
+	}
+	return text, nil
+}
+
+// Out returns what a run has put out: the whole lines of its file, without their ends, and how
+// many bytes follow the last of them. Those are a line that was being written when the run was interrupted.
+func (d *Directory) Out() (lines []string, torn int, err error) {
+	text, err := d.files.Read(OutFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	lines = strings.Split(string(text), "\n")
+	last := len(lines) - 1
+	return lines[:last], len(lines[last]), nil
+}
+
+// Answer is what another process has answered a pending question with.
+type Answer struct {
+	Value  json.RawMessage `json:"value,omitempty"`
+	Refuse *string         `json:"refuse,omitempty"`
+	By     string          `json:"by"`
+	At     int64           `json:"at"` // Unix milliseconds
+	// Synced is the last record that was known to be on the disk when the answer was given.
+	Synced uint64 `json:"synced,omitempty"`
+	Sum    string `json:"sum,omitempty"`
+}
+
+// answerName is the file of an answer to a question.
+func answerName(id string) string { return answers + "/" + id + ".json" }
+
+// Give leaves an answer for the run: the first one wins. The error wraps fs.ErrExist when there
+// is one.
+func (d *Directory) Give(id string, a Answer) error {
+	text, err := sealed(a)
+	if err != nil {
+		return fmt.Errorf("write an answer: %w", err)
+	}
+	if err := d.files.Dir(answers); err != nil {
+		return unusable(err, true)
+	}
+	return unusable(d.files.Make(answerName(id), text), true)
+}
+
+// Given is the answer that was left for a question; nil when there is none.
+func (d *Directory) Given(id string) (*Answer, error) {
+	text, err := d.files.Read(answerName(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a, err := readAnswer(text)
+	if err != nil {
+		return nil, &Damaged{Where: answerName(id), Why: err.Error(), Next: "remove the file and answer again"}
+	}
+	return a, nil
+}
+
+// readAnswer reads the text of an answer. Older versions wrote none with a sum.
+func readAnswer(text []byte) (*Answer, error) {
+	var a Answer
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&a); err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return nil, errors.New("something follows the answer")
+	}
+	if a.Sum == "" && !bytes.Contains(text, sumMember) {
+		return &a, nil
+	}
+	return &a, checkSeal(text)
+}
+
+// Answers reads all answers that the run has not taken, by the names of their files. The error is
+// a *Damaged, or one of the files.
+func (d *Directory) Answers() (map[string]*Answer, error) {
+	names, err := d.files.List(answers)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*Answer{}
+	for _, name := range names {
+		id, ok := strings.CutSuffix(name, ".json")
+		if !ok || strings.HasPrefix(name, ".") {
+			continue // being made
+		}
+		a, err := d.Given(id)
+		if err != nil {
+			return nil, err
+		}
+		if a != nil { // else the run has taken it meanwhile
+			all[answerName(id)] = a
+		}
+	}
+	return all, nil
+}
+
+// IsAnswered says whether a question has an answer that the run has not taken.
+func (d *Directory) IsAnswered(id string) bool {
+	a, err := d.Given(id)
+	return err == nil && a != nil
+}
+
+// Taken removes an answer that the journal holds.
+func (d *Directory) Taken(id string) error { return d.files.Remove(answerName(id)) }
+
+// stopName is a file by which another process asks for the run's end.
+const stopName = "stop"
+
+// AskToStop asks the process that runs the run to end it.
+func (d *Directory) AskToStop() error {
+	err := d.files.Make(stopName, nil)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return unusable(err, true)
+}
+
+// IsToStop says whether somebody has asked for the run's end.
+func (d *Directory) IsToStop() bool {
+	_, err := d.files.Read(stopName)
+	return err == nil
+}

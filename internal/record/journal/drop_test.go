@@ -1,0 +1,326 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tally keeps the numbers of effects, as one who keeps something of records does.
+type tally struct{ heard []int64 }
+
+func (k *tally) Before(rest []byte) error {
+	for text := range strings.SplitSeq(strings.Trim(string(rest), "[]"), ",") {
+		var e int64
+		if _, err := fmt.Sscan(text, &e); err != nil {
+			return err
+		}
+		k.heard = append(k.heard, e)
+	}
+	return nil
+}
+
+func (k *tally) Hear(r *Record) {
+	if r.K == KDid {
+		k.heard = append(k.heard, r.E)
+	}
+}
+
+func (k *tally) Rest() ([]byte, error) {
+	return []byte(strings.ReplaceAll(fmt.Sprint(k.heard), " ", ",")), nil
+}
+
+// effects are those of a history, kept or heard of.
+func (h *History) effects(t *testing.T) []int64 {
+	t.Helper()
+	k := &tally{}
+	if h.Head != nil {
+		if err := k.Before(h.Head.Rest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range h.Records {
+		k.Hear(r)
+	}
+	return k.heard
+}
+
+// long writes n records over several files, and drops those before each of some records.
+func long(d *Directory, n int, drops ...int) error {
+	w, err := d.Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700})
+	if err != nil {
+		return err
+	}
+	for e := range n {
+		if e == 2 {
+			w.Append(&Record{K: KSecret, Rest: Rest{Name: "TOKEN", Check: "0123"}})
+			w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
+		}
+		w.Append(&Record{K: KDid, E: int64(e + 1), Q: "clock", Gave: Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, e)}})
+		if err := w.Flush(Synced); err != nil {
+			return errors.Join(err, w.Close())
+		}
+		if slices.Contains(drops, e) {
+			first := 0
+			for _, x := range w.ends {
+				first = x.segment + 1
+			}
+			if err := w.drop(first, &tally{}); err != nil {
+				return errors.Join(err, w.Close())
+			}
+		}
+	}
+	return w.Close()
+}
+
+// TestDrop: a journal whose first files were dropped is read as one that begins with its head, and goes on; what the head
+// keeps is all that there was.
+func TestDrop(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := long(At(dir), 40, 20, 35); err != nil {
+		t.Fatal(err)
+	}
+	h, err := At(dir).Read()
+	if err != nil || h.Head == nil {
+		t.Fatal(h, err)
+	}
+	if all := h.effects(t); len(all) != 40 || !slices.IsSorted(all) || all[39] != 40 {
+		t.Errorf("effects %v", all)
+	}
+	if h.Start().Run != began().Run || h.Records[1].K != KSecret || h.Records[2].K != KResume || h.Owner().N != 2 {
+		t.Errorf("%+v", h.Records[:3])
+	}
+	whole := filepath.Join(t.TempDir(), "whole")
+	if err := long(At(whole), 40); err != nil {
+		t.Fatal(err)
+	}
+	all, err := At(whole).Read()
+	if err != nil || all.Last().H != h.Last().H || all.N != h.N || all.Ran() != h.Ran() || all.Bytes <= h.Bytes {
+		t.Errorf("%+v, and whole %+v, %v", h, all, err)
+	}
+	if names, err := segments(disk(dir)); err != nil || names[0] != h.Head.Segment || names[0] < 3 {
+		t.Errorf("files %v, %v", names, err)
+	}
+	for _, r := range all.Records {
+		at := From{r.S, r.H}
+		behind, err := At(dir).ReadFrom(at)
+		if r.S < h.Head.S {
+			if !errors.Is(err, ErrElsewhere) {
+				t.Errorf("from record %d: %v", r.S, err)
+			}
+			continue
+		}
+		if err != nil || behind.N != h.N || behind.Start() == nil {
+			t.Errorf("from record %d: %v", r.S, err)
+		}
+		if _, err := At(dir).ReadFrom(From{r.S, zeroHash}); !errors.Is(err, ErrElsewhere) {
+			t.Errorf("from another record %d: %v", r.S, err)
+		}
+	}
+	var holds *HoldsRun
+	if _, err := At(dir).Create(began(), []byte("{}"), Options{}); !errors.As(err, &holds) {
+		t.Error(err)
+	}
+	w, _, err := At(dir).Open(Options{Now: clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Append(&Record{K: KResume, Owner: Owner{N: 3}})
+	if err := errors.Join(w.Flush(Synced), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := At(dir).Read(); err != nil || h.Owner().N != 3 {
+		t.Error(h, err)
+	}
+}
+
+// TestDroppedIsDamaged: no byte of a head can be another one, and no file behind it be missing.
+func TestDroppedIsDamaged(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := long(At(dir), 12, 10); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, headName)
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := range text {
+		bad := bytes.Clone(text)
+		bad[at] ^= 1
+		for _, bad := range [][]byte{bad, text[:at]} {
+			if err := os.WriteFile(name, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := At(dir).Read(); !errors.As(err, new(*Damaged)) || !strings.HasPrefix(err.Error(), "damaged: head.json: ") {
+				t.Fatalf("byte %d: %v", at, err)
+			}
+			if _, err := At(dir).Create(began(), []byte("{}"), Options{}); !errors.As(err, new(*Damaged)) {
+				t.Fatalf("byte %d: %v", at, err)
+			}
+		}
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := At(dir).Read(); err == nil || err.Error() != "damaged: journal-000001.ndjson: the file is missing" {
+		t.Error(err)
+	}
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := At(dir).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := h.Head.Segment; n <= h.Segment; n++ {
+		if err := os.Remove(filepath.Join(dir, SegmentName(n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := At(dir).Read(); err == nil || err.Error() != fmt.Sprintf("damaged: %s: the file is missing", SegmentName(h.Head.Segment)) {
+		t.Error(err)
+	}
+}
+
+// TestDropFaults: each operation on the files fails once, or the process ends there. All records are there, in the head
+// or behind it, and what was begun is made up for.
+func TestDropFaults(t *testing.T) {
+	write := func(f *faulty) error { return long(On(f), 40, 20, 35) }
+	count := &faulty{disk: disk(filepath.Join(t.TempDir(), "run"))}
+	if err := write(count); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(count.done, "remove") || count.n < 60 {
+		t.Fatalf("%d operations: %v", count.n, count.done)
+	}
+	for _, ends := range []bool{false, true} {
+		for at := 5; at <= count.n; at++ { // before that there is no run
+			f := &faulty{disk: disk(filepath.Join(t.TempDir(), "run")), at: at, ends: ends}
+			if err := write(f); err == nil && ends {
+				t.Fatalf("operation %d has not failed", at)
+			}
+			what := fmt.Sprintf("operation %d (%s), for good %v", at, f.done[at-1], ends)
+			d := On(&faulty{disk: f.disk})
+			h, err := d.Read()
+			if errors.Is(err, ErrNoRun) && f.flushed() == 0 {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			all := h.effects(t)
+			for i, e := range all {
+				if e != int64(i+1) {
+					t.Fatalf("%s: effects %v", what, all)
+				}
+			}
+			w, h, err := d.Open(Options{Now: clock(), SegmentBytes: 700})
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			if n := len(w.ends); n > 0 {
+				err = w.drop(w.ends[n-1].segment+1, &tally{})
+			}
+			w.Append(&Record{K: KResume, Owner: Owner{N: 3}})
+			if err := errors.Join(err, w.Flush(Synced), w.Close()); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			again, err := d.Read()
+			if err != nil || again.N <= h.N || !slices.Equal(again.effects(t), all) {
+				t.Fatalf("%s: %v, %v", what, again, err)
+			}
+			if names, err := segments(f.disk); err != nil || again.Head != nil && names[0] != again.Head.Segment {
+				t.Fatalf("%s: files %v, %v", what, names, err)
+			}
+		}
+	}
+}
+
+// TestDropWhileRead: who reads a journal while its files are dropped reads it whole.
+func TestDropWhileRead(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := On(&dropping{disk(dir), func(name string) {
+		if n := len(w.ends); n > 0 && name == SegmentName(w.ends[0].segment) {
+			if err := w.drop(w.ends[n-1].segment+1, &tally{}); err != nil {
+				t.Error(err)
+			}
+			w.ends = nil
+		}
+	}})
+	for e := range int64(60) {
+		w.Append(&Record{K: KDid, E: e + 1, Q: "clock", Gave: Gave{V: []byte("{}")}})
+		if err := w.Flush(Written); err != nil {
+			t.Fatal(err)
+		}
+		if h, err := d.Read(); err != nil || len(h.effects(t)) != int(e+1) {
+			t.Fatalf("%v, %v", h, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := d.Read(); err != nil || h.Head == nil || h.Head.Segment < 4 {
+		t.Error(h, err)
+	}
+}
+
+// dropping are files that are dropped just before one is read.
+type dropping struct {
+	disk
+	drop func(name string)
+}
+
+func (f *dropping) Read(name string) ([]byte, error) {
+	f.drop(name)
+	return f.disk.Read(name)
+}
+
+// TestDropBlobs: the values that no record names any more go with the records.
+func TestDropBlobs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(n int) []byte { return fmt.Appendf(nil, "%q", strings.Repeat(string(rune('a'+n)), blobSize)) }
+	for e := range 12 { // the value of effect 1 comes again with effect 12, which is yet to be written
+		w.Append(&Record{K: KDid, E: int64(e + 1), Q: "fs.read", Gave: Gave{V: text(e % 11)}})
+		if e < 11 {
+			err = w.Flush(Written)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := w.ends[1].segment + 1
+	if err := errors.Join(w.drop(first, &tally{}), w.Flush(Written), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h, err := At(dir).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, r := range h.Records {
+		if r.Blob != "" {
+			names[r.Blob] = true
+			if _, err := At(dir).Blob(r.Blob); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	left, err := disk(dir).List(blobs)
+	if err != nil || len(left) != len(names) || len(names) < 2 || len(names) > 9 {
+		t.Errorf("%d blobs are left, and %d are named: %v", len(left), len(names), err)
+	}
+}

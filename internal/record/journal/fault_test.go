@@ -1,0 +1,179 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// faulty are files of which one operation fails, or is done by half.
+type faulty struct {
+	disk
+	at   int // which operation fails, from 1; 0 for none
+	half bool
+	ends bool // all that come behind fail, too: the process ends there
+	n    int
+	done []string // the operations
+}
+
+// fails counts an operation, and says whether it is to fail.
+func (f *faulty) fails(what string) bool {
+	f.n++
+	f.done = append(f.done, what)
+	return f.n == f.at || f.ends && f.n > f.at
+}
+
+// flushed is how many bytes of the journal's first file are there.
+func (f *faulty) flushed() int {
+	text, _ := f.disk.Read(SegmentName(1))
+	return len(text)
+}
+
+func (f *faulty) Append(name string) (File, int64, error) {
+	if f.fails("open") {
+		return nil, 0, syscall.ENOSPC
+	}
+	file, size, err := f.disk.Append(name)
+	return &faultyFile{file, f}, size, err
+}
+
+func (f *faulty) Put(name string, text []byte) error {
+	if f.fails("put") {
+		return syscall.ENOSPC
+	}
+	return os.WriteFile(f.disk.Path(name), text, 0o600) // the disk itself is not asked: it takes long
+}
+
+func (f *faulty) Remove(name string) error {
+	if f.fails("remove") {
+		return syscall.EIO
+	}
+	return f.disk.Remove(name)
+}
+
+func (f *faulty) Dir(name string) error {
+	if f.fails("mkdir") {
+		return syscall.ENOSPC
+	}
+	return f.disk.Dir(name)
+}
+
+func (f *faulty) SyncDir(name string) error {
+	if f.fails("syncdir") {
+		return syscall.EIO
+	}
+	return nil
+}
+
+type faultyFile struct {
+	File
+	f *faulty
+}
+
+func (x *faultyFile) Write(b []byte) (int, error) {
+	if x.f.fails("write") {
+		n := 0
+		if x.f.half {
+			n, _ = x.File.Write(b[:len(b)/2])
+		}
+		return n, syscall.ENOSPC
+	}
+	return x.File.Write(b)
+}
+
+func (x *faultyFile) Sync() error {
+	if x.f.fails("sync") {
+		return syscall.EIO
+	}
+	return nil
+}
+
+func (x *faultyFile) Truncate(size int64) error {
+	if x.f.fails("truncate") {
+		return syscall.EIO
+	}
+	return x.File.Truncate(size)
+}
+
+// scenario writes a run over several files. It gives how many records were flushed without an
+// error, and goes on after one, as the same records may be flushed again.
+func scenario(d *Directory) (flushed uint64, begun bool, err error) {
+	w, err := d.Create(began(), []byte("{}"), Options{Now: clock(), SegmentBytes: 700, Sync: SyncEvery})
+	if err != nil {
+		return 0, false, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	flushed = 1
+	for i := range 12 {
+		s := w.Append(&Record{K: KDid, E: int64(i + 1), Q: "clock", Gave: Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
+		w.Out(fmt.Appendf(nil, `{"n":%d,"channel":"x"}`, i+1))
+		ferr := w.Flush(Synced)
+		if ferr != nil {
+			if ferr = w.Flush(Synced); ferr != nil {
+				return flushed, true, ferr
+			}
+		}
+		flushed = s
+	}
+	return flushed, true, nil
+}
+
+// TestFaults: each operation on the files fails once, or is done by half. What was flushed is there
+// afterwards, in order, and the run is gone on with.
+func TestFaults(t *testing.T) {
+	count := &faulty{disk: disk(filepath.Join(t.TempDir(), "run"))}
+	if _, _, err := scenario(On(count)); err != nil {
+		t.Fatal(err)
+	}
+	if count.n < 30 {
+		t.Fatalf("only %d operations: %v", count.n, count.done)
+	}
+	for _, half := range []bool{false, true} {
+		for at := 1; at <= count.n; at++ {
+			f := &faulty{disk: disk(filepath.Join(t.TempDir(), "run")), at: at, half: half}
+			flushed, begun, err := scenario(On(f))
+			what := fmt.Sprintf("operation %d (%s), half %v", at, f.done[at-1], half)
+			h, rerr := At(string(f.disk)).Read()
+			if !begun {
+				if err == nil {
+					t.Errorf("%s: no error", what)
+				}
+				if w, cerr := At(string(f.disk)).Create(began(), []byte("{}"), Options{}); cerr == nil {
+					_ = w.Close()
+				} else if holds := (*HoldsRun)(nil); !errors.As(cerr, &holds) {
+					t.Errorf("%s: the directory cannot be used again: %v", what, cerr)
+				}
+				continue
+			}
+			if rerr != nil {
+				t.Errorf("%s: %v", what, rerr)
+				continue
+			}
+			if uint64(len(h.Records)) < flushed {
+				t.Errorf("%s: %d records are there, and %d were flushed", what, len(h.Records), flushed)
+			}
+			w, _, oerr := At(string(f.disk)).Open(Options{})
+			if oerr != nil {
+				t.Errorf("%s: %v", what, oerr)
+				continue
+			}
+			w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
+			if err := errors.Join(w.Flush(Synced), w.Close()); err != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+			if h, err := At(string(f.disk)).Read(); err != nil || h.Last().K != KResume {
+				t.Errorf("%s: %v", what, err)
+			}
+			out, _, oerr := At(string(f.disk)).Out()
+			for i, line := range out {
+				if line != fmt.Sprintf(`{"n":%d,"channel":"x"}`, i+1) {
+					t.Errorf("%s: line %d of the output is %s, %v", what, i+1, line, oerr)
+					break
+				}
+			}
+		}
+	}
+}

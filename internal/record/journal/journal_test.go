@@ -1,0 +1,314 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// clock counts, so that runs of a test write the same.
+func clock() func() int64 {
+	n := int64(1_700_000_000_000)
+	return func() int64 { n++; return n }
+}
+
+func began() Start {
+	return Start{Run: "r_0123456789abcdef", Program: "main.conc", IR: Sum([]byte("{}")), Engine: 1, Args: []string{}, Inputs: []byte("{}"), Session: []byte("{}"), Seed: "1", Flags: []byte("{}")}
+}
+
+// write makes a run with records, and syncs after some of them.
+func write(t *testing.T, dir string, o Options, records int) {
+	t.Helper()
+	o.Now = clock()
+	w, err := At(dir).Create(began(), []byte("{}"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range records {
+		w.Append(&Record{K: KDid, E: int64(i + 1), Q: "clock", Gave: Gave{V: fmt.Appendf(nil, `{"unix_ms":%d}`, i)}})
+		level := Written
+		if i%2 == 1 {
+			level = Synced
+		}
+		if err := w.Flush(level); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read1(t *testing.T, dir string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, SegmentName(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// same says whether records are the first of others.
+func same(some, all []*Record) bool {
+	return len(some) <= len(all) && slices.EqualFunc(some, all[:len(some)], func(a, b *Record) bool { return a.H == b.H })
+}
+
+// TestDamagedAtEachByte: whichever byte of a journal is another one, no record is read that was
+// not written; and what the disk was told to have is not taken for torn.
+func TestDamagedAtEachByte(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, Options{}, 6)
+	whole, err := At(dir).Read()
+	if err != nil || len(whole.Records) != 7 {
+		t.Fatal(whole, err)
+	}
+	text := read1(t, dir)
+	lastSynced := 0
+	for i, r := range whole.Records {
+		if r.Y {
+			lastSynced = i
+		}
+	}
+	if lastSynced == 0 {
+		t.Fatal("no record says that those before it are on the disk")
+	}
+	for at := range text {
+		bad := bytes.Clone(text)
+		bad[at] ^= 1
+		if err := os.WriteFile(filepath.Join(dir, SegmentName(1)), bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		line := bytes.Count(text[:at], []byte("\n"))
+		h, err := At(dir).Read()
+		damaged, is := errors.AsType[*Damaged](err)
+		switch {
+		case err == nil && !same(h.Records, whole.Records):
+			t.Fatalf("byte %d (%q): records that were not written", at, text[at])
+		case err == nil && len(h.Records) > line:
+			t.Fatalf("byte %d (%q) of line %d: %d records", at, text[at], line+1, len(h.Records))
+		case err == nil && line < lastSynced-1:
+			t.Fatalf("byte %d of line %d is taken for torn", at, line+1)
+		case err != nil && !is && !errors.Is(err, ErrNoRun):
+			t.Fatalf("byte %d: %v", at, err)
+		case is && !strings.HasPrefix(damaged.Error(), "damaged: journal-000001.ndjson:"):
+			t.Fatal(damaged)
+		}
+	}
+}
+
+// TestTornAtEachByte: a journal that ends at any byte is gone on with behind its last whole record.
+func TestTornAtEachByte(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, Options{}, 4)
+	whole, err := At(dir).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := read1(t, dir)
+	for size := range text {
+		if err := os.WriteFile(filepath.Join(dir, SegmentName(1)), text[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w, h, err := At(dir).Open(Options{Now: clock()})
+		lines := bytes.Count(text[:size], []byte("\n"))
+		if lines == 0 {
+			if !errors.Is(err, ErrNoRun) {
+				t.Fatalf("%d bytes: %v", size, err)
+			}
+			continue
+		}
+		if err != nil || len(h.Records) != lines || !same(h.Records, whole.Records) {
+			t.Fatalf("%d bytes: %d records of %d, %v", size, len(h.Records), lines, err)
+		}
+		w.Append(&Record{K: KResume, Owner: Owner{N: 2}})
+		if err := errors.Join(w.Flush(Written), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if h, err = At(dir).Read(); err != nil || h.Torn != 0 || len(h.Records) != lines+1 || h.Last().K != KResume {
+			t.Fatalf("%d bytes: %+v, %v", size, h, err)
+		}
+	}
+}
+
+// TestSegments: a journal in several files is one chain, of which none may be missing.
+func TestSegments(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, Options{SegmentBytes: 600}, 30)
+	h, err := At(dir).Read()
+	if err != nil || h.Segment < 4 {
+		t.Fatal(h, err)
+	}
+	n := 0
+	for _, r := range h.Records {
+		if r.K == KDid {
+			n++
+		}
+	}
+	if n != 30 {
+		t.Errorf("%d records of 30", n)
+	}
+	first, err := os.ReadFile(filepath.Join(dir, SegmentName(2)))
+	if err != nil || !bytes.Contains(first[:bytes.IndexByte(first, '\n')], []byte(`"k":"segment"`)) {
+		t.Errorf("%s, %v", first, err)
+	}
+	if err := os.Rename(filepath.Join(dir, SegmentName(2)), filepath.Join(dir, "kept")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := At(dir).Read(); err == nil || err.Error() != "damaged: journal-000002.ndjson: the file is missing" {
+		t.Error(err)
+	}
+}
+
+// TestBlobs: a large value is a file of its own, which must be what its name says.
+func TestBlobs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := []byte(`"` + strings.Repeat("x", blobSize) + `"`)
+	w.Append(&Record{K: KDid, E: 1, Q: "fs.read", Gave: Gave{V: large}})
+	if err := errors.Join(w.Flush(Written), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	h, err := At(dir).Read()
+	if err != nil || h.Last().V != nil || h.Last().Blob != Sum(large) {
+		t.Fatal(h.Last(), err)
+	}
+	if text, err := At(dir).Blob(Sum(large)); err != nil || !bytes.Equal(text, large) {
+		t.Error(len(text), err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, blobs, Sum(large)), []byte("y"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := At(dir).Blob(Sum(large)); err == nil || !strings.HasSuffix(err.Error(), "it is not what its name says") {
+		t.Error(err)
+	}
+}
+
+// TestHeld: one process at a time runs a run; who it is, is said.
+func TestHeld(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := At(dir).Create(began(), []byte("{}"), Options{Now: clock()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = At(dir).Open(Options{})
+	if held, ok := errors.AsType[*Held](err); !ok || held.PID != os.Getpid() || held.Run != began().Run {
+		t.Error(err)
+	}
+	if running, err := At(dir).Running(); !running || err != nil {
+		t.Error(running, err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if running, err := At(dir).Running(); running || err != nil {
+		t.Error(running, err)
+	}
+	if _, err := At(dir).Create(began(), []byte("{}"), Options{}); err == nil {
+		t.Error("a run's directory was made another run's")
+	}
+}
+
+// TestFirstAnswerWins: of two answers to a question one is kept.
+func TestFirstAnswerWins(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, Options{}, 0)
+	d := At(dir)
+	if err := d.Give("q7", Answer{Value: []byte(`"yes"`), By: "Ada", At: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Give("q7", Answer{Value: []byte(`"no"`), By: "Bob", At: 6}); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
+	}
+	if a, err := d.Given("q7"); err != nil || a.By != "Ada" || string(a.Value) != `"yes"` {
+		t.Error(a, err)
+	}
+	if err := errors.Join(d.Taken("q7"), d.Taken("q7")); err != nil {
+		t.Error(err)
+	}
+	if a, err := d.Given("q7"); a != nil || err != nil {
+		t.Error(a, err)
+	}
+}
+
+// TestTornOut: what is put out next is not glued to a last line that has no end.
+func TestTornOut(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, Options{}, 1)
+	for _, torn := range []string{`{"n":2`, `{"n":2,"channel":"a"}`, ""} {
+		if err := os.WriteFile(filepath.Join(dir, OutFile), []byte("{\"n\":1}\n"+torn), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if lines, n, err := At(dir).Out(); err != nil || len(lines) != 1 || n != len(torn) {
+			t.Fatalf("%d lines, %d bytes torn, %v", len(lines), n, err)
+		}
+		w, _, err := At(dir).Open(Options{Now: clock()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Out([]byte(`{"n":2}`))
+		if err := errors.Join(w.Flush(Written), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, OutFile))
+		if err != nil || string(text) != "{\"n\":1}\n{\"n\":2}\n" {
+			t.Errorf("after %q there is %q, %v", torn, text, err)
+		}
+	}
+}
+
+// TestAnswerAtEachByte: an answer of which any byte is another one, or missing, is damaged; one
+// that has no sum, which an older version has left, is read.
+func TestAnswerAtEachByte(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	write(t, dir, Options{}, 1)
+	d := At(dir)
+	want := Answer{Value: []byte(`{"a":[1,"x"]}`), By: "Ada", At: 1_700_000_000_000}
+	if err := d.Give("q7", want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := d.Given("q7")
+	if err != nil || string(got.Value) != string(want.Value) || got.By != want.By || got.At != want.At {
+		t.Fatal(got, err)
+	}
+	path := filepath.Join(dir, answerName("q7"))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := func(what string, at int, text []byte) {
+		t.Helper()
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Given("q7"); !errors.As(err, new(*Damaged)) {
+			t.Errorf("byte %d %s, %q: %v", at, what, text, err)
+		}
+		if _, err := d.Answers(); !errors.As(err, new(*Damaged)) {
+			t.Errorf("byte %d %s, verified: %v", at, what, err)
+		}
+	}
+	for at := range text {
+		for bit := range 8 {
+			other := bytes.Clone(text)
+			other[at] ^= 1 << bit
+			bad("is another one", at, other)
+		}
+		bad("and all behind it are missing", at, text[:at])
+	}
+	bad("is followed by something", len(text), append(bytes.Clone(text), "{}"...))
+	if err := os.WriteFile(path, []byte(`{"refuse":"no","by":"Ada","at":1}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := d.Answers(); err != nil || *all[answerName("q7")].Refuse != "no" {
+		t.Error(all, err)
+	}
+}

@@ -1,0 +1,247 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// clock is one that goes on by a second whenever it is looked at.
+func clock(from int) func() time.Time {
+	at := time.Date(2026, 1, 5, 10, 0, from, 0, time.UTC)
+	return func() time.Time { at = at.Add(time.Second); return at }
+}
+
+func opened(t *testing.T, path string) *Ledger {
+	t.Helper()
+	l, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func runOf(t *testing.T, l *Ledger, o RunOptions) *Run {
+	t.Helper()
+	if o.ID == "" {
+		o.ID = "r_1"
+	}
+	if o.Now == nil {
+		o.Now = clock(0)
+	}
+	r, err := Begin(l, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// decisions are one of each kind that a VM tells of.
+func decisions() []*vm.Decision {
+	place := vm.Place{Function: "main", File: "main.conc", Line: 4, Column: 9}
+	return []*vm.Decision{
+		{Kind: KindAwait, Effect: 3, Channel: "go", Asked: json.RawMessage(`{"é":9007199254740993}`), Answer: json.RawMessage(`"yes"`), By: effect.ByAnswer, Name: "eve", MS: 7},
+		{Kind: KindQuestion, Effect: 5, Host: "W", ID: json.RawMessage(`"q"`), Asked: json.RawMessage(`{"question":"a \"hash\":\"x\","}`), Answer: json.RawMessage(`"no"`), By: effect.ByHandler, At: place, MS: 1,
+			Path: []vm.Part{{Actor: effect.Actor{Type: effect.ActorAgent, Name: "Judge"}, Effect: 4}, {Actor: effect.Actor{Type: effect.ActorHuman}, Effect: 3}}},
+		{Kind: KindApproval, Effect: 9, Host: "W", ID: json.RawMessage(`1`), Asked: json.RawMessage(`{"tool":"rm","args":{"path":"x"}}`), Problem: "withdrawn by the host", By: effect.ByHost, Name: "W"},
+		{Kind: KindApproval, Effect: 9, Host: "W", ID: json.RawMessage(`2`), Asked: json.RawMessage(`{"description":"sure?"}`), Answer: json.RawMessage(`"allow"`), By: effect.ByRules, Name: "[hosts.w.permissions]"},
+		{Kind: KindTool, Effect: 12, ID: json.RawMessage(`"r_1-10"`), Asked: json.RawMessage(`{"tool":"x","args":{}}`), MS: 300,
+			Call: &effect.AppDecided{Decision: "allow", Scope: "once", Actor: effect.Actor{Type: effect.ActorTimeout}, MS: 300, ArgsSHA256: "ab", ExecutedSHA256: "ab"}},
+	}
+}
+
+func decideAll(t *testing.T, r *Run, all []*vm.Decision) {
+	t.Helper()
+	for _, d := range all {
+		if err := r.Decided(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// readBack is a second reader, written from the manual alone: it knows of a record what its members
+// are, and nothing of how they were written.
+func readBack(text string) (kinds []string, head string, err error) {
+	head = strings.Repeat("0", 64)
+	for n, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		var r struct {
+			Seq              int
+			Kind, Prev, Hash string
+			Actor            struct{ Type, Name, At string }
+			Subject          struct {
+				Effect   int
+				Host, ID any
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			return nil, "", err
+		}
+		rest := strings.Replace(line, `"hash":"`+r.Hash+`",`, "", 1)
+		if sum := sha256.Sum256([]byte(rest)); fmt.Sprintf("%x", sum) != r.Hash || r.Prev != head || r.Seq != n+1 {
+			return nil, "", fmt.Errorf("line %d", n+1)
+		}
+		head = r.Hash
+		kinds = append(kinds, fmt.Sprintf("%s %d %v by %s %s %s", r.Kind, r.Subject.Effect, r.Subject.ID, r.Actor.Type, r.Actor.Name, r.Actor.At))
+	}
+	return kinds, head, nil
+}
+
+// A ledger can be read and verified from what the manual says.
+func TestRecords(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l")
+	l := opened(t, path)
+	decideAll(t, runOf(t, l, RunOptions{}), decisions())
+	got, head, err := readBack(content(t, path))
+	want := []string{"await 3 q3 by human eve ", "question 5 q by human  main.conc:4:9", "approval 9 1 by host W ", "approval 9 2 by rule [hosts.w.permissions] ", "tool 12 r_1-10 by timeout  "}
+	if err != nil || head != l.Head().Hash || cmp.Diff(want, got) != "" {
+		t.Errorf("%v, %s", err, cmp.Diff(want, got))
+	}
+	first, _, _ := strings.Cut(content(t, path), "\n")
+	if i := strings.Index(first, `"hash"`); first[:i] != `{"actor":{"name":"eve","type":"human"},"data":{"answer":"yes","asked":{"é":9007199254740993},"channel":"go","ms":7},` {
+		t.Error(first)
+	}
+}
+
+// Whatever byte of a ledger is changed, it shows, and which record it is; so does a cut.
+func TestEachByte(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l")
+	l := opened(t, path)
+	decideAll(t, runOf(t, l, RunOptions{}), decisions()[:3])
+	text, head := content(t, path), l.Head().Hash
+	line := 1
+	for i := range text {
+		for _, other := range []byte{text[i] ^ 1, text[i] ^ 0x20, 0} {
+			changed := text[:i] + string([]byte{other}) + text[i+1:]
+			_, err := audit.Verify(strings.NewReader(changed), "l", head)
+			broken, ok := errors.AsType[*audit.BrokenError](err)
+			if !ok || broken.Line != line {
+				t.Fatalf("byte %d as %q: %v, in line %d", i, other, err, line)
+			}
+		}
+		if _, err := audit.Verify(strings.NewReader(text[:i]), "l", head); err == nil {
+			t.Fatalf("cut at %d: it is whole", i)
+		}
+		if text[i] == '\n' {
+			line++
+		}
+	}
+}
+
+// A run that is played again writes what is missing, and nothing twice, wherever it was killed.
+func TestResumed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "l")
+	whole := opened(t, path)
+	decideAll(t, runOf(t, whole, RunOptions{}), decisions())
+	text := content(t, path)
+	for cutAt := range len(text) + 1 {
+		again := filepath.Join(dir, "again")
+		if err := os.WriteFile(again, []byte(text[:cutAt]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l := opened(t, again)
+		kept := text[:strings.LastIndexByte(text[:cutAt], '\n')+1]
+		if l.Torn() != int64(cutAt-len(kept)) {
+			t.Fatalf("%d: %d bytes were torn", cutAt, l.Torn())
+		}
+		// The clock is another one: what stands there keeps its time.
+		r := runOf(t, l, RunOptions{Resumed: true, Now: clock(100)})
+		decideAll(t, r, decisions())
+		if n, err := r.Live(); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		now := content(t, again)
+		kinds, _, err := readBack(now)
+		if err != nil || len(kinds) != len(decisions()) || !strings.HasPrefix(now, kept) {
+			t.Fatalf("cut at %d: %v, %q", cutAt, err, kinds)
+		}
+	}
+}
+
+// What the past has lost is cut off, and decided anew; what other runs have written behind it stays.
+func TestLost(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l")
+	l := opened(t, path)
+	decideAll(t, runOf(t, l, RunOptions{}), decisions())
+	r := runOf(t, l, RunOptions{Resumed: true})
+	decideAll(t, r, decisions()[:2])
+	if n, err := r.Live(); n != 3 || err != nil {
+		t.Fatal(n, err)
+	}
+	other := *decisions()[2]
+	other.By, other.Name, other.Problem, other.Answer = effect.ByTimeout, "", "", json.RawMessage(`"no"`)
+	decideAll(t, r, []*vm.Decision{&other})
+	kinds, _, err := readBack(content(t, path))
+	if err != nil || len(kinds) != 3 || kinds[2] != "approval 9 1 by timeout  " {
+		t.Fatalf("%v %q", err, kinds)
+	}
+	decideAll(t, runOf(t, l, RunOptions{ID: "r_2"}), decisions()[:1])
+	r = runOf(t, l, RunOptions{Resumed: true})
+	decideAll(t, r, decisions()[:1])
+	if n, err := r.Live(); n != 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	if kinds, _, err := readBack(content(t, path)); err != nil || len(kinds) != 4 {
+		t.Fatalf("%v %q", err, kinds)
+	}
+}
+
+// A ledger that says something else than its run is refused.
+func TestConflict(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l")
+	l := opened(t, path)
+	decideAll(t, runOf(t, l, RunOptions{}), decisions())
+	r := runOf(t, l, RunOptions{Resumed: true})
+	other := *decisions()[0]
+	other.Answer = json.RawMessage(`"no"`)
+	err := r.Decided(&other)
+	conflict, ok := errors.AsType[*ConflictError](err)
+	if !ok || conflict.Seq != 1 || conflict.Effect != 3 || !IsBroken(err) || !strings.HasPrefix(err.Error(), path+": seq 1: it does not follow from the run: effect 3 decided {") {
+		t.Error(err)
+	}
+}
+
+// Nothing is written before what it follows from is kept; a record that cannot be written is an
+// error.
+func TestBefore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l")
+	l := opened(t, path)
+	full := errors.New("no space left")
+	before := error(nil)
+	r := runOf(t, l, RunOptions{Before: func() error { return before }})
+	decideAll(t, r, decisions()[:1])
+	before = full
+	if err := r.Decided(decisions()[1]); !errors.Is(err, full) {
+		t.Error(err)
+	}
+	before = nil
+	decideAll(t, r, decisions()[1:2])
+	if kinds, _, err := readBack(content(t, path)); err != nil || len(kinds) != 2 {
+		t.Errorf("%v %q", err, kinds)
+	}
+}

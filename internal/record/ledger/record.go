@@ -1,0 +1,158 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// The kinds of records: questions and approvals of hosts, calls of tools that were to be approved
+// of, awaited emits, what was decided of an effect of which nobody knows whether it happened, and
+// a run that goes another way than the one that it goes on from.
+const (
+	KindQuestion = hostmsg.Question
+	KindApproval = hostmsg.Approval
+	KindTool     = vm.DecidedTool
+	KindAwait    = vm.DecidedAwait
+	KindUnknown  = vm.DecidedUnknown
+	KindFork     = "fork"
+)
+
+// Subject is what a record is about.
+type Subject struct {
+	Effect int64           `json:"effect"`
+	Host   *string         `json:"host"`
+	ID     json.RawMessage `json:"id"`
+}
+
+// Data is what was asked and decided. It is without secrets where it is recorded.
+type Data struct {
+	Channel string          `json:"channel,omitempty"`
+	Asked   json.RawMessage `json:"asked"`
+	Answer  json.RawMessage `json:"answer"`
+	Error   string          `json:"error,omitempty"`
+	MS      int64           `json:"ms"`
+	Path    []Part          `json:"path,omitempty"`
+	// Of approvals.
+	Decision       string  `json:"decision,omitempty"`
+	Scope          string  `json:"scope,omitempty"`
+	Reason         string  `json:"reason,omitempty"`
+	Tool           *string `json:"tool,omitempty"`
+	ArgsSHA256     string  `json:"args_sha256,omitempty"`
+	ExecutedSHA256 string  `json:"executed_sha256,omitempty"`
+}
+
+// Part is who took part in a decision: by an effect, or at a place.
+type Part struct {
+	audit.Actor
+	Effect int64 `json:"effect,omitempty"`
+}
+
+// Now is the time in milliseconds.
+func (r *Run) Now() int64 { return r.o.Now().UnixMilli() }
+
+// Decided records a decision.
+func (r *Run) Decided(d *vm.Decision) error {
+	who, path := decider(d)
+	s := Subject{Effect: d.Effect, ID: d.ID}
+	if d.Host != "" {
+		s.Host = &d.Host
+	}
+	if d.Kind == KindAwait {
+		s.ID = json.RawMessage(fmt.Sprintf(`"q%d"`, d.Effect))
+	}
+	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path}
+	if d.Kind == KindApproval {
+		r.approval(&data)
+	}
+	if d.Call != nil {
+		r.call(&data, d.Call)
+	}
+	return r.record(d.Kind, who, s, &data)
+}
+
+// Record records what another decides than the run itself: a person about an effect of which
+// nobody knows, or that a run goes on from another.
+func (r *Run) Record(kind string, who audit.Actor, s Subject, data *Data) error {
+	return r.record(kind, who, s, data)
+}
+
+func (r *Run) record(kind string, who audit.Actor, s Subject, data *Data) error {
+	about, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("record of a %s: %w", What, err)
+	}
+	text, err := json.Marshal(data)
+	if err != nil {
+		return fmt.Errorf("record of a %s: %w", What, err)
+	}
+	return r.Add(s.Effect, audit.Record{Kind: kind, Actor: who, Subject: r.o.Clean(about), Data: r.o.Clean(text)})
+}
+
+// personal are the types of actors, the most personal first. What nobody decided comes last.
+var personal = []string{effect.ActorHuman, effect.ActorApplication, effect.ActorFlag, effect.ActorAgent, effect.ActorRule, effect.ActorTimeout, effect.ActorDefault}
+
+// decider is who has made a decision, and those who took part in a handler's.
+func decider(d *vm.Decision) (who audit.Actor, path []Part) {
+	switch {
+	case d.By != effect.ByHandler && d.Call != nil:
+		return actor(d.Call.Actor), nil
+	case d.By != effect.ByHandler:
+		return actor(effect.ActorBy(d.By, d.Name)), nil
+	}
+	at := ""
+	if d.At.File != "" {
+		at = fmt.Sprintf("%s:%d:%d", d.At.File, d.At.Line, d.At.Column)
+	}
+	for _, p := range d.Path {
+		path = append(path, Part{Actor: actor(p.Actor), Effect: p.Effect})
+	}
+	switch {
+	case len(path) > 0:
+	case at != "":
+		path = []Part{{Actor: audit.Actor{Type: effect.ActorRule, Name: d.At.Function, At: at}}}
+	default: // the library's own handler, which asks and has a default
+		path = []Part{{Actor: audit.Actor{Type: effect.ActorDefault}}}
+	}
+	who = slices.MinFunc(path, func(a, b Part) int { return rank(a) - rank(b) }).Actor
+	who.At = at
+	return who, path
+}
+
+func actor(a effect.Actor) audit.Actor { return audit.Actor{Type: a.Type, Name: a.Name} }
+
+func rank(p Part) int { return slices.Index(personal, p.Type) }
+
+// approval says which call a host's approval was about.
+func (r *Run) approval(d *Data) {
+	var asked struct {
+		Tool *string         `json:"tool"`
+		Args json.RawMessage `json:"args"`
+	}
+	_ = json.Unmarshal(d.Asked, &asked) // of another form: it names none
+	d.Tool = asked.Tool
+	args := asked.Args
+	if a := decision.Of(d.Answer); a.Allow && a.Input != nil {
+		args = a.Input
+	}
+	if args != nil {
+		d.ArgsSHA256 = decision.Hash(r.o.Clean(args))
+	}
+}
+
+// call says what was decided about a tool's call.
+func (r *Run) call(d *Data, x *effect.AppDecided) {
+	var asked struct {
+		Tool *string `json:"tool"`
+	}
+	_ = json.Unmarshal(d.Asked, &asked) // as it was made
+	d.Tool = asked.Tool
+	d.Decision, d.Scope, d.Reason = x.Decision, x.Scope, x.Reason
+	d.ArgsSHA256, d.ExecutedSHA256 = x.ArgsSHA256, x.ExecutedSHA256
+}

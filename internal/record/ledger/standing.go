@@ -1,0 +1,147 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+)
+
+// ConflictError is that a run that is played again decides something else than stands in its
+// ledger.
+type ConflictError struct {
+	File   string
+	Seq    int64 // of the record that stands there
+	Effect int64
+	Was    string // the record, without what each writing has anew
+	Is     string
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s: seq %d: it does not follow from the run: effect %d decided %s, and there stands %s", e.File, e.Seq, e.Effect, e.Is, e.Was)
+}
+
+// place is one record of a run: the n-th of effect e, from 0.
+type place struct {
+	e int64
+	n int
+}
+
+// stand is a record that stands in a ledger.
+type stand struct {
+	seq  int64
+	text string
+	seen bool
+}
+
+// standing are the records of a run that stand in a ledger.
+type standing map[place]*stand
+
+// standing reads those of a run.
+func (l *Ledger) standing(run string) (standing, error) {
+	f, err := os.Open(l.Path())
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", What, err)
+	}
+	defer f.Close()
+	all, count := standing{}, map[int64]int{}
+	for line, err := range audit.Lines(f, l.Path()) {
+		if err != nil {
+			return nil, err
+		}
+		if line.Run != run {
+			continue
+		}
+		e := effectOf(line.Subject)
+		text, err := lasting(line.Kind, line.Actor, line.Subject, line.Data)
+		if err != nil {
+			return nil, err
+		}
+		all[place{e, count[e]}] = &stand{seq: line.Seq, text: text}
+		count[e]++
+	}
+	return all, nil
+}
+
+// effectOf is the number of the effect that a record is about.
+func effectOf(subject json.RawMessage) int64 {
+	var s struct {
+		Effect int64 `json:"effect"`
+	}
+	_ = json.Unmarshal(subject, &s) // of another form: of none
+	return s.Effect
+}
+
+// lasting is what of a record is the same whenever it is written.
+func lasting(kind string, actor audit.Actor, subject, data json.RawMessage) (string, error) {
+	var members map[string]json.RawMessage
+	if data != nil {
+		if err := json.Unmarshal(data, &members); err != nil {
+			return "", fmt.Errorf("record of a %s: %w", What, err)
+		}
+	}
+	delete(members, "ms")
+	text, err := json.Marshal(struct {
+		Kind    string                     `json:"kind"`
+		Actor   audit.Actor                `json:"actor"`
+		Subject json.RawMessage            `json:"subject"`
+		Data    map[string]json.RawMessage `json:"data"`
+	}{kind, actor, subject, members})
+	if err == nil {
+		text, err = jcs.Canonical(text)
+	}
+	return string(text), err
+}
+
+func (s standing) has(e int64, n int) bool { return s[place{e, n}] != nil }
+
+// compare holds a record to the one that stands there.
+func (s standing) compare(file string, e int64, n int, x audit.Record) error {
+	was := s[place{e, n}]
+	is, err := lasting(x.Kind, x.Actor, x.Subject, x.Data)
+	if err != nil {
+		return err
+	}
+	if is != was.text {
+		return &ConflictError{file, was.seq, e, was.text, is}
+	}
+	was.seen = true
+	return nil
+}
+
+// left are the numbers of those that were not decided again.
+func (s standing) left() map[int64]bool {
+	var all map[int64]bool
+	for _, x := range s {
+		if !x.seen {
+			if all == nil {
+				all = map[int64]bool{}
+			}
+			all[x.seq] = true
+		}
+	}
+	return all
+}
+
+// tail is where the records at the ledger's end begin all of which are among those, and how many
+// they are.
+func (l *Ledger) tail(of map[int64]bool) (at audit.Position, n int, err error) {
+	f, err := os.Open(l.Path())
+	if err != nil {
+		return at, 0, fmt.Errorf("read %s: %w", What, err)
+	}
+	defer f.Close()
+	for line, err := range audit.Lines(f, l.Path()) {
+		if err != nil {
+			return at, 0, err
+		}
+		if of[line.Seq] {
+			n++
+		} else {
+			at, n = line.At, 0
+		}
+	}
+	return at, n, nil
+}

@@ -1,0 +1,236 @@
+package tape
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// Failure is the error that an effect gave. Kind is the error's type in the program, or one of
+// those below.
+type Failure struct {
+	Kind    string         `json:"kind"`
+	Message string         `json:"message"`
+	Fields  map[string]any `json:"fields,omitempty"`
+	X       string         `json:"x,omitempty"` // what is known of the effect: "none" when it is missing
+	// By and Name are who decided it, as of an answer.
+	By   string `json:"by,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+// Kinds of failure that no program catches.
+const (
+	cancelled = "Cancelled" // it was ended early
+	broken    = "Broken"    // it ended the run
+)
+
+var statuses = []string{effect.None: "", effect.Done: "done", effect.Unknown: "unknown"}
+
+// failureOf writes an error down.
+func failureOf(err error) *Failure {
+	if err == nil {
+		return nil
+	}
+	if e, ok := errors.AsType[*effect.Error](err); ok {
+		return &Failure{Kind: e.Kind, Message: e.Message, Fields: e.Fields, X: statuses[e.Status], By: e.By, Name: e.Name}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return &Failure{Kind: cancelled, Message: err.Error()}
+	}
+	return &Failure{Kind: broken, Message: err.Error()}
+}
+
+// error is what failureOf wrote down.
+func (f *Failure) error() error {
+	switch f.Kind {
+	case cancelled:
+		return context.Canceled
+	case broken:
+		return errors.New(f.Message)
+	}
+	e := &effect.Error{Kind: f.Kind, Message: f.Message, Status: effect.Status(max(slices.Index(statuses, f.X), 0)), By: f.By, Name: f.Name}
+	for name, v := range f.Fields {
+		e.With(name, v)
+	}
+	return e
+}
+
+// UnmarshalJSON reads a Failure: a number with neither point nor exponent is an Int.
+func (f *Failure) UnmarshalJSON(text []byte) error {
+	type plain Failure
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	if err := d.Decode((*plain)(f)); err != nil {
+		return err
+	}
+	if f.Kind != cancelled && f.Kind != broken && value.ErrorType(f.Kind) == nil {
+		return fmt.Errorf("there is no error type %q", f.Kind)
+	}
+	if !slices.Contains(statuses, f.X) {
+		return fmt.Errorf("x is %q: done, unknown, or nothing", f.X)
+	}
+	for name, v := range f.Fields {
+		switch v := v.(type) {
+		case string, bool:
+		case json.Number:
+			n, err := number(v)
+			if err != nil {
+				return fmt.Errorf("field %s: %w", name, err)
+			}
+			f.Fields[name] = n
+		default:
+			return fmt.Errorf("field %s is neither text, number nor truth value", name)
+		}
+	}
+	return nil
+}
+
+func number(n json.Number) (any, error) {
+	if strings.ContainsAny(string(n), ".eE") {
+		return n.Float64()
+	}
+	return n.Int64()
+}
+
+// MarshalJSON writes a Float so that it is read as one.
+func (f Failure) MarshalJSON() ([]byte, error) {
+	type plain Failure
+	fields := make(map[string]any, len(f.Fields))
+	for name, v := range f.Fields {
+		if x, ok := v.(float64); ok {
+			v = json.RawMessage(value.AppendJSON(nil, value.Float(x)))
+		}
+		fields[name] = v
+	}
+	f.Fields = fields
+	return json.Marshal(plain(f))
+}
+
+// outcome is what the effect of an entry gave; opened is the number of what it opened.
+func (e *Entry) outcome(opened int64) (effect.Result, error, error) {
+	if e.Err != nil {
+		return nil, e.Err.error(), nil
+	}
+	if e.Q == effect.KindExchangeNext {
+		result, err := e.messages()
+		return result, nil, err
+	}
+	row := effect.Of(e.Q)
+	if row.Result == nil || isNull(e.V) && !hasNumber(row) {
+		if len(e.V) > 0 && !isNull(e.V) {
+			return nil, nil, errors.New("it gives nothing")
+		}
+		return nil, nil, nil
+	}
+	result := row.Result()
+	n, numbered := result.(effect.Numbered)
+	if numbered {
+		*n.Number() = opened // unless it says that nothing was
+	}
+	if len(e.V) > 0 {
+		if err := json.Unmarshal(e.V, result); err != nil {
+			return nil, nil, err
+		}
+	}
+	return result, nil, nil
+}
+
+func isProgram(err error) bool {
+	_, ok := errors.AsType[*effect.Error](err)
+	return ok
+}
+
+func isNull(text json.RawMessage) bool { return len(text) == 0 || string(text) == "null" }
+
+func hasNumber(row *effect.Info) bool {
+	_, ok := row.Result().(effect.Numbered)
+	return ok
+}
+
+// resultOf writes a result down, without the number of what was opened. A number of 0 stands for
+// nothing, and stays.
+func resultOf(result effect.Result) (json.RawMessage, error) {
+	if result == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(result)
+	if n, numbered := result.(effect.Numbered); !numbered || *n.Number() == 0 || err != nil {
+		return text, err
+	}
+	return without(text, "id")
+}
+
+// setMessages writes down what a host said: its own lines, where they say all.
+func (e *Entry) setMessages(all []effect.HostMessage) {
+	translated := false
+	for i := range all {
+		m := &all[i]
+		line := m.Text
+		if !says(line, m) {
+			line = lineOf(m)
+			translated = translated || len(line) != len(m.Text)
+		}
+		e.Lines = append(e.Lines, string(line))
+		if m.Decided {
+			e.Decided = append(e.Decided, i)
+		}
+	}
+	for i := range all {
+		if translated {
+			e.Sizes = append(e.Sizes, len(all[i].Text))
+		}
+	}
+}
+
+// says whether a line is all of a message.
+func says(line []byte, m *effect.HostMessage) bool {
+	typ, id, payload, err := value.ParseMessage(line)
+	return err == nil && typ == m.Type && string(id) == m.ID &&
+		bytes.Equal(value.AppendJSON(nil, payload), value.AppendJSON(nil, m.Payload))
+}
+
+// lineOf is a message as a line of the host protocol.
+func lineOf(m *effect.HostMessage) []byte {
+	b := append([]byte(`{"type":`), value.AppendJSON(nil, value.String(m.Type))...)
+	rest := value.AppendJSON(nil, m.Payload)
+	if len(rest) > len("{}") {
+		b = append(append(b, ','), rest[1:]...)
+	} else {
+		b = append(b, '}')
+	}
+	return b
+}
+
+// messages are what a host said.
+func (e *Entry) messages() (*effect.ExchangeMessages, error) {
+	out := &effect.ExchangeMessages{}
+	if len(e.Sizes) > 0 && len(e.Sizes) != len(e.Lines) {
+		return nil, fmt.Errorf("%d sizes of %d lines", len(e.Sizes), len(e.Lines))
+	}
+	for i, line := range e.Lines {
+		typ, id, payload, err := value.ParseMessage([]byte(line))
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
+		}
+		m := effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(line), Decided: slices.Contains(e.Decided, i)}
+		if len(e.Sizes) > 0 {
+			if e.Sizes[i] < 0 || e.Sizes[i] > maxLine {
+				return nil, fmt.Errorf("size %d of line %d", e.Sizes[i], i+1)
+			}
+			m.Text = make([]byte, e.Sizes[i])
+		}
+		out.Messages = append(out.Messages, m)
+	}
+	if len(out.Messages) == 0 {
+		return nil, errors.New("it has no lines, and no err")
+	}
+	return out, nil
+}

@@ -1,0 +1,282 @@
+package tape
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Player plays a tape. It is the past of a run.
+type Player struct {
+	// Show performs the output of an awaited emit.
+	Show func(context.Context, *effect.Emit) error
+	// Clean removes secrets from JSON; nil leaves it as it is. What a tape holds was cleaned.
+	Clean func(text []byte) []byte
+
+	tape *Tape
+	used []bool
+	took []int64 // by which effect an entry was taken
+	of   []int64 // of each entry, the effect that opened what it is about; 0 where the tape does not say
+
+	byEffect  map[int64][]int     // entries
+	byRequest map[key][]int       // in their order
+	moments   map[vm.Moment][]int // what came in the midst of a turn
+	overs     []int               // when the run's context ended, while it waited
+
+	begun  map[int]int64      // entries of effects under way
+	queue  indices            // the same, and some that have ended
+	opened map[number64]int64 // of a number that was given now: the effect on the tape
+}
+
+// key is what a request is found by.
+type key struct {
+	kind    effect.Kind
+	of      int64 // 0 where the tape does not say
+	request string
+}
+
+// Play begins a tape.
+func Play(t *Tape) *Player {
+	p := &Player{tape: t, used: make([]bool, len(t.Entries)), took: make([]int64, len(t.Entries)), of: make([]int64, len(t.Entries)),
+		byEffect: map[int64][]int{}, byRequest: map[key][]int{}, moments: map[vm.Moment][]int{}, begun: map[int]int64{}, opened: map[number64]int64{}}
+	numbered := map[int64]bool{0: true}
+	for i := range t.Entries {
+		numbered[t.Entries[i].E] = true
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		p.of[i] = e.Of
+		if !numbered[e.Of] { // the entry of what opened it has no number: its place decides
+			p.of[i] = 0
+		}
+		at, inside := e.at()
+		switch {
+		case e.Place == placeWaits: // it is found by its request alone
+			inside = false
+		case e.Place == placeOver && !inside:
+			p.overs = append(p.overs, i)
+		}
+		if inside {
+			p.moments[at] = append(p.moments[at], i)
+		}
+		if e.Q != "" {
+			p.byEffect[e.E] = append(p.byEffect[e.E], i)
+			k := key{e.Q, p.of[i], canonical(e.R)}
+			p.byRequest[k] = append(p.byRequest[k], i)
+		}
+	}
+	return p
+}
+
+// Perform gives what an effect gave that does not wait.
+func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known bool, err error) {
+	if !taped(r.Kind()) {
+		return nil, false, nil
+	}
+	i, err := p.find(e, r)
+	if err != nil {
+		return nil, true, err
+	}
+	p.take(i, e)
+	x := &p.tape.Entries[i]
+	if x.Place == placeWaits {
+		return nil, true, effect.ErrWaits
+	}
+	result, failed, err := p.outcome(i, e)
+	if err != nil {
+		return nil, true, err
+	}
+	if failed != nil && !isProgram(failed) {
+		if over, ended := p.overBefore(i); ended {
+			return nil, true, &vm.EndedBy{Cause: over}
+		}
+	}
+	return result, true, failed
+}
+
+// Begin finds what an effect gave for which the program waits.
+func (p *Player) Begin(e int64, r effect.Request) (vm.Standing, error) {
+	if !taped(r.Kind()) {
+		return vm.Unrecorded, nil
+	}
+	if a, ok := r.(*effect.AwaitEmit); ok && a.Misfit == "" && p.Show != nil {
+		if err := p.Show(context.Background(), &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
+			return vm.Unrecorded, err
+		}
+	}
+	i, err := p.find(e, r)
+	if err != nil {
+		return vm.Unrecorded, err
+	}
+	p.take(i, e)
+	p.begun[i] = e
+	heap.Push(&p.queue, i)
+	return vm.Recorded, nil
+}
+
+// Over is false: what a tape does not have is not to be had elsewhere.
+func (p *Player) Over() bool { return false }
+
+// Again has nothing to begin.
+func (p *Player) Again() []int64 { return nil }
+
+// Next gives what came next, of what is under way.
+func (p *Player) Next() (x vm.Event, ok bool) {
+	for len(p.queue) > 0 {
+		i := p.queue[0]
+		e, under := p.begun[i]
+		if !under {
+			heap.Pop(&p.queue)
+			continue
+		}
+		if cause, over := p.overBefore(i); over {
+			return vm.Event{Err: cause}, true
+		}
+		heap.Pop(&p.queue)
+		delete(p.begun, i)
+		return p.event(i, e), true
+	}
+	return vm.Event{}, false
+}
+
+// At gives what came at a moment of a turn.
+func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
+	for _, i := range p.moments[at] {
+		if p.tape.Entries[i].Place == placeOver && !p.used[i] {
+			p.take(i, 0)
+			return vm.Event{Err: p.cause(i)}, true
+		}
+		if e, under := p.begun[i]; under {
+			delete(p.begun, i)
+			return p.event(i, e), true
+		}
+	}
+	return vm.Event{}, false
+}
+
+// Looked says whether a look at the memory in use found too much.
+func (p *Player) Looked(at vm.Moment) bool {
+	for _, i := range p.moments[at] {
+		if p.tape.Entries[i].Place == placeMemory {
+			p.take(i, 0)
+			return true
+		}
+	}
+	return false
+}
+
+// event is the end of an effect. What a tape holds was read once already, when it was checked.
+func (p *Player) event(i int, e int64) vm.Event {
+	result, failed, err := p.outcome(i, e)
+	if err != nil {
+		failed = err
+	}
+	return vm.Event{E: e, Result: result, Err: failed}
+}
+
+// outcome is what an entry says that an effect gave.
+func (p *Player) outcome(i int, e int64) (effect.Result, error, error) {
+	x := &p.tape.Entries[i]
+	result, failed, err := x.outcome(e)
+	if n, ok := result.(effect.Numbered); ok && err == nil {
+		p.opened[number64{x.Q.Family(), *n.Number()}] = x.E
+	}
+	return result, failed, err
+}
+
+// overBefore takes the end of the run's context, when it stands before an entry.
+func (p *Player) overBefore(i int) (cause error, ok bool) {
+	if len(p.overs) == 0 || p.overs[0] > i {
+		return nil, false
+	}
+	at := p.overs[0]
+	p.overs = p.overs[1:]
+	p.take(at, 0)
+	return p.cause(at), true
+}
+
+func (p *Player) cause(i int) error {
+	if f := p.tape.Entries[i].Err; f != nil {
+		return f.error()
+	}
+	return context.Canceled
+}
+
+func (p *Player) take(i int, e int64) { p.used[i], p.took[i] = true, e }
+
+// find gives the entry of a request: that with its number, else the next of the same request.
+func (p *Player) find(e int64, r effect.Request) (int, error) {
+	text, err := requestOf(r)
+	if err != nil {
+		return 0, err
+	}
+	if p.Clean != nil {
+		text = p.Clean(text)
+	}
+	k := key{kind: r.Kind(), request: canonical(text)}
+	if n, ok := r.(effect.Numbered); ok {
+		k.of = p.opened[number64{k.kind.Family(), *n.Number()}]
+	}
+	for _, i := range p.byEffect[e] {
+		x := &p.tape.Entries[i]
+		if e != 0 && !p.used[i] && (key{x.Q, p.of[i], canonical(x.R)}) == k {
+			return i, nil
+		}
+	}
+	first := -1
+	for _, of := range slices.Compact([]int64{k.of, 0}) {
+		if i := p.next(key{k.kind, of, k.request}); i >= 0 && (first < 0 || i < first) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return 0, p.missing(e, k, text)
+	}
+	return first, nil
+}
+
+// next is the first entry of a request that was not taken; -1 when there is none.
+func (p *Player) next(k key) int {
+	all := p.byRequest[k]
+	for len(all) > 0 && p.used[all[0]] {
+		all = all[1:]
+	}
+	p.byRequest[k] = all
+	if len(all) == 0 {
+		return -1
+	}
+	return all[0]
+}
+
+// Unused counts the entries that the program has not asked for, by their kinds.
+func (p *Player) Unused() (kinds []string, n int) {
+	for i := range p.tape.Entries {
+		if e := &p.tape.Entries[i]; e.Q != "" && !p.used[i] {
+			n++
+			kinds = append(kinds, string(e.Q))
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds), n
+}
+
+// indices are a heap of entries, the first on the tape first.
+type indices []int
+
+func (x indices) Len() int           { return len(x) }
+func (x indices) Less(i, j int) bool { return x[i] < x[j] }
+func (x indices) Swap(i, j int)      { x[i], x[j] = x[j], x[i] }
+
+// Push adds one.
+func (x *indices) Push(v any) { *x = append(*x, v.(int)) }
+
+// Pop takes the last.
+func (x *indices) Pop() any {
+	all := *x
+	last := all[len(all)-1]
+	*x = all[:len(all)-1]
+	return last
+}

@@ -1,0 +1,141 @@
+package tape
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Recorder writes a tape. It is the journal of a run.
+type Recorder struct {
+	out   *bufio.Writer
+	clean func(text []byte) []byte // removes secrets from JSON
+	err   error                    // the first
+	// opened are the effects that opened what performers have given a number.
+	opened map[number64]int64
+}
+
+// number64 is a number of a family (effect.Kind.Family).
+type number64 struct {
+	family string
+	n      int64
+}
+
+// Record begins a tape. clean removes secrets from JSON; nil leaves it as it is.
+func Record(w io.Writer, h Header, clean func(text []byte) []byte) *Recorder {
+	r := recorder(w, clean)
+	h.Tape, h.Engine = Version, Engine
+	r.write(h)
+	return r
+}
+
+// recorder goes on with a tape that has begun.
+func recorder(w io.Writer, clean func(text []byte) []byte) *Recorder {
+	if clean == nil {
+		clean = func(text []byte) []byte { return text }
+	}
+	return &Recorder{out: bufio.NewWriterSize(w, 64<<10), clean: clean, opened: map[number64]int64{}}
+}
+
+// write appends a line.
+func (r *Recorder) write(v any) {
+	if r.err != nil {
+		return
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		r.err = fmt.Errorf("write a tape: %w", err)
+		return
+	}
+	if _, err := r.out.Write(append(r.clean(text), '\n')); err != nil {
+		r.err = fmt.Errorf("write the tape: %w", err)
+	}
+}
+
+// Close writes how the run ended, and gives the first error. It does not close the writer.
+func (r *Recorder) Close(code int) error {
+	r.write(struct {
+		End End `json:"end"`
+	}{End{code}})
+	if err := r.out.Flush(); r.err == nil && err != nil {
+		r.err = fmt.Errorf("write the tape: %w", err)
+	}
+	return r.err
+}
+
+// Began is nothing to a tape: what has not ended, the program did not get.
+func (r *Recorder) Began(int64, int64, effect.Request) {}
+
+// Waits is nothing to a tape.
+func (r *Recorder) Waits() {}
+
+// Ended records what an effect gave.
+func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
+	k := q.Kind()
+	if !taped(k) {
+		return
+	}
+	x := Entry{E: e, Q: k, Err: failureOf(err), W: written(at)}
+	r.request(&x, q)
+	if n, ok := result.(effect.Numbered); ok && err == nil {
+		r.opened[number64{k.Family(), *n.Number()}] = e
+	}
+	if m, ok := result.(*effect.ExchangeMessages); ok && err == nil {
+		x.setMessages(m.Messages)
+	} else if err == nil {
+		v, werr := resultOf(result)
+		if werr != nil {
+			r.err = werr
+			return
+		}
+		x.V = v
+	}
+	r.write(&x)
+}
+
+// request writes down what was asked for.
+func (r *Recorder) request(x *Entry, q effect.Request) {
+	text, err := requestOf(q)
+	if err != nil {
+		r.err = err
+		return
+	}
+	if n, ok := q.(effect.Numbered); ok {
+		x.Of = r.opened[number64{x.Q.Family(), *n.Number()}]
+	}
+	if string(text) != "{}" {
+		x.R = text
+	}
+}
+
+// Waited records that an effect could not be performed at once.
+func (r *Recorder) Waited(e int64, q effect.Request, at vm.Moment) {
+	x := Entry{E: e, Place: placeWaits, Q: q.Kind(), W: written(&at)}
+	r.request(&x, q)
+	r.write(&x)
+}
+
+// Looked records a look at the memory in use that found too much.
+func (r *Recorder) Looked(at vm.Moment) { r.write(&Entry{Place: placeMemory, W: written(&at)}) }
+
+// Over records that the run's context has ended it.
+func (r *Recorder) Over(cause error, at *vm.Moment) {
+	f := failureOf(cause)
+	if errors.Is(cause, context.DeadlineExceeded) {
+		f.Kind = broken
+	}
+	r.write(&Entry{Place: placeOver, Err: f, W: written(at)})
+}
+
+func written(at *vm.Moment) *[2]int64 {
+	if at == nil {
+		return nil
+	}
+	return &[2]int64{at.Taken, at.Ticks}
+}

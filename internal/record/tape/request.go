@@ -1,0 +1,52 @@
+package tape
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+)
+
+// requestOf is a request as it stands on a tape, in canonical form: without the number of what
+// it is about, without what only says where in the program it was made, and without the contents of files.
+func requestOf(r effect.Request) (json.RawMessage, error) {
+	switch q := r.(type) {
+	case *effect.AwaitEmit:
+		plain := *q
+		plain.From, plain.Schema, plain.Type = nil, nil, ""
+		r = &plain
+	case *effect.AskHost:
+		plain := *q
+		plain.From = nil
+		r = &plain
+	case *effect.AgentCall:
+		plain := *q
+		plain.Messages = effect.WithoutFileData(q.Messages)
+		r = &plain
+	case *effect.StreamOpen:
+		plain := *q
+		plain.Messages = effect.WithoutFileData(q.Messages)
+		r = &plain
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("write a request of kind %s: %w", r.Kind(), err)
+	}
+	if _, numbered := r.(effect.Numbered); numbered {
+		if text, err = without(text, "id"); err != nil {
+			return nil, err
+		}
+	}
+	return jcs.Canonical(text)
+}
+
+// without is an object less a member.
+func without(text []byte, member string) ([]byte, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	delete(all, member)
+	return json.Marshal(all)
+}

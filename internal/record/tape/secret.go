@@ -1,0 +1,104 @@
+package tape
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/secret"
+)
+
+// Restored is the tape with the secrets in it; value gives that of a variable.
+func (t *Tape) Restored(value func(name string) (string, bool)) (*Tape, error) {
+	out := &Tape{Entries: slices.Clone(t.Entries), Ended: t.Ended}
+	header, err := json.Marshal(t.Header)
+	if err == nil {
+		err = json.Unmarshal(secret.RestoreJSON(header, value), &out.Header)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("restore the tape's first line: %w", err)
+	}
+	for i := range out.Entries {
+		e := &out.Entries[i]
+		e.R, e.V = secret.RestoreJSON(e.R, value), secret.RestoreJSON(e.V, value)
+		for n, line := range e.Lines {
+			if now := secret.Restore(line, value); now != line {
+				if &e.Lines[0] == &t.Entries[i].Lines[0] {
+					e.Lines = slices.Clone(e.Lines)
+				}
+				e.Lines[n] = now
+			}
+		}
+		if e.Err != nil {
+			e.Err = e.Err.restored(value)
+		}
+	}
+	return out, nil
+}
+
+// Clean removes secrets from the requests, clean doing it in JSON: so a request is found by what
+// it is without them, also where the tape was edited.
+func (t *Tape) Clean(clean func([]byte) []byte) {
+	for i := range t.Entries {
+		if e := &t.Entries[i]; len(e.R) > 0 {
+			e.R = clean(e.R)
+		}
+	}
+}
+
+// restored is the failure with the secrets in it.
+func (f *Failure) restored(value func(name string) (string, bool)) *Failure {
+	out := *f
+	out.Message, out.Fields = secret.Restore(f.Message, value), maps.Clone(f.Fields)
+	for name, v := range out.Fields {
+		if text, ok := v.(string); ok {
+			out.Fields[name] = secret.Restore(text, value)
+		}
+	}
+	return &out
+}
+
+// Secrets are those that a tape names, as they are in an environment.
+type Secrets struct {
+	environ []string
+	found   map[string]string
+	missing map[string]bool
+}
+
+// NewSecrets looks for them in an environment ("NAME=value").
+func NewSecrets(environ []string) *Secrets {
+	return &Secrets{environ, map[string]string{}, map[string]bool{}}
+}
+
+// Value is a secret as it was found when it was recorded.
+func (s *Secrets) Value(name string) (string, bool) {
+	v := strings.TrimSpace(variable(s.environ, name))
+	if len(v) < secret.MinLength {
+		s.missing[name] = true
+		return "", false
+	}
+	s.found[name] = v
+	return v, true
+}
+
+// Tell has a run know the secrets, and its record those that are missing.
+func (s *Secrets) Tell(known *secret.Set, record *secret.Record) {
+	for _, name := range slices.Sorted(maps.Keys(s.found)) {
+		known.Add(name, s.found[name])
+	}
+	for name := range s.missing {
+		record.Missing(name)
+	}
+}
+
+// variable is a variable of an environment; the last one counts, and one that is not there is "".
+func variable(environ []string, name string) string {
+	for _, v := range slices.Backward(environ) {
+		if n, value, ok := strings.Cut(v, "="); ok && n == name {
+			return value
+		}
+	}
+	return ""
+}

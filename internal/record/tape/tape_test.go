@@ -1,0 +1,266 @@
+package tape
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// TestKinds: what effects of each kind give, nothing and an error, comes back from a tape as it
+// was, at the number that the replaying run gives.
+func TestKinds(t *testing.T) {
+	sometimes := &effect.Error{Kind: "HttpError", Message: "gone", Status: effect.Unknown,
+		Fields: map[string]any{"url": "http://a", "status": int64(1<<53 + 1), "ratio": 2.0, "retryable": true}}
+	kinds := 0
+	for _, row := range effect.Table() {
+		if !taped(row.Kind) {
+			continue
+		}
+		kinds++
+		var result effect.Result
+		if row.Result != nil {
+			result = row.Result()
+		}
+		if m, ok := result.(*effect.ExchangeMessages); ok {
+			m.Messages = []effect.HostMessage{message(t, `{"type":"progress","message":"a"}`), message(t, ` {"id": 1, "type":"question"}`)}
+			m.Messages[1].Payload.Map().SetString("session", value.String("s")) // as a host's pool adds it
+		}
+		if n, ok := result.(effect.Numbered); ok {
+			*n.Number() = 1000
+		}
+		var b bytes.Buffer
+		r := Record(&b, Header{}, nil)
+		r.Ended(7, row.Request(), result, nil, nil)
+		r.Ended(8, row.Request(), nil, sometimes, &vm.Moment{Taken: 3, Ticks: 4})
+		r.Ended(9, row.Request(), nil, context.Canceled, nil)
+		if err := r.Close(0); err != nil {
+			t.Fatal(err)
+		}
+		read, err := Read(&b)
+		if err != nil {
+			t.Errorf("%s: %v", row.Kind, err)
+			continue
+		}
+		p := Play(read)
+		got, known, err := p.Perform(17, row.Request())
+		if n, ok := result.(effect.Numbered); ok {
+			*n.Number() = 17
+		}
+		if !known || err != nil {
+			t.Errorf("%s: %v, %v", row.Kind, known, err)
+		}
+		none := cmp.FilterValues(func(a, b json.RawMessage) bool { return isNull(a) && isNull(b) }, cmp.Ignore())
+		if diff := cmp.Diff(result, got, none, cmp.Comparer(func(a, b value.Slot) bool {
+			return bytes.Equal(value.AppendJSON(nil, a), value.AppendJSON(nil, b))
+		}), cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Messages.Text" }, cmp.Comparer(func(a, b []byte) bool { return len(a) == len(b) }))); diff != "" {
+			t.Errorf("%s (-recorded +played):\n%s", row.Kind, diff)
+		}
+		_, _, err = p.Perform(8, row.Request())
+		if diff := cmp.Diff(error(sometimes), err); diff != "" {
+			t.Errorf("%s (-recorded +played):\n%s", row.Kind, diff)
+		}
+		if _, _, err = p.Perform(9, row.Request()); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", row.Kind, err)
+		}
+	}
+	if kinds < 40 {
+		t.Errorf("only %d kinds", kinds)
+	}
+}
+
+func message(t *testing.T, line string) effect.HostMessage {
+	t.Helper()
+	typ, id, payload, err := value.ParseMessage([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return effect.HostMessage{Type: typ, ID: string(id), Payload: payload, Text: []byte(line)}
+}
+
+// TestOrder: of those that are under way that comes first which is first on the tape, unless it
+// came at a moment.
+func TestOrder(t *testing.T) {
+	tape, err := Read(strings.NewReader(`{"tape":1}
+{"e":2,"q":"sleep","r":{"ms":20}}
+{"place":"over","err":{"kind":"Broken","message":"time is over"}}
+{"e":3,"q":"sleep","r":{"ms":30},"w":[1,5]}
+{"e":1,"q":"sleep","r":{"ms":10}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Play(tape)
+	for e, ms := range map[int64]int64{1: 10, 2: 20, 3: 30} {
+		if known, err := p.Begin(e, &effect.Sleep{Milliseconds: ms}); known != vm.Recorded || err != nil {
+			t.Fatal(known, err)
+		}
+	}
+	next := func(want int64) {
+		t.Helper()
+		if x, ok := p.Next(); !ok || x.E != want {
+			t.Errorf("%+v, %v: want effect %d", x, ok, want)
+		}
+	}
+	next(2)
+	if _, ok := p.At(vm.Moment{Taken: 1, Ticks: 4}); ok {
+		t.Error("something came too early")
+	}
+	x, ok := p.At(vm.Moment{Taken: 1, Ticks: 5})
+	if !ok || x.E != 3 {
+		t.Errorf("%+v, %v", x, ok)
+	}
+	if x, ok := p.Next(); !ok || x.E != 0 || x.Err.Error() != "time is over" {
+		t.Errorf("%+v, %v", x, ok)
+	}
+	next(1)
+	if x, ok := p.Next(); ok {
+		t.Errorf("%+v", x)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	tape, err := Read(strings.NewReader(`{"tape":1}
+{"e":1,"q":"http","r":{"method":"GET","url":"http://a/1","timeout_ms":5},"v":{"status":200,"headers":[],"body":"x"}}
+{"e":2,"q":"http","r":{"method":"GET","url":"http://a/2","timeout_ms":5},"v":{"status":200,"headers":[],"body":"x"}}
+{"e":3,"q":"env","r":{"name":"A"},"v":{"value":"","set":false}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Play(tape)
+	get := func(e int64, url, want string) {
+		t.Helper()
+		_, _, err := p.Perform(e, &effect.HTTP{Method: "GET", URL: url, Timeout: 5})
+		if got := ""; err != nil {
+			got = err.Error()
+			if got != want {
+				t.Errorf("%s\nwant\n%s", got, want)
+			}
+		} else if want != "" {
+			t.Error("it is there")
+		}
+	}
+	get(9, "http://a/3", `http (effect 9) is not in the tape; the nearest is on line 2:
+ {
+   "method": "GET",
+   "timeout_ms": 5,
+-  "url": "http://a/1"
++  "url": "http://a/3"
+ }`)
+	get(1, "http://a/1", "")
+	get(5, "http://a/2", "")
+	get(6, "http://a/2", "http (effect 6) is not in the tape; the nearest, on line 3, was taken by effect 5 already")
+	if _, _, err := p.Perform(7, &effect.ReadFile{Path: "a"}); err == nil || err.Error() != "fs.read (effect 7) is not in the tape: it has no fs.read" {
+		t.Error(err)
+	}
+	if kinds, n := p.Unused(); n != 1 || kinds[0] != string(effect.KindEnv) {
+		t.Error(kinds, n)
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                   notATape,
+		"{}":                                 notATape,
+		"text":                               notATape,
+		`{"tape":0}`:                         notATape,
+		`{"tape":2}`:                         "made by a newer version",
+		`{"tape":1,"seed":"x"}`:              `1: seed "x" is no Int`,
+		`{"tape":1,"sede":"1"}`:              `unknown field "sede"`,
+		"{\"tape\":1}\n{}":                   "2: a line of a tape has q",
+		"{\"tape\":1}\n{\"q\":\"clok\"}":     `2: there is no effect of kind "clok"`,
+		"{\"tape\":1}\n{\"q\":\"emit\"}":     "2: an effect of kind emit is not recorded",
+		"{\"tape\":1}\n{\"q\":\"clock\",":    "2: unexpected EOF",
+		"{\"tape\":1}\n{\"place\":\"here\"}": `2: place "here" is none of`,
+		"{\"tape\":1}\n\n{\"q\":\"clock\",\"v\":{\"unix_ms\":\"now\"}}":                "3: what clock gave: ",
+		"{\"tape\":1}\n{\"q\":\"exchange.next\"}":                                      "2: what exchange.next gave: it has no lines",
+		"{\"tape\":1}\n{\"q\":\"exchange.next\",\"lines\":[\"{}\"]}":                   "line 1: not an object with a string `type`",
+		"{\"tape\":1}\n{\"q\":\"sleep\",\"v\":{}}":                                     "2: what sleep gave: it gives nothing",
+		"{\"tape\":1}\n{\"q\":\"clock\",\"err\":{\"kind\":\"Oops\"}}":                  `2: there is no error type "Oops"`,
+		"{\"tape\":1}\n{\"end\":{\"code\":0}}\n{\"q\":\"clock\"}":                      "3: nothing comes after the end",
+		"{\"tape\":1}\n{\"q\":\"clock\"} {\"q\":\"clock\"}":                            "2: more than one JSON value",
+		"{\"tape\":1}\n{\"q\":\"clock\",\"err\":{\"kind\":\"HttpError\",\"x\":\"?\"}}": `2: x is "?"`,
+	} {
+		_, err := Read(strings.NewReader(text))
+		var m *Mistake
+		if !errors.As(err, &m) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// FuzzRead: no text makes reading or playing a tape fail otherwise than by an error, and what is
+// read can be played.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("{\"tape\":1}\n{\"e\":1,\"q\":\"clock\",\"v\":{\"unix_ms\":1}}\n{\"end\":{\"code\":0}}"))
+	f.Add([]byte("{\"tape\":1}\n{\"q\":\"exchange.open\",\"r\":{\"host\":\"W\",\"prompt\":\"p\"}}\n{\"q\":\"exchange.next\",\"lines\":[\"{\\\"type\\\":\\\"result\\\"}\"],\"sizes\":[3],\"decided\":[0]}"))
+	f.Add([]byte("{\"tape\":1}\n{\"place\":\"waits\",\"q\":\"store.read\"}\n{\"place\":\"memory\",\"w\":[0,1]}\n{\"place\":\"over\"}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		tape, err := Read(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		restored, err := tape.Restored(func(string) (string, bool) { return "secret\"\\", true })
+		if err != nil {
+			return
+		}
+		p := Play(restored)
+		for i := range tape.Entries {
+			e := &tape.Entries[i]
+			if e.Q == "" {
+				continue
+			}
+			if _, known, _ := p.Perform(e.E, effect.Of(e.Q).Request()); !known {
+				t.Errorf("%s is on the tape, and is not known", e.Q)
+			}
+		}
+		p.At(vm.Moment{Taken: 0, Ticks: 1})
+		p.Next()
+		p.Unused()
+	})
+}
+
+// TestNumbersLeftOut: what belongs to an exchange is found when the entry of its opening has no
+// number; what belongs to another exchange is said to.
+func TestNumbersLeftOut(t *testing.T) {
+	const entries = `{"tape":1}
+{E1"q":"exchange.open","r":{"host":"A","prompt":"go"},"v":{}}
+{"e":2,"q":"exchange.open","r":{"host":"B","prompt":"go"},"v":{}}
+{"e":3,"q":"exchange.close","of":1}
+`
+	play := func(e1 string) *Player {
+		t.Helper()
+		tape, err := Read(strings.NewReader(strings.Replace(entries, "E1", e1, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := Play(tape)
+		for e, host := range []string{"A", "B"} {
+			if _, err := p.Begin(int64(e+1), &effect.ExchangeOpen{Host: host, Prompt: "go"}); err != nil {
+				t.Fatal(err)
+			}
+			if x, ok := p.Next(); !ok || x.Err != nil {
+				t.Fatal(x, ok)
+			}
+		}
+		return p
+	}
+	for _, e1 := range []string{`"e":1,`, ``} {
+		if _, err := play(e1).Begin(3, &effect.ExchangeClose{ID: 1}); err != nil {
+			t.Errorf("with %q: %v", e1, err)
+		}
+	}
+	const want = "exchange.close (effect 3) is not in the tape; the nearest, on line 4, is about what effect 1 opened"
+	if _, err := play(`"e":1,`).Begin(3, &effect.ExchangeClose{ID: 2}); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+}

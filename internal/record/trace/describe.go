@@ -1,0 +1,80 @@
+package trace
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// category is the family of an effect: "fs" of "fs.read".
+func category(r effect.Request) string {
+	family, _, _ := strings.Cut(string(r.Kind()), ".")
+	return family
+}
+
+// describe gives the name and the arguments of an effect; shown is false when
+// the effect is too small to be shown. Nothing that a program says, hears or
+// knows is included: no prompts, payloads, answers, texts, headers, paths of
+// URLs or arguments of commands.
+func describe(r effect.Request) (name string, a args, shown bool) {
+	name, a = string(r.Kind()), args{}
+	switch r := r.(type) {
+	case *effect.Clock, *effect.Zone, *effect.Random, *effect.RandomSeed, *effect.Secret, *effect.Args, *effect.Step:
+		return "", nil, false
+	case *effect.AgentCall:
+		name = "agent " + r.Agent
+		describeCall(r, a)
+	case *effect.StreamOpen:
+		name = "stream " + r.Agent
+		describeCall(&r.AgentCall, a)
+	case *effect.StreamNext:
+		name = "next piece"
+	case *effect.StreamClose:
+		name = "close stream"
+	case *effect.ExchangeOpen:
+		name = "open " + r.Host
+		a["host"] = r.Host
+	case *effect.ExchangeReply:
+		name = "reply"
+		a["to"] = r.InReplyTo
+	case *effect.ExchangeClose:
+		name = "close"
+	case *effect.Emit:
+		name = "emit " + r.Channel
+		a["bytes"] = len(r.Payload)
+	case *effect.AwaitEmit:
+		name = "await emit " + r.Channel
+		a["bytes"] = len(r.Payload)
+	case *effect.Print:
+		a["bytes"] = len(r.Text)
+	case *effect.Log:
+		a["level"] = r.Level
+	case *effect.Sleep:
+		a["ms"] = r.Milliseconds
+	case *effect.HTTP:
+		a["method"] = r.Method
+		if u, err := url.Parse(r.URL); err == nil {
+			name = "http " + u.Host
+			a["host"] = u.Host
+		}
+	case *effect.Command:
+		name = "command " + r.Command
+	case *effect.Env:
+		a["name"] = r.Name
+	case interface{ At() *effect.Store }:
+		name += " " + r.At().Name
+		a["store"], a["file"] = r.At().Name, r.At().File
+	}
+	a["kind"] = string(r.Kind())
+	return name, a, true
+}
+
+// describeCall says what is asked of a model, without a word of it.
+func describeCall(r *effect.AgentCall, a args) {
+	a["agent"], a["connection"] = r.Agent, r.Connection
+	if r.Model != "" {
+		a["model"] = r.Model
+	}
+	a["messages"], a["tools"] = len(r.Messages), len(r.Tools)
+}

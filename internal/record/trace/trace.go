@@ -1,0 +1,267 @@
+// Package trace writes what a run does as trace events, which Perfetto and
+// Chrome's about:tracing show: its tasks with their listens, handlers and
+// effects, and its hosts with their exchanges and messages. A trace says what
+// was done and how long it took; it contains no prompts, payloads, answers or
+// values of the environment.
+package trace
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// The processes of a trace.
+const (
+	program = 1 // a thread a task
+	hosts   = 2 // a thread a host
+)
+
+// Writer writes a trace. It is a vm.Observer; safe for concurrent use.
+type Writer struct {
+	mu     sync.Mutex
+	out    *bufio.Writer
+	begun  time.Time
+	now    func() time.Duration
+	err    error
+	events int
+
+	open      map[int64]int    // the spans that each task is in, itself included
+	hosts     map[string]int64 // threads of the hosts, by name
+	exchanges map[int64]string // those that are open, and their hosts
+}
+
+// New begins a trace.
+func New(w io.Writer) *Writer {
+	t := &Writer{out: bufio.NewWriter(w), begun: time.Now(), open: map[int64]int{}, hosts: map[string]int64{}, exchanges: map[int64]string{}}
+	t.now = func() time.Duration { return time.Since(t.begun) }
+	t.raw("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")
+	t.name("process_name", program, 0, "program")
+	t.name("process_name", hosts, 0, "hosts")
+	return t
+}
+
+// Close ends the trace, with all that is still open in it.
+func (t *Writer) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for task := range t.open {
+		t.end(task)
+	}
+	for id, host := range t.exchanges {
+		t.onHost(host, id, "e", host)
+	}
+	t.raw("\n]}\n")
+	if err := t.out.Flush(); t.err == nil {
+		t.err = err
+	}
+	if t.err != nil {
+		return fmt.Errorf("write the trace: %w", t.err)
+	}
+	return nil
+}
+
+// event is one entry of a trace. Times are in microseconds.
+type event struct {
+	Name     string  `json:"name,omitempty"`
+	Category string  `json:"cat,omitempty"`
+	Phase    string  `json:"ph"`
+	Time     float64 `json:"ts"`
+	Duration float64 `json:"dur,omitempty"`
+	Process  int     `json:"pid"`
+	Thread   int64   `json:"tid"`
+	ID       string  `json:"id,omitempty"`
+	Args     args    `json:"args,omitempty"`
+}
+
+type args map[string]any
+
+func (t *Writer) raw(s string) {
+	if _, err := t.out.WriteString(s); err != nil && t.err == nil {
+		t.err = err
+	}
+}
+
+// put writes an event; mu is held.
+func (t *Writer) put(e event) {
+	line, err := json.Marshal(e)
+	if err != nil {
+		panic("trace: " + err.Error()) // events hold nothing that JSON does not have
+	}
+	sep := ",\n"
+	if t.events == 0 {
+		sep = "\n"
+	}
+	t.events++
+	t.raw(sep)
+	t.raw(string(line))
+}
+
+func (t *Writer) stamp() float64 { return micros(t.now()) }
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+func (t *Writer) name(what string, process int, thread int64, name string) {
+	t.put(event{Name: what, Phase: "M", Process: process, Thread: thread, Args: args{"name": name}})
+}
+
+// TaskBegan begins a task's thread.
+func (t *Writer) TaskBegan(task, _ int64, at vm.Place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := at.Function
+	if name == "" {
+		name = "task"
+	}
+	t.name("thread_name", program, task, fmt.Sprintf("%s #%d", name, task))
+	a := args{}
+	if at.File != "" {
+		a["at"] = fmt.Sprintf("%s:%d", at.File, at.Line)
+	}
+	t.begin(task, event{Name: name, Category: "task", Args: a})
+}
+
+func (t *Writer) begin(task int64, e event) {
+	e.Phase, e.Time, e.Process, e.Thread = "B", t.stamp(), program, task
+	t.open[task]++
+	t.put(e)
+}
+
+// end ends all spans of a task; mu is held.
+func (t *Writer) end(task int64) {
+	for ; t.open[task] > 0; t.open[task]-- {
+		t.put(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
+	}
+	delete(t.open, task)
+}
+
+// TaskEnded ends a task with all that is open in it.
+func (t *Writer) TaskEnded(task int64, how string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ; t.open[task] > 1; t.open[task]-- {
+		t.put(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
+	}
+	e := event{Phase: "E", Time: t.stamp(), Process: program, Thread: task}
+	if how != "" {
+		e.Args = args{"ended": how}
+	}
+	t.put(e)
+	delete(t.open, task)
+}
+
+// Entered begins a listen or the handling of a message.
+func (t *Writer) Entered(task int64, kind vm.SpanKind, name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	what := "message"
+	if kind == vm.SpanListen {
+		what = "host"
+	}
+	t.begin(task, event{Name: string(kind) + " " + name, Category: string(kind), Args: args{what: name}})
+}
+
+// Left ends the innermost one of them.
+func (t *Writer) Left(task int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.put(event{Phase: "E", Time: t.stamp(), Process: program, Thread: task})
+	t.open[task]--
+}
+
+// Requested notes an effect, which is written when it is over.
+func (t *Writer) Requested(task int64, r effect.Request) func(effect.Result, error) {
+	name, a, shown := describe(r)
+	if !shown {
+		return nil
+	}
+	begun := t.now()
+	return func(result effect.Result, err error) {
+		if errors.Is(err, effect.ErrWaits) {
+			return // it is made again
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.outcome(a, result, err)
+		e := event{Name: name, Category: category(r), Phase: "X", Time: micros(begun), Duration: micros(t.now() - begun), Process: program, Thread: task, Args: a}
+		if t.exchange(&e, r, result) {
+			t.put(e)
+		}
+	}
+}
+
+// outcome adds what came of an effect.
+func (t *Writer) outcome(a args, result effect.Result, err error) {
+	var e *effect.Error
+	switch {
+	case errors.As(err, &e):
+		a["error"] = e.Kind
+	case err != nil:
+		a["error"] = "cancelled"
+	}
+	reply, _ := result.(*effect.AgentReply)
+	if p, ok := result.(*effect.StreamPiece); ok && p != nil {
+		reply = p.Reply
+	}
+	if reply != nil && err == nil {
+		a["tokens_in"], a["tokens_out"], a["stop_reason"] = reply.TokensIn, reply.TokensOut, reply.StopReason
+		if reply.Model != "" {
+			a["model"] = reply.Model
+		}
+	}
+}
+
+// exchange shows a host's exchange and its messages on the host's thread. It
+// says whether the effect is to be shown in its task too. The caller holds mu.
+func (t *Writer) exchange(e *event, r effect.Request, result effect.Result) bool {
+	switch r := r.(type) {
+	case *effect.ExchangeOpen:
+		if opened, ok := result.(*effect.ExchangeOpened); ok && opened != nil {
+			t.exchanges[opened.ID] = r.Host
+			t.onHost(r.Host, opened.ID, "b", r.Host)
+		}
+	case *effect.ExchangeNext:
+		// Its time is the listen's own, and a handler's while one runs.
+		if m, ok := result.(*effect.ExchangeMessages); ok && m != nil {
+			for _, x := range m.Messages {
+				t.onHost(t.exchanges[r.ID], r.ID, "n", x.Type)
+			}
+		}
+		return false
+	case *effect.ExchangeReply:
+		e.Args["host"] = t.exchanges[r.ID]
+	case *effect.ExchangeClose:
+		host, open := t.exchanges[r.ID]
+		e.Args["host"] = host
+		if open {
+			delete(t.exchanges, r.ID)
+			t.onHost(host, r.ID, "e", host)
+		}
+	}
+	return true
+}
+
+// onHost puts an event of an exchange on its host's thread.
+func (t *Writer) onHost(host string, id int64, phase, name string) {
+	t.put(event{Name: name, Category: "exchange", Phase: phase, Time: t.stamp(), Process: hosts, Thread: t.host(host), ID: exchangeID(id)})
+}
+
+func exchangeID(id int64) string { return fmt.Sprintf("exchange %d", id) }
+
+// host gives the thread of a host.
+func (t *Writer) host(name string) int64 {
+	id, known := t.hosts[name]
+	if !known {
+		id = int64(len(t.hosts) + 1)
+		t.hosts[name] = id
+		t.name("thread_name", hosts, id, name)
+	}
+	return id
+}

@@ -1,0 +1,103 @@
+package progress
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/record/activity"
+)
+
+func TestFormats(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0.0s", 1240 * time.Millisecond: "1.2s", 9949 * time.Millisecond: "9.9s", 9960 * time.Millisecond: "9s", 59999 * time.Millisecond: "59s",
+		220 * time.Second: "3m40s", 3599 * time.Second: "59m59s", 7500 * time.Second: "2h05m",
+	} {
+		if got := Duration(d); got != want {
+			t.Errorf("%v: %s, want %s", d, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0", 812: "812", 999: "999", 1000: "1k", 47_600: "48k", 999_499: "999k", 999_500: "1.0M", 1_240_000: "1.2M"} {
+		if got := Tokens(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	for c, want := range map[float64]string{0.21: "$0.21", 0.004: "$0.004", 12: "$12.00"} {
+		if got := Cost(c); got != want {
+			t.Errorf("%v: %s, want %s", c, got, want)
+		}
+	}
+	for in, want := range map[string]string{
+		"a\nb\t c ":                "a b c",
+		"\x1b]0;x\x07a":            `\u{1b}]0;x\u{7}a`,
+		"a\u202eb":                 `a\u{202e}b`,
+		"\xff":                     `\xff`,
+		"é日":                       "é日",
+		strings.Repeat("日", 300):   strings.Repeat("日", 199) + "…",
+		strings.Repeat("x ", 5000): strings.Repeat("x ", 99) + "x…",
+	} {
+		if got := Line(in); got != want {
+			t.Errorf("%.40q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	for want, tally := range map[string]Tally{
+		"done in 3m40s · 4 exchanges · 2 questions, 5 approvals (1 denied) · 48k tokens · $0.21": {4, 2, 5, 1, 0, activity.Usage{Tokens: 48000, Cost: 0.21}},
+		"done in 3m40s · 2 exchanges (1 failed)":                                                 {Exchanges: 2, Failed: 1},
+		"done in 3m40s · 1 exchange":                                                             {Exchanges: 1},
+		"done in 3m40s · 1 exchange · 1 question · $0.21":                                        {Exchanges: 1, Questions: 1, Used: activity.Usage{Cost: 0.21}},
+		"done in 3m40s · 2 exchanges · 1 approval · 9 tokens":                                    {Exchanges: 2, Approvals: 1, Used: activity.Usage{Tokens: 9}},
+	} {
+		if got := tally.Summary("done in", 220*time.Second); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// lines are what a Plain writes of events.
+func lines(events ...activity.Event) []string {
+	var said []string
+	p := NewPlain(func(line string) { said = append(said, line) })
+	for _, e := range events {
+		e.Name = e.Host
+		p.Hear(e)
+	}
+	return said
+}
+
+// How far a host is is told at once, and then each five seconds at most; another
+// host has times of its own.
+func TestProgressIsRare(t *testing.T) {
+	moved := func(host string, at time.Duration, percent float64, text string) activity.Event {
+		return activity.Event{Kind: activity.Moved, Host: host, Number: 1, Lane: 1, At: at, Percent: percent, Text: text}
+	}
+	got := lines(moved("A", 0, 1, "a"), moved("A", time.Second, 2, "b"), moved("B", time.Second, -1, "c"), moved("A", 4999*time.Millisecond, 3, ""),
+		moved("A", 5*time.Second, 4, ""), moved("B", 6*time.Second, 100, "d"), moved("A", 11*time.Second, -1, ""))
+	if d := cmp.Diff([]string{"host 'A': 1% a", "host 'B': c", "host 'A': 4%", "host 'B': 100% d"}, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// A host that asks a thousand times a second fills no log.
+func TestFlood(t *testing.T) {
+	var events []activity.Event
+	for i := range 300 {
+		events = append(events, activity.Event{Kind: activity.Asked, Host: "A", Number: 1, Lane: 1, At: time.Second + time.Duration(i)*time.Millisecond, Text: "q"})
+	}
+	events = append(events,
+		activity.Event{Kind: activity.Asked, Host: "A", Number: 1, Lane: 1, At: 2 * time.Second, Text: "next"},
+		activity.Event{Kind: activity.Ended, Host: "A", Number: 1, Lane: 1, At: 3 * time.Second})
+	got := lines(events...)
+	if d := cmp.Diff([]string{"host 'A' asks: q", "host 'A': … 200 lines left out", "host 'A' asks: next", "host 'A' ends after 3.0s"}, got[99:]); len(got) != 103 || d != "" {
+		t.Error(len(got), d)
+	}
+	// The end is told even then.
+	events = append(events[:300:300], activity.Event{Kind: activity.Ended, Host: "A", Number: 1, Lane: 1, At: time.Second})
+	if got := lines(events...); got[len(got)-2] != "host 'A': … 200 lines left out" || got[len(got)-1] != "host 'A' ends after 1.0s" {
+		t.Error(got[len(got)-2:])
+	}
+}

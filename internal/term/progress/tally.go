@@ -1,0 +1,78 @@
+package progress
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/record/activity"
+)
+
+// Tally counts what a run does.
+type Tally struct {
+	Exchanges, Questions, Approvals, Denied int
+	Failed                                  int // exchanges
+	Used                                    activity.Usage
+}
+
+// Add counts an event.
+func (t *Tally) Add(e *activity.Event) {
+	switch e.Kind {
+	case activity.Began:
+		t.Exchanges++
+	case activity.Asked:
+		if e.Type == approval {
+			t.Approvals++
+		} else {
+			t.Questions++
+		}
+	case activity.Answered:
+		if e.Denied {
+			t.Denied++
+		}
+	case activity.Ended:
+		if e.Failed && e.Text != cancelled {
+			t.Failed++
+		}
+		t.Used.Tokens += e.Used.Tokens
+		t.Used.Cost += e.Used.Cost
+	}
+}
+
+// cancelled is the text of an exchange whose result nobody wants any more, as in a race.
+const cancelled = "cancelled"
+
+// approval is the type of a message that wants a yes or a no.
+const approval = hostmsg.Approval
+
+// Summary is the line that is left of a run, which took d. How says how it ended:
+// "done in", or another beginning.
+func (t *Tally) Summary(how string, d time.Duration) string {
+	exchanges := counted(t.Exchanges, "exchange")
+	if t.Failed > 0 {
+		exchanges += " (" + strconv.Itoa(t.Failed) + " failed)"
+	}
+	parts := []string{how + " " + Duration(d), exchanges}
+	var asked []string
+	if t.Questions > 0 {
+		asked = append(asked, counted(t.Questions, "question"))
+	}
+	if t.Approvals > 0 {
+		a := counted(t.Approvals, approval)
+		if t.Denied > 0 {
+			a += " (" + strconv.Itoa(t.Denied) + " denied)"
+		}
+		asked = append(asked, a)
+	}
+	if len(asked) > 0 {
+		parts = append(parts, strings.Join(asked, ", "))
+	}
+	if t.Used.Tokens > 0 {
+		parts = append(parts, Tokens(t.Used.Tokens)+" tokens")
+	}
+	if t.Used.Cost > 0 {
+		parts = append(parts, Cost(t.Used.Cost))
+	}
+	return strings.Join(parts, " · ")
+}

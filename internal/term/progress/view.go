@@ -1,0 +1,169 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/activity"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// View is what a run does just now: a line for each stage of a pipeline, each
+// task with a listen and each host that runs, in the order in which they began.
+// Safe for concurrent use.
+type View struct {
+	mu   sync.Mutex
+	rows []*row
+	by   map[int64]*row            // the same, by their numbers
+	past map[string]activity.Usage // of a host's exchanges that are over
+}
+
+// row is a line of the view.
+type row struct {
+	began   activity.Event
+	text    string // what the host does
+	percent float64
+	used    activity.Usage
+	asks    []asked // and waits for an answer, the oldest first
+}
+
+// asked is what a host asks.
+type asked struct{ id, text string }
+
+// NewView makes a View without a line.
+func NewView() *View { return &View{by: map[int64]*row{}, past: map[string]activity.Usage{}} }
+
+// Hear takes an event into the view.
+func (v *View) Hear(e activity.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e.Kind {
+	case activity.Began, activity.ListenBegan, activity.StageBegan:
+		v.add(e)
+		return
+	case activity.Progressed:
+		r := v.by[e.Number]
+		if r == nil {
+			r = v.add(e)
+		}
+		r.percent, r.text = e.Percent, strings.TrimSpace(eventtext.Count(e.Done, e.Of)+" "+Line(e.Text))
+		return
+	}
+	r := v.by[e.Number]
+	if r == nil {
+		return
+	}
+	switch e.Kind {
+	case activity.Moved:
+		r.used = e.Used
+		if e.Text != "" {
+			r.text = Line(e.Text)
+		}
+		if e.Percent >= 0 {
+			r.percent = e.Percent
+		}
+	case activity.Asked:
+		r.asks = append(r.asks, asked{e.ID, asks(&e)})
+	case activity.Answered, activity.Withdrawn:
+		if i := slices.IndexFunc(r.asks, func(a asked) bool { return a.id == e.ID }); i >= 0 {
+			r.asks = slices.Delete(r.asks, i, i+1)
+		}
+	case activity.Ended, activity.ListenEnded, activity.StageEnded, activity.ProgressEnded:
+		at := slices.Index(v.rows, r)
+		v.rows = slices.Delete(v.rows, at, at+1)
+		delete(v.by, e.Number)
+		past := v.past[e.Host]
+		past.Tokens += e.Used.Tokens
+		past.Cost += e.Used.Cost
+		v.past[e.Host] = past
+	}
+}
+
+// add adds a row for what begins.
+func (v *View) add(e activity.Event) *row {
+	r := &row{began: e, percent: -1}
+	v.rows, v.by[e.Number] = append(v.rows, r), r
+	return r
+}
+
+// Lines are the view when the run has lasted for now, in so many cells, and as
+// many lines at most; the last one then says how many there are more.
+func (v *View) Lines(now time.Duration, width, most int) []screen.Line {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	shown := len(v.rows)
+	if shown > most {
+		shown = most - 1
+	}
+	var out []screen.Line
+	for _, r := range v.rows[:shown] {
+		out = append(out, v.line(r, now, width))
+	}
+	if more := len(v.rows) - shown; more > 0 {
+		out = append(out, screen.Line{Mark: "…", Text: fmt.Sprintf("and %d more", more)})
+	}
+	return out
+}
+
+// line is a row within so many cells.
+func (v *View) line(r *row, now time.Duration, width int) screen.Line {
+	l := screen.Line{Mark: "●", Color: screen.Green}
+	e := &r.began
+	head, text, tail := terminal.Escape(label(e)), r.text, "  "+Duration(now-e.At)
+	switch e.Kind {
+	case activity.ListenBegan:
+		l.Mark, l.Color, head, text = "▸", screen.Cyan, terminal.Escape(e.Name), "listens to "+terminal.Escape(e.Host)
+	case activity.StageBegan:
+		l.Mark, l.Color, head = "▸", screen.Cyan, terminal.Escape(e.Name)
+	case activity.Progressed:
+		l.Mark, l.Color, head = "▸", screen.Cyan, terminal.Escape(e.Name)+bar(r.percent, width)
+	case activity.Began:
+		if len(r.asks) > 0 {
+			l.Mark, l.Color, text = "?", screen.Yellow, r.asks[0].text
+		}
+		head += bar(r.percent, width)
+		if c := r.used.Cost + v.past[e.Host].Cost; c > 0 {
+			tail += "  " + Cost(c)
+		}
+		if n := r.used.Tokens + v.past[e.Host].Tokens; n > 0 {
+			tail += "  " + Tokens(n) + " tok"
+		}
+	}
+	l.Text = fitted(head, text, tail, width-2)
+	return l
+}
+
+// barCells is how wide a bar is, and leastBar the width of a line that has room for one.
+const barCells, leastBar = 10, 50
+
+// bar draws how much is done, after two blanks: "  ██████░░░░ 62%". It is empty when that
+// is not known.
+func bar(percent float64, width int) string {
+	if percent < 0 {
+		return ""
+	}
+	number := fmt.Sprintf("%.0f%%", percent)
+	if width < leastBar {
+		return "  " + number
+	}
+	full := min(int(percent*barCells/100), barCells)
+	return "  " + strings.Repeat("█", full) + strings.Repeat("░", barCells-full) + " " + number
+}
+
+// leastText is the number of cells below which what a host does is left out.
+const leastText = 6
+
+// fitted joins the parts of a line; what a host does gives way first, then the
+// end.
+func fitted(head, text, tail string, width int) string {
+	room := width - terminal.Width(head) - terminal.Width(tail) - 2
+	if text != "" && room >= leastText {
+		return head + "  " + terminal.Cut(text, room) + tail
+	}
+	return terminal.Cut(head+tail, width)
+}

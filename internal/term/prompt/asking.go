@@ -1,0 +1,98 @@
+// Package prompt puts to a person what a run wants to know: what hosts ask, with
+// its options and what an approval may cover, and awaited emits. What is
+// understood, and how often is asked again, is said here; where it is shown and
+// typed is a Terminal's concern.
+package prompt
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// Terminal is where a person is asked; *screen.Screen is one. Ask is called by
+// who has the turn.
+type Terminal interface {
+	Join(ctx context.Context) (joined context.Context, leave func())
+	Turn(ctx context.Context) (done func(), err error)
+	Ask(ctx context.Context, p screen.Prompt) (string, error)
+	Say(text string)
+}
+
+// Person answers what is put to them at a terminal. It is a prompter of package
+// emit; safe for concurrent use.
+type Person struct {
+	Terminal
+	// Edits says whether what a host asks to do can be edited: not every host can
+	// do something else than what it asked for.
+	Edits func(host string) bool
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Ask puts an awaited emit: prompt may say first why the answer before did not
+// fit. What was typed stays to be read.
+func (p *Person) Ask(ctx context.Context, prompt string) (string, error) {
+	done, err := p.Turn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	prompt = terminal.Escape(prompt)
+	text, label := "", prompt
+	if at := strings.LastIndexByte(prompt, '\n'); at >= 0 {
+		text, label = prompt[:at], prompt[at+1:]
+	}
+	typed, err := p.Terminal.Ask(ctx, screen.Prompt{Text: text, Label: label + "> "})
+	if err == nil {
+		p.Say(prompt + "> " + typed)
+	}
+	return typed, err
+}
+
+// AskHost puts what a host asks; the answer is what a handler would give.
+func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
+	d := &dialogue{Person: p, host: q.Host, tool: q.Type == effect.ToolApproval}
+	if q.Within > 0 {
+		d.until = p.Now().Add(time.Duration(q.Within) * time.Millisecond)
+	}
+	done, err := p.Turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if q.Type == hostmsg.Approval || d.tool {
+		return d.approval(ctx, message)
+	}
+	return d.question(ctx, message)
+}
+
+// dialogue is about one message.
+type dialogue struct {
+	*Person
+	host  string
+	tool  bool // it is about a call of a tool, whose arguments can be edited whoever asks
+	until time.Time
+}
+
+// ask puts one prompt of the dialogue.
+func (d *dialogue) ask(ctx context.Context, text, label, typed string) (string, error) {
+	answer, err := d.Terminal.Ask(ctx, screen.Prompt{Text: text, Label: label + "> ", Typed: typed, Until: d.until})
+	return strings.TrimSpace(answer), err
+}
+
+// mostLeft is how many characters of a question are left when it is answered.
+const mostLeft = 500
+
+// leave leaves a line about what was asked, its first one, and answered.
+func (d *dialogue) leave(asked, answer string) {
+	asked, _, _ = strings.Cut(asked, "\n")
+	d.Say(fmt.Sprintf("%s > %s", asked, terminal.Escape(answer)))
+}

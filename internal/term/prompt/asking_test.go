@@ -1,0 +1,208 @@
+package prompt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+)
+
+// typist types what it is told to, and notes what it was asked.
+type typist struct {
+	types  []string
+	asked  []screen.Prompt
+	said   []string
+	turns  int
+	within int // who has the turn
+}
+
+func (x *typist) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+
+func (x *typist) Turn(ctx context.Context) (func(), error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	x.turns++
+	x.within++
+	return func() { x.within-- }, nil
+}
+
+func (x *typist) Ask(ctx context.Context, p screen.Prompt) (string, error) {
+	if x.within != 1 {
+		panic("asked out of turn")
+	}
+	x.asked = append(x.asked, p)
+	if len(x.types) == 0 {
+		return "", io.EOF
+	}
+	text := x.types[0]
+	x.types = x.types[1:]
+	return text, nil
+}
+
+func (x *typist) Say(text string) { x.said = append(x.said, text) }
+
+func now() time.Time { return time.Unix(100, 0) }
+
+func TestApprovals(t *testing.T) {
+	const edited = `{"decision":"allow","input":{"a":2},"scope":"once"}`
+	for _, c := range []struct {
+		message, typed string // lines
+		answer         string
+		last           string // that was asked, at its end
+	}{
+		{`{"description":"rm"}`, "a", `"yes"`, "H asks for approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"tool":"rm"}`, "Yes", `"yes"`, "H asks for approval: rm\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"description":"rm","kind":"execute","risk_level":"high","args":{"a": 1},"reason":"be\u0007cause"}`, "s", `"session"`,
+			"H asks for approval: rm\n  execute, risk high\n  {\"a\":1}\n  be\\u{7}cause\n[a]llow once [s]ession a[l]ways [d]eny [e]dit"},
+		{`{"description":"rm"}`, "|maybe|wat|l", `"always"`, "type one of the letters in brackets\n[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"description":"rm","options":["once","deny"]}`, "s|l|e|y", `"yes"`, "type one of the letters in brackets\n[a]llow once [d]eny"},
+		{`{"description":"rm","options":["a","b"]}`, "l", `"always"`, "[a]llow once [s]ession a[l]ways [d]eny"},
+		{`{"description":"rm","args":null}`, "e|d|", `"no"`, "a reason tells the host what to do instead"},
+		{`{"description":"rm"}`, "deny| use git clean ", `"use git clean"`, "a reason tells the host what to do instead"},
+		{`{"description":"rm"}`, "n|Okay!", `{"decision":"deny","reason":"Okay!"}`, "a reason tells the host what to do instead"},
+		{`{"description":"rm"}`, "d|always", `{"decision":"deny","reason":"always"}`, "a reason tells the host what to do instead"},
+		{`{"description":"rm"}`, "d", `"no"`, "a reason tells the host what to do instead"}, // and nothing more can be typed
+		{`{"args":{"a":1}}`, `e|{"a":2|7|{"a":2}`, edited, "nothing goes back\nit must be an object, as what it takes the place of is one"},
+		{`{"args":{"a":1}}`, `e||e|{"a":2}`, edited, "it is to do this instead; nothing goes back"},
+		{`{"args":[1]}`, `e|[2]`, `{"decision":"allow","input":[2],"scope":"once"}`, "it is to do this instead; nothing goes back"},
+		{`[1]`, "a", `"yes"`, "H asks for approval: [1]\n[a]llow once [s]ession a[l]ways [d]eny"},
+	} {
+		x := &typist{types: strings.Split(c.typed, "|")}
+		p := &Person{Terminal: x, Now: now}
+		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(c.message))
+		if err != nil || string(answer) != c.answer || !strings.HasSuffix(x.asked[len(x.asked)-1].Text, c.last) {
+			t.Errorf("%s, %s: %s, %v; asked %q", c.message, c.typed, answer, err, x.asked[len(x.asked)-1].Text)
+		}
+		// Whatever was denied is a denial to those who read it.
+		denied := strings.Contains(c.last, "a reason tells")
+		if decision.Of(answer).Allow == denied || x.within != 0 || x.turns != 1 || len(x.said) != 1 {
+			t.Errorf("%s, %s: %s, said %q", c.message, c.typed, answer, x.said)
+		}
+	}
+}
+
+// TestNoEdits: what a host cannot do otherwise is not offered.
+func TestNoEdits(t *testing.T) {
+	x := &typist{types: []string{"e", "a"}}
+	p := &Person{Terminal: x, Now: now, Edits: func(host string) bool { return host != "H" }}
+	answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(`{"args":{"a":1}}`))
+	if string(answer) != `"yes"` || err != nil || strings.Contains(x.asked[0].Text, "[e]dit") {
+		t.Errorf("%s, %v, %q", answer, err, x.asked)
+	}
+}
+
+// TestTools: a call of a tool is approved of as what a host asks for, but not for ever; it
+// can be edited whoever calls.
+func TestTools(t *testing.T) {
+	const message = `{"tool":"x","description":"x: Pays","args":{"a":1},"options":["once","session","deny"]}`
+	for typed, want := range map[string]string{"y": `"yes"`, "a": `"yes"`, "s": `"session"`, "l|n|": `"no"`, "d|not today": `"not today"`, `e|{"a":2}`: `{"decision":"allow","input":{"a":2},"scope":"once"}`} {
+		x := &typist{types: strings.Split(typed, "|")}
+		p := &Person{Terminal: x, Now: now, Edits: func(string) bool { return false }}
+		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "Clerk", Type: effect.ToolApproval, Within: 1000}, json.RawMessage(message))
+		if err != nil || string(answer) != want {
+			t.Errorf("%s: %s, %v", typed, answer, err)
+		}
+		if got := x.asked[0]; got.Text != "Clerk asks for approval: x: Pays\n  {\"a\":1}\n[a]llow once [s]ession [d]eny [e]dit" || !got.Until.Equal(now().Add(time.Second)) {
+			t.Errorf("%s: asked %+v", typed, got)
+		}
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	for _, c := range []struct {
+		message, typed, answer, first string
+	}{
+		{`{"question":"Name?"}`, " Zoë <z> ", `"Zoë <z>"`, "H asks: Name?"},
+		{`{"question":"Name?"}`, "", `""`, "H asks: Name?"},
+		{`{"question":"Which?","options":["tabs",{"label":"spaces","description":"four"},7]}`, "2", `"spaces"`, "H asks: Which?\n  1) tabs\n  2) spaces: four\n  3) 7"},
+		{`{"question":"Which?","options":["tabs","spaces"]}`, "SPACES", `"spaces"`, "H asks: Which?\n  1) tabs\n  2) spaces"},
+		{`{"question":"Which?","options":["tabs","spaces"]}`, "0|3||none of them", `"none of them"`, "H asks: Which?\n  1) tabs\n  2) spaces"},
+		{`{"question":"Which?","multi":true,"options":["a","b","c"]}`, "3, a,,own", `["c","a","own"]`, "H asks: Which?\n  1) a\n  2) b\n  3) c\nseveral are separated by commas"},
+		{`{"question":"Which?","multi":true}`, "", `[]`, "H asks: Which?\nseveral are separated by commas"},
+		{`{"questions":[{"id":"x","header":"Style","question":"Which?","options":["a"]}]}`, "1", `"a"`, "H asks: [Style] Which?\n  1) a"},
+		{`{"questions":[{"id":"x","question":"One?"},{"id":7,"question":"Two?"},{"id":null,"question":"Three?"}]}`, "1|2|3", `{"7":"2","Three?":"3","x":"1"}`, "H asks (1 of 3): One?"},
+		{`{"question":7}`, "ok", `"ok"`, `H asks: {"question":7}`},
+	} {
+		x := &typist{types: strings.Split(c.typed, "|")}
+		p := &Person{Terminal: x, Now: now}
+		answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "question", Within: 1500}, json.RawMessage(c.message))
+		if d := cmp.Diff(c.answer, string(answer)); d != "" || err != nil || x.asked[0].Text != c.first || x.within != 0 || x.turns != 1 {
+			t.Errorf("%s, %q: %s %v, asked %q", c.message, c.typed, d, err, x.asked[0].Text)
+		}
+		for _, a := range x.asked {
+			if !a.Until.Equal(now().Add(1500 * time.Millisecond)) {
+				t.Errorf("until %v", a.Until)
+			}
+		}
+	}
+}
+
+// TestNobody: when nothing more can be typed, or the time is over, there is no
+// answer.
+func TestNobody(t *testing.T) {
+	for _, message := range []string{`{"question":"?"}`, `{"questions":[{"question":"a"},{"question":"b"}]}`} {
+		p := &Person{Terminal: &typist{}, Now: now}
+		if v, err := p.AskHost(t.Context(), effect.Asking{Type: "question"}, json.RawMessage(message)); v != nil || !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %s, %v", message, v, err)
+		}
+	}
+	p := &Person{Terminal: &typist{types: []string{"e"}}, Now: now}
+	if v, err := p.AskHost(t.Context(), effect.Asking{Type: "approval"}, json.RawMessage(`{"args":{}}`)); v != nil || !errors.Is(err, io.EOF) {
+		t.Errorf("%s, %v", v, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.AskHost(ctx, effect.Asking{Type: "approval"}, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := p.Ask(ctx, "c"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+func TestAwaitedEmit(t *testing.T) {
+	x := &typist{types: []string{"4"}}
+	p := &Person{Terminal: x, Now: now}
+	typed, err := p.Ask(t.Context(), "not an Int\nhow (Int)")
+	if typed != "4" || err != nil || x.asked[0] != (screen.Prompt{Text: "not an Int", Label: "how (Int)> "}) || x.said[0] != "not an Int\nhow (Int)> 4" {
+		t.Errorf("%q, %v, %+v, %q", typed, err, x.asked, x.said)
+	}
+}
+
+// lineReader reads lines.
+type lineReader struct {
+	prompts []string
+	types   []string
+}
+
+func (r *lineReader) Ask(_ context.Context, prompt string) (string, error) {
+	r.prompts = append(r.prompts, prompt)
+	text := r.types[0]
+	r.types = r.types[1:]
+	return text, nil
+}
+
+// TestLines: a device that only prints is asked by the line.
+func TestLines(t *testing.T) {
+	r := &lineReader{types: []string{"e", `{"a":2}`}}
+	p := &Person{Terminal: NewLines(r), Now: now}
+	answer, err := p.AskHost(t.Context(), effect.Asking{Host: "H", Type: "approval"}, json.RawMessage(`{"description":"rm","args":{"a":1}}`))
+	if err != nil || string(answer) != `{"decision":"allow","input":{"a":2},"scope":"once"}` {
+		t.Errorf("%s, %v", answer, err)
+	}
+	want := []string{"H asks for approval: rm\n  {\"a\":1}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n",
+		"H asks for approval: rm\n  {\"a\":1}\nit is to do this instead; nothing goes back\ninput ({\"a\":1})"}
+	if d := cmp.Diff(want, r.prompts); d != "" {
+		t.Error(d)
+	}
+}

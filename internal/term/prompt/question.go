@@ -1,0 +1,174 @@
+package prompt
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// choice is an option of a question: a text, or an object with a label.
+type choice struct{ Label, Description string }
+
+// UnmarshalJSON reads either; what is neither is shown as it is.
+func (c *choice) UnmarshalJSON(text []byte) error {
+	type object choice
+	if json.Unmarshal(text, (*object)(c)) == nil && c.Label != "" {
+		return nil
+	}
+	if json.Unmarshal(text, &c.Label) != nil {
+		c.Label = string(text)
+	}
+	return nil
+}
+
+// inquiry is one thing that is asked: the question itself, or one of its
+// questions.
+type inquiry struct {
+	ID       json.RawMessage `json:"id"`
+	Question string          `json:"question"`
+	Header   string          `json:"header"`
+	Options  []choice        `json:"options"`
+	Multi    bool            `json:"multi"`
+}
+
+// name is what the answer is for where there are several: its id, else itself.
+func (q *inquiry) name() string {
+	var id string
+	switch {
+	case json.Unmarshal(q.ID, &id) == nil && id != "":
+		return id
+	case len(q.ID) > 0 && !bytes.Equal(q.ID, []byte("null")):
+		return string(q.ID)
+	}
+	return q.Question
+}
+
+// question has a question answered: by a text, by a list where several of its
+// options may be chosen, and by a map when it consists of several.
+func (d *dialogue) question(ctx context.Context, message json.RawMessage) (json.RawMessage, error) {
+	var m struct {
+		inquiry
+		Questions []inquiry `json:"questions"`
+	}
+	if err := json.Unmarshal(message, &m); err != nil { // a member of another type than it should have
+		m.inquiry = inquiry{Question: string(message)}
+	}
+	if len(m.Questions) == 0 {
+		return d.one(ctx, &m.inquiry, "")
+	}
+	if len(m.Questions) == 1 {
+		return d.one(ctx, &m.Questions[0], "")
+	}
+	answers := map[string]json.RawMessage{}
+	for i := range m.Questions {
+		q := &m.Questions[i]
+		v, err := d.one(ctx, q, fmt.Sprintf(" (%d of %d)", i+1, len(m.Questions)))
+		if err != nil {
+			return nil, err
+		}
+		answers[q.name()] = v
+	}
+	return encode(answers), nil
+}
+
+// one has one inquiry answered.
+func (d *dialogue) one(ctx context.Context, q *inquiry, which string) (json.RawMessage, error) {
+	head := terminal.OneLine(d.host) + " asks" + which + ": "
+	if q.Header != "" && q.Header != q.Question {
+		head += "[" + terminal.OneLine(q.Header) + "] "
+	}
+	var b strings.Builder
+	b.WriteString(head + terminal.Escape(q.Question))
+	for i, c := range q.Options {
+		fmt.Fprintf(&b, "\n  %d) %s", i+1, terminal.OneLine(c.Label))
+		if c.Description != "" {
+			b.WriteString(": " + terminal.OneLine(c.Description))
+		}
+	}
+	if q.Multi {
+		b.WriteString("\nseveral are separated by commas")
+	}
+	note := ""
+	for {
+		typed, err := d.ask(ctx, b.String()+note, "", "")
+		if err != nil {
+			return nil, err
+		}
+		answer, wrong := q.read(typed)
+		if wrong == "" {
+			d.leave(head+terminal.Brief(q.Question, mostLeft), plain(answer))
+			return answer, nil
+		}
+		note = "\n" + wrong
+	}
+}
+
+// read reads what was typed: the number or the label of an option, or any text.
+// wrong says why it is none of it.
+func (q *inquiry) read(typed string) (answer json.RawMessage, wrong string) {
+	if len(q.Options) == 0 && !q.Multi {
+		return encode(typed), ""
+	}
+	parts := []string{typed}
+	if q.Multi {
+		parts = strings.Split(typed, ",")
+	}
+	chosen := []string{}
+	for _, p := range parts {
+		p = strings.TrimSpace(p)
+		if p == "" {
+			continue
+		}
+		text, wrong := q.option(p)
+		if wrong != "" {
+			return nil, wrong
+		}
+		chosen = append(chosen, text)
+	}
+	switch {
+	case q.Multi:
+		return encode(chosen), ""
+	case len(chosen) == 0:
+		return nil, "type a number, or an answer of your own"
+	}
+	return encode(chosen[0]), ""
+}
+
+func (q *inquiry) option(p string) (text, wrong string) {
+	if n, err := strconv.Atoi(p); err == nil {
+		if n < 1 || n > len(q.Options) {
+			return "", fmt.Sprintf("there is no option %d", n)
+		}
+		return q.Options[n-1].Label, ""
+	}
+	if at := slices.IndexFunc(q.Options, func(c choice) bool { return strings.EqualFold(c.Label, p) }); at >= 0 {
+		return q.Options[at].Label, ""
+	}
+	return p, ""
+}
+
+// encode is a value as JSON, on one line and with its characters as they are.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("asking: " + err.Error()) // answers hold nothing that JSON does not have
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// plain is a value as a person reads it.
+func plain(v json.RawMessage) string {
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		return text
+	}
+	return string(v)
+}

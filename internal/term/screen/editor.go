@@ -1,0 +1,256 @@
+package screen
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// editor is a line that is being typed. A text that is recalled may have several, and is edited as one: what ends
+// a line is shown as a sign.
+type editor struct {
+	text []rune
+	at   int    // where the next character goes
+	part []byte // of a character or a sequence whose rest has not come
+	help Helper // nil without one
+	said []string
+}
+
+// Helper helps with what is typed. Places are numbers of characters.
+type Helper interface {
+	// Complete gives a line with what Tab makes of it, and where to go on typing. Choices are
+	// shown above.
+	Complete(text string, at int) (completed string, to int, choices []string)
+	// Paint gives the control sequences before parts of a line, in their order.
+	Paint(text string) []Paint
+	// Earlier and Later give what was typed before and after; ok is false when there is none.
+	Earlier(text string) (string, bool)
+	Later(text string) (string, bool)
+}
+
+// Paint is a part of a line in a colour: its SGR parameters, such as "32".
+type Paint struct {
+	From, To int
+	Code     string
+}
+
+// complete does what Tab means.
+func (e *editor) complete() {
+	text, at, choices := e.help.Complete(string(e.text), e.at)
+	e.text, e.said = []rune(text), choices
+	e.at = min(max(at, 0), len(e.text))
+}
+
+// recall puts what was typed before or after into the line.
+func (e *editor) recall(from func(string) (string, bool)) {
+	if text, ok := from(string(e.text)); ok {
+		e.begin(text)
+	}
+}
+
+func (e *editor) begin(text string) {
+	e.text = []rune(text)
+	e.at = len(e.text)
+}
+
+// outcome is what a key means to who asks.
+type outcome uint8
+
+const (
+	typing outcome = iota
+	entered
+	ended       // Ctrl-D on an empty line
+	interrupted // Ctrl-C
+)
+
+// The keys that are not characters.
+const (
+	ctrlA     = 1
+	ctrlC     = 3
+	ctrlD     = 4
+	ctrlE     = 5
+	backspace = 8
+	ctrlU     = 21
+	ctrlW     = 23
+	escape    = 27
+	del       = 127
+)
+
+// feed takes keys until one that means something; rest are those behind it.
+func (e *editor) feed(b []byte) (rest []byte, now outcome) {
+	b = append(e.part, b...)
+	e.part = nil
+	for len(b) > 0 {
+		if b[0] == escape {
+			n := e.sequence(b)
+			if n == 0 {
+				e.part = b
+				return nil, typing
+			}
+			b = b[n:]
+			continue
+		}
+		if !utf8.FullRune(b) {
+			e.part = b
+			return nil, typing
+		}
+		r, n := utf8.DecodeRune(b)
+		b = b[n:]
+		switch r {
+		case '\r', '\n':
+			return b, entered
+		case ctrlC:
+			return b, interrupted
+		case ctrlD:
+			if len(e.text) == 0 {
+				return b, ended
+			}
+			e.remove(e.at, e.at+1)
+		default:
+			e.key(r)
+		}
+	}
+	return nil, typing
+}
+
+// key takes one key.
+func (e *editor) key(r rune) {
+	switch r {
+	case ctrlA:
+		e.at = 0
+	case ctrlE:
+		e.at = len(e.text)
+	case backspace, del:
+		e.remove(e.at-1, e.at)
+	case ctrlU:
+		e.remove(0, e.at)
+	case ctrlW:
+		from := e.at
+		for from > 0 && e.text[from-1] == ' ' {
+			from--
+		}
+		for from > 0 && e.text[from-1] != ' ' {
+			from--
+		}
+		e.remove(from, e.at)
+	default:
+		if r == '\t' && e.help != nil {
+			e.complete()
+			return
+		}
+		if r == '\t' {
+			r = ' '
+		}
+		if unicode.IsPrint(r) {
+			e.text = append(e.text[:e.at:e.at], append([]rune{r}, e.text[e.at:]...)...)
+			e.at++
+		}
+	}
+}
+
+func (e *editor) remove(from, to int) {
+	from, to = max(from, 0), min(to, len(e.text))
+	if from >= to {
+		return
+	}
+	e.text = append(e.text[:from:from], e.text[to:]...)
+	e.at = from
+}
+
+// sequence takes what a key that is no character sends, and gives its length; 0
+// when its rest has not come. Of those that it does not know it does nothing.
+func (e *editor) sequence(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	if b[1] != '[' && b[1] != 'O' {
+		return 1 // Escape itself
+	}
+	n := 2
+	for n < len(b) && (b[n] < 0x40 || b[n] > 0x7e) {
+		n++
+	}
+	if n == len(b) {
+		return 0
+	}
+	switch string(b[2 : n+1]) {
+	case "A", "B":
+		switch up := b[n] == 'A'; {
+		case e.help == nil:
+		case up:
+			e.recall(e.help.Earlier)
+		default:
+			e.recall(e.help.Later)
+		}
+	case "D":
+		e.at = max(e.at-1, 0)
+	case "C":
+		e.at = min(e.at+1, len(e.text))
+	case "H", "1~":
+		e.at = 0
+	case "F", "4~":
+		e.at = len(e.text)
+	case "3~":
+		e.remove(e.at, e.at+1)
+	}
+	return n + 1
+}
+
+// lineEnd stands where a line of the text ends.
+const lineEnd = '⏎'
+
+// visible is the text as it is shown, character by character.
+func (e *editor) visible() []rune {
+	shown := slices.Clone(e.text)
+	for i, r := range shown {
+		if r == '\n' {
+			shown[i] = lineEnd
+		}
+	}
+	return shown
+}
+
+// window is what of the line is shown in so many cells, with the column of the
+// cursor in it, for which a cell is left.
+func (e *editor) window(most int) (text string, column int) {
+	most = max(most, 4)
+	shown, from := e.visible(), 0
+	for terminal.Width(string(shown[from:e.at])) >= most {
+		from++
+	}
+	to := e.at
+	for to < len(shown) && terminal.Width(string(shown[from:to+1])) < most {
+		to++
+	}
+	column = terminal.Width(string(shown[from:e.at]))
+	if e.help == nil {
+		return string(shown[from:to]), column
+	}
+	return painted(shown, from, to, e.help.Paint(string(e.text))), column
+}
+
+// painted is a part of a line in its colours.
+func painted(line []rune, from, to int, all []Paint) string {
+	var b strings.Builder
+	for _, p := range all {
+		start, end := max(p.From, from), min(p.To, to)
+		if start >= end {
+			continue
+		}
+		b.WriteString(string(line[from:start]) + "\x1b[" + p.Code + "m" + string(line[start:end]) + "\x1b[0m")
+		from = end
+	}
+	if from < to {
+		b.WriteString(string(line[from:to]))
+	}
+	return b.String()
+}
+
+// Painted is a whole line in its colours.
+func Painted(text string, all []Paint) string {
+	line := []rune(text)
+	return painted(line, 0, len(line), all)
+}

@@ -1,0 +1,261 @@
+// Package screen keeps some lines at the bottom of what a terminal shows: a view
+// that is drawn again when it changes, and below it a prompt with what is typed.
+// Text written meanwhile goes above them, and stays. Nothing but the terminal's
+// own scrolling is used, no second screen, and the cursor is never hidden.
+//
+// While only a view is there, the cursor stands at its first character. So the
+// view can be erased, whatever a terminal that was resized has made of its lines.
+package screen
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// Color is the colour of a line's mark.
+type Color uint8
+
+// The colours.
+const (
+	Plain Color = iota
+	Green
+	Yellow
+	Cyan
+)
+
+var codes = [...]string{Green: "\x1b[32m", Yellow: "\x1b[33m", Cyan: "\x1b[36m"}
+
+// Line is a line of the view: a mark, and a text without control characters.
+type Line struct {
+	Mark  string
+	Color Color
+	Text  string
+}
+
+// Options is what New needs.
+type Options struct {
+	// Out is the terminal, to which nobody else writes meanwhile but through
+	// Writer.
+	Out io.Writer
+	// Size is the terminal's, in cells.
+	Size func() (width, height int)
+	// Color says that marks have their colours.
+	Color bool
+
+	// Keys is what is typed. Raw makes the terminal hand on each key, without
+	// showing it, until restore is called; Interrupt is called for Ctrl-C, which
+	// raw keys do not turn into a signal.
+	Keys      io.Reader
+	Raw       func() (restore func(), err error)
+	Interrupt func()
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Screen is the bottom of a terminal. Safe for concurrent use.
+type Screen struct {
+	o Options
+
+	mu      sync.Mutex
+	drawn   []string  // the lines that stand on the terminal
+	cursor  int       // in which of them the cursor is
+	size    [2]int    // of the terminal when they were drawn
+	at      time.Time // when they were
+	midline bool      // the text above does not end with its line
+	view    func(width, most int) []Line
+
+	turns
+	keys
+	prompt *prompt // that is open; nil without one
+	stale  bool    // the last one disappeared before it was answered
+}
+
+// New makes a Screen that shows nothing yet.
+func New(o Options) *Screen {
+	s := &Screen{o: o}
+	s.keys.begin()
+	return s
+}
+
+// Refresh draws what has changed. It is called some eight times a second.
+func (s *Screen) Refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draw()
+}
+
+// Show sets the view: a function that gives it, for a width and as many lines at
+// most. Refresh draws it.
+func (s *Screen) Show(view func(width, most int) []Line) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view = view
+}
+
+// Clear erases what is drawn, and ends the view. A prompt that is still open
+// disappears too, and the terminal is as it was.
+func (s *Screen) Clear() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.view = nil
+	s.shut()
+	s.write(s.erased())
+}
+
+// soon is the time in which what is drawn again at once after text is not drawn
+// once more, as much text may come.
+const soon = 30 * time.Millisecond
+
+// Writer is w, which leads to the same terminal, with what is written to it above
+// the view.
+func (s *Screen) Writer(w io.Writer) io.Writer { return above{s, w} }
+
+type above struct {
+	s *Screen
+	w io.Writer
+}
+
+func (a above) Write(b []byte) (int, error) {
+	a.s.mu.Lock()
+	defer a.s.mu.Unlock()
+	return a.s.pass(a.w, b)
+}
+
+// pass writes text above what is drawn; mu is held.
+func (s *Screen) pass(w io.Writer, b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	s.write(s.erased())
+	text := b
+	if s.prompt != nil { // the terminal, which hands on each key, does not do it
+		text = bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))
+	}
+	if _, err := w.Write(text); err != nil {
+		return 0, err
+	}
+	s.midline = b[len(b)-1] != '\n'
+	if s.prompt != nil || s.o.Now().Sub(s.at) > soon {
+		s.draw()
+	}
+	return len(b), nil
+}
+
+// write writes to the terminal. A failed write is ignored: there is nowhere to
+// report it.
+func (s *Screen) write(text string) {
+	if text != "" {
+		_, _ = io.WriteString(s.o.Out, text)
+	}
+}
+
+// home moves the cursor to where the drawn lines begin.
+func (s *Screen) home() string {
+	if len(s.drawn) == 0 {
+		return ""
+	}
+	if s.cursor == 0 {
+		return "\r"
+	}
+	return "\r\x1b[" + strconv.Itoa(s.cursor) + "A"
+}
+
+// erased is what erases the drawn lines, which are none then.
+func (s *Screen) erased() string {
+	if len(s.drawn) == 0 {
+		return ""
+	}
+	text := s.home() + "\x1b[J"
+	s.drawn, s.cursor = nil, 0
+	return text
+}
+
+// draw draws what has changed; mu is held.
+func (s *Screen) draw() {
+	if s.midline && s.prompt == nil || s.view == nil && s.prompt == nil && len(s.drawn) == 0 {
+		return
+	}
+	width, height := s.o.Size()
+	var below []string // the prompt
+	column := 0
+	if s.prompt != nil {
+		below, column = s.prompt.lines(width-1, max(height-1, 3), s.o.Now(), s.turns.waiting())
+	}
+	var lines []string
+	if most := height - 2 - len(below); most > 0 && s.view != nil {
+		for _, l := range s.view(width-1, most) {
+			lines = append(lines, s.line(l, width-1))
+		}
+	}
+	lines = append(lines, below...)
+	size := [2]int{width, height}
+	if slices.Equal(lines, s.drawn) && size == s.size {
+		if s.prompt != nil && column != s.prompt.column {
+			s.prompt.column = column
+			s.write("\r" + right(column))
+		}
+		return
+	}
+	s.size, s.at = size, s.o.Now()
+	if len(lines) == 0 {
+		s.write(s.erased())
+		return
+	}
+	s.write(s.picture(lines, column))
+}
+
+// picture is what draws lines over those that are drawn.
+func (s *Screen) picture(lines []string, column int) string {
+	var b strings.Builder
+	b.WriteString(s.home())
+	if s.midline { // a prompt does not wait for the line's end
+		b.WriteString("\r\n")
+		s.midline = false
+	}
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteString("\r\n")
+		}
+		b.WriteString(l + "\x1b[K")
+	}
+	if len(lines) < len(s.drawn) {
+		b.WriteString("\x1b[J")
+	}
+	s.drawn, s.cursor = lines, len(lines)-1
+	if s.prompt != nil {
+		s.prompt.column = column
+		b.WriteString("\r" + right(column))
+		return b.String()
+	}
+	if s.cursor > 0 {
+		b.WriteString("\x1b[" + strconv.Itoa(s.cursor) + "A")
+	}
+	b.WriteByte('\r')
+	s.cursor = 0
+	return b.String()
+}
+
+// right moves the cursor to the right.
+func right(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "\x1b[" + strconv.Itoa(n) + "C"
+}
+
+// line is a line of the view as it is drawn.
+func (s *Screen) line(l Line, width int) string {
+	text := terminal.Cut(l.Text, width-terminal.Width(l.Mark)-1)
+	mark := l.Mark
+	if s.o.Color && l.Color != Plain {
+		mark = codes[l.Color] + mark + "\x1b[0m"
+	}
+	return strings.TrimRight(mark+" "+text, " ")
+}

@@ -1,0 +1,170 @@
+// Package terminal makes text from outside safe to show on a terminal. What
+// models, hosts, servers and files say may contain characters that move the
+// cursor, change the window's title, or change the direction of the text after
+// them.
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// steers says whether a character does something on a terminal but stand there.
+func steers(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029
+}
+
+// Escape writes control characters as `\u{1b}` and bytes that are not UTF-8 as
+// `\x9b`. Line feeds and tabs stay.
+func Escape(text string) string { return escape(text, func(string) int { return 0 }) }
+
+// Printed is Escape for what a program prints itself. It may use colours, erase
+// its line and return to the line's beginning.
+func Printed(text string) string { return escape(text, harmless) }
+
+// escape escapes text but for what kept gives the length of.
+func escape(text string, kept func(string) int) string {
+	var b strings.Builder
+	from := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		bad := r == utf8.RuneError && n == 1
+		if !bad && (r == '\n' || r == '\t' || !steers(r)) {
+			i += n
+			continue
+		}
+		if k := kept(text[i:]); k > 0 {
+			i += k
+			continue
+		}
+		b.WriteString(text[from:i])
+		if bad {
+			fmt.Fprintf(&b, `\x%02x`, text[i])
+		} else {
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+		i += n
+		from = i
+	}
+	if from == 0 {
+		return text
+	}
+	return b.String() + text[from:]
+}
+
+// OneLine returns text on one line, with nothing hidden in it: a line feed is written as ⏎,
+// and every other character that is not printed, such as a control character, a blank that
+// is no space and a character without width, as `\u{1b}`. It is for commands that a person
+// reads before allowing them. Applied to its own result it changes nothing.
+func OneLine(text string) string {
+	if strings.IndexFunc(text, hidden) < 0 && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for i, r := range text {
+		b.WriteString(shown(text[i:], r))
+	}
+	return b.String()
+}
+
+// Brief is OneLine within a number of characters. What is left out is counted at the end:
+// " … (12 more characters)".
+func Brief(text string, most int) string {
+	var b strings.Builder
+	for i, r := range text {
+		c := shown(text[i:], r)
+		if most -= utf8.RuneCountInString(c); most < 0 {
+			fmt.Fprintf(&b, " … (%d more characters)", utf8.RuneCountInString(text[i:]))
+			break
+		}
+		b.WriteString(c)
+	}
+	return b.String()
+}
+
+// lineEnd is shown in place of a line feed.
+const lineEnd = '⏎'
+
+// braille is a blank although it is a symbol.
+const braille = '\u2800'
+
+// hidden reports whether OneLine writes a character in another way.
+func hidden(r rune) bool {
+	return r == braille || !unicode.IsPrint(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// shown is how OneLine writes r, the first character of rest.
+func shown(rest string, r rune) string {
+	switch {
+	case r == '\n':
+		return string(lineEnd)
+	case r == utf8.RuneError && !strings.HasPrefix(rest, string(utf8.RuneError)):
+		return fmt.Sprintf(`\x%02x`, rest[0])
+	case hidden(r):
+		return fmt.Sprintf(`\u{%x}`, r)
+	}
+	return string(r)
+}
+
+// harmless is the length of the sequence with which text begins, when it is a
+// carriage return, a colour, or one that erases the line; else 0. Concealed text
+// is not harmless.
+func harmless(text string) int {
+	if text[0] == '\r' {
+		return 1
+	}
+	rest, ok := strings.CutPrefix(text, "\x1b[")
+	if !ok {
+		return 0
+	}
+	n := 0
+	for n < len(rest) && (rest[n] >= '0' && rest[n] <= '9' || rest[n] == ';') {
+		n++
+	}
+	switch {
+	case n == len(rest):
+		return 0
+	case rest[n] == 'K':
+		return len("\x1b[") + n + 1
+	case rest[n] != 'm':
+		return 0
+	}
+	for code := range strings.SplitSeq(rest[:n], ";") {
+		if strings.TrimLeft(code, "0") == "8" {
+			return 0
+		}
+	}
+	return len("\x1b[") + n + 1
+}
+
+// JSON is a JSON text with the control characters in its strings escaped; the
+// strings keep their meaning.
+func JSON(text string) string {
+	if strings.IndexFunc(text, steers) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if steers(r) && r != '\n' && r != '\t' {
+			fmt.Fprintf(&b, `\u%04x`, r) // all of them have four digits
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Writer escapes what is written to w, whole characters at a time.
+func Writer(w io.Writer) io.Writer { return writer{w} }
+
+type writer struct{ w io.Writer }
+
+func (x writer) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(x.w, Escape(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}

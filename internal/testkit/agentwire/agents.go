@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// agent is a row of the table of agents: a program of npm's and how it is led to the
+// model server.
+type agent struct {
+	name      string // of its recording
+	title     string
+	pkg       string
+	version   string
+	program   string
+	transport string
+	args      func(at place) []string
+	env       func(at place) map[string]string
+	files     func(at place) map[string]string // below its home
+	model     string
+	modelling
+}
+
+// modelling is what an agent's model is told and says.
+type modelling struct {
+	main   string       // what only those requests have that go on with the conversation
+	touch  testllm.Call // of the agent's tool for commands
+	asks   testllm.Call // of its tool that asks the user; one without arguments is not there over this transport
+	adds   string       // what ours is called
+	writes testllm.Call // of its tool for files: new.txt, where DIR is the directory
+	thinks bool         // what the model thinks is told
+
+	longest string // what an approval may be given for: "session" or "always"
+	reasons bool   // a denial's reason reaches the model
+	edits   bool   // an approval may change the call
+	stops   bool   // a denied call ends the agent's turn
+	// timid says that it makes no new file: it looks at it first, over ACP, and takes
+	// every error for one that forbids to go on, since its library's are no Errors.
+	timid bool
+}
+
+// place is where an agent runs.
+type place struct {
+	home string
+	url  string // of the model server
+}
+
+func toolCall(id, name, args string) testllm.Call {
+	return testllm.Call{ID: id, Name: name, Args: json.RawMessage(args)}
+}
+
+// What models say to use tools that all agents of a maker have.
+var (
+	claudeTouch = toolCall("toolu_1", "Bash", `{"command":"touch made.txt","description":"make a file"}`)
+	claudeAsks  = toolCall("toolu_2", "AskUserQuestion",
+		`{"questions":[{"question":"Tabs or spaces?","header":"Indent","multiSelect":false,"options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`)
+)
+
+// agents are those that are recorded.
+var agents = []agent{
+	{name: "claude", title: "Claude Code", pkg: "@anthropic-ai/claude-code", version: "2.1.197", program: "claude", transport: "claude-code", env: anthropic,
+		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", thinks: true, longest: "session", reasons: true, edits: true}},
+	{name: "codex", title: "Codex", pkg: "@openai/codex", version: "0.169.0", program: "codex", transport: "codex", model: "gpt-5.2",
+		args: func(at place) []string {
+			return []string{"-c", `model_provider="test"`, "-c", `model_providers.test={name="test",base_url="` + at.url + `/v1",wire_api="responses",env_key="TEST_KEY"}`}
+		},
+		env: func(at place) map[string]string {
+			return map[string]string{"TEST_KEY": "k", "CODEX_HOME": filepath.Join(at.home, ".codex")}
+		},
+		files: func(place) map[string]string { return map[string]string{".codex/config.toml": ""} },
+		modelling: modelling{main: `"request_user_input"`, touch: toolCall("call_1", "exec_command", `{"cmd":"touch made.txt"}`),
+			asks: toolCall("call_2", "request_user_input",
+				`{"questions":[{"id":"indent","header":"Indent","question":"Tabs or spaces?","options":[{"label":"Tabs","description":"wide"},{"label":"Spaces","description":"narrow"}]}]}`),
+			writes: toolCall("call_3", "exec_command", `{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch\nEOF"}`), adds: "Calc_add", thinks: true, longest: "always"}},
+	{name: "claude-acp", title: "claude-agent-acp", pkg: "@agentclientprotocol/claude-agent-acp", version: "0.49.0", program: "claude-agent-acp", transport: "acp", env: anthropic,
+		modelling: modelling{main: `"name":"Bash"`, touch: claudeTouch, asks: claudeAsks, writes: toolCall("toolu_3", "Write", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp__concerto__Calc_add", longest: "always"}},
+	{name: "gemini", title: "Gemini CLI", pkg: "@google/gemini-cli", version: "0.61.0", program: "gemini", transport: "acp", model: "gemini-2.5-pro",
+		args: func(place) []string { return []string{"--acp"} },
+		env: func(at place) map[string]string {
+			return map[string]string{"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": at.url, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+		},
+		files: func(place) map[string]string {
+			return map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"disableAutoUpdate":true}}`}
+		},
+		modelling: modelling{main: `"run_shell_command"`, touch: toolCall("", "run_shell_command", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "ask_user"}, writes: toolCall("", "write_file", `{"file_path":"DIR/new.txt","content":"new\n"}`), adds: "mcp_concerto_Calc_add", longest: "always", timid: true}},
+	{name: "opencode", title: "OpenCode", pkg: "opencode-ai", version: "1.18.33", program: "opencode", transport: "acp",
+		args: func(place) []string { return []string{"acp"} },
+		env: func(at place) map[string]string {
+			config, err := json.Marshal(map[string]any{
+				"model": "test/m", "small_model": "test/m", "autoupdate": false, "share": "disabled", "permission": map[string]any{"*": "ask"},
+				"provider": map[string]any{"test": map[string]any{"npm": "@ai-sdk/openai-compatible",
+					"options": map[string]any{"baseURL": at.url + "/v1", "apiKey": "k"}, "models": map[string]any{"m": map[string]any{}}}},
+			})
+			if err != nil {
+				panic(err)
+			}
+			return map[string]string{"OPENCODE_CONFIG_CONTENT": string(config), "OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+				"OPENCODE_DISABLE_DEFAULT_PLUGINS": "1"}
+		},
+		modelling: modelling{main: `"name":"bash"`, touch: toolCall("call_1", "bash", `{"command":"touch made.txt","description":"make a file"}`), asks: testllm.Call{Name: "question"}, writes: toolCall("call_3", "write", `{"filePath":"DIR/new.txt","content":"new\n"}`), adds: "concerto_Calc_add", longest: "always", stops: true}},
+}
+
+// anthropic leads a program of Anthropic's.
+func anthropic(at place) map[string]string {
+	return map[string]string{
+		"ANTHROPIC_BASE_URL": at.url, "ANTHROPIC_API_KEY": "k", "CLAUDE_CONFIG_DIR": filepath.Join(at.home, ".claude"),
+		"DISABLE_TELEMETRY": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+	}
+}
+
+// config is how the agent is started in dir.
+func (a *agent) config(bin, dir string, at place) host.Config {
+	c := host.Config{Name: "Coder", Connector: "coder", Transport: a.transport, Command: filepath.Join(bin, a.program), Dir: dir,
+		Timeout: 120, Initialisation: host.Initialisation{InitTimeout: 60}, Vendor: host.Vendor{Model: a.model}}
+	if a.args != nil {
+		c.Args = a.args(at)
+	}
+	if a.env != nil {
+		c.Env = a.env(at)
+	}
+	return c
+}
+
+// settle writes the agent's files into its home.
+func (a *agent) settle(at place) error {
+	if a.files == nil {
+		return nil
+	}
+	for name, text := range a.files(at) {
+		path := filepath.Join(at.home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

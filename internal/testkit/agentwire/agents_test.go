@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+)
+
+// ran is a run that has ended.
+type ran struct{ out, err, wire string }
+
+// lines are what a program said that begins so and holds something.
+func (r *ran) lines(begin, held string) (all []string) {
+	for l := range strings.Lines(r.out) {
+		if strings.HasPrefix(l, begin) && strings.Contains(l, held) {
+			all = append(all, strings.TrimSpace(l[len(begin):]))
+		}
+	}
+	return all
+}
+
+func (r *ran) says(t *testing.T, times int, begin, held string) {
+	t.Helper()
+	if n := len(r.lines(begin, held)); n != times {
+		t.Errorf("%d lines begin with %q and have %q, not %d", n, begin, held, times)
+	}
+}
+
+// rest is what is behind the beginning of a line.
+func (r *ran) rest(begin string) string {
+	if all := r.lines(begin, ""); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// starts wants so many processes of the agent's.
+func (r *ran) starts(t *testing.T, want int) {
+	t.Helper()
+	if n := strings.Count(r.wire, `"line":"start"`); n != want {
+		t.Errorf("the agent was started %d times, not %d", n, want)
+	}
+}
+
+// TestAgents plays each scenario with each agent, in earnest but for the model.
+func TestAgents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("agents take minutes")
+	}
+	dir := t.TempDir()
+	bin, err := filepath.Abs("../../bin/npm/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var build sync.Once
+	var concerto string
+	for i := range agents {
+		a := &agents[i]
+		t.Run(a.name, func(t *testing.T) {
+			if !a.installed(bin) {
+				t.Skipf("%s %s is not installed: `make agents` does it", a.pkg, a.version)
+			}
+			build.Do(func() { concerto, err = command(dir) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range scenarios {
+				s := &scenarios[j]
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					s.play(t, newWorld(t, a, concerto, bin, s.replies(&a.modelling)))
+				})
+			}
+		})
+	}
+}
+
+// world is where an agent works: a home, a project and a model.
+type world struct {
+	agent    *agent
+	concerto string // the command
+	bin, dir string
+	at       place
+	model    *testllm.Server
+	arrived  *httptest.Server // answers when the model has been asked
+}
+
+func newWorld(t *testing.T, a *agent, concerto, bin string, replies []testllm.Reply) *world {
+	tmp := t.TempDir()
+	w := &world{agent: a, concerto: concerto, bin: bin, dir: filepath.Join(tmp, "work")}
+	for i := range replies {
+		for j := range replies[i].ToolCalls {
+			c := &replies[i].ToolCalls[j]
+			c.Args = bytes.ReplaceAll(c.Args, []byte("DIR"), []byte(w.dir))
+		}
+	}
+	w.model = testllm.StartAgents(replies...)
+	t.Cleanup(w.model.Close)
+	w.at = place{home: filepath.Join(tmp, "home"), url: w.model.URL}
+	for _, d := range []string{w.at.home, w.dir} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.settle(w.at); err != nil {
+		t.Fatal(err)
+	}
+	w.arrived = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for !slices.ContainsFunc(w.model.Requests(), func(q testllm.Request) bool { return strings.Contains(q.Text, a.main) }) {
+			select {
+			case <-w.model.Arrived:
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	t.Cleanup(w.arrived.Close)
+	return w
+}
+
+// manifest leads the program to the agent.
+func (w *world) manifest(more string) string {
+	c := w.agent.config(filepath.Join(w.bin, ".bin"), w.dir, w.at)
+	var b strings.Builder
+	line := func(key string, v any) {
+		text, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Fprintf(&b, "%s = %s\n", key, text)
+	}
+	b.WriteString("[hosts.coder]\n")
+	line("transport", c.Transport)
+	line("command", c.Command)
+	if c.Args != nil {
+		line("args", c.Args)
+	}
+	if c.Vendor.Model != "" {
+		line("model", c.Vendor.Model)
+	}
+	line("timeout", 120)
+	b.WriteString(more)
+	b.WriteString("[hosts.coder.env]\n")
+	for name, value := range c.Env {
+		line(name, value)
+	}
+	return b.String()
+}
+
+// run runs a program with the agent.
+func (w *world) run(t *testing.T, program, config string) *ran {
+	t.Helper()
+	for name, text := range map[string]string{"main.conc": program, "Concerto.toml": w.manifest(config)} {
+		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.concerto, "run", "--progress", "none", "--wire", filepath.Join(w.dir, "talk.wire"))
+	cmd.Dir = w.dir
+	cmd.Env = []string{"PATH=" + filepath.Dir(w.concerto) + ":" + os.Getenv("PATH"), "HOME=" + w.at.home, "TMPDIR=" + filepath.Dir(w.dir), "LANG=C.UTF-8", "SHELL=/bin/sh", "TERM=dumb"}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 20 * time.Second
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Errorf("concerto run: %v", err)
+	}
+	wire, err := os.ReadFile(filepath.Join(w.dir, "talk.wire"))
+	if err != nil {
+		t.Error(err)
+	}
+	w.left(t)
+	r := &ran{out: out.String(), err: errs.String(), wire: string(wire)}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("stdout:\n%s\nstderr:\n%s\nwire:\n%s", r.out, r.err, r.wire)
+		}
+	})
+	return r
+}
+
+// made wants a file to be there, or not.
+func (w *world) made(t *testing.T, name string, want bool) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(w.dir, name)); (err == nil) != want {
+		t.Errorf("%s is there: %v, not %v", name, err == nil, want)
+	}
+}
+
+// heard is the last request to the model that goes on with the conversation.
+func (w *world) heard(t *testing.T) string {
+	t.Helper()
+	for _, q := range slices.Backward(w.model.Requests()) {
+		if strings.Contains(q.Text, w.agent.main) {
+			return q.Text
+		}
+	}
+	t.Fatal("the model has not been asked")
+	return ""
+}
+
+func (w *world) modelHears(t *testing.T, text string) {
+	t.Helper()
+	if last := w.heard(t); !strings.Contains(last, text) {
+		t.Errorf("the model is not told %q:\n%s", text, last)
+	}
+}
+
+func (w *world) modelHearsNot(t *testing.T, text string) {
+	t.Helper()
+	if last := w.heard(t); strings.Contains(last, text) {
+		t.Errorf("the model is told %q:\n%s", text, last)
+	}
+}
+
+// left wants no process of the run's to be there.
+func (w *world) left(t *testing.T) {
+	all, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), "HOME="+w.at.home+"\x00") {
+			line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+			t.Errorf("left behind: %s: %s", file, strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+)
+
+// rule is what is done to a recording; its first line says so.
+const rule = "Paths of the machine, its ports, ids and times are replaced. In lines of more than 3000 bytes, lists are cut after 3 elements and texts after 300 characters."
+
+// What is cut.
+const (
+	longLine = 3000
+	longList = 3
+	longText = 300
+)
+
+var (
+	ids    = regexp.MustCompile(`\b(?:[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?:ses|msg|prt|req|call)_[0-9a-zA-Z]{12,})\b`)
+	stamps = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
+	// Dates as parts of paths, and times in names of files.
+	days   = regexp.MustCompile(`/20\d\d/\d\d/\d\d/`)
+	named  = regexp.MustCompile(`\b20\d\d-\d\d-\d\dT\d\d-\d\d-\d\d`)
+	moment = regexp.MustCompile(`1[78]\d{11}`) // in milliseconds, as ids have it
+	// Members whose numbers are times, or of processes.
+	times     = regexp.MustCompile(`("(?:\w+(?:Ms|_ms|At|AtMs)|duration|timestamp|created|updated|start|end|time|pid)":\s*)\d+(?:\.\d+)?`)
+	processes = regexp.MustCompile(`("processId":\s*")\d+`)
+)
+
+// text is the recording as a file.
+func (r *recording) text(a *agent) []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := map[string]string{}
+	var b bytes.Buffer
+	w := hosttrace.NewWriter(&b, struct {
+		hosttrace.Header
+		Agent string `json:"agent"`
+		Rule  string `json:"rule"`
+	}{hosttrace.Header{Version: hosttrace.Version, Started: "2026-01-01T00:00:00Z", Program: "main.conc"}, a.pkg + "@" + a.version, rule}, func() float64 { return 0 })
+	for _, l := range r.lines {
+		l.Session, l.Text = r.clean(l.Session, known), r.clean(cut(l.Text), known)
+		w.Add(l)
+	}
+	return b.Bytes()
+}
+
+// clean replaces what is of this machine and this day.
+func (r *recording) clean(line string, known map[string]string) string {
+	for _, h := range r.hide {
+		line = strings.ReplaceAll(line, h.text, h.shown)
+	}
+	line = ids.ReplaceAllStringFunc(line, func(id string) string {
+		if known[id] == "" {
+			kind, _, found := strings.Cut(id, "_")
+			if known[id] = fmt.Sprintf("%s_%08d", kind, len(known)+1); !found {
+				known[id] = fmt.Sprintf("00000000-0000-4000-8000-%012d", len(known))
+			}
+		}
+		return known[id]
+	})
+	line = moment.ReplaceAllString(line, "1700000000000")
+	line = stamps.ReplaceAllString(line, "2026-01-01T00:00:00.000Z")
+	line = days.ReplaceAllString(line, "/2026/01/01/")
+	line = named.ReplaceAllString(line, "2026-01-01T00-00-00")
+	return processes.ReplaceAllString(times.ReplaceAllString(line, "${1}0"), "${1}0")
+}
+
+// cut cuts a long line that is JSON.
+func cut(line string) string {
+	if len(line) <= longLine {
+		return line
+	}
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return line
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(shorter(v)); err != nil {
+		panic(err) // it was JSON
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func shorter(v any) any {
+	switch v := v.(type) {
+	case string:
+		if runes := []rune(v); len(runes) > longText {
+			return string(runes[:longText]) + "…"
+		}
+	case []any:
+		if len(v) > longList {
+			v = v[:longList]
+		}
+		for i := range v {
+			v[i] = shorter(v[i])
+		}
+		return v
+	case map[string]any:
+		for k := range v {
+			v[k] = shorter(v[k])
+		}
+	}
+	return v
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+)
+
+// TestRecordingsNameNoMachine: what a recording shows of paths, ids and times is
+// the same on any machine and any day, the same id is the same text throughout, and
+// a long line is cut but stays JSON.
+func TestRecordingsNameNoMachine(t *testing.T) {
+	long, err := json.Marshal(map[string]any{"list": []int{1, 2, 3, 4, 5}, "text": strings.Repeat("é", 4000), "n": json.Number("12345678901234567890")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recording{hide: []hidden{{"/tmp/work-17", "/work"}, {"127.0.0.1:40123", "127.0.0.1:1"}}}
+	const id = "0a1b2c3d-0000-4111-8222-0123456789ab"
+	for _, line := range []string{
+		`{"cwd":"/tmp/work-17/w","url":"http://127.0.0.1:40123/v1","id":"` + id + `"}`,
+		`{"again":"` + id + `","other":"ses_abcdefghijkl","at":"2026-11-20T23:05:00.123Z","duration_ms":412,"created":1763683200.5,"pid":412}`,
+		`{"path":"/home/x/2026/11/20/rollout-2026-11-20T23-05-00-a.jsonl","processId":"412"}`,
+		string(long),
+		strings.Repeat("no JSON ", 500),
+	} {
+		r.add(hosttrace.Line{Dir: hosttrace.From, Host: "Coder", Proc: 1, Session: id, Text: line})
+	}
+	lines := bytes.Split(bytes.TrimSpace(r.text(&agent{pkg: "p", version: "1.2.3"})), []byte("\n"))
+	var got []string
+	for i, l := range lines {
+		var w struct{ Session, Line, Agent string }
+		if err := json.Unmarshal(l, &w); err != nil {
+			t.Fatalf("line %d: %v", i+1, err)
+		}
+		if i == 0 {
+			if w.Agent != "p@1.2.3" {
+				t.Errorf("the head names %q", w.Agent)
+			}
+			continue
+		}
+		if w.Session != "00000000-0000-4000-8000-000000000001" {
+			t.Errorf("line %d is of session %q", i+1, w.Session)
+		}
+		got = append(got, w.Line)
+	}
+	want := []string{
+		`{"cwd":"/work/w","url":"http://127.0.0.1:1/v1","id":"00000000-0000-4000-8000-000000000001"}`,
+		`{"again":"00000000-0000-4000-8000-000000000001","other":"ses_00000002","at":"2026-01-01T00:00:00.000Z","duration_ms":0,"created":0,"pid":0}`,
+		`{"path":"/home/x/2026/01/01/rollout-2026-01-01T00-00-00-a.jsonl","processId":"0"}`,
+		fmt.Sprintf(`{"list":[1,2,3],"n":12345678901234567890,"text":"%s…"}`, strings.Repeat("é", longText)),
+		strings.Repeat("no JSON ", 500),
+	}
+	for i := range want {
+		if i >= len(got) || got[i] != want[i] {
+			t.Errorf("line %d: got\n%s\nwant\n%s", i+1, got[min(i, len(got)-1)], want[i])
+		}
+	}
+}
+
+// TestRecordingsAreClean: the recordings that are kept show nothing of the machine on
+// which they were made, nor of the day.
+func TestRecordingsAreClean(t *testing.T) {
+	files, err := filepath.Glob("../../../runtime/host/testdata/wire/*.wire")
+	if err != nil || len(files) != 2*len(agents) {
+		t.Fatalf("%d recordings of %d agents: %v", len(files), len(agents), err)
+	}
+	strange := regexp.MustCompile(`agentwire\d|/root\b|/home/[^u]|/tmp/[a-zA-Z]|localhost|registry|npmjs|proxy|127\.0\.0\.1:\d\d|pid\W+[1-9]|(20\d\d[-/]\d\d[-/]\d\d)|sk-\w`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range strange.FindAllIndex(text, -1) {
+			found := strings.ReplaceAll(string(text[at[0]:at[1]]), "/", "-")
+			if found != "2026-01-01" && found != "2025-11-25" { // the other is a version of MCP
+				t.Errorf("%s has %q: …%s…", filepath.Base(file), found, text[max(at[0]-60, 0):min(at[1]+60, len(text))])
+			}
+		}
+	}
+}
+
+// TestAgentsAreComplete: each agent of the table can be started and settled, and its
+// model has a reply to give.
+func TestAgentsAreComplete(t *testing.T) {
+	for i := range agents {
+		a := &agents[i]
+		at := place{home: t.TempDir(), url: "http://127.0.0.1:1"}
+		c := a.config("bin", "w", at)
+		if a.pkg == "" || a.version == "" || c.Transport == "" || c.Command != filepath.Join("bin", a.program) || len(a.working()) < 3 {
+			t.Errorf("%s: %+v", a.pkg, c)
+		}
+		if err := a.settle(at); err != nil {
+			t.Error(err)
+		}
+		if a.files == nil {
+			continue
+		}
+		for name := range a.files(at) {
+			if _, err := os.Stat(filepath.Join(at.home, name)); err != nil {
+				t.Errorf("%s: %v", a.pkg, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+)
+
+// scenario is what a program has to do with an agent, a column of the table of agents
+// and scenarios.
+type scenario struct {
+	name    string
+	what    string // as the manual says it
+	replies func(m *modelling) []testllm.Reply
+	play    func(t *testing.T, w *world)
+}
+
+// handlers answer what an agent asks and say so.
+func handlers(decision string) string {
+	return `{
+        "approval" => |a: HostApproval| { println("approval", a.kind ?? "", a.description); ` + decision + ` },
+        "question" => |q: HostQuestion| { println("question", q.question, q.options ?? []); "tabs" },
+        "progress" => |p: HostProgress| { println("progress", p.stage ?? "", p.message); },
+        "log" => |l: HostLog| { println("log", l.level, l.message); },
+    }`
+}
+
+// program is one that has an exchange, how a statement begins it, and tells its end.
+func program(begin, decision string) string {
+	return `host Coder { connector: coder }
+fn exchange() {
+    match listen ` + begin + " " + handlers(decision) + ` {
+        Ok(r) => { println("session", r.session); println("result", r.text); },
+        Err(e) => println("failed", e.message),
+    }
+}
+`
+}
+
+// deciding is a program whose one exchange is decided so.
+func deciding(decision string) string {
+	return program(`Coder.execute("please work")`, decision) + "fn main() { exchange(); }\n"
+}
+
+const (
+	allowTouch = "[hosts.coder.permissions.commands]\nallow = [\"touch *\"]\n"
+	denyTouch  = "[hosts.coder.permissions.commands]\ndeny = [\"touch *\"]\n"
+)
+
+// touching is a model that makes a file, so often, and is done.
+func touching(times int) func(m *modelling) []testllm.Reply {
+	return func(m *modelling) []testllm.Reply {
+		var all []testllm.Reply
+		for range times {
+			all = append(all, testllm.Reply{When: m.main, ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5})
+		}
+		return append(all, m.saying("All done.")...)
+	}
+}
+
+var scenarios = []scenario{
+	{"allowed", "a command is allowed", touching(1), func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"yes"`), "")
+		r.says(t, 1, "approval execute ", "touch made.txt")
+		r.says(t, 1, "result ", "All done.")
+		w.made(t, "made.txt", true)
+	}},
+	{"allowed for longer", "… and for longer, as far as that is offered", touching(2), func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"`+w.agent.longest+`"`), "")
+		r.says(t, 1, "approval execute ", "touch made.txt")
+		r.says(t, 1, "result ", "All done.")
+		w.made(t, "made.txt", true)
+	}},
+	{"denied", "… denied", touching(1), func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"not today"`), "")
+		r.says(t, 1, "approval execute ", "touch made.txt")
+		w.made(t, "made.txt", false)
+		r.says(t, 1, "result ", "")
+		if !w.agent.stops {
+			r.says(t, 1, "result All done.", "")
+		}
+		if w.agent.reasons {
+			w.modelHears(t, "not today")
+		}
+	}},
+	{"edited", "… allowed in other words", touching(1), func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`{ decision: "allow", input: { command: "touch other.txt", description: "another" } }`), "")
+		r.says(t, 1, "approval execute ", "touch made.txt")
+		w.made(t, "made.txt", false)
+		w.made(t, "other.txt", w.agent.edits)
+	}},
+	{"rule allows", "a rule of `[permissions]` allows it", touching(1), func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"no"`), allowTouch)
+		r.says(t, 1, "[host:decided] ", `"decision":"allow"`)
+		r.says(t, 0, "approval ", "")
+		r.says(t, 1, "result ", "All done.")
+		w.made(t, "made.txt", true)
+	}},
+	{"rule denies", "… denies it", touching(1), func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"yes"`), denyTouch)
+		r.says(t, 1, "[host:decided] ", `"decision":"deny"`)
+		r.says(t, 0, "approval ", "")
+		w.made(t, "made.txt", false)
+	}},
+	{"rule allows files", "… allows a new file", func(m *modelling) []testllm.Reply {
+		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.writes}, TokensIn: 10, TokensOut: 5}}, m.saying("All done.")...)
+	}, func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"no"`), "[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\".\"]\n")
+		r.says(t, 0, "approval ", "")
+		r.says(t, 1, "result ", "All done.")
+		w.made(t, "new.txt", !w.agent.timid)
+	}},
+	{"question", "a question is asked", (*modelling).asking, func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"no"`), "")
+		if w.agent.asks.Args == nil {
+			w.modelHearsNot(t, `"name":"`+w.agent.asks.Name+`"`)
+			t.Skip("over ACP its model is not given its tool " + w.agent.asks.Name)
+		}
+		r.says(t, 1, "question Tabs or spaces?", "Spaces")
+		r.says(t, 1, "result ", "All done.")
+		w.modelHears(t, "Tabs")
+	}},
+	{"tool", "a tool of the program's is called, without being asked for", (*modelling).calling, func(t *testing.T, w *world) {
+		r := w.run(t, `tool Calc {
+    description: "Calculates.",
+    @describe("Adds two numbers.")
+    fn add(self, a: Int, b: Int) -> Int { println("adding", a, b); a + b }
+}
+`+strings.Replace(deciding(`"no"`), "coder }", "coder, tools: [Calc] }", 1), "")
+		r.says(t, 1, "adding 1 2", "")
+		r.says(t, 0, "approval ", "")
+		r.says(t, 1, "result ", "It is three.")
+	}},
+	{"cancel", "cancelled, and the process goes on", func(m *modelling) []testllm.Reply {
+		return append([]testllm.Reply{{When: m.main, Hang: true}}, m.saying("All done.")...)
+	}, func(t *testing.T, w *world) {
+		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+`
+fn asked() -> String { let _ = std::http::get("`+w.arrived.URL+`"); "the model was asked" }
+fn main() {
+    println("first", race ({ exchange(); "over" }, asked()));
+    exchange();
+}
+`, "")
+		r.says(t, 1, "first ", "the model was asked")
+		r.says(t, 1, "result ", "All done.")
+		r.starts(t, 1)
+	}},
+	{"keep", "exchanges are one conversation", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "")
+		r.says(t, 1, "result ", "One.")
+		r.says(t, 1, "result ", "Two.")
+		r.starts(t, 1)
+		w.modelHears(t, "One.")
+	}},
+	{"fresh", "… or each its own", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "session = \"fresh\"\n")
+		r.says(t, 1, "result ", "Two.")
+		w.modelHearsNot(t, "One.")
+	}},
+	{"resume", "another run goes on with it", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+		r := w.run(t, deciding(`"no"`), "")
+		r.says(t, 1, "result ", "One.")
+		session := r.rest("session ")
+		if session == "" {
+			t.Fatal("no session")
+		}
+		r = w.run(t, program(`Coder.resume("`+session+`").execute("and now?")`, `"no"`)+"fn main() { exchange(); }\n", "")
+		r.says(t, 1, "result ", "Two.")
+		r.says(t, 1, "session ", session)
+		w.modelHears(t, "One.")
+	}},
+}
+
+// seen says what an agent does of a scenario, for those that have read nothing else.
+func (a *agent) seen(scenario string) string {
+	switch {
+	case scenario == "denied" && a.stops:
+		return "ends the turn"
+	case scenario == "denied" && a.reasons:
+		return "with the reason"
+	case scenario == "allowed for longer":
+		return a.longest
+	case scenario == "edited" && !a.edits:
+		return "is denied"
+	case scenario == "rule allows files" && a.timid:
+		return "it gives up when there is none"
+	case scenario == "question" && a.asks.Args == nil:
+		return "is not asked over ACP"
+	}
+	return "yes"
+}
+
+// TestManualShowsWhatWasSeen: the manual has the table of scenarios and agents.
+func TestManualShowsWhatWasSeen(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| |")
+	for _, a := range agents {
+		b.WriteString(" " + a.title + " " + a.version + " |")
+	}
+	b.WriteString("\n|" + strings.Repeat(" --- |", len(agents)+1) + "\n")
+	for _, s := range scenarios {
+		b.WriteString("| " + s.what + " |")
+		for _, a := range agents {
+			b.WriteString(" " + a.seen(s.name) + " |")
+		}
+		b.WriteString("\n")
+	}
+	manual, err := os.ReadFile("../../../spec/08-hosts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(manual), b.String()) {
+		t.Errorf("spec/08-hosts.md does not have this table:\n%s", b.String())
+	}
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+)
+
+// talk is a conversation that is recorded.
+type talk struct {
+	name    string
+	replies []testllm.Reply
+	tools   []effect.ToolSpec
+}
+
+// sum is the tool that agents are told of.
+var sum = effect.ToolSpec{Name: "Calc_add", Description: "Adds two numbers.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}
+
+// talks are the conversations with an agent: one in which it asks, and one in which it
+// calls a tool of ours.
+func (a *agent) talks() []talk {
+	return []talk{
+		{name: a.name, replies: a.working()},
+		{name: a.name + "-tool", tools: []effect.ToolSpec{sum}, replies: a.calling()},
+	}
+}
+
+// working is a model that wants a file made, asks the user if it can, and is done.
+func (m *modelling) working() []testllm.Reply {
+	first := testllm.Reply{When: m.main, Text: "Let me look.", ToolCalls: []testllm.Call{m.touch}, TokensIn: 10, TokensOut: 5}
+	if m.thinks {
+		first.Thought = "A file is wanted."
+	}
+	return append([]testllm.Reply{first}, m.asking()...)
+}
+
+// asking is a model that asks the user if it can, and is done.
+func (m *modelling) asking() []testllm.Reply {
+	if m.asks.Args == nil {
+		return m.saying("All done.")
+	}
+	return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.asks}, TokensIn: 10, TokensOut: 5}}, m.saying("All done.")...)
+}
+
+// calling is a model that calls our tool, as soon as it is told of it.
+func (m *modelling) calling() []testllm.Reply {
+	return append([]testllm.Reply{{When: `"` + m.adds + `"`, ToolCalls: []testllm.Call{toolCall("call_1", m.adds, `{"a":1,"b":2}`)}, TokensIn: 10, TokensOut: 5}},
+		m.saying("It is three.")...)
+}
+
+// saying is a model that says texts in turn, and something to whatever is not of the
+// conversation, such as a wish for its title.
+func (m *modelling) saying(texts ...string) []testllm.Reply {
+	var all []testllm.Reply
+	for _, text := range texts {
+		all = append(all, testllm.Reply{When: m.main, Text: text, TokensIn: 10, TokensOut: 5})
+	}
+	return append(all, testllm.Reply{Repeat: true, Text: "title"})
+}

@@ -1,0 +1,143 @@
+package browser
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/chromedp/cdproto/page"
+
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+)
+
+// How much a picture may differ from its golden: a pixel counts when one of its
+// colours is farther than this from what it was, and so many of all may count.
+const (
+	farPixel = 40
+	farShare = 0.002
+)
+
+// goldens is where the pictures of a package's tests lie; fonts says by what they
+// were made.
+const (
+	goldens = "testdata/golden"
+	fonts   = goldens + "/fonts.txt"
+)
+
+// measured gives the widths of a text in the fonts that pages use, and the version
+// of the browser: where they differ, so does every picture.
+const measured = `(() => {
+	const c = document.createElement("canvas").getContext("2d");
+	const widths = ["16px system-ui", "bold 16px system-ui", "16px sans-serif", "16px ui-monospace", "16px monospace", "16px emoji"].map((f) => {
+		c.font = f;
+		return f + " " + c.measureText("Sphinx of black quartz ✓ ⟦ │ ␛ 🔔").width.toFixed(2);
+	});
+	return [navigator.userAgentData.brands.find((b) => b.brand === "Chromium").version, ...widths].join("\n") + "\n";
+})()`
+
+// Screenshot gives a PNG of a place, or of what the window shows for "".
+func (b *Tab) Screenshot(place string) []byte {
+	b.t.Helper()
+	b.Eval("document.fonts.ready.then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))))")
+	p := page.CaptureScreenshotParams{}
+	if place != "" {
+		r, ok := b.Eval("(() => { const r = __see.one(" + quote(place) + ").getBoundingClientRect(); return { x: r.x + scrollX, y: r.y + scrollY, w: r.width, h: r.height } })()").(map[string]any)
+		if !ok {
+			b.t.Fatalf("there is no %s", place)
+		}
+		beyond := true
+		p.CaptureBeyondViewport = &beyond
+		p.Clip = &page.Viewport{X: r["x"].(float64), Y: r["y"].(float64), Width: r["w"].(float64), Height: r["h"].(float64), Scale: 1}
+	}
+	return call(b, page.CaptureScreenshot, p).Data
+}
+
+// Golden holds a picture of a place, or of the window for "", against
+// testdata/golden/NAME.png; `go test -update` writes it. Where fonts or browser are
+// not those of the goldens it says so, and compares nothing. A picture that differs is
+// written beside, as NAME.got.png.
+func (b *Tab) Golden(name, place string) {
+	b.t.Helper()
+	got := b.Screenshot(place)
+	file := filepath.Join(goldens, name+".png")
+	here, _ := b.Eval(measured).(string)
+	if golden.Updating() {
+		b.write(fonts, []byte(here))
+		if want, err := os.ReadFile(file); err != nil || differs(got, want) != "" {
+			b.write(file, got)
+		}
+		return
+	}
+	there, err := os.ReadFile(fonts)
+	if err != nil {
+		b.t.Fatalf("there are no goldens: run go test -update (%v)", err)
+	}
+	if string(there) != here {
+		b.t.Logf("%s is not compared: the goldens were made with another browser or other fonts:\n%s\nhere:\n%s", name, there, here)
+		return
+	}
+	want, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		b.t.Errorf("there is no %s: run go test -update, and look at it", file)
+		return
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if how := differs(got, want); how != "" {
+		seen := strings.TrimSuffix(file, ".png") + ".got.png"
+		b.write(seen, got)
+		b.t.Errorf("%s: %s; look at %s", name, how, seen)
+	}
+}
+
+func (b *Tab) write(name string, data []byte) {
+	b.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(name, data, 0o666); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// differs says how a picture differs from the one that is wanted, "" when it does
+// not.
+func differs(got, want []byte) string {
+	g, err := png.Decode(bytes.NewReader(got))
+	if err != nil {
+		return "it is no PNG: " + err.Error()
+	}
+	w, err := png.Decode(bytes.NewReader(want))
+	if err != nil {
+		return "the golden is no PNG: " + err.Error()
+	}
+	if g.Bounds() != w.Bounds() {
+		return "it is " + g.Bounds().Size().String() + " large, not " + w.Bounds().Size().String()
+	}
+	far := 0
+	for y := range g.Bounds().Dy() {
+		for x := range g.Bounds().Dx() {
+			if distance(g, w, x, y) > farPixel {
+				far++
+			}
+		}
+	}
+	if share := float64(far) / float64(g.Bounds().Dx()*g.Bounds().Dy()); share > farShare {
+		return "the picture has changed"
+	}
+	return ""
+}
+
+// distance is the greatest difference of a pixel's colours, of 255.
+func distance(a, b image.Image, x, y int) int {
+	p, q := color.NRGBAModel.Convert(a.At(x, y)).(color.NRGBA), color.NRGBAModel.Convert(b.At(x, y)).(color.NRGBA)
+	apart := func(m, n uint8) int { return max(int(m), int(n)) - min(int(m), int(n)) }
+	return max(apart(p.R, q.R), apart(p.G, q.G), apart(p.B, q.B))
+}

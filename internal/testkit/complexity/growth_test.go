@@ -1,0 +1,49 @@
+package complexity
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// The square of a size is found, a multiple is not.
+func TestLinear(t *testing.T) {
+	for name, c := range map[string]struct {
+		run  func(n int) time.Duration
+		fail bool
+	}{
+		"multiple": {func(n int) time.Duration { return time.Duration(n) * time.Millisecond }, false},
+		"square":   {func(n int) time.Duration { return time.Duration(n*n) * time.Millisecond }, true},
+		"noise":    {func(n int) time.Duration { return time.Duration(n*n) * time.Microsecond }, false},
+	} {
+		r := &report{TB: t}
+		Linear(r, 10, c.run)
+		if (r.said != "") != c.fail {
+			t.Errorf("%s: said %q", name, r.said)
+		}
+	}
+}
+
+// What the process computes is counted.
+func TestOf(t *testing.T) {
+	sum := 0
+	for n := 1 << 20; ; n *= 2 { // until the system's count moves
+		if Of(func() {
+			for i := range n {
+				sum += i * i
+			}
+		}) > 0 {
+			break
+		}
+	}
+	_ = sum
+}
+
+type report struct {
+	testing.TB
+	said string
+}
+
+func (r *report) Helper() {}
+
+func (r *report) Errorf(format string, args ...any) { r.said = fmt.Sprintf(format, args...) }

@@ -1,0 +1,505 @@
+package conversation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+)
+
+// Make makes the conversation of a seed.
+func Make(seed uint64, o Options) *Talk {
+	r := rand.New(rand.NewPCG(seed, 0x7461_6c6b))
+	t := &Talk{Seed: seed, Options: o, Params: r.IntN(2) == 0, Tools: r.IntN(2) == 0, Defaults: map[string]string{}}
+	t.Cancel = t.Params && r.IntN(3) > 0
+	for _, m := range hostmsg.Messages() {
+		if m.Default != "" && r.IntN(2) == 0 {
+			t.Defaults[m.Default] = "as you like, " + m.Type
+		}
+	}
+	for i := range 1 + r.IntN(5) {
+		e := Exchange{Prompt: fmt.Sprintf("%d %s", i, pick(r, "go", "", `a "b" \ c`, "two\nlines", "é 😀"))}
+		for _, typ := range types {
+			if r.IntN(3) > 0 {
+				e.Handled = append(e.Handled, typ)
+			}
+		}
+		t.Exchanges = append(t.Exchanges, e)
+	}
+	h := &host{Rand: r, t: t}
+	for i := range t.Exchanges {
+		h.e = &t.Exchanges[i]
+		h.exchange(i)
+	}
+	h.leave()
+	return t
+}
+
+// host makes the host's side. What it says is collected until it is flushed, and
+// then cut into pieces at random places, but not within the stretches in keep.
+type host struct {
+	*rand.Rand
+	t *Talk
+	e *Exchange
+
+	steps  []Step // of the process, which runs when this is not nil
+	spoken bool   // it has sent a message
+	early  bool   // and has, before its first prompt
+	mute   bool   // it sends none, but text
+	said   strings.Builder
+	keep   [][2]int // stretches of said that are written at once
+	due    int      // replies to what is said that have not been heard
+	synced bool     // the program has taken all that was flushed
+	id     int
+	signal int
+}
+
+func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
+
+func (h *host) add(op Op, text string, n int) { h.steps = append(h.steps, Step{op, text, n}) }
+
+// start begins a process, up to its first prompt.
+func (h *host) start() {
+	h.steps, h.spoken, h.early = []Step{}, false, false
+	h.mute = !h.t.Params && h.IntN(3) == 0
+	if h.IntN(4) == 0 {
+		h.said.WriteString("\ufeff")
+	}
+	if !h.t.Params {
+		if h.early = !h.mute && h.IntN(8) == 0; h.early { // it speaks before it could know of the prompt
+			h.tell()
+			h.flush()
+		}
+		return
+	}
+	h.add(Hear, "", 0)
+	h.blanks()
+	ack := `{"type":"init_ack"}`
+	if h.t.Cancel {
+		ack = `{"type":"init_ack","version":"1","capabilities":["streaming","cancel"]}`
+	}
+	h.last(ack, -1)
+	h.spoken = true
+}
+
+// leave ends the steps of the process.
+func (h *host) leave() {
+	if h.steps != nil {
+		h.flush()
+		h.t.Starts = append(h.t.Starts, h.steps)
+		h.steps = nil
+	}
+}
+
+// exchange is the host's part in the i-th exchange.
+func (h *host) exchange(i int) {
+	if h.steps == nil {
+		h.start()
+	}
+	h.add(Hear, "", 0)
+	h.synced, h.early = !h.early, false
+	for range h.IntN(9) {
+		if h.mute {
+			h.blanks()
+			continue
+		}
+		h.one()
+		if h.IntN(3) == 0 {
+			h.flush()
+		}
+		if h.IntN(4) == 0 {
+			h.hear()
+		}
+	}
+	h.close(i)
+	// A process may end between two exchanges, except when it may have read the
+	// next prompt together with the replies.
+	if h.steps != nil && h.IntN(6) == 0 && (h.t.Options.Patient || h.steps[len(h.steps)-1].Op != Hear) {
+		h.flush()
+		h.add(Exit, "", h.IntN(2)*3)
+		h.leave()
+	}
+}
+
+// one says something that ends nothing.
+func (h *host) one() {
+	switch n := h.IntN(20); {
+	case n < 7:
+		h.tell()
+	case n < 12:
+		h.ask()
+	case n < 14:
+		h.blanks()
+	case n < 16 && h.spoken:
+		h.line(h.text())
+	case n == 16:
+		h.takeBack()
+	case n == 17:
+		h.wait()
+	case n == 18:
+		h.line(h.message("withdraw", `"id":"nobody's"`))
+	case n == 19 && h.IntN(4) == 0:
+		h.flood()
+	}
+}
+
+// What a host may tell and ask.
+var (
+	told     = append(hostmsg.Types(func(m *hostmsg.Message) bool { return m.Handled() && !m.Waits() }), "own", "own", "typed", "init_ack", "a \"type\" é")
+	requests = hostmsg.Types((*hostmsg.Message).Waits)
+)
+
+// tell says a message that may or may not be answered.
+func (h *host) tell() {
+	typ := pick(h.Rand, told...)
+	var members []string
+	switch typ {
+	case "partial":
+		members = append(members, pick(h.Rand, `"text":"a bit, "`, `"chunk":"é\n"`, `"text":"","x":1`, `"text":5`, `"n":1`))
+	case "typed":
+		members = append(members, pick(h.Rand, `"n":7`, `"n":-1`, `"n":"x"`, `"m":1`))
+	default:
+		members = append(members, pick(h.Rand, `"message":"working"`, `"percent":10,"stage":null`, `"nested":{"type":"result","a":[1,1.5,true,null]}`, `"message":"`+strings.Repeat("long ", h.IntN(1000))+`"`))
+	}
+	if typ != "typed" && h.IntN(3) == 0 {
+		members = append(members, h.reply())
+	}
+	if h.IntN(2) == 0 {
+		members = append(members, h.ident())
+	}
+	h.line(h.message(typ, members...))
+}
+
+// ask says a request.
+func (h *host) ask() {
+	h.line(h.request(pick(h.Rand, requests...), h.reply()))
+}
+
+func (h *host) request(typ, do string) string {
+	var members []string
+	if h.IntN(5) > 0 {
+		members = append(members, h.ident())
+	}
+	return h.message(typ, append(members, do, h.about(typ))...)
+}
+
+func (h *host) about(typ string) string {
+	switch typ {
+	case "question":
+		return `"question":"` + pick(h.Rand, "why?", "é?\\n", "") + `"`
+	case "tool_call":
+		return `"tool":"T_twice","args":{"n":` + strconv.Itoa(h.IntN(100)) + `}`
+	}
+	return `"description":"rm","risk_level":"low"`
+}
+
+// reply are the members that say what to answer.
+func (h *host) reply() string {
+	if h.IntN(5) == 0 {
+		return `"do":"nothing"`
+	}
+	return `"do":"reply","with":` + pick(h.Rand, `"yes"`, `"é \" \\ \n 😀"`, `7`, `1.5`, `true`, `false`, `null`, `[]`, `[1,[null]]`, `{"a":{"b":2},"":0}`)
+}
+
+// ident is an id that no other message has.
+func (h *host) ident() string {
+	h.id++
+	n := strconv.Itoa(h.id)
+	return `"id":` + pick(h.Rand, n, "-"+n, `"q`+n+`"`, `"`+n+`"`, `"q\u00e9`+n+`"`, "9007199254740993"+n)
+}
+
+// message writes a message with its members in any order.
+func (h *host) message(typ string, members ...string) string {
+	all := append([]string{`"type":` + quote(typ)}, members...)
+	h.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	space := pick(h.Rand, "", "", " ", "\t")
+	return space + "{" + space + strings.Join(all, ","+space) + "}" + space
+}
+
+// text is a line that is no message.
+func (h *host) text() string {
+	return pick(h.Rand, "words", "  indented", "[1, 2]", "42", `"type"`, `{"text": "no type"}`, `{"type": 5}`, `{"type":null,"text":"x"}`, "NaN", "[NaN", "é", "}", `{"a":{"type":"result"}}`)
+}
+
+// unreadable is a line that begins as a message and is none.
+func (h *host) unreadable() string {
+	return pick(h.Rand, `{"type":"result","text":"cut`, `{'type':'result'}`, `{"type":"progress","n":NaN}`, `{"type":"result"} and more`, `{`, ` {"type":"own",}`, `{"type":"own","n":-Infinity}`, `{"type":"own","n":01}`)
+}
+
+// line adds a line, and counts the reply that it gets.
+func (h *host) line(text string) {
+	h.said.WriteString(text)
+	h.said.WriteString(pick(h.Rand, "\n", "\n", "\n", "\r\n"))
+	if o, err := parseObject(text); err == nil {
+		if typ, ok := o.text("type"); ok {
+			h.spoken = true
+			if h.t.react(h.e, typ, o.without("type")).reply != "" {
+				h.due++
+			}
+		}
+	}
+}
+
+func (h *host) blanks() {
+	for range h.IntN(3) {
+		h.said.WriteString(pick(h.Rand, "\n", "\r\n", "  \n", "\t \r\n", "\n\n"))
+	}
+}
+
+// flood says more than a batch holds.
+func (h *host) flood() {
+	for i := range 200 + h.IntN(200) {
+		h.line(`{"type":"progress","i":` + strconv.Itoa(i) + `}`)
+	}
+}
+
+// together adds lines that are written in one piece after all before it has been
+// taken, so that the program gets them all at once.
+func (h *host) together(lines func()) {
+	h.hear()
+	from := h.said.Len()
+	lines()
+	h.keep = append(h.keep, [2]int{from, h.said.Len()})
+}
+
+// hear flushes, then takes in all replies. When no reply is due, it is unknown
+// how much the program has taken. So it asks a question first: the reply comes
+// when all has been taken.
+func (h *host) hear() {
+	if (!h.synced || h.said.Len() > 0) && h.due == 0 {
+		h.line(h.message("own", h.ident(), `"do":"reply","with":1`))
+		if h.due == 0 { // nobody handles it
+			h.line(h.message("approval", h.ident(), `"do":"reply","with":1`))
+		}
+	}
+	h.flush()
+	for ; h.due > 0; h.due-- {
+		h.add(Hear, "", 0)
+		h.synced = true
+	}
+}
+
+// settle is hear, but for a host that sends no messages.
+func (h *host) settle() {
+	if h.spoken {
+		h.hear()
+	}
+}
+
+// takeBack says a request and takes it back before it was handed on.
+func (h *host) takeBack() {
+	h.together(func() {
+		id := h.ident()
+		typ := pick(h.Rand, requests...)
+		due := h.due
+		h.line(h.message(typ, id, h.about(typ), `"do":"reply","with":1`))
+		h.due = due
+		if h.IntN(2) == 0 {
+			h.line(h.message("log", `"message":"between"`))
+		}
+		h.line(h.message("withdraw", id))
+	})
+	h.flush()
+}
+
+// wait says a request, and takes it back while it is handled.
+func (h *host) wait() {
+	h.signal++
+	signal := fmt.Sprintf("signal-%d", h.signal)
+	id := h.ident()
+	typ := pick(h.Rand, requests...)
+	text := h.message(typ, id, h.about(typ), `"do":"wait","signal":"`+signal+`"`)
+	o, err := parseObject(text)
+	if err != nil {
+		panic(err)
+	}
+	h.line(text)
+	if h.t.react(h.e, typ, o.without("type")).wait == "" {
+		return // it has no handler
+	}
+	h.flush()
+	h.add(Await, signal, 0)
+	for range h.IntN(3) {
+		h.tell()
+	}
+	h.line(h.message("withdraw", id))
+	h.flush()
+}
+
+// close comes to the exchange's end.
+func (h *host) close(i int) {
+	switch n := h.IntN(16); {
+	case n == 0:
+		h.broken()
+	case n == 1:
+		h.gone()
+	case h.mute && !h.spoken:
+		h.last(h.text(), i)
+	case n < 5:
+		h.stopped(i)
+	default:
+		h.last(h.terminal(), i)
+	}
+}
+
+func (h *host) terminal() string {
+	if h.IntN(4) == 0 {
+		return h.message("error", pick(h.Rand, `"message":"no disk","code":"E1"`, `"message":"é"`, `"recoverable":true`))
+	}
+	return h.message("result", pick(h.Rand, `"text":"done"`, `"text":"é\n"`, `"answer":{"n":[1,1.5]}`, `"id":5`, `"text":""`))
+}
+
+// last says the last line of an exchange and what follows it at once: blank
+// lines, whole lines, and the beginning of a line that is completed when the
+// next exchange has begun.
+func (h *host) last(text string, exchange int) {
+	from := h.said.Len() + len(text) // a piece may end within the line, not at its end
+	h.said.WriteString(text)
+	h.said.WriteString("\n")
+	o, err := parseObject(text)
+	if _, ok := o.text("type"); err == nil && ok {
+		h.spoken = true
+	}
+	rest := ""
+	behind := func() {
+		switch h.IntN(8) {
+		case 0, 1:
+			h.blanks()
+		case 2:
+			h.said.WriteString(h.message(pick(h.Rand, "progress", "question", "result"), `"late":true`) + "\n")
+			h.spoken = true
+		case 3:
+			h.said.WriteString(pick(h.Rand, h.text(), h.unreadable()) + "\n")
+		}
+	}
+	for range h.IntN(3) {
+		behind()
+	}
+	if h.IntN(5) == 0 {
+		late := h.message("progress", `"late":"in two pieces"`)
+		cut := len(late)/2 + 1
+		h.said.WriteString(late[:cut])
+		rest = late[cut:] + "\n"
+	}
+	h.keep = append(h.keep, [2]int{from, h.said.Len()})
+	h.flush()
+	if h.t.Options.Patient && rest == "" && exchange >= 0 {
+		for range h.IntN(3) {
+			behind()
+			h.flush()
+		}
+	}
+	for ; h.due > 0; h.due-- {
+		h.add(Hear, "", 0) // what was asked before the end is answered
+	}
+	if h.t.Options.Patient && exchange >= 0 {
+		h.add(Signal, Said(exchange), 0)
+	}
+	if rest != "" {
+		h.rest(rest, exchange)
+	}
+}
+
+// rest completes a line that began after the end of an exchange. It is the first
+// thing that the host says in the next exchange of this process, if there is
+// one.
+func (h *host) rest(text string, exchange int) {
+	if exchange+1 >= len(h.t.Exchanges) {
+		return
+	}
+	h.said.WriteString(text)
+	h.spoken = true
+}
+
+// Said is the signal that a patient player waits for after the i-th exchange.
+func Said(i int) string { return fmt.Sprintf("said-%d", i) }
+
+// broken says a line that cannot be read.
+func (h *host) broken() {
+	h.settle()
+	h.line(h.unreadable())
+	h.flush()
+	h.add(Hang, "", 0)
+	h.leave()
+}
+
+// gone is the end of the process within the exchange, perhaps within a line.
+func (h *host) gone() {
+	h.settle()
+	h.said.WriteString(pick(h.Rand, "", "", `{"type":"progress"`, `{"type":"progress","message":"whole"}`, "text", `{"type":"result","text":"no end"}`, "\t"))
+	h.flush()
+	h.add(Exit, "", h.IntN(3))
+	h.leave()
+}
+
+// stopped is the end that the program makes.
+func (h *host) stopped(i int) {
+	h.hear()
+	text := h.request(pick(h.Rand, "question", "own", "approval"), `"do":"fail"`)
+	o, err := parseObject(text)
+	if err != nil {
+		panic(err)
+	}
+	typ, _ := o.text("type")
+	stops := h.t.react(h.e, typ, o.without("type")).cancel
+	switch {
+	case stops && h.IntN(3) == 0: // and the host has done already
+		h.together(func() {
+			h.line(text)
+			h.said.WriteString(h.terminal() + "\n")
+		})
+		h.flush()
+		if h.t.Options.Patient {
+			h.add(Signal, Said(i), 0)
+		}
+	case stops && h.t.Cancel:
+		h.line(text)
+		h.flush()
+		h.add(Hear, "", 0)
+		for range h.IntN(3) {
+			h.said.WriteString(h.message("progress", `"message":"winding up"`) + "\n")
+		}
+		h.last(h.terminal(), i)
+	case stops:
+		h.line(text)
+		h.flush()
+		h.add(Hang, "", 0)
+		h.leave()
+	default:
+		h.line(text)
+		h.last(h.terminal(), i)
+	}
+}
+
+// flush writes what is said, in pieces.
+func (h *host) flush() {
+	text := h.said.String()
+	keep := h.keep
+	h.said.Reset()
+	h.keep = nil
+	if text == "" {
+		return
+	}
+	h.synced = false
+	from := 0
+	for range h.IntN(4) {
+		at := from + 1 + h.IntN(len(text)-from)
+		if at < len(text) && !within(at, keep) {
+			h.add(Say, text[from:at], 0)
+			from = at
+		}
+	}
+	h.add(Say, text[from:], 0)
+}
+
+// within says whether a cut would part what is written at once.
+func within(at int, keep [][2]int) bool {
+	for _, k := range keep {
+		if k[0] < at && at < k[1] {
+			return true
+		}
+	}
+	return false
+}

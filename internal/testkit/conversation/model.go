@@ -1,0 +1,385 @@
+package conversation
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+)
+
+// Outcome is what comes of a conversation.
+type Outcome struct {
+	// Seen is what the program sees in each exchange. At level Wire these are its
+	// messages, written by Message, and then the failure, written by Failed,
+	// unless a terminal message or the program ended the exchange. At level
+	// Listen these are its emits, written by Emitted.
+	Seen [][]string
+	// Heard are the lines that each process gets, as Canonical writes them.
+	Heard [][]string
+	// Remarks are about the host's mistakes, in order. Remarks about text outside
+	// an exchange are certain only in a patient conversation.
+	Remarks []string
+	// Problems are mistakes of the conversation itself.
+	Problems []string
+}
+
+// Message writes a message that the program got. id is its JSON text, or "".
+func Message(typ, id, payload string) string {
+	return strings.TrimSpace(typ + " " + Canonical(payload) + " " + id)
+}
+
+// Emitted writes an emit, of events of a listen without how long it took.
+func Emitted(channel, payload string) string {
+	if o, err := parseObject(payload); err == nil && strings.HasPrefix(channel, "listen:") {
+		payload = o.without("duration_ms").String()
+	}
+	return channel + " " + Failed(Canonical(payload))
+}
+
+// where matches the place of the mistake in the failure of a line that cannot be
+// read. This package does not know its wording.
+var where = regexp.MustCompile(` \([^()]* at offset \d+\)`)
+
+// Failed writes the message of a failure.
+func Failed(message string) string { return where.ReplaceAllString(message, "") }
+
+// Outside says that a remark is of what came outside an exchange.
+func Outside(remark string) bool { return strings.Contains(remark, " outside an exchange; ") }
+
+// Expect gives what must come of the conversation.
+func (t *Talk) Expect() *Outcome {
+	m := &model{t: t, out: &Outcome{Seen: make([][]string, len(t.Exchanges))}, exchange: -1, signals: map[string]bool{}}
+	for i, steps := range t.Starts {
+		m.startProcess(i)
+		for _, s := range steps {
+			m.step(s)
+		}
+		m.flushStep()
+	}
+	if m.active || m.exchange != len(t.Exchanges)-1 {
+		m.problem("exchange %d of %d does not end", m.exchange, len(t.Exchanges))
+	}
+	return m.out
+}
+
+// model plays a conversation step by step. The host's steps set the pace; the
+// program does at once all that it can.
+type model struct {
+	t       *Talk
+	out     *Outcome
+	signals map[string]bool
+
+	exchange int    // the newest
+	active   bool   // it goes on, for the program
+	pieces   string // of its result
+
+	input   []string // lines that the host has not taken in
+	alive   bool     // the process
+	marked  bool     // the place for a byte order mark has been passed
+	spoken  bool     // it has sent a message
+	turn    *turn    // the newest
+	carried string   // of a line that has not ended
+	begun   *turn    // the turn in which that began; nil when it has not
+	texts   bool     // it has been told that text counts as the result
+}
+
+// turn is the initialisation of a process or an exchange, for what the host says.
+type turn struct {
+	init    bool
+	over    bool // its last message has been said
+	strayed bool // it has been told that there is more
+}
+
+// message is a message as the program gets it.
+type message struct {
+	typ, id string
+	payload object
+}
+
+func (m *model) problem(format string, args ...any) {
+	m.out.Problems = append(m.out.Problems, fmt.Sprintf(format, args...))
+}
+
+func (m *model) startProcess(i int) {
+	m.out.Heard = append(m.out.Heard, nil)
+	m.alive, m.marked, m.spoken, m.carried, m.begun, m.input, m.turn = true, false, false, "", nil, nil, nil
+	if m.active {
+		m.problem("process %d starts within an exchange", i)
+	}
+	if m.t.Params {
+		m.input = append(m.input, InitLine)
+		m.turn = &turn{init: true}
+		return
+	}
+	m.next()
+}
+
+// next begins the next exchange, if there is one.
+func (m *model) next() {
+	if m.active || m.exchange+1 >= len(m.t.Exchanges) {
+		return
+	}
+	m.exchange++
+	m.active, m.pieces, m.turn = true, "", &turn{}
+	if m.t.Options.Level == Listen {
+		m.see("listen:start " + `{"host":"` + Host + `"}`)
+	}
+	m.input = append(m.input, m.t.Exchanges[m.exchange].PromptLine())
+}
+
+func (m *model) see(what string) {
+	m.out.Seen[m.exchange] = append(m.out.Seen[m.exchange], what)
+}
+
+func (m *model) remark(format string, args ...any) {
+	m.out.Remarks = append(m.out.Remarks, "warn: host '"+Host+"' "+fmt.Sprintf(format, args...))
+}
+
+func (m *model) step(s Step) {
+	if !m.alive && s.Op != Hang {
+		m.problem("a process does %d after its end", s.Op)
+		return
+	}
+	switch s.Op {
+	case Hear:
+		m.hear()
+	case Say:
+		m.say(s.Text)
+	case Await:
+		if !m.signals[s.Text] {
+			m.problem("the signal %s does not come", s.Text)
+		}
+	case Exit:
+		m.exit(s.N)
+	case Hang:
+		if m.alive {
+			m.problem("a process hangs and nobody ends it")
+		}
+	}
+}
+
+// flushStep is the end of a process's steps.
+func (m *model) flushStep() {
+	if len(m.input) > 0 {
+		m.problem("a process does not hear %q", m.input)
+	}
+}
+
+func (m *model) hear() {
+	if len(m.input) == 0 && (m.turn == nil || m.turn.over) {
+		m.next()
+	}
+	if len(m.input) == 0 {
+		m.problem("a process waits for a line that nobody sends")
+		return
+	}
+	last := len(m.out.Heard) - 1
+	m.out.Heard[last] = append(m.out.Heard[last], Canonical(m.input[0]))
+	m.input = m.input[1:]
+}
+
+// say is text that the host writes in one piece: the program gets all of its
+// messages at once.
+func (m *model) say(text string) {
+	var got []message
+	for _, c := range strings.SplitAfter(text, "\n") {
+		m.carried += c
+		if m.begun == nil && strings.Trim(c, " \t\r\v\f\n\ufeff") != "" {
+			m.begun = m.turn
+		}
+		if !strings.HasSuffix(c, "\n") {
+			continue
+		}
+		msgs, failure := m.line(strings.TrimSuffix(m.carried, "\n"), false)
+		m.carried, m.begun = "", nil
+		got = append(got, msgs...)
+		if failure != "" {
+			m.program(got)
+			m.fail(failure)
+			return
+		}
+	}
+	m.program(got)
+}
+
+// line reads a whole line for the exchange in which it began. It gives its
+// message, or the failure that makes the process unusable.
+func (m *model) line(line string, half bool) (got []message, failure string) {
+	if !m.marked {
+		m.marked = true
+		line = strings.TrimPrefix(line, "\ufeff")
+	}
+	line = strings.TrimSuffix(line, "\r")
+	if strings.Trim(line, " \t\r\v\f") == "" {
+		return nil, ""
+	}
+	o, err := parseObject(line)
+	typ, isMessage := o.text("type")
+	m.spoken = m.spoken || isMessage
+	t := m.begun
+	switch {
+	case t != m.turn || t.over:
+		m.stray(t, isMessage, typ, line)
+		return nil, ""
+	case isMessage:
+		t.over = t.init || hostmsg.Of(typ).Terminal()
+		if t.init {
+			return nil, ""
+		}
+		return []message{{typ, o.raw("id"), o.without("type")}}, ""
+	case err != nil && err != errNoObject && strings.HasPrefix(strings.TrimLeft(line, " \t"), "{"):
+		if half {
+			return nil, "host '" + Host + "' ended in the middle of a message (" + strconv.Itoa(len(line)) + " bytes): " + line
+		}
+		return nil, "host '" + Host + "' sent a message that cannot be read: " + line
+	case m.spoken:
+		m.remark("sent a line that is not a message; it is skipped: %s", line)
+		return nil, ""
+	}
+	if !m.texts {
+		m.texts = true
+		m.remark("sent a line that is not a message; it counts as the result: %s", line)
+	}
+	t.over = true
+	return []message{{hostmsg.Result, "", object{{"text", []byte(quote(line))}}}}, ""
+}
+
+func (m *model) stray(t *turn, isMessage bool, typ, line string) {
+	if t.strayed {
+		return
+	}
+	t.strayed = true
+	if isMessage {
+		m.remark("sent a message of type '%s' outside an exchange; it is ignored: %s", typ, line)
+	} else {
+		m.remark("sent a line that is not a message outside an exchange; it is ignored: %s", line)
+	}
+}
+
+// program is what the program does with messages that come together.
+func (m *model) program(got []message) {
+	if !m.active {
+		return // it has ended the exchange
+	}
+	for _, x := range takenBack(got) {
+		if m.t.Options.Level == Wire {
+			m.see(Message(x.typ, x.id, x.payload.String()))
+		}
+		if hostmsg.Of(x.typ).Terminal() {
+			m.end(&x)
+			return
+		}
+		r := m.t.react(&m.t.Exchanges[m.exchange], x.typ, x.payload)
+		m.out.Seen[m.exchange] = append(m.out.Seen[m.exchange], r.emits...)
+		m.pieces += r.piece
+		if r.reply != "" {
+			m.input = append(m.input, r.reply)
+		}
+		if r.wait != "" {
+			m.signals[r.wait] = true
+		}
+		if r.cancel {
+			m.cancel()
+			return
+		}
+	}
+}
+
+// takenBack leaves out requests with the withdraw that follows them.
+func takenBack(got []message) []message {
+	got = slices.Clone(got)
+	for i := 0; i < len(got); i++ {
+		if hostmsg.Of(got[i].typ).Role != hostmsg.TakesBack || got[i].id == "" {
+			continue
+		}
+		at := slices.IndexFunc(got[:i], func(r message) bool { return r.id == got[i].id && hostmsg.Of(r.typ).Waits() })
+		if at >= 0 {
+			got = slices.Delete(got, i, i+1)
+			got = slices.Delete(got, at, at+1)
+			i -= 2
+		}
+	}
+	return got
+}
+
+// end is a terminal message.
+func (m *model) end(x *message) {
+	m.active = false
+	if m.t.Options.Level == Wire {
+		return
+	}
+	if hostmsg.Of(x.typ).Role == hostmsg.Fails {
+		message, ok := x.payload.text("message")
+		if !ok {
+			message = "the host reported an error"
+		}
+		m.ended(message)
+		return
+	}
+	payload := x.payload
+	if m.pieces != "" {
+		payload = payload.with("partial_output", quote(m.pieces))
+	}
+	m.see(`listen:complete {"host":"` + Host + `"}`)
+	m.see("ok " + payload.String())
+}
+
+// ended is an exchange that fails, at level Listen.
+func (m *model) ended(message string) {
+	m.active = false
+	m.see("listen:error " + object{{"host", []byte(quote(Host))}, {"error", []byte(quote(message))}}.String())
+	m.see("err " + quote(message))
+}
+
+// cancel ends the exchange on the program's side. Nothing is sent to a host that
+// has said its last message.
+func (m *model) cancel() {
+	m.active = false
+	if m.t.Options.Level == Listen {
+		m.ended(Reason)
+	}
+	switch {
+	case m.turn.over:
+	case m.t.Cancel:
+		m.input = append(m.input, `{"type":"cancel","reason":"`+Reason+`"}`)
+	default:
+		m.alive, m.input = false, nil
+	}
+}
+
+// fail is a process that is of no more use.
+func (m *model) fail(why string) {
+	m.alive, m.input = false, nil
+	switch {
+	case !m.active:
+		m.problem("a process fails outside of an exchange: %s", why)
+	case m.t.Options.Level == Listen:
+		m.ended(why)
+	default:
+		m.active = false
+		m.see(why)
+	}
+}
+
+// exit is the process's own end. Its last line counts without an end.
+func (m *model) exit(code int) {
+	failure := ""
+	if m.carried != "" {
+		var got []message
+		got, failure = m.line(m.carried, true)
+		m.program(got)
+	}
+	if m.active {
+		if failure == "" {
+			failure = "host exited without result"
+		}
+		if m.t.Options.Level == Wire {
+			failure += fmt.Sprintf(" (exit code %d)", code)
+		}
+		m.fail(failure)
+	}
+	m.alive, m.input = false, nil
+}

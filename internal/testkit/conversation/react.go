@@ -1,0 +1,108 @@
+package conversation
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+)
+
+// reaction is what the program does with a message.
+type reaction struct {
+	emits  []string // what it emits, at level Listen: channel and payload
+	reply  string   // the response's line without its end; "" is none
+	piece  string   // what the result has of it
+	cancel bool     // it ends the exchange
+	wait   string   // it gives this signal and handles the message until it is withdrawn
+}
+
+// react gives what the program does with a message of exchange e. payload is the
+// message without its type.
+func (t *Talk) react(e *Exchange, typ string, payload object) reaction {
+	switch {
+	case hostmsg.Of(typ).Role == hostmsg.TakesBack:
+		return reaction{} // of what it has dealt with, or never heard of
+	case t.Options.Level == Wire:
+		return act(typ, payload)
+	case !slices.Contains(e.Handled, typ):
+		return t.unhandled(typ, payload)
+	case typ == "typed":
+		return typed(payload)
+	}
+	r := act(typ, payload)
+	r.emits = append([]string{`got [` + quote(typ) + `,` + payload.String() + `]`}, r.emits...)
+	return r
+}
+
+// act does what the member `do` says.
+func act(typ string, payload object) reaction {
+	do, _ := payload.text("do")
+	switch do {
+	case "reply":
+		with := payload.raw("with")
+		if with == "" || with == "null" {
+			return reaction{}
+		}
+		return reaction{reply: response(typ, payload, "value", with)}
+	case "fail":
+		return reaction{cancel: true}
+	case "wait":
+		signal, _ := payload.text("signal")
+		return reaction{wait: signal}
+	}
+	return reaction{}
+}
+
+// typed is the handler whose parameter is the schema N.
+func typed(payload object) reaction {
+	n := payload.raw("n")
+	if _, err := strconv.ParseInt(n, 10, 64); err == nil {
+		return reaction{emits: []string{`got ["typed",` + n + `]`}, reply: response("typed", payload, "value", n)}
+	}
+	problem := "n: missing, expected Int"
+	if n != "" {
+		problem = "n: expected Int, got " + n
+	}
+	return reaction{emits: []string{"listen:invalid " + about("typed", payload).with("error", quote(problem)).String()}}
+}
+
+// unhandled is what is done with a message that has no handler.
+func (t *Talk) unhandled(typ string, payload object) reaction {
+	msg := hostmsg.Of(typ)
+	switch {
+	case msg.Unhandled == hostmsg.Gathered:
+		for _, name := range []string{"text", "chunk"} {
+			if s, ok := payload.text(name); ok {
+				return reaction{piece: s}
+			}
+		}
+		return reaction{}
+	case msg.Unhandled == hostmsg.ByTools && t.Tools:
+		n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimPrefix(payload.raw("args"), `{"n":`), "}"), 10, 64)
+		return reaction{reply: response(typ, payload, "value", strconv.FormatInt(2*n, 10))}
+	}
+	r := reaction{emits: []string{"listen:unhandled " + about(typ, payload).String()}}
+	switch {
+	case !msg.Waits():
+	case t.Defaults[msg.Default] != "":
+		r.reply = response(typ, payload, "value", quote(t.Defaults[msg.Default]))
+	default:
+		r.reply = response(typ, payload, "error", quote("nothing handles "+typ+" messages"))
+	}
+	return r
+}
+
+// about is the payload of a notice about a message.
+func about(typ string, payload object) object {
+	return object{{"host", []byte(quote(Host))}, {"type", []byte(quote(typ))}, {"message", []byte(payload.String())}}
+}
+
+// response is the line that answers a message.
+func response(typ string, payload object, as, value string) string {
+	o := object{{"type", []byte(`"response"`)}, {"in_reply_to", []byte(quote(typ))}}
+	if id := payload.raw("id"); id != "" {
+		o = o.with("answer_to", id)
+	}
+	return o.with(as, value).String()
+}

@@ -1,0 +1,237 @@
+// Package conversation makes random conversations of a program with a host, and
+// predicts by a model of its own what comes of each: what the program sees, what
+// the host gets, and what is logged about the host's mistakes
+// (spec/host-protocol.md).
+//
+// A conversation is data: the program's side is a list of exchanges, the host's
+// the steps of each of its processes. Tests play it over any transport, or in
+// the whole VM, and compare. The package shares only the table of messages with
+// the implementation, so that the model does not share its mistakes.
+package conversation
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+)
+
+// A Level is what plays the program's side.
+type Level int
+
+const (
+	// Wire plays the exchange's requests directly: the player does with each
+	// message what the message's member `do` says.
+	Wire Level = iota
+	// Listen is the program that Source gives, whose handlers do that.
+	Listen
+)
+
+// Options say for whom a conversation is made.
+type Options struct {
+	Level Level
+	// Patient says that the next exchange begins only after the host has said
+	// everything that follows the end of the one before. Otherwise the host
+	// writes that in one piece with the end.
+	Patient bool
+}
+
+// Talk is a conversation.
+type Talk struct {
+	Seed    uint64
+	Options Options
+
+	Params   bool              // the host is initialised
+	Cancel   bool              // and says that it can be cancelled
+	Tools    bool              // the host has the tool T of Source
+	Defaults map[string]string // what answers unhandled messages, by its key
+
+	Exchanges []Exchange
+	Starts    [][]Step // of each process of the host
+}
+
+// Exchange is what the program says and listens to.
+type Exchange struct {
+	Prompt  string
+	Handled []string // the types with a handler, at level Listen
+}
+
+// Op is what a step does.
+type Op int
+
+// The steps of a host.
+const (
+	Hear   Op = iota // takes a line in
+	Say              // writes Text as it is
+	Await            // waits for the program's signal Text
+	Signal           // gives the signal Text: all is said, as a patient player waits for
+	Exit             // ends with the code N
+	Hang             // waits for its end
+)
+
+// Step is a step of a host.
+type Step struct {
+	Op   Op
+	Text string
+	N    int
+}
+
+// The host's name in the program, its init line with its only parameter, and the
+// reason with which a player of level Wire closes an exchange.
+const (
+	Host     = "W"
+	InitLine = `{"type":"init","params":{"a":1}}`
+	Reason   = "stop"
+)
+
+// PromptLine is the line that begins an exchange.
+func (e *Exchange) PromptLine() string {
+	return `{"type":"prompt","text":` + quote(e.Prompt) + `}`
+}
+
+// Script gives the host's side as a script for package testhost. Signals are
+// files in the script's directory.
+func (t *Talk) Script() string {
+	var b strings.Builder
+	for i, steps := range t.Starts {
+		if i > 0 {
+			b.WriteString("--- spawn\n")
+		}
+		for _, s := range steps {
+			switch s.Op {
+			case Hear:
+				b.WriteString("read\n")
+			case Say:
+				fmt.Fprintf(&b, "bytes %s\n", hex.EncodeToString([]byte(s.Text)))
+			case Await:
+				fmt.Fprintf(&b, "await %s\n", s.Text)
+			case Signal:
+				fmt.Fprintf(&b, "write %s\n", s.Text)
+			case Exit:
+				fmt.Fprintf(&b, "exit %d\n", s.N)
+			case Hang:
+				b.WriteString("hang\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// Signals says whether the host signals when it has said everything that follows
+// the i-th exchange.
+func (t *Talk) Signals(i int) bool {
+	return slices.ContainsFunc(t.Starts, func(steps []Step) bool { return slices.Contains(steps, Step{Op: Signal, Text: Said(i)}) })
+}
+
+// Lines are the lines that a host has recorded, as an Outcome has them.
+func Lines(text string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		all = append(all, Canonical(strings.TrimSuffix(line, "\n")))
+	}
+	return all
+}
+
+// String shows the conversation to people.
+func (t *Talk) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "params %v, cancel %v, tools %v, defaults %q\n", t.Params, t.Cancel, t.Tools, t.Defaults)
+	for i, e := range t.Exchanges {
+		fmt.Fprintf(&b, "exchange %d: %q handles %v\n", i, e.Prompt, e.Handled)
+	}
+	names := [...]string{"hear", "say", "await", "signal", "exit", "hang"}
+	for i, steps := range t.Starts {
+		fmt.Fprintf(&b, "process %d:\n", i)
+		for _, s := range steps {
+			switch s.Op {
+			case Say:
+				fmt.Fprintf(&b, "  say %.300q\n", s.Text)
+			case Exit:
+				fmt.Fprintf(&b, "  exit %d\n", s.N)
+			default:
+				fmt.Fprintf(&b, "  %s %s\n", names[s.Op], s.Text)
+			}
+		}
+	}
+	return b.String()
+}
+
+// types are the types of messages that a program may handle.
+var types = append(hostmsg.Types((*hostmsg.Message).Handled), "own", "typed")
+
+// declared is the key of the default that a host's declaration may give; all
+// other defaults are in the manifest.
+const declared = "question_default"
+
+// Source is the program of level Listen. It emits what its handlers get on
+// "got", and how an exchange ends on "ok" or "err".
+func (t *Talk) Source() string {
+	var b strings.Builder
+	b.WriteString(`use std::{fs, time};
+
+schema N { n: Int }
+
+tool T {
+    description: "For hosts.",
+    @describe("Twice n.")
+    pub fn twice(self, @param("any number") n: Int) -> Int { n * 2 }
+}
+
+fn act(m: Any) -> Any {
+    match m.do {
+        "reply" => m.with,
+        "fail" => Err("` + Reason + `"),
+        "wait" => {
+            fs::write_file(to_string(m.signal), "x")?;
+            time::sleep(60000);
+            "too late"
+        },
+        _ => nil,
+    }
+}
+
+host ` + Host + ` { connector: w, output_format: "json", timeout: 30`)
+	if text := t.Defaults[declared]; text != "" {
+		b.WriteString(", " + declared + ": " + quote(text))
+	}
+	if t.Tools {
+		b.WriteString(", tools: [T]")
+	}
+	b.WriteString(" }\n\nfn main() {\n")
+	for i, e := range t.Exchanges {
+		fmt.Fprintf(&b, "    let r%d = listen %s.execute(%s) {\n", i, Host, quote(e.Prompt))
+		for _, typ := range e.Handled {
+			if typ == "typed" {
+				b.WriteString("        \"typed\" => |m: N| { emit(\"got\", [\"typed\", m.n]); m.n },\n")
+				continue
+			}
+			fmt.Fprintf(&b, "        %q => |m| { emit(\"got\", [%q, m]); act(m) },\n", typ, typ)
+		}
+		fmt.Fprintf(&b, "    };\n    match r%d { Ok(m) => emit(\"ok\", m), Err(e) => emit(\"err\", e.message) }\n", i)
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// Manifest is the program's manifest; command and args start the host.
+func (t *Talk) Manifest(command string, args ...string) string {
+	var b strings.Builder
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = strconv.Quote(a)
+	}
+	fmt.Fprintf(&b, "[hosts.w]\ncommand = %q\nargs = [%s]\n", command, strings.Join(quoted, ", "))
+	for _, key := range slices.Sorted(maps.Keys(t.Defaults)) {
+		if key != declared {
+			fmt.Fprintf(&b, "%s = %q\n", key, t.Defaults[key])
+		}
+	}
+	if t.Params {
+		b.WriteString("params = { a = 1 }\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,86 @@
+package conversation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+)
+
+var ways = []Options{{Wire, true}, {Wire, false}, {Listen, false}, {Listen, true}}
+
+// TestSound: in the model every conversation comes to its end, and the same seed
+// gives the same conversation.
+func TestSound(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	for _, o := range ways {
+		for seed := range uint64(250) {
+			talk := Make(seed, o)
+			if p := talk.Expect().Problems; len(p) > 0 {
+				t.Fatalf("%+v, seed %d: %q\n%s", o, seed, p, talk)
+			}
+			if again := Make(seed, o); again.String() != talk.String() || again.Source() != talk.Source() {
+				t.Fatalf("%+v, seed %d: another conversation", o, seed)
+			}
+		}
+	}
+}
+
+// TestReach: what the conversations are for is in those that tests play.
+func TestReach(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	var steps, outcomes strings.Builder
+	several, replies := 0, 0
+	for _, o := range ways {
+		for seed := range uint64(40) {
+			talk := Make(seed, o)
+			want := talk.Expect()
+			for _, process := range talk.Starts {
+				for _, s := range process {
+					fmt.Fprintf(&steps, "%d %s\n", s.Op, s.Text)
+				}
+			}
+			fmt.Fprintln(&outcomes, want.Seen, want.Remarks, strings.Join(slices.Concat(want.Heard...), "\n"))
+			if len(talk.Starts) > 1 {
+				several++
+			}
+			replies += strings.Count(strings.Join(slices.Concat(want.Heard...), "\n"), `"response"`)
+		}
+	}
+	for _, part := range []string{
+		"\ufeff", "\r\n", "\n\n", "\"withdraw\"", fmt.Sprintf("%d signal", Await), fmt.Sprintf("%d said", Signal), fmt.Sprintf("\n%d \n", Exit), fmt.Sprintf("\n%d \n", Hang),
+		`"in two pieces`, `"cancel"`, `"progress","i":199`, `"do":"fail"`, `"id":90071992547409931`, `"id":-`, `{'type'`,
+	} {
+		if !strings.Contains(steps.String(), part) {
+			t.Errorf("no host says %q", part)
+		}
+	}
+	for _, part := range []string{
+		`{"type":"cancel","reason":"stop"}`, "cannot be read: ", "in the middle of a message (", "exited without result (exit code 1)", "listen:error", "listen:invalid",
+		"listen:unhandled", `"partial_output":`, `"value":"as you like, question"`, `"error":"nothing handles tool_call messages"`, "it is skipped: ", "counts as the result: ",
+		"a line that is not a message outside", "'result' outside", `"answer_to":"q`, `"answer_to":-`, `withdraw {"id":`, InitLine,
+	} {
+		if !strings.Contains(outcomes.String(), part) {
+			t.Errorf("no conversation comes to %q", part)
+		}
+	}
+	if several < 20 || replies < 300 {
+		t.Errorf("%d conversations with several processes, %d replies", several, replies)
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	for in, want := range map[string]string{
+		` { "b" : [ 1 , 1.5 , null , true ] , "a" : "\u00e9\/" } `: `{"b":[1,1.5,null,true],"a":"é/"}`,
+		`{}`:      `{}`,
+		`[[],{}]`: `[[],{}]`,
+		`{"a":1`:  `not JSON: {"a":1`,
+		`1 2`:     `not one JSON text: 1 2`,
+	} {
+		if got := Canonical(in); got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}

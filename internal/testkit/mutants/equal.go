@@ -1,0 +1,44 @@
+package mutants
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// same is a mutant that no test can notice, with the reason: its change affects
+// only speed, or a case that cannot occur.
+type same struct{ pkg, file, fn, change, why string }
+
+// equal are the mutants that are left out.
+var equal = []same{
+	{"lexer", "string.go", "decode", "without b.Grow(len(text))", "it saves copies"},
+	{"lexer", "token.go", "wordHash", "uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 + s[len(s)/2]*3 -> uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 - s[len(s)/2]*3",
+		"any hash finds the words"},
+	{"lexer", "token.go", "wordHash", "13 -> 14", "any hash finds the words"},
+	{"parser", "balance.go", "left", "p.excess >= 0 -> p.excess > 0", "where braces balance, none is to blame"},
+	{"parser", "nodes.go", "remaining", "return nodes{idents: n.idents, paths: n.paths, segments: n.segments} -> zero", "it saves allocations"},
+	{"parser", "parser.go", "apart", "1 -> 2", "only the sign counts"},
+	{"internal/compile/optimize", "index.go", "reset", "0 -> 1", "a round that no slot has will do"},
+	{"internal/compile/optimize", "thread.go", "thread", "next < len(u.code) -> next <= len(u.code)", "no test is a function's last instruction"},
+	{"internal/compile/optimize", "unit.go", "rewrite", "without s.spared, s.places = s.places, b.places", "it saves allocations"},
+	{"internal/data/schema", "keep.go", "keptOption", "return s -> zero", "s is nil, the zero Slot"},
+	{"internal/data/schema", "keep.go", "keptFloat", "return value.Nil, false -> zero", "nil is the zero Slot"},
+	{"internal/data/schema", "keep.go", "keptFloat", "1 -> 2", "only the sign counts"},
+	{"internal/data/schema", "keep.go", "mapping", "not (false)", "the first failure is the one that is told"},
+	{"internal/data/schema", "lenient.go", "mend", "return s, false -> zero", "nobody takes the value"},
+	{"internal/data/schema", "lenient.go", "strangers", "2 -> 3", "a pace is no count"},
+	{"internal/data/schema", "convert.go", "payload", "return out -> zero", "there is an error: nobody takes the value"},
+	{"runtime/host", "exchange.go", "Start", "without defer stop()", "what it would free is freed with the run"},
+	{"runtime/host", "outbox.go", "put", "len(lines) > 0 -> len(lines) >= 0", "the writer looks once more"},
+	{"runtime/host", "reader.go", "flush", "not (n > batchMessages/16)", "it saves room, or allocations"},
+}
+
+// is says whether it is a mutant of its package.
+func (s same) is(m *Mutant) bool {
+	return s.file == filepath.Base(m.File) && s.fn == m.Func && s.change == m.Change
+}
+
+// isEqual says whether a mutant of a package is among those.
+func isEqual(pkg string, m *Mutant) bool {
+	return slices.ContainsFunc(equal, func(s same) bool { return s.pkg == pkg && s.is(m) })
+}

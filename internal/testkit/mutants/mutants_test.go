@@ -1,0 +1,134 @@
+package mutants
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// root is the module's.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// few tries the mutants of the package that is made for it.
+func few(t *testing.T, o Options) (r *Result, log []string) {
+	t.Helper()
+	o.Root = root(t)
+	o.Log = func(line string) { log = append(log, line) }
+	r, err := Run(Target{Package: "internal/testkit/mutants/testdata/few"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, log
+}
+
+// names gives the mutants without their paths.
+func names(mutants []*Mutant) []string {
+	var out []string
+	for _, m := range mutants {
+		out = append(out, strings.TrimPrefix(m.String(), filepath.Dir(m.File)+string(filepath.Separator)))
+	}
+	return out
+}
+
+// TestRun: in a package with known gaps in its tests, mutants in the gaps
+// survive, mutants that no test reaches are listed apart, and all others are
+// killed, also those that loop for ever.
+func TestRun(t *testing.T) {
+	r, log := few(t, Options{Count: 100, Parallel: 2})
+	if diff := cmp.Diff([]string{
+		"few.go:16: Larger: a > b -> a >= b",
+		"few.go:30: Log: without kept = append(kept, text)",
+	}, names(r.Alive)); diff != "" {
+		t.Errorf("survivors (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{
+		`few.go:25: Find: return 0, errors.New("there is none") -> zero`,
+		"few.go:25: Find: 0 -> 1",
+	}, names(r.Unreached)); diff != "" {
+		t.Errorf("not reached (-want +got):\n%s", diff)
+	}
+	for _, dead := range []string{
+		"Sum: not (i <= n)", "Sum: i <= n -> i < n", "Sum: without s += i", "Sum: return s -> zero", "Sum: 0 -> 1",
+		"Larger: not (a > b)", "Find: not (n == name)", "Find: return i, nil -> zero", "Sure: not (ok)", "Sure: 1 -> 2",
+		"Spin: without n--",
+	} {
+		if !slices.ContainsFunc(log, func(l string) bool { return strings.Contains(l, ", dies: ") && strings.HasSuffix(l, ": "+dead) }) {
+			t.Errorf("not killed: %s", dead)
+		}
+	}
+	if strings.Contains(strings.Join(log, "\n"), "panic(") {
+		t.Error("a function without its last panic does not compile")
+	}
+	if !slices.Contains(r.LeftOut, "TestWhole/inner") {
+		t.Errorf("left out: %q", r.LeftOut)
+	}
+	if want := 100 * float64(r.Tried-4) / float64(r.Tried-2); r.Killed() != want {
+		t.Errorf("%v %% were killed, not %v", r.Killed(), want)
+	}
+}
+
+// TestSample: a seed's sample is the same each time, and knows nothing of lines.
+func TestSample(t *testing.T) {
+	var all, moved []*Mutant
+	for i, change := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		all = append(all, &Mutant{File: "x.go", Line: i, Func: "f", Change: change, start: i, end: i + 1})
+		moved = append(moved, &Mutant{File: "x.go", Line: 2 * i, Func: "f", Change: change, start: 7 * i, end: 7*i + 1})
+	}
+	taken := func(from []*Mutant, seed uint64) (out string) {
+		for _, m := range sample(from, 4, seed) {
+			out += m.Change
+		}
+		return out
+	}
+	if taken(all, 1) != taken(moved, 1) {
+		t.Errorf("%s became %s", taken(all, 1), taken(moved, 1))
+	}
+	if taken(all, 1) == taken(all, 2) && taken(all, 1) == taken(all, 3) {
+		t.Error("each seed takes the same")
+	}
+	if got := len(sample(all, 100, 1)); got != len(all) {
+		t.Errorf("%d of %d", got, len(all))
+	}
+}
+
+// TestRounds: what changes the same text is not woven into one build.
+func TestRounds(t *testing.T) {
+	outer, inner := &Mutant{File: "x.go", start: 0, end: 10}, &Mutant{File: "x.go", start: 2, end: 3}
+	beside, other := &Mutant{File: "x.go", start: 10, end: 12}, &Mutant{File: "y.go", start: 0, end: 10}
+	got := rounds([]*Mutant{outer, inner, beside, other})
+	if len(got) != 2 || !slices.Equal(got[0], []*Mutant{outer, beside, other}) || !slices.Equal(got[1], []*Mutant{inner}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestEqual: each mutant that is excused is there to be excused.
+func TestEqual(t *testing.T) {
+	for _, target := range Targets {
+		if !slices.ContainsFunc(equal, func(s same) bool { return s.pkg == target.Package }) {
+			continue
+		}
+		c, err := load(root(t), target.Package)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := c.find()
+		for _, s := range equal {
+			if s.why == "" {
+				t.Errorf("no reason is given for %s: %s", s.fn, s.change)
+			}
+			if s.pkg == target.Package && !slices.ContainsFunc(all, s.is) {
+				t.Errorf("there is no mutant %s/%s: %s: %s", s.pkg, s.file, s.fn, s.change)
+			}
+		}
+	}
+}

@@ -1,0 +1,402 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+)
+
+// deeds are the statements about copies.
+var deeds []func(*modeller) func()
+
+func init() {
+	deeds = []func(*modeller) func(){
+		(*modeller).declare, (*modeller).change, (*modeller).assign, (*modeller).alias, (*modeller).change, (*modeller).store, (*modeller).declare,
+		(*modeller).assign, (*modeller).alias, (*modeller).change, (*modeller).compare, (*modeller).forEach, (*modeller).forEntries, (*modeller).closure,
+		(*modeller).callClosure, (*modeller).within, (*modeller).inMatch, (*modeller).branches, (*modeller).swapped, (*modeller).popped, (*modeller).apart,
+		(*modeller).group, (*modeller).untyped, (*modeller).change, (*modeller).alias, (*modeller).store, (*modeller).callClosure,
+		(*modeller).given, (*modeller).given,
+	}
+}
+
+// statement writes one. Where a fault would leave main it stands in a try.
+func (m *modeller) statement() func() {
+	if m.left--; m.left < 0 {
+		return m.declare()
+	}
+	for {
+		if do := deeds[m.choose(len(deeds))](m); do != nil {
+			return do
+		}
+	}
+}
+
+// guard writes a statement in a try: it may fault.
+func (m *modeller) guard(write func() func()) func() {
+	if m.loose > 0 && m.choose(3) > 0 {
+		return write()
+	}
+	m.open("try {")
+	do := write()
+	m.leave()
+	m.write("} catch { println(\"caught\"); }")
+	return func() {
+		if caught(do) {
+			fmt.Fprintln(&m.says, "caught")
+		}
+	}
+}
+
+// safely is a term, or another value when it faults.
+func (m *modeller) safely(s *shape, x term) term {
+	vars := m.vars
+	m.vars = nil
+	y := m.literal(s, 0)
+	m.vars = vars
+	return term{"try { " + x.text + " } catch { " + y.text + " }", func() (v any) {
+		if caught(func() { v = x.eval() }) {
+			v = y.eval()
+		}
+		return v
+	}}
+}
+
+func (m *modeller) declare() func() {
+	s := m.anyShape()
+	return m.let(s, m.choose(5) > 0, m.safely(s, m.term(s, 2)))
+}
+
+func (m *modeller) assign() func() {
+	p, ok := m.mutablePlace(any_)
+	if !ok {
+		return nil
+	}
+	x := m.term(p.shape, 2)
+	if x.text == p.text {
+		return nil
+	}
+	return m.guard(func() func() { return m.put(p, x) })
+}
+
+// put writes an assignment.
+func (m *modeller) put(p place, x term) func() {
+	m.write("%s = %s;", p.text, x.text)
+	return func() {
+		v := x.eval()
+		*p.at(true) = v
+	}
+}
+
+// container says whether values of a type can be changed in part.
+func container(s *shape) bool {
+	return s.is == array || s.is == keyed || s.is == tuple || s.is == record
+}
+
+// change changes part of what a place holds.
+func (m *modeller) change() func() {
+	p, ok := m.mutablePlace(container)
+	if !ok {
+		return nil
+	}
+	return m.guard(func() func() { return m.changeAt(p) })
+}
+
+func (m *modeller) changeAt(p place) func() {
+	switch s := p.shape; s.is {
+	case array:
+		return m.changeArray(p)
+	case keyed:
+		return m.changeMap(p)
+	case record:
+		i := m.choose(len(s.parts))
+		x := m.term(s.parts[i], 1)
+		word := []string{"put", "boom", "put"}[m.choose(3)]
+		m.write("%s.%s_%s(%s);", p.text, word, s.fields[i], x.text)
+		return func() {
+			v := x.eval()
+			(*p.at(false)).(*node).items[i] = v
+			if word == "boom" {
+				panic(fault{})
+			}
+		}
+	}
+	q, _ := m.step(p)
+	return m.put(q, m.term(q.shape, 1))
+}
+
+func (m *modeller) changeArray(p place) func() {
+	at := func() *node { return (*p.at(false)).(*node) }
+	i := m.choose(3)
+	switch m.choose(7) {
+	case 0:
+		m.write("%s.pop();", p.text)
+		return func() {
+			if n := at(); len(n.items) > 0 {
+				n.items = n.items[:len(n.items)-1]
+			}
+		}
+	case 1:
+		m.write("%s.remove(%d);", p.text, i)
+		return func() {
+			n := at()
+			if i >= len(n.items) {
+				panic(fault{})
+			}
+			n.items = slices.Delete(n.items, i, i+1)
+		}
+	case 2:
+		m.write("%s.swap(0, %d);", p.text, i)
+		return func() {
+			n := at()
+			if i >= len(n.items) {
+				panic(fault{})
+			}
+			n.items[0], n.items[i] = n.items[i], n.items[0]
+		}
+	case 3:
+		x := m.term(p.shape, 1)
+		m.write("%s.extend(%s);", p.text, x.text)
+		m.write("%s.truncate(6);", p.text)
+		return func() {
+			v := x.eval().(*node)
+			n := at()
+			n.items = append(n.items, v.items...)
+			n.items = n.items[:min(6, len(n.items))]
+		}
+	case 4:
+		x := m.term(p.shape.parts[0], 1)
+		m.write("%s.insert(0, %s);", p.text, x.text)
+		return func() {
+			v := x.eval()
+			n := at()
+			n.items = slices.Insert(n.items, 0, v)
+		}
+	}
+	x := m.term(p.shape.parts[0], 1)
+	m.write("%s.push(%s);", p.text, x.text)
+	return func() {
+		v := x.eval()
+		n := at()
+		n.items = append(n.items, v)
+	}
+}
+
+func (m *modeller) changeMap(p place) func() {
+	at := func() *node { return (*p.at(false)).(*node) }
+	k := m.key()
+	switch m.choose(5) {
+	case 0:
+		m.write("%s.delete(%q);", p.text, k)
+		return func() { at().remove(k) }
+	case 1:
+		m.write("%s.clear();", p.text)
+		return func() { n := at(); n.keys, n.items = nil, nil }
+	case 2:
+		x := m.term(p.shape, 1)
+		m.write("%s.merge(%s);", p.text, x.text)
+		return func() {
+			v := x.eval().(*node)
+			n := at()
+			for i, k := range v.keys {
+				n.set(k, v.items[i])
+			}
+		}
+	}
+	x := m.term(p.shape.parts[0], 1)
+	m.write("%s.set(%q, %s);", p.text, k, x.text)
+	return func() {
+		v := x.eval()
+		at().set(k, v)
+	}
+}
+
+// alias binds what a place holds anew, changes one of the two, and shows both.
+func (m *modeller) alias() func() {
+	p, ok := m.mutablePlace(container)
+	if !ok {
+		return nil
+	}
+	v := &local{name: m.fresh("v"), shape: p.shape, mutable: true}
+	return m.guard(func() func() {
+		m.write("let mut %s = %s;", v.name, p.text)
+		changed := place{v.name, v.shape, func(bool) *any { return &v.holds }, true}
+		if m.choose(2) == 0 {
+			changed = p
+		}
+		do := m.changeAt(changed)
+		m.write("println(%q, (%s, %s));", v.name, v.name, p.text)
+		return func() {
+			v.holds = cloned(*p.at(false))
+			do()
+			m.print(v.name, &node{shape: &shape{is: tuple}, items: []any{v.holds, *p.at(false)}})
+		}
+	})
+}
+
+// store puts a variable into a place, changes the variable, and shows both.
+func (m *modeller) store() func() {
+	v := m.find(func(v *local) bool { return v.mutable && container(v.shape) })
+	if v == nil {
+		return nil
+	}
+	p, ok := m.mutablePlace(func(s *shape) bool { return s == v.shape })
+	if !ok {
+		return nil
+	}
+	return m.guard(func() func() {
+		put := m.put(p, term{v.name, func() any { return cloned(v.holds) }})
+		do := m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true})
+		m.write("println(%q, (%s, %s));", v.name, v.name, p.text)
+		return func() {
+			put()
+			do()
+			m.print(v.name, &node{shape: &shape{is: tuple}, items: []any{v.holds, *p.at(false)}})
+		}
+	})
+}
+
+// within stores a tree into itself.
+func (m *modeller) within() func() {
+	v := m.find(func(v *local) bool { return v.mutable && v.shape.name == "N" })
+	if v == nil {
+		return nil
+	}
+	m.write("if %s.size() < 7 { %s.kids.push(%s); }", v.name, v.name, v.name)
+	m.write("println(%q, %s);", v.name, v.name)
+	return func() {
+		if treeSize(v.holds) < 7 {
+			copy := cloned(v.holds)
+			kids := v.holds.(*node).items[0].(*node)
+			kids.items = append(kids.items, copy)
+		}
+		m.print(v.name, v.holds)
+	}
+}
+
+func (m *modeller) compare() func() {
+	s := m.anyShape()
+	x, y := m.safely(s, m.term(s, 1)), m.safely(s, m.term(s, 1))
+	a, b := m.fresh("a"), m.fresh("b")
+	m.write("let %s: %s = %s;", a, s.name, x.text)
+	m.write("let %s: %s = %s;", b, s.name, y.text)
+	m.write("println(%q, %s == %s);", a, a, b)
+	return func() {
+		p, q := x.eval(), y.eval()
+		m.print(a, same(p, q))
+	}
+}
+
+// popped takes the last element of an array.
+func (m *modeller) popped() func() {
+	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == array && s.parts[0].is != perhaps })
+	if !ok {
+		return nil
+	}
+	return m.guard(func() func() {
+		v := m.fresh("v")
+		m.write("let %s = %s.pop();", v, p.text)
+		m.write("println(%q, %s);", v, v)
+		return func() {
+			n := (*p.at(false)).(*node)
+			var x any
+			if k := len(n.items) - 1; k >= 0 {
+				x, n.items = n.items[k], n.items[:k]
+			}
+			m.print(v, x)
+		}
+	})
+}
+
+// swapped puts a value into a field and keeps what it was, which is then changed.
+func (m *modeller) swapped() func() {
+	p, ok := m.mutablePlace(func(s *shape) bool { return s.is == record })
+	if !ok {
+		return nil
+	}
+	i := m.choose(len(p.shape.parts))
+	x := m.term(p.shape.parts[i], 1)
+	old := &local{name: m.fresh("v"), shape: p.shape.parts[i], mutable: true}
+	return m.guard(func() func() {
+		m.write("let mut %s = %s.put_%s(%s);", old.name, p.text, p.shape.fields[i], x.text)
+		do := func() {}
+		if container(old.shape) {
+			do = m.changeAt(place{old.name, old.shape, func(bool) *any { return &old.holds }, true})
+		}
+		m.write("println(%q, %s);", old.name, old.name)
+		return func() {
+			v := x.eval()
+			n := (*p.at(false)).(*node)
+			old.holds, n.items[i] = n.items[i], v
+			do()
+			m.print(old.name, old.holds)
+		}
+	})
+}
+
+// untyped keeps a copy as Any.
+func (m *modeller) untyped() func() {
+	v := m.find(func(v *local) bool { return v.mutable && container(v.shape) })
+	if v == nil {
+		return nil
+	}
+	kept := m.fresh("v")
+	m.write("let %s: Any = %s;", kept, v.name)
+	var copy any
+	keep := func() { copy = cloned(v.holds) }
+	do := m.guard(func() func() { return m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true}) })
+	m.write("println(%q, %s);", kept, kept)
+	return func() {
+		keep()
+		kept_ := copy
+		do()
+		m.print(kept, kept_)
+	}
+}
+
+// given calls a method that gives a container which is still held elsewhere,
+// changes what was given, and shows both.
+func (m *modeller) given() func() {
+	p, ok := m.mutablePlace(func(s *shape) bool { return (s.is == array || s.is == keyed) && container(s.parts[0]) })
+	if !ok {
+		return nil
+	}
+	call, which := m.giver(p.shape)
+	y := m.term(p.shape.parts[0], 1)
+	v := &local{name: m.fresh("v"), shape: p.shape.parts[0], mutable: true}
+	return m.guard(func() func() {
+		m.write("let mut %s = %s.%s ?? %s;", v.name, p.text, call, y.text)
+		do := m.changeAt(place{v.name, v.shape, func(bool) *any { return &v.holds }, true})
+		m.write("println(%q, (%s, %s));", v.name, v.name, p.text)
+		return func() {
+			n := (*p.at(false)).(*node)
+			if i := which(n); i >= 0 && i < len(n.items) {
+				v.holds = cloned(n.items[i])
+			} else {
+				v.holds = y.eval()
+			}
+			do()
+			m.print(v.name, &node{shape: &shape{is: tuple}, items: []any{v.holds, *p.at(false)}})
+		}
+	})
+}
+
+// giver is a call that gives one of a container's values, and says which.
+func (m *modeller) giver(s *shape) (call string, which func(n *node) int) {
+	if s.is == keyed {
+		if k := m.key(); m.choose(2) == 0 {
+			return fmt.Sprintf("get(%q)", k), func(n *node) int { return slices.Index(n.keys, k) }
+		}
+		return "values().first()", func(*node) int { return 0 }
+	}
+	i := m.choose(3)
+	switch m.choose(5) {
+	case 0:
+		return fmt.Sprintf("get(%d)", i), func(*node) int { return i }
+	case 1:
+		return "last()", func(n *node) int { return len(n.items) - 1 }
+	case 2:
+		return "reverse().last()", func(*node) int { return 0 }
+	case 3:
+		return fmt.Sprintf("take(%d).last()", i), func(n *node) int { return min(i, len(n.items)) - 1 }
+	}
+	return "first()", func(*node) int { return 0 }
+}

@@ -1,0 +1,188 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// composition says how a type of the model is made of others.
+type composition uint8
+
+const (
+	whole   composition = iota // an Int
+	text                       // a String
+	array                      // parts: the element
+	keyed                      // a Map<String, T>; parts: T
+	tuple                      // parts: the elements
+	record                     // a struct; parts: its fields
+	choice                     // an enum
+	perhaps                    // an Option, of what is no Option itself; parts: the content
+)
+
+// shape is a type of the model's programs.
+type shape struct {
+	name     string
+	is       composition
+	parts    []*shape
+	fields   []string  // of a record
+	variants []variant // of a choice
+}
+
+// variant is one of an enum; without fields its payload is unnamed.
+type variant struct {
+	name   string
+	fields []string
+	parts  []*shape
+}
+
+// node is a structured value of the model. Other values are int, string, and nil
+// for None; Some(x) is x. Values are trees: two of them never share a part.
+type node struct {
+	shape   *shape
+	variant int      // of a choice
+	keys    []string // of a map, in its order
+	items   []any
+}
+
+// cloned is a value that has nothing in common with v.
+func cloned(v any) any {
+	n, ok := v.(*node)
+	if !ok {
+		return v
+	}
+	out := &node{n.shape, n.variant, slices.Clone(n.keys), make([]any, len(n.items))}
+	for i, x := range n.items {
+		out.items[i] = cloned(x)
+	}
+	return out
+}
+
+// same says whether two values are equal; maps are in any order.
+func same(a, b any) bool {
+	x, ok := a.(*node)
+	y, also := b.(*node)
+	if !ok || !also {
+		return a == b
+	}
+	if x.variant != y.variant || len(x.items) != len(y.items) {
+		return false
+	}
+	for i := range x.items {
+		k := i
+		if x.shape.is == keyed {
+			if k = slices.Index(y.keys, x.keys[i]); k < 0 {
+				return false
+			}
+		}
+		if !same(x.items[i], y.items[k]) {
+			return false
+		}
+	}
+	return true
+}
+
+// printed is a value as println writes it.
+func printed(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case nil:
+		return "nil"
+	case *node:
+		if v.shape.is == choice && len(v.items) == 0 {
+			return v.shape.variants[v.variant].name
+		}
+	}
+	return inJSON(v)
+}
+
+func inJSON(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return strconv.Quote(v)
+	case *node:
+		switch v.shape.is {
+		case keyed:
+			return object(v.keys, v.items)
+		case record:
+			return object(v.shape.fields, v.items)
+		case choice:
+			return v.variantJSON()
+		}
+		return listed(v.items)
+	}
+	return fmt.Sprint(v)
+}
+
+func (v *node) variantJSON() string {
+	w := &v.shape.variants[v.variant]
+	data := ""
+	switch {
+	case len(v.items) == 0:
+		return strconv.Quote(w.name)
+	case w.fields != nil:
+		data = object(w.fields, v.items)
+	case len(v.items) == 1:
+		data = inJSON(v.items[0])
+	default:
+		data = listed(v.items)
+	}
+	return fmt.Sprintf(`{"variant":%q,"data":%s}`, w.name, data)
+}
+
+func listed(items []any) string {
+	var parts []string
+	for _, x := range items {
+		parts = append(parts, inJSON(x))
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+func object(keys []string, items []any) string {
+	var parts []string
+	for i, k := range keys {
+		parts = append(parts, strconv.Quote(k)+":"+inJSON(items[i]))
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// set gives a map's key a value; a new key comes last.
+func (v *node) set(key string, x any) {
+	if i := slices.Index(v.keys, key); i >= 0 {
+		v.items[i] = x
+		return
+	}
+	v.keys, v.items = append(v.keys, key), append(v.items, x)
+}
+
+// remove takes a map's key out and gives what it had, nil when it was not there.
+func (v *node) remove(key string) any {
+	i := slices.Index(v.keys, key)
+	if i < 0 {
+		return nil
+	}
+	x := v.items[i]
+	v.keys, v.items = slices.Delete(v.keys, i, i+1), slices.Delete(v.items, i, i+1)
+	return x
+}
+
+// A fault is an error of the program on its way to the next try, as a panic.
+type fault struct{}
+
+// caught runs part of a program and says whether a fault left it.
+func caught(run func()) (faulted bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(fault); !ok {
+				panic(r)
+			}
+			faulted = true
+		}
+	}()
+	run()
+	return false
+}

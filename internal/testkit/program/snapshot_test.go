@@ -1,0 +1,77 @@
+package program_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
+	"github.com/concerto-lang/concerto/internal/testkit/program"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// waits are the small functions of generated programs, which are called in the midst of all kinds
+// of expressions.
+var waits = regexp.MustCompile(`(?m)^(fn (?:clip|cuts|ok|err|some|sized|half|fine|bad|any|show)\([^\n]*?\) *(?:-> [^{]*)?)\{ `)
+
+// waiting makes of a program one that waits in those functions, and before it prints.
+func waiting(text string) string {
+	text = waits.ReplaceAllString(text, "${1}{ std::time::sleep(1); ")
+	return strings.ReplaceAll(text, "\n    println(", "\n    std::time::sleep(1);\n    println(")
+}
+
+// TestSnapshotsOfFlow runs programs of all paths of control flow that wait in the midst of
+// expressions, at each wait from a snapshot of themselves. They print the same, and fail at the
+// same place with the same trace.
+func TestSnapshotsOfFlow(t *testing.T) {
+	randtest.Run(t, "internal/testkit/program", 48, func(seed uint64) string { return waiting(plain(program.Flow)(seed)) }, func(t *testing.T, seed uint64) {
+		form := []program.Form{program.Plain, program.Handled, program.Captured, program.Nested, program.Crowded}[seed%5]
+		renewed(t, waiting(program.FromSeed(program.Flow, seed, form)))
+	})
+}
+
+// TestSnapshotsOfValues: likewise programs of all kinds of values.
+func TestSnapshotsOfValues(t *testing.T) {
+	randtest.Run(t, "internal/testkit/program", 48, func(seed uint64) string { return waiting(plain(program.Values)(seed)) }, func(t *testing.T, seed uint64) {
+		renewed(t, waiting(program.FromSeed(program.Values, seed, append(everyForm, program.Plain)[seed%7])))
+	})
+}
+
+// TestSnapshotsOfCopies: likewise programs that share and change values.
+func TestSnapshotsOfCopies(t *testing.T) {
+	show := func(seed uint64) string {
+		text, _ := program.Copies(seed)
+		return waiting(text)
+	}
+	randtest.Run(t, "internal/testkit/program", 48, show, func(t *testing.T, seed uint64) { renewed(t, show(seed)) })
+}
+
+// renewed runs a program straight and from snapshots, optimised and not.
+func renewed(t *testing.T, text string) {
+	p := compiletest.Compile(t, text)
+	want := whole(t, p, text)
+	q := decode(t, ir.Encode(p))
+	optimize.Program(q, optimize.All)
+	if err := ir.Verify(q); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []*ir.Program{p, q} {
+		w := &world{}
+		c := compiletest.Config(p, w, false)
+		all := compiletest.Renew(t, &c)
+		_, failed, err := compiletest.Run(context.Background(), c)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if got := w.out.String() + compiletest.Failure(failed) + compiletest.Trace(failed); got != want {
+			t.Fatalf("from %d snapshots it prints otherwise:\n%s\n%s", all.Taken, differ(want, got), text)
+		}
+		t.Logf("%d snapshots, %d bytes", all.Taken, all.Bytes)
+		if len(all.Refused) > 0 {
+			t.Errorf("refused: %v", all.Refused)
+		}
+	}
+}

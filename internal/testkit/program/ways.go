@@ -1,0 +1,377 @@
+package program
+
+import "fmt"
+
+// raises says whether an error may leave the expression at hand: to a try around
+// it, or out of the function. A function that gives an Option has no place for
+// one.
+func (g *gen) raises() bool {
+	h := &g.home
+	return h.tries > 0 || h.result != nil && h.result != wOption
+}
+
+// error is an expression that may be thrown here. In a function that gives a
+// Result it has that Result's error type.
+func (g *gen) error() string {
+	if g.home.result == wResult {
+		return g.expr(wString, 1)
+	}
+	return g.expr([]*kind{wString, wEnum, wInt}[g.choose(3)], 1)
+}
+
+// away is an expression that leaves (break, continue, return, throw); "" when
+// nothing can be left.
+func (g *gen) away() string {
+	var ways []string
+	if n := len(g.home.loops); n > 0 {
+		ways = append(ways, "continue", g.breaks("", g.home.loops[n-1]), "continue")
+		for _, l := range g.home.loops {
+			if l.label != "" {
+				ways = append(ways, g.breaks(" "+l.label, l), "continue "+l.label)
+			}
+		}
+	}
+	if g.home.result != nil {
+		ways = append(ways, "return", "return")
+	}
+	if g.raises() {
+		ways = append(ways, "throw")
+	}
+	if len(ways) == 0 {
+		return ""
+	}
+	switch way := ways[g.choose(len(ways))]; way {
+	case "return":
+		return "return " + g.flowValue(g.home.result, 1)
+	case "throw":
+		return "throw " + g.error()
+	default:
+		return way
+	}
+}
+
+// breaks leaves a loop, with a value where it has one.
+func (g *gen) breaks(label string, l loop) string {
+	if l.gives == nil {
+		return "break" + label
+	}
+	return "break" + label + " " + g.flowValue(l.gives, 1)
+}
+
+// flowValue is an expression of a kind. It may leave by `?` where raises allows
+// that.
+func (g *gen) flowValue(k *kind, depth int) string {
+	if k == wInt && g.raises() && g.choose(3) == 0 {
+		return "(" + g.expr(wResult, depth) + ")?"
+	}
+	return g.expr(k, depth)
+}
+
+// valued writes a variable whose value comes from a construct with branches.
+func (g *gen) valued() {
+	v := &variable{name: g.fresh("v"), kind: []*kind{wInt, wInt, wInt, wResult, wString}[g.choose(5)], mutable: g.choose(2) == 0}
+	mut := ""
+	if v.mutable {
+		mut = "mut "
+	}
+	g.construct(fmt.Sprintf("let %s%s: %s = ", mut, v.name, v.kind), v.kind, ";", 2)
+	g.bind(v)
+	g.captured(v)
+}
+
+// set gives a variable the value of a construct.
+func (g *gen) set() {
+	if vs := g.visible(func(v *variable) bool { return v.mutable && v.kind == wInt }); len(vs) > 0 {
+		g.construct(pick(g, vs).name+" = ", wInt, ";", 2)
+	}
+}
+
+// bump changes a variable by an expression.
+func (g *gen) bump() {
+	vs := g.visible(func(v *variable) bool { return v.mutable && v.kind != nil && v.kind.cut != "" })
+	if len(vs) == 0 {
+		return
+	}
+	switch v := pick(g, vs); {
+	case v.kind == wInt && g.choose(2) == 0:
+		g.write("%s += %s;", v.name, g.flowValue(wInt, 1))
+		g.write("%s = clip(%s);", v.name, v.name)
+	default:
+		g.write("%s = %s;", v.name, g.cut(v.kind, g.flowValue(v.kind, 2)))
+	}
+}
+
+// construct writes an expression of a kind whose branches have statements, and
+// may leave.
+func (g *gen) construct(head string, k *kind, end string, depth int) {
+	if g.left--; g.left < 0 || depth == 0 {
+		g.write("%s%s%s", head, g.flowValue(k, 1), end)
+		return
+	}
+	switch g.choose(6) {
+	case 0, 1, 2:
+		g.tryFor(head, k, end, depth)
+	case 3:
+		g.open("%sif %s {", head, g.expr(wBool, 1))
+		g.branch(k, depth)
+		g.leave()
+		g.open("} else {")
+		g.branch(k, depth)
+		g.close("}" + end)
+	case 4:
+		g.matchFor(head, k, end, depth)
+	default:
+		g.open("%s{", head)
+		g.branch(k, depth)
+		g.close("}" + end)
+	}
+}
+
+// branch writes statements and a value, or a way out.
+func (g *gen) branch(k *kind, depth int) {
+	if g.choose(3) == 0 {
+		g.statements(1)
+	}
+	if g.choose(3) == 0 {
+		if way := g.away(); way != "" {
+			g.write("%s;", way)
+			return
+		}
+	}
+	g.tail(k, depth)
+}
+
+// tail writes the value of a block.
+func (g *gen) tail(k *kind, depth int) {
+	if depth > 0 && g.choose(3) == 0 {
+		g.construct("", k, "", depth-1)
+		return
+	}
+	g.write("%s", g.flowValue(k, 1))
+}
+
+// tryFor writes a try that gives a value.
+func (g *gen) tryFor(head string, k *kind, end string, depth int) {
+	g.open("%stry {", head)
+	g.home.tries++
+	if g.choose(3) == 0 {
+		g.statements(1)
+	}
+	g.tail(k, depth)
+	g.home.tries--
+	g.catches(end, func() { g.branch(k, depth) })
+}
+
+// catches closes a try with some catch clauses. When an error may not leave the
+// try, the last clause catches all.
+func (g *gen) catches(end string, body func()) {
+	for _, c := range [...]string{"String(m)", "E(x)", "Int(n)"} {
+		if g.choose(3) > 0 {
+			continue
+		}
+		g.leave()
+		g.open("} catch %s {", c)
+		switch c[0] {
+		case 'S':
+			g.bind(&variable{name: "m", kind: wString})
+		case 'E':
+			g.bind(&variable{name: "x", kind: wEnum})
+		default:
+			g.bind(&variable{name: "n", kind: wInt})
+		}
+		body()
+	}
+	g.leave()
+	if g.choose(3) == 0 {
+		g.open("} catch Error(e) {")
+		g.write("show(\"error\", e.message);")
+	} else {
+		g.open("} catch {")
+	}
+	body()
+	g.close("}" + end)
+}
+
+// arms are the matches of subject Flow: what is looked at, and its patterns.
+var arms = []struct {
+	of       *kind
+	patterns []string
+}{
+	{wResult, []string{"Ok(v)", "Err(_)"}},
+	{wResult, []string{"Ok(0)", "Ok(v) if v > 3", "Err(\"three\")", "_"}},
+	{wOption, []string{"Some(v)", "None"}},
+	{wInt, []string{"0", "1..3", "v if v > 20", "_"}},
+	{wEnum, []string{"E::Leaf", "E::Num(v)", "E::Pair(v, _)", "E::Text(_)"}},
+	{wEnum, []string{"E::Pair(0, v)", "E::Num(1)", "E::Num(v)", "_"}},
+	{wString, []string{"\"a\"", "\"\"", "\"three\"", "_"}},
+}
+
+// matchFor writes a match that gives a value.
+func (g *gen) matchFor(head string, k *kind, end string, depth int) {
+	g.matching(head, end, func() { g.branch(k, depth) })
+}
+
+func (g *gen) matching(head, end string, body func()) {
+	m := arms[g.choose(len(arms))]
+	g.open("%smatch (%s) {", head, g.flowValue(m.of, 2))
+	for _, p := range m.patterns {
+		g.open("%s => {", p)
+		for i := range p {
+			if p[i] == 'v' && (i == 0 || p[i-1] == '(' || p[i-1] == ' ') {
+				g.bind(&variable{name: "v", kind: wInt})
+				break
+			}
+		}
+		body()
+		g.close("}")
+	}
+	g.close("}" + end)
+}
+
+// few writes statements, at times with a way out at the end.
+func (g *gen) few(n int) {
+	g.statements(1 + g.choose(n))
+	if g.choose(4) == 0 {
+		if way := g.away(); way != "" {
+			g.write("%s;", way)
+		}
+	}
+}
+
+func (g *gen) flowTry() {
+	g.open("try {")
+	g.home.tries++
+	g.few(3)
+	g.home.tries--
+	g.catches("", func() { g.few(1) })
+}
+
+func (g *gen) flowMatch() { g.matching("", "", func() { g.few(1) }) }
+
+func (g *gen) flowIf() {
+	g.open("if %s {", g.expr(wBool, 2))
+	g.few(2)
+	if g.choose(2) == 0 {
+		g.close("}")
+		return
+	}
+	g.leave()
+	g.open("} else {")
+	g.few(2)
+	g.close("}")
+}
+
+// leaveIf leaves behind a condition.
+func (g *gen) leaveIf() {
+	if way := g.away(); way != "" {
+		g.write("if %s { %s; }", g.expr(wBool, 1), way)
+	}
+}
+
+// otherwise binds what a pattern finds, or leaves.
+func (g *gen) otherwise() {
+	way := g.away()
+	if way == "" {
+		return
+	}
+	name := g.fresh("h")
+	pattern, k := "Some("+name+")", wOption
+	if g.choose(2) == 0 {
+		pattern, k = "Ok("+name+")", wResult
+	}
+	g.write("let %s = %s else { %s; };", pattern, g.expr(k, 2), way)
+	g.bind(&variable{name: name, kind: wInt})
+}
+
+// flowLoop writes a loop of any kind. Every second body begins with a construct
+// that has branches.
+func (g *gen) flowLoop() {
+	if len(g.home.loops) >= 3 {
+		return
+	}
+	n, head, first, end := g.fresh("i"), "", "", "}"
+	counts := fmt.Sprintf("%s += 1;", n)
+	var gives *variable
+	l := loop{}
+	if g.choose(3) == 0 {
+		l.label = "'" + g.fresh("l")
+	}
+	switch g.choose(6) {
+	case 0, 1:
+		head = fmt.Sprintf("for %s in 0..%d", n, 1+g.choose(5))
+	case 2:
+		head = fmt.Sprintf("for %s in %s", n, g.expr(wInts, 1))
+	case 3:
+		g.write("let mut %s = 0;", n)
+		head, first = fmt.Sprintf("while %s < %d", n, 1+g.choose(4)), counts
+	case 4:
+		g.write("let mut %s = 0;", n)
+		head, first = "loop", fmt.Sprintf("%s if %s > %d { break; }", counts, n, 1+g.choose(4))
+	default:
+		g.write("let mut %s = 0;", n)
+		l.gives, gives = wInt, &variable{name: g.fresh("v"), kind: wInt}
+		head, first, end = "loop", fmt.Sprintf("%s if %s > %d { %s; }", counts, n, 1+g.choose(4), g.breaks("", l)), "};"
+	}
+	if l.label != "" {
+		head = l.label + ": " + head
+	}
+	if gives != nil {
+		head = fmt.Sprintf("let %s: Int = %s", gives.name, head)
+	}
+	g.open("%s {", head)
+	g.bind(&variable{name: n, kind: wInt})
+	if first != "" {
+		g.write("%s", first)
+	}
+	g.home.loops = append(g.home.loops, l)
+	if g.choose(2) == 0 {
+		g.valued()
+	}
+	g.few(3)
+	g.home.loops = g.home.loops[:len(g.home.loops)-1]
+	g.close(end)
+	if gives != nil {
+		g.bind(gives)
+	}
+}
+
+// each gives the library's loop a closure with ways of its own.
+func (g *gen) each() {
+	g.inClosure(nil, func(x string) { g.open("%s.each(|%s| {", g.expr(wInts, 1), x) }, "});")
+}
+
+// flowClosure calls a closure whose returns and errors stay its own.
+func (g *gen) flowClosure() {
+	k := []*kind{wInt, wResult}[g.choose(2)]
+	v := &variable{name: g.fresh("v"), kind: k}
+	if !g.raises() {
+		k = wResult // an error that it raised would find no place
+		v.kind = k
+	}
+	if g.inClosure(k, func(x string) { g.open("let %s: %s = (|%s: Int| -> %s {", v.name, k, x, k) }, fmt.Sprintf("})(%s);", g.constant(wInt))) {
+		g.bind(v)
+	}
+}
+
+// inClosure writes a closure's body. The body raises only errors that are caught
+// around the closure. It writes nothing within another closure.
+func (g *gen) inClosure(result *kind, open func(param string), end string) bool {
+	if g.home.closure {
+		return false
+	}
+	x, before := g.fresh("x"), g.home
+	inside := home{result: result, closure: true}
+	if result == nil && g.raises() {
+		inside.tries = 1
+	}
+	open(x)
+	g.bind(&variable{name: x, kind: wInt})
+	g.home = inside
+	g.few(2)
+	if result != nil {
+		g.tail(result, 1)
+	}
+	g.home = before
+	g.close(end)
+	return true
+}

@@ -1,0 +1,83 @@
+// Package randtest runs tests of generated inputs from seeds: a fixed set of them,
+// new ones for a time, or a single one. Every test that uses it has the flags
+// -seed and -fresh; `make fuzz` runs all tests that call Run with -fresh.
+package randtest
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"runtime"
+	"testing"
+	"time"
+)
+
+var (
+	only  = flag.Int64("seed", -1, "run this seed alone, and print what is made of it")
+	fresh = flag.Duration("fresh", 0, "run new seeds for so long")
+)
+
+// InOneGoroutine skips a long test with the race detector: what it tests runs in one goroutine,
+// in which there is no race to find, and takes ten times as long.
+func InOneGoroutine(t testing.TB) {
+	if raced {
+		t.Skip("it is run without the race detector")
+	}
+}
+
+// Measures skips a test of how much memory or time something takes with the race detector, which
+// takes several times as much of both.
+func Measures(t testing.TB) {
+	if raced {
+		t.Skip("it is measured without the race detector")
+	}
+}
+
+// Sampled says whether the i-th of many programs is run: with the race detector one in four is,
+// unless CONCERTO_RACE_ALL is set, as `make race` does.
+func Sampled(i int) bool { return !raced || i%4 == 0 || os.Getenv("CONCERTO_RACE_ALL") != "" }
+
+// Run runs a test for the first n seeds, an eighth of them with -short, a sixteenth
+// with the race detector, under which each takes ten times as long. With
+// -fresh it takes new seeds until one fails, and names that one. With -seed it
+// runs that seed alone, and prints the text that show gives for it. dir is the
+// test's package, relative to the module's root.
+func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test func(t *testing.T, seed uint64)) {
+	switch {
+	case raced:
+		n = max(n/16, 2)
+	case testing.Short():
+		n /= 8
+	}
+	again := fmt.Sprintf("once more: go test ./%s -v -run '^%s$' -seed ", path.Clean(dir), t.Name())
+	switch {
+	case *only >= 0:
+		t.Logf("seed %d:\n%s", *only, show(uint64(*only)))
+		test(t, uint64(*only))
+	case *fresh > 0:
+		for end := time.Now().Add(*fresh); time.Now().Before(end) && !t.Failed(); {
+			sideBySide(t, again, rand.Uint64N(1<<40), 4*runtime.GOMAXPROCS(0), test)
+		}
+	default:
+		sideBySide(t, again, 0, n, test)
+	}
+}
+
+// sideBySide runs a test for n seeds.
+func sideBySide(t *testing.T, again string, from uint64, n int, test func(t *testing.T, seed uint64)) {
+	t.Run("seeds", func(t *testing.T) {
+		for seed := from; seed < from+uint64(n); seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				defer func() {
+					if t.Failed() {
+						t.Log(again + fmt.Sprint(seed))
+					}
+				}()
+				test(t, seed)
+			})
+		}
+	})
+}

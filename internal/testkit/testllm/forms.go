@@ -1,0 +1,361 @@
+package testllm
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+//go:embed requests/*.json
+var schemas embed.FS
+
+// form is one API: its paths, what a request must be, and how replies look.
+type form struct {
+	name    string
+	paths   []string // endings of its paths
+	headers []string // that a request must have
+	whole   func(r *Reply, body map[string]any) any
+	events  func(r *Reply, body map[string]any) []string // of a stream, framed
+	piece   func(text string) string                     // a framed event with a text
+	first   int                                          // the event with the first text
+}
+
+var forms = []*form{
+	{name: "openai", paths: []string{"/chat/completions"}, whole: (*Reply).openAI, events: (*Reply).openAIEvents, piece: openAIPiece, first: 1},
+	{name: "anthropic", paths: []string{"/messages"}, headers: []string{"Anthropic-Version"},
+		whole: (*Reply).anthropic, events: (*Reply).anthropicEvents, piece: anthropicPiece, first: 3},
+	{name: "gemini", paths: []string{":generateContent", ":streamGenerateContent"}, whole: (*Reply).gemini, events: (*Reply).geminiEvents, piece: geminiPiece},
+	{name: "responses", paths: []string{"/responses"}, whole: (*Reply).responses, events: (*Reply).responsesEvents, piece: responsesPiece, first: 2},
+	{name: "bedrock", paths: []string{"/converse", "/converse-stream"}, headers: []string{"Authorization"},
+		whole: (*Reply).bedrock, events: (*Reply).bedrockEvents, piece: bedrockPiece, first: 1},
+	{name: "ollama", paths: []string{"/api/chat"}, whole: (*Reply).ollama, events: (*Reply).ollamaEvents, piece: ollamaPiece},
+}
+
+func formOf(p string) *form {
+	for _, f := range forms {
+		for _, end := range f.paths {
+			if strings.HasSuffix(p, end) {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// compiled are the published forms of requests, by API.
+var compiled = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+	all := map[string]*jsonschema.Schema{}
+	c := jsonschema.NewCompiler()
+	files, err := schemas.ReadDir("requests")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		text, err := schemas.ReadFile("requests/" + f.Name())
+		if err != nil {
+			return nil, err
+		}
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		if err := c.AddResource(f.Name(), doc); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+		if all[strings.TrimSuffix(f.Name(), path.Ext(f.Name()))], err = c.Compile(f.Name()); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		}
+	}
+	return all, nil
+})
+
+// check holds a request against the API's published form.
+func (f *form) check(r *http.Request, text []byte) error {
+	if r.Method != http.MethodPost {
+		return fmt.Errorf("%s: the method is %s, not POST", f.name, r.Method)
+	}
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
+		return fmt.Errorf("%s: the content type is %q, not application/json", f.name, kind)
+	}
+	for _, h := range f.headers {
+		if r.Header.Get(h) == "" {
+			return fmt.Errorf("%s: the header %s is missing", f.name, h)
+		}
+	}
+	all, err := compiled()
+	if err != nil {
+		return err
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	if all[f.name] == nil {
+		return fmt.Errorf("%s: no client of ours uses it, and its published form is not here", f.name)
+	}
+	if err := all[f.name].Validate(doc); err != nil {
+		return fmt.Errorf("the request is not in %s's published form: %v\n%s", f.name, err, text)
+	}
+	return nil
+}
+
+// text is the reply's text, or its JSON.
+func (r *Reply) text() string {
+	if r.JSON != nil {
+		return string(r.JSON)
+	}
+	return r.Text
+}
+
+// pieces are the text's pieces in a stream.
+func (r *Reply) pieces(text string) []string {
+	if r.Pieces != nil {
+		return r.Pieces
+	}
+	if text == "" {
+		return nil
+	}
+	return strings.SplitAfter(text, " ")
+}
+
+// whatever is JSON of our own making, which cannot fail.
+func whatever(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+type object = map[string]any
+
+func (r *Reply) openAIStop() string {
+	switch {
+	case r.Stop != "":
+		return r.Stop
+	case len(r.ToolCalls) > 0:
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func (r *Reply) openAI(body map[string]any) any {
+	message := object{"role": "assistant", "content": r.text()}
+	if len(r.ToolCalls) > 0 {
+		var calls []any
+		for _, c := range r.ToolCalls {
+			calls = append(calls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.arguments()}})
+		}
+		message["tool_calls"], message["content"] = calls, nil
+	}
+	return object{
+		"id": "chatcmpl-1", "object": "chat.completion", "model": body["model"],
+		"choices": []any{object{"index": 0, "message": message, "finish_reason": r.openAIStop()}},
+		"usage":   object{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut},
+	}
+}
+
+// arguments are a call's arguments as text. When the script gives them as a
+// string, the text need not be JSON.
+func (c *Call) arguments() string {
+	var s string
+	if json.Unmarshal(c.Args, &s) == nil {
+		return s
+	}
+	return string(c.Args)
+}
+
+func openAIChunk(delta object, finish any) string {
+	return "data: " + whatever(object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m",
+		"choices": []any{object{"index": 0, "delta": delta, "finish_reason": finish}}}) + "\n\n"
+}
+
+func openAIPiece(text string) string { return openAIChunk(object{"content": text}, nil) }
+
+func (r *Reply) openAIEvents(body map[string]any) []string {
+	out := []string{openAIChunk(object{"role": "assistant", "content": ""}, nil)}
+	for _, p := range r.pieces(r.text()) {
+		out = append(out, openAIPiece(p))
+	}
+	for i, c := range r.ToolCalls {
+		args := c.arguments()
+		half := len(args) / 2
+		out = append(out,
+			openAIChunk(object{"tool_calls": []any{object{"index": i, "id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": args[:half]}}}}, nil),
+			openAIChunk(object{"tool_calls": []any{object{"index": i, "function": object{"arguments": args[half:]}}}}, nil))
+	}
+	out = append(out, openAIChunk(object{}, r.openAIStop()))
+	if o, ok := body["stream_options"].(map[string]any); ok && o["include_usage"] == true {
+		out = append(out, "data: "+whatever(object{"id": "chatcmpl-1", "choices": []any{}, "usage": object{"prompt_tokens": r.TokensIn, "completion_tokens": r.TokensOut}})+"\n\n")
+	}
+	return append(out, "data: [DONE]\n\n")
+}
+
+// anthropicBlocks are the reply's blocks and why it stops.
+func (r *Reply) anthropicBlocks(body map[string]any) (blocks []object, stop string) {
+	stop = "end_turn"
+	if r.Thought != "" {
+		blocks = append(blocks, object{"type": "thinking", "thinking": r.Thought, "signature": "c2lnbmVk"})
+	}
+	if r.Text != "" {
+		blocks = append(blocks, object{"type": "text", "text": r.Text})
+	}
+	if choice, ok := body["tool_choice"].(map[string]any); ok && r.JSON != nil {
+		name := choice["name"]
+		if name == nil { // any tool: the last one offered is the schema's
+			tools := body["tools"].([]any)
+			name = tools[len(tools)-1].(map[string]any)["name"]
+		}
+		blocks = append(blocks, object{"type": "tool_use", "id": "toolu_0", "name": name, "input": r.JSON})
+		stop = "tool_use"
+	}
+	for _, c := range r.ToolCalls {
+		blocks = append(blocks, object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": c.Args})
+		stop = "tool_use"
+	}
+	if r.Stop != "" {
+		stop = r.Stop
+	}
+	return blocks, stop
+}
+
+func (r *Reply) anthropic(body map[string]any) any {
+	blocks, stop := r.anthropicBlocks(body)
+	if blocks == nil {
+		blocks = []object{}
+	}
+	return object{
+		"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": blocks, "stop_reason": stop,
+		"usage": object{"input_tokens": r.TokensIn, "output_tokens": r.TokensOut},
+	}
+}
+
+func anthropicEvent(kind string, o object) string {
+	o["type"] = kind
+	return "event: " + kind + "\ndata: " + whatever(o) + "\n\n"
+}
+
+func anthropicPiece(text string) string {
+	return anthropicEvent("content_block_delta", object{"index": 0, "delta": object{"type": "text_delta", "text": text}})
+}
+
+func (r *Reply) anthropicEvents(body map[string]any) []string {
+	blocks, stop := r.anthropicBlocks(body)
+	out := []string{
+		anthropicEvent("message_start", object{"message": object{"id": "msg_1", "role": "assistant", "model": body["model"], "content": []any{},
+			"usage": object{"input_tokens": r.TokensIn, "output_tokens": 1}}}),
+		anthropicEvent("ping", object{}),
+	}
+	for i, b := range blocks {
+		begin, delta, key := object{"type": "text", "text": ""}, "text_delta", "text"
+		var pieces []string
+		switch b["type"] {
+		case "thinking":
+			begin, delta, key = object{"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking"
+			pieces = []string{r.Thought}
+		case "tool_use":
+			begin, delta, key = object{"type": "tool_use", "id": b["id"], "name": b["name"], "input": object{}}, "input_json_delta", "partial_json"
+			text := whatever(b["input"])
+			pieces = []string{"", text[:len(text)/2], text[len(text)/2:]}
+		default:
+			pieces = r.pieces(r.Text)
+		}
+		out = append(out, anthropicEvent("content_block_start", object{"index": i, "content_block": begin}))
+		for _, p := range pieces {
+			out = append(out, anthropicEvent("content_block_delta", object{"index": i, "delta": object{"type": delta, key: p}}))
+		}
+		out = append(out, anthropicEvent("content_block_stop", object{"index": i}))
+	}
+	return append(out,
+		anthropicEvent("message_delta", object{"delta": object{"stop_reason": stop}, "usage": object{"output_tokens": r.TokensOut}}),
+		anthropicEvent("message_stop", object{}))
+}
+
+func (r *Reply) geminiContent(body map[string]any, text string, finish any) object {
+	parts := []any{}
+	if text != "" {
+		parts = append(parts, object{"text": text})
+	}
+	if finish != nil {
+		if config, ok := body["toolConfig"].(map[string]any); ok && config != nil && r.JSON != nil {
+			functions := body["tools"].([]any)[0].(map[string]any)["functionDeclarations"].([]any)
+			name := functions[len(functions)-1].(map[string]any)["name"]
+			parts = []any{object{"functionCall": object{"name": name, "args": r.JSON}}}
+		}
+		for _, c := range r.ToolCalls {
+			call := object{"functionCall": object{"name": c.Name, "args": c.Args}}
+			if c.ID != "" {
+				call["thoughtSignature"] = c.ID
+			}
+			parts = append(parts, call)
+		}
+	}
+	candidate := object{"content": object{"role": "model", "parts": parts}, "index": 0}
+	if finish != nil {
+		candidate["finishReason"] = finish
+	}
+	return object{"candidates": []any{candidate}, "modelVersion": "m", "responseId": "resp_1",
+		"usageMetadata": object{"promptTokenCount": r.TokensIn, "candidatesTokenCount": r.TokensOut}}
+}
+
+func (r *Reply) geminiStop() string {
+	if r.Stop != "" {
+		return r.Stop
+	}
+	return "STOP"
+}
+
+func (r *Reply) gemini(body map[string]any) any {
+	return r.geminiContent(body, r.text(), r.geminiStop())
+}
+
+func geminiPiece(text string) string {
+	return "data: " + whatever((&Reply{}).geminiContent(nil, text, nil)) + "\r\n\r\n"
+}
+
+func (r *Reply) geminiEvents(body map[string]any) []string {
+	var out []string
+	if body["toolConfig"] == nil {
+		for _, p := range r.pieces(r.text()) {
+			out = append(out, geminiPiece(p))
+		}
+	}
+	return append(out, "data: "+whatever(r.geminiContent(body, "", r.geminiStop()))+"\r\n\r\n")
+}
+
+func (r *Reply) ollama(body map[string]any) any {
+	message := object{"role": "assistant", "content": r.text()}
+	var calls []any
+	for _, c := range r.ToolCalls {
+		calls = append(calls, object{"function": object{"name": c.Name, "arguments": c.Args}})
+	}
+	if calls != nil {
+		message["tool_calls"] = calls
+	}
+	stop := "stop"
+	if r.Stop != "" {
+		stop = r.Stop
+	}
+	return object{"model": body["model"], "message": message, "done": true, "done_reason": stop,
+		"prompt_eval_count": r.TokensIn, "eval_count": r.TokensOut}
+}
+
+func ollamaPiece(text string) string {
+	return whatever(object{"model": "m", "message": object{"role": "assistant", "content": text}, "done": false}) + "\n"
+}
+
+func (r *Reply) ollamaEvents(body map[string]any) []string {
+	var out []string
+	for _, p := range r.pieces(r.text()) {
+		out = append(out, ollamaPiece(p))
+	}
+	last := *r
+	last.Text, last.JSON = "", nil
+	return append(out, whatever(last.ollama(body))+"\n")
+}

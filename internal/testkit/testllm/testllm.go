@@ -1,0 +1,235 @@
+// Package testllm is a scripted model server on the loopback interface, for
+// tests of providers, of the command and of coding agents. It answers in the form
+// of the API whose path is requested: OpenAI's chat completions and responses,
+// Anthropic's messages, Google's generateContent, Ollama's chat, whole or streamed.
+// It checks each request of our own clients against the API's published form
+// (requests/*.json), records it, and can misbehave: errors, broken answers, cut
+// connections, silence, streams without end.
+package testllm
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+)
+
+// Reply is one answer of a script. A request takes the first unused reply
+// whose When occurs in its body.
+type Reply struct {
+	When      string            `json:"when"`
+	Repeat    bool              `json:"repeat"` // never used up
+	Text      string            `json:"text"`
+	Thought   string            `json:"thought"` // what it says of its thinking; Anthropic's and OpenAI's responses have it
+	JSON      json.RawMessage   `json:"json"`    // a forced tool's input, else the text
+	ToolCalls []Call            `json:"tool_calls"`
+	TokensIn  int               `json:"tokens_in"`
+	TokensOut int               `json:"tokens_out"`
+	Stop      string            `json:"stop"` // the wire's own word
+	Status    int               `json:"status"`
+	Error     string            `json:"error"` // message of an error status
+	Headers   map[string]string `json:"headers"`
+	Raw       *string           `json:"raw"`    // the body as it is
+	Cut       bool              `json:"cut"`    // the connection breaks amid the body
+	Hang      bool              `json:"hang"`   // no answer until the client goes away
+	Pieces    []string          `json:"pieces"` // the text's pieces in a stream; its words when not given
+	Chunk     int               `json:"chunk"`  // bytes that are sent at a time, 0: all
+	Big       int               `json:"big"`    // the text is so many bytes
+	StreamEnd
+}
+
+// StreamEnd says how a stream ends, when it does not end well.
+type StreamEnd struct {
+	CutAfter  int  `json:"cut_after"`  // it breaks after so many events
+	HangAfter int  `json:"hang_after"` // it falls silent after so many events
+	Endless   bool `json:"endless"`    // it repeats its first piece until the client goes away
+}
+
+// Call is a tool call of a reply.
+type Call struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+// Request is a request as it came.
+type Request struct {
+	Path   string
+	Header http.Header
+	Body   map[string]any
+	Text   string
+}
+
+// Server is a running server. Its methods are safe for concurrent use.
+type Server struct {
+	URL string // without a path
+	// Gone gets a value for each client that left a hanging request.
+	Gone chan struct{}
+	// Arrived gets a value for each request, before it is answered.
+	Arrived chan struct{}
+
+	foreign  bool // its clients are not ours: requests are not held against published forms
+	http     *httptest.Server
+	mu       sync.Mutex
+	replies  []Reply
+	used     []bool
+	requests []Request
+	misfits  []string
+}
+
+// Start serves replies until Close.
+func Start(replies ...Reply) *Server {
+	return (&Server{}).start(replies)
+}
+
+// StartAgents serves programs that are not ours, coding agents: what they ask is
+// not held against a published form, since they use members that no form has.
+func StartAgents(replies ...Reply) *Server {
+	return (&Server{foreign: true}).start(replies)
+}
+
+func (s *Server) start(replies []Reply) *Server {
+	s.replies, s.used = replies, make([]bool, len(replies))
+	s.Gone, s.Arrived = make(chan struct{}, 64), make(chan struct{}, 1024)
+	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
+	s.URL = s.http.URL
+	return s
+}
+
+// Close ends the server and its connections.
+func (s *Server) Close() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// Requests are the requests so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Misfits lists the requests that were not in the API's published form. Each was
+// also answered with 400.
+func (s *Server) Misfits() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.misfits...)
+}
+
+func (s *Server) misfit(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.misfits = append(s.misfits, err.Error())
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	req := Request{Path: r.URL.Path, Header: r.Header.Clone(), Text: string(text)}
+	if err := json.Unmarshal(text, &req.Body); err != nil {
+		http.Error(w, "no JSON: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	f := formOf(r.URL.Path)
+	if f == nil {
+		w.WriteHeader(http.StatusNotFound)
+		writeJSON(w, map[string]any{"error": map[string]any{"message": "no such path: " + r.URL.Path}})
+		return
+	}
+	if err := f.check(r, text); err != nil && !s.foreign {
+		s.misfit(err)
+		w.WriteHeader(http.StatusBadRequest)
+		writeJSON(w, map[string]any{"error": map[string]any{"message": err.Error()}})
+		return
+	}
+	reply := s.take(req)
+	s.Arrived <- struct{}{}
+	for k, v := range reply.Headers {
+		w.Header().Set(k, v)
+	}
+	if reply.Big > 0 {
+		reply.Text = strings.Repeat("0123456789", reply.Big/10)
+	}
+	stream := req.Body["stream"] == true || strings.Contains(r.URL.Path, ":stream") || strings.HasSuffix(r.URL.Path, "/converse-stream")
+	switch {
+	case reply.Hang:
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+		s.Gone <- struct{}{}
+	case reply.Cut:
+		w.Header().Set("Content-Length", "1000")
+		io.WriteString(w, `{"choices": [`)
+		panic(http.ErrAbortHandler)
+	case reply.Raw != nil:
+		w.WriteHeader(max(reply.Status, http.StatusOK))
+		io.WriteString(w, *reply.Raw)
+	case reply.Status >= 300:
+		w.WriteHeader(reply.Status)
+		writeJSON(w, map[string]any{"type": "error", "error": map[string]any{"message": reply.Error, "type": "error"}})
+	case stream:
+		s.stream(w, r, f, &reply, req.Body)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		writeJSON(w, f.whole(&reply, req.Body))
+	}
+}
+
+func writeJSON(w io.Writer, v any) {
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		fmt.Fprintf(w, "%v", err)
+	}
+}
+
+// take records a request and finds its reply.
+func (s *Server) take(req Request) Reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, req)
+	for i, r := range s.replies {
+		if !s.used[i] && strings.Contains(req.Text, r.When) {
+			s.used[i] = !r.Repeat
+			return r
+		}
+	}
+	return Reply{Status: 500, Error: "script exhausted"}
+}
+
+// Load reads a script: a JSON array of replies.
+func Load(script []byte) ([]Reply, error) {
+	var out []Reply
+	if err := json.Unmarshal(script, &out); err != nil {
+		return nil, fmt.Errorf("read script: %w", err)
+	}
+	return out, nil
+}
+
+// Main serves the script in the file args[0] and writes the server's URL to
+// stdout. It ends when stdin ends, and gives the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) != 1 {
+		fmt.Fprintln(stderr, "usage: testllm SCRIPT")
+		return 2
+	}
+	text, err := os.ReadFile(args[0])
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	replies, err := Load(text)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	s := Start(replies...)
+	defer s.Close()
+	fmt.Fprintln(stdout, s.URL)
+	io.Copy(io.Discard, stdin)
+	return 0
+}

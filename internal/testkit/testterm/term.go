@@ -1,0 +1,297 @@
+// Package testterm is a terminal for tests: an emulator of what it shows, and a
+// pseudo-terminal on which a command runs. It knows what our own output may use,
+// and notes anything else.
+package testterm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// Term shows what is written to it. Safe for concurrent use.
+type Term struct {
+	mu            sync.Mutex
+	width, height int
+	rows          [][]string // cells: "" is the second half of a wide character
+	x, y          int
+	pending       bool     // the last column has been written: the next character wraps
+	style         string   // that the next character would have; "" is none
+	hidden        bool     // the cursor is
+	above         []string // lines that have been scrolled away
+	first         *screen  // while the second screen is shown
+	rest          []byte   // of what has not come whole
+	odd           []string // sequences that are none of ours
+	changed       chan struct{}
+	drawn         int // bytes
+}
+
+// New makes an empty Term.
+func New(width, height int) *Term {
+	t := &Term{width: width, height: height, changed: make(chan struct{})}
+	t.rows = make([][]string, height)
+	for i := range t.rows {
+		t.rows[i] = blank(width)
+	}
+	return t
+}
+
+func blank(n int) []string { return strings.Split(strings.Repeat(" ", n), "") }
+
+// Resize changes the size as terminals do that do not fill lines anew: what is
+// too wide is cut, what is too high is scrolled away.
+func (t *Term) Resize(width, height int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.width, t.height = width, height
+	t.fit()
+}
+
+// fit fits what is shown to the size.
+func (t *Term) fit() {
+	width, height := t.width, t.height
+	for i, r := range t.rows {
+		if len(r) > width {
+			t.rows[i] = r[:width:width]
+		} else {
+			t.rows[i] = append(r, blank(width-len(r))...)
+		}
+	}
+	for len(t.rows) > height {
+		if t.y < len(t.rows)-1 {
+			t.rows = t.rows[:len(t.rows)-1]
+			continue
+		}
+		if t.first == nil {
+			t.above = append(t.above, line(t.rows[0]))
+		}
+		t.rows = t.rows[1:]
+		t.y--
+	}
+	for len(t.rows) < height {
+		t.rows = append(t.rows, blank(width))
+	}
+	t.pending = false
+	t.x = min(t.x, width-1)
+}
+
+// Write shows b.
+func (t *Term) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drawn += len(b)
+	text := append(t.rest, b...)
+	for len(text) > 0 {
+		n := t.take(text)
+		if n == 0 {
+			break
+		}
+		text = text[n:]
+	}
+	t.rest = append([]byte(nil), text...)
+	close(t.changed)
+	t.changed = make(chan struct{})
+	return len(b), nil
+}
+
+// take shows the first character or sequence, and gives its length; 0 when its
+// rest has not come.
+func (t *Term) take(b []byte) int {
+	switch b[0] {
+	case '\r':
+		t.x, t.pending = 0, false
+		return 1
+	case '\n':
+		t.down()
+		return 1
+	case '\b':
+		t.x, t.pending = max(t.x-1, 0), false
+		return 1
+	case 27:
+		return t.sequence(b)
+	}
+	if b[0] < ' ' {
+		t.odd = append(t.odd, fmt.Sprintf("%q", b[0]))
+		return 1
+	}
+	if !utf8.FullRune(b) {
+		return 0
+	}
+	r, n := utf8.DecodeRune(b)
+	t.put(r)
+	return n
+}
+
+// down goes to the next line, scrolling at the bottom.
+func (t *Term) down() {
+	t.pending = false
+	if t.y < t.height-1 {
+		t.y++
+		return
+	}
+	if t.first == nil { // what is lost of the second screen is nowhere
+		t.above = append(t.above, line(t.rows[0]))
+	}
+	t.rows = append(t.rows[1:], blank(t.width))
+}
+
+func (t *Term) put(r rune) {
+	w := terminal.Width(string(r))
+	if w == 0 { // it belongs to the character before
+		at := t.x - 1
+		if t.pending {
+			at = t.x
+		}
+		for at > 0 && t.rows[t.y][at] == "" {
+			at--
+		}
+		if at >= 0 {
+			t.rows[t.y][at] += string(r)
+		}
+		return
+	}
+	if t.pending || t.x+w > t.width {
+		t.x = 0
+		t.down()
+	}
+	t.rows[t.y][t.x] = string(r)
+	for i := 1; i < w; i++ {
+		t.rows[t.y][t.x+i] = ""
+	}
+	if t.x += w; t.x >= t.width {
+		t.x, t.pending = t.width-1, true
+	}
+}
+
+// sequence does what an escape sequence says.
+func (t *Term) sequence(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	n := 2
+	for n < len(b) && (b[n] < 0x40 || b[n] > 0x7e) {
+		n++
+	}
+	if b[1] != '[' || n == len(b) {
+		if b[1] == '[' {
+			return 0
+		}
+		t.odd = append(t.odd, fmt.Sprintf("%q", b[:2]))
+		return 2
+	}
+	args, what := string(b[2:n]), b[n]
+	count := 1
+	if v, err := strconv.Atoi(args); err == nil {
+		count = v
+	}
+	t.pending = t.pending && what == 'm'
+	switch {
+	case what == 'A':
+		t.y = max(t.y-count, 0)
+	case what == 'B':
+		t.y = min(t.y+count, t.height-1)
+	case what == 'C':
+		t.x = min(t.x+count, t.width-1)
+	case what == 'K' && args == "":
+		copy(t.rows[t.y][t.x:], blank(t.width-t.x))
+	case what == 'J' && args == "":
+		copy(t.rows[t.y][t.x:], blank(t.width-t.x))
+		for y := t.y + 1; y < t.height; y++ {
+			t.rows[y] = blank(t.width)
+		}
+	case what == 'm':
+		t.style = strings.TrimLeft(args, "0")
+	case what == 'H':
+		y, x, _ := strings.Cut(args, ";")
+		t.y, t.x, t.pending = place(y, t.height), place(x, t.width), false
+	case args == "?1049" && what == 'h' && t.first == nil:
+		t.first = &screen{t.rows, t.x, t.y}
+		t.rows = nil
+		for range t.height {
+			t.rows = append(t.rows, blank(t.width))
+		}
+	case args == "?1049" && what == 'l' && t.first != nil:
+		t.rows, t.x, t.y, t.first = t.first.rows, t.first.x, t.first.y, nil
+		t.fit()
+	case args == "?25" && what == 'l':
+		t.hidden = true
+	case args == "?25" && what == 'h':
+		t.hidden = false
+	default:
+		t.odd = append(t.odd, fmt.Sprintf("%q", b[:n+1]))
+	}
+	return n + 1
+}
+
+// screen is what the first screen shows while the second is there.
+type screen struct {
+	rows [][]string
+	x, y int
+}
+
+// place is a row or a column, which counts from 1, as it is here.
+func place(text string, most int) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		n = 1
+	}
+	return min(max(n, 1), most) - 1
+}
+
+func line(cells []string) string { return strings.TrimRight(strings.Join(cells, ""), " ") }
+
+// State is what a terminal shows.
+type State struct {
+	Above  []string // what has been scrolled away
+	Rows   []string // without blanks at their ends, and without empty rows at the end
+	X, Y   int      // the cursor
+	Style  string   // that text would have now; "" is none
+	Hidden bool     // the cursor is
+	Odd    []string // what it does not know
+	Bytes  int      // that have been written
+}
+
+// Text is all that is there, a line each.
+func (s State) Text() string {
+	return strings.Join(append(append([]string(nil), s.Above...), s.Rows...), "\n")
+}
+
+// State gives what is shown now.
+func (t *Term) State() State {
+	s, _ := t.look()
+	return s
+}
+
+func (t *Term) look() (State, chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := State{Rows: []string{}, Above: append([]string(nil), t.above...), X: t.x, Y: t.y, Style: t.style, Hidden: t.hidden, Odd: append([]string(nil), t.odd...), Bytes: t.drawn}
+	for _, r := range t.rows {
+		s.Rows = append(s.Rows, line(r))
+	}
+	for len(s.Rows) > 0 && s.Rows[len(s.Rows)-1] == "" {
+		s.Rows = s.Rows[:len(s.Rows)-1]
+	}
+	return s, t.changed
+}
+
+// Wait waits until what is shown is what is wanted, or until given up; it says
+// which.
+func (t *Term) Wait(wanted func(State) bool, given <-chan struct{}) (State, bool) {
+	for {
+		s, changed := t.look()
+		if wanted(s) {
+			return s, true
+		}
+		select {
+		case <-changed:
+		case <-given:
+			s := t.State()
+			return s, wanted(s)
+		}
+	}
+}

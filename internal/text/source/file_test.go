@@ -1,0 +1,84 @@
+package source
+
+import "testing"
+
+func TestPositions(t *testing.T) {
+	f := NewFile("t.conc", []byte("ab\nçé😀x\r\n\nlast"))
+	if f.Lines() != 4 {
+		t.Fatalf("%d lines, want 4", f.Lines())
+	}
+	for _, c := range []struct {
+		at   Pos
+		want Position
+	}{
+		{0, Position{1, 1}}, {2, Position{1, 3}}, {3, Position{2, 1}},
+		{5, Position{2, 2}},  // é begins at byte 5, the second code point
+		{11, Position{2, 4}}, // x, behind a character of four bytes
+		{14, Position{3, 1}}, {15, Position{4, 1}}, {19, Position{4, 5}},
+		{500, Position{4, 5}}, // beyond the text: its end
+	} {
+		if got := f.Position(c.at); got != c.want {
+			t.Errorf("Position(%d) = %v, want %v", c.at, got, c.want)
+		}
+	}
+	for i, want := range []string{"ab", "çé😀x", "", "last"} {
+		if got := string(f.Line(i + 1)); got != want {
+			t.Errorf("Line(%d) = %q, want %q", i+1, got, want)
+		}
+	}
+	if got := f.LineStart(4); got != 15 {
+		t.Errorf("LineStart(4) = %d, want 15", got)
+	}
+	if got := f.Slice(Span{15, 17}); got != "la" {
+		t.Errorf("Slice = %q, want la", got)
+	}
+}
+
+func TestEmptyFile(t *testing.T) {
+	f := NewFile("e.conc", nil)
+	if f.Lines() != 1 || len(f.Line(1)) != 0 || f.Position(0) != (Position{1, 1}) {
+		t.Errorf("an empty text has one empty line, got %d lines, %q at %v", f.Lines(), f.Line(1), f.Position(0))
+	}
+}
+
+func TestSpans(t *testing.T) {
+	a, b := Span{2, 5}, Span{4, 9}
+	if got := Join(a, b); got != (Span{2, 9}) {
+		t.Errorf("Join = %v", got)
+	}
+	if !(Span{1, 9}).Contains(a) || a.Contains(b) || !a.Contains(a) {
+		t.Error("Contains is wrong")
+	}
+	if !(Span{}).IsZero() || a.IsZero() {
+		t.Error("IsZero is wrong")
+	}
+}
+
+// TestPos: the place of a position is where it came from.
+func TestPos(t *testing.T) {
+	text := "aé漢\n\n😀b\nlast"
+	f := NewFile("a.conc", []byte(text))
+	for p := range text {
+		at := f.Position(Pos(p))
+		if got := f.Pos(at.Line, at.Column); got != Pos(p) {
+			t.Errorf("%s is %d, want %d", at, got, p)
+		}
+	}
+	for at, want := range map[Position]Pos{{1, 100}: 6, {2, 5}: 7, {9, 1}: Pos(len(text)), {0, 1}: Pos(len(text)), {3, 0}: 8} {
+		if got := f.Pos(at.Line, at.Column); got != want {
+			t.Errorf("%s is %d, want %d", at, got, want)
+		}
+	}
+}
+
+// TestMasked: what is hidden keeps the places of all characters, and the text that was read.
+func TestMasked(t *testing.T) {
+	f := NewFile("x", []byte("a = sä€😀\r\nb"))
+	m := f.Masked([]Span{{Start: 4, End: Pos(len(f.Text)) - 1}})
+	if got, want := m.String(), "a = *·•🔒\r\nb"; got != want || m.Name != "x" {
+		t.Errorf("it shows %q, want %q", got, want)
+	}
+	if again := m.Masked([]Span{{Start: 0, End: 1}}); string(again.Original()) != f.String() || string(m.Original()) != f.String() {
+		t.Errorf("what was read is %q", again.Original())
+	}
+}

@@ -1,0 +1,249 @@
+// Package suggest finds the name that was most likely meant by a misspelt one. The
+// parser, the checker, the manifest and the command line use it for their "did
+// you mean" hints. It knows nothing of what the names denote.
+package suggest
+
+import (
+	"math/bits"
+	"strings"
+	"unicode"
+)
+
+// Set is names to choose from, prepared for being asked often. The zero value is empty.
+type Set struct{ parts [][]candidate }
+
+// candidate is one of them.
+type candidate struct {
+	text    string
+	n       int // how many letters it has
+	letters letters
+}
+
+// letters are those that a name has, whatever their case: a bit for each, which some share.
+type letters uint64
+
+func (l letters) and(lower rune) letters { return l | 1<<(uint(lower)%64) }
+
+// without is at most how many letters l has that o lacks.
+func (l letters) without(o letters) int { return bits.OnesCount64(uint64(l &^ o)) }
+
+func newCandidate(text string) candidate {
+	c := candidate{text: text}
+	for _, r := range text {
+		c.n++
+		c.letters = c.letters.and(unicode.ToLower(r))
+	}
+	return c
+}
+
+// Of is a set of names.
+func Of(names []string) Set {
+	part := make([]candidate, len(names))
+	for i, n := range names {
+		part[i] = newCandidate(n)
+	}
+	return Set{[][]candidate{part}}
+}
+
+// And is the names of two sets.
+func (s Set) And(o Set) Set {
+	return Set{append(s.parts[:len(s.parts):len(s.parts)], o.parts...)}
+}
+
+// Has says whether a name is among the set's.
+func (s Set) Has(name string) bool {
+	for _, part := range s.parts {
+		for i := range part {
+			if part[i].text == name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Nearest gives the candidate that was most likely meant by name; "" when none
+// is near enough to be a typing mistake. What counts is the edit distance
+// (insertions, deletions, replacements, swaps of neighbours; letter case does
+// not count) and the length of the common beginning, since people mostly get the
+// beginning right. The two must have more than two letters in common, or all of
+// the shorter one. A name of four letters or more may also be an abbreviation:
+// the beginning of the candidate. A candidate equal to name is no suggestion. Of
+// equally likely ones the alphabetically first wins.
+func Nearest(name string, candidates []string) string { return Of(candidates).Nearest(name) }
+
+// Nearest is the function Nearest among the set's names.
+func (s Set) Nearest(name string) string {
+	m := newMatcher(name)
+	if len(m.name) == 0 {
+		return ""
+	}
+	best, bestCost := "", 0
+	for _, part := range s.parts {
+		for i := range part {
+			c := &part[i]
+			if c.text == name || c.n == 0 {
+				continue
+			}
+			cost, ok := m.cost(c)
+			if ok && (best == "" || cost < bestCost || cost == bestCost && c.text < best) {
+				best, bestCost = c.text, cost
+			}
+		}
+	}
+	return best
+}
+
+// Certain reports whether a name's nearest candidate, as Nearest returns it, was meant beyond doubt: the
+// two differ by a slip of typing, and no other candidate is near; where they differ by the case of letters or a
+// `_` alone, no other does.
+func Certain(name, near string, candidates []string) bool { return Of(candidates).Certain(name, near) }
+
+// Certain is the function Certain among the set's names.
+func (s Set) Certain(name, near string) bool {
+	if !isSlip(name, near) {
+		return false
+	}
+	m, same := newMatcher(name), plain(name) == plain(near)
+	for _, part := range s.parts {
+		for i := range part {
+			c := &part[i]
+			if c.text == name || c.text == near || c.n == 0 || same && plain(c.text) != plain(near) {
+				continue
+			}
+			if _, ok := m.cost(c); ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Slips is the edit distance of two names: the number of letters that are wrong,
+// missing, superfluous or swapped with their neighbour, regardless of case.
+func Slips(a, b string) int {
+	var m matcher
+	return m.distance([]rune(strings.ToLower(a)), []rune(strings.ToLower(b)))
+}
+
+// The costs of edits, what each letter of a common beginning takes off, and how
+// many letters may. abbreviated is the cost of an abbreviation, which is more
+// than any edit costs.
+const (
+	perEdit     = 4
+	perLetter   = 1
+	mostLetters = 6
+	abbreviated = 1000
+)
+
+// matcher holds one name against candidates.
+type matcher struct {
+	name, other []rune
+	letters     letters
+	rows        [3][]int
+}
+
+func newMatcher(name string) *matcher {
+	m := &matcher{name: []rune(strings.ToLower(name))}
+	for _, r := range m.name {
+		m.letters = m.letters.and(r)
+	}
+	return m
+}
+
+// cost says how unlikely it is that a candidate was meant; ok is false when that
+// is out of the question.
+func (m *matcher) cost(candidate *candidate) (cost int, ok bool) {
+	n, k, most := len(m.name), candidate.n, limit(len(m.name))
+	if k > 3*n || k < n-most || k > n+most && n < 4 {
+		return 0, false
+	}
+	// Each letter that only one of them has takes an edit.
+	lacks := m.letters.without(candidate.letters)
+	near := max(n-k, k-n) <= most && lacks <= most && candidate.letters.without(m.letters) <= most
+	if !near && (lacks > 0 || n < 4) {
+		return 0, false
+	}
+	m.other = m.other[:0]
+	for _, r := range candidate.text {
+		m.other = append(m.other, unicode.ToLower(r))
+	}
+	same := 0
+	for same < min(n, k) && m.name[same] == m.other[same] {
+		same++
+	}
+	if near {
+		common := m.common()
+		d := max(n, k) - common // at least
+		if d <= most {
+			d = m.distance(m.name, m.other)
+		}
+		if d <= most && (common > 2 || d <= 1 && common == min(n, k)) {
+			return perEdit*d - perLetter*min(same, mostLetters), true
+		}
+	}
+	if n >= 4 && same == n && k <= 3*n {
+		return abbreviated + k, true
+	}
+	return 0, false
+}
+
+// common is how many letters both have, wherever they stand.
+func (m *matcher) common() int {
+	n := 0
+	for i, r := range m.name {
+		if count(m.name[:i], r) < count(m.other, r) {
+			n++
+		}
+	}
+	return n
+}
+
+func count(rs []rune, r rune) int {
+	n := 0
+	for _, x := range rs {
+		n += boolInt(x == r)
+	}
+	return n
+}
+
+// limit is the largest edit distance at which a name of n letters still counts
+// as near: about a third of n.
+func limit(n int) int {
+	if n <= 3 {
+		return n / 2
+	}
+	return max(2, n/3)
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// distance is the restricted Damerau-Levenshtein distance of a and b.
+func (m *matcher) distance(a, b []rune) int {
+	for i := range m.rows {
+		if cap(m.rows[i]) <= len(b) {
+			m.rows[i] = make([]int, len(b)+1)
+		}
+		m.rows[i] = m.rows[i][:len(b)+1]
+	}
+	before, last, row := m.rows[0], m.rows[1], m.rows[2]
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+boolInt(a[i-1] != b[j-1]))
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,680 @@
+package parser
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/lexer"
+)
+
+// Constructs of other languages whose meaning is certain are reported once and read as what they
+// mean, so that nothing follows from them.
+
+// hintLength is how much of the source a hint repeats.
+const hintLength = 60
+
+// textOf is the source of a span for a hint, or instead where it is long or has several lines.
+func (p *parser) textOf(s source.Span, instead string) string {
+	if t := p.src[s.Start:s.End]; len(t) <= hintLength && !strings.ContainsAny(t, "\n`") {
+		return t
+	}
+	return instead
+}
+
+// arrayOf is the type of an array of elem, which was written with brackets from start to the token
+// before the current one. It is reported with the sentence that says what was found.
+func (p *parser) arrayOf(elem ast.Type, start source.Pos, d *diag.Diagnostic) ast.Type {
+	at := p.from(start)
+	text := "Array<" + p.ourType(elem) + ">"
+	p.report(d.Repair(diag.Sure(diag.Replace(at, text), "Change to `%s`", text), "an array's type is written `%s`", text))
+	name := p.newIdent()
+	name.Sp, name.Name = at, "Array"
+	return &ast.NamedType{IDBase: p.baseAt(at), Segments: []*ast.Ident{name}, Args: []ast.Type{elem}}
+}
+
+// ourType is the text of a type, with the name that it has in Concerto.
+func (p *parser) ourType(t ast.Type) string {
+	text := p.src[t.Span().Start:t.Span().End]
+	if w := foreign.Type.Find(text); len(w.Ours) == 1 {
+		return w.Ours[0]
+	}
+	return text
+}
+
+// bracketType reads `[T]`, `[T; n]` and `[]T`.
+func (p *parser) bracketType() ast.Type {
+	start := p.here()
+	d := diag.NoType.At(p.span(), "expected a type, found `[`")
+	p.next()
+	if p.eat(lexer.RBracket) {
+		return p.arrayOf(p.plainType(), start, d)
+	}
+	elem := p.typ()
+	if p.k == lexer.Semi && p.peek(1) == lexer.Int && p.peek(2) == lexer.RBracket {
+		p.seek(p.i + 2)
+	}
+	if !p.eat(lexer.RBracket) {
+		p.fail(d.Hint("an array's type is written `Array<%s>`", p.ourType(elem)))
+	}
+	return p.arrayOf(elem, start, d)
+}
+
+// bracketTypeAhead reports whether the `[` at hand begins a type of other languages.
+func (p *parser) bracketTypeAhead() bool {
+	switch p.peek(1) {
+	case lexer.RBracket:
+		return startsType[p.peek(2)]
+	case lexer.Ident, lexer.LParen, lexer.LBracket:
+		end := p.partner(p.i)
+		return end < len(p.toks)-1 && end-p.i < 40
+	}
+	return false
+}
+
+// startsType are the tokens that a type begins with.
+var startsType = [lexer.NumKinds]bool{
+	lexer.Ident: true, lexer.SelfType: true, lexer.String: true, lexer.LParen: true, lexer.Fn: true, lexer.LBracket: true,
+}
+
+// foreignResult reads the result type of a function that stands after another sign than `->`, or
+// after none: `fn f(): T`, `fn f() => T`, `fn f() T {`.
+func (p *parser) foreignResult() ast.Type {
+	if p.newLine() || !p.after(lexer.RParen) {
+		return nil
+	}
+	switch at := p.span(); {
+	case (p.k == lexer.Colon || p.k == lexer.FatArrow) && p.typeText(p.i+1):
+		d := diag.Unexpected.At(at, "expected `->`, found %s", p.found())
+		p.next()
+		t := p.typ()
+		arrow := "->"
+		if p.src[at.Start-1] == ')' {
+			arrow = " ->"
+		}
+		if at.End == t.Span().Start {
+			arrow += " "
+		}
+		p.report(d.Repair(diag.Sure(diag.Replace(at, arrow), "Change to `->`"), "a result type follows `->`: `-> %s`", p.textOf(t.Span(), "T")))
+		return t
+	case p.k == lexer.FatArrow && p.peek(1) == lexer.LBrace:
+		p.report(diag.Unexpected.At(at, "expected `{`, found `=>`").
+			Repair(diag.Sure(diag.Remove(source.Span{Start: at.Start, End: p.toks[p.i+1].Start}), "Remove the `=>`"), "a function's body follows its head directly: remove the `=>`"))
+		p.next()
+	case p.k == lexer.Ident && p.typeText(p.i) && (p.peek(1) == lexer.LBrace || p.peek(1) == lexer.Less):
+		d := diag.Unexpected.At(at, "expected `->` or `{`, found %s", p.found())
+		t := p.typ()
+		p.report(d.Repair(diag.Sure(diag.Insert(at.Start, "-> "), "Insert `->`"), "a result type follows `->`: `-> %s`", p.textOf(t.Span(), "T")))
+		return t
+	}
+	return nil
+}
+
+// typeText reports whether token i reads as the beginning of a type.
+func (p *parser) typeText(i int) bool {
+	switch p.kindAt(i) {
+	case lexer.Ident:
+		name := p.textAt(i)
+		return name[0] >= 'A' && name[0] <= 'Z' || len(foreign.Type.Find(name).Ours) > 0
+	case lexer.SelfType, lexer.LParen, lexer.LBracket, lexer.Fn:
+		return true
+	}
+	return false
+}
+
+// arrowAhead is the token of the arrow of a closure of other languages that begins at the current
+// token, `x => …`, `(x, y) => …` or `x -> …`; -1 when none does.
+func (p *parser) arrowAhead() int {
+	switch p.prev(1) {
+	case lexer.LParen, lexer.Comma, lexer.Assign, lexer.Return, lexer.Colon:
+	default:
+		return -1
+	}
+	arrow := p.i + 1
+	if p.k == lexer.LParen {
+		for k := p.kindAt(arrow); k == lexer.Ident || k == lexer.Comma || k == lexer.Colon || k == lexer.Less || k == lexer.Greater; k = p.kindAt(arrow) {
+			arrow++
+		}
+		if p.kindAt(arrow) != lexer.RParen {
+			return -1
+		}
+		arrow++
+	}
+	if p.kindAt(arrow) != lexer.FatArrow && p.kindAt(arrow) != lexer.Arrow || p.inHead || p.startsLine(arrow) {
+		return -1
+	}
+	return arrow
+}
+
+// arrowClosure reads a closure of other languages, whose arrow is that token.
+func (p *parser) arrowClosure(arrow int) ast.Expr {
+	start := p.here()
+	params := strings.TrimSuffix(strings.TrimPrefix(p.src[start:p.toks[arrow-1].End], "("), ")")
+	head := "|" + strings.TrimSpace(params) + "|"
+	d := diag.Unexpected.At(p.toks[arrow].Span(), "a closure has no %s", p.foundAt(arrow))
+	n := &ast.Closure{}
+	paren := p.eat(lexer.LParen)
+	for p.i < arrow && p.k != lexer.RParen {
+		if n.Params = append(n.Params, p.closureParam()); !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	if paren && p.k != lexer.RParen || !paren && p.i != arrow {
+		p.fail(d.Hint("a closure is written `%s …`", head))
+	}
+	p.seek(arrow + 1)
+	p.deeper()
+	n.Body = p.bodyExpr()
+	p.shallower()
+	n.IDBase = p.base(start)
+	written := head + " " + p.textOf(n.Body.Span(), "…")
+	at := source.Span{Start: start, End: p.toks[arrow].End}
+	p.report(d.Repair(diag.Sure(diag.Replace(at, head), "Change to `%s`", head), "a closure is written `%s`", written))
+	return n
+}
+
+// errorTypes are what errors are made of in other languages.
+var errorTypes = map[string]bool{
+	"Error": true, "Exception": true, "ValueError": true, "TypeError": true, "RuntimeError": true, "RuntimeException": true,
+	"KeyError": true, "IndexError": true, "IllegalArgumentException": true, "IllegalStateException": true,
+}
+
+// makesError reports whether token i makes an error as in other languages: `Error("…")`.
+func (p *parser) makesError(i int) bool {
+	return p.kindAt(i) == lexer.Ident && errorTypes[p.textAt(i)] && p.kindAt(i+1) == lexer.LParen
+}
+
+// argumentsAt are the arguments after the `(` at token i, as text.
+func (p *parser) argumentsAt(i int) string {
+	end := p.partner(i)
+	return p.textOf(source.Span{Start: p.toks[i].End, End: p.toks[end].Start}, "…")
+}
+
+// newHint is for `new P(…)`, whose name is at hand.
+func (p *parser) newHint() string {
+	switch {
+	case p.makesError(p.i):
+		return "an error is made by `ToolError::new(" + p.argumentsAt(p.i+1) + ")`"
+	case p.peek(1) == lexer.LParen:
+		return "there is no `new`: a value of a struct is made by `" + p.text() + " { field: value }`, or by a function of its `impl`, `" + p.text() + "::new(" + p.argumentsAt(p.i+1) + ")`"
+	}
+	return foreign.Start.Hint("new")
+}
+
+func (p *parser) newFix() []diag.Fix {
+	if p.makesError(p.i) {
+		at := source.Span{Start: p.toks[p.i-1].Start, End: p.tok().End}
+		return []diag.Fix{diag.Change(at, "ToolError::new", "ToolError::new", true)}
+	}
+	return p.leaveOut()
+}
+
+// errorNames are what the second of two results is called where functions return an error beside a value.
+var errorNames = map[string]bool{"err": true, "error": true, "e": true, "ok": true, "_": true}
+
+// errorPairHint is for `let n, err = f();`, whose comma is at hand.
+func (p *parser) errorPairHint() string {
+	value, _ := p.valueAfter(p.i + 2)
+	return "a function has one result: `let " + p.prevText() + " = " + value + "?;` takes the value out of a Result and passes the error on; `match " + value + " { Ok(" + p.prevText() + ") => …, Err(e) => … }` handles it"
+}
+
+// errorPairFix takes the value out of the Result, where the error is passed on or not looked at.
+func (p *parser) errorPairFix() []diag.Fix {
+	_, end := p.valueAfter(p.i + 2)
+	if end >= len(p.toks)-1 {
+		return nil
+	}
+	name := p.textAt(p.i + 1)
+	fix := diag.Fix{Title: "Take the value out with `?`", Edits: []diag.Edit{
+		diag.Remove(source.Span{Start: p.here(), End: p.toks[p.i+1].End}), diag.Insert(p.toks[end].Start, "?")}}
+	if p.kindAt(end+1) == lexer.If && p.textAt(end+2) == name && p.kindAt(end+5) == lexer.LBrace {
+		last := p.partner(end + 5)
+		if p.kindAt(end+6) != lexer.Return || p.kindAt(last) != lexer.RBrace {
+			return nil
+		}
+		fix.Edits = append(fix.Edits, diag.Remove(wholeLines(p.src, source.Span{Start: p.toks[end+1].Start, End: p.toks[last].End})))
+	} else if name != "_" {
+		return nil
+	}
+	return []diag.Fix{fix}
+}
+
+// valueAfter is the text of what follows the `=` at token i, and the token of the `;` after it.
+func (p *parser) valueAfter(i int) (string, int) {
+	end := i + 1
+	for end < len(p.toks)-1 && p.kindAt(end) != lexer.Semi && !p.startsLine(end) {
+		end++
+	}
+	if p.kindAt(end) != lexer.Semi {
+		return "…", len(p.toks)
+	}
+	return p.textOf(source.Span{Start: p.toks[i+1].Start, End: p.toks[end-1].End}, "…"), end
+}
+
+// methodInStruct reads a function between the fields of a struct, which is reported with the edits
+// that move it, and those after it, to an `impl`.
+func (p *parser) methodInStruct(n *ast.StructDecl, h head) {
+	first := p.mixed != n
+	p.mixed = n
+	at := p.i + 1
+	m := p.fnDecl(h)
+	p.lostText(n, at, at+1)
+	p.flaws = append(p.flaws, ast.Flaw{Node: m, Span: source.Span{Start: m.Name.Sp.End, End: m.Name.Sp.End}})
+	if first {
+		signature := p.textOf(m.Signature, "fn "+m.Name.Name+"(self)")
+		p.report(diag.Unexpected.At(m.Name.Sp, "a struct has fields, and no methods").By(p.toImpl(n, h.start)...).
+			Hint("declare it in an `impl`: `impl %s { %s { … } }`", n.Name.Name, signature))
+	}
+	p.lastAt = p.prevEnd() // a comma that is missing here follows from it
+}
+
+// toImpl moves the function at a place of a struct, which has been read, and those that follow it, to an impl.
+func (p *parser) toImpl(n *ast.StructDecl, start source.Pos) []diag.Fix {
+	end := p.prevEnd()
+	close := p.i
+	for depth := 0; close < len(p.toks)-1; close++ { // the struct's `}`
+		if k := p.kindAt(close); isOpening(k) {
+			depth++
+		} else if isClosing(k) {
+			if depth == 0 {
+				break
+			}
+			if depth--; depth == 0 && k == lexer.RBrace {
+				end = p.toks[close].End
+			}
+		} else if depth == 0 && k.IsWord() && p.kindAt(close+1) == lexer.Colon && k != lexer.Self {
+			return nil // fields follow
+		}
+	}
+	if p.kindAt(close) != lexer.RBrace || len(n.Generics) > 0 {
+		return nil
+	}
+	body := p.src[start:end]
+	text := "\n\nimpl " + n.Name.Name + " {\n    " + body + "\n}"
+	at := source.Span{Start: start, End: end}
+	return []diag.Fix{{Title: "Move it to `impl " + n.Name.Name + "`", Safe: true, Edits: []diag.Edit{
+		diag.Remove(wholeLines(p.src, at)), diag.Insert(p.toks[close].End, text),
+	}}}
+}
+
+// renameReserved makes a name of the reserved word at token i, which stands where a name is
+// declared: the word and all its uses as a name get a `_`. What is wrong with the uses follows from it.
+func (p *parser) renameReserved(i int) diag.Fix {
+	word := p.textAt(i)
+	fix := diag.Fix{Title: "Rename to `" + word + "_`", Edits: []diag.Edit{diag.Insert(p.toks[i].End, "_")}}
+	for j, depth := i+1, 0; j < len(p.toks)-1 && depth >= 0; j++ {
+		switch k := p.kindAt(j); {
+		case k == p.kindAt(i) && p.usedAsName(j):
+			fix.Edits = append(fix.Edits, diag.Insert(p.toks[j].End, "_"))
+		case k == lexer.LBrace || k == lexer.StringHead:
+			depth++
+		case k == lexer.RBrace || k == lexer.StringTail:
+			depth--
+		}
+		if startsDecl[p.kindAt(j)] && p.column0(j) {
+			break
+		}
+	}
+	return fix
+}
+
+// usedAsName reports whether the reserved word at token j stands where the name of a variable may.
+func (p *parser) usedAsName(j int) bool {
+	if p.kindAt(j-1) == lexer.Dot || p.kindAt(j-1) == lexer.PathSep {
+		return false
+	}
+	switch p.kindAt(j + 1) {
+	case lexer.Ident, lexer.Colon:
+		return false
+	case lexer.String, lexer.LBrace:
+		return j > 0 && (p.kindAt(j-1) == lexer.In || p.kindAt(j-1) == lexer.Match || p.kindAt(j-1) == lexer.If)
+	}
+	return true
+}
+
+// readsOn reports whether what follows the reserved word at hand could follow a name that is declared.
+func (p *parser) readsOn() bool {
+	switch p.peek(1) {
+	case lexer.Colon, lexer.Assign, lexer.Comma, lexer.RParen, lexer.In, lexer.LParen, lexer.Semi, lexer.Arrow, lexer.Bar:
+		return !p.after(lexer.At)
+	}
+	return false
+}
+
+// reservedName reads the reserved word at hand, which has been reported, as the name that it was meant to be.
+func (p *parser) reservedName() *ast.Ident {
+	if p.reserved == nil {
+		p.reserved = map[lexer.Kind]bool{}
+	}
+	p.reserved[p.k] = true
+	id := p.ident()
+	p.flaws = append(p.flaws, ast.Flaw{Span: source.Span{Start: id.Sp.End, End: id.Sp.End}, Names: []*ast.Ident{id}})
+	return id
+}
+
+// isReservedUse reports whether a name was declared with the reserved word at hand, which is used as one here.
+func (p *parser) isReservedUse() bool {
+	return p.reserved != nil && p.reserved[p.k] && p.usedAsName(p.i)
+}
+
+// dottedPath reports whether a variant is named by `.` at the current token, as in other languages.
+func (p *parser) dottedPath() bool {
+	return p.k == lexer.Ident && p.peek(1) == lexer.Dot && p.peek(2) == lexer.Ident && p.text()[0] >= 'A' && p.text()[0] <= 'Z'
+}
+
+// suffixed reads the `[]` after a type, each of which makes an array.
+func (p *parser) suffixed(t ast.Type, start source.Pos) ast.Type {
+	at, text := p.span(), p.ourType(t)
+	for p.k == lexer.LBracket && p.peek(1) == lexer.RBracket {
+		name := p.newIdent()
+		name.Sp, name.Name = source.Span{Start: start, End: start}, "Array"
+		p.seek(p.i + 2)
+		at.End, text = p.prevEnd(), "Array<"+text+">"
+		t = &ast.NamedType{IDBase: p.base(start), Segments: []*ast.Ident{name}, Args: []ast.Type{t}}
+	}
+	p.report(diag.NoType.At(at, "a type has no `[]`").
+		Repair(diag.Sure(diag.Replace(p.from(start), text), "Change to `%s`", text), "an array's type is written `%s`", text))
+	return t
+}
+
+// toolFix makes of `@tool fn name(…) { … }`, whose word is token i, a tool with the function.
+func (p *parser) toolFix(i int) []diag.Fix {
+	if p.kindAt(i+1) != lexer.Fn || p.kindAt(i+2) != lexer.Ident || p.kindAt(i+3) != lexer.LParen {
+		return nil
+	}
+	end := p.partner(i + 3)
+	for end < len(p.toks)-1 && p.kindAt(end) != lexer.LBrace {
+		end++
+	}
+	if end = p.partner(min(end, len(p.toks)-1)); end <= i || p.kindAt(end) != lexer.RBrace {
+		return nil
+	}
+	name, words := p.textAt(i+2), strings.ReplaceAll(p.textAt(i+2), "_", " ")
+	tool := ""
+	for word := range strings.FieldsSeq(words) {
+		tool += strings.ToUpper(word[:1]) + word[1:]
+	}
+	self := "self"
+	if p.kindAt(i+4) != lexer.RParen {
+		self += ", "
+	}
+	text := "tool " + tool + " {\n    description: \"" + words + "\",\n\n    @describe(\"" + words + "\")\n    "
+	fix := diag.Fix{Title: "Put it into a tool", Edits: []diag.Edit{
+		diag.Replace(source.Span{Start: p.toks[i-1].Start, End: p.toks[i+1].Start}, text),
+		diag.Insert(p.toks[i+3].End, self), diag.Insert(p.toks[end].End, "\n}")}}
+	for j := 0; j+2 < len(p.toks); j++ {
+		if p.kindAt(j) == lexer.Ident && p.textAt(j) == "tools" && p.kindAt(j+1) == lexer.Colon && p.kindAt(j+2) == lexer.LBracket {
+			for j += 3; j < len(p.toks)-1 && p.kindAt(j) != lexer.RBracket; j++ {
+				if p.kindAt(j) == lexer.Ident && p.textAt(j) == name {
+					fix.Edits = append(fix.Edits, diag.Replace(p.toks[j].Span(), tool))
+				}
+			}
+		}
+	}
+	return []diag.Fix{fix}
+}
+
+// handlersAhead reports whether the `{` at hand begins the handlers of a `listen`.
+func (p *parser) handlersAhead() bool {
+	if p.k != lexer.LBrace {
+		return false
+	}
+	i := p.i + 1
+	if p.kindAt(i) == lexer.Ident && p.textAt(i) == "on" && p.kindAt(i+1) == lexer.String {
+		return true
+	}
+	return (p.kindAt(i) == lexer.String || p.kindAt(i) == lexer.Ident) && p.kindAt(i+1) == lexer.FatArrow
+}
+
+// listenMethod reads the handlers after `Coder.listen(…)`, which means `listen Coder.execute(…)`.
+func (p *parser) listenMethod(call *ast.MethodCall) ast.Expr {
+	name := call.Name.Sp
+	host := p.textOf(call.Recv.Span(), "HOST")
+	args := p.textOf(source.Span{Start: name.End, End: call.Sp.End}, "(…)")
+	p.report(diag.Unexpected.At(name, "`listen` is no method: the word stands before the call").
+		Repair(diag.Fix{Title: "Change to `listen " + host + ".execute`", Safe: true, Edits: []diag.Edit{
+			diag.Insert(call.Sp.Start, "listen "), diag.Replace(name, "execute")}},
+			"write `listen %s.execute%s { … }`", host, args))
+	call.Name = &ast.Ident{Base: call.Name.Base, Name: "execute"}
+	n := &ast.ListenExpr{Call: call, Head: call.Sp}
+	return p.listenRest(n, call.Sp.Start)
+}
+
+// handlerBlockAhead reports whether a handler of other languages follows its message type: `(q) { … }`.
+func (p *parser) handlerBlockAhead() bool {
+	if p.k != lexer.LParen {
+		return false
+	}
+	end := p.partner(p.i)
+	if p.kindAt(end) != lexer.RParen || p.kindAt(end+1) != lexer.LBrace {
+		return false
+	}
+	return end == p.i+1 || p.peek(1) == lexer.Ident && (end == p.i+2 || p.peek(2) == lexer.Colon || p.peek(2) == lexer.Comma)
+}
+
+// handlerBlock reads the parameters and the body of a handler whose parameters are in parentheses.
+func (p *parser) handlerBlock() ast.Expr {
+	start, open, end := p.here(), p.i, p.partner(p.i)
+	d := diag.Unexpected.At(source.Span{Start: start, End: p.toks[end].End}, "expected `=>`, found `(`")
+	params := p.textOf(source.Span{Start: p.toks[open].End, End: p.toks[end].Start}, "message")
+	n := &ast.Closure{}
+	for p.next(); p.i < end; {
+		if n.Params = append(n.Params, p.closureParam()); !p.eat(lexer.Comma) {
+			break
+		}
+	}
+	if p.i != end {
+		p.fail(d.Hint("a handler is written `%s => |message| …`", p.textAt(open-1)))
+	}
+	p.next()
+	if params == "" {
+		params = "_message"
+		n.Params = append(n.Params, &ast.Param{Pattern: &ast.WildPat{IDBase: p.baseAt(d.Span)}})
+		n.Params[0].Sp = d.Span
+	}
+	p.deeper()
+	n.Body = p.bodyExpr()
+	p.shallower()
+	n.IDBase = p.base(start)
+	written := "=> |" + params + "|"
+	if p.src[start-1] != ' ' {
+		written = " " + written
+	}
+	p.report(d.Repair(diag.Sure(diag.Replace(d.Span, written), "Change to `%s`", strings.TrimSpace(written)), "a handler is written `%s => |%s| …`", p.textAt(open-1), params))
+	return n
+}
+
+// firstValues are what the fields of a tool begin with, by the name of their type.
+var firstValues = map[string]string{
+	"Int": "0", "Float": "0.0", "String": `""`, "Bool": "false", "Array": "[]", "Map": "{}",
+}
+
+// isValueMissing reports whether the field of a tool at hand, `name: T`, ends after its type.
+func (p *parser) isValueMissing() bool {
+	depth := 0
+	for i := p.i + 2; i < len(p.toks)-1; i++ {
+		k := p.kindAt(i)
+		if depth == 0 && i > p.i+2 && (k == lexer.Comma || k == lexer.RBrace || k != lexer.Assign && p.startsLine(i)) {
+			next := p.kindAt(i + 1)
+			return k != lexer.Comma || next.IsWord() || next == lexer.At || next == lexer.RBrace
+		}
+		switch k {
+		case lexer.Less:
+			depth++
+		case lexer.Greater:
+			depth--
+		case lexer.Ident, lexer.Question, lexer.PathSep:
+		case lexer.Comma:
+			if depth == 0 {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// fieldWithoutValue reads `name: T` in a tool. Its fix adds a `,` that is missing as well.
+func (p *parser) fieldWithoutValue() *ast.FieldDecl {
+	f := &ast.FieldDecl{Name: p.word()}
+	p.next()
+	f.Type = p.typ()
+	at := f.Type.Span()
+	typ := p.textOf(at, "T")
+	d := diag.Unexpected.At(source.Span{Start: f.Name.Sp.Start, End: at.End}, "the field `%s` has no first value", f.Name.Name)
+	first := ""
+	if t, ok := f.Type.(*ast.NamedType); ok && len(t.Segments) == 1 {
+		first = firstValues[t.Segments[0].Name]
+	} else if _, ok := f.Type.(*ast.OptionType); ok {
+		first = "None"
+	}
+	if first == "" {
+		d.Hint("the state of a tool needs a first value: `%s: %s = …`", f.Name.Name, typ)
+	} else {
+		end := ""
+		if p.k != lexer.Comma && p.k != lexer.RBrace {
+			end = ","
+		}
+		d.Repair(diag.Offer(diag.Insert(at.End, " = "+first+end), "Insert `= %s`", first),
+			"the state of a tool needs a first value: `%s: %s = %s`", f.Name.Name, typ, first)
+	}
+	p.report(d)
+	f.Default = p.badExpr(p.baseAt(source.Span{Start: at.End, End: at.End}))
+	return f
+}
+
+// namedInParens reads the fields of a variant that are in parentheses, `Circle(radius: Float)`.
+func (p *parser) namedInParens() payload {
+	open := p.i
+	end := p.partner(open)
+	p.next()
+	fields := p.payloadFields(lexer.RParen)
+	closed := p.closeBracket(lexer.RParen, open, "`,` or `)`")
+	if p.kindAt(end) != lexer.RParen {
+		return payload{fields: kept(p, fields, closed), named: true}
+	}
+	inside := strings.TrimSpace(p.src[p.toks[open].End:p.toks[end].Start])
+	if len(inside) > hintLength || strings.Contains(inside, "\n") {
+		inside = "…"
+	}
+	opening := source.Span{Start: p.toks[open].Start, End: p.toks[open+1].Start}
+	text, brace := " { ", " }"
+	if p.startsLine(open + 1) {
+		opening.End, text = p.toks[open].End, " {"
+	}
+	if p.startsLine(end) {
+		brace = "}"
+	}
+	p.report(diag.Unexpected.At(p.toks[open].Span(), "expected `{`, found `(`").
+		Repair(diag.Fix{Title: "Put the fields into braces", Safe: true, Edits: []diag.Edit{
+			diag.Replace(opening, text), diag.Replace(p.toks[end].Span(), brace)}},
+			"fields with names are in braces: `%s { %s }`", p.textAt(open-1), inside))
+	return payload{fields: kept(p, fields, closed), named: true}
+}
+
+// prefixFix is for `f"…{x}"`, whose text is at hand.
+func (p *parser) prefixFix() []diag.Fix {
+	prefix, text := p.toks[p.i-1], p.text()
+	if p.prevText() != "f" || !strings.HasPrefix(text, `"`) || strings.Contains(text, "{{") || strings.Contains(text, "}}") {
+		return nil
+	}
+	fix := diag.Fix{Title: "Write `${…}`", Edits: []diag.Edit{diag.Remove(prefix.Span())}}
+	for i := 0; i < len(text); i++ {
+		if text[i] != '{' {
+			continue
+		}
+		end := strings.IndexByte(text[i:], '}')
+		if end < 0 || strings.ContainsAny(text[i:i+end], `:!=\'`) { // a format, which has no counterpart
+			return nil
+		}
+		fix.Edits = append(fix.Edits, diag.Insert(p.here()+source.Pos(i), "$"))
+	}
+	if len(fix.Edits) == 1 {
+		fix.Title = "Remove the `f`"
+	}
+	return []diag.Fix{fix}
+}
+
+// containsFix is for `x in xs`, whose `in` is at hand, where both are short.
+func (p *parser) containsFix() []diag.Fix {
+	x := p.i - 1
+	if k := p.prev(1); k != lexer.Ident && k != lexer.Int && k != lexer.String {
+		return nil
+	}
+	switch p.kindAt(x - 1) {
+	case lexer.If, lexer.While, lexer.LParen, lexer.AndAnd, lexer.OrOr, lexer.Assign, lexer.Return, lexer.Comma:
+	default:
+		return nil
+	}
+	last := p.i + 1
+	for p.kindAt(last+1) == lexer.Dot && p.kindAt(last+2) == lexer.Ident {
+		last += 2
+	}
+	if k := p.peek(1); k != lexer.Ident && k != lexer.Self {
+		return nil
+	}
+	switch p.kindAt(last + 1) {
+	case lexer.LBrace, lexer.RParen, lexer.AndAnd, lexer.OrOr, lexer.Semi, lexer.Comma:
+	default:
+		return nil
+	}
+	method := ".contains("
+	if last == p.i+1 && p.isMapName(p.textAt(last)) {
+		method = ".has("
+	}
+	at := source.Span{Start: p.toks[x].Start, End: p.toks[last].End}
+	text := p.src[p.toks[p.i+1].Start:at.End] + method + p.textAt(x) + ")"
+	return []diag.Fix{diag.Offer(diag.Replace(at, text), "Change to `%s`", text)}
+}
+
+// isMapName reports whether a variable of that name is declared as a map before the token at hand.
+func (p *parser) isMapName(name string) bool {
+	for i := p.i - 1; i > 0; i-- {
+		if p.kindAt(i) != lexer.Ident || p.textAt(i) != name {
+			continue
+		}
+		if p.kindAt(i+1) == lexer.Assign && (p.kindAt(i-1) == lexer.Let || p.kindAt(i-1) == lexer.Mut) {
+			return p.kindAt(i+2) == lexer.LBrace
+		}
+		if p.kindAt(i+1) == lexer.Colon {
+			return p.textAt(i+2) == "Map" || p.textAt(i+2) == "HashMap"
+		}
+	}
+	return false
+}
+
+// switchAhead reports whether a `switch x {` with the arms of a `match` is at hand.
+func (p *parser) switchAhead() bool {
+	w := foreign.Start.Find(p.text())
+	if p.k != lexer.Ident || len(w.Ours) != 1 || w.Ours[0] != "match" || !startsExpr[p.peek(1)] || p.peek(1) == lexer.LBrace {
+		return false
+	}
+	for i := p.i + 1; i < len(p.toks)-1 && !p.startsLine(i); i++ {
+		switch k := p.kindAt(i); {
+		case k == lexer.LParen || k == lexer.LBracket:
+			i = p.partner(i)
+		case k == lexer.LBrace:
+			for j := i + 1; j < len(p.toks)-1 && (j == i+1 || !p.startsLine(j)); j++ {
+				if k := p.kindAt(j); k == lexer.FatArrow {
+					return true
+				} else if k == lexer.Semi || k == lexer.LBrace || k == lexer.RBrace {
+					return false
+				}
+			}
+			return false
+		case k == lexer.Semi || k == lexer.Comma || k == lexer.FatArrow:
+			return false
+		}
+	}
+	return false
+}
+
+// switchExpr reads a `match` that is begun by the word of another language.
+func (p *parser) switchExpr() ast.Expr {
+	p.report(diag.Unexpected.At(p.span(), "unexpected `%s`", p.text()).
+		Repair(diag.Change(p.span(), "match", "match", true), "write `match x { pattern => value, … }`"))
+	return p.matchExpr()
+}

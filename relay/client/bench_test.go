@@ -1,0 +1,25 @@
+package client
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"testing"
+)
+
+// BenchmarkEmitted is what it costs a run to tell of an emit, as long as what is told is kept.
+func BenchmarkEmitted(b *testing.B) {
+	payload := json.RawMessage(`{"n":1,"of":20000,"what":"a step of what an agent does"}`)
+	const kept = 20_000
+	var s *Source
+	for i := range b.N {
+		if i%kept == 0 {
+			b.StopTimer()
+			s.End(0)
+			s = New(Options{Socket: filepath.Join(b.TempDir(), "none")})
+			b.StartTimer()
+		}
+		s.Emitted("progress", payload, false)
+	}
+	b.StopTimer()
+	s.End(0)
+}

@@ -1,0 +1,123 @@
+package client
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// item is an event of a run. It becomes a line only when it is written, on the goroutine that
+// speaks with hostd: the run must not notice that it is told of.
+type item struct {
+	text []byte // an emit's payload, a text, or another event's line; nobody changes it
+	of   *about
+}
+
+// about is what an item is. Emits that stand behind each other share theirs.
+type about struct {
+	kind itemKind
+	name string // an emit's channel, or a text's stream
+	id   string // of an awaited emit's request
+	lost int64  // how many events are missing
+}
+
+type itemKind uint8
+
+const (
+	isEmit itemKind = iota
+	isAwaited
+	isOutput
+	isLine
+	isGap
+)
+
+var aLine = &about{kind: isLine}
+
+// size is about how many bytes its line has.
+func (x *item) size() int { return len(x.of.name) + len(x.text) + 96 }
+
+// events is for how many events of the run it stands.
+func (x *item) events() int64 {
+	if x.of.kind == isGap {
+		return x.of.lost
+	}
+	return 1
+}
+
+// chunk is items that stand behind each other, and are written together.
+type chunk struct {
+	items  []item
+	events int64
+	size   int
+}
+
+const (
+	chunkItems = 512
+	chunkSize  = 64 << 10
+)
+
+// full says that there is no room for another item.
+func (c *chunk) full(x *item) bool {
+	return len(c.items) == cap(c.items) || c.size+x.size() > chunkSize
+}
+
+func (c *chunk) add(x item) {
+	c.items = append(c.items, x)
+	c.events += x.events()
+	c.size += x.size()
+}
+
+// skip cuts the first n events off, as far as they are whole items, and gives what it has cut.
+func (c *chunk) skip(n int64) *chunk {
+	cut := &chunk{}
+	for len(c.items) > 0 && cut.events+c.items[0].events() <= n {
+		cut.events += c.items[0].events()
+		cut.size += c.items[0].size()
+		c.items = c.items[1:]
+	}
+	c.events -= cut.events
+	c.size -= cut.size
+	return cut
+}
+
+// writer writes items as lines.
+type writer struct {
+	b       []byte
+	channel string // of the emit before
+	begin   []byte // how the line of an emit on it begins
+}
+
+// lines are those of a chunk, until the next call.
+func (w *writer) lines(c *chunk) []byte {
+	w.b = w.b[:0]
+	for i := range c.items {
+		x := &c.items[i]
+		switch x.of.kind {
+		case isEmit:
+			w.emit(x)
+			w.b = append(w.b, ",\"awaited\":false}}\n"...)
+		case isAwaited:
+			w.emit(x)
+			w.b = append(append(append(w.b, `,"awaited":true,"request_id":"`...), x.of.id...), "\"}}\n"...)
+		case isOutput:
+			w.b = append(append(append(w.b, `{"event":"run.output","data":{"stream":"`...), x.of.name...), `","text":`...)
+			w.b = append(value.AppendString(w.b, strings.ToValidUTF8(string(x.text), "\ufffd")), '}', '}', '\n')
+		case isGap:
+			w.b = append(w.b, `{"event":"run.gap","data":{"reason":"source_lag"},"lost":`...)
+			w.b = append(strconv.AppendInt(w.b, x.of.lost, 10), '}', '\n')
+		case isLine:
+			w.b = append(w.b, x.text...)
+		}
+	}
+	return w.b
+}
+
+// emit writes an emit's line up to whether it is awaited.
+func (w *writer) emit(x *item) {
+	if w.begin == nil || w.channel != x.of.name {
+		w.begin = append(value.AppendString(append(w.begin[:0], `{"event":"run.emit","data":{"channel":`...), x.of.name), `,"payload":`...)
+		w.channel = x.of.name
+	}
+	w.b = append(append(w.b, w.begin...), x.text...)
+}

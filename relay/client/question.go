@@ -1,0 +1,125 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// wholeAnswer is the id of the one question whose answer is the value itself. Others are
+// members of an object.
+const wholeAnswer = protocol.WholeAnswer
+
+// The kinds of questions.
+const (
+	kindText    = "text"
+	kindChoice  = "choice"
+	kindMulti   = "multi"
+	kindConfirm = "confirm"
+	kindJSON    = "json"
+)
+
+const maxQuestions = 20
+
+// shape is what is understood of a JSON Schema, as package schema writes it.
+type shape struct {
+	Type        json.RawMessage            `json:"type"`
+	Description string                     `json:"description"`
+	Enum        []json.RawMessage          `json:"enum"`
+	Items       *shape                     `json:"items"`
+	Properties  map[string]json.RawMessage `json:"properties"`
+	Required    []string                   `json:"required"`
+	Default     json.RawMessage            `json:"default"`
+}
+
+func (s *shape) is(typ string) bool { return string(s.Type) == `"`+typ+`"` }
+
+// questionsOf are the questions for a value of a schema; nil is any text. An object's members
+// are a form.
+func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
+	q := protocol.Question{ID: wholeAnswer, Question: prompt, Kind: kindText, Required: true}
+	if schema == nil {
+		return []protocol.Question{q}
+	}
+	var s shape
+	if json.Unmarshal(schema, &s) != nil {
+		s = shape{} // true: any value
+	}
+	refers := bytes.Contains(schema, []byte(`"$ref"`))
+	if names := members(schema); s.is("object") && !refers && len(names) > 0 && len(names) <= maxQuestions && !slices.Contains(names, wholeAnswer) {
+		return form(&s, names)
+	}
+	q.Kind, q.Options, q.Schema = kindOf(&s, schema)
+	return []protocol.Question{q}
+}
+
+// form asks for each member.
+func form(s *shape, names []string) []protocol.Question {
+	var out []protocol.Question
+	for _, name := range names {
+		var member shape
+		text := s.Properties[name]
+		if json.Unmarshal(text, &member) != nil {
+			member = shape{}
+		}
+		q := protocol.Question{ID: name, Question: name, Required: slices.Contains(s.Required, name), Default: member.Default}
+		if member.Description != "" {
+			q.Question, q.Header = member.Description, name
+		}
+		q.Kind, q.Options, q.Schema = kindOf(&member, text)
+		out = append(out, q)
+	}
+	return out
+}
+
+// kindOf is how a value of a schema is asked for.
+func kindOf(s *shape, schema json.RawMessage) (kind string, options []protocol.Option, rest json.RawMessage) {
+	switch {
+	case s.is("boolean") && s.Enum == nil:
+		return kindConfirm, nil, nil
+	case s.is("string") && s.Enum == nil:
+		return kindText, nil, nil
+	case s.is("string") && s.Enum != nil:
+		return kindChoice, choices(s.Enum), nil
+	case s.is("array") && s.Items != nil && s.Items.is("string") && s.Items.Enum != nil:
+		return kindMulti, choices(s.Items.Enum), nil
+	}
+	return kindJSON, nil, schema
+}
+
+func choices(values []json.RawMessage) (out []protocol.Option) {
+	for _, v := range values {
+		o := protocol.Option{Value: v}
+		if json.Unmarshal(v, &o.Label) != nil {
+			o.Label = string(v)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// members are the names of a schema's properties, in their order.
+func members(schema json.RawMessage) (names []string) {
+	var s struct {
+		Properties json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil || s.Properties == nil {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(s.Properties))
+	if _, err := d.Token(); err != nil {
+		return nil
+	}
+	for d.More() {
+		name, err := d.Token()
+		text, ok := name.(string)
+		var skipped json.RawMessage
+		if err != nil || !ok || d.Decode(&skipped) != nil {
+			return nil
+		}
+		names = append(names, text)
+	}
+	return names
+}

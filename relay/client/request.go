@@ -1,0 +1,259 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// request is what is asked of people elsewhere.
+type request struct {
+	protocol.PermissionRequested
+	channel string // for the errors of a program
+}
+
+// The kinds of a request's origin.
+const (
+	fromEmit     = "emit"
+	fromQuestion = "question"
+	fromApproval = "approval"
+)
+
+// line is the request as hostd gets it.
+func (q *request) line() []byte {
+	text, err := json.Marshal(struct {
+		Ask string `json:"ask"`
+		protocol.PermissionRequested
+	}{q.RequestID, q.PermissionRequested})
+	if err != nil {
+		panic("relay: a request is no JSON: " + err.Error())
+	}
+	return append(text, '\n')
+}
+
+// requested makes a request of what a run asks.
+func requested(id string, r effect.Request, now time.Time) *request {
+	q := &request{}
+	q.RequestID = id
+	switch r := r.(type) {
+	case *effect.AskHost:
+		q.channel = hostmsg.Of(r.Type).Channel
+		q.ofHost(&r.Asking, r.Message, now)
+		q.at(r.From)
+	case *effect.AwaitEmit:
+		q.channel = r.Channel
+		if asks := r.Asks; asks != nil {
+			q.ofHost(asks, r.Payload, now)
+		} else if r.Channel != effect.ToolApproval || !q.ofTool(r.Payload, now) {
+			q.ofEmit(r)
+		}
+		if q.From.Channel = r.Channel; r.Misfit != "" {
+			q.Prompt = r.Misfit + "\n" + q.Prompt
+		}
+		q.at(r.From)
+	}
+	return q
+}
+
+// at says where in the program it comes from.
+func (q *request) at(from *effect.From) {
+	if from != nil && from.File != "" {
+		q.From.File, q.From.Line = from.File, &from.Line
+	}
+}
+
+// within says when it is too late.
+func (q *request) within(d time.Duration, now time.Time) {
+	if d > 0 {
+		q.ExpiresAt = now.Add(d).UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+}
+
+// ofEmit asks for the value that an awaited emit waits for.
+func (q *request) ofEmit(r *effect.AwaitEmit) {
+	q.From = &protocol.Origin{Kind: fromEmit}
+	q.Prompt = r.Channel
+	var text string
+	switch {
+	case json.Unmarshal(r.Payload, &text) == nil && text != "":
+		q.Prompt = text // it is what is asked, and no argument
+	case text == "" && string(r.Payload) != "null" && string(r.Payload) != `""`:
+		q.OpArgs = short(r.Payload)
+	}
+	q.Questions = questionsOf(r.Schema, q.Prompt)
+	q.reason()
+}
+
+// reason says what sort of answer is wanted.
+func (q *request) reason() {
+	q.Reason = "prompt"
+	switch first := q.Questions[0]; {
+	case len(q.Questions) > 1:
+	case first.Kind == kindConfirm:
+		q.Reason = "permission"
+	case first.Kind == kindChoice || first.Kind == kindMulti:
+		q.Reason = "choice"
+	}
+}
+
+// ofHost asks what a host asks.
+func (q *request) ofHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
+	q.within(time.Duration(asks.Within)*time.Millisecond, now)
+	q.From = &protocol.Origin{Kind: fromQuestion, Host: asks.Host}
+	if asks.Type == hostmsg.Approval {
+		q.From.Kind = fromApproval
+		var m approval
+		if json.Unmarshal(message, &m) != nil {
+			m = approval{Description: string(message)}
+		}
+		q.approval(&m)
+		return
+	}
+	q.Questions, q.Prompt = inquiries(message)
+	q.reason()
+}
+
+// approval is what asks for one: a host's message, or a tool's call.
+type approval struct {
+	Description string          `json:"description"`
+	Tool        string          `json:"tool"`
+	Args        json.RawMessage `json:"args"`
+	Risk        string          `json:"risk_level"`
+	Reason      string          `json:"reason"`
+	// Of a tool's call alone.
+	By      string  `json:"by"`
+	CallID  string  `json:"call_id"`
+	Timeout float64 `json:"timeout_s"`
+}
+
+// ofTool asks for the approval of a tool's call; false when the payload is none, but a program's
+// own.
+func (q *request) ofTool(payload json.RawMessage, now time.Time) bool {
+	var m approval
+	if json.Unmarshal(payload, &m) != nil || m.CallID == "" {
+		return false
+	}
+	q.From = &protocol.Origin{Kind: fromApproval, Host: m.By}
+	q.within(time.Duration(m.Timeout*float64(time.Second)), now)
+	q.approval(&m)
+	return true
+}
+
+const (
+	maxSummary = 80  // characters
+	maxPrompt  = 500 // characters
+)
+
+func (q *request) approval(m *approval) {
+	q.Reason, q.OpTool = "permission", m.Tool
+	q.Prompt = m.Description
+	if q.Prompt == "" {
+		q.Prompt = m.Tool
+	}
+	if m.Reason != "" {
+		q.Prompt += "\n" + m.Reason
+	}
+	q.Prompt = first(q.Prompt, maxPrompt)
+	if slices.Contains([]string{"low", "medium", "high"}, m.Risk) {
+		q.Risk = m.Risk
+	}
+	if len(m.Args) == 0 || string(m.Args) == "null" {
+		return
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, m.Args) == nil {
+		q.OpArgsSummary = first(b.String(), maxSummary)
+	}
+	q.OpArgs, q.ArgsSHA256 = short(m.Args), decision.Hash(m.Args)
+}
+
+// first is the beginning of a text, so many characters.
+func first(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-1]) + "…"
+}
+
+// inquiry is one thing that a host asks: the question itself, or one of its questions.
+type inquiry struct {
+	ID       json.RawMessage   `json:"id"`
+	Question string            `json:"question"`
+	Header   string            `json:"header"`
+	Options  []json.RawMessage `json:"options"`
+	Multi    bool              `json:"multi"`
+}
+
+// inquiries are a host's question as questions, and the prompt for them.
+func inquiries(message json.RawMessage) (all []protocol.Question, prompt string) {
+	var m struct {
+		inquiry
+		Questions []inquiry `json:"questions"`
+	}
+	if json.Unmarshal(message, &m) != nil { // a member of another type than it should have
+		m.inquiry = inquiry{Question: string(message)}
+	}
+	each := m.Questions
+	if len(each) == 0 {
+		each = []inquiry{m.inquiry}
+	}
+	for i := range each {
+		q := each[i].question()
+		if q.ID = each[i].name(); len(each) == 1 {
+			q.ID = wholeAnswer
+		} else if q.ID == "" {
+			q.ID = "q" + strconv.Itoa(i+1)
+		}
+		all = append(all, q)
+	}
+	if prompt = m.Question; prompt == "" {
+		prompt = all[0].Question
+	}
+	return all, first(prompt, maxPrompt)
+}
+
+// name is what the answer is for where there are several: its id, else itself.
+func (q *inquiry) name() string {
+	var id string
+	switch {
+	case json.Unmarshal(q.ID, &id) == nil && id != "":
+		return id
+	case len(q.ID) > 0 && string(q.ID) != "null":
+		return string(q.ID)
+	}
+	return q.Question
+}
+
+func (q *inquiry) question() protocol.Question {
+	out := protocol.Question{Question: q.Question, Header: q.Header, Kind: kindText, Required: true}
+	if len(q.Options) == 0 {
+		return out
+	}
+	out.AllowOther = true
+	if out.Kind = kindChoice; q.Multi {
+		out.Kind = kindMulti
+	}
+	for _, text := range q.Options {
+		o := struct{ Label, Description string }{}
+		if json.Unmarshal(text, &o) != nil || o.Label == "" {
+			o.Description = ""
+			if json.Unmarshal(text, &o.Label) != nil {
+				o.Label = string(text)
+			}
+		}
+		v, err := json.Marshal(o.Label)
+		if err != nil {
+			panic("relay: an option is no JSON: " + err.Error())
+		}
+		out.Options = append(out.Options, protocol.Option{Value: v, Label: o.Label, Description: o.Description})
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/google/go-cmp/cmp"
+)
+
+// lines are what a queue would write, and how many events it says they are.
+func lines(q *queue) (text string, events int64) {
+	var b strings.Builder
+	var w writer
+	for _, c := range q.take() {
+		b.Write(w.lines(c))
+		events += c.events
+		q.written = append(q.written, c)
+	}
+	return b.String(), events
+}
+
+// TestOutput: text of one stream is one event, in whole characters; what is none is shown
+// once; nothing of it is lost at the end.
+func TestOutput(t *testing.T) {
+	var q queue
+	for _, p := range []struct{ stream, text string }{
+		{Stdout, "a"}, {Stdout, "gr\xc3"}, {Stderr, "no\xff"}, {Stdout, "\xb6sse\n"}, {Stdout, "\xe2\x82"},
+	} {
+		q.print(p.stream, p.text)
+	}
+	q.finish()
+	got, events := lines(&q)
+	out := func(stream, text string) string {
+		return `{"event":"run.output","data":{"stream":"` + stream + `","text":"` + text + "\"}}\n"
+	}
+	want := out(Stdout, "agr") + out(Stderr, "no\ufffd") + out(Stdout, `össe\n`) + out(Stdout, "\ufffd")
+	if d := cmp.Diff(want, got); d != "" || events != 4 {
+		t.Errorf("%d events (-want +got):\n%s", events, d)
+	}
+	q.print(Stdout, strings.Repeat("ä", maxText))
+	got, events = lines(&q)
+	if events != 2 || len(got) > 2*maxText+200 || strings.Contains(got, "\ufffd") {
+		t.Errorf("%d events of %d bytes", events, len(got))
+	}
+}
+
+// TestLag: what is kept for a hostd that is away is bounded; then it is said how much is lost,
+// and an end is always told.
+func TestLag(t *testing.T) {
+	var q queue
+	line := event(protocol.RunEmit, protocol.Emit{Channel: "c", Payload: json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)})
+	n := protocol.SourceKept/len(line) + 5
+	for range n {
+		q.add(line)
+	}
+	if q.size > protocol.SourceKept {
+		t.Errorf("%d bytes are kept", q.size)
+	}
+	q.must([]byte("end\n"))
+	text, events := lines(&q)
+	kept := strings.Count(text, `"run.emit"`)
+	if events != int64(n)+1 || !strings.HasSuffix(text, fmt.Sprintf(`{"event":"run.gap","data":{"reason":"source_lag"},"lost":%d}`+"\nend\n", n-kept)) {
+		t.Errorf("%d of %d events, %d kept: …%s", events, n, kept, text[len(text)-100:])
+	}
+}
+
+// TestAgain: to a hostd that counts, what it has not is written again, from the middle of a
+// chunk as well, and a gap as one.
+func TestAgain(t *testing.T) {
+	for taken := range int64(11) {
+		var q queue
+		for i := range 4 {
+			q.add(fmt.Appendf(nil, "%d\n", i+1))
+		}
+		q.lost = 3 // 5 to 7
+		for i := 7; i < 10; i++ {
+			q.add(fmt.Appendf(nil, "%d\n", i+1))
+		}
+		lines(&q)
+		q.again(taken)
+		text, events := lines(&q)
+		var want strings.Builder
+		for i := range int64(10) {
+			switch {
+			case i == 4 && taken < 7:
+				want.WriteString(`{"event":"run.gap","data":{"reason":"source_lag"},"lost":3}` + "\n")
+			case (i < 4 || i > 6) && i >= taken:
+				fmt.Fprintf(&want, "%d\n", i+1)
+			}
+		}
+		if d := cmp.Diff(want.String(), text); d != "" {
+			t.Errorf("behind %d, %d events (-want +got):\n%s", taken, events, d)
+		}
+	}
+}
+
+// TestAbsent: without a hostd nobody is asked, where there is nobody else; with somebody, one
+// is waited for, until somebody has answered.
+func TestAbsent(t *testing.T) {
+	s := New(Options{Socket: filepath.Join(t.TempDir(), "none")})
+	if s.Absent() == nil {
+		t.Error("a hostd is there")
+	}
+	q := &effect.AwaitEmit{Channel: "c"}
+	if a, err := s.Ask(context.Background(), "", q, true); a != nil || err != nil {
+		t.Errorf("alone: %v, %v", a, err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	time.AfterFunc(time.Millisecond, stop)
+	if a, err := s.Ask(ctx, "", q, false); a != nil || err != context.Canceled {
+		t.Errorf("with another: %v, %v", a, err)
+	}
+	s.End(0)
+	var none *Source
+	none.Wrote(Stdout, "x")
+	none.End(0)
+}
+
+// TestAwait: a run waits for a hostd whose socket exists, also when it does not answer at first,
+// and not for ever.
+func TestAwait(t *testing.T) {
+	dir, err := os.MkdirTemp("", "await") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	listen := func(name string) (string, net.Listener) {
+		l, err := net.Listen("unix", filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return filepath.Join(dir, name), l
+	}
+
+	s := New(Options{Socket: filepath.Join(dir, "none")})
+	if err := s.Await(t.Context(), time.Hour); err != nil {
+		t.Errorf("a socket that does not exist: %v", err)
+	}
+	s.End(0)
+
+	silent, _ := listen("silent")
+	s = New(Options{Socket: silent})
+	if err := s.Await(t.Context(), time.Millisecond); err == nil {
+		t.Error("a hostd that does not answer: no error")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	s = New(Options{Socket: silent})
+	stop()
+	if err := s.Await(ctx, time.Hour); err != context.Canceled {
+		t.Errorf("interrupted: %v", err)
+	}
+
+	late, l := listen("late")
+	go func() {
+		for n := 0; ; n++ {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil && n > 0 { // the first attempt fails
+				_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\n"+protocol.SourceRun+": run_1\r\n\r\n")
+				_, _ = io.Copy(io.Discard, c)
+			}
+			_ = c.Close()
+		}
+	}()
+	s = New(Options{Socket: late})
+	if err := s.Await(t.Context(), time.Hour); err != nil || s.Run(t.Context()) != "run_1" {
+		t.Errorf("a hostd that answers later: %q, %v", s.Run(t.Context()), err)
+	}
+	s.End(0)
+}
+
+// TestQuestions: a type's questions are of its kinds; what has no form is asked for as JSON.
+func TestQuestions(t *testing.T) {
+	for schema, want := range map[string]string{
+		``:                   `[{"id":"answer","question":"p","kind":"text","required":true}]`,
+		`{"type":"string"}`:  `[{"id":"answer","question":"p","kind":"text","required":true}]`,
+		`{"type":"boolean"}`: `[{"id":"answer","question":"p","kind":"confirm","required":true}]`,
+		`{"type":"integer"}`: `[{"id":"answer","question":"p","kind":"json","required":true,"schema":{"type":"integer"}}]`,
+		`true`:               `[{"id":"answer","question":"p","kind":"json","required":true,"schema":true}]`,
+		`{"type":"array","items":{"type":"string","enum":["a"]}}`:                                                      `[{"id":"answer","question":"p","kind":"multi","options":[{"value":"a","label":"a"}],"required":true}]`,
+		`{"type":"object","properties":{"answer":{"type":"string"}}}`:                                                  `[{"id":"answer","question":"p","kind":"json","required":true,"schema":{"type":"object","properties":{"answer":{"type":"string"}}}}]`,
+		`{"type":"object","properties":{"next":{"$ref":"#"}}}`:                                                         `[{"id":"answer","question":"p","kind":"json","required":true,"schema":{"type":"object","properties":{"next":{"$ref":"#"}}}}]`,
+		`{"type":"object","properties":{"b":{"type":"boolean"},"a":{"type":"string","default":"x"}},"required":["b"]}`: `[{"id":"b","question":"b","kind":"confirm","required":true},{"id":"a","question":"a","kind":"text","default":"x"}]`,
+	} {
+		var given json.RawMessage
+		if schema != "" {
+			given = json.RawMessage(schema)
+		}
+		got, err := json.Marshal(questionsOf(given, "p"))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %s (%v), want\n%s", schema, got, err, want)
+		}
+	}
+}

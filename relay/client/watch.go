@@ -1,0 +1,233 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// The phases of run.listen.
+const (
+	phaseStart    = "start"
+	phaseMessage  = "message"
+	phaseReply    = "reply"
+	phaseComplete = "complete"
+	phaseError    = "error"
+)
+
+// listens are the conversations with hosts and agents that go on, by their ids.
+type listens struct {
+	open   map[string]begun
+	agents int64 // calls of agents so far
+}
+
+// begun is one that has begun.
+type begun struct {
+	host   string
+	at     time.Time
+	failed string // why, when it has; "" otherwise
+	over   bool   // its last message has come
+}
+
+// Requested hears of an effect of the program, and, by what it gives, how that came out: of what
+// passes between the program, its hosts and its agents it tells.
+func (s *Source) Requested(q effect.Request) func(effect.Result, error) {
+	switch q := q.(type) {
+	case *effect.ExchangeOpen:
+		return func(r effect.Result, err error) { s.opened(q.Host, r, err) }
+	case *effect.ExchangeNext:
+		return func(r effect.Result, err error) { s.heard(exchange(q.ID), r, err) }
+	case *effect.ExchangeReply:
+		s.replied(q)
+	case *effect.ExchangeClose:
+		s.closed(exchange(q.ID), q.Reason)
+	case *effect.AgentCall:
+		id := s.called(q.Agent)
+		return func(r effect.Result, err error) { s.returned(id, r, err) }
+	case *effect.StreamOpen:
+		id := s.called(q.Agent)
+		return func(r effect.Result, err error) { s.streaming(id, r, err) }
+	case *effect.StreamNext:
+		return func(_ effect.Result, err error) { s.failed(stream(q.ID), err) }
+	case *effect.StreamClose:
+		s.closed(stream(q.ID), "")
+	}
+	return nil
+}
+
+func exchange(id int64) string { return "x" + strconv.FormatInt(id, 10) }
+
+func stream(id int64) string { return "s" + strconv.FormatInt(id, 10) }
+
+// Located tells in which line of which file the program is.
+func (s *Source) Located(file string, at int) {
+	line := protocol.Place{File: file, Line: int64(at)}
+	s.mu.Lock()
+	same := s.line == line
+	s.line = line
+	s.mu.Unlock()
+	if !same {
+		s.tell(protocol.RunMeta, protocol.Meta{Line: &line})
+	}
+}
+
+// begin notes and tells that a conversation begins.
+func (s *Source) begin(id, host string) {
+	s.mu.Lock()
+	s.listen.open[id] = begun{host: host, at: time.Now()}
+	s.mu.Unlock()
+	s.tell(protocol.RunListen, protocol.Listen{ListenID: id, Host: host, Phase: phaseStart})
+}
+
+// opened hears that a host has the prompt, or why not.
+func (s *Source) opened(host string, r effect.Result, err error) {
+	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
+		s.begin(exchange(at.ID), host)
+		return
+	}
+	var failed *effect.Error
+	if errors.As(err, &failed) {
+		s.tell(protocol.RunListen, protocol.Listen{ListenID: "x0", Host: host, Phase: phaseError, Error: failed.Message})
+	}
+}
+
+// heard hears what a host says.
+func (s *Source) heard(id string, r effect.Result, err error) {
+	s.failed(id, err)
+	said, ok := r.(*effect.ExchangeMessages)
+	if !ok || err != nil {
+		return // it failed, or was cancelled
+	}
+	s.mu.Lock()
+	x, open := s.listen.open[id]
+	s.mu.Unlock()
+	if !open {
+		return
+	}
+	for i := range said.Messages {
+		m := &said.Messages[i]
+		s.tell(protocol.RunListen, protocol.Listen{ListenID: id, Host: x.host, Phase: phaseMessage, MessageType: m.Type, MessageID: plain(m.ID),
+			Value: short(value.AppendJSON(nil, m.Payload))})
+		if row := hostmsg.Of(m.Type); row.Terminal() {
+			x.over = true
+			if row.Role == hostmsg.Fails {
+				x.failed = "the host failed"
+			}
+		}
+	}
+	s.mu.Lock()
+	s.listen.open[id] = x
+	s.mu.Unlock()
+}
+
+// plain is an id as text.
+func plain(id string) string {
+	var text string
+	if json.Unmarshal([]byte(id), &text) == nil {
+		return text
+	}
+	return id
+}
+
+// replied hears of an answer to a host.
+func (s *Source) replied(q *effect.ExchangeReply) {
+	id := exchange(q.ID)
+	s.mu.Lock()
+	x, open := s.listen.open[id]
+	s.mu.Unlock()
+	if !open {
+		return
+	}
+	l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseReply, MessageType: q.InReplyTo, MessageID: plain(q.AnswerTo), Error: q.Error}
+	if q.Error == "" {
+		l.Value = short(q.Value)
+	}
+	s.tell(protocol.RunListen, l)
+}
+
+// failed notes why a conversation fails.
+func (s *Source) failed(id string, err error) {
+	var failed *effect.Error
+	if !errors.As(err, &failed) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x, open := s.listen.open[id]; open {
+		x.failed = failed.Message
+		s.listen.open[id] = x
+	}
+}
+
+// closed hears that a conversation is closed, of a host before its end for a reason.
+func (s *Source) closed(id, reason string) {
+	s.mu.Lock()
+	x, open := s.listen.open[id]
+	delete(s.listen.open, id)
+	s.mu.Unlock()
+	if !open {
+		return
+	}
+	took := time.Since(x.at).Milliseconds()
+	l := protocol.Listen{ListenID: id, Host: x.host, Phase: phaseComplete, DurationMS: &took}
+	switch {
+	case x.failed != "":
+		l.Phase, l.Error = phaseError, x.failed
+	case !x.over && reason != "":
+		l.Phase, l.Error = phaseError, reason
+	}
+	s.tell(protocol.RunListen, l)
+}
+
+// called tells that an agent's model is asked.
+func (s *Source) called(agent string) (id string) {
+	s.mu.Lock()
+	s.listen.agents++
+	id = "a" + strconv.FormatInt(s.listen.agents, 10)
+	s.mu.Unlock()
+	s.begin(id, agent)
+	return id
+}
+
+// returned tells that it has answered, or failed.
+func (s *Source) returned(id string, r effect.Result, err error) {
+	s.failed(id, err)
+	why := ""
+	if _, ok := r.(*effect.AgentReply); !ok && err != nil {
+		why = "cancelled"
+	}
+	s.closed(id, why)
+	s.tellUse()
+}
+
+// streaming goes on under the stream's number.
+func (s *Source) streaming(id string, r effect.Result, err error) {
+	at, ok := r.(*effect.StreamOpened)
+	if !ok || err != nil {
+		s.returned(id, r, err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listen.open[stream(at.ID)] = s.listen.open[id]
+	delete(s.listen.open, id)
+}
+
+// tellUse tells what the run has used of models.
+func (s *Source) tellUse() {
+	s.mu.Lock()
+	used := s.used
+	s.mu.Unlock()
+	if used == nil {
+		return
+	}
+	if u := used(); u != (protocol.Usage{}) {
+		s.tell(protocol.RunMeta, protocol.Meta{Usage: &u})
+	}
+}

@@ -1,0 +1,305 @@
+package approvals
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Decide decides a request: nil when the decision has taken effect, now or before; else an
+// *Error says why it did not, and the request is as it was.
+func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
+	if dec.Decision == Answer {
+		dec.Decision = Approve // recorded says which of the two it is
+	}
+	t := d.look(run)
+	if t == nil {
+		t = newTray() // that nobody will know
+	}
+	t.mu.Lock()
+	d.wait(ctx, t, id)
+	e, err := t.decidable(run, id, dec)
+	if e != nil {
+		dec = e.recorded(dec)
+		err = e.takes(dec)
+	}
+	if e != nil && err == nil {
+		err = d.note(ctx, run, e, &dec)
+	}
+	if e == nil || err != nil {
+		t.mu.Unlock()
+		return err
+	}
+	e.applied = make(chan struct{})
+	t.mu.Unlock()
+	var also []Event
+	if e.Apply != nil {
+		also, err = e.Apply(ctx, dec)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(e.applied)
+	e.applied = nil
+	if errors.Is(err, ErrIndeterminate) && t.open[id] == e {
+		lost := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, unsure)
+		return &Error{protocol.Internal, err.Error(), errors.Join(err, lost)}
+	}
+	if err != nil {
+		var why *Error
+		if !errors.As(err, &why) {
+			why = &Error{protocol.Internal, err.Error(), err}
+		}
+		return errors.Join(why, d.note(ctx, run, e, nil))
+	}
+	if t.open[id] != e { // it was withdrawn meanwhile; nothing waits for it any more
+		return refused(protocol.Expired, "request %s of run %s is over: %s", id, run, t.done[id].Decision)
+	}
+	return d.resolve(ctx, t, run, e, dec, also, dec.Text)
+}
+
+// attachWithin is how long a decision waits for who asked before hostd was started anew.
+const attachWithin = 5 * time.Second
+
+// wait waits until who asked has taken a request up again. It is called with the tray's mu.
+func (d *Desk) wait(ctx context.Context, t *tray, id string) {
+	e := t.open[id]
+	if e == nil || e.away == nil {
+		return
+	}
+	away, late := e.away, make(chan struct{})
+	t.mu.Unlock()
+	stop := d.o.After(attachWithin, func() { close(late) })
+	select {
+	case <-away:
+	case <-late:
+	case <-ctx.Done():
+	}
+	stop()
+	t.mu.Lock()
+}
+
+// note keeps what is about to be applied, or that nothing is.
+func (d *Desk) note(ctx context.Context, run string, e *entry, dec *Decision) error {
+	if !e.Note {
+		return nil
+	}
+	e.tried = dec
+	if err := d.o.Events.Commit(ctx, run, nil, e.rows(run, nil)); err != nil {
+		return refused(protocol.Internal, "keep the decision of request %s of run %s: %v", e.Data.RequestID, run, err)
+	}
+	return nil
+}
+
+// decidable is the request when it is open; without one, what the decision's state is.
+func (t *tray) decidable(run, id string, dec Decision) (*entry, error) {
+	e := t.open[id]
+	was, decided := t.done[id]
+	switch {
+	case dec.Decision != Approve && dec.Decision != Deny:
+		return nil, refused(protocol.BadMessage, "decision is %q; it must be approve, deny or answer", dec.Decision)
+	case e != nil && e.applied != nil:
+		return nil, refused(protocol.AlreadyDecided, "request %s is being decided", id)
+	case e != nil:
+		return e, nil
+	case decided && cmp.Or(was.Said, was.Decision) == dec.Decision && was.By == dec.By:
+		return nil, nil
+	case decided && (was.Decision == Expired || was.Decision == Withdrawn):
+		return nil, refused(protocol.Expired, "request %s of run %s is over: %s", id, run, was.Decision)
+	case decided:
+		return nil, refused(protocol.AlreadyDecided, "request %s was decided: %s%s", id, was.how(), byWhom(was))
+	case t.ended:
+		return nil, refused(protocol.RunHasExited, "run %s has ended", run)
+	}
+	return nil, refused(protocol.UnknownRequest, "run %s has no request %s", run, id)
+}
+
+// how returns a decision in words.
+func (d Decision) how() string {
+	if d.Decision != Answer || d.Value == nil {
+		return d.Decision
+	}
+	return d.Decision + " " + string(protocol.ShortJSON(d.Value, protocol.MaxAnswer))
+}
+
+// recorded returns a decision as it is recorded: of a question it is an answer with its value.
+func (e *entry) recorded(dec Decision) Decision {
+	dec.Said = dec.Decision
+	if dec.Decision, dec.Value = e.Data.Outcome(dec.Said, dec.Answer, dec.Answers); dec.Decision != Answer {
+		dec.Said = ""
+	}
+	for _, v := range []json.RawMessage{dec.Answer, dec.Answers, dec.Value} {
+		if v != nil {
+			dec.AnswerSHA256 = hashOf(v)
+		}
+	}
+	if e.Data.IsSecret() {
+		dec.Value = nil
+	}
+	return dec
+}
+
+func byWhom(d Decision) string {
+	switch {
+	case d.By != "":
+		return " by " + d.By
+	case d.Actor != "":
+		return " by " + d.Actor
+	}
+	return ""
+}
+
+// takes says whether a decision may be one of this request.
+func (e *entry) takes(dec Decision) error {
+	if dec.ArgsSHA256 != "" && dec.ArgsSHA256 != e.Data.ArgsSHA256 {
+		return refused(protocol.ArgsChanged, "the arguments of request %s are others than those that were decided on: look at it again", e.Data.RequestID)
+	}
+	if dec.Decision == Deny || dec.Said == Deny {
+		return nil
+	}
+	if err := checkAnswers(e.Data.Questions, dec); err != nil {
+		return refused(protocol.InvalidAnswer, "%v", err)
+	}
+	if e.Check == nil {
+		return nil
+	}
+	if err := e.Check(dec); err != nil {
+		return refused(protocol.InvalidAnswer, "%v", err)
+	}
+	return nil
+}
+
+// resolve tells what became of a request and takes it off the tray. also comes before.
+func (d *Desk) resolve(ctx context.Context, t *tray, run string, e *entry, dec Decision, also []Event, why string) error {
+	id := e.Data.RequestID
+	told := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: dec.AnswerSHA256, Reason: d.o.Redact(why)}
+	if dec.Value != nil {
+		told.Answer = protocol.ShortJSON(d.o.RedactJSON(dec.Value), protocol.MaxAnswer)
+	}
+	events := append(also, Event{protocol.RunPermissionResolved, told})
+	if err := d.o.Events.Commit(ctx, run, events, e.rows(run, &dec)); err != nil {
+		return refused(protocol.Internal, "tell what became of request %s of run %s: %v", id, run, err)
+	}
+	if e.stop != nil {
+		e.stop()
+	}
+	if e.away != nil {
+		close(e.away)
+		e.away = nil
+	}
+	delete(t.open, id)
+	for i, other := range t.order {
+		if other == e {
+			t.order = append(t.order[:i:i], t.order[i+1:]...)
+			break
+		}
+	}
+	t.done[id] = dec
+	if dec.Decision == Approve && dec.Scope == "session" && e.Data.ArgsSHA256 != "" {
+		t.granted[grant{e.Data.OpTool, e.Data.ArgsSHA256}] = true
+	}
+	e.wait <- dec
+	return nil
+}
+
+// hashOf returns the SHA-256 of a value's canonical form.
+func hashOf(v json.RawMessage) string {
+	if canonical, err := jcs.Canonical(v); err == nil {
+		v = canonical
+	}
+	sum := sha256.Sum256(v)
+	return hex.EncodeToString(sum[:])
+}
+
+// checkAnswers holds an approval's answers to the questions. Who gives none has its request
+// say whether one is needed.
+func checkAnswers(questions []protocol.Question, dec Decision) error {
+	if len(questions) == 0 || dec.Answers == nil && dec.Answer == nil {
+		return nil
+	}
+	if dec.Answers == nil {
+		if len(questions) > 1 {
+			return fmt.Errorf("%d questions are asked: give answers, values by their ids", len(questions))
+		}
+		return checkAnswer(questions[0], dec.Answer)
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(dec.Answers, &all); err != nil {
+		return errors.New("answers must be an object: values by the questions' ids")
+	}
+	known := map[string]bool{}
+	for _, q := range questions {
+		known[q.ID] = true
+		v, there := all[q.ID]
+		if !there {
+			if q.Required {
+				return fmt.Errorf("%s: an answer is missing", q.ID)
+			}
+			continue
+		}
+		if err := checkAnswer(q, v); err != nil {
+			return err
+		}
+	}
+	for id := range all {
+		if !known[id] {
+			return fmt.Errorf("%s: is not asked", id)
+		}
+	}
+	return nil
+}
+
+func checkAnswer(q protocol.Question, v json.RawMessage) error {
+	var text string
+	var flag bool
+	var list []json.RawMessage
+	switch q.Kind {
+	case "text":
+		if json.Unmarshal(v, &text) != nil || text == "" && string(v) != `""` {
+			return fmt.Errorf("%s: must be a string", q.ID)
+		}
+	case "confirm":
+		if json.Unmarshal(v, &flag) != nil || string(v) == "null" {
+			return fmt.Errorf("%s: must be true or false", q.ID)
+		}
+	case "choice":
+		return checkOption(q, v)
+	case "multi":
+		if json.Unmarshal(v, &list) != nil || list == nil {
+			return fmt.Errorf("%s: must be an array", q.ID)
+		}
+		for _, one := range list {
+			if err := checkOption(q, one); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkOption(q protocol.Question, v json.RawMessage) error {
+	if q.AllowOther {
+		return nil
+	}
+	var have []string
+	for _, o := range q.Options {
+		if sameJSON(o.Value, v) {
+			return nil
+		}
+		have = append(have, string(o.Value))
+	}
+	return fmt.Errorf("%s: must be one of %v", q.ID, have)
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	x, errA := jcs.Canonical(a)
+	y, errB := jcs.Canonical(b)
+	return errA == nil && errB == nil && string(x) == string(y)
+}

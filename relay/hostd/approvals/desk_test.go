@@ -1,0 +1,460 @@
+package approvals_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// spool is where a test's events go. Rows outlive a desk.
+type spool struct {
+	mu     sync.Mutex
+	events []string
+	rows   map[string]approvals.Row
+	full   bool
+}
+
+func (s *spool) Commit(_ context.Context, run string, events []approvals.Event, rows []approvals.Row) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.full {
+		return errors.New("no space left on device")
+	}
+	for _, e := range events {
+		text, err := json.Marshal(e.Data)
+		if err != nil {
+			return err
+		}
+		s.events = append(s.events, fmt.Sprintf("%s %s %s", run, e.Type, text))
+	}
+	for _, r := range rows {
+		s.rows[r.Run+"/"+r.ID] = r
+	}
+	return nil
+}
+
+func (s *spool) said(t *testing.T, want ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if diff := cmp.Diff(want, s.events); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	s.events = nil
+}
+
+// world is a desk, its spool and its clock.
+type world struct {
+	*approvals.Desk
+	spool *spool
+	now   time.Time
+	due   []func()
+}
+
+func newWorld(s *spool) *world {
+	w := &world{spool: s, now: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w.Desk = approvals.New(approvals.Options{Events: s, Timeout: 600 * time.Second, Now: func() time.Time { return w.now },
+		After: func(d time.Duration, f func()) func() bool {
+			i := len(w.due)
+			w.due = append(w.due, f)
+			return func() bool { w.due[i] = func() {}; return true }
+		}})
+	return w
+}
+
+func request(id string) approvals.Request {
+	return approvals.Request{Data: protocol.PermissionRequested{RequestID: id, Reason: "permission", Prompt: "may I?"}}
+}
+
+func (w *world) ask(t *testing.T, r approvals.Request) <-chan approvals.Decision {
+	t.Helper()
+	wait, err := w.Ask(context.Background(), "r", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wait
+}
+
+// code is the code of what was refused; "" when it was not.
+func code(err error) protocol.Code {
+	var e *approvals.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	if err != nil {
+		return protocol.Code(err.Error())
+	}
+	return ""
+}
+
+func outcome(t *testing.T, wait <-chan approvals.Decision) string {
+	t.Helper()
+	select {
+	case d := <-wait:
+		return d.Decision
+	default:
+		return "open"
+	}
+}
+
+// TestDecide: one decision takes effect, the same again is answered alike, and any other is
+// too late. What is told stands in the spool before who asked goes on.
+func TestDecide(t *testing.T) {
+	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	ctx := context.Background()
+	r := request("q1")
+	r.Expires, r.Data.ArgsSHA256, r.Data.OpTool = true, strings.Repeat("a", 64), "bash"
+	wait := w.ask(t, r)
+	w.spool.said(t, `r run.permission_requested {"request_id":"q1","reason":"permission","prompt":"may I?","op_tool":"bash","args_sha256":"`+strings.Repeat("a", 64)+`","expires_at":"2025-01-02T03:14:05.000Z"}`)
+	for _, c := range []struct {
+		run, id string
+		d       approvals.Decision
+		want    protocol.Code
+	}{
+		{"r", "q2", approvals.Decision{Decision: approvals.Approve}, protocol.UnknownRequest},
+		{"other", "q1", approvals.Decision{Decision: approvals.Approve}, protocol.UnknownRequest},
+		{"r", "q1", approvals.Decision{Decision: "maybe"}, protocol.BadMessage},
+		{"r", "q1", approvals.Decision{Decision: approvals.Approve, ArgsSHA256: strings.Repeat("b", 64)}, protocol.ArgsChanged},
+		{"r", "q1", approvals.Decision{Decision: approvals.Approve, ArgsSHA256: strings.Repeat("a", 64), Actor: "web", By: "ada", Scope: "session"}, ""},
+		{"r", "q1", approvals.Decision{Decision: approvals.Approve, By: "ada"}, ""},
+		{"r", "q1", approvals.Decision{Decision: approvals.Approve, By: "bob"}, protocol.AlreadyDecided},
+		{"r", "q1", approvals.Decision{Decision: approvals.Deny, By: "ada"}, protocol.AlreadyDecided},
+	} {
+		if got := code(w.Decide(ctx, c.run, c.id, c.d)); got != c.want {
+			t.Errorf("%s %s %+v: %q, not %q", c.run, c.id, c.d, got, c.want)
+		}
+	}
+	w.spool.said(t, `r run.permission_resolved {"request_id":"q1","decision":"approve","actor":"web","by":"ada"}`)
+	if got := outcome(t, wait); got != approvals.Approve {
+		t.Errorf("who asked got %s", got)
+	}
+	r.Data.RequestID = "q3"
+	if got := outcome(t, w.ask(t, r)); got != approvals.Approve {
+		t.Errorf("the same within the session is %s", got)
+	}
+	w.spool.said(t)
+	r.Data.ArgsSHA256 = strings.Repeat("c", 64)
+	r.Data.RequestID = "q4"
+	if got := outcome(t, w.ask(t, r)); got != "open" {
+		t.Errorf("other arguments within the session are %s", got)
+	}
+}
+
+// TestEnds: a request is over by its time, by being withdrawn and by its run's end; decisions
+// come too late then, and say why.
+func TestEnds(t *testing.T) {
+	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	ctx := context.Background()
+	timed, taken, left := request("timed"), request("taken"), request("left")
+	timed.Data.ExpiresAt = "2025-01-02T03:04:06Z"
+	left.Waits = &protocol.AwaitingInput{Reason: "permission", RequestID: "left"}
+	a, b, c := w.ask(t, timed), w.ask(t, taken), w.ask(t, left)
+	w.spool.said(t, `r run.permission_requested {"request_id":"timed","reason":"permission","prompt":"may I?","expires_at":"2025-01-02T03:04:06Z"}`,
+		`r run.permission_requested {"request_id":"taken","reason":"permission","prompt":"may I?"}`,
+		`r run.permission_requested {"request_id":"left","reason":"permission","prompt":"may I?"}`,
+		`r run.awaiting_input {"reason":"permission","request_id":"left"}`)
+	w.due[0]()
+	if err := w.Withdraw(ctx, "r", "taken", "answered elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Withdraw(ctx, "r", "taken", "again"); err != nil {
+		t.Fatal(err)
+	}
+	if open := w.Open("r"); len(open) != 1 || open[0].RequestID != "left" {
+		t.Errorf("open are %v", open)
+	}
+	if err := w.RunEnded(ctx, "r"); err != nil {
+		t.Fatal(err)
+	}
+	w.spool.said(t, `r run.permission_resolved {"request_id":"timed","decision":"expired","reason":"its time is over"}`,
+		`r run.permission_resolved {"request_id":"taken","decision":"withdrawn","reason":"answered elsewhere"}`,
+		`r run.permission_resolved {"request_id":"left","decision":"withdrawn","reason":"the run has ended"}`)
+	if got := outcome(t, a) + " " + outcome(t, b) + " " + outcome(t, c); got != "expired withdrawn withdrawn" {
+		t.Errorf("who asked got %s", got)
+	}
+	for _, id := range []string{"timed", "taken", "left"} {
+		if got := code(w.Decide(ctx, "r", id, approvals.Decision{Decision: approvals.Deny})); got != protocol.Expired {
+			t.Errorf("a late decision of %s: %s", id, got)
+		}
+	}
+	if _, err := w.Ask(ctx, "r", request("new")); code(err) != protocol.RunHasExited {
+		t.Errorf("after the end: %v", err)
+	}
+	if got := code(w.Decide(ctx, "r", "new", approvals.Decision{Decision: approvals.Deny})); got != protocol.RunHasExited {
+		t.Errorf("of the ended run: %s", got)
+	}
+}
+
+// TestQuota: a run has so many open requests at most, and each id once.
+func TestQuota(t *testing.T) {
+	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	ctx := context.Background()
+	for i := range protocol.OpenRequests {
+		w.ask(t, request(fmt.Sprint("q", i)))
+	}
+	if _, err := w.Ask(ctx, "r", request("more")); code(err) != protocol.RateLimited {
+		t.Errorf("one too many: %v", err)
+	}
+	if _, err := w.Ask(ctx, "other", request("more")); err != nil {
+		t.Errorf("of another run: %v", err)
+	}
+	if err := w.Decide(ctx, "r", "q3", approvals.Decision{Decision: approvals.Deny}); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]protocol.Code{"q3": protocol.InputConflict, "q4": protocol.InputConflict, "a b": protocol.BadMessage} {
+		if _, err := w.Ask(ctx, "r", request(id)); code(err) != want {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	w.ask(t, request("more"))
+}
+
+// TestAnswers: what does not answer the questions is refused, names the field, and leaves the
+// request open; answers are told as a hash only.
+func TestAnswers(t *testing.T) {
+	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	ctx := context.Background()
+	r := request("q")
+	r.Data.Questions = []protocol.Question{{ID: "name", Kind: "text", Required: true, Secret: true}, {ID: "color", Kind: "choice", Options: []protocol.Option{{Value: json.RawMessage(`"red"`)}, {Value: json.RawMessage(`2`)}}},
+		{ID: "tags", Kind: "multi", AllowOther: true}, {ID: "sure", Kind: "confirm"}, {ID: "any", Kind: "json"}}
+	r.Check = func(d approvals.Decision) error {
+		if d.Answers == nil {
+			return errors.New("answers are missing")
+		}
+		return nil
+	}
+	wait := w.ask(t, r)
+	w.spool.events = nil
+	for answers, want := range map[string]string{
+		`[]`: "answers must be an object", `{}`: "name: an answer is missing", `{"name":1}`: "name: must be a string", `{"name":null}`: "name: must be a string",
+		`{"name":"x","color":"blue"}`: `color: must be one of ["red" 2]`, `{"name":"x","tags":"a"}`: "tags: must be an array", `{"name":"x","sure":"yes"}`: "sure: must be true or false",
+		`{"name":"x","age":1}`: "age: is not asked",
+	} {
+		err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(answers)})
+		if code(err) != protocol.InvalidAnswer || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, not %s", answers, err, want)
+		}
+	}
+	if err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"x"`)}); code(err) != protocol.InvalidAnswer {
+		t.Errorf("one answer to five: %v", err)
+	}
+	if err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.InvalidAnswer {
+		t.Errorf("none: %v", err)
+	}
+	w.spool.said(t)
+	if err := w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(`{"sure": true, "color":2, "name":"x","tags":["a"],"any":null}`)}); err != nil {
+		t.Fatal(err)
+	}
+	w.spool.said(t, `r run.permission_resolved {"request_id":"q","decision":"answer","answer_sha256":"0e7f83fc2b4b6b2fa3e69d6883a3a2022e9cbcc208fa35dae05eebfdbfd6cc14"}`)
+	if outcome(t, wait) != approvals.Answer {
+		t.Error("who asked has no answer")
+	}
+}
+
+// TestAnswerIsRecorded: an answer is recorded as an answer with its value, never as an approval; a
+// plain no to a question is its answer. The same again changes nothing.
+func TestAnswerIsRecorded(t *testing.T) {
+	ctx := context.Background()
+	from := func(kind string) *protocol.Origin { return &protocol.Origin{Kind: kind} }
+	for _, c := range []struct {
+		kind  string
+		from  *protocol.Origin
+		dec   approvals.Decision
+		event string
+	}{
+		{"confirm", from("emit"), approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`false`)}, `"answer","by":"ann","answer":false,`},
+		{"confirm", from("emit"), approvals.Decision{Decision: approvals.Deny}, `"answer","by":"ann","answer":false,`},
+		{"confirm", from("question"), approvals.Decision{Decision: approvals.Approve}, `"answer","by":"ann","answer":true,`},
+		{"text", from("emit"), approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(`{"answer":"No"}`)}, `"answer","by":"ann","answer":"No",`},
+		{"text", from("emit"), approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)}, `"answer","by":"ann","answer":{"$truncated":5002,"preview":"\"xx`},
+		{"choice", from("emit"), approvals.Decision{Decision: approvals.Deny, Text: "none of them"}, `"deny","by":"ann","reason":"none of them"}`},
+		{"", from("approval"), approvals.Decision{Decision: approvals.Deny}, `"deny","by":"ann"}`},
+		{"", from("rpc"), approvals.Decision{Decision: approvals.Approve}, `"approve","by":"ann"}`},
+		{"text", from("pty"), approvals.Decision{Decision: approvals.Deny}, `"deny","by":"ann"}`},
+	} {
+		w := newWorld(&spool{rows: map[string]approvals.Row{}})
+		r := request("q")
+		if r.Data.From = c.from; c.kind != "" {
+			r.Data.Questions = []protocol.Question{{ID: protocol.WholeAnswer, Kind: c.kind}}
+		}
+		w.ask(t, r)
+		w.spool.events = nil
+		c.dec.By = "ann"
+		for range 2 {
+			if err := w.Decide(ctx, "r", "q", c.dec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := strings.Join(w.spool.events, "\n"); !strings.HasPrefix(got, `r run.permission_resolved {"request_id":"q","decision":`+c.event) {
+			t.Errorf("%s of %s %+v\n%s", c.dec.Decision, c.from.Kind, c.dec, got)
+		}
+	}
+}
+
+// TestApply: what a decision does happens once and before it is told; a failure, or a full
+// disk, leaves the request open. The run's end waits for what is being applied.
+func TestApply(t *testing.T) {
+	w := newWorld(&spool{rows: map[string]approvals.Row{}})
+	ctx := context.Background()
+	begun, goOn := make(chan struct{}), make(chan error)
+	r := request("q")
+	r.Apply = func(_ context.Context, d approvals.Decision) ([]approvals.Event, error) {
+		begun <- struct{}{}
+		return []approvals.Event{{Type: protocol.RunInput, Data: protocol.Input{Actor: "web", InputID: "q"}}}, <-goOn
+	}
+	wait := w.ask(t, r)
+	w.spool.events = nil
+	decided := make(chan error)
+	decide := func() {
+		decided <- w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Approve, Actor: "web"})
+	}
+	go decide()
+	<-begun
+	if got := code(w.Decide(ctx, "r", "q", approvals.Decision{Decision: approvals.Deny})); got != protocol.AlreadyDecided {
+		t.Errorf("meanwhile: %s", got)
+	}
+	if err := w.Withdraw(ctx, "r", "q", "too late"); err != nil {
+		t.Error(err)
+	}
+	goOn <- errors.New("the terminal is gone")
+	if err := <-decided; code(err) != protocol.Internal {
+		t.Errorf("failed: %v", err)
+	}
+	w.spool.said(t)
+	w.spool.full = true
+	go decide()
+	<-begun
+	goOn <- nil
+	if err := <-decided; code(err) != protocol.Internal || outcome(t, wait) != "open" {
+		t.Errorf("with a full disk: %v", err)
+	}
+	w.spool.full = false
+	go decide()
+	<-begun
+	ended := make(chan error)
+	go func() { ended <- w.RunEnded(ctx, "r") }()
+	goOn <- nil
+	if err := <-decided; err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	w.spool.said(t, `r run.input {"actor":"web","input_id":"q","text_redacted":"","text_sha256":""}`, `r run.permission_resolved {"request_id":"q","decision":"approve","actor":"web"}`)
+}
+
+// TestRestore: after a restart, what was to be kept is open and can be taken up, the rest is
+// withdrawn, and what was decided is known.
+func TestRestore(t *testing.T) {
+	s := &spool{rows: map[string]approvals.Row{}}
+	ctx := context.Background()
+	before := newWorld(s)
+	kept, gone, done := request("kept"), request("gone"), request("done")
+	kept.Keep, done.Keep = true, true
+	for _, r := range []approvals.Request{kept, gone, done} {
+		before.ask(t, r)
+	}
+	if err := before.Decide(ctx, "r", "done", approvals.Decision{Decision: approvals.Deny, By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	s.events = nil
+	w := newWorld(s)
+	var rows []approvals.Row
+	for _, row := range s.rows {
+		rows = append(rows, row)
+	}
+	if err := w.Restore(ctx, rows); err != nil {
+		t.Fatal(err)
+	}
+	s.said(t, `r run.permission_resolved {"request_id":"gone","decision":"withdrawn","reason":"hostd was started anew"}`)
+	if got := code(w.Decide(ctx, "r", "done", approvals.Decision{Decision: approvals.Approve})); got != protocol.AlreadyDecided {
+		t.Errorf("decided before: %s", got)
+	}
+	if err := w.Decide(ctx, "r", "done", approvals.Decision{Decision: approvals.Deny, By: "ada"}); err != nil {
+		t.Errorf("the same again: %v", err)
+	}
+	soon, cancel := context.WithCancel(ctx)
+	cancel() // it would be waited for
+	if err := w.Decide(soon, "r", "kept", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.HostOffline {
+		t.Errorf("not taken up: %v", err)
+	}
+	if w.Resume("r", "gone", gone) != nil {
+		t.Error("what is over was taken up")
+	}
+	wait := w.Resume("r", "kept", kept)
+	if err := w.Decide(ctx, "r", "kept", approvals.Decision{Decision: approvals.Approve}); err != nil || outcome(t, wait) != approvals.Approve {
+		t.Errorf("taken up: %v", err)
+	}
+	if err := w.Restore(ctx, []approvals.Row{{Run: "r", ID: "x", Data: json.RawMessage(`[`)}}); err == nil || !strings.Contains(err.Error(), "request x of run r") {
+		t.Errorf("a broken row: %v", err)
+	}
+}
+
+// again is a desk that is opened anew.
+func (s *spool) again(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(s)
+	var rows []approvals.Row
+	for _, row := range s.rows {
+		rows = append(rows, row)
+	}
+	if err := w.Restore(context.Background(), rows); err != nil {
+		t.Fatal(err)
+	}
+	s.events = nil
+	return w
+}
+
+// TestSettle: of a decision that was being applied when hostd was killed it is known what it was; when
+// nobody asks any more it has taken effect, and when the run has ended nobody can know.
+func TestSettle(t *testing.T) {
+	for _, c := range []struct {
+		id   string
+		end  func(*world) error
+		want string
+	}{
+		{"tried", func(w *world) error { return w.Settle(context.Background(), "r", "tried", nil, "why") },
+			`{"request_id":"tried","decision":"approve","by":"ada","answer_sha256":"ba2df4903a2c14e86dc3bcca58911b44ac1d2514b7227bf6eb08cfb978f55a1b"}`},
+		{"failed", func(w *world) error { return w.Settle(context.Background(), "r", "failed", nil, "why") }, `{"request_id":"failed","decision":"withdrawn","reason":"why"}`},
+		{"undecided", func(w *world) error { return w.Settle(context.Background(), "r", "undecided", nil, "why") }, `{"request_id":"undecided","decision":"withdrawn","reason":"why"}`},
+		{"tried", func(w *world) error { return w.RunEnded(context.Background(), "r") },
+			`{"request_id":"tried","decision":"withdrawn","reason":"it was decided, and nobody can know whether it took effect"}`},
+	} {
+		s := &spool{rows: map[string]approvals.Row{}}
+		before := newWorld(s)
+		r := request(c.id)
+		var failure error
+		r.Keep, r.Note, r.Apply = true, true, func(context.Context, approvals.Decision) ([]approvals.Event, error) {
+			if s.full = true; c.id == "failed" { // hostd is killed after it
+				s.full, failure = false, errors.New("it is gone")
+			}
+			return nil, failure
+		}
+		before.ask(t, r)
+		if c.id != "undecided" {
+			if err := before.Decide(context.Background(), "r", c.id, approvals.Decision{Decision: approvals.Approve, By: "ada", Answer: json.RawMessage(`"x"`)}); code(err) != protocol.Internal {
+				t.Errorf("%s: %v", c.id, err)
+			}
+		}
+		s.full = false
+		w := s.again(t)
+		if err := c.end(w); err != nil {
+			t.Error(err)
+		}
+		s.said(t, "r run.permission_resolved "+c.want)
+		if err := w.Settle(context.Background(), "r", c.id, nil, "again"); err != nil {
+			t.Error(err)
+		}
+		s.said(t)
+	}
+}

@@ -1,0 +1,118 @@
+package ingest
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonschema"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// fromApproval is the kind of a request that asks for an approval, not for a value.
+const fromApproval = "approval"
+
+// hostDecision is the answer to an approval.
+type hostDecision struct {
+	Decision   string `json:"decision"`
+	Scope      string `json:"scope,omitempty"`
+	Match      string `json:"match,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+	ArgsSHA256 string `json:"args_sha256,omitempty"`
+}
+
+// answer is what a decision says to the run. The error names the field that is none.
+func answer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.SourceHears, error) {
+	m := protocol.SourceHears{Answer: q.RequestID, By: d.By}
+	var err error
+	switch {
+	case q.From != nil && q.From.Kind == fromApproval:
+		m.Value, err = approval(q, d)
+	case d.Decision == approvals.Answer && d.Said == approvals.Deny: // a plain no
+		_, m.Value = q.Outcome(d.Said, nil, nil)
+	case d.Decision == approvals.Answer:
+		m.Value, err = answered(q, d)
+	default:
+		m.Error = cmp.Or(d.Text, "denied")
+	}
+	return m, err
+}
+
+func approval(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
+	h := hostDecision{Decision: "deny", Reason: d.Text, ArgsSHA256: q.ArgsSHA256}
+	if d.Decision == approvals.Approve {
+		if a := string(d.Answer); a != "" && a != "true" && a != `"yes"` && a != "null" || d.Answers != nil {
+			return nil, errors.New("answer: an approval is approved or denied as it was asked, and takes none")
+		}
+		h.Decision, h.Match = "allow", "args"
+		if h.Scope = d.Scope; h.Scope == "" {
+			h.Scope = "once"
+		}
+	}
+	return json.Marshal(h)
+}
+
+// answered returns the value that an answer, or answers, give.
+func answered(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
+	questions := q.Questions
+	given := map[string]json.RawMessage{}
+	whole := len(questions) == 1 && questions[0].ID == protocol.WholeAnswer
+	switch {
+	case d.Answers != nil:
+		if err := json.Unmarshal(d.Answers, &given); err != nil {
+			return nil, errors.New("answers must be an object: values by the questions' ids")
+		}
+	case d.Answer != nil && whole:
+		given[protocol.WholeAnswer] = d.Answer
+	case d.Answer != nil:
+		if err := json.Unmarshal(d.Answer, &given); err != nil {
+			return nil, errors.New("answer must be an object: values by the questions' ids")
+		}
+	default:
+		_, v := q.Outcome(approvals.Approve, nil, nil)
+		if v == nil {
+			return nil, errors.New("answer: is missing; give answer, or answers by the questions' ids")
+		}
+		return v, nil
+	}
+	for _, q := range questions {
+		v, there := given[q.ID]
+		switch {
+		case !there && q.Required:
+			return nil, fmt.Errorf("%s: an answer is missing", q.ID)
+		case !there:
+			continue
+		}
+		if err := fits(q, v); err != nil {
+			return nil, err
+		}
+	}
+	if whole {
+		return given[protocol.WholeAnswer], nil
+	}
+	return json.Marshal(given)
+}
+
+// mostProblems is how many of what does not fit are named.
+const mostProblems = 5
+
+// fits holds a value to its question's schema.
+func fits(q protocol.Question, v json.RawMessage) error {
+	if q.Schema == nil {
+		return nil
+	}
+	schema, mistakes := jsonschema.Compile(q.Schema)
+	if len(mistakes) > 0 {
+		return fmt.Errorf("%s: its schema is broken: %w", q.ID, mistakes[0])
+	}
+	value, err := jsonschema.Decode(v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", q.ID, err)
+	}
+	if problems := schema.Check(value); len(problems) > 0 {
+		return fmt.Errorf("%s: %s", q.ID, jsonschema.Say(problems, mostProblems))
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package ingest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+const (
+	maxShown      = 1000           // events of a run that are kept for who follows
+	maxShownBytes = 4 << 20        // of them, about
+	mostEnded     = 100            // runs that have ended, of which they are kept
+	keptFor       = 24 * time.Hour // so long
+)
+
+// board has the last events of a run, for who follows it.
+type board struct {
+	mu      sync.Mutex
+	events  []protocol.Envelope
+	bytes   int
+	dropped int           // events before them
+	over    bool          // the end is told
+	news    chan struct{} // closed, and made anew, when there is more
+}
+
+func newBoard() *board { return &board{news: make(chan struct{})} }
+
+// show adds events that are committed.
+func (b *board) show(run string, events []spool.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range events {
+		env := protocol.New(e.Type, time.Now(), e.Data)
+		env.RunID = run
+		b.add(env)
+	}
+	close(b.news)
+	b.news = make(chan struct{})
+}
+
+func (b *board) add(env protocol.Envelope) {
+	b.events, b.bytes = append(b.events, env), b.bytes+len(env.Data)
+	b.over = b.over || env.Type == protocol.RunExited
+	if len(b.events) < 2*maxShown && b.bytes < 2*maxShownBytes {
+		return
+	}
+	over := 0 // the first tells what the run is
+	for ; over < len(b.events)-2 && (len(b.events)-over > maxShown || b.bytes > maxShownBytes); over++ {
+		b.bytes -= len(b.events[over+1].Data)
+	}
+	b.events = append(b.events[:1:1], b.events[over+1:]...)
+	b.dropped += over
+}
+
+// from are the events behind a number of them, and what to wait for when there are none; neither
+// at the end.
+func (b *board) from(at int) (events []protocol.Envelope, next int, news <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if at == 0 && len(b.events) > 0 {
+		return slices.Clone(b.events), b.dropped + len(b.events), nil
+	}
+	if skip := max(at-b.dropped, 1); skip < len(b.events) {
+		return slices.Clone(b.events[skip:]), b.dropped + len(b.events), nil
+	}
+	if b.over {
+		return nil, at, nil
+	}
+	return nil, at, b.news
+}
+
+// board is a run's, also when it has ended a short while ago; nil for another.
+func (s *Sources) board(id string) *board {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.boards[id]
+}
+
+// ended is a run that has ended.
+type ended struct {
+	id   string
+	stop func() bool
+}
+
+// over notes that a run has ended: those that ended long ago are forgotten. mu is held.
+func (s *Sources) over(id string) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	stop := s.o.After(keptFor, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.forget(1 + slices.IndexFunc(s.gone, func(e ended) bool { return e.id == id }))
+	})
+	s.gone = append(s.gone, ended{id, stop})
+	s.forget(len(s.gone) - s.o.Ended)
+}
+
+// forget forgets so many of those that have ended, the oldest; mu is held.
+func (s *Sources) forget(n int) {
+	for ; n > 0; n-- {
+		s.gone[0].stop()
+		delete(s.boards, s.gone[0].id)
+		s.o.Desk.Forget(s.gone[0].id)
+		s.gone = s.gone[1:]
+	}
+}
+
+// Show shows events that somebody else has committed of a run to who follows it.
+func (s *Sources) Show(run string, events []spool.Event) {
+	if b := s.board(run); b != nil {
+		b.show(run, events)
+	}
+}
+
+// Follows says whether a run can be followed.
+func (s *Sources) Follows(id string) bool { return s.board(id) != nil }
+
+// Follow gives a run's events, from those that are kept on, until its end.
+func (s *Sources) Follow(ctx context.Context, id string, give func(protocol.Envelope) error) error {
+	b := s.board(id)
+	if b == nil {
+		return approvals.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
+	}
+	for at := 0; ; {
+		events, next, news := b.from(at)
+		at = next
+		for _, e := range events {
+			if err := give(e); err != nil {
+				return err
+			}
+		}
+		switch {
+		case len(events) > 0:
+		case news == nil:
+			return nil
+		default:
+			select {
+			case <-news:
+			case <-s.ctx.Done():
+				return context.Cause(s.ctx)
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+	}
+}
+
+// recall fills the board of a run that a former process knew with what is in the spool.
+func (s *Sources) recall(ctx context.Context, r *run) error {
+	r.board.show(r.id, []spool.Event{{Type: protocol.RunStarted, Data: r.kept.Started}})
+	events, err := s.o.Spool.Next(ctx, r.id, 0, maxShown)
+	if err != nil {
+		return err
+	}
+	r.board.mu.Lock()
+	defer r.board.mu.Unlock()
+	for _, e := range events {
+		if e.Type != protocol.RunStarted {
+			r.board.add(e)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package ingest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// run is a run that tells of itself.
+type run struct {
+	s     *Sources
+	id    string
+	kept  kept
+	board *board
+	begun bool        // its start is told
+	taken int64       // so many of its events are committed
+	away  func() bool // ends waiting for it to come back; nil while it is there
+	once  sync.Once
+}
+
+// tells are the events that a source may tell of.
+var tells = []string{protocol.RunStarted, protocol.RunOutput, protocol.RunMeta, protocol.RunEmit, protocol.RunListen, protocol.RunGap, protocol.RunExited, protocol.ToolCall, protocol.ToolResult}
+
+// line is a connection of a run's.
+type line struct {
+	*run
+	conn   net.Conn
+	in     *bufio.Reader
+	counts bool // it wants to hear how many events are committed
+
+	batch  []spool.Event
+	events int64            // of the batch, with lost ones
+	exit   *protocol.Exited // the run has said how it ended
+	mu     sync.Mutex       // of writes
+}
+
+// serve takes lines until the connection ends.
+func (l *line) serve() {
+	err := l.read()
+	switch {
+	case l.s.ctx.Err() != nil: // hostd ends: the run goes on
+	case l.exit != nil:
+		l.end(*l.exit)
+	default:
+		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+			l.s.o.Log.Warn("a source is cut off", "run", l.id, "error", err)
+		}
+		l.end(protocol.Exited{ExitCode: -1, Reason: "lost"})
+	}
+}
+
+// end tells how the run ended, once.
+func (r *run) end(e protocol.Exited) {
+	r.once.Do(func() {
+		ctx := context.Background()
+		if r.begun {
+			err := r.s.o.Desk.RunEnded(ctx, r.id)
+			events := []spool.Event{{Type: protocol.RunExited, Data: e}}
+			if err == nil {
+				taken := r.taken + 1
+				_, err = r.s.o.Spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Offset: &taken, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}})
+			}
+			if err == nil {
+				r.board.show(r.id, events)
+			}
+			if err != nil {
+				r.s.o.Log.Error("tell of a run's end", "run", r.id, "error", err)
+			}
+		}
+		r.s.mu.Lock()
+		delete(r.s.runs, r.id)
+		r.s.over(r.id)
+		r.s.mu.Unlock()
+	})
+}
+
+func (l *line) read() error {
+	for l.exit == nil {
+		text, err := l.next()
+		if err != nil {
+			return errors.Join(l.commit(), err)
+		}
+		if err := l.take(text); err != nil {
+			return err
+		}
+		if len(l.batch) > 0 && (l.in.Buffered() == 0 || len(l.batch) >= protocol.BatchEvents) {
+			if err := l.commit(); err != nil {
+				return err
+			}
+		}
+	}
+	return l.commit()
+}
+
+// next is the next line, of protocol.SourceLine bytes at most.
+func (l *line) next() (text []byte, err error) {
+	for {
+		piece, err := l.in.ReadSlice('\n')
+		text = append(text, piece...)
+		switch {
+		case len(text) > protocol.SourceLine:
+			return nil, fmt.Errorf("a line has more than %d bytes", protocol.SourceLine)
+		case err == nil:
+			return text, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func (l *line) take(text []byte) error {
+	var m protocol.SourceSays
+	if err := json.Unmarshal(text, &m); err != nil {
+		return fmt.Errorf("a line is no JSON: %w", err)
+	}
+	switch {
+	case m.Event != "":
+		return l.event(&m)
+	case !l.begun && len(l.batch) == 0:
+		return errors.New("the first line must tell of run.started")
+	case m.Ask != "":
+		if err := l.commit(); err != nil {
+			return err
+		}
+		return l.ask(m.Ask, text)
+	case m.Withdraw != "":
+		if err := l.commit(); err != nil {
+			return err
+		}
+		return l.s.o.Desk.Withdraw(l.s.ctx, l.id, m.Withdraw, "answered elsewhere, or not needed any more")
+	}
+	return errors.New("a line is none of event, ask and withdraw")
+}
+
+// event adds an event to the batch.
+func (l *line) event(m *protocol.SourceSays) error {
+	env := protocol.Envelope{Type: m.Event, Data: m.Data}
+	if m.Event == protocol.RunGap && m.Lost > 0 {
+		l.batch = append(l.batch, spool.Event{Type: protocol.RunGap, Data: protocol.Gap{From: 1, To: m.Lost, Reason: "source_lag"}})
+		l.events += m.Lost
+		return nil
+	}
+	if text, err := json.Marshal(m.Data); err != nil || len(text) > spool.MaxData { // it may have grown
+		l.s.o.Log.Warn("a source's event is left out, as it is too long", "run", l.id, "type", m.Event, "error", err)
+		l.events++
+		return l.s.ctx.Err()
+	}
+	if why := protocol.Check(&env); why != nil || !slices.Contains(tells, m.Event) {
+		l.s.o.Log.Warn("a source's event is left out", "run", l.id, "type", m.Event, "error", why)
+		l.events++
+		return l.s.ctx.Err()
+	}
+	switch m.Event {
+	case protocol.RunStarted:
+		return l.start(&env)
+	case protocol.RunExited:
+		e, err := protocol.Decode[protocol.Exited](&env)
+		if err != nil {
+			return err
+		}
+		l.exit = &e
+		return nil
+	}
+	if !l.begun {
+		return errors.New("the first line must tell of run.started")
+	}
+	l.batch = append(l.batch, spool.Event{Type: m.Event, Data: m.Data})
+	l.events++
+	return nil
+}
+
+// start tells that the run begins; one that is known has told so before.
+func (l *line) start(env *protocol.Envelope) error {
+	if l.begun {
+		return nil
+	}
+	of, err := protocol.Decode[protocol.Started](env)
+	if err != nil {
+		return err
+	}
+	of.Command = l.s.o.Redact.In(of.Cwd).Text(of.Command)
+	if family := l.kept.Ancestors; len(family) > 0 {
+		of.ParentRunID = family[0] // whatever the source says
+	}
+	l.kept.Started = of
+	note, err := json.Marshal(l.kept)
+	if err != nil {
+		return err
+	}
+	one := int64(1)
+	events := []spool.Event{{Type: protocol.RunStarted, Data: of}}
+	_, err = l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: events, Offset: &one, Notes: []spool.Note{{Kind: noteKind, Key: noteKey, Data: note}}})
+	if err != nil {
+		return err
+	}
+	l.board.show(l.id, events)
+	l.s.mu.Lock()
+	l.begun, l.taken = true, 1
+	l.s.mu.Unlock()
+	return nil
+}
+
+// commit commits the batch, with how far the source has come.
+func (l *line) commit() error {
+	if l.events == 0 {
+		return nil
+	}
+	taken := l.taken + l.events
+	if _, err := l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: l.batch, Offset: &taken}); err != nil {
+		return fmt.Errorf("keep events of run %s: %w", l.id, err)
+	}
+	l.board.show(l.id, l.batch)
+	l.taken, l.batch, l.events = taken, nil, 0
+	if !l.counts {
+		return nil
+	}
+	_ = l.say(protocol.SourceHears{Taken: taken}) // who has gone is heard to the end of what it said
+	return nil
+}
+
+// say writes a line to the source.
+func (l *line) say(m protocol.SourceHears) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err = l.conn.Write(append(text, '\n'))
+	return err
+}
+
+// ask lays a request on the desk, or takes one up that lies there since before hostd was
+// started.
+func (l *line) ask(id string, text []byte) error {
+	var data protocol.PermissionRequested
+	if err := json.Unmarshal(text, &data); err != nil {
+		return fmt.Errorf("request %s: %w", id, err)
+	}
+	data.RequestID = id
+	l.s.o.Redact.Request(&data)
+	told := false
+	r := approvals.Request{Data: data, Keep: true, Note: true,
+		Check: func(d approvals.Decision) error {
+			_, err := answer(&data, d)
+			return err
+		},
+		Apply: func(_ context.Context, d approvals.Decision) ([]approvals.Event, error) {
+			m, err := answer(&data, d)
+			if err == nil {
+				err = l.say(m)
+			}
+			told = err == nil
+			return nil, err
+		}}
+	wait := l.s.o.Desk.Resume(l.id, id, r)
+	if wait == nil {
+		var err error
+		if wait, err = l.s.o.Desk.Ask(l.s.ctx, l.id, r); err != nil {
+			return l.say(protocol.SourceHears{Answer: id, Error: err.Error()})
+		}
+	}
+	l.s.work.Go(func() {
+		select {
+		case d := <-wait:
+			l.outcome(&data, d, told)
+		case <-l.s.ctx.Done():
+		}
+	})
+	return nil
+}
+
+// outcome tells the source what it has not heard: that nobody decided, or that it was decided
+// before it asked.
+func (l *line) outcome(data *protocol.PermissionRequested, d approvals.Decision, told bool) {
+	m := protocol.SourceHears{Answer: data.RequestID, Error: "its time is over"}
+	switch d.Decision {
+	case approvals.Withdrawn:
+		return // by the source
+	case approvals.Approve, approvals.Deny, approvals.Answer:
+		if told {
+			return
+		}
+		var err error
+		if m, err = answer(data, d); err != nil {
+			m = protocol.SourceHears{Answer: data.RequestID, Error: err.Error()}
+		}
+	}
+	if err := l.say(m); err != nil {
+		l.s.o.Log.Warn("answer a source", "run", l.id, "request", data.RequestID, "error", err)
+	}
+}

@@ -1,0 +1,277 @@
+// Package ingest is hostd's end of what programs tell of themselves, spec/relay.md (its API
+// promises nothing): POST /source on the unix socket, upgraded to lines both ways, as
+// protocol.SourceSays and SourceHears have them. A run begins with its connection, ends as it
+// says or with its process, and is the same run when it comes back to a new hostd.
+package ingest
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Options are what Sources are made of.
+type Options struct {
+	Spool  *spool.Spool
+	Desk   *approvals.Desk
+	Redact *redact.Redactor
+	Log    *slog.Logger
+	// PID is the process at the other end of a request's connection, 0 when it is not known.
+	PID func(*http.Request) int
+	// Family are the runs to which that process belongs and those that started them, the nearest
+	// first; nil knows none.
+	Family func(*http.Request) []string
+	// Back is how long a run that a former hostd knew may take to come back; 0 is a minute.
+	Back  time.Duration
+	Ended int // so many runs that have ended can be followed; 0 is 100
+	// After calls f after d, until stop is called. nil is time.AfterFunc.
+	After func(d time.Duration, f func()) (stop func() bool)
+}
+
+// Sources are the runs that tell of themselves. Safe for concurrent use.
+type Sources struct {
+	o    Options
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+
+	mu     sync.Mutex
+	runs   map[string]*run
+	boards map[string]*board // of them, and of those that have ended
+	gone   []ended           // those that have ended, in their order
+}
+
+// The note that is kept of a run: what it is.
+const (
+	noteKind = "source"
+	noteKey  = "run"
+)
+
+// kept is that note.
+type kept struct {
+	Started   protocol.Started `json:"started"`
+	StartedAt string           `json:"started_at"`
+	PID       int              `json:"pid"`
+	Ancestors []string         `json:"ancestors,omitempty"` // the runs that started it, the nearest first
+}
+
+// New makes Sources without runs: see Restore.
+func New(o Options) *Sources {
+	if o.Back == 0 {
+		o.Back = time.Minute
+	}
+	if o.Ended == 0 {
+		o.Ended = mostEnded
+	}
+	if o.After == nil {
+		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
+	}
+	s := &Sources{o: o, runs: map[string]*run{}, boards: map[string]*board{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Restore takes up the runs of a former process, which come back within a time or are lost.
+func (s *Sources) Restore(ctx context.Context) error {
+	for _, known := range s.o.Spool.Runs() {
+		text, err := s.o.Spool.Note(ctx, known.ID, noteKind, noteKey)
+		switch {
+		case err != nil:
+			return fmt.Errorf("take up run %s: %w", known.ID, err)
+		case text == nil || known.Ended:
+			continue
+		}
+		r := &run{s: s, id: known.ID, taken: known.Offset, begun: true, board: newBoard()}
+		if err := json.Unmarshal(text, &r.kept); err != nil {
+			return fmt.Errorf("take up run %s: %w", known.ID, err)
+		}
+		if err := s.recall(ctx, r); err != nil {
+			return fmt.Errorf("take up run %s: %w", known.ID, err)
+		}
+		s.mu.Lock()
+		s.runs[r.id], s.boards[r.id] = r, r.board
+		s.mu.Unlock()
+		r.away = s.o.After(s.o.Back, func() { r.end(protocol.Exited{ExitCode: -1, Reason: "lost"}) })
+	}
+	return nil
+}
+
+// Close ends the connections; the runs go on, and come back to the next hostd.
+func (s *Sources) Close() {
+	s.stop()
+	s.work.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		if r.away != nil {
+			r.away()
+		}
+	}
+	for _, e := range s.gone {
+		e.stop()
+	}
+}
+
+// find is a run that goes on; nil for another.
+func (s *Sources) find(id string) *run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs[id]
+}
+
+// Has says whether a run tells of itself and goes on.
+func (s *Sources) Has(id string) bool { return s.find(id) != nil }
+
+// PID is the process of a run, 0 when it is not known; Dir where it works.
+func (s *Sources) PID(id string) int {
+	if r := s.find(id); r != nil {
+		return r.kept.PID
+	}
+	return 0
+}
+
+// Ancestors returns the runs that started a run, directly and indirectly, the nearest first.
+func (s *Sources) Ancestors(id string) []string {
+	if r := s.find(id); r != nil {
+		return r.kept.Ancestors
+	}
+	return nil
+}
+
+// Dir is where a run works: absolute, without symbolic links; "" for no run.
+func (s *Sources) Dir(id string) string {
+	if r := s.find(id); r != nil {
+		return r.kept.Started.Cwd
+	}
+	return ""
+}
+
+// List is all runs that go on, the oldest first.
+func (s *Sources) List() []protocol.RunListed {
+	s.mu.Lock()
+	var open []*run // the desk is asked without mu: it shows events of what it holds
+	for _, r := range s.runs {
+		if r.begun {
+			open = append(open, r)
+		}
+	}
+	s.mu.Unlock()
+	all := []protocol.RunListed{}
+	for _, r := range open {
+		status := protocol.Running
+		if len(s.o.Desk.Open(r.id)) > 0 {
+			status = protocol.AwaitingApproval
+		}
+		of := r.kept.Started
+		all = append(all, protocol.RunListed{RunID: r.id, Tool: of.Tool, Cwd: of.Cwd, Command: of.Command, Status: status, StartedAt: r.kept.StartedAt, Title: of.Title})
+	}
+	slices.SortFunc(all, func(a, b protocol.RunListed) int { return strings.Compare(a.StartedAt+a.RunID, b.StartedAt+b.RunID) })
+	return all
+}
+
+// Stop ends the process of a run, by SIGTERM or at once.
+func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
+	pid := s.PID(id)
+	switch {
+	case !s.Has(id):
+		return approvals.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
+	case pid <= 0:
+		return approvals.Refuse(protocol.Forbidden, "nobody knows which process run %s is", id)
+	}
+	signal := syscall.SIGTERM
+	if kill {
+		signal = syscall.SIGKILL
+	}
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Signal(signal)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return approvals.Refuse(protocol.Internal, "end process %d of run %s: %v", pid, id, err)
+	}
+	return nil
+}
+
+// ServeHTTP takes a source's connection.
+func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	if !strings.EqualFold(q.Header.Get("Upgrade"), protocol.SourceUpgrade) {
+		w.Header().Set("Upgrade", protocol.SourceUpgrade)
+		http.Error(w, `{"error":{"code":"bad_message","message":"ask for Upgrade: `+protocol.SourceUpgrade+`"}}`, http.StatusUpgradeRequired)
+		return
+	}
+	conn, in, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		s.o.Log.Error("take a source's connection", "error", err)
+		return
+	}
+	_ = conn.SetDeadline(time.Time{}) // of the server's; a connection without is none
+	said := readAhead(in.Reader)
+	defer said.close()
+	defer conn.Close()
+	defer context.AfterFunc(s.ctx, func() { conn.Close() })()
+	r, back := s.join(q)
+	l := &line{run: r, conn: conn, in: bufio.NewReaderSize(said, 64<<10), counts: q.Header.Get(protocol.SourceCounts) != ""}
+	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade + "\r\n" + protocol.SourceRun + ": " + r.id + "\r\n"
+	if l.counts {
+		head += protocol.SourceCounts + ": " + strconv.FormatInt(r.taken, 10) + "\r\n"
+	}
+	if _, err := conn.Write([]byte(head + "\r\n")); err != nil {
+		s.o.Log.Warn("answer a source", "error", err)
+	}
+	s.work.Add(1)
+	defer s.work.Done()
+	if asks, says := q.Header[http.CanonicalHeaderKey(protocol.SourceAsks)]; back && says {
+		s.settle(r.id, strings.Split(strings.Join(asks, ","), ","))
+	}
+	l.serve()
+}
+
+// settle ends what a run that has come back does not ask any more.
+func (s *Sources) settle(run string, asks []string) {
+	for _, q := range s.o.Desk.Open(run) {
+		if slices.Contains(asks, q.RequestID) || q.From != nil && q.From.Kind == "rpc" {
+			continue
+		}
+		if err := s.o.Desk.Settle(s.ctx, run, q.RequestID, nil, "answered elsewhere, or not needed any more"); err != nil {
+			s.o.Log.Error("what became of a request cannot be told", "run", run, "request", q.RequestID, "error", err)
+		}
+	}
+}
+
+// join gives the run of a connection: the one that it names, if that waits for it (it is back), or a new one.
+func (s *Sources) join(q *http.Request) (r *run, back bool) {
+	var family []string
+	if s.o.Family != nil {
+		family = s.o.Family(q)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pid := 0
+	if s.o.PID != nil {
+		pid = s.o.PID(q)
+	}
+	if r := s.runs[q.Header.Get(protocol.SourceRun)]; r != nil && r.away != nil && r.away() {
+		r.away = nil
+		return r, true
+	}
+	r = &run{s: s, board: newBoard(), id: "run_" + strings.ToLower(rand.Text())[:20], kept: kept{PID: pid, Ancestors: family, StartedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}}
+	s.runs[r.id], s.boards[r.id] = r, r.board
+	return r, false
+}

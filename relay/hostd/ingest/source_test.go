@@ -1,0 +1,426 @@
+package ingest_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/relay/client"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/ingest"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
+	"github.com/concerto-lang/concerto/relay/hostd/runs"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// hostd is what of one a source meets.
+type hostd struct {
+	dir     string
+	spool   *spool.Spool
+	desk    *approvals.Desk
+	sources *ingest.Sources
+	http    *http.Server
+	late    func() // the time for coming back is over
+	old     chan func()
+	cut     bool // what became of requests is told no more
+}
+
+// killed is a hostd that is killed before it tells what became of a request.
+type killed struct {
+	*runs.Events
+	cut *bool
+}
+
+func (k *killed) Commit(ctx context.Context, run string, events []approvals.Event, rows []approvals.Row) error {
+	if *k.cut && len(events) > 0 {
+		return errors.New("hostd is killed")
+	}
+	return k.Events.Commit(ctx, run, events, rows)
+}
+
+func start(t *testing.T, dir string) *hostd {
+	t.Helper()
+	ctx := context.Background()
+	h := &hostd{dir: dir, old: make(chan func(), 200)}
+	var err error
+	if h.spool, err = spool.Open(ctx, filepath.Join(dir, "spool.db"), spool.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	events := &runs.Events{Spool: h.spool}
+	h.desk = approvals.New(approvals.Options{Events: &killed{events, &h.cut}})
+	rows, err := events.Rows(ctx)
+	if err == nil {
+		err = h.desk.Restore(ctx, rows)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := redact.New("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.sources = ingest.New(ingest.Options{Spool: h.spool, Desk: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
+		PID: func(*http.Request) int { return 0 }, Ended: 3,
+		After: func(d time.Duration, f func()) func() bool {
+			if d > time.Hour { // for which a run that has ended is kept
+				h.old <- f
+			} else {
+				h.late = f
+			}
+			return func() bool { return true }
+		}})
+	if err := h.sources.Restore(ctx); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+protocol.SourcePath, h.sources)
+	h.http = &http.Server{Handler: mux}
+	go h.http.Serve(l)
+	return h
+}
+
+func (h *hostd) close() {
+	h.http.Close()
+	h.sources.Close()
+	h.spool.Close()
+}
+
+// told waits until the only run has told something that holds text, and gives all that it told.
+func (h *hostd) told(t *testing.T, text string) (run, all string) {
+	t.Helper()
+	for late := time.After(2 * time.Minute); ; {
+		for _, r := range h.spool.Runs() {
+			events, err := h.spool.Next(context.Background(), r.ID, 0, 10000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			for _, e := range events {
+				fmt.Fprintf(&b, "%d %s %s\n", e.Seq, e.Type, e.Data)
+			}
+			if run, all = r.ID, b.String(); strings.Contains(all, text) {
+				return run, all
+			}
+		}
+		select {
+		case <-h.spool.Committed():
+		case <-late:
+			t.Fatalf("nothing holds %s:\n%s", text, all)
+		}
+	}
+}
+
+var started = protocol.Started{Tool: "concerto", Cwd: "/", Command: "concerto run --x sk-0123456789abcdefghijklmnopqrstuvwx", Source: "concerto"}
+
+func asking(s *client.Source, q *effect.AwaitEmit) <-chan string {
+	got := make(chan string, 1)
+	id := s.Emitted(q.Channel, q.Payload, true)
+	go func() {
+		a, err := s.Ask(context.Background(), id, q, true)
+		switch {
+		case err != nil:
+			got <- err.Error()
+		case a == nil:
+			got <- "nobody"
+		default:
+			got <- string(a.Value)
+		}
+	}()
+	return got
+}
+
+// TestRun: a run's events are committed in their order with an id of the relay's, its requests
+// lie on the desk, an answer that is none is refused and names the field, and the end is told.
+func TestRun(t *testing.T) {
+	h := start(t, t.TempDir())
+	defer h.close()
+	s := client.New(client.Options{Socket: filepath.Join(h.dir, "s"), Started: started})
+	s.Wrote(client.Stdout, "hello\n")
+	form := json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","minimum":3},"ok":{"type":"boolean"}},"required":["n"]}`)
+	got := asking(s, &effect.AwaitEmit{Channel: "form", Schema: form})
+	run, _ := h.told(t, `run.permission_requested {"request_id":"q1"`)
+	decide := func(id string, d approvals.Decision) error { return h.desk.Decide(context.Background(), run, id, d) }
+	for answers, want := range map[string]string{`{}`: "n: an answer is missing", `{"n":"x"}`: "n: ", `{"n":1}`: "n: ", `{"n":3,"x":1}`: "x: is not asked"} {
+		err := decide("q1", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(answers)})
+		if err == nil || !strings.HasPrefix(err.Error(), "invalid_answer: "+want) {
+			t.Errorf("%s: %v, want %s", answers, err, want)
+		}
+	}
+	if err := decide("q1", approvals.Decision{Decision: approvals.Approve}); err == nil || !strings.Contains(err.Error(), "invalid_answer") {
+		t.Errorf("no answer: %v", err)
+	}
+	if err := decide("q1", approvals.Decision{Decision: approvals.Approve, Answers: json.RawMessage(`{"n":3,"ok":true}`), By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-got; a != `{"n":3,"ok":true}` {
+		t.Errorf("the form's answer is %s", a)
+	}
+	for i, c := range []struct {
+		q    effect.AwaitEmit
+		d    approvals.Decision
+		want string
+	}{
+		{effect.AwaitEmit{Channel: "c"}, approvals.Decision{Decision: approvals.Approve}, `"yes"`},
+		{effect.AwaitEmit{Channel: "c"}, approvals.Decision{Decision: approvals.Deny}, `"no"`},
+		{effect.AwaitEmit{Channel: "c", Schema: json.RawMessage(`{"type":"boolean"}`)}, approvals.Decision{Decision: approvals.Deny}, `false`},
+		{effect.AwaitEmit{Channel: "c", Schema: json.RawMessage(`{"type":"integer"}`)}, approvals.Decision{Decision: approvals.Deny, Text: "not today"}, `not today`},
+		{effect.AwaitEmit{Channel: "c", Schema: json.RawMessage(`{"type":"integer"}`)}, approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`7`)}, `7`},
+		{effect.AwaitEmit{Channel: "tool:approval", Payload: json.RawMessage(`{"call_id":"c","tool":"rm","args":{"a":1}}`)}, approvals.Decision{Decision: approvals.Approve, Scope: "session", Text: "fine"},
+			`{"decision":"allow","scope":"session","match":"args","reason":"fine","args_sha256":"` + hash + `"}`},
+	} {
+		id := fmt.Sprintf("q%d", i+2)
+		got := asking(s, &c.q)
+		h.told(t, `run.permission_requested {"request_id":"`+id+`"`)
+		if err := decide(id, c.d); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-got; a != c.want {
+			t.Errorf("%s: %s, want %s", id, a, c.want)
+		}
+	}
+	asking(s, &effect.AwaitEmit{Channel: "left"})
+	h.told(t, `run.permission_requested {"request_id":"q8"`)
+	if list := h.sources.List(); len(list) != 1 || list[0].RunID != run || list[0].Status != protocol.AwaitingApproval {
+		t.Errorf("runs: %+v", list)
+	}
+	s.End(3)
+	_, all := h.told(t, "run.exited")
+	for _, want := range []string{`1 run.started {"tool":"concerto","cwd":"/","command":"concerto run --x ***REDACTED***","source":"concerto"}`, `2 run.output {"stream":"stdout","text":"hello\n"}`,
+		`"request_id":"q8","decision":"withdrawn"`, `run.exited {"exit_code":3,"reason":"exited"}`} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %s in\n%s", want, all)
+		}
+	}
+	if !strings.HasSuffix(all, "run.exited {\"exit_code\":3,\"reason\":\"exited\"}\n") {
+		t.Errorf("something follows the end:\n%s", all)
+	}
+}
+
+// hash is that of {"a":1}.
+const hash = "015abd7f5cc57a2dd94b7590f04ad8084273905ee33ec5cebeae62276a97f862"
+
+// TestBack: a run comes back to a new hostd as the same run, each event of it once, and what it
+// asks is open all along.
+func TestBack(t *testing.T) {
+	dir := t.TempDir()
+	h := start(t, dir)
+	s := client.New(client.Options{Socket: filepath.Join(dir, "s"), Started: started})
+	for i := range 100 {
+		s.Emitted("n", json.RawMessage(fmt.Sprint(i)), false)
+	}
+	got := asking(s, &effect.AwaitEmit{Channel: "go"})
+	run, _ := h.told(t, `run.permission_requested`)
+	h.close()
+	for i := range 100 {
+		s.Emitted("n", json.RawMessage(fmt.Sprint(100+i)), false)
+	}
+	h = start(t, dir)
+	defer h.close()
+	h.told(t, `"payload":199`)
+	if err := h.desk.Decide(context.Background(), run, "q1", approvals.Decision{Decision: approvals.Approve}); err != nil { // the source may have to ask again first
+		t.Error(err)
+	}
+	if a := <-got; a != `"yes"` {
+		t.Errorf("the answer is %s", a)
+	}
+	s.End(0)
+	same, all := h.told(t, "run.exited")
+	if same != run || len(h.spool.Runs()) != 1 {
+		t.Errorf("run %s came back as %s", run, same)
+	}
+	at := 0
+	for i := range 200 {
+		want := fmt.Sprintf(`{"channel":"n","payload":%d,"awaited":false}`, i)
+		if strings.Count(all, want) != 1 || strings.Index(all, want) < at {
+			t.Fatalf("event %d is not there once and in order:\n%s", i, all)
+		}
+		at = strings.Index(all, want)
+	}
+	if n := strings.Count(all, "run.permission_requested"); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
+// TestLost: a process that ends without a word is lost, and so is one that does not come back;
+// who does not speak the protocol is told so, or cut off.
+func TestLost(t *testing.T) {
+	dir := t.TempDir()
+	h := start(t, dir)
+	dial := func(text string) net.Conn {
+		c, err := net.Dial("unix", filepath.Join(dir, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(c, "POST /source HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n\r\n"+text)
+		return c
+	}
+	c := dial(`{"event":"run.started","data":{"tool":"t","cwd":"/","command":"c"}}` + "\n" + `{"event":"run.permission_resolved","data":{"request_id":"q1","decision":"approve"}}` + "\n")
+	h.told(t, "run.started")
+	c.Close()
+	_, all := h.told(t, "run.exited")
+	if !strings.HasSuffix(all, `run.exited {"exit_code":-1,"reason":"lost"}`+"\n") || strings.Contains(all, "resolved") {
+		t.Error(all)
+	}
+	for _, text := range []string{"{\n", "{}\n", `{"ask":"q1"}` + "\n", `{"event":"run.emit","data":{"channel":"c","payload":1,"awaited":false}}` + "\n", strings.Repeat("x", 2*protocol.SourceLine)} {
+		c := dial(text)
+		var b [4096]byte
+		for {
+			if _, err := c.Read(b[:]); err != nil {
+				break // it is cut off
+			}
+		}
+		c.Close()
+	}
+	if n := len(h.spool.Runs()); n != 1 {
+		t.Errorf("there are %d runs", n)
+	}
+	c = dial(`{"event":"run.started","data":{"tool":"u","cwd":"/","command":"c"}}` + "\n")
+	defer c.Close()
+	h.told(t, `"tool":"u"`)
+	h.close()
+	h = start(t, dir)
+	defer h.close()
+	h.late()
+	h.told(t, `1 run.started {"tool":"u","cwd":"/","command":"c"}`+"\n"+`2 run.exited {"exit_code":-1,"reason":"lost"}`)
+	r, err := http.NewRequest(http.MethodPost, "http://x/source", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", filepath.Join(dir, "s"))
+	}}}
+	defer client.CloseIdleConnections()
+	a, err := client.Do(r)
+	if err != nil || a.StatusCode != http.StatusUpgradeRequired {
+		t.Errorf("without an upgrade: %v, %v", a, err)
+	} else {
+		a.Body.Close()
+	}
+}
+
+// TestEnded: a run that has ended can be followed for a while, and so many of them.
+func TestEnded(t *testing.T) {
+	h := start(t, t.TempDir())
+	defer h.close()
+	end := func() (run string, old func()) {
+		c, err := net.Dial("unix", filepath.Join(h.dir, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprint(c, "POST /source HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n\r\n"+
+			`{"event":"run.started","data":{"tool":"t","cwd":"/","command":"c"}}`+"\n"+`{"event":"run.exited","data":{"exit_code":3,"reason":"exited"}}`+"\n")
+		q, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q.Header.Get(protocol.SourceRun), <-h.old
+	}
+	follows := func(run string, want bool) {
+		t.Helper()
+		n := 0
+		err := h.sources.Follow(context.Background(), run, func(protocol.Envelope) error { n++; return nil })
+		if got := h.sources.Follows(run); got != want || (err == nil) != want || want && n != 2 {
+			t.Errorf("it follows: %v, not %v, with %d events (%v)", got, want, n, err)
+		}
+	}
+	first, old := end()
+	follows(first, true)
+	old()
+	follows(first, false)
+	if err := h.desk.Decide(context.Background(), first, "q", approvals.Decision{Decision: approvals.Deny}); err == nil || !strings.Contains(err.Error(), "unknown_request") {
+		t.Error(err)
+	}
+	second, _ := end()
+	for range 2 {
+		end()
+	}
+	follows(second, true)
+	end()
+	follows(second, false)
+}
+
+// TestDecidedAway: what was decided when hostd was killed, and what was answered elsewhere while it was
+// away, is over when the run comes back; what it asks still is open.
+func TestDecidedAway(t *testing.T) {
+	dir := t.TempDir()
+	h := start(t, dir)
+	s := client.New(client.Options{Socket: filepath.Join(dir, "s"), Started: started})
+	ctx := context.Background()
+	got := asking(s, &effect.AwaitEmit{Channel: "decided"})
+	run, _ := h.told(t, `run.permission_requested {"request_id":"q1"`)
+	elsewhere, answered := context.WithCancel(ctx)
+	gone := make(chan error)
+	go func() {
+		_, err := s.Ask(elsewhere, "", &effect.AwaitEmit{Channel: "elsewhere"}, true)
+		gone <- err
+	}()
+	h.told(t, `run.permission_requested {"request_id":"q2"`)
+	still := asking(s, &effect.AwaitEmit{Channel: "still"})
+	h.told(t, `run.permission_requested {"request_id":"q3"`)
+	h.cut = true
+	approve := approvals.Decision{Decision: approvals.Approve, Actor: "web", By: "ada"}
+	if err := h.desk.Decide(ctx, run, "q1", approve); err == nil {
+		t.Fatal("hostd was not killed")
+	}
+	if a := <-got; a != `"yes"` {
+		t.Fatalf("the answer is %s", a)
+	}
+	h.close()
+	answered()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	h = start(t, dir)
+	defer h.close()
+	if err := h.desk.Decide(ctx, run, "q1", approve); err != nil { // the server sends it again
+		t.Errorf("again: %v", err)
+	}
+	h.told(t, `run.permission_resolved {"request_id":"q2","decision":"withdrawn"`)
+	if open := h.desk.Open(run); len(open) != 1 || open[0].RequestID != "q3" {
+		t.Errorf("open are %+v", open)
+	}
+	if err := h.desk.Decide(ctx, run, "q3", approvals.Decision{Decision: approvals.Deny}); err != nil {
+		t.Error(err)
+	}
+	if a := <-still; a != `"no"` {
+		t.Errorf("the answer is %s", a)
+	}
+	s.End(0)
+	_, all := h.told(t, "run.exited")
+	if n := strings.Count(all, `run.permission_resolved {"request_id":"q1","decision":"answer","actor":"web","by":"ada","answer":"yes",`); n != 1 || strings.Count(all, "run.permission_resolved") != 3 {
+		t.Errorf("%d times in\n%s", n, all)
+	}
+}
+
+// TestTooLong: an event that would fit no frame on its way to the server is left out.
+func TestTooLong(t *testing.T) {
+	h := start(t, t.TempDir())
+	defer h.close()
+	c, err := net.Dial("unix", filepath.Join(h.dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "POST /source HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n\r\n"+
+		`{"event":"run.started","data":{"tool":"t","cwd":"/","command":"c"}}`+"\n"+`{"event":"run.meta","data":{"labels":{"a":"`+strings.Repeat("<", 900_000)+`"}}}`+"\n"+
+		`{"event":"run.exited","data":{"exit_code":3,"reason":"exited"}}`+"\n")
+	if _, all := h.told(t, "run.exited"); strings.Contains(all, "run.meta") || !strings.Contains(all, `2 run.exited {"exit_code":3`) {
+		t.Errorf("told %.200s", all)
+	}
+}

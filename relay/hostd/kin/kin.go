@@ -1,2 +1,0 @@
-// Package kin knows whose children processes are (its API promises nothing).
-package kin

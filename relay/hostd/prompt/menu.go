@@ -1,0 +1,46 @@
+package prompt
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Choice is one of a menu's: Key is what chooses it.
+type Choice struct{ Key, Label string }
+
+// choice matches a line of a menu, as "❯ 1. Yes", "b) no" or "[3] other".
+var choice = regexp.MustCompile(`^[ ❯>*]*[(\[]?([0-9]{1,2}|[A-Za-z])[.):\]] +(\S.*)$`)
+
+// Menu returns the last menu of numbered or lettered choices that a terminal shows; nil when there
+// is none of two choices or more.
+func Menu(shown string) []Choice {
+	var all []Choice
+	for line := range strings.SplitSeq(shown, "\n") {
+		m := choice.FindStringSubmatch(line)
+		switch {
+		case m == nil:
+		case m[1] == "1" || strings.EqualFold(m[1], "a"):
+			all = []Choice{{m[1], strings.TrimSpace(m[2])}}
+		case len(all) > 0 && m[1] == next(all[len(all)-1].Key):
+			all = append(all, Choice{m[1], strings.TrimSpace(m[2])})
+		}
+	}
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
+// next returns the key that follows another.
+func next(key string) string {
+	if n, err := strconv.Atoi(key); err == nil {
+		return strconv.Itoa(n + 1)
+	}
+	return string(key[0] + 1)
+}
+
+// After returns what is typed after the key of a choice: the rest of what approving types.
+func (r *Rule) After() string {
+	return strings.TrimLeft(r.Approve, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+}

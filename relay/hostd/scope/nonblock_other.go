@@ -1,5 +1,0 @@
-//go:build !unix
-
-package scope
-
-const nonblocking = 0

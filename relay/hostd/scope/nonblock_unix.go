@@ -1,9 +1,0 @@
-//go:build unix
-
-package scope
-
-import "syscall"
-
-// nonblocking has a FIFO that took a file's place opened without waiting for a writer, and
-// no terminal become ours.
-const nonblocking = syscall.O_NONBLOCK | syscall.O_NOCTTY

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package workdirfs
+
+const nonblocking = 0

@@ -1,0 +1,126 @@
+package workdirfs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// MaxRead is how much of a file is read at most, in bytes.
+const MaxRead = 1 << 20
+
+// Read reads a text file, or a part of it, cut at a character. The hash is that of the whole
+// file, whatever its size: what bounds it is ctx, or the time that an RPC has.
+func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.FileRead, error) {
+	path, err := within(q.Path)
+	if err != nil {
+		return nil, err
+	}
+	f, info, err := s.open(path, false)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	offset, limit := int64(0), int64(MaxRead)
+	if q.Offset != nil {
+		offset = *q.Offset
+	}
+	if q.Limit != nil {
+		limit = min(*q.Limit, MaxRead)
+	}
+	hash := sha256.New()
+	size, err := s.hash(ctx, hash, path, f)
+	if err != nil {
+		return nil, err
+	}
+	text := make([]byte, max(0, min(limit, size-offset)))
+	if _, err := f.ReadAt(text, offset); err != nil && err != io.EOF {
+		return nil, s.failed(path, err)
+	}
+	cut := offset+int64(len(text)) < size
+	text, ok := whole(text, offset > 0, cut)
+	if !ok {
+		return nil, refused(protocol.NotText, "%s is not UTF-8", path)
+	}
+	return &protocol.FileRead{Path: q.Path, Content: string(text), Truncated: cut, Size: info.Size(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
+}
+
+// hash takes a file's bytes into a hash until ctx ends, and gives how many there are.
+func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader) (size int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, protocol.RPCWithin)
+	defer cancel()
+	for ctx.Err() == nil {
+		n, err := io.CopyN(h, f, MaxRead)
+		size += n
+		switch {
+		case errors.Is(err, io.EOF):
+			return size, nil
+		case err != nil:
+			return 0, s.failed(path, err)
+		}
+	}
+	return 0, refused(protocol.Timeout, "%s is too large to be hashed in the time that there is", path)
+}
+
+// whole is a text without the parts of characters at its ends, where it was cut; false
+// when it is none.
+func whole(text []byte, cutBefore, cutBehind bool) ([]byte, bool) {
+	for n := 0; cutBefore && n < utf8.UTFMax-1 && len(text) > 0 && !utf8.RuneStart(text[0]); n++ {
+		text = text[1:]
+	}
+	if cutBehind {
+		for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+			if at := len(text) - n; utf8.RuneStart(text[at]) {
+				if !utf8.FullRune(text[at:]) {
+					text = text[:at]
+				}
+				break
+			}
+		}
+	}
+	return text, utf8.Valid(text)
+}
+
+// MaxEntries is how many entries of a directory are listed at most.
+const MaxEntries = 500
+
+// List lists a directory, by name. Links are listed as such, and not followed.
+func (s *Scope) List(q protocol.ListDir) (*protocol.DirListed, error) {
+	path, err := within(q.Path)
+	if err != nil {
+		return nil, err
+	}
+	f, _, err := s.open(path, true)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, s.failed(path, err)
+	}
+	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	out := &protocol.DirListed{Path: q.Path, Entries: []protocol.Entry{}, Truncated: len(all) > MaxEntries}
+	if out.Path == "" {
+		out.Path = "."
+	}
+	for _, d := range all[:min(len(all), MaxEntries)] {
+		e := protocol.Entry{Name: strings.ToValidUTF8(d.Name(), "\ufffd"), IsDir: d.IsDir(), IsLink: d.Type()&fs.ModeSymlink != 0}
+		if d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil { // else it has gone meanwhile
+				size := info.Size()
+				e.SizeBytes = &size
+			}
+		}
+		out.Entries = append(out.Entries, e)
+	}
+	return out, nil
+}

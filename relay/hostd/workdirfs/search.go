@@ -1,0 +1,77 @@
+package workdirfs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// Bounds of a search.
+const (
+	MaxMatches   = 200
+	MaxMatchText = 500 // characters
+	SearchWithin = 10 * time.Second
+
+	searchOutput = 16 << 20 // bytes of what ripgrep says
+)
+
+// Search searches the files below the directory for a pattern of ripgrep.
+func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Found, error) {
+	if strings.ContainsRune(q.Q, 0) {
+		return nil, refused(protocol.BadPattern, "a pattern has no NUL in it")
+	}
+	ctx, cancel := context.WithTimeout(ctx, SearchWithin)
+	defer cancel()
+	out, err := s.run(ctx, searchOutput, nil, "rg", "--no-config", "--json", "-e", q.Q, "--", ".")
+	if err != nil {
+		return nil, err
+	}
+	found := &protocol.Found{Matches: []protocol.Match{}, Truncated: out.truncated}
+	for line := range bytes.Lines(out.stdout) {
+		m, ok := matchOf(line)
+		if !ok {
+			continue
+		}
+		if len(found.Matches) == MaxMatches {
+			found.Truncated = true
+			break
+		}
+		found.Matches = append(found.Matches, m)
+	}
+	slices.SortFunc(found.Matches, func(a, b protocol.Match) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+	})
+	// 1 is nothing found; 2 is a mistake, also one of a single file beside matches.
+	if out.exit.Code == 2 && len(found.Matches) == 0 && strings.Contains(out.exit.Stderr, "regex") {
+		return nil, refused(protocol.BadPattern, "%s", out.exit.Stderr)
+	}
+	return found, nil
+}
+
+// matchOf is a match of ripgrep's JSON; other lines are none.
+func matchOf(line []byte) (protocol.Match, bool) {
+	var m struct {
+		Type string `json:"type"`
+		Data struct {
+			Path       struct{ Text string }   `json:"path"`
+			Lines      struct{ Text string }   `json:"lines"`
+			LineNumber int64                   `json:"line_number"`
+			Submatches []struct{ Start int64 } `json:"submatches"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(line, &m) != nil || m.Type != "match" || len(m.Data.Submatches) == 0 || m.Data.Path.Text == "" {
+		return protocol.Match{}, false // of names and lines that are no UTF-8 nothing is shown
+	}
+	text := strings.TrimRight(m.Data.Lines.Text, "\r\n")
+	if utf8.RuneCountInString(text) > MaxMatchText {
+		text = string([]rune(text)[:MaxMatchText])
+	}
+	return protocol.Match{Path: strings.TrimPrefix(m.Data.Path.Text, "./"), Line: m.Data.LineNumber, Column: m.Data.Submatches[0].Start + 1, Text: text}, true
+}

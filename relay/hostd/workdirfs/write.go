@@ -1,0 +1,154 @@
+package workdirfs
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// MaxWrite is how long what is written may be, in bytes.
+const MaxWrite = 1 << 20
+
+// Write writes a file in place of the one that there is: whole or not at all. What a link
+// leads to is not written, and nothing below .git is.
+func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
+	path, parent, name, err := writable(q)
+	if err != nil {
+		return nil, err
+	}
+	if q.Mkdirs {
+		if err := s.mkdirs(q.Path, parent); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := s.descend(q.Path, parent)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	mode, err := s.replaceable(dir, name, q)
+	if err != nil {
+		return nil, err
+	}
+	if err := replace(dir, name, q.Content, mode); err != nil {
+		return nil, s.failed(path, err)
+	}
+	hash := sha256.Sum256([]byte(q.Content))
+	return &protocol.Written{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hex.EncodeToString(hash[:])}, nil
+}
+
+// Preview says why a file would not be written as things are, and gives what it would replace:
+// "" for a new one, and for one that is no text or longer than may be read.
+func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, err error) {
+	_, parent, name, err := writable(q)
+	if err != nil {
+		return "", err
+	}
+	dir, err := s.descend(q.Path, parent)
+	var not *Error
+	if errors.As(err, &not) && not.Code == protocol.NotFound && q.Mkdirs {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	if _, err := s.replaceable(dir, name, q); err != nil {
+		return "", err
+	}
+	is, err := s.Read(ctx, protocol.ReadFile{Path: q.Path})
+	if err != nil || is.Truncated {
+		return "", nil // it is new, or nothing that could be shown
+	}
+	return is.Content, nil
+}
+
+// writable looks at what is to be written, before anything is touched.
+func writable(q protocol.WriteFile) (path, parent, name string, err error) {
+	path, err = within(q.Path)
+	switch {
+	case err != nil:
+		return "", "", "", err
+	case path == ".":
+		return "", "", "", refused(protocol.NotRegular, "%s is a directory", q.Path)
+	case len(q.Content) > MaxWrite:
+		return "", "", "", refused(protocol.RPCCode(protocol.TooLarge), "what is written has at most %d bytes", MaxWrite)
+	}
+	if parent, name = filepath.Split(path); isGit(name) {
+		return "", "", "", ofGit(q.Path)
+	}
+	return path, parent, name, nil
+}
+
+func isGit(part string) bool { return strings.EqualFold(part, ".git") }
+
+func ofGit(path string) error { return refused(protocol.OutOfScope, "%s is git's", path) }
+
+// replaceable says with which mode a file is written, or why it is not.
+func (s *Scope) replaceable(dir *os.Root, name string, q protocol.WriteFile) (fs.FileMode, error) {
+	info, err := dir.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if q.BaseSHA256 != "" {
+			return 0, refused(protocol.Changed, "%s is not there any more", q.Path)
+		}
+		return 0o666, nil
+	case err != nil:
+		return 0, s.failed(q.Path, err)
+	case !info.Mode().IsRegular():
+		return 0, refused(protocol.NotRegular, "%s is no regular file", q.Path)
+	case q.BaseSHA256 == "":
+		return info.Mode().Perm(), nil
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|nonblocking, 0)
+	if err != nil {
+		return 0, s.failed(q.Path, err)
+	}
+	defer f.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return 0, s.failed(q.Path, err)
+	}
+	if hex.EncodeToString(hash.Sum(nil)) != q.BaseSHA256 {
+		return 0, refused(protocol.Changed, "%s has changed", q.Path)
+	}
+	return info.Mode().Perm(), nil
+}
+
+// replace writes a file beside the one that there is, and puts it in its place.
+func replace(dir *os.Root, name, content string, mode fs.FileMode) (err error) {
+	beside := fmt.Sprintf(".%.32s.%016x.tmp", name, rand.Uint64())
+	f, err := dir.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = dir.Remove(beside) // the first error is what counts
+		}
+	}()
+	_, err = io.WriteString(f, content)
+	if err == nil && mode != 0o666 { // a new file's is what the process gives new files
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = dir.Rename(beside, name)
+	}
+	return err
+}

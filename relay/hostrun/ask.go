@@ -1,0 +1,90 @@
+package hostrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/relay/client"
+)
+
+// errTaken is why what was asked needs no answer any more.
+var errTaken = errors.New("it was taken back")
+
+// ask has people answer a message, while others come.
+func (t *talk) ask(ctx context.Context, m *effect.HostMessage, payload json.RawMessage) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	t.mu.Lock()
+	if m.ID != "" {
+		t.open[m.ID] = cancel
+	}
+	t.mu.Unlock()
+	t.asking.Go(func() {
+		a, err := t.o.Source.Ask(ctx, "", &effect.AskHost{Asking: effect.Asking{Host: t.o.Name, Type: m.Type}, Message: payload}, true)
+		t.mu.Lock()
+		delete(t.open, m.ID)
+		t.mu.Unlock()
+		taken := ctx.Err() != nil
+		cancel(nil)
+		if taken {
+			return // nobody waits for it
+		}
+		r := &effect.ExchangeReply{By: effect.ByRelay}
+		var refused *effect.Error
+		switch {
+		case errors.As(err, &refused):
+			r.Error = refused.Message
+		case err != nil:
+			r.Error = err.Error()
+		case a == nil:
+			r.Error = "nobody can be asked: there is no hostd"
+		default:
+			if r.Value = a.Value; m.Type == hostmsg.Approval && !t.o.ACP {
+				r.Value = plain(a.Value)
+			}
+		}
+		t.reply(m, r)
+	})
+}
+
+// plain is a decision that says no more than yes or no as that, which every host understands.
+func plain(v json.RawMessage) json.RawMessage {
+	var d struct{ Decision, Scope, Reason string }
+	switch {
+	case json.Unmarshal(v, &d) != nil || d.Reason != "":
+	case d.Decision == "allow" && d.Scope == "once":
+		return json.RawMessage(`"yes"`)
+	case d.Decision == "deny":
+		return json.RawMessage(`"no"`)
+	}
+	return v
+}
+
+func (t *talk) reply(m *effect.HostMessage, r *effect.ExchangeReply) {
+	r.ID, r.InReplyTo, r.AnswerTo = t.id, m.Type, m.ID
+	if _, err := t.hosts.Perform(context.Background(), r); err != nil {
+		t.tell(client.Stderr, "an answer did not reach it: "+err.Error()+"\n")
+	}
+}
+
+// withdraw takes back what was asked by an id.
+func (t *talk) withdraw(id string) {
+	t.mu.Lock()
+	cancel := t.open[id]
+	delete(t.open, id)
+	t.mu.Unlock()
+	if cancel != nil {
+		cancel(errTaken)
+	}
+}
+
+func (t *talk) cancelAll(why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, cancel := range t.open {
+		cancel(why)
+	}
+	clear(t.open)
+}

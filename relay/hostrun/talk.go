@@ -1,0 +1,190 @@
+// Package hostrun is a run that is a host of Concerto's protocol, or an agent that speaks ACP,
+// spec/relay.md (its API promises nothing): the process is started and spoken with as a program's
+// hosts are, what it says is told to hostd as events, and what it asks is asked of people there.
+package hostrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/relay/client"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// Options are what a run is.
+type Options struct {
+	Source  *client.Source // whom it is told; it has been told that the run begins
+	ACP     bool           // it speaks ACP, else Concerto's protocol
+	Name    string         // by which requests name it
+	Command []string
+	Dir     string
+	Environ []string
+	Prompt  string
+}
+
+// forever is a time for an exchange that nothing ends, in seconds: a person may be asked.
+const forever = 1e9
+
+// Run runs it to its end, and gives its exit code: 0 with a result, its own code when it ended
+// without one, else 1; 143 when ctx ended it. Nothing of it is left then.
+func Run(ctx context.Context, o Options) (code int) {
+	t := &talk{o: o, open: map[string]context.CancelCauseFunc{}}
+	c := host.Config{Name: o.Name, Connector: o.Name, Command: o.Command[0], Args: o.Command[1:], Dir: o.Dir, Timeout: forever, Inherited: host.Inherited{PassEnv: []string{"*"}}}
+	if c.InputFormat, c.OutputFormat = "json", "json"; o.ACP {
+		c.Transport, c.InputFormat, c.OutputFormat = "acp", "", ""
+	}
+	t.hosts = host.New(host.Options{Configs: []host.Config{c}, Environ: o.Environ, Run: &procgroup.Run{ID: procgroup.NewID()},
+		Log:    func(_, line string) { t.tell(client.Stderr, line+"\n") },
+		Remark: func(level, line string) { t.remark(level, line) }})
+	defer func() {
+		t.cancelAll(errors.New("the run has ended"))
+		t.asking.Wait()
+		_ = t.hosts.Close(context.Background()) // it waits for all
+	}()
+	if err := t.talk(ctx); err != nil {
+		return t.failed(ctx, err)
+	}
+	return t.code
+}
+
+// talk is one exchange.
+type talk struct {
+	o      Options
+	hosts  *host.Hosts
+	id     int64
+	code   int
+	asking sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[string]context.CancelCauseFunc // what it asks, by its ids
+}
+
+func (t *talk) talk(ctx context.Context) error {
+	r, err := t.hosts.Perform(ctx, &effect.ExchangeOpen{Host: t.o.Name, Prompt: t.o.Prompt})
+	if err != nil {
+		return err
+	}
+	t.id = r.(*effect.ExchangeOpened).ID
+	for {
+		r, err := t.hosts.Perform(ctx, &effect.ExchangeNext{ID: t.id})
+		if err != nil {
+			return err
+		}
+		for i := range r.(*effect.ExchangeMessages).Messages {
+			m := &r.(*effect.ExchangeMessages).Messages[i]
+			t.hear(ctx, m)
+			if hostmsg.Of(m.Type).Terminal() {
+				_, err := t.hosts.Perform(ctx, &effect.ExchangeClose{ID: t.id})
+				return err
+			}
+		}
+	}
+}
+
+// failed tells why it has come to no result.
+func (t *talk) failed(ctx context.Context, err error) int {
+	if ctx.Err() != nil {
+		return 128 + 15
+	}
+	t.tell(client.Stderr, err.Error()+"\n")
+	var why *effect.Error
+	if errors.As(err, &why) {
+		if n, ok := why.Fields["exit_code"].(int64); ok && n > 0 && n < 256 {
+			return int(n)
+		}
+	}
+	return 1
+}
+
+func (t *talk) remark(level, line string) {
+	if level != "debug" {
+		t.tell(client.Stderr, line+"\n")
+	}
+}
+
+// tell tells of output.
+func (t *talk) tell(stream, text string) {
+	t.o.Source.Wrote(stream, text)
+}
+
+// said are the members of messages that are told as text.
+type said struct {
+	Message string          `json:"message"`
+	Stage   string          `json:"stage"`
+	Level   string          `json:"level"`
+	Percent *float64        `json:"percent"`
+	Text    json.RawMessage `json:"text"`
+	Chunk   json.RawMessage `json:"chunk"`
+}
+
+// hear takes a message.
+func (t *talk) hear(ctx context.Context, m *effect.HostMessage) {
+	payload := json.RawMessage(value.AppendJSON(nil, m.Payload))
+	var s said
+	_ = json.Unmarshal(payload, &s) // a member of another type is told with the whole message
+	row := hostmsg.Of(m.Type)
+	switch {
+	case m.Decided:
+	case row.Role == hostmsg.TakesBack:
+		t.withdraw(m.ID)
+	case m.Type == "tool_call":
+		t.reply(m, &effect.ExchangeReply{Error: "this run has no tools to call"})
+	case row.Waits():
+		t.ask(ctx, m, payload)
+	case m.Type == hostmsg.Progress, m.Type == "log":
+		t.tell(client.Stdout, s.line(payload))
+	case m.Type == "partial":
+		t.tell(client.Stdout, text(s.Text, s.Chunk))
+	case row.Role == hostmsg.Succeeds:
+		t.o.Source.Emitted("host:"+m.Type, payload, false)
+		t.tell(client.Stdout, text(s.Text)+"\n")
+	case row.Role == hostmsg.Fails:
+		t.code = 1
+		t.tell(client.Stderr, s.line(payload))
+	default:
+		t.o.Source.Emitted("host:"+m.Type, payload, false)
+	}
+}
+
+// line is what a message says, as a line.
+func (s *said) line(payload []byte) string {
+	var words []string
+	if s.Level != "" && s.Level != "info" {
+		words = append(words, s.Level+":")
+	}
+	if s.Percent != nil {
+		words = append(words, fmt.Sprintf("%g%%", *s.Percent))
+	}
+	switch {
+	case s.Message != "":
+		words = append(words, s.Message)
+	case s.Stage != "":
+		words = append(words, s.Stage)
+	case len(words) == 0 || s.Level != "":
+		words = append(words, string(payload))
+	}
+	return strings.TrimRight(strings.Join(words, " "), "\n") + "\n"
+}
+
+// text is the first text of some values; what is none stands as JSON.
+func text(all ...json.RawMessage) string {
+	for _, v := range all {
+		var s string
+		switch {
+		case len(v) == 0 || string(v) == "null":
+		case json.Unmarshal(v, &s) == nil:
+			return s
+		default:
+			return string(v)
+		}
+	}
+	return ""
+}

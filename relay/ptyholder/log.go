@@ -1,0 +1,139 @@
+package ptyholder
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// The raw log is cut in segments, of which the last are kept, and those that hostd does not
+// have yet.
+const (
+	segmentBytes = 8 << 20
+	keptBytes    = 64 << 20
+)
+
+// segment is the file of a segment: out for the first, and then out.1, out.2, …
+func segment(dir string, n int64) string {
+	if n == 0 {
+		return filepath.Join(dir, "out")
+	}
+	return filepath.Join(dir, "out."+strconv.FormatInt(n, 10))
+}
+
+// log is what the shim appends to.
+type log struct {
+	dir   string
+	size  int64
+	f     *os.File
+	first int64 // the first segment that there is
+}
+
+func openLog(dir string) (*log, error) {
+	l := &log{dir: dir}
+	return l, l.open()
+}
+
+func (l *log) open() (err error) {
+	l.f, err = os.OpenFile(segment(l.dir, l.size/segmentBytes), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the run's log: %w", err)
+	}
+	return nil
+}
+
+// append appends, and says how much it could.
+func (l *log) append(b []byte) (int, error) {
+	done := 0
+	for done < len(b) {
+		if l.f == nil {
+			if err := l.open(); err != nil {
+				return done, err
+			}
+		}
+		part := b[done:]
+		if room := segmentBytes - l.size%segmentBytes; int64(len(part)) > room {
+			part = part[:room]
+		}
+		n, err := l.f.Write(part)
+		done += n
+		l.size += int64(n)
+		if err != nil {
+			return done, err
+		}
+		if l.size%segmentBytes == 0 {
+			l.f.Close()
+			l.f = nil
+		}
+	}
+	return done, nil
+}
+
+// prune deletes segments that hostd has whole, but for the last ones.
+func (l *log) prune(taken int64) {
+	for ; (l.first+1)*segmentBytes <= min(taken, l.size-keptBytes); l.first++ {
+		_ = os.Remove(segment(l.dir, l.first)) // it takes room, that is all
+	}
+}
+
+// ReadLog reads what a log has from an offset on: io.EOF when there is nothing yet. What is
+// no longer kept is skipped: at is where the bytes begin.
+func ReadLog(dir string, off int64, b []byte) (n int, at int64, err error) {
+	for {
+		f, err := os.Open(segment(dir, off/segmentBytes))
+		if errors.Is(err, fs.ErrNotExist) {
+			next, ok := nextSegment(dir, off/segmentBytes)
+			if !ok {
+				return 0, off, io.EOF
+			}
+			off = next * segmentBytes
+			continue
+		}
+		if err != nil {
+			return 0, off, fmt.Errorf("read a run's log: %w", err)
+		}
+		in := off % segmentBytes
+		n, err = f.ReadAt(b[:min(int64(len(b)), segmentBytes-in)], in)
+		f.Close()
+		if n > 0 {
+			return n, off, nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, off, fmt.Errorf("read a run's log: %w", err)
+		}
+		return 0, off, io.EOF
+	}
+}
+
+// nextSegment is the first segment after n that there is.
+func nextSegment(dir string, n int64) (int64, bool) {
+	names, _ := filepath.Glob(filepath.Join(dir, "out.*"))
+	best, found := int64(0), false
+	for _, name := range names {
+		i, err := strconv.ParseInt(filepath.Ext(name)[1:], 10, 64)
+		if err == nil && i > n && (!found || i < best) {
+			best, found = i, true
+		}
+	}
+	return best, found
+}
+
+// LogSize is how long a log is.
+func LogSize(dir string) int64 {
+	last := int64(-1)
+	if _, err := os.Stat(segment(dir, 0)); err == nil {
+		last = 0
+	}
+	for next, ok := nextSegment(dir, last); ok; next, ok = nextSegment(dir, last) {
+		last = next
+	}
+	info, err := os.Stat(segment(dir, max(last, 0)))
+	if err != nil {
+		return 0
+	}
+	return max(last, 0)*segmentBytes + info.Size()
+}

@@ -1,0 +1,46 @@
+package ptyholder
+
+import (
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// adoptOrphans has what the run leaves behind become the shim's children instead of the system's, so
+// that it is seen whose it is.
+func adoptOrphans() {
+	const childSubreaper = 36                                             // PR_SET_CHILD_SUBREAPER, prctl(2)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, childSubreaper, 1, 0) // where it cannot be, they are the system's
+}
+
+// reapOrphans takes notice of their ends, until stop; that of the run's process is waited for elsewhere.
+func reapOrphans(leader int) (stop func()) {
+	ended, done := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(ended, syscall.SIGCHLD)
+	go func() {
+		for {
+			select {
+			case <-ended:
+				reap(leader)
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(ended); close(done) }
+}
+
+func reap(leader int) {
+	files, _ := filepath.Glob("/proc/self/task/*/children")
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a thread may have ended
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil && pid != leader {
+				_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil) // it may live
+			}
+		}
+	}
+}

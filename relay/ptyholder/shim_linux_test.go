@@ -1,0 +1,354 @@
+package ptyholder_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/ptyholder"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "shim" {
+		if err := ptyholder.Main(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "knock" {
+		knock()
+	}
+	os.Exit(m.Run())
+}
+
+// knock is a run's process that would speak with the shim in hostd's place.
+func knock() {
+	c, err := net.Dial("unix", "sock")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Fprintln(c, `{"n":1,"op":"input","id":"mine","sha256":"x","text":"by myself\n"}`)
+	said, err := io.ReadAll(c)
+	fmt.Printf("heard %d bytes (%v)\n", len(said), err != nil && !errors.Is(err, syscall.ECONNRESET))
+	os.Exit(0)
+}
+
+// run is a run at a shim, seen from hostd.
+type run struct {
+	*ptyholder.Client
+	t    *testing.T
+	dir  string
+	pid  int
+	seen []byte
+	off  int64
+}
+
+func start(t *testing.T, script string) *run {
+	t.Helper()
+	// The path is longer than that of a socket may be.
+	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := &run{t: t, dir: dir}
+	var err error
+	r.pid, err = ptyholder.Start(os.Args[0], []string{"shim"}, ptyholder.Spec{Dir: dir, Path: "/bin/bash", Name: "bash", Args: []string{"-c", script}, Env: os.Environ(), Cwd: t.TempDir(), Cols: 80, Rows: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(-r.pid, syscall.SIGKILL) })
+	r.attach()
+	return r
+}
+
+func (r *run) attach() {
+	r.t.Helper()
+	var err error
+	if r.Client, err = ptyholder.Attach(r.dir, r.off); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(r.Client.Close)
+}
+
+// next reads on; false at the end.
+func (r *run) next() bool {
+	r.t.Helper()
+	b := make([]byte, 64<<10)
+	n, at, err := r.Read(context.Background(), r.off, b)
+	if errors.Is(err, io.EOF) {
+		return false
+	}
+	if err != nil || at != r.off {
+		r.t.Fatalf("read at %d: %d %v", r.off, at, err)
+	}
+	r.seen = append(r.seen, b[:n]...)
+	r.off += int64(n)
+	r.Taken(r.off)
+	return true
+}
+
+func (r *run) until(text string) {
+	r.t.Helper()
+	for !bytes.Contains(r.seen, []byte(text)) {
+		if !r.next() {
+			r.t.Fatalf("it ended before it said %q: %q", text, r.seen)
+		}
+	}
+}
+
+func (r *run) end() ptyholder.Exit {
+	r.t.Helper()
+	for r.next() {
+	}
+	e, err := r.End()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return e
+}
+
+func (r *run) input(id, text string) ptyholder.State {
+	r.t.Helper()
+	sum := sha256.Sum256([]byte(text))
+	state, _, err := r.Input(context.Background(), id, hex.EncodeToString(sum[:]), text)
+	if errors.Is(err, ptyholder.ErrLost) { // the run has ended by it
+		state, _, err = r.InputState(context.Background(), id)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return state
+}
+
+// TestInputOnce: an input is written once whoever sends it how often, also after hostd was
+// killed; its text is nowhere on the disk; the end is kept.
+func TestInputOnce(t *testing.T) {
+	r := start(t, `stty -echo; echo ready; read a; echo "one=$a"; read b; echo "two=$b"; exit 3`)
+	r.until("ready")
+	if echo, secret, err := r.Modes(context.Background()); echo || !secret || err != nil {
+		t.Errorf("without echo: %v %v %v", echo, secret, err)
+	}
+	for range 3 {
+		if got := r.input("i1", "s3cret-text\n"); got != ptyholder.Applied {
+			t.Errorf("i1: %s", got)
+		}
+	}
+	if got := r.input("i1", "other\n"); got != ptyholder.Conflict {
+		t.Errorf("i1 with another text: %s", got)
+	}
+	r.until("one=s3cret-text")
+	r.Close()
+	r.attach()
+	if got := r.input("i1", "s3cret-text\n"); got != ptyholder.Applied {
+		t.Errorf("i1 after a restart: %s", got)
+	}
+	if state, _, err := r.InputState(context.Background(), "i2"); state != ptyholder.Unseen || err != nil {
+		t.Errorf("i2: %q %v", state, err)
+	}
+	r.input("i2", "b\n")
+	if e := r.end(); e.Code != 3 || e.Reason != "exited" || e.Signal != "" || e.Total != r.off {
+		t.Errorf("it ended %+v, and %d bytes were read", e, r.off)
+	}
+	if want := "ready\r\none=s3cret-text\r\ntwo=b\r\n"; string(r.seen) != want {
+		t.Errorf("it said %q", r.seen)
+	}
+	in, err := os.ReadFile(filepath.Join(r.dir, "in"))
+	if err != nil || bytes.Contains(in, []byte("s3cret")) || strings.Count(string(in), "\n") != 4 {
+		t.Errorf("the record: %s %v", in, err)
+	}
+	for id, want := range map[string]ptyholder.State{"i1": ptyholder.Applied, "i2": ptyholder.Applied, "i3": ptyholder.Unseen} {
+		if state, _, err := r.InputState(context.Background(), id); state != want || err != nil {
+			t.Errorf("%s after the end: %q %v", id, state, err)
+		}
+	}
+	if _, _, err := r.Input(context.Background(), "i3", "", "late\n"); !errors.Is(err, ptyholder.ErrLost) {
+		t.Errorf("an input after the end: %v", err)
+	}
+}
+
+// TestLog: the log is cut in segments, a run waits for who reads it, and each byte is read
+// once over any number of restarts.
+func TestLog(t *testing.T) {
+	r := start(t, `stty -opost; for ((i = 0; i < 3; i++)); do head -c 6000000 /dev/zero | tr '\0' "$i"; done`)
+	for i := 0; r.next(); i++ {
+		if i%40 == 39 {
+			r.Close()
+			r.attach()
+		}
+	}
+	if e, err := r.End(); err != nil || e.Total != 18_000_000 || r.off != e.Total {
+		t.Fatalf("it ended %+v %v, and %d bytes were read", e, err, r.off)
+	}
+	for i := range 3 {
+		if part := r.seen[i*6_000_000 : (i+1)*6_000_000]; bytes.Count(part, []byte{byte('0' + i)}) != len(part) {
+			t.Errorf("part %d is not whole", i)
+		}
+	}
+	for _, name := range []string{"out", "out.1", "out.2"} {
+		if _, err := os.Stat(filepath.Join(r.dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Remove(filepath.Join(r.dir, "out")); err != nil {
+		t.Fatal(err)
+	}
+	if _, at, err := ptyholder.ReadLog(r.dir, 5, make([]byte, 10)); at != 8<<20 || err != nil {
+		t.Errorf("what is no longer kept: %d %v", at, err)
+	}
+}
+
+// TestShimKilled: when the shim is killed, its terminal hangs up and the run ends; what it had
+// written is read, and nobody knows how it ended.
+func TestShimKilled(t *testing.T) {
+	r := start(t, `echo begun; echo $PPID; echo; read x; echo never`)
+	r.until("\n\r\n")
+	lines := strings.Fields(string(r.seen))
+	var shimPID int
+	if _, err := fmt.Sscan(lines[1], &shimPID); err != nil || shimPID == os.Getpid() {
+		t.Fatalf("%q %v", r.seen, err)
+	}
+	if err := syscall.Kill(shimPID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for r.next() {
+	}
+	if e, err := r.End(); !errors.Is(err, ptyholder.ErrLost) || e.Code != -1 || e.Reason != "lost" {
+		t.Errorf("the end: %+v %v", e, err)
+	}
+	gone(t, r.pid)
+	r.attach()
+	if r.next() {
+		t.Error("there is more")
+	}
+}
+
+// gone waits until a process is no more, or a zombie whose parent does not look.
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	f, err := os.Open(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for {
+		b := make([]byte, 1024)
+		n, err := f.ReadAt(b, 0)
+		if n == 0 && err != nil || bytes.Contains(b[:n], []byte(") Z ")) {
+			return
+		}
+	}
+}
+
+// TestStop: a stop asks the whole group, kills after its grace, and says so.
+func TestStop(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		kill         bool
+		grace        int64
+		want         ptyholder.Exit
+	}{
+		{"asked", `echo $$; echo; read x`, false, 600, ptyholder.Exit{Code: 143, Signal: "SIGTERM"}},
+		{"tidies up", `trap 'exit 7' TERM; echo $$; echo; while :; do read x; done`, false, 600, ptyholder.Exit{Code: 7}},
+		{"does not listen", `trap '' TERM; echo $$; echo; read x`, false, 0, ptyholder.Exit{Code: 137, Signal: "SIGKILL"}},
+		{"killed", `trap '' TERM; cat & echo $!; echo; read x`, true, 600, ptyholder.Exit{Code: 137, Signal: "SIGKILL"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := start(t, c.script)
+			r.until("\n\r\n")
+			var pid int
+			if _, err := fmt.Sscan(string(r.seen), &pid); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Stop(context.Background(), c.kill, c.grace); err != nil {
+				t.Fatal(err)
+			}
+			e := r.end()
+			if e.Code != c.want.Code || e.Signal != c.want.Signal || e.Reason != "stopped" {
+				t.Errorf("it ended %+v", e)
+			}
+			gone(t, pid)
+		})
+	}
+}
+
+// TestTerminal: the size is the terminal's, keys are typed, and what the run leaves running
+// holds up nobody.
+func TestTerminal(t *testing.T) {
+	r := start(t, `stty size; echo ready; read x; echo "typed $x"; stty size; (trap '' HUP; exec sleep 1000) & echo "left=$!="`)
+	r.until("ready")
+	if err := r.Resize(context.Background(), 100, 40); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"g", "o", "\r"} {
+		if err := r.Keys(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e := r.end(); e.Code != 0 || e.Total != r.off {
+		t.Errorf("it ended %+v", e)
+	}
+	if said := string(r.seen); !strings.HasPrefix(said, "24 80\r\n") || !strings.Contains(said, "typed go\r\n40 100\r\n") {
+		t.Errorf("it said %q", said)
+	}
+	var left int
+	_, after, _ := strings.Cut(string(r.seen), "left=")
+	if _, err := fmt.Sscan(strings.TrimSuffix(strings.TrimSpace(after), "="), &left); err != nil {
+		t.Fatal(err)
+	}
+	_ = syscall.Kill(left, syscall.SIGKILL)
+}
+
+// TestOrphans: what a run leaves behind is the shim's child, and is taken notice of when it ends.
+func TestOrphans(t *testing.T) {
+	r := start(t, `shim=$PPID; (setsid bash -c 'while [ $(cut -d" " -f4 /proc/$$/stat) != '$shim' ]; do :; done; echo adopted by '$shim &); read x
+		until [ "$(cat /proc/$shim/task/*/children | tr -d ' \n')" = $$ ]; do :; done; echo reaped; exit 3`)
+	r.until(fmt.Sprintf("adopted by %d", r.Keeper()))
+	r.input("go", "\n")
+	if exit := r.end(); exit.Code != 3 || !strings.Contains(string(r.seen), "reaped") {
+		t.Errorf("%+v %q", exit, r.seen)
+	}
+	if pid := r.Keeper(); pid != 0 {
+		t.Errorf("a shim that is gone is process %d", pid)
+	}
+}
+
+// TestCannotStart: why a run cannot be started is said to who starts it.
+func TestCannotStart(t *testing.T) {
+	spec := ptyholder.Spec{Dir: t.TempDir(), Path: "/no/such/program", Name: "program", Cwd: "/", Cols: 80, Rows: 24}
+	if _, err := ptyholder.Start(os.Args[0], []string{"shim"}, spec); err == nil || !strings.Contains(err.Error(), "/no/such/program") {
+		t.Errorf("no program: %v", err)
+	}
+	spec.Dir += "/none"
+	if _, err := ptyholder.Start(os.Args[0], []string{"shim"}, spec); err == nil {
+		t.Error("no directory")
+	}
+	if _, err := ptyholder.Start("/no/shim", nil, ptyholder.Spec{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "/no/shim") {
+		t.Errorf("no shim: %v", err)
+	}
+}
+
+// TestKnock: a run's process does not speak with the run's shim, neither from a session of its own: it
+// would answer itself, and hostd would take the run for lost.
+func TestKnock(t *testing.T) {
+	r := start(t, `read dir; cd "$dir"; setsid --wait `+os.Args[0]+` knock; `+os.Args[0]+` knock; echo all; read x; echo "x=$x"`)
+	r.input("dir", r.dir+"\n")
+	r.until("all")
+	if n := bytes.Count(r.seen, []byte("heard 0 bytes (false)")); n != 2 {
+		t.Errorf("it said %q", r.seen)
+	}
+	if got := r.input("x", "hostd's\n"); got != ptyholder.Applied {
+		t.Errorf("hostd's own: %s", got)
+	}
+	r.until("x=hostd's")
+}

@@ -1,0 +1,196 @@
+//go:build unix
+
+package ptyholder
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/creack/pty"
+)
+
+// term is a pseudo-terminal and the process on it, the leader of its session and group.
+type term struct {
+	master *os.File
+	cmd    *exec.Cmd
+
+	mu       sync.Mutex
+	gone     bool        // the process has been waited for
+	deadline time.Time   // by which what it left must have been read
+	killAt   time.Time   // when a stop turns into a kill
+	kill     *time.Timer // that does it
+}
+
+func startTerm(spec *Spec) (*term, error) {
+	cmd := &exec.Cmd{Path: spec.Path, Args: append([]string{spec.Name}, spec.Args...), Env: spec.Env, Dir: spec.Cwd}
+	master, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(spec.Cols), Rows: uint16(spec.Rows)})
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Path, err)
+	}
+	t := &term{cmd: cmd}
+	if t.master, err = pollable(master); err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return nil, fmt.Errorf("start %s: %w", spec.Path, err)
+	}
+	return t, nil
+}
+
+// pollable is a terminal that can be waited for until a deadline. The library has made it one
+// that blocks.
+func pollable(f *os.File) (*os.File, error) {
+	defer f.Close()
+	fd, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	syscall.CloseOnExec(fd)
+	if err := syscall.SetNonblock(fd, true); err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), f.Name()), nil
+}
+
+// control calls ioctl, which the library cannot without having the terminal block again.
+func (t *term) control(what uintptr, arg unsafe.Pointer) error {
+	raw, err := t.master.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var errno syscall.Errno
+	if err := raw.Control(func(fd uintptr) {
+		_, _, errno = syscall.Syscall(syscall.SYS_IOCTL, fd, what, uintptr(arg))
+	}); err != nil {
+		return err
+	}
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func (t *term) pid() int { return t.cmd.Process.Pid }
+
+// read reads what the run has written; ended says that its process is gone, so that what is
+// there is all there will be, but for what it has left running.
+func (t *term) read(b []byte, ended bool) (int, error) {
+	for {
+		if ended {
+			t.mu.Lock()
+			at := time.Now().Add(200 * time.Millisecond)
+			if t.deadline.Before(at) {
+				at = t.deadline
+			}
+			t.mu.Unlock()
+			_ = t.master.SetReadDeadline(at)
+		}
+		n, err := t.master.Read(b)
+		if n == 0 && !ended && errors.Is(err, os.ErrDeadlineExceeded) {
+			ended = true // it was hurried
+			continue
+		}
+		return n, err
+	}
+}
+
+// hurry has a read that waits look whether there is more, and return.
+func (t *term) hurry() {
+	t.mu.Lock()
+	t.deadline = time.Now().Add(afterExit)
+	t.mu.Unlock()
+	_ = t.master.SetReadDeadline(time.Now())
+}
+
+func (t *term) write(b []byte) (int, error) { return t.master.Write(b) }
+
+func (t *term) close() { t.master.Close() }
+
+func (t *term) resize(cols, rows int64) error {
+	return t.control(syscall.TIOCSWINSZ, unsafe.Pointer(&pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}))
+}
+
+// wait waits for the process and says how it ended.
+func (t *term) wait() Exit {
+	_ = t.cmd.Wait() // its state says it
+	t.mu.Lock()
+	t.gone = true
+	t.mu.Unlock()
+	status, ok := t.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case !ok:
+		return Exit{Code: -1}
+	case status.Signaled():
+		return Exit{Code: 128 + int64(status.Signal()), Signal: signalName(status.Signal())}
+	}
+	return Exit{Code: int64(status.ExitStatus())}
+}
+
+// stop asks the group to end, and kills it after the grace; kill does at once.
+func (t *term) stop(signal string, graceS int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.gone {
+		return
+	}
+	if signal == "kill" {
+		t.signal(syscall.SIGKILL)
+		return
+	}
+	t.signal(syscall.SIGTERM)
+	t.signal(syscall.SIGCONT)
+	at := time.Now().Add(time.Duration(graceS) * time.Second)
+	if t.kill != nil && !at.Before(t.killAt) {
+		return
+	}
+	if t.kill != nil {
+		t.kill.Stop()
+	}
+	t.killAt = at
+	t.kill = time.AfterFunc(time.Until(at), func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !t.gone {
+			t.signal(syscall.SIGKILL)
+		}
+	})
+}
+
+// endRest ends what a run that was stopped has left: it has the time that its leader had.
+func (t *term) endRest() {
+	for t.left() && time.Now().Before(t.killAt) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.signal(syscall.SIGKILL)
+}
+
+// left says whether somebody of the group is.
+func (t *term) left() bool { return syscall.Kill(-t.pid(), 0) == nil }
+
+// signal signals every group of the session. Its failures mean that nobody is left.
+func (t *term) signal(s syscall.Signal) {
+	_ = syscall.Kill(-t.pid(), s)
+	for _, group := range groupsOf(t.pid()) {
+		if group != t.pid() {
+			_ = syscall.Kill(-group, s)
+		}
+	}
+}
+
+var signalNames = map[syscall.Signal]string{
+	syscall.SIGHUP: "SIGHUP", syscall.SIGINT: "SIGINT", syscall.SIGQUIT: "SIGQUIT", syscall.SIGILL: "SIGILL", syscall.SIGTRAP: "SIGTRAP",
+	syscall.SIGABRT: "SIGABRT", syscall.SIGBUS: "SIGBUS", syscall.SIGFPE: "SIGFPE", syscall.SIGKILL: "SIGKILL", syscall.SIGUSR1: "SIGUSR1",
+	syscall.SIGSEGV: "SIGSEGV", syscall.SIGUSR2: "SIGUSR2", syscall.SIGPIPE: "SIGPIPE", syscall.SIGALRM: "SIGALRM", syscall.SIGTERM: "SIGTERM",
+}
+
+func signalName(s syscall.Signal) string {
+	if name := signalNames[s]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", int(s))
+}

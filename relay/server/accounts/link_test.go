@@ -1,0 +1,69 @@
+package accounts_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestLink: a link to one run lets a browser in by a session of its own, which may do what the link's token may,
+// ends with it, and is none of others'.
+func TestLink(t *testing.T) {
+	f := begin(t)
+	var made struct{ ID, Token, Link string }
+	f.ask("POST", "/tokens", f.owner, `{"name":"guest","role":"viewer","runs":["run_7"],"ttl_s":3600}`).is(f, 200, &made)
+	if made.Link != f.url+"/#/t/"+made.Token+"/run_7" || made.Token == "" {
+		t.Errorf("%+v", made)
+	}
+	var whole map[string]string
+	f.ask("POST", "/tokens", f.owner, `{"name":"phone","role":"operator"}`).is(f, 200, &whole)
+	if len(whole) != 2 {
+		t.Errorf("%v", whole)
+	}
+	enter := func() (token string, got answer) {
+		var in struct {
+			AccessToken string `json:"access_token"`
+			ExpiresIn   int64  `json:"expires_in"`
+			Role        string
+		}
+		got = f.ask("POST", "/auth/exchange", "", fmt.Sprintf(`{"token":%q}`, made.Token), "Origin", f.url)
+		got.is(f, 200, &in)
+		if in.ExpiresIn < 3590 || in.ExpiresIn > 3600 || in.Role != "viewer" || in.AccessToken == made.Token {
+			t.Errorf("%+v", in)
+		}
+		return in.AccessToken, got
+	}
+	first, got := enter()
+	cookies := got.Cookies()
+	if len(cookies) != 1 || cookies[0].Value != first || !cookies[0].HttpOnly || cookies[0].MaxAge > 3600 || cookies[0].MaxAge < 3590 {
+		t.Errorf("%v", cookies)
+	}
+	var me struct {
+		User, Role, Kind, Name string
+		Runs                   []string
+	}
+	f.ask("GET", "/auth/me", "", "", "Cookie", cookies[0].Name+"="+first, "Sec-Fetch-Site", "same-origin").is(f, 200, &me)
+	if me.User != "ann" || me.Role != "viewer" || me.Kind != "session" || me.Name != "guest" || fmt.Sprint(me.Runs) != "[run_7]" {
+		t.Errorf("%+v", me)
+	}
+	f.ask("GET", "/tokens", first, "").refused(f, 403, "forbidden", "for some runs")
+	f.ask("POST", "/auth/exchange", "", `{"token":"`+made.Token+`"}`, "Origin", "https://evil.example").refused(f, 403, "forbidden", "evil.example")
+	for _, body := range []string{`{"token":"` + first + `"}`, `{"token":"ct_none"}`, `{}`, `{"token":"` + f.url + `"}`} {
+		f.ask("POST", "/auth/exchange", "", body).refused(f, 401, "unauthorized", "")
+	}
+	// who leaves ends the own session alone; the token's end ends all
+	second, _ := enter()
+	f.ask("POST", "/auth/logout", first, "").is(f, 204, nil)
+	f.ask("GET", "/auth/me", first, "").is(f, 401, nil)
+	f.ask("GET", "/auth/me", second, "").is(f, 200, nil)
+	for range 100 {
+		enter()
+	}
+	f.ask("GET", "/auth/me", second, "").is(f, 401, nil) // of a hundred more
+	last, _ := enter()
+	f.ask("DELETE", "/tokens/"+made.ID, f.owner, "").is(f, 204, nil)
+	f.ask("GET", "/auth/me", last, "").is(f, 401, nil)
+	if got := f.ask("GET", "/audit", f.owner, ""); strings.Contains(got.text, made.Token) || !strings.Contains(got.text, `"kind":"login"`) {
+		t.Error(got.text)
+	}
+}

@@ -1,0 +1,106 @@
+package accounts
+
+import (
+	"net/http"
+
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
+)
+
+// credentials are what somebody logs in with; Code is of the link to set the server up.
+type credentials struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+	Code     string `json:"code"`
+}
+
+// session answers who has logged in.
+type session struct {
+	AccessToken string    `json:"access_token"`
+	ExpiresIn   int64     `json:"expires_in"`
+	Role        auth.Role `json:"role"`
+}
+
+func (p *People) login(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	var in credentials
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		var secret string
+		var id *auth.Identity
+		if secret, id, err = p.c.Auth.Login(r.Context(), in.Username, in.Password, r); err == nil {
+			p.welcome(w, r, secret, id)
+			return
+		}
+	}
+	p.c.Auth.Fail(w, err)
+}
+
+// exchange makes a session of the access token that a link has.
+func (p *People) exchange(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	var in struct {
+		Token string `json:"token"`
+	}
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		var secret string
+		var id *auth.Identity
+		if secret, id, err = p.c.Auth.Exchange(r.Context(), in.Token, r); err == nil {
+			p.welcome(w, r, secret, id)
+			return
+		}
+	}
+	p.c.Auth.Fail(w, err)
+}
+
+func (p *People) setup(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	var in credentials
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		var secret string
+		var id *auth.Identity
+		if secret, id, err = p.c.Auth.FirstOwner(r.Context(), in.Code, in.Username, in.Password, r); err == nil {
+			p.welcome(w, r, secret, id)
+			return
+		}
+	}
+	p.c.Auth.Fail(w, err)
+}
+
+func (p *People) welcome(w http.ResponseWriter, r *http.Request, secret string, id *auth.Identity) {
+	left := p.c.Auth.Left(id)
+	p.c.Auth.SetCookie(w, r, secret, left)
+	httpguard.Answer(w, http.StatusOK, session{secret, left, id.Role})
+}
+
+func (p *People) logout(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	if err := p.c.Auth.Logout(r.Context(), id); err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	p.c.Auth.SetCookie(w, r, "", 0)
+	done(w)
+}
+
+// me says who one is.
+func (p *People) me(w http.ResponseWriter, _ *http.Request, id *auth.Identity) {
+	httpguard.Answer(w, http.StatusOK, map[string]any{
+		"user": id.Name, "role": id.Role, "kind": id.Kind, "id": id.ID, "name": id.Label, "runs": globs(id.Runs), "expires_at": stamp(id.Expires.UnixMilli()),
+	})
+}
+
+// globs are an array also when there are none.
+func globs(all []string) []string {
+	if all == nil {
+		return []string{}
+	}
+	return all
+}
+
+func (p *People) ticket(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	secret, err := p.c.Auth.Ticket(r.Context(), id)
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	httpguard.Answer(w, http.StatusOK, map[string]any{"ticket": secret, "expires_in": auth.TicketSeconds})
+}

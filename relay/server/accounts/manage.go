@@ -1,0 +1,221 @@
+package accounts
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+func (p *People) makeToken(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	var in auth.NewToken
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		var made, secret string
+		if made, secret, err = p.c.Auth.NewToken(r.Context(), id.Actor(), id.Name, in); err == nil {
+			out := map[string]string{"id": made, "token": secret}
+			if len(in.Runs) > 0 {
+				out["link"] = auth.Link(p.c.Guard.Base(r), secret, in.Runs)
+			}
+			httpguard.Answer(w, http.StatusOK, out)
+			return
+		}
+	}
+	p.c.Auth.Fail(w, err)
+}
+
+// TokenSeen is a token as owners see it; the times are RFC 3339.
+type TokenSeen struct {
+	ID        string   `json:"id"`
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	User      string   `json:"user"`
+	Role      string   `json:"role"`
+	Runs      []string `json:"runs"`
+	CreatedAt string   `json:"created_at"`
+	ExpiresAt string   `json:"expires_at"`
+}
+
+// SeenTokens are tokens as owners see them.
+func SeenTokens(all []*store.Token) []TokenSeen {
+	out := []TokenSeen{}
+	for _, t := range all {
+		out = append(out, TokenSeen{t.ID, t.Name, t.Kind, t.User, t.Role, globs(t.Runs), stamp(t.Created), stamp(t.Expires)})
+	}
+	return out
+}
+
+// UserSeen is a user as owners see them.
+type UserSeen struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+}
+
+// SeenUsers are users as owners see them.
+func SeenUsers(all []*store.User) []UserSeen {
+	out := []UserSeen{}
+	for _, u := range all {
+		out = append(out, UserSeen{u.Name, u.Role})
+	}
+	return out
+}
+
+func (p *People) tokens(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	all, err := p.c.Store.Tokens(r.Context(), p.now())
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	httpguard.Answer(w, http.StatusOK, SeenTokens(all))
+}
+
+func (p *People) revoke(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	if err := p.c.Auth.Revoke(r.Context(), id.Actor(), r.PathValue("id")); err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	done(w)
+}
+
+// newUser is a user who is to be made or changed.
+type newUser struct {
+	Name     string    `json:"name"`
+	Password string    `json:"password"`
+	Role     auth.Role `json:"role"`
+}
+
+func (p *People) putUser(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	var in newUser
+	err := auth.Body(w, r, &in)
+	if err == nil {
+		err = auth.CheckUser(in.Name, in.Role)
+	}
+	if err == nil {
+		if bad := auth.CheckPassword(in.Password); bad != nil {
+			err = httpguard.Refused(protocol.BadMessage, "password: %v", bad)
+		}
+	}
+	if err == nil {
+		var hash string
+		if hash, err = p.c.Auth.Hash(r.Context(), in.Password); err == nil {
+			_, err = p.c.Auth.PutUser(r.Context(), id.Actor(), in.Name, in.Role, hash)
+		}
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	httpguard.Answer(w, http.StatusOK, map[string]any{"name": in.Name, "role": in.Role})
+}
+
+func (p *People) users(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	all, err := p.c.Store.Users(r.Context())
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	httpguard.Answer(w, http.StatusOK, SeenUsers(all))
+}
+
+func (p *People) removeUser(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	if err := p.c.Auth.RemoveUser(r.Context(), id.Actor(), r.PathValue("name")); err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	done(w)
+}
+
+func (p *People) removeHost(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	host := r.PathValue("id")
+	rec := id.Record("host_removed", "", map[string]any{"host": host}, nil)
+	err := p.c.Store.RemoveHost(r.Context(), host, p.now(), rec)
+	if errors.Is(err, store.ErrUnknown) {
+		err = httpguard.Refused(protocol.UnknownHost, "there is no host %q", host)
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	if p.c.HostRemoved != nil {
+		p.c.HostRemoved(host)
+	}
+	done(w)
+}
+
+func (p *People) nameHost(w http.ResponseWriter, r *http.Request, id *auth.Identity) {
+	var in struct {
+		Name string `json:"name"`
+	}
+	host := r.PathValue("id")
+	err := auth.Body(w, r, &in)
+	switch {
+	case err != nil:
+	case !auth.IsHostName(in.Name):
+		err = httpguard.Refused(protocol.BadMessage, "name must have 1 to 64 bytes without control characters")
+	default:
+		rec := id.Record("host_renamed", "", map[string]any{"host": host}, map[string]any{"name": in.Name})
+		err = p.c.Store.NameHost(r.Context(), host, in.Name, false, p.now(), rec)
+	}
+	if errors.Is(err, store.ErrUnknown) {
+		err = httpguard.Refused(protocol.UnknownHost, "there is no host %q", host)
+	}
+	if err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	done(w)
+}
+
+// auditPage is how many lines are read at a time.
+const auditPage = 500
+
+// audit gives the audit log as it stands: a line each record, from after on.
+func (p *People) audit(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
+	after, err1 := number(r, "after", 0)
+	limit, err2 := number(r, "limit", 1<<62)
+	if err := errors.Join(err1, err2); err != nil {
+		p.c.Auth.Fail(w, err)
+		return
+	}
+	out := bufio.NewWriter(w)
+	for first := true; limit > 0; first = false {
+		lines, err := p.c.Store.AuditLines(r.Context(), after, int(min(limit, auditPage)))
+		switch {
+		case err != nil && first:
+			p.c.Auth.Fail(w, err)
+			return
+		case err != nil:
+			p.c.Log.Error("the audit log could not be read", "error", err)
+			panic(http.ErrAbortHandler) // what was given is no whole answer
+		case first:
+			w.Header().Set("Content-Type", "application/x-ndjson")
+		}
+		for _, line := range lines {
+			_, _ = out.WriteString(line + "\n") // Flush tells
+		}
+		if len(lines) < int(min(limit, auditPage)) {
+			break
+		}
+		after, limit = after+int64(len(lines)), limit-int64(len(lines))
+	}
+	_ = out.Flush() // who has gone does not read it
+}
+
+// number is a parameter that is 0 or more.
+func number(r *http.Request, name string, usual int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return usual, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, httpguard.Refused(protocol.BadMessage, "%s: a number, 0 or more, not %q", name, fmt.Sprintf("%.40s", text))
+	}
+	return n, nil
+}

@@ -1,0 +1,74 @@
+// Package accounts is what the relay's server serves about who uses it (its API promises nothing):
+// logging in and out, tickets, tokens, users, the removal of hosts, the audit log, figures, and
+// the forgetting of old runs.
+package accounts
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/server/auth"
+	"github.com/concerto-lang/concerto/relay/server/httpguard"
+	"github.com/concerto-lang/concerto/relay/store"
+)
+
+// Config is what it works with.
+type Config struct {
+	Store *store.Store
+	Auth  *auth.Auth
+	Guard *httpguard.Guard
+	Now   func() time.Time
+	Log   *slog.Logger
+	// HostRemoved closes the connection of a host that was removed; nil when there are none.
+	HostRemoved func(id string)
+	// Figures are those of the server that only it knows, by their names; nil for none.
+	Figures func() map[string]float64
+}
+
+// People is what is served. Safe for concurrent use.
+type People struct {
+	c     Config
+	began time.Time
+}
+
+// New makes it.
+func New(c Config) *People {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &People{c: c, began: c.Now()}
+}
+
+func (p *People) now() int64 { return p.c.Now().UnixMilli() }
+
+// Routes are all that it serves.
+func (p *People) Routes() []auth.Route {
+	return []auth.Route{
+		{Method: "POST", Path: "/auth/login", Right: auth.Open, Handle: p.login},
+		{Method: "POST", Path: "/auth/exchange", Right: auth.Open, Handle: p.exchange},
+		{Method: "POST", Path: "/auth/logout", Right: auth.Self, Handle: p.logout},
+		{Method: "GET", Path: "/auth/me", Right: auth.Self, Handle: p.me},
+		{Method: "POST", Path: "/auth/ticket", Right: auth.Self, Handle: p.ticket},
+		{Method: "POST", Path: "/auth/setup", Right: auth.Open, Handle: p.setup},
+		{Method: "POST", Path: "/tokens", Right: auth.ManageTokens, Handle: p.makeToken},
+		{Method: "GET", Path: "/tokens", Right: auth.ManageTokens, Handle: p.tokens},
+		{Method: "DELETE", Path: "/tokens/{id}", Right: auth.ManageTokens, Handle: p.revoke},
+		{Method: "POST", Path: "/users", Right: auth.ManageUsers, Handle: p.putUser},
+		{Method: "GET", Path: "/users", Right: auth.ManageUsers, Handle: p.users},
+		{Method: "DELETE", Path: "/users/{name}", Right: auth.ManageUsers, Handle: p.removeUser},
+		{Method: "POST", Path: "/hosts/{id}", Right: auth.ManageHosts, Handle: p.nameHost},
+		{Method: "DELETE", Path: "/hosts/{id}", Right: auth.ManageHosts, Handle: p.removeHost},
+		{Method: "GET", Path: "/audit", Right: auth.ReadAudit, Handle: p.audit},
+		{Method: "GET", Path: "/metrics", Right: auth.ReadMetrics, Handle: p.metrics},
+	}
+}
+
+// done answers what there is nothing to say about.
+func done(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }
+
+// stamp is a time as it is told.
+func stamp(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,54 @@
+package accounts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/audit"
+)
+
+// forgetAtOnce is how many runs are looked for at a time; each goes in a transaction of its own.
+const forgetAtOnce = 100
+
+// Forget removes the events of runs that have ended longer ago than retain, and gives how many runs.
+func (p *People) Forget(ctx context.Context, retain time.Duration) (runs int, err error) {
+	before := p.c.Now().Add(-retain).UnixMilli()
+	for {
+		all, err := p.c.Store.Ended(ctx, before, forgetAtOnce)
+		if err != nil || len(all) == 0 {
+			return runs, err
+		}
+		for _, run := range all {
+			n, err := p.c.Store.Forget(ctx, run, before, p.now(), func(events int64) audit.Record {
+				return audit.Record{Kind: "retention", Run: run, Actor: audit.Actor{Type: "server", Name: "concerto-relay"}, Data: json.RawMessage(fmt.Sprintf(`{"events":%d}`, events))}
+			})
+			if err != nil {
+				return runs, err
+			}
+			if n > 0 {
+				runs++
+			}
+		}
+	}
+}
+
+// Retain forgets, now and each hour, until ctx ends.
+func (p *People) Retain(ctx context.Context, retain time.Duration) {
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		switch runs, err := p.Forget(ctx, retain); {
+		case err != nil && ctx.Err() == nil:
+			p.c.Log.Error("old runs could not be forgotten", "error", err)
+		case runs > 0:
+			p.c.Log.Info("events of old runs are forgotten", "runs", runs)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package keeper
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestRemovedDirectory: a keeper ends at the first tick after its run's directory was removed, when
+// nobody is attached; not when that was renamed.
+func TestRemovedDirectory(t *testing.T) {
+	if !Supported {
+		t.Skip("there is no keeper here")
+	}
+	dir := filepath.Join(t.TempDir(), "job")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k, err := newKeeper(config{Dir: dir, Run: "r_test", Executable: os.Args[0]}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.door.Close()
+	defer k.place.Close()
+	ticks := make(chan time.Time)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		k.watch(ticks)
+	}()
+	stays := func(why string) {
+		t.Helper()
+		ticks <- time.Time{}
+		ticks <- time.Time{} // the one before was dealt with
+		select {
+		case <-k.over:
+			t.Fatalf("the keeper ends, and %s", why)
+		default:
+		}
+	}
+	attached := func(c *control) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.control = c
+	}
+	stays("its directory is there")
+	renamed := dir + ".renamed"
+	if err := os.Rename(dir, renamed); err != nil {
+		t.Fatal(err)
+	}
+	stays("its directory was only renamed")
+	attached(&control{})
+	if err := os.RemoveAll(renamed); err != nil {
+		t.Fatal(err)
+	}
+	stays("a run is attached")
+	attached(nil)
+	select {
+	case ticks <- time.Time{}:
+	case <-watched: // the second tick before was dealt with after the run had left
+	}
+	<-watched
+	if err := k.unlock(); err != nil {
+		t.Error(err)
+	}
+	<-k.over
+}

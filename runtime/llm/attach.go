@@ -1,0 +1,44 @@
+package llm
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// namedText is a text file as a part of a prompt.
+func namedText(f *effect.AttachedFile) string { return "File " + f.Name + ":\n" + f.Data }
+
+// dataURL is an image or a PDF in an address.
+func dataURL(f *effect.AttachedFile) string { return "data:" + f.Type + ";base64," + f.Data }
+
+// listFiles adds the names and types of a message's files to its text, for scripted replies.
+func listFiles(m *effect.ChatMessage) string {
+	if len(m.Files) == 0 {
+		return m.Content
+	}
+	var b strings.Builder
+	b.WriteString(m.Content)
+	for _, f := range m.Files {
+		fmt.Fprintf(&b, "\n[%s: %s]", f.Name, f.Type)
+	}
+	return b.String()
+}
+
+// What a file that is no text counts in estimates: an image in tokens, a PDF in bytes for a
+// token. How much a provider counts depends on pixels and pages.
+const (
+	imageTokens      = 1600
+	pdfBytesPerToken = 40
+)
+
+func fileTokens(f *effect.AttachedFile) int64 {
+	switch f.Type {
+	case effect.PlainText:
+		return tokens(namedText(f))
+	case effect.PDF:
+		return max(imageTokens, f.Size/pdfBytesPerToken)
+	}
+	return imageTokens
+}

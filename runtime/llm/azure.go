@@ -1,0 +1,52 @@
+package llm
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// azure is OpenAI's form as Azure serves it: the model is a deployment in the
+// path, and the API's version is in the query.
+type azure struct {
+	openAI
+	version string
+}
+
+// azureVersion is the API's version when the connection says none.
+const azureVersion = "2024-10-21"
+
+func openAzure(c *Connection, w *world) (Provider, error) {
+	if c.BaseURL == "" {
+		return nil, errors.New("azure has an address for each resource: write `base_url = \"https://NAME.openai.azure.com\"`")
+	}
+	e, err := openEndpoint(c, w)
+	if err != nil {
+		return nil, err
+	}
+	// A key goes into a header of its own; a token of Entra ID, which is written
+	// with its scheme, is sent as one.
+	e.authorize = func(h http.Header, key string) {
+		if scheme, _, ok := strings.Cut(key, " "); ok && strings.EqualFold(scheme, "Bearer") {
+			authorize(h, key)
+			return
+		}
+		h.Set("Api-Key", key)
+	}
+	p := azure{version: c.APIVersion}
+	if p.version == "" {
+		p.version = azureVersion
+	}
+	return &remote{p, e}, nil
+}
+
+func (p azure) path(req *Request, _ bool) string {
+	return "/openai/deployments/" + inPath(req.Model) + "/chat/completions?api-version=" + url.QueryEscape(p.version)
+}
+
+// body has the bound on tokens under the name that reasoning models take where
+// the agent says how much to reason, else under the one that all others take.
+func (p azure) body(req *Request, w *wanted, stream bool) any {
+	return openAI{own: req.Effort != ""}.body(req, w, stream)
+}

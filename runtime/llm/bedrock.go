@@ -1,0 +1,435 @@
+package llm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonread"
+)
+
+// bedrock is the form of the Converse API of Amazon Bedrock, which is the same for the
+// models of all vendors there. A schema travels as a tool that the model has to call.
+type bedrock struct{}
+
+// The variables that hold AWS's credentials. The last one is set for credentials that
+// expire.
+const (
+	awsID     = "AWS_ACCESS_KEY_ID"
+	awsSecret = "AWS_SECRET_ACCESS_KEY"
+	awsToken  = "AWS_SESSION_TOKEN"
+)
+
+func bedrockAddress(region string) string {
+	if region == "" {
+		return ""
+	}
+	return "https://bedrock-runtime." + region + ".amazonaws.com"
+}
+
+func openBedrock(c *Connection, w *world) (Provider, error) {
+	if c.Location == "" {
+		return nil, errors.New("bedrock needs a region: write `location = \"us-east-1\"`, or set the environment variable AWS_REGION")
+	}
+	e, err := openEndpoint(c, w)
+	if err != nil {
+		return nil, err
+	}
+	e.framing = framedAWS
+	// With api_key_env, a key of Bedrock is sent as a token. Without it, requests are
+	// signed.
+	if c.signs() {
+		e.sign = func(r *http.Request, body []byte) error {
+			keys, err := e.awsCredentials()
+			if err == nil {
+				keys.sign(r, body, c.Location, "bedrock", w.hand.Now())
+			}
+			return err
+		}
+	}
+	return &remote{bedrock{}, e}, nil
+}
+
+// awsCredentials reads the credentials from the environment.
+func (e *endpoint) awsCredentials() (*credentials, error) {
+	var values [3]string
+	for i, name := range []string{awsID, awsSecret, awsToken} {
+		v, err := e.variable(name)
+		if err != nil && name != awsToken {
+			return nil, err
+		}
+		e.world.secrets.AddHeader(name, v)
+		values[i] = v
+	}
+	return &credentials{values[0], values[1], values[2]}, nil
+}
+
+func (bedrock) Capabilities() Capabilities {
+	return Capabilities{Schema: SchemaTool, SchemaTools: SchemaTool, MaxTemperature: 1, NoSeed: true, NoEffort: true}
+}
+
+func (bedrock) path(req *Request, stream bool) string {
+	if stream {
+		return "/model/" + inPath(req.Model) + "/converse-stream"
+	}
+	return "/model/" + inPath(req.Model) + "/converse"
+}
+
+type bedrockRequest struct {
+	Messages  []bedrockMessage  `json:"messages"`
+	System    []bedrockBlock    `json:"system,omitempty"`
+	Inference *bedrockInference `json:"inferenceConfig,omitempty"`
+	Tools     *bedrockTools     `json:"toolConfig,omitempty"`
+}
+
+type bedrockInference struct {
+	MaxTokens   *int64   `json:"maxTokens,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"topP,omitempty"`
+	Stop        []string `json:"stopSequences,omitempty"`
+}
+
+type bedrockMessage struct {
+	Role    string         `json:"role"`
+	Content []bedrockBlock `json:"content"`
+}
+
+// bedrockBlock is one block of content, of a request or of an answer. It has one of the
+// members.
+type bedrockBlock struct {
+	Text       *string        `json:"text,omitempty"`
+	Image      *bedrockFile   `json:"image,omitempty"`
+	Document   *bedrockFile   `json:"document,omitempty"`
+	ToolUse    *bedrockUse    `json:"toolUse,omitempty"`
+	ToolResult *bedrockResult `json:"toolResult,omitempty"`
+}
+
+// bedrockFile is an image, or a document, which has a name.
+type bedrockFile struct {
+	Format string `json:"format"`
+	Name   string `json:"name,omitempty"`
+	Source struct {
+		Bytes string `json:"bytes"`
+	} `json:"source"`
+}
+
+type bedrockUse struct {
+	ID    string          `json:"toolUseId"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+type bedrockResult struct {
+	ID      string         `json:"toolUseId"`
+	Content []bedrockBlock `json:"content"`
+	Status  string         `json:"status,omitempty"`
+}
+
+type bedrockTools struct {
+	Tools  []bedrockTool  `json:"tools"`
+	Choice map[string]any `json:"toolChoice,omitempty"`
+}
+
+type bedrockTool struct {
+	Spec bedrockSpec `json:"toolSpec"`
+}
+
+type bedrockSpec struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Input       struct {
+		JSON json.RawMessage `json:"json"`
+	} `json:"inputSchema"`
+}
+
+func (bedrock) body(req *Request, w *wanted, _ bool) any {
+	var body bedrockRequest
+	body.System, body.Messages = bedrockMessages(req)
+	if req.MaxTokens != nil || req.Temperature != nil || req.TopP != nil || len(req.Stop) > 0 {
+		body.Inference = &bedrockInference{req.MaxTokens, req.Temperature, req.TopP, req.Stop}
+	}
+	tools := &bedrockTools{}
+	offer := func(name, description string, schema json.RawMessage) {
+		t := bedrockTool{bedrockSpec{Name: name, Description: description}}
+		t.Spec.Input.JSON = schema
+		tools.Tools = append(tools.Tools, t)
+	}
+	for _, t := range req.Tools {
+		offer(t.Name, t.Description, t.Parameters)
+	}
+	if w != nil {
+		offer(w.name, answerTool, w.schema)
+		tools.Choice = map[string]any{"tool": map[string]string{"name": w.name}}
+		if len(req.Tools) > 0 {
+			tools.Choice = map[string]any{"any": map[string]string{}}
+		}
+	}
+	if len(tools.Tools) > 0 {
+		body.Tools = tools
+	}
+	return body
+}
+
+// bedrockMessages is the conversation in the API's form: as Anthropic's, which it
+// follows, with blocks that are named by their member.
+func bedrockMessages(req *Request) (system []bedrockBlock, out []bedrockMessage) {
+	prompt, messages := anthropicMessages(req)
+	if prompt != "" {
+		system = []bedrockBlock{{Text: &prompt}}
+	}
+	documents := 0
+	for _, m := range messages {
+		next := bedrockMessage{Role: m.Role}
+		for _, b := range m.Content {
+			var block bedrockBlock
+			switch b.Type {
+			case "image":
+				block.Image = newBedrockFile(b.Source)
+			case "document":
+				documents++
+				block.Document = newBedrockFile(b.Source)
+				block.Document.Name = bedrockName(b.Title, documents)
+			case "text":
+				block.Text = &b.Text
+			case "tool_use":
+				block.ToolUse = &bedrockUse{b.ID, b.Name, b.Input}
+			case "tool_result":
+				result := &bedrockResult{ID: b.ToolUseID, Content: []bedrockBlock{}}
+				if *b.Content != "" { // the API refuses empty texts
+					result.Content = append(result.Content, bedrockBlock{Text: b.Content})
+				}
+				if b.IsError {
+					result.Status = "error"
+				}
+				block.ToolResult = result
+			}
+			next.Content = append(next.Content, block)
+		}
+		out = append(out, next)
+	}
+	return system, out
+}
+
+func newBedrockFile(s *anthropicSource) *bedrockFile {
+	f := &bedrockFile{Format: path.Base(s.MediaType)}
+	f.Source.Bytes = s.Data
+	return f
+}
+
+// bedrockName is the name of a request's n-th document. The API allows letters, digits, hyphens
+// and brackets, and no name twice.
+func bedrockName(file string, n int) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
+			return r
+		}
+		return '-'
+	}, file)
+	return fmt.Sprintf("%s (%d)", plain[:min(len(plain), 150)], n)
+}
+
+// bedrockReply is an answer. Input tokens that are read from the cache or written there
+// are counted apart from the rest.
+type bedrockReply struct {
+	Output struct {
+		Message struct {
+			Content []bedrockBlock `json:"content"`
+		} `json:"message"`
+	} `json:"output"`
+	StopReason string       `json:"stopReason"`
+	Usage      bedrockUsage `json:"usage"`
+}
+
+type bedrockUsage struct {
+	Input      int64 `json:"inputTokens"`
+	Output     int64 `json:"outputTokens"`
+	CacheRead  int64 `json:"cacheReadInputTokens"`
+	CacheWrite int64 `json:"cacheWriteInputTokens"`
+}
+
+func (p bedrock) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
+	var reply struct {
+		bedrockReply
+		Error json.RawMessage `json:"error"`
+	}
+	if err := jsonread.Unmarshal(answer, &reply); err != nil {
+		return nil, err
+	}
+	if err := errorInside(reply.Error, p.refusal, answer); err != nil {
+		return nil, err
+	}
+	if reply.Output.Message.Content == nil {
+		return nil, &Failure{Class: ClassBadAnswer, Message: "the provider's answer has no content (check the connection's base_url)", Body: string(answer)}
+	}
+	return reply.result(w), nil
+}
+
+// result is the reply of an answer. A call of the schema's tool is its text.
+func (r *bedrockReply) result(w *wanted) *effect.AgentReply {
+	m := anthropicReply{StopReason: r.StopReason}
+	m.Usage = anthropicUsage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead, CacheWrite: r.Usage.CacheWrite}
+	for _, b := range r.Output.Message.Content {
+		switch {
+		case b.Text != nil:
+			m.Content = append(m.Content, anthropicPiece{Type: "text", Text: *b.Text})
+		case b.ToolUse != nil:
+			m.Content = append(m.Content, anthropicPiece{Type: "tool_use", ID: b.ToolUse.ID, Name: b.ToolUse.Name, Input: b.ToolUse.Input})
+		}
+	}
+	if r.StopReason == "guardrail_intervened" || r.StopReason == "content_filtered" {
+		m.StopReason = "refusal"
+	}
+	return m.result(w)
+}
+
+func (bedrock) assemble(w *wanted) assembly { return &bedrockStream{w: w} }
+
+// bedrockStream puts the events of an answer together.
+type bedrockStream struct {
+	w     *wanted
+	r     bedrockReply
+	parts []*bedrockPart // of each block
+	done  bool
+}
+
+// bedrockPart is a block of which pieces come: a text, or a tool's input as JSON.
+type bedrockPart struct {
+	use  *bedrockUse // nil for a text
+	text strings.Builder
+}
+
+// bedrockEvent is one event. It has one of the members.
+type bedrockEvent struct {
+	Start *struct {
+		Index int `json:"contentBlockIndex"`
+		Start struct {
+			ToolUse *bedrockUse `json:"toolUse"`
+		} `json:"start"`
+	} `json:"contentBlockStart"`
+	Delta *struct {
+		Index int `json:"contentBlockIndex"`
+		Delta struct {
+			Text    string `json:"text"`
+			ToolUse struct {
+				Input string `json:"input"`
+			} `json:"toolUse"`
+		} `json:"delta"`
+	} `json:"contentBlockDelta"`
+	Stop *struct {
+		StopReason string `json:"stopReason"`
+	} `json:"messageStop"`
+	Metadata *struct {
+		Usage bedrockUsage `json:"usage"`
+	} `json:"metadata"`
+	Exception *struct {
+		Type    string          `json:"type"`
+		Message json.RawMessage `json:"message"`
+	} `json:"exception"`
+}
+
+// maxBlocks bounds the blocks of an answer.
+const maxBlocks = 10000
+
+func (s *bedrockStream) event(data []byte) (string, error) {
+	var e bedrockEvent
+	if err := jsonread.Unmarshal(data, &e); err != nil {
+		return "", err
+	}
+	switch {
+	case e.Start != nil:
+		part, err := s.part(e.Start.Index)
+		if err != nil {
+			return "", err
+		}
+		part.use = e.Start.Start.ToolUse
+	case e.Delta != nil:
+		part, err := s.part(e.Delta.Index)
+		if err != nil {
+			return "", err
+		}
+		piece := e.Delta.Delta.Text + e.Delta.Delta.ToolUse.Input
+		part.text.WriteString(piece)
+		if part.use == nil || s.w != nil && part.use.Name == s.w.name {
+			return piece, nil
+		}
+	case e.Stop != nil:
+		s.r.StopReason, s.done = e.Stop.StopReason, true
+	case e.Metadata != nil:
+		s.r.Usage = e.Metadata.Usage
+	case e.Exception != nil:
+		class := bedrockExceptions[strings.ToLower(strings.TrimSuffix(e.Exception.Type, "Exception"))]
+		if class == "" {
+			class = ClassServer
+		}
+		return "", &Failure{Class: class, Message: fmt.Sprintf("the provider ended the answer: %s: %s", e.Exception.Type, messageOf(e.Exception.Message)), Body: string(data)}
+	}
+	return "", nil
+}
+
+// part is the block of an index; blocks begin in their order. A text begins with its
+// first piece.
+func (s *bedrockStream) part(i int) (*bedrockPart, error) {
+	if i < 0 || i > len(s.parts) || i >= maxBlocks {
+		return nil, &Failure{Class: ClassBadAnswer, Message: fmt.Sprintf("the provider's answer continues with part %d, which has not begun (check the connection's base_url)", i)}
+	}
+	if i == len(s.parts) {
+		s.parts = append(s.parts, &bedrockPart{})
+	}
+	return s.parts[i], nil
+}
+
+func (s *bedrockStream) reply() (*effect.AgentReply, bool) {
+	s.r.Output.Message.Content = nil
+	for _, p := range s.parts {
+		text := p.text.String()
+		block := bedrockBlock{Text: &text}
+		if p.use != nil {
+			input := json.RawMessage(text)
+			if text == "" {
+				input = json.RawMessage("{}")
+			}
+			block = bedrockBlock{ToolUse: &bedrockUse{p.use.ID, p.use.Name, input}}
+		}
+		s.r.Output.Message.Content = append(s.r.Output.Message.Content, block)
+	}
+	return s.r.result(s.w), s.done
+}
+
+// bedrockExceptions are the exceptions inside a stream, without case: a header names
+// them in one form, the API's description in another.
+var bedrockExceptions = map[string]Class{
+	"throttling": ClassRate, "serviceunavailable": ClassOverloaded, "modelstreamerror": ClassServer,
+	"internalserver": ClassServer, "validation": ClassBadRequest,
+}
+
+func (bedrock) refusal(body []byte) refusal {
+	r := refusal{text: bodyError(body)}
+	var o struct {
+		Message json.RawMessage `json:"message"`
+	}
+	if json.Unmarshal(body, &o) == nil && o.Message != nil {
+		r.text = messageOf(o.Message)
+	}
+	switch {
+	case strings.Contains(r.text, "Input is too long"), strings.Contains(r.text, "prompt is too long"):
+		r.class = ClassContextLength
+	case strings.Contains(r.text, "security token included in the request is"):
+		r.class = ClassAuth
+	}
+	return r
+}
+
+// messageOf is an error's message, which should be a text.
+func messageOf(m json.RawMessage) string {
+	var text string
+	if json.Unmarshal(m, &text) != nil {
+		return string(m)
+	}
+	return text
+}

@@ -1,0 +1,92 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"io"
+)
+
+// A message of AWS's event stream: its length, that of its headers, and their checksum;
+// the headers; the payload; a checksum of all that.
+const (
+	awsPrelude = 12
+	awsTrailer = 4
+	awsText    = 7 // the type of a header whose value is a text
+)
+
+// awsEvent reads the next message and returns it as an object with one member: the
+// event's type and its payload, as the API describes events. An exception is the member
+// "exception" with its type and message.
+func (f *frames) awsEvent() ([]byte, error) {
+	var prelude [awsPrelude]byte
+	if _, err := io.ReadFull(f.in, prelude[:]); err != nil {
+		return nil, err
+	}
+	size, headers := binary.BigEndian.Uint32(prelude[:]), binary.BigEndian.Uint32(prelude[4:])
+	if crc32.ChecksumIEEE(prelude[:8]) != binary.BigEndian.Uint32(prelude[8:]) {
+		return nil, badFrame("the checksum of an event's length is wrong")
+	}
+	if size < awsPrelude+awsTrailer || size > maxAnswer || headers > size-awsPrelude-awsTrailer {
+		return nil, badFrame("the length of an event is impossible")
+	}
+	message := make([]byte, size)
+	copy(message, prelude[:])
+	if _, err := io.ReadFull(f.in, message[awsPrelude:]); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	end := len(message) - awsTrailer
+	if crc32.ChecksumIEEE(message[:end]) != binary.BigEndian.Uint32(message[end:]) {
+		return nil, badFrame("the checksum of an event is wrong")
+	}
+	names, err := awsHeaders(message[awsPrelude : awsPrelude+headers])
+	if err != nil {
+		return nil, err
+	}
+	payload := bytes.TrimSpace(message[awsPrelude+headers : end])
+	kind := names[":event-type"]
+	if names[":message-type"] != "event" {
+		kind = "exception"
+		var said struct {
+			Message json.RawMessage `json:"message"`
+		}
+		if json.Unmarshal(payload, &said) != nil || said.Message == nil {
+			said.Message, _ = encode(names[":error-message"] + string(payload))
+		}
+		typ, _ := encode(names[":exception-type"] + names[":error-code"])
+		payload = append(append(append(append([]byte(`{"type":`), typ...), `,"message":`...), said.Message...), '}')
+	}
+	name, err := encode(kind)
+	if err != nil {
+		return nil, err
+	}
+	f.event = append(append(f.event, '{'), name...)
+	f.event = append(append(append(f.event, ':'), payload...), '}')
+	return f.event, nil
+}
+
+// awsHeaders reads the headers whose values are texts, which all of Bedrock's are.
+func awsHeaders(data []byte) (map[string]string, error) {
+	all := map[string]string{}
+	for len(data) > 0 {
+		n := int(data[0])
+		if len(data) < n+4 || data[n+1] != awsText {
+			return nil, badFrame("the headers of an event cannot be read")
+		}
+		name, size := string(data[1:n+1]), int(binary.BigEndian.Uint16(data[n+2:]))
+		if data = data[n+4:]; len(data) < size {
+			return nil, badFrame("the headers of an event cannot be read")
+		}
+		all[name], data = string(data[:size]), data[size:]
+	}
+	return all, nil
+}
+
+// badFrame is the failure of an answer that is no event stream.
+func badFrame(what string) error {
+	return &Failure{Class: ClassBadAnswer, Message: "the provider's answer is no event stream: " + what + " (check the connection's base_url)"}
+}

@@ -1,0 +1,92 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+)
+
+// TestTokenCommand: the key of a command is used until it is old or refused, and is in no
+// reply.
+func TestTokenCommand(t *testing.T) {
+	s, conn := server(t, "vertex", testllm.Reply{Text: "ya29.token-1", Repeat: true})
+	conn.APIKeyEnv, conn.TokenCommand = "", []string{"gcloud", "print"}
+	ran := 0
+	c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return "", false },
+		Output: func(_ context.Context, command []string) (string, error) {
+			ran++
+			return fmt.Sprintf("ya29.token-%d\n", ran), nil
+		}})
+	defer c.Close()
+	for range 2 {
+		reply, err := ask(c, effect.AgentCall{})
+		if err != nil || strings.Contains(reply.Text, "ya29") {
+			t.Fatal(reply, err)
+		}
+	}
+	l, err := c.line("main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := l.provider.(*remote).tokens
+	kept.since = kept.since.Add(-tokenAge)
+	if _, err := ask(c, effect.AgentCall{}); err != nil {
+		t.Fatal(err)
+	}
+	var sent []string
+	for _, r := range s.Requests() {
+		sent = append(sent, r.Header.Get("Authorization"))
+	}
+	if want := []string{"Bearer ya29.token-1", "Bearer ya29.token-1", "Bearer ya29.token-2"}; !slices.Equal(sent, want) {
+		t.Errorf("%q", sent)
+	}
+}
+
+// TestTokenRefused: a refused token is renewed once; then the call fails.
+func TestTokenRefused(t *testing.T) {
+	for _, twice := range []bool{false, true} {
+		replies := []testllm.Reply{{Status: 401, Error: "expired"}, {Text: "fine"}}
+		if twice {
+			replies[1] = replies[0]
+		}
+		s, conn := server(t, "vertex", replies...)
+		conn.APIKeyEnv, conn.TokenCommand = "", []string{"gcloud"}
+		ran := 0
+		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return "", false },
+			Output: func(context.Context, []string) (string, error) { ran++; return "token", nil }})
+		_, err := ask(c, effect.AgentCall{})
+		c.Close()
+		if (err != nil) != twice || ran != 2 || len(s.Requests()) != 2 {
+			t.Errorf("twice %v: %v, the command ran %d times, %d requests", twice, err, ran, len(s.Requests()))
+		}
+	}
+}
+
+// TestTokenCommandFails: nothing is sent without a token.
+func TestTokenCommandFails(t *testing.T) {
+	for _, r := range []struct {
+		out  string
+		err  error
+		want string
+	}{
+		{"", errors.New("exit code 1: not logged in"), "token_command `gcloud` (Concerto.toml:8) failed: exit code 1: not logged in"},
+		{"\n", nil, "failed: it printed no token"},
+		{"two\nlines", nil, "failed: it printed no token"},
+	} {
+		s, conn := server(t, "vertex")
+		conn.APIKeyEnv, conn.TokenCommand = "", []string{"gcloud"}
+		c := New(Config{Connections: []Connection{conn}, Getenv: func(string) (string, bool) { return "", false },
+			Output: func(context.Context, []string) (string, error) { return r.out, r.err }})
+		_, err := ask(c, effect.AgentCall{})
+		c.Close()
+		if err == nil || !strings.Contains(err.Error(), r.want) || len(s.Requests()) != 0 {
+			t.Errorf("%v, want %s", err, r.want)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package mcpbridge
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestOrder: what one says is heard in its order, and so are its answers; those that it was given before its
+// last word come all.
+func TestOrder(t *testing.T) {
+	var b *Bridge
+	opened, left := make(chan struct{}), make(chan int, 1)
+	b, err := Open(Options{Path: Path(), Left: func(client int) { left <- client }, Heard: func(client int, line []byte) {
+		<-opened
+		b.Send(client, append([]byte("to "), line...))
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(opened)
+	dir := filepath.Dir(b.o.Path)
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("its directory is %v (%v)", info, err)
+	}
+	conn, err := net.Dial("unix", b.o.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const asked = 3000
+	go func() {
+		for i := range asked {
+			io.WriteString(conn, fmt.Sprintln(i))
+		}
+		conn.(*net.UnixConn).CloseWrite()
+	}()
+	in, i := bufio.NewScanner(conn), 0
+	for ; in.Scan(); i++ {
+		if in.Text() != fmt.Sprint("to ", i) {
+			t.Fatalf("answer %d is %s", i, in.Text())
+		}
+	}
+	if i != asked || in.Err() != nil {
+		t.Errorf("%d answers, %v", i, in.Err())
+	}
+	if client := <-left; client != 1 {
+		t.Errorf("%d has left", client)
+	}
+	b.End()
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("its directory is left: %v", err)
+	}
+}

@@ -1,0 +1,130 @@
+package terminalhost
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is kept of an output is its end, in whole characters, within the limit,
+// however the output comes in pieces.
+func TestTheEndIsKept(t *testing.T) {
+	all := strings.Repeat("aä€😀", 40)
+	for limit := range 40 {
+		for piece := 1; piece < 9; piece++ {
+			x := &tail{limit: limit}
+			for at := 0; at < len(all); at += piece {
+				x.add([]byte(all[at:min(at+piece, len(all))]))
+				if text, _ := x.text(false); !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) || len(text) > limit || !strings.Contains(all, text) {
+					t.Fatalf("limit %d, pieces of %d: %q", limit, piece, text)
+				}
+			}
+			text, cut := x.text(true)
+			if !cut || !strings.HasSuffix(all, text) || len(text) <= limit-utf8.UTFMax {
+				t.Errorf("limit %d: %q, cut: %t", limit, text, cut)
+			}
+		}
+	}
+	x := &tail{limit: 10}
+	x.add([]byte("a\xffb"))
+	text, cut := x.text(true)
+	if d := cmp.Diff("a\ufffdb", text); d != "" || cut {
+		t.Error(d, cut)
+	}
+	big := &tail{limit: Most}
+	for range 100 {
+		big.add(make([]byte, 100<<10))
+	}
+	if len(big.b) > 2*Most {
+		t.Errorf("%d bytes are kept", len(big.b))
+	}
+}
+
+// shell is a command of sh.
+func shell(t *testing.T, command string) *Spec {
+	t.Helper()
+	path, args, err := Shell(command, nil, "/", os.Environ())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Spec{Path: path, Args: args, Env: os.Environ(), Dir: "/", Keep: Most}
+}
+
+// TestDoneOnce: a request that is made again, by its number, is not done again.
+func TestDoneOnce(t *testing.T) {
+	s := &Set{Name: "worker"}
+	defer s.End()
+	open := func(asked int64, command string) string {
+		t.Helper()
+		id, err := s.Open(asked, shell(t, command))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	a, b := open(5, "echo out; echo err >&2; exit 7"), open(3, "exec sleep 1000")
+	if again := open(5, "echo another"); a != "t1" || b != "t2" || again != a {
+		t.Errorf("they are %s, %s, and the first again %s", a, b, again)
+	}
+	if exit, err := s.Await(a); err != nil || exit != (Exit{Code: 7}) {
+		t.Errorf("the first ended by %+v (%v)", exit, err)
+	}
+	if got, err := s.Output(a); err != nil || got.Text != "out\nerr\n" || got.Cut || *got.Exit != (Exit{Code: 7}) {
+		t.Errorf("the first has written %+v (%v)", got, err)
+	}
+	if got, err := s.Output(b); err != nil || got.Exit != nil {
+		t.Errorf("the second has written %+v (%v)", got, err)
+	}
+	if err := s.Release(6, b); err != nil {
+		t.Error(err)
+	}
+	if err := s.Release(6, b); err != nil {
+		t.Errorf("the same release again: %v", err)
+	}
+	if err := s.Release(7, b); !errors.Is(err, ErrNone) {
+		t.Errorf("another release: %v", err)
+	}
+	if again := open(3, "echo another"); again != b {
+		t.Errorf("one that is released is %s when it is opened again", again)
+	}
+	for _, id := range []string{b, "t3", "t0", "t01", "1", ""} {
+		if _, err := s.Output(id); !errors.Is(err, ErrNone) {
+			t.Errorf("of %q: %v", id, err)
+		}
+	}
+}
+
+// TestRoom: only so many commands may be there at once, and none when all have ended.
+func TestRoom(t *testing.T) {
+	s := &Set{Name: "worker"}
+	var pids []int
+	for n := range int64(Room) {
+		if _, err := s.Open(n, shell(t, "exec sleep 1000")); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, s.all[n].c.group.Pid())
+	}
+	if _, err := s.Open(Room, shell(t, "true")); !errors.Is(err, ErrFull) {
+		t.Errorf("one too many: %v", err)
+	}
+	if err := s.Kill("t1"); err != nil {
+		t.Error(err)
+	}
+	if exit, err := s.Await("t1"); err != nil || exit.Signal != "SIGTERM" {
+		t.Errorf("one that is killed ended by %+v (%v)", exit, err)
+	}
+	s.End()
+	for _, pid := range pids {
+		if err := syscall.Kill(-pid, 0); err == nil {
+			t.Errorf("%d is left", pid)
+		}
+	}
+	if _, err := s.Open(Room+1, shell(t, "true")); !errors.Is(err, ErrEnding) {
+		t.Errorf("after the end: %v", err)
+	}
+}

@@ -1,0 +1,106 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// copy makes the directory a copy: links as links, times and rights as they are. What
+// is neither file nor directory nor link is left out.
+func (d *Dir) copy(ctx context.Context) error {
+	leave := append(slices.Clone(d.place.Leave), filepath.Join(d.place.Root, home), filepath.Join(d.place.From, home))
+	c := copier{ctx: ctx, leave: leave}
+	if err := c.dir(d.place.From, d.Path); err != nil {
+		return err
+	}
+	var err error
+	d.tree, err = look(ctx, d.Path)
+	return err
+}
+
+type copier struct {
+	ctx   context.Context
+	leave []string
+}
+
+func (c *copier) dir(from, to string) error {
+	if err := c.ctx.Err(); err != nil {
+		return context.Cause(c.ctx)
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(to, 0o700); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		at := filepath.Join(from, e.Name())
+		if slices.Contains(c.leave, at) {
+			continue
+		}
+		if err := c.entry(e, at, filepath.Join(to, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err // what has gone meanwhile is not missed
+		}
+	}
+	if err := os.Chmod(to, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return os.Chtimes(to, time.Time{}, info.ModTime())
+}
+
+func (c *copier) entry(e fs.DirEntry, from, to string) error {
+	switch e.Type() {
+	case fs.ModeDir:
+		return c.dir(from, to)
+	case fs.ModeSymlink:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case 0:
+		return c.file(from, to)
+	}
+	return nil
+}
+
+// file copies a file: where the file system can, both share their blocks.
+func (c *copier) file(from, to string) error {
+	if err := c.ctx.Err(); err != nil {
+		return context.Cause(c.ctx)
+	}
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	info, err := src.Stat()
+	if err != nil {
+		return err
+	}
+	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if !clone(dst, src) {
+		_, err = io.Copy(dst, src)
+	}
+	if err = errors.Join(err, dst.Close()); err != nil {
+		return err
+	}
+	if err := os.Chmod(to, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return os.Chtimes(to, time.Time{}, info.ModTime())
+}

@@ -1,0 +1,269 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// source is a directory with what a copy must take care of, and the place of its
+// copies.
+func source(t *testing.T) Place {
+	t.Helper()
+	root := t.TempDir()
+	from := filepath.Join(root, "src")
+	for _, dir := range []string{"src/.concerto/tasks/old", "src/deep/.concerto", "src/closed", ".concerto/journal", "journal"} {
+		mkdir(t, filepath.Join(root, dir))
+	}
+	write(t, filepath.Join(from, "a.txt"), "a")
+	write(t, filepath.Join(from, "deep/b.txt"), "b")
+	write(t, filepath.Join(from, "deep/.concerto/c.txt"), "c")
+	write(t, filepath.Join(from, "closed/d.txt"), "d")
+	link(t, "deep/b.txt", filepath.Join(from, "link"))
+	link(t, "nowhere", filepath.Join(from, "broken"))
+	link(t, "deep", filepath.Join(from, "dirlink"))
+	must(t, os.Chmod(filepath.Join(from, "a.txt"), 0o640))
+	must(t, os.Chmod(filepath.Join(from, "closed"), 0o555))
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(from, "closed"), 0o755) })
+	past := time.Unix(1_000_000_000, 0)
+	must(t, os.Chtimes(filepath.Join(from, "a.txt"), past, past))
+	must(t, os.Chtimes(filepath.Join(from, "deep"), past, past))
+	return Place{Root: root, From: from, Environ: os.Environ()}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mkdir(t *testing.T, path string) { t.Helper(); must(t, os.MkdirAll(path, 0o755)) }
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	must(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+func link(t *testing.T, to, path string) { t.Helper(); must(t, os.Symlink(to, path)) }
+
+// made makes a directory, and removes what is left of it at the end.
+func made(t *testing.T, kind string, p Place) *Dir {
+	t.Helper()
+	d, err := Make(t.Context(), kind, "run-W-1", p)
+	must(t, err)
+	t.Cleanup(func() { _ = removeAll(p.path("run-W-1")) })
+	return d
+}
+
+// names lists a tree: directories end with a slash, links name what they lead to.
+func names(t *testing.T, root string) string {
+	t.Helper()
+	var all []string
+	must(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(root, path)
+		switch {
+		case err != nil:
+			return err
+		case rel == ".":
+			return nil
+		case e.IsDir():
+			rel += "/"
+		case e.Type() == fs.ModeSymlink:
+			to, _ := os.Readlink(path)
+			rel += ">" + to
+		}
+		all = append(all, rel)
+		return nil
+	}))
+	return strings.Join(all, " ")
+}
+
+func TestCopy(t *testing.T) {
+	p := source(t)
+	p.Leave = []string{filepath.Join(p.From, "closed")}
+	d := made(t, "copy", p)
+	if got, want := names(t, d.Path), "a.txt broken>nowhere deep/ deep/.concerto/ deep/.concerto/c.txt deep/b.txt dirlink>deep link>deep/b.txt"; got != want {
+		t.Errorf("the copy has %s\nand should have %s", got, want)
+	}
+	if d.Path != filepath.Join(p.Root, ".concerto", "tasks", "run-W-1") || d.Shown() != ".concerto/tasks/run-W-1" || d.Branch != "" {
+		t.Errorf("%+v", d)
+	}
+	for _, name := range []string{"a.txt", "deep"} {
+		was, err := os.Stat(filepath.Join(p.From, name))
+		must(t, err)
+		is, err := os.Stat(filepath.Join(d.Path, name))
+		must(t, err)
+		if was.Mode() != is.Mode() || !was.ModTime().Equal(is.ModTime()) {
+			t.Errorf("%s is %v of %v, and was %v of %v", name, is.Mode(), is.ModTime(), was.Mode(), was.ModTime())
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(d.Path, "link"))
+	must(t, err)
+	if string(text) != "b" {
+		t.Errorf("the link leads to %q", text)
+	}
+	if _, err := Make(t.Context(), "copy", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("a second one of that name: %v", err)
+	}
+}
+
+// TestEnd changes a copy in one way each.
+func TestEnd(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		kept   bool
+	}{
+		{"nothing", func(*testing.T, string) {}, false},
+		{"reading", func(t *testing.T, dir string) {
+			_, err := os.ReadFile(filepath.Join(dir, "a.txt"))
+			must(t, err)
+			_, err = os.ReadDir(filepath.Join(dir, "deep"))
+			must(t, err)
+		}, false},
+		{"another text", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "a.txt"), "b") }, true},
+		{"another text of the same time", func(t *testing.T, dir string) {
+			if runtime.GOOS != "linux" {
+				t.Skip("such a change is not seen here")
+			}
+			time.Sleep(20 * time.Millisecond) // a file system counts time in steps
+			file := filepath.Join(dir, "a.txt")
+			info, err := os.Stat(file)
+			must(t, err)
+			write(t, file, "c")
+			must(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
+		}, true},
+		{"a new file", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "deep/new"), "") }, true},
+		{"a new directory", func(t *testing.T, dir string) { mkdir(t, filepath.Join(dir, "new")) }, true},
+		{"no file", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "deep/b.txt"))) }, true},
+		{"another link", func(t *testing.T, dir string) {
+			must(t, os.Remove(filepath.Join(dir, "link")))
+			link(t, "deep/c.txt", filepath.Join(dir, "link"))
+		}, true},
+		{"other rights", func(t *testing.T, dir string) { must(t, os.Chmod(filepath.Join(dir, "a.txt"), 0o600)) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := source(t)
+			d := made(t, "copy", p)
+			c.change(t, d.Path)
+			kept, err := d.End(t.Context())
+			must(t, err)
+			if _, err := os.Lstat(d.Path); kept != c.kept || (err == nil) != c.kept {
+				t.Errorf("kept: %v, there: %v", kept, err == nil)
+			}
+			if got := names(t, p.From); !strings.HasPrefix(got, ".concerto/ .concerto/tasks/ .concerto/tasks/old/ a.txt broken>nowhere closed/ closed/d.txt deep/") {
+				t.Errorf("the original has %s", got)
+			}
+		})
+	}
+}
+
+// TestMakeFails leaves nothing of what could not be made.
+func TestMakeFails(t *testing.T) {
+	p := source(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the run is over")
+	cancel(why)
+	if _, err := Make(ctx, "copy", "run-W-1", p); !errors.Is(err, why) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := Make(t.Context(), "clone", "run-W-1", p); err == nil {
+		t.Error("there is no clone")
+	}
+	missing := p
+	missing.From = filepath.Join(p.Root, "missing")
+	if _, err := Make(t.Context(), "copy", "run-W-1", missing); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of nothing: %v", err)
+	}
+	if got := names(t, p.Tasks()); got != ".gitignore" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+// repository makes the source one, with a commit.
+func repository(t *testing.T) Place {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	p := source(t)
+	t.Setenv("HOME", p.Root)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("GIT_DIR", filepath.Join(p.Root, "elsewhere")) // of who runs us
+	p.Environ = os.Environ()
+	if _, err := Make(t.Context(), "worktree", "run-W-1", p); !errors.Is(err, ErrNoRepository) {
+		t.Errorf("without a repository: %v", err)
+	}
+	write(t, filepath.Join(p.From, ".gitignore"), ".concerto\n*.o\n")
+	git(t, p.From, "init", "-q", "-b", "main", ".")
+	if _, err := Make(t.Context(), "worktree", "run-W-1", p); err == nil || !strings.Contains(err.Error(), "has no commit yet") {
+		t.Errorf("without a commit: %v", err)
+	}
+	git(t, p.From, "add", "-A")
+	commit(t, p.From)
+	return p
+}
+
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	c := exec.Command("git", args...)
+	c.Dir, c.Env = dir, withoutRepository(os.Environ())
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func commit(t *testing.T, dir string) {
+	t.Helper()
+	git(t, dir, "-c", "user.email=a@example.com", "-c", "user.name=A", "commit", "-q", "--allow-empty", "-m", "a change")
+}
+
+func TestWorktree(t *testing.T) {
+	p := repository(t)
+	branches := func() string { return git(t, p.From, "branch", "--format=%(refname:short)") }
+	for _, c := range []struct {
+		name   string
+		change func(dir string)
+		kept   bool
+	}{
+		{"nothing", func(string) {}, false},
+		{"a new file", func(dir string) { write(t, filepath.Join(dir, "new"), "") }, true},
+		{"a file that git ignores", func(dir string) { write(t, filepath.Join(dir, "b.o"), "") }, true},
+		{"a commit", func(dir string) { commit(t, dir) }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := p
+			at.From = filepath.Join(p.From, "deep")
+			d := made(t, "worktree", at)
+			if d.Branch != "concerto/run-W-1" || d.Path != filepath.Join(p.path("run-W-1"), "deep") || branches() != "concerto/run-W-1\nmain" {
+				t.Errorf("%+v, branches %s", d, branches())
+			}
+			c.change(d.Path)
+			kept, err := d.End(t.Context())
+			must(t, err)
+			if _, err := os.Lstat(d.Path); kept != c.kept || (err == nil) != c.kept {
+				t.Errorf("kept: %v, there: %v", kept, err == nil)
+			}
+			if kept {
+				must(t, d.discard(t.Context()))
+			}
+			if got := branches() + git(t, p.From, "worktree", "prune", "-v"); got != "main" {
+				t.Errorf("left of it: %s", got)
+			}
+			again := Kept(d.Name, d.Path, d.Branch, at)
+			if kept, err := again.End(t.Context()); !kept || err != nil {
+				t.Errorf("one that was kept is kept: %v, %v", kept, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,48 @@
+package workspace
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+)
+
+// tree is what can be seen of a directory without reading its files.
+type tree struct{ entries map[string]stamp }
+
+// stamp is what changes with an entry.
+type stamp struct {
+	mode           fs.FileMode
+	size           int64
+	written, moved int64 // when its content, and when anything of it, has changed; moved is 0 where that is not known
+	target         string
+}
+
+func (t *tree) same(now *tree) bool { return maps.Equal(t.entries, now.entries) }
+
+// look gives the tree of a directory.
+func look(ctx context.Context, root string) (*tree, error) {
+	t := &tree{entries: map[string]stamp{}}
+	err := filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		s := stamp{mode: info.Mode(), size: info.Size(), written: info.ModTime().UnixNano(), moved: movedAt(info)}
+		if e.Type() == fs.ModeSymlink {
+			if s.target, err = os.Readlink(at); err != nil {
+				return err
+			}
+		}
+		t.entries[at] = s
+		return nil
+	})
+	return t, err
+}

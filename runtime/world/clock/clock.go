@@ -1,0 +1,51 @@
+// Package clock performs effect.Sleep, effect.Clock and effect.Zone; its API
+// promises nothing. A running program learns the time only from it.
+package clock
+
+import (
+	"context"
+	"time"
+	_ "time/tzdata" // for systems without
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// Clock performs effect.Sleep, effect.Clock and effect.Zone. Safe for concurrent use.
+type Clock struct {
+	hand  *Hand
+	start time.Time
+}
+
+// New makes a Clock whose monotonic time begins now. It goes by a hand, which may be nil.
+func New(hand *Hand) *Clock { return &Clock{hand: hand, start: hand.Now()} }
+
+// Perform waits, reads the clocks, or looks up a time zone, in the system's data
+// or else in Go's own. When ctx ends, a wait ends with ctx's cause.
+func (c *Clock) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Clock:
+		now := c.hand.Now()
+		return &effect.Time{Unix: now.UnixMilli(), Monotonic: now.Sub(c.start).Milliseconds()}, nil
+	case *effect.Sleep:
+		return nil, c.hand.Sleep(ctx, milliseconds(r.Milliseconds))
+	case *effect.Zone:
+		return zone(r)
+	}
+	return nil, &effect.Unperformed{Who: "the clock", Kind: r.Kind()}
+}
+
+// maxSleep keeps milliseconds within time.Duration: some 292 years.
+const maxSleep = int64(1<<63-1) / int64(time.Millisecond)
+
+func milliseconds(n int64) time.Duration { return time.Duration(min(n, maxSleep)) * time.Millisecond }
+
+// zone looks up an offset from UTC. The system's own zone cannot be named: a
+// program must not depend on where it runs.
+func zone(q *effect.Zone) (effect.Result, error) {
+	location, err := time.LoadLocation(q.Name)
+	if err != nil || q.Name == "" || q.Name == "Local" {
+		return nil, effect.Errorf("RuntimeError", "there is no time zone %q: zones are named like \"Europe/Berlin\"", q.Name)
+	}
+	name, seconds := time.UnixMilli(q.Unix).In(location).Zone()
+	return &effect.Offset{Seconds: int64(seconds), Abbreviation: name}, nil
+}

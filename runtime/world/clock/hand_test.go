@@ -1,0 +1,132 @@
+package clock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// TestHand: while a hand stands nothing that goes by it moves on, and then it goes on from there.
+func TestHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHand()
+		clock, sleeper, begin := New(h), NewSleeper(h), time.Now()
+		var mu sync.Mutex
+		rang := map[string]time.Duration{}
+		ring := func(name string) func() {
+			return func() {
+				mu.Lock()
+				defer mu.Unlock()
+				rang[name] = time.Since(begin)
+			}
+		}
+		before := h.AfterFunc(time.Second, ring("before"))
+		h.AfterFunc(10*time.Second, ring("long"))
+		stopped := h.AfterFunc(5*time.Second, ring("stopped"))
+		if _, ok := sleeper.Start(t.Context(), &effect.Sleep{Milliseconds: 4000}, func(effect.Result, error) { ring("sleep")() }); !ok {
+			t.Fatal("it does not sleep")
+		}
+		time.Sleep(2 * time.Second)
+		h.Stand()
+		h.Stand()
+		during := h.AfterFunc(time.Second, ring("during"))
+		if !stopped.Stop() || before.Stop() {
+			t.Error("what waits can be stopped, and nothing else")
+		}
+		if _, ok := sleeper.Start(t.Context(), &effect.Sleep{Milliseconds: 500}, func(effect.Result, error) { ring("sleep that begins")() }); !ok {
+			t.Fatal("it does not sleep")
+		}
+		time.Sleep(time.Hour)
+		shown, err := clock.Perform(context.Background(), &effect.Clock{})
+		if err != nil || shown.(*effect.Time).Monotonic != 2000 || shown.(*effect.Time).Unix != begin.Add(2*time.Second).UnixMilli() {
+			t.Errorf("it shows %+v, %v", shown, err)
+		}
+		during.Reset(2 * time.Second)
+		h.Go()
+		h.Go()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		want := map[string]time.Duration{
+			"before": time.Second, "sleep": time.Hour + 4*time.Second, "sleep that begins": time.Hour + 2500*time.Millisecond,
+			"during": time.Hour + 4*time.Second, "long": time.Hour + 10*time.Second,
+		}
+		for name, at := range want {
+			if rang[name] != at {
+				t.Errorf("%s rings at %v, want %v", name, rang[name], at)
+			}
+		}
+		if len(rang) != len(want) {
+			t.Errorf("what rings: %v", rang)
+		}
+	})
+}
+
+// TestNoHand: without a hand it is the system's clock.
+func TestNoHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h *Hand
+		h.Stand()
+		rang := false
+		timer := h.AfterFunc(time.Second, func() { rang = true })
+		timer.Reset(2 * time.Second)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if !rang || timer.Stop() || (Timer{}).Stop() {
+			t.Error("it did not ring")
+		}
+	})
+}
+
+// TestWithin: a context and a sleep stand with their hand, and end with what is around them.
+func TestWithin(t *testing.T) {
+	late, gone := errors.New("late"), errors.New("gone")
+	for name, h := range map[string]*Hand{"a hand": NewHand(), "the system's clock": nil} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			stood := time.Duration(0)
+			ctx, leave := h.Within(t.Context(), 3*time.Second, late)
+			defer leave()
+			slept := make(chan time.Duration, 1)
+			go func() {
+				if err := h.Sleep(t.Context(), 2*time.Second); err != nil {
+					t.Error(name, err)
+				}
+				slept <- time.Since(begin)
+			}()
+			time.Sleep(time.Second)
+			if h != nil {
+				h.Stand()
+				time.Sleep(time.Hour)
+				if ctx.Err() != nil || len(slept) > 0 {
+					t.Error(name, "time goes by while it stands", ctx.Err())
+				}
+				h.Go()
+				stood = time.Hour
+			}
+			if d := <-slept; d != stood+2*time.Second {
+				t.Error(name, "slept until", d)
+			}
+			<-ctx.Done()
+			if d := time.Since(begin); d != stood+3*time.Second || context.Cause(ctx) != late {
+				t.Error(name, "ends at", d, context.Cause(ctx))
+			}
+			outer, end := context.WithCancelCause(t.Context())
+			inner, leave := h.Within(outer, time.Minute, late)
+			defer leave()
+			end(gone)
+			if err := h.Sleep(inner, time.Second); err != gone || context.Cause(inner) != gone {
+				t.Error(name, err, context.Cause(inner))
+			}
+			left, leave := h.Within(t.Context(), time.Minute, late)
+			leave()
+			if err := h.Sleep(left, 0); err != context.Canceled {
+				t.Error(name, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,157 @@
+package clock
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// Sleeper performs effect.Sleep, with one timer for all sleeps under way: each
+// costs a few words, and sleeps that end at the same time end in the order in
+// which they began. Safe for concurrent use.
+type Sleeper struct {
+	hand  *Hand
+	start time.Time
+	mu    sync.Mutex
+	turn  sync.Mutex // one at a time calls what has ended
+	queue sleepQueue
+	last  uint64
+	timer Timer
+}
+
+// NewSleeper makes a Sleeper that goes by a hand, which may be nil.
+func NewSleeper(hand *Hand) *Sleeper { return &Sleeper{hand: hand, start: hand.Now()} }
+
+// now is the time since the Sleeper was made.
+func (q *Sleeper) now() time.Duration { return q.hand.Now().Sub(q.start) }
+
+// asleep is one sleep. It ends at `at`, nanoseconds after the Sleeper was made.
+type asleep struct {
+	at     int64
+	number uint64
+	index  int // in the queue; -1 when it has left it
+	done   func(effect.Result, error)
+}
+
+// Perform sleeps, which the end of ctx cuts short with its cause.
+func (q *Sleeper) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	s, ok := r.(*effect.Sleep)
+	if !ok {
+		return nil, &effect.Unperformed{Who: "a sleeper", Kind: r.Kind()}
+	}
+	return nil, q.hand.Sleep(ctx, milliseconds(s.Milliseconds))
+}
+
+// Start begins a sleep.
+func (q *Sleeper) Start(_ context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	s, ok := r.(*effect.Sleep)
+	if !ok {
+		return nil, false
+	}
+	at := int64(q.now())
+	if ms := min(s.Milliseconds, maxSleep); ms > 0 {
+		if at += ms * int64(time.Millisecond); at < 0 { // beyond what an int64 holds
+			at = math.MaxInt64
+		}
+	}
+	x := &asleep{at: at, done: done}
+	q.add(x)
+	return func() { q.stop(x) }, true
+}
+
+func (q *Sleeper) add(x *asleep) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.last++
+	x.number = q.last
+	heap.Push(&q.queue, x)
+	if q.queue[0] == x {
+		q.wake()
+	}
+}
+
+// wake sets the timer to the first end.
+func (q *Sleeper) wake() {
+	d := time.Duration(q.queue[0].at) - q.now()
+	if q.timer == (Timer{}) {
+		q.timer = q.hand.AfterFunc(d, func() { q.ring() })
+	} else {
+		q.timer.Reset(d)
+	}
+}
+
+// ring ends the sleeps whose time is over, in their order.
+func (q *Sleeper) ring() {
+	q.turn.Lock()
+	defer q.turn.Unlock()
+	for {
+		q.mu.Lock()
+		if len(q.queue) == 0 {
+			q.mu.Unlock()
+			return
+		}
+		if q.queue[0].at > int64(q.now()) {
+			q.wake()
+			q.mu.Unlock()
+			return
+		}
+		x := heap.Pop(&q.queue).(*asleep)
+		q.mu.Unlock()
+		x.done(nil, nil)
+	}
+}
+
+// stop ends a sleep early.
+func (q *Sleeper) stop(x *asleep) {
+	q.mu.Lock()
+	there := x.index >= 0
+	if there {
+		heap.Remove(&q.queue, x.index)
+	}
+	if len(q.queue) == 0 {
+		q.timer.Stop()
+	}
+	q.mu.Unlock()
+	if there {
+		x.done(nil, context.Canceled)
+	}
+}
+
+// sleepQueue is a heap by end time. Sleeps with the same end are in the order in
+// which they began.
+type sleepQueue []*asleep
+
+func (q sleepQueue) Len() int { return len(q) }
+
+func (q sleepQueue) Less(i, j int) bool {
+	if q[i].at != q[j].at {
+		return q[i].at < q[j].at
+	}
+	return q[i].number < q[j].number
+}
+
+func (q sleepQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+// Push adds an *asleep, for package heap.
+func (q *sleepQueue) Push(x any) {
+	s := x.(*asleep)
+	s.index = len(*q)
+	*q = append(*q, s)
+}
+
+// Pop takes the last one, for package heap.
+func (q *sleepQueue) Pop() any {
+	old := *q
+	s := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	s.index = -1
+	return s
+}

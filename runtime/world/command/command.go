@@ -1,0 +1,125 @@
+// Package command performs effect.Command: it runs the commands of the tool
+// RunCommand; its API promises nothing.
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
+)
+
+// maxOutput bounds what is kept of each of a command's outputs, in bytes.
+const maxOutput = 256 << 10
+
+// grace is what a command is given to end by itself when its time is up.
+const grace = time.Second
+
+// Options say in what surroundings commands run.
+type Options struct {
+	Environ []string       // as "NAME=value"
+	Run     *procgroup.Run // whose processes they are; may be nil
+	// EnvAllowed lists the environment variables that commands get in addition to
+	// those that every process gets; nil passes on all but Keys, which hold keys of
+	// others.
+	EnvAllowed []string
+	Keys       map[string]bool
+	Dir        string      // where they run; "" is the working directory
+	Hand       *clock.Hand // what their time limits go by; nil: the system's clock
+}
+
+// Runner performs effect.Command. Safe for concurrent use.
+type Runner struct {
+	environ []string
+	dir     string
+	run     *procgroup.Run
+	hand    *clock.Hand
+}
+
+// New makes a Runner.
+func New(o Options) *Runner {
+	r := &Runner{dir: o.Dir, run: o.Run, hand: o.Hand}
+	pass := o.EnvAllowed
+	if pass == nil {
+		pass = []string{"*"}
+	}
+	r.environ, _ = procgroup.Inherit{Pass: pass, Keys: o.Keys}.Of(o.Environ)
+	return r
+}
+
+func failed(format string, args ...any) error {
+	return effect.Errorf("ToolError", format, args...).With("tool", "RunCommand")
+}
+
+// Perform runs a command and waits until the command, and all that it has
+// started, have ended.
+func (r *Runner) Perform(ctx context.Context, q effect.Request) (effect.Result, error) {
+	c, ok := q.(*effect.Command)
+	if !ok {
+		return nil, &effect.Unperformed{Who: "commands", Kind: q.Kind()}
+	}
+	path, err := procgroup.Find(c.Command, r.dir, r.environ)
+	if err != nil {
+		return nil, failed("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
+	}
+	stderr := &kept{}
+	p, err := r.run.Start(procgroup.Command{Path: path, Args: c.Args, Env: r.environ, Dir: r.dir, Grace: grace,
+		Stderr: func(line string) { stderr.Write([]byte(line + "\n")) }})
+	if err != nil {
+		return nil, failed("cannot run %s: %s", c.Command, procgroup.WhyNot(err))
+	}
+	p.Stdin.Close()
+	stdout := &kept{}
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		// It ends with the process; what fails before ends the output there.
+		_, _ = io.Copy(stdout, p.Stdout)
+	}()
+	late := make(chan struct{})
+	limit := r.hand.AfterFunc(min(time.Duration(c.Timeout), 1<<62/time.Millisecond)*time.Millisecond, func() { close(late) })
+	defer limit.Stop()
+	select {
+	case <-p.Done():
+	case <-late:
+		err = failed("%s has not ended within %d ms", c.Command, c.Timeout)
+		p.End(grace, nil)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+		p.End(grace, nil)
+	}
+	<-p.Gone()
+	<-read
+	if err != nil {
+		return nil, err
+	}
+	return &effect.CommandOutput{ExitCode: int64(p.Exit().Code), Stdout: stdout.String(), Stderr: stderr.String()}, nil
+}
+
+// kept is an output as far as it is kept; the rest is counted.
+type kept struct {
+	text []byte
+	more int
+}
+
+func (k *kept) Write(b []byte) (int, error) {
+	n := min(len(b), maxOutput-len(k.text))
+	k.text = append(k.text, b[:n]...)
+	k.more += len(b) - n
+	return len(b), nil
+}
+
+// String is the output that was kept, with U+FFFD for bytes that are not UTF-8,
+// and the number of bytes that were dropped.
+func (k *kept) String() string {
+	s := strings.ToValidUTF8(string(k.text), "\ufffd")
+	if k.more > 0 {
+		s += fmt.Sprintf("\n… (%d more bytes)", k.more)
+	}
+	return s
+}

@@ -1,0 +1,169 @@
+package emit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// answerer is a source of answers to awaited emits. When it gives a nil value,
+// the next source is asked. id is that of the request to people elsewhere.
+type answerer interface {
+	answer(ctx context.Context, r *effect.AwaitEmit, id string) (*effect.Answer, error)
+}
+
+// fixed answers with what was given beforehand, by channel.
+type fixed map[string]*effect.Answer
+
+func newFixed(all []Fixed) fixed {
+	f := fixed{}
+	for _, a := range all {
+		f[a.Channel] = &effect.Answer{Value: value.AppendString(nil, a.Value), Typed: true, By: effect.ByCommandLine}
+		if a.JSON != nil {
+			f[a.Channel] = &effect.Answer{Value: a.JSON, By: effect.ByCommandLine}
+		}
+	}
+	return f
+}
+
+func (f fixed) answer(_ context.Context, r *effect.AwaitEmit, _ string) (*effect.Answer, error) {
+	return f[r.Channel], nil
+}
+
+// Prompter asks the user. It shows a prompt, such as the channel of an awaited
+// emit, whose payload has been printed before, and gives the text typed. io.EOF
+// means that there can be no answer. When ctx ends, it gives up with ctx's
+// cause.
+type Prompter interface {
+	Ask(ctx context.Context, prompt string) (string, error)
+}
+
+// HostPrompter is a Prompter that knows how to put what a host asks. AskHost gives
+// the answer as JSON, what a handler would give. Its errors are those of Ask.
+type HostPrompter interface {
+	Prompter
+	AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error)
+}
+
+// Queue is a Prompter who asks one thing after the other, in the order in which
+// they joined. Join gives a context for Ask, and what leaves the queue.
+type Queue interface {
+	Join(ctx context.Context) (joined context.Context, leave func())
+}
+
+// join joins the queue of the prompter, if there is one.
+func (s *Sink) join(ctx context.Context) (joined context.Context, leave func()) {
+	if q, ok := s.prompter.(Queue); ok {
+		return q.Join(ctx)
+	}
+	return ctx, func() {}
+}
+
+// askHost has a person answer what a host asks.
+func (s *Sink) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
+	p, ok := s.prompter.(HostPrompter)
+	if !ok && s.elsewhere == nil {
+		return nil, nobody(hostmsg.Of(r.Type).Channel)
+	}
+	if err := s.out.flush(ctx); err != nil {
+		return nil, err
+	}
+	var here func(context.Context) (*effect.Answer, error)
+	if ok {
+		here = func(ctx context.Context) (*effect.Answer, error) { return hostAnswer(ctx, p, r.Asking, r.Message) }
+	}
+	a, err := first(ctx, here, s.elsewhere, "", r)
+	if a == nil && err == nil {
+		err = nobody(hostmsg.Of(r.Type).Channel)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func hostAnswer(ctx context.Context, p HostPrompter, q effect.Asking, message json.RawMessage) (*effect.Answer, error) {
+	v, err := p.AskHost(ctx, q, message)
+	if err != nil {
+		channel := effect.ToolApproval
+		if q.Type != channel {
+			channel = hostmsg.Of(q.Type).Channel
+		}
+		return nil, unasked(ctx, channel, err)
+	}
+	return &effect.Answer{Value: v, By: effect.ByTerminal}, nil
+}
+
+// ofTool is the approval of a tool's call as a host's is put to a person; nil when the
+// payload is none, but a program's own.
+func ofTool(payload json.RawMessage) (*effect.Asking, json.RawMessage) {
+	var q struct {
+		Tool        string          `json:"tool"`
+		By          string          `json:"by"`
+		Description string          `json:"description"`
+		Args        json.RawMessage `json:"args"`
+		CallID      string          `json:"call_id"`
+		Options     []string        `json:"options"`
+		Timeout     float64         `json:"timeout_s"`
+	}
+	if json.Unmarshal(payload, &q) != nil || q.CallID == "" {
+		return nil, payload
+	}
+	if q.Description != "" {
+		q.Description = q.Tool + ": " + q.Description
+	}
+	message, err := json.Marshal(map[string]any{"tool": q.Tool, "description": q.Description, "args": q.Args, "options": q.Options})
+	if err != nil {
+		return nil, payload
+	}
+	return &effect.Asking{Host: q.By, Type: effect.ToolApproval, Within: int64(q.Timeout * 1000)}, message
+}
+
+// unasked is why nobody could be asked.
+func unasked(ctx context.Context, channel string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	f := failure(channel, noListener, "nobody answers the emit on channel '%s': the terminal's input ended (%v)", channel, err)
+	f.Cause = err
+	return f
+}
+
+// asking answers with what the user types. It says what is wanted, and asks
+// again when the text does not fit.
+type asking struct{ p Prompter }
+
+func (a asking) answer(ctx context.Context, r *effect.AwaitEmit) (*effect.Answer, error) {
+	asks, message := r.Asks, r.Payload
+	if r.Channel == effect.ToolApproval && asks == nil {
+		asks, message = ofTool(r.Payload)
+	}
+	if p, ok := a.p.(HostPrompter); ok && asks != nil && r.Misfit == "" {
+		return hostAnswer(ctx, p, *asks, message)
+	}
+	prompt := r.Channel
+	if r.Wants != "" {
+		prompt += " (" + r.Wants + ")"
+	}
+	if r.Misfit != "" {
+		prompt = r.Misfit + "\n" + prompt
+	}
+	s, err := a.p.Ask(ctx, prompt)
+	_, piped := a.p.(*stdin)
+	switch {
+	case err == nil && piped:
+		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, By: effect.ByStdin}, nil
+	case err == nil:
+		return &effect.Answer{Value: value.AppendString(nil, s), Typed: true, Again: true, By: effect.ByTerminal}, nil
+	case piped && ctx.Err() == nil && errors.Is(err, io.EOF):
+		return nil, nobody(r.Channel)
+	case piped && ctx.Err() == nil:
+		return nil, failure(r.Channel, noListener, "standard input cannot answer the emit on channel '%s': %v", r.Channel, err)
+	}
+	return nil, unasked(ctx, r.Channel, err)
+}

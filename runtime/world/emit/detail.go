@@ -1,0 +1,81 @@
+package emit
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// events are the prefixes of the channels on which the library reports what goes
+// on. With detail, members are added to their payloads.
+var events = []string{"listen:", "pipeline:", "host:"}
+
+// detail is what is added to a piece of output: when it was put out, and by
+// which task in which exchange.
+type detail struct {
+	at   time.Duration // since the run began
+	from effect.From
+}
+
+func (s *Sink) now(from *effect.From) *detail {
+	d := &detail{at: time.Since(s.detail)}
+	if from != nil {
+		d.from = *from
+	}
+	return d
+}
+
+// member is a member of an object that detail adds: its name, and its value as
+// JSON.
+type member struct{ name, value string }
+
+// t is the time in seconds, to the microsecond.
+func (d *detail) t() member {
+	return member{"t", strconv.FormatFloat(float64(d.at.Microseconds())/1e6, 'f', -1, 64)}
+}
+
+func (d *detail) task() member { return member{"task", strconv.FormatInt(d.from.Task, 10)} }
+
+func (d *detail) exchange() member { return member{"exchange", strconv.FormatInt(d.from.Exchange, 10)} }
+
+// event adds the exchange, the task and the time to an event's payload. A member
+// that the payload has already stays: a host's own message may have any.
+func (d *detail) event(channel string, payload json.RawMessage) json.RawMessage {
+	var has map[string]json.RawMessage
+	is := func(prefix string) bool { return strings.HasPrefix(channel, prefix) }
+	if !slices.ContainsFunc(events, is) || json.Unmarshal(payload, &has) != nil || has == nil {
+		return payload
+	}
+	members := []member{d.task(), d.t()}
+	if d.from.Exchange != 0 {
+		members = append([]member{d.exchange()}, members...)
+	}
+	members = slices.DeleteFunc(members, func(m member) bool { return has[m.name] != nil })
+	return appendMembers(bytes.Clone(payload), len(has) == 0, members)
+}
+
+// line adds the time and the task to the line in b, which holds an object.
+func (d *detail) line(b []byte) []byte {
+	b = appendMembers(bytes.TrimSuffix(b, []byte{'\n'}), false, []member{d.t(), d.task()})
+	return append(b, '\n')
+}
+
+// appendMembers adds members to the object at the end of b; empty says that the
+// object has no member yet.
+func appendMembers(b []byte, empty bool, members []member) []byte {
+	b = b[:len(b)-1]
+	for _, m := range members {
+		if !empty {
+			b = append(b, ',')
+		}
+		empty = false
+		b = append(append(append(b, '"'), m.name...), `":`...)
+		b = append(b, m.value...)
+	}
+	return append(b, '}')
+}

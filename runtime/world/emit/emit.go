@@ -1,0 +1,328 @@
+// Package emit performs a program's output: emits, printed text, and awaited
+// emits with the answers that the command line provides (spec/11-emit.md); its
+// API promises nothing.
+//
+// Output is ordered and complete: what a request puts out comes before what the
+// next one puts out, is written as soon as possible, and Close writes the rest.
+// Nothing else writes to the output.
+package emit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
+)
+
+// Options is what New needs.
+type Options struct {
+	Mode Mode
+	Out  io.Writer // standard output; written to from one goroutine
+	// Terminal says that Out is a terminal: control characters are escaped.
+	Terminal bool
+	// Viewed says that a live view beside Out shows how far the run is.
+	Viewed bool
+	// Detail, when not zero, is the time when the run began. Output then says
+	// when, by which task and in which exchange it was put out (see detail.go).
+	Detail time.Time
+
+	// Answers are those of `--answer channel=value`. Of several for a channel,
+	// the last one counts.
+	Answers []Fixed
+	// Handler is the command of `--emit-handler`, run by sh; "" means none.
+	// It runs in HandlerDir with the environment Environ, as "NAME=value".
+	Handler    string
+	HandlerDir string
+	Environ    []string
+	Run        *procgroup.Run // whose process it is; may be nil
+	PassEnv    []string       // what is in Environ beside what every process gets
+	// Prompter asks the user; nil when there is no terminal to ask on.
+	Prompter Prompter
+	// Stdin is standard input when it is no terminal: what std::io reads, and whose
+	// lines answer awaited emits when there is no Prompter; nil is an empty one.
+	Stdin io.Reader
+	// Elsewhere are people who follow the run from elsewhere; nil: nobody does.
+	Elsewhere Elsewhere
+	// Log takes the lines of the handler's standard error; nil drops them.
+	Log func(line string)
+}
+
+// Fixed is an answer given in advance: the text Value answers every awaited emit
+// on Channel, read as the type that the program wants. JSON, unless it is nil,
+// answers in its place.
+type Fixed struct {
+	Channel string
+	Value   string
+	JSON    json.RawMessage
+}
+
+// ErrNoReader says that nobody reads the output any more.
+var ErrNoReader = errors.New("write the output: its reader has gone away (broken pipe)")
+
+// Sink performs output. Safe for concurrent use.
+type Sink struct {
+	out      *output
+	format   format
+	reads    bool // events are written as people read them
+	viewed   bool // a live view shows how far the run is
+	detail   time.Time
+	answers  []answerer
+	handler  *handler // nil without one
+	prompter Prompter // nil without one
+	// elsewhere is told of all output; nil when nobody is.
+	elsewhere Elsewhere
+
+	answering sync.WaitGroup // awaited emits that were started
+}
+
+// New makes a Sink. It starts no process: the handler is started by the first
+// emit that needs it.
+func New(o Options) *Sink {
+	s := &Sink{out: newOutput(o.Out), format: formats[o.Mode], detail: o.Detail, prompter: o.Prompter, elsewhere: o.Elsewhere}
+	if o.Terminal {
+		s.format = onTerminal[o.Mode]
+		s.viewed, s.reads = o.Viewed, o.Mode == Text
+	}
+	if len(o.Answers) > 0 {
+		s.answers = append(s.answers, newFixed(o.Answers))
+	}
+	if o.Handler != "" {
+		s.handler = newHandler(&o)
+		s.answers = append(s.answers, s.handler)
+	}
+	if s.prompter == nil && o.Stdin != nil {
+		s.prompter = newStdin(o.Stdin)
+	}
+	if s.prompter != nil || o.Elsewhere != nil {
+		s.answers = append(s.answers, people{s.prompter, o.Elsewhere})
+	}
+	return s
+}
+
+// Perform performs emits, awaited emits and prints. An awaited emit that gets
+// no answer fails with an *effect.Error of kind EmitError; output that cannot
+// be written fails with a Go error, ErrNoReader among them, which ends the run.
+func (s *Sink) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Emit:
+		if s.elsewhere != nil {
+			s.elsewhere.Emitted(r.Channel, r.Payload, false)
+		}
+		return nil, s.emit(ctx, r)
+	case *effect.Print:
+		if s.elsewhere != nil {
+			s.elsewhere.Printed(r.Text, r.Newline)
+		}
+		return nil, s.print(ctx, r)
+	case *effect.AwaitEmit:
+		return s.await(ctx, r)
+	case *effect.Input:
+		return s.input(ctx, r)
+	case *effect.AskHost:
+		return s.askHost(ctx, r)
+	}
+	return nil, &effect.Unperformed{Who: "emits", Kind: r.Kind()}
+}
+
+func (s *Sink) emit(ctx context.Context, r *effect.Emit) error {
+	write := s.format.emit
+	if write == nil {
+		return nil
+	}
+	payload := r.Payload
+	if s.reads || r.Channel == eventtext.ProgressChannel && !s.format.lines {
+		if e, ok := eventtext.Read(r.Channel, payload); ok {
+			_, prompts := s.prompter.(HostPrompter)
+			if e.Text == "" || e.Asks && prompts || e.Moved && s.viewed {
+				return nil
+			}
+			payload = value.AppendString(nil, e.Text)
+		}
+	}
+	return s.put(ctx, r.From, func(b []byte, d *detail) []byte {
+		payload := payload
+		if d != nil {
+			payload = d.event(r.Channel, payload)
+		}
+		return write(b, r.Channel, payload)
+	})
+}
+
+func (s *Sink) print(ctx context.Context, r *effect.Print) error {
+	write := s.format.print
+	if write == nil {
+		return nil
+	}
+	return s.put(ctx, r.From, func(b []byte, _ *detail) []byte { return write(b, r) })
+}
+
+// put puts out what write appends. With detail, write gets the detail, and lines
+// that are objects get its members.
+func (s *Sink) put(ctx context.Context, from *effect.From, write func(b []byte, d *detail) []byte) error {
+	n := effect.OutputOf(ctx)
+	if s.detail.IsZero() {
+		return s.out.add(ctx, func(b []byte) []byte { return s.number(write(b, nil), n) })
+	}
+	d := s.now(from)
+	return s.out.add(ctx, func(b []byte) []byte {
+		b = write(b, d)
+		if s.format.lines {
+			b = d.line(b)
+		}
+		return s.number(b, n)
+	})
+}
+
+// number ends a line that is an object with its number, if it has one.
+func (s *Sink) number(b []byte, n int64) []byte {
+	if n == 0 || !s.format.lines {
+		return b
+	}
+	b = append(b[:len(b)-len("}\n")], `,"n":`...)
+	return append(strconv.AppendInt(b, n, 10), "}\n"...)
+}
+
+// await prints the emit like any other, then gets its answer.
+func (s *Sink) await(ctx context.Context, r *effect.AwaitEmit) (effect.Result, error) {
+	if r.Misfit != "" {
+		return s.answer(ctx, r, "")
+	}
+	id := s.awaited(r)
+	if effect.IsShown(ctx) {
+		return s.answer(ctx, r, id)
+	}
+	if err := s.emit(ctx, &effect.Emit{Channel: r.Channel, Payload: r.Payload, From: r.From}); err != nil {
+		return nil, err
+	}
+	return s.answer(ctx, r, id)
+}
+
+// awaited tells people elsewhere of an awaited emit, and gives the id under which they may be
+// asked.
+func (s *Sink) awaited(r *effect.AwaitEmit) (id string) {
+	if s.elsewhere == nil {
+		return ""
+	}
+	return s.elsewhere.Emitted(r.Channel, r.Payload, true)
+}
+
+// Start prints an awaited emit at once, so that it has its place in the
+// program's order. It is answered while the program goes on, as is what a host
+// asks. Other requests are left to Perform.
+func (s *Sink) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	if q, ok := r.(*effect.AskHost); ok {
+		return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.askHost(ctx, q) }), true
+	}
+	a, ok := r.(*effect.AwaitEmit)
+	if !ok {
+		return nil, false
+	}
+	var id string
+	if a.Misfit == "" {
+		id = s.awaited(a)
+		if !effect.IsShown(ctx) {
+			if err := s.emit(ctx, &effect.Emit{Channel: a.Channel, Payload: a.Payload, From: a.From}); err != nil {
+				done(nil, err)
+				return func() {}, true
+			}
+		}
+		if v, now, err := s.known(a.Channel); now {
+			done(v, err)
+			return func() {}, true
+		}
+	}
+	return s.begin(ctx, done, func(ctx context.Context) (effect.Result, error) { return s.answer(ctx, a, id) }), true
+}
+
+// begin has somebody asked while the program goes on. Persons are asked in the
+// order of these calls.
+func (s *Sink) begin(ctx context.Context, done func(effect.Result, error), ask func(context.Context) (effect.Result, error)) (stop func()) {
+	ctx, stop = context.WithCancel(ctx)
+	ctx, leave := s.join(ctx)
+	s.answering.Go(func() {
+		result, err := ask(ctx)
+		leave()
+		done(result, err)
+		stop()
+	})
+	return stop
+}
+
+// known gives the answer on a channel when nobody has to be asked for it.
+// Awaited emits get such answers in their order.
+func (s *Sink) known(channel string) (v effect.Result, now bool, err error) {
+	rest := s.answers
+	if len(rest) > 0 {
+		if f, ok := rest[0].(fixed); ok {
+			if v := f[channel]; v != nil {
+				return v, true, nil
+			}
+			rest = rest[1:]
+		}
+	}
+	if len(rest) == 0 {
+		return nil, true, nobody(channel)
+	}
+	return nil, false, nil
+}
+
+func nobody(channel string) error {
+	return failure(channel, noListener, "nobody answers the emit on channel '%[1]s': give --answer %[1]s=VALUE or --emit-handler COMMAND, or run in a terminal", channel)
+}
+
+// answer gets the answer of an awaited emit that has been printed. People elsewhere are asked
+// under id.
+func (s *Sink) answer(ctx context.Context, r *effect.AwaitEmit, id string) (effect.Result, error) {
+	if err := s.out.flush(ctx); err != nil {
+		return nil, err
+	}
+	for _, a := range s.answers {
+		if _, person := a.(people); r.Misfit != "" && !person {
+			continue // only a person can be asked again
+		}
+		v, err := a.answer(ctx, r, id)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			return v, nil
+		}
+	}
+	return nil, nobody(r.Channel)
+}
+
+// Flush returns when all output so far is written, or ctx ends.
+func (s *Sink) Flush(ctx context.Context) error { return s.out.flush(ctx) }
+
+// Progress returns how many bytes were put out so far, and how many of them are written.
+func (s *Sink) Progress() (added, written int64) { return s.out.progress() }
+
+// Close writes the rest of the output, ends the handler and its process group,
+// and waits for both. When ctx ends, the handler is killed, and output that is
+// not written yet is lost. The error is that of writing the output.
+func (s *Sink) Close(ctx context.Context) error {
+	s.answering.Wait()
+	err := s.out.close(ctx)
+	if s.handler != nil {
+		s.handler.close(ctx)
+	}
+	return err
+}
+
+// Why an awaited emit failed: the field `reason` of its error.
+const (
+	noListener = "no_listener"
+	refused    = "refused"
+)
+
+func failure(channel, reason, format string, args ...any) *effect.Error {
+	return effect.Errorf("EmitError", format, args...).With("channel", channel).With("reason", reason)
+}

@@ -1,0 +1,150 @@
+package emit
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// Mode is how output looks: the values of `--emit`.
+type Mode uint8
+
+// The modes.
+const (
+	Text   Mode = iota // "[channel] payload" lines, and printed text as it is
+	NDJSON             // {"channel":…,"payload":…} lines and nothing else
+	None               // nothing at all
+)
+
+// String is the mode's name on the command line.
+func (m Mode) String() string {
+	for name, mode := range Modes {
+		if mode == m {
+			return name
+		}
+	}
+	return "unknown"
+}
+
+// Modes are the modes by their names on the command line.
+var Modes = map[string]Mode{"text": Text, "ndjson": NDJSON, "none": None}
+
+// format writes the output of one mode; a nil function writes nothing. When
+// lines is true, lines are objects, which then get the detail as members.
+type format struct {
+	emit  func(b []byte, channel string, payload json.RawMessage) []byte
+	print func(b []byte, p *effect.Print) []byte
+	lines bool
+}
+
+var formats = [...]format{
+	Text:   {textEmit, textPrint, false},
+	NDJSON: {jsonEmit, jsonPrint, true},
+	None:   {},
+}
+
+// onTerminal are the formats of output to a terminal: control characters are
+// escaped.
+var onTerminal = [...]format{
+	Text: {
+		emit: func(b []byte, channel string, payload json.RawMessage) []byte {
+			return append(b, terminal.Escape(string(textEmit(nil, channel, payload)))...)
+		},
+		print: func(b []byte, p *effect.Print) []byte {
+			return append(b, terminal.Printed(string(textPrint(nil, p)))...)
+		},
+	},
+	NDJSON: {
+		emit: func(b []byte, channel string, payload json.RawMessage) []byte {
+			return append(b, terminal.JSON(string(jsonEmit(nil, channel, payload)))...)
+		},
+		print: func(b []byte, p *effect.Print) []byte { return append(b, terminal.JSON(string(jsonPrint(nil, p)))...) },
+		lines: true,
+	},
+	None: {},
+}
+
+// indent begins each further line of an emit, so that none of them can be taken
+// for an emit of its own.
+const indent = "  "
+
+// textEmit writes "[channel] payload". A String is written raw, with its further
+// lines indented; anything else as compact JSON. Without a payload it writes
+// "[channel]".
+func textEmit(b []byte, channel string, payload json.RawMessage) []byte {
+	begin := len(b)
+	b = append(b, '[')
+	b = append(b, channel...)
+	b = append(b, ']')
+	if payload != nil {
+		b = append(b, ' ')
+		b = appendShown(b, payload)
+	}
+	if bytes.ContainsAny(b[begin:], lineEnds) {
+		b = append(b[:begin], indented(string(b[begin:]))...)
+	}
+	return append(b, '\n')
+}
+
+// lineEnds are the characters after which some reader may begin a new line.
+const lineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
+
+// indented is a text whose further lines are indented, but for empty ones.
+func indented(text string) string {
+	var b strings.Builder
+	begins := false
+	for _, r := range text {
+		ends := strings.ContainsRune(lineEnds, r)
+		if begins && !ends {
+			b.WriteString(indent)
+		}
+		b.WriteRune(r)
+		begins = ends
+	}
+	return b.String()
+}
+
+// appendShown writes a value as people read it.
+func appendShown(b []byte, v json.RawMessage) []byte {
+	if len(v) < 2 || v[0] != '"' {
+		return append(b, v...)
+	}
+	if inner := v[1 : len(v)-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return append(b, inner...)
+	}
+	var s string
+	if err := json.Unmarshal(v, &s); err != nil {
+		panic("emit: a payload is no JSON: " + err.Error())
+	}
+	return append(b, s...)
+}
+
+func textPrint(b []byte, p *effect.Print) []byte {
+	b = append(b, p.Text...)
+	if p.Newline {
+		b = append(b, '\n')
+	}
+	return b
+}
+
+// jsonEmit writes an object on a line. A missing payload is written as null, so
+// that every line has both members.
+func jsonEmit(b []byte, channel string, payload json.RawMessage) []byte {
+	if payload == nil {
+		payload = json.RawMessage("null")
+	}
+	b = value.AppendString(append(b, `{"channel":`...), channel)
+	b = append(b, `,"payload":`...)
+	b = append(b, payload...)
+	return append(b, '}', '\n')
+}
+
+// jsonPrint writes printed text as an emit on channel print. The newline that
+// println adds is left out.
+func jsonPrint(b []byte, p *effect.Print) []byte {
+	return jsonEmit(b, "print", value.AppendString(nil, p.Text))
+}

@@ -1,0 +1,269 @@
+package emit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
+)
+
+// How long a handler may take to end after its input has ended, and to exit
+// after its output has ended.
+const (
+	leaveTime   = 200 * time.Millisecond
+	exitSettles = time.Second
+)
+
+// handler answers awaited emits through the subprocess of --emit-handler. Each
+// emit is a line {"channel":…,"payload":…} to the process, which answers with a
+// line {"value":…} or {"error":"…"}, in the same order. The process is started
+// for the first emit, and again when it has ended.
+type handler struct {
+	command   string
+	dir       string
+	environ   []string
+	processes *procgroup.Run
+	log       func(string)
+	turn      chan struct{} // who holds it writes
+
+	mu     sync.Mutex
+	run    *handlerRun // nil before the first and after each end
+	closed bool
+	ending sync.WaitGroup
+}
+
+// handlerRun is one process of the handler's. All but proc is under handler.mu.
+type handlerRun struct {
+	proc     *procgroup.Process
+	waiting  []*ask // those whose answers come next, in order
+	answered bool   // it has given an answer
+	put      int64  // bytes of all lines meant for it
+	sent     int64  // of these, taken by the pipe
+}
+
+// ask is an awaited emit on its way.
+type ask struct {
+	line   []byte
+	start  int64      // where the line begins in all that is put
+	got    chan reply // holds one
+	gaveUp bool       // nobody waits any more; under handler.mu
+}
+
+// reply is what an awaited emit gets.
+type reply struct {
+	value json.RawMessage
+	err   error  // of the answer's line, or the process's end
+	why   string // the reason, with err
+}
+
+func newHandler(o *Options) *handler {
+	h := &handler{command: o.Handler, dir: o.HandlerDir, environ: o.Environ, processes: o.Run, log: o.Log, turn: make(chan struct{}, 1)}
+	h.turn <- struct{}{}
+	return h
+}
+
+// answer sends the emit and waits for its answer. When ctx ends first, an answer
+// that comes later is dropped.
+func (h *handler) answer(ctx context.Context, r *effect.AwaitEmit, _ string) (*effect.Answer, error) {
+	select {
+	case <-h.turn:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	a := &ask{line: jsonEmit(nil, r.Channel, r.Payload), got: make(chan reply, 1)}
+	if err := h.send(a); err != nil {
+		return nil, failure(r.Channel, noListener, "the emit handler `%s` cannot be started: %v", h.command, err)
+	}
+	select {
+	case got := <-a.got:
+		if got.err != nil {
+			return nil, failure(r.Channel, got.why, "%v", got.err)
+		}
+		return &effect.Answer{Value: got.value, By: effect.ByCommand}, nil
+	case <-ctx.Done():
+		h.mu.Lock()
+		a.gaveUp = true
+		h.mu.Unlock()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// send queues all for the next answers and starts to write their lines. The
+// caller holds the turn, which is given back when all is written. So a handler
+// that does not read delays the next line, but not a caller that gives up.
+func (h *handler) send(all ...*ask) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	run, err := h.process()
+	if err != nil {
+		h.turn <- struct{}{}
+		return err
+	}
+	var lines []byte
+	for _, a := range all {
+		a.start = run.put
+		run.put += int64(len(a.line))
+		run.waiting = append(run.waiting, a)
+		lines = append(lines, a.line...)
+	}
+	h.ending.Add(1)
+	go func() {
+		defer h.ending.Done()
+		// A failed write means that the process ends, which its reader tells.
+		n, _ := run.proc.Stdin.Write(lines)
+		h.mu.Lock()
+		run.sent += int64(n)
+		h.mu.Unlock()
+		h.turn <- struct{}{}
+	}()
+	return nil
+}
+
+// process gives the running process, or starts one.
+func (h *handler) process() (*handlerRun, error) {
+	if h.closed {
+		return nil, errors.New("the run has ended")
+	}
+	if h.run != nil {
+		return h.run, nil
+	}
+	sh, err := procgroup.Find("sh", h.dir, h.environ)
+	if err != nil {
+		sh = "/bin/sh"
+	}
+	p, err := h.processes.Start(procgroup.Command{
+		Name: "emit-handler", Path: sh, Args: []string{"-c", h.command}, Env: h.environ, Dir: h.dir, Stderr: h.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	run := &handlerRun{proc: p}
+	h.run = run
+	h.ending.Add(1)
+	go func() {
+		defer h.ending.Done()
+		h.read(run)
+	}()
+	return run, nil
+}
+
+// read hands out the answers until the process ends.
+func (h *handler) read(run *handlerRun) {
+	lines := ndjson.NewReader(run.proc.Stdout, 0)
+	var end error
+	for end == nil {
+		l, err := lines.Next()
+		if err != nil {
+			end = err
+			break
+		}
+		got := h.parse(l.Text)
+		h.mu.Lock()
+		if len(run.waiting) > 0 {
+			run.waiting[0].got <- got
+			run.waiting = run.waiting[1:]
+			run.answered = true
+		} else {
+			end = fmt.Errorf("it sent a line that nothing was asked for: %.200s", l.Text)
+		}
+		h.mu.Unlock()
+	}
+	why := h.whyEnded(run.proc, end)
+	run.proc.End(procgroup.DefaultGrace, nil)
+	<-h.turn // nothing is being written any more
+	left, again := h.leftOver(run, errors.Is(end, io.EOF))
+	run.proc.Stdin.Close()
+	if again && h.send(left...) == nil {
+		return
+	}
+	if !again {
+		h.turn <- struct{}{}
+	}
+	for _, a := range left {
+		a.got <- reply{err: why, why: noListener}
+	}
+}
+
+// leftOver removes the asks that wait for a process that has ended, and gives
+// them. again says that they should be sent to a new process: this one had
+// answered others and has read nothing of them, like a handler that answers one
+// emit and ends.
+func (h *handler) leftOver(run *handlerRun, exited bool) (left []*ask, again bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.run == run {
+		h.run = nil
+	}
+	unread := run.proc.Unread()
+	again = exited && run.answered && unread >= 0 && !h.closed &&
+		len(run.waiting) > 0 && run.sent-int64(unread) <= run.waiting[0].start
+	left = slices.DeleteFunc(run.waiting, func(a *ask) bool { return a.gaveUp })
+	run.waiting = nil
+	return left, again && len(left) > 0
+}
+
+// parse reads an answer's line.
+func (h *handler) parse(line []byte) reply {
+	var a struct {
+		Value json.RawMessage `json:"value"`
+		Error *string         `json:"error"`
+	}
+	err := json.Unmarshal(line, &a)
+	switch {
+	case err == nil && a.Error != nil:
+		return reply{err: errors.New(*a.Error), why: refused}
+	case err == nil && a.Value != nil:
+		return reply{value: a.Value}
+	}
+	return reply{why: refused, err: fmt.Errorf(`the emit handler %s answered neither {"value":…} nor {"error":"…"}: %.200s`, "`"+h.command+"`", line)}
+}
+
+// whyEnded makes the error of those who wait for an answer that will not come.
+func (h *handler) whyEnded(p *procgroup.Process, end error) error {
+	msg := "the emit handler `" + h.command + "` "
+	if !errors.Is(end, io.EOF) {
+		return fmt.Errorf("%sis of no use: %w", msg, end)
+	}
+	t := time.NewTimer(exitSettles)
+	defer t.Stop()
+	select {
+	case <-p.Done():
+		e := p.Exit()
+		msg += fmt.Sprintf("ended without an answer (exit code %d)", e.Code)
+		if last := e.Stderr[strings.LastIndexByte(e.Stderr, '\n')+1:]; last != "" {
+			msg += ": " + last
+		}
+	case <-t.C:
+		msg += "closed its output without an answer"
+	}
+	return errors.New(msg)
+}
+
+// close ends the handler's process: by the end of its input, then by signals.
+func (h *handler) close(ctx context.Context) {
+	h.mu.Lock()
+	h.closed = true
+	run := h.run
+	h.mu.Unlock()
+	if run != nil {
+		run.proc.Stdin.Close()
+		t := time.NewTimer(leaveTime)
+		select {
+		case <-run.proc.Done():
+		case <-t.C:
+		case <-ctx.Done():
+		}
+		t.Stop()
+		run.proc.End(procgroup.DefaultGrace, ctx.Done())
+	}
+	h.ending.Wait()
+}

@@ -1,0 +1,188 @@
+package emit
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// maxInput bounds what one request reads of standard input, in bytes.
+const maxInput = 256 << 20
+
+// lineReader reads lines. A goroutine starts to read with the first request and
+// reads until the input ends, as a blocked read cannot be interrupted. A line
+// that arrives after its request was given up goes to the next request.
+type lineReader struct {
+	in    io.Reader
+	begin sync.Once
+	lines chan string
+	err   error // why there are no more lines; set before lines is closed
+	read  int   // lines so far
+}
+
+func newLineReader(in io.Reader) *lineReader {
+	return &lineReader{in: in, lines: make(chan string)}
+}
+
+// next returns the next line with its end. Callers take turns.
+func (l *lineReader) next(ctx context.Context) (string, error) {
+	l.begin.Do(func() { go l.run() })
+	select {
+	case line, ok := <-l.lines:
+		if !ok {
+			return "", l.err
+		}
+		l.read++
+		return line, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (l *lineReader) run() {
+	defer close(l.lines)
+	r := bufio.NewReader(l.in)
+	for {
+		line, err := readLine(r)
+		if line != "" {
+			l.lines <- line
+		}
+		if err != nil {
+			l.err = err
+			return
+		}
+	}
+}
+
+var errLongLine = errors.New("a line is longer than 256 MiB")
+
+func readLine(r *bufio.Reader) (string, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxInput:
+			return "", errLongLine
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return string(line), err
+		}
+	}
+}
+
+// stdin is a run's standard input that is no terminal. std::io reads it, and its
+// lines answer awaited emits. Safe for concurrent use.
+type stdin struct {
+	turn  chan struct{}
+	lines *lineReader
+}
+
+func newStdin(in io.Reader) *stdin {
+	s := &stdin{turn: make(chan struct{}, 1), lines: newLineReader(in)}
+	s.turn <- struct{}{}
+	return s
+}
+
+// take waits for the caller's turn.
+func (s *stdin) take(ctx context.Context) (leave func(), err error) {
+	select {
+	case <-s.turn:
+		return func() { s.turn <- struct{}{} }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Ask returns the next line. Nothing shows the prompt: the emit has been printed.
+func (s *stdin) Ask(ctx context.Context, _ string) (string, error) {
+	leave, err := s.take(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	line, err := s.line(ctx)
+	return strings.TrimRight(line, "\r\n"), err
+}
+
+// line returns the next line with its end.
+func (s *stdin) line(ctx context.Context) (string, error) {
+	line, err := s.lines.next(ctx)
+	if err == nil && !utf8.ValidString(line) {
+		return "", fmt.Errorf("line %d is not UTF-8", s.lines.read)
+	}
+	return line, err
+}
+
+// all returns everything that is left.
+func (s *stdin) all(ctx context.Context) (string, error) {
+	leave, err := s.take(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	var b strings.Builder
+	for {
+		line, err := s.line(ctx)
+		b.WriteString(line)
+		switch {
+		case errors.Is(err, io.EOF):
+			return b.String(), nil
+		case err != nil:
+			return "", err
+		case b.Len() > maxInput:
+			return "", errors.New("it is larger than 256 MiB")
+		}
+	}
+}
+
+// input performs an Input: at a terminal the person there types the line.
+func (s *Sink) input(ctx context.Context, r *effect.Input) (effect.Result, error) {
+	if err := s.out.flush(ctx); err != nil {
+		return nil, err
+	}
+	result, err := s.readInput(ctx, r)
+	switch {
+	case err == nil:
+		return result, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, io.EOF):
+		return &effect.InputText{End: true}, nil
+	}
+	e := effect.Errorf("FsError", "cannot read standard input: %v", err).With("path", "<stdin>")
+	e.Cause = err
+	return nil, e
+}
+
+func (s *Sink) readInput(ctx context.Context, r *effect.Input) (*effect.InputText, error) {
+	p := s.prompter
+	if p == nil {
+		return nil, io.EOF
+	}
+	if !r.All {
+		text, err := p.Ask(ctx, "")
+		return &effect.InputText{Text: text}, err
+	}
+	if in, ok := p.(*stdin); ok {
+		text, err := in.all(ctx)
+		return &effect.InputText{Text: text}, err
+	}
+	var b strings.Builder
+	for {
+		line, err := p.Ask(ctx, "")
+		if errors.Is(err, io.EOF) {
+			return &effect.InputText{Text: b.String()}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString(line + "\n")
+	}
+}

@@ -1,0 +1,183 @@
+package emit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// outputLimit is how many bytes may wait to be written before the program has to
+// wait.
+const outputLimit = 1 << 20
+
+// output writes on a goroutine of its own, so that the program does not wait for
+// each line. Output is written at once; what comes during a write goes out with
+// the next one.
+type output struct {
+	w io.Writer
+
+	mu      sync.Mutex
+	changed sync.Cond // something was written, or ended
+	buf     []byte    // to be written
+	spare   []byte    // the other buffer, while nothing is being written
+	added   int64     // bytes ever added
+	written int64     // of these, written
+	err     error     // writing has failed; nothing is added any more
+	closed  bool
+	wake    chan struct{}
+	done    chan struct{} // the writer has ended; nil before it began
+}
+
+func newOutput(w io.Writer) *output {
+	o := &output{w: w, wake: make(chan struct{}, 1)}
+	o.changed.L = &o.mu
+	return o
+}
+
+// add appends what write appends. It waits while too much is not written yet. It
+// fails when writing has failed, or when ctx ends meanwhile.
+func (o *output) add(ctx context.Context, write func([]byte) []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.buf) >= outputLimit {
+		if err := o.wait(ctx, func() bool { return len(o.buf) < outputLimit }); err != nil {
+			return err
+		}
+	}
+	if o.err != nil {
+		return o.err
+	}
+	if o.closed {
+		return errors.New("write the output: it is closed: the run has ended")
+	}
+	before := len(o.buf)
+	o.buf = write(o.buf)
+	o.added += int64(len(o.buf) - before)
+	if before == 0 {
+		o.start()
+		select {
+		case o.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// wait waits until ok or until writing has failed; it fails only when ctx ends.
+// The caller holds the lock, which is released while waiting.
+func (o *output) wait(ctx context.Context, ok func() bool) error {
+	stop := context.AfterFunc(ctx, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.changed.Broadcast()
+	})
+	defer stop()
+	for !ok() && o.err == nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		o.changed.Wait()
+	}
+	return nil
+}
+
+// start begins the writer with the first output.
+func (o *output) start() {
+	if o.done == nil {
+		o.done = make(chan struct{})
+		go o.run()
+	}
+}
+
+func (o *output) run() {
+	defer close(o.done)
+	for range o.wake {
+		for o.writeAll() {
+		}
+		o.mu.Lock()
+		over := o.closed || o.err != nil
+		o.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// writeAll writes what is there in one call; false when there was nothing.
+func (o *output) writeAll() bool {
+	o.mu.Lock()
+	b := o.buf
+	if len(b) == 0 || o.err != nil {
+		o.mu.Unlock()
+		return false
+	}
+	o.buf, o.spare = o.spare[:0], nil
+	o.mu.Unlock()
+	_, err := o.w.Write(b)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if cap(b) <= 2*outputLimit {
+		o.spare = b[:0]
+	}
+	if err == nil {
+		o.written += int64(len(b))
+	} else {
+		o.err = outputError(err)
+	}
+	o.changed.Broadcast()
+	return true
+}
+
+func outputError(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, os.ErrClosed) {
+		return ErrNoReader
+	}
+	return fmt.Errorf("write the output: %w", err)
+}
+
+// flush returns when all that was added is written.
+func (o *output) flush(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	upTo := o.added
+	if err := o.wait(ctx, func() bool { return o.written >= upTo }); err != nil {
+		return err
+	}
+	return o.err
+}
+
+// progress returns how many bytes were added so far, and how many of them are written.
+func (o *output) progress() (added, written int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.added, o.written
+}
+
+// close writes the rest and ends the writer. When ctx ends, it does not wait any
+// longer for a write that blocks.
+func (o *output) close(ctx context.Context) error {
+	err := o.flush(ctx)
+	o.mu.Lock()
+	first := !o.closed
+	o.closed = true
+	done := o.done
+	o.mu.Unlock()
+	if done == nil {
+		return err
+	}
+	if first {
+		select {
+		case o.wake <- struct{}{}:
+		default:
+		}
+	}
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return err
+}

@@ -1,0 +1,82 @@
+package emit
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// TestStart: an awaited emit that is started is printed at once, before it is
+// answered. It is answered at once when nobody has to be asked.
+func TestStart(t *testing.T) {
+	var out bytes.Buffer
+	p := &held{asked: make(chan string), answer: make(chan string)}
+	s := New(Options{Out: &out, Prompter: p, Answers: []Fixed{{Channel: "fixed", Value: "f"}}})
+	type outcome struct {
+		value string
+		err   error
+	}
+	start := func(channel string) (chan outcome, func()) {
+		done := make(chan outcome, 1)
+		stop, ok := s.Start(bg, &effect.AwaitEmit{Channel: channel, Payload: json.RawMessage(`1`)}, func(r effect.Result, err error) {
+			o := outcome{err: err}
+			if err == nil {
+				o.value = string(r.(*effect.Answer).Value)
+			}
+			done <- o
+		})
+		if !ok {
+			t.Fatal("not started")
+		}
+		return done, stop
+	}
+	asked, _ := start("asked")
+	if err := s.emit(bg, &effect.Emit{Channel: "next", Payload: json.RawMessage(`2`)}); err != nil {
+		t.Fatal(err)
+	}
+	fixed, _ := start("fixed")
+	if o := <-fixed; o.value != `"f"` || o.err != nil {
+		t.Error(o)
+	}
+	<-p.asked
+	p.answer <- "typed"
+	if o := <-asked; o.value != `"typed"` || o.err != nil {
+		t.Error(o)
+	}
+	stopped, stop := start("stopped")
+	<-p.asked
+	stop()
+	if o := <-stopped; o.err != context.Canceled {
+		t.Error(o)
+	}
+	if _, ok := s.Start(bg, &effect.Print{}, nil); ok {
+		t.Error("a print was started")
+	}
+	finish(t, s)
+	if got := out.String(); got != "[asked] 1\n[next] 2\n[fixed] 1\n[stopped] 1\n" {
+		t.Errorf("output %q", got)
+	}
+	nobody := New(Options{Out: io.Discard})
+	var err error
+	nobody.Start(bg, &effect.AwaitEmit{Channel: "ask"}, func(_ effect.Result, e error) { err = e })
+	emitError(t, err, "no_listener", "channel 'ask'")
+	finish(t, nobody)
+}
+
+// held is a prompter that says when it is asked and answers when it is told.
+type held struct{ asked, answer chan string }
+
+func (h *held) Ask(ctx context.Context, channel string) (string, error) {
+	h.asked <- channel
+	select {
+	case a := <-h.answer:
+		return strings.TrimSpace(a), nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}

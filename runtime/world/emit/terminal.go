@@ -1,0 +1,42 @@
+package emit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// Terminal is the Prompter of a terminal: a line of input is an answer. It asks
+// one question at a time.
+type Terminal struct {
+	in  *stdin
+	out io.Writer
+}
+
+// NewTerminal makes a Terminal that reads answers from in and writes prompts to
+// out.
+func NewTerminal(in io.Reader, out io.Writer) *Terminal {
+	return &Terminal{in: newStdin(in), out: out}
+}
+
+// Ask prompts and returns the next line. An empty prompt is not shown.
+func (t *Terminal) Ask(ctx context.Context, prompt string) (string, error) {
+	leave, err := t.in.take(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	if prompt != "" {
+		if _, err := fmt.Fprintf(t.out, "%s> ", terminal.Escape(prompt)); err != nil {
+			return "", fmt.Errorf("prompt for %s: %w", prompt, err)
+		}
+	}
+	line, err := t.in.lines.next(ctx)
+	if err != nil && prompt != "" {
+		fmt.Fprintln(t.out)
+	}
+	return strings.TrimRight(line, "\r\n"), err
+}

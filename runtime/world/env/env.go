@@ -1,0 +1,96 @@
+// Package env performs effect.Env, effect.EnvAll, effect.Args and effect.Session:
+// it gives the environment variables as they were when the run began, the program's
+// arguments, and what the application has given the run; its API promises nothing.
+package env
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+)
+
+// Environment is a run's environment. It is immutable and safe for concurrent
+// use.
+type Environment struct {
+	// Secrets gets the values that the program reads from variables whose names
+	// suggest a secret; it may be nil. Set it before the first use.
+	Secrets *secret.Set
+	// Session is what the run's application has given it. Set it before the first use.
+	Session Session
+
+	vars map[string]string
+	args []string
+}
+
+// New takes the environment as "NAME=value" strings; of several for a name the
+// last one counts. args are the program's arguments, in which bytes that are not
+// UTF-8 are replaced by U+FFFD.
+func New(environ, args []string) *Environment {
+	e := &Environment{vars: make(map[string]string, len(environ))}
+	for _, a := range args {
+		e.args = append(e.args, strings.ToValidUTF8(a, "\ufffd"))
+	}
+	for _, kv := range environ {
+		if name, v, ok := strings.Cut(kv, "="); ok {
+			e.vars[name] = v
+		}
+	}
+	return e
+}
+
+// Lookup reads a variable for the runtime itself: keys of connections,
+// parameters of hosts.
+func (e *Environment) Lookup(name string) (value string, set bool) {
+	value, set = e.vars[name]
+	return value, set
+}
+
+// Perform gives the program a variable, all variables or the arguments. A
+// variable that is not UTF-8 is an EnvError; the list of all leaves it out.
+func (e *Environment) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+	switch q := r.(type) {
+	case *effect.Env:
+		return e.variable(q)
+	case *effect.EnvAll:
+		return e.variables(), nil
+	case *effect.Args:
+		return &effect.ArgsValue{Args: e.args}, nil
+	case *effect.Session:
+		s := &e.Session
+		return &effect.SessionInfo{ID: s.ID, Cwd: s.Cwd, Inputs: s.Inputs, Metadata: s.Metadata, Render: s.Render}, nil
+	}
+	return nil, &effect.Unperformed{Who: "the environment", Kind: r.Kind()}
+}
+
+func (e *Environment) variable(q *effect.Env) (effect.Result, error) {
+	v, set := e.vars[q.Name]
+	if !utf8.ValidString(v) {
+		return nil, effect.Errorf("EnvError", "the environment variable %s is not UTF-8", q.Name).With("name", q.Name)
+	}
+	e.read(q.Name)
+	return &effect.EnvValue{Value: v, Set: set}, nil
+}
+
+// read notes that the program knows a variable.
+func (e *Environment) read(name string) {
+	if secret.Named(name) {
+		e.Secrets.Add(name, e.vars[name])
+	}
+}
+
+func (e *Environment) variables() *effect.EnvVariables {
+	all := &effect.EnvVariables{}
+	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
+		if utf8.ValidString(name + e.vars[name]) {
+			e.read(name)
+			all.Names = append(all.Names, name)
+			all.Values = append(all.Values, e.vars[name])
+		}
+	}
+	return all
+}

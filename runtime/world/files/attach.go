@@ -1,0 +1,63 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+var (
+	errLargeAttachment = errors.New("it is larger than 20 MiB") // effect.MaxAttached
+	errNotRegular      = errors.New("it is not a regular file")
+)
+
+// attach reads a file that is sent to a model. Only a regular file is opened: opening a device
+// may have an effect, and opening a FIFO may block.
+func (f *Files) attach(q *effect.AttachFile) (effect.Result, error) {
+	data, err := f.attached(q.Path)
+	if err != nil {
+		return nil, failed("attach", q.Path, err)
+	}
+	file, ok := effect.Attach(q.Path, data)
+	if !ok {
+		return nil, failed("attach", q.Path, errors.New("it is neither an image (PNG, JPEG, GIF, WebP), a PDF nor UTF-8 text"))
+	}
+	return file, nil
+}
+
+func (f *Files) attached(path string) ([]byte, error) {
+	var info os.FileInfo
+	err := f.within(&f.reads, path, true, func(p place, name string) (err error) {
+		info, err = p.Stat(name)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, syscall.EISDIR
+	case !info.Mode().IsRegular():
+		return nil, errNotRegular
+	}
+	file, err := f.open(path, os.O_RDONLY|syscall.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err = file.Stat(); err != nil {
+		return nil, err
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, errNotRegular
+	case info.Size() > effect.MaxAttached:
+		return nil, errLargeAttachment
+	}
+	data, err := readAll(file, info.Size(), effect.MaxAttached)
+	if errors.Is(err, errTooLarge) { // it has grown
+		err = errLargeAttachment
+	}
+	return data, err
+}

@@ -1,0 +1,348 @@
+// Package files performs the effects of files: effect.ReadFile, WriteFile,
+// FileInfo, ListDir, RemoveFile, MakeDir, CopyFile, MoveFile, Glob, Walk, TempDir and AttachFile
+// (spec/std/fs.md); its API promises nothing.
+//
+// Reading and writing can each be limited to trees of files. A path that leads
+// outside of them is refused, whether it does so by `..`, by a symbolic link or
+// directly. A path is checked and used in one step (os.Root), so that nothing
+// can be swapped in between.
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+)
+
+// maxFile bounds what one request reads into memory, in bytes.
+const maxFile = 256 << 20
+
+var errTooLarge = errors.New("it is larger than 256 MiB")
+
+// Options say where files are and which may be used.
+type Options struct {
+	// Dir is what relative paths are read from; "" is the working directory.
+	Dir string
+	// Read and Write are the files and directories, as permit.Real gives them,
+	// that may be read and written, with everything below them; nil allows all.
+	Read, Write []string
+	// Refused is the text of the refusal for a path in none of them. When Refused
+	// is nil, the text only names the path.
+	Refused func(write bool, path string) string
+}
+
+// Files performs the effects of files. Safe for concurrent use.
+type Files struct {
+	dir     string
+	reads   area
+	writes  area
+	refused func(write bool, path string) string
+	limit   int64 // maxFile
+
+	mu       sync.Mutex
+	temp     string // the run's own directory, "" until it is asked for
+	tempReal string // where it leads, as permit.Real says
+}
+
+// New makes Files. Roots that are not there are no error: nothing is in them.
+func New(o Options) *Files {
+	return &Files{dir: o.Dir, limit: maxFile, refused: o.Refused,
+		reads: area{all: o.Read == nil, roots: o.Read}, writes: area{all: o.Write == nil, roots: o.Write}}
+}
+
+// Close removes the run's temporary directory.
+func (f *Files) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.temp == "" {
+		return nil
+	}
+	dir := f.temp
+	f.temp, f.tempReal = "", ""
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove the temporary directory: %w", err)
+	}
+	return nil
+}
+
+// Perform performs one request. Its errors are FsErrors.
+func (f *Files) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	result, err := f.perform(ctx, r)
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil, context.Cause(ctx)
+	}
+	return result, err
+}
+
+func (f *Files) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch q := r.(type) {
+	case *effect.ReadFile:
+		return f.read(ctx, q)
+	case *effect.WriteFile:
+		return nil, f.write(q)
+	case *effect.FileInfo:
+		return f.info(q)
+	case *effect.ListDir:
+		return f.list(q)
+	case *effect.RemoveFile:
+		return nil, f.remove(q)
+	case *effect.MakeDir:
+		return nil, f.makeDir(q)
+	case *effect.CopyFile:
+		return nil, f.copy(ctx, q)
+	case *effect.MoveFile:
+		return nil, f.move(ctx, q)
+	case *effect.Glob:
+		return f.glob(ctx, q)
+	case *effect.Walk:
+		return f.walk(ctx, q)
+	case *effect.TempDir:
+		return f.tempDir()
+	case *effect.AttachFile:
+		return f.attach(q)
+	}
+	return nil, &effect.Unperformed{Who: "files", Kind: r.Kind()}
+}
+
+// failed makes the FsError of an operation on a path. An err that is an
+// *effect.Error is given back.
+func failed(verb, path string, err error) error { return failure(verb+" "+path, "it", path, err) }
+
+// failure is failed for an operation on several paths. subject is what the reason
+// speaks of: the path at fault.
+func failure(what, subject, path string, err error) error {
+	var known *effect.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	e := effect.Errorf("FsError", "cannot %s: %s", what, reason(subject, err)).With("path", path)
+	e.Cause = err
+	return e
+}
+
+// reason says what went wrong with subject.
+func reason(subject string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return subject + " is not there"
+	case errors.Is(err, fs.ErrPermission):
+		return "the system does not permit " + subject
+	case errors.Is(err, syscall.EISDIR):
+		return subject + " is a directory"
+	case errors.Is(err, syscall.ENOTDIR):
+		return subject + " is not a directory, or within a file"
+	}
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		return at.Err.Error()
+	case errors.As(err, &link):
+		return link.Err.Error()
+	}
+	// Our own reasons speak of "it".
+	if rest, ok := strings.CutPrefix(err.Error(), "it "); ok {
+		return subject + " " + rest
+	}
+	return err.Error()
+}
+
+func (f *Files) read(ctx context.Context, q *effect.ReadFile) (effect.Result, error) {
+	data, err := f.contents(ctx, q.Path)
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("byte %d is not UTF-8", invalidAt(data))
+	}
+	if err != nil {
+		return nil, failed("read", q.Path, err)
+	}
+	return &effect.FileText{Text: string(data)}, nil
+}
+
+// invalidAt finds the first byte that is not UTF-8.
+func invalidAt(data []byte) int {
+	for i := 0; i < len(data); {
+		r, w := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && w == 1 {
+			return i
+		}
+		i += w
+	}
+	return len(data)
+}
+
+// contents reads a file. Reading something other than a regular file, such as a
+// pipe, may block: then the end of ctx ends the wait.
+func (f *Files) contents(ctx context.Context, path string) ([]byte, error) {
+	regular := false
+	err := f.within(&f.reads, path, true, func(p place, name string) error {
+		info, err := p.Stat(name)
+		regular = err == nil && info.Mode().IsRegular()
+		return err
+	})
+	if err != nil || regular {
+		return f.readFile(path, err)
+	}
+	type outcome struct {
+		data []byte
+		err  error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		data, err := f.readFile(path, nil)
+		done <- outcome{data, err}
+	}()
+	select {
+	case o := <-done:
+		return o.data, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// readFile reads a file unless err says that it cannot be.
+func (f *Files) readFile(path string, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	file, err := f.open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, syscall.EISDIR
+	case info.Size() > f.limit:
+		return nil, errTooLarge
+	}
+	return readAll(file, info.Size(), f.limit)
+}
+
+func readAll(r io.Reader, size, limit int64) ([]byte, error) {
+	data := make([]byte, 0, size+512)
+	for {
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return nil, err
+		case int64(len(data)) > limit:
+			return nil, errTooLarge
+		case len(data) == cap(data):
+			data = slices.Grow(data, 512)
+		}
+	}
+}
+
+func (f *Files) write(q *effect.WriteFile) error {
+	mode := os.O_TRUNC
+	if q.Append {
+		mode = os.O_APPEND
+	}
+	file, err := f.open(q.Path, os.O_WRONLY|os.O_CREATE|mode)
+	if err != nil {
+		return failed("write", q.Path, err)
+	}
+	_, err = file.WriteString(q.Text)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return failed("write", q.Path, err)
+	}
+	return nil
+}
+
+func (f *Files) info(q *effect.FileInfo) (effect.Result, error) {
+	s := &effect.FileStatus{}
+	err := f.within(&f.reads, q.Path, true, func(p place, name string) error {
+		info, err := p.Stat(name)
+		if err == nil {
+			s.Exists, s.IsDir = true, info.IsDir()
+			if !s.IsDir {
+				s.Size = info.Size()
+			}
+		}
+		if escapes(err) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, failed("look at", q.Path, err)
+	}
+	return s, nil
+}
+
+func (f *Files) list(q *effect.ListDir) (effect.Result, error) {
+	dir, err := f.open(q.Path, os.O_RDONLY)
+	if err != nil {
+		return nil, failed("list", q.Path, err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, failed("list", q.Path, err)
+	}
+	return sorted(names), nil
+}
+
+// sorted gives names that are UTF-8, in order. Programs cannot hold others.
+func sorted(names []string) *effect.FileNames {
+	names = slices.DeleteFunc(names, func(n string) bool { return !utf8.ValidString(n) })
+	slices.Sort(names)
+	return &effect.FileNames{Names: slices.Compact(names)}
+}
+
+func (f *Files) remove(q *effect.RemoveFile) error {
+	err := f.within(&f.writes, q.Path, false, func(p place, name string) error {
+		info, err := p.Lstat(name)
+		if err == nil && info.IsDir() {
+			return errors.New("it is a directory")
+		}
+		if err != nil {
+			return err
+		}
+		return p.Remove(name)
+	})
+	if err != nil {
+		return failed("remove", q.Path, err)
+	}
+	return nil
+}
+
+func (f *Files) makeDir(q *effect.MakeDir) error {
+	err := f.within(&f.writes, q.Path, true, func(p place, name string) error { return p.MkdirAll(name, 0o777) })
+	if err != nil {
+		return failed("make the directory", q.Path, err)
+	}
+	return nil
+}
+
+func (f *Files) tempDir() (effect.Result, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.temp == "" {
+		dir, err := os.MkdirTemp("", "concerto-")
+		if err != nil {
+			return nil, failed("make", "a temporary directory", err)
+		}
+		f.temp = strings.TrimSuffix(filepath.ToSlash(dir), "/")
+		f.tempReal = permit.Real(dir, true)
+	}
+	return &effect.FileNames{Names: []string{f.temp}}, nil
+}

@@ -1,0 +1,232 @@
+// Package httpclient performs effect.HTTP: one request, its redirects and its answer
+// (spec/std/http.md); its API promises nothing.
+package httpclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
+)
+
+// The bounds of an answer's body and header, in bytes, and of the number of
+// redirects.
+const (
+	maxBody      = 64 << 20
+	maxHeader    = 1 << 20
+	maxRedirects = 10
+)
+
+// Client performs effect.HTTP. Safe for concurrent use.
+type Client struct {
+	once      sync.Once
+	transport *http.Transport // nil until the first request: making one costs what a short program has no time for
+	refused   func(address string) string
+	limit     int64 // maxBody
+	hand      *clock.Hand
+}
+
+// New makes a Client. refused says why an address to which a server redirects
+// may not be called; "" when it may. nil permits all. Time limits go by a hand, which may be nil.
+func New(refused func(address string) string, hand *clock.Hand) *Client {
+	if refused == nil {
+		refused = func(string) string { return "" }
+	}
+	return &Client{refused: refused, limit: maxBody, hand: hand}
+}
+
+// connections gives the transport, made when first asked for.
+func (c *Client) connections() *http.Transport {
+	c.once.Do(func() {
+		c.transport = http.DefaultTransport.(*http.Transport).Clone()
+		c.transport.MaxResponseHeaderBytes = maxHeader
+	})
+	return c.transport
+}
+
+// Close drops idle connections. It is called after the last request.
+func (c *Client) Close() {
+	if c.transport != nil {
+		c.transport.CloseIdleConnections()
+	}
+}
+
+// Perform sends a request and reads the whole answer.
+func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	q, ok := r.(*effect.HTTP)
+	if !ok {
+		return nil, &effect.Unperformed{Who: "the HTTP client", Kind: r.Kind()}
+	}
+	limited, cancel := c.hand.Within(ctx, timeout(q.Timeout), errTimeout)
+	defer cancel()
+	var sent atomic.Bool
+	traced := httptrace.WithClientTrace(limited, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	response, err := c.exchange(traced, q)
+	if err == nil {
+		return response, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	reason := reasonOf(err)
+	if limited.Err() != nil {
+		reason = fmt.Sprintf("no answer within %d ms", q.Timeout)
+	}
+	e := effect.Errorf("HttpError", "%s %s: %s", q.Method, shown(q.URL), reason).With("url", shown(q.URL))
+	e.Cause = err
+	if sent.Load() { // without a connection no server had it
+		e.Status = effect.Unknown
+	}
+	return nil, e
+}
+
+var errTimeout = errors.New("timeout")
+
+// timeout keeps milliseconds within time.Duration: some 292 years.
+func timeout(ms int64) time.Duration {
+	return time.Duration(min(ms, int64(1<<63-1)/int64(time.Millisecond))) * time.Millisecond
+}
+
+// shown is a URL without a password in it.
+func shown(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return text
+}
+
+// reasonOf says what went wrong, without method and URL, which stand before.
+func reasonOf(err error) string {
+	var at *url.Error
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	var dns *net.DNSError
+	if errors.As(err, &dns) && dns.IsNotFound {
+		return "there is no host " + dns.Name
+	}
+	return err.Error()
+}
+
+func (c *Client) exchange(ctx context.Context, q *effect.HTTP) (*effect.HTTPResponse, error) {
+	request, err := c.request(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: c.connections(), CheckRedirect: c.redirect}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, c.limit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the answer broke off: %w", err)
+	case int64(len(body)) > c.limit:
+		return nil, fmt.Errorf("the answer is larger than %d MiB", maxBody>>20)
+	case !utf8.Valid(body):
+		return nil, errors.New("the answer is not UTF-8")
+	}
+	return &effect.HTTPResponse{Status: int64(response.StatusCode), Headers: headers(response.Header), Body: string(body)}, nil
+}
+
+func (c *Client) request(ctx context.Context, q *effect.HTTP) (*http.Request, error) {
+	var body io.Reader
+	if q.Body != nil {
+		body = strings.NewReader(*q.Body)
+	}
+	request, err := http.NewRequestWithContext(ctx, q.Method, q.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range q.Headers {
+		if strings.EqualFold(h.Name, "Host") {
+			request.Host = h.Value
+		}
+		request.Header.Set(h.Name, h.Value)
+	}
+	if key := effect.KeyOf(ctx); key != "" && changes(q.Method) && request.Header.Get("Idempotency-Key") == "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	return request, callable(request.URL)
+}
+
+// changes says whether a request of a method may change something.
+func changes(method string) bool { return method != "GET" && method != "HEAD" && method != "OPTIONS" }
+
+// callable refuses what cannot be called.
+func callable(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return errors.New("only http:// and https:// can be called")
+	}
+	if u.Host == "" {
+		return errors.New("the URL names no host")
+	}
+	return nil
+}
+
+func (c *Client) redirect(r *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return fmt.Errorf("it led elsewhere %d times", maxRedirects)
+	}
+	if err := callable(r.URL); err != nil {
+		return err
+	}
+	if why := c.refused(r.URL.String()); why != "" {
+		return errors.New(why)
+	}
+	if slices.ContainsFunc(append(via[1:len(via):len(via)], r), func(x *http.Request) bool { return !sameSite(x.URL, via[0].URL) }) {
+		// Headers that the program sent to one host must not reach another one,
+		// nor come back to the first by way of another.
+		maps.DeleteFunc(r.Header, func(name string, _ []string) bool { return !slices.Contains(harmless, name) })
+	}
+	return nil
+}
+
+// harmless are the headers that go along when a redirect leads to another host.
+var harmless = []string{"Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Content-Language", "Content-Type", "Range", "User-Agent"}
+
+// sameSite says whether two URLs have the same host, and the same scheme and
+// port, or lead from http to https on their usual ports.
+func sameSite(to, from *url.URL) bool {
+	if !strings.EqualFold(to.Hostname(), from.Hostname()) {
+		return false
+	}
+	return to.Scheme == from.Scheme && portOf(to) == portOf(from) || from.Scheme == "http" && to.Scheme == "https" && portOf(from) == "80" && portOf(to) == "443"
+}
+
+func portOf(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+}
+
+// headers gives a header in the form of effect.HTTPResponse. Values that are not
+// UTF-8 are left out.
+func headers(h http.Header) []effect.Header {
+	out := []effect.Header{}
+	for name, values := range h {
+		v := strings.Join(values, ", ")
+		if utf8.ValidString(v) {
+			out = append(out, effect.Header{Name: strings.ToLower(name), Value: v})
+		}
+	}
+	slices.SortFunc(out, func(a, b effect.Header) int { return strings.Compare(a.Name, b.Name) })
+	return out
+}

@@ -1,0 +1,154 @@
+// Package logs writes a run's log: what the program says by `std::log`, what
+// hosts write to their standard error, and remarks of the runtime; its API
+// promises nothing. A log line is for people and is never an emit.
+package logs
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+)
+
+// Levels are the levels by rising weight.
+var Levels = []string{"debug", "info", "warn", "error"}
+
+// Log writes lines at or above a level. Safe for concurrent use: lines are never
+// mixed.
+type Log struct {
+	mu      sync.Mutex
+	w       io.Writer
+	min     int
+	secrets *secret.Set
+	began   time.Time // when lines are records; else zero
+
+	// Heard gets each line that is written, too, without its level and without secrets;
+	// it may be nil. Set it before the first line.
+	Heard func(level, message string)
+}
+
+// New makes a Log that writes to w and removes the secrets. level is one of
+// Levels; any other means "info".
+func New(w io.Writer, level string, secrets *secret.Set) *Log {
+	l := &Log{w: w, min: slices.Index(Levels, level), secrets: secrets}
+	if l.min < 0 {
+		l.min = 1
+	}
+	return l
+}
+
+// Records makes each line an object, for programs: "t" is in seconds since the
+// run began, "from" names the host or whoever else wrote the line to its standard
+// error, "task" is the program's task.
+//
+//	{"t":0.0012,"level":"warn","message":"…","fields":{…},"task":1}
+func (l *Log) Records(began time.Time) { l.began = began }
+
+// record is a line of the log.
+type record struct {
+	T       float64         `json:"t"`
+	Level   string          `json:"level"`
+	From    string          `json:"from,omitempty"`
+	Message string          `json:"message"`
+	Fields  json.RawMessage `json:"fields,omitempty"`
+	Task    int64           `json:"task,omitempty"`
+}
+
+// Perform writes an effect.Log as `level: message {fields}`.
+func (l *Log) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+	q, ok := r.(*effect.Log)
+	if !ok {
+		return nil, &effect.Unperformed{Who: "the log", Kind: r.Kind()}
+	}
+	if q.Level == effect.PrintLevel {
+		l.print(q)
+		return nil, nil
+	}
+	out := record{Level: q.Level, Message: q.Message}
+	if fields := string(q.Fields); fields != "" && fields != "{}" && fields != "null" {
+		out.Fields = q.Fields
+	}
+	if q.From != nil {
+		out.Task = q.From.Task
+	}
+	l.write(&out)
+	return nil, nil
+}
+
+// print writes text that the program printed, without its secrets.
+func (l *Log) print(q *effect.Log) {
+	if !l.began.IsZero() {
+		out := record{Level: q.Level, Message: q.Message}
+		if q.From != nil {
+			out.Task = q.From.Task
+		}
+		l.put(l.line(&out) + "\n")
+		return
+	}
+	l.put(l.secrets.Text(q.Message))
+}
+
+// Host writes a line of a host's standard error, at level info.
+func (l *Log) Host(host, line string) { l.write(&record{Level: "info", From: host, Message: line}) }
+
+// Remark writes the runtime's own line.
+func (l *Log) Remark(level, line string) { l.write(&record{Level: level, Message: line}) }
+
+// write writes a record when its level is high enough. A failed write is
+// ignored: there is nowhere to report it.
+func (l *Log) write(r *record) {
+	if slices.Index(Levels, r.Level) < l.min {
+		return
+	}
+	if l.Heard != nil {
+		l.Heard(r.Level, l.secrets.Text(r.text()))
+	}
+	l.put(l.line(r) + "\n")
+}
+
+func (l *Log) put(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, _ = io.WriteString(l.w, text)
+}
+
+// text is a record without its level: `from: message {fields}`.
+func (r *record) text() string {
+	text := r.Message
+	if r.From != "" {
+		text = r.From + ": " + text
+	}
+	if r.Fields != nil {
+		text += " " + string(r.Fields)
+	}
+	return strings.TrimRight(text, "\n")
+}
+
+// line gives a record as a line without its end, and without secrets.
+func (l *Log) line(r *record) string {
+	if l.began.IsZero() {
+		line := r.text()
+		if r.From == "" {
+			line = r.Level + ": " + line
+		}
+		return l.secrets.Text(line)
+	}
+	r.T = float64(time.Since(l.began).Microseconds()) / 1e6
+	r.Message = l.secrets.Text(strings.TrimRight(r.Message, "\n"))
+	if r.Fields != nil {
+		r.Fields = l.secrets.JSON(r.Fields)
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r); err != nil {
+		panic("log: a record cannot be written: " + err.Error())
+	}
+	return strings.TrimRight(b.String(), "\n")
+}

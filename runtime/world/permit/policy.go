@@ -1,0 +1,273 @@
+// Package permit decides what a run may touch: files, the network, environment
+// variables, commands and hosts (spec/19-permissions.md); its API promises
+// nothing. There are two sides that grant: the program's own [permissions], and
+// its caller. What both allow is permitted.
+//
+// All effects are decided here: table.go says what each kind of request needs,
+// and Guard checks a request before its performer gets it. A performer asks
+// again (Refuse) only about what it learns on the way: the address that a server
+// redirects to, the files below a directory.
+package permit
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// Config is what a Policy is made of.
+type Config struct {
+	Caller Grants
+	// Manifest is the program's [permissions]; nil without the section.
+	Manifest *Manifest
+	// Relative paths of the caller and of the program start at Dir, those of the
+	// manifest and of stores at Root; "" is the working directory.
+	Dir, Root string
+	// Hosts gives each declared host's other name, its section of the manifest.
+	Hosts map[string]string
+	// Connections and Servers say what the models' connections and the MCP
+	// servers use, by name.
+	Connections, Servers map[string]Reach
+	// StoresInMemory says that no store is in a file.
+	StoresInMemory bool
+}
+
+// Manifest is [permissions]: what a key does not list is refused, but of the kinds that
+// Open names by their keys.
+type Manifest struct {
+	FS, Env, Net, Run []string
+	Open              []string
+}
+
+// Reach is what a section of the manifest makes the run use. Address is a URL
+// and Command a command, or ""; Env are the variables whose values are sent to
+// the address.
+type Reach struct {
+	Address string
+	Command string
+	Env     []string
+}
+
+// Policy decides what a run may touch. It is safe for concurrent use, but for
+// AddHost.
+type Policy struct {
+	config   Config
+	manifest side
+	caller   side
+}
+
+// AddHost makes the other name of a host known that was declared since. Nobody may ask the policy
+// meanwhile.
+func (p *Policy) AddHost(name, section string) { p.config.Hosts[name] = section }
+
+// side is what one side grants.
+type side [len(Kinds)]limit
+
+// limit is what a side grants of a kind.
+type limit struct {
+	limited bool // else all
+	names   []string
+	roots   []string // of paths: as Real gives them
+}
+
+// New makes a Policy. Links in the granted paths are followed now, not when they
+// are used.
+func New(c Config) *Policy {
+	p := &Policy{config: c}
+	for k := range Kinds {
+		names, limited := c.Caller.list(Kind(k))
+		p.caller[k] = newLimit(Kind(k), names, limited, c.Dir)
+	}
+	p.manifest[Run].limited = true // RunCommand runs what is listed, and without a list nothing
+	if m := c.Manifest; m != nil {
+		for k, names := range map[Kind][]string{Read: m.FS, Write: m.FS, Net: m.Net, Env: m.Env, Run: m.Run} {
+			p.manifest[k] = newLimit(k, names, !slices.Contains(m.Open, Kinds[k].Key), c.Root)
+		}
+	}
+	return p
+}
+
+func newLimit(k Kind, names []string, limited bool, dir string) limit {
+	l := limit{limited: limited, names: names}
+	if limited && (k == Read || k == Write) {
+		l.roots = reals(names, dir)
+	}
+	return l
+}
+
+// Roots are the directories and files, as Real gives them, below which files may
+// be read, or written when k is Write; nil when all may be.
+func (p *Policy) Roots(k Kind) []string {
+	a, b := p.manifest[k], p.caller[k]
+	switch {
+	case !a.limited && !b.limited:
+		return nil
+	case !a.limited:
+		return b.roots
+	case !b.limited:
+		return a.roots
+	}
+	return common(a.roots, b.roots)
+}
+
+// Environment lists the variables that the program may read; nil when it may
+// read all.
+func (p *Policy) Environment() []string {
+	a, b := p.manifest[Env], p.caller[Env]
+	switch {
+	case !a.limited && !b.limited:
+		return nil
+	case !a.limited:
+		return append([]string{}, b.names...)
+	case !b.limited:
+		return append([]string{}, a.names...)
+	}
+	both := []string{}
+	for _, n := range a.names {
+		if slices.Contains(b.names, n) {
+			both = append(both, n)
+		}
+	}
+	return both
+}
+
+// Need is what an effect needs: a kind of permission for a target.
+type Need struct {
+	Kind Kind
+	// Target is a path, variable, command or host as the program names it; with
+	// Net, a host with its port.
+	Target string
+	// Base is where a relative path or command starts.
+	Base string
+	// Link says that a path's last element is not followed where it is a link.
+	Link bool
+	// Declared says that a section of the manifest names the target: the manifest
+	// grants it by that.
+	Declared bool
+}
+
+func (p *Policy) allows(s *side, n Need) bool {
+	l := &s[n.Kind]
+	if !l.limited {
+		return true
+	}
+	switch n.Kind {
+	case Read, Write:
+		path := Real(absolute(n.Target, n.Base), !n.Link)
+		return slices.ContainsFunc(l.roots, func(root string) bool { return Below(root, path) })
+	case Net:
+		return slices.ContainsFunc(l.names, func(pattern string) bool { return matchesHost(pattern, n.Target) })
+	case Run:
+		return slices.ContainsFunc(l.names, func(name string) bool { return p.sameCommand(s, name, n) })
+	case Host:
+		other := p.config.Hosts[n.Target]
+		return slices.Contains(l.names, n.Target) || other != "" && slices.Contains(l.names, other)
+	}
+	return slices.Contains(l.names, n.Target)
+}
+
+// sameCommand says whether a command that a side lists is the one needed.
+// Commands that are paths are compared by the file they lead to, as relative
+// ones may start at different directories.
+func (p *Policy) sameCommand(s *side, name string, n Need) bool {
+	if s == &p.manifest || !strings.Contains(name, "/") || !strings.Contains(n.Target, "/") {
+		return name == n.Target
+	}
+	return Real(absolute(name, p.config.Dir), true) == Real(absolute(n.Target, n.Base), true)
+}
+
+func absolute(path, base string) string {
+	if path = filepath.FromSlash(path); filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(base, path)
+}
+
+// refusal gives the error of a request that is not permitted, nil of any other.
+func (p *Policy) refusal(w *row, r effect.Request) error {
+	var first Need
+	var flags []string
+	for _, n := range w.needs(p, r) {
+		if !n.Declared && !p.allows(&p.manifest, n) {
+			return w.refused(r, n, ofManifest(n))
+		}
+		if p.allows(&p.caller, n) {
+			continue
+		}
+		if len(flags) == 0 {
+			first = n
+		}
+		if flag := n.Kind.Give(p.shown(n)); !slices.Contains(flags, flag) {
+			flags = append(flags, flag)
+		}
+	}
+	if len(flags) == 0 {
+		return nil
+	}
+	return w.refused(r, first, ofCaller(first, flags...))
+}
+
+// Refuse is the text of the refusal of what a performer learns on its way: with
+// Net the address of a redirection, with Read or Write a path. It is "" when the
+// target is permitted.
+func (p *Policy) Refuse(k Kind, target string, declared bool) string {
+	n := Need{Kind: k, Target: target, Base: p.config.Dir, Declared: declared}
+	if k == Net {
+		n.Target = hostOf(target)
+	}
+	switch {
+	case !declared && !p.allows(&p.manifest, n):
+		return ofManifest(n)
+	case !p.allows(&p.caller, n):
+		return ofCaller(n, k.Give(p.shown(n)))
+	}
+	return ""
+}
+
+// ofManifest is a refusal's text: [permissions] does not grant something, and
+// how it would.
+func ofManifest(n Need) string {
+	key := Kinds[n.Kind].Key
+	if n.Kind == Read || n.Kind == Write {
+		return n.Target + " is not permitted: add its directory to `" + key + "` in [permissions]"
+	}
+	return n.doing() + " is not permitted: add it to `" + key + "` in [permissions]"
+}
+
+// ofCaller is a refusal's text: the caller has not allowed something, and these
+// flags would.
+func ofCaller(n Need, flags ...string) string {
+	return n.doing() + " is not permitted: allow it with " + strings.Join(flags, " ")
+}
+
+// doing is the words for what was refused in a message.
+func (n Need) doing() string {
+	target := n.Target
+	if n.Kind == Net {
+		target = plainHost(target)
+	}
+	return strings.Replace(Kinds[n.Kind].Doing, "%s", target, 1)
+}
+
+// shown is a target as the caller names it, whose relative paths start at Dir.
+func (p *Policy) shown(n Need) string {
+	switch {
+	case n.Kind == Net:
+		return plainHost(n.Target)
+	case n.Kind == Run && !strings.Contains(n.Target, "/"):
+		return n.Target
+	case n.Kind != Read && n.Kind != Write && n.Kind != Run, n.Base == p.config.Dir, filepath.IsAbs(n.Target):
+		return n.Target
+	}
+	path := absolute(n.Target, n.Base)
+	rel, err := filepath.Rel(p.config.Dir, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	if n.Kind == Run && !strings.Contains(rel, "/") {
+		rel = "./" + rel
+	}
+	return filepath.ToSlash(rel)
+}

@@ -1,0 +1,275 @@
+package permit
+
+import (
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// row says what a kind of request needs.
+type row struct {
+	// free says why nothing is needed; "" where something is.
+	free string
+	// kinds are those of needs: all that it may ever give.
+	kinds []Kind
+	needs func(p *Policy, r effect.Request) []Need
+	// refused makes the program's error of a need that is not met.
+	refused func(r effect.Request, n Need, text string) *effect.Error
+	// filter removes from a result what is not permitted, for requests that ask
+	// for all there is; nil for other requests.
+	filter func(p *Policy, r effect.Result) effect.Result
+}
+
+// Why an effect needs no permission.
+const (
+	ours  = "it goes to the caller, who decides what becomes of it"
+	inner = "it touches nothing outside of the run"
+	goes  = "it goes on with what was permitted when it was opened"
+	tests = "only a test makes it, of its own world"
+)
+
+// rows are all kinds of requests. A request without a row is refused.
+var rows = map[effect.Kind]*row{
+	effect.KindReadFile:   onFile(needsPath(func(q *effect.ReadFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
+	effect.KindWriteFile:  onFile(needsPath(func(q *effect.WriteFile) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write),
+	effect.KindFileInfo:   onFile(needsPath(func(q *effect.FileInfo) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
+	effect.KindListDir:    onFile(needsPath(func(q *effect.ListDir) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
+	effect.KindRemoveFile: onFile(needsPath(func(q *effect.RemoveFile) []Need { return []Need{{Kind: Write, Target: q.Path, Link: true}} }), Write),
+	effect.KindMakeDir:    onFile(needsPath(func(q *effect.MakeDir) []Need { return []Need{{Kind: Write, Target: q.Path}} }), Write),
+	effect.KindCopyFile: onFile(needsPath(func(q *effect.CopyFile) []Need {
+		return []Need{{Kind: Read, Target: q.From}, {Kind: Write, Target: q.Path}}
+	}), Read, Write),
+	// A file that is moved may be read at its new place.
+	effect.KindMoveFile: onFile(needsPath(func(q *effect.MoveFile) []Need {
+		return []Need{{Kind: Read, Target: q.From, Link: true}, {Kind: Write, Target: q.From, Link: true}, {Kind: Write, Target: q.Path, Link: true}}
+	}), Read, Write),
+	effect.KindGlob:       onFile(needsPath(func(q *effect.Glob) []Need { return []Need{{Kind: Read, Target: literal(q.Pattern)}} }), Read),
+	effect.KindWalk:       onFile(needsPath(func(q *effect.Walk) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
+	effect.KindAttachFile: onFile(needsPath(func(q *effect.AttachFile) []Need { return []Need{{Kind: Read, Target: q.Path}} }), Read),
+	// The manifest grants it to every program.
+	effect.KindTempDir: onFile(func(*Policy, effect.Request) []Need {
+		return []Need{{Kind: Write, Target: os.TempDir(), Declared: true}}
+	}, Write),
+
+	effect.KindStoreRead: onStore(), effect.KindStoreWrite: onStore(), effect.KindStoreAdd: onStore(), effect.KindStoreDelete: onStore(),
+	effect.KindStoreList: onStore(), effect.KindStoreLen: onStore(), effect.KindStoreClear: onStore(), effect.KindStoreExpire: onStore(),
+	effect.KindLedgerPut: onStore(), effect.KindLedgerDelete: onStore(), effect.KindLedgerFind: onStore(),
+	effect.KindMemoryAppend: onStore(), effect.KindMemoryList: onStore(),
+
+	effect.KindHTTP:    {kinds: []Kind{Net}, needs: needsAddress, refused: httpRefused},
+	effect.KindCommand: {kinds: []Kind{Run}, needs: needsCommand, refused: commandRefused},
+	effect.KindEnv:     {kinds: []Kind{Env}, needs: needsVariable, refused: envRefused},
+	effect.KindEnvAll: {kinds: []Kind{Env}, needs: func(*Policy, effect.Request) []Need { return nil },
+		refused: envRefused, filter: permittedVariables},
+
+	effect.KindAgentCall:  {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused},
+	effect.KindStreamOpen: {kinds: []Kind{Net, Env}, needs: needsModel, refused: modelRefused},
+	effect.KindStep:       {free: inner},
+	effect.KindStreamNext: {free: goes}, effect.KindStreamClose: {free: goes},
+
+	effect.KindExchangeOpen: {kinds: []Kind{Host}, needs: needsHost, refused: hostRefused},
+	effect.KindExchangeNext: {free: goes}, effect.KindExchangeReply: {free: goes}, effect.KindExchangeClose: {free: goes},
+
+	effect.KindMCPOpen: {kinds: []Kind{Run, Net, Env}, needs: needsServer, refused: serverRefused},
+	effect.KindMCPNext: {free: goes}, effect.KindMCPReply: {free: goes},
+
+	effect.KindEmit: {free: ours}, effect.KindAwaitEmit: {free: ours}, effect.KindAskHost: {free: ours}, effect.KindInput: {free: ours}, effect.KindPrint: {free: ours}, effect.KindLog: {free: ours},
+	effect.KindArgs: {free: ours}, effect.KindSession: {free: ours}, effect.KindAppList: {free: ours}, effect.KindAppPrepare: {free: ours}, effect.KindAppDecide: {free: ours}, effect.KindAppCall: {free: ours},
+	effect.KindAppLeave: {free: ours}, effect.KindAuditCall: {free: ours}, effect.KindAuditDone: {free: ours},
+
+	effect.KindSleep: {free: inner}, effect.KindClock: {free: inner}, effect.KindZone: {free: inner},
+	effect.KindRandom: {free: inner}, effect.KindRandomSeed: {free: inner}, effect.KindSecret: {free: inner},
+
+	effect.KindMockScript: {free: tests}, effect.KindMockNext: {free: tests}, effect.KindMockAnswer: {free: tests}, effect.KindMockEnv: {free: tests},
+	effect.KindMockArgs: {free: tests}, effect.KindMockInput: {free: tests}, effect.KindMockTime: {free: tests}, effect.KindMockHTTP: {free: tests}, effect.KindMockFile: {free: tests},
+	effect.KindMockCommand: {free: tests}, effect.KindAppMock: {free: tests}, effect.KindRecord: {free: tests},
+}
+
+// Needs gives the kinds of permission that a kind of request may need.
+func Needs(k effect.Kind) []Kind {
+	if w := rows[k]; w != nil {
+		return w.kinds
+	}
+	return nil
+}
+
+// Effects lists the kinds of request that need something, in order.
+func Effects() []effect.Kind {
+	var out []effect.Kind
+	for k, w := range rows {
+		if w.free == "" {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func onFile(needs func(*Policy, effect.Request) []Need, kinds ...Kind) *row {
+	return &row{kinds: kinds, needs: needs, refused: func(_ effect.Request, n Need, text string) *effect.Error {
+		return effect.Errorf("FsError", "%s", text).With("path", n.Target)
+	}}
+}
+
+// needsPath are the needs of a request whose paths are the program's own.
+func needsPath[R effect.Request](needs func(R) []Need) func(*Policy, effect.Request) []Need {
+	return func(p *Policy, r effect.Request) []Need {
+		all := needs(r.(R))
+		for i := range all {
+			all[i].Base = p.config.Dir
+		}
+		return all
+	}
+}
+
+// literal is the directory that a pattern begins with.
+func literal(pattern string) string {
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		return pattern
+	}
+	cut := strings.LastIndexByte(pattern[:strings.IndexAny(pattern, `*?[\`)], '/')
+	switch {
+	case cut > 0:
+		return pattern[:cut]
+	case cut == 0:
+		return "/"
+	}
+	return "."
+}
+
+// onStore is a store in a file, which each of its requests may read and write.
+func onStore() *row {
+	return &row{kinds: []Kind{Read, Write},
+		needs: func(p *Policy, r effect.Request) []Need {
+			if p.config.StoresInMemory {
+				return nil
+			}
+			at := r.(interface{ At() *effect.Store }).At()
+			n := Need{Kind: Read, Target: at.File, Base: p.config.Root}
+			w := n
+			w.Kind = Write
+			return []Need{n, w}
+		},
+		refused: func(r effect.Request, n Need, text string) *effect.Error {
+			at := r.(interface{ At() *effect.Store }).At()
+			if rest, ok := strings.CutPrefix(text, n.Target+" "); ok {
+				text = "that " + rest
+			}
+			e := effect.Errorf("HashMapError", "cannot use %s: %s", at.File, text)
+			if at.Kind != "hashmap" {
+				e.Kind = "FsError"
+				e.With("path", at.File)
+			}
+			return e
+		}}
+}
+
+func needsAddress(_ *Policy, r effect.Request) []Need {
+	if host := hostOf(r.(*effect.HTTP).URL); host != "" {
+		return []Need{{Kind: Net, Target: host}}
+	}
+	return nil // the performer refuses it
+}
+
+func httpRefused(r effect.Request, _ Need, text string) *effect.Error {
+	q := r.(*effect.HTTP)
+	at := q.URL
+	if u, err := url.Parse(at); err == nil && u.User != nil {
+		at = u.Redacted()
+	}
+	return effect.Errorf("HttpError", "%s %s: %s", q.Method, at, text).With("url", at)
+}
+
+func needsCommand(p *Policy, r effect.Request) []Need {
+	return []Need{{Kind: Run, Target: r.(*effect.Command).Command, Base: p.config.Dir}}
+}
+
+func commandRefused(_ effect.Request, _ Need, text string) *effect.Error {
+	return effect.Errorf("ToolError", "%s", text).With("tool", "RunCommand")
+}
+
+func needsVariable(_ *Policy, r effect.Request) []Need {
+	return []Need{{Kind: Env, Target: r.(*effect.Env).Name}}
+}
+
+func envRefused(_ effect.Request, n Need, text string) *effect.Error {
+	return effect.Errorf("EnvError", "%s", text).With("name", n.Target)
+}
+
+func permittedVariables(p *Policy, r effect.Result) effect.Result {
+	all, ok := r.(*effect.EnvVariables)
+	if !ok {
+		return r
+	}
+	out := &effect.EnvVariables{}
+	for i, name := range all.Names {
+		n := Need{Kind: Env, Target: name}
+		if p.allows(&p.manifest, n) && p.allows(&p.caller, n) {
+			out.Names, out.Values = append(out.Names, name), append(out.Values, all.Values[i])
+		}
+	}
+	return out
+}
+
+// callOf is the call of a request to a model.
+func callOf(r effect.Request) *effect.AgentCall {
+	if s, ok := r.(*effect.StreamOpen); ok {
+		return &s.AgentCall
+	}
+	return r.(*effect.AgentCall)
+}
+
+func needsModel(p *Policy, r effect.Request) []Need {
+	return p.reach(p.config.Connections[callOf(r).Connection])
+}
+
+// reach is what a section of the manifest needs: the manifest grants it.
+func (p *Policy) reach(x Reach) []Need {
+	var out []Need
+	if x.Command != "" {
+		out = append(out, Need{Kind: Run, Target: x.Command, Base: p.config.Root, Declared: true})
+	}
+	if host := hostOf(x.Address); host != "" {
+		out = append(out, Need{Kind: Net, Target: host, Declared: true})
+	}
+	for _, name := range x.Env {
+		out = append(out, Need{Kind: Env, Target: name, Declared: true})
+	}
+	return out
+}
+
+// RefuseConnection says why the connection of this name may not be used; "" when
+// it may be.
+func (p *Policy) RefuseConnection(name string) string {
+	q := &effect.AgentCall{Connection: name}
+	if err := p.refusal(&row{needs: needsModel, refused: envRefused}, q); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func modelRefused(r effect.Request, _ Need, text string) *effect.Error {
+	q := callOf(r)
+	return effect.Errorf("AgentError", "agent '%s' (connection '%s'): %s", q.Agent, q.Connection, text).
+		With("provider", q.Connection).With("model", q.Model).With("retryable", false).With("reason", "permission")
+}
+
+func needsHost(_ *Policy, r effect.Request) []Need {
+	return []Need{{Kind: Host, Target: r.(*effect.ExchangeOpen).Host, Declared: true}}
+}
+
+func hostRefused(_ effect.Request, n Need, text string) *effect.Error {
+	return effect.Errorf("HostError", "%s", text).With("host", n.Target).With("recoverable", false)
+}
+
+func needsServer(p *Policy, r effect.Request) []Need {
+	return p.reach(p.config.Servers[r.(*effect.MCPOpen).Server])
+}
+
+func serverRefused(r effect.Request, _ Need, text string) *effect.Error {
+	q := r.(*effect.MCPOpen)
+	return effect.Errorf("ToolError", "mcp server '%s': %s", q.Server, text).With("tool", q.Server+"."+q.Function())
+}

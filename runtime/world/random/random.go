@@ -1,0 +1,92 @@
+// Package random performs effect.Random, effect.RandomSeed and effect.Secret;
+// its API promises nothing. A running program gets random numbers only from it.
+package random
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// Source performs effect.Random, effect.RandomSeed and effect.Secret. Safe for
+// concurrent use.
+type Source struct {
+	mu     sync.Mutex
+	stream *rand.ChaCha8 // nil until the first number is drawn
+}
+
+// New makes a Source. With a seed its numbers are the same in every run; nil
+// means an unpredictable seed.
+func New(seed *int64) *Source {
+	s := &Source{}
+	if seed != nil {
+		s.stream = seeded(*seed)
+	}
+	return s
+}
+
+func seeded(seed int64) *rand.ChaCha8 {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], uint64(seed))
+	return rand.NewChaCha8(key)
+}
+
+// Perform draws a number, sets the seed, or gives bytes that no seed decides.
+func (s *Source) Perform(_ context.Context, r effect.Request) (effect.Result, error) {
+	switch q := r.(type) {
+	case *effect.Random:
+		return &effect.RandomBits{Bits: s.next()}, nil
+	case *effect.RandomSeed:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stream = seeded(q.Seed)
+		return nil, nil
+	case *effect.Secret:
+		b := make([]byte, q.Bytes)
+		crand.Read(b) // never fails
+		return &effect.SecretBytes{Bytes: b}, nil
+	}
+	return nil, &effect.Unperformed{Who: "chance", Kind: r.Kind()}
+}
+
+// State is where the stream of numbers stands; nil before the first number was drawn of a source
+// without a seed. SetState goes on from there.
+func (s *Source) State() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream == nil {
+		return nil
+	}
+	b, _ := s.stream.MarshalBinary() // never fails
+	return b
+}
+
+// SetState has the numbers go on from a State. The error says that it is none.
+func (s *Source) SetState(b []byte) error {
+	if b == nil {
+		return nil
+	}
+	stream := rand.NewChaCha8([32]byte{})
+	if err := stream.UnmarshalBinary(b); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stream = stream
+	return nil
+}
+
+func (s *Source) next() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stream == nil {
+		var key [32]byte
+		crand.Read(key[:]) // never fails
+		s.stream = rand.NewChaCha8(key)
+	}
+	return s.stream.Uint64()
+}

@@ -1,0 +1,128 @@
+package sqlitestore
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// Every row that holds what a program stored has a checksum, which is checked
+// whenever the row's value is read. SQLite itself notices a damaged structure,
+// but not a damaged text.
+
+// sumColumn is the checksum's column in the tables since format 2, written in
+// the way in which SQLite writes a column that was added later.
+const sumColumn = ", sum INTEGER NOT NULL DEFAULT 0"
+
+// summed are the columns that go into a table's checksum.
+var summed = []struct{ table, columns string }{
+	{"section", "kind, name, scope"}, {"entry", "section, key, value"}, {"message", "section, role, content"}, {"record", "section, identifier, keys, value"},
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// sum is the checksum of a row's columns: each a string, []byte or int64.
+func sum(columns ...any) int64 {
+	crc := uint32(0)
+	var length [8]byte
+	for _, c := range columns {
+		var b []byte
+		switch c := c.(type) {
+		case string:
+			b = []byte(c)
+		case []byte:
+			b = c
+		case int64:
+			b = strconv.AppendInt(nil, c, 10)
+		default:
+			panic(fmt.Sprintf("a column is a %T", c))
+		}
+		binary.LittleEndian.PutUint64(length[:], uint64(len(b)))
+		crc = crc32.Update(crc32.Update(crc, castagnoli, length[:]), castagnoli, b)
+	}
+	return int64(crc)
+}
+
+// formerly is the text of a table in format 1, which had no checksums.
+func formerly(table string) string { return strings.Replace(table, sumColumn, "", 1) }
+
+// migrate brings a database of format 1 to the present format: every row gets
+// the checksum of its present content. When another process was faster, nothing
+// is left to do.
+func (f *file) migrate() error {
+	if err := f.conn.CreateFunction("checksum", -1, sqlite3.DETERMINISTIC, checksumOf); err != nil {
+		return err
+	}
+	return f.transaction(func() error {
+		if _, version, err := f.marks(); err != nil || version == format {
+			return err
+		}
+		for _, s := range summed {
+			for _, sql := range []string{"ALTER TABLE " + s.table + " ADD COLUMN " + strings.TrimPrefix(sumColumn, ", "),
+				"UPDATE " + s.table + " SET sum = checksum(" + s.columns + ")"} {
+				if err := f.conn.Exec(sql); err != nil {
+					return err
+				}
+			}
+		}
+		return f.conn.Exec(fmt.Sprintf("PRAGMA user_version = %d", format))
+	})
+}
+
+func checksumOf(ctx sqlite3.Context, args ...sqlite3.Value) {
+	columns := make([]any, len(args))
+	for i, a := range args {
+		if columns[i] = any(a.RawText()); a.Type() == sqlite3.INTEGER {
+			columns[i] = a.Int64()
+		}
+	}
+	ctx.ResultInt64(sum(columns...))
+}
+
+// rowDamaged is the failure of a row whose checksum does not fit.
+func rowDamaged(what string) error {
+	return refuse("%s is damaged: its checksum does not fit; store it anew or delete it, or put a copy of the file in its place", what)
+}
+
+// entryDamaged names an entry of a hashmap; of a cache only the cache, as its
+// keys mean nothing to users.
+func entryDamaged(at effect.Store, key []byte) error {
+	if at.Kind == "cache" {
+		return refuse("what @cache keeps of %s is damaged: its checksum does not fit; move the file away to begin anew", at.Name)
+	}
+	return rowDamaged(fmt.Sprintf("the entry %q of the hashmap %s", keyText(json.RawMessage(key)), shownStore(at)))
+}
+
+// shownStore is a store's name with its scope.
+func shownStore(at effect.Store) string {
+	if at.Scope == "" {
+		return at.Name
+	}
+	return fmt.Sprintf("%s (scope %q)", at.Name, at.Scope)
+}
+
+// sectionsFit checks the names of all sections, once: a store whose name is
+// damaged would be taken for an empty store.
+func (f *file) sectionsFit() error {
+	if f.sectionsRead {
+		return nil
+	}
+	var problem error
+	err := f.run(`SELECT kind, name, scope, sum FROM section`, func(s *sqlite3.Stmt) {
+		if at := (effect.Store{Kind: s.ColumnText(0), Name: s.ColumnText(1), Scope: s.ColumnText(2)}); problem == nil && s.ColumnInt64(3) != sum(at.Kind, at.Name, at.Scope) {
+			problem = damaged(fmt.Sprintf("the name of the %s %s is not what was written", at.Kind, shownStore(at)))
+		}
+	})
+	if err == nil {
+		err = problem
+	}
+	f.sectionsRead = err == nil
+	return err
+}

@@ -1,0 +1,81 @@
+package sqlitestore
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// doneTable says of each durable run that has written here which of its effects was the last
+// one, and what that gave: so a run that was interrupted in it learns that it was done. Only
+// files to which such a run has written have it.
+const doneTable = `CREATE TABLE done (run TEXT NOT NULL PRIMARY KEY, effect INTEGER NOT NULL, result TEXT NOT NULL) STRICT, WITHOUT ROWID`
+
+const (
+	sqlDone    = `SELECT effect, result FROM done WHERE run = ?`
+	sqlSetDone = `INSERT INTO done (run, effect, result) VALUES (?, ?, ?) ON CONFLICT (run) DO UPDATE SET effect = excluded.effect, result = excluded.result`
+)
+
+// onceOnly runs an operation, and notes in the same transaction that the effect with a key was
+// done; when that is noted already, it gives what the effect gave.
+func (f *file) onceOnly(key string, k effect.Kind, op operation) (result effect.Result, err error) {
+	at := strings.LastIndexByte(key, '-')
+	number, err := strconv.ParseInt(key[at+1:], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("an effect's key is %q", key)
+	}
+	run := key[:max(at, 0)]
+	err = f.within("BEGIN IMMEDIATE", func() error {
+		if err := f.haveDone(); err != nil {
+			return err
+		}
+		done := false
+		err := f.run(sqlDone, func(s *sqlite3.Stmt) {
+			if done = s.ColumnInt64(0) == number; done {
+				result, err = resultOf(k, s.ColumnRawText(1))
+			}
+		}, run)
+		if err != nil || done {
+			return err
+		}
+		f.inside = true
+		defer func() { f.inside = false }()
+		if result, err = op(f); err != nil {
+			return err
+		}
+		text, err := json.Marshal(result)
+		if err != nil {
+			return err
+		}
+		return f.run(sqlSetDone, nil, run, number, string(text))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// haveDone makes the table when there is none.
+func (f *file) haveDone() error {
+	var names []string
+	err := f.run(`SELECT name FROM sqlite_schema WHERE type = 'table'`, func(s *sqlite3.Stmt) { names = append(names, s.ColumnText(0)) })
+	if err != nil || slices.Contains(names, "done") {
+		return err
+	}
+	return f.conn.Exec(doneTable)
+}
+
+// resultOf reads what an effect gave.
+func resultOf(k effect.Kind, text []byte) (effect.Result, error) {
+	if row := effect.Of(k); row.Result != nil && string(text) != "null" {
+		result := row.Result()
+		return result, json.Unmarshal(text, result)
+	}
+	return nil, nil
+}

@@ -1,0 +1,96 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// refusal is why a file cannot be used, and what to do about it.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+
+// failed makes the program's error from an operation's error.
+func (f *file) failed(ctx context.Context, at effect.Store, err error) error {
+	var known *effect.Error
+	switch {
+	case errors.Is(err, effect.ErrWaits):
+		return err
+	case errors.Is(err, sqlite3.BUSY) && effect.IsAtOnce(ctx):
+		return effect.ErrWaits
+	case ctx.Err() != nil && !errors.As(err, &known):
+		return context.Cause(ctx)
+	case known != nil || errors.As(err, &known):
+		return known
+	}
+	e := effect.Errorf("HashMapError", "cannot use %s: %s", f.name, f.reason(err))
+	if at.Kind != "hashmap" {
+		e.Kind = "FsError"
+		e.With("path", f.name)
+	}
+	e.Cause = err
+	return e
+}
+
+// reason says in words why a file cannot be used.
+func (f *file) reason(err error) string {
+	var r refusal
+	switch {
+	case errors.As(err, &r):
+		return r.Error()
+	case errors.Is(err, sqlite3.BUSY), errors.Is(err, sqlite3.LOCKED):
+		return fmt.Sprintf("another process has been writing to it for %s: let it finish or end it, and try again", f.options.Wait.Round(time.Millisecond))
+	case errors.Is(err, sqlite3.CORRUPT), errors.Is(err, sqlite3.NOTADB):
+		return damaged("SQLite cannot read it").Error()
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "the disk is full; nothing of this was stored"
+	case errors.Is(err, sqlite3.IOERR) && noRoom(filepath.Dir(f.path)):
+		return "the disk is full; nothing of this was stored"
+	case errors.Is(err, syscall.EFBIG):
+		return "it may not become as large (see `ulimit -f`); nothing of this was stored"
+	case errors.Is(err, sqlite3.TOOBIG):
+		return "what is to be stored is larger than 1 GB"
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.READONLY):
+		return "it or its directory cannot be written: permit that, or name another file"
+	case errors.Is(err, sqlite3.IOERR):
+		return fmt.Sprintf("its disk fails (%v); nothing of this was stored", systemCause(err))
+	}
+	return err.Error()
+}
+
+// noRoom says whether a file in this directory cannot be written because the
+// disk is full. SQLite reports only that it could not write.
+func noRoom(dir string) bool {
+	trial, err := os.CreateTemp(dir, ".concerto-*")
+	if err == nil {
+		_, err = trial.Write(make([]byte, 64<<10))
+		err = errors.Join(err, trial.Close(), os.Remove(trial.Name()))
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// systemCause is what the operating system said of a failure, or the failure.
+func systemCause(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
+
+// damaged is the refusal of a file that was ours.
+func damaged(how string) error {
+	return refuse("it is damaged (%s); it was left as it is: put a copy of it in its place, or move it away to begin anew", how)
+}

@@ -1,0 +1,222 @@
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// file is a database and the one connection to it.
+type file struct {
+	options *Options
+	name    string // as the program gives it
+	path    string
+
+	turn chan struct{} // held by the request under way; all below is its
+	conn *sqlite3.Conn // nil while it is not open
+	// statements are prepared statements, by their text; sections are the ids of
+	// stores and scopes that are in the database.
+	statements map[string]*sqlite3.Stmt
+	sections   map[effect.Store]int64
+	// sectionsRead says that sectionsFit has been called; old that the file has
+	// format 1.
+	sectionsRead, old bool
+	inside            bool      // a transaction has begun, of which those of the request are parts
+	began             time.Time // the request under way
+}
+
+// perform runs an operation when it is its turn.
+func (f *file) perform(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
+	if effect.IsAtOnce(ctx) {
+		select {
+		case f.turn <- struct{}{}:
+		default:
+			return nil, effect.ErrWaits
+		}
+	} else {
+		select {
+		case f.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	defer func() { <-f.turn }()
+	f.began = time.Time{}
+	for tries := 0; ; tries++ {
+		// SQLite calls busy by itself, but not in all places. An operation that it
+		// could not begin or finish has changed nothing: it is tried again from
+		// the start.
+		result, err := f.attempt(ctx, k, op)
+		if !errors.Is(err, sqlite3.BUSY) || !f.busy(ctx, tries) {
+			return result, err
+		}
+	}
+}
+
+// attempt runs an operation, and opens the file before that if need be.
+func (f *file) attempt(ctx context.Context, k effect.Kind, op operation) (effect.Result, error) {
+	if f.conn == nil {
+		if err := f.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	f.conn.SetInterrupt(ctx)
+	if key := effect.KeyOf(ctx); key != "" {
+		return f.onceOnly(key, k, op)
+	}
+	return op(f)
+}
+
+// busy is called when another connection holds a lock. It waits a moment and
+// says whether to try again.
+func (f *file) busy(ctx context.Context, tries int) bool {
+	if effect.IsAtOnce(ctx) {
+		return false
+	}
+	now := time.Now()
+	if f.began.IsZero() {
+		f.began = now
+	}
+	if now.Sub(f.began) >= f.options.Wait {
+		return false
+	}
+	pause := time.NewTimer(min(time.Millisecond<<min(tries, 5), 20*time.Millisecond))
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// close ends the connection. SQLite then writes the log into the file when this
+// was the last connection to it.
+func (f *file) close() error {
+	if f.conn == nil {
+		return nil
+	}
+	f.conn.SetInterrupt(context.Background())
+	var errs []error
+	for _, s := range f.statements {
+		errs = append(errs, s.Close())
+	}
+	errs = append(errs, f.conn.Close())
+	f.conn, f.statements, f.sections, f.sectionsRead = nil, nil, nil, false
+	return errors.Join(errs...)
+}
+
+// run executes a statement with its arguments, each a string, []byte or int64,
+// and calls row, which may be nil, for every row of its result.
+func (f *file) run(sql string, row func(*sqlite3.Stmt), args ...any) error {
+	s := f.statements[sql]
+	if s == nil {
+		var err error
+		if s, _, err = f.conn.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT); err != nil {
+			return err
+		}
+		f.statements[sql] = s
+	}
+	for i, a := range args {
+		var err error
+		switch a := a.(type) {
+		case string:
+			err = s.BindText(i+1, a)
+		case []byte:
+			err = s.BindRawText(i+1, a)
+		case int64:
+			err = s.BindInt64(i+1, a)
+		default:
+			panic(fmt.Sprintf("a statement's argument is a %T", a))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for s.Step() {
+		if row != nil {
+			row(s)
+		}
+	}
+	err := s.Err()
+	if reset := s.Reset(); err == nil {
+		err = reset
+	}
+	return err
+}
+
+// transaction calls do. Either all that do writes is kept, and on the disk when
+// transaction returns, or nothing.
+func (f *file) transaction(do func() error) error { return f.within("BEGIN IMMEDIATE", do) }
+
+// snapshot runs do so that all it reads is of one moment.
+func (f *file) snapshot(do func() error) error { return f.within("BEGIN", do) }
+
+func (f *file) within(begin string, do func() error) error {
+	if f.inside {
+		return do()
+	}
+	if err := f.run(begin, nil); err != nil {
+		return err
+	}
+	err := do()
+	if err == nil {
+		err = f.run("COMMIT", nil)
+	}
+	if err != nil {
+		f.rollback()
+	}
+	return err
+}
+
+// rollback undoes a transaction, unless SQLite has already done so.
+func (f *file) rollback() {
+	clear(f.sections) // some may have been made in it
+	old := f.conn.SetInterrupt(context.Background())
+	if !f.conn.GetAutocommit() {
+		_ = f.run("ROLLBACK", nil)
+	}
+	f.conn.SetInterrupt(old)
+}
+
+const (
+	sqlSection    = `SELECT id FROM section WHERE kind = ? AND name = ? AND scope = ?`
+	sqlAddSection = `INSERT INTO section (kind, name, scope, sum) VALUES (?, ?, ?, ?)`
+)
+
+// section gives the id of a store or scope; ok is false when nothing was ever
+// stored in it.
+func (f *file) section(at effect.Store) (id int64, ok bool, err error) {
+	if id, ok = f.sections[at]; ok {
+		return id, true, nil
+	}
+	err = f.run(sqlSection, func(s *sqlite3.Stmt) { id, ok = s.ColumnInt64(0), true }, at.Kind, at.Name, at.Scope)
+	switch {
+	case err != nil:
+	case ok:
+		f.sections[at] = id
+	default:
+		err = f.sectionsFit()
+	}
+	return id, ok, err
+}
+
+// sectionToWrite is section that makes a missing section. It must be called
+// within a transaction.
+func (f *file) sectionToWrite(at effect.Store) (int64, error) {
+	id, ok, err := f.section(at)
+	if ok || err != nil {
+		return id, err
+	}
+	if err := f.run(sqlAddSection, nil, at.Kind, at.Name, at.Scope, sum(at.Kind, at.Name, at.Scope)); err != nil {
+		return 0, err
+	}
+	id = f.conn.LastInsertRowID()
+	f.sections[at] = id
+	return id, nil
+}

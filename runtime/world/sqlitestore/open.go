@@ -1,0 +1,318 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// The marks of our files in SQLite's header: application is the application_id
+// ("Conc"), format the user_version.
+const (
+	application = 0x436f6e63
+	format      = 2
+)
+
+// tables are all tables and indexes of a database. A section is a store, or a
+// scope of one. The order of entries is that of their ids. The words of
+// identifiers and the keys by which ledgers are searched are folded.
+var tables = []string{
+	`CREATE TABLE section (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, scope TEXT NOT NULL` + sumColumn + `, UNIQUE (kind, name, scope)) STRICT`,
+	`CREATE TABLE entry (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL` + sumColumn + `, UNIQUE (section, key)) STRICT`,
+	`CREATE TABLE message (section INTEGER NOT NULL, id INTEGER NOT NULL, role TEXT NOT NULL, content TEXT NOT NULL` + sumColumn + `, PRIMARY KEY (section, id)) STRICT, WITHOUT ROWID`,
+	`CREATE TABLE record (id INTEGER PRIMARY KEY, section INTEGER NOT NULL, identifier TEXT NOT NULL, keys TEXT NOT NULL, value TEXT NOT NULL` + sumColumn + `, UNIQUE (section, identifier)) STRICT`,
+	`CREATE TABLE word (section INTEGER NOT NULL, word TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (section, word, record)) STRICT, WITHOUT ROWID`,
+	`CREATE TABLE record_key (section INTEGER NOT NULL, key TEXT NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (section, key, record)) STRICT, WITHOUT ROWID`,
+	`CREATE INDEX entry_order ON entry (section, id)`,
+	`CREATE INDEX record_order ON record (section, id)`,
+}
+
+// readThrough is the size up to which a file is read through each time it is opened.
+const readThrough = 1 << 20
+
+// open opens the file, and makes it when there is none.
+func (f *file) open(ctx context.Context) error {
+	path, size := ":memory:", int64(0)
+	if !f.options.InMemory {
+		var err error
+		if path, err = filepath.Abs(f.path); err != nil {
+			return err
+		}
+		if size, err = inspect(path); err != nil {
+			return err
+		}
+	}
+	verified := false
+	if size > 0 && !hasLog(path) {
+		// Reading a file that is not in use creates no files beside it.
+		err := f.use(immutable(path), sqlite3.OPEN_READONLY|sqlite3.OPEN_URI, func() error { return f.verify(size) })
+		if err != nil && !hasLog(path) {
+			return err
+		}
+		if verified = err == nil; verified {
+			_ = f.close() // nothing was written
+		}
+	}
+	name := path
+	if !f.options.InMemory {
+		var err error
+		if name, err = private(path); err != nil {
+			return err
+		}
+	}
+	return f.use(name, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE|sqlite3.OPEN_URI, func() error { return f.prepare(ctx, size, verified) })
+}
+
+// private creates the file if there is none, so that only its user may read it;
+// an existing file keeps its mode. It gives the file's URI with the parameter
+// that makes SQLite's log have the same mode.
+func private(path string) (string, error) {
+	made, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err == nil {
+		err = made.Close()
+	}
+	if err != nil {
+		return "", err
+	}
+	return address(path, url.Values{"modeof": {path}}), nil
+}
+
+// use connects to the database and calls first. The connection stays open unless
+// first fails.
+func (f *file) use(name string, flags sqlite3.OpenFlag, first func() error) error {
+	conn, err := sqlite3.OpenFlags(name, flags)
+	if err != nil {
+		return err
+	}
+	f.conn, f.statements, f.sections = conn, map[string]*sqlite3.Stmt{}, map[effect.Store]int64{}
+	if err = first(); err != nil {
+		// A refused file is left as it is: nothing is written into it on the way out.
+		_, _ = conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+		_ = f.close()
+	}
+	return err
+}
+
+// hasLog says whether a database has a log, or a journal from the time when it
+// was created, which is then a part of its content. This is so while it is in
+// use, and when its last process was killed.
+func hasLog(path string) bool {
+	for _, name := range []string{path + "-wal", path + "-journal"} {
+		if info, err := os.Stat(name); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// immutable names a database for a connection that takes no lock.
+func immutable(path string) string { return address(path, url.Values{"immutable": {"1"}}) }
+
+// address is a database's path with parameters for SQLite.
+func address(path string, parameters url.Values) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive's letter
+	}
+	query := strings.ReplaceAll(parameters.Encode(), "+", "%20")
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query}).String()
+}
+
+// prepare prepares a new connection for requests, and makes a new file a store.
+// verified says that the file has been verified already.
+func (f *file) prepare(ctx context.Context, size int64, verified bool) error {
+	if err := f.conn.BusyHandler(f.busy); err != nil {
+		return err
+	}
+	f.conn.SetInterrupt(ctx)
+	// FULL: a commit is on the disk before it returns. It survives a crash of the
+	// machine, not only of the process.
+	err := f.conn.Exec(`PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -16000`)
+	if err != nil {
+		return err
+	}
+	if !verified {
+		id, version, err := f.marks()
+		if err == nil && id == 0 && version == 0 {
+			err = f.create()
+		} else if err == nil {
+			err = f.verify(size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if f.old {
+		if err := f.migrate(); err != nil {
+			return err
+		}
+		f.old = false
+	}
+	if f.options.InMemory {
+		return nil
+	}
+	return f.run("PRAGMA journal_mode = WAL", nil)
+}
+
+// marks reads application_id and user_version.
+func (f *file) marks() (id, version int64, err error) {
+	if err = f.run("PRAGMA application_id", func(s *sqlite3.Stmt) { id = s.ColumnInt64(0) }); err == nil {
+		err = f.run("PRAGMA user_version", func(s *sqlite3.Stmt) { version = s.ColumnInt64(0) })
+	}
+	return id, version, err
+}
+
+// create makes the tables in an empty database, unless another process was
+// faster.
+func (f *file) create() error {
+	return f.transaction(func() error {
+		id, version, err := f.marks()
+		if err != nil {
+			return err
+		}
+		if id != 0 || version != 0 {
+			return f.verify(0)
+		}
+		for _, sql := range tables {
+			if err := f.conn.Exec(sql); err != nil {
+				return err
+			}
+		}
+		return f.conn.Exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", application, format))
+	})
+}
+
+// verify checks a database through SQLite: its marks, its tables and, in a file
+// of at most readThrough bytes, every page.
+func (f *file) verify(size int64) error {
+	id, version, err := f.marks()
+	if err == nil {
+		err = whose(id, version)
+	}
+	if err != nil {
+		return err
+	}
+	var found []string
+	err = f.run("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL", func(s *sqlite3.Stmt) { found = append(found, s.ColumnText(0)) })
+	if err != nil {
+		return err
+	}
+	var want []string
+	f.old = version < format
+	for _, t := range tables {
+		if f.old {
+			t = formerly(t)
+		}
+		want = append(want, t)
+	}
+	if slices.Contains(found, doneTable) {
+		want = append(want, doneTable)
+	}
+	slices.Sort(want)
+	if slices.Sort(found); !slices.Equal(found, want) {
+		return damaged("its tables are not those of a store")
+	}
+	if size > readThrough {
+		return nil
+	}
+	var problem string
+	err = f.run("PRAGMA quick_check(1)", func(s *sqlite3.Stmt) { problem = s.ColumnText(0) })
+	if err == nil && problem != "ok" {
+		err = damaged(problem)
+	}
+	return err
+}
+
+// whose says why a database with these marks cannot be used; nil when it can.
+func whose(id, version int64) error {
+	switch {
+	case id != application:
+		return refuse("it is an SQLite database of another program: name another file")
+	case version > format:
+		return refuse("it was written by a newer version of Concerto (format %d, this one knows %d): upgrade Concerto, or name another file", version, format)
+	case version < 1:
+		return damaged(fmt.Sprintf("there is no format %d", version))
+	}
+	return nil
+}
+
+// headerSize is the length of SQLite's header, in bytes.
+const headerSize = 100
+
+// inspect looks at a file before SQLite opens it, and gives its size in bytes, 0
+// when it does not exist. It refuses files that are no stores, some of which
+// SQLite would take for new databases.
+func inspect(path string) (size int64, err error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, inspectDirectory(filepath.Dir(path))
+	case err != nil:
+		return 0, err
+	case info.IsDir():
+		return 0, refuse("it is a directory: name a file in it")
+	case !info.Mode().IsRegular():
+		return 0, refuse("it is no ordinary file: name another one")
+	case info.Size() == 0:
+		return 0, nil
+	}
+	in, err := os.OpenFile(path, os.O_RDWR, 0) // it must be writable too
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	header := make([]byte, headerSize)
+	if n, err := io.ReadFull(in, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, err
+	} else if n < headerSize || !bytes.HasPrefix(header, []byte("SQLite format 3\x00")) {
+		return 0, refuse("it is no database of Concerto's: it was written by something else, or is damaged; name another file, or move it away")
+	}
+	at := func(offset int) int64 { return int64(binary.BigEndian.Uint32(header[offset:])) }
+	if err := whose(at(68), at(60)); err != nil {
+		return 0, err
+	}
+	return info.Size(), inspectLength(path, header, info.Size())
+}
+
+// inspectLength refuses a file whose end is missing. A file that has a log may
+// be shorter than its header says: the rest is in the log.
+func inspectLength(path string, header []byte, size int64) error {
+	if hasLog(path) {
+		return nil
+	}
+	page := int64(binary.BigEndian.Uint16(header[16:]))
+	if page == 1 {
+		page = 65536
+	}
+	pages := int64(binary.BigEndian.Uint32(header[28:]))
+	if want := page * pages; want > size {
+		return damaged(fmt.Sprintf("its last %d bytes are missing", want-size))
+	}
+	return nil
+}
+
+func inspectDirectory(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return refuse("its directory %s is not there: make it, or name another file", dir)
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return refuse("%s is no directory: name another file", dir)
+	}
+	return nil
+}

@@ -1,0 +1,395 @@
+package sqlitestore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// sample gives the bytes of a file with some of each kind of store.
+func sample(t testing.TB) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	s := opened(t, Options{Dir: dir})
+	var entries []effect.StoreEntry
+	for _, k := range strings.Fields(strings.Repeat("k ", 300)) {
+		n, _ := json.Marshal(len(entries))
+		entries = append(entries, set(`"`+k+string(n)+`"`, `"some text that fills the pages of the file"`))
+	}
+	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: entries})
+	do[any](t, s, &effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "An identifier", Keys: []string{"k"}, Value: "v"}})
+	do[any](t, s, &effect.MemoryAppend{Store: at("memory"), Messages: []effect.MemoryMessage{{Role: "user", Content: "hello"}}})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "s.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// requests are one of each effect on the stores of sample, those that write too.
+func requests() []effect.Request {
+	h, l, m := at("hashmap"), at("ledger"), at("memory")
+	return []effect.Request{
+		&effect.StoreRead{Store: h, Keys: raws(`"k1"`)}, &effect.StoreList{Store: h, Keys: true, Values: true}, &effect.StoreLen{Store: h},
+		&effect.StoreWrite{Store: h, Entries: []effect.StoreEntry{set(`"k1"`, `1`)}}, &effect.StoreAdd{Store: h, Key: json.RawMessage(`"n"`), By: json.RawMessage("1")},
+		&effect.StoreDelete{Store: h, Key: json.RawMessage(`"k2"`)}, &effect.LedgerFind{Store: l}, &effect.LedgerFind{Store: l, By: "identifier", Texts: []string{"an"}},
+		&effect.LedgerPut{Store: l, Entry: effect.LedgerEntry{Identifier: "x"}}, &effect.LedgerDelete{Store: l, Identifier: "An identifier"},
+		&effect.MemoryAppend{Store: m, Messages: []effect.MemoryMessage{{Role: "user", Content: "more"}}}, &effect.MemoryList{Store: m, Last: -1},
+		&effect.StoreClear{Store: h},
+	}
+}
+
+// foreign gives the bytes of a database of another program.
+func foreign(t *testing.T) []byte {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "foreign.db")
+	c, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Exec("CREATE TABLE t (x)"), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestRefused: a file that is not ours, damaged, or of a newer version is
+// refused by every request, with the reason. It stays byte for byte as it was,
+// with no new file beside it.
+func TestRefused(t *testing.T) {
+	good := sample(t)
+	changed := func(f func(b []byte) []byte) []byte { return f(bytes.Clone(good)) }
+	const damagedEnd = "it was left as it is: put a copy of it in its place, or move it away to begin anew"
+	for _, c := range []struct {
+		name string
+		data []byte
+		want string
+	}{
+		{"text", []byte(`{"scores":{"ada":3}}`), "it is no database of Concerto's: it was written by something else, or is damaged; name another file, or move it away"},
+		{"one byte", []byte("S"), "it is no database of Concerto's"},
+		{"zeros", make([]byte, 8192), "it is no database of Concerto's"},
+		{"another program's", foreign(t), "it is an SQLite database of another program: name another file"},
+		{"newer", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], format+1); return b }),
+			"it was written by a newer version of Concerto (format 3, this one knows 2): upgrade Concerto, or name another file"},
+		{"no version", changed(func(b []byte) []byte { binary.BigEndian.PutUint32(b[60:], 0); return b }), "it is damaged (there is no format 0); " + damagedEnd},
+		{"cut in a page", good[:len(good)-100], "it is damaged (its last 100 bytes are missing); " + damagedEnd},
+		{"cut to a page", good[:4096], "bytes are missing); " + damagedEnd},
+		{"cut in the header", good[:99], "it is no database of Concerto's"},
+		{"a newer SQLite's", changed(func(b []byte) []byte { b[18], b[19] = 9, 9; return b }), damagedEnd},
+		{"page size", changed(func(b []byte) []byte { b[16], b[17] = 3, 3; return b }), damagedEnd},
+		{"zeros in the middle", changed(func(b []byte) []byte { clear(b[3*4096 : 4*4096]); return b }), damagedEnd},
+		{"noise in the middle", changed(func(b []byte) []byte {
+			for i := 2 * 4096; i < 5*4096; i++ {
+				b[i] = byte(i * 7)
+			}
+			return b
+		}), damagedEnd},
+		{"the schema's page", changed(func(b []byte) []byte {
+			for i := 100; i < 4096; i++ {
+				b[i] ^= 0x55
+			}
+			return b
+		}), damagedEnd},
+		{"other tables", changed(func(b []byte) []byte {
+			return bytes.Replace(b, []byte("CREATE TABLE word"), []byte("CREATE TABLE work"), 1)
+		}), damagedEnd},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "s.db")
+			if err := os.WriteFile(path, c.data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			s := opened(t, Options{Dir: dir})
+			for _, r := range requests() {
+				_, err := s.Perform(context.Background(), r)
+				var e *effect.Error
+				if !errors.As(err, &e) || !strings.HasPrefix(e.Message, "cannot use s.db: ") || !strings.Contains(e.Message, c.want) {
+					t.Fatalf("%s: %v", r.Kind(), err)
+				}
+				if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, c.data) {
+					t.Fatalf("%s: the file was changed: %v", r.Kind(), err)
+				}
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 1 {
+				t.Errorf("left beside it: %q", names)
+			}
+		})
+	}
+}
+
+// TestNoPlace: what is wrong with a path is said, with what to do.
+func TestNoPlace(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "plain"), nil, 0o666), os.Mkdir(filepath.Join(dir, "d"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, Options{Dir: dir})
+	for _, c := range []struct{ file, kind, want string }{
+		{"none/s.db", "hashmap", "HashMapError: cannot use none/s.db: its directory " + filepath.Join(dir, "none") + " is not there: make it, or name another file"},
+		{"d", "memory", "FsError: cannot use d: it is a directory: name a file in it"},
+		{"plain/s.db", "hashmap", "HashMapError: cannot use plain/s.db: "},
+	} {
+		_, err := s.Perform(context.Background(), &effect.StoreLen{Store: effect.Store{File: c.file, Kind: c.kind, Name: "x"}})
+		var e *effect.Error
+		if !errors.As(err, &e) || !strings.HasPrefix(e.Kind+": "+e.Message, c.want) {
+			t.Errorf("%s: %v", c.file, err)
+		}
+		if path, ok := e.Fields["path"]; e.Kind == "FsError" && path != c.file || e.Kind == "HashMapError" && ok {
+			t.Errorf("%s: fields %v", c.file, e.Fields)
+		}
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, "*")); len(names) != 2 {
+		t.Errorf("something was made: %q", names)
+	}
+}
+
+// TestReadOnly: a file that cannot be written is refused before it is read.
+func TestReadOnly(t *testing.T) {
+	if os.Getuid() == 0 || runtime.GOOS == "windows" {
+		t.Skip("everything can be written here")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	if err := os.WriteFile(path, sample(t), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	_, err := opened(t, Options{Dir: dir}).Perform(context.Background(), &effect.StoreLen{Store: at("hashmap")})
+	if err == nil || !strings.Contains(err.Error(), "cannot be written: permit that, or name another file") {
+		t.Error(err)
+	}
+}
+
+// TestEmptyFile: an empty file is taken as a new one: a process that is killed
+// while it creates a file leaves one behind.
+func TestEmptyFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "s.db"), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, Options{Dir: dir})
+	for _, r := range requests() {
+		do[any](t, s, r)
+	}
+}
+
+// TestMadeHalf: a process that is killed while it creates the tables leaves a
+// journal, which undoes them; the next process creates them anew.
+func TestMadeHalf(t *testing.T) {
+	dir := t.TempDir()
+	journal := make([]byte, 512)
+	copy(journal, "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7") // SQLite's mark, then: no pages, and none before
+	binary.BigEndian.PutUint32(journal[20:], 512)
+	binary.BigEndian.PutUint32(journal[24:], 4096)
+	for name, data := range map[string][]byte{"s.db": sample(t), "s.db-journal": journal} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := opened(t, Options{Dir: dir})
+	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
+	if got := show(do[*effect.StoreEntries](t, s, &effect.StoreList{Store: at("hashmap"), Keys: true, Values: true})); got != `"a"=1` {
+		t.Errorf("it holds %s", got)
+	}
+}
+
+// TestDamagedLater: damage that is found only when the value is read is reported
+// then, with the store and the key. A damaged entry can be replaced and removed.
+func TestDamagedLater(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, Options{Dir: dir})
+	scoped := at("hashmap")
+	scoped.Scope = "eu"
+	do[any](t, s, &effect.StoreWrite{Store: scoped, Entries: []effect.StoreEntry{set(`"ada"`, `{"n":1}`), set(`"bob"`, `{"n":2}`)}})
+	do[any](t, s, &effect.StoreWrite{Store: at("cache"), Entries: []effect.StoreEntry{set(`"hash"`, `[1,"x"]`)}})
+	do[any](t, s, &effect.MemoryAppend{Store: at("memory"), Messages: []effect.MemoryMessage{{Role: "user", Content: "hello"}, {Role: "assistant", Content: "hi"}}})
+	put := &effect.LedgerPut{Store: at("ledger"), Entry: effect.LedgerEntry{Identifier: "Main Street", Keys: []string{"k"}, Value: "v"}}
+	do[any](t, s, put)
+	for _, sql := range []string{`UPDATE entry SET value = replace(value, '1', '7')`, `UPDATE message SET content = 'help' WHERE id = 1`, `UPDATE record SET keys = '["q"]'`} {
+		if err := s.file("s.db").run(sql, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const end = " is damaged: its checksum does not fit; store it anew or delete it, or put a copy of the file in its place"
+	entry, street := `the entry "ada" of the hashmap x (scope "eu")`+end, `the entry "Main Street" of the ledger x`+end
+	change := *put
+	change.Update = "value"
+	for _, c := range []struct {
+		r    effect.Request
+		want string
+	}{
+		{&effect.StoreRead{Store: scoped, Keys: raws(`"ada"`)}, entry},
+		{&effect.StoreList{Store: scoped, Values: true}, entry},
+		{&effect.StoreList{Store: scoped, Keys: true, Values: true}, entry},
+		{&effect.StoreAdd{Store: scoped, Key: json.RawMessage(`"ada"`), By: json.RawMessage("1")}, entry},
+		{&effect.StoreWrite{Store: scoped, Entries: []effect.StoreEntry{set(`"ada"`, "1")}, Before: true}, entry},
+		{&effect.StoreRead{Store: at("cache"), Keys: raws(`"hash"`)}, "what @cache keeps of x is damaged: its checksum does not fit; move the file away to begin anew"},
+		{&effect.MemoryList{Store: at("memory"), Last: -1}, "message 2 from the end of the memory x is damaged: its checksum does not fit; clear the memory, or put a copy of the file in its place"},
+		{&effect.LedgerFind{Store: at("ledger")}, street},
+		{&effect.LedgerFind{Store: at("ledger"), By: "identifier", Texts: []string{"street"}}, street},
+		{&change, street},
+	} {
+		if _, err := s.Perform(context.Background(), c.r); err == nil || err.Error() != "cannot use s.db: "+c.want {
+			t.Errorf("%s: %v", c.r.Kind(), err)
+		}
+	}
+	do[any](t, s, &effect.StoreRead{Store: scoped, Keys: raws(`"bob"`)})
+	do[any](t, s, &effect.MemoryList{Store: at("memory"), Last: 1})
+	do[any](t, s, &effect.StoreWrite{Store: scoped, Entries: []effect.StoreEntry{set(`"ada"`, "3")}})
+	do[any](t, s, put)
+	if got := do[*effect.LedgerEntries](t, s, &effect.LedgerFind{Store: at("ledger"), By: "any", Texts: []string{"k", "q"}}); len(got.Entries) != 1 {
+		t.Error(got)
+	}
+	if err := s.file("s.db").run(`UPDATE record SET value = 'w'`, nil); err != nil {
+		t.Fatal(err)
+	}
+	do[any](t, s, &effect.LedgerDelete{Store: at("ledger"), Identifier: "Main Street"})
+	for _, table := range []string{"record", "word", "record_key"} {
+		if n := rows(t, s, table); n != 0 {
+			t.Errorf("%s has %d rows", table, n)
+		}
+	}
+}
+
+func rows(t *testing.T, s *Stores, table string) (n int64) {
+	t.Helper()
+	if err := s.file("s.db").run("SELECT count(*) FROM "+table, func(s *sqlite3.Stmt) { n = s.ColumnInt64(0) }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestDamagedName: a store whose name is damaged does not look like an empty one.
+func TestDamagedName(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, Options{Dir: dir})
+	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
+	if err := s.file("s.db").run(`UPDATE section SET name = 'z'`, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := "cannot use s.db: it is damaged (the name of the hashmap z is not what was written); "
+	if _, err := s.Perform(context.Background(), &effect.StoreRead{Store: at("hashmap"), Keys: raws(`"a"`)}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Error(err)
+	}
+}
+
+// TestMigrate: a file of format 1 gets its checksums when it is first used, and
+// keeps its content.
+func TestMigrate(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "s.db")
+	c, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range tables {
+		if err := c.Exec(formerly(sql)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sql := range []string{
+		`INSERT INTO section (id, kind, name, scope) VALUES (1, 'hashmap', 'x', ''), (2, 'memory', 'x', ''), (3, 'ledger', 'x', '')`,
+		`INSERT INTO entry (section, key, value) VALUES (1, '"a"', '1'), (1, '"é"', '{"n":2}')`,
+		`INSERT INTO message (section, id, role, content) VALUES (2, 1, 'user', 'hello')`,
+		`INSERT INTO record (id, section, identifier, keys, value) VALUES (1, 3, 'Street', '["k"]', 'v')`,
+		`INSERT INTO word VALUES (3, 'street', 1)`, `INSERT INTO record_key VALUES (3, 'k', 1)`,
+		fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 1", application),
+	} {
+		if err := c.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // migrated, and as it is then
+		s := opened(t, Options{Dir: dir})
+		if got := show(do[*effect.StoreEntries](t, s, &effect.StoreList{Store: at("hashmap"), Keys: true, Values: true})); got != `"a"=1 "é"={"n":2}` {
+			t.Errorf("it holds %s", got)
+		}
+		if got := do[*effect.MemoryMessages](t, s, &effect.MemoryList{Store: at("memory"), Last: -1}).Messages; len(got) != 1 || got[0].Content != "hello" {
+			t.Error(got)
+		}
+		if got := do[*effect.LedgerEntries](t, s, &effect.LedgerFind{Store: at("ledger"), By: "identifier", Texts: []string{"street"}}).Entries; len(got) != 1 || got[0].Value != "v" {
+			t.Error(got)
+		}
+		do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
+		if _, version, err := s.file("s.db").marks(); err != nil || version != format {
+			t.Error(version, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPrivate: the file is its user's alone, and so is its log.
+func TestPrivate(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink("target.db", filepath.Join(dir, "s.db")); err != nil {
+		t.Skip(err)
+	}
+	s := opened(t, Options{Dir: dir})
+	do[any](t, s, &effect.StoreWrite{Store: at("hashmap"), Entries: []effect.StoreEntry{set(`"a"`, "1")}})
+	for _, name := range []string{"target.db", "target.db-wal"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Error(name, info, err)
+		}
+	}
+}
+
+// FuzzFile: whatever bytes a file has, every request succeeds or fails with an
+// error that the program can catch. A file that is refused stays as it was.
+func FuzzFile(f *testing.F) {
+	good := sample(f)
+	f.Add(uint32(60), []byte{0, 0, 0, 2})
+	f.Add(uint32(4096), []byte{5, 0, 0})
+	f.Add(uint32(0), []byte("SQLite format 3"))
+	f.Fuzz(func(t *testing.T, at uint32, noise []byte) {
+		data := bytes.Clone(good)
+		copy(data[int(at)%len(data):], noise)
+		dir := t.TempDir()
+		path := filepath.Join(dir, "s.db")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s := New(Options{Dir: dir})
+		opens := s.file("s.db").open(context.Background()) == nil
+		for _, r := range requests() {
+			_, err := s.Perform(context.Background(), r)
+			var e *effect.Error
+			if err != nil && !errors.As(err, &e) {
+				t.Fatalf("%s: %v", r.Kind(), err)
+			}
+			if now, _ := os.ReadFile(path); !opens && (err == nil || !bytes.Equal(now, data)) {
+				t.Fatalf("%s: %v, and the file was used all the same", r.Kind(), err)
+			}
+		}
+		_ = s.Close() // a damaged file may refuse its last page
+	})
+}

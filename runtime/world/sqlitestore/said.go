@@ -1,0 +1,62 @@
+package sqlitestore
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+
+	"github.com/ncruces/go-sqlite3"
+
+	pure "github.com/concerto-lang/concerto/internal/data/memstore"
+)
+
+const (
+	sqlWithWord   = `SELECT record FROM word WHERE section = ? AND word = ?`
+	sqlRecordKeys = `SELECT key, record FROM record_key WHERE section = ?`
+	sqlRecordHead = `SELECT identifier, keys FROM record WHERE id = ?`
+)
+
+// said calls take with each record that a text mentions, those with the most
+// words in it first (internal/data/memstore, Ledger.FromText).
+func (f *file) said(section int64, text string, take func(*sqlite3.Stmt)) error {
+	said := pure.WordsSaid(text)
+	score := map[int64]int{}
+	for w := range said {
+		if err := f.run(sqlWithWord, func(s *sqlite3.Stmt) { score[s.ColumnInt64(0)] = 0 }, section, w); err != nil {
+			return err
+		}
+	}
+	err := f.run(sqlRecordKeys, func(s *sqlite3.Stmt) {
+		if said.Key(s.ColumnText(0)) {
+			score[s.ColumnInt64(1)] = 0
+		}
+	}, section)
+	if err != nil {
+		return err
+	}
+	var found []int64
+	for id := range score {
+		var broken error
+		err := f.run(sqlRecordHead, func(s *sqlite3.Stmt) {
+			var keys []string
+			broken = json.Unmarshal(s.ColumnRawText(1), &keys)
+			score[id] = said.Score(s.ColumnText(0), keys)
+		}, id)
+		if err == nil && broken != nil {
+			err = damaged(unreadableKeys)
+		}
+		if err != nil {
+			return err
+		}
+		if score[id] > 0 {
+			found = append(found, id)
+		}
+	}
+	slices.SortFunc(found, func(a, b int64) int { return cmp.Or(cmp.Compare(score[b], score[a]), cmp.Compare(a, b)) })
+	for _, id := range found {
+		if err := f.run(sqlRecordByID, take, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+// Package sqlitestore performs the effects of stores in files (spec/12-stores.md):
+// hashmaps, ledgers and memories, any number of them in one SQLite database; its
+// API promises nothing.
+//
+// A request is one transaction. When a request that writes has returned, what it
+// wrote is on the disk. Processes that use the same file wait for each other's
+// transactions, for a bounded time. A file is inspected before SQLite opens it:
+// one that is damaged, of a newer version or not ours is refused, and stays as
+// it was.
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// defaultWait is how long a request waits for other processes.
+const defaultWait = 10 * time.Second
+
+// Options say where files are.
+type Options struct {
+	// Dir is where relative paths start; "" is the working directory.
+	Dir string
+	// InMemory keeps the stores of every file in memory until Close, separate
+	// from those of other Stores, and touches no file.
+	InMemory bool
+	// Wait bounds how long a request waits for other processes; 0 means 10 s.
+	Wait time.Duration
+}
+
+// Stores performs the effects of stores in files. Files are opened when they are
+// first used. Safe for concurrent use.
+type Stores struct {
+	options Options
+
+	mu    sync.Mutex
+	files map[string]*file // by path, however the program writes it
+}
+
+// New makes Stores. It touches nothing.
+func New(o Options) *Stores {
+	if o.Wait == 0 {
+		o.Wait = defaultWait
+	}
+	return &Stores{options: o, files: map[string]*file{}}
+}
+
+// Close closes every file. Stores may be used afterwards, which opens the files
+// again.
+func (s *Stores) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, f := range s.files {
+		f.turn <- struct{}{} // what is under way ends first
+		if err := f.close(); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", f.name, err))
+		}
+		<-f.turn
+	}
+	clear(s.files)
+	return errors.Join(errs...)
+}
+
+// Perform performs one request. An error is an *effect.Error, effect.ErrWaits,
+// or the cause of ctx's end.
+func (s *Stores) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	op, at := operationOf(r)
+	if op == nil {
+		return nil, &effect.Unperformed{Who: "stores", Kind: r.Kind()}
+	}
+	f := s.file(at.File)
+	result, err := f.perform(ctx, r.Kind(), op)
+	if err == nil {
+		return result, nil
+	}
+	return nil, f.failed(ctx, at, err)
+}
+
+// file gives the file of that path, not opened yet when it is new.
+func (s *Stores) file(name string) *file {
+	path := filepath.Clean(filepath.FromSlash(name))
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(s.options.Dir, path)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.files[path]
+	if f == nil {
+		f = &file{options: &s.options, name: name, path: path, turn: make(chan struct{}, 1)}
+		s.files[path] = f
+	}
+	return f
+}
+
+// operation is what a request does within its file.
+type operation func(f *file) (effect.Result, error)
+
+// operationOf gives a request's operation and its store; nil when the request is
+// not about a store.
+func operationOf(r effect.Request) (operation, effect.Store) {
+	switch q := r.(type) {
+	case *effect.StoreRead:
+		return func(f *file) (effect.Result, error) { return f.read(q) }, q.Store
+	case *effect.StoreWrite:
+		return func(f *file) (effect.Result, error) { return f.write(q) }, q.Store
+	case *effect.StoreAdd:
+		return func(f *file) (effect.Result, error) { return f.add(q) }, q.Store
+	case *effect.StoreDelete:
+		return func(f *file) (effect.Result, error) { return f.remove(q) }, q.Store
+	case *effect.StoreList:
+		return func(f *file) (effect.Result, error) { return f.list(q) }, q.Store
+	case *effect.StoreLen:
+		return func(f *file) (effect.Result, error) { return f.count(q) }, q.Store
+	case *effect.StoreClear:
+		return func(f *file) (effect.Result, error) { return f.empty(q) }, q.Store
+	case *effect.StoreExpire:
+		return func(f *file) (effect.Result, error) { return nil, f.expire(q) }, q.Store
+	case *effect.LedgerPut:
+		return func(f *file) (effect.Result, error) { return f.put(q) }, q.Store
+	case *effect.LedgerDelete:
+		return func(f *file) (effect.Result, error) { return f.strike(q) }, q.Store
+	case *effect.LedgerFind:
+		return func(f *file) (effect.Result, error) { return f.find(q) }, q.Store
+	case *effect.MemoryAppend:
+		return func(f *file) (effect.Result, error) { return nil, f.append(q) }, q.Store
+	case *effect.MemoryList:
+		return func(f *file) (effect.Result, error) { return f.messages(q) }, q.Store
+	}
+	return nil, effect.Store{}
+}

@@ -1,0 +1,72 @@
+package sema_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/parser"
+)
+
+// codePlaces are where a piece of code may stand.
+var codePlaces = []string{
+	"fn f() { loop { $ } }", "fn f() { loop { $; } }", "fn f() { x$; }", "fn f() { match x { $ } }", "fn f() $ { }",
+	"$ { }", "$\nfn f() { }", "type A = $;", "agent A uses c { $ }", "pipeline P() -> Int { $ }",
+}
+
+var codeSpan = regexp.MustCompile("`([^`]+)`")
+
+// notCode are pieces in the hints that look like code and stand alone nowhere, with the reason.
+var notCode = map[string]string{
+	"${name}": "it is written in a string",
+}
+
+// ellipses are what the `…` of a hint may stand for.
+var ellipses = []*strings.Replacer{
+	strings.NewReplacer("{ … }", "{ }", "…", "x"), strings.NewReplacer("{ … }", "{ x => x }", "…", "x: Int"), strings.NewReplacer("{ … }", `{ "result" => |x| x }`, "…", "x in x { }"),
+}
+
+// isPunctuation and areWords are pieces that are no code by themselves: a sign, a keyword, a command.
+var isPunctuation, areWords = regexp.MustCompile(`^[^\pL]*$`), regexp.MustCompile(`^[\w ]*$`)
+
+// TestCodeInHints: the code in the hints of the catalogue's programs can be written: each piece is read where
+// a piece of code may stand.
+func TestCodeInHints(t *testing.T) {
+	n := 0
+	for _, info := range diag.Catalogue() {
+		if info.Manifest || info.Tools {
+			continue
+		}
+		for _, p := range info.Pairs() {
+			_, list := check("bad.conc", p.Bad)
+			for _, d := range list.Sorted() {
+				for _, h := range d.Hints {
+					for _, m := range codeSpan.FindAllStringSubmatch(h, -1) {
+						n++
+						if code := m[1]; !readable(code) {
+							t.Errorf("%s: `%s` cannot be read, in: %s", d.Info.Code, code, h)
+						}
+					}
+				}
+			}
+		}
+	}
+	if n < 200 {
+		t.Errorf("%d pieces of code were found in hints", n)
+	}
+}
+
+func readable(code string) bool {
+	if isPunctuation.MatchString(code) || areWords.MatchString(code) || notCode[code] != "" {
+		return true
+	}
+	return slices.ContainsFunc(ellipses, func(r *strings.Replacer) bool {
+		return slices.ContainsFunc(codePlaces, func(place string) bool {
+			_, list := parser.Parse(source.NewFile("hint.conc", []byte(strings.ReplaceAll(place, "$", r.Replace(code)))))
+			return !list.HasErrors()
+		})
+	})
+}

@@ -1,0 +1,315 @@
+package sema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// Calls and selections as other languages write them, where what is meant is certain.
+
+// typeNamed is the type that a single name means, which is no variable; nil for none.
+func (b *body) typeNamed(e ast.Expr) *entity {
+	p, ok := unparen(e).(*ast.PathExpr)
+	if !ok || len(p.Segments) != 1 || b.visibleLocal(p.Segments[0].Name) != nil {
+		return nil
+	}
+	en := b.c.lookup(b.m, p.Segments[0].Name)
+	if en == nil || en.obj != nil || en.module != nil || en.trait != nil || en.refused {
+		return nil
+	}
+	return en
+}
+
+// dotted reports what a type has when it is named by `.`, with the arguments that it is called with, and
+// returns the type of the whole.
+func (b *body) dotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ...*ast.Arg) (types.Type, bool) {
+	en := b.typeNamed(recv)
+	if en == nil {
+		return nil, false
+	}
+	owner := b.entityOwner(en)
+	result := types.Type(types.Bad)
+	what := "function"
+	switch {
+	case owner == nil:
+		return nil, false
+	case en.typ != nil && en.typ.Variant(name.Name) != nil:
+		what = "variant"
+		if len(en.typ.Params) == 0 {
+			result = generic(en.typ)
+		}
+	case b.c.method(owner, name.Name) != nil:
+		if fn := b.c.method(owner, name.Name); fn.Recv != nil {
+			return nil, false
+		} else if len(fn.Generics) == 0 && !types.HasParam(fn.Gives()) {
+			result = fn.Gives()
+		}
+	case en.typ != nil && en.typ.Kind == types.ErrorStruct && name.Name == "new":
+		result = owner
+	default:
+		return nil, false
+	}
+	b.arguments(args)
+	dot := source.Span{Start: recv.Span().End, End: name.Sp.Start}
+	text := b.info.File.Source.Slice(whole)
+	if len(text) > shortText || strings.ContainsAny(text, "\n`") {
+		text = b.text(recv) + "." + name.Name
+	}
+	text = strings.Replace(text, ".", "::", 1)
+	b.report(diag.NotAValue.At(dot, "a %s of the type `%s` is named by `::`", what, b.text(recv)).
+		Repair(diag.Sure(diag.Replace(dot, "::"), "Change to `::`"), "write `%s`", text))
+	return result, true
+}
+
+// madeByCall reports a type that is called like a function, as constructors of other languages are.
+func (b *body) madeByCall(e *ast.Call) bool {
+	en := b.typeNamed(e.Fn)
+	if en == nil {
+		return false
+	}
+	name := b.text(e.Fn)
+	d := diag.NotAValue.At(e.Fn.Span(), "`%s` is a type, and is not called", name)
+	args := b.argumentText(e.Args)
+	switch {
+	case en.builtin == types.Error || name == "Error":
+		d.Repair(diag.Sure(diag.Replace(e.Fn.Span(), "ToolError::new"), "Change to `ToolError::new`"), "an error is made by `ToolError::new(%s)`", args)
+	case en.typ == nil:
+		return false
+	case en.typ.Kind == types.ErrorStruct:
+		d.Repair(diag.Sure(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "an error is made by `%s::new(%s)`", name, args)
+	case b.c.method(generic(en.typ), "new") != nil:
+		d.Repair(diag.Offer(diag.Insert(e.Fn.Span().End, "::new"), "Insert `::new`"), "write `%s::new(%s)`", name, args)
+	case en.typ.Kind == types.Enum:
+		return false
+	default:
+		literal, ok := b.literalOf(en.typ.Fields, e.Args)
+		if !ok {
+			return false
+		}
+		at := source.Span{Start: e.Fn.Span().End, End: e.Sp.End}
+		d.Repair(diag.Offer(diag.Replace(at, literal), "Name the fields"), "a value is made by naming its fields: `%s%s`", name, literal)
+	}
+	b.report(d)
+	b.arguments(e.Args)
+	return true
+}
+
+// literalOf is the part of a struct literal in braces that has a call's arguments for its fields.
+func (b *body) literalOf(fields []*types.Field, args []*ast.Arg) (string, bool) {
+	var rows []string
+	for i, a := range args {
+		name := ""
+		switch {
+		case a.Name != nil && slices.ContainsFunc(fields, func(f *types.Field) bool { return f.Name == a.Name.Name }):
+			name = a.Name.Name
+		case a.Name == nil && i < len(fields):
+			name = fields[i].Name
+		default:
+			return "", false
+		}
+		rows = append(rows, name+": "+b.info.File.Source.Slice(a.Value.Span()))
+	}
+	for i, f := range fields {
+		if i >= len(args) && !f.Default && !slices.ContainsFunc(args, func(a *ast.Arg) bool { return a.Name != nil && a.Name.Name == f.Name }) {
+			return "", false
+		}
+	}
+	if len(rows) == 0 {
+		return " {}", true
+	}
+	return " { " + strings.Join(rows, ", ") + " }", true
+}
+
+// swapped replaces the diagnostics of two arguments, each of which has the type of the other's parameter, by one.
+// before is how the diagnostics were when the arguments had not been checked.
+func (b *body) swapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, before int) {
+	found := b.c.diags.Since(before)
+	if len(found) != 2 || found[0].Info != diag.Mismatch || found[1].Info != diag.Mismatch {
+		return
+	}
+	var params []*Param
+	var values []ast.Expr
+	for k := range d.Args {
+		if a := d.Args[k]; a.Kind == ArgWritten && args[a.Index].Name == nil {
+			v := args[a.Index].Value
+			if v.Span() == found[0].Span || v.Span() == found[1].Span {
+				params, values = append(params, fn.Params[k]), append(values, v)
+			}
+		}
+	}
+	if len(values) != 2 {
+		return
+	}
+	for i := range values {
+		t := b.info.types[values[i].ID()]
+		if t == nil || types.HasParam(params[1-i].Type) {
+			return
+		}
+		if ok, _ := types.Conversion(t, params[1-i].Type); !ok {
+			return
+		}
+	}
+	f := b.info.File.Source
+	x, y := f.Slice(values[0].Span()), f.Slice(values[1].Span())
+	if b.c.noting != nil {
+		b.c.noting.told = slices.DeleteFunc(b.c.noting.told, func(d *diag.Diagnostic) bool { return d == found[0] || d == found[1] })
+	}
+	b.c.diags.Truncate(before)
+	b.errors--
+	safe := b.harmless(values[0]) && b.harmless(values[1])
+	dg := diag.Mismatch.At(source.Span{Start: values[0].Span().Start, End: values[1].Span().End}, "the arguments are swapped: `%s` takes `%s` before `%s`", fn.Name, params[0].Name, params[1].Name)
+	if !fn.Info.Library {
+		b.because(dg, reason{fn.mod, fn.Decl.Signature, "declared here"})
+	}
+	b.report(dg.By(diag.Fix{Title: "Swap the arguments", Safe: safe, Edits: []diag.Edit{
+		diag.Replace(values[0].Span(), y), diag.Replace(values[1].Span(), x)}}).
+		Hint("%s", b.swappedText(e, values[0].Span(), values[1].Span())))
+}
+
+// swappedText says how a call is written with two of its arguments swapped.
+func (b *body) swappedText(e ast.Expr, x, y source.Span) string {
+	f, at := b.info.File.Source, e.Span()
+	part := func(from, to source.Pos) string { return f.Slice(source.Span{Start: from, End: to}) }
+	if at.Start > x.Start || at.End < y.End {
+		return "write `" + f.Slice(y) + "` before `" + f.Slice(x) + "`"
+	}
+	call := part(at.Start, x.Start) + f.Slice(y) + part(x.End, y.Start) + f.Slice(x) + part(y.End, at.End)
+	if len(call) > 2*shortText || strings.ContainsAny(call, "\n`") {
+		return "write `" + b.c.shortSlice(f, y) + "` before `" + b.c.shortSlice(f, x) + "`"
+	}
+	return "write `" + call + "`"
+}
+
+// shortSlice is a part of a text for a hint, or `…` where it is long.
+func (c *checker) shortSlice(f *source.File, at source.Span) string {
+	if s := f.Slice(at); len(s) <= shortText && !strings.ContainsAny(s, "\n`") {
+		return s
+	}
+	return "…"
+}
+
+// plainDollar warns where a text has `$name` with the name of a variable, and where a text in single quotes
+// has `${name}`: neither takes its value.
+func (b *body) plainDollar(e *ast.StringLit, text string) bool {
+	single := strings.HasPrefix(text, "'")
+	for at := 0; ; {
+		n := strings.IndexByte(text[at:], '$')
+		if n < 0 {
+			return false
+		}
+		at += n + 1
+		if at >= 2 && text[at-2] == '\\' {
+			continue
+		}
+		rest := text[at:]
+		name, whole := leadingName(rest), "$"+leadingName(rest)
+		if strings.HasPrefix(rest, "{") {
+			if name = leadingName(rest[1:]); !single || name == "" || !strings.Contains(rest, "}") {
+				continue
+			}
+			whole = "${" + rest[1:strings.IndexByte(rest, '}')] + "}"
+		}
+		l := b.visibleLocal(name)
+		if l == nil || len(text) == len(whole)+2 { // which `replace` may look for
+			continue
+		}
+		l.used = true // as was meant
+		start := e.Sp.Start + source.Pos(at) - 1
+		span := source.Span{Start: start, End: start + source.Pos(len(whole))}
+		d := diag.PlainBraces.At(span, "`%s` is text here, and not the value of `%s`", whole, name)
+		inner := text[1 : len(text)-1]
+		switch {
+		case single && !strings.Contains(inner, `"`):
+			double := `"` + inner + `"`
+			if !strings.HasPrefix(rest, "{") {
+				double = `"` + strings.ReplaceAll(inner, whole, "${"+name+"}") + `"`
+			}
+			d.Repair(diag.Offer(diag.Replace(e.Sp, double), "Use double quotes"), "only a text in double quotes takes values: `%s`", shortened(double))
+		case single:
+			d.Hint("only a text in double quotes takes values, where `\"` is written `\\\"`")
+		default:
+			d.Repair(diag.Offer(diag.Replace(span, "${"+name+"}"), "Write `${%s}`", name), "put the value in by `${%s}`", name)
+		}
+		b.report(d)
+		return true
+	}
+}
+
+// leadingName is the name that a text begins with.
+func leadingName(s string) string {
+	n := 0
+	for n < len(s) && (s[n] == '_' || s[n] >= 'a' && s[n] <= 'z' || s[n] >= 'A' && s[n] <= 'Z' || n > 0 && s[n] >= '0' && s[n] <= '9') {
+		n++
+	}
+	return s[:n]
+}
+
+// shortened is a text for a hint, cut where it is long.
+func shortened(s string) string {
+	if len(s) > shortText {
+		return "\"…\""
+	}
+	return s
+}
+
+// meantSchema reports `execute<T>(…)`, where fn is the `execute` of an agent or a host, and returns the
+// `execute_with_schema` that is meant. Otherwise it returns fn.
+func (b *body) meantSchema(e *ast.MethodCall, fn *Function, t types.Type) *Function {
+	if !fn.Info.Library || e.Name.Name != "execute" || len(e.TypeArgs) != 1 {
+		return fn
+	}
+	with := b.c.method(t, "execute_with_schema")
+	if with == nil {
+		return fn
+	}
+	typ := b.c.shortSlice(b.info.File.Source, e.TypeArgs[0].Span())
+	b.report(diag.TypeArguments.At(e.Name.Sp, "`execute` takes no type: it returns a Response").
+		Repair(diag.Change(e.Name.Sp, "execute_with_schema", "execute_with_schema", true),
+			"what answers with a `%s` is `%s.execute_with_schema<%s>(%s)`", typ, b.text(e.Recv), typ, b.argumentText(e.Args)))
+	return with
+}
+
+// toolFunctions reports the functions of tools in a list of tools, and reports whether there are any.
+func (c *checker) toolFunctions(m *module, f *ast.ConfigField) bool {
+	list, ok := f.Value.(*ast.ArrayLit)
+	if !ok {
+		return false
+	}
+	found := false
+	listed := map[string]bool{}
+	for i, x := range list.Elems {
+		field, ok := x.(*ast.FieldExpr)
+		if !ok {
+			if p, isPath := x.(*ast.PathExpr); isPath {
+				listed[m.info.File.Source.Slice(p.Sp)] = true
+			}
+			continue
+		}
+		p, ok := field.X.(*ast.PathExpr)
+		if !ok || len(p.Segments) != 1 {
+			continue
+		}
+		name := p.Segments[0].Name
+		e := c.lookup(m, name)
+		if e == nil {
+			continue
+		}
+		if _, isTool := e.obj.(*Tool); !isTool {
+			continue
+		}
+		found = true
+		fix := diag.Change(x.Span(), name, name, true)
+		if listed[name] {
+			fix = diag.Sure(diag.Remove(source.Span{Start: list.Elems[i-1].Span().End, End: x.Span().End}), "Remove `%s.%s`", name, field.Name.Name)
+		}
+		listed[name] = true
+		c.report(m, diag.ConfigValue.At(x.Span(), "`tools` lists tools, not their functions").
+			Repair(fix, "write `%s`, which has all of the tool's functions", name))
+	}
+	return found
+}

@@ -1,0 +1,182 @@
+package stdlib
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// cronField is a field of a cron expression. Names are those of its values, from
+// least on.
+type cronField struct {
+	name        string
+	least, most int
+	names       string
+}
+
+var cronFields = [...]cronField{
+	{name: "minute", most: 59},
+	{name: "hour", most: 23},
+	{name: "day of the month", least: 1, most: 31},
+	{name: "month", least: 1, most: 12, names: "jan feb mar apr may jun jul aug sep oct nov dec"},
+	{name: "day of the week", most: 7, names: "sun mon tue wed thu fri sat"},
+}
+
+var cronMacros = map[string]string{
+	"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",
+	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
+}
+
+// cron is a parsed expression: a set of values for each field.
+type cron struct {
+	minutes, hours, days, months, weekdays uint64
+	// anyDay and anyWeekday report that the field begins with `*`. When neither
+	// does, a day needs to be in one of the sets only.
+	anyDay, anyWeekday bool
+}
+
+// parseCron reads an expression. what is wrong with it is a text, "" when nothing is.
+func parseCron(s string) (c cron, wrong string) {
+	if whole, ok := cronMacros[s]; ok {
+		s = whole
+	}
+	fields := strings.Fields(s)
+	if len(fields) != len(cronFields) {
+		return c, fmt.Sprintf("it has %s, and five are wanted: minute, hour, day of the month, month, day of the week", counted(len(fields), "field"))
+	}
+	var sets [len(cronFields)]uint64
+	for i := range cronFields {
+		for item := range strings.SplitSeq(fields[i], ",") {
+			set, wrong := cronFields[i].item(item)
+			if wrong != "" {
+				return c, fmt.Sprintf("the %s %s: %s", cronFields[i].name, value.AppendString(nil, fields[i]), wrong)
+			}
+			sets[i] |= set
+		}
+	}
+	sets[4] |= sets[4] >> 7 // 7 is Sunday, too
+	return cron{sets[0], sets[1], sets[2], sets[3], sets[4] & 0x7f, fields[2][0] == '*', fields[4][0] == '*'}, ""
+}
+
+// item reads `*`, `5`, `1-5`, `*/10` or `1-5/2` as a set of values.
+func (f *cronField) item(s string) (set uint64, wrong string) {
+	span, step, stepped := strings.Cut(s, "/")
+	every := 1
+	if stepped {
+		n, err := strconv.Atoi(step)
+		if err != nil || n < 1 {
+			return 0, fmt.Sprintf("%q is no step, which is a number from 1 on", step)
+		}
+		every = n
+	}
+	from, to := f.least, f.most
+	if span != "*" {
+		low, high, isRange := strings.Cut(span, "-")
+		if from, wrong = f.value(low); wrong != "" {
+			return 0, wrong
+		}
+		switch {
+		case isRange:
+			if to, wrong = f.value(high); wrong != "" {
+				return 0, wrong
+			}
+		case !stepped:
+			to = from
+		}
+		if to < from {
+			return 0, fmt.Sprintf("%q ends before it begins", span)
+		}
+	}
+	for v := from; v <= to; v += every {
+		set |= 1 << v
+	}
+	return set, ""
+}
+
+func (f *cronField) value(s string) (n int, wrong string) {
+	for i, name := range strings.Fields(f.names) {
+		if strings.EqualFold(s, name) {
+			return f.least + i, ""
+		}
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || s[0] == '+' || s[0] == '-' {
+		return 0, fmt.Sprintf("%q is no number", s)
+	}
+	if n < f.least || n > f.most {
+		return 0, fmt.Sprintf("%d is not in %d to %d", n, f.least, f.most)
+	}
+	return n, ""
+}
+
+func (c *cron) day(month, day, weekday int64) bool {
+	in := c.days>>day&1 == 1
+	also := c.weekdays>>weekday&1 == 1
+	if !c.anyDay && !c.anyWeekday {
+		return c.months>>month&1 == 1 && (in || also)
+	}
+	return c.months>>month&1 == 1 && in && also
+}
+
+// cronDays is how far ahead a day is looked for: 29 February comes again within
+// eight years.
+const cronDays = 8*366 + 1
+
+// next is the first minute after local, both in milliseconds of a zone's own
+// clock; ok is false when there is none.
+func (c *cron) next(local int64) (at int64, ok bool) {
+	const msPerMinute = 60_000
+	from := (floorDiv(local, msPerMinute) + 1) * msPerMinute
+	first := floorDiv(from, msPerDay)
+	for d := first; d < first+cronDays; d++ {
+		_, month, day := civil(d)
+		if !c.day(month, day, (d%7+11)%7) {
+			continue
+		}
+		minute := int64(0)
+		if d == first {
+			minute = (from - d*msPerDay) / msPerMinute
+		}
+		for ; minute < 24*60; minute++ {
+			if c.hours>>(minute/60)&1 == 1 && c.minutes>>(minute%60)&1 == 1 {
+				return d*msPerDay + minute*msPerMinute, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// timeCron takes (expression, local) and returns the next local time.
+func timeCron(a *vm.Args) (value.Slot, error) {
+	s, local := a.String(0), a.Int(1)
+	a.Pace().Bytes(len(s))
+	c, wrong := parseCron(strings.TrimSpace(s))
+	if wrong != "" {
+		return value.Nil, parseError(s, "is no cron expression: "+wrong)
+	}
+	if local < -1<<52 || local > 1<<52 {
+		return value.Nil, value.Faultf("next: the instant %d is not in the years 0 to 9999", local)
+	}
+	a.Step(cronDays)
+	at, ok := c.next(local)
+	if !ok {
+		return value.Nil, parseError(s, "is a cron expression of no day that there is")
+	}
+	return value.Int(at), nil
+}
+
+// timeInstant takes an Int or a String.
+func timeInstant(a *vm.Args) (value.Slot, error) {
+	v := value.Flat(a.Slot(0))
+	if v.Kind() != value.KindString {
+		return v, nil
+	}
+	ms, reason := (&reading{s: v.AsString()}).moment(rfc3339)
+	if reason != "" {
+		return value.Nil, value.Faultf("format: %s is no time of the layout \"rfc3339\": %s", value.AppendString(nil, v.AsString()), reason)
+	}
+	return value.Int(ms), nil
+}

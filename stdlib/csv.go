@@ -1,0 +1,142 @@
+package stdlib
+
+import (
+	"encoding/csv"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var csvNatives = []native{
+	{"csv.parse", func(a *vm.Args) (value.Slot, error) { return csvRead(a, false) }},
+	{"csv.parse_records", func(a *vm.Args) (value.Slot, error) { return csvRead(a, true) }},
+	{"csv.stringify", csvStringify},
+}
+
+// separator is argument 1, one character.
+func separator(a *vm.Args) (rune, error) {
+	s := a.String(1)
+	c, size := utf8.DecodeRuneInString(s)
+	if s == "" || size != len(s) || c == '"' || c == '\r' || c == '\n' || c == utf8.RuneError {
+		return 0, value.Faultf("the separator %q must be one character, and no quote or end of a line", s)
+	}
+	return c, nil
+}
+
+// csvRead takes (text, separator). With records the first row names the columns.
+func csvRead(a *vm.Args, records bool) (value.Slot, error) {
+	comma, err := separator(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(a.String(0), "\ufeff")))
+	r.Comma, r.FieldsPerRecord, r.ReuseRecord = comma, -1, true
+	rows := value.NewArray()
+	var names []string
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return rows.Slot(), nil
+		}
+		var bad *csv.ParseError
+		if errors.As(err, &bad) {
+			return value.Nil, formatError(bad.Line, bad.Column, "%s", csvReason(bad.Err))
+		}
+		size := 0
+		for i := range row {
+			row[i] = strings.Clone(row[i]) // each holds all of its row
+			size += len(row[i]) + 64
+		}
+		a.Pace().Bytes(size)
+		a.Room(size)
+		line, _ := r.FieldPos(0)
+		switch {
+		case !records:
+			rows.Push(value.StringArray(append([]string(nil), row...)))
+		case names == nil:
+			names = append([]string{}, row...)
+			if twice := duplicate(names); twice != "" {
+				return value.Nil, formatError(line, 0, "two columns are named %q", twice)
+			}
+		case len(row) != len(names):
+			return value.Nil, formatError(line, 0, "the row has %s, and the first row names %d", counted(len(row), "column"), len(names))
+		default:
+			m := value.NewMap(len(names))
+			for i, name := range names {
+				m.SetString(name, value.String(row[i]))
+			}
+			rows.Push(m.Slot())
+		}
+	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return string(value.AppendText(nil, value.Int(int64(n)))) + " " + what + "s"
+}
+
+func duplicate(names []string) string {
+	seen := map[string]bool{}
+	for _, n := range names {
+		if seen[n] {
+			return n
+		}
+		seen[n] = true
+	}
+	return ""
+}
+
+func csvReason(err error) string {
+	switch {
+	case errors.Is(err, csv.ErrBareQuote):
+		return "a quote in a field that is not quoted"
+	case errors.Is(err, csv.ErrQuote):
+		return "a quoted field does not end, or text follows its closing quote"
+	}
+	return err.Error()
+}
+
+// csvStringify takes (rows, separator).
+func csvStringify(a *vm.Args) (value.Slot, error) {
+	comma, err := separator(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.Comma = comma
+	text := building{a: a}
+	rows := a.Array(0)
+	var fields []string
+	for i := range rows.Len {
+		cells := value.Flat(rows.At(i)).Array()
+		fields = fields[:0]
+		for j := range cells.Len {
+			cell, field := value.Flat(cells.At(j)), ""
+			if !cell.IsNil() {
+				field = string(value.AppendTextWithin(nil, cell, a.TextBound()))
+			}
+			a.Pace().Bytes(len(field) + 8)
+			fields = append(fields, field)
+		}
+		if len(fields) == 1 && fields[0] == "" {
+			w.Flush()
+			b.WriteString("\"\"\n") // an empty line would be no row
+			continue
+		}
+		if err := w.Write(fields); err != nil {
+			return value.Nil, value.Faultf("stringify: %s", err)
+		}
+		w.Flush()
+		if err := text.reaches(b.Len(), "stringify"); err != nil {
+			return value.Nil, err
+		}
+	}
+	return value.String(b.String()), nil
+}

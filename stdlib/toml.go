@@ -1,0 +1,174 @@
+package stdlib
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+var tomlNatives = []native{
+	{"toml.parse", tomlParse},
+	{"toml.parse_as", func(a *vm.Args) (value.Slot, error) {
+		v, err := tomlParse(a)
+		return typedData(a, v, err)
+	}},
+	{"toml.stringify", tomlStringify},
+}
+
+func tomlParse(a *vm.Args) (value.Slot, error) {
+	text := strings.TrimPrefix(a.String(0), "\ufeff")
+	a.Pace().Bytes(len(text))
+	a.Room(len(text))
+	var data map[string]any
+	meta, err := toml.Decode(text, &data)
+	if err != nil {
+		var e toml.ParseError
+		if !errors.As(err, &e) {
+			return value.Nil, formatError(0, 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+		}
+		line, column := placeIn(text, e.Position.Start)
+		return value.Nil, formatError(line, column, "%s", e.Message)
+	}
+	t := &tomlReader{a: a, first: map[string]int{}}
+	for i, key := range meta.Keys() {
+		a.Step(1)
+		if path := strings.Join(key, "\x00"); t.first[path] == 0 {
+			t.first[path] = i + 1
+		}
+	}
+	return t.table(data, ""), nil
+}
+
+// placeIn is the line and column, in characters, of an offset.
+func placeIn(text string, offset int) (line, column int) {
+	before := text[:max(0, min(offset, len(text)))]
+	start := strings.LastIndexByte(before, '\n') + 1
+	return strings.Count(before, "\n") + 1, len([]rune(before[start:])) + 1
+}
+
+// tomlReader makes values of TOML. first has the place of each key among all, by
+// its path: the decoder's maps have no order.
+type tomlReader struct {
+	a     *vm.Args
+	first map[string]int
+}
+
+func (t *tomlReader) table(data map[string]any, path string) value.Slot {
+	keys := slices.Sorted(maps.Keys(data))
+	slices.SortStableFunc(keys, func(x, y string) int { return t.first[path+x] - t.first[path+y] })
+	m := value.NewMap(len(keys))
+	for _, k := range keys {
+		m.SetString(k, t.value(data[k], path+k+"\x00"))
+	}
+	return m.Slot()
+}
+
+func (t *tomlReader) value(x any, path string) value.Slot {
+	t.a.Step(1)
+	switch x := x.(type) {
+	case map[string]any:
+		return t.table(x, path)
+	case []map[string]any:
+		list := value.NewArray()
+		for _, e := range x {
+			list.Push(t.table(e, path))
+		}
+		return list.Slot()
+	case []any:
+		list := value.NewArray()
+		for _, e := range x {
+			list.Push(t.value(e, path))
+		}
+		return list.Slot()
+	case string:
+		return value.String(x)
+	case int64:
+		return value.Int(x)
+	case float64:
+		return value.Float(x)
+	case bool:
+		return value.Bool(x)
+	case interface{ Format(layout string) string }:
+		return value.String(tomlTime(x))
+	}
+	panic("toml: a value of an unknown type")
+}
+
+// tomlTime is a date or time as TOML writes it. The decoder names the zone of a
+// local one by what it is.
+func tomlTime(t interface{ Format(layout string) string }) string {
+	switch t.Format("MST") {
+	case "datetime-local":
+		return t.Format("2006-01-02T15:04:05.999999999")
+	case "date-local":
+		return t.Format("2006-01-02")
+	case "time-local":
+		return t.Format("15:04:05.999999999")
+	}
+	return t.Format("2006-01-02T15:04:05.999999999Z07:00")
+}
+
+func tomlStringify(a *vm.Args) (value.Slot, error) {
+	data, err := plainData(a)
+	if err != nil {
+		return value.Nil, err
+	}
+	table, err := tomlData(a, data, "")
+	if err != nil {
+		return value.Nil, err
+	}
+	var b bytes.Buffer
+	e := toml.NewEncoder(&b)
+	e.Indent = ""
+	if err := e.Encode(table); err != nil {
+		return value.Nil, formatError(0, 0, "%s", strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	return value.StringTaking(b.Bytes()), nil
+}
+
+// tomlData is what the encoder takes. TOML has no nil: a member that is nil is
+// left out.
+func tomlData(a *vm.Args, v value.Slot, path string) (any, error) {
+	a.Step(1)
+	switch v = value.Flat(v); v.Kind() {
+	case value.KindMap:
+		m := make(map[string]any, v.Map().Len())
+		var err error
+		v.Map().Each(func(k, v value.Slot) bool {
+			name := value.Text(k)
+			if value.Flat(v).IsNil() {
+				return true
+			}
+			m[name], err = tomlData(a, v, path+"."+name)
+			return err == nil
+		})
+		return m, err
+	case value.KindArray:
+		list := make([]any, 0, v.Array().Len)
+		array := v.Array()
+		for i := range array.Len {
+			x, err := tomlData(a, array.At(i), path)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, x)
+		}
+		return list, nil
+	case value.KindString:
+		return v.AsString(), nil
+	case value.KindInt:
+		return v.AsInt(), nil
+	case value.KindFloat:
+		return v.AsFloat(), nil
+	case value.KindBool:
+		return v.AsBool(), nil
+	}
+	return nil, formatError(0, 0, "TOML has no nil: the array `%s` holds one", strings.TrimPrefix(path, "."))
+}

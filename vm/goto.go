@@ -1,0 +1,167 @@
+package vm
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/ir"
+)
+
+// GoTo has the task go on at a mark of the block in which it stands. The error says why it cannot.
+func (s Scene) GoTo(k *Mark) error {
+	if err := s.CanGoTo(k); err != nil {
+		return err
+	}
+	t := s.t
+	from := t.m.positionMap().of(t.pc(), 0)
+	have := t.m.reader(t.fp, from).classes
+	for r, c := range t.m.reader(t.fp, k.at).classes {
+		if c != ir.Unset && (r >= len(have) || have[r] != c) {
+			*slotAt(t.fp, uint8(r)) = value.Nil // nothing reads it, but it must be of its class
+		}
+	}
+	t.setPC(k.pc + 1)
+	return nil
+}
+
+// CanGoTo returns why GoTo would not go to a mark, or nil if it would.
+func (s Scene) CanGoTo(k *Mark) error {
+	t := s.t
+	if t.m.atMark != t {
+		return fmt.Errorf("the task does not stand at the beginning of a line")
+	}
+	from := t.m.positionMap().of(t.pc(), 0)
+	if from.block != k.at.block {
+		return fmt.Errorf("line %d is not in the function, or handler, in which the task stands", k.Line)
+	}
+	have, want := t.m.reader(t.fp, from).classes, t.m.reader(t.fp, k.at).classes
+	for r, c := range want {
+		if c != ir.Unset && t.m.uses(k.at, r) && (r >= len(have) || have[r] != c || !t.m.holdsSame(from, k.at, r)) {
+			return fmt.Errorf("line %d uses what has no value yet here", k.Line)
+		}
+	}
+	if want == nil || s.innerRegions(from, k.at) {
+		return fmt.Errorf("line %d is in another block", k.Line)
+	}
+	return nil
+}
+
+// innerRegions reports whether other regions take errors at one place than at the other.
+func (s Scene) innerRegions(a, b position) bool {
+	all := s.t.m.blocks[a.block].ir.Regions
+	for _, r := range all {
+		in := func(at int32) bool { return r.From <= int(at) && int(at) < r.To }
+		if in(a.at) != in(b.at) {
+			return true
+		}
+	}
+	return false
+}
+
+// variable returns the variable that a register holds at a position, or nil if it holds none.
+func (b *block) variable(at int32, r int) *ir.Local {
+	for i := range b.ir.Locals {
+		if l := &b.ir.Locals[i]; l.Register == r && l.From <= int(at) && int(at) < l.To {
+			return l
+		}
+	}
+	return nil
+}
+
+// uses reports whether a register at a position holds a variable, or is read before it is set again.
+func (m *VM) uses(at position, r int) bool {
+	b := &m.blocks[at.block]
+	return b.variable(at.at, r) != nil ||
+		b.reaches(int(at.at), r, func(pc int) bool { return m.reads(b.fn, b.ir.Code[pc], r) })
+}
+
+// holdsSame reports whether what a register holds at one position may be what it holds at another
+// of the block: it is of one variable, or each place that sets it for the first sets it for the second.
+func (m *VM) holdsSame(a, b position, r int) bool {
+	k := &m.blocks[a.block]
+	if v := k.variable(b.at, r); v != nil {
+		return v == k.variable(a.at, r)
+	}
+	from := func(pc int) bool { return pc == int(a.at) }
+	to := func(pc int) bool { return pc == int(b.at) }
+	sets := []int{0}
+	for pc, in := range k.ir.Code {
+		if writes(in, r) {
+			sets = append(sets, k.after(pc)...)
+		}
+	}
+	for _, x := range k.ir.Regions {
+		if x.Register == r {
+			sets = append(sets, x.Target)
+		}
+	}
+	for _, pc := range sets {
+		if k.reaches(pc, r, from) && !k.reaches(pc, r, to) {
+			return false
+		}
+	}
+	return true
+}
+
+// reaches reports whether control may come from pc to an instruction for which found holds, with
+// the register as it is at pc.
+func (b *block) reaches(pc, r int, found func(pc int) bool) bool {
+	seen := make([]bool, len(b.ir.Code))
+	for next := []int{pc}; len(next) > 0; {
+		pc := next[len(next)-1]
+		if next = next[:len(next)-1]; seen[pc] {
+			continue
+		}
+		if seen[pc] = true; found(pc) {
+			return true
+		}
+		for _, x := range b.ir.Regions {
+			if x.From <= pc && pc < x.To && x.Register != r {
+				next = append(next, x.Target)
+			}
+		}
+		if !writes(b.ir.Code[pc], r) {
+			next = append(next, b.after(pc)...)
+		}
+	}
+	return false
+}
+
+// after returns the instructions that may follow one that raises nothing.
+func (b *block) after(pc int) (next []int) {
+	in := b.ir.Code[pc]
+	shape := ir.ShapeOf(in)
+	if shape.Target {
+		next = append(next, int(in.Imm))
+	}
+	if !shape.Ends {
+		next = append(next, pc+1)
+	}
+	return next
+}
+
+// writes reports whether an instruction sets a register, or leaves nothing in it.
+func writes(in ir.Instr, r int) bool {
+	shape := ir.ShapeOf(in)
+	return shape.Writes != ir.Unset && int(in.A) == r || shape.Frame && int(in.A) <= r
+}
+
+// reads reports whether an instruction reads a register, or begins a listen whose handlers do.
+func (m *VM) reads(f *function, in ir.Instr, r int) bool {
+	shape := ir.ShapeOf(in)
+	from, n, _ := m.program.Window(in)
+	if shape.A && int(in.A) == r || shape.B && int(in.B) == r || shape.C && int(in.C) == r || from <= r && r < from+n {
+		return true
+	}
+	if in.Op != ir.OpListenBegin {
+		return false
+	}
+	for _, h := range f.info.Listens[in.Imm].Handlers {
+		for _, in := range h.Code {
+			if m.reads(f, in, r) {
+				return true
+			}
+		}
+	}
+	return false
+}

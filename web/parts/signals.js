@@ -1,0 +1,149 @@
+// Signals are values that know who reads them: a computed value is computed again, and an effect runs
+// again, when a signal that it has read changes.
+
+let reader = null; // the Reader that is running: what is read meanwhile is a source of it
+let changes = 0; // of all signals
+let depth = 0; // of batches
+const due = new Set(); // readers to look at when the batch ends
+
+// Reader is what depends on signals: act is called when one that it has read has changed.
+export class Reader {
+  sources = new Map(); // the signals that it has read, with their versions then
+  isListening = () => true;
+  notify = () => due.add(this);
+
+  constructor(act) { this.act = act; }
+
+  // read runs fn and notes which signals it reads.
+  read(fn) {
+    const end = this.begin();
+    try { return fn(); } finally { end(); }
+  }
+
+  // begin notes which signals are read until the function that it returns is called.
+  begin() {
+    const outer = reader, before = this.sources;
+    this.sources = new Map();
+    reader = this;
+    return () => {
+      reader = outer;
+      for (const s of before.keys()) if (!this.sources.has(s)) s.leave(this);
+    };
+  }
+
+  hasNews() {
+    for (const [s, version] of this.sources) {
+      try { s.refresh(); } catch { return true; } // whoever reads it gets the error
+      if (s.version !== version) return true;
+    }
+    return false;
+  }
+
+  stop() {
+    for (const s of this.sources.keys()) s.leave(this);
+    due.delete(this);
+  }
+}
+
+class Signal {
+  version = 0;
+  readers = new Set();
+  #value;
+
+  constructor(value) { this.#value = value; }
+
+  get value() {
+    try {
+      this.refresh();
+    } finally {
+      reader?.sources.set(this, this.version);
+      if (reader?.isListening()) this.join(reader);
+    }
+    return this.#value;
+  }
+
+  set value(to) {
+    if (!this.put(to)) return;
+    changes++;
+    batch(() => this.notify());
+  }
+
+  peek() {
+    this.refresh();
+    return this.#value;
+  }
+
+  put(to) {
+    if (to === this.#value) return false;
+    this.#value = to;
+    return ++this.version;
+  }
+
+  refresh() {}
+  join(r) { this.readers.add(r); }
+  leave(r) { this.readers.delete(r); }
+
+  notify() {
+    for (const r of this.readers) r.notify();
+  }
+}
+
+// Computed is a signal and a reader. It is computed when somebody wants its value; its sources know
+// it only while it has readers itself.
+class Computed extends Signal {
+  #fn;
+  #seen = -1; // changes, when it was last known to be right
+  #self = new Reader();
+
+  constructor(fn) {
+    super();
+    this.#fn = fn;
+    this.#self.isListening = () => this.readers.size > 0;
+    this.#self.notify = () => this.notify();
+  }
+
+  refresh() {
+    if (this.#seen === changes) return;
+    if (this.#seen < 0 || this.#self.hasNews()) {
+      this.#seen = -1; // an error is not kept
+      this.put(this.#self.read(this.#fn));
+    }
+    this.#seen = changes;
+  }
+
+  join(r) {
+    if (!this.readers.size) for (const s of this.#self.sources.keys()) s.join(this.#self);
+    super.join(r);
+  }
+
+  leave(r) {
+    super.leave(r);
+    if (!this.readers.size) this.#self.stop();
+  }
+}
+
+export const signal = (value) => new Signal(value);
+
+// computed is a signal of what fn returns.
+export const computed = (fn) => new Computed(fn);
+
+// effect runs fn, and again after each change of what it has read. It returns a function that ends it.
+export function effect(fn) {
+  const e = new Reader(() => e.read(fn));
+  e.act();
+  return () => e.stop();
+}
+
+// batch runs fn; what depends on signals hears of them once, at the end of the outermost batch.
+export function batch(fn) {
+  depth++;
+  try {
+    return fn();
+  } finally {
+    if (depth === 1) for (const e of due) {
+      due.delete(e);
+      try { if (e.hasNews()) e.act(); } catch (err) { reportError(err); }
+    }
+    depth--;
+  }
+}
