@@ -8,7 +8,7 @@ all: build
 STATICCHECK = go tool -modfile=.ci/tools/go.mod staticcheck
 
 # What is written in Concerto and stands in its style; a test of format holds it.
-OWN = stdlib bench cmd/concerto/templates $(filter-out examples/seeds/,$(wildcard examples/*/))
+OWN = stdlib bench internal/cli/templates $(filter-out examples/seeds/,$(wildcard examples/*/))
 
 # Modules of their own, for they use the SDK as its users do.
 MODULES = sdk/go sdk/testdata/probe examples/hosts/go/host
@@ -27,7 +27,7 @@ QUICK = ./lexer ./parser ./sema ./codegen ./vm ./stdlib ./runtime/host ./runtime
 QUICK_SCRIPTS = hello|listen|agent|host|emit|async|tool|check
 quick:
 	go test -vet=off -ldflags=-w $(QUICK)
-	go test -vet=off -ldflags=-w ./cmd/concerto -run 'TestScripts/($(QUICK_SCRIPTS))'
+	go test -vet=off -ldflags=-w ./internal/cli -run 'TestScripts/($(QUICK_SCRIPTS))'
 
 # The VM addresses its stack by pointer arithmetic, which -race would check at
 # 80 times the cost; the checkptr target checks it by itself. A process with the
@@ -90,12 +90,12 @@ mutants:
 
 # A writing program is killed 200 times; what it had acknowledged is there.
 kill: durable-kill
-	CONCERTO_KILL_ROUNDS=200 go test ./cmd/concerto -run 'TestKill$$' -count=1 -timeout 0 -v
+	CONCERTO_KILL_ROUNDS=200 go test ./internal/cli -run 'TestKill$$' -count=1 -timeout 0 -v
 
 # Durable runs are killed so often, and gone on with: nothing is lost, and nothing done twice.
 KILLS ?= 10000
 durable-kill:
-	CONCERTO_DURABLE_KILLS=$(KILLS) go test ./cmd/concerto -run 'TestDurableKill$$' -count=1 -timeout 0 -v
+	CONCERTO_DURABLE_KILLS=$(KILLS) go test ./internal/cli -run 'TestDurableKill$$' -count=1 -timeout 0 -v
 
 # The relay's server, hostd, shims and connections end at random, so often: each event is
 # at the app once, each input came once or not at all. Then, the networks lose frames.
@@ -111,12 +111,12 @@ replicas:
 # A run whose host dies each second: nothing is lost, and nothing grows.
 SOAK ?= 30m
 soak:
-	CONCERTO_SOAK=$(SOAK) go test ./cmd/concerto -run TestSoak -count=1 -timeout 0 -v
+	CONCERTO_SOAK=$(SOAK) go test ./internal/cli -run TestSoak -count=1 -timeout 0 -v
 
 # Hosts that misbehave, with floods of their full size and times without allowance for a
 # busy machine.
 misbehave:
-	CONCERTO_ROWS_FULL=1 CONCERTO_ROWS_STRICT=1 go test ./cmd/concerto -run TestMisbehaviour -count=1 -v
+	CONCERTO_ROWS_FULL=1 CONCERTO_ROWS_STRICT=1 go test ./internal/cli -run TestMisbehaviour -count=1 -v
 
 # Pictures of each screen of the relay's page, on a phone and a desk, light and dark.
 SCREENSHOTS ?= $(CURDIR)/bin/screenshots

@@ -32,7 +32,7 @@ func run(args []string, cpu, mem string) (err error) {
 	if len(args) == 0 {
 		return errors.New("which program?")
 	}
-	debug.SetGCPercent(400) // as cmd/concerto does
+	debug.SetGCPercent(400) // as the command does
 	if mem != "" {
 		runtime.MemProfileRate = 4096
 	}

@@ -242,6 +242,10 @@ var Policy = []Rule{
 		internal/engine/durable internal/record/ledger internal/record/profile internal/data/runconf internal/engine/runs internal/record/tape internal/record/trace internal/engine/transcript internal/record/activity internal/record/audit relay/client relay/client/program relay/protocol internal/process/userfile`},
 	{Package: "internal/cli/serve/servetest", Tests: true},
 	{Package: "internal/cli/serve", Imports: ". internal/record/audit internal/compile/diag internal/text/jsonread internal/text/jsonschema internal/text/jsonwrite internal/process/procgroup runtime/budget runtime/tool internal/process/userfile"},
+	{Package: "sdk"},
+	{Package: "internal/cli", Imports: `. sdk internal/editor/dap internal/text/source relay/client relay/protocol internal/process/guard internal/process/sandbox/inside internal/compile/diag internal/compile/manifest internal/data/provider internal/compile/optimize internal/compile/format internal/compile/repair
+		runtime/host runtime/keeper runtime/mcp runtime/tool internal/editor/doc internal/engine/driver internal/engine/hostcheck internal/process/procgroup internal/record/hostreplay internal/record/hosttrace internal/data/effect internal/data/hostmsg
+		internal/process/lockfile internal/record/eventtext internal/editor/analysis internal/editor/lsp internal/editor/repl internal/engine/timetravel/view internal/engine/timetravel internal/engine/runs internal/data/secret internal/cli/serve internal/text/suggest internal/term/terminal internal/term/progress internal/term/screen internal/term/prompt internal/record/audit internal/process/userfile`},
 	// Programs: they may use what they need of the above.
 	{Package: "ir/gen", Imports: "ir"},
 	{Package: "internal/compile/manifest/gen", Imports: "internal/compile/manifest"},
@@ -254,10 +258,7 @@ var Policy = []Rule{
 	{Package: "internal/testkit/mutants/run", Imports: "internal/testkit/mutants"},
 	{Package: "relay/protocol/gen", Imports: "relay/protocol"},
 	{Package: "internal/testkit/agentwire", Imports: "internal/data/effect internal/process/procgroup internal/testkit/testllm internal/record/hosttrace runtime/host"},
-	{Package: "sdk"},
-	{Package: "cmd/concerto", Imports: `. sdk internal/editor/dap internal/text/source relay/client relay/protocol internal/process/guard internal/process/sandbox/inside internal/compile/diag internal/compile/manifest internal/data/provider internal/compile/optimize internal/compile/format internal/compile/repair
-		runtime/host runtime/keeper runtime/mcp runtime/tool internal/editor/doc internal/engine/driver internal/engine/hostcheck internal/process/procgroup internal/record/hostreplay internal/record/hosttrace internal/data/effect internal/data/hostmsg
-		internal/process/lockfile internal/record/eventtext internal/editor/analysis internal/editor/lsp internal/editor/repl internal/engine/timetravel/view internal/engine/timetravel internal/engine/runs internal/data/secret internal/cli/serve internal/text/suggest internal/term/terminal internal/term/progress internal/term/screen internal/term/prompt internal/record/audit internal/process/userfile`},
+	{Package: "cmd/concerto", Imports: "internal/cli"},
 	{Package: "cmd/concerto-relay", Imports: "internal/record/audit internal/data/effect internal/data/hostmsg internal/process/lockfile internal/process/procgroup relay/client internal/text/suggest internal/term/terminal relay/hostd relay/hostd/doctor relay/hostd/hostlog relay/hostd/install relay/hostd/pair relay/hostd/redact relay/ptyholder relay/hostd/socket relay/hostrun relay/nats relay/protocol relay/server/auth relay/server/httpguard relay/store relay/store/postgres relay/store/sqlite relay/server relay/server/pair relay/server/accounts relay/server/push relay/web internal/process/userfile"},
 	{Package: "bench", Imports: "internal/text/source internal/process/cputime parser sema codegen ir internal/compile/optimize stdlib"},
 	{Package: "bench/caller"},

@@ -24,16 +24,16 @@ var libraries = []struct{ path, by string }{
 	{"github.com/BurntSushi/toml", "relay/hostd/prompt"},
 	{"github.com/creack/pty", "relay/ptyholder"},
 	{"github.com/google/go-dap", "internal/editor/dap"},
-	{"github.com/google/go-dap", "cmd/concerto"}, // its tests
+	{"github.com/google/go-dap", "internal/cli"}, // its tests
 	{"go.yaml.in/yaml/v4", "internal/compile/manifest"},
 	{"go.yaml.in/yaml/v4", "internal/text/yamlcore"},
 	{"go.yaml.in/yaml/v4", "stdlib"},
 	{"github.com/BurntSushi/toml", "stdlib"},
 	{"github.com/BurntSushi/toml", "cmd/concerto-relay"},
-	{"github.com/spf13/cobra", "cmd/concerto"},
+	{"github.com/spf13/cobra", "internal/cli"},
 	{"github.com/spf13/cobra", "cmd/concerto-relay"},
 	{"github.com/spf13/pflag", "cmd/concerto-relay"},
-	{"github.com/spf13/pflag", "cmd/concerto"},
+	{"github.com/spf13/pflag", "internal/cli"},
 	{"github.com/santhosh-tekuri/jsonschema/v6", "internal/testkit/testllm"},
 	{"github.com/modelcontextprotocol/go-sdk", "runtime/mcp"},
 	{"github.com/modelcontextprotocol/go-sdk", "internal/testkit/testmcp"},
@@ -67,7 +67,7 @@ var libraries = []struct{ path, by string }{
 	{"github.com/klauspost/compress", "web/gen"}, // a hundredth smaller than Go's own
 	{"github.com/evanw/esbuild", "web/build"},
 	{"github.com/chromedp", "internal/testkit/browser"},
-	{"golang.org/x/term", "cmd/concerto"},
+	{"golang.org/x/term", "internal/cli"},
 	{"golang.org/x/term", "cmd/concerto-relay"},
 	{"golang.org/x/sys", "internal/process/procgroup"},
 	{"golang.org/x/sys", "internal/testkit/testproc"},

@@ -144,7 +144,10 @@ func name(pkg string) string {
 		return "concerto"
 	}
 	if below, ok := strings.CutPrefix(pkg, "internal/"); ok {
-		_, pkg, _ = strings.Cut(below, "/") // the band says the layer
+		pkg = below
+		if _, inLayer, ok := strings.Cut(below, "/"); ok {
+			pkg = inLayer // the band says the layer
+		}
 	}
 	return pkg
 }

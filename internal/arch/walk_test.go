@@ -105,7 +105,7 @@ func TestGuidesNameTests(t *testing.T) {
 			}
 		}
 	}
-	scripts, err := filepath.Glob(filepath.Join("..", "..", "cmd", "*", "testdata", "script", "*.txtar"))
+	scripts, err := filepath.Glob(filepath.Join("..", "..", "*", "*", "testdata", "script", "*.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func TestEveryEffectHasARow(t *testing.T) {
 var stored = effect.Store{File: "s.db", Kind: "ledger", Name: "s"}
 
 // limited are requests that need a permission. TestPermissionsOfEffects in
-// cmd/concerto, which runs a program for each, makes sure that none is missing.
+// internal/cli, which runs a program for each, makes sure that none is missing.
 var limited = []struct {
 	request effect.Request
 	want    string // the error under a sandbox

@@ -1,7 +1,0 @@
-//go:build !linux || race
-
-package main
-
-// leaveLargePages does nothing here: other systems choose page sizes themselves,
-// and the race detector tracks each byte that is allocated.
-func leaveLargePages(int) bool { return false }

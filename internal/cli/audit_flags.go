@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+)
+
+// auditFlags say where calls of tools are recorded.
+type auditFlags struct {
+	file string
+	each bool
+}
+
+func (f *auditFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.file, "audit", "", "record every call of a tool in `FILE`, which shows when it was changed")
+	c.Flags().BoolVar(&f.each, "audit-sync", false, "have each record of the audit on the disk before the call goes on")
+}
+
+// audited opens the audit log that the flags name, or else the program's manifest, for
+// what o says. end closes it, once all is run, and tells its head.
+func (a *app) audited(p *concerto.Program, o *concerto.Options, f *auditFlags) (end func(error) error, err error) {
+	how := concerto.AuditOptions{Version: a.binary.release, SyncEach: f.each}
+	var log *concerto.AuditLog
+	if f.file != "" {
+		log, err = concerto.OpenAudit(a.abs(f.file), how)
+	} else if p != nil {
+		log, err = p.OpenAudit(o, how)
+	}
+	switch {
+	case err != nil:
+		return nil, refusedAudit(err)
+	case log == nil && f.each:
+		return nil, usage("add --audit FILE, or [audit] file to the manifest", "--audit-sync is of an audit log, and there is none")
+	case log == nil:
+		return func(err error) error { return err }, nil
+	}
+	o.Records.Audit = log
+	return func(err error) error {
+		if closing := log.Close(); err == nil {
+			err = closing
+		}
+		head := log.Head()
+		a.note("audit: %d records, head %s\n", head.Seq, head.Hash)
+		return err
+	}, nil
+}
+
+// refusedAudit is the error of a command that cannot have its audit log.
+func refusedAudit(err error) error {
+	var broken *concerto.AuditBrokenError
+	var locked *concerto.AuditLockedError
+	switch {
+	case errors.As(err, &broken):
+		return &brokenError{broken.Error(), "look at it with `concerto audit show " + broken.File + "`; a run begins with another file, or when this one is moved away"}
+	case errors.As(err, &locked):
+		return usage("wait for it to end, or give this run a file of its own", "%v", err)
+	}
+	return usage("", "%v", err)
+}

@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+)
+
+var checkForms = []string{"text", "json"}
+
+func (a *app) checkCommand() *cobra.Command {
+	var form string
+	var watch, fix, diffs bool
+	var audit auditFlags
+	var tools toolFlags
+	c := &cobra.Command{
+		Use:   "check [PATH | -]",
+		Short: "Look for mistakes without running",
+		Long: `Checks a program and its manifest and shows every mistake with its place, the
+reason and what to write instead. Says nothing when all is well.
+
+  concerto check              the project here or above
+  concerto check triage.conc  one file
+  concerto check --watch      again whenever a file of it changes
+  concerto check -            a program on standard input
+  concerto check --fix        repairs what has one safe repair, and shows the rest
+  concerto check --diff       shows what --fix would do, and writes nothing
+  concerto check --format json  for editors and scripts, on stdout
+  concerto check --audit audit.ndjson  and whether a run may record there
+
+` + "`concerto explain CODE` tells more about one kind of mistake.",
+		Args: onePath(false),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, _ := path(c, args)
+			if err := oneOf("--format", form, checkForms); err != nil {
+				return err
+			}
+			if err := a.usableAudit(&audit); err != nil {
+				return err
+			}
+			s, err := a.source(p, nil)
+			if err != nil {
+				return err
+			}
+			fix = fix || diffs
+			switch {
+			case s.Given != nil && watch:
+				return usage("name a file", "--watch has nothing to look at in what stands on standard input")
+			case s.Given != nil && fix:
+				return usage("name a file", "--fix and --diff have no file in what stands on standard input")
+			case watch && fix:
+				return usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")
+			case diffs && form == "json":
+				return usage("leave out one of them", "--diff and --format json both write to stdout")
+			}
+			if fix {
+				found, err := a.fix(c.Context(), s, &tools, diffs)
+				if err != nil {
+					return err
+				}
+				return a.tell(found, form == "json")
+			}
+			if !watch {
+				return a.check(c.Context(), s, &tools, form == "json")
+			}
+			ctx, signals := catch(c.Context())
+			defer signals.stop()
+			<-signals.ready
+			var again analysis.Again
+			return a.watch(ctx, false, func(_ context.Context, seen func(string)) error {
+				s.Seen = seen
+				tools.watched(a, seen)
+				return a.check(c.Context(), again.Request(s), &tools, form == "json")
+			})
+		},
+	}
+	c.Flags().BoolVar(&fix, "fix", false, "make the safe fixes of what is found, until none is left")
+	c.Flags().BoolVar(&diffs, "diff", false, "show the safe fixes as a diff on stdout, and write nothing")
+	c.Flags().BoolVar(&watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
+	audit.add(c)
+	tools.add(c)
+	c.Flags().StringVar(&form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
+	return c
+}
+
+func (a *app) check(ctx context.Context, s concerto.Source, f *toolFlags, asJSON bool) error {
+	found, err := concerto.CheckWith(ctx, s, a.toolSources(f, nil))
+	if err != nil {
+		return refused(err)
+	}
+	return a.tell(found, asJSON)
+}
+
+// tell shows what a check has found.
+func (a *app) tell(found concerto.Diagnostics, asJSON bool) error {
+	if !asJSON {
+		return a.show(found)
+	}
+	if err := diag.JSON(a.stdout, found.Sorted()); err != nil {
+		return err
+	}
+	if found.HasErrors() {
+		return exitError(exitRefused)
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/compile/repair"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+)
+
+// fix makes safe fixes until there are none left, writes the files, and gives what is found then.
+// With a diff it shows that in place of writing.
+func (a *app) fix(ctx context.Context, s concerto.Source, f *toolFlags, asDiff bool) (found concerto.Diagnostics, err error) {
+	s.Overlay = map[string][]byte{}
+	rounds := repair.Rounds{Program: isSource}
+	for more := true; more; {
+		if found, err = concerto.CheckWith(ctx, s, a.toolSources(f, nil)); err != nil {
+			return found, refused(err)
+		}
+		changed := rounds.Round(found.Sorted())
+		for _, x := range changed {
+			s.Overlay[a.abs(x.Name())] = x.Text()
+		}
+		more = len(changed) > 0
+	}
+	for _, x := range rounds.Files() {
+		if asDiff {
+			if _, err := a.stdout.Write(repair.Diff(x.Name(), x.Was.Text, repair.Show(x.Was, x.Edits))); err != nil {
+				return found, err
+			}
+			continue
+		}
+		if err := writeFile(a.abs(x.Name()), x.Text()); err != nil {
+			return found, usage("this file and those behind it are as they were", "write %s: %v", x.Name(), err)
+		}
+		fmt.Fprintf(a.stderr, "%s: %d fixed\n", x.Name(), x.Fixes)
+	}
+	return found, nil
+}
+
+func isSource(name string) bool { return filepath.Ext(name) == driver.SourceExt }

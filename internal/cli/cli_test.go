@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// start runs the command in a directory with a main.conc. stdin is a terminal on
+// which input has been typed.
+func start(t *testing.T, program, input string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(program), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var out, err bytes.Buffer
+	code = run(args, &app{stdin: strings.NewReader(input), stdout: &out, stderr: &err, dir: dir, terminals: terminals{terminal: true}})
+	return code, out.String(), err.String()
+}
+
+func TestPrompt(t *testing.T) {
+	const program = `
+fn ask(c: String) {
+    match await emit(c, "ok?") { Ok(v) => emit("yes", v), Err(e) => emit("no", e.kind) }
+}
+fn main() { ask("a"); ask("b"); ask("c"); }`
+	code, out, err := start(t, program, "one\ntwo\n", "run", "--answer", "b=given", "main.conc")
+	if want := "[a] ok?\n[yes] one\n[b] ok?\n[yes] given\n[c] ok?\n[yes] two\n"; code != 0 || out != want || err != "a> c> " {
+		t.Errorf("exit %d\n%s%q", code, out, err)
+	}
+	code, out, err = start(t, program, "one\n", "run", "main.conc")
+	if want := "[a] ok?\n[yes] one\n[b] ok?\n[no] EmitError\n[c] ok?\n[no] EmitError\n"; code != 0 || out != want {
+		t.Errorf("exit %d\n%s%q", code, out, err)
+	}
+}
+
+// TestPromptTyped: when a typed answer is wanted, the prompt names the type, and
+// asks again until the answer fits.
+func TestPromptTyped(t *testing.T) {
+	const program = `
+schema Decision { allow: Bool, why?: String }
+fn main() {
+    match await emit<Bool>("sure", "delete?") { Ok(v) => emit("is", !v), Err(e) => emit("no", e.reason) }
+    match await emit<Decision>("plan") { Ok(d) => emit("is", d.allow), Err(e) => emit("no", e.reason) }
+    match await emit<Int?>("n") { Ok(n) => emit("is", n ?? -1), Err(e) => emit("no", e.message) }
+}`
+	code, out, err := start(t, program, "maybe\nyes\n true\nno\n{\"allow\": 1}\n{\"allow\": true}\nnull\n", "run", "main.conc")
+	if want := "[sure] delete?\n[is] false\n[plan]\n[is] true\n[n]\n[is] -1\n"; code != 0 || out != want {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	want := `sure (true or false)> expected Bool, got "maybe"
+sure (true or false)> expected Bool, got "yes"
+sure (true or false)> plan (JSON: {"allow": Bool, "why"?: String})> expected Decision, got "no"
+plan (JSON: {"allow": Bool, "why"?: String})> allow: expected Bool, got 1
+plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `
+	if err != want {
+		t.Errorf("prompts\n%s", err)
+	}
+	const both = `fn main() { let (a, b) = await (await emit<Int>("a"), await emit<Int>("b")); emit("sum", a? + b?); }`
+	if code, out, _ := start(t, both, "x\n1\ny\n2\n", "run", "main.conc"); code != 0 || out != "[a]\n[b]\n[sum] 3\n" {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	code, out, _ = start(t, program, "x\n", "run", "main.conc")
+	if want := "[sure] delete?\n[no] no_listener\n[plan]\n[no] no_listener\n[n]\n[no] nobody answers the emit on channel 'n': the terminal's input ended (EOF)\n"; code != 0 || out != want {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// A broken invariant is told as our bug, without Go's own crash report.
+func TestBug(t *testing.T) {
+	var err bytes.Buffer
+	code := run([]string{"version"}, &app{stdout: broken{}, stderr: &err})
+	text := err.String()
+	if code != exitFailed || !strings.HasPrefix(text, "concerto: this is our bug, not yours: broken\n\nPlease report it") || strings.Contains(text, "[running]") {
+		t.Errorf("exit %d\n%s", code, text)
+	}
+	if n := strings.Count(text, "\n"); n > maxStack+5 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { panic("broken") }
+
+func TestColor(t *testing.T) {
+	var out, err bytes.Buffer
+	dir := t.TempDir()
+	if e := os.WriteFile(filepath.Join(dir, "main.conc"), []byte("fn main() { let a: Int = true; emit(\"a\", a); }"), 0o666); e != nil {
+		t.Fatal(e)
+	}
+	if code := run([]string{"check", "main.conc"}, &app{stdout: &out, stderr: &err, dir: dir, terminals: terminals{color: true}}); code != exitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
+		t.Errorf("exit %d\n%q", code, err.String())
+	}
+}
+
+func TestFill(t *testing.T) {
+	if got := fill("aa  bb\ncc dddd é", 5); got != "aa bb\ncc\ndddd\né" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+)
+
+// corpusRun is a line of a script that runs a source file and lets it end.
+var corpusRun = regexp.MustCompile(`^exec (?:exits \d )?concerto run ((?:--?[a-z-]+[ =][^ ']+ )*)([a-z_]+)\.conc((?: -- .*)?)$`)
+
+// TestCorpusBothWays runs every program of the scripts twice, each time in a
+// fresh directory: from its source, and compiled with other optimisations. Both
+// runs must have the same output, exit code and standard error; the compiler's
+// diagnostics come when the program is built.
+func TestCorpusBothWays(t *testing.T) {
+	eachOfCorpus(t, func(a *txtar.Archive) bool { return !timed(a) }, (*corpusCase).test)
+}
+
+// TestCorpusRecorded records every program of the scripts, and replays the tape where the
+// hosts and the files that it read are gone; and it runs each from a snapshot of itself at every
+// boundary. The output and the exit code are the same.
+func TestCorpusRecorded(t *testing.T) {
+	eachOfCorpus(t, func(*txtar.Archive) bool { return true }, (*corpusCase).replayed)
+}
+
+// eachOfCorpus tests the programs of those scripts that are wanted.
+func eachOfCorpus(t *testing.T, wanted func(*txtar.Archive) bool, test func(*corpusCase, *testing.T)) {
+	if raced {
+		t.Skip("the scripts run the same programs")
+	}
+	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	ran := 0
+	for _, path := range scripts {
+		a, err := txtar.ParseFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		script := string(a.Comment)
+		if strings.Contains(script, "\nllm ") || strings.Contains(script, "\nrecorded ") || !wanted(a) {
+			continue // its replies are for one run, its recording is not there, its order or end is the clock's
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".txtar")
+		var environ []string
+		for line := range strings.Lines(script) {
+			line = strings.TrimSpace(line)
+			if set, ok := strings.CutPrefix(line, "env "); ok {
+				environ = append(environ, set)
+				continue
+			}
+			m := corpusRun.FindStringSubmatch(line)
+			if m == nil {
+				continue
+			}
+			ran++
+			c := corpusCase{a, environ[:len(environ):len(environ)], strings.Fields(m[1]), m[2], strings.Fields(m[3])}
+			t.Run(name+"/"+m[2], func(t *testing.T) {
+				t.Parallel()
+				test(&c, t)
+			})
+		}
+	}
+	if ran < len(scripts)/3 {
+		t.Errorf("only %d programs in %d scripts", ran, len(scripts))
+	}
+}
+
+func timed(a *txtar.Archive) bool {
+	for _, f := range a.Files {
+		if bytes.Contains(f.Data, []byte("time::sleep(")) || bytes.Contains(f.Data, []byte("\nmax_run_seconds =")) {
+			return true
+		}
+	}
+	return false
+}
+
+type corpusCase struct {
+	files   *txtar.Archive
+	environ []string
+	flags   []string
+	program string
+	args    []string
+}
+
+func (c *corpusCase) test(t *testing.T) {
+	dir := c.unpack(t)
+	source := c.run(t, dir, append(append(append([]string{"run"}, c.flags...), c.program+".conc"), c.args...)...)
+	dir = c.unpack(t)
+	built := c.run(t, dir, "build", c.program+".conc", "--passes", c.passes(), "-o", "compiled.conc-ir")
+	if built.code != 0 {
+		if built.code != source.code || built.stderr != source.stderr {
+			t.Errorf("run from source (-), built (+):\n%s", cmp.Diff(source, built, cmp.AllowUnexported(outcome{})))
+		}
+		return
+	}
+	compiled := c.run(t, dir, append(append(append([]string{"run"}, c.flags...), "compiled.conc-ir"), c.args...)...)
+	compiled.stderr = built.stderr + compiled.stderr
+	if diff := cmp.Diff(source, compiled, cmp.AllowUnexported(outcome{})); diff != "" {
+		t.Errorf("from source (-), compiled (+):\n%s", diff)
+	}
+}
+
+// replayed records a run, and replays it.
+func (c *corpusCase) replayed(t *testing.T) {
+	dir := c.unpack(t)
+	args := slices.Concat([]string{"run"}, c.flags, []string{"--record", "run.tape", c.program + ".conc"}, c.args)
+	live := c.run(t, dir, args...)
+	c.snapshots(t, live, args)
+	text, err := os.ReadFile(filepath.Join(dir, "run.tape"))
+	if err != nil || len(text) == 0 {
+		if live.code != exitRefused {
+			t.Errorf("no tape of a run with exit code %d: %v", live.code, err)
+		}
+		return
+	}
+	for _, f := range c.files.Files {
+		switch filepath.Ext(f.Name) {
+		case ".conc", ".toml", ".md", ".json": // the compiler reads them
+		default:
+			if err := os.RemoveAll(filepath.Join(dir, f.Name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again := c.run(t, dir, "replay", "run.tape", c.program+".conc")
+	if again.stdout != live.stdout || again.code != live.code {
+		t.Errorf("live (-), replayed (+):\n%s\ntape:\n%s", cmp.Diff(live, again, cmp.AllowUnexported(outcome{})), text)
+	}
+}
+
+// passes chooses the optimisations of the compiled program from its source's
+// hash: none, all, one alone, or all but one in all functions (not only hot
+// ones). Over the whole corpus this shows that no optimisation changes what a
+// program does.
+func (c *corpusCase) passes() string {
+	h := fnv.New32a()
+	for _, f := range c.files.Files {
+		h.Write(f.Data)
+	}
+	n := int(h.Sum32() >> 4)
+	name := optimize.Passes[n/4%len(optimize.Passes)].Name
+	return [...]string{"none", "all", name, "-hot,-" + name}[n%4]
+}
+
+// unpack writes the archive's files to a directory of their own.
+func (c *corpusCase) unpack(t *testing.T) string {
+	dir := t.TempDir()
+	for _, f := range c.files.Files {
+		name := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, f.Data, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeManifest(dir); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// outcome is what a run left behind, with what differs between two runs of one
+// program made equal: durations, the run's directory and id, how much of a
+// line that is too long had come, and which of some hosts that are ended
+// together is gone first.
+type outcome struct {
+	stdout, stderr string
+	code           int
+}
+
+var corpusVaries = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`"duration_ms":\d+`), `"duration_ms":0`},
+	{regexp.MustCompile(`(?m)( ends after|^done in) \d+\.\ds`), `$1 0.0s`},
+	{regexp.MustCompile(`\br_[a-z0-9]{16}\b`), `RUN`},
+	{regexp.MustCompile(`\(\d+ read, at offset `), `(N read, at offset `},
+}
+
+var endedTogether = regexp.MustCompile(`(?m)(^host '.*' ends after .*, failed: cancelled\n){2,}`)
+
+func (c *corpusCase) run(t *testing.T, dir string, args ...string) outcome {
+	t.Helper()
+	p := exec.Command("concerto", args...)
+	p.Dir = dir
+	p.Env = append(append(os.Environ(), "NO_COLOR=1", "CONCERTO_PROGRESS=none", "HOME="+dir, "XDG_STATE_HOME="), c.environ...)
+	var stdout, stderr bytes.Buffer
+	p.Stdout, p.Stderr = &stdout, &stderr
+	var exit *exec.ExitError
+	if err := p.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	plain := func(b bytes.Buffer) string {
+		s := strings.ReplaceAll(b.String(), dir, "DIR")
+		for _, v := range corpusVaries {
+			s = v.what.ReplaceAllString(s, v.with)
+		}
+		return endedTogether.ReplaceAllStringFunc(s, func(ends string) string {
+			return strings.Join(slices.Sorted(strings.Lines(ends)), "")
+		})
+	}
+	return outcome{plain(stdout), plain(stderr), p.ProcessState.ExitCode()}
+}

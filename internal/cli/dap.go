@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/editor/dap"
+)
+
+const dapHelp = `Speaks the Debug Adapter Protocol on standard input and output: editors start it.
+
+  concerto dap                      for an editor that starts it
+  concerto dap --tcp 127.0.0.1:4711 for one that connects, one after the other
+
+The editor's launch names a program: {"program": "triage.conc"}. It may also give
+cwd, args, env, stopOnEntry, mock, answers {"channel": value}, emitHandler, test (the
+name of one test) and showStd (step into the library).
+
+To debug a program that you start yourself: ` + "`concerto run --debug ADDR`" + `.`
+
+func (a *app) dapCommand() *cobra.Command {
+	var address string
+	c := &cobra.Command{
+		Use:   "dap",
+		Short: "Debug programs from an editor",
+		Long:  dapHelp,
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			adapter := &dap.Adapter{Command: a.debug, Dir: a.dir}
+			if address != "" {
+				return a.dapListen(adapter, address)
+			}
+			if a.terminal {
+				return usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
+					"`concerto dap` speaks with an editor, which starts it: there is none on a terminal")
+			}
+			return adapter.Serve(a.stdin, a.stdout)
+		},
+	}
+	c.Flags().StringVar(&address, "tcp", "", "serve editors that connect to `ADDR`, such as 127.0.0.1:4711, one after the other")
+	return c
+}
+
+// dapListen serves those who connect, one after the other, until it is ended.
+func (a *app) dapListen(adapter *dap.Adapter, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return usage("--tcp takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", address, err)
+	}
+	defer func() { _ = l.Close() }()
+	fmt.Fprintf(a.stderr, "concerto: waits for an editor on %s\n", l.Addr())
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return fmt.Errorf("wait for an editor: %w", err)
+		}
+		if err := adapter.Serve(c, c); err != nil {
+			a.complain(err.Error(), "")
+		}
+		_ = c.Close()
+	}
+}
+
+// debug runs what an editor has launched, as the command line would.
+func (a *app) debug(l *dap.Launch, r *dap.Run) int {
+	child := &app{stdin: strings.NewReader(""), stdout: r.Stdout, stderr: r.Stderr, environ: environWith(a.environ, l.Env), binary: a.binary,
+		dir: a.abs(l.Cwd), debugging: debugging{r, launchAnswers(l)}}
+	return run(launchArgs(l), child)
+}
+
+// launchArgs are the arguments of the command that does what an editor's launch says.
+func launchArgs(l *dap.Launch) []string {
+	program := l.Program
+	if strings.HasPrefix(program, "-") {
+		program = "." + string(filepath.Separator) + program
+	}
+	if l.Test != "" {
+		return []string{"test", "--parallel=1", "--timeout=-1", "-v", "--filter=^(" + regexp.QuoteMeta(l.Test) + ")$", program}
+	}
+	args := []string{"run", program}
+	if l.Mock {
+		args = append(args, "--mock")
+	}
+	if l.EmitHandler != "" {
+		args = append(args, "--emit-handler="+l.EmitHandler)
+	}
+	return append(append(args, "--"), l.Args...)
+}
+
+// launchAnswers returns the answers in an editor's launch request. A text is read as the type that the
+// program wants, as one of --answer is; any other value is that value.
+func launchAnswers(l *dap.Launch) (all []concerto.Answer) {
+	for _, channel := range slices.Sorted(maps.Keys(l.Answers)) {
+		a := concerto.Answer{Channel: channel, JSON: l.Answers[channel]}
+		if text := ""; json.Unmarshal(a.JSON, &text) == nil && string(a.JSON) != "null" {
+			a.Value, a.JSON = text, nil
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// environWith is an environment with variables set, or with null taken away.
+func environWith(environ []string, set map[string]any) []string {
+	out := slices.DeleteFunc(slices.Clone(environ), func(x string) bool {
+		name, _, _ := strings.Cut(x, "=")
+		_, given := set[name]
+		return given
+	})
+	for _, name := range sortedKeys(set) {
+		if set[name] != nil {
+			out = append(out, name+"="+fmt.Sprint(set[name]))
+		}
+	}
+	return out
+}
+
+// debugs lets whoever debugs the run end it.
+func (a *app) debugs(signals *interrupts) {
+	if a.debugged == nil {
+		return
+	}
+	if a.debugged.Launched() {
+		lost := func() { a.debugged.Lost(exitInterrupted) }
+		signals.lost.Store(&lost)
+	}
+	go func() {
+		for {
+			select {
+			case <-a.debugged.Interrupt:
+				signals.interrupt()
+			case <-signals.done:
+				return
+			}
+		}
+	}()
+}
+
+// attachable runs a program to which editors attach: it stands before its first line until the
+// first of them lets it begin.
+func (a *app) attachable(f *runFlags, s concerto.Source, signals *interrupts, run func() error) error {
+	switch {
+	case f.watch:
+		return usage("leave out one of them", "--debug and --watch contradict each other")
+	case filepath.Ext(s.Path) == concerto.IRExt || s.Given != nil:
+		return usage("name the source file or the project", "--debug needs a program that is in a file of sources")
+	}
+	l, err := net.Listen("tcp", f.debug)
+	if err != nil {
+		return usage("--debug takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", f.debug, err)
+	}
+	defer func() { _ = l.Close() }()
+	s.Mock = f.mock
+	a.debugged = dap.Attachable(s)
+	a.debugs(signals)
+	fmt.Fprintf(a.stderr, "concerto: waits for a debugger on %s\n", l.Addr())
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // the run has ended
+			}
+			if err := (&dap.Adapter{Dir: a.dir, Attach: a.debugged}).Serve(c, c); err != nil {
+				a.complain(err.Error(), "")
+			}
+			_ = c.Close()
+		}
+	}()
+	code := exitOK
+	if err := run(); err != nil {
+		code = a.failed(err)
+	}
+	a.debugged.End(code)
+	if code != exitOK {
+		return exitError(code)
+	}
+	return nil
+}

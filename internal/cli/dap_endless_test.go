@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/editor/dap"
+)
+
+// endlessTexts are evaluations that do not end by themselves: one computes, one waits.
+var endlessTexts = []string{"{ loop { } }", "std::time::sleep(100000000)"}
+
+// atFirst starts a program that is stopped at its first line, and returns the frame's number.
+func atFirst(d *debugger) (frame any) {
+	d.t.Helper()
+	d.launch(map[string]any{"stopOnEntry": true})
+	d.begin()
+	d.stops()
+	return d.frames()[0]["id"]
+}
+
+// TestDapEndless: whatever is evaluated without end, the editor can cancel it, pause, terminate,
+// disconnect, restart and leave.
+func TestDapEndless(t *testing.T) {
+	t.Parallel()
+	for _, text := range endlessTexts {
+		for _, end := range []string{"cancel", "pause", "terminate", "disconnect", "restart", "end of input"} {
+			t.Run(end+" "+text, func(t *testing.T) {
+				t.Parallel()
+				d := debugs(t, map[string]string{"main.conc": debugged})
+				frame := atFirst(d)
+				n := d.send("evaluate", map[string]any{"expression": text, "context": "repl", "frameId": frame})
+				switch end {
+				case "cancel":
+					cancel := d.send("cancel", map[string]any{"requestId": n})
+					m := d.answered(n)
+					same(t, fmt.Sprint(m["success"], " ", m["message"]), "false cancelled")
+					same(t, d.answered(cancel)["success"], true)
+					same(t, d.value("repl", "1 + 1"), "2: Int")
+				case "pause":
+					pause := d.send("pause", map[string]any{"threadId": 1})
+					same(t, d.answered(n)["message"], "stopped by `pause`")
+					same(t, d.answered(pause)["success"], true)
+					same(t, d.value("repl", "1 + 1"), "2: Int")
+				case "terminate":
+					terminate := d.send(end, nil)
+					same(t, d.answered(n)["message"], "stopped: the program is ending")
+					same(t, d.answered(terminate)["success"], true)
+					same(t, d.ends(), exitInterrupted)
+				case "disconnect":
+					same(t, d.answered(d.send(end, nil))["success"], true)
+					for range d.came { // until the adapter has left
+					}
+				case "restart":
+					same(t, d.answered(d.send(end, nil))["success"], true)
+					same(t, d.stops(), fmt.Sprintf("entry main:%d", place(t, debugged, "first")))
+				default:
+					_ = d.in.Close()
+					for range d.came {
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestDapCancelsWaiting: a request that waits for an evaluation can be cancelled, too, and what the
+// evaluation asks is answered.
+func TestDapCancelsWaiting(t *testing.T) {
+	t.Parallel()
+	d := debugs(t, map[string]string{"main.conc": debugged})
+	frame := atFirst(d)
+	evaluate := func(text string) int {
+		return d.send("evaluate", map[string]any{"expression": text, "context": "repl", "frameId": frame})
+	}
+	asks := evaluate(`{ let v: String = await emit("which", 1)?; v }`)
+	for !strings.Contains(d.output["important"], ":answer VALUE") {
+		d.behind = append(d.behind, d.next())
+	}
+	waits := evaluate("1 + 1")
+	same(t, d.answered(d.send("cancel", map[string]any{"requestId": waits}))["success"], true)
+	same(t, d.answered(evaluate(":answer blue"))["success"], true)
+	same(t, d.answered(asks)["body"].(map[string]any)["result"], `"blue"`)
+	same(t, d.answered(waits)["message"], "cancelled")
+	d.ask("disconnect", nil)
+}
+
+// TestDapEndlessCondition: a condition and a log message that loop end after their limit, and
+// meanwhile the editor can end the run.
+func TestDapEndlessCondition(t *testing.T) {
+	t.Parallel()
+	const program = `fn spin(n: Int) -> Bool {
+    let mut i = n;
+    while i > 0 { i = i + 1; if i > 100 { i = 1; } }
+    true
+}
+fn main() {
+    println("up");
+    println("here"); // <here>
+    println("after"); // <after>
+}
+`
+	here := line(place(t, program, "here"))
+	t.Run("ended", func(t *testing.T) {
+		t.Parallel()
+		for _, end := range []string{"terminate", "disconnect", "end of input"} {
+			d := debugs(t, map[string]string{"main.conc": program})
+			d.launch(nil)
+			here["condition"] = "spin(1)"
+			d.at(here)
+			d.begin()
+			for !strings.Contains(d.output["stdout"], "up") {
+				d.next()
+			}
+			if end == "end of input" {
+				_ = d.in.Close()
+			} else {
+				d.ask(end, nil)
+			}
+			_ = d.in.Close()
+			for range d.came {
+			}
+		}
+	})
+	for _, kind := range []string{"condition", "logMessage"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			d, clock := debugsHere(t, map[string]string{"main.conc": program})
+			clock.Store(int64(time.Second))
+			d.launch(nil)
+			point := line(place(t, program, "here"))
+			point[kind] = "spin(1)"
+			if kind == "logMessage" {
+				point[kind] = "it is {spin(1)}"
+			}
+			d.at(point, line(place(t, program, "after")))
+			d.begin()
+			if kind == "condition" {
+				same(t, d.stops(), fmt.Sprintf("breakpoint main:%d", place(t, program, "here")))
+				same(t, d.output["important"], "the condition `spin(1)`: it did not end within 1s; in the console there is no limit\n")
+			} else {
+				same(t, d.stops(), fmt.Sprintf("breakpoint main:%d", place(t, program, "after")))
+				same(t, d.output["console"], "it is {it did not end within 1s; in the console there is no limit}\n")
+			}
+			d.ask("disconnect", nil)
+		})
+	}
+}
+
+// debugsHere serves an editor in the test's process. The clock of its adapter moves by what is
+// stored, in nanoseconds, whenever it is read.
+func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomic.Int64) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(programs(t, texts))
+	if err != nil {
+		t.Fatal(err)
+	}
+	step = &atomic.Int64{}
+	var passed atomic.Int64
+	a := &dap.Adapter{Command: (&app{dir: dir}).debug, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
+	requests, in := io.Pipe()
+	out, said := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- a.Serve(requests, said)
+		_ = said.Close()
+	}()
+	d = &debugger{t: t, dir: dir, in: in}
+	d.reads(out)
+	t.Cleanup(func() {
+		_ = in.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return d, step
+}
+
+// TestDapWatchLimit: a watch ends when its time is over, and can be cancelled before.
+func TestDapWatchLimit(t *testing.T) {
+	t.Parallel()
+	d, clock := debugsHere(t, map[string]string{"main.conc": debugged})
+	frame := atFirst(d)
+	watch := map[string]any{"expression": "{ loop { } }", "context": "watch", "frameId": frame}
+	n := d.send("evaluate", watch)
+	d.send("cancel", map[string]any{"requestId": n})
+	same(t, d.answered(n)["message"], "cancelled")
+	clock.Store(int64(400 * time.Millisecond))
+	same(t, d.refused("evaluate", watch), "it did not end within 1s; in the console there is no limit")
+	d.ask("disconnect", nil)
+}
+
+// TestDapAwaitsStopped: an evaluation does not wait for the program's tasks, which are stopped.
+func TestDapAwaitsStopped(t *testing.T) {
+	t.Parallel()
+	const program = `async fn job(n: Int) -> Int {
+    std::time::sleep(5);
+    n * 2
+}
+fn main() {
+    let a = job(4);
+    let b = job(5);
+    println("here"); // <here>
+    println("${await a} ${await b}");
+}
+`
+	d := debugs(t, map[string]string{"main.conc": program})
+	d.launch(nil)
+	d.at(line(place(t, program, "here")))
+	d.begin()
+	d.stops()
+	frame := d.frames()[0]["id"]
+	for _, text := range []string{"await a", "await (a, b)", "race (a, b)"} {
+		for _, context := range []string{"watch", "repl"} {
+			m := d.refused("evaluate", map[string]any{"expression": text, "context": context, "frameId": frame})
+			same(t, m, "RuntimeError: awaiting this task would never end: it belongs to the program, which is stopped")
+		}
+	}
+	same(t, d.value("repl", "await job(9)"), "18: Int")
+	d.ask("continue", map[string]any{"threadId": d.thread})
+	same(t, d.ends(), 0)
+	same(t, d.output["stdout"], "here\n8 10\n")
+}
+
+// TestDapUnread: an editor that does not read what it is sent does not keep the adapter.
+func TestDapUnread(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"terminate", "disconnect", "end of input"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			dir := programs(t, map[string]string{"main.conc": `fn main() { loop { println("a line that nobody reads"); } }`})
+			c := command(dir, "dap")
+			in, err := c.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := c.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			d := &debugger{t: t, dir: dir, in: in}
+			d.send("initialize", map[string]any{"adapterID": "x"})
+			d.send("launch", map[string]any{"program": filepath.Join(dir, "main.conc")})
+			d.send("configurationDone", nil)
+			if end != "end of input" {
+				d.send(end, nil)
+			}
+			_ = in.Close()
+			if state, err := c.Process.Wait(); err != nil || !state.Success() {
+				t.Error(state, err)
+			}
+			_ = out.Close()
+		})
+	}
+}

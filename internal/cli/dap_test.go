@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+)
+
+// TestDapRuns: a launched program runs as `concerto run` does it.
+func TestDapRuns(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, program string
+		set           map[string]any
+		code          int
+		stdout, other string
+	}{
+		{"printed", `fn main() { println("hello ${std::env::args()[0]} ${std::env::get("D").unwrap_or("")}"); std::log::info("noted"); }`,
+			map[string]any{"args": []string{"you"}, "env": map[string]any{"D": "d"}}, 0, "hello you d\n", "noted"},
+		{"emitted", `fn main() { emit("a", 1); }`, nil, 0, "a", ""},
+		{"answered", `fn main() { let v: String = await emit("approve", 1)?; println(v); Ok(nil) }`, map[string]any{"answers": map[string]any{"approve": "yes"}}, 0, "yes\n", ""},
+		{"answered with a Bool", `fn main() { let v = await emit("approve", 1)?; println("${v == true} ${v == "true"}"); Ok(nil) }`, map[string]any{"answers": map[string]any{"approve": true}}, 0, "true false\n", ""},
+		{"answered with a text for a Bool", `fn main() { let v = await emit<Bool>("approve", 1)?; println("${!v}"); Ok(nil) }`, map[string]any{"answers": map[string]any{"approve": "true"}}, 0, "false\n", ""},
+		{"answered with a schema", `schema D { n: Int } fn main() { let v = await emit<D>("approve", 1)?; println("${v.n}"); Ok(nil) }`, map[string]any{"answers": map[string]any{"approve": map[string]any{"n": 7}}}, 0, "7\n", ""},
+		{"failed", `fn main() { panic("no"); }`, nil, 1, "", "no"},
+		{"wrong", `fn main() { let n: Int = "x"; println("${n}"); }`, nil, 2, "", "E0301"},
+		{"tested", `@test("adds") fn adds() { println("in it"); assert_eq(1 + 1, 2); } @test("other") fn other() { panic("no"); } fn main() {}`, map[string]any{"test": "adds"}, 0, "in it", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := debugs(t, map[string]string{"main.conc": c.program})
+			d.launch(c.set)
+			d.begin()
+			code := d.ends()
+			if code != c.code || !strings.Contains(d.output["stdout"], c.stdout) || !strings.Contains(d.output["stderr"], c.other) {
+				t.Errorf("code %d, output %q", code, d.output)
+			}
+			d.ask("disconnect", nil)
+		})
+	}
+}
+
+// TestDapAnswers: what nobody answers is said, and answered in the console.
+func TestDapAnswers(t *testing.T) {
+	t.Parallel()
+	d := debugs(t, map[string]string{"main.conc": `fn main() { let v: String = await emit("approve", "it")?; println("got ${v}"); Ok(nil) }`})
+	d.launch(nil)
+	d.begin()
+	for !strings.Contains(d.output["important"], ":answer VALUE") {
+		d.next()
+	}
+	d.ask("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"})
+	if code := d.ends(); code != 0 || !strings.HasSuffix(d.output["stdout"], "got yes\n") {
+		t.Errorf("code %d, output %q", code, d.output)
+	}
+	if m := d.refused("evaluate", map[string]any{"expression": ":answer yes", "context": "repl"}); m != "nothing waits for an answer" {
+		t.Error(m)
+	}
+}
+
+// TestDapOrder: what comes when it should not is refused in a sentence.
+func TestDapOrder(t *testing.T) {
+	t.Parallel()
+	d := debugs(t, map[string]string{"main.conc": "fn main() {}"})
+	if m := d.refused("threads", nil); m != "threads came before initialize" {
+		t.Error(m)
+	}
+	d.ask("initialize", map[string]any{"adapterID": "x"})
+	if m := d.refused("initialize", map[string]any{"adapterID": "x"}); m != "initialize came twice" {
+		t.Error(m)
+	}
+	if m := d.refused("launch", map[string]any{}); !strings.Contains(m, "`program` is missing") {
+		t.Error(m)
+	}
+	if m := d.refused("launch", map[string]any{"program": "main.conc", "replay": "x"}); !strings.Contains(m, "concerto inspect") {
+		t.Error(m)
+	}
+	d.refused("nonsense", nil)
+	d.ask("disconnect", nil)
+}
+
+// waiting is a program with a host that has begun, and stays.
+var waiting = map[string]string{
+	"Concerto.toml": "[hosts.w]\ncommand = \"testhost\"\nargs = [\"w.host\"]\noutput_format = \"json\"\n",
+	"w.host":        "ignore-sigterm\n" + family + "close-stdin\n< {\"type\":\"progress\",\"message\":\"up\"}\nhang\n",
+	"main.conc":     "host W { connector: w }\nfn main() { println(W.execute(\"a\").is_ok()); }",
+}
+
+// hosted launches waiting, and gives the processes of its host once they are there.
+func hosted(t *testing.T) (*debugger, []int) {
+	t.Helper()
+	d := debugs(t, waiting)
+	d.launch(nil)
+	d.begin()
+	for !strings.Contains(d.output["stdout"], "up") {
+		d.next()
+	}
+	return d, family4(t, d.dir)
+}
+
+func goneBy(t *testing.T, all []int) {
+	t.Helper()
+	if left, err := testproc.Ended(outlive, all...); len(left) > 0 || err != nil {
+		t.Fatalf("%v are left (%v)", left, err)
+	}
+}
+
+// TestDapLeavesNothing: however a session ends, nothing of the run is left.
+func TestDapLeavesNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("terminate", func(t *testing.T) {
+		t.Parallel()
+		d, all := hosted(t)
+		d.ask("terminate", nil)
+		if code := d.ends(); code != exitInterrupted {
+			t.Errorf("code %d", code)
+		}
+		if left := alive(all); len(left) > 0 {
+			t.Errorf("%v are left", left)
+		}
+	})
+	t.Run("disconnect", func(t *testing.T) {
+		t.Parallel()
+		d, all := hosted(t)
+		d.ask("disconnect", nil)
+		if left := alive(all); len(left) > 0 {
+			t.Errorf("%v are left", left)
+		}
+	})
+	t.Run("editor killed", func(t *testing.T) {
+		t.Parallel()
+		d, all := hosted(t)
+		_ = d.in.Close()
+		goneBy(t, append(all, d.cmd.Process.Pid))
+	})
+	t.Run("adapter killed", func(t *testing.T) {
+		t.Parallel()
+		d, all := hosted(t)
+		_ = d.cmd.Process.Kill()
+		goneBy(t, all)
+	})
+}
+
+// TestDapOnATerminal: who starts it by hand is told that editors do.
+func TestDapOnATerminal(t *testing.T) {
+	began := time.Now()
+	code, out, errors := start(t, "fn main() {}", "", "dap")
+	if code != exitRefused || out != "" || !strings.Contains(errors, "an editor, which starts it") || time.Since(began) > outlive {
+		t.Errorf("code %d, %q %q", code, out, errors)
+	}
+}

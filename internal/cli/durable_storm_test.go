@@ -1,0 +1,310 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// storm is a program of everything that a durable run keeps: files with ids, a store in a file,
+// requests that may and may not be made twice, timers, tasks side by side, and time.
+const storm = `
+use std::{fs, http, time};
+hashmap seen: HashMap<String, Int> = HashMap::new().with_persistence("storm.db");
+agent Judge { provider: "local" }
+host Clerk { connector: "clerk", output_format: "json" }
+host Coder { connector: "coder", output_format: "json" }
+tool Notes {
+    description: "Notes.",
+    @describe("Notes a number, and doubles it.")
+    @param("id", "The number.")
+    fn note(self, id: Int) -> Int {
+        http::put("URL/noted/${id}", "")?;
+        id * 2
+    }
+}
+host Agent { connector: "agent", tools: [Notes] }
+
+fn asked(id: Int) -> String {
+    let r = listen Clerk.execute("job ${id}.") {
+        "progress" => |p: HostProgress| { emit("progress", p.message); },
+        "question" => |q: HostQuestion| {
+            http::put("URL/asked/${id}", q.question)?;
+            "yes to ${q.question}"
+        },
+        "approval" => |a: HostApproval| {
+            http::put("URL/approved/${id}", a.description)?;
+            time::sleep(1);
+            "yes"
+        },
+    };
+    r?.text
+}
+
+fn clerk(id: Int) -> String {
+    for _n in 0..50 {
+        try { return asked(id); } catch HostError(e) {
+            if (e.code ?? "") != "lost" { throw e; }
+        }
+    }
+    "never"
+}
+
+fn told(id: Int) -> String {
+    let r = listen Coder.execute("task ${id}.") {
+        "progress" => |p| nil,
+        "question" => |q| "",
+        "approval" => |a: HostApproval| {
+            http::put("URL/coded/${id}", a.description)?;
+            "yes"
+        },
+    };
+    r?.text
+}
+
+fn coder(id: Int) -> String {
+    for _n in 0..50 {
+        try { return told(id); } catch HostError(e) {
+            if (e.code ?? "") != "lost" { throw e; }
+        }
+    }
+    "never"
+}
+
+fn helped(id: Int) -> String {
+    let r = listen Agent.execute("errand ${id}.") {
+        "approval" => |a: HostApproval| "yes",
+        "question" => |q| "",
+        "progress" => |p| nil,
+    };
+    r?.text
+}
+
+fn helper(id: Int) -> String {
+    for _n in 0..50 {
+        try { return helped(id); } catch HostError(e) {
+            if (e.code ?? "") != "lost" { throw e; }
+        }
+    }
+    "never"
+}
+
+async fn one(id: Int) -> Int {
+    fs::append_file("lines", "line ${id};")?;
+    seen.increment("n${id}");
+    seen.increment("total");
+    http::put("URL/put/${id}", "put ${id}")?;
+    http::post("URL/post/${id}", "post ${id}")?;
+    let said = Judge.execute("question ${id}")?;
+    time::sleep(id % 3);
+    emit("hosts", [clerk(id), coder(id), helper(id)]);
+    emit("done", {"id": id, "said": said});
+    id
+}
+
+fn main() {
+    for round in 0..ROUNDS {
+        let (a, b, c) = await (one(round * 3), one(round * 3 + 1), one(round * 3 + 2));
+        let sum = a + b + c;
+        fs::write_file("round-${round}", "sum ${sum}")?;
+        fs::move_file("round-${round}", "moved-${round}")?;
+        println("round ${round}: ${sum}");
+    }
+    emit("total", seen.get_or("total", 0));
+}
+`
+
+// world counts what arrives at the servers of a storm, by what it is about, with its keys.
+type stormWorld struct {
+	*httptest.Server
+	mu   sync.Mutex
+	keys map[string][]string
+}
+
+var question = regexp.MustCompile(`question \d+`)
+
+func newStormWorld(t *testing.T) *stormWorld {
+	w := &stormWorld{keys: map[string][]string{}}
+	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		what := r.Method + " " + r.URL.Path
+		if strings.HasSuffix(r.URL.Path, "/chat/completions") {
+			what = question.FindString(string(body))
+		}
+		w.mu.Lock()
+		w.keys[what] = append(w.keys[what], r.Header.Get("Idempotency-Key"))
+		w.mu.Unlock()
+		rw.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(rw, `{"choices":[{"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`, "answer to "+what)
+	}))
+	t.Cleanup(w.Close)
+	return w
+}
+
+// stormFiles are the storm's program, its manifest and its hosts. history is what is kept of its journal.
+func stormFiles(url, history string) map[string]string {
+	return map[string]string{
+		"main.conc": strings.NewReplacer("URL", url, "ROUNDS", strconv.Itoa(stormRounds)).Replace(storm),
+		"Concerto.toml": fmt.Sprintf("[project]\nname = \"storm\"\n[run]\nhistory = %q\n[run.unknown]\nhttp = \"retry\"\n"+
+			"[connections.local]\nprovider = \"openai\"\nbase_url = %q\ndefault_model = \"m\"\n"+
+			"[hosts.clerk]\ncommand = \"stormhost\"\nargs = [\"clerk\"]\ninit = true\ninstances = %d\n"+
+			"[hosts.coder]\ncommand = \"stormhost\"\nargs = [\"coder\"]\ntransport = \"codex\"\ninstances = %[3]d\n"+
+			"[hosts.agent]\ncommand = \"stormhost\"\nargs = [\"agent\"]\ntransport = \"acp\"\ninstances = %[3]d\n[hosts.agent.permissions]\ndefault = \"ask\"\n", history, url+"/v1", stormInstances),
+	}
+}
+
+const (
+	stormRounds    = 12
+	stormTasks     = stormRounds * 3
+	stormInstances = 2
+)
+
+// end looks at what a storm has left.
+func (s *stormed) end() {
+	s.Helper()
+	lines, err := os.ReadFile(filepath.Join(s.dir, "lines"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	for id := range stormTasks {
+		if n := strings.Count(string(lines), fmt.Sprintf("line %d;", id)); n != 1 {
+			s.bad("line %d is in the file %d times", id, n)
+		}
+		for _, what := range []string{fmt.Sprintf("PUT /put/%d", id), fmt.Sprintf("POST /post/%d", id), fmt.Sprintf("PUT /asked/%d", id),
+			fmt.Sprintf("PUT /approved/%d", id), fmt.Sprintf("PUT /coded/%d", id), fmt.Sprintf("question %d", id)} {
+			keys := s.world.keys[what]
+			if len(keys) == 0 {
+				s.bad("%s has not arrived", what)
+			}
+			for _, k := range keys {
+				if k == "" || k != keys[0] {
+					s.bad("%s has the keys %q", what, keys)
+				}
+			}
+		}
+	}
+	for round := range stormRounds {
+		want := fmt.Sprintf("sum %d", round*9+3)
+		if text, err := os.ReadFile(filepath.Join(s.dir, fmt.Sprintf("moved-%d", round))); err != nil || string(text) != want {
+			s.bad("moved-%d: %q, %v", round, text, err)
+		}
+	}
+	if fail, err := os.ReadFile(filepath.Join(s.dir, "agent.fail")); err == nil {
+		s.bad("the agent: %s", fail)
+	}
+	if s.keepers == 0 {
+		s.hosts()
+	}
+	s.output()
+}
+
+func (s *stormed) bad(format string, args ...any) {
+	s.Helper()
+	s.Errorf("seed %d: %s", s.seed, fmt.Sprintf(format, args...))
+}
+
+// hosts holds what the hosts were told against what there was to tell: each prompt and each answer once. The agent
+// looks at its answers itself; what it called was done for one call each.
+func (s *stormed) hosts() {
+	s.Helper()
+	for _, h := range []struct {
+		name, prompt string
+		answers      []string // in each exchange
+	}{
+		{"clerk", `"text":"job %d."`, []string{`"in_reply_to":"question","answer_to":"job %d.","value":"yes to job %[1]d."`, `"in_reply_to":"approval","answer_to":"job %d.","value":"yes"`}},
+		{"coder", `"text":"task %d."`, nil},
+		{"agent", `"text":"errand %d."`, []string{}},
+	} {
+		file := filepath.Join(s.dir, h.name)
+		in, err := os.ReadFile(file + ".in")
+		if err != nil {
+			s.Fatal(err)
+		}
+		for id := range stormTasks {
+			if keys := s.world.keys[fmt.Sprintf("PUT /noted/%d", id)]; len(slices.Compact(slices.Clone(keys))) != 1 {
+				s.bad("%d is noted with the keys %q", id, keys)
+			}
+			for _, text := range append([]string{h.prompt}, h.answers...) {
+				if text = fmt.Sprintf(text, id); strings.Count(string(in), text) != 1 {
+					s.bad("%s was told %s %d times", h.name, text, strings.Count(string(in), text))
+				}
+			}
+		}
+		if n := strings.Count(string(in), `"decision":"accept"`); h.answers == nil && n != stormTasks {
+			s.bad("%s was told of %d decisions, and there were %d", h.name, n, stormTasks)
+		}
+	}
+}
+
+// storedLine is a line of the output.
+type storedLine struct {
+	N       int             `json:"n"`
+	Channel string          `json:"channel"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// storedLines returns the whole lines of a text: a kill may cut one of stdout.
+func storedLines(text []byte) (all []storedLine) {
+	for one := range bytes.Lines(text) {
+		var l storedLine
+		if json.Unmarshal(one, &l) == nil && l.N > 0 {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// output holds the output against what was printed: each line once in the file, and at least
+// once on stdout, in order.
+func (s *stormed) output() {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, "job", "out.ndjson"))
+	if err != nil {
+		s.bad("%v", err)
+		return
+	}
+	kept := storedLines(text)
+	of := map[string]int{}
+	for _, l := range kept {
+		of[l.Channel]++
+	}
+	for channel, want := range map[string]int{"done": stormTasks, "hosts": stormTasks, "print": stormRounds, "total": 1} {
+		if of[channel] != want {
+			s.bad("%d lines of output are kept on channel %s, and %d were to be", of[channel], channel, want)
+		}
+	}
+	if n := of["progress"]; n < stormTasks || n > stormTasks && s.keepers == 0 {
+		s.bad("the clerk's progress is told %d times", n)
+	}
+	for i, l := range kept {
+		if l.N != i+1 {
+			s.bad("line %d of the output has the number %d", i+1, l.N)
+		}
+	}
+	if last := kept[len(kept)-1]; last.Channel != "total" || string(last.Payload) != strconv.Itoa(stormTasks) {
+		s.bad("the store has counted %s, and there were %d", last.Payload, stormTasks)
+	}
+	seen := map[int]bool{}
+	for _, l := range storedLines(s.stdout) {
+		if l.N > len(kept) || kept[l.N-1].Channel != l.Channel || string(kept[l.N-1].Payload) != string(l.Payload) {
+			s.bad("stdout has %+v", l)
+		}
+		seen[l.N] = true
+	}
+	for i := range kept {
+		if !seen[i+1] {
+			s.bad("line %d was never printed", i+1)
+		}
+	}
+}

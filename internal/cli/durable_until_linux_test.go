@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// TestNotBeforeItsTime: an effect that may have been begun by a process of which it is not known
+// whether it is gone is made again only when the effect's own time is over; one of which it is
+// known is not waited for.
+func TestNotBeforeItsTime(t *testing.T) {
+	t.Parallel()
+	dir := programs(t, map[string]string{"Concerto.toml": "[permissions]\nrun = [\"sh\"]\n[run.unknown]\ncommand = \"retry\"\n",
+		"main.conc": "use std::tools::RunCommand;\nfn main() { println(RunCommand.run(\"sh\", [\"-c\", \"if [ ! -e once ]; then touch once; kill -9 $PPID; sleep 5; fi; date +%s%3N\"])?.stdout.trim()); }\n"})
+	if out, err := command(dir, "run", "--journal", "job", "main.conc").CombinedOutput(); err == nil {
+		t.Fatalf("it was not killed: %s", out)
+	}
+	kept := journal.At(filepath.Join(dir, "job"))
+	h, err := kept.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := h.Last()
+	if last.K != journal.KBegin || last.Until < last.T+1000 || h.Owner().Boot == "" || !h.Owner().Dead() {
+		t.Fatalf("the record of the effect is %+v, that of the owner %+v", last, h.Owner())
+	}
+	for name, boot := range map[string]string{"known": h.Owner().Boot, "unknown": "another"} {
+		// On a busy machine the time may be over before the run is resumed: then it is given twice as much.
+		within := time.Second
+		for !madeAgain(t, dir, name, boot, h, within) {
+			within *= 2
+		}
+	}
+}
+
+// madeAgain resumes a run whose owner had another boot of the machine, or the same, within whose time
+// its effect may still be made. It says whether the run was resumed before that was over.
+func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within time.Duration) bool {
+	t.Helper()
+	program, err := os.ReadFile(filepath.Join(dir, "job", journal.ProgramFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := fmt.Sprint(name, within)
+	owner := h.Owner()
+	owner.Boot = boot
+	w, err := journal.At(filepath.Join(dir, job)).Create(*h.Start(), program, journal.Options{Owner: owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := *h.Last()
+	again.Until = time.Now().Add(within).UnixMilli()
+	w.Append(&again)
+	if err := w.Flush(journal.Synced); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := command(dir, "resume", job).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", name, err, out)
+	}
+	waits := strings.Contains(string(out), "concerto: effect 1 (command) is made again in ") && strings.Contains(string(out), " s: it is not known whether the process that began it is gone\n")
+	var made int64
+	lines := strings.Fields(string(out))
+	if _, err := fmt.Sscan(lines[len(lines)-1], &made); err != nil {
+		t.Fatalf("%s: %s", name, out)
+	}
+	unknown := name == "unknown"
+	if !waits && made >= again.Until {
+		return false
+	}
+	if waits != unknown || unknown && made < again.Until {
+		t.Errorf("%s: made at %d, until %d: %s", name, made, again.Until, out)
+	}
+	return true
+}

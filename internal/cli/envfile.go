@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxEnvFile bounds the size of a file of variables, in bytes.
+const maxEnvFile = 1 << 20
+
+// environment returns the command's environment with the variables of files. One
+// that is set outside wins over a file, and a later file over an earlier one.
+func (a *app) environment(files []string) ([]string, error) {
+	if len(files) == 0 {
+		return a.environ, nil
+	}
+	var all []string
+	for _, name := range files {
+		text, err := a.readEnvFile(name)
+		if err != nil {
+			return nil, usage("name a file of lines NAME=VALUE", "--env: read %s: %v", name, cause(err))
+		}
+		set, line, err := parseEnv(text)
+		if err != nil {
+			return nil, usage("write NAME=VALUE, with the value in quotes where it has blanks at its ends, a `#` or several lines", "%s:%d: %v", name, line, err)
+		}
+		all = append(all, set...)
+	}
+	return append(all, a.environ...), nil // of several for a name the last one counts
+}
+
+func (a *app) readEnvFile(name string) (string, error) {
+	full := a.abs(name)
+	switch info, err := os.Stat(full); {
+	case err != nil:
+		return "", err
+	case info.IsDir() || info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe|fs.ModeSocket) != 0:
+		return "", errors.New("it is not a regular file")
+	}
+	f, err := os.Open(full)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxEnvFile+1))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > maxEnvFile:
+		return "", errors.New("it is larger than 1 MiB")
+	case !utf8.Valid(text):
+		return "", errors.New("it is not UTF-8")
+	}
+	return strings.TrimPrefix(string(text), "\ufeff"), nil
+}
+
+// parseEnv reads lines `NAME=VALUE`, with `export ` before them or not. A value
+// in double quotes may have escapes, one in single quotes is as it is, and both
+// may span lines; after others a `#` that follows a blank begins a comment. The
+// messages show no value. On an error line is its line.
+func parseEnv(text string) (set []string, line int, err error) {
+	line = 1
+	for text != "" {
+		row, rest, _ := strings.Cut(text, "\n")
+		trimmed := strings.TrimSpace(strings.TrimSuffix(row, "\r"))
+		if trimmed == "" || trimmed[0] == '#' {
+			text, line = rest, line+1
+			continue
+		}
+		name, v, ok := strings.Cut(trimmed, "=")
+		name = strings.TrimSpace(strings.TrimPrefix(name, "export "))
+		if !ok || !isVariable(name) {
+			return nil, line, errors.New("there is no NAME= at the beginning of the line")
+		}
+		v = strings.TrimSpace(v)
+		if v == "" || v[0] != '"' && v[0] != '\'' {
+			if at := strings.Index(v, " #"); at >= 0 {
+				v = strings.TrimSpace(v[:at])
+			}
+			if strings.HasPrefix(v, "#") {
+				v = ""
+			}
+			set, text, line = append(set, name+"="+v), rest, line+1
+			continue
+		}
+		at := strings.IndexByte(text, '=') + 1
+		at += strings.IndexByte(text[at:], v[0])
+		value, length, ok := quotedValue(text[at:])
+		if !ok {
+			return nil, line, fmt.Errorf("the quoted value of %s does not end", name)
+		}
+		after, rest, _ := strings.Cut(text[at+length:], "\n")
+		if after = strings.TrimSpace(after); after != "" && after[0] != '#' {
+			return nil, line + strings.Count(text[:at+length], "\n"), fmt.Errorf("something follows the quoted value of %s", name)
+		}
+		line += strings.Count(text[:at+length], "\n") + 1
+		set, text = append(set, name+"="+value), rest
+	}
+	return set, 0, nil
+}
+
+// quotedValue reads a quoted value at the start of a text; length is that of the
+// value with its quotes.
+func quotedValue(text string) (value string, length int, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == text[0]:
+			return b.String(), i + 1, true
+		case c == '\\' && text[0] == '"' && i+1 < len(text):
+			i++
+			switch text[i] {
+			case 'n':
+				b.WriteByte('\n')
+			case 'r':
+				b.WriteByte('\r')
+			case 't':
+				b.WriteByte('\t')
+			case '"', '\\', '$', '\'':
+				b.WriteByte(text[i])
+			default:
+				b.WriteByte('\\')
+				b.WriteByte(text[i])
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", 0, false
+}
+
+// isVariable reports whether a text can be the name of a variable.
+func isVariable(name string) bool {
+	for i, c := range name {
+		if c != '_' && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != ""
+}

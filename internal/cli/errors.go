@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// usageError says that the command line is wrong.
+type usageError struct {
+	message string
+	hint    string // the next step; "" without one
+}
+
+func (e *usageError) Error() string { return e.message }
+
+func usage(hint, format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...), hint}
+}
+
+// brokenError says that an audit log was changed.
+type brokenError struct {
+	message string
+	hint    string // the next step; "" without one
+}
+
+func (e *brokenError) Error() string { return e.message }
+
+// exitError ends the command with a code; its message has been shown.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// errInterrupted is the cause of a run that Ctrl-C or a signal like it ended.
+var errInterrupted = errors.New("interrupted")
+
+// failed reports an error and gives its exit code.
+func (a *app) failed(err error) int {
+	var usage *usageError
+	var path *concerto.PathError
+	var exit exitError
+	var uncaught *concerto.Uncaught
+	var broken *concerto.Broken
+	var changed *brokenError
+	var diverged *concerto.Diverged
+	var suspended *concerto.Suspended
+	var problem *runs.Problem
+	switch {
+	case errors.As(err, &suspended):
+		return a.suspended(suspended)
+	case errors.As(err, new(*concerto.JournalDamaged)), errors.As(err, new(*concerto.SecretError)), errors.As(err, new(*concerto.JournalHeld)),
+		errors.As(err, new(*concerto.JournalNewer)), errors.As(err, new(*concerto.HoldsRun)), errors.As(err, new(*concerto.DirNotEmpty)), errors.As(err, new(*concerto.DirUnusable)), errors.As(err, new(*runs.Gone)), errors.As(err, new(*runs.OtherEngine)), errors.Is(err, concerto.ErrNoRun), errors.As(err, new(*concerto.Strayed)):
+		return a.noRun(err)
+	case errors.As(err, new(*runs.NoEffect)):
+		return a.noEffect(err)
+	case errors.As(err, &problem):
+		a.complain(problem.Message, problem.Hint)
+		return exitFailed
+	case errors.As(err, &changed):
+		a.complain(changed.message, changed.hint)
+		return exitBroken
+	case errors.As(err, &diverged):
+		fmt.Fprintln(a.stderr, terminal.Escape(diverged.Error()))
+		return exitBroken
+	case errors.As(err, &exit):
+		return int(exit)
+	case errors.As(err, &usage):
+		a.complain(usage.message, usage.hint)
+		return exitRefused
+	case errors.As(err, &path):
+		a.complain(path.Error(), path.Hint)
+		return exitRefused
+	case errors.As(err, &uncaught):
+		a.report(uncaught)
+		return exitFailed
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		a.complain("interrupted", "")
+		return exitInterrupted
+	case errors.Is(err, concerto.ErrNoMain):
+		a.complain(err.Error(), "a run begins with `fn main() { … }`")
+		return exitRefused
+	case errors.As(err, &broken) && a.loaded != "":
+		a.complain(a.loaded+": "+broken.Error(), reload(broken))
+		return exitFailed
+	case errors.As(err, &broken):
+		a.bugAt(broken, broken.Stack)
+		return exitFailed
+	case errors.Is(err, concerto.ErrNoReader):
+		// The reader of the output has gone away on purpose: this needs no
+		// message.
+		return exitFailed
+	}
+	a.complain(err.Error(), "")
+	return exitFailed
+}
+
+// complain writes a message and the next step.
+func (a *app) complain(what, hint string) {
+	if a.records() {
+		a.record(message{a.since(), "error", what, hint})
+		return
+	}
+	fmt.Fprintf(a.stderr, "concerto: %s\n", terminal.Escape(what))
+	if hint != "" {
+		fmt.Fprintf(a.stderr, "  hint: %s\n", terminal.Escape(hint))
+	}
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
+
+// How much Go's heap may grow between two collections, in percent of what the
+// last one left.
+const (
+	// usualGrowth replaces Go's 100: programs run for a short time and allocate
+	// in bursts, so rarer collections are worth the memory. The first collection
+	// comes at 16 MiB.
+	usualGrowth = 400
+	// fillingGrowth is for one collection after most of the heap was found in
+	// use: the next one would soon find the same.
+	fillingGrowth = 1000
+	// servingGrowth is for what stands for days beside an editor.
+	servingGrowth = 100
+)
+
+const (
+	// filling is the memory in use from which a heap counts as filling up, in
+	// bytes.
+	filling = 4 << 20
+	// firstMarked is the least size of the heap when the first collection begins
+	// to mark, in bytes: with usualGrowth Go begins between 12 and 16 MiB.
+	firstMarked = 12 << 20
+	// pagedRoom is how much memory large pages are asked for, in bytes.
+	pagedRoom = 256 << 20
+	// pagedSlack is how many bytes the program may allocate while makeRoom has
+	// collections switched off: beyond that the memory limit starts one.
+	pagedSlack = 32 << 20
+	// smallHeap is how much memory Go may use, in bytes, while the heap only
+	// seems to fill because marking is slow.
+	smallHeap = 40 << 20
+)
+
+// growHeap makes collections rarer when the heap fills up. It is for a run that
+// has the process to itself. After each collection it looks whether the heap
+// fills; until then nothing changes. Looking from 8 MiB on, not 16, would save
+// the workload json a twentieth of its time, but 10,000 waiting tasks would take
+// 2 MB more.
+func growHeap() { growHeapAfter(1, debug.SetMemoryLimit(-1)) }
+
+// growHeapAfter looks whether the heap fills after so many more collections.
+// limit is the user's limit on all memory, in bytes. The memory that a
+// collection finds in use includes what was allocated while it marked; on a busy
+// machine that may be most of it. So a heap that seems to fill is collected once
+// more, and the share allocated while marking is subtracted.
+func growHeapAfter(collections int, limit int64) {
+	afterCollection(func() {
+		switch {
+		case collections > 1:
+			growHeapAfter(collections-1, limit)
+		case heapBytes().live < filling:
+			growHeapAfter(1, limit)
+		case fillsAtOnce(heapBytes()) || fills(collected()):
+			makeRoom(limit)
+		default: // marking is slow: the heap must not grow by that
+			debug.SetMemoryLimit(min(limit, smallHeap))
+			growHeapAfter(8, limit)
+		}
+	})
+}
+
+// makeRoom gives the heap large pages to grow into, and lets it grow by
+// fillingGrowth until the next collection. At the end limit holds again for all
+// memory.
+func makeRoom(limit int64) {
+	debug.SetMemoryLimit(min(limit, int64(heapBytes().mapped+pagedRoom+pagedSlack)))
+	debug.SetGCPercent(-1) // a collection now would take the room for used
+	if leaveLargePages(pagedRoom) {
+		runtime.GC() // that room is free now
+	}
+	afterCollection(func() { debug.SetGCPercent(usualGrowth) })
+	debug.SetGCPercent(fillingGrowth)
+	debug.SetMemoryLimit(limit)
+}
+
+// heapSize is what is known of Go's heap, in bytes.
+type heapSize struct {
+	live      uint64 // found in use by the last collection
+	objects   uint64 // live, and what has been allocated since
+	allocated uint64 // in all, since the start
+	mapped    uint64 // of memory, free or not
+
+	collections uint64
+}
+
+func heapBytes() heapSize {
+	var s [6]metrics.Sample
+	for i, name := range []string{"/gc/heap/live:bytes", "/memory/classes/heap/objects:bytes", "/gc/heap/allocs:bytes",
+		"/memory/classes/total:bytes", "/memory/classes/heap/released:bytes", "/gc/cycles/total:gc-cycles"} {
+		s[i].Name = name
+	}
+	metrics.Read(s[:])
+	at := func(i int) uint64 { return s[i].Value.Uint64() }
+	return heapSize{live: at(0), objects: at(1), allocated: at(2), mapped: at(3) - at(4), collections: at(5)}
+}
+
+// collected gives the heap before and after a collection.
+func collected() (before, after heapSize) {
+	before = heapBytes()
+	runtime.GC()
+	return before, heapBytes()
+}
+
+// fills says whether a collection found much in use, without the bytes that were
+// allocated while it marked.
+func fills(before, after heapSize) bool {
+	since := max(after.objects, after.live) - after.live // it was done
+	marking := max(after.allocated-before.allocated, since) - since
+	return after.live > filling+marking
+}
+
+// fillsAtOnce says that the heap fills already after the first collection, so
+// that no second one is needed to measure. All that was allocated beyond
+// firstMarked counts as allocated while marking.
+func fillsAtOnce(now heapSize) bool {
+	now.objects = now.live
+	return now.collections == 1 && fills(heapSize{allocated: firstMarked}, now)
+}
+
+// afterCollection calls f on a goroutine of its own when the next collection is
+// done.
+func afterCollection(f func()) {
+	garbage := new([4]*int)
+	runtime.AddCleanup(garbage, func(int) { f() }, 0)
+}

@@ -1,0 +1,7 @@
+//go:build !linux || race
+
+package cli
+
+// leaveLargePages does nothing here: other systems choose page sizes themselves,
+// and the race detector tracks each byte that is allocated.
+func leaveLargePages(int) bool { return false }

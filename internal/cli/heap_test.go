@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+)
+
+// TestHeapThatFills: a heap that fills is allowed to grow faster, once. It gets
+// room in large pages on systems where these must be asked for.
+func TestHeapThatFills(t *testing.T) {
+	usual := debug.SetGCPercent(usualGrowth)
+	defer debug.SetGCPercent(usual)
+	kept := make([]*[64]byte, 2*filling/64)
+	for i := range kept {
+		kept[i] = new([64]byte)
+	}
+	growHeap()
+	for _, want := range []uint64{fillingGrowth, usualGrowth} {
+		runtime.GC()
+		for growth() != want { // what hears of a collection has a goroutine of its own
+			runtime.Gosched()
+		}
+	}
+	runtime.KeepAlive(kept)
+	setting, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if bytes.Contains(setting, []byte("[madvise]")) && !raced && m.HeapIdle < pagedRoom {
+		t.Errorf("%d bytes of the heap are free, want room for large pages", m.HeapIdle)
+	}
+	if m.HeapInuse >= pagedRoom {
+		t.Errorf("%d bytes of the heap are in use: the room was not left to it", m.HeapInuse)
+	}
+}
+
+// What was allocated while a collection marked is not taken for a heap that fills.
+func TestHeapThatIsBusy(t *testing.T) {
+	for _, c := range []struct {
+		live, marking, since uint64
+		want                 bool
+	}{{filling, 0, 0, false}, {filling + 1, 0, 0, true}, {100 << 20, 99 << 20, 0, false}, {100 << 20, 10 << 20, 0, true},
+		{100 << 20, 10 << 20, 200 << 20, true}, {100 << 20, 99 << 20, 200 << 20, false}} {
+		before := heapSize{live: c.live, allocated: 1 << 30}
+		after := heapSize{live: c.live, objects: c.live + c.since, allocated: 1<<30 + c.marking + c.since}
+		if got := fills(before, after); got != c.want {
+			t.Errorf("%d MiB in use, %d of them new: fills is %v", c.live>>20, c.marking>>20, got)
+		}
+	}
+}
+
+// While room is made, memory is bounded, and as before afterwards.
+func TestRoomIsBounded(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(usualGrowth))
+	limit := debug.SetMemoryLimit(-1)
+	mapped := heapBytes().mapped
+	makeRoom(limit)
+	if now := debug.SetMemoryLimit(-1); now != limit {
+		t.Errorf("the limit is %d, was %d", now, limit)
+	}
+	if grown := heapBytes().mapped - mapped; int64(grown) > pagedRoom+pagedSlack {
+		t.Errorf("%d MiB were taken", grown>>20)
+	}
+}
+
+// growth is how much the heap may grow, in percent.
+func growth() uint64 {
+	s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/hostreplay"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+)
+
+func (a *app) hostReplayCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "replay FILE [--host NAME] [--proc N] [--timing] [--strict]",
+		Short: "Be a host that was recorded",
+		Long: `Is a host: it plays what a process of one said, from a recording that --wire of
+run, test, host test or host talk has made, and hears what was said to it. A line
+that is not the recorded one ends it with exit code 65.
+
+  [hosts.coder]
+  transport = "claude-code"              # as it was
+  command = "concerto"
+  args = ["host", "replay", "talk.wire"]
+
+  --host NAME   which host, if there are several
+  --proc N      which of its processes; else the one that is started: the first, …
+  --timing      each line comes as long after the one before as it did
+  --strict      also folders, versions, models and keys of prompts must be the same
+  --version     what the host's program says to that
+
+Lines are compared as JSON. A mark such as ***API_KEY*** fits any text. What else
+stands behind the file is ignored, as a vendor's host is started with flags.`,
+		DisableFlagParsing: true, // the flags of another program's are among them
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := replayArgs(args)
+			if err != nil {
+				return err
+			}
+			if f.help {
+				return c.Help()
+			}
+			return a.hostReplay(f)
+		},
+	}
+}
+
+// replayFlags are the arguments of host replay.
+type replayFlags struct {
+	file, host, dir string
+	proc            int
+	timing, strict  bool
+	version, help   bool
+}
+
+// replayArgs reads the arguments: the file, what this command knows, and anything.
+func replayArgs(args []string) (f replayFlags, err error) {
+	for i := 0; i < len(args); i++ {
+		name, value, given := strings.Cut(args[i], "=")
+		take := func() string {
+			if !given && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+			return value
+		}
+		switch name {
+		case "--host":
+			f.host = take()
+		case "--proc":
+			text := take()
+			if f.proc, err = strconv.Atoi(text); err != nil || f.proc < 1 {
+				return f, usage("a process has a number from 1 on", "--proc cannot be %q", text)
+			}
+		case "-C", "--directory": // of all commands, before the file
+			if f.file == "" {
+				f.dir = take()
+			}
+		case "--timing":
+			f.timing = true
+		case "--strict":
+			f.strict = true
+		case "--version":
+			f.version = true
+		case "--help", "-h":
+			f.help = f.help || f.file == ""
+		default:
+			if f.file == "" && !strings.HasPrefix(name, "-") {
+				f.file = args[i]
+			}
+		}
+	}
+	if f.file == "" && !f.help {
+		return f, usage("`concerto run --wire talk.wire` makes one", "host replay takes the file of a recording")
+	}
+	return f, nil
+}
+
+func (a *app) hostReplay(f replayFlags) error {
+	if err := a.global(f.dir, ""); err != nil {
+		return err
+	}
+	file, err := userfile.Open(a.abs(f.file), userfile.MaxRecording)
+	if err != nil {
+		return usage("`concerto run --wire "+f.file+"` makes one", "replay: %s: %v", f.file, cause(err))
+	}
+	r, err := hosttrace.Read(file)
+	err = errors.Join(err, file.Close())
+	var line *hosttrace.LineError
+	switch {
+	case errors.As(err, &line):
+		return usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", f.file, line.Number, line.Why)
+	case err != nil:
+		return usage("", "replay: %s: %v", f.file, cause(err))
+	}
+	getenv := func(name string) string { return procgroup.Getenv(a.environ, name) }
+	if f.version {
+		return a.recordedVersion(r, &f, getenv)
+	}
+	host, proc, err := hostreplay.Choose(r, f.host, f.proc, getenv)
+	if err != nil {
+		return a.noReplay(f.file, err)
+	}
+	code := hostreplay.Play(hostreplay.Options{Recording: r, File: f.file, Host: host, Proc: proc, Timing: f.timing, Strict: f.strict,
+		In: a.stdin, Out: a.stdout, Err: a.stderr})
+	return exitError(code)
+}
+
+// recordedVersion says what the recorded program did to --version.
+func (a *app) recordedVersion(r *hosttrace.Recording, f *replayFlags, getenv func(string) string) error {
+	host, err := hostreplay.ChooseHost(r, f.host, getenv)
+	if err != nil {
+		return a.noReplay(f.file, err)
+	}
+	version, ok := r.ProgramVersion(host)
+	if !ok {
+		return a.noReplay(f.file, fmt.Errorf("host '%s' was not asked for its version", host))
+	}
+	_, err = fmt.Fprintln(a.stdout, version)
+	return err
+}
+
+// noReplay says what the recording does not have.
+func (a *app) noReplay(file string, err error) error {
+	fmt.Fprintf(a.stderr, "replay: %s: %v\n", file, err)
+	return exitError(hostreplay.Differs)
+}

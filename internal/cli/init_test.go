@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/provider"
+)
+
+// On a terminal, init asks for what is left open, until the answer is one.
+func TestInitAsks(t *testing.T) {
+	for _, c := range []struct {
+		args, input string
+		made, grep  string // a file, and what is in it
+		asked       string
+	}{
+		{"init", "\nmy project\nshop\nfour\n4\n", "shop/main.conc", "tool Stock", "did you mean my_project?"},
+		{"init shop", "\n", "shop/main.conc", "agent Greeter", "Which one? [hello] "},
+		{"init shop", "supervise", "shop/hosts/worker.sh", "ask()", "a host that works"},
+		{"init shop", "0\npipelin\n3\n", "shop/main.conc", "pipeline Build", "did you mean pipeline?"},
+	} {
+		dir := t.TempDir()
+		var out, errs strings.Builder
+		code := run(strings.Fields(c.args), &app{stdin: strings.NewReader(c.input), stdout: &out, stderr: &errs, dir: dir, terminals: terminals{terminal: true}})
+		text, _ := os.ReadFile(filepath.Join(dir, filepath.FromSlash(c.made)))
+		if code != 0 || !strings.Contains(string(text), c.grep) || !strings.Contains(errs.String(), c.asked) {
+			t.Errorf("%s with %q: exit %d\n%s%s%s", c.args, c.input, code, out.String(), errs.String(), text)
+		}
+		if !strings.Contains(out.String(), "cd shop\n") {
+			t.Errorf("%s with %q: no next steps in %q", c.args, c.input, out.String())
+		}
+	}
+}
+
+// A terminal that is closed makes nothing.
+func TestInitGivenUp(t *testing.T) {
+	for _, args := range []string{"init", "init shop"} {
+		dir := t.TempDir()
+		var errs strings.Builder
+		code := run(strings.Fields(args), &app{stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, dir: dir, terminals: terminals{terminal: true}})
+		left, err := os.ReadDir(dir)
+		if code != exitRefused || !strings.Contains(errs.String(), "nothing has been made") || err != nil || len(left) > 0 {
+			t.Errorf("%s: exit %d, %v left\n%s", args, code, left, errs.String())
+		}
+	}
+}
+
+// What cannot be written is not left half made.
+func TestInitUndone(t *testing.T) {
+	dir := t.TempDir()
+	a := &app{dir: dir, quiet: true}
+	if err := os.MkdirAll(filepath.Join(dir, "shop"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "shop", "main.conc"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.scaffold("shop", "shop", "supervise", "scripted"); err == nil {
+		t.Fatal("main.conc is a directory, and yet it was written")
+	}
+	left, err := os.ReadDir(filepath.Join(dir, "shop"))
+	if err != nil || len(left) != 1 || left[0].Name() != "main.conc" {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// Every template can be made for every provider: the project has no errors, and its
+// documents name the variables that its manifest names.
+func TestInitProviders(t *testing.T) {
+	for _, p := range provider.Names() {
+		_, known := modelSetups[p]
+		if known != (p != provider.Scripted) {
+			t.Errorf("modelSetups has no row for %s", p)
+		}
+		for _, k := range templateNames() {
+			dir := t.TempDir()
+			var out strings.Builder
+			if code := run([]string{"init", "shop", "--template", k, "--provider", p}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, dir: dir}); code != 0 {
+				t.Fatalf("%s for %s: exit %d\n%s", k, p, code, out.String())
+			}
+			out.Reset()
+			code := run([]string{"check", "shop"}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, dir: dir})
+			if code != 0 || out.String() != "" {
+				t.Errorf("check %s for %s: exit %d\n%s", k, p, code, out.String())
+			}
+			toml, _ := os.ReadFile(filepath.Join(dir, "shop", "Concerto.toml"))
+			readme, _ := os.ReadFile(filepath.Join(dir, "shop", "README.md"))
+			if known && !strings.Contains(string(toml), "\nprovider = \""+p+"\"\n") {
+				t.Errorf("%s for %s: the manifest does not name the provider\n%s", k, p, toml)
+			}
+			for _, v := range regexp.MustCompile(`_env = "(\w+)"`).FindAllStringSubmatch(string(toml), -1) {
+				if known && !strings.Contains(string(readme), v[1]) {
+					t.Errorf("%s for %s: the README does not name %s\n%s", k, p, v[1], readme)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+)
+
+const inputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
+
+// input reads the value of --input.
+func (a *app) input(given string) (json.RawMessage, error) { return a.object("--input", given) }
+
+// object reads the value of a flag that is a JSON object, or @ and the file that holds one;
+// nil for "".
+func (a *app) object(flag, given string) (json.RawMessage, error) {
+	if given == "" {
+		return nil, nil
+	}
+	name, inFile := strings.CutPrefix(given, "@")
+	text := []byte(given)
+	where := flag
+	if inFile {
+		where = name
+		var err error
+		if text, err = userfile.Read(a.abs(name), userfile.MaxText); err != nil {
+			return nil, usage("name a file that holds a JSON object", "%s: read %s: %v", flag, name, cause(err))
+		}
+	}
+	if err := concerto.CheckInputs(text); err != nil {
+		return nil, usage("write an object, as in "+flag+" '{\"id\": 7}', or name its file: "+flag+" @FILE", "%s: %v", where, err)
+	}
+	return text, nil
+}

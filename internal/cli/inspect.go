@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+)
+
+const inspectHelp = `Looks into a run that is kept, also while it is in progress, or into the tape of one:
+which effects it made, from where, and what the program's variables held then. The run is
+played from what is recorded; nothing of the world is touched, and the run stays as it is.
+
+  concerto inspect job                     on the terminal: → ← go from effect to effect,
+                                           ↓ ↑ from line to line, ? shows all keys
+  concerto inspect job --json              a line for each effect
+  concerto inspect job --at 7 --json       effect 7, with the calls under way and their variables
+  concerto inspect bug.tape triage.conc    what a tape says of a program
+
+RUN is a run's directory, or its id where the manifest says [run] journal. To a tape belongs
+the program PATH; without it the recorded one, where it lies here, or the manifest's.
+
+Each line has effect (its number), task, kind, status (done, none: it did not happen,
+unknown, pending), at (FILE:LINE:COLUMN in the program), request and result; error, where it
+failed. Secrets are shown by their names.
+
+  concerto inspect job --json | jq -r 'select(.kind == "agent.call") | .at'`
+
+func (a *app) inspectCommand() *cobra.Command {
+	var asJSON bool
+	var at int64
+	c := &cobra.Command{
+		Use:   "inspect RUN|TAPE [PATH]",
+		Short: "Look into a recorded run: its effects, and its variables at each",
+		Long:  inspectHelp,
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("at") && at < 1 {
+				return usage("an effect's number is 1 or more", "--at cannot be %d", at)
+			}
+			path := ""
+			if len(args) == 2 {
+				path = args[1]
+			}
+			ctx, signals := catch(c.Context())
+			defer signals.stop()
+			a.interrupt = signals.interrupt
+			s, tape, err := a.recorded(ctx, args[0], path, signals)
+			if err != nil {
+				return err
+			}
+			if !asJSON {
+				return a.look(ctx, s, args[0], tape, at, signals)
+			}
+			return a.inspect(ctx, s, args[0], at)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "write a line of JSON for each effect")
+	c.Flags().Int64Var(&at, "at", 0, "the effect with number `N`")
+	return c
+}
+
+// recorded finds a run that is kept, or one on a tape with its program, and says which.
+func (a *app) recorded(ctx context.Context, name, path string, signals *interrupts) (s *timetravel.Source, tape bool, err error) {
+	if info, err := os.Stat(a.abs(name)); err != nil || info.IsDir() {
+		dir, err := a.runDir(name)
+		if err != nil {
+			return nil, false, err
+		}
+		if path != "" {
+			return nil, false, usage("leave the path out", "a run that is kept has its program with it")
+		}
+		a.naming = name
+		s, err = timetravel.Run(dir, a.environ)
+		return s, false, err
+	}
+	t, err := a.readTape(name)
+	if err != nil {
+		return nil, false, err
+	}
+	if path == "" && t.Program() != "" && isFile(a.abs(t.Program())) {
+		path = t.Program()
+	}
+	from, err := a.source(path, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	p, _, err := a.prepare(ctx, from, &worldFlags{}, signals)
+	if err != nil {
+		return nil, false, err
+	}
+	f, err := userfile.Open(a.abs(name), userfile.MaxRecording)
+	if err != nil {
+		return nil, false, usage("", "read %s: %v", name, cause(err))
+	}
+	defer f.Close()
+	s, err = timetravel.Tape(f, p.Encode(), a.environ)
+	return s, true, err
+}
+
+// inspect writes a run's effects as lines of JSON, or one with its frames.
+func (a *app) inspect(ctx context.Context, s *timetravel.Source, name string, at int64) error {
+	r, err := s.Play(ctx, at)
+	if r == nil {
+		return err
+	}
+	if at > 0 {
+		return a.inspectOne(r, name, at, err)
+	}
+	w := bufio.NewWriter(a.stdout)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for i := range r.Effects {
+		if err := e.Encode(&r.Effects[i]); err != nil {
+			return err
+		}
+	}
+	if werr := w.Flush(); werr != nil {
+		return werr
+	}
+	return a.strayed(name, err)
+}
+
+func (a *app) inspectOne(r *timetravel.Recording, name string, at int64, played error) error {
+	for i := range r.Effects {
+		if r.Effects[i].N == at {
+			return a.json(&r.Effects[i])
+		}
+	}
+	if played != nil {
+		return a.strayed(name, played)
+	}
+	return noSuchEffect(name, at, int64(len(r.Effects)))
+}
+
+// strayed says that a program is not that of a recorded run.
+func (a *app) strayed(name string, err error) error {
+	if d, ok := errors.AsType[*timetravel.Diverged](err); ok {
+		return &brokenError{name + " cannot be played further: " + d.Error(), "the program is another one than was recorded"}
+	}
+	return err
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
+)
+
+const looked = `
+-- main.conc --
+fn square(n: Int) -> Int {
+  let result = n * n;
+  emit("square", result);
+  result
+}
+fn main() {
+  let mut total = 0;
+  let wide = "世界 wide\u{1b}[2J";
+  for i in 1..4 {
+    total = total + square(i);
+  }
+  let huge = std::env::get("NOTHING").unwrap_or("x").repeat(100000);
+  emit("total", total);
+  println("${wide.len()} ${huge.len()}");
+}
+`
+
+// looking makes a run in the directory job and looks into it.
+func looking(t *testing.T, width, height int, change func(*exec.Cmd), args ...string) (*testterm.Running, string, syscall.Termios) {
+	t.Helper()
+	r, dir := onTerminal(t, looked, width, height, func(c *exec.Cmd) {
+		run := exec.Command(c.Path, "run", "--journal", "job", "main.conc")
+		run.Dir, run.Env = c.Dir, c.Env
+		if out, err := run.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		if change != nil {
+			change(c)
+		}
+	}, append([]string{"inspect", "job"}, args...)...)
+	return r, dir, r.Before
+}
+
+// lookedAway checks that the terminal is as it was.
+func lookedAway(t *testing.T, r *testterm.Running, before syscall.Termios, code int) {
+	t.Helper()
+	got, s := r.End()
+	if got != code || r.Modes() != before || s.Hidden || s.Style != "" || len(s.Odd) > 0 {
+		t.Errorf("exit %d, not %d; hidden %v, style %q, odd %v\n%s", got, code, s.Hidden, s.Style, s.Odd, s.Text())
+	}
+	if strings.Contains(s.Text(), "▸") {
+		t.Errorf("something is left of it:\n%s", s.Text())
+	}
+}
+
+const (
+	right, left, down, up = "\x1b[C", "\x1b[D", "\x1b[B", "\x1b[A"
+)
+
+// TestLook: a run is gone through by keys, forwards and back, by effects and by lines; what the
+// variables hold is shown, and the terminal is as it was at the end.
+func TestLook(t *testing.T) {
+	temp := t.TempDir()
+	r, dir, before := looking(t, 110, 24, func(c *exec.Cmd) { c.Env = append(c.Env, "TMPDIR="+temp) })
+	s := r.Shows("effect 1 of 6", "▸ 1 ✓ emit", "▸  3   emit(\"square\", result);", "square  main.conc:3:3", "n = 1", "result = 1", "main  main.conc:10:21", "→ ← effect")
+	if strings.Contains(s.Text(), "[result]") || !strings.Contains(s.Rows[len(s.Rows)-1], "→ ← effect") {
+		t.Errorf("%s", s.Text())
+	}
+	r.Type(right)
+	r.Shows("effect 2 of 6", "n = 2", "result = 4")
+	r.Type("\t")
+	r.Shows("▸ 10     total = total + square(i);", "total = 1", "i = 2", `wide = "世界 wide\u001b[2J"`)
+	r.Type(down)
+	r.Shows("behind effect 2 of 6", "▸ 10     total", "total = 1")
+	r.Type(down + down + down)
+	r.Shows("behind effect 2 of 6", "▸  2   let", "n = 3", "main  main.conc:10:21")
+	r.Type(up + up + up + up)
+	r.Shows("behind effect 1 of 6", "▸  3   emit", "result = 4")
+	r.Type(up + up)
+	r.Shows("behind effect 1 of 6", "▸ 10     total", "i = 2", "total = 1")
+	r.Type(left)
+	r.Shows("effect 1 of 6", "n = 1")
+	r.Type(left)
+	r.Shows("there is no effect before")
+	r.Type("g5\r")
+	r.Shows("effect 5 of 6", "total = 14", "emit, effect 5: done", `asks  {"channel":"total","payload":14}`, `huge = "xxxx`)
+	r.Type("g9\r")
+	r.Shows("there is no effect 9: the last is 6")
+	r.Type("/PRINT\r")
+	r.Shows("effect 6 of 6", "▸ 6 ✓ print")
+	r.Type("/square\r")
+	r.Shows("effect 1 of 6", "from the first on")
+	r.Type("n")
+	r.Shows("effect 2 of 6")
+	r.Type("/nothing like it\x7f\x7f\x1b")
+	r.Shows("→ ← effect")
+	r.Type("?")
+	r.Shows("the line before", "fork here", "any key goes back")
+	r.Type("x\x1b[F")
+	r.Shows("effect 6 of 6")
+	r.Type(right)
+	r.Shows("the end, behind 6 effects", "the record ends here")
+	r.Type(right + up)
+	r.Shows("behind effect 6 of 6", "▸ 15 }")
+	r.Type("f")
+	r.Shows("fork at effect 6, which gives")
+	r.Type("{\r")
+	r.Shows("that is no JSON")
+	r.Type("f\r")
+	s = r.Shows("the fork is in r_", ": concerto resume r_")
+	r.Type("q")
+	lookedAway(t, r, before, 0)
+	if all, _ := filepath.Glob(filepath.Join(dir, "r_*", "journal-000001.ndjson")); len(all) != 1 {
+		t.Errorf("%v:\n%s", all, s.Text())
+	}
+	if _, err := os.Stat(filepath.Join(dir, "job", "journal-000001.ndjson")); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(temp, "*")); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// TestLookSizes: it is drawn anew for another size, also where there is hardly any room.
+func TestLookSizes(t *testing.T) {
+	r, _, before := looking(t, 100, 20, nil, "--at", "3")
+	r.Shows("effect 3 of 6", "n = 3")
+	for _, size := range [][2]int{{50, 20}, {20, 8}, {4, 3}, {1, 1}, {120, 40}} {
+		r.Resize(size[0], size[1])
+		s := r.Until("the new size", func(s testterm.State) bool {
+			// In one cell there is only the margin.
+			return (len(s.Rows) > 0 || size[0] == 1) && len(s.Rows) <= size[1] && (size[0] < 20 || strings.Contains(s.Text(), "▸"))
+		})
+		for _, row := range s.Rows {
+			if len([]rune(row)) > size[0] {
+				t.Fatalf("in %d cells: %q", size[0], row)
+			}
+		}
+	}
+	r.Shows("effect 3 of 6", "n = 3")
+	r.Type("\x03")
+	lookedAway(t, r, before, 130)
+}
+
+// TestLookEnds: a signal ends it, and the terminal is as it was; without a terminal it says what to do.
+func TestLookEnds(t *testing.T) {
+	r, _, before := looking(t, 80, 20, nil)
+	r.Shows("effect 1 of 6")
+	r.Signal(syscall.SIGTERM)
+	lookedAway(t, r, before, 130)
+
+	r, _, before = looking(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "NO_COLOR=") })
+	r.Shows("effect 1 of 6", "▸ 1 ✓ emit")
+	r.Type("q")
+	lookedAway(t, r, before, 0)
+
+	r, _, before = looking(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") })
+	code, s := r.End()
+	if code != 2 || !strings.Contains(s.Text(), "concerto inspect job --json") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+	_ = before
+}

@@ -1,0 +1,316 @@
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/record/journal"
+)
+
+// otherReader reads a run's directory as spec/journal.md has it, and shares nothing with the
+// reader of package journal.
+type otherReader struct {
+	records []map[string]json.RawMessage
+	torn    int    // bytes that are cut off
+	damage  string // where: "FILE:LINE", or a file
+	none    bool   // it holds no run
+	last    int    // the last record's number
+}
+
+const startHash = "00000000000000000000000000000000"
+
+func readOther(t *testing.T, dir string) *otherReader {
+	t.Helper()
+	r := &otherReader{}
+	names, err := filepath.Glob(filepath.Join(dir, "journal-[0-9][0-9][0-9][0-9][0-9][0-9].ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	first, before := r.head(t, dir)
+	if r.damage != "" {
+		return r
+	}
+	for len(names) > 0 && filepath.Base(names[0]) < fmt.Sprintf("journal-%06d.ndjson", first) {
+		names = names[1:]
+	}
+	if len(names) == 0 && r.last > 0 {
+		names = []string{""}
+	}
+	for i, name := range names {
+		if want := fmt.Sprintf("journal-%06d.ndjson", first+i); filepath.Base(name) != want {
+			r.damage = want
+			return r
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before = r.file(filepath.Base(name), text, before, i == len(names)-1); r.damage != "" {
+			return r
+		}
+	}
+	r.none = len(r.records) == 0
+	for _, x := range r.records {
+		if sum := member(x, "blob"); sum != "" {
+			text, err := os.ReadFile(filepath.Join(dir, "blobs", sum))
+			if own := sha256.Sum256(text); err != nil || hex.EncodeToString(own[:]) != sum {
+				r.damage = "blobs/" + sum
+			}
+		}
+	}
+	return r
+}
+
+// head reads what is kept of files that were dropped, and gives the number of the first that is kept and the hash that its
+// first record follows.
+func (r *otherReader) head(t *testing.T, dir string) (first int, before string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "head.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return 1, startHash
+	}
+	open, stated, found := bytes.Cut(text, []byte(`,"sum":"`))
+	for bytes.Contains(stated, []byte(`,"sum":"`)) { // the last one counts
+		more, rest, _ := bytes.Cut(stated, []byte(`,"sum":"`))
+		open, stated = append(append(bytes.Clone(open), `,"sum":"`...), more...), rest
+	}
+	var head struct {
+		Format, Segment, S int
+		H                  string
+		Records            []map[string]json.RawMessage
+	}
+	sum := sha256.Sum256(open)
+	if err != nil || !found || string(stated) != hex.EncodeToString(sum[:])+"\"}\n" || json.Unmarshal(text, &head) != nil || head.Format != 1 {
+		r.damage = "head.json"
+		return 0, ""
+	}
+	r.records, r.last = head.Records, head.S
+	return head.Segment, head.H
+}
+
+// file reads one of the journal's, and gives the hash of its last record.
+func (r *otherReader) file(name string, text []byte, before string, last bool) string {
+	for n := 1; len(text) > 0; n++ {
+		line, rest, whole := bytes.Cut(text, []byte("\n"))
+		x, hash := readLine(line, before)
+		switch {
+		case x == nil || !whole, member(x, "s") != fmt.Sprint(r.last+1), r.last == 0 && member(x, "k") != "start":
+			if last && tornAt(line, rest) {
+				r.torn = len(text)
+			} else {
+				r.damage = fmt.Sprintf("%s:%d", name, n)
+			}
+			return before
+		}
+		r.records, before, text = append(r.records, x), hash, rest
+		r.last++
+	}
+	return before
+}
+
+// readLine reads a record that follows one with a hash; nil when it does not.
+func readLine(line []byte, before string) (x map[string]json.RawMessage, hash string) {
+	open, stated := statedOf(line)
+	sum := sha256.Sum256(append([]byte(before), open...))
+	if hash = hex.EncodeToString(sum[:16]); hash != stated || json.Unmarshal(line, &x) != nil {
+		return nil, ""
+	}
+	return x, hash
+}
+
+// statedOf are a line's bytes up to its hash, and that.
+func statedOf(line []byte) (open []byte, hash string) {
+	at := bytes.LastIndex(line, []byte(`,"h":"`))
+	if at < 0 {
+		return nil, ""
+	}
+	hash, _, _ = strings.Cut(string(line[at+len(`,"h":"`):]), `"`)
+	return line[:at], hash
+}
+
+// tornAt says whether what is from a bad record on was being written: none behind it verifies
+// against what the one before states, or none of those has y.
+func tornAt(bad, rest []byte) bool {
+	_, before := statedOf(bad)
+	follows, synced := false, false
+	for line := range bytes.SplitSeq(rest, []byte("\n")) {
+		if x, _ := readLine(line, before); x != nil {
+			follows, synced = true, synced || member(x, "y") == "true"
+		}
+		_, before = statedOf(line)
+	}
+	return !follows || !synced
+}
+
+// member is a member of a record, a text without its quotes.
+func member(x map[string]json.RawMessage, name string) string {
+	var s string
+	if json.Unmarshal(x[name], &s) == nil {
+		return s
+	}
+	return string(x[name])
+}
+
+// TestJournalIsAsWritten: a reader that knows spec/journal.md alone finds in a run what it says,
+// of recorded runs and of one with many files.
+func TestJournalIsAsWritten(t *testing.T) {
+	for _, dir := range []string{filepath.Join("testdata", "kept", "engine1", "finished"), filepath.Join("testdata", "kept", "engine2", "parked"), manySegments(t, 0), manySegments(t, 20)} {
+		r := readOther(t, dir)
+		if r.torn > 0 || r.damage != "" || r.none {
+			t.Fatalf("%s: torn %d, damaged %q", dir, r.torn, r.damage)
+		}
+		h, err := journal.At(dir).Read()
+		if err != nil || len(h.Records) != len(r.records) || h.N != uint64(r.last) {
+			t.Fatalf("%s: %d records, and %d: %v", dir, len(r.records), len(h.Records), err)
+		}
+		begun, secrets, at := map[string]bool{}, map[string]bool{}, "0"
+		for i, x := range r.records {
+			if len(member(x, "t")) < len(at) || len(member(x, "t")) == len(at) && member(x, "t") < at {
+				t.Errorf("%s: record %d goes back in time", dir, i+1)
+			}
+			at = member(x, "t")
+			switch member(x, "k") {
+			case "secret":
+				secrets[member(x, "name")] = true
+			case "begin":
+				begun[member(x, "e")] = true
+				if d := member(x, "d"); x["r"] != nil && len(d) != 32 || x["r"] == nil && d != "" {
+					t.Errorf("%s: record %d: d is %q", dir, i+1, d)
+				}
+			case "end":
+				if !begun[member(x, "e")] || !slices.Contains([]string{"done", "none", "unknown"}, member(x, "x")) {
+					t.Errorf("%s: record %d ends what has not begun, or says %q", dir, i+1, member(x, "x"))
+				}
+			}
+			for _, part := range strings.Split(string(x["v"])+string(x["r"]), "«secret:")[1:] {
+				name, _, _ := strings.Cut(part, "»")
+				if name, _, _ = strings.Cut(name, ":"); !secrets[name] {
+					t.Errorf("%s: record %d has the mark of %s, which no record has named", dir, i+1, name)
+				}
+			}
+		}
+	}
+}
+
+// counting keeps how many records were dropped.
+type counting struct{ n int }
+
+func (h *counting) Before([]byte) error   { return nil }
+func (h *counting) Hear(*journal.Record)  { h.n++ }
+func (h *counting) Rest() ([]byte, error) { return fmt.Appendf(nil, "%d", h.n), nil }
+
+// manySegments is a journal of several files, of which those are dropped that end before a record; 0 for none.
+func manySegments(t *testing.T, drop uint64) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "many")
+	w, err := journal.At(dir).Create(journal.Start{Run: "r_many", Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Flags: json.RawMessage("{}")}, nil, journal.Options{SegmentBytes: 600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e := range int64(30) {
+		w.Append(&journal.Record{K: journal.KDid, E: e + 1, Q: "clock", Gave: journal.Gave{V: json.RawMessage(`{"unix_ms":1}`)}})
+		if e%7 == 0 {
+			if err := w.Flush(journal.Synced); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	w.Append(&journal.Record{K: journal.KSecret, Rest: journal.Rest{Name: "TOKEN", Check: "0123"}})
+	err = w.Flush(journal.Synced)
+	w.Drop(drop, &counting{})
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "head.json")); (err == nil) != (drop > 0) {
+		t.Fatalf("head.json: %v", err)
+	}
+	return dir
+}
+
+// TestDamagedAtEachByte: a journal of which one byte is another, or whose end is missing from any byte
+// on, is cut where the written form says so, or is damaged there; never is it read as another one.
+func TestDamagedAtEachByte(t *testing.T) {
+	t.Parallel()
+	for _, drop := range []uint64{0, 20} {
+		damagedAtEachByte(t, manySegments(t, drop), drop > 0)
+	}
+}
+
+func damagedAtEachByte(t *testing.T, dir string, dropped bool) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "journal-*.ndjson"))
+	if err != nil || len(names) < 3 {
+		t.Fatalf("%v: %v", names, err)
+	}
+	whole, err := journal.At(dir).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = []string{names[0], names[1], names[len(names)-1]}
+	if dropped {
+		names = []string{filepath.Join(dir, "head.json"), names[0]}
+	}
+	every := 1
+	if raced {
+		every = 7 // a reader is one goroutine
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for at := 0; at < len(text); at += every {
+			for _, b := range []byte{text[at] ^ 1, '\n'} {
+				changed := bytes.Clone(text)
+				if changed[at] = b; b != text[at] {
+					damagedAt(t, dir, name, changed, whole, at)
+				}
+			}
+			damagedAt(t, dir, name, text[:at], whole, at)
+		}
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// damagedAt holds the two readers against each other, and what they read to what was there.
+func damagedAt(t *testing.T, dir, name string, text []byte, whole *journal.History, at int) {
+	t.Helper()
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := readOther(t, dir)
+	h, err := journal.At(dir).Read()
+	var damaged *journal.Damaged
+	switch {
+	case errors.As(err, &damaged):
+		if other.damage != damaged.Where {
+			t.Errorf("%s, byte %d: %v, and by what is written %q", filepath.Base(name), at, err, other.damage)
+		}
+	case errors.Is(err, journal.ErrNoRun):
+		if !other.none {
+			t.Errorf("%s, byte %d: %v, and by what is written there are %d records", filepath.Base(name), at, err, len(other.records))
+		}
+	case err != nil:
+		t.Errorf("%s, byte %d: %v", filepath.Base(name), at, err)
+	case len(h.Records) != len(other.records) || h.Torn != other.torn || other.damage != "":
+		t.Errorf("%s, byte %d: %d records and %d bytes cut off, and by what is written %d and %d (%s)", filepath.Base(name), at, len(h.Records), h.Torn, len(other.records), other.torn, other.damage)
+	default:
+		for i, r := range h.Records {
+			if r.H != whole.Records[i].H {
+				t.Fatalf("%s, byte %d: record %d is read as another one", filepath.Base(name), at, i+1)
+			}
+		}
+	}
+}

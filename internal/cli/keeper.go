@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/runtime/keeper"
+)
+
+// keeperCommand is the process that has the hosts of a durable run. The run starts it.
+func (a *app) keeperCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "keeper",
+		Short:  "Keep the hosts of a durable run while its process is gone",
+		Long:   "A durable run starts this with its first host.",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return keeper.Main(a.stdin, a.stdout, a.stderr)
+		},
+	}
+}

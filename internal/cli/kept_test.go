@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// risen is what to do when a recorded run is not what it was.
+const risen = "what older versions have recorded means something else now: raise tape.Engine (what runs do) or journal.Format (how they are kept), and record a new directory of testdata/kept (record.sh)"
+
+// TestKept: runs and a tape that an earlier version has recorded are read, replayed and gone on
+// with as they were.
+func TestKept(t *testing.T) {
+	all := t.TempDir()
+	if err := os.CopyFS(all, os.DirFS(filepath.Join("testdata", "kept"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, engine := range []string{"engine1", "engine2"} {
+		t.Run(engine, func(t *testing.T) { readsKept(t, filepath.Join(all, engine)) })
+	}
+}
+
+// readsKept reads, replays and resumes what the version of one engine recorded in a directory.
+func readsKept(t *testing.T, dir string) {
+	content := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for _, x := range []struct {
+		args string
+		want string // a part of what is put out; "=" and a file: all of it
+	}{
+		{"runs verify finished", " records, all as they were written\n"},
+		{"audit verify finished", "records, 0 calls, 0 unfinished, head "},
+		{"replay finished", "=finished.out"},
+		{"replay run.tape ../program/main.conc", "=run.out"},
+		{"resume finished", ""},
+		{"runs show finished", "state    finished, exit code 0\n"},
+		{"audit verify parked", "records, 0 calls, 0 unfinished, head "},
+		{"runs show parked", "waits    q39 last \"really?\" (Bool) since "},
+		{"answer parked q39 true --by Ada", ""},
+		{"resume parked", "[end] true\n"},
+		{"runs verify parked", " records, all as they were written\n"},
+		{"audit show parked", "by human Ada"},
+	} {
+		c := command(dir, strings.Fields(x.args)...)
+		c.Env = append(c.Environ(), "KEPT_TOKEN=a-secret-of-nobody")
+		out, err := c.Output()
+		if err != nil {
+			if failed, ok := err.(*exec.ExitError); ok {
+				out = append(out, failed.Stderr...)
+			}
+			t.Fatalf("concerto %s: %v\n%s\n%s", x.args, err, out, risen)
+		}
+		if file, all := strings.CutPrefix(x.want, "="); all && string(out) != content(file) || !all && !strings.Contains(string(out), x.want) {
+			t.Errorf("concerto %s puts out\n%s\nand not %s\n%s", x.args, out, x.want, risen)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The manual's chapter on the command names each command and each flag that is shown.
+func TestManualNamesAllCommands(t *testing.T) {
+	text, err := os.ReadFile("../../spec/18-cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manual := string(text)
+	root := (&app{}).root()
+	flags := func(c *cobra.Command, set *pflag.FlagSet) {
+		set.VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && f.Name != "help" && f.Name != "version" && !strings.Contains(manual, "`--"+f.Name) && !strings.Contains(manual, "--"+f.Name+" ") {
+				t.Errorf("%s: the manual does not name --%s", c.CommandPath(), f.Name)
+			}
+		})
+	}
+	flags(root, root.PersistentFlags())
+	for _, c := range root.Commands() {
+		if !strings.Contains(manual, "\nconcerto "+c.Name()+" ") && c.Name() != "help" {
+			t.Errorf("the manual does not name `concerto %s`", c.Name())
+		}
+		flags(c, c.LocalNonPersistentFlags())
+	}
+}
+
+// TestCommandsHaveScripts: every command, and every command below one, is played by
+// a script.
+func TestCommandsHaveScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d scripts: %v", len(files), err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			if !strings.Contains(all.String(), sub.CommandPath()+" ") && !strings.Contains(all.String(), sub.CommandPath()+"\n") {
+				t.Errorf("no script in testdata/script has `%s`", sub.CommandPath())
+			}
+			look(sub)
+		}
+	}
+	look((&app{}).root())
+}

@@ -1,0 +1,186 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto"
+)
+
+const servedTool = `
+pub tool Greeter {
+    description: "Greets",
+    count: Int = 0,
+
+    @describe("Greets")
+    fn greet(mut self, @param("whom") name: String) -> String {
+        self.count += 1;
+        println("greeting", name);
+        emit("greeting", name);
+        "hello ${name}, the ${self.count}."
+    }
+}
+
+fn main() {}`
+
+// serveIn runs `mcp serve` in dir and gives what it writes to stderr, and its end.
+func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, f *serveFlags) (*bufio.Reader, <-chan error) {
+	t.Helper()
+	errs, log := io.Pipe()
+	done := make(chan error, 1)
+	a := &app{stdin: stdin, stdout: io.Discard, stderr: log, dir: dir, logLevel: "info"}
+	go func() {
+		done <- a.mcpServe(ctx, "tools.conc", f)
+		_ = log.Close()
+	}()
+	t.Cleanup(func() { _ = errs.Close() })
+	return bufio.NewReader(errs), done
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestServeHTTP: a program is served over HTTP, another program calls it through
+// the SDK's client, and an interrupt ends it.
+func TestServeHTTP(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	log, done := serveIn(ctx, t, dir, strings.NewReader(""), &serveFlags{http: "127.0.0.1:0"})
+	line, err := log.ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "serving ")
+	if err != nil || !ok {
+		t.Fatalf("%q, %v", line, err)
+	}
+	logged := make(chan string, 1)
+	go func() {
+		rest, _ := io.ReadAll(log)
+		logged <- string(rest)
+	}()
+	writeFiles(t, dir, map[string]string{
+		"Concerto.toml": "[mcp.G]\nurl = \"" + url + "\"\n",
+		"client.conc":   "mcp G { .. }\nfn main() { println(G.Greeter_greet(name: \"Ada\"), G.Greeter_greet(name: \"Bo\")); }\n",
+	})
+	var out, errs bytes.Buffer
+	if code := run([]string{"run", "client.conc"}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, dir: dir}); code != 0 {
+		t.Fatalf("exit %d: %s", code, errs.String())
+	}
+	want := `[mcp:progress] {"message":"[greeting] Ada","progress":1,"server":"G","tool":"Greeter_greet"}
+[mcp:progress] {"message":"[greeting] Bo","progress":1,"server":"G","tool":"Greeter_greet"}
+hello Ada, the 1. hello Bo, the 2.
+`
+	if got := out.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	cancel(errInterrupted)
+	if err := <-done; !errors.Is(err, errInterrupted) {
+		t.Errorf("it ended with %v", err)
+	}
+	if got, want := <-logged, "greeting Ada\n[greeting] Ada\ngreeting Bo\n[greeting] Bo\n"; got != want {
+		t.Errorf("logged %q, want %q", got, want)
+	}
+}
+
+// TestServeInterrupted: a server whose client says nothing ends when interrupted.
+func TestServeInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
+	stdin, client := io.Pipe()
+	defer client.Close()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	_, done := serveIn(ctx, t, dir, stdin, &serveFlags{})
+	if _, err := client.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")); err != nil { // it listens
+		t.Fatal(err)
+	}
+	cancel(errInterrupted)
+	if err := <-done; !errors.Is(err, errInterrupted) {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+const heldTool = `
+use std::time;
+
+pub tool Work {
+    description: "Works",
+
+    @sequential
+    @describe("Takes for ever")
+    fn hold(self) {
+        println("begun");
+        time::sleep(600000);
+    }
+
+    @describe("Breaks")
+    fn fall(self) { panic("broken"); }
+}
+
+fn main() {}`
+
+// TestServeEndsCalls: calls that run, and calls that wait for their turn, end
+// with the server: when it is interrupted, when its client goes away, and when a
+// call panics.
+func TestServeEndsCalls(t *testing.T) {
+	for name, end := range map[string]func(cancel context.CancelCauseFunc, client *io.PipeWriter){
+		"interrupted": func(cancel context.CancelCauseFunc, _ *io.PipeWriter) { cancel(errInterrupted) },
+		"left":        func(_ context.CancelCauseFunc, client *io.PipeWriter) { _ = client.Close() },
+		"panicked": func(_ context.CancelCauseFunc, client *io.PipeWriter) {
+			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"Work_fall","arguments":{}}}`+"\n")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"tools.conc": heldTool})
+			stdin, client := io.Pipe()
+			defer client.Close()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			log, done := serveIn(ctx, t, dir, stdin, &serveFlags{})
+			for _, line := range []string{
+				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+				`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+				`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"Work_hold","arguments":{}}}`,
+				`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"Work_hold","arguments":{}}}`,
+			} {
+				if _, err := io.WriteString(client, line+"\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if line, err := log.ReadString('\n'); line != "begun\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+			rest := make(chan string, 1)
+			go func() {
+				text, _ := io.ReadAll(log)
+				rest <- string(text)
+			}()
+			end(cancel, client)
+			err := <-done
+			var failed *concerto.Uncaught
+			switch {
+			case name == "interrupted" && errors.Is(err, errInterrupted), name == "left" && err == nil,
+				name == "panicked" && errors.As(err, &failed) && failed.Panic:
+			default:
+				t.Errorf("it ended with %v", err)
+			}
+			if text := <-rest; text != "" {
+				t.Errorf("the second call began: %q", text)
+			}
+		})
+	}
+}

@@ -1,0 +1,468 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// misdeed is a way in which a host may misbehave, and what comes of it: a row of
+// TestMisbehaviour.
+type misdeed struct {
+	n    int
+	name string
+	host string // what the host plays (internal/testkit/testhost); a program when it begins with "#!"
+	keys string // of the host's section in the manifest
+	prep func(dir string) error
+	decl string // of the host declaration, beside connector and output_format
+	body string // of main; "" is one execute
+	how
+
+	// What is printed, and said. The message is of the last [err] line; "~" begins a
+	// regular expression. Of the fields that are not given there must be none.
+	err, code, stderr, session string
+	exit                       int // of the host; none when it is 0, noExit is 0
+	out                        []string
+	log                        []string // regular expressions
+	made                       []string // files that the host has left, or "!name": that it has not
+	starts                     int      // of the host
+	status                     int      // of concerto
+	bounds
+}
+
+// how concerto is run.
+type how struct {
+	user   bool                     // by an ordinary user, who may not do everything
+	stdout func() (*os.File, error) // it prints there; nil is a pipe that is read
+	heavy  bool                     // with the machine to itself
+}
+
+// bounds are those of time and memory.
+type bounds struct {
+	due    float64       // the error is due so many seconds after the misbehaviour, which the host notes in "when", else after the beginning
+	within time.Duration // and comes so long after that at most, on a machine that has nothing else to do
+	lasts  float64       // the whole run takes so many seconds at least, since the host has to be killed
+	rss    int           // MiB of Concerto at most; 0 means 150
+}
+
+// noExit is an exit code of 0, which is known.
+const noExit = -1
+
+// slack is what a busy machine may add to a bound. It is less than what lies between
+// any of them and the next: five seconds, after which SIGKILL comes.
+const slack = 3500 * time.Millisecond
+
+// allowance is what is added to bounds: nothing with CONCERTO_ROWS_STRICT.
+func allowance() time.Duration {
+	if os.Getenv("CONCERTO_ROWS_STRICT") != "" {
+		return 0
+	}
+	return slack
+}
+
+// came is what came of a run.
+type came struct {
+	err     *told
+	out     []string
+	log     string
+	status  int
+	began   time.Time // when the program did
+	at      time.Time // when the error was printed
+	took    time.Duration
+	rss     int
+	dir     string
+	exactly time.Duration // from when the error was due to when it came
+}
+
+// told is an [err] line.
+type told struct {
+	Message, Host         string
+	Code, Stderr, Session *string
+	ExitCode              *int `json:"exit_code"`
+}
+
+const defaultBody = `    tell(W.execute("go"));`
+
+// program is the row's program. What it prints of an error is all that there is to it.
+func (m *misdeed) program() string {
+	body := m.body
+	if body == "" {
+		body = defaultBody
+	}
+	return `host W { connector: w, output_format: "json"` + m.decl + ` }
+
+fn tell(r: Result<Any, HostError>) {
+    match r {
+        Ok(v) => emit("ok", v),
+        Err(e) => emit("err", { message: e.message, host: e.host, code: e.code, exit_code: e.exit_code, stderr: e.stderr, session: e.session }),
+    }
+}
+
+fn listened(r: Result<Map<String, Any>, Error>) {
+    match r {
+        Ok(v) => emit("ok", v.text),
+        Err(HostError { message, host: h, code, exit_code, stderr, session, .. }) =>
+            emit("err", { message: message, host: h, code: code, exit_code: exit_code, stderr: stderr, session: session }),
+        Err(e) => emit("odd", e.message),
+    }
+}
+
+fn main() {
+    emit("begin");
+` + body + `
+    emit("peak", std::fs::read_lines("/proc/self/status").unwrap_or([]).filter(|l| l.starts_with("VmHWM")));
+}
+`
+}
+
+// play runs the row's program in a directory of its own.
+func (m *misdeed) play(dir string) (*came, error) {
+	o := &came{dir: dir}
+	write := func(name, text string, mode os.FileMode) error {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), mode); err != nil {
+			return err
+		}
+		return os.Chmod(filepath.Join(dir, name), mode)
+	}
+	keys, host := m.keys, strings.TrimLeft(m.host, "\n")
+	if !strings.Contains(keys, "command") {
+		if keys += "\ncommand = \"testhost\"\nargs = [\"w.host\"]"; strings.HasPrefix(host, "#!") {
+			keys = m.keys + "\ncommand = \"./w.host\""
+		}
+	}
+	if err := write("Concerto.toml", "[hosts.w]\n"+keys+"\n", 0o644); err != nil {
+		return nil, err
+	}
+	if err := write("main.conc", m.program(), 0o644); err != nil {
+		return nil, err
+	}
+	if err := write("w.host", host, 0o755); err != nil {
+		return nil, err
+	}
+	if m.prep != nil {
+		if err := m.prep(dir); err != nil {
+			return nil, err
+		}
+	}
+	return o, m.run(o)
+}
+
+// run runs concerto, and reads what it prints as it comes.
+func (m *misdeed) run(o *came) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Second)
+	defer cancel()
+	program := os.Args[0]
+	if m.heavy && !raced {
+		var err error
+		if program, err = built(); err != nil {
+			return err
+		}
+	}
+	c := exec.CommandContext(ctx, program, "run", "main.conc")
+	c.Args[0], c.Dir = "concerto", o.dir
+	if m.user {
+		if err := asNobody(c, o.dir); err != nil {
+			return err
+		}
+	}
+	var said bytes.Buffer
+	c.Stderr = &said
+	stdout, err := m.output(c)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := c.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		if err := o.take(lines.Text()); err != nil {
+			return err
+		}
+	}
+	err = c.Wait()
+	o.took, o.log, o.status = time.Since(began), said.String(), c.ProcessState.ExitCode()
+	if _, failed := err.(*exec.ExitError); err != nil && !failed {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("the run did not end\n%s", o.log)
+	}
+	return o.measure(m.due)
+}
+
+// output is where the run prints, as its reader.
+func (m *misdeed) output(c *exec.Cmd) (io.Reader, error) {
+	if m.stdout == nil {
+		return c.StdoutPipe()
+	}
+	file, err := m.stdout()
+	c.Stdout = file
+	return strings.NewReader(""), err
+}
+
+// full is a device without any room.
+func full() (*os.File, error) { return os.OpenFile("/dev/full", os.O_WRONLY, 0) }
+
+// closed is a pipe that nobody reads.
+func closed() (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err == nil {
+		err = r.Close()
+	}
+	return w, err
+}
+
+// built is the command itself. What it takes of memory is less than what this binary
+// takes, which has all the tests in it.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "concerto")
+	if err != nil {
+		return "", err
+	}
+	c := exec.Command("go", "build", "-o", dir, "../../cmd/concerto")
+	c.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, said)
+	}
+	return filepath.Join(dir, "concerto"), nil
+})
+
+var (
+	peakLine = regexp.MustCompile(`^\[peak\] \["VmHWM:\\t *(\d+) kB"\]$`)
+	loopLine = regexp.MustCompile(`^\[listen:(start|complete|error)\]`)
+	errLine  = regexp.MustCompile(`^\[err\] (\{.*)$`)
+)
+
+// take keeps a line of the program's.
+func (o *came) take(line string) error {
+	if line == "[begin]" {
+		o.began = time.Now()
+		return nil
+	}
+	if loopLine.MatchString(line) {
+		return nil
+	}
+	if f := peakLine.FindStringSubmatch(line); f != nil {
+		kb, err := strconv.Atoi(f[1])
+		o.rss = kb >> 10
+		return err
+	}
+	if f := errLine.FindStringSubmatch(line); f != nil {
+		o.at, o.err = time.Now(), new(told)
+		return json.Unmarshal([]byte(f[1]), o.err)
+	}
+	o.out = append(o.out, line)
+	return nil
+}
+
+// measure says how late the error was.
+func (o *came) measure(due float64) error {
+	if o.err == nil {
+		return nil
+	}
+	from := o.began
+	when, err := os.ReadFile(filepath.Join(o.dir, "when"))
+	if err == nil {
+		ns, err := strconv.ParseInt(strings.TrimSpace(string(when)), 10, 64)
+		if err != nil {
+			return err
+		}
+		from = time.Unix(0, ns)
+	}
+	o.exactly = o.at.Sub(from) - time.Duration(due*float64(time.Second))
+	return nil
+}
+
+// asNobody makes the command one of a user without rights; the binary must be
+// where such a user may reach it.
+func asNobody(c *exec.Cmd, dir string) error {
+	if os.Getuid() != 0 {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o755); err != nil {
+		return err
+	}
+	c.Path = filepath.Join(dir, "bin", "concerto")
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	// A process of its own writes it: what is open for writing here, a process that is started
+	// meanwhile has open too, and it could not be run.
+	return exec.Command("cp", os.Args[0], c.Path).Run()
+}
+
+// check compares what came with what should.
+func (m *misdeed) check(t *testing.T, o *came) {
+	defer func() {
+		if t.Failed() {
+			t.Logf("out %q\nlog:\n%.2000s", o.out, o.log)
+		}
+	}()
+	m.checkError(t, o)
+	if got, want := strings.Join(o.out, "\n"), strings.Join(m.out, "\n"); got != want {
+		t.Errorf("printed\n%s\nwant\n%s", got, want)
+	}
+	for _, want := range m.log {
+		if !regexp.MustCompile("(?m)" + want).MatchString(o.log) {
+			t.Errorf("the log lacks %s", want)
+		}
+	}
+	for _, name := range m.made {
+		name, not := strings.CutPrefix(name, "!")
+		if _, err := os.Stat(filepath.Join(o.dir, name)); (err == nil) == not {
+			t.Errorf("the file %s: %v", name, err)
+		}
+	}
+	if o.status != m.status {
+		t.Errorf("exit %d", o.status)
+	}
+	m.checkBounds(t, o)
+	m.checkProcesses(t, o)
+}
+
+func (m *misdeed) checkError(t *testing.T, o *came) {
+	if o.err == nil {
+		if m.err != "" {
+			t.Errorf("no error; want %s", m.err)
+		}
+		return
+	}
+	e := o.err
+	re, pattern := strings.CutPrefix(m.err, "~")
+	if pattern && !regexp.MustCompile("^"+re+"$").MatchString(e.Message) || !pattern && e.Message != m.err {
+		t.Errorf("message %s\nwant    %s", e.Message, m.err)
+	}
+	exit := 0
+	if e.ExitCode != nil {
+		if exit = *e.ExitCode; exit == 0 {
+			exit = noExit
+		}
+	}
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	if e.Host != "W" || text(e.Code) != m.code || text(e.Stderr) != m.stderr || text(e.Session) != m.session || exit != m.exit {
+		t.Errorf("host %s, code %q, exit code %d, stderr %q, session %q", e.Host, text(e.Code), exit, text(e.Stderr), text(e.Session))
+	}
+}
+
+// checkBounds holds the row to its times and memory.
+func (m *misdeed) checkBounds(t *testing.T, o *came) {
+	if m.within > 0 {
+		if o.exactly == 0 {
+			t.Error("the time of the misbehaviour is not known")
+		}
+		if o.exactly > m.within+allowance() || o.exactly < -time.Duration(m.due/2*float64(time.Second)) {
+			t.Errorf("the error came %v after it was due, at most %v are allowed", o.exactly, m.within)
+		}
+	}
+	if took := o.took.Seconds(); took < m.lasts || m.lasts == 0 && !m.heavy && m.within > 0 && took > m.due+5+slack.Seconds() {
+		t.Errorf("the run took %.1f s", took)
+	}
+	most := m.rss
+	if most == 0 {
+		most = 150
+	}
+	if !raced && o.rss > most {
+		t.Errorf("%d MiB of memory, %d at most", o.rss, most)
+	}
+	t.Logf("T %v, run %v, %d MiB", o.exactly.Round(time.Millisecond), o.took.Round(10*time.Millisecond), o.rss)
+}
+
+// checkProcesses looks for what the host has left.
+func (m *misdeed) checkProcesses(t *testing.T, o *came) {
+	text, err := os.ReadFile(filepath.Join(o.dir, "w.host.spawns"))
+	if n := bytes.Count(text, []byte("\n")); n != m.starts {
+		t.Errorf("%d starts (%v)", n, err)
+	}
+	if err := leftovers(o.dir); err != nil {
+		t.Error(err)
+	}
+	child, err := os.ReadFile(filepath.Join(o.dir, "child"))
+	if err != nil {
+		return
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(child)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !bytes.Contains(stat, []byte(") Z ")) {
+		t.Errorf("the host's child %d still runs", pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// TestMisbehaviour has hosts misbehave in every way of the table, each with the command
+// itself. The times that are logged are those of this machine; with
+// CONCERTO_ROWS_STRICT=1 they are held to their bounds without allowance, with
+// CONCERTO_ROWS_FULL=1 floods have their full size.
+func TestMisbehaviour(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it starts some sixty processes")
+	}
+	all := misdeeds()
+	defer func() {
+		if program, err := built(); err == nil {
+			os.RemoveAll(filepath.Dir(program))
+		}
+	}()
+	type result struct {
+		o   *came
+		err error
+	}
+	results := make([]result, len(all))
+	play := func(i int, dir string) {
+		o, err := all[i].play(dir)
+		results[i] = result{o, err}
+	}
+	// Most of what there is to wait for takes no processor.
+	var light sync.WaitGroup
+	room := make(chan struct{}, 10)
+	for i := range all {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if all[i].heavy {
+			continue
+		}
+		light.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			play(i, dir)
+		})
+	}
+	light.Wait()
+	for i := range all {
+		if all[i].heavy {
+			play(i, t.TempDir())
+		}
+	}
+	for i := range all {
+		m := &all[i]
+		t.Run(fmt.Sprintf("%d_%s", m.n, strings.ReplaceAll(m.name, " ", "_")), func(t *testing.T) {
+			if results[i].err != nil {
+				t.Fatal(results[i].err)
+			}
+			m.check(t, results[i].o)
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+)
+
+// What the command writes besides its standard streams.
+
+// writeFile replaces the contents of a file by data, whole or not at all. Links
+// are followed. An existing file keeps its mode. A device, a pipe, or anything
+// else that is no regular file is written into.
+func writeFile(path string, data []byte) error {
+	path, err := followed(path)
+	if err != nil {
+		return err
+	}
+	mode := fs.FileMode(0)
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return cause(err)
+	case info.IsDir():
+		return errors.New("it is a directory")
+	case !info.Mode().IsRegular():
+		return overwrite(path, data)
+	case info.Mode().Perm()&0o222 == 0:
+		return errors.New("it is read-only")
+	default:
+		mode = info.Mode().Perm()
+	}
+	f, err := besides(path)
+	if errors.Is(err, fs.ErrPermission) && mode != 0 {
+		return overwrite(path, data) // the directory takes no other file
+	}
+	if err != nil {
+		return cause(err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	if err == nil && mode != 0 {
+		err = f.Chmod(mode)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return cause(err)
+	}
+	return cause(os.Rename(f.Name(), path))
+}
+
+// maxLinks is how many links may lead from one to the next.
+const maxLinks = 40
+
+// followed is the path to which the links at path lead; nothing need exist
+// there.
+func followed(path string) (string, error) {
+	for range maxLinks {
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // no link
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", errors.New("its links lead in a circle")
+}
+
+// besides makes a file with an unused name beside path, with the mode of a new
+// file.
+func besides(path string) (*os.File, error) {
+	for n := 0; ; n++ {
+		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".concerto-%d-%d", os.Getpid(), n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+}
+
+// overwrite writes into what is there.
+func overwrite(path string, data []byte) error {
+	f, err := userfile.OpenWrite(path, os.O_TRUNC, 0)
+	if err != nil {
+		return cause(err)
+	}
+	_, err = f.Write(data)
+	return cause(errors.Join(err, f.Close()))
+}
+
+// privateFile opens a file that is written while a run goes on. It cannot be read by
+// other users, as it holds what models, hosts and programs say. Links are followed; a
+// device or a pipe is written into.
+func privateFile(path string) (*os.File, error) {
+	const private = 0o600
+	f, err := userfile.Create(path, private)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm() != private {
+		err = f.Chmod(private)
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return f, nil
+}
+
+// cause drops the path from an error, which our own message names.
+func cause(err error) error {
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}

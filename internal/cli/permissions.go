@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"encoding/csv"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+)
+
+// permissionFlags say what the program may touch: --sandbox, and a flag for each
+// of concerto.Permissions.
+type permissionFlags struct {
+	sandbox bool
+	lists   [len(concerto.Permissions)]listFlag
+}
+
+// everything is the value of a flag that is given without one.
+const everything = "*"
+
+// permissionHelp explains the flags. It is a part of the help of each command
+// that has them.
+func permissionHelp(command string) string {
+	var b strings.Builder
+	b.WriteString(`What the program may touch (spec/19-permissions.md) can be narrowed. A flag
+allows what it lists of its kind and no more, or without a list all of it; other
+kinds stay as they are. --sandbox refuses whatever no flag allows. What is
+refused is an error in the program, which names the flag to give. Values stand
+behind "=", separated by commas; a flag may be repeated.
+
+`)
+	for _, line := range [][2]string{
+		{"--sandbox", "no files, network, variables, commands or hosts"},
+		{"--sandbox " + concerto.PermitRead.Give("data") + " " + concerto.PermitWrite.Give("data/out"), ""},
+		{"", "files in data, of which those in data/out to write"},
+		{"--sandbox " + concerto.PermitNet.Give("api.openai.com") + " " + concerto.PermitEnv.Give("OPENAI_API_KEY"), ""},
+		{"", "its model with its key, and nothing else"},
+		{concerto.PermitRun.Give("git") + " " + concerto.PermitHost.Give("Coder"), ""},
+		{"", "of commands git alone, of hosts Coder alone"},
+		{"--" + concerto.Permissions[concerto.PermitNet].Flag + "=", "no network host"},
+	} {
+		if line[0] != "" {
+			line[0] = command + " " + line[0]
+		}
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("  %-30s %s", line[0], line[1]), " "))
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func (f *permissionFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "let the program touch nothing but what the --allow flags allow")
+	for i, k := range concerto.Permissions {
+		c.Flags().Var(&f.lists[i], k.Flag, k.Doc)
+		c.Flags().Lookup(k.Flag).NoOptDefVal = everything
+	}
+}
+
+// grants are what the flags allow.
+func (f *permissionFlags) grants() (concerto.Grants, error) {
+	g := concerto.Grants{Sandbox: f.sandbox, Allow: map[concerto.Permission]concerto.Granted{}}
+	for i, l := range f.lists {
+		if l.given {
+			g.Allow[concerto.Permission(i)] = l.Granted
+		}
+	}
+	if err := g.Check(); err != nil {
+		return g, usage("", "%v", err)
+	}
+	return g, nil
+}
+
+// listFlag is a flag that lists what is allowed of a kind.
+type listFlag struct {
+	concerto.Granted
+	given bool
+}
+
+// Set adds the things of a line of CSV.
+func (l *listFlag) Set(text string) error {
+	l.given = true
+	switch text {
+	case everything:
+		l.All = true
+		return nil
+	case "":
+		return nil
+	}
+	names, err := csv.NewReader(strings.NewReader(text)).Read()
+	if err != nil {
+		return fmt.Errorf("write a value that holds a comma or a quote as '\"a,b\"'")
+	}
+	for _, n := range names {
+		if n != "" {
+			l.Names = append(l.Names, n)
+		}
+	}
+	return nil
+}
+
+func (l *listFlag) String() string {
+	if l.All {
+		return everything
+	}
+	return strings.Join(l.Names, ",")
+}
+
+// Type is what the flag's value is in the help.
+func (l *listFlag) Type() string { return "list" }

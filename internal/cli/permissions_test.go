@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+)
+
+// touching has a program for each effect that needs a permission: the program
+// performs the effect and prints ok. Effects of MCP servers have two programs,
+// one for each transport.
+var touching = map[effect.Kind][]string{
+	effect.KindReadFile:   {`use std::fs; fn main() { fs::read_file("data/in")?; println("ok"); }`},
+	effect.KindAttachFile: {`agent A uses scripted {} fn main() { A.with_files(["data/in"]).execute("x")?; println("ok"); }`},
+	effect.KindWriteFile:  {`use std::fs; fn main() { fs::write_file("data/new", "x")?; println("ok"); }`},
+	effect.KindFileInfo:   {`use std::fs; fn main() { if fs::exists("data/in") { println("ok"); } }`},
+	effect.KindListDir:    {`use std::fs; fn main() { fs::list_dir("data")?; println("ok"); }`},
+	effect.KindRemoveFile: {`use std::fs; fn main() { fs::remove_file("data/in")?; println("ok"); }`},
+	effect.KindMakeDir:    {`use std::fs; fn main() { fs::make_dir("data/d")?; println("ok"); }`},
+	effect.KindCopyFile:   {`use std::fs; fn main() { fs::copy_file("data/in", "copy")?; println("ok"); }`},
+	effect.KindMoveFile:   {`use std::fs; fn main() { fs::move_file("data/in", "moved")?; println("ok"); }`},
+	effect.KindWalk:       {`use std::fs; fn main() { if fs::walk("data")?.len() == 1 { println("ok"); } }`},
+	effect.KindGlob:       {`use std::fs; fn main() { if fs::glob("data/*")?.len() == 1 { println("ok"); } }`},
+	effect.KindTempDir:    {`use std::fs; fn main() { fs::write_file("${fs::temp_dir()}/x", "x")?; println("ok"); }`},
+
+	effect.KindStoreRead:    {storing(`h.get("a")`)},
+	effect.KindStoreWrite:   {storing(`h.set("a", 1)`)},
+	effect.KindStoreAdd:     {storing(`h.increment("a")`)},
+	effect.KindStoreDelete:  {storing(`h.delete("a")`)},
+	effect.KindStoreList:    {storing(`h.keys()`)},
+	effect.KindStoreLen:     {storing(`h.len()`)},
+	effect.KindStoreClear:   {storing(`h.clear()`)},
+	effect.KindStoreExpire:  {`@cache(60, persist: "s.db") fn f(n: Int) -> Int { n } fn main() { f(1); println("ok"); }`},
+	effect.KindLedgerPut:    {storing(`l.insert("i", ["k"], "v")`)},
+	effect.KindLedgerDelete: {storing(`l.delete("i")`)},
+	effect.KindLedgerFind:   {storing(`l.entries()`)},
+	effect.KindMemoryAppend: {storing(`m.append("user", "x")`)},
+	effect.KindMemoryList:   {storing(`m.messages()`)},
+
+	effect.KindHTTP:    {`use std::http; fn main() { println(http::get(env("PAGE")?)?.body); }`},
+	effect.KindCommand: {`use std::tools::RunCommand; fn main() { RunCommand.run("testhost")?; println("ok"); }`},
+	effect.KindEnv:     {`fn main() { env("SOME"); println("ok"); }`},
+	effect.KindEnvAll: {`use std::env; fn main() { let all = env::all(); if all.is_empty() { env("SOME"); }
+		if all.keys() == ["SOME"] { println("ok"); } }`},
+
+	effect.KindAgentCall:  {`agent A uses cloud { model: "m" } fn main() { println(A.execute("x")?.text); }`},
+	effect.KindStreamOpen: {`agent A uses cloud { model: "m" } fn main() { let mut s = ""; for p in A.stream("x") { s += p.text; } println(s); }`},
+
+	effect.KindExchangeOpen: {`host Worker { connector: worker, output_format: "json" } fn main() { println(Worker.execute("go")?); }`,
+		`host Worker { connector: worker, output_format: "json" } fn main() { listen Worker.execute("go") { "question" => |q| "", "approval" => |a| "no" }?; println("ok"); }`},
+
+	effect.KindMCPOpen: {`mcp Local { fn echo(text: String) -> String; } fn main() { println(Local.echo("ok")); }`,
+		`mcp Far { fn echo(text: String) -> String; } fn main() { println(Far.echo("ok")); }`},
+}
+
+// storing is a program that does one thing with a store in a file.
+func storing(what string) string {
+	return `
+hashmap h: HashMap<String, Int> = HashMap::new().with_persistence("s.db");
+ledger l: Ledger = Ledger::new().with_persistence("s.db");
+memory m: Memory = Memory::new().with_persistence("s.db");
+fn main() { ` + what + `; println("ok"); }`
+}
+
+// playground is a directory in which every program of touching does what it does.
+func playground(t *testing.T, env *[]string) string {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }))
+	model := testllm.Start(testllm.Reply{Text: "ok", Repeat: true})
+	server := testmcp.Start()
+	t.Cleanup(func() {
+		page.Close()
+		model.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	*env = append(*env, "PAGE="+page.URL, "MY_KEY=k-0123456789", "TEAM=t", "SOME=1")
+	dir := t.TempDir()
+	manifest := strings.NewReplacer("$MODEL", model.URL, "$SERVER", server.URL).Replace(`
+[connections.cloud]
+provider = "openai"
+base_url = "$MODEL"
+api_key_env = "MY_KEY"
+
+[hosts.worker]
+command = "testhost"
+args = ["w.host"]
+
+[mcp.Local]
+command = "testmcp"
+
+[mcp.Far]
+url = "$SERVER"
+headers_env = { X-Team = "TEAM" }
+`)
+	for name, text := range map[string]string{"Concerto.toml": manifest, "data/in": "in",
+		"w.host": ">~ {\"type\":\"prompt\",\"text\":\"go\"}\n< {\"type\":\"result\",\"text\":\"ok\"}\n"} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+var advice = regexp.MustCompile(`not permitted: allow it with (--[^\n]*)\n`)
+
+// TestPermissionsOfEffects: under --sandbox each effect that needs a permission
+// is refused by an error that names the flags to add. Adding the flags that
+// errors name, one after the other, makes the run succeed, and grants only
+// permissions that the effect needs.
+func TestPermissionsOfEffects(t *testing.T) {
+	for _, k := range permit.Effects() {
+		if len(touching[k]) == 0 {
+			t.Errorf("no program has the effect %s: write one into touching", k)
+		}
+		for _, program := range touching[k] {
+			t.Run(string(k), func(t *testing.T) {
+				t.Parallel()
+				env := append(os.Environ(), "NO_COLOR=1")
+				dir := playground(t, &env)
+				if k == effect.KindCommand { // only what the manifest lists, whatever is allowed
+					appendFile(t, filepath.Join(dir, "Concerto.toml"), "[permissions]\nrun = [\"testhost\"]\n")
+				}
+				if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(program), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				flags := []string{"--sandbox"}
+				for {
+					code, out, errs := runIn(t, dir, env, append(append([]string{"run"}, flags...), "main.conc")...)
+					m := advice.FindStringSubmatch(errs)
+					if m == nil {
+						if code != 0 || !strings.HasSuffix(out, "ok\n") {
+							t.Errorf("%s: exit code %d, %s%s", flags, code, out, errs)
+						}
+						break
+					}
+					for _, f := range strings.Fields(m[1]) {
+						if slices.Contains(flags, f) {
+							t.Fatalf("%s is given, and is asked for: %s", f, errs)
+						}
+						flags = append(flags, f)
+					}
+				}
+				if len(flags) == 1 {
+					t.Error("nothing was refused")
+				}
+				for _, f := range flags[1:] {
+					name, _, _ := strings.Cut(strings.TrimPrefix(f, "--"), "=")
+					if f != "--allow-env=PAGE" && !slices.ContainsFunc(permit.Needs(k), func(k permit.Kind) bool { return permit.Kinds[k].Flag == name }) &&
+						!(k == effect.KindTempDir || k == effect.KindCommand) {
+						t.Errorf("%s asked for %s", k, f)
+					}
+				}
+			})
+		}
+	}
+}
+
+func appendFile(t *testing.T, path, text string) {
+	t.Helper()
+	old, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, append(old, text...), 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runIn(t *testing.T, dir string, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "concerto", args...)
+	var out, errs bytes.Buffer
+	c.Dir, c.Env, c.Stdout, c.Stderr = dir, env, &out, &errs
+	var exit *exec.ExitError
+	if err := c.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), out.String(), errs.String()
+}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const profiled = `fn fib(n: Int) -> Int {
+    if n < 2 { return n; }
+    fib(n - 1) + fib(n - 2)
+}
+
+fn ordered(n: Int) -> Int {
+    let mut xs: Array<Int> = [];
+    let mut x = 7;
+    for _ in 0..n {
+        x = (x * 1103515245 + 12345) % 2147483648;
+        xs.push(x);
+    }
+    xs.sort()[0]
+}
+
+fn rest() { std::time::sleep(30); }
+
+fn main() {
+    println(fib(29));
+    println(ordered(300000));
+    rest();
+    if std::env::args().len() > 0 { panic("at the end"); }
+}
+`
+
+// TestProfile: `go tool pprof` reads the profile of a run, also of one that
+// fails, and finds functions, lines, natives and waits in it. A busy machine may
+// take no sample while the program works; then the run is repeated.
+func TestProfile(t *testing.T) {
+	if raced {
+		t.Skip("the race detector's own work is what it would show")
+	}
+	t.Parallel()
+	for _, args := range [][]string{nil, {"--", "fail"}} {
+		var missing string
+		for range 5 {
+			file := filepath.Join(t.TempDir(), "cpu.pprof")
+			code, _, stderr := start(t, profiled, "", append([]string{"run", "--profile", file, "main.conc"}, args...)...)
+			if want := min(len(args), 1); code != want {
+				t.Fatalf("exit %d\n%s", code, stderr)
+			}
+			if missing = missingRows(t, file); missing == "" {
+				break
+			}
+		}
+		if missing != "" {
+			t.Error(missing)
+		}
+	}
+}
+
+// missingRows says what pprof does not show of the profile of profiled.
+func missingRows(t *testing.T, file string) string {
+	t.Helper()
+	for _, c := range []struct {
+		flags string
+		rows  []string // each the end of a line with a share above zero
+	}{
+		{"-top", []string{"fib", "ordered", "Array.sort"}},
+		{"-top -lines", []string{"fib main.conc:3", "ordered main.conc:11"}},
+		{"-top -cum", []string{"main", "fib", "ordered"}},
+		{"-top -sample_index=wait", []string{"wait for sleep"}},
+		{"-peek Array.sort", []string{"ordered"}},
+	} {
+		cmd := exec.Command("go", append(append([]string{"tool", "pprof"}, strings.Fields(c.flags)...), file)...)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("pprof %s: %v\n%s", c.flags, err, out)
+		}
+		for _, row := range c.rows {
+			if !hasRow(string(out), row) {
+				return fmt.Sprintf("pprof %s shows no %q:\n%s", c.flags, row, out)
+			}
+		}
+	}
+	return ""
+}
+
+func hasRow(out, end string) bool {
+	for line := range strings.Lines(out) {
+		if strings.HasSuffix(strings.TrimSpace(line), " "+end) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestProfileRefused: a file that cannot be written is said before anything runs.
+func TestProfileRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "no", "cpu.pprof")
+	code, out, stderr := start(t, profiled, "", "run", "--profile", file, "main.conc")
+	if code != exitRefused || out != "" || !strings.Contains(stderr, "--profile: write "+file+": no such file or directory") {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("there is a file all the same")
+	}
+}

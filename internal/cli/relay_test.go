@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// fakeHostd plays a hostd in scripts:
+//
+//	hostd start NAME [ANSWERS]   listens at $WORK/NAME, which becomes $SOCK
+//	hostd told FILE              waits until a run has exited, and writes what was told to FILE
+//	hostd stop                   is killed
+//
+// ANSWERS are lines of a request's id and the line that answers it, or `hold`: then it is asked
+// again of the next hostd.
+type fakeHostd struct {
+	listen  net.Listener
+	answers map[string]string
+
+	mu     sync.Mutex
+	conns  []net.Conn
+	lines  []string
+	exited chan struct{} // closed by run.exited
+	asked  chan struct{} // closed by the first request
+	once   sync.Once
+	first  sync.Once
+}
+
+var hostds sync.Map // of running scripts
+
+func hostdCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: hostd start|told|asked|stop")
+	}
+	if args[0] == "start" {
+		f := &fakeHostd{answers: map[string]string{}, exited: make(chan struct{}), asked: make(chan struct{})}
+		if len(args) == 3 {
+			for line := range strings.Lines(ts.ReadFile(args[2])) {
+				id, answer, _ := strings.Cut(strings.TrimSpace(line), " ")
+				f.answers[id] = answer
+			}
+		}
+		sock := ts.MkAbs(args[1])
+		l, err := net.Listen("unix", sock)
+		ts.Check(err)
+		f.listen = l
+		ts.Setenv("SOCK", sock)
+		hostds.Store(ts, f)
+		ts.Defer(f.stop)
+		go f.serve()
+		return
+	}
+	v, ok := hostds.Load(ts)
+	if !ok {
+		ts.Fatalf("hostd start comes first")
+	}
+	f := v.(*fakeHostd)
+	switch args[0] {
+	case "stop":
+		f.stop()
+	case "asked":
+		f.within(ts, f.asked, "nothing was asked")
+	case "told":
+		f.within(ts, f.exited, "no run has exited")
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(strings.Join(f.lines, "")), 0o666))
+	}
+}
+
+// within waits for what comes in time, or never.
+func (f *fakeHostd) within(ts *testscript.TestScript, c chan struct{}, what string) {
+	select {
+	case <-c:
+	case <-time.After(30 * time.Second):
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ts.Fatalf("%s:\n%s", what, strings.Join(f.lines, ""))
+	}
+}
+
+func (f *fakeHostd) stop() {
+	f.listen.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.conns {
+		c.Close()
+	}
+}
+
+func (f *fakeHostd) serve() {
+	for {
+		c, err := f.listen.Accept()
+		if err != nil {
+			return
+		}
+		f.mu.Lock()
+		f.conns = append(f.conns, c)
+		f.mu.Unlock()
+		go f.run(c)
+	}
+}
+
+func (f *fakeHostd) run(c net.Conn) {
+	defer c.Close()
+	in := bufio.NewReader(c)
+	r, err := http.ReadRequest(in)
+	if err != nil {
+		return
+	}
+	f.add(fmt.Sprintf("%s %s %s\n", r.Method, r.URL.Path, r.Header.Get("Upgrade")))
+	fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", r.Header.Get("Upgrade"))
+	for {
+		line, err := in.ReadString('\n')
+		if line != "" {
+			f.line(c, line)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (f *fakeHostd) add(line string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lines = append(f.lines, line)
+}
+
+func (f *fakeHostd) line(c net.Conn, line string) {
+	f.add(line)
+	var m protocol.SourceSays
+	if err := json.Unmarshal([]byte(line), &m); err != nil {
+		f.add(fmt.Sprintf("broken: %v\n", err))
+		return
+	}
+	if row := protocol.Find(m.Event); m.Event != "" && m.Lost == 0 && row != nil {
+		if err := protocol.Check(&protocol.Envelope{Type: m.Event, Data: m.Data}); err != nil {
+			f.add(fmt.Sprintf("broken: %v\n", err))
+		}
+	}
+	switch {
+	case m.Event == protocol.RunExited:
+		f.once.Do(func() { close(f.exited) })
+	case m.Ask != "":
+		f.first.Do(func() { close(f.asked) })
+		if answer := f.answers[m.Ask]; answer != "" && answer != "hold" {
+			var b bytes.Buffer
+			fmt.Fprintf(&b, `{"answer":%q,%s}`+"\n", m.Ask, answer)
+			c.Write(b.Bytes())
+		}
+	}
+}

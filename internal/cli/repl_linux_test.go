@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
+)
+
+const talking = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+message_types = ["progress"]
+-- coder.host --
+read
+stderr begun
+hang
+`
+
+// TestReplOnTerminal: prompts, lines that go on, Tab, what was typed before; Ctrl-C ends the line that
+// runs, in a loop and while it waits for a host, and leaves one that is typed; Ctrl-D ends all.
+func TestReplOnTerminal(t *testing.T) {
+	r, dir := onTerminal(t, talking, 70, 40, func(c *exec.Cmd) {
+		c.Env = append(c.Env, "XDG_STATE_HOME="+filepath.Join(c.Dir, "state"), "SOME_KEY=abcdefgh")
+	}, "repl")
+	before := r.Before
+	last := func(text string) testterm.State {
+		t.Helper()
+		return r.Until("a last line "+text, func(s testterm.State) bool {
+			return len(s.Rows) > 0 && strings.TrimRight(s.Rows[len(s.Rows)-1], " ") == strings.TrimRight(text, " ")
+		})
+	}
+	last("> ")
+	r.Type("let counter = 3 +\r4;\r")
+	r.Shows("> let counter = 3 +", "error[E0108]")
+	r.Type("let counter = 7;\r")
+	last("> ")
+	r.Type("coun\t")
+	last("> counter")
+	r.Type("\r")
+	r.Shows("> counter\n7")
+	r.Type("fn f() -> Int {\r")
+	last(". ")
+	r.Type("  counter_\x03")
+	r.Shows("^C")
+	last("> ")
+	r.Type("fn five() -> Int {\r5\r}\rfive()\r")
+	r.Shows("> fn five() -> Int {\n. 5\n. }\n> five()\n5")
+	r.Type("\x1b[A\x1b[A")
+	last("> fn five() -> Int {⏎5⏎}")
+	r.Type("\x7f + 1 }\r")
+	r.Shows("> fn five() -> Int {\n. 5\n.  + 1 }")
+	last("> ")
+	r.Type("five()\r")
+	r.Shows("> five()\n6")
+	r.Type("\"two\rlines\"\r")
+	r.Shows("> \"two\n. lines\"\n\"two\\nlines\"")
+	r.Type("five()\r")
+	last("> ")
+	r.Type("nope\r")
+	r.Shows("error[E0201]: unknown name `nope`")
+	last("> ")
+	r.Type("\x1b[A")
+	last("> nope")
+	r.Type("\x1b[A")
+	last("> five()")
+	r.Type("\x1b[B\x1b[B")
+	last(">")
+	r.Type(`println("runs"); loop { }` + "\r")
+	r.Shows("\nruns")
+	r.Type("\x03")
+	r.Shows("interrupted")
+	last("> ")
+	r.Type(`host Coder { connector: "coder" }` + "\r")
+	last("> ")
+	r.Type(`Coder.execute("go")` + "\r")
+	r.Shows("Coder: begun")
+	r.Type("\x03")
+	r.Until("a second interruption", func(s testterm.State) bool { return strings.Count(s.Text(), "interrupted") == 2 })
+	last("> ")
+	r.Type(" let hidden = 1;\r" + `let key = "abcdefgh";` + "\r")
+	r.Type("counter + 1\r")
+	r.Shows("> counter + 1\n8")
+	last("> ")
+	r.Type("\x04")
+	code, s := r.End()
+	if code != 0 {
+		t.Errorf("exit code %d:\n%s", code, s.Text())
+	}
+	if r.Modes() != before {
+		t.Error("the terminal treats what is typed in another way than before")
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "state", "concerto", "repl_history"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(kept); !strings.Contains(text, "five()\n") || !strings.Contains(text, "fn five() -> Int {\n\t5\n\t}\n") || strings.Contains(text, "hidden") || strings.Contains(text, "abcdefgh") {
+		t.Errorf("what is kept:\n%s", text)
+	}
+}
+
+// TestReplColours: what is typed has the colours of what it is.
+func TestReplColours(t *testing.T) {
+	c := painted(t, `let s = "a"; s.len()`)
+	if want := "\x1b[35mlet\x1b[0m s = \x1b[32m\"a\"\x1b[0m; s.\x1b[34mlen\x1b[0m()"; c != want {
+		t.Errorf("%q, want %q", c, want)
+	}
+}

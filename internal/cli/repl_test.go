@@ -1,0 +1,31 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+)
+
+// painted is a line as a session's terminal shows it.
+func painted(t *testing.T, line string) string {
+	t.Helper()
+	a := &app{dir: t.TempDir()}
+	s := a.replSource("")
+	p, err := a.compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	err = p.Interactive(t.Context(), concerto.Options{}, func(m concerto.Machine) error {
+		session, err := repl.New(s, m)
+		d := &drawn{session: session, color: true}
+		text = screen.Painted(line, d.Paint(line))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

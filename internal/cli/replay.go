@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+)
+
+func (a *app) replayCommand() *cobra.Command {
+	var form string
+	c := &cobra.Command{
+		Use:   "replay TAPE|RUN [PATH]",
+		Short: "Run a program on what a recorded run got",
+		Long: `Runs a program on the tape of a run, which ` + "`concerto run --record TAPE`" + ` wrote:
+what models, hosts, tools, files, clocks and people gave then is given again. No
+network, no subprocess, no file and no clock is touched; what the run put out on
+stdout is put out again, byte by byte, and the exit code is the same.
+
+A run that is kept (` + "`concerto run --journal`" + `) is replayed from its journal, as far as that
+goes: its program is the one that is kept with it.
+
+  concerto run --record bug.tape triage.conc
+  concerto replay bug.tape                the same program
+  concerto replay bug.tape changed.conc   another one, on the same answers
+  concerto replay job                     the run that is kept in job
+
+The program may have changed, and the tape may be edited: an effect of the program
+gets the next line of the tape whose request is the same. Where there is none the
+replay ends with exit code 76 and the difference to the nearest line.
+
+Without PATH it is the recorded program, where it lies here; else the Concerto.toml
+here or above decides. Secrets are not on a tape: their variables are read, and
+where one is not set its mark stands.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			path := ""
+			if len(args) == 2 {
+				path = args[1]
+			}
+			return a.replay(c.Context(), args[0], path, form)
+		},
+	}
+	c.Flags().StringVar(&form, "emit", "", "`FORM` of emits on stdout: text, ndjson or none (default: that of the recorded run)")
+	return c
+}
+
+func (a *app) replay(parent context.Context, file, path, form string) error {
+	if form != "" {
+		if err := oneOf("--emit", form, modeNames); err != nil {
+			return err
+		}
+	}
+	t, own, err := a.played(file)
+	if err != nil {
+		return err
+	}
+	if path == "" && own == nil {
+		if name := t.Program(); name != "" && isFile(a.abs(name)) {
+			path = name
+		}
+	}
+	var s concerto.Source
+	if path != "" || own == nil {
+		if s, err = a.source(path, nil); err != nil {
+			return err
+		}
+	}
+	ctx, signals := catch(parent)
+	defer signals.stop()
+	a.interrupt = signals.interrupt
+	p, o, err := a.prepared(&worldFlags{}, signals, func(grants *concerto.Grants) (*concerto.Program, string, error) {
+		if path == "" && own != nil {
+			p, err := own.Program()
+			return p, own.Root, err
+		}
+		return a.program(ctx, s, &worldFlags{}, grants)
+	})
+	if err != nil {
+		return err
+	}
+	mode := t.Mode()
+	if form != "" {
+		mode = concerto.Modes[form]
+	}
+	o.Output = concerto.Output{To: a.stdout, Mode: mode, Terminal: a.outTerminal}
+	unused, n, err := p.Replay(ctx, t, o)
+	if n > 0 && err == nil {
+		a.complain("warning: "+notUsed(unused, n), "")
+	}
+	return err
+}
+
+// played is the tape in a file, or that of a run that is kept.
+func (a *app) played(name string) (*concerto.Tape, *concerto.StoredRun, error) {
+	if isFile(a.abs(name)) {
+		t, err := a.readTape(name)
+		return t, nil, err
+	}
+	dir, err := a.runDir(name)
+	if err != nil {
+		t, err := a.readTape(name) // whose error says how to get one
+		return t, nil, err
+	}
+	a.naming = name
+	own, err := concerto.OpenRun(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	var text bytes.Buffer
+	if err := runs.Tape(dir, &text); err != nil {
+		return nil, nil, err
+	}
+	t, err := concerto.ReadTape(&text)
+	if err != nil {
+		return nil, nil, &brokenError{message: fmt.Sprintf("%s: %v", name, err)}
+	}
+	return t, own, nil
+}
+
+// notUsed says that n entries of a tape, of these kinds, were not used.
+func notUsed(kinds []string, n int) string {
+	what := fmt.Sprintf("%d entries of the tape were", n)
+	if n == 1 {
+		what = "1 entry of the tape was"
+	}
+	return what + " not used: " + strings.Join(kinds, ", ")
+}
+
+// readTape reads the tape in a file.
+func (a *app) readTape(file string) (*concerto.Tape, error) {
+	f, err := userfile.Open(a.abs(file), userfile.MaxRecording)
+	if err != nil {
+		return nil, usage("`concerto run --record FILE` writes one", "read %s: %v", file, cause(err))
+	}
+	defer f.Close()
+	t, err := concerto.ReadTape(f)
+	if err != nil {
+		return nil, &brokenError{message: fmt.Sprintf("%s:%v", file, err)}
+	}
+	return t, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// report writes an uncaught error: what and where, the source line with a
+// caret, and the calls that led there.
+//
+//	main.conc:3:5: error: RuntimeError: index 5 is out of range
+//	  |
+//	3 |     xs[i]
+//	  |     ^
+//	  = in inner at main.conc:3:5
+//	  = in main at main.conc:8:10
+//
+// Those of tasks that nobody awaited follow, one after the other.
+func (a *app) report(e *concerto.Uncaught) {
+	if a.records() {
+		a.record(a.failure(e))
+		for _, o := range e.Others {
+			a.report(o)
+		}
+		return
+	}
+	what := e.Kind + ": " + e.Message
+	if e.Panic {
+		what = "panic: " + e.Message
+	}
+	writeFailure(a.stderr, what, e.Place, e.Trace, a.color)
+	if e.Hint != "" {
+		fmt.Fprintln(a.stderr, terminal.Escape("  = hint: "+e.Hint))
+	}
+	if e.Task {
+		fmt.Fprintln(a.stderr, "  = in a task that nobody awaited")
+	}
+	for _, o := range e.Others {
+		a.report(o)
+	}
+}
+
+// writeFailure writes an error's message with its place, source line and trace.
+// Control characters are escaped also where w is no terminal: what is logged is read on one later.
+// A failed write is ignored: there is nowhere to report it.
+func writeFailure(w io.Writer, what string, place concerto.Place, trace []concerto.Place, color bool) {
+	say := func(format string, args ...any) {
+		_, _ = io.WriteString(w, terminal.Escape(fmt.Sprintf(format, args...)))
+	}
+	if place.Line == 0 {
+		say("error: %s\n", what)
+		return
+	}
+	say("%s: error: %s\n", at(place), what)
+	if place.Text != "" {
+		f := source.NewFile(place.File, []byte(place.Text))
+		pos := offset(f, place.Line, place.Column)
+		_ = diag.Excerpt(w, f, source.Span{Start: pos, End: pos}, diag.TextOptions{Color: color})
+	}
+	for i := 0; i < len(trace); i++ {
+		switch p := trace[i]; {
+		case p.Left > 0:
+			say("  = … %s more calls …\n", thousands(p.Left))
+		case p.Cycle == 1:
+			say("  = in %s at %s, %s times\n", p.Function, at(p), thousands(p.Times))
+		case p.Cycle > 1:
+			say("  = %s times:\n", thousands(p.Times))
+			for _, q := range trace[i : i+p.Cycle] {
+				say("      in %s at %s\n", q.Function, at(q))
+			}
+			i += p.Cycle - 1
+		default:
+			say("  = in %s at %s\n", p.Function, at(p))
+		}
+	}
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// at is a place as FILE:LINE:COLUMN.
+func at(p concerto.Place) string {
+	if p.Column == 0 {
+		return fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
+}
+
+// offset is the byte offset of a line and a column that counts characters.
+func offset(f *source.File, line, column int) source.Pos {
+	if line > f.Lines() {
+		return source.Pos(len(f.Text))
+	}
+	text := string(f.Line(line))
+	n := 0
+	for i := range text {
+		if n++; n >= column {
+			return f.LineStart(line) + source.Pos(i)
+		}
+	}
+	return f.LineStart(line) + source.Pos(len(text))
+}

@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+)
+
+// takeKept sets the flags of the first run that are not given again.
+func takeKept(all *pflag.FlagSet, given json.RawMessage) error {
+	var kept map[string][]string
+	if given == nil {
+		return nil
+	}
+	if err := json.Unmarshal(given, &kept); err != nil {
+		return fmt.Errorf("the flags of the run: %w", err)
+	}
+	for name, values := range kept {
+		f := all.Lookup(name)
+		if f == nil || f.Changed && name != "answer" {
+			continue
+		}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			if err := many.Replace(append(values, many.GetSlice()...)); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, v := range values {
+			if err := all.Set(name, v); err != nil {
+				return fmt.Errorf("the flags of the run: --%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+const resumeHelp = `Goes on with a run that was kept by --journal, or by [run] journal in the manifest:
+
+after Ctrl-C, kill -9, a full disk, a power failure, or when it was parked until
+somebody answers. What it got is not got again, what it has done not done again; it
+prints what it had not printed.
+
+RUN is the run's directory, or its id where the manifest says [run] journal.
+
+  concerto run --journal job --park review.conc   waits for an answer: exit code 75
+  concerto answer job q7 yes
+  concerto resume job                             goes on
+  concerto resume --due runs                      all that have an answer or a time
+
+The flags of the first run hold unless they are given again. A run that has ended
+gives its exit code again.
+
+If the program has changed meanwhile, say what is to run: the program that the run
+began with (--as-started), or the one that is there now (--accept-changes), which is
+tried out first: it must ask for the same things in the same order up to here.`
+
+func (a *app) resumeCommand() *cobra.Command {
+	var f runFlags
+	var how resumeFlags
+	c := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that was interrupted",
+		Long:  resumeHelp,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			f.durable.command = c
+			if how.due {
+				return a.resumeDue(c.Context(), args[0])
+			}
+			return a.resume(c.Context(), args[0], &f, &how)
+		},
+	}
+	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
+	f.add(c)
+	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
+	relayFlag(c, &f.relay)
+	f.records(c)
+	_ = c.Flags().MarkHidden("record")
+	f.durable.waiting(c)
+	c.Flags().BoolVar(&how.asStarted, "as-started", false, "the program has changed: run the one that the run began with")
+	c.Flags().BoolVar(&how.accept, "accept-changes", false, "the program has changed: run the one that is there now, if it has done the same so far")
+	c.Flags().BoolVar(&how.due, "due", false, "go on with every run below a directory that has an answer, or whose time has come")
+	c.MarkFlagsMutuallyExclusive("as-started", "accept-changes")
+	return c
+}
+
+// resumeFlags say which program goes on.
+type resumeFlags struct{ asStarted, accept, due bool }
+
+func (a *app) resume(parent context.Context, run string, f *runFlags, how *resumeFlags) error {
+	dir, err := a.runDir(run)
+	if err != nil {
+		return err
+	}
+	f.durable.dir = run
+	a.naming = run
+	stored, err := concerto.OpenRun(dir)
+	if err != nil {
+		return err
+	}
+	if code, over := stored.Finished(); over {
+		a.say("the run has ended")
+		return exitError(code)
+	}
+	if err := takeKept(f.durable.command.Flags(), stored.Given); err != nil {
+		return err
+	}
+	form, err := a.progressForm(f.shown)
+	if err != nil {
+		return err
+	}
+	f.shown, a.noInput = form, f.noInput
+	for _, x := range []struct {
+		flag, value string
+		forms       []string
+	}{{"--emit", f.emit, modeNames}, {"--format", f.format, statsForms}} {
+		if err := oneOf(x.flag, x.value, x.forms); err != nil {
+			return err
+		}
+	}
+	if f.durable.sync != "" {
+		if err := oneOf("--sync", f.durable.sync, syncForms); err != nil {
+			return err
+		}
+	}
+	if err := f.durable.checkEvery(); err != nil {
+		return err
+	}
+	ctx, signals := catch(parent)
+	defer signals.stop()
+	a.interrupt = signals.interrupt
+	for {
+		err := a.resumeOnce(ctx, stored, f, how, signals)
+		var suspended *concerto.Suspended
+		if !errors.As(err, &suspended) || suspended.Why != nil || !stored.Answered(suspended.Waiting) {
+			return err
+		}
+	}
+}
+
+func (a *app) resumeOnce(ctx context.Context, stored *concerto.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
+	if err := a.changed(ctx, stored, how); err != nil {
+		return err
+	}
+	p, o, err := a.prepared(&f.worldFlags, signals, func(*concerto.Grants) (*concerto.Program, string, error) {
+		p, err := stored.Program()
+		return p, stored.Root, err
+	})
+	if err != nil {
+		return err
+	}
+	o.Records.Durable = a.durable(&f.durable, stored.Dir)
+	return a.runProgram(ctx, p, &o, f, nil, signals, func() error { return stored.Resume(ctx, o) })
+}
+
+// changed compares the program's sources with what the run began with.
+func (a *app) changed(ctx context.Context, stored *concerto.StoredRun, how *resumeFlags) error {
+	if how.asStarted || stored.Name == "" {
+		return nil
+	}
+	path := filepath.Join(stored.Root, stored.Name)
+	if !isFile(path) {
+		return nil
+	}
+	p, found, err := concerto.Compile(path, stored.Root)
+	if err == nil && p != nil && stored.Is(p) {
+		return nil
+	}
+	what := "has changed since the run began"
+	if err != nil || found.HasErrors() {
+		what += ", and does not compile now"
+	}
+	if !how.accept {
+		return usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", a.relative(path), what)
+	}
+	if p == nil {
+		return usage("mend it, or give --as-started", "%s %s", a.relative(path), what)
+	}
+	err = stored.Adopt(ctx, p, a.environ)
+	if gone, ok := errors.AsType[*runs.Gone](err); ok {
+		return usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", a.relative(path), what, gone)
+	}
+	return err
+}

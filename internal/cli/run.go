@@ -1,0 +1,375 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	worldFlags
+	emit    string
+	code    codeFlag
+	watch   bool
+	detail  bool
+	stats   bool
+	format  string // of stats
+	noInput bool
+	input   string
+	inputs  json.RawMessage // what input says
+	shown   string          // progress: one of progressForms, "" for what is usual
+
+	relay      string // hostd's socket, anySocket for the usual one, "" when nothing is said
+	profile    string
+	trace      string
+	transcript string
+	wire       string
+	tape       string
+	durable    durableFlags
+	ledger     string
+	debug      string
+}
+
+var statsForms = []string{"text", "json"}
+
+var modeNames = []string{"text", "ndjson", "none"}
+
+var runHelp = `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
+stderr. Ctrl-C ends the run with everything it has started; a second one does so
+without waiting for hosts that take their time.
+
+  concerto run                      the project here or above
+  concerto run triage.conc          one file
+  concerto run triage.conc-ir       a compiled program
+  concerto run triage.conc -- a b   std::env::args gives ["a", "b"]
+  concerto run -e 'println(6 * 7)'  statements, or a whole program
+  concerto run -                    a program on standard input
+  concerto run --watch triage.conc  again whenever a file of it changes; what still
+                                    runs is ended
+
+With --mock every model is played: no key, no network, the same answers each
+time, in the schema where the program asks for one.
+
+Awaited emits (await emit("approve", x)) are answered by, in this order:
+  --answer approve=yes              the same value each time; repeatable; JSON
+                                    where the program wants more than text
+  --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
+                                    {"value":…} or {"error":"…"} out, a line each
+  you, when stdin is a terminal, else the next line of stdin, and people who follow the
+  run from elsewhere, through this machine's hostd (--relay): who answers first
+
+With --relay the run is told of through this machine's hostd (` + "`concerto hostd`" + `), so
+that people follow it from elsewhere and answer what it asks; [relay] share = true in
+the manifest does the same. Without a hostd the run goes on as if it were not given.
+
+` + permissionHelp("concerto run") + `
+
+A compiled program that was built by somebody else and asks for commands, hosts,
+files or the network is listed with what it may do, and you are asked once
+whether to run it. Where nobody can be asked it ends with exit code 2, unless
+--trust, or a flag for each kind that it asks for, has decided.
+
+What its hosts do is shown on stderr: on a terminal by lines that are drawn again
+as they go on, else, or with --progress plain, by a line when one starts, asks, is
+answered and by whom, and ends. --progress none, or -q, shows nothing;
+CONCERTO_PROGRESS is the flag where it is not given.
+
+What hosts ask and nobody answers is asked you, when stdin and stderr are
+terminals; --no-input asks nobody.
+
+What it does with models:
+  -v                                a line on stderr for each request, reply, tool
+                                    call, repair and retry, with tokens, time and cost
+  -vv                               and what was said
+  --transcript talk.ndjson          the same whole, as records (spec/20-transcript.md)
+  --wire talk.wire                  each line that passes between the run and its hosts,
+                                    as it happens; ` + "`concerto host replay`" + ` plays it
+  --stats                           what was used, by model, agent, stage and task;
+                                    --stats --format json is one line for programs
+
+Who decided what hosts and the program asked, and which calls of tools are approved of:
+  --ledger decisions.ndjson         a record for each, chained by hashes;
+                                    ` + "`concerto audit show`" + ` tells it, ` + "`audit verify`" + ` that it is whole
+
+A run that can be run again without the world:
+  --record bug.tape                 what models, hosts, files, people and the clock gave
+                                    it; ` + "`concerto replay bug.tape`" + ` plays it
+
+A run that survives its process, and the machine's power:
+  --journal DIR                     keep in DIR all that is needed to go on with it:
+                                    ` + "`concerto resume DIR`" + `
+  --journal DIR --park              and wait without a process for answers that nobody
+                                    here gives: exit code 75, ` + "`concerto answer`" + `, resume
+[run] journal = "runs" in the manifest does so for each run.
+
+With an editor's debugger, which attaches to it before its first line:
+  --debug 127.0.0.1:4711            (` + "`concerto dap`" + ` is what editors start themselves)
+
+Where a run spends its time:
+  --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
+  --trace trace.json                its tasks, effects, hosts and agents on a time
+                                    line: open it in ui.perfetto.dev`
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
+		Short: "Run a program",
+		Long:  runHelp,
+		Args:  onePath(true),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, rest := path(c, args)
+			return a.run(c.Context(), p, rest, &f)
+		},
+	}
+	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().VarP(&f.code, "eval", "e", "run `CODE`: a program, or the statements of its main")
+	c.Flags().BoolVar(&f.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
+	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
+	f.add(c)
+	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().StringVar(&f.input, "input", "", inputUsage)
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal, and never read stdin")
+	relayFlag(c, &f.relay)
+	c.Flags().StringVar(&f.debug, "debug", "", "wait at `ADDR`, such as 127.0.0.1:4711, for an editor that debugs the program")
+	f.records(c)
+	f.durable.add(c)
+	f.durable.command = c
+	return c
+}
+
+// records adds the flags that say what is recorded of a run, and where.
+func (f *runFlags) records(c *cobra.Command) {
+	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
+	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
+	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
+	c.Flags().StringVar(&f.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto replay")
+	c.Flags().StringVar(&f.ledger, "ledger", "", "record who decided what in `FILE`, which shows when it was changed")
+	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
+	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
+	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
+}
+
+func (a *app) run(parent context.Context, path string, args []string, f *runFlags) error {
+	if err := oneOf("--emit", f.emit, modeNames); err != nil {
+		return err
+	}
+	switch err := oneOf("--format", f.format, statsForms); {
+	case err != nil:
+		return err
+	case f.format != "text" && !f.stats:
+		return usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
+	}
+	form, err := a.progressForm(f.shown)
+	if err != nil {
+		return err
+	}
+	f.shown, a.noInput = form, f.noInput
+	inputs, err := a.input(f.input)
+	if err != nil {
+		return err
+	}
+	f.inputs = inputs
+	if f.detail {
+		a.began = time.Now()
+	}
+	s, err := a.source(path, f.given())
+	if err != nil {
+		return err
+	}
+	ctx, signals := catch(parent)
+	defer signals.stop()
+	a.interrupt = signals.interrupt
+	if f.debug != "" {
+		return a.attachable(f, s, signals, func() error { return a.runOnce(ctx, s, args, f, signals) })
+	}
+	a.debugs(signals)
+	if !f.watch {
+		return a.runOnce(ctx, s, args, f, signals)
+	}
+	if s.Given != nil {
+		return usage("name a file", "--watch has nothing to look at in a program that is in no file")
+	}
+	return a.watch(ctx, true, func(ctx context.Context, seen func(string)) error {
+		s := s
+		s.Seen = seen
+		return a.runOnce(ctx, s, args, f, signals)
+	})
+}
+
+// given is what -e gives, nil without it.
+func (f *runFlags) given() *string {
+	if !f.code.given {
+		return nil
+	}
+	return &f.code.text
+}
+
+func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *runFlags, signals *interrupts) error {
+	if f.detail {
+		a.began = time.Now() // under --watch each run begins anew
+	}
+	p, o, err := a.prepare(ctx, s, &f.worldFlags, signals)
+	if err != nil {
+		return err
+	}
+	o.Args, o.Inputs = args, f.inputs
+	if a.debugged != nil {
+		o.Records.Debugger = a.debugged
+	}
+	if err := a.journaled(p, &o, f); err != nil {
+		return err
+	}
+	return a.runProgram(ctx, p, &o, f, s.Seen, signals, func() error { return p.Run(ctx, o) })
+}
+
+// runProgram runs a program with all that is shown and kept of a run.
+func (a *app) runProgram(ctx context.Context, p *concerto.Program, o *concerto.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
+	if f.wire != "" {
+		if err := a.unplayedBy(p, f.wire); err != nil {
+			return err
+		}
+	}
+	f.tools.watched(a, seen)
+	endTools, err := a.hostTools(ctx, &f.tools, p, o)
+	if err != nil {
+		return err
+	}
+	if a.ownProcess && len(p.Hosts()) > 0 && !f.watch {
+		// A listen passes each message from one goroutine to another, and only the
+		// host runs at the same time. Waking a second processor for each message
+		// costs a quarter of the rate: the benchmark questions reaches 0.61 of
+		// bare Go's rate with two processors, and 0.81 with one. One-way messages
+		// are as fast with either.
+		runtime.GOMAXPROCS(1)
+	}
+	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
+		growHeap()
+	}
+	if o.Answers.Prompter = a.prompter(); o.Answers.Prompter == nil && !a.noInput {
+		o.Answers.Stdin = a.piped()
+	}
+	if err := a.relayed(ctx, p, f.relay, o); err != nil {
+		return endTools(err)
+	}
+	a.editing(p)
+	end := a.drawingTold()
+	defer end()
+	signals.before(end)
+	o.Log = a.logs()
+	o.Output = concerto.Output{To: a.stdout, Mode: concerto.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
+	if f.ledger != "" && f.audit.file != "" && sameFile(a.abs(f.ledger), a.abs(f.audit.file)) {
+		return endTools(twoLogs(f.ledger))
+	}
+	endAudit, err := a.audited(p, o, &f.audit)
+	if err != nil {
+		return endTools(err)
+	}
+	endLedger, err := a.recordingDecisions(o, f.ledger)
+	if err != nil {
+		return endTools(endAudit(err))
+	}
+	var used stats
+	if f.stats {
+		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
+	}
+	progress := a.showProgress(f, p, o)
+	o.Records.Boundary = atBoundary
+	err = a.recording(f, o, run)
+	end()
+	err = endTools(endAudit(endLedger(err)))
+	progress.end(err)
+	if f.stats {
+		a.tellStats(&used, f.format == "json" || a.records())
+	}
+	return err
+}
+
+// atBoundary, when set, is called at the boundaries of runs with a tape: by tests.
+var atBoundary func(verify func() (refused, err error))
+
+// recording calls run with the files open to which its profile, trace and
+// transcript are written.
+func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err error) {
+	for _, r := range []struct {
+		flag, path string
+		to         *io.Writer
+	}{{"--profile", f.profile, &o.Records.Profile}, {"--trace", f.trace, &o.Records.Trace}, {"--transcript", f.transcript, &o.Records.Transcript}, {"--wire", f.wire, &o.Records.Wire},
+		{"--record", f.tape, &o.Records.Tape}} {
+		if r.path == "" {
+			continue
+		}
+		file, ferr := a.recordFile(r.flag, r.path)
+		if ferr != nil {
+			return ferr
+		}
+		*r.to = file
+		defer func() { err = closeRecord(err, file, r.path) }()
+	}
+	return run()
+}
+
+// program compiles or loads the program that a source names. dir is the
+// directory at which the manifest's relative paths start.
+func (a *app) program(ctx context.Context, s concerto.Source, f *worldFlags, g *concerto.Grants) (p *concerto.Program, dir string, err error) {
+	if s.Given != nil && isCompiled(s.Given.Text) {
+		return a.load(ctx, s.Given.Name, a.dir, s.Given.Text, f, g)
+	}
+	if s.Given != nil || filepath.Ext(s.Path) != concerto.IRExt {
+		p, err = a.compile(s)
+		return p, a.dir, err
+	}
+	full := a.abs(s.Path)
+	if s.Seen != nil {
+		s.Seen(full)
+	}
+	data, err := userfile.Read(full, userfile.MaxRecording)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, "", usage("make it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
+		}
+		return nil, "", usage("", "read %s: %v", s.Path, cause(err))
+	}
+	return a.load(ctx, s.Path, filepath.Dir(full), data, f, g)
+}
+
+// load loads a compiled program that lies in dir.
+func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldFlags, g *concerto.Grants) (*concerto.Program, string, error) {
+	p, err := concerto.Load(data)
+	if err != nil {
+		return nil, "", usage(reload(err), "%s: %v", name, err)
+	}
+	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
+		dir = filepath.Dir(m)
+	}
+	if err := a.consent(ctx, name, dir, data, p, f, g); err != nil {
+		return nil, "", err
+	}
+	a.loaded = name
+	a.say("loaded %s; relative paths start at %s", name, dir)
+	return p, dir, nil
+}
+
+// reload is the next step after a compiled program that cannot be loaded.
+func reload(err error) string {
+	switch {
+	case errors.Is(err, concerto.ErrVersion):
+		return "build it again with this version of concerto"
+	case errors.Is(err, concerto.ErrInvalid):
+		return "the file was changed after it was built: build it again"
+	}
+	return "compiled programs come from `concerto build`; to run a source file, name it with the ending .conc"
+}

@@ -1,0 +1,335 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+)
+
+const runsHelp = `Tells of runs that are kept by --journal, or by [run] journal in the manifest.
+
+RUN is a run's directory, or its id where the manifest says [run] journal; ROOT is a
+directory with such directories, that of the manifest unless it is given.`
+
+func (a *app) runsCommand() *cobra.Command {
+	c := &cobra.Command{Use: "runs", Short: "Tell of runs that are kept, end them, remove them", Long: runsHelp, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	var asJSON bool
+	var out string
+	add := func(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
+		x := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), args) }}
+		x.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+		c.AddCommand(x)
+		return x
+	}
+	add("list [ROOT]", "The runs below a directory, the oldest first", cobra.MaximumNArgs(1), func(_ context.Context, args []string) error { return a.runsList(args, asJSON) })
+	add("show RUN", "What a run has done, and what it waits for", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return a.runsShow(args[0], asJSON) })
+	add("verify RUN", "Look whether a run's journal is as it was written", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return a.runsVerify(args[0], asJSON) })
+	add("tape RUN", "Make a tape of a run, for concerto replay", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return a.runsTape(args[0], out) }).
+		Flags().StringVarP(&out, "output", "o", "", "write it to `FILE` (default stdout)")
+	add("stop RUN", "End a run", cobra.ExactArgs(1), func(ctx context.Context, args []string) error { return a.runsStop(ctx, args[0]) })
+	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), func(_ context.Context, args []string) error { return a.runsRemove(args) })
+	return c
+}
+
+// runDir is the directory of a run: a directory, or an id below [run] journal.
+func (a *app) runDir(run string) (string, error) {
+	dir := a.abs(run)
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return dir, nil
+	}
+	if root, err := a.runsRoot(); err == nil && root != "" {
+		below := filepath.Join(root, filepath.Base(run))
+		if info, err := os.Stat(below); err == nil && info.IsDir() {
+			return below, nil
+		}
+		return "", usage("`concerto runs list` shows the runs", "there is no run %s, neither a directory of that name nor below %s", run, a.relative(root))
+	}
+	return "", usage("name the directory that was given to --journal", "there is no directory %s", run)
+}
+
+// runsRoot is where the manifest here or above has runs kept; "" when it does not.
+func (a *app) runsRoot() (string, error) { return runs.Root(a.dir) }
+
+// rootOf is where runs are listed.
+func (a *app) rootOf(args []string) (string, error) {
+	if len(args) > 0 {
+		dir := a.abs(args[0])
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return "", usage("name the directory below which runs are kept", "there is no directory %s", args[0])
+		}
+		return dir, nil
+	}
+	root, err := a.runsRoot()
+	if err != nil {
+		return "", err
+	}
+	if root == "" {
+		return "", usage("`concerto runs list DIR`, or [run] journal = \"runs\" in the manifest", "where are the runs? No manifest here says")
+	}
+	return root, nil
+}
+
+func (a *app) runsList(args []string, asJSON bool) error {
+	root, err := a.rootOf(args)
+	if err != nil {
+		return err
+	}
+	all, err := runs.List(root)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.json(all)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tSTATE\tPROGRAM\tSTARTED\tWAITS FOR")
+	for _, r := range all {
+		waits := make([]string, 0, len(r.Pending))
+		for _, q := range r.Pending {
+			waits = append(waits, q.ID+" "+q.Channel)
+		}
+		name := r.Run
+		if name == "" {
+			name = a.relative(r.Dir)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, shown(strings.Join(waits, ", "), a.outTerminal))
+	}
+	return w.Flush()
+}
+
+// json writes a value on a line.
+func (a *app) json(v any) error {
+	e := json.NewEncoder(a.stdout)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+func (a *app) runsShow(run string, asJSON bool) error {
+	dir, err := a.runDir(run)
+	if err != nil {
+		return err
+	}
+	a.naming = run
+	s, err := runs.Show(dir)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.json(s)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "run      %s\nstate    %s", s.Run, s.State)
+	if s.Exit != nil {
+		fmt.Fprintf(&b, ", exit code %d", *s.Exit)
+	}
+	if s.Damage != "" {
+		fmt.Fprintf(&b, "\n         %s", s.Damage)
+	}
+	fmt.Fprintf(&b, "\nprogram  %s\nstarted  %s\neffects  %d done, %d not done, %d unknown, %d pending\n", s.Program, s.Started, s.Effects.Done, s.Effects.None, s.Effects.Unknown, s.Effects.Pending)
+	fmt.Fprintf(&b, "models   %d calls, of which %d are unknown; %d tokens in, %d out, $%.4f\njournal  %d records, %d bytes", s.Usage.Calls, s.Usage.UnknownCalls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD, s.Journal.Records, s.Journal.Bytes)
+	if s.KeptFrom > 0 {
+		fmt.Fprintf(&b, "; what was before effect %d is not kept", s.KeptFrom)
+	}
+	b.WriteByte('\n')
+	for _, q := range s.Pending {
+		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, payload(q.Channel, q.Payload, a.outTerminal), q.Type, q.Since, run, q.ID)
+	}
+	for _, q := range s.Answered {
+		how := string(q.Value)
+		switch {
+		case q.Error != nil:
+			how = "refused: " + string(q.Error)
+		case q.Value == nil:
+			how = "with a value that is kept in a file of its own"
+		}
+		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, payload(q.Channel, q.Payload, a.outTerminal), how, q.By, q.At)
+	}
+	for _, u := range s.Unknown {
+		fmt.Fprintf(&b, "unknown  %s %s %s, begun %s: %s\n", u.ID, u.Kind, u.Request, u.Began, u.Policy)
+	}
+	for _, t := range s.Timers {
+		fmt.Fprintf(&b, "timer    effect %d, until %s\n", t.Effect, t.Due)
+	}
+	for _, h := range s.Hosts {
+		fmt.Fprintf(&b, "host     %s, process %d, %s\n", h.Host, h.PID, h.State)
+	}
+	_, err = fmt.Fprint(a.stdout, shown(b.String(), a.outTerminal))
+	return err
+}
+
+func (a *app) runsVerify(run string, asJSON bool) error {
+	dir, err := a.runDir(run)
+	if err != nil {
+		return err
+	}
+	a.naming = run
+	v, err := runs.Verify(dir)
+	if asJSON {
+		out := struct {
+			OK      bool   `json:"ok"`
+			Records uint64 `json:"records"`
+			Before  uint64 `json:"not_kept,omitempty"`
+			Torn    int    `json:"torn_bytes"`
+			OutTorn int    `json:"out_torn_bytes,omitempty"`
+			Problem string `json:"problem,omitempty"`
+		}{OK: err == nil, Records: v.Records, Before: v.Before, Torn: v.Torn, OutTorn: v.OutTorn}
+		if err != nil {
+			out.Problem = err.Error()
+		}
+		return errors.Join(a.json(out), err)
+	}
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%d records, all as they were written", v.Records)
+	if v.Before > 0 {
+		text += fmt.Sprintf("; %d before them are not kept", v.Before)
+	}
+	if v.Torn > 0 {
+		text += fmt.Sprintf("; %d bytes at the end were being written when the run was interrupted", v.Torn)
+	}
+	if v.OutTorn > 0 {
+		text += fmt.Sprintf("; %d bytes at the end of out.ndjson are an unfinished line, which is written again", v.OutTorn)
+	}
+	_, err = fmt.Fprintln(a.stdout, text)
+	return err
+}
+
+func (a *app) runsStop(ctx context.Context, run string) error {
+	dir, err := a.runDir(run)
+	if err != nil {
+		return err
+	}
+	a.naming = run
+	return runs.Stop(ctx, dir)
+}
+
+func (a *app) runsRemove(all []string) error {
+	for _, run := range all {
+		dir, err := a.runDir(run)
+		if err != nil {
+			return err
+		}
+		a.naming = run
+		if err := runs.Remove(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) runsTape(run, file string) (err error) {
+	dir, err := a.runDir(run)
+	if err != nil {
+		return err
+	}
+	a.naming = run
+	if file == "" {
+		return runs.Tape(dir, a.stdout)
+	}
+	f, err := privateFile(a.abs(file))
+	if err != nil {
+		return usage("", "write %s: %v", file, cause(err))
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return runs.Tape(dir, f)
+}
+
+const answerHelp = `Answers a question that a run waits for: by the id that ` + "`concerto runs show`" + ` and the
+parked run itself tell. VALUE is a text where the program awaits one, or anything;
+else JSON, or a word such as the name of a variant. The first answer wins.
+
+  concerto answer job q7 yes
+  concerto answer job q7 '{"ok":true,"why":"small change"}'
+  concerto answer job q7 --refuse "nobody is here to decide"
+
+A run that is alive sees it at once; one that is parked when it is gone on with.`
+
+func (a *app) answerCommand() *cobra.Command {
+	var given runs.GivenAnswer
+	var refuse string
+	c := &cobra.Command{
+		Use:   "answer RUN ID [VALUE]",
+		Short: "Answer a question that a run waits for",
+		Long:  answerHelp,
+		Args:  cobra.RangeArgs(2, 3),
+		RunE: func(c *cobra.Command, args []string) error {
+			refused := c.Flags().Changed("refuse")
+			if refused == (len(args) == 3) {
+				return usage("concerto answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
+			}
+			if refused {
+				given.Refuse = &refuse
+			} else {
+				given.Text = args[2]
+			}
+			if given.By == "" {
+				given.By = userName()
+			}
+			dir, err := a.runDir(args[0])
+			if err != nil {
+				return err
+			}
+			a.naming = args[0]
+			return runs.Answer(dir, args[1], given)
+		},
+	}
+	c.Flags().BoolVar(&given.JSON, "json", false, "VALUE is JSON")
+	c.Flags().StringVar(&given.By, "by", "", "who answers: `NAME` (default: the user)")
+	c.Flags().StringVar(&refuse, "refuse", "", "refuse to answer: the program gets an EmitError with `TEXT`")
+	return c
+}
+
+// userName is who runs the command.
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "somebody"
+}
+
+// resumeDue goes on with each run below a directory that can go on.
+func (a *app) resumeDue(ctx context.Context, root string) error {
+	dir, err := a.rootOf([]string{root})
+	if err != nil {
+		return err
+	}
+	all, err := runs.List(dir)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, r := range all {
+		if !runs.IsDue(r, time.Now()) {
+			continue
+		}
+		a.note("concerto: resume %s\n", a.relative(r.Dir))
+		c := exec.CommandContext(ctx, a.binary.executable, "resume", r.Dir)
+		c.Dir, c.Env, c.Stdout, c.Stderr = a.dir, a.environ, a.stdout, a.stderr
+		err := c.Run()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == exitWaiting {
+			err = nil
+		}
+		if err != nil {
+			failed++
+			a.complain(fmt.Sprintf("%s: %v", a.relative(r.Dir), err), "")
+		}
+	}
+	if failed > 0 {
+		return exitError(exitFailed)
+	}
+	return nil
+}

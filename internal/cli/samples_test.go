@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// TestSamples: each command line that the help, the manual of commands or a hint shows names a
+// command that there is, with flags and arguments that it accepts.
+func TestSamples(t *testing.T) {
+	samples := map[string]string{} // where each was found
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		for _, text := range []string{c.Long, c.Example} {
+			for _, s := range samplesOf(text) {
+				samples[s] = "help of " + c.CommandPath()
+			}
+		}
+		for _, sub := range c.Commands() {
+			look(sub)
+		}
+	}
+	look((&app{}).root())
+	manual, err := os.ReadFile("../../spec/18-cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range samplesOf(string(manual)) {
+		samples[s] = "spec/18-cli.md"
+	}
+	for _, dir := range []string{".", "../../internal/compile/diag", "../../sema", "../../internal/compile/manifest"} {
+		for _, text := range texts(t, dir) {
+			for _, s := range samplesOf(text) {
+				samples[s] = "a text in " + dir
+			}
+		}
+	}
+	if len(samples) < 150 {
+		t.Errorf("only %d samples are found", len(samples))
+	}
+	for s, where := range samples {
+		if err := accepted(s); err != nil && !noSamples[s] {
+			t.Errorf("%s: `%s`: %v", where, s, err)
+		}
+	}
+}
+
+var (
+	inlineSample = regexp.MustCompile("`(concerto [^`\n]*)`")
+	lineSample   = regexp.MustCompile(`(?m)^(?:\$ | {2,})?(concerto [a-z-].*)$`)
+	remark       = regexp.MustCompile(` {2,}.*$`)
+	placeholder  = regexp.MustCompile(`invalid argument "(N|%d)"`)
+)
+
+// noSamples look like samples: a mistake that is shown, and prose.
+var noSamples = map[string]bool{
+	"concerto chekc": true,
+	"concerto answer, runs show and inspect work all the same": true,
+}
+
+// samplesOf returns the command lines in a text.
+func samplesOf(text string) (all []string) {
+	for _, found := range []*regexp.Regexp{inlineSample, lineSample} {
+		for _, m := range found.FindAllStringSubmatch(text, -1) {
+			all = append(all, strings.TrimSpace(remark.ReplaceAllString(m[1], "")))
+		}
+	}
+	return all
+}
+
+// accepted reports why the command would refuse a command line; nil when it would not.
+func accepted(sample string) error {
+	words := shellWords(sample)[1:]
+	root := (&app{}).root()
+	root.InitDefaultHelpCmd()
+	c, rest, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	if c == root && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		return c.Args(c, rest)
+	}
+	err = c.ParseFlags(rest)
+	if needs := (*pflag.ValueRequiredError)(nil); errors.As(err, &needs) || errors.Is(err, pflag.ErrHelp) || err != nil && placeholder.MatchString(err.Error()) {
+		return nil // a flag is spoken of without its value
+	}
+	return err
+}
+
+// shellWords splits a command line at spaces that are not quoted, up to a comment, and to what is
+// done with its output or after it.
+func shellWords(line string) (words []string) {
+	var word strings.Builder
+	quote, has := rune(0), false
+	for _, r := range line + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote, has = r, true
+		case quote == 0 && !has && strings.ContainsRune("#|&<>", r):
+			return words
+		case quote == 0 && r == ';':
+			return append(words, word.String())
+		case quote == 0 && r == ' ':
+			if has {
+				words = append(words, word.String())
+				word.Reset()
+				has = false
+			}
+		default:
+			word.WriteRune(r)
+			has = true
+		}
+	}
+	return words
+}
+
+// texts are the string literals of the Go files in a directory, but those of tests.
+func texts(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(dir, err)
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if l, ok := n.(*ast.BasicLit); ok && l.Kind == token.STRING {
+				text, err := strconv.Unquote(l.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, text)
+			}
+			return true
+		})
+	}
+	return all
+}
+
+// TestReplSamples: the session that the repl's help shows, and that of the manual, go as they say.
+func TestReplSamples(t *testing.T) {
+	manual, err := os.ReadFile("../../spec/18-cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(manual), "\n## repl\n")
+	_, session, _ := strings.Cut(section, "```text\n")
+	session, _, _ = strings.Cut(session, "```")
+	for name, text := range map[string]string{"help": replHelp, "manual": session} {
+		var typed, want strings.Builder
+		open := false
+		for line := range strings.Lines(text) {
+			line = strings.TrimSpace(line)
+			input, is := strings.CutPrefix(line, "> ")
+			if !is {
+				input, is = strings.CutPrefix(line, ". ")
+			}
+			switch {
+			case is:
+				typed.WriteString(remark.ReplaceAllString(strings.TrimSpace(input), "") + "\n")
+				open = true
+			case line == "":
+				open = false
+			case open:
+				want.WriteString(line + "\n")
+			}
+		}
+		if typed.Len() == 0 {
+			t.Errorf("%s: no session is found", name)
+		}
+		var out, said strings.Builder
+		code := run([]string{"repl", "--mock"}, &app{stdin: strings.NewReader(typed.String()), stdout: &out, stderr: &said, dir: t.TempDir()})
+		if code != 0 || out.String() != want.String() {
+			t.Errorf("%s: exit code %d, %s\ngot:\n%swant:\n%s", name, code, said.String(), out.String(), want.String())
+		}
+	}
+}

@@ -1,0 +1,725 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
+)
+
+// onTerminal runs a command line in a directory with these files on a terminal of
+// its own: .host files are scripts of hosts, as for TestScripts.
+func onTerminal(t *testing.T, files string, width, height int, change func(*exec.Cmd), args ...string) (*testterm.Running, string) {
+	t.Helper()
+	dir := t.TempDir()
+	bin := t.TempDir()
+	for _, name := range []string{"concerto", "testhost"} { // TestMain is each of them by its name
+		if err := os.Symlink(os.Args[0], filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range txtar.Parse([]byte(files)).Files {
+		if err := os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeManifest(dir); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(bin, "concerto"), args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+dir, "TERM=xterm-256color", "NO_COLOR=1", "CONCERTO_PROGRESS=")
+	if change != nil {
+		change(cmd)
+	}
+	r := testterm.Start(t, cmd, width, height)
+	t.Cleanup(func() {
+		if err := leftovers(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return r, dir
+}
+
+// goOn lets a host's script go on that awaits a file.
+func goOn(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asItWas checks what a run has left of the terminal: nothing but its text.
+func asItWas(t *testing.T, r *testterm.Running, before syscall.Termios, s testterm.State) {
+	t.Helper()
+	if r.Modes() != before {
+		t.Error("the terminal treats what is typed in another way than before")
+	}
+	if s.Hidden || s.Style != "" || len(s.Odd) > 0 || s.X != 0 {
+		t.Errorf("the terminal is left with hidden %v, style %q, odd %v, cursor in column %d", s.Hidden, s.Style, s.Odd, s.X)
+	}
+	if s.Y != len(s.Rows) {
+		t.Errorf("the cursor is in row %d, and the text has %d", s.Y, len(s.Rows))
+	}
+	if strings.ContainsAny(s.Text(), "●▸") {
+		t.Errorf("a line of the view is left:\n%s", s.Text())
+	}
+}
+
+const working = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+message_types = ["question", "progress"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  println("begins");
+  let r = listen Coder.execute("go") {
+    "question" => |q: HostQuestion| { println("asked"); "tabs" },
+    "progress" => |p| {},
+  };
+  emit("result", r?.text);
+}
+-- coder.host --
+read
+< {"type":"progress","message":"Bash: go test ./…","percent":62}
+await one
+stderr a line of the host's
+await two
+< {"type":"question","id":1,"question":"Tabs?"}
+read
+await three
+< {"type":"result","text":"kept","usage":{"tokens_in":10000,"tokens_out":2000},"cost_usd":0.04}
+`
+
+// TestLive: what hosts do is drawn at the bottom, what is written stands above
+// it, and at the end one line is left.
+func TestLive(t *testing.T) {
+	r, dir := onTerminal(t, working, 60, 12, nil, "run", "main.conc")
+	before := r.Before
+	s := r.Shows("● Coder  ██████░░░░ 62%  Bash: go test ./…  ", "▸ main  listens to Coder  ", "begins") // that is written beside what is drawn
+	if s.Rows[0] != "begins" {
+		t.Errorf("%q", s.Rows)
+	}
+	goOn(t, dir, "one")
+	r.Until("the log above, and the cursor where the view begins", func(s testterm.State) bool {
+		return len(s.Rows) == 4 && s.Rows[1] == "Coder: a line of the host's" && strings.HasPrefix(s.Rows[3], "● Coder  ██████░░░░ 62%") && s.Y == 2 && s.X == 0
+	})
+	goOn(t, dir, "two")
+	r.Until("what is printed above", func(s testterm.State) bool { return len(s.Rows) == 5 && s.Rows[2] == "asked" })
+	goOn(t, dir, "three")
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	last := s.Rows[len(s.Rows)-1]
+	if code != 0 || !strings.HasPrefix(last, "done in ") || !strings.HasSuffix(last, " · 1 exchange · 1 question · 12k tokens · $0.04") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+	if rest := s.Rows[:len(s.Rows)-1]; rest[len(rest)-1] != "[result] kept" {
+		t.Errorf("%q", rest)
+	}
+}
+
+// TestLiveEnds: however a run ends, the terminal is as it was.
+func TestLiveEnds(t *testing.T) {
+	const end = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  println("begins");
+  println(Coder.execute("go")?);
+}
+-- panics.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  let t = wait();
+  while !std::fs::exists("boom") { std::time::sleep(10); }
+  let xs: Array<Int> = [];
+  println(xs[3]);
+  println(t.await);
+}
+async fn wait() -> String { Coder.execute("go").unwrap_or("") }
+-- coder.host --
+read
+< {"type":"progress","message":"works"}
+await never
+`
+	for name, c := range map[string]struct {
+		program string
+		act     func(r *testterm.Running, dir string)
+		code    int
+		last    string
+	}{
+		"ctrl-c":  {"main.conc", func(r *testterm.Running, _ string) { r.Type("\x03") }, 130, "concerto: interrupted"},
+		"sigterm": {"main.conc", func(r *testterm.Running, _ string) { r.Signal(syscall.SIGTERM) }, 130, "concerto: interrupted"},
+		"panic":   {"panics.conc", func(_ *testterm.Running, dir string) { goOn(t, dir, "boom") }, 1, "  = in main at panics.conc:6:14"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := onTerminal(t, end, 70, 20, nil, "run", c.program)
+			before := r.Before
+			r.Shows("● Coder  works  ")
+			c.act(r, dir)
+			code, s := r.End()
+			asItWas(t, r, before, s)
+			if code != c.code || s.Rows[len(s.Rows)-1] != c.last {
+				t.Errorf("exit %d\n%s", code, s.Text())
+			}
+			if n := strings.Count(s.Text(), " · 1 exchange"); n != 1 {
+				t.Errorf("%d last lines:\n%s", n, s.Text())
+			}
+		})
+	}
+}
+
+// TestTemplateFails: a template whose agent is not there, or not logged in, says why
+// once on a terminal, whether its progress is drawn or written.
+func TestTemplateFails(t *testing.T) {
+	const loggedOut = `
+-- agent --
+#!/bin/sh
+case "$*" in *--version*) echo "2.1.100 (Claude Code)"; exit;; esac
+read line
+echo '{"type":"system","subtype":"init","session_id":"s","tools":[],"model":"m"}'
+echo '{"type":"result","subtype":"success","is_error":true,"result":"Please run /login","session_id":"s"}'
+`
+	for name, c := range map[string]struct{ command, reason string }{
+		"not there":     {"no-such-agent", "command 'no-such-agent' not found"},
+		"not logged in": {"../agent", "Please run /login"},
+	} {
+		for _, form := range []string{"auto", "plain"} {
+			t.Run(name+", "+form, func(t *testing.T) {
+				r, _ := onTerminal(t, loggedOut, 200, 20, func(run *exec.Cmd) {
+					made := exec.Command(run.Path, "init", "p", "--template", "claude-code")
+					made.Dir, made.Env = run.Dir, run.Env
+					if out, err := made.CombinedOutput(); err != nil {
+						t.Fatalf("%v\n%s", err, out)
+					}
+					manifest := filepath.Join(run.Dir, "p", "Concerto.toml")
+					all, err := os.ReadFile(manifest)
+					if err != nil {
+						t.Fatal(err)
+					}
+					text := strings.Replace(string(all), `command = "concerto"`, `command = "`+c.command+`"`, 1)
+					text = strings.Replace(text, `args = ["host", "replay", "talk.wire"]`, "", 1)
+					if err := errors.Join(os.WriteFile(manifest, []byte(text), 0o666), os.Chmod(filepath.Join(run.Dir, "agent"), 0o777)); err != nil {
+						t.Fatal(err)
+					}
+				}, "run", "--progress", form, "-C", "p")
+				code, s := r.End()
+				if code != 1 || strings.Count(s.Text(), c.reason) != 1 || !strings.Contains(s.Text(), "error: HostError: ") {
+					t.Errorf("exit %d\n%s", code, s.Text())
+				}
+			})
+		}
+	}
+}
+
+// TestLiveSizes: as many lines as there is room for, of the terminal's width; a
+// terminal that is resized keeps what stands above.
+func TestLiveSizes(t *testing.T) {
+	const many = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+instances = 20
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  std::log::info("first line, which stays");
+  let all = parallel for _ in [1, 2, 3, 4, 5, 6, 7, 8] { Coder.execute("go").unwrap_or("") };
+  std::log::info("${all.len()} ended");
+}
+-- coder.host --
+read
+< {"type":"progress","message":"日本語の長い説明 e\u0301 and more and more and more of it than there is room for"}
+await go
+< {"type":"result","text":"kept"}
+`
+	r, dir := onTerminal(t, many, 40, 8, nil, "run", "--emit", "none", "main.conc")
+	before := r.Before
+	// Of eight hosts six lines, two less than the terminal has.
+	fits := func(width, lines int, more string) func(testterm.State) bool {
+		return func(s testterm.State) bool {
+			n := 0
+			for _, row := range s.Rows {
+				if strings.HasPrefix(row, "●") {
+					n++
+					if !strings.Contains(row, "日") || !strings.HasSuffix(row, "s") {
+						return false
+					}
+				}
+			}
+			return n == lines && s.Rows[len(s.Rows)-1] == more
+		}
+	}
+	r.Until("five hosts and three more", fits(40, 5, "… and 3 more"))
+	for _, size := range [][2]int{{30, 8}, {50, 8}, {50, 6}, {50, 20}, {33, 7}} {
+		r.Resize(size[0], size[1])
+		lines, more := 8, ""
+		if most := size[1] - 2; most < 8 {
+			lines, more = most-1, "… and "+string(rune('0'+8-most+1))+" more"
+		}
+		s := r.Until("as it fits now", func(s testterm.State) bool {
+			if more == "" {
+				return strings.Count(strings.Join(s.Rows, "\n"), "●") == lines
+			}
+			return fits(size[0], lines, more)(s)
+		})
+		if !strings.HasPrefix(s.Text(), "info: first line, which stays") || strings.Count(s.Text(), "●") != lines {
+			t.Errorf("%v:\n%s", size, s.Text())
+		}
+	}
+	r.Resize(40, 2) // no room for any
+	r.Until("no line", func(s testterm.State) bool { return !strings.Contains(s.Text(), "●") })
+	r.Resize(70, 10)
+	r.Shows("● Coder")
+	goOn(t, dir, "go")
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.Contains(s.Text(), "8 exchanges") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+}
+
+// TestLiveBug: a panic of ours leaves the terminal as it was, too.
+func TestLiveBug(t *testing.T) {
+	dir := t.TempDir()
+	program := `host H { connector: "h" } fn main() { let x = await emit("c", 1); println(to_string(x)); H; }`
+	for name, text := range map[string]string{"main.conc": program, "Concerto.toml": "[hosts.h]\ncommand = \"true\"\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	term := testterm.New(80, 50)
+	returns := &crlf{term}
+	a := &app{stdin: strings.NewReader(""), stdout: returns, stderr: returns, dir: dir, terminals: terminals{terminal: true, errTerminal: true, outTerminal: true, errScreen: true,
+		size: func() (int, int) { return 80, 50 }, raw: func() (func(), error) { return func() {}, nil }}}
+	a.asked = panicking{func() {
+		a.bottom().Show(func(int, int) []screen.Line { return []screen.Line{{Mark: "●", Text: "drawn"}} })
+		a.bottom().Refresh()
+		if !strings.Contains(term.State().Text(), "● drawn") {
+			t.Error("nothing is drawn")
+		}
+	}}
+	if code := run([]string{"run"}, a); code != exitFailed {
+		t.Errorf("exit %d", code)
+	}
+	if s := term.State(); strings.Contains(s.Text(), "●") || !strings.Contains(s.Text(), "on purpose") || s.X != 0 {
+		t.Errorf("%s", s.Text())
+	}
+}
+
+// crlf is a terminal that returns at the end of a line.
+type crlf struct{ w io.Writer }
+
+func (x crlf) Write(b []byte) (int, error) {
+	_, err := x.w.Write(bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n")))
+	return len(b), err
+}
+
+type panicking struct{ before func() }
+
+func (p panicking) Ask(context.Context, string) (string, error) {
+	p.before()
+	panic("on purpose")
+}
+
+const unhandled = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+[hosts.slow]
+command = "testhost"
+args = ["slow.host"]
+[hosts.third]
+command = "testhost"
+args = ["third.host"]
+[hosts.second]
+command = "testhost"
+args = ["second.host"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  let r = listen Coder.execute("go") { "progress" => |p| {} };
+  println(match r { Ok(m) => to_string(m.text), Err(e) => e.message });
+}
+-- coder.host --
+read
+< {"type":"question","id":1,"question":"Tabs\u001b[2J?","options":["tabs",{"label":"spaces","description":"four of them"}]}
+> {"type":"response","in_reply_to":"question","answer_to":1,"value":"spaces"}
+< {"type":"question","id":2,"question":"Name?"}
+> {"type":"response","in_reply_to":"question","answer_to":2,"value":"Zoë 日"}
+< {"type":"question","id":3,"questions":[{"id":"a","question":"Which?","multi":true,"options":["x","y","z"]},{"question":"Why?"}]}
+> {"type":"response","in_reply_to":"question","answer_to":3,"value":{"a":["x","z"],"Why?":"because"}}
+< {"type":"approval","id":4,"description":"Bash: rm -rf build","tool":"Bash","kind":"execute","risk_level":"high","args":{"command":"rm -rf build"}}
+> {"type":"response","in_reply_to":"approval","answer_to":4,"value":"yes"}
+< {"type":"approval","id":5,"description":"two"}
+> {"type":"response","in_reply_to":"approval","answer_to":5,"value":"session"}
+< {"type":"approval","id":6,"description":"three","options":["once","always","deny"]}
+> {"type":"response","in_reply_to":"approval","answer_to":6,"value":"always"}
+< {"type":"approval","id":7,"description":"four"}
+> {"type":"response","in_reply_to":"approval","answer_to":7,"value":"too much"}
+< {"type":"approval","id":8,"description":"five"}
+> {"type":"response","in_reply_to":"approval","answer_to":8,"value":{"decision":"deny","reason":"ok"}}
+< {"type":"approval","id":9,"description":"six","args":{"command":"rm"}}
+> {"type":"response","in_reply_to":"approval","answer_to":9,"value":{"decision":"allow","scope":"once","input":{"command":"ls"}}}
+< {"type":"approval","id":10,"description":"seven"}
+> {"type":"response","in_reply_to":"approval","answer_to":10,"value":"no"}
+< {"type":"result","text":"kept"}
+-- timed.conc --
+host Slow { connector: slow, output_format: "json", question_timeout: 3 }
+fn main() {
+  let r = listen Slow.execute("go") { "progress" => |p| {} };
+  println(match r { Ok(m) => to_string(m.text), Err(e) => e.message });
+}
+-- slow.host --
+read
+< {"type":"question","id":1,"question":"Quick?"}
+> {"type":"response","in_reply_to":"question","answer_to":1,"error":"question timed out after 3 seconds"}
+< {"type":"result","text":"on time"}
+-- both.conc --
+host Third { connector: third, output_format: "json" }
+host Second { connector: second, output_format: "json" }
+fn main() {
+  let all = parallel for n in [1, 2] { if n == 1 { Second.execute("go").unwrap_or("") } else { Third.execute("go").unwrap_or("") } };
+  println(to_string(all));
+}
+-- third.conc --
+host Third { connector: third, output_format: "json" }
+fn main() { let _ = Third.execute("go"); }
+-- third.host --
+read
+< {"type":"question","id":1,"question":"Quick?"}
+> {"type":"response","in_reply_to":"question","answer_to":1,"value":"now"}
+< {"type":"result","text":"third"}
+-- second.host --
+read
+< {"type":"question","id":1,"question":"First?"}
+await taken
+< {"type":"withdraw","id":1}
+< {"type":"approval","id":2,"description":"Then this"}
+> {"type":"response","in_reply_to":"approval","answer_to":2,"value":"yes"}
+< {"type":"result","text":"withdrawn"}
+`
+
+// TestAsksAtTerminal: what nobody handles is asked there.
+func TestAsksAtTerminal(t *testing.T) {
+	r, _ := onTerminal(t, unhandled, 60, 40, nil, "run", "-q", "main.conc")
+	before := r.Before
+	r.Shows("Coder asks: Tabs\\u{1b}[2J?\n  1) tabs\n  2) spaces: four of them\n>")
+	r.Type("3\r")
+	r.Shows("there is no option 3")
+	r.Type("\x152\r")
+	r.Shows("asks: Name?")
+	r.Type("Zoe\x7fë 月\x7f日\r")
+	r.Shows("asks (1 of 2): Which?", "several are separated by commas")
+	r.Type("1, z\r")
+	r.Shows("asks (2 of 2): Why?")
+	r.Type("because\r")
+	r.Shows("Coder asks for approval: Bash: rm -rf build\n  execute, risk high\n  {\"command\":\"rm -rf build\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
+	r.Type("perhaps\r")
+	r.Shows("type one of the letters in brackets")
+	r.Type("a\r")
+	r.Shows("asks for approval: two\n[a]llow once [s]ession a[l]ways [d]eny\n>") // nothing to edit
+	r.Type("s\n")
+	r.Shows("asks for approval: three\n[a]llow once a[l]ways [d]eny\n>") // as far as the host has them
+	r.Type("s\r")
+	r.Shows("type one of the letters in brackets")
+	r.Type("always\r")
+	r.Shows("asks for approval: four")
+	r.Type("d\r")
+	r.Shows("a reason tells the host what to do instead\nreason>")
+	r.Type("too much\r")
+	r.Shows("asks for approval: five")
+	r.Type("d\rok\r") // typed ahead
+	r.Shows("asks for approval: six")
+	r.Type("e\r")
+	r.Shows("input> {\"command\":\"rm\"}")
+	r.Type("\x7f\r") // }
+	r.Shows("that is not JSON")
+	r.Type("\x1b[D\x7f\x7f\x1b[F\x7fls\"}\r")
+	r.Shows("asks for approval: seven")
+	r.Type("d\r\r")
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.HasSuffix(s.Text(), "kept") || !strings.Contains(s.Text(), "Coder asks for approval: four > deny: too much") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+}
+
+// TestAskHandlersAtTerminal: a handler `ask` has the person there asked, as if there were no handler. A
+// replay does not prompt.
+func TestAskHandlersAtTerminal(t *testing.T) {
+	r, dir := onTerminal(t, askHandlers, 60, 20, nil, "run", "-q", "--record", "run.tape", "main.conc")
+	before := r.Before
+	r.Shows("Coder asks: Tabs?\n>")
+	r.Type("no\r")
+	r.Shows("Coder asks for approval: rm\n[a]llow once")
+	r.Type("a\r")
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.HasSuffix(s.Text(), "asked") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+	c := exec.Command(os.Args[0])
+	c.Args, c.Dir = []string{"concerto", "replay", "run.tape"}, dir // TestMain is the command by its name
+	out, err := c.CombinedOutput()
+	if err != nil || !strings.HasSuffix(string(out), "asked\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+const askHandlers = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  let r = listen Coder.execute("go") { "question" => ask, on "approval" => ask };
+  println(r?.text);
+}
+-- coder.host --
+read
+< {"type":"question","id":1,"question":"Tabs?"}
+> {"type":"response","in_reply_to":"question","answer_to":1,"value":"no"}
+< {"type":"approval","id":2,"description":"rm"}
+> {"type":"response","in_reply_to":"approval","answer_to":2,"value":"yes"}
+< {"type":"result","text":"asked"}
+`
+
+// TestAskingTakesTime: the time for a question counts down, and is over.
+func TestAskingTakesTime(t *testing.T) {
+	t.Parallel()
+	r, _ := onTerminal(t, unhandled, 60, 20, nil, "run", "-q", "timed.conc")
+	before := r.Before
+	r.Shows("Slow asks: Quick?\n(", " s left) >")
+	r.Type("no")
+	r.Until("it disappears", func(s testterm.State) bool { return !strings.Contains(s.Text(), "Quick?\n(") })
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.HasSuffix(s.Text(), "on time") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+}
+
+// TestAsksInOrder: one at a time; what is withdrawn disappears, with what was
+// typed for it. Under execute it is asked before the default.
+func TestAsksInOrder(t *testing.T) {
+	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "--emit", "none", "both.conc")
+	before := r.Before
+	r.Shows("(1 more wait) >")
+	first, other := "Second asks: First?", "Third asks: Quick?"
+	if strings.Contains(r.State().Text(), first) {
+		r.Type("no")
+		r.Shows("> no")
+		goOn(t, dir, "taken")
+		r.Until("the other one", func(s testterm.State) bool {
+			return strings.Contains(s.Text(), other) && !strings.Contains(s.Text(), first+"\n")
+		})
+		r.Type("now\r")
+	} else { // it was quicker to ask
+		r.Type("now\r")
+		r.Shows(first)
+		goOn(t, dir, "taken")
+	}
+	r.Shows("Second asks for approval: Then this")
+	r.Type("y\r")
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.Contains(s.Text(), "2 exchanges · 2 questions, 1 approval") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+}
+
+// TestAsksNobody: --no-input, or a stream that is no terminal, leaves it as it is
+// without anybody.
+func TestAsksNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		args   string
+		change func(*exec.Cmd)
+	}{
+		"no-input": {"run -q --no-input timed.conc", nil},
+		"no stdin": {"run -q timed.conc", func(c *exec.Cmd) { c.Stdin = strings.NewReader("") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := onTerminal(t, unhandled, 60, 20, c.change, strings.Fields(c.args)...)
+			code, s := r.End()
+			if code != 0 || strings.Contains(s.Text(), "asks") {
+				t.Errorf("exit %d\n%s", code, s.Text())
+			}
+			// The host has noticed that it got another answer than it expects.
+			if err := os.Remove(filepath.Join(dir, "slow.host.fail")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAskingInterrupted: Ctrl-C ends the run while a prompt is open.
+func TestAskingInterrupted(t *testing.T) {
+	r, dir := onTerminal(t, unhandled, 60, 20, nil, "run", "main.conc")
+	before := r.Before
+	r.Shows("? Coder  Tabs", "2) spaces")
+	r.Type("half an answer\x03")
+	code, s := r.End()
+	// The host may still have noticed that its answer does not come.
+	if err := os.Remove(filepath.Join(dir, "coder.host.fail")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	asItWas(t, r, before, s)
+	if code != exitInterrupted || strings.Contains(s.Text(), "half an answer") || !strings.HasSuffix(s.Text(), "concerto: interrupted") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+}
+
+// TestAsksOnDumbTerminal: a terminal that cannot move its cursor is asked by the
+// line, and what hosts do is said by lines that stay.
+func TestAsksOnDumbTerminal(t *testing.T) {
+	r, _ := onTerminal(t, unhandled, 70, 40, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") }, "run", "--emit", "none", "third.conc")
+	r.Shows("Third asks: Quick?\n>")
+	r.Type("now\n")
+	r.Shows("host 'Third' is answered at the terminal: now")
+	code, s := r.End()
+	if code != 0 || len(s.Odd) > 0 || strings.Contains(s.Text(), "●") || !strings.Contains(s.Text(), "host 'Third' starts\nhost 'Third' asks: Quick?") {
+		t.Errorf("exit %d, %v\n%s", code, s.Odd, s.Text())
+	}
+}
+
+// TestAsksForVendor: a recorded conversation with a vendor's agent goes on as it
+// did when a person answers what was answered then.
+func TestAsksForVendor(t *testing.T) {
+	recorded, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "testdata", "wire", "claude.wire"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := `
+-- Concerto.toml --
+[hosts.coder]
+transport = "claude-code"
+command = "concerto"
+args = ["host", "replay", "talk.wire"]
+-- main.conc --
+host Coder { connector: "coder", output_format: "json" }
+fn main() {
+  let r = listen Coder.execute("please work") { "progress" => |p| {}, "partial" => |p| {}, "log" => |l| {} };
+  println(match r { Ok(m) => "it said: " + to_string(m.text), Err(e) => e.message });
+}
+-- talk.wire --
+` + string(recorded)
+	r, _ := onTerminal(t, files, 80, 30, nil, "run", "-q", "main.conc")
+	before := r.Before
+	r.Shows("Coder asks for approval: Bash: touch made.txt\n  execute, risk high\n  {\"command\":\"touch made.txt\",\"description\":\"make a file\"}\n[a]llow once [s]ession a[l]ways [d]eny [e]dit\n>")
+	r.Type("a\r")
+	r.Shows("Coder asks: [Indent] Tabs or spaces?\n  1) Tabs: wide\n  2) Spaces: narrow\n>")
+	r.Type("1\r")
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.Contains(s.Text(), "it said: ") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+}
+
+// TestLiveStdout: where stdout goes elsewhere, it gets what the program puts out and
+// nothing else, while the view is drawn on stderr.
+func TestLiveStdout(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	r, dir := onTerminal(t, working, 60, 12, func(c *exec.Cmd) { c.Stdout, c.Stdin = file, strings.NewReader("") }, "run", "--emit", "ndjson", "main.conc")
+	r.Shows("● Coder  ██████░░░░ 62%  Bash: go test ./…  ")
+	for _, name := range []string{"one", "two", "three"} {
+		goOn(t, dir, name)
+	}
+	code, s := r.End()
+	out, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if code != 0 || len(lines) != 5 || lines[4] != `{"channel":"result","payload":"kept"}` || strings.Contains(string(out), "\x1b") {
+		t.Errorf("exit %d, %q", code, lines)
+	}
+	if len(s.Rows) != 2 || s.Rows[0] != "Coder: a line of the host's" || !strings.HasPrefix(s.Rows[1], "done in ") {
+		t.Errorf("%q", s.Rows)
+	}
+}
+
+// TestLiveEvents: on a terminal a command writes what the runtime reports as people
+// read it, or not at all where the view shows it; a program's own emits stay.
+func TestLiveEvents(t *testing.T) {
+	const files = `
+-- Concerto.toml --
+[hosts.coder]
+command = "testhost"
+args = ["coder.host"]
+message_types = ["progress", "telemetry"]
+-- main.conc --
+use std::run;
+host Coder { connector: "coder", output_format: "json" }
+pipeline P(x: Int) -> Int {
+  stage one(x: Int) -> Result<Int, Error> {
+    run::progress(3, 12, "a.md");
+    let r = Coder.execute("go");
+    emit("done", r?);
+    emit("listen:start", "mine");
+    emit("host:log", { mine: 1 });
+    Ok(x)
+  }
+}
+fn main() { P.run(1)?; }
+@test fn fails() { P.run(1)?; assert(false); }
+-- coder.host --
+read
+< {"type":"progress","message":"reading","percent":62}
+< {"type":"log","level":"info","message":"a remark"}
+await one
+< {"type":"result","text":"kept"}
+`
+	own := []string{"[host:log] info: a remark", "[done] kept", "[listen:start] mine", `[host:log] {"mine":1}`}
+	moved := []string{"[run:progress] 3 of 12 (25 %) a.md", "[host:progress] 62 % reading"}
+	check := func(t *testing.T, want []string, args ...string) {
+		t.Helper()
+		r, dir := onTerminal(t, files, 90, 24, nil, append(args, "main.conc")...)
+		goOn(t, dir, "one")
+		_, s := r.End()
+		var got []string
+		for _, row := range s.Rows {
+			if row = strings.TrimSpace(row); strings.HasPrefix(row, "[") {
+				got = append(got, row)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %q\nwant %q\n%s", args, got, want, s.Text())
+		}
+	}
+	check(t, own, "run")
+	check(t, append(moved, own...), "run", "--progress", "none")
+	r, dir := onTerminal(t, files, 90, 24, nil, "run", "main.conc")
+	r.Shows("▸ main  ██░░░░░░░░ 25%  3 of 12 a.md")
+	goOn(t, dir, "one")
+	r.End()
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/testterm"
+)
+
+const askedTwice = `
+-- main.conc --
+fn main() {
+  emit("got", await emit("first", "Which branch?")?);
+  emit("got", await emit("second", "Which tag?")?);
+}
+`
+
+// relaying is a hostd that a test plays by hand.
+type relaying struct {
+	*testing.T
+	said  *bufio.Reader
+	conn  net.Conn
+	lines []string
+
+	before syscall.Termios // how the terminal was
+}
+
+// onRelay begins a run on a terminal that is told of at a hostd of the test's.
+func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "relay") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	sock := filepath.Join(dir, "s")
+	l, err := net.Listen("unix", sock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	h := &relaying{T: t}
+	came := make(chan error, 1)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			h.conn, h.said = c, bufio.NewReader(c)
+			_, err = http.ReadRequest(h.said)
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: concerto-source\r\n\r\n")
+		}
+		came <- err
+	}()
+	r, _ := onTerminal(t, files, 60, 14, func(c *exec.Cmd) { c.Env = append(c.Env, "CONCERTO_RELAY_SOCK=") }, "run", "--relay="+sock, "main.conc")
+	h.before = r.Before
+	if err := <-came; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.conn.Close() })
+	return r, h
+}
+
+// hears waits until the run says a line that begins so.
+func (h *relaying) hears(begin string) string {
+	h.Helper()
+	for {
+		line, err := h.said.ReadString('\n')
+		if h.lines = append(h.lines, line); strings.HasPrefix(line, begin) {
+			return line
+		}
+		if err != nil {
+			h.Fatalf("%v, and no line begins with %s:\n%s", err, begin, strings.Join(h.lines, ""))
+		}
+	}
+}
+
+// TestAsksTwoPlaces: the terminal and the relay are asked at once. Whoever answers first is
+// heard: the terminal's prompt goes away, and the relay's request is withdrawn.
+func TestAsksTwoPlaces(t *testing.T) {
+	r, h := onRelay(t, askedTwice)
+	h.hears(`{"ask":"q1",`)
+	r.Shows("Which branch?\nfirst>")
+	r.Type("half an ans") // who is there has begun to type
+	r.Shows("half an ans")
+	if _, err := fmt.Fprintf(h.conn, `{"answer":"q1","value":"main","by":"ada"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	r.Shows("[got] main")
+	h.hears(`{"ask":"q2",`)
+	s := r.Shows("Which tag?\nsecond>")
+	if strings.Contains(s.Text(), "half an ans") {
+		t.Errorf("the prompt that was answered elsewhere is left:\n%s", s.Text())
+	}
+	r.Type("v2\r")
+	h.hears(`{"withdraw":"q2"}`)
+	h.hears(`{"event":"run.exited","data":{"exit_code":0,`)
+	h.conn.Close()
+	code, s := r.End()
+	if code != 0 || !strings.Contains(s.Text(), "[got] v2") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+	asItWas(t, r, h.before, s)
+	if all := strings.Join(h.lines, ""); strings.Contains(all, `{"withdraw":"q1"}`) || strings.Count(all, `{"ask":`) != 2 {
+		t.Errorf("two are asked, and the one that was answered is not withdrawn:\n%s", all)
+	}
+}

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const guarded = `
+-- Concerto.toml --
+[connections.main]
+provider = "scripted"
+replies = [
+  { tool_calls = [{ name = "Bank_pay", args = { amount = 1 } }] },
+  { tool_calls = [{ name = "Bank_pay", args = { amount = 2 } }] },
+  { tool_calls = [{ name = "Bank_pay", args = { amount = 3 } }] },
+  { tool_calls = [{ name = "Bank_close", args = {} }] },
+  { tool_calls = [{ name = "Bank_close", args = {} }] },
+  { text = "done" },
+]
+-- main.conc --
+tool Bank {
+  description: "The bank",
+  paid: Int = 0,
+  @approve @describe("Pays") pub fn pay(mut self, @param("how much") amount: Int) -> Int { self.paid += amount; self.paid }
+  @approve @describe("Closes the account") pub fn close(mut self) -> String { self.paid = 0; "closed" }
+}
+agent Clerk uses main { tools: [Bank] }
+fn main() { println(Clerk.execute("pay")?.text); println("paid ", Bank.pay(0)); }
+`
+
+// TestApprovesAtTerminal: calls of tools are approved of there as what hosts ask is, but not
+// for ever; the audit has a person for it.
+func TestApprovesAtTerminal(t *testing.T) {
+	r, dir := onTerminal(t, guarded, 70, 40, nil, "run", "-q", "--emit", "none", "--audit", "a.ndjson", "main.conc")
+	before := r.Before
+	r.Shows("Clerk asks for approval: Bank.pay: Pays\n  {\"amount\":1}\n[a]llow once [s]ession [d]eny [e]dit\n(")
+	r.Type("l\r")
+	r.Shows("type one of the letters in brackets")
+	r.Type("y\r")
+	r.Shows("{\"amount\":2}")
+	r.Type("n\r")
+	r.Shows("denied; a reason tells the caller what to do instead\n(")
+	r.Type("too much\r")
+	r.Shows("{\"amount\":3}")
+	r.Type("e\r")
+	r.Shows(" input> {\"amount\":3}")
+	r.Type("\x7f\x7f5}\r")
+	r.Shows("asks for approval: Bank.close: Closes the account\n  {}\n[a]llow once [s]ession [d]eny [e]dit\n(")
+	r.Type("s\r") // the second is not asked about
+	code, s := r.End()
+	asItWas(t, r, before, s)
+	if code != 0 || !strings.Contains(s.Text(), "Clerk asks for approval: Bank.pay: Pays > deny: too much") {
+		t.Errorf("exit %d\n%s", code, s.Text())
+	}
+	log, err := os.ReadFile(filepath.Join(dir, "a.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, line := range strings.Split(string(log), "\n") {
+		if _, rest, ok := strings.Cut(line, `"approval":{"actor":{`); ok {
+			by, _, _ := strings.Cut(rest, "}")
+			_, what, _ := strings.Cut(rest, `"decision":"`)
+			what, _, _ = strings.Cut(what, `"`)
+			_, args, _ := strings.Cut(rest, `"args":`)
+			args, _, _ = strings.Cut(args, ",")
+			found = append(found, by+" "+what+" "+args)
+		}
+	}
+	want := `"name":"","type":"human" allow {"amount":1}
+"name":"","type":"human" deny {"amount":2}
+"name":"","type":"human" allow {"amount":5}
+"name":"","type":"human" allow {}
+"name":"","type":"session" allow {}`
+	if got := strings.Join(found, "\n"); got != want {
+		t.Errorf("the audit has\n%s\nnot\n%s", got, want)
+	}
+}

@@ -1,0 +1,335 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/testkit/testhost"
+	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/internal/testkit/testmcp"
+	"github.com/concerto-lang/concerto/runtime/host/hosttest"
+)
+
+// segmentBytes says how large the files of a journal become, for tests of runs of which the beginning is not kept.
+const segmentBytes = "CONCERTO_TEST_SEGMENT_BYTES"
+
+// The scripts run this test binary under several names: concerto itself;
+// testhost, testllm and testmcp, which play scripts; exits, which checks exit
+// codes and sends signals; unprivileged, to whose command the modes of files
+// apply; peak, which bounds memory; spans, which reads traces; and converse,
+// which holds a conversation with a server.
+func TestMain(m *testing.M) {
+	driver.Strict = true // in the processes of scripts too
+	// Much of what tests do here is to wait for processes and their timers.
+	if err := flag.Set("test.parallel", strconv.Itoa(4*goruntime.NumCPU())); err != nil {
+		panic(err)
+	}
+	if file := os.Getenv(snapshotsFile); file != "" {
+		verifySnapshots(file)
+	}
+	if n, err := strconv.ParseInt(os.Getenv(segmentBytes), 10, 64); err == nil {
+		journal.SegmentBytes = n
+	}
+	testscript.Main(m, map[string]func(){
+		"concerto":     func() { os.Exit(Main("0.1.0-dev")) },
+		"testhost":     func() { os.Exit(testhost.Main(os.Args[1:])) },
+		"testllm":      func() { os.Exit(testllm.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"testmcp":      func() { os.Exit(testmcp.Main()) },
+		"exits":        func() { os.Exit(exits(os.Args[1:])) },
+		"unprivileged": func() { os.Exit(unprivileged(os.Args[1:])) },
+		"peak":         func() { os.Exit(peak(os.Args[1:])) },
+		"spans":        func() { os.Exit(spans(os.Args[1:])) },
+		"soakhost":     func() { soak() },
+		"stormhost":    func() { os.Exit(stormHost(os.Args[1:])) },
+		"converse":     func() { os.Exit(converse(os.Args[1:])) },
+	})
+}
+
+// TestScripts runs testdata/script: the command as its users see it. With
+// CONCERTO_UPDATE=1 the files that `cmp` compares are rewritten.
+//
+// In a script's archive, files that end in .host are scripts of hosts; when
+// there is no Concerto.toml, one is written with a section for each. `llm FILE`
+// starts a model server with FILE's replies and puts its address into LLM_URL,
+// `mcp` an MCP server likewise;
+// `recorded NAME` brings NAME.wire, a conversation with a vendor's agent;
+// `subst FILE` replaces $LLM_URL and $WORK in a file.
+func TestScripts(t *testing.T) {
+	all, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	var files []string
+	for i, file := range all {
+		if randtest.Sampled(i) {
+			files = append(files, file)
+		}
+	}
+	testscript.Run(t, testscript.Params{
+		Files:               files,
+		UpdateScripts:       os.Getenv("CONCERTO_UPDATE") != "",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"llm":      startLLM,
+			"recorded": recorded,
+			"mcp":      startMCP,
+			"subst":    subst,
+			"requests": requests,
+			"hostd":    hostdCmd,
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "race" {
+				return raced, nil
+			}
+			return false, fmt.Errorf("there is no condition %q", name)
+		},
+	})
+}
+
+func setup(env *testscript.Env) error {
+	env.Setenv("HOME", env.WorkDir)
+	env.Setenv("NO_COLOR", "1")
+	env.Setenv("CONCERTO_PROGRESS", "none") // unless that is what a script is about
+	env.Setenv("GORACE", os.Getenv("GORACE"))
+	if err := writeManifest(env.WorkDir); err != nil {
+		return err
+	}
+	env.Defer(func() {
+		if err := leftovers(env.WorkDir); err != nil {
+			env.T().(interface{ Error(...any) }).Error(err)
+		}
+	})
+	return nil
+}
+
+// writeManifest writes a manifest with a section for each *.host file, when
+// there are such files in the directory and no manifest.
+func writeManifest(dir string) error {
+	hosts, err := filepath.Glob(filepath.Join(dir, "*.host"))
+	if err != nil || len(hosts) == 0 {
+		return err
+	}
+	manifest := filepath.Join(dir, "Concerto.toml")
+	if _, err := os.Stat(manifest); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	var b strings.Builder
+	for _, h := range hosts {
+		name := strings.TrimSuffix(filepath.Base(h), ".host")
+		fmt.Fprintf(&b, "[hosts.%s]\ncommand = \"testhost\"\nargs = [%q]\n\n", name, filepath.Base(h))
+	}
+	return os.WriteFile(manifest, []byte(b.String()), 0o666)
+}
+
+// leftovers gives an error when a host of the script got something that it did
+// not expect, or still runs.
+func leftovers(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch filepath.Ext(path) {
+		case ".fail":
+			text, _ := os.ReadFile(path)
+			return fmt.Errorf("%s: %s", filepath.Base(path), text)
+		case ".spawns":
+			return stillRunning(path)
+		}
+		return nil
+	})
+}
+
+// stillRunning reads a host's list of starts, "pid pgid" each.
+func stillRunning(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) != 2 {
+			return fmt.Errorf("%s: odd line %q", path, line)
+		}
+		group, err := strconv.Atoi(f[1])
+		if err != nil {
+			return err
+		}
+		if hosttest.GroupAlive(group) {
+			return fmt.Errorf("the process group %d of %s still runs", group, filepath.Base(path))
+		}
+	}
+	return nil
+}
+
+// servers are the model servers of running scripts.
+var servers sync.Map
+
+func startLLM(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: llm FILE")
+	}
+	replies, err := testllm.Load([]byte(ts.ReadFile(args[0])))
+	ts.Check(err)
+	s := testllm.Start(replies...)
+	ts.Defer(s.Close)
+	ts.Setenv("LLM_URL", s.URL)
+	servers.Store(ts, s)
+}
+
+// recorded copies a recording that package host has of a vendor's agent.
+func recorded(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: recorded NAME")
+	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "testdata", "wire", args[0]+".wire"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".wire"), text, 0o666))
+}
+
+// startMCP starts an MCP server and puts its address into LLM_URL.
+func startMCP(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: mcp")
+	}
+	s := testmcp.Start()
+	ts.Defer(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	ts.Setenv("LLM_URL", s.URL)
+}
+
+// requests checks how many requests the model server got and, when expressions
+// are given, what the requests' texts contain.
+func requests(ts *testscript.TestScript, neg bool, args []string) {
+	v, ok := servers.Load(ts)
+	if !ok || len(args) == 0 || neg {
+		ts.Fatalf("usage: requests N [REGEXP…], after llm")
+	}
+	got := v.(*testllm.Server).Requests()
+	if n, err := strconv.Atoi(args[0]); err != nil || n != len(got) {
+		ts.Fatalf("%d requests, want %s", len(got), args[0])
+	}
+	var all strings.Builder
+	for _, r := range got {
+		fmt.Fprintf(&all, "%s %v\n%s\n", r.Path, r.Header, r.Text)
+	}
+	for _, re := range args[1:] {
+		if !regexp.MustCompile(re).MatchString(all.String()) {
+			ts.Fatalf("no %s in the requests:\n%s", re, all.String())
+		}
+	}
+}
+
+func subst(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: subst FILE")
+	}
+	r := strings.NewReplacer("$LLM_URL", ts.Getenv("LLM_URL"), "$WORK", ts.Getenv("WORK"))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(r.Replace(ts.ReadFile(args[0]))), 0o666))
+}
+
+// exits runs a command and succeeds when its exit code is the wanted one:
+//
+//	exits CODE COMMAND…
+//	exits -after TEXT -signal INT[,TERM] CODE COMMAND…
+//
+// With -after it sends the signals as soon as a line of the command's output
+// holds TEXT. Signals of one kind may become one on the way, so several are of
+// different kinds.
+func exits(args []string) int {
+	opts := map[string]string{}
+	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
+		opts[args[0]], args = args[1], args[2:]
+	}
+	want, err := strconv.Atoi(args[0])
+	if err != nil || len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: exits [-after TEXT -signal S] CODE COMMAND…")
+		return 2
+	}
+	c := exec.Command(args[1], args[2:]...)
+	c.Stdin, c.Stderr = os.Stdin, os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "exits:", err)
+		return 2
+	}
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
+	sent := opts["-after"] == ""
+	for lines := bufio.NewReader(out); err == nil; {
+		var line string
+		line, err = lines.ReadString('\n')
+		fmt.Print(line)
+		if !sent && strings.Contains(line, opts["-after"]) {
+			sent = true
+			for name := range strings.SplitSeq(opts["-signal"], ",") {
+				_ = c.Process.Signal(signals[name])
+			}
+		}
+	}
+	_ = c.Wait()
+	got := c.ProcessState.ExitCode()
+	if ws, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		got = 128 + int(ws.Signal())
+	}
+	if got != want {
+		fmt.Fprintf(os.Stderr, "exits: %s, want exit code %d\n", c.ProcessState, want)
+		return 1
+	}
+	return 0
+}
+
+// peak runs a command and fails when it, or what it started and waited for, took
+// more memory at once than so many MiB:
+//
+//	peak MIB COMMAND…
+func peak(args []string) int {
+	most, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil || len(args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: peak MIB COMMAND…")
+		return 2
+	}
+	c := exec.Command(args[1], args[2:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err = c.Run()
+	if c.ProcessState == nil {
+		fmt.Fprintln(os.Stderr, "peak:", err)
+		return 2
+	}
+	var children syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children); err != nil {
+		fmt.Fprintln(os.Stderr, "peak:", err)
+		return 2
+	}
+	took := int64(children.Maxrss) >> 10
+	if goruntime.GOOS == "darwin" { // in bytes there
+		took >>= 10
+	}
+	if took > most {
+		fmt.Fprintf(os.Stderr, "peak: %d MiB, at most %d wanted\n", took, most)
+		return 3
+	}
+	return c.ProcessState.ExitCode()
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// soaking asks a host that dies once a second, and asks again what it died over, until
+// the time is over. Each answer must be the one to what was asked.
+const soaking = `
+host W { connector: w, output_format: "json", timeout: 60 }
+
+fn main() {
+    let until = std::time::monotonic_ms() + std::env::args()[0].parse_int()?;
+    let mut n = 0;
+    let mut died = 0;
+    while std::time::monotonic_ms() < until {
+        let r = listen W.execute("${n}") { "question" => |q| "to ${q.question}", "approval" => |a| "no" };
+        match r {
+            Ok(m) => {
+                if m.text != "to ${n}" { emit("wrong", [n, m.text]); }
+                n += 1;
+            },
+            Err(e) => {
+                if e.message != "host exited without result" { emit("odd", e.message); }
+                died += 1;
+            },
+        }
+    }
+    emit("asked", n);
+    emit("died", died);
+    while !std::fs::exists("over") { std::time::sleep(50); }
+}
+`
+
+// soak is that host. What it has answered stands in a file, a line each.
+func soak() {
+	file, err := os.OpenFile(os.Args[1], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		panic(err)
+	}
+	lines := bufio.NewScanner(os.Stdin)
+	next := func() (m struct{ Text, Value string }) {
+		if !lines.Scan() {
+			os.Exit(0)
+		}
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			panic(err)
+		}
+		return m
+	}
+	for began, n := time.Now(), 0; ; n++ {
+		prompt := next().Text
+		die := time.Since(began) > time.Second && n > 0
+		where, _ := strconv.Atoi(prompt)
+		if die && where%2 == 0 {
+			os.Exit(3) // with the prompt
+		}
+		fmt.Printf(`{"type":"question","id":1,"question":%q}`+"\n", prompt)
+		value := next().Value
+		if die {
+			os.Exit(4) // with the answer
+		}
+		fmt.Fprintln(file, prompt)
+		fmt.Printf(`{"type":"result","text":%q}`+"\n", value)
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+// TestSoak runs the command for CONCERTO_SOAK (`make soak`: 30 minutes) with a host that
+// dies each second: no answer may be lost or doubled, no zombie left, and memory may not
+// grow by more than 5 MiB after the first tenth.
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("CONCERTO_SOAK"))
+	if err != nil {
+		t.Skip("CONCERTO_SOAK says how long it takes")
+	}
+	program, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(filepath.Dir(program))
+	dir := programs(t, map[string]string{"main.conc": soaking, "Concerto.toml": "[hosts.w]\ncommand = \"soakhost\"\nargs = [\"answered\"]\n"})
+	c := exec.Command(program, "run", "--progress", "none", "main.conc", "--", strconv.FormatInt(length.Milliseconds(), 10))
+	c.Dir = dir
+	var said bytes.Buffer
+	c.Stderr = &said
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first, last := watchMemory(c.Process.Pid, length)
+	counts := map[string]int{}
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		name, rest, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "["), "] ")
+		switch name {
+		case "asked", "died":
+			if counts[name], err = strconv.Atoi(rest); err != nil {
+				t.Error(err)
+			}
+		case "wrong", "odd":
+			t.Error(lines.Text())
+		}
+		if name == "died" { // all is over, and the run still there
+			if n := zombies(c.Process.Pid); n > 0 {
+				t.Errorf("%d zombies", n)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "over"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = c.Wait()
+	text, err := os.ReadFile(filepath.Join(dir, "answered"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := strings.Fields(string(text))
+	for n, a := range answered {
+		if a != strconv.Itoa(n) {
+			t.Fatalf("the answer %d is to %s", n, a)
+		}
+	}
+	grown := <-last - <-first
+	t.Logf("%v: %d answers, %d crashes, %d KiB more memory", length, counts["asked"], counts["died"], grown)
+	if len(answered) != counts["asked"] || counts["died"] < int(length.Seconds()/4) {
+		t.Errorf("%d answers were given, %d heard; %d crashes\n%s", len(answered), counts["asked"], counts["died"], said.String())
+	}
+	if grown > 5<<10 {
+		t.Errorf("memory has grown by %d KiB", grown)
+	}
+}
+
+// watchMemory gives the most that a process takes, in KiB, in the second tenth of a time
+// and in its last tenth.
+func watchMemory(pid int, length time.Duration) (first, last <-chan int) {
+	a, b := make(chan int, 1), make(chan int, 1)
+	go func() {
+		began := time.Now()
+		tick := time.NewTicker(min(time.Second, length/100))
+		defer tick.Stop()
+		var most [10]int
+		for range tick.C {
+			at := int(time.Since(began) * 10 / length)
+			if at >= len(most) {
+				break
+			}
+			most[at] = max(most[at], status(pid, "VmRSS:"))
+		}
+		a <- most[1]
+		b <- most[9]
+	}()
+	return a, b
+}
+
+// status is a number of /proc/PID/status; 0 when there is none.
+func status(pid int, name string) int {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(text)) {
+		if rest, ok := strings.CutPrefix(line, name); ok {
+			n, _ := strconv.Atoi(strings.Fields(rest)[0])
+			return n
+		}
+	}
+	return 0
+}
+
+// zombies counts the children of a process that have ended and are not collected.
+func zombies(pid int) (n int) {
+	all, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, name := range all {
+		child, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err != nil || status(child, "PPid:") != pid {
+			continue
+		}
+		if text, _ := os.ReadFile(name); bytes.Contains(text, []byte("State:\tZ")) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/testkit/conversation"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+)
+
+// TestTalks plays generated conversations of a program and a host: compiled, in
+// the VM, with real processes.
+func TestTalks(t *testing.T) {
+	talk := func(seed uint64) *conversation.Talk {
+		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
+	}
+	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
+	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed), concerto.Records{}) })
+}
+
+// TestTalksFromSnapshots plays them with programs that go on from a snapshot of themselves at
+// every boundary.
+func TestTalksFromSnapshots(t *testing.T) {
+	talk := func(seed uint64) *conversation.Talk {
+		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
+	}
+	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
+	randtest.Run(t, "internal/cli", 24, show, func(t *testing.T, seed uint64) {
+		taken := 0
+		listened(t, talk(seed), concerto.Records{Tape: io.Discard, Boundary: func(verify func() (refused, err error)) {
+			if refused, err := verify(); refused != nil || err != nil {
+				t.Errorf("boundary %d: %v %v", taken, refused, err)
+			}
+			taken++
+		}})
+		if taken == 0 {
+			t.Error("no snapshots")
+		}
+	})
+}
+
+// listened runs the program of a conversation and compares what comes of it.
+func listened(t *testing.T, talk *conversation.Talk, records concerto.Records) {
+	dir := programs(t, map[string]string{
+		"main.conc": talk.Source(), "w.host": talk.Script(), "Concerto.toml": talk.Manifest("testhost", "w.host"),
+	})
+	p, found, err := concerto.Compile("", dir)
+	if err != nil || p == nil {
+		t.Fatalf("%v, %d diagnostics\n%s", err, found.Len(), talk.Source())
+	}
+	var emitted []string
+	var log lines
+	err = p.Run(t.Context(), concerto.Options{
+		WorkDir: dir, Environ: os.Environ(), Log: &log, LogLevel: "warn", Records: records,
+		OnEmit: func(channel string, payload json.RawMessage) {
+			emitted = append(emitted, conversation.Emitted(channel, string(payload)))
+		},
+		OnAwait: func(_ context.Context, channel string, _ json.RawMessage) (json.RawMessage, error) {
+			t.Errorf("%s is awaited", channel)
+			return json.RawMessage("null"), nil
+		},
+	})
+	if err != nil {
+		t.Errorf("the run: %v", err)
+	}
+	if problem, err := os.ReadFile(filepath.Join(dir, "w.host.fail")); err == nil {
+		t.Errorf("the host: %s", problem)
+	}
+	heard, err := os.ReadFile(filepath.Join(dir, "w.host.in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := talk.Expect()
+	if len(want.Problems) > 0 {
+		t.Fatalf("the conversation is none: %q", want.Problems)
+	}
+	if diff := cmp.Diff(slices.Concat(want.Seen...), emitted); diff != "" {
+		t.Errorf("emits (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(slices.Concat(want.Heard...), conversation.Lines(string(heard))); diff != "" {
+		t.Errorf("what the host got (-want +got)\n%s", diff)
+	}
+	remarks := slices.DeleteFunc(log.all, func(line string) bool {
+		// The conversations are those of hosts; what handlers return is not their matter.
+		return conversation.Outside(line) || strings.HasSuffix(line, "returned nil, which is no answer: the host waits for one")
+	})
+	want.Remarks = slices.DeleteFunc(want.Remarks, conversation.Outside)
+	if !slices.Equal(want.Remarks, remarks) {
+		t.Errorf("remarks (-want +got)\n%s", cmp.Diff(want.Remarks, remarks))
+	}
+}
+
+// lines are those written to it.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, strings.TrimSuffix(string(b), "\n"))
+	return len(b), nil
+}

@@ -1,0 +1,259 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/testkit/conversation"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+)
+
+// TestTalksReplayed records generated conversations of a program and a host, with what the host
+// takes back and what comes too late, and replays each without the host.
+func TestTalksReplayed(t *testing.T) {
+	talk := func(seed uint64) *conversation.Talk {
+		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
+	}
+	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
+	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) {
+		k := talk(seed)
+		dir := programs(t, map[string]string{"main.conc": k.Source(), "w.host": k.Script(), "Concerto.toml": k.Manifest("testhost", "w.host")})
+		p, found, err := concerto.Compile("", dir)
+		if err != nil || p == nil {
+			t.Fatalf("%v, %d diagnostics\n%s", err, found.Len(), k.Source())
+		}
+		var live, again []string
+		emits := func(to *[]string) func(string, json.RawMessage) {
+			return func(channel string, payload json.RawMessage) { *to = append(*to, channel+" "+string(payload)) }
+		}
+		var tape bytes.Buffer
+		err = p.Run(t.Context(), concerto.Options{WorkDir: dir, Environ: os.Environ(), OnEmit: emits(&live), Records: concerto.Records{Tape: &tape}})
+		if err != nil {
+			t.Fatalf("the run: %v", err)
+		}
+		if err := os.Remove(filepath.Join(dir, "w.host")); err != nil {
+			t.Fatal(err)
+		}
+		recorded, err := concerto.ReadTape(bytes.NewReader(tape.Bytes()))
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &tape)
+		}
+		unused, n, err := p.Replay(t.Context(), recorded, concerto.Options{WorkDir: dir, OnEmit: emits(&again)})
+		if err != nil || n > 0 {
+			t.Errorf("the replay: %v; unused: %d, %v\n%s", err, n, unused, &tape)
+		}
+		if diff := cmp.Diff(live, again); diff != "" {
+			t.Errorf("emits (-live +replayed)\n%s\n%s", diff, &tape)
+		}
+	})
+}
+
+// TestReplaysOfChangedTapesEnd removes and changes each entry of tapes of generated conversations,
+// of tasks beside each other and of timers. Each replay ends, with the recorded result or because the program
+// has left the tape.
+func TestReplaysOfChangedTapesEnd(t *testing.T) {
+	talk := func(seed uint64) *conversation.Talk {
+		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
+	}
+	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
+	diverged := &counts{n: map[string]int{}}
+	randtest.Run(t, "internal/cli", 8, show, func(t *testing.T, seed uint64) {
+		k := talk(seed)
+		changedTapes(t, map[string]string{"main.conc": k.Source(), "w.host": k.Script(), "Concerto.toml": k.Manifest("testhost", "w.host")}, diverged)
+	})
+	changedTapes(t, map[string]string{"main.conc": besideEachOther, "data.txt": "some text", "Concerto.toml": ""}, diverged)
+	for _, kind := range []string{"emit.await", "exchange.open", "exchange.reply", "exchange.close", "sleep", "fs.read", "clock"} {
+		if diverged.n[kind] == 0 {
+			t.Errorf("no replay has left its tape at an effect of kind %s", kind)
+		}
+	}
+}
+
+// counts counts names. It is safe for concurrent use.
+type counts struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *counts) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n[name]++
+}
+
+const besideEachOther = `
+async fn ask(n: Int) -> String {
+    std::time::sleep(n);
+    let text = (await emit("ask ${n}", std::fs::read_file("data.txt")?))?;
+    "${text} ${std::time::now().len()} ${std::crypto::uuid()}"
+}
+fn main() {
+    let background = [ask(50), ask(60)];
+    let all = parallel for i in 0..3 { ask(i).await };
+    emit("all", all);
+    emit("first", race (ask(4), ask(5)));
+    for t in background { t.cancel(); }
+}
+`
+
+// changedTapes records a program, changes each entry of the tape, and counts by their kinds the
+// effects at which the replays have left it.
+func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
+	t.Helper()
+	dir := programs(t, files)
+	p, found, err := concerto.Compile("", dir)
+	if err != nil || p == nil {
+		t.Fatalf("%v, %d diagnostics\n%v", err, found.Len(), files)
+	}
+	answer := func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`"yes"`), nil
+	}
+	var tape bytes.Buffer
+	if err := p.Run(t.Context(), concerto.Options{WorkDir: dir, Environ: os.Environ(), OnAwait: answer, Records: concerto.Records{Tape: &tape}}); err != nil {
+		t.Fatalf("the run: %v", err)
+	}
+	lines := strings.SplitAfter(tape.String(), "\n")
+	for i := 1; i+2 < len(lines); i++ { // all but the header and the end
+		for _, line := range []string{"", otherEntry(t, lines[i], "r"), otherEntry(t, lines[i], "v"), otherEntry(t, lines[i], "lines")} {
+			text := strings.Join(lines[:i], "") + line + strings.Join(lines[i+1:], "")
+			changed, err := concerto.ReadTape(strings.NewReader(text))
+			if err != nil {
+				continue // refused before it is replayed
+			}
+			_, _, err = p.Replay(t.Context(), changed, concerto.Options{WorkDir: dir})
+			if d, ok := errors.AsType[*concerto.Diverged](err); ok {
+				kind, _, _ := strings.Cut(d.Message, " ")
+				diverged.add(kind)
+			}
+		}
+	}
+}
+
+// TestAdoptIsInterrupted: a program that is tried out on what a run has done, and does not end, ends with the context.
+func TestAdoptIsInterrupted(t *testing.T) {
+	t.Parallel()
+	dir := programs(t, map[string]string{
+		"main.conc":  `fn main() { std::time::sleep(3600000); }`,
+		"loops.conc": "fn main() {\n    let mut n = 0;\n    while n >= 0 { n = (n + 1) % 1000; }\n}\n",
+	})
+	p, _, err := concerto.Compile("main.conc", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var suspended *concerto.Suspended
+	if err := p.Run(ctx, concerto.Options{WorkDir: dir, Records: concerto.Records{Durable: &concerto.Durable{Dir: filepath.Join(dir, "job")}}}); !errors.As(err, &suspended) {
+		t.Fatalf("the run: %v", err)
+	}
+	stored, err := concerto.OpenRun(filepath.Join(dir, "job"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	loops, _, err := concerto.Compile("loops.conc", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stored.Adopt(ctx, loops, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("Adopt: %v", err)
+	}
+}
+
+// otherEntry is an entry of a tape in which a member has another value; "" when it has no such member.
+func otherEntry(t *testing.T, line, member string) string {
+	t.Helper()
+	var entry map[string]any
+	if err := json.Unmarshal([]byte(line), &entry); err != nil {
+		t.Fatal(err)
+	}
+	switch v := entry[member].(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if text, ok := v[name].(string); ok {
+				v[name] = text + " "
+				break
+			}
+		}
+	case []any:
+		entry[member] = v[:len(v)-1]
+	default:
+		return ""
+	}
+	text, err := json.Marshal(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text) + "\n"
+}
+
+// TestMemoryReplayed: whether values fit depends on when Go collects garbage. A replay does not
+// look; it does what the recorded run did, however Go collects.
+func TestMemoryReplayed(t *testing.T) {
+	t.Parallel()
+	if raced {
+		t.Skip("the race detector's own memory counts")
+	}
+	dir := programs(t, map[string]string{
+		"Concerto.toml": "[limits]\nmax_memory_mb = 4\n",
+		"main.conc": `fn main() {
+    let mut rounds = 0;
+    let mut kept: Array<String> = [];
+    for turn in 0..2 {
+        try {
+            loop {
+                rounds += 1;
+                let garbage = "some text of round ${rounds}, which nobody keeps".repeat(20);
+                kept.push("${garbage.len()} and ${rounds}");
+            }
+        } catch {
+            emit("caught", rounds);
+            kept = [];
+        }
+    }
+}
+`,
+	})
+	run := func(collects string, args ...string) string {
+		t.Helper()
+		c := exec.Command("concerto", args...)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "GOGC="+collects)
+		var stderr strings.Builder
+		c.Stderr = &stderr
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, &stderr)
+		}
+		return string(out)
+	}
+	settings := []string{"50", "400", "off"}
+	different := map[string]bool{}
+	for i, live := range settings {
+		want := run(live, "run", "--record", live+".tape", "main.conc")
+		if strings.Count(want, "[caught]") != 2 {
+			t.Fatalf("GOGC=%s: %s", live, want)
+		}
+		different[want] = true
+		for _, again := range []string{live, settings[(i+1)%len(settings)]} {
+			if got := run(again, "replay", live+".tape", "main.conc"); got != want {
+				t.Errorf("recorded with GOGC=%s:\n%sreplayed with %s:\n%s", live, want, again, got)
+			}
+		}
+	}
+	if len(different) == 1 {
+		t.Log("Go's collector made no difference this time")
+	}
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// thousand writes a program of 1,000 small tests, each with a mock, into a
+// directory.
+func thousand(tb testing.TB) (dir string) {
+	tb.Helper()
+	var b strings.Builder
+	b.WriteString("fn double(n: Int) -> Int { n * 2 }\nagent A uses scripted { }\n")
+	for i := range 1000 {
+		fmt.Fprintf(&b, `@test("group %d :: case %d")
+fn t%d() {
+    assert_eq([1, 2, %[3]d].map(|x| double(x)), [2, 4, %d]);
+    mock A { response: "r%[3]d" }
+    assert_eq(A.execute("x")?.text, "r%[3]d");
+    emit("x", test_emits().len());
+}
+`, i%10, i, i, 2*i)
+	}
+	dir = tb.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(b.String()), 0o666); err != nil {
+		tb.Fatal(err)
+	}
+	return dir
+}
+
+// Many tests, side by side, are reported in their order.
+func TestThousandTests(t *testing.T) {
+	t.Parallel()
+	dir := thousand(t)
+	var out, errs bytes.Buffer
+	if code := run([]string{"test", "--parallel", "4", "main.conc"}, &app{stdout: &out, stderr: &errs, dir: dir}); code != 0 || errs.Len() > 0 {
+		t.Fatalf("exit %d\n%s\n%s", code, errs.String(), out.String())
+	}
+	lines := strings.Split(out.String(), "\n")
+	if len(lines) != 1003 || !strings.HasPrefix(lines[1001], "1000 passed in ") {
+		t.Fatalf("%d lines, the last but one %q", len(lines), lines[len(lines)-2])
+	}
+	for i := range 1000 {
+		if want := fmt.Sprintf("ok    group %d :: case %d (t%d)", i%10, i, i); lines[i] != want {
+			t.Fatalf("line %d is %q, want %q", i, lines[i], want)
+		}
+	}
+}
+
+// BenchmarkThousandTests is what compiling and running 1,000 small tests costs
+// without the process's start.
+func BenchmarkThousandTests(b *testing.B) {
+	dir := thousand(b)
+	for b.Loop() {
+		if code := run([]string{"test", "main.conc"}, &app{stdout: io.Discard, stderr: io.Discard, dir: dir}); code != 0 {
+			b.Fatal(code)
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto"
+)
+
+// Of what a failing test put out the last lines are shown.
+const maxRecord = 20
+
+// tellResult writes a test's result as text: a line when it passed, unless
+// --quiet; when it failed what went wrong, and what the test had put out by then.
+//
+//	ok    numbers :: halves (halves)
+//	FAIL  wrong_sum
+//	      main.conc:20:5: error: RuntimeError: assertion failed: 4 does not equal 512
+func (a *app) tellResult(r concerto.TestResult) {
+	if a.quiet && r.Failure == nil {
+		return
+	}
+	name := r.Name
+	if r.Name != r.Function {
+		name += " (" + r.Function + ")"
+	}
+	if a.verbose > 0 {
+		name += " in " + took(r.Took)
+	}
+	var b bytes.Buffer
+	if r.Failure == nil {
+		fmt.Fprintf(&b, "%s  %s\n", a.paint("ok  ", "32"), name)
+		if a.verbose > 0 {
+			a.tellRecord(&b, r, len(r.Record.Emits))
+		}
+	} else {
+		fmt.Fprintf(&b, "%s  %s\n", a.paint("FAIL", "31;1"), name)
+		var failure bytes.Buffer
+		place := r.Failure.Place
+		if place.Line == 0 {
+			place = testPlace(r.Test)
+		}
+		writeFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.outColor)
+		if r.Seed != nil {
+			fmt.Fprintf(&failure, "random numbers of seed %d: `concerto test --seed %d` draws the same\n", *r.Seed, *r.Seed)
+		}
+		limit := maxRecord
+		if a.verbose > 0 {
+			limit = len(r.Record.Emits)
+		}
+		a.tellRecord(&failure, r, limit)
+		b.WriteString(indent(failure.String(), "      "))
+	}
+	// A reader who has gone away shows when the summary is written.
+	_, _ = a.stdout.Write(b.Bytes())
+}
+
+// failureTitle is what went wrong in a line, or in several.
+func failureTitle(f *concerto.TestFailure) string {
+	if f.Kind == "" {
+		return f.Message
+	}
+	return f.Kind + ": " + f.Message
+}
+
+// tellRecord writes what a test put out, of its emits the last ones.
+func (a *app) tellRecord(b *bytes.Buffer, r concerto.TestResult, emits int) {
+	if n := len(r.Record.Emits); n > 0 {
+		b.WriteString("emitted:\n")
+		if n > emits {
+			fmt.Fprintf(b, "  … %d more …\n", n-emits)
+		}
+		for _, e := range r.Record.Emits[max(n-emits, 0):] {
+			if text := payload(e.Channel, e.Payload, a.outTerminal); text != "" {
+				b.WriteString(shown(fmt.Sprintf("  [%s] %s\n", e.Channel, text), a.outTerminal))
+			}
+		}
+	}
+	if r.Record.Output != "" {
+		b.WriteString("printed:\n" + indent(shown(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.outTerminal), "  "))
+	}
+	if len(r.Record.Log) > 0 {
+		b.WriteString("logged:\n" + indent(shown(strings.Join(r.Record.Log, "\n")+"\n", a.outTerminal), "  "))
+	}
+}
+
+// indent puts a prefix before each line of a text that is not empty.
+func indent(text, prefix string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if line != "\n" {
+			b.WriteString(prefix)
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// tellSummary ends the text of a run of tests.
+func (a *app) tellSummary(r *testReport) {
+	failed := r.failed()
+	switch {
+	case len(r.Results) == 0:
+		fmt.Fprintf(a.stdout, "no tests: write `@test fn name() { … }`\n")
+	case failed > 0:
+		fmt.Fprintf(a.stdout, "\n%d passed, %s in %s\n", len(r.Results)-failed, a.paint(fmt.Sprintf("%d failed", failed), "31;1"), took(r.Took))
+	default:
+		fmt.Fprintf(a.stdout, "\n%d passed in %s\n", len(r.Results), took(r.Took))
+	}
+	if r.Coverage != nil {
+		r.Coverage.tell(a.stdout)
+	}
+}
+
+// took is a duration as people read it.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
+}
+
+// paint gives text in a colour of the terminal, when stdout takes colours.
+func (a *app) paint(text, code string) string {
+	if !a.outColor {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+)
+
+// toolFlags say which tools the application has: those of files and of programs.
+type toolFlags struct {
+	files   []string
+	modules []string
+	seen    func(path string) // for --watch: hears of the files of programs that are tools
+}
+
+func (f *toolFlags) add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.files, "host-tools", nil, "give agents and hosts the tools of `FILE`, in YAML or JSON; repeatable")
+	c.Flags().StringArrayVar(&f.modules, "host-tools-module", nil, "give them the described functions of the pub tools of a program `FILE`.conc; repeatable")
+	for flag, endings := range map[string][]string{"host-tools": {"yaml", "yml", "json"}, "host-tools-module": {"conc"}} {
+		if err := c.MarkFlagFilename(flag, endings...); err != nil {
+			panic(err) // a flag that is not there
+		}
+	}
+}
+
+// watched tells of the files, for --watch, and has those told of that are read because of
+// them.
+func (f *toolFlags) watched(a *app, seen func(path string)) {
+	f.seen = seen
+	for _, file := range slices.Concat(f.files, f.modules) {
+		if seen != nil {
+			seen(a.abs(file))
+		}
+	}
+}
+
+// toolSources are the tools of the flags, for what o says.
+func (a *app) toolSources(f *toolFlags, o *concerto.Options) concerto.ToolSources {
+	around := concerto.Options{Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Log: a.stderr, LogLevel: a.logLevel}
+	if o != nil {
+		around.Kill, around.Allow = o.Kill, o.Allow
+	}
+	return concerto.ToolSources{Files: f.files, Modules: f.modules, Dir: a.dir, Around: around, Seen: f.seen}
+}
+
+// hostTools registers the tools of the flags for what o says, before a program runs: p, or
+// several that are not known yet (nil). Mistakes in them, and in the program's own [tools],
+// are shown, and the error is then an exitError. end ends what the tools share, when the
+// runs are over.
+func (a *app) hostTools(ctx context.Context, f *toolFlags, p *concerto.Program, o *concerto.Options) (end func(error) error, err error) {
+	return a.toolsFor(ctx, f, p, o, false)
+}
+
+// toolsFor is hostTools, also for tests that reach nothing outside.
+func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *concerto.Program, o *concerto.Options, tests bool) (end func(error) error, err error) {
+	nothing := func(err error) error { return err }
+	if len(f.files)+len(f.modules) == 0 && (p == nil || !p.HasTools()) {
+		return nothing, nil
+	}
+	s := a.toolSources(f, o)
+	s.Program, s.Tests = p, tests
+	set, err := a.loadTools(ctx, s)
+	if err != nil {
+		return nothing, err
+	}
+	mine := o.Tools == nil && len(f.files)+len(f.modules) > 0
+	if mine {
+		o.Tools = &concerto.ToolRegistry{}
+	}
+	end = func(err error) error {
+		if mine {
+			o.Tools.Close() // which waits for what handlers have begun
+		}
+		if closing := set.Close(); err == nil {
+			err = closing
+		}
+		return err
+	}
+	if err := set.Register(o.Tools); err != nil {
+		return nothing, usage("give one of them another name, or a version of its own", "%v", end(err))
+	}
+	return end, nil
+}
+
+// loadTools reads tools and shows what is wrong with them.
+func (a *app) loadTools(ctx context.Context, s concerto.ToolSources) (*concerto.ToolSet, error) {
+	set, found, err := concerto.LoadTools(ctx, s)
+	if shown := a.show(found); shown != nil {
+		return nil, shown
+	}
+	if err != nil {
+		return nil, usage("`concerto tools check FILE` looks at a file of tools; a module is a program with a `pub tool`", "%v", err)
+	}
+	return set, nil
+}

@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+func (a *app) toolsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tools",
+		Short: "Look at an application's tools, and call them",
+		Long: `Works with the tools that agents and hosts get from an application: those of files
+(--host-tools FILE), of programs (--host-tools-module FILE.conc), and of the sections
+[tools.X] of the Concerto.toml here or above.
+
+  concerto tools check tools.yaml
+  concerto tools list --host-tools tools.yaml
+  concerto tools call query --args '{"sql": "select 1"}' --host-tools tools.yaml`,
+		Args: a.unknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return usage("`concerto tools list`, `concerto tools check FILE` or `concerto tools call NAME`", "say what to do")
+		},
+	}
+	c.AddCommand(a.toolsCheckCommand(), a.toolsListCommand(), a.toolsCallCommand())
+	return c
+}
+
+func (a *app) toolsCheckCommand() *cobra.Command {
+	var f toolFlags
+	c := &cobra.Command{
+		Use:   "check FILE…",
+		Short: "Look for mistakes in files of tools",
+		Long: `Checks files of tools, the tools of the Concerto.toml here or above, and whether all of
+them can be had at once: every mistake with its place. MCP servers are asked what they
+have. What this machine lacks for the sandboxes of commands is a warning. Says nothing
+when all is well.
+
+  concerto tools check tools.yaml more.yaml
+
+A tool has a name, a description, a JSON Schema of its arguments, and what answers calls:
+
+  tools:
+    - name: query
+      description: Query the database
+      parameters: {type: object, properties: {sql: {type: string}}, required: [sql]}
+      command: [python3, query.py]`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args)+len(f.files)+len(f.modules) == 0 {
+				return usage("`concerto tools check tools.yaml`", "tools check takes files of tools")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			f.files = append(args, f.files...)
+			return a.withTools(c.Context(), &f, a.checkSandboxes)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+// checkSandboxes says which tools this machine cannot hold to their sandboxes.
+func (a *app) checkSandboxes(_ context.Context, tools *concerto.ToolRegistry) error {
+	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.binary.executable}
+	defer run.End()
+	for _, t := range tools.List() {
+		lacks, fails := tool.Lacks(t, run)
+		if len(lacks) == 0 {
+			continue
+		}
+		then := "it runs without that"
+		if fails {
+			then = "its calls fail"
+		}
+		if _, err := fmt.Fprintf(a.stderr, "warning: tool '%s': this machine lacks %s: %s\n", t.Name, strings.Join(lacks, ", and "), then); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) toolsListCommand() *cobra.Command {
+	var f toolFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the tools that there are",
+		Long: `Lists the tools by name, with their version, their owner and what they do: those of the
+Concerto.toml here or above, and of the flags.
+
+  concerto tools list
+  concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withTools(c.Context(), &f, func(ctx context.Context, tools *concerto.ToolRegistry) error {
+				return a.listTools(ctx, tools, asJSON)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, `write {"tools": […]}, as tools/list of concerto serve gives it`)
+	f.add(c)
+	return c
+}
+
+// callFlags are the flags of tools call.
+type callFlags struct {
+	toolFlags
+	args    string
+	answers []string
+	audit   auditFlags
+}
+
+func (a *app) toolsCallCommand() *cobra.Command {
+	var f callFlags
+	c := &cobra.Command{
+		Use:   "call NAME",
+		Short: "Call a tool",
+		Long: `Calls a tool as an agent would: its arguments are held against its schema, and where it
+requires approval somebody is asked. Its result is written as one line of JSON, with
+success, output, error and metadata.
+
+  concerto tools call query --args '{"sql": "select 1"}'
+  concerto tools call query@2 --args @args.json --host-tools tools.yaml
+  concerto tools call drop --answer tool:approval=yes
+
+Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("`concerto tools call NAME --args JSON`", "tools call takes the name of one tool")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.callTool(c.Context(), args[0], &f) },
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return a.toolNames(c.Context(), args, &f.toolFlags)
+		},
+	}
+	c.Flags().StringVar(&f.args, "args", "", "the arguments: `JSON`, an object, or @FILE that holds it")
+	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer what is asked: `CHANNEL=VALUE`; the channel of approvals is tool:approval")
+	f.add(c)
+	f.audit.add(c)
+	return c
+}
+
+// noArguments refuses arguments.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("`"+c.CommandPath()+" --help` lists the flags", "%s takes no arguments", c.CommandPath())
+	}
+	return nil
+}
+
+// withTools calls do with the tools of the manifest and of the flags.
+func (a *app) withTools(ctx context.Context, f *toolFlags, do func(context.Context, *concerto.ToolRegistry) error) error {
+	ctx, signals := catch(ctx)
+	defer signals.stop()
+	s := a.toolSources(f, nil)
+	s.Manifest = true
+	set, err := a.loadTools(ctx, s)
+	if err != nil {
+		return err
+	}
+	var tools concerto.ToolRegistry
+	if err = set.Register(&tools); err != nil {
+		err = usage("give one of them another name, or a version of its own", "%v", err)
+	} else {
+		err = do(ctx, &tools)
+	}
+	tools.Close()
+	if closing := set.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// toolSession is what tools are told by a command that runs no program.
+func (a *app) toolSession() concerto.ToolContext {
+	return concerto.ToolContext{Caller: "client:tools", Cwd: a.dir}
+}
+
+func (a *app) listTools(ctx context.Context, tools *concerto.ToolRegistry, asJSON bool) error {
+	s, err := tools.Open(ctx, a.toolSession())
+	if err != nil {
+		return err
+	}
+	list := append([]concerto.ListedTool{}, s.List()...)
+	if asJSON {
+		err = writeLine(a.stdout, map[string]any{"tools": list})
+	} else {
+		err = writeTools(a.stdout, list)
+	}
+	if closing := s.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// writeLine writes a value as a line of JSON.
+func writeLine(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// writeTools writes tools for people, in columns.
+func writeTools(w io.Writer, list []concerto.ListedTool) error {
+	wide := [2]int{}
+	rows := make([][2]string, len(list))
+	for i, t := range list {
+		rows[i] = [2]string{fmt.Sprintf("%s@%d", t.Name, t.Version), t.Owner}
+		for j, cell := range rows[i] {
+			wide[j] = max(wide[j], len(cell))
+		}
+	}
+	for i, t := range list {
+		more, _, _ := strings.Cut(t.Description, "\n")
+		if t.HiddenBy != "" {
+			more += " (hidden by that of " + t.HiddenBy + ")"
+		}
+		if t.RequiresApproval {
+			more += " (asks)"
+		}
+		if _, err := fmt.Fprintf(w, "%-*s  %-*s  %s\n", wide[0], rows[i][0], wide[1], rows[i][1], more); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callTool calls a tool, and writes its result.
+func (a *app) callTool(ctx context.Context, name string, f *callFlags) error {
+	fixed, err := answers(f.answers)
+	if err != nil {
+		return err
+	}
+	args, err := a.object("--args", f.args)
+	if err != nil {
+		return err
+	}
+	return a.withTools(ctx, &f.toolFlags, func(ctx context.Context, tools *concerto.ToolRegistry) error {
+		o := concerto.Options{WorkDir: a.dir, Environ: a.environ, Executable: a.binary.executable, Log: a.logs(), LogLevel: a.logLevel, Tools: tools, Session: a.toolSession(),
+			Answers: concerto.Answers{Fixed: fixed, Prompter: a.prompter()}, Output: concerto.Output{To: a.stderr, Mode: concerto.ModeText, Terminal: a.errTerminal}}
+		endAudit, err := a.audited(nil, &o, &f.audit)
+		if err != nil {
+			return err
+		}
+		result, err := concerto.CallTool(ctx, o, name, args)
+		if err = endAudit(err); err != nil {
+			return err
+		}
+		if err := writeLine(a.stdout, result); err != nil {
+			return err
+		}
+		if !result.Success {
+			return exitError(exitFailed)
+		}
+		return nil
+	})
+}
+
+// toolNames are the names for completion.
+func (a *app) toolNames(ctx context.Context, args []string, f *toolFlags) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	s := a.toolSources(f, nil)
+	s.Manifest, s.Static = true, true
+	set, _, err := concerto.LoadTools(ctx, s)
+	if err != nil || set == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var tools concerto.ToolRegistry
+	if set.Register(&tools) == nil {
+		for _, t := range tools.List() {
+			names = append(names, t.Name)
+		}
+	}
+	_ = set.Close() // nothing was started
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}

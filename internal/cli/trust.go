@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// Compiled programs come from anywhere. A program that asks for commands, hosts,
+// files or network hosts runs when one of these holds: this user built it; the
+// flags decide every kind of permission that it asks for; --trust is given; the
+// user has been shown what it asks for and has agreed. Builds and agreements are
+// remembered as files named by the program's hash, in concerto/trusted below
+// XDG_STATE_HOME.
+
+// maxTrusted bounds how many programs are remembered; the oldest go.
+const maxTrusted = 1000
+
+// consent gives an error unless a compiled program may run. root is the
+// directory at which the program's relative paths start.
+func (a *app) consent(ctx context.Context, path, root string, data []byte, p *concerto.Program, f *worldFlags, g *concerto.Grants) error {
+	asks := p.Asks()
+	if f.trust || !slices.ContainsFunc(asks, func(x concerto.Ask) bool { return !g.Decides(x.Kind) }) || a.trusts(data) {
+		return nil
+	}
+	listing := listed(asks)
+	ask := a.prompter()
+	if ask == nil {
+		return usage("allow it with "+strings.Join(a.flagsOf(asks, root), " ")+", or all of it with --trust; on a terminal `concerto run` asks once",
+			"%s was built elsewhere, and nobody has agreed to what it may do:\n%s", path, strings.TrimRight(listing, "\n"))
+	}
+	fmt.Fprintf(a.stderr, "%s was built elsewhere, and has not run here before. It may:\n%s", path, listing)
+	answer, err := ask.Ask(ctx, "Run it? [y/N]")
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
+		return usage("the flags of `concerto run --help` let it run with less", "%s was not run", path)
+	}
+	if err := a.trusting(data); err != nil {
+		fmt.Fprintf(a.stderr, "concerto: this will be asked again: %v\n", err)
+	}
+	return nil
+}
+
+// listed shows what a program asks for, a line each.
+func listed(asks []concerto.Ask) string {
+	width := 0
+	var lines [][2]string
+	for _, x := range asks {
+		what := concerto.Permissions[x.Kind].Any
+		if x.Name != "" {
+			what = strings.Replace(concerto.Permissions[x.Kind].May, "%s", plain(x.Name), 1)
+		}
+		lines = append(lines, [2]string{what, plain(x.Detail)})
+		width = max(width, len(what))
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, l[0], l[1])
+	}
+	return b.String()
+}
+
+// plain is a program's own text for output: on one line, with control characters
+// escaped.
+func plain(s string) string { return terminal.Escape(oneLine.Replace(s)) }
+
+var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
+
+// flagsOf are the flags that allow what a program asks for, one for each kind.
+// root is the directory at which the program's relative paths start.
+func (a *app) flagsOf(asks []concerto.Ask, root string) []string {
+	var out []string
+	for _, k := range concerto.Permissions {
+		var names []string
+		whole, asked := false, false
+		for _, x := range asks {
+			if x.Kind == k.Kind {
+				asked = true
+				whole = whole || x.Name == ""
+				names = append(names, plain(a.named(x, root)))
+			}
+		}
+		switch {
+		case whole:
+			out = append(out, k.Kind.Give())
+		case asked:
+			out = append(out, k.Kind.Give(names...))
+		}
+	}
+	return out
+}
+
+// named is what a program asks for, as a flag names it: a path is relative to
+// the working directory.
+func (a *app) named(x concerto.Ask, root string) string {
+	if x.Kind != concerto.PermitRead && x.Kind != concerto.PermitWrite || filepath.IsAbs(x.Name) {
+		return x.Name
+	}
+	return a.shown(filepath.Join(root, x.Name))
+}
+
+// trustedDir is the directory in which trusted programs are remembered; "" when
+// neither XDG_STATE_HOME nor HOME names one.
+func (a *app) trustedDir() string { return a.stateFile("trusted") }
+
+// stateFile is a file or directory of ours in the state directory; "" when neither XDG_STATE_HOME
+// nor HOME names one.
+func (a *app) stateFile(name string) string {
+	state := procgroup.Getenv(a.environ, "XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home := procgroup.Getenv(a.environ, "HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "concerto", name)
+}
+
+func trustedName(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// trusts says whether a program is remembered.
+func (a *app) trusts(data []byte) bool {
+	dir := a.trustedDir()
+	if dir == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, trustedName(data)))
+	return err == nil
+}
+
+// trusting remembers a program.
+func (a *app) trusting(data []byte) error {
+	dir := a.trustedDir()
+	if dir == "" {
+		return errors.New("neither XDG_STATE_HOME nor HOME says where to keep it")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, trustedName(data)), nil, 0o600); err != nil {
+		return err
+	}
+	return forgetOldest(dir)
+}
+
+// built remembers a program that was compiled here and would need the user's
+// consent. When that fails, running the program asks for consent.
+func (a *app) built(data []byte) {
+	p, err := concerto.Load(data)
+	if err != nil || len(p.Asks()) == 0 {
+		return
+	}
+	if err := a.trusting(data); err != nil {
+		a.say("it will need --trust to run: %v", err)
+	}
+}
+
+// forgetOldest removes what was remembered first beyond maxTrusted.
+func forgetOldest(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) <= maxTrusted {
+		return err
+	}
+	var all []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			all = append(all, info)
+		}
+	}
+	slices.SortFunc(all, func(x, y fs.FileInfo) int {
+		return cmp.Or(x.ModTime().Compare(y.ModTime()), strings.Compare(x.Name(), y.Name()))
+	})
+	for _, info := range all[:max(len(all)-maxTrusted, 0)] {
+		if err := os.Remove(filepath.Join(dir, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

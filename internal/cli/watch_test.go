@@ -1,0 +1,322 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// watched is `concerto test --watch` in a directory. It looks at the files only
+// when the test lets it.
+type watched struct {
+	t            *testing.T
+	dir          string
+	idle, resume chan struct{}
+	end          context.CancelCauseFunc
+	done         chan error
+	out, err     bytes.Buffer // read while it stands still
+}
+
+func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
+	t.Helper()
+	return watching(t, screen, files, func(ctx context.Context, a *app) error {
+		return a.test(ctx, "main.conc", &testFlags{watch: true, format: "text"})
+	})
+}
+
+func watching(t *testing.T, screen bool, files map[string]string, run func(context.Context, *app) error) *watched {
+	t.Helper()
+	w := &watched{t: t, dir: t.TempDir(), idle: make(chan struct{}), resume: make(chan struct{}), done: make(chan error, 1)}
+	for name, text := range files {
+		w.write(name, text)
+	}
+	ctx, end := context.WithCancelCause(context.Background())
+	w.end = end
+	a := &app{stdout: &w.out, stderr: &w.err, dir: w.dir, pause: w.pause, terminals: terminals{screen: screen}}
+	go func() { w.done <- run(ctx, a) }()
+	t.Cleanup(func() { end(nil) })
+	return w
+}
+
+func (w *watched) pause(ctx context.Context) error {
+	select {
+	case w.idle <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case <-w.resume:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// settle waits until the watcher stands still.
+func (w *watched) settle() {
+	w.t.Helper()
+	select {
+	case <-w.idle:
+	case err := <-w.done:
+		w.t.Fatalf("the watcher ended: %v\n%s%s", err, w.out.String(), w.err.String())
+	}
+}
+
+// look lets the watcher look at the files once, and run the tests if it wants.
+func (w *watched) look() {
+	w.t.Helper()
+	w.resume <- struct{}{}
+	w.settle()
+}
+
+// wrote gives what was written since the last time.
+func (w *watched) wrote() (out, err string) {
+	defer w.out.Reset()
+	defer w.err.Reset()
+	return w.out.String(), w.err.String()
+}
+
+// changed gives the output that follows a change. The first look sees the
+// change, the second that it is over.
+func (w *watched) changed() (out, err string) {
+	w.t.Helper()
+	w.look()
+	if w.out.Len()+w.err.Len() > 0 {
+		w.t.Fatalf("ran in the middle of a change: %s%s", w.out.String(), w.err.String())
+	}
+	w.look()
+	return w.wrote()
+}
+
+func (w *watched) write(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	w := watchTests(t, false, map[string]string{
+		"main.conc":  "mod parts;\n@test fn t() { assert_eq(parts::one(), 1); }\nfn main() {}\n",
+		"parts.conc": "pub fn one() -> Int { 1 }\n",
+	})
+	w.settle()
+	out, err := w.wrote()
+	if !strings.HasPrefix(out, "ok    t\n\n1 passed in ") || err != "\nwatching 2 files; Ctrl-C ends\n" {
+		t.Fatalf("%s%s", out, err)
+	}
+	w.look()
+	if w.out.Len()+w.err.Len() > 0 {
+		t.Fatalf("ran without a change: %s%s", w.out.String(), w.err.String())
+	}
+
+	w.write("parts.conc", "pub fn one() -> Int { 1 + 1 }\n")
+	out, err = w.changed()
+	if !strings.Contains(out, "2 does not equal 1") || !strings.HasPrefix(err, "parts.conc changed\n\n") || strings.Contains(out, "\x1b") {
+		t.Fatalf("%s%s", out, err)
+	}
+
+	// A broken program is shown and waited on.
+	w.write("parts.conc", "pub fn one( -> Int { 1 }\n")
+	if out, err = w.changed(); out != "" || !strings.Contains(err, "parts.conc:1:") || !strings.HasSuffix(err, "watching 2 files; Ctrl-C ends\n") {
+		t.Fatalf("%s%s", out, err)
+	}
+
+	// A file that goes, and one that comes in its place.
+	if err := os.Remove(filepath.Join(w.dir, "parts.conc")); err != nil {
+		t.Fatal(err)
+	}
+	if out, err = w.changed(); !strings.Contains(err, "parts.conc changed") || !strings.Contains(err, "watching 1 file;") {
+		t.Fatalf("%s%s", out, err)
+	}
+	w.write("parts/mod.conc", "pub fn one() -> Int { 1 }\n")
+	if out, err = w.changed(); !strings.Contains(out, "1 passed") || !strings.Contains(err, "parts/mod.conc changed") {
+		t.Fatalf("%s%s", out, err)
+	}
+
+	// A manifest that comes.
+	w.write("Concerto.toml", "[project]\nnam = \"x\"\n")
+	if out, err = w.changed(); !strings.Contains(out, "1 passed") || !strings.Contains(err, "Concerto.toml changed") || !strings.Contains(err, "W0801") {
+		t.Fatalf("%s%s", out, err)
+	}
+
+	// A change in several steps is one.
+	w.write("parts/mod.conc", "")
+	w.look()
+	w.write("parts/mod.conc", "pub fn one() -> Int { 1 } // done\n")
+	if out, err = w.changed(); !strings.Contains(out, "1 passed") || strings.Count(err, "changed") != 1 {
+		t.Fatalf("%s%s", out, err)
+	}
+
+	w.end(errInterrupted)
+	if err := <-w.done; !errors.Is(err, errInterrupted) {
+		t.Error(err)
+	}
+}
+
+// What the tests read is watched too; what they write does not wake them.
+func TestWatchData(t *testing.T) {
+	w := watchTests(t, true, map[string]string{
+		"main.conc": "use std::fs;\n@test fn t() {\n    fs::append_file(\"log.txt\", \"x\")?;\n    assert(fs::exists(\"log.txt\"));\n    assert_eq(fs::read_file(\"data.txt\")?, \"1\");\n}\nfn main() {}\n",
+		"data.txt":  "1",
+	})
+	w.settle()
+	if out, err := w.wrote(); !strings.HasPrefix(out, clearScreen+"ok    t\n") || !strings.Contains(err, "watching 3 files") {
+		t.Fatalf("%s%s", out, err)
+	}
+	w.look()
+	if w.out.Len() > 0 {
+		t.Fatalf("its own file woke it: %s", w.out.String())
+	}
+	w.write("data.txt", "22")
+	if out, err := w.changed(); !strings.HasPrefix(out, clearScreen+"FAIL  t\n") || !strings.HasPrefix(err, "data.txt changed\n") {
+		t.Fatalf("%s%s", out, err)
+	}
+}
+
+// A path that leads nowhere is no reason to wait.
+func TestWatchNothing(t *testing.T) {
+	w := watchTests(t, false, nil)
+	if err := <-w.done; err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Error(err)
+	}
+}
+
+// live is a command that looks at the files while a program runs. It goes on
+// looking for as long as the test waits for output.
+type live struct {
+	t       *testing.T
+	mu      sync.Mutex
+	text    strings.Builder
+	written chan struct{}
+	look    chan struct{}
+	done    chan error
+}
+
+func (l *live) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	l.text.Write(b)
+	l.mu.Unlock()
+	select {
+	case l.written <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+func (l *live) pause(ctx context.Context) error {
+	select {
+	case <-l.look:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// until waits until these texts have been written in this order, and drops the
+// output up to the last of them.
+func (l *live) until(texts ...string) {
+	l.t.Helper()
+	for _, text := range texts {
+		for !l.take(text) {
+			select {
+			case l.look <- struct{}{}:
+			case <-l.written:
+			case err := <-l.done:
+				l.t.Fatalf("no %q, and it ended: %v\n%s", text, err, l.text.String())
+			}
+		}
+	}
+}
+
+func (l *live) take(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, rest, ok := strings.Cut(l.text.String(), text)
+	if ok {
+		l.text.Reset()
+		l.text.WriteString(rest)
+	}
+	return ok
+}
+
+// TestWatchRun: a program runs again when one of its files changes; a run that
+// still goes on is ended.
+func TestWatchRun(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := func(text string) { write("main.conc", "mod part;\nfn main() { println(part::text()); "+text+" }\n") }
+	program("")
+	write("part.conc", `pub fn text() -> String { "one" }`)
+	l := &live{t: t, written: make(chan struct{}, 1), look: make(chan struct{}), done: make(chan error, 1)}
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	a := &app{stdin: strings.NewReader(""), stdout: l, stderr: l, dir: dir, pause: l.pause}
+	go func() { l.done <- a.run(ctx, "main.conc", nil, &runFlags{emit: "text", format: "text", watch: true}) }()
+
+	l.until("one\n", "watching 2 files; Ctrl-C ends\n")
+	write("part.conc", `pub fn text() -> String { "second" }`)
+	l.until("part.conc changed\n", "second\n", "watching 2 files; Ctrl-C ends\n")
+	program(`use std::time; println("waits"); time::sleep(3600000);`)
+	l.until("main.conc changed\n", "waits\n")
+	program("x")
+	l.until("main.conc changed\n", "unknown name `x`", "watching 2 files")
+	program("println(3);")
+	l.until("main.conc changed\n", "3\n", "watching")
+	end(errInterrupted)
+	if err := <-l.done; !errors.Is(err, errInterrupted) {
+		t.Error(err)
+	}
+}
+
+// TestWatchCheck: check looks again too.
+func TestWatchCheck(t *testing.T) {
+	w := watching(t, false, map[string]string{"main.conc": "fn main() { let x: Int = true; println(x); }\n"}, func(ctx context.Context, a *app) error {
+		root := a.root()
+		root.SetArgs([]string{"check", "--watch", "main.conc"})
+		return root.ExecuteContext(ctx)
+	})
+	w.settle()
+	if out, err := w.wrote(); out != "" || !strings.Contains(err, "1 error\n\nwatching 1 file; Ctrl-C ends\n") {
+		t.Fatalf("%s%s", out, err)
+	}
+	w.write("main.conc", "fn main() {}\n")
+	if _, err := w.changed(); err != "main.conc changed\n\n\nwatching 1 file; Ctrl-C ends\n" {
+		t.Fatal(err)
+	}
+}
+
+// TestWatchTools: the programs that files of tools name are looked at, with their files.
+func TestWatchTools(t *testing.T) {
+	w := watching(t, false, map[string]string{
+		"main.conc":  "fn main() {}\n",
+		"tools.yaml": "tools:\n  - name: count\n    description: Counts\n    concerto: {file: count.conc, function: count}\n",
+		"count.conc": "mod part;\n/// Counts\npub fn count() -> Int { part::number() }\nfn main() {}\n",
+		"part.conc":  "pub fn number() -> Int { 1 }\n",
+	}, func(ctx context.Context, a *app) error {
+		root := a.root()
+		root.SetArgs([]string{"check", "--watch", "main.conc", "--host-tools", "tools.yaml"})
+		return root.ExecuteContext(ctx)
+	})
+	w.settle()
+	if out, err := w.wrote(); out != "" || err != "\nwatching 4 files; Ctrl-C ends\n" {
+		t.Fatalf("%s%s", out, err)
+	}
+	w.write("part.conc", "pub fn number() -> Int { true }\n")
+	if _, err := w.changed(); !strings.HasPrefix(err, "part.conc changed\n") || !strings.Contains(err, "expected `Int`") || !strings.HasSuffix(err, "watching 4 files; Ctrl-C ends\n") {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto"
+)
+
+// worldFlags say what replaces parts of the world around a program, and what the
+// program may touch.
+type worldFlags struct {
+	answers     []string
+	handler     string
+	passEnv     []string
+	envFiles    []string
+	mock        bool
+	trust       bool
+	permissions permissionFlags
+	audit       auditFlags
+	tools       toolFlags
+}
+
+func (f *worldFlags) add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
+	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
+	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "`NAMES` of environment variables that the emit handler gets, too; * stands for any characters")
+	c.Flags().StringArrayVar(&f.envFiles, "env", nil, "set the environment variables of `FILE`, of lines NAME=VALUE; repeatable")
+	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
+	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program that was built elsewhere without asking")
+	f.permissions.add(c)
+	f.audit.add(c)
+	f.tools.add(c)
+}
+
+// prepare compiles or loads the program that a source names, and makes the
+// options that all commands that run it share. When it returns, signals are
+// caught.
+func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, signals *interrupts) (*concerto.Program, concerto.Options, error) {
+	s.Mock = f.mock
+	return a.prepared(f, signals, func(grants *concerto.Grants) (*concerto.Program, string, error) { return a.program(ctx, s, f, grants) })
+}
+
+// prepared is prepare for a program that is got in any way.
+func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*concerto.Grants) (p *concerto.Program, dir string, err error)) (*concerto.Program, concerto.Options, error) {
+	fixed, err := answers(f.answers)
+	fixed = append(fixed, a.answered...)
+	if err != nil {
+		return nil, concerto.Options{}, err
+	}
+	grants, err := f.permissions.grants()
+	if err != nil {
+		return nil, concerto.Options{}, err
+	}
+	if err := names("--pass-env", f.passEnv); err != nil {
+		return nil, concerto.Options{}, err
+	}
+	environ, err := a.environment(f.envFiles)
+	if err != nil {
+		return nil, concerto.Options{}, err
+	}
+	p, dir, err := program(&grants)
+	if err != nil {
+		return nil, concerto.Options{}, err
+	}
+	<-signals.ready
+	steps := [...]concerto.Steps{concerto.NoSteps, concerto.ShortSteps, concerto.WholeSteps}[min(a.verbose, 2)]
+	return p, concerto.Options{
+		Dir: dir, WorkDir: a.dir, Environ: environ, Executable: a.binary.executable, Allow: grants,
+		Answers: concerto.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.dir, PassEnv: f.passEnv},
+		Log:     a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Records: concerto.Records{Steps: steps},
+	}, nil
+}
+
+// names refuses what cannot be the name of an environment variable.
+func names(flag string, all []string) error {
+	for _, name := range all {
+		if name == "" || strings.ContainsAny(name, "=$ ") {
+			return usage("write `"+flag+" NAME`: the variable is passed as it is", "%s cannot be %q", flag, name)
+		}
+	}
+	return nil
+}
