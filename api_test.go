@@ -73,8 +73,8 @@ func TestAPIIsSmall(t *testing.T) {
 			}
 		}
 	}
-	if len(names) < 60 || len(names) > mostNames {
-		t.Errorf("the embedding API has %d exported names; at most %d are promised, and fewer than 60 were miscounted", len(names), mostNames)
+	if len(names) > mostNames {
+		t.Errorf("the embedding API has %d exported names; at most %d are promised", len(names), mostNames)
 	}
 }
 

@@ -42,8 +42,8 @@ var Layers = []Layer{
 	{"runtime", "effects: models, hosts, tools, files, clocks", "runtime"},
 	{"relay", "the relay's server, daemon and page", "web relay"},
 	{"engine", "how a run is put together, kept and resumed", "internal/engine"},
-	{"editor", "analysis, language server, debugger, REPL", "internal/editor"},
 	{"api", "the public package", "."},
+	{"editor", "analysis, language server, debugger, REPL", "internal/editor"},
 	{"commands", "the command line", "sdk internal/cli cmd"},
 }
 
@@ -237,13 +237,13 @@ var Policy = []Rule{
 	{Package: "internal/engine/runs", Imports: "internal/engine/driver internal/engine/durable internal/data/effect internal/data/runconf ir runtime internal/record/journal runtime/keeper runtime/llm"},
 	{Package: "internal/engine/timetravel", Imports: "internal/engine/durable internal/data/effect internal/data/runconf internal/record/tape internal/data/value ir runtime runtime/world/emit runtime/world/env internal/record/journal stdlib vm"},
 	{Package: "internal/engine/timetravel/view", Imports: "internal/engine/timetravel internal/term/terminal"},
-	{Package: ".", Imports: `internal/record/eventtext internal/compile/diag internal/editor/repl internal/text/source internal/compile/manifest internal/process/procgroup internal/text/suggest ir internal/data/value internal/data/effect vm stdlib internal/data/secret internal/record/hosttrace runtime runtime/world/emit runtime/world/env runtime/tool
+	{Package: "internal/engine", Imports: `internal/record/eventtext internal/compile/diag internal/text/source internal/compile/manifest internal/process/procgroup internal/text/suggest ir internal/data/value internal/data/effect vm stdlib internal/data/secret internal/record/hosttrace runtime runtime/world/emit runtime/world/env runtime/tool
 		runtime/host internal/record/journal runtime/keeper runtime/budget runtime/llm runtime/world/logs runtime/mcp runtime/mock runtime/world/permit internal/engine/driver
 		internal/engine/durable internal/record/ledger internal/record/profile internal/data/runconf internal/engine/runs internal/record/tape internal/record/trace internal/engine/transcript internal/record/activity internal/record/audit relay/client relay/client/program relay/protocol internal/process/userfile`},
 	{Package: "internal/cli/serve/servetest", Tests: true},
-	{Package: "internal/cli/serve", Imports: ". internal/record/audit internal/compile/diag internal/text/jsonread internal/text/jsonschema internal/text/jsonwrite internal/process/procgroup runtime/budget runtime/tool internal/process/userfile"},
+	{Package: "internal/cli/serve", Imports: "internal/engine internal/record/audit internal/compile/diag internal/text/jsonread internal/text/jsonschema internal/text/jsonwrite internal/process/procgroup runtime/budget runtime/tool internal/process/userfile"},
 	{Package: "sdk"},
-	{Package: "internal/cli", Imports: `. sdk internal/editor/dap internal/text/source relay/client relay/protocol internal/process/guard internal/process/sandbox/inside internal/compile/diag internal/compile/manifest internal/data/provider internal/compile/optimize internal/compile/format internal/compile/repair
+	{Package: "internal/cli", Imports: `internal/engine sdk internal/editor/dap internal/text/source relay/client relay/protocol internal/process/guard internal/process/sandbox/inside internal/compile/diag internal/compile/manifest internal/data/provider internal/compile/optimize internal/compile/format internal/compile/repair
 		runtime/host runtime/keeper runtime/mcp runtime/tool internal/editor/doc internal/engine/driver internal/engine/hostcheck internal/process/procgroup internal/record/hostreplay internal/record/hosttrace internal/data/effect internal/data/hostmsg
 		internal/process/lockfile internal/record/eventtext internal/editor/analysis internal/editor/lsp internal/editor/repl internal/engine/timetravel/view internal/engine/timetravel internal/engine/runs internal/data/secret internal/cli/serve internal/text/suggest internal/term/terminal internal/term/progress internal/term/screen internal/term/prompt internal/record/audit internal/process/userfile`},
 	// Programs: they may use what they need of the above.
@@ -265,7 +265,7 @@ var Policy = []Rule{
 	{Package: "bench/runs", Imports: "internal/data/effect vm stdlib internal/engine/driver"},
 	{Package: "bench/editor", Imports: "internal/editor/lsp/lsptest"},
 	{Package: "bench/empty"},
-	{Package: "bench/inside", Imports: "."},
+	{Package: "bench/inside", Imports: "internal/engine"},
 	{Package: "bench/once"},
 	{Package: "bench/peer"},
 	{Package: "bench/relay", Imports: "relay/protocol relay/hostd/spool relay/hostd/link"},

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/prompt"
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
@@ -25,14 +25,14 @@ func (a *app) piped() io.Reader {
 }
 
 // answers reads the values of --answer: channel=value each.
-func answers(given []string) ([]concerto.Answer, error) {
-	var out []concerto.Answer
+func answers(given []string) ([]engine.Answer, error) {
+	var out []engine.Answer
 	for _, g := range given {
 		channel, v, ok := strings.Cut(g, "=")
 		if !ok || channel == "" {
 			return nil, usage("write --answer CHANNEL=VALUE, as in --answer approve=yes", "--answer cannot be %q", g)
 		}
-		out = append(out, concerto.Answer{Channel: channel, Value: v})
+		out = append(out, engine.Answer{Channel: channel, Value: v})
 	}
 	return out, nil
 }
@@ -41,7 +41,7 @@ func answers(given []string) ([]concerto.Answer, error) {
 // into. They are made when they are first needed, once: one reads what is typed.
 type person struct {
 	noInput bool // nobody is asked
-	asked   concerto.Prompter
+	asked   engine.Prompter
 	drawn   *screen.Screen
 	// interrupt is what Ctrl-C does while a prompt takes each key.
 	interrupt func()
@@ -49,7 +49,7 @@ type person struct {
 
 // prompter asks on the terminal, when there is one. Hosts' questions are put
 // there when it can also be seen what is asked.
-func (a *app) prompter() concerto.Prompter {
+func (a *app) prompter() engine.Prompter {
 	switch {
 	case a.debugged != nil && a.debugged.Launched():
 		return a.debugged
@@ -59,16 +59,16 @@ func (a *app) prompter() concerto.Prompter {
 	case a.errScreen:
 		a.asked = &prompt.Person{Terminal: a.bottom(), Now: time.Now}
 	case a.errTerminal:
-		a.asked = &prompt.Person{Terminal: prompt.NewLines(concerto.NewTerminal(a.stdin, a.stderr)), Now: time.Now}
+		a.asked = &prompt.Person{Terminal: prompt.NewLines(engine.NewTerminal(a.stdin, a.stderr)), Now: time.Now}
 	default:
-		a.asked = concerto.NewTerminal(a.stdin, a.stderr)
+		a.asked = engine.NewTerminal(a.stdin, a.stderr)
 	}
 	return a.asked
 }
 
 // editing says of which hosts what they ask to do can be edited: who speaks
 // another protocol does what it asked for, or nothing.
-func (a *app) editing(p *concerto.Program) {
+func (a *app) editing(p *engine.Program) {
 	asked, ok := a.asked.(*prompt.Person)
 	if !ok {
 		return

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
@@ -70,12 +70,12 @@ func (a *app) auditLog(path string) (f *os.File, name, head string, err error) {
 	if info, err := os.Stat(a.abs(path)); err != nil || info.IsDir() {
 		if dir, err := a.runDir(path); err == nil {
 			a.naming = path
-			run, err := concerto.OpenRun(dir)
+			run, err := engine.OpenRun(dir)
 			if err != nil {
 				return nil, "", "", err
 			}
 			head = run.LedgerHead
-			path = filepath.Join(a.relative(dir), concerto.LedgerFile)
+			path = filepath.Join(a.relative(dir), engine.LedgerFile)
 		}
 	}
 	f, err = userfile.Open(a.abs(path), userfile.Unlimited)
@@ -105,7 +105,7 @@ func (a *app) auditVerify(path, head string) error {
 // readAudit is the error of reading a log. That it was changed is said here, as the place
 // alone.
 func (a *app) readAudit(err error) error {
-	var broken *concerto.AuditBrokenError
+	var broken *engine.AuditBrokenError
 	if !errors.As(err, &broken) {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) readAudit(err error) error {
 // outcomes are what becomes of calls, as --outcome takes them.
 func outcomes() []string {
 	var all []string
-	for _, o := range concerto.ToolOutcomes {
+	for _, o := range engine.ToolOutcomes {
 		all = append(all, string(o))
 	}
 	return all

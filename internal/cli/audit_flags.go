@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // auditFlags say where calls of tools are recorded.
@@ -21,11 +21,11 @@ func (f *auditFlags) add(c *cobra.Command) {
 
 // audited opens the audit log that the flags name, or else the program's manifest, for
 // what o says. end closes it, once all is run, and tells its head.
-func (a *app) audited(p *concerto.Program, o *concerto.Options, f *auditFlags) (end func(error) error, err error) {
-	how := concerto.AuditOptions{Version: a.binary.release, SyncEach: f.each}
-	var log *concerto.AuditLog
+func (a *app) audited(p *engine.Program, o *engine.Options, f *auditFlags) (end func(error) error, err error) {
+	how := engine.AuditOptions{Version: a.binary.release, SyncEach: f.each}
+	var log *engine.AuditLog
 	if f.file != "" {
-		log, err = concerto.OpenAudit(a.abs(f.file), how)
+		log, err = engine.OpenAudit(a.abs(f.file), how)
 	} else if p != nil {
 		log, err = p.OpenAudit(o, how)
 	}
@@ -50,8 +50,8 @@ func (a *app) audited(p *concerto.Program, o *concerto.Options, f *auditFlags) (
 
 // refusedAudit is the error of a command that cannot have its audit log.
 func refusedAudit(err error) error {
-	var broken *concerto.AuditBrokenError
-	var locked *concerto.AuditLockedError
+	var broken *engine.AuditBrokenError
+	var locked *engine.AuditLockedError
 	switch {
 	case errors.As(err, &broken):
 		return &brokenError{broken.Error(), "look at it with `concerto audit show " + broken.File + "`; a run begins with another file, or when this one is moved away"}

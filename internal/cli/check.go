@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 var checkForms = []string{"text", "json"}
@@ -87,8 +87,8 @@ reason and what to write instead. Says nothing when all is well.
 	return c
 }
 
-func (a *app) check(ctx context.Context, s concerto.Source, f *toolFlags, asJSON bool) error {
-	found, err := concerto.CheckWith(ctx, s, a.toolSources(f, nil))
+func (a *app) check(ctx context.Context, s engine.Source, f *toolFlags, asJSON bool) error {
+	found, err := engine.CheckWith(ctx, s, a.toolSources(f, nil))
 	if err != nil {
 		return refused(err)
 	}
@@ -96,7 +96,7 @@ func (a *app) check(ctx context.Context, s concerto.Source, f *toolFlags, asJSON
 }
 
 // tell shows what a check has found.
-func (a *app) tell(found concerto.Diagnostics, asJSON bool) error {
+func (a *app) tell(found engine.Diagnostics, asJSON bool) error {
 	if !asJSON {
 		return a.show(found)
 	}

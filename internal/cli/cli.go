@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/editor/dap"
+	"github.com/concerto-lang/concerto/internal/engine"
 	_ "github.com/concerto-lang/concerto/internal/process/guard" // concerto host guard
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	_ "github.com/concerto-lang/concerto/internal/process/sandbox/inside" // concerto host sandbox
@@ -116,8 +116,8 @@ type binary struct {
 
 // debugging is what an editor has launched.
 type debugging struct {
-	debugged *dap.Run          // nil without one
-	answered []concerto.Answer // to its awaited emits
+	debugged *dap.Run        // nil without one
+	answered []engine.Answer // to its awaited emits
 }
 
 // subject are the program and the run that a command is about.

@@ -3,13 +3,13 @@ package cli
 import (
 	"fmt"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // compile compiles a source and shows its diagnostics. When there are errors
 // among them, the error is an exitError.
-func (a *app) compile(s concerto.Source) (*concerto.Program, error) {
+func (a *app) compile(s engine.Source) (*engine.Program, error) {
 	s.Loaded = func(entry, manifest string) {
 		if manifest == "" {
 			manifest = "no manifest"
@@ -17,7 +17,7 @@ func (a *app) compile(s concerto.Source) (*concerto.Program, error) {
 		a.say("compiling %s with %s", entry, manifest)
 	}
 	s.Plain = s.Plain || a.debugged != nil
-	p, found, err := concerto.CompileSource(s)
+	p, found, err := engine.CompileSource(s)
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -27,7 +27,7 @@ func (a *app) compile(s concerto.Source) (*concerto.Program, error) {
 // refused makes an error about reading sources a usage error: a file that cannot
 // be read is not a program that failed.
 func refused(err error) error {
-	if _, ok := err.(*concerto.PathError); ok {
+	if _, ok := err.(*engine.PathError); ok {
 		return err
 	}
 	return usage("", "%v", err)
@@ -35,7 +35,7 @@ func refused(err error) error {
 
 // show writes diagnostics to stderr; with --quiet, errors only. When there are
 // errors it adds their number and gives an exitError.
-func (a *app) show(found concerto.Diagnostics) error {
+func (a *app) show(found engine.Diagnostics) error {
 	all := found.Sorted()
 	shown := all
 	if a.quiet {

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // shells write the script that makes a shell complete command lines.
@@ -71,7 +71,7 @@ var flagValues = []struct {
 	{"check", "format", func() []string { return checkForms }},
 	{"init", "template", templateNames},
 	{"test", "format", func() []string { return testFormats }},
-	{"", "log-level", func() []string { return concerto.LogLevels }},
+	{"", "log-level", func() []string { return engine.LogLevels }},
 }
 
 // completions tells cobra what arguments and flags may be, for the shell.
@@ -119,12 +119,12 @@ func (a *app) completions(root *cobra.Command) {
 // completePermissions completes the values of the permission flags: paths as the
 // shell does, and names of variables.
 func (a *app) completePermissions(c *cobra.Command) {
-	for _, k := range concerto.Permissions {
-		if k.Kind == concerto.PermitRead || k.Kind == concerto.PermitWrite {
+	for _, k := range engine.Permissions {
+		if k.Kind == engine.PermitRead || k.Kind == engine.PermitWrite {
 			continue
 		}
 		err := c.RegisterFlagCompletionFunc(k.Flag, func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-			if k.Kind == concerto.PermitEnv {
+			if k.Kind == engine.PermitEnv {
 				for _, v := range a.environ {
 					name, _, _ := strings.Cut(v, "=")
 					names = append(names, name)

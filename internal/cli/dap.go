@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/editor/dap"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 const dapHelp = `Speaks the Debug Adapter Protocol on standard input and output: editors start it.
@@ -98,9 +98,9 @@ func launchArgs(l *dap.Launch) []string {
 
 // launchAnswers returns the answers in an editor's launch request. A text is read as the type that the
 // program wants, as one of --answer is; any other value is that value.
-func launchAnswers(l *dap.Launch) (all []concerto.Answer) {
+func launchAnswers(l *dap.Launch) (all []engine.Answer) {
 	for _, channel := range slices.Sorted(maps.Keys(l.Answers)) {
-		a := concerto.Answer{Channel: channel, JSON: l.Answers[channel]}
+		a := engine.Answer{Channel: channel, JSON: l.Answers[channel]}
 		if text := ""; json.Unmarshal(a.JSON, &text) == nil && string(a.JSON) != "null" {
 			a.Value, a.JSON = text, nil
 		}
@@ -156,11 +156,11 @@ func (a *app) debugs(signals *interrupts) {
 
 // attachable runs a program to which editors attach: it stands before its first line until the
 // first of them lets it begin.
-func (a *app) attachable(f *runFlags, s concerto.Source, signals *interrupts, run func() error) error {
+func (a *app) attachable(f *runFlags, s engine.Source, signals *interrupts, run func() error) error {
 	switch {
 	case f.watch:
 		return usage("leave out one of them", "--debug and --watch contradict each other")
-	case filepath.Ext(s.Path) == concerto.IRExt || s.Given != nil:
+	case filepath.Ext(s.Path) == engine.IRExt || s.Given != nil:
 		return usage("name the source file or the project", "--debug needs a program that is in a file of sources")
 	}
 	l, err := net.Listen("tcp", f.debug)

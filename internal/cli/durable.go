@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // durableFlags say how a run is kept so that it can be gone on with.
@@ -46,7 +46,7 @@ func (f *durableFlags) waiting(c *cobra.Command) {
 var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
 // journaled says where a run is kept, if it is.
-func (a *app) journaled(p *concerto.Program, o *concerto.Options, f *runFlags) error {
+func (a *app) journaled(p *engine.Program, o *engine.Options, f *runFlags) error {
 	d := &f.durable
 	if d.sync != "" {
 		if err := oneOf("--sync", d.sync, syncForms); err != nil {
@@ -67,7 +67,7 @@ func (a *app) journaled(p *concerto.Program, o *concerto.Options, f *runFlags) e
 		d.dir, a.naming = d.journal, d.journal
 		o.Records.Durable = a.durable(d, a.abs(d.journal))
 	case root != "" && !f.watch:
-		id := concerto.NewRunID()
+		id := engine.NewRunID()
 		o.Session.SessionID, d.dir = id, id
 		o.Records.Durable = a.durable(d, filepath.Join(root, id))
 		if err := os.MkdirAll(root, 0o700); err != nil {
@@ -98,8 +98,8 @@ func (f *durableFlags) checkEvery() error {
 	return nil
 }
 
-func (a *app) durable(d *durableFlags, dir string) *concerto.Durable {
-	return &concerto.Durable{Dir: dir, Park: d.park, Wait: d.wait, Sync: d.sync, VerifySnapshots: d.verify, SnapshotEvery: d.every, Remark: func(text string) { a.note("concerto: %s\n", text) }}
+func (a *app) durable(d *durableFlags, dir string) *engine.Durable {
+	return &engine.Durable{Dir: dir, Park: d.park, Wait: d.wait, Sync: d.sync, VerifySnapshots: d.verify, SnapshotEvery: d.every, Remark: func(text string) { a.note("concerto: %s\n", text) }}
 }
 
 // relative is a path as it is shown: below the directory worked in, from there.

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
 // suspended says why a run was left where it is, and how to go on.
-func (a *app) suspended(e *concerto.Suspended) int {
+func (a *app) suspended(e *engine.Suspended) int {
 	name := a.naming
 	if name == "" {
 		name = a.relative(e.Dir)
@@ -20,8 +20,8 @@ func (a *app) suspended(e *concerto.Suspended) int {
 			name = e.Run
 		}
 	}
-	var unwritable *concerto.Unwritable
-	var damaged *concerto.JournalDamaged
+	var unwritable *engine.Unwritable
+	var damaged *engine.JournalDamaged
 	switch {
 	case e.Why == nil:
 		for _, q := range e.Waiting {
@@ -41,10 +41,10 @@ func (a *app) suspended(e *concerto.Suspended) int {
 	case errors.As(e.Why, &damaged):
 		a.complain(e.Why.Error(), damaged.Next)
 		return exitBroken
-	case errors.As(e.Why, new(*concerto.Strayed)):
+	case errors.As(e.Why, new(*engine.Strayed)):
 		a.complain(e.Why.Error(), "")
 		return exitBroken
-	case errors.Is(e.Why, concerto.ErrNoReader):
+	case errors.Is(e.Why, engine.ErrNoReader):
 		return exitFailed
 	case errors.Is(e.Why, errInterrupted), errors.Is(e.Why, context.Canceled):
 		a.complain("suspended", fmt.Sprintf("concerto resume %s goes on with it; concerto runs stop %s ends it", name, name))
@@ -57,22 +57,22 @@ func (a *app) suspended(e *concerto.Suspended) int {
 // noRun says why a run's directory cannot be used.
 func (a *app) noRun(err error) int {
 	name := a.naming
-	var damaged *concerto.JournalDamaged
-	var held *concerto.JournalHeld
-	var secret *concerto.SecretError
-	var unusable *concerto.DirUnusable
+	var damaged *engine.JournalDamaged
+	var held *engine.JournalHeld
+	var secret *engine.SecretError
+	var unusable *engine.DirUnusable
 	switch {
 	case errors.As(err, &damaged):
 		a.complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("nothing was changed; concerto fork %s --at N saves what stands before", name)))
 		return exitBroken
-	case errors.As(err, new(*concerto.Strayed)):
+	case errors.As(err, new(*engine.Strayed)):
 		a.complain(err.Error(), "")
 		return exitBroken
 	case errors.As(err, new(*runs.Gone)):
 		a.complain(fmt.Sprintf("%s: %v", name, err), fmt.Sprintf("concerto runs show %s tells what it has done and waits for; history = \"all\" keeps all of a run", name))
 	case errors.As(err, new(*runs.OtherEngine)):
 		a.complain(fmt.Sprintf("%s: %v", name, err), "go on with it by the concerto that has run it")
-	case errors.As(err, new(*concerto.HoldsRun)):
+	case errors.As(err, new(*engine.HoldsRun)):
 		a.complain(fmt.Sprintf("%s holds a run: go on with it by concerto resume %s", name, name), "")
 	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
 		a.complain(fmt.Sprintf("%s cannot be written: %v", name, err), "make room and try again; the run is as it was")
@@ -86,7 +86,7 @@ func (a *app) noRun(err error) int {
 			name = held.Run
 		}
 		a.complain(fmt.Sprintf("run %s %s", name, held), "concerto answer, runs show and inspect work all the same")
-	case errors.As(err, new(*concerto.JournalNewer)):
+	case errors.As(err, new(*engine.JournalNewer)):
 		a.complain(fmt.Sprintf("%s: %v", name, err), "use the concerto that made it, or a newer one")
 	case errors.As(err, &secret):
 		a.complain(err.Error(), "set "+secret.Name+" as it was when the run began")

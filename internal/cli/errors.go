@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
@@ -41,19 +41,19 @@ var errInterrupted = errors.New("interrupted")
 // failed reports an error and gives its exit code.
 func (a *app) failed(err error) int {
 	var usage *usageError
-	var path *concerto.PathError
+	var path *engine.PathError
 	var exit exitError
-	var uncaught *concerto.Uncaught
-	var broken *concerto.Broken
+	var uncaught *engine.Uncaught
+	var broken *engine.Broken
 	var changed *brokenError
-	var diverged *concerto.Diverged
-	var suspended *concerto.Suspended
+	var diverged *engine.Diverged
+	var suspended *engine.Suspended
 	var problem *runs.Problem
 	switch {
 	case errors.As(err, &suspended):
 		return a.suspended(suspended)
-	case errors.As(err, new(*concerto.JournalDamaged)), errors.As(err, new(*concerto.SecretError)), errors.As(err, new(*concerto.JournalHeld)),
-		errors.As(err, new(*concerto.JournalNewer)), errors.As(err, new(*concerto.HoldsRun)), errors.As(err, new(*concerto.DirNotEmpty)), errors.As(err, new(*concerto.DirUnusable)), errors.As(err, new(*runs.Gone)), errors.As(err, new(*runs.OtherEngine)), errors.Is(err, concerto.ErrNoRun), errors.As(err, new(*concerto.Strayed)):
+	case errors.As(err, new(*engine.JournalDamaged)), errors.As(err, new(*engine.SecretError)), errors.As(err, new(*engine.JournalHeld)),
+		errors.As(err, new(*engine.JournalNewer)), errors.As(err, new(*engine.HoldsRun)), errors.As(err, new(*engine.DirNotEmpty)), errors.As(err, new(*engine.DirUnusable)), errors.As(err, new(*runs.Gone)), errors.As(err, new(*runs.OtherEngine)), errors.Is(err, engine.ErrNoRun), errors.As(err, new(*engine.Strayed)):
 		return a.noRun(err)
 	case errors.As(err, new(*runs.NoEffect)):
 		return a.noEffect(err)
@@ -80,7 +80,7 @@ func (a *app) failed(err error) int {
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		a.complain("interrupted", "")
 		return exitInterrupted
-	case errors.Is(err, concerto.ErrNoMain):
+	case errors.Is(err, engine.ErrNoMain):
 		a.complain(err.Error(), "a run begins with `fn main() { … }`")
 		return exitRefused
 	case errors.As(err, &broken) && a.loaded != "":
@@ -89,7 +89,7 @@ func (a *app) failed(err error) int {
 	case errors.As(err, &broken):
 		a.bugAt(broken, broken.Stack)
 		return exitFailed
-	case errors.Is(err, concerto.ErrNoReader):
+	case errors.Is(err, engine.ErrNoReader):
 		// The reader of the output has gone away on purpose: this needs no
 		// message.
 		return exitFailed

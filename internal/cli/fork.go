@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
@@ -80,14 +80,14 @@ func (a *app) fork(run, to string, change runs.Change) (string, error) {
 		return "", err
 	}
 	a.naming = run
-	id := concerto.NewRunID()
+	id := engine.NewRunID()
 	if to == "" {
 		to = a.relative(filepath.Join(filepath.Dir(dir), id))
 	}
 	a.naming = to
 	written, err := runs.Fork(dir, a.abs(to), id, change)
 	if err != nil {
-		if !errors.As(err, new(*concerto.HoldsRun)) && !errors.As(err, new(*concerto.DirNotEmpty)) {
+		if !errors.As(err, new(*engine.HoldsRun)) && !errors.As(err, new(*engine.DirNotEmpty)) {
 			a.naming = run
 		}
 		return "", err

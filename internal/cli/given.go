@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // The names of programs that are in no file, where a file's name would stand.
@@ -38,19 +38,19 @@ const onStdin = "-"
 
 // source is the program to run: what path names, or code when it is not nil, or
 // the text on standard input. Code and standard input are read once.
-func (a *app) source(path string, code *string) (concerto.Source, error) {
-	s := concerto.Source{Path: path, Dir: a.dir, Overlay: a.overlay}
+func (a *app) source(path string, code *string) (engine.Source, error) {
+	s := engine.Source{Path: path, Dir: a.dir, Overlay: a.overlay}
 	switch {
 	case code != nil && path != "":
 		return s, usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
 	case code != nil:
-		s.Given = &concerto.Given{Name: codeName, Text: []byte(*code), Body: true}
+		s.Given = &engine.Given{Name: codeName, Text: []byte(*code), Body: true}
 	case path == onStdin:
 		text, err := io.ReadAll(a.stdin)
 		if err != nil {
 			return s, usage("", "read standard input: %v", cause(err))
 		}
-		s.Given = &concerto.Given{Name: stdinName, Text: text}
+		s.Given = &engine.Given{Name: stdinName, Text: text}
 	}
 	return s, nil
 }

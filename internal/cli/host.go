@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
@@ -135,7 +135,7 @@ func (a *app) writeJSON(v any) error {
 	return e.Encode(v)
 }
 
-func transportOf(c concerto.HostConfig) string {
+func transportOf(c engine.HostConfig) string {
 	if c.Transport == "" {
 		return "stdio"
 	}
@@ -143,7 +143,7 @@ func transportOf(c concerto.HostConfig) string {
 }
 
 // commandOf is what starts a host, a file below dir as seen from there.
-func commandOf(c concerto.HostConfig, dir string) []string {
+func commandOf(c engine.HostConfig, dir string) []string {
 	command := host.Program(&c)
 	if below, err := filepath.Rel(dir, command); err == nil && filepath.IsAbs(command) && filepath.IsLocal(below) {
 		command = "./" + filepath.ToSlash(below)
@@ -152,8 +152,8 @@ func commandOf(c concerto.HostConfig, dir string) []string {
 }
 
 // hostConfigs are the hosts of a program, which must compile.
-func (a *app) hostConfigs(path string) (*concerto.Program, []concerto.HostConfig, error) {
-	p, found, err := concerto.CompileSource(concerto.Source{Path: path, Dir: a.dir})
+func (a *app) hostConfigs(path string) (*engine.Program, []engine.HostConfig, error) {
+	p, found, err := engine.CompileSource(engine.Source{Path: path, Dir: a.dir})
 	if err != nil {
 		return nil, nil, refused(err)
 	}
@@ -229,7 +229,7 @@ func (a *app) hostUnderTest(dash int, args []string, f *hostTestFlags) (hostchec
 	}
 	switch {
 	case named == 0 && dash >= 0 && len(args) > 0:
-		o.Config = concerto.HostConfig{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: a.dir, OutputFormat: "json"}
+		o.Config = engine.HostConfig{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: a.dir, OutputFormat: "json"}
 		if strings.Contains(args[0], "/") {
 			o.Config.Command = a.abs(args[0])
 		}
@@ -253,10 +253,10 @@ func (a *app) sayOfHost(name, line string) { a.say("%s: %s", name, shown(line, a
 
 // hostNamed is the host that is declared by a name, or that has its section of the
 // manifest under it.
-func (a *app) hostNamed(name string) (concerto.HostConfig, *concerto.Program, error) {
+func (a *app) hostNamed(name string) (engine.HostConfig, *engine.Program, error) {
 	p, configs, err := a.hostConfigs("")
 	if err != nil {
-		return concerto.HostConfig{}, nil, err
+		return engine.HostConfig{}, nil, err
 	}
 	var names []string
 	for _, c := range configs {
@@ -276,7 +276,7 @@ func (a *app) hostNamed(name string) (concerto.HostConfig, *concerto.Program, er
 	} else if len(names) > 0 {
 		hint = "the program declares " + strings.Join(names, ", ")
 	}
-	return concerto.HostConfig{}, nil, usage(hint, "there is no host %q", name)
+	return engine.HostConfig{}, nil, usage(hint, "there is no host %q", name)
 }
 
 func (a *app) hostTest(parent context.Context, o hostcheck.Options, f *hostTestFlags) (failed error) {

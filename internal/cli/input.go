@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
@@ -29,7 +29,7 @@ func (a *app) object(flag, given string) (json.RawMessage, error) {
 			return nil, usage("name a file that holds a JSON object", "%s: read %s: %v", flag, name, cause(err))
 		}
 	}
-	if err := concerto.CheckInputs(text); err != nil {
+	if err := engine.CheckInputs(text); err != nil {
 		return nil, usage("write an object, as in "+flag+" '{\"id\": 7}', or name its file: "+flag+" @FILE", "%s: %v", where, err)
 	}
 	return text, nil

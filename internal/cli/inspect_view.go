@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel/view"
@@ -164,7 +164,7 @@ func (a *app) forkHere(r *timetravel.Recording, run string, effect int64, result
 	if len(result) == 0 {
 		effect = r.Kept(effect)
 	}
-	id := concerto.NewRunID()
+	id := engine.NewRunID()
 	to := filepath.Join(filepath.Dir(dir), id)
 	change := runs.Change{Effect: effect}
 	if len(result) > 0 {

@@ -5,19 +5,19 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // recordingDecisions opens the ledger of a run, if it is to have one. end closes it, once all is
 // run, and tells its head.
-func (a *app) recordingDecisions(o *concerto.Options, file string) (end func(error) error, err error) {
+func (a *app) recordingDecisions(o *engine.Options, file string) (end func(error) error, err error) {
 	if file == "" {
 		return func(err error) error { return err }, nil
 	}
 	if log := o.Records.Audit; log != nil && sameFile(log.Path(), a.abs(file)) {
 		return nil, twoLogs(file)
 	}
-	l, err := concerto.OpenLedger(a.abs(file), concerto.LedgerOptions{})
+	l, err := engine.OpenLedger(a.abs(file), engine.LedgerOptions{})
 	if err != nil {
 		return nil, refusedAudit(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
@@ -65,7 +65,7 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 	if err != nil {
 		return err
 	}
-	o.Output = concerto.Output{To: a.stderr, Terminal: a.errTerminal}
+	o.Output = engine.Output{To: a.stderr, Terminal: a.errTerminal}
 	listen, err := a.listen(f)
 	if err != nil {
 		return err
@@ -78,13 +78,13 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 	if err != nil {
 		return endTools(err)
 	}
-	err = p.Serve(ctx, o, concerto.ServeOptions{
+	err = p.Serve(ctx, o, engine.ServeOptions{
 		In: io.NopCloser(a.stdin), Out: keptOpen{a.stdout}, HTTP: listen,
 		Ready:    func(url string) { fmt.Fprintln(a.stderr, "serving "+url) },
 		Withheld: func(why string) { fmt.Fprintln(a.stderr, why) },
 	})
 	err = endTools(endAudit(err))
-	if errors.Is(err, concerto.ErrNothingOffered) {
+	if errors.Is(err, engine.ErrNothingOffered) {
 		return usage("write `pub pipeline`, or `pub tool` and `@describe(\"…\")` on its functions, or give --host-tools FILE", "%s: %v", path, err)
 	}
 	return err
@@ -92,20 +92,20 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 
 // servedSource is the program that is served. Without a PATH, and a project here or above,
 // it is one that does nothing, when there are tools to offer.
-func (a *app) servedSource(path string, f *serveFlags) concerto.Source {
-	s := concerto.Source{Path: path, Dir: a.dir}
+func (a *app) servedSource(path string, f *serveFlags) engine.Source {
+	s := engine.Source{Path: path, Dir: a.dir}
 	if path != "" || len(f.tools.files)+len(f.tools.modules) == 0 {
 		return s
 	}
 	if _, ok := manifest.Locate(a.dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
-		s.Given = &concerto.Given{Name: "tools", Text: []byte("fn main() {}")}
+		s.Given = &engine.Given{Name: "tools", Text: []byte("fn main() {}")}
 	}
 	return s
 }
 
 // listen is where the flags let a program be served over HTTP.
-func (a *app) listen(f *serveFlags) (concerto.Listen, error) {
-	l := concerto.Listen{Address: f.http, Origins: f.origins}
+func (a *app) listen(f *serveFlags) (engine.Listen, error) {
+	l := engine.Listen{Address: f.http, Origins: f.origins}
 	switch {
 	case f.http == "" && (f.tokenEnv != "" || len(f.origins) > 0):
 		return l, usage("add --http, or leave them out", "--token-env and --allow-origin are of --http alone")

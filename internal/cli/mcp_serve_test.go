@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 const servedTool = `
@@ -171,7 +171,7 @@ func TestServeEndsCalls(t *testing.T) {
 			}()
 			end(cancel, client)
 			err := <-done
-			var failed *concerto.Uncaught
+			var failed *engine.Uncaught
 			switch {
 			case name == "interrupted" && errors.Is(err, errInterrupted), name == "left" && err == nil,
 				name == "panicked" && errors.As(err, &failed) && failed.Panic:

@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // permissionFlags say what the program may touch: --sandbox, and a flag for each
-// of concerto.Permissions.
+// of engine.Permissions.
 type permissionFlags struct {
 	sandbox bool
-	lists   [len(concerto.Permissions)]listFlag
+	lists   [len(engine.Permissions)]listFlag
 }
 
 // everything is the value of a flag that is given without one.
@@ -33,13 +33,13 @@ behind "=", separated by commas; a flag may be repeated.
 `)
 	for _, line := range [][2]string{
 		{"--sandbox", "no files, network, variables, commands or hosts"},
-		{"--sandbox " + concerto.PermitRead.Give("data") + " " + concerto.PermitWrite.Give("data/out"), ""},
+		{"--sandbox " + engine.PermitRead.Give("data") + " " + engine.PermitWrite.Give("data/out"), ""},
 		{"", "files in data, of which those in data/out to write"},
-		{"--sandbox " + concerto.PermitNet.Give("api.openai.com") + " " + concerto.PermitEnv.Give("OPENAI_API_KEY"), ""},
+		{"--sandbox " + engine.PermitNet.Give("api.openai.com") + " " + engine.PermitEnv.Give("OPENAI_API_KEY"), ""},
 		{"", "its model with its key, and nothing else"},
-		{concerto.PermitRun.Give("git") + " " + concerto.PermitHost.Give("Coder"), ""},
+		{engine.PermitRun.Give("git") + " " + engine.PermitHost.Give("Coder"), ""},
 		{"", "of commands git alone, of hosts Coder alone"},
-		{"--" + concerto.Permissions[concerto.PermitNet].Flag + "=", "no network host"},
+		{"--" + engine.Permissions[engine.PermitNet].Flag + "=", "no network host"},
 	} {
 		if line[0] != "" {
 			line[0] = command + " " + line[0]
@@ -51,18 +51,18 @@ behind "=", separated by commas; a flag may be repeated.
 
 func (f *permissionFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "let the program touch nothing but what the --allow flags allow")
-	for i, k := range concerto.Permissions {
+	for i, k := range engine.Permissions {
 		c.Flags().Var(&f.lists[i], k.Flag, k.Doc)
 		c.Flags().Lookup(k.Flag).NoOptDefVal = everything
 	}
 }
 
 // grants are what the flags allow.
-func (f *permissionFlags) grants() (concerto.Grants, error) {
-	g := concerto.Grants{Sandbox: f.sandbox, Allow: map[concerto.Permission]concerto.Granted{}}
+func (f *permissionFlags) grants() (engine.Grants, error) {
+	g := engine.Grants{Sandbox: f.sandbox, Allow: map[engine.Permission]engine.Granted{}}
 	for i, l := range f.lists {
 		if l.given {
-			g.Allow[concerto.Permission(i)] = l.Granted
+			g.Allow[engine.Permission(i)] = l.Granted
 		}
 	}
 	if err := g.Check(); err != nil {
@@ -73,7 +73,7 @@ func (f *permissionFlags) grants() (concerto.Grants, error) {
 
 // listFlag is a flag that lists what is allowed of a kind.
 type listFlag struct {
-	concerto.Granted
+	engine.Granted
 	given bool
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/progress"
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
@@ -52,7 +52,7 @@ type shownProgress struct {
 // stay. Nothing is followed of a program that has no hosts: it has none, but for
 // stages that can be seen. What it gives is told of the run's end; nil when nothing
 // is shown.
-func (a *app) showProgress(f *runFlags, p *concerto.Program, o *concerto.Options) *shownProgress {
+func (a *app) showProgress(f *runFlags, p *engine.Program, o *engine.Options) *shownProgress {
 	live := f.shown == "auto" && a.errScreen && !a.records() && !(a.outTerminal && f.emit == "ndjson")
 	if f.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
 		return nil
@@ -67,7 +67,7 @@ func (a *app) showProgress(f *runFlags, p *concerto.Program, o *concerto.Options
 	}
 	o.Records.OnActivity = s.hear
 	others := o.Records.OnUsage
-	o.Records.OnUsage = func(each []concerto.ModelUsage, all concerto.ModelUsage) {
+	o.Records.OnUsage = func(each []engine.ModelUsage, all engine.ModelUsage) {
 		s.tally.Used.Tokens += all.TokensIn + all.TokensOut
 		s.tally.Used.Cost += all.Cost.USD()
 		if others != nil {
@@ -77,7 +77,7 @@ func (a *app) showProgress(f *runFlags, p *concerto.Program, o *concerto.Options
 	return s
 }
 
-func (s *shownProgress) hear(e concerto.Activity) {
+func (s *shownProgress) hear(e engine.Activity) {
 	s.tally.Add(&e)
 	if s.view != nil {
 		s.view.Hear(e)
@@ -98,7 +98,7 @@ func (s *shownProgress) end(err error) {
 		return
 	}
 	how := "done in"
-	_, left := errors.AsType[*concerto.Suspended](err)
+	_, left := errors.AsType[*engine.Suspended](err)
 	switch {
 	case left:
 		how = "suspended after"

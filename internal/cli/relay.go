@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/relay/client"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -52,7 +52,7 @@ const hostdWait = 10 * time.Second
 // relayed reports this process to the relay if the flag, the manifest or the environment says
 // so. A process is reported once, however many programs run in it. With the flag it waits for
 // hostd, and its error says why hostd was not reached.
-func (a *app) relayed(ctx context.Context, p *concerto.Program, flag string, o *concerto.Options) error {
+func (a *app) relayed(ctx context.Context, p *engine.Program, flag string, o *engine.Options) error {
 	share, title := p.Sharing()
 	if a.told == nil && (flag != "" || share || a.lookup(relaySocket) != "") {
 		told, err := a.relaySource(ctx, flag, title)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
@@ -102,7 +102,7 @@ const (
 var errReset = errors.New("reset")
 
 func (a *app) repl(parent context.Context, path string, args []string, f *replFlags) error {
-	if strings.HasSuffix(path, concerto.IRExt) {
+	if strings.HasSuffix(path, engine.IRExt) {
 		return usage("name the source file or the project", "`concerto repl` needs the sources of a program")
 	}
 	if err := oneOf("--emit", f.emit, modeNames); err != nil {
@@ -123,10 +123,10 @@ func (a *app) repl(parent context.Context, path string, args []string, f *replFl
 }
 
 // replSource is the program under a session.
-func (a *app) replSource(path string) concerto.Source {
-	s := concerto.Source{Path: path, Dir: a.dir, Plain: true}
+func (a *app) replSource(path string) engine.Source {
+	s := engine.Source{Path: path, Dir: a.dir, Plain: true}
 	if path == "" {
-		s.Given = &concerto.Given{Name: repl.Name, Text: []byte(repl.Empty)}
+		s.Given = &engine.Given{Name: repl.Name, Text: []byte(repl.Empty)}
 	}
 	return s
 }
@@ -151,8 +151,8 @@ func (a *app) replSession(ctx context.Context, path string, args []string, f *re
 	o.Answers.Prompter = a.prompter()
 	o.Log = a.logs()
 	out := &lineEnds{w: a.stdout}
-	o.Output = concerto.Output{To: out, Mode: concerto.Modes[f.emit], Terminal: a.outTerminal}
-	err = p.Interactive(ctx, o, func(m concerto.Machine) error {
+	o.Output = engine.Output{To: out, Mode: engine.Modes[f.emit], Terminal: a.outTerminal}
+	err = p.Interactive(ctx, o, func(m *engine.Machine) error {
 		session, err := repl.New(s, m)
 		if err != nil {
 			return refused(err)
@@ -211,7 +211,7 @@ func (t *talker) tell(err error) int {
 	t.out.endLine()
 	var wrong *repl.Mistakes
 	if errors.As(err, &wrong) {
-		var l concerto.Diagnostics
+		var l engine.Diagnostics
 		for _, d := range wrong.Found {
 			l.Add(d)
 		}
@@ -366,7 +366,7 @@ func (t *talker) run(ctx context.Context, name, text string) error {
 	}
 	if len(r.Found) > 0 {
 		t.out.endLine()
-		var l concerto.Diagnostics
+		var l engine.Diagnostics
 		for _, d := range r.Found {
 			l.Add(d)
 		}

@@ -3,8 +3,8 @@ package cli
 import (
 	"testing"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/screen"
 )
 
@@ -18,7 +18,7 @@ func painted(t *testing.T, line string) string {
 		t.Fatal(err)
 	}
 	var text string
-	err = p.Interactive(t.Context(), concerto.Options{}, func(m concerto.Machine) error {
+	err = p.Interactive(t.Context(), engine.Options{}, func(m *engine.Machine) error {
 		session, err := repl.New(s, m)
 		d := &drawn{session: session, color: true}
 		text = screen.Painted(line, d.Paint(line))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
@@ -67,7 +67,7 @@ func (a *app) replay(parent context.Context, file, path, form string) error {
 			path = name
 		}
 	}
-	var s concerto.Source
+	var s engine.Source
 	if path != "" || own == nil {
 		if s, err = a.source(path, nil); err != nil {
 			return err
@@ -76,7 +76,7 @@ func (a *app) replay(parent context.Context, file, path, form string) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	a.interrupt = signals.interrupt
-	p, o, err := a.prepared(&worldFlags{}, signals, func(grants *concerto.Grants) (*concerto.Program, string, error) {
+	p, o, err := a.prepared(&worldFlags{}, signals, func(grants *engine.Grants) (*engine.Program, string, error) {
 		if path == "" && own != nil {
 			p, err := own.Program()
 			return p, own.Root, err
@@ -88,9 +88,9 @@ func (a *app) replay(parent context.Context, file, path, form string) error {
 	}
 	mode := t.Mode()
 	if form != "" {
-		mode = concerto.Modes[form]
+		mode = engine.Modes[form]
 	}
-	o.Output = concerto.Output{To: a.stdout, Mode: mode, Terminal: a.outTerminal}
+	o.Output = engine.Output{To: a.stdout, Mode: mode, Terminal: a.outTerminal}
 	unused, n, err := p.Replay(ctx, t, o)
 	if n > 0 && err == nil {
 		a.complain("warning: "+notUsed(unused, n), "")
@@ -99,7 +99,7 @@ func (a *app) replay(parent context.Context, file, path, form string) error {
 }
 
 // played is the tape in a file, or that of a run that is kept.
-func (a *app) played(name string) (*concerto.Tape, *concerto.StoredRun, error) {
+func (a *app) played(name string) (*engine.Tape, *engine.StoredRun, error) {
 	if isFile(a.abs(name)) {
 		t, err := a.readTape(name)
 		return t, nil, err
@@ -110,7 +110,7 @@ func (a *app) played(name string) (*concerto.Tape, *concerto.StoredRun, error) {
 		return t, nil, err
 	}
 	a.naming = name
-	own, err := concerto.OpenRun(dir)
+	own, err := engine.OpenRun(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +118,7 @@ func (a *app) played(name string) (*concerto.Tape, *concerto.StoredRun, error) {
 	if err := runs.Tape(dir, &text); err != nil {
 		return nil, nil, err
 	}
-	t, err := concerto.ReadTape(&text)
+	t, err := engine.ReadTape(&text)
 	if err != nil {
 		return nil, nil, &brokenError{message: fmt.Sprintf("%s: %v", name, err)}
 	}
@@ -135,13 +135,13 @@ func notUsed(kinds []string, n int) string {
 }
 
 // readTape reads the tape in a file.
-func (a *app) readTape(file string) (*concerto.Tape, error) {
+func (a *app) readTape(file string) (*engine.Tape, error) {
 	f, err := userfile.Open(a.abs(file), userfile.MaxRecording)
 	if err != nil {
 		return nil, usage("`concerto run --record FILE` writes one", "read %s: %v", file, cause(err))
 	}
 	defer f.Close()
-	t, err := concerto.ReadTape(f)
+	t, err := engine.ReadTape(f)
 	if err != nil {
 		return nil, &brokenError{message: fmt.Sprintf("%s:%v", file, err)}
 	}

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
@@ -22,7 +22,7 @@ import (
 //	  = in main at main.conc:8:10
 //
 // Those of tasks that nobody awaited follow, one after the other.
-func (a *app) report(e *concerto.Uncaught) {
+func (a *app) report(e *engine.Uncaught) {
 	if a.records() {
 		a.record(a.failure(e))
 		for _, o := range e.Others {
@@ -49,7 +49,7 @@ func (a *app) report(e *concerto.Uncaught) {
 // writeFailure writes an error's message with its place, source line and trace.
 // Control characters are escaped also where w is no terminal: what is logged is read on one later.
 // A failed write is ignored: there is nowhere to report it.
-func writeFailure(w io.Writer, what string, place concerto.Place, trace []concerto.Place, color bool) {
+func writeFailure(w io.Writer, what string, place engine.Place, trace []engine.Place, color bool) {
 	say := func(format string, args ...any) {
 		_, _ = io.WriteString(w, terminal.Escape(fmt.Sprintf(format, args...)))
 	}
@@ -91,7 +91,7 @@ func thousands(n int) string {
 }
 
 // at is a place as FILE:LINE:COLUMN.
-func at(p concerto.Place) string {
+func at(p engine.Place) string {
 	if p.Column == 0 {
 		return fmt.Sprintf("%s:%d", p.File, p.Line)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
@@ -105,7 +105,7 @@ func (a *app) resume(parent context.Context, run string, f *runFlags, how *resum
 	}
 	f.durable.dir = run
 	a.naming = run
-	stored, err := concerto.OpenRun(dir)
+	stored, err := engine.OpenRun(dir)
 	if err != nil {
 		return err
 	}
@@ -142,18 +142,18 @@ func (a *app) resume(parent context.Context, run string, f *runFlags, how *resum
 	a.interrupt = signals.interrupt
 	for {
 		err := a.resumeOnce(ctx, stored, f, how, signals)
-		var suspended *concerto.Suspended
+		var suspended *engine.Suspended
 		if !errors.As(err, &suspended) || suspended.Why != nil || !stored.Answered(suspended.Waiting) {
 			return err
 		}
 	}
 }
 
-func (a *app) resumeOnce(ctx context.Context, stored *concerto.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
+func (a *app) resumeOnce(ctx context.Context, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
 	if err := a.changed(ctx, stored, how); err != nil {
 		return err
 	}
-	p, o, err := a.prepared(&f.worldFlags, signals, func(*concerto.Grants) (*concerto.Program, string, error) {
+	p, o, err := a.prepared(&f.worldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
 		p, err := stored.Program()
 		return p, stored.Root, err
 	})
@@ -165,7 +165,7 @@ func (a *app) resumeOnce(ctx context.Context, stored *concerto.StoredRun, f *run
 }
 
 // changed compares the program's sources with what the run began with.
-func (a *app) changed(ctx context.Context, stored *concerto.StoredRun, how *resumeFlags) error {
+func (a *app) changed(ctx context.Context, stored *engine.StoredRun, how *resumeFlags) error {
 	if how.asStarted || stored.Name == "" {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (a *app) changed(ctx context.Context, stored *concerto.StoredRun, how *resu
 	if !isFile(path) {
 		return nil
 	}
-	p, found, err := concerto.Compile(path, stored.Root)
+	p, found, err := engine.Compile(path, stored.Root)
 	if err == nil && p != nil && stored.Is(p) {
 		return nil
 	}

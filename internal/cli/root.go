@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +97,7 @@ func (a *app) global(chdir, overlay string) error {
 	case a.quiet && a.verbose > 0:
 		return usage("give one of them", "--quiet and --verbose contradict each other")
 	case a.logLevel != "":
-		return oneOf("--log-level", a.logLevel, concerto.LogLevels)
+		return oneOf("--log-level", a.logLevel, engine.LogLevels)
 	case a.quiet:
 		a.logLevel = "error"
 	case a.verbose > 0:
@@ -200,7 +200,7 @@ func onePath(rest bool) cobra.PositionalArgs {
 			if rest {
 				hint = "put arguments for the program after `--`"
 			}
-			for _, k := range concerto.Permissions {
+			for _, k := range engine.Permissions {
 				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == everything {
 					hint = "what --" + k.Flag + " lists stands behind `=`: --" + k.Flag + "=" + before[0]
 				}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
@@ -218,7 +218,7 @@ func (f *runFlags) given() *string {
 	return &f.code.text
 }
 
-func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *runFlags, signals *interrupts) error {
+func (a *app) runOnce(ctx context.Context, s engine.Source, args []string, f *runFlags, signals *interrupts) error {
 	if f.detail {
 		a.began = time.Now() // under --watch each run begins anew
 	}
@@ -237,7 +237,7 @@ func (a *app) runOnce(ctx context.Context, s concerto.Source, args []string, f *
 }
 
 // runProgram runs a program with all that is shown and kept of a run.
-func (a *app) runProgram(ctx context.Context, p *concerto.Program, o *concerto.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
+func (a *app) runProgram(ctx context.Context, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
 	if f.wire != "" {
 		if err := a.unplayedBy(p, f.wire); err != nil {
 			return err
@@ -270,7 +270,7 @@ func (a *app) runProgram(ctx context.Context, p *concerto.Program, o *concerto.O
 	defer end()
 	signals.before(end)
 	o.Log = a.logs()
-	o.Output = concerto.Output{To: a.stdout, Mode: concerto.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
+	o.Output = engine.Output{To: a.stdout, Mode: engine.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
 	if f.ledger != "" && f.audit.file != "" && sameFile(a.abs(f.ledger), a.abs(f.audit.file)) {
 		return endTools(twoLogs(f.ledger))
 	}
@@ -303,7 +303,7 @@ var atBoundary func(verify func() (refused, err error))
 
 // recording calls run with the files open to which its profile, trace and
 // transcript are written.
-func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err error) {
+func (a *app) recording(f *runFlags, o *engine.Options, run func() error) (err error) {
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer
@@ -324,11 +324,11 @@ func (a *app) recording(f *runFlags, o *concerto.Options, run func() error) (err
 
 // program compiles or loads the program that a source names. dir is the
 // directory at which the manifest's relative paths start.
-func (a *app) program(ctx context.Context, s concerto.Source, f *worldFlags, g *concerto.Grants) (p *concerto.Program, dir string, err error) {
+func (a *app) program(ctx context.Context, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
 	if s.Given != nil && isCompiled(s.Given.Text) {
 		return a.load(ctx, s.Given.Name, a.dir, s.Given.Text, f, g)
 	}
-	if s.Given != nil || filepath.Ext(s.Path) != concerto.IRExt {
+	if s.Given != nil || filepath.Ext(s.Path) != engine.IRExt {
 		p, err = a.compile(s)
 		return p, a.dir, err
 	}
@@ -347,8 +347,8 @@ func (a *app) program(ctx context.Context, s concerto.Source, f *worldFlags, g *
 }
 
 // load loads a compiled program that lies in dir.
-func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldFlags, g *concerto.Grants) (*concerto.Program, string, error) {
-	p, err := concerto.Load(data)
+func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
+	p, err := engine.Load(data)
 	if err != nil {
 		return nil, "", usage(reload(err), "%s: %v", name, err)
 	}
@@ -366,9 +366,9 @@ func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldF
 // reload is the next step after a compiled program that cannot be loaded.
 func reload(err error) string {
 	switch {
-	case errors.Is(err, concerto.ErrVersion):
+	case errors.Is(err, engine.ErrVersion):
 		return "build it again with this version of concerto"
-	case errors.Is(err, concerto.ErrInvalid):
+	case errors.Is(err, engine.ErrInvalid):
 		return "the file was changed after it was built: build it again"
 	}
 	return "compiled programs come from `concerto build`; to run a source file, name it with the ending .conc"

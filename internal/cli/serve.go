@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/cli/serve"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // applicationFlags are the flags of serve.
@@ -79,7 +79,7 @@ func (a *app) serve(parent context.Context, f *applicationFlags) error {
 	defer signals.stop()
 	<-signals.ready
 	config.Kill = signals.kill
-	o := concerto.Options{Tools: config.Tools, Kill: config.Kill}
+	o := engine.Options{Tools: config.Tools, Kill: config.Kill}
 	endTools, err := a.hostTools(ctx, &f.tools, nil, &o)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (a *app) serve(parent context.Context, f *applicationFlags) error {
 
 // served is what the flags say of the server.
 func (a *app) served(f *applicationFlags) (serve.Config, error) {
-	c := serve.Config{Version: a.binary.release, Tools: &concerto.ToolRegistry{}, Environ: a.environ, PassEnv: f.passEnv, Source: f.source, Executable: a.binary.executable,
+	c := serve.Config{Version: a.binary.release, Tools: &engine.ToolRegistry{}, Environ: a.environ, PassEnv: f.passEnv, Source: f.source, Executable: a.binary.executable,
 		Sessions: f.sessions, Message: f.message, Drain: time.Duration(f.drain * float64(time.Second)), LogLevel: a.logLevel, Log: a.serverLog}
 	switch {
 	case f.sessions < 1:

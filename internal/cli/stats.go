@@ -6,21 +6,21 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // stats are what a run has used of models.
 type stats struct {
-	each []concerto.ModelUsage
-	all  concerto.ModelUsage
-	by   concerto.Shares
+	each []engine.ModelUsage
+	all  engine.ModelUsage
+	by   engine.Shares
 }
 
-func (s *stats) models(each []concerto.ModelUsage, all concerto.ModelUsage) {
+func (s *stats) models(each []engine.ModelUsage, all engine.ModelUsage) {
 	s.each, s.all = each, all
 }
 
-func (s *stats) shares(by concerto.Shares) { s.by = by }
+func (s *stats) shares(by engine.Shares) { s.by = by }
 
 // tellStats writes what a run has used to stderr.
 func (a *app) tellStats(s *stats, asJSON bool) {
@@ -40,7 +40,7 @@ func (a *app) statsTable(s *stats) {
 	w := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.stderr, "stats:")
 	fmt.Fprintln(w, "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model")
-	line := func(u concerto.ModelUsage, name string) {
+	line := func(u engine.ModelUsage, name string) {
 		cost := "unknown"
 		if u.Priced {
 			cost = u.Cost.String()
@@ -51,7 +51,7 @@ func (a *app) statsTable(s *stats) {
 		line(u, u.Connection+" "+u.Model)
 	}
 	more := 0
-	for _, all := range [][]concerto.Share{s.by.Agents, s.by.Stages, s.by.Tasks} {
+	for _, all := range [][]engine.Share{s.by.Agents, s.by.Stages, s.by.Tasks} {
 		more += max(len(all)-maxShares, 0)
 		for _, x := range all[:min(len(all), maxShares)] {
 			if len(all) > 1 || x.Stage != "" {
@@ -74,7 +74,7 @@ func (a *app) statsTable(s *stats) {
 // maxShares bounds how many agents, stages and tasks the table has, each.
 const maxShares = 20
 
-func shareName(x concerto.Share) string {
+func shareName(x engine.Share) string {
 	switch {
 	case x.Agent != "":
 		return "agent " + x.Agent
@@ -101,7 +101,7 @@ type usedJSON struct {
 	Cost       json.RawMessage `json:"cost_usd"` // null when a price is not known
 }
 
-func usedBy(u concerto.ModelUsage) usedJSON {
+func usedBy(u engine.ModelUsage) usedJSON {
 	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Cost: json.RawMessage("null")}
 	if u.Priced {
 		x.Cost = json.RawMessage(u.Cost.String())
@@ -111,7 +111,7 @@ func usedBy(u concerto.ModelUsage) usedJSON {
 
 // statsLine writes one line of JSON.
 func (a *app) statsLine(s *stats) {
-	list := func(all []concerto.Share) []usedJSON {
+	list := func(all []engine.Share) []usedJSON {
 		out := []usedJSON{}
 		for _, x := range all {
 			u := usedBy(x.Usage)

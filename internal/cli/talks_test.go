@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/testkit/conversation"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
@@ -25,7 +25,7 @@ func TestTalks(t *testing.T) {
 		return conversation.Make(seed, conversation.Options{Level: conversation.Listen})
 	}
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
-	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed), concerto.Records{}) })
+	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) { listened(t, talk(seed), engine.Records{}) })
 }
 
 // TestTalksFromSnapshots plays them with programs that go on from a snapshot of themselves at
@@ -37,7 +37,7 @@ func TestTalksFromSnapshots(t *testing.T) {
 	show := func(seed uint64) string { return talk(seed).Source() + "\n" + talk(seed).String() }
 	randtest.Run(t, "internal/cli", 24, show, func(t *testing.T, seed uint64) {
 		taken := 0
-		listened(t, talk(seed), concerto.Records{Tape: io.Discard, Boundary: func(verify func() (refused, err error)) {
+		listened(t, talk(seed), engine.Records{Tape: io.Discard, Boundary: func(verify func() (refused, err error)) {
 			if refused, err := verify(); refused != nil || err != nil {
 				t.Errorf("boundary %d: %v %v", taken, refused, err)
 			}
@@ -50,17 +50,17 @@ func TestTalksFromSnapshots(t *testing.T) {
 }
 
 // listened runs the program of a conversation and compares what comes of it.
-func listened(t *testing.T, talk *conversation.Talk, records concerto.Records) {
+func listened(t *testing.T, talk *conversation.Talk, records engine.Records) {
 	dir := programs(t, map[string]string{
 		"main.conc": talk.Source(), "w.host": talk.Script(), "Concerto.toml": talk.Manifest("testhost", "w.host"),
 	})
-	p, found, err := concerto.Compile("", dir)
+	p, found, err := engine.Compile("", dir)
 	if err != nil || p == nil {
 		t.Fatalf("%v, %d diagnostics\n%s", err, found.Len(), talk.Source())
 	}
 	var emitted []string
 	var log lines
-	err = p.Run(t.Context(), concerto.Options{
+	err = p.Run(t.Context(), engine.Options{
 		WorkDir: dir, Environ: os.Environ(), Log: &log, LogLevel: "warn", Records: records,
 		OnEmit: func(channel string, payload json.RawMessage) {
 			emitted = append(emitted, conversation.Emitted(channel, string(payload)))

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/testkit/conversation"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
@@ -31,7 +31,7 @@ func TestTalksReplayed(t *testing.T) {
 	randtest.Run(t, "internal/cli", 40, show, func(t *testing.T, seed uint64) {
 		k := talk(seed)
 		dir := programs(t, map[string]string{"main.conc": k.Source(), "w.host": k.Script(), "Concerto.toml": k.Manifest("testhost", "w.host")})
-		p, found, err := concerto.Compile("", dir)
+		p, found, err := engine.Compile("", dir)
 		if err != nil || p == nil {
 			t.Fatalf("%v, %d diagnostics\n%s", err, found.Len(), k.Source())
 		}
@@ -40,18 +40,18 @@ func TestTalksReplayed(t *testing.T) {
 			return func(channel string, payload json.RawMessage) { *to = append(*to, channel+" "+string(payload)) }
 		}
 		var tape bytes.Buffer
-		err = p.Run(t.Context(), concerto.Options{WorkDir: dir, Environ: os.Environ(), OnEmit: emits(&live), Records: concerto.Records{Tape: &tape}})
+		err = p.Run(t.Context(), engine.Options{WorkDir: dir, Environ: os.Environ(), OnEmit: emits(&live), Records: engine.Records{Tape: &tape}})
 		if err != nil {
 			t.Fatalf("the run: %v", err)
 		}
 		if err := os.Remove(filepath.Join(dir, "w.host")); err != nil {
 			t.Fatal(err)
 		}
-		recorded, err := concerto.ReadTape(bytes.NewReader(tape.Bytes()))
+		recorded, err := engine.ReadTape(bytes.NewReader(tape.Bytes()))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &tape)
 		}
-		unused, n, err := p.Replay(t.Context(), recorded, concerto.Options{WorkDir: dir, OnEmit: emits(&again)})
+		unused, n, err := p.Replay(t.Context(), recorded, engine.Options{WorkDir: dir, OnEmit: emits(&again)})
 		if err != nil || n > 0 {
 			t.Errorf("the replay: %v; unused: %d, %v\n%s", err, n, unused, &tape)
 		}
@@ -114,7 +114,7 @@ fn main() {
 func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 	t.Helper()
 	dir := programs(t, files)
-	p, found, err := concerto.Compile("", dir)
+	p, found, err := engine.Compile("", dir)
 	if err != nil || p == nil {
 		t.Fatalf("%v, %d diagnostics\n%v", err, found.Len(), files)
 	}
@@ -122,19 +122,19 @@ func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 		return json.RawMessage(`"yes"`), nil
 	}
 	var tape bytes.Buffer
-	if err := p.Run(t.Context(), concerto.Options{WorkDir: dir, Environ: os.Environ(), OnAwait: answer, Records: concerto.Records{Tape: &tape}}); err != nil {
+	if err := p.Run(t.Context(), engine.Options{WorkDir: dir, Environ: os.Environ(), OnAwait: answer, Records: engine.Records{Tape: &tape}}); err != nil {
 		t.Fatalf("the run: %v", err)
 	}
 	lines := strings.SplitAfter(tape.String(), "\n")
 	for i := 1; i+2 < len(lines); i++ { // all but the header and the end
 		for _, line := range []string{"", otherEntry(t, lines[i], "r"), otherEntry(t, lines[i], "v"), otherEntry(t, lines[i], "lines")} {
 			text := strings.Join(lines[:i], "") + line + strings.Join(lines[i+1:], "")
-			changed, err := concerto.ReadTape(strings.NewReader(text))
+			changed, err := engine.ReadTape(strings.NewReader(text))
 			if err != nil {
 				continue // refused before it is replayed
 			}
-			_, _, err = p.Replay(t.Context(), changed, concerto.Options{WorkDir: dir})
-			if d, ok := errors.AsType[*concerto.Diverged](err); ok {
+			_, _, err = p.Replay(t.Context(), changed, engine.Options{WorkDir: dir})
+			if d, ok := errors.AsType[*engine.Diverged](err); ok {
 				kind, _, _ := strings.Cut(d.Message, " ")
 				diverged.add(kind)
 			}
@@ -149,21 +149,21 @@ func TestAdoptIsInterrupted(t *testing.T) {
 		"main.conc":  `fn main() { std::time::sleep(3600000); }`,
 		"loops.conc": "fn main() {\n    let mut n = 0;\n    while n >= 0 { n = (n + 1) % 1000; }\n}\n",
 	})
-	p, _, err := concerto.Compile("main.conc", dir)
+	p, _, err := engine.Compile("main.conc", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var suspended *concerto.Suspended
-	if err := p.Run(ctx, concerto.Options{WorkDir: dir, Records: concerto.Records{Durable: &concerto.Durable{Dir: filepath.Join(dir, "job")}}}); !errors.As(err, &suspended) {
+	var suspended *engine.Suspended
+	if err := p.Run(ctx, engine.Options{WorkDir: dir, Records: engine.Records{Durable: &engine.Durable{Dir: filepath.Join(dir, "job")}}}); !errors.As(err, &suspended) {
 		t.Fatalf("the run: %v", err)
 	}
-	stored, err := concerto.OpenRun(filepath.Join(dir, "job"))
+	stored, err := engine.OpenRun(filepath.Join(dir, "job"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	loops, _, err := concerto.Compile("loops.conc", dir)
+	loops, _, err := engine.Compile("loops.conc", dir)
 	if err != nil {
 		t.Fatal(err)
 	}

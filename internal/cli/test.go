@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // testFlags are the flags of test.
@@ -94,7 +94,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 
 // testReport is what a run of tests came to.
 type testReport struct {
-	Results  []concerto.TestResult
+	Results  []engine.TestResult
 	Took     time.Duration
 	Coverage *coverage // nil without --coverage
 }
@@ -118,14 +118,14 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	if err != nil {
 		return err
 	}
-	if filepath.Ext(path) == concerto.IRExt {
+	if filepath.Ext(path) == engine.IRExt {
 		return usage("name the source file or the project", "%s: a compiled program holds no tests", path)
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	a.debugs(signals)
 	<-signals.ready
-	s := concerto.Source{Path: path, Dir: a.dir, Overlay: a.overlay, Tests: true, Seen: func(string) {}}
+	s := engine.Source{Path: path, Dir: a.dir, Overlay: a.overlay, Tests: true, Seen: func(string) {}}
 	if !f.watch {
 		return a.testOnce(ctx, s, f, grants, selected, signals.kill)
 	}
@@ -138,8 +138,8 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 
 // testOnce compiles and runs the tests. It calls s.Seen with each file that they
 // depend on.
-func (a *app) testOnce(ctx context.Context, s concerto.Source, f *testFlags, allow concerto.Grants, selected func(concerto.Test) bool, kill <-chan struct{}) (failed error) {
-	p, found, err := concerto.CompileSource(s)
+func (a *app) testOnce(ctx context.Context, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
+	p, found, err := engine.CompileSource(s)
 	if err != nil {
 		return refused(err)
 	}
@@ -153,7 +153,7 @@ func (a *app) testOnce(ctx context.Context, s concerto.Source, f *testFlags, all
 	if f.list {
 		return a.listTests(tests, selected, f.format == "json")
 	}
-	o := concerto.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Record: f.record, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Allow: allow,
+	o := engine.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Record: f.record, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Allow: allow,
 		Cover: f.cover || f.html != "", Kill: kill, Log: a.logs(), LogLevel: a.logLevel}
 	if a.debugged != nil {
 		o.Debugger = a.debugged
@@ -175,7 +175,7 @@ func (a *app) testOnce(ctx context.Context, s concerto.Source, f *testFlags, all
 		defer func() { failed = closeRecord(failed, file, f.wire) }()
 		o.Wire = file
 	}
-	var of concerto.Options
+	var of engine.Options
 	of.WorkDir, of.Dir, of.Allow = a.dir, a.dir, allow
 	f.tools.watched(a, s.Seen)
 	endTools, err := a.toolsFor(ctx, &f.tools, p, &of, !f.live)
@@ -209,7 +209,7 @@ func (a *app) testOnce(ctx context.Context, s concerto.Source, f *testFlags, all
 }
 
 // selection is --filter as a choice of tests, with the other flags checked.
-func (f *testFlags) selection() (func(concerto.Test) bool, error) {
+func (f *testFlags) selection() (func(engine.Test) bool, error) {
 	if err := oneOf("--format", f.format, testFormats); err != nil {
 		return nil, err
 	}
@@ -238,10 +238,10 @@ func (f *testFlags) selection() (func(concerto.Test) bool, error) {
 	if err != nil {
 		return nil, usage("write special characters with a backslash before them, as in `\\(`", "--filter is not a regular expression: %v", err)
 	}
-	return func(t concerto.Test) bool { return re.MatchString(t.Name) || re.MatchString(t.Function) }, nil
+	return func(t engine.Test) bool { return re.MatchString(t.Name) || re.MatchString(t.Function) }, nil
 }
 
-func matchesAny(tests []concerto.Test, selected func(concerto.Test) bool) bool {
+func matchesAny(tests []engine.Test, selected func(engine.Test) bool) bool {
 	for _, t := range tests {
 		if selected(t) {
 			return true
@@ -277,6 +277,6 @@ func (a *app) finishTests(r *testReport, f *testFlags) error {
 }
 
 // testPlace is where a failure is shown when no place in it is to blame.
-func testPlace(t concerto.Test) concerto.Place {
-	return concerto.Place{Function: t.Function, File: t.File, Line: t.Line}
+func testPlace(t engine.Test) engine.Place {
+	return engine.Place{Function: t.Function, File: t.File, Line: t.Line}
 }

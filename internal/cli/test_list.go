@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // listedTest is a test as `concerto test --list --format json` tells of it.
@@ -16,7 +16,7 @@ type listedTest struct {
 }
 
 // listTests tells which tests are selected and where they are: a line each, or as a JSON array.
-func (a *app) listTests(all []concerto.Test, selected func(concerto.Test) bool, asJSON bool) error {
+func (a *app) listTests(all []engine.Test, selected func(engine.Test) bool, asJSON bool) error {
 	list := []listedTest{}
 	for _, t := range all {
 		if selected == nil || selected(t) {

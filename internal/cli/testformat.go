@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // jsonReport is the report of --format json (spec/16-tests.md).
@@ -56,7 +56,7 @@ type jsonEmit struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-func placeJSON(p concerto.Place) jsonPlace {
+func placeJSON(p engine.Place) jsonPlace {
 	return jsonPlace{p.Function, p.File, p.Line, p.Column, p.Times}
 }
 
@@ -77,7 +77,7 @@ func writeJSONReport(w io.Writer, r *testReport) error {
 }
 
 // resultJSON is what became of a test.
-func resultJSON(x concerto.TestResult) jsonResult {
+func resultJSON(x engine.TestResult) jsonResult {
 	t := jsonResult{Name: x.Name, Group: x.Group, Function: x.Function, File: x.File, Line: x.Line, Status: "passed",
 		DurationMS: milliseconds(x.Took), Seed: x.Seed, Emits: []jsonEmit{}, Output: x.Record.Output, Log: x.Record.Log}
 	for _, e := range x.Record.Emits {
@@ -100,7 +100,7 @@ func resultJSON(x concerto.TestResult) jsonResult {
 }
 
 // tellEvent writes what happens to a test as a line of --format ndjson, when it happens.
-func (a *app) tellEvent(t concerto.Test, r *concerto.TestResult) {
+func (a *app) tellEvent(t engine.Test, r *engine.TestResult) {
 	line := jsonResult{Name: t.Name, Group: t.Group, Function: t.Function, File: t.File, Line: t.Line, Status: "started", Emits: []jsonEmit{}}
 	if r != nil {
 		line = resultJSON(*r)
@@ -182,7 +182,7 @@ func writeJUnitReport(w io.Writer, r *testReport) error {
 	return err
 }
 
-func junitFailed(x concerto.TestResult) *junitFailure {
+func junitFailed(x engine.TestResult) *junitFailure {
 	f := x.Failure
 	place := f.Place
 	if place.Line == 0 {

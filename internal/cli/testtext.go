@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // Of what a failing test put out the last lines are shown.
@@ -18,7 +18,7 @@ const maxRecord = 20
 //	ok    numbers :: halves (halves)
 //	FAIL  wrong_sum
 //	      main.conc:20:5: error: RuntimeError: assertion failed: 4 does not equal 512
-func (a *app) tellResult(r concerto.TestResult) {
+func (a *app) tellResult(r engine.TestResult) {
 	if a.quiet && r.Failure == nil {
 		return
 	}
@@ -58,7 +58,7 @@ func (a *app) tellResult(r concerto.TestResult) {
 }
 
 // failureTitle is what went wrong in a line, or in several.
-func failureTitle(f *concerto.TestFailure) string {
+func failureTitle(f *engine.TestFailure) string {
 	if f.Kind == "" {
 		return f.Message
 	}
@@ -66,7 +66,7 @@ func failureTitle(f *concerto.TestFailure) string {
 }
 
 // tellRecord writes what a test put out, of its emits the last ones.
-func (a *app) tellRecord(b *bytes.Buffer, r concerto.TestResult, emits int) {
+func (a *app) tellRecord(b *bytes.Buffer, r engine.TestResult, emits int) {
 	if n := len(r.Record.Emits); n > 0 {
 		b.WriteString("emitted:\n")
 		if n > emits {

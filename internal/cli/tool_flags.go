@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // toolFlags say which tools the application has: those of files and of programs.
@@ -38,24 +38,24 @@ func (f *toolFlags) watched(a *app, seen func(path string)) {
 }
 
 // toolSources are the tools of the flags, for what o says.
-func (a *app) toolSources(f *toolFlags, o *concerto.Options) concerto.ToolSources {
-	around := concerto.Options{Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Log: a.stderr, LogLevel: a.logLevel}
+func (a *app) toolSources(f *toolFlags, o *engine.Options) engine.ToolSources {
+	around := engine.Options{Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Log: a.stderr, LogLevel: a.logLevel}
 	if o != nil {
 		around.Kill, around.Allow = o.Kill, o.Allow
 	}
-	return concerto.ToolSources{Files: f.files, Modules: f.modules, Dir: a.dir, Around: around, Seen: f.seen}
+	return engine.ToolSources{Files: f.files, Modules: f.modules, Dir: a.dir, Around: around, Seen: f.seen}
 }
 
 // hostTools registers the tools of the flags for what o says, before a program runs: p, or
 // several that are not known yet (nil). Mistakes in them, and in the program's own [tools],
 // are shown, and the error is then an exitError. end ends what the tools share, when the
 // runs are over.
-func (a *app) hostTools(ctx context.Context, f *toolFlags, p *concerto.Program, o *concerto.Options) (end func(error) error, err error) {
+func (a *app) hostTools(ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
 	return a.toolsFor(ctx, f, p, o, false)
 }
 
 // toolsFor is hostTools, also for tests that reach nothing outside.
-func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *concerto.Program, o *concerto.Options, tests bool) (end func(error) error, err error) {
+func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	if len(f.files)+len(f.modules) == 0 && (p == nil || !p.HasTools()) {
 		return nothing, nil
@@ -68,7 +68,7 @@ func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *concerto.Program, o
 	}
 	mine := o.Tools == nil && len(f.files)+len(f.modules) > 0
 	if mine {
-		o.Tools = &concerto.ToolRegistry{}
+		o.Tools = &engine.ToolRegistry{}
 	}
 	end = func(err error) error {
 		if mine {
@@ -86,8 +86,8 @@ func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *concerto.Program, o
 }
 
 // loadTools reads tools and shows what is wrong with them.
-func (a *app) loadTools(ctx context.Context, s concerto.ToolSources) (*concerto.ToolSet, error) {
-	set, found, err := concerto.LoadTools(ctx, s)
+func (a *app) loadTools(ctx context.Context, s engine.ToolSources) (*engine.ToolSet, error) {
+	set, found, err := engine.LoadTools(ctx, s)
 	if shown := a.show(found); shown != nil {
 		return nil, shown
 	}

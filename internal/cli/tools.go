@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
@@ -70,7 +70,7 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
 }
 
 // checkSandboxes says which tools this machine cannot hold to their sandboxes.
-func (a *app) checkSandboxes(_ context.Context, tools *concerto.ToolRegistry) error {
+func (a *app) checkSandboxes(_ context.Context, tools *engine.ToolRegistry) error {
 	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.binary.executable}
 	defer run.End()
 	for _, t := range tools.List() {
@@ -102,7 +102,7 @@ Concerto.toml here or above, and of the flags.
   concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withTools(c.Context(), &f, func(ctx context.Context, tools *concerto.ToolRegistry) error {
+			return a.withTools(c.Context(), &f, func(ctx context.Context, tools *engine.ToolRegistry) error {
 				return a.listTools(ctx, tools, asJSON)
 			})
 		},
@@ -161,7 +161,7 @@ func noArguments(c *cobra.Command, args []string) error {
 }
 
 // withTools calls do with the tools of the manifest and of the flags.
-func (a *app) withTools(ctx context.Context, f *toolFlags, do func(context.Context, *concerto.ToolRegistry) error) error {
+func (a *app) withTools(ctx context.Context, f *toolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
 	ctx, signals := catch(ctx)
 	defer signals.stop()
 	s := a.toolSources(f, nil)
@@ -170,7 +170,7 @@ func (a *app) withTools(ctx context.Context, f *toolFlags, do func(context.Conte
 	if err != nil {
 		return err
 	}
-	var tools concerto.ToolRegistry
+	var tools engine.ToolRegistry
 	if err = set.Register(&tools); err != nil {
 		err = usage("give one of them another name, or a version of its own", "%v", err)
 	} else {
@@ -184,16 +184,16 @@ func (a *app) withTools(ctx context.Context, f *toolFlags, do func(context.Conte
 }
 
 // toolSession is what tools are told by a command that runs no program.
-func (a *app) toolSession() concerto.ToolContext {
-	return concerto.ToolContext{Caller: "client:tools", Cwd: a.dir}
+func (a *app) toolSession() engine.ToolContext {
+	return engine.ToolContext{Caller: "client:tools", Cwd: a.dir}
 }
 
-func (a *app) listTools(ctx context.Context, tools *concerto.ToolRegistry, asJSON bool) error {
+func (a *app) listTools(ctx context.Context, tools *engine.ToolRegistry, asJSON bool) error {
 	s, err := tools.Open(ctx, a.toolSession())
 	if err != nil {
 		return err
 	}
-	list := append([]concerto.ListedTool{}, s.List()...)
+	list := append([]engine.ListedTool{}, s.List()...)
 	if asJSON {
 		err = writeLine(a.stdout, map[string]any{"tools": list})
 	} else {
@@ -213,7 +213,7 @@ func writeLine(w io.Writer, v any) error {
 }
 
 // writeTools writes tools for people, in columns.
-func writeTools(w io.Writer, list []concerto.ListedTool) error {
+func writeTools(w io.Writer, list []engine.ListedTool) error {
 	wide := [2]int{}
 	rows := make([][2]string, len(list))
 	for i, t := range list {
@@ -247,14 +247,14 @@ func (a *app) callTool(ctx context.Context, name string, f *callFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.withTools(ctx, &f.toolFlags, func(ctx context.Context, tools *concerto.ToolRegistry) error {
-		o := concerto.Options{WorkDir: a.dir, Environ: a.environ, Executable: a.binary.executable, Log: a.logs(), LogLevel: a.logLevel, Tools: tools, Session: a.toolSession(),
-			Answers: concerto.Answers{Fixed: fixed, Prompter: a.prompter()}, Output: concerto.Output{To: a.stderr, Mode: concerto.ModeText, Terminal: a.errTerminal}}
+	return a.withTools(ctx, &f.toolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
+		o := engine.Options{WorkDir: a.dir, Environ: a.environ, Executable: a.binary.executable, Log: a.logs(), LogLevel: a.logLevel, Tools: tools, Session: a.toolSession(),
+			Answers: engine.Answers{Fixed: fixed, Prompter: a.prompter()}, Output: engine.Output{To: a.stderr, Mode: engine.ModeText, Terminal: a.errTerminal}}
 		endAudit, err := a.audited(nil, &o, &f.audit)
 		if err != nil {
 			return err
 		}
-		result, err := concerto.CallTool(ctx, o, name, args)
+		result, err := engine.CallTool(ctx, o, name, args)
 		if err = endAudit(err); err != nil {
 			return err
 		}
@@ -276,11 +276,11 @@ func (a *app) toolNames(ctx context.Context, args []string, f *toolFlags) ([]str
 	var names []string
 	s := a.toolSources(f, nil)
 	s.Manifest, s.Static = true, true
-	set, _, err := concerto.LoadTools(ctx, s)
+	set, _, err := engine.LoadTools(ctx, s)
 	if err != nil || set == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var tools concerto.ToolRegistry
+	var tools engine.ToolRegistry
 	if set.Register(&tools) == nil {
 		for _, t := range tools.List() {
 			names = append(names, t.Name)

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
@@ -30,9 +30,9 @@ const maxTrusted = 1000
 
 // consent gives an error unless a compiled program may run. root is the
 // directory at which the program's relative paths start.
-func (a *app) consent(ctx context.Context, path, root string, data []byte, p *concerto.Program, f *worldFlags, g *concerto.Grants) error {
+func (a *app) consent(ctx context.Context, path, root string, data []byte, p *engine.Program, f *worldFlags, g *engine.Grants) error {
 	asks := p.Asks()
-	if f.trust || !slices.ContainsFunc(asks, func(x concerto.Ask) bool { return !g.Decides(x.Kind) }) || a.trusts(data) {
+	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || a.trusts(data) {
 		return nil
 	}
 	listing := listed(asks)
@@ -56,13 +56,13 @@ func (a *app) consent(ctx context.Context, path, root string, data []byte, p *co
 }
 
 // listed shows what a program asks for, a line each.
-func listed(asks []concerto.Ask) string {
+func listed(asks []engine.Ask) string {
 	width := 0
 	var lines [][2]string
 	for _, x := range asks {
-		what := concerto.Permissions[x.Kind].Any
+		what := engine.Permissions[x.Kind].Any
 		if x.Name != "" {
-			what = strings.Replace(concerto.Permissions[x.Kind].May, "%s", plain(x.Name), 1)
+			what = strings.Replace(engine.Permissions[x.Kind].May, "%s", plain(x.Name), 1)
 		}
 		lines = append(lines, [2]string{what, plain(x.Detail)})
 		width = max(width, len(what))
@@ -82,9 +82,9 @@ var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // flagsOf are the flags that allow what a program asks for, one for each kind.
 // root is the directory at which the program's relative paths start.
-func (a *app) flagsOf(asks []concerto.Ask, root string) []string {
+func (a *app) flagsOf(asks []engine.Ask, root string) []string {
 	var out []string
-	for _, k := range concerto.Permissions {
+	for _, k := range engine.Permissions {
 		var names []string
 		whole, asked := false, false
 		for _, x := range asks {
@@ -106,8 +106,8 @@ func (a *app) flagsOf(asks []concerto.Ask, root string) []string {
 
 // named is what a program asks for, as a flag names it: a path is relative to
 // the working directory.
-func (a *app) named(x concerto.Ask, root string) string {
-	if x.Kind != concerto.PermitRead && x.Kind != concerto.PermitWrite || filepath.IsAbs(x.Name) {
+func (a *app) named(x engine.Ask, root string) string {
+	if x.Kind != engine.PermitRead && x.Kind != engine.PermitWrite || filepath.IsAbs(x.Name) {
 		return x.Name
 	}
 	return a.shown(filepath.Join(root, x.Name))
@@ -164,7 +164,7 @@ func (a *app) trusting(data []byte) error {
 // built remembers a program that was compiled here and would need the user's
 // consent. When that fails, running the program asks for consent.
 func (a *app) built(data []byte) {
-	p, err := concerto.Load(data)
+	p, err := engine.Load(data)
 	if err != nil || len(p.Asks()) == 0 {
 		return
 	}

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"runtime"
 
 	"github.com/spf13/cobra"
@@ -10,7 +10,7 @@ import (
 
 // version is the release with what it runs and was built with.
 func (b binary) version() string {
-	return fmt.Sprintf("%s (IR %s, %s %s/%s)", b.release, concerto.IRVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s (IR %s, %s %s/%s)", b.release, engine.IRVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func (a *app) versionCommand() *cobra.Command {

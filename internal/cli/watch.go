@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // lookEvery is how often --watch looks at the files. Polling works on every file
@@ -63,7 +63,7 @@ func (a *app) untilChange(ctx context.Context, restart, first bool, run func(con
 		<-ended
 		return changed.path, changed.err
 	case err := <-ended:
-		var path *concerto.PathError
+		var path *engine.PathError
 		switch {
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
@@ -26,7 +26,7 @@ func (a *app) recordFile(flag, path string) (*os.File, error) {
 
 // unplayed refuses to record into a file that one of the hosts plays: it would be
 // emptied before it is played.
-func (a *app) unplayed(path string, hosts []concerto.HostConfig) error {
+func (a *app) unplayed(path string, hosts []engine.HostConfig) error {
 	if path == "" {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (a *app) unplayed(path string, hosts []concerto.HostConfig) error {
 }
 
 // unplayedBy is unplayed for the hosts of a program.
-func (a *app) unplayedBy(p *concerto.Program, path string) error {
+func (a *app) unplayedBy(p *engine.Program, path string) error {
 	hosts, err := p.HostConfigs()
 	if err != nil {
 		return err
@@ -75,11 +75,11 @@ func closeRecord(err error, file *os.File, path string) error {
 // recordHost begins the recording of a host that no run uses; add is nil when path is
 // "". end ends it, and gives the error that it is given or why the recording is not
 // whole.
-func (a *app) recordHost(path, program string, c *concerto.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
+func (a *app) recordHost(path, program string, c *engine.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
 	}
-	if err := a.unplayed(path, []concerto.HostConfig{*c}); err != nil {
+	if err := a.unplayed(path, []engine.HostConfig{*c}); err != nil {
 		return nil, nil, err
 	}
 	file, err := a.recordFile("--wire", path)
@@ -105,7 +105,7 @@ func (a *app) recordHost(path, program string, c *concerto.HostConfig) (add func
 
 // secretsOf are the values of the variables that hold keys: those of the host, those
 // of others in its manifest, and all whose names suggest it.
-func (a *app) secretsOf(c *concerto.HostConfig) *secret.Set {
+func (a *app) secretsOf(c *engine.HostConfig) *secret.Set {
 	known := &secret.Set{}
 	add := func(name string) { known.Add(name, procgroup.Getenv(a.environ, name)) }
 	for _, p := range c.ParamsEnv {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // worldFlags say what replaces parts of the world around a program, and what the
@@ -38,39 +38,39 @@ func (f *worldFlags) add(c *cobra.Command) {
 // prepare compiles or loads the program that a source names, and makes the
 // options that all commands that run it share. When it returns, signals are
 // caught.
-func (a *app) prepare(ctx context.Context, s concerto.Source, f *worldFlags, signals *interrupts) (*concerto.Program, concerto.Options, error) {
+func (a *app) prepare(ctx context.Context, s engine.Source, f *worldFlags, signals *interrupts) (*engine.Program, engine.Options, error) {
 	s.Mock = f.mock
-	return a.prepared(f, signals, func(grants *concerto.Grants) (*concerto.Program, string, error) { return a.program(ctx, s, f, grants) })
+	return a.prepared(f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return a.program(ctx, s, f, grants) })
 }
 
 // prepared is prepare for a program that is got in any way.
-func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*concerto.Grants) (p *concerto.Program, dir string, err error)) (*concerto.Program, concerto.Options, error) {
+func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
 	fixed, err := answers(f.answers)
 	fixed = append(fixed, a.answered...)
 	if err != nil {
-		return nil, concerto.Options{}, err
+		return nil, engine.Options{}, err
 	}
 	grants, err := f.permissions.grants()
 	if err != nil {
-		return nil, concerto.Options{}, err
+		return nil, engine.Options{}, err
 	}
 	if err := names("--pass-env", f.passEnv); err != nil {
-		return nil, concerto.Options{}, err
+		return nil, engine.Options{}, err
 	}
 	environ, err := a.environment(f.envFiles)
 	if err != nil {
-		return nil, concerto.Options{}, err
+		return nil, engine.Options{}, err
 	}
 	p, dir, err := program(&grants)
 	if err != nil {
-		return nil, concerto.Options{}, err
+		return nil, engine.Options{}, err
 	}
 	<-signals.ready
-	steps := [...]concerto.Steps{concerto.NoSteps, concerto.ShortSteps, concerto.WholeSteps}[min(a.verbose, 2)]
-	return p, concerto.Options{
+	steps := [...]engine.Steps{engine.NoSteps, engine.ShortSteps, engine.WholeSteps}[min(a.verbose, 2)]
+	return p, engine.Options{
 		Dir: dir, WorkDir: a.dir, Environ: environ, Executable: a.binary.executable, Allow: grants,
-		Answers: concerto.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.dir, PassEnv: f.passEnv},
-		Log:     a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Records: concerto.Records{Steps: steps},
+		Answers: engine.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.dir, PassEnv: f.passEnv},
+		Log:     a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Records: engine.Records{Steps: steps},
 	}, nil
 }
 

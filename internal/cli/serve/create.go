@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -58,7 +58,7 @@ func createSession(r *request, p *creating) (any, error) {
 		return nil, errStopping()
 	}
 	if len(p.Inputs) > 0 {
-		if err := concerto.CheckInputs(p.Inputs); err != nil {
+		if err := engine.CheckInputs(p.Inputs); err != nil {
 			return nil, badParam("inputs", "%v", err)
 		}
 	}
@@ -82,7 +82,7 @@ func createSession(r *request, p *creating) (any, error) {
 		s.metadata = map[string]any{}
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	o.Service = &concerto.Service{Hear: s.hear, Answer: s.answer, Sees: sees, Budget: concerto.Budget(p.Budget), Began: func(x concerto.Running) {
+	o.Service = &engine.Service{Hear: s.hear, Answer: s.answer, Sees: sees, Budget: engine.Budget(p.Budget), Began: func(x engine.Running) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.running = x
@@ -128,14 +128,14 @@ func (p *creating) linger() (*time.Duration, *Error) {
 }
 
 // sees is which of the application's tools there are for the session; nil: all.
-func (p *creating) sees() (func(*concerto.Tool) bool, *Error) {
+func (p *creating) sees() (func(*engine.Tool) bool, *Error) {
 	var all bool
 	var words []string
 	switch {
 	case p.Tools == nil || json.Unmarshal(p.Tools, &all) == nil && all:
 		return nil, nil
 	case json.Unmarshal(p.Tools, &all) == nil && string(p.Tools) != "null":
-		return func(*concerto.Tool) bool { return false }, nil
+		return func(*engine.Tool) bool { return false }, nil
 	case json.Unmarshal(p.Tools, &words) != nil || words == nil:
 		return nil, badParam("tools", "expected boolean or array of names, got %s", p.Tools)
 	}
@@ -147,10 +147,10 @@ func (p *creating) sees() (func(*concerto.Tool) bool, *Error) {
 }
 
 // options are what the session's run gets from outside.
-func (r *request) options(p *creating) (concerto.Options, *Error) {
+func (r *request) options(p *creating) (engine.Options, *Error) {
 	c := &r.srv.config
-	o := concerto.Options{Tools: c.Tools, Args: p.Args, Inputs: p.Inputs, Executable: c.Executable, LogLevel: c.LogLevel, Kill: c.Kill, WorkDir: c.Roots[0],
-		Session: concerto.ToolContext{SessionID: procgroup.NewID(), Caller: r.client.owner(), Environment: p.Environment, Metadata: p.Metadata, Render: r.client.render}}
+	o := engine.Options{Tools: c.Tools, Args: p.Args, Inputs: p.Inputs, Executable: c.Executable, LogLevel: c.LogLevel, Kill: c.Kill, WorkDir: c.Roots[0],
+		Session: engine.ToolContext{SessionID: procgroup.NewID(), Caller: r.client.owner(), Environment: p.Environment, Metadata: p.Metadata, Render: r.client.render}}
 	o.Records.Audit = c.Audit
 	if p.Cwd != nil {
 		at, err := c.below("cwd", *p.Cwd)
@@ -214,7 +214,7 @@ const (
 )
 
 // program compiles or loads the program.
-func (r *request) program(p *creating, o *concerto.Options) (*concerto.Program, *Error) {
+func (r *request) program(p *creating, o *engine.Options) (*engine.Program, *Error) {
 	given := 0
 	for _, there := range []bool{p.Program.Path != nil, p.Program.Source != nil, p.Program.IR != nil} {
 		if there {
@@ -230,19 +230,19 @@ func (r *request) program(p *creating, o *concerto.Options) (*concerto.Program, 
 		return r.atPath(*p.Program.Path, o)
 	case p.Program.Source != nil:
 		o.Dir = o.WorkDir
-		return compile(concerto.Source{Dir: o.WorkDir, Given: &concerto.Given{Name: sourceName, Text: []byte(*p.Program.Source)}})
+		return compile(engine.Source{Dir: o.WorkDir, Given: &engine.Given{Name: sourceName, Text: []byte(*p.Program.Source)}})
 	}
 	o.Dir = o.WorkDir
 	return load("program.ir", p.Program.IR)
 }
 
-func (r *request) atPath(path string, o *concerto.Options) (*concerto.Program, *Error) {
+func (r *request) atPath(path string, o *engine.Options) (*engine.Program, *Error) {
 	c := &r.srv.config
 	at, err := c.below("program.path", path)
 	if err != nil {
 		return nil, err
 	}
-	if filepath.Ext(at) == concerto.IRExt {
+	if filepath.Ext(at) == engine.IRExt {
 		text, rerr := userfile.Read(at, userfile.MaxRecording)
 		if rerr != nil {
 			return nil, badParam("program.path", "%v", unwrap(rerr))
@@ -250,7 +250,7 @@ func (r *request) atPath(path string, o *concerto.Options) (*concerto.Program, *
 		o.Dir = filepath.Dir(at)
 		return load("program.path", text)
 	}
-	return compile(concerto.Source{Path: path, Dir: c.Roots[0]})
+	return compile(engine.Source{Path: path, Dir: c.Roots[0]})
 }
 
 func unwrap(err error) error {
@@ -262,9 +262,9 @@ func unwrap(err error) error {
 }
 
 // compile compiles a program. What is wrong with it is in the error's data.
-func compile(s concerto.Source) (*concerto.Program, *Error) {
-	program, found, err := concerto.CompileSource(s)
-	var path *concerto.PathError
+func compile(s engine.Source) (*engine.Program, *Error) {
+	program, found, err := engine.CompileSource(s)
+	var path *engine.PathError
 	switch {
 	case errors.As(err, &path):
 		return nil, badParam("program.path", "%v", path)
@@ -281,8 +281,8 @@ func compile(s concerto.Source) (*concerto.Program, *Error) {
 }
 
 // load loads a compiled program.
-func load(path string, text []byte) (*concerto.Program, *Error) {
-	program, err := concerto.Load(text)
+func load(path string, text []byte) (*engine.Program, *Error) {
+	program, err := engine.Load(text)
 	if err != nil {
 		return nil, &Error{codeCompile, fmt.Sprintf("%s: %v", path, err), json.RawMessage(`{"diagnostics":[]}`)}
 	}

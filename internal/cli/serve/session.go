@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
@@ -40,17 +40,17 @@ type session struct {
 	log     eventLog
 	changed chan struct{} // closed when there is another event
 	subs    map[*client]*subscription
-	askers  []*client        // who wants to answer, the last one first
-	running concerto.Running // once it has begun
-	calls   int64            // of the clients', through it
+	askers  []*client      // who wants to answer, the last one first
+	running engine.Running // once it has begun
+	calls   int64          // of the clients', through it
 	state   stateBody
 	end     time.Time
 }
 
 // work is what a session runs, and with what.
 type work struct {
-	program *concerto.Program
-	options concerto.Options
+	program *engine.Program
+	options engine.Options
 }
 
 // runError is why a session failed.
@@ -77,7 +77,7 @@ type usage struct {
 	Cost      json.RawMessage `json:"cost_usd"` // null when a price is not known
 }
 
-func usedBy(u concerto.ModelUsage) *usage {
+func usedBy(u engine.ModelUsage) *usage {
 	x := &usage{u.Calls, u.Failed, u.TokensIn, u.TokensOut, json.RawMessage("null")}
 	if u.Priced {
 		x.Cost = json.RawMessage(u.Cost.String())
@@ -109,19 +109,19 @@ func (s *session) addLocked(kind string, body any) (number int64) {
 }
 
 // hear takes what the run tells.
-func (s *session) hear(e concerto.RunEvent) int64 {
+func (s *session) hear(e engine.RunEvent) int64 {
 	switch e := e.(type) {
-	case concerto.EmitEvent:
+	case engine.EmitEvent:
 		payload := e.Payload
 		if payload == nil {
 			payload = json.RawMessage("null")
 		}
 		return s.add("emit", emitBody{e.Channel, payload, e.Awaited})
-	case concerto.PrintEvent:
+	case engine.PrintEvent:
 		return s.add("print", printBody{e.Text})
-	case concerto.LogEvent:
+	case engine.LogEvent:
 		return s.add("log", logBody{e.Level, e.Message})
-	case concerto.ToolEvent:
+	case engine.ToolEvent:
 		b := toolBody{Phase: "start", CallID: e.CallID, Tool: e.Tool, By: e.By, Route: e.Route}
 		if e.Ended {
 			ms := e.Duration.Milliseconds()
@@ -144,7 +144,7 @@ func (s *session) answer(ctx context.Context, number int64, channel string, payl
 	}
 	s.mu.Unlock()
 	if c == nil {
-		return nil, concerto.ErrNobody
+		return nil, engine.ErrNobody
 	}
 	return c.awaited(ctx, s.id, number, channel, payload)
 }
@@ -161,7 +161,7 @@ func (c *client) awaited(ctx context.Context, session string, number int64, chan
 		Payload   json.RawMessage `json:"payload"`
 	}{session, number, channel, payload})
 	if errors.Is(err, errGone) {
-		return nil, concerto.ErrNobody
+		return nil, engine.ErrNobody
 	}
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (s *session) play() {
 	s.add("state", stateBody{State: stateRunning})
 	end := stateBody{Result: json.RawMessage("null")}
 	o := s.does.options
-	o.Records.OnUsage = func(_ []concerto.ModelUsage, all concerto.ModelUsage) { end.Usage = usedBy(all) }
+	o.Records.OnUsage = func(_ []engine.ModelUsage, all engine.ModelUsage) { end.Usage = usedBy(all) }
 	o.Service.Ended = func(result json.RawMessage) { end.Result = result }
 	err := s.contained(func() error { return s.does.program.Run(s.ctx, o) })
 	end.State, end.Error = s.became(err)
@@ -210,7 +210,7 @@ func (s *session) contained(f func() error) (err error) {
 
 // became is the state that a run has come to.
 func (s *session) became(err error) (string, *runError) {
-	var failed *concerto.Uncaught
+	var failed *engine.Uncaught
 	var late *budget.TimeError
 	switch {
 	case err == nil:
@@ -280,7 +280,7 @@ func (s *session) describe() description {
 		d.Ended = s.end.UTC().Format(timeForm)
 	}
 	if d.Usage == nil {
-		var u concerto.ModelUsage
+		var u engine.ModelUsage
 		if s.running.Usage != nil {
 			u = s.running.Usage()
 		}

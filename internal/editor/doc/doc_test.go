@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -125,7 +125,7 @@ func runExample(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 	}
-	p, found, err := concerto.CompileSource(concerto.Source{Path: "main.conc", Dir: dir, Tests: true})
+	p, found, err := engine.CompileSource(engine.Source{Path: "main.conc", Dir: dir, Tests: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func runExample(t *testing.T, text string) {
 	if t.Failed() {
 		return
 	}
-	results, _, err := p.RunTests(context.Background(), concerto.TestOptions{})
+	results, _, err := p.RunTests(context.Background(), engine.TestOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"testing"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 )
 
@@ -18,13 +18,13 @@ func TestEndless(t *testing.T) {
     loop { }
 }
 `
-	p, found, err := concerto.CompileSource(concerto.Source{Given: &concerto.Given{Name: "main.conc", Text: []byte(program)}, Dir: t.TempDir()})
+	p, found, err := engine.CompileSource(engine.Source{Given: &engine.Given{Name: "main.conc", Text: []byte(program)}, Dir: t.TempDir()})
 	if p == nil || err != nil {
 		t.Fatal(found, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var tape bytes.Buffer
-	o := concerto.Options{Records: concerto.Records{Tape: &tape}, Output: concerto.Output{To: cancelling{cancel}, Mode: concerto.Modes["ndjson"]}}
+	o := engine.Options{Records: engine.Records{Tape: &tape}, Output: engine.Output{To: cancelling{cancel}, Mode: engine.Modes["ndjson"]}}
 	if err := p.Run(ctx, o); err == nil {
 		t.Fatal("it has ended by itself")
 	}

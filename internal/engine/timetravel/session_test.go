@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/concerto-lang/concerto"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 )
 
@@ -47,12 +47,12 @@ fn main() {
 // recording records a run of a program and plays it once.
 func recording(t testing.TB, text string) *timetravel.Recording {
 	t.Helper()
-	p, found, err := concerto.CompileSource(concerto.Source{Given: &concerto.Given{Name: "main.conc", Text: []byte(text)}, Dir: t.TempDir()})
+	p, found, err := engine.CompileSource(engine.Source{Given: &engine.Given{Name: "main.conc", Text: []byte(text)}, Dir: t.TempDir()})
 	if p == nil || err != nil {
 		t.Fatal(found, err)
 	}
 	var tape bytes.Buffer
-	if err := p.Run(context.Background(), concerto.Options{Records: concerto.Records{Tape: &tape}}); err != nil {
+	if err := p.Run(context.Background(), engine.Options{Records: engine.Records{Tape: &tape}}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := timetravel.Tape(&tape, p.Encode(), nil)

@@ -1,6 +1,0 @@
-package concerto
-
-import "reflect"
-
-// ToolForm is what a tool's keys are read into.
-var ToolForm = reflect.TypeFor[toolForm]()

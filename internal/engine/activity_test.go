@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// person answers what it is asked, and withdraws from what it is told to.
+type person struct {
+	mu    sync.Mutex
+	asked []string
+	fails bool
+}
+
+func (p *person) Ask(context.Context, string) (string, error) { return "", fmt.Errorf("not asked so") }
+
+func (p *person) AskHost(ctx context.Context, q HostAsking, message json.RawMessage) (json.RawMessage, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asked = append(p.asked, fmt.Sprintf("%s %s %d %s", q.Host, q.Type, q.Within, message))
+	if p.fails {
+		return nil, fmt.Errorf("nobody is there")
+	}
+	if q.Type == "approval" {
+		return json.RawMessage(`"session"`), nil
+	}
+	return json.RawMessage(`"mine"`), nil
+}
+
+const unhandled = `
+host W { connector: w, output_format: "json", question_timeout: 60 }
+host D { connector: w, output_format: "json", question_default: "by default" }
+fn main() {
+    let r = listen W.execute("go") { "progress" => |p| {} };
+    println(to_string(r?.text));
+    println(W.execute("go")?);
+    let d = listen D.execute("go") { "approval" => |p| "no" };
+    println(to_string(d?.text));
+}`
+
+// A host of sh: it tells what it is answered.
+const asks = `
+[hosts.w]
+command = "sh"
+args = ["-c", '''
+while read -r prompt; do
+  echo '{"type":"question","id":1,"question":"Which?"}'; read -r one
+  echo '{"type":"approval","id":2,"description":"rm"}'; read -r two
+  echo "{\"type\":\"result\",\"answers\":[$one,$two],\"text\":\"done\"}"
+done''']
+message_types = ["question", "approval", "progress"]
+`
+
+// What a host asks and the program does not answer is put to a HostPrompter; an
+// embedding application hears what becomes of it.
+func TestUnhandledIsAsked(t *testing.T) {
+	p := compile(t, map[string]string{"main.conc": unhandled, "Concerto.toml": asks})
+	for _, fails := range []bool{false, true} {
+		who := &person{fails: fails}
+		var heard, emitted []string
+		var out strings.Builder
+		err := p.Run(t.Context(), Options{
+			Environ: []string{"PATH=/bin:/usr/bin"}, Answers: Answers{Prompter: who}, Output: Output{To: &out},
+			Records: Records{OnActivity: func(a Activity) {
+				if a.Kind == ActivityAnswered {
+					heard = append(heard, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", a.Host, a.Type, a.By, a.Scope+a.Text)))
+				}
+			}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, "[listen:unhandled]") {
+				emitted = append(emitted, line)
+			}
+		}
+		// With a declared default nobody is asked, but under execute first.
+		asked := []string{`W question 60000 {"id":1,"question":"Which?"}`, `W approval 60000 {"id":2,"description":"rm"}`,
+			`W question 60000 {"id":1,"question":"Which?"}`, `W approval 60000 {"id":2,"description":"rm"}`}
+		if d := cmp.Diff(asked, who.asked); d != "" {
+			t.Error(d)
+		}
+		want := []string{"W question terminal mine", "W approval terminal session", "W question terminal mine", "W approval terminal session", "D question default by default", "D approval handler"}
+		unhandled := 1
+		if fails {
+			want = []string{"W question nobody nothing handles question messages", "W approval nobody nothing handles approval messages", "W question default", "W approval default once", "D question default by default", "D approval handler"}
+			unhandled = 3
+		}
+		if d := cmp.Diff(want, heard); d != "" || len(emitted) != unhandled {
+			t.Errorf("fails %v: %s\n%s", fails, d, out.String())
+		}
+	}
+}
+
+// Every kind of activity is told, and what begins ends.
+func TestActivity(t *testing.T) {
+	p := compile(t, map[string]string{"main.conc": `
+host W { connector: w, output_format: "json" }
+pipeline P { stage one(n: Int) -> String { W.execute("go")? } }
+fn main() {
+    let r = listen W.execute("go") { "question" => |q| "a", "approval" => |a| "yes" };
+    println(to_string(r?.text));
+    println(P.run(1)?);
+}`, "Concerto.toml": strings.Replace(asks, "read -r prompt; do", `read -r prompt; do echo '{"type":"progress","percent":5}'`, 1)})
+	var heard []ActivityKind
+	open := map[int64]string{}
+	err := p.Run(t.Context(), Options{
+		Environ: []string{"PATH=/bin:/usr/bin"}, Answers: Answers{Fixed: []Answer{{Channel: "host:question", Value: "x"}}},
+		Records: Records{OnActivity: func(a Activity) {
+			heard = append(heard, a.Kind)
+			switch a.Kind {
+			case ActivityBegan, ActivityListenBegan, ActivityStageBegan:
+				open[a.Number] = a.Name
+			case ActivityEnded, ActivityListenEnded, ActivityStageEnded:
+				if open[a.Number] != a.Name {
+					t.Errorf("%d %s ends, and %q began", a.Number, a.Name, open[a.Number])
+				}
+				delete(open, a.Number)
+			}
+		}},
+	})
+	if err != nil || len(open) > 0 {
+		t.Fatal(err, open)
+	}
+	heard = slices.Compact(heard)
+	exchange := []ActivityKind{ActivityBegan, ActivityMoved, ActivityAsked, ActivityAnswered, ActivityAsked, ActivityAnswered, ActivityEnded}
+	want := append([]ActivityKind{ActivityListenBegan}, exchange...)
+	want = append(append(want, ActivityListenEnded, ActivityStageBegan), exchange...)
+	if d := cmp.Diff(append(want, ActivityStageEnded), heard); d != "" {
+		t.Error(d)
+	}
+}

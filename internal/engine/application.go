@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// application is the layer that hands emits to the embedding application.
+func (o *Options) application(next effect.Performer) effect.Performer {
+	return &application{Performer: next, o: o}
+}
+
+type application struct {
+	effect.Performer
+	o    *Options
+	turn sync.Mutex // awaited emits come from goroutines of their own
+}
+
+func (a *application) receive(channel string, payload json.RawMessage) {
+	if a.o.OnEmit == nil {
+		return
+	}
+	a.turn.Lock()
+	defer a.turn.Unlock()
+	a.o.OnEmit(channel, payload)
+}
+
+// Perform performs r; the application gets it when it is an emit.
+func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Emit:
+		if a.o.OnEmit != nil {
+			a.receive(r.Channel, r.Payload)
+			return nil, nil
+		}
+	case *effect.AwaitEmit:
+		a.receive(r.Channel, r.Payload)
+		return a.o.await(ctx, r, a.Performer)
+	}
+	return a.Performer.Perform(ctx, r)
+}
+
+// Start hands an awaited emit to the application at once, so that emits come in
+// the program's order. It is answered while the program goes on.
+func (a *application) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	if e, isAwait := r.(*effect.AwaitEmit); isAwait && (a.o.OnEmit != nil || a.o.OnAwait != nil) {
+		a.receive(e.Channel, e.Payload)
+		ctx, stop := context.WithCancel(ctx)
+		go func() {
+			done(a.o.await(ctx, e, a.Performer))
+			stop()
+		}()
+		return stop, true
+	}
+	if s, can := a.Performer.(effect.Starter); can {
+		return s.Start(ctx, r, done)
+	}
+	return nil, false
+}
+
+func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Performer) (effect.Result, error) {
+	if o.OnAwait == nil {
+		return next.Perform(ctx, r)
+	}
+	v, err := o.OnAwait(ctx, r.Channel, r.Payload)
+	return given(ctx, r.Channel, v, err)
+}
+
+// given makes what the application gave to an awaited emit the emit's result.
+func given(ctx context.Context, channel string, v json.RawMessage, err error) (effect.Result, error) {
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, effect.Errorf("EmitError", "%v", err).With("channel", channel).With("reason", "refused")
+	case !json.Valid(v):
+		return nil, effect.Errorf("EmitError", "the answer on channel '%s' is not JSON", channel).With("channel", channel).With("reason", "refused")
+	}
+	return &effect.Answer{Value: v, By: effect.ByApplication}, nil
+}

@@ -1,0 +1,295 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// audited runs a program with an audit log, and gives its records of calls, shortened:
+// who called, and who decided what.
+func audited(t *testing.T, p *engine.Program, o engine.Options) (calls []string, log string, err error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "audit.ndjson")
+	a, err := engine.OpenAudit(file, engine.AuditOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Records.Audit = a
+	err = p.Run(t.Context(), o)
+	if closing := a.Close(); closing != nil {
+		t.Error(closing)
+	}
+	text, readErr := os.ReadFile(file)
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
+	return shortened(t, string(text)), string(text), err
+}
+
+func shortened(t *testing.T, log string) (calls []string) {
+	t.Helper()
+	for _, line := range strings.Split(strings.TrimSpace(log), "\n") {
+		var r struct {
+			Kind    string
+			Actor   struct{ Type, Name string }
+			Subject struct{ Tool string }
+			Data    struct {
+				Outcome  string
+				Approval *struct {
+					Decision string
+					Actor    struct{ Type, Name string }
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		switch approval := "-"; r.Kind {
+		case "call":
+			if a := r.Data.Approval; a != nil {
+				approval = strings.TrimSpace(a.Decision + " by " + a.Actor.Type + " " + a.Actor.Name)
+			}
+			calls = append(calls, fmt.Sprintf("%s %s calls %s: %s", r.Actor.Type, r.Actor.Name, r.Subject.Tool, approval))
+		case "done":
+			calls = append(calls, fmt.Sprintf("%s %s", r.Subject.Tool, r.Data.Outcome))
+		}
+	}
+	return calls
+}
+
+const oneOrder = `
+fn main() {
+	let said: Any = try { dispatch_tool("order", { "sku": "a" }) } catch ToolError(e) { [e.reason, e.message] };
+	emit("said", said);
+}`
+
+func orders(change func(*engine.Tool)) *engine.ToolRegistry {
+	var tools engine.ToolRegistry
+	d := engine.NewTool("order", "Orders", func(_ context.Context, in struct {
+		SKU string `json:"sku"`
+	}) (string, error) {
+		return "ordered " + in.SKU, nil
+	})
+	d.RequiresApproval = true
+	change(&d)
+	if err := tools.Register(d); err != nil {
+		panic(err)
+	}
+	return &tools
+}
+
+// Who decided about a call is told as it was: the one who answered, or why nobody did.
+func TestWhoApproves(t *testing.T) {
+	waits := func(ctx context.Context, _ string, _ json.RawMessage) (json.RawMessage, error) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	for _, c := range []struct {
+		name    string
+		o       engine.Options
+		timeout string // on_timeout; "" for no end of the waiting
+		want    string
+		said    string
+	}{
+		{"the command line", engine.Options{Answers: engine.Answers{Fixed: []engine.Answer{{Channel: "tool:approval", Value: "okay!"}}}}, "", "allow by flag --answer", `"ordered a"`},
+		{"the command line, in full", engine.Options{Answers: engine.Answers{Fixed: []engine.Answer{{Channel: "tool:approval", Value: ` {"decision":"allow","input":{"sku":"b"}}`}}}}, "",
+			"allow by flag --answer", `"ordered b"`},
+		{"a handler", engine.Options{Answers: engine.Answers{Handler: `read line; echo '{"value":{"approved":true}}'`}}, "", "allow by application --emit-handler", `"ordered a"`},
+		{"the application", engine.Options{OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(`"reject"`), nil
+		}}, "",
+			"deny by application", `["denied","order was not called: the application refused"]`},
+		{"nobody", engine.Options{}, "", "deny by default", `["denied","order was not called: nobody approved of it: nobody answers the emit on channel 'tool:approval': give --answer tool:approval=VALUE or --emit-handler COMMAND, or run in a terminal"]`},
+		{"an application that is not there", engine.Options{OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+			return nil, errors.New("gone home")
+		}}, "",
+			"deny by default", `["denied","order was not called: nobody approved of it: gone home"]`},
+		{"nobody in time", engine.Options{OnAwait: waits}, "deny", "deny by timeout", `["denied","order was not called: nobody answered within 0.01 s"]`},
+		{"nobody in time, which allows", engine.Options{OnAwait: waits}, "allow", "allow by timeout", `"ordered a"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := compileTests(t, map[string]string{"main.conc": oneOrder, "Concerto.toml": ""})
+			c.o.Tools = orders(func(d *engine.Tool) {
+				if c.timeout != "" {
+					d.ApprovalTimeout, d.OnTimeout = 10*time.Millisecond, c.timeout
+				}
+			})
+			var said string
+			c.o.Environ = os.Environ()
+			c.o.OnEmit = func(channel string, payload json.RawMessage) {
+				if channel == "said" {
+					said = string(payload)
+				}
+			}
+			calls, _, err := audited(t, p, c.o)
+			outcome := "order ok"
+			if !strings.HasPrefix(said, `"`) {
+				outcome = "order denied"
+			}
+			if diff := cmp.Diff([]string{"program main calls order: " + c.want, outcome}, calls); diff != "" || err != nil || said != c.said {
+				t.Errorf("%v\n%s\n%s", err, said, diff)
+			}
+		})
+	}
+}
+
+// [permissions] approve has calls approved of on every route; what was allowed for the
+// session is not asked again, and says who allowed it. A tool whose time for approval ends
+// with `halt` ends the agent's call.
+func TestMustApprove(t *testing.T) {
+	const program = `
+		agent Clerk uses main {}
+		fn main() {
+			println(Clerk.execute("order")?.text);
+			println(dispatch_tool("order", { "sku": "b" }));
+			println(dispatch_tool("outer", {}));
+			println(dispatch_tool("free", {}));
+			match Clerk.execute("halt") { Ok(r) => println(r.text), Err(e) => emit("halted", e.message) }
+		}`
+	const manifest = `
+[permissions]
+approve = ["category:shop", "halting@1"]
+[connections.main]
+provider = "scripted"
+replies = [
+  { match = "order", tool_calls = [{ name = "order", args = { sku = "a" } }] }, { match = "order", text = "done" },
+  { match = "halt", tool_calls = [{ name = "halting", args = {} }] },
+]
+`
+	tools := orders(func(d *engine.Tool) { d.RequiresApproval, d.Category = false, "shop" })
+	free := engine.NewTool("free", "Is not asked about", func(context.Context, struct{}) (int, error) { return 1, nil })
+	halting := engine.NewTool("halting", "Halts", func(context.Context, struct{}) (int, error) { return 1, nil })
+	halting.ApprovalTimeout, halting.OnTimeout = 10*time.Millisecond, "halt"
+	outer := engine.NewTool("outer", "Orders by another", func(context.Context, struct{}) (int, error) { return 0, nil })
+	outer.Handler = func(ctx context.Context, _ json.RawMessage, c *engine.ToolContext) (engine.ToolResult, error) {
+		return c.Call(ctx, "order", map[string]string{"sku": "c"}), nil
+	}
+	if err := tools.Register(free, halting, outer); err != nil {
+		t.Fatal(err)
+	}
+	var routes []string
+	halted := ""
+	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
+	calls, _, err := audited(t, p, engine.Options{Tools: tools,
+		OnEmit: func(channel string, payload json.RawMessage) {
+			if channel == "halted" {
+				halted = string(payload)
+			}
+		},
+		OnAwait: func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error) {
+			var q struct{ Tool, Route string }
+			if err := json.Unmarshal(payload, &q); err != nil {
+				return nil, err
+			}
+			routes = append(routes, q.Tool+" "+q.Route)
+			switch {
+			case q.Tool == "halting":
+				<-ctx.Done()
+				return nil, context.Cause(ctx)
+			case q.Route == "dispatch":
+				return json.RawMessage(`"session"`), nil
+			}
+			return json.RawMessage(`true`), nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"agent Clerk calls order: allow by application", "order ok",
+		"program main calls order: allow by application", "order ok",
+		"program main calls outer: -", "tool outer calls order: allow by session", "order ok", "outer ok",
+		"program main calls free: -", "free ok",
+		"agent Clerk calls halting: deny by timeout", "halting denied",
+	}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"order agent", "order dispatch", "halting agent"}, routes); diff != "" {
+		t.Error(diff)
+	}
+	if want := `"agent 'Clerk': halting was not called: nobody answered within 0.01 s"`; halted != want {
+		t.Errorf("it ended with %s", halted)
+	}
+}
+
+// A prepared call whose approval is cancelled leaves nothing behind, and is not made; the audit has it.
+func TestApprovalCancelled(t *testing.T) {
+	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
+		fn late() -> Any { await emit("go", 1)?; 2 }
+		fn main() { for i in 0..3 { emit("got", race (dispatch_tool("order", { "sku": "a" }), late())); } }`})
+	asked := make(chan bool, 1)
+	var got []string
+	calls, _, err := audited(t, p, engine.Options{Tools: orders(func(*engine.Tool) {}),
+		OnEmit: func(channel string, payload json.RawMessage) {
+			if channel == "got" {
+				got = append(got, string(payload))
+			}
+		},
+		OnAwait: func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error) {
+			if channel == "go" {
+				<-asked
+				return json.RawMessage("1"), nil
+			}
+			asked <- true
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}})
+	if one := "program main calls order: - order cancelled "; err != nil || strings.Join(calls, " ")+" " != strings.Repeat(one, 3) || strings.Join(got, " ") != "2 2 2" {
+		t.Errorf("%v %q %q", err, calls, got)
+	}
+}
+
+// A call that cannot be recorded does not happen, whatever implements the tool.
+func TestUnrecordedCalls(t *testing.T) {
+	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
+		tool Own { description: "Own", @describe("Counts") pub fn count(self) -> Int { emit("counted", 1); 1 } }
+		fn called(name: String) -> Any { try { dispatch_tool(name, { "sku": "a" }) } catch ToolError(e) { e.reason } }
+		fn main() { emit("first", called("order")); emit("then", [called("order"), try { dispatch_tool("Own_count", {}) } catch ToolError(e) { e.message }]); }`})
+	full := false
+	log, err := engine.OpenAudit(filepath.Join(t.TempDir(), "a.ndjson"), engine.AuditOptions{Wrap: func(f engine.AuditIO) engine.AuditIO { return filling{f, &full} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var emits []string
+	tools := orders(func(d *engine.Tool) { d.RequiresApproval = false })
+	if err := p.Run(t.Context(), engine.Options{Tools: tools, Records: engine.Records{Audit: log}, OnEmit: func(channel string, payload json.RawMessage) {
+		if channel != "audit:tool" {
+			emits = append(emits, channel+" "+string(payload))
+		}
+		full = full || channel == "first"
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`first "ordered a"`, `then ["unavailable","Own.count was not called: write audit log ` + log.Path() + `: no space left on device"]`}
+	if diff := cmp.Diff(want, emits); diff != "" {
+		t.Error(diff)
+	}
+	full = false
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// filling is a file on a disk that fills up.
+type filling struct {
+	engine.AuditIO
+	full *bool
+}
+
+func (f filling) Write(b []byte) (int, error) {
+	if *f.full {
+		return 0, errors.New("no space left on device")
+	}
+	return f.AuditIO.Write(b)
+}

@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+)
+
+// Ask is something outside of the run that a program may use. Name is what the
+// flag of its Kind would list; "" means everything of that kind. Detail says
+// what it is for, or what the name stands for.
+type Ask struct {
+	Kind   Permission
+	Name   string
+	Detail string
+}
+
+// Asks lists the commands, hosts, files and network hosts that the program may
+// use, each once, by kind. It is read from the program's code and declarations:
+// a program cannot use what neither of them mentions.
+func (p *Program) Asks() []Ask {
+	a := &asking{ir: p.ir, performs: performed(p.ir)}
+	a.hosts()
+	a.servers()
+	a.tools()
+	a.models()
+	a.stores()
+	a.effects()
+	slices.SortStableFunc(a.list, func(x, y Ask) int { return int(x.Kind) - int(y.Kind) })
+	return a.list
+}
+
+// performed are the effects that a program's code names.
+func performed(p *ir.Program) map[effect.Kind]bool {
+	out := map[effect.Kind]bool{}
+	look := func(code []ir.Instr) {
+		for _, in := range code {
+			if in.Op == ir.OpPerform && in.Imm >= 0 && int(in.Imm) < len(p.Constants) {
+				if s := p.Constants[in.Imm].String; s != nil {
+					out[effect.Kind(*s)] = true
+				}
+			}
+		}
+	}
+	for i := range p.Functions {
+		f := &p.Functions[i]
+		look(f.Code)
+		for _, l := range f.Listens {
+			for _, h := range l.Handlers {
+				look(h.Code)
+			}
+		}
+	}
+	return out
+}
+
+// asking collects what a program asks for.
+type asking struct {
+	ir       *ir.Program
+	performs map[effect.Kind]bool
+	list     []Ask
+}
+
+func (a *asking) add(x Ask) {
+	if !slices.ContainsFunc(a.list, func(y Ask) bool { return x.Kind == y.Kind && (x.Name == y.Name || y.Name == "") }) {
+		a.list = append(a.list, x)
+	}
+}
+
+func (a *asking) hosts() {
+	for i := range a.ir.Hosts {
+		x := &a.ir.Hosts[i]
+		h, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, "")
+		if err != nil {
+			continue // it cannot be used either
+		}
+		a.add(Ask{permit.Host, h.Name, line(h.Command, h.Args)})
+	}
+}
+
+// line is a command as it would be typed, but for quotes.
+func line(command string, args []string) string {
+	return strings.Join(append([]string{command}, args...), " ")
+}
+
+func (a *asking) servers() {
+	for _, t := range a.ir.Tools {
+		if t.Server != "" {
+			a.server(t.Server)
+		}
+	}
+}
+
+// server adds what a server that is used needs.
+func (a *asking) server(name string) {
+	for i := range a.ir.Servers {
+		x := &a.ir.Servers[i]
+		s, err := mcp.ParseConfig(x.Name, x.Config, "")
+		if err != nil || s.Name != name {
+			continue
+		}
+		if s.Transport == "http" {
+			a.add(Ask{permit.Net, hostname(s.URL), "the MCP server " + s.Name})
+		} else {
+			a.add(Ask{permit.Run, s.Command, "the MCP server " + s.Name + ": " + line(s.Command, s.Args)})
+		}
+	}
+}
+
+// tools adds what the manifest's tools use.
+func (a *asking) tools() {
+	for _, x := range a.ir.AppTools {
+		var form toolForm
+		if json.Unmarshal(x.Config, &form) != nil {
+			continue // it cannot be used either
+		}
+		what := "the tool " + x.Name
+		switch {
+		case form.Command != nil && len(form.Command.Run) > 0:
+			a.add(Ask{permit.Run, form.Command.Run[0], what + ": " + line(form.Command.Run[0], form.Command.Run[1:])})
+		case form.HTTP != nil:
+			a.add(Ask{permit.Net, hostname(form.HTTP.URL), what})
+		case form.MCP != nil:
+			a.server(form.MCP.Server)
+		case form.Concerto != nil:
+			a.add(Ask{permit.Run, form.Concerto.File, what + ": " + form.Concerto.Function + " of a program of its own"})
+		}
+	}
+}
+
+func hostname(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Hostname() != "" {
+		return u.Hostname()
+	}
+	return address
+}
+
+// models adds the addresses of the connections that agents use, directly or as a
+// fallback of another one.
+func (a *asking) models() {
+	var next []string
+	for i := range a.ir.Agents {
+		next = append(next, a.ir.Agents[i].Connection)
+	}
+	for seen := map[string]bool{}; len(next) > 0; next = next[1:] {
+		i := slices.IndexFunc(a.ir.Connections, func(c ir.Connection) bool { return c.Name == next[0] })
+		if i < 0 || seen[next[0]] {
+			continue
+		}
+		seen[next[0]] = true
+		c, err := llm.ParseConnection(next[0], json.RawMessage(a.ir.Connections[i].Config))
+		if err != nil {
+			continue // it cannot be used either
+		}
+		next = append(next, c.Fallback...)
+		if at := c.Address(); at != "" {
+			detail := "the models of connection " + c.Name
+			if keys := c.KeyVariables(); keys != nil {
+				detail += ", with the key in " + strings.Join(keys, ", ")
+			}
+			a.add(Ask{permit.Net, hostname(at), detail})
+		}
+	}
+}
+
+func (a *asking) stores() {
+	for i := range a.ir.Stores {
+		if s := &a.ir.Stores[i]; s.File != "" {
+			a.add(Ask{permit.Read, s.File, "the " + s.Kind + " " + s.Name})
+			a.add(Ask{permit.Write, s.File, "the " + s.Kind + " " + s.Name})
+		}
+	}
+	if a.ir.Audit != "" {
+		a.add(Ask{permit.Write, a.ir.Audit, "the audit log"})
+	}
+	if slices.ContainsFunc(a.ir.Natives, func(n string) bool { return n == "cache.read" || n == "cache.write" || n == "cache.sweep" }) {
+		a.whole(permit.Read, "caches in files")
+		a.whole(permit.Write, "caches in files")
+	}
+}
+
+// sources are the permissions whose targets are known only when the program
+// runs, with the part of the library that uses them.
+var sources = map[permit.Kind]string{permit.Read: "std::fs", permit.Write: "std::fs", permit.Net: "std::http", permit.Run: "std::tools::RunCommand"}
+
+// declared are the effects whose targets the declarations have shown.
+var declared = []effect.Kind{effect.KindAgentCall, effect.KindStreamOpen, effect.KindMCPOpen}
+
+// effects adds what the code may do, as far as [permissions] grant it.
+func (a *asking) effects() {
+	for _, k := range slices.Sorted(maps.Keys(a.performs)) {
+		if slices.Contains(declared, k) {
+			continue
+		}
+		for _, kind := range permit.Needs(k) {
+			if why, ok := sources[kind]; ok {
+				a.whole(kind, why)
+			}
+		}
+	}
+}
+
+// whole adds all that [permissions] grant of a kind; everything of the kind
+// without that section.
+func (a *asking) whole(k permit.Kind, why string) {
+	granted := a.ir.Permissions
+	if granted == nil || slices.Contains(granted.Open, permit.Kinds[k].Key) {
+		if k != permit.Run { // which nothing grants then
+			a.add(Ask{k, "", why})
+		}
+		return
+	}
+	for _, name := range map[permit.Kind][]string{permit.Read: granted.FS, permit.Write: granted.FS, permit.Net: granted.Net, permit.Run: granted.Run}[k] {
+		a.add(Ask{k, name, why})
+	}
+}

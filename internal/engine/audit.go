@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+)
+
+// AuditLog is an audit log that is being written (spec/23-audit.md). Many runs may
+// share one. Safe for concurrent use.
+type AuditLog = audit.Log
+
+// AuditOptions are how an audit log is written. The zero value will do.
+type AuditOptions = audit.Options
+
+// AuditIO is what a log writes to: AuditOptions.Wrap may stand before its file.
+type AuditIO = audit.File
+
+// AuditHead is the last record of an audit log: its number and hash.
+type AuditHead = audit.Head
+
+// What OpenAudit fails with besides the errors of the file: another process writes the
+// log, or its chain is broken.
+type (
+	AuditLockedError = audit.LockedError
+	AuditBrokenError = audit.BrokenError
+)
+
+// OpenAudit takes an audit log over, or makes a new one. Who opens it closes it, after
+// the runs that write to it.
+func OpenAudit(file string, o AuditOptions) (*AuditLog, error) { return audit.Open(file, o) }
+
+// OpenAudit is OpenAudit for the log that the program's manifest names, of which it takes
+// what says where a run is, and what it may write; nil without one. A run of
+// which Records.Audit is nil does the same; runs beside it in this process then share its log.
+func (p *Program) OpenAudit(run *Options, o AuditOptions) (*AuditLog, error) {
+	file, err := p.auditFile(run)
+	if file == "" || err != nil {
+		return nil, err
+	}
+	return OpenAudit(file, o)
+}
+
+// auditFile is the log that the manifest names, "" for none. The error says that the run may
+// not write it.
+func (p *Program) auditFile(run *Options) (string, error) {
+	file := p.ir.Audit
+	if file == "" {
+		return "", nil
+	}
+	root, err := p.base(run)
+	if err != nil {
+		return "", err
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(root, file)
+	}
+	policy := permit.New(permit.Config{Caller: run.Allow, Dir: run.WorkDir, Root: root})
+	if why := policy.Refuse(permit.Write, file, true); why != "" {
+		return "", fmt.Errorf("the audit log of [audit]: %s", why)
+	}
+	return file, nil
+}
+
+// audited opens the log that the manifest names, where the application has given none.
+func (p *Program) audited(o *Options) (end func(error) error, err error) {
+	unchanged := func(err error) error { return err }
+	if o.Records.Audit != nil {
+		return unchanged, nil
+	}
+	file, err := p.auditFile(o)
+	if file == "" || err != nil {
+		return unchanged, err
+	}
+	log, release, err := manifestLogs.take(file)
+	if err != nil {
+		return unchanged, err
+	}
+	o.Records.Audit = log
+	return func(err error) error { return firstError(err, release()) }, nil
+}
+
+// manifestLogs are the logs that runs of this process write because their manifests say so:
+// a log has one writer.
+var manifestLogs = sharedLogs{open: map[string]*sharedLog{}}
+
+type sharedLogs struct {
+	mu   sync.Mutex
+	open map[string]*sharedLog // by file
+}
+
+type sharedLog struct {
+	*AuditLog
+	runs int
+}
+
+// take gives the log of a file to one more run. The last one that releases it closes it.
+func (s *sharedLogs) take(file string) (log *AuditLog, release func() error, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shared := s.open[file]
+	if shared == nil {
+		log, err := OpenAudit(file, AuditOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		shared = &sharedLog{AuditLog: log}
+		s.open[file] = shared
+	}
+	shared.runs++
+	return shared.AuditLog, func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if shared.runs--; shared.runs > 0 {
+			return nil
+		}
+		delete(s.open, file)
+		return shared.Close()
+	}, nil
+}

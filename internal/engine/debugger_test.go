@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/world/clock"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// still is a debugger whose hand stands all the time.
+type still struct{ hand *clock.Hand }
+
+func (s still) Hand() *clock.Hand                                 { return s.hand }
+func (still) Library() bool                                       { return false }
+func (still) Loaded(*vm.VM)                                       {}
+func (still) Reached(vm.Scene, *vm.Mark)                          {}
+func (still) Makes(vm.Scene, effect.Request)                      {}
+func (still) Gave(vm.Scene, effect.Request, effect.Result, error) {}
+func (still) Handles(vm.Scene, string, *effect.HostMessage)       {}
+func (still) Calls(at vm.Scene, tool, function string)            {}
+func (still) Raised(vm.Scene, vm.Raise)                           {}
+
+// TestDebuggersHand: the clocks of a run go by its debugger's hand.
+func TestDebuggersHand(t *testing.T) {
+	s := still{clock.NewHand()}
+	s.hand.Stand()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(`use std::time;
+fn main() {
+    let began = (time::now_ms(), time::monotonic_ms());
+    let mut n = 0;
+    for i in 0..300_000 { n += i % 7; }
+    println(n > 0, time::now_ms() - began.0, time::monotonic_ms() - began.1);
+}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, found, err := Compile("main.conc", dir)
+	if p == nil {
+		t.Fatal(found, err)
+	}
+	var out bytes.Buffer
+	if err := p.Run(t.Context(), Options{Output: Output{Mode: emit.Text, To: &out}, Records: Records{Debugger: s}}); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "true 0 0\n" {
+		t.Errorf("it says %q", out.String())
+	}
+}

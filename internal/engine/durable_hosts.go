@@ -1,0 +1,21 @@
+package engine
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/keeper"
+)
+
+// keepHosts gives the run's end of the process that keeps its hosts; nil where there can be none.
+func (d *durableRun) keepHosts(c *runtime.Config, orphan float64) (*keeper.Client, error) {
+	if !keeper.Supported || c.Executable == "" || len(c.Hosts) == 0 {
+		return nil, nil
+	}
+	dir, err := filepath.Abs(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	return keeper.New(keeper.Options{Dir: dir, Run: d.id, Owner: d.owner, Executable: c.Executable, Orphan: time.Duration(orphan * float64(time.Second))}), nil
+}

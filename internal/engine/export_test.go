@@ -1,0 +1,6 @@
+package engine
+
+import "reflect"
+
+// ToolForm is what a tool's keys are read into.
+var ToolForm = reflect.TypeFor[toolForm]()

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/engine/transcript"
+	"github.com/concerto-lang/concerto/internal/record/activity"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Steps is how much of its use of models a run logs.
+type Steps uint8
+
+// The amounts.
+const (
+	NoSteps    Steps = iota
+	ShortSteps       // a line for each request, reply, tool call, repair and retry, at level debug
+	WholeSteps       // and what was said
+)
+
+// following is what observes a run for its records; nil when none is wanted.
+type following struct {
+	models   bool                 // calls of models are followed
+	recorder *transcript.Recorder // nil when they are not
+	out      io.WriteCloser       // nil without a transcript
+	activity *activity.Follower   // nil when nobody wants to hear of it
+}
+
+// follow says what of the run is followed, and makes the runtime that is about to
+// be made report its calls of models to the recorder. The recorder itself is made by with, which must be called
+// before the first request.
+func (o *Options) follow(c *runtime.Config) *following {
+	models := o.Records.Transcript != nil || o.Records.Steps != NoSteps || o.Records.OnShares != nil
+	if !models && o.Records.OnActivity == nil {
+		return nil
+	}
+	f := &following{}
+	if !models {
+		return f
+	}
+	f.models = true
+	c.Heard = func(e llm.Event) { f.recorder.Heard(e) }
+	return f
+}
+
+// with makes the recorder, before the first request.
+func (f *following) with(world *runtime.Runtime, o *Options, name string) {
+	if f == nil {
+		return
+	}
+	if hear := o.Records.OnActivity; hear != nil {
+		began := time.Now()
+		f.activity = activity.New(activity.Options{Hear: hear, Clean: world.Secrets().Text, Since: func() time.Duration { return time.Since(began) }})
+	}
+	if !f.models {
+		return
+	}
+	t := transcript.Options{Bodies: o.Records.Steps == WholeSteps, Program: name}
+	if o.Records.Transcript != nil {
+		f.out = world.Secrets().Writer(o.Records.Transcript)
+		t.Out = f.out
+	}
+	if o.Records.Steps != NoSteps {
+		t.Say = func(line string) { world.Remark("debug", line) }
+	}
+	f.recorder = transcript.New(t)
+}
+
+// observers adds those who follow the run to the observers of the VM.
+func (f *following) observers(others vm.Observers) vm.Observers {
+	if f != nil && f.activity != nil {
+		others = append(others, f.activity)
+	}
+	if f != nil && f.recorder != nil {
+		others = append(others, f.recorder)
+	}
+	return others
+}
+
+// end ends the transcript and reports the usage. err is the run's; its own error is that of writing.
+func (f *following) end(o *Options, err error) error {
+	if f == nil {
+		return nil
+	}
+	if _, left := errors.AsType[*Suspended](err); f.activity != nil && !left { // the exchanges of a run that is left go on
+		f.activity.Close()
+	}
+	if f.recorder == nil {
+		return nil
+	}
+	err = f.recorder.Close()
+	if f.out != nil {
+		err = firstError(err, f.out.Close())
+	}
+	if o.Records.OnShares != nil {
+		o.Records.OnShares(f.recorder.Usage())
+	}
+	return err
+}
+
+// observer is several observers as one, nil for none.
+func observer(all vm.Observers) vm.Observer {
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Machine is a run that executes one line after the other. Declarations and computed values persist
+// between lines: agents keep their conversations, hosts their sessions, stores their contents.
+type Machine struct {
+	program *Program
+	world   *runtime.Runtime
+	vm      *vm.VM
+	root    string
+}
+
+// Interactive calls use with a machine for the program, and stops everything that its lines have
+// started when use returns. The program must be compiled with Source.Plain.
+func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine) error) error {
+	root, err := p.base(&o)
+	if err != nil {
+		return err
+	}
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error {
+		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: around(world, &o)}
+		config.Application.Grows = true
+		_, config.Asks = o.Answers.Prompter.(HostPrompter)
+		config.Observer = observer(f.observers(nil))
+		if err := o.decisions(world, &config); err != nil {
+			return err
+		}
+		m, err := vm.New(config)
+		if err != nil {
+			return err
+		}
+		o.began(world)
+		if err := m.InitTools(ctx); err != nil {
+			return err
+		}
+		return use(&Machine{p, world, m, root})
+	})
+}
+
+// Program is what the machine has loaded at first.
+func (m *Machine) Program() *ir.Program { return m.program.ir }
+
+// Grow loads what was added to the program; before is what it had.
+func (m *Machine) Grow(p *ir.Program, before ir.Grown) error {
+	for _, x := range p.Hosts[before.Hosts:] {
+		c, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, m.root)
+		if err != nil {
+			return err
+		}
+		m.world.AddHost(c)
+	}
+	return m.vm.Grow(p, before)
+}
+
+// Line runs a function that was added, with what it captures, until it and all that it has started
+// have ended. tools is the number of the first tool that has no state yet. An error of the program is
+// an *Uncaught.
+func (m *Machine) Line(ctx context.Context, function, tools int, captured []value.Slot) (value.Slot, error) {
+	v, err := m.vm.Line(ctx, function, tools, captured)
+	var failed *vm.Uncaught
+	if errors.As(err, &failed) {
+		failed.Hint = unkeyed(m.world, failed)
+	}
+	if flushed := m.world.FlushOutput(context.WithoutCancel(ctx)); flushed != nil && err == nil {
+		err = fmt.Errorf("write the output: %w", flushed)
+	}
+	return v, clean(m.world, err)
+}

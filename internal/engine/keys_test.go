@@ -1,0 +1,108 @@
+package engine_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/data/runconf"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+)
+
+// TestKeysAreDecoded: each key of a host, an MCP server or a tool in the manifest is read
+// by somebody, and what its performer reads is a key.
+func TestKeysAreDecoded(t *testing.T) {
+	hosts := map[string]bool{
+		"params":        true, // beside the others in the IR
+		"message_types": true, // by the checker
+		"unsafe_mode":   true, // by the manifest itself
+		// by the VM:
+		"question_timeout": true,
+	}
+	for _, m := range hostmsg.Messages() {
+		if m.Default != "" {
+			hosts[m.Default] = true // by the VM
+		}
+	}
+	run := members(map[string]bool{}, reflect.TypeFor[runconf.Config]())
+	delete(run, "unknown")
+	for _, name := range []string{"http", "command", "mcp", "file", "tool", "*"} {
+		run["unknown."+name] = true // by Config.Policy
+	}
+	for section, read := range map[string]map[string]bool{
+		"hosts.*": members(hosts, reflect.TypeFor[host.Config]()),
+		"mcp.*":   members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
+		"tools.*": members(map[string]bool{}, engine.ToolForm),
+		"run":     run,
+	} {
+		for _, k := range manifest.Keys() {
+			name, ok := strings.CutPrefix(k.Path, section+".")
+			if !ok {
+				continue
+			}
+			if !read[name] {
+				t.Errorf("nobody reads %s: give its performer's Config a field of that name", k.Path)
+			}
+			delete(read, name)
+		}
+		for name := range read {
+			t.Errorf("%s.%s is read and is no key: write its row into internal/compile/manifest/keys.go", section, name)
+		}
+	}
+}
+
+// TestDefaultsOfRun: what is read of a program without [run] is what the manual says.
+func TestDefaultsOfRun(t *testing.T) {
+	c, err := runconf.Read(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := reflect.ValueOf(c)
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Tag.Get("json")
+		for _, k := range manifest.Keys() {
+			if k.Path != "run."+name {
+				continue
+			}
+			got, _ := json.Marshal(v.Field(i).Interface())
+			want := cmp.Or(k.Default, `""`)
+			if want == "[]" {
+				want = "null"
+			}
+			if string(got) != want {
+				t.Errorf("%s is %s without being written, and %s in the manual", k.Path, got, want)
+			}
+		}
+	}
+}
+
+// members adds the JSON names of a struct's fields, also of those that stand in an
+// embedded struct. Those of a section in the section stand behind its name and a dot.
+func members(to map[string]bool, of reflect.Type) map[string]bool {
+	for i := range of.NumField() {
+		f := of.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		typ := f.Type
+		if typ.Kind() == reflect.Pointer {
+			typ = typ.Elem()
+		}
+		switch {
+		case f.Anonymous && typ.Kind() == reflect.Struct:
+			members(to, typ)
+		case name == "" || name == "-":
+		case typ.Kind() == reflect.Struct:
+			for inner := range members(map[string]bool{}, typ) {
+				to[name+"."+inner] = true
+			}
+		default:
+			to[name] = true
+		}
+	}
+	return to
+}

@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Ledger is a ledger of decisions that is being written (spec/27-ledger.md). Many runs may
+// share one. Safe for concurrent use.
+type Ledger = ledger.Ledger
+
+// LedgerOptions are how a ledger is written. The zero value will do.
+type LedgerOptions = ledger.Options
+
+// LedgerFile is the name of the ledger in a durable run's directory.
+const LedgerFile = journal.LedgerFile
+
+// OpenLedger takes a ledger over, or makes a new one. Who opens it closes it, after the runs that
+// write to it. It fails with an *AuditLockedError, an *AuditBrokenError, or an error of the file.
+func OpenLedger(file string, o LedgerOptions) (*Ledger, error) { return ledger.Open(file, o) }
+
+// decisions has the run's decisions recorded, where they are to be. A durable run has a ledger of
+// its own besides.
+func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
+	how := ledger.RunOptions{ID: world.ID(), Clean: world.Recorded().JSON, Resumed: o.own.durable != nil}
+	d := o.own.running
+	if d == nil {
+		if o.Records.Ledger == nil {
+			return nil
+		}
+		run, err := ledger.Begin(o.Records.Ledger, how)
+		c.Decisions = run
+		return err
+	}
+	var err error
+	if d.ledger, err = ledger.Open(filepath.Join(d.dir, journal.LedgerFile), ledger.Options{}); err != nil {
+		return d.fail(keptLedger(err))
+	}
+	how.Before = d.run.Written
+	var all []durable.Ledger
+	for _, l := range []*Ledger{d.ledger, o.Records.Ledger} {
+		if l == nil {
+			continue
+		}
+		if how.Since = d.since[l.Path()]; l.Head().Seq < how.Since {
+			return d.fail(&durable.BadSnapshot{Err: fmt.Errorf("%s has %d records, and %d were made", filepath.Base(l.Path()), l.Head().Seq, how.Since)})
+		}
+		run, err := ledger.Begin(l, how)
+		if s := o.own.durable; err == nil && s != nil && d.snapshot == nil {
+			err = forked(run, s.kept.Start.Fork)
+		}
+		if err != nil {
+			return d.fail(keptLedger(err))
+		}
+		all = append(all, keptRun{run})
+	}
+	c.Decisions = d.run.Decisions(all...)
+	return nil
+}
+
+// forked records in a ledger that a run is a fork; nothing of one that is none.
+func forked(l *ledger.Run, f *journal.Fork) error {
+	if f == nil {
+		return nil
+	}
+	asked, err := json.Marshal(map[string]any{"run": f.Run, "at": f.At})
+	if err != nil {
+		return err
+	}
+	data := &ledger.Data{Asked: asked, Answer: f.Answer}
+	return l.Record(ledger.KindFork, audit.Actor{Type: effect.ActorFlag, Name: f.Flag}, ledger.Subject{Effect: f.At}, data)
+}
+
+// keptRun is a durable run in a ledger.
+type keptRun struct{ *ledger.Run }
+
+// Decided records a decision.
+func (r keptRun) Decided(d *vm.Decision) error { return keptLedger(r.Run.Decided(d)) }
+
+// Live says that the run's past is over.
+func (r keptRun) Live() (cut int, err error) {
+	cut, err = r.Run.Live()
+	return cut, keptLedger(err)
+}
+
+// keptLedger is the error of a ledger, as one of a durable run.
+func keptLedger(err error) error {
+	var broken *audit.BrokenError
+	var conflict *ledger.ConflictError
+	var unwritable *Unwritable
+	var held *audit.LockedError
+	switch {
+	case err == nil, errors.As(err, &unwritable), errors.As(err, &held):
+		return err
+	case errors.As(err, &broken):
+		return &JournalDamaged{Where: fmt.Sprintf("%s:%d", filepath.Base(broken.File), broken.Line), Why: fmt.Sprintf("seq %d: %s", broken.Seq, broken.Why)}
+	case errors.As(err, &conflict):
+		return &JournalDamaged{Where: filepath.Base(conflict.File), Why: fmt.Sprintf("seq %d: effect %d decided %s, and there stands %s", conflict.Seq, conflict.Effect, conflict.Is, conflict.Was)}
+	}
+	return &Unwritable{Err: err}
+}

@@ -1,0 +1,506 @@
+// Package concerto embeds Concerto: it compiles programs, loads compiled ones,
+// and runs them with the application on the other side of their emits. The
+// command `concerto` is built on it.
+//
+//	p, found, err := concerto.Compile("triage.conc", ".")
+//	if p == nil { … show found or err … }
+//	err = p.Run(ctx, concerto.Options{
+//		Environ: os.Environ(),
+//		OnEmit:  func(channel string, payload json.RawMessage) { … },
+//	})
+//
+// Compiling prints nothing and running writes only where its Options say.
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/runconf"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/record/eventtext"
+	"github.com/concerto-lang/concerto/internal/record/profile"
+	"github.com/concerto-lang/concerto/internal/record/trace"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/relay/client/program"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/env"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Program is a compiled program. It can be run any number of times, also
+// concurrently.
+type Program struct {
+	ir   *ir.Program
+	root string // where the manifest's relative paths start; "" for a loaded program
+	// manifest is what it was compiled with; nil for a loaded program, and without one.
+	manifest *manifest.Manifest
+}
+
+// Compile compiles the program that path names: a .conc file, a directory with a
+// manifest, or "" for the nearest manifest from dir up. A relative path starts
+// at dir. The Diagnostics are errors and warnings; with errors the program is
+// nil. The Go error says that there was nothing to compile: it is a *PathError,
+// or one of reading.
+func Compile(path, dir string) (*Program, Diagnostics, error) {
+	return CompileSource(Source{Path: path, Dir: dir})
+}
+
+// CompileSource is Compile for any Source, such as a program that is in no file.
+func CompileSource(s Source) (*Program, Diagnostics, error) {
+	in, err := driver.Load(s)
+	if err != nil {
+		return nil, Diagnostics{}, err
+	}
+	p, found := driver.Build(in)
+	if p == nil {
+		return nil, found, nil
+	}
+	return &Program{ir: p, root: in.Root, manifest: in.Manifest}, found, nil
+}
+
+// Check finds the mistakes in a program and makes no Program of it.
+func Check(s Source) (Diagnostics, error) {
+	in, err := driver.Load(s)
+	if err != nil {
+		return Diagnostics{}, err
+	}
+	return driver.Check(in), nil
+}
+
+// Load reads a compiled program and verifies it. Errors wrap ErrNotIR,
+// ErrVersion or ErrInvalid.
+func Load(data []byte) (*Program, error) {
+	p, err := ir.Decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := ir.Verify(p); err != nil {
+		return nil, err
+	}
+	return &Program{ir: p}, nil
+}
+
+// Encode gives the program in the form that Load reads. The same sources give
+// the same bytes, in whatever directory they are.
+func (p *Program) Encode() []byte { return ir.Encode(p.ir) }
+
+// MaxMemory is the manifest's limit on the memory of the program's values, in
+// MiB; 0 means no limit.
+func (p *Program) MaxMemory() int64 { return p.ir.Limits.MaxMemoryMB }
+
+// Hosts names the hosts that the program declares.
+func (p *Program) Hosts() []string {
+	var names []string
+	for i := range p.ir.Hosts {
+		names = append(names, p.ir.Hosts[i].Name)
+	}
+	return names
+}
+
+// HasPipelines says whether the program has stages that it may run.
+func (p *Program) HasPipelines() bool { return p.hasText("pipeline:stage_start") }
+
+// HasProgress reports whether the program may say how far it is, by run::progress.
+func (p *Program) HasProgress() bool { return p.hasText(eventtext.ProgressChannel) }
+
+// asksFor says whether the program may make requests of a kind.
+func (p *Program) asksFor(k effect.Kind) bool { return p.hasText(string(k)) }
+
+func (p *Program) hasText(text string) bool {
+	return slices.ContainsFunc(p.ir.Constants, func(c ir.Const) bool { return c.String != nil && *c.String == text })
+}
+
+// HostConfigs say how the hosts that the program declares are started and spoken
+// to. Relative paths start at the project of a program that was compiled from its
+// sources.
+func (p *Program) HostConfigs() ([]HostConfig, error) {
+	all, err := p.parties(p.root)
+	return all.Hosts, err
+}
+
+// Assembly gives the program's code as text.
+func (p *Program) Assembly() string { return ir.Disassemble(p.ir) }
+
+// Run runs the program's main until it ends, ctx ends, or the manifest's
+// max_run_seconds are over. When it returns, every process and goroutine of the
+// run has ended. The error is an *Uncaught when the program failed, the cause of
+// ctx's end, or the reason why the program could not run. The manifest's
+// max_memory_mb is measured on the process's heap: memory that the application
+// allocates meanwhile counts too.
+func (p *Program) Run(ctx context.Context, o Options) error {
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.run(ctx, world, f, &o) })
+}
+
+// inWorld calls do with a new runtime made from the options, and closes the
+// runtime.
+func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runtime, *following) error) (err error) {
+	endAudit, err := p.audited(o)
+	if err != nil {
+		return err
+	}
+	defer func() { err = endAudit(err) }()
+	config, err := p.runtimeConfig(o)
+	if err != nil {
+		return err
+	}
+	recording := p.recordWire(o.Records.Wire)
+	if recording != nil {
+		config.Wire = recording.Add
+	}
+	follow := o.follow(&config)
+	if o.own.running, err = p.makeDurable(o, &config); err != nil {
+		return err
+	}
+	world := runtime.New(config)
+	follow.with(world, o, p.ir.Name)
+	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		select {
+		case <-o.Kill:
+			stop()
+			world.Kill()
+		case <-ended:
+		}
+	}()
+	endTools, err := p.openTools(ctx, world, o)
+	if err == nil {
+		err = o.own.running.know(world)
+	}
+	if err == nil {
+		err = do(world, follow)
+	} else {
+		err = o.own.running.fail(err)
+	}
+	err = firstError(err, world.Close(closing))
+	err = firstError(err, endTools())
+	err = firstError(err, follow.end(o, err))
+	err = firstError(err, wireError(recording))
+	if o.Records.OnUsage != nil {
+		o.Records.OnUsage(world.Usage())
+	}
+	return clean(world, err)
+}
+
+// openTools opens a session of the application's tools, among which are those of the
+// program's manifest. end must be called when the session is closed.
+func (p *Program) openTools(ctx context.Context, world *runtime.Runtime, o *Options) (end func() error, err error) {
+	all, end, err := p.withOwn(ctx, world, o)
+	if all == nil || err != nil {
+		return end, err
+	}
+	return end, p.openSession(ctx, world, all, o)
+}
+
+// withOwn gives the application's tools and those of the program's manifest, which are
+// this run's; nil for none.
+func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Options) (all *tool.Registry, end func() error, err error) {
+	nothing := func() error { return nil }
+	if len(p.ir.AppTools) == 0 || o.own.plain {
+		return o.Tools, nothing, nil
+	}
+	root, err := p.base(o)
+	if err != nil {
+		return nil, nothing, err
+	}
+	d := newDefiner(ctx, *o, false)
+	d.tests = o.Mock && world.Tests()
+	d.session = true // of this run's: other programs have other tools
+	parties, err := p.parties(root)
+	if err != nil {
+		return nil, nothing, err
+	}
+	tools := d.tools(p.ownTools(), root, world, parties.Servers)
+	if err := errors.Join(d.broken...); err != nil || d.found.HasErrors() {
+		return nil, d.shared.Close, errors.Join(err, firstFound(d.found))
+	}
+	if all = o.Tools; all == nil {
+		all = &tool.Registry{}
+	}
+	own := all.As(tool.OwnerManifest).In(world.ID())
+	end = func() error {
+		own.Clear()
+		return d.shared.Close()
+	}
+	return all, end, own.Register(tools...)
+}
+
+// firstFound is the first error of a list; nil without one.
+func firstFound(found Diagnostics) error {
+	for _, x := range found.Sorted() {
+		if x.Severity() == diag.Error {
+			return fmt.Errorf("%s:%s: %s", x.File.Name, x.File.Position(x.Span.Start), x.Message)
+		}
+	}
+	return nil
+}
+
+// openSession opens a session of the tools for a run.
+func (p *Program) openSession(ctx context.Context, world *runtime.Runtime, all *tool.Registry, o *Options) error {
+	c := o.Session
+	if c.Cwd == "" {
+		var err error
+		if c.Cwd, err = filepath.Abs(o.WorkDir); err != nil {
+			return fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
+		}
+	}
+	h := o.toolHooks()
+	h.Permits = func(name string) bool { return p.ir.Permissions.LetsCall(name, name) }
+	if p.ir.Permissions != nil {
+		h.MustApprove = p.ir.Permissions.Approve
+	}
+	return world.OpenTools(ctx, all, c, h)
+}
+
+// around is what the VM is to know of what is around the run.
+func around(world *runtime.Runtime, o *Options) vm.Application {
+	return vm.Application{Run: world.ID(), Tools: world.HasTools(), Audited: o.Records.Audit != nil, Debugger: o.Records.Debugger}
+}
+
+// clean removes the run's secrets from its error.
+func clean(world *runtime.Runtime, err error) error {
+	var failed *vm.Uncaught
+	if errors.As(err, &failed) {
+		cleanUncaught(world.Secrets(), failed)
+	}
+	return world.Secrets().Error(err)
+}
+
+func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
+	e.Message = known.Text(e.Message)
+	for _, o := range e.Others {
+		cleanUncaught(known, o)
+	}
+}
+
+func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
+	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: around(world, o)}
+	_, config.Asks = o.Answers.Prompter.(HostPrompter)
+	observers := f.observers(nil)
+	if r := o.Answers.Relay; r != nil {
+		config.Asks, config.Located = true, func(at vm.Place) { r.Located(at.File, at.Line) }
+		observers = append(observers, program.Watch(r))
+		p.relayed(r, world)
+	}
+	if o.Records.Trace != nil {
+		out := world.Secrets().Writer(o.Records.Trace)
+		events := trace.New(out)
+		observers = append(observers, events)
+		defer func() { err = firstError(err, firstError(events.Close(), out.Close())) }()
+	}
+	config.Observer = observer(observers)
+	if err := o.decisions(world, &config); err != nil {
+		return err
+	}
+	endTape := p.recordTape(world, &config, o)
+	defer func() { err = endTape(err) }()
+	if o.Records.Profile != nil {
+		recorder := profile.New(p.ir.Name)
+		config.Profile = recorder.VM
+		recorder.Start()
+		defer func() {
+			recorder.Stop()
+			err = firstError(err, recorder.Write(o.Records.Profile))
+		}()
+	}
+	ctx = o.own.running.around(ctx, &config)
+	start, err := o.own.running.machine(config)
+	if err != nil {
+		return o.own.running.fail(err)
+	}
+	ctx, cancel := budget.Rest(ctx, world.Hand(), narrower(p.ir.Limits.MaxRunSeconds, o.budget().RunSeconds), o.own.running.before())
+	defer cancel()
+	o.began(world)
+	outcome, err := start(ctx)
+	err = o.own.running.end(err)
+	if err == nil {
+		o.ended(outcome.Value)
+	}
+	var failed *vm.Uncaught
+	if errors.As(err, &failed) {
+		failed.Hint = unkeyed(world, failed)
+	}
+	return err
+}
+
+// unkeyed is a hint for a failed run: that a model was not asked because its key
+// was missing; "" when no key was, or when the error says so itself. A program
+// that goes on without the reply often fails because of that.
+func unkeyed(world *runtime.Runtime, failed *vm.Uncaught) string {
+	message := world.Unkeyed()
+	if message == "" || strings.Contains(failed.Message, message) {
+		return ""
+	}
+	return "a model was not asked: " + message
+}
+
+// firstError gives err, or next when that is nil.
+func firstError(err, next error) error {
+	if err != nil {
+		return err
+	}
+	return next
+}
+
+// runtimeConfig makes the runtime's configuration from the IR and the options.
+func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
+	root, err := p.base(o)
+	if err != nil {
+		return runtime.Config{}, err
+	}
+	if o.Inputs != nil {
+		if err := CheckInputs(o.Inputs); err != nil {
+			return runtime.Config{}, fmt.Errorf("read the run's inputs: %w", err)
+		}
+	}
+	cwd, err := filepath.Abs(o.WorkDir)
+	if err != nil {
+		return runtime.Config{}, fmt.Errorf("find the directory %s: %w", o.WorkDir, err)
+	}
+	if o.Session.Cwd != "" {
+		cwd = o.Session.Cwd
+	}
+	var metadata json.RawMessage
+	if o.Session.Metadata != nil {
+		if metadata, err = json.Marshal(o.Session.Metadata); err != nil {
+			return runtime.Config{}, fmt.Errorf("write the session's metadata: %w", err)
+		}
+	}
+	c := runtime.Config{
+		Emit: emit.Options{Mode: o.Output.Mode, Out: o.Output.To, Terminal: o.Output.Terminal, Viewed: o.Output.Viewed, Detail: o.Output.Detail,
+			Answers: o.Answers.Fixed, Handler: o.Answers.Handler, HandlerDir: o.Answers.HandlerDir, PassEnv: o.Answers.PassEnv, Prompter: o.Answers.Prompter, Stdin: o.Answers.Stdin},
+		Environ: o.Environ, Log: o.Log, LogLevel: o.LogLevel, Args: o.Args, Session: env.Session{ID: o.Session.SessionID, Cwd: cwd, Inputs: o.Inputs, Metadata: metadata, Render: o.Session.Render},
+		Dir: o.WorkDir, Root: root, Allowed: o.Allow,
+		Bounds: runtime.Bounds{MaxTokens: narrower(p.ir.Limits.MaxTokens, o.budget().Tokens), MaxCost: narrower(p.ir.Limits.MaxCostUSD, o.budget().CostUSD), MaxMemory: int(min(p.ir.Limits.MaxMemoryMB, 1<<40)) << 20},
+	}
+	if d, ok := o.Records.Debugger.(runtime.Standing); ok {
+		c.Hand = d.Hand()
+	}
+	if (o.Records.Tape != nil || o.Records.Durable != nil) && o.own.seed == nil {
+		o.own.seed = newSeed()
+	}
+	c.Seed = o.own.seed
+	c.Stores.Dir = root
+	c.Executable, c.Audit = o.Executable, o.Records.Audit
+	if granted := p.ir.Permissions; granted != nil {
+		c.Permissions = &permit.Manifest{FS: granted.FS, Env: granted.Env, Net: granted.Net, Run: granted.Run, Open: granted.Open}
+	}
+	if r := o.Answers.Relay; r != nil {
+		c.Emit.Elsewhere = r
+	}
+	if o.Output.To == nil {
+		c.Emit.Out, c.Emit.Mode = io.Discard, emit.None
+	}
+	if c.Log == nil {
+		c.Log = io.Discard
+	}
+	switch {
+	case o.hears():
+		c.Layers = append(c.Layers, o.Service.layer)
+		o.told(&c)
+	case o.OnEmit != nil || o.OnAwait != nil:
+		c.Layers = append(c.Layers, o.application)
+	}
+	if c.Parties, err = p.parties(root); err != nil {
+		return c, err
+	}
+	if o.Mock {
+		c.Connections, c.Played = p.mocked(c.Connections), true
+	}
+	return c, nil
+}
+
+// base is the directory at which the relative paths of the manifest start.
+func (p *Program) base(o *Options) (string, error) {
+	if p.root != "" {
+		return p.root, nil
+	}
+	root, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return "", fmt.Errorf("find the directory %s: %w", o.Dir, err)
+	}
+	return root, nil
+}
+
+// CheckInputs says why a text cannot be Options.Inputs: it is no JSON object.
+func CheckInputs(text json.RawMessage) error {
+	v, err := value.Parse(text)
+	if err == nil && v.Map() == nil {
+		err = errors.New("a JSON object is wanted, such as {\"id\": 7}")
+	}
+	return err
+}
+
+// mocked are the connections of a mocked run: each that leads to a provider
+// becomes a scripted one, and connections that only agents name are added.
+func (p *Program) mocked(conns []llm.Connection) []llm.Connection {
+	known := map[string]bool{}
+	for i, c := range conns {
+		known[c.Name] = true
+		if c.Provider != "scripted" {
+			conns[i] = llm.Connection{Name: c.Name, Provider: "scripted", DefaultModel: c.DefaultModel, Models: c.Models, Origin: c.Origin}
+		}
+	}
+	for i := range p.ir.Agents {
+		if name := p.ir.Agents[i].Connection; !known[name] {
+			known[name] = true
+			conns = append(conns, llm.Connection{Name: name, Provider: "scripted"})
+		}
+	}
+	return conns
+}
+
+// parties are those that the program talks to, as their performers want them.
+// Paths of the manifest start at root.
+func (p *Program) parties(root string) (all runtime.Parties, err error) {
+	for _, x := range p.ir.Hosts {
+		h, err := host.ParseConfig(x.Name, x.Connector, x.Params, x.Config, root)
+		if err != nil {
+			return all, err
+		}
+		all.Hosts = append(all.Hosts, h)
+	}
+	for _, x := range p.ir.Servers {
+		server, err := mcp.ParseConfig(x.Name, x.Config, root)
+		if err != nil {
+			return all, err
+		}
+		all.Servers = append(all.Servers, server)
+	}
+	for _, x := range p.ir.Connections {
+		conn, err := llm.ParseConnection(x.Name, x.Config)
+		if err != nil {
+			return all, err
+		}
+		all.Connections = append(all.Connections, conn)
+	}
+	kept, err := runconf.Read(p.ir.Run)
+	if err != nil {
+		return all, err
+	}
+	all.Secrets, all.Redact = kept.Secrets, kept.Redact
+	all.KeepKeys()
+	return all, nil
+}

@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// ErrNothingOffered says that a program has nothing to serve.
+var ErrNothingOffered = errors.New("the program offers nothing: it has no `pub pipeline`, and no `pub tool` with a function that has `@describe`")
+
+// ServeOptions say where a program is served: over In and Out or, when HTTP has
+// an address, over HTTP. Ready is then called with the URL.
+type ServeOptions struct {
+	In    io.ReadCloser
+	Out   io.WriteCloser
+	HTTP  Listen
+	Ready func(url string)
+	// Withheld is called for each public pipeline that is not offered, with the
+	// reason.
+	Withheld func(string)
+}
+
+// Serve offers the program's public tools and pipelines as an MCP server until its
+// client goes away or ctx ends (spec/10-tools-mcp.md). Calls are tasks of one VM,
+// so that a tool's state lives as long as the server. The manifest's
+// max_run_seconds bounds each call. A panic ends the server; its error is then
+// an *Uncaught.
+func (p *Program) Serve(ctx context.Context, o Options, s ServeOptions) error {
+	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error { return p.serve(ctx, world, f, &o, s) })
+}
+
+func (p *Program) serve(ctx context.Context, world *runtime.Runtime, f *following, o *Options, s ServeOptions) error {
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: around(world, o), Observer: observer(f.observers(nil))})
+	if err != nil {
+		return fmt.Errorf("load the program: %w", err)
+	}
+	offers, withheld := machine.Offers()
+	for _, why := range withheld {
+		if s.Withheld != nil {
+			s.Withheld(why)
+		}
+	}
+	x := &serving{machine: machine, seconds: p.ir.Limits.MaxRunSeconds, clean: func(err error) error { return clean(world, err) }}
+	tools, err := x.offers(ctx, world, o, offers, s.Withheld)
+	if err != nil {
+		return err
+	}
+	if err := machine.InitTools(ctx); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	tools.Changes = x.app.follow(ctx)
+	defer func() {
+		cancel(nil)
+		for range tools.Changes { // until nobody follows them
+		}
+	}()
+	ended := make(chan error, 1)
+	go func() {
+		err := machine.Serve(ctx)
+		cancel(err)
+		ended <- err
+	}()
+	if s.HTTP.Address != "" {
+		err = mcp.ServeHTTP(ctx, p.ir.Name, "1", tools, s.HTTP, s.Ready)
+	} else {
+		err = mcp.ServeStreams(ctx, p.ir.Name, "1", tools, &input{s.In, cancel}, s.Out)
+	}
+	cancel(errServed)
+	if why := <-ended; !errors.Is(why, errServed) {
+		return why
+	}
+	if errors.Is(err, errServed) { // its client has left
+		return nil
+	}
+	return err
+}
+
+// input is what a client sends. When it ends, the VM is ended at once. If the
+// calls under way were cancelled one by one, the end of one would begin the turn
+// of the next.
+type input struct {
+	io.ReadCloser
+	end context.CancelCauseFunc
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	n, err := in.ReadCloser.Read(p)
+	if err != nil {
+		in.end(errServed)
+	}
+	return n, err
+}
+
+// errServed ends the VM of a server that has ended.
+var errServed = errors.New("the server has ended")
+
+// serving is a program that is served.
+type serving struct {
+	machine *vm.VM
+	seconds float64
+	clean   func(error) error // of secrets
+	app     *applicationOffers
+}
+
+// offers are what the program and the application offer.
+func (x *serving) offers(ctx context.Context, world *runtime.Runtime, o *Options, own []vm.Offer, withheld func(string)) (mcp.Offers, error) {
+	if withheld == nil {
+		withheld = func(string) {}
+	}
+	var all mcp.Offers
+	var names []string
+	for _, v := range own {
+		if slices.Contains(names, v.Name) {
+			return all, fmt.Errorf("two things would be offered as %s: rename the pipeline, or the tool or its function", v.Name)
+		}
+		names = append(names, v.Name)
+		offer := x.offer(v)
+		if o.Records.Audit != nil {
+			offer.Call = recorded(world, v, offer.Call)
+		}
+		all.Fixed = append(all.Fixed, offer)
+	}
+	x.app = &applicationOffers{world: world, o: o, taken: names, withheld: withheld, told: map[string]bool{}}
+	var err error
+	if all.Begin, err = x.app.now(ctx); err == nil && len(all.Fixed)+len(all.Begin) == 0 {
+		err = ErrNothingOffered
+	}
+	return all, err
+}
+
+func (x *serving) offer(o vm.Offer) mcp.Offer {
+	return mcp.Offer{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Output: o.Output,
+		Call: func(ctx context.Context, args json.RawMessage, report func(mcp.Progress)) (mcp.Result, error) {
+			p := &progress{offer: o, report: report}
+			var result mcp.Result
+			var err error
+			done := make(chan struct{})
+			x.machine.Begin(&vm.Call{Offer: o, Args: args, Context: ctx, Emitted: p.emitted,
+				Limit: func(ctx context.Context) (context.Context, context.CancelFunc) {
+					return budget.Run(ctx, nil, x.seconds)
+				},
+				Done: func(v value.Slot, problem error) {
+					if err = told(x.clean(problem)); err == nil {
+						result = rendered(v, o)
+					}
+					close(done)
+				}})
+			<-done
+			return result, err
+		}}
+}
+
+// tooLate is the error of a call that took longer than a run may.
+type tooLate struct{ *budget.TimeError }
+
+func (e tooLate) Error() string {
+	return fmt.Sprintf("the call took longer than the %g seconds that [limits] max_run_seconds allows", e.Seconds)
+}
+
+func (e tooLate) Unwrap() error { return e.TimeError }
+
+// told is the error as the client of a call gets it.
+func told(err error) error {
+	var failed *vm.Uncaught
+	var late *budget.TimeError
+	switch {
+	case errors.As(err, &late):
+		return tooLate{late}
+	case !errors.As(err, &failed):
+		return err
+	case failed.Panic:
+		return fmt.Errorf("panic: %s", failed.Message)
+	}
+	return errors.New(failed.Message)
+}
+
+// rendered is a call's value as the client gets it.
+func rendered(v value.Slot, o vm.Offer) mcp.Result {
+	flat := value.Flat(v)
+	if flat.Kind() == value.KindString && !o.Wrapped {
+		return mcp.Result{Text: value.Text(flat)}
+	}
+	b := value.AppendJSON(nil, v)
+	r := mcp.Result{Text: string(b)}
+	switch {
+	case o.Wrapped:
+		r.Object = append(append([]byte(`{"result":`), b...), '}')
+	case len(b) > 0 && b[0] == '{':
+		r.Object = b
+	}
+	return r
+}
+
+// progress counts how far a call has come, from its emits: each emit is a step,
+// and each stage that a pipeline completes is a whole one.
+type progress struct {
+	offer  vm.Offer
+	report func(mcp.Progress)
+	stages int // complete
+	steps  int // since then
+}
+
+// maxMessage bounds the part of an emit's payload that is reported, in bytes.
+const maxMessage = 500
+
+// emitted reports an emit of the call.
+func (p *progress) emitted(e *effect.Emit) {
+	message := "[" + e.Channel + "]"
+	switch e.Channel {
+	case "pipeline:start", "pipeline:complete", "pipeline:error":
+		return
+	case "pipeline:stage_start", "pipeline:stage_complete":
+		var stage struct{ Name, Stage string }
+		if json.Unmarshal(e.Payload, &stage) != nil {
+			return // only a program that emits it itself
+		}
+		message = stage.Name + ": " + stage.Stage
+		if e.Channel == "pipeline:stage_complete" {
+			message += " is complete"
+			if stage.Name == p.offer.Pipeline {
+				p.stages, p.steps = p.stages+1, -1
+			}
+		}
+	default:
+		var text string
+		if json.Unmarshal(e.Payload, &text) != nil {
+			text = string(e.Payload)
+		}
+		if runes := []rune(text); len(runes) > maxMessage {
+			text = string(runes[:maxMessage]) + "…"
+		}
+		if text != "" {
+			message += " " + text
+		}
+	}
+	p.steps++
+	done := float64(p.steps)
+	if p.offer.Pipeline != "" { // what is between two stages comes nearer and nearer to the second
+		done = float64(p.stages) + float64(p.steps)/float64(p.steps+1)
+	}
+	p.report(mcp.Progress{Done: done, Total: float64(p.offer.Stages), Message: message})
+}

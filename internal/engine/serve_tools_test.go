@@ -1,0 +1,248 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// mcpClient speaks to a program that is served.
+type mcpClient struct {
+	t    *testing.T
+	out  io.Writer
+	in   *bufio.Reader
+	last int
+	told []string // the messages of progress
+	news int      // how often it was told that the list of tools has changed
+}
+
+// ask makes a request and gives its result.
+func (c *mcpClient) ask(method string, params any) map[string]any {
+	c.t.Helper()
+	c.last++
+	c.send(map[string]any{"jsonrpc": "2.0", "id": c.last, "method": method, "params": params})
+	for {
+		if m := c.hear(); m.Method == "" && m.Error != nil {
+			c.t.Fatalf("%s: %v", method, m.Error)
+		} else if m.Method == "" {
+			return m.Result
+		}
+	}
+}
+
+// heard is a message of the server's.
+type heard struct {
+	Method string
+	Params struct{ Message string }
+	Result map[string]any
+	Error  any
+}
+
+// hear takes the next message.
+func (c *mcpClient) hear() (m heard) {
+	c.t.Helper()
+	line, err := c.in.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &m)
+	}
+	if err != nil {
+		c.t.Fatalf("%s: %v", line, err)
+	}
+	switch m.Method {
+	case "notifications/tools/list_changed":
+		c.news++
+	case "notifications/progress":
+		c.told = append(c.told, m.Params.Message)
+	}
+	return m
+}
+
+func (c *mcpClient) send(m any) {
+	text, err := json.Marshal(m)
+	if err == nil {
+		_, err = c.out.Write(append(text, '\n'))
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// call calls a tool, and gives its text, or the error behind "!".
+func (c *mcpClient) call(name string, args any) string {
+	c.t.Helper()
+	r := c.ask("tools/call", map[string]any{"name": name, "arguments": args, "_meta": map[string]any{"progressToken": name}})
+	text := r["content"].([]any)[0].(map[string]any)["text"].(string)
+	if r["isError"] == true {
+		return "!" + text
+	}
+	return text
+}
+
+// served serves a program to a client, which is gone at the test's end.
+func served(t *testing.T, p *engine.Program, o engine.Options) (c *mcpClient, withheld *[]string, end func() error) {
+	in, out := io.Pipe()
+	back, answers := io.Pipe()
+	withheld = new([]string)
+	done := make(chan error, 1)
+	go func() {
+		done <- p.Serve(context.Background(), o, engine.ServeOptions{In: in, Out: answers, Withheld: func(why string) { *withheld = append(*withheld, why) }})
+		_ = answers.Close()
+	}()
+	c = &mcpClient{t: t, out: out, in: bufio.NewReader(back)}
+	c.ask("initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "inspector", "version": "1"}})
+	c.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	return c, withheld, func() error {
+		_ = out.Close()
+		go func() { _, _ = io.Copy(io.Discard, back) }()
+		return <-done
+	}
+}
+
+// A client is told when the application's tools change while it is served, and then sees
+// and calls what there is.
+func TestServeToolsThatChange(t *testing.T) {
+	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": "fn main() {}"})
+	var tools engine.ToolRegistry
+	gives := func(description, what string) engine.Tool {
+		return engine.NewTool("x", description, func(context.Context, struct{}) (string, error) { return what, nil })
+	}
+	if err := tools.Register(gives("First", "1")); err != nil {
+		t.Fatal(err)
+	}
+	c, withheld, end := served(t, p, engine.Options{Tools: &tools})
+	list := func() (names string) {
+		for _, x := range c.ask("tools/list", nil)["tools"].([]any) {
+			o := x.(map[string]any)
+			names += o["name"].(string) + ": " + o["description"].(string) + "; "
+		}
+		return names
+	}
+	await := func(want string) { // it is told of each change: else this would wait
+		for got := list(); got != want; got = list() {
+			for heard := c.news; heard == c.news; {
+				c.hear()
+			}
+		}
+	}
+	if got := list(); got != "x: First; " {
+		t.Errorf("offered are %s", got)
+	}
+	second := gives("Second", "2")
+	second.Version = 2
+	y := gives("Other", "3")
+	y.Name = "y"
+	if err := tools.Register(second, y, stock(true)); err != nil {
+		t.Fatal(err)
+	}
+	await("x__1: First; x__2: Second; y: Other; ")
+	if got := c.call("x__2", map[string]any{}) + c.call("y", map[string]any{}); got != "23" {
+		t.Error(got)
+	}
+	tools.Unregister("x@1")
+	await("x: Second; y: Other; ")
+	if got := c.call("x", map[string]any{}); got != "2" {
+		t.Error(got)
+	}
+	tools.Unregister("y")
+	await("x: Second; ")
+	if err := tools.Replace(gives("Newest", "4")); err != nil {
+		t.Fatal(err)
+	}
+	await("x__1: Newest; x__2: Second; ")
+	for c.news == 0 {
+		c.hear()
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if len(*withheld) != 1 {
+		t.Errorf("it is said %q", *withheld)
+	}
+}
+
+// The application's tools are offered beside the program's own, which win where names are
+// the same; those that need an approval only when somebody answers. The audit has every
+// call, with the client's name.
+func TestServeTools(t *testing.T) {
+	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": `
+		pub tool Sums { description: "Sums",
+			@describe("Adds") pub fn add(self, @param("a") a: Int) -> Int { if a < 0 { throw ToolError::new("too small"); } a + 1 } }
+		fn main() {}`})
+	var tools engine.ToolRegistry
+	taken := engine.NewTool("Sums_add", "Is hidden", func(context.Context, struct{}) (int, error) { return 0, nil })
+	slow := engine.Tool{Name: "count", Description: "Counts", Handler: func(_ context.Context, input json.RawMessage, c *engine.ToolContext) (engine.ToolResult, error) {
+		c.Progress(1, 2, "one")
+		return engine.ToolResult{Success: true, Output: input}, nil
+	}}
+	if err := tools.Register(stock(true), taken, slow); err != nil {
+		t.Fatal(err)
+	}
+	list := func(c *mcpClient) (names string) {
+		for _, x := range c.ask("tools/list", nil)["tools"].([]any) {
+			names += x.(map[string]any)["name"].(string) + " "
+		}
+		return names
+	}
+
+	c, withheld, end := served(t, p, engine.Options{Tools: &tools})
+	if got := list(c); got != "Sums_add count " {
+		t.Errorf("offered are %s", got)
+	}
+	if got := strings.Join(*withheld, "\n"); got != "tool stock is not offered: its calls must be approved of, and nobody would be asked: give --answer tool:approval=VALUE or --emit-handler COMMAND" {
+		t.Error(got)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+
+	file := t.TempDir() + "/a.ndjson"
+	log, err := engine.OpenAudit(file, engine.AuditOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, end = served(t, p, engine.Options{Tools: &tools, Records: engine.Records{Audit: log}, OnAwait: func(_ context.Context, _ string, q json.RawMessage) (json.RawMessage, error) {
+		if !strings.Contains(string(q), `"by":"inspector"`) || !strings.Contains(string(q), `"route":"mcp"`) {
+			t.Errorf("asked %s", q)
+		}
+		if strings.Contains(string(q), `"sku":"no"`) {
+			return json.RawMessage(`"not on Sundays"`), nil
+		}
+		return json.RawMessage(`{"decision":"allow","input":{"sku":"abc"}}`), nil
+	}})
+	if got := list(c); got != "Sums_add count stock " {
+		t.Errorf("offered are %s", got)
+	}
+	var got []string
+	got = append(got, c.call("Sums_add", map[string]any{"a": 1}), c.call("Sums_add", map[string]any{"a": -1}), c.call("Sums_add", map[string]any{"a": "x"}),
+		c.call("count", map[string]any{"to": 7}), c.call("stock", map[string]any{"sku": "a"}), c.call("stock", map[string]any{"sku": "no"}), c.call("stock", map[string]any{}))
+	if diff := cmp.Diff([]string{"2", "!too small", "!bad arguments for Sums_add: a: expected Int, got \"x\"", `{"to":7}`, "3\n(called with changed arguments: {\"sku\":\"abc\"})",
+		"!stock was not called: not on Sundays", "!bad arguments for stock: sku: missing"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"one"}, c.told); diff != "" {
+		t.Error(diff)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"mcp inspector calls Sums_add: -", "Sums_add ok", "mcp inspector calls Sums_add: -", "Sums_add failed", "mcp inspector calls Sums_add: -", "Sums_add arguments",
+		"mcp inspector calls count: -", "count ok", "mcp inspector calls stock: allow by application", "stock ok", "mcp inspector calls stock: deny by application", "stock denied",
+		"mcp inspector calls stock: -", "stock arguments"}, shortened(t, string(text))); diff != "" {
+		t.Error(diff)
+	}
+}

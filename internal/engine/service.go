@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// Service is what runs programs for others, as `concerto serve` does: it hears all that a
+// run tells in one order, answers by number, and bounds what the run may use. Each field
+// may be nil, or zero.
+type Service struct {
+	// Hear gets what the run tells instead of Output and OnEmit, emits and printed text in
+	// the program's order. It gives the event's number. It is called from several
+	// goroutines, and must not wait: the program does.
+	Hear func(RunEvent) int64
+	// Answer answers the awaited emit that Hear gave a number, instead of Answers and
+	// OnAwait. Its error becomes the program's EmitError: ErrNobody one with the reason
+	// no_listener, another one with the reason refused.
+	Answer func(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error)
+	// Sees says which of the application's tools there are for the run; nil: all.
+	Sees func(*Tool) bool
+	// Began is called before the program's first instruction.
+	Began func(Running)
+	// Ended gets what main gave, as JSON, when it has come to its end.
+	Ended func(result json.RawMessage)
+	// Budget narrows what [limits] say.
+	Budget Budget
+}
+
+// Budget bounds a run; 0 means no bound. ToolCalls counts calls of the application's tools
+// whose handlers are begun.
+type Budget struct {
+	RunSeconds float64
+	Tokens     int64
+	CostUSD    float64
+	ToolCalls  int64
+}
+
+// Running is a run that goes on, as far as its service is concerned.
+type Running struct {
+	ID    string
+	Tools *ToolSession      // nil without Options.Tools
+	Usage func() ModelUsage // of all models so far
+}
+
+// RunEvent is something that a run tells: an EmitEvent, PrintEvent, LogEvent or ToolEvent.
+type RunEvent interface{ runEvent() }
+
+// EmitEvent is an emit. Payload is nil when there is none.
+type EmitEvent struct {
+	Channel string
+	Payload json.RawMessage
+	Awaited bool // the program waits for an answer
+}
+
+// PrintEvent is printed text, with the line's end where there is one.
+type PrintEvent struct{ Text string }
+
+// LogEvent is a line of the run's log, of one of LogLevels.
+type LogEvent struct{ Level, Message string }
+
+// ToolEvent is that a call of one of the application's tools begins, or has ended.
+type ToolEvent struct {
+	Ended                   bool
+	CallID, Tool, By, Route string
+	Outcome                 string        // when it has ended
+	Duration                time.Duration // of the handler
+}
+
+func (EmitEvent) runEvent()  {}
+func (PrintEvent) runEvent() {}
+func (LogEvent) runEvent()   {}
+func (ToolEvent) runEvent()  {}
+
+// ErrNobody says that nobody is there who could answer.
+var ErrNobody = tool.ErrNobody
+
+// hears says whether somebody hears the run as a whole.
+func (o *Options) hears() bool { return o.Service != nil && o.Service.Hear != nil }
+
+// told connects the runtime that is about to be made with the service.
+func (o *Options) told(c *runtime.Config) {
+	if !o.hears() {
+		return
+	}
+	c.Logged = func(level, message string) { o.Service.Hear(LogEvent{level, message}) }
+}
+
+// toolHooks are what a service wants of the session of tools.
+func (o *Options) toolHooks() (h runtime.ToolHooks) {
+	if o.Service == nil {
+		return h
+	}
+	h.Sees, h.MaxCalls = o.Service.Sees, o.Service.Budget.ToolCalls
+	if o.hears() {
+		h.Heard = func(p tool.Phase) {
+			o.Service.Hear(ToolEvent{p.Ended, p.CallID, p.Tool, p.By, p.Route, string(p.Outcome), p.Duration})
+		}
+	}
+	return h
+}
+
+// began tells the service that the run begins.
+func (o *Options) began(world *runtime.Runtime) {
+	if o.Service == nil || o.Service.Began == nil {
+		return
+	}
+	o.Service.Began(Running{ID: world.ID(), Tools: world.Tools(), Usage: func() ModelUsage {
+		_, all := world.Usage()
+		return all
+	}})
+}
+
+// ended tells the service what main gave.
+func (o *Options) ended(v value.Slot) {
+	if o.Service != nil && o.Service.Ended != nil {
+		o.Service.Ended(value.AppendJSON(nil, v))
+	}
+}
+
+// narrower is the smaller of two bounds, of which 0 is none.
+func narrower[N int64 | float64](a, b N) N {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// budget is the service's.
+func (o *Options) budget() Budget {
+	if o.Service == nil {
+		return Budget{}
+	}
+	return o.Service.Budget
+}
+
+// answered makes what the service answers an effect's result.
+func (s *Service) answered(ctx context.Context, number int64, r *effect.AwaitEmit) (effect.Result, error) {
+	if s.Answer == nil {
+		return nil, noListener(r.Channel)
+	}
+	v, err := s.Answer(ctx, number, r.Channel, r.Payload)
+	if ctx.Err() == nil && errors.Is(err, ErrNobody) {
+		return nil, noListener(r.Channel)
+	}
+	return given(ctx, r.Channel, v, err)
+}
+
+// noListener is the error of an awaited emit that nobody is there to answer.
+func noListener(channel string) error {
+	return effect.Errorf("EmitError", "nobody answers the emit on channel '%s': no client that answers is there", channel).
+		With("channel", channel).With("reason", "no_listener")
+}
+
+// layer is the layer that hands a service what the run tells.
+func (s *Service) layer(next effect.Performer) effect.Performer { return &serviced{next, s} }
+
+type serviced struct {
+	effect.Performer
+	s *Service
+}
+
+// Perform performs r; the service gets it when it tells something.
+func (x *serviced) Perform(ctx context.Context, r effect.Request) (effect.Result, error) {
+	switch r := r.(type) {
+	case *effect.Emit:
+		x.s.Hear(EmitEvent{Channel: r.Channel, Payload: r.Payload})
+		return nil, nil
+	case *effect.Print:
+		text := r.Text
+		if r.Newline {
+			text += "\n"
+		}
+		x.s.Hear(PrintEvent{text})
+		return nil, nil
+	case *effect.AwaitEmit:
+		return x.s.answered(ctx, x.s.Hear(EmitEvent{r.Channel, r.Payload, true}), r)
+	}
+	return x.Performer.Perform(ctx, r)
+}
+
+// Start hands an awaited emit on at once, so that emits come in the program's order.
+func (x *serviced) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
+	if e, isAwait := r.(*effect.AwaitEmit); isAwait {
+		number := x.s.Hear(EmitEvent{e.Channel, e.Payload, true})
+		ctx, stop := context.WithCancel(ctx)
+		go func() {
+			done(x.s.answered(ctx, number, e))
+			stop()
+		}()
+		return stop, true
+	}
+	if s, can := x.Performer.(effect.Starter); can {
+		return s.Start(ctx, r, done)
+	}
+	return nil, false
+}

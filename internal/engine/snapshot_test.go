@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// journaled has a conductor's run tell a journal that nobody reads; the machine then waits for
+// all that may wait, as one does whose state is written down.
+func journaled(t *testing.T) func(*vm.Config) {
+	return func(c *vm.Config) {
+		compiletest.Renew(t, c)
+		c.Boundary = nil
+	}
+}
+
+// TestSnapshots: a run that goes on at every boundary from a snapshot of itself is the same,
+// byte for byte, as one that takes none.
+func TestSnapshots(t *testing.T) {
+	for record := range uint64(4) {
+		snapshots(t, replayed, record, 80)
+	}
+}
+
+// TestSnapshotsRandom: likewise random programs of tasks, races, loops, errors and cancelling.
+func TestSnapshotsRandom(t *testing.T) {
+	for seed := range uint64(120) {
+		g := &tangle{Rand: rand.New(rand.NewPCG(seed, 7))}
+		snapshots(t, g.program(), seed, 0)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// snapshots plays a program twice, the second time with at least so many snapshots.
+func snapshots(t *testing.T, text string, seed uint64, least int) {
+	t.Helper()
+	p := compileText(t, text)
+	c := newConductor(nil, rand.New(rand.NewPCG(seed, 1)))
+	c.config = journaled(t)
+	want := c.run(t, p)
+	again := newConductor(c.order, rand.New(rand.NewPCG(seed, 2)))
+	var all *compiletest.Renewals
+	again.config = func(c *vm.Config) { all = compiletest.Renew(t, c) }
+	if got := again.run(t, p); got != want {
+		t.Fatalf("%s\ngives\n%s\nand with snapshots\n%s", text, want, got)
+	}
+	if len(all.Refused) > 0 || all.Taken < least {
+		t.Errorf("%d snapshots, refused: %v", all.Taken, all.Refused)
+	}
+}
+
+// TestSnapshotsResumed: a run that is restored from a snapshot, and is given what the recorded
+// run got from there on, does what that one did: what it had under way is begun anew.
+func TestSnapshotsResumed(t *testing.T) {
+	resumed(t, replayed, 1, 6)
+	for seed := range uint64(40) {
+		g := &tangle{Rand: rand.New(rand.NewPCG(seed, 7))}
+		resumed(t, g.program(), seed, 3)
+	}
+}
+
+// resumed records a run, and goes on with it from some of its snapshots.
+func resumed(t *testing.T, text string, seed uint64, tries int) {
+	t.Helper()
+	type kept struct {
+		data  []byte
+		lines int
+	}
+	var all []kept
+	var taped bytes.Buffer
+	p := compileText(t, text)
+	c := newConductor(nil, rand.New(rand.NewPCG(seed, 1)))
+	recorder := tape.Record(&taped, tape.Header{}, nil)
+	c.config = func(config *vm.Config) {
+		config.Journal, config.Kept = recorder, stdlib.Kept
+		config.Boundary = func(m *vm.VM) {
+			data, err := m.Snapshot(vm.Snapshot{})
+			if err != nil {
+				t.Error(err)
+			}
+			c.mu.Lock()
+			all = append(all, kept{data, len(c.lines)})
+			c.mu.Unlock()
+		}
+	}
+	c.run(t, p)
+	if err := recorder.Close(0); err != nil {
+		t.Fatal(err)
+	}
+	for range min(tries, len(all)) {
+		from := all[c.random.IntN(len(all))]
+		recorded, err := tape.Read(bytes.NewReader(taped.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := newConductor([]int{}, c.random)
+		again.lines = slices.Clone(c.lines[:from.lines])
+		m, err := vm.Restore(vm.Config{Program: p.ir, Natives: stdlib.Native, Kept: stdlib.Kept, Performer: again, Past: tape.Play(recorded)}, from.data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = m.Resume(t.Context())
+		again.ended(t, err)
+		if !slices.Equal(again.lines, c.lines) {
+			t.Fatalf("%s\ngives\n%s\nand from line %d on\n%s", text, c.lines, from.lines, again.lines)
+		}
+	}
+}

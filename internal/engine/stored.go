@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// StoredRun is a run in its directory.
+type StoredRun struct {
+	Dir   string
+	ID    string
+	Name  string          // of the program's main file, from Root
+	Root  string          // where the manifest's relative paths started
+	Cwd   string          // where relative paths in the program start
+	Given json.RawMessage // Durable.Given
+	// LedgerHead is the hash of the last record in its ledger, when it has ended; "" before.
+	LedgerHead string
+	kept       *durable.Stored
+	gone       bool // Resume has gone on with it
+}
+
+// OpenRun reads how a run was begun. The error is ErrNoRun, a *JournalDamaged, a *JournalNewer,
+// or one of the files.
+func OpenRun(dir string) (*StoredRun, error) {
+	k, err := durable.Latest(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &StoredRun{Dir: dir, ID: k.Start.Run, Name: k.Start.Program, Root: k.Flags.Root, Cwd: k.Session.Cwd, Given: k.Flags.Given, kept: k}
+	if last := k.History.Last(); last.K == journal.KFinish {
+		s.LedgerHead = last.Ledger
+	}
+	return s, nil
+}
+
+// Finished gives the exit code of a run that has ended.
+func (s *StoredRun) Finished() (code int, ok bool) {
+	at := s.kept.Code()
+	if at == nil {
+		return 0, false
+	}
+	return *at, true
+}
+
+// Is says whether a program is the one that the run was begun with.
+func (s *StoredRun) Is(p *Program) bool { return journal.Sum(p.Encode()) == s.kept.Sum }
+
+// Program is the program that the run was begun with.
+func (s *StoredRun) Program() (*Program, error) { return Load(s.kept.Program) }
+
+// options are those that the run was begun with.
+func (s *StoredRun) options(o *Options) error {
+	start, session := s.kept.Start, &s.kept.Session
+	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Mock = start.Args, start.Inputs, session.Cwd, s.Root, s.kept.Flags.Mock
+	o.Session.SessionID, o.Session.Cwd, o.Session.Render, o.Session.Metadata = s.ID, session.Cwd, session.Render, nil
+	if session.Metadata != nil {
+		if err := json.Unmarshal(session.Metadata, &o.Session.Metadata); err != nil {
+			return err
+		}
+	}
+	seed, err := strconv.ParseInt(start.Seed, 10, 64)
+	if err != nil {
+		return &JournalDamaged{Where: "journal-000001.ndjson:1", Why: "its seed is no Int"}
+	}
+	o.own.seed, o.own.durable = &seed, s
+	return nil
+}
+
+// Resume goes on with the run, of which it takes all that it got before. Of the options it takes
+// what was given then; Park, Wait, Sync and SnapshotEvery of Options.Records.Durable win where they are set.
+func (s *StoredRun) Resume(ctx context.Context, o Options) error {
+	if s.gone {
+		if err := s.reload(); err != nil {
+			return err
+		}
+	}
+	s.gone = true
+	p, err := s.Program()
+	if err != nil {
+		return err
+	}
+	if err := s.options(&o); err != nil {
+		return err
+	}
+	d := Durable{}
+	if o.Records.Durable != nil {
+		d = *o.Records.Durable
+	}
+	d.Dir = s.Dir
+	if !d.Park && !d.Wait {
+		d.Park, d.Wait = s.kept.Flags.Park, s.kept.Flags.Wait
+	}
+	if d.Sync == "" {
+		d.Sync = s.kept.Flags.Sync
+	}
+	if d.SnapshotEvery == 0 {
+		d.SnapshotEvery = s.kept.Flags.SnapshotEvery
+	}
+	d.VerifySnapshots = d.VerifySnapshots || s.kept.Flags.VerifySnapshots
+	o.Records.Durable = &d
+	for {
+		err := p.Run(ctx, o)
+		bad, ok := errors.AsType[*durable.BadSnapshot](err)
+		if !ok {
+			return err
+		}
+		if s.kept, err = s.kept.Earlier(bad); err != nil {
+			return err
+		}
+		if d.Remark != nil {
+			d.Remark(bad.Error() + ": the run goes on from an earlier place")
+		}
+	}
+}
+
+// reload reads the run again.
+func (s *StoredRun) reload() (err error) {
+	s.kept, err = durable.Latest(s.Dir)
+	return err
+}
+
+// GivenAnswer is what a pending question is answered with: a text, which is read as the type
+// that is awaited, unless JSON says that it is JSON; or a refusal.
+type GivenAnswer = runs.GivenAnswer
+
+// AnswerRun answers a pending question of the run in a directory. A run that is alive takes it at
+// once, another one when it is gone on with. The error says why it cannot be, or is one of OpenRun.
+func AnswerRun(dir, id string, a GivenAnswer) error { return runs.Answer(dir, id, a) }
+
+// Answered says whether one of some questions has an answer that the run has not taken.
+func (s *StoredRun) Answered(all []Question) bool {
+	return slices.ContainsFunc(all, func(q Question) bool { return s.kept.Dir.IsAnswered(q.ID) })
+}
+
+// Adopt takes another program for the run, if that does what the run has done so far: it is run
+// on what the run got, and touches nothing. The error is a *Strayed when it does something else,
+// or the cause of ctx's end.
+func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) error {
+	if err := s.try(ctx, p, environ); err != nil {
+		return err
+	}
+	if err := s.kept.Adopt(p.Encode()); err != nil {
+		return err
+	}
+	return s.reload()
+}
+
+// Strayed says that a program does something else than the run did.
+type Strayed = durable.Strayed
+
+// try runs a program on what the run got.
+func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error {
+	o := Options{Environ: environ}
+	if err := s.options(&o); err != nil {
+		return err
+	}
+	k, err := durable.Open(s.Dir)
+	if err == nil {
+		err = k.Whole()
+	}
+	if err != nil {
+		return err
+	}
+	out, _, err := k.Dir.Out()
+	if err != nil {
+		return err
+	}
+	config, err := p.runtimeConfig(&o)
+	if err != nil {
+		return err
+	}
+	config.Audit = nil
+	run := durable.New(durable.Config{ID: s.ID, Dir: k.Dir, History: k.History, Out: out, Seed: k.Start.Seed, Secret: o.secret, Trial: true})
+	config.Layers = []effect.Layer{run.Layer}
+	world := runtime.New(config)
+	if err := run.Know(world.Secrets(), nil); err != nil {
+		return err
+	}
+	c := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Journal: run.Journal(), Past: run.Past(), Suspend: run.Suspended(), Asks: k.Flags.Asks,
+		Application: vm.Application{Run: s.ID, Tools: k.Flags.Tools, Audited: k.Flags.Audited}}
+	machine, err := vm.New(c)
+	if err != nil {
+		return fmt.Errorf("load the program: %w", err)
+	}
+	defer context.AfterFunc(ctx, func() { run.Suspend(context.Cause(ctx)) })()
+	_, err = machine.Run(context.Background())
+	err = firstError(err, world.Close(context.Background()))
+	strayed, ok := errors.AsType[*durable.Strayed](err)
+	switch why := run.Err(); {
+	case ok:
+		return strayed
+	case errors.Is(why, durable.ErrTried):
+		return nil
+	case why != nil:
+		return why
+	case err != nil:
+		return err
+	}
+	return &durable.Strayed{Ended: true}
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Tape is what a run got from the world (spec/25-tapes.md).
+type Tape struct{ tape *tape.Tape }
+
+// ReadTape reads a tape that Records.Tape received. The error says which line is wrong.
+func ReadTape(r io.Reader) (*Tape, error) {
+	t, err := tape.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	return &Tape{t}, nil
+}
+
+// Program is the name of the recorded program's main file, from its project's root; "" when
+// nobody knows.
+func (t *Tape) Program() string { return t.tape.Program }
+
+// Mode is the form of the recorded run's output.
+func (t *Tape) Mode() Mode {
+	if m, ok := Modes[t.tape.Emit]; ok {
+		return m
+	}
+	return emit.Text
+}
+
+// Diverged is the error of a replay that made an effect which is not on the tape.
+type Diverged struct {
+	Place          // where the program made it
+	Message string // which it is, and in what it differs from the nearest on the tape
+}
+
+func (e *Diverged) Error() string {
+	if e.Place.Text == "" {
+		return e.Message
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// recordTape begins a run's tape, if there is to be one. end writes its end.
+func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (end func(error) error) {
+	if o.Records.Tape == nil {
+		return func(err error) error { return err }
+	}
+	sum := sha256.Sum256(p.Encode())
+	h := tape.Header{Run: world.ID(), Program: p.mainFile(), IR: hex.EncodeToString(sum[:]), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*o.own.seed, 10),
+		Flags: tape.Flags{Asks: c.Asks, Tools: c.Application.Tools, Audited: c.Application.Audited}}
+	if told, err := world.Perform(context.Background(), &effect.Session{}); err == nil {
+		s := told.(*effect.SessionInfo)
+		h.Session = &tape.Session{Cwd: s.Cwd, Metadata: s.Metadata, Render: s.Render}
+	}
+	h.Emit = o.Output.Mode.String()
+	r := tape.Record(o.Records.Tape, h, world.Recorded().JSON)
+	c.Journal, c.Kept = r, stdlib.Kept
+	if at := o.Records.Boundary; at != nil {
+		c.Boundary = func(m *vm.VM) { at(func() (refused, err error) { return verified(m) }) }
+	}
+	return func(err error) error { return firstError(err, r.Close(codeOf(err))) }
+}
+
+// verified is Records.Boundary's verify.
+func verified(m *vm.VM) (refused, err error) {
+	_, err = m.Verified(vm.Snapshot{})
+	if unkept, ok := errors.AsType[*vm.Unkept](err); ok {
+		return unkept, nil
+	}
+	return nil, err
+}
+
+// mainFile is the name of the file that main is in, from the project's root.
+func (p *Program) mainFile() string {
+	if p.ir.Entry < 0 {
+		return p.ir.Name
+	}
+	return p.ir.Files[p.ir.Functions[p.ir.Entry].File].Name
+}
+
+// codeOf is the exit code of the command for a run that ended by err.
+func codeOf(err error) int {
+	var failed *vm.Uncaught
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &failed) && errors.Is(err, context.Canceled):
+		return 130
+	}
+	return 1
+}
+
+// newSeed is a seed for the random numbers of a recorded run.
+func newSeed() *int64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	seed := int64(binary.LittleEndian.Uint64(b[:]))
+	return &seed
+}
+
+// Replay runs the program on what a recorded run got from the world, without the world: no
+// network, no subprocess, no file and no clock. Of the options it takes Output, Environ (for
+// secrets, which a tape does not hold), Log and LogLevel. unused are the kinds of effects on the
+// tape that the program has not made, and how many they are. The error is that of the run, or a
+// *Diverged.
+func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []string, n int, err error) {
+	secrets := tape.NewSecrets(o.Environ)
+	given, err := t.tape.Restored(secrets.Value)
+	if err != nil {
+		return nil, 0, err
+	}
+	h := &given.Header
+	o.Args, o.Inputs, o.Session.SessionID = h.Args, h.Inputs, h.Run
+	if s := h.Session; s != nil {
+		o.Session.Cwd, o.Session.Render = s.Cwd, s.Render
+		if s.Metadata != nil {
+			o.Session.Metadata = nil
+			if err := json.Unmarshal(s.Metadata, &o.Session.Metadata); err != nil {
+				return nil, 0, fmt.Errorf("the tape's metadata: %w", err)
+			}
+		}
+	}
+	if h.Seed != "" {
+		seed, err := strconv.ParseInt(h.Seed, 10, 64)
+		if err != nil {
+			return nil, 0, fmt.Errorf("the tape's seed: %w", err)
+		}
+		o.own.seed = &seed
+	}
+	config, err := p.runtimeConfig(&o)
+	if err != nil {
+		return nil, 0, err
+	}
+	config.Audit = nil
+	if h.Flags.Numbered {
+		config.Layers = append(config.Layers, numbered)
+	}
+	world := runtime.New(config)
+	record := world.Recorded()
+	secrets.Tell(world.Secrets(), record)
+	given.Clean(record.JSON)
+	player := tape.Play(given)
+	player.Clean = record.JSON
+	player.Show = func(ctx context.Context, e *effect.Emit) error {
+		_, err := world.Perform(ctx, e)
+		return err
+	}
+	machine, err := vm.New(vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Past: player, Asks: h.Flags.Asks,
+		Application: vm.Application{Run: world.ID(), Tools: h.Flags.Tools, Audited: h.Flags.Audited}})
+	if err != nil {
+		return nil, 0, fmt.Errorf("load the program: %w", err)
+	}
+	_, err = machine.Run(ctx)
+	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*Diverged)) {
+		err = context.Cause(ctx) // the tape does not have how an interrupted run ends
+	}
+	err = firstError(err, world.Close(context.WithoutCancel(ctx)))
+	unused, n = player.Unused()
+	return unused, n, clean(world, err)
+}
+
+// numbered numbers what a run puts out, as that of a durable one is.
+func numbered(next effect.Performer) effect.Performer {
+	var n int64
+	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
+		switch q.(type) {
+		case *effect.Emit, *effect.Print:
+			n++
+			ctx = effect.WithOutput(ctx, n)
+		}
+		return next.Perform(ctx, q)
+	})
+}
+
+// diverged says where the program left its tape.
+func diverged(err error) error {
+	missing, ok := errors.AsType[*tape.Missing](err)
+	if !ok {
+		return err
+	}
+	d := &Diverged{Message: missing.Error()}
+	if at, ok := errors.AsType[*vm.Stopped](err); ok {
+		d.Place = at.Place
+	}
+	return d
+}
+
+// variable is a variable of an environment ("NAME=value"); the last one counts.
+func variable(environ []string, name string) (string, bool) {
+	for _, v := range slices.Backward(environ) {
+		if n, value, ok := strings.Cut(v, "="); ok && n == name {
+			return value, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,508 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/ir"
+	world "github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/budget"
+	"github.com/concerto-lang/concerto/runtime/mock"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// Test is an @test function of a program compiled for its tests
+// (spec/16-tests.md).
+type Test struct {
+	Name     string // its description, else the function's name
+	Group    string // what stands before the last `::` of the name, or ""
+	Function string
+	File     string
+	Line     int // where the function begins, from 1
+
+	test *ir.Test
+}
+
+// TestOptions say how tests are run.
+type TestOptions struct {
+	// Select picks tests; nil takes all.
+	Select func(Test) bool
+	// Parallel is how many tests run at the same time; 0 means one for each
+	// processor.
+	Parallel int
+	// Live lets tests use the models, hosts and network that they do not mock, in
+	// real time.
+	Live bool
+	// Record says what of the tests' tapes is recorded: "" nothing, "missing" what is on none, or
+	// "all" everything anew.
+	Record string
+	// Environ is the environment, as "NAME=value".
+	Environ []string
+	// Executable is as in Options.
+	Executable string
+	// WorkDir is the directory at which relative paths in tests start; "" means
+	// the process's working directory.
+	WorkDir string
+	// Allow narrows what tests may touch, as Options.Allow does.
+	Allow Grants
+	// Log takes the log of the hosts that a live run reaches, from LogLevel on;
+	// nil drops it.
+	Log      io.Writer
+	LogLevel string
+	// Seed decides which random numbers each test draws. A live run draws others
+	// each time.
+	Seed int64
+	// Limit is how long one test may run, in real time. 0 means the manifest's
+	// limit, or DefaultTestLimit when it has none; tests of a live run have no
+	// limit then. Less than 0 means no limit.
+	Limit time.Duration
+	// Cover counts which lines and handlers the tests reach.
+	Cover bool
+	// Tools are the application's tools. A test calls those that are functions of programs,
+	// and mocks the others; a live one calls all.
+	Tools *ToolRegistry
+	// Wire receives each line that passes between the tests and their hosts, as
+	// Records.Wire does; the tests' processes are numbered through.
+	Wire io.Writer
+	// Audit takes a record of every call of a tool, as Records.Audit does; nil: the log
+	// that the program's manifest names, if it does.
+	Audit *AuditLog
+	// Kill, when closed, ends at once what a cancelled live run still waits for.
+	Kill <-chan struct{}
+	// Debugger is as in Options. One test is run then at a time.
+	Debugger Debugger
+	// OnResult, when not nil, is called with each result in the order of the
+	// program's tests, one at a time.
+	OnResult func(TestResult)
+	// OnEvent, when not nil, is called when a test begins, with nil, and with its result when it has
+	// ended: as it happens, one at a time.
+	OnEvent func(Test, *TestResult)
+}
+
+// DefaultTestLimit is how long a test may run when no limit is set.
+const DefaultTestLimit = time.Minute
+
+// TestResult is what became of a test. Failure is nil when it passed.
+type TestResult struct {
+	Test
+	Failure *TestFailure
+	Took    time.Duration
+	// Record is what the test emitted, printed and logged.
+	Record TestRecord
+	// Seed is the seed of the random numbers that the test drew; nil when it drew
+	// none, and in a live run.
+	Seed *int64
+	// Tape is the file of the test's tape, where it has passed with one. Unused are the kinds of
+	// effects on it that it has not asked for, and UnusedEntries how many they are.
+	Tape          string
+	Unused        []string
+	UnusedEntries int
+}
+
+// TestFailure says why a test failed. Place and Trace are empty when the failure
+// has no place in the program.
+type TestFailure struct {
+	Kind    string // the error's type, "panic", or "" for what is no error of the program
+	Message string
+	Diff    string // of an assert_eq: what is different, a line each (stdlib.AssertionDiff)
+	Place   Place
+	Trace   []Place
+}
+
+// Tests lists the tests of a program whose Source asked for them, in the order
+// of its files, and of the functions in a file.
+func (p *Program) Tests() []Test {
+	var out []Test
+	for i := range p.ir.Tests {
+		t := &p.ir.Tests[i]
+		f := &p.ir.Functions[t.Function]
+		x := Test{Name: t.Name, Function: f.Name, Line: f.Line, test: t}
+		if f.File >= 0 && f.File < len(p.ir.Files) {
+			x.File = p.ir.Files[f.File].Name
+		}
+		if i := strings.LastIndex(t.Name, "::"); i > 0 {
+			x.Group = strings.TrimSpace(t.Name[:i])
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// RunTests runs the tests, each in a fresh VM and a world of its own. It gives
+// their results in the order of Tests and, when o.Cover is set, the points that
+// they reached. The error is the cause of ctx's end, or the reason why tests
+// could not be run; the results are those of the tests that had ended by then.
+func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestResult, points []Point, err error) {
+	of := Options{Environ: o.Environ, Executable: o.Executable, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow, Records: Records{Audit: o.Audit}}
+	endAudit, err := p.audited(&of)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = endAudit(err) }()
+	config, err := p.runtimeConfig(&of)
+	if err != nil {
+		return nil, nil, err
+	}
+	config.Stores.InMemory = true // also live: a test does not touch what the project keeps
+	if !o.Live {
+		config.Seed = &o.Seed // each test draws the same numbers in every run
+	}
+	config.Test, config.Reach = !o.Live, o.Record != recordNothing
+	of.Tools = o.Tools
+	if !o.reaches() {
+		of = hermetic(of)
+	}
+	r := &testRun{program: p, options: o, of: of, config: config, tests: p.Tests(), hosts: map[string]mock.Host{}, wire: p.recordWire(o.Wire)}
+	for _, h := range config.Hosts {
+		r.hosts[h.Name] = mock.Host{Timeout: h.Timeout, Instances: h.Instances, Recorded: h.Recorded()}
+	}
+	if o.Select != nil {
+		var chosen []Test
+		for _, t := range r.tests {
+			if o.Select(t) {
+				chosen = append(chosen, t)
+			}
+		}
+		r.tests = chosen
+	}
+	err = r.run(ctx)
+	return r.finished(), mergePoints(r.points), firstError(err, wireError(r.wire))
+}
+
+// testRun is one run of tests.
+type testRun struct {
+	program *Program
+	options TestOptions
+	of      Options // what the application's tools get from outside
+	config  world.Config
+	tests   []Test
+	hosts   map[string]mock.Host
+	wire    *hosttrace.Writer // nil when nothing is recorded
+
+	mu      sync.Mutex
+	next    int           // the test to run next
+	results []*TestResult // by test; nil while it has not ended
+	told    int           // results handed to OnResult
+	points  [][]Point     // by worker
+	err     error
+}
+
+func (r *testRun) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	n := r.options.Parallel
+	if r.options.Debugger != nil {
+		n = 1
+	} else if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	r.results = make([]*TestResult, len(r.tests))
+	var workers sync.WaitGroup
+	for range max(min(n, len(r.tests)), 1) {
+		workers.Go(func() {
+			if err := r.work(ctx); err != nil {
+				r.mu.Lock()
+				if r.err == nil {
+					r.err = err
+				}
+				r.mu.Unlock()
+				cancel()
+			}
+		})
+	}
+	workers.Wait()
+	return r.err
+}
+
+// work runs tests until there are none left. A worker loads the program once.
+func (r *testRun) work(ctx context.Context) error {
+	image, err := vm.New(vm.Config{Program: r.program.ir, Natives: stdlib.Native, Count: vm.Counting{Points: r.options.Cover}, Application: vm.Application{Debugger: r.options.Debugger}})
+	if err != nil {
+		return fmt.Errorf("load the program: %w", err)
+	}
+	for {
+		r.mu.Lock()
+		i := r.next
+		r.next++
+		r.mu.Unlock()
+		if i >= len(r.tests) {
+			break
+		}
+		r.event(r.tests[i], nil)
+		result, err := r.one(ctx, image, r.tests[i])
+		if err != nil {
+			return err
+		}
+		r.done(i, result)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.points = append(r.points, image.Covered())
+	return nil
+}
+
+// event tells of a test that begins or has ended.
+func (r *testRun) event(t Test, result *TestResult) {
+	if r.options.OnEvent != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.options.OnEvent(t, result)
+	}
+}
+
+// done keeps a result and reports those whose turn it is.
+func (r *testRun) done(i int, result *TestResult) {
+	r.event(r.tests[i], result)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.results[i] = result
+	for r.told < len(r.results) && r.results[r.told] != nil {
+		if r.options.OnResult != nil {
+			r.options.OnResult(*r.results[r.told])
+		}
+		r.told++
+	}
+}
+
+// finished gives the results there are.
+func (r *testRun) finished() []TestResult {
+	var out []TestResult
+	for _, x := range r.results {
+		if x != nil {
+			out = append(out, *x)
+		}
+	}
+	return out
+}
+
+// one runs a test. An error is the run's end, not the test's failure.
+func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, error) {
+	began := time.Now()
+	config := r.config
+	if r.wire != nil {
+		config.Wire = r.wire.Part()
+	}
+	held, err := r.tape(t)
+	if err != nil {
+		return &TestResult{Test: t, Failure: failureOf(err)}, nil
+	}
+	scene := mock.New(mock.Options{Live: r.options.Live, Hosts: r.hosts, Seed: r.options.Seed, Tape: held})
+	config.Layers = append([]effect.Layer{scene.Layer}, config.Layers...)
+	config.Session.ID = held.run(config.Session.ID)
+	outside := world.New(config)
+	held.begin(outside)
+	choose := scene.Choose
+	if r.options.Live {
+		choose = nil
+	}
+	machine, err := image.Fresh(outside, choose)
+	if err != nil {
+		return nil, fmt.Errorf("load the program: %w", err)
+	}
+	endTools, err := r.program.testTools(ctx, outside, &r.of)
+	if err != nil {
+		return nil, firstError(err, firstError(outside.Close(ctx), endTools()))
+	}
+	machine.In(vm.Application{Run: outside.ID(), Tools: outside.HasTools(), Audited: config.Audit != nil, Debugger: r.options.Debugger})
+	bounded, cancel := budget.Run(ctx, outside.Hand(), r.program.ir.Limits.MaxRunSeconds)
+	bounded, done := r.bound(bounded)
+	outcome, err := machine.Call(bounded, t.test.Function)
+	done()
+	cancel()
+	late := r.late(bounded, machine, err)
+	if closing := firstError(r.end(ctx, outside), endTools()); err == nil {
+		err = closing
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	failure := failureOf(clean(outside, err))
+	if err == nil {
+		failure = leftOver(outcome, scene)
+	}
+	if failure = expected(t.test, failure); late != nil {
+		failure = late
+	}
+	result := &TestResult{Test: t, Failure: failure, Took: time.Since(began), Record: scene.Record()}
+	if err := held.end(result); err != nil {
+		return nil, err
+	}
+	if result.Record.Drew && !r.options.Live {
+		result.Seed = &r.options.Seed
+	}
+	return result, nil
+}
+
+// testTools opens a session of the application's tools for a test, if there may be any.
+func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Options) (end func() error, err error) {
+	of := *o
+	if of.Tools == nil && p.asksFor(effect.KindAppMock) {
+		of.Tools = &ToolRegistry{}
+	}
+	return p.openTools(ctx, world, &of)
+}
+
+// hermetic are the options of programs that answer as tools in a test: they reach no model,
+// host, network or command.
+func hermetic(o Options) Options {
+	o.Mock = true
+	allow := maps.Clone(o.Allow.Allow)
+	if allow == nil {
+		allow = map[Permission]Granted{}
+	}
+	for _, k := range []Permission{PermitNet, PermitRun, PermitHost} {
+		allow[k] = Granted{}
+	}
+	o.Allow.Allow = allow
+	return o
+}
+
+// errLate is the cause of a test's context that its limit has ended.
+var errLate = errors.New("the test ran too long")
+
+// limit is how long one test may run; 0 means for ever.
+func (r *testRun) limit() time.Duration {
+	seconds := r.program.ir.Limits.MaxTestSeconds
+	switch {
+	case r.options.Limit != 0:
+		return max(r.options.Limit, 0)
+	case r.options.reaches():
+		return 0
+	case seconds > 0:
+		return time.Duration(seconds * float64(time.Second))
+	}
+	return DefaultTestLimit
+}
+
+func (r *testRun) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d := r.limit(); d > 0 {
+		return context.WithTimeoutCause(ctx, d, errLate)
+	}
+	return ctx, func() {}
+}
+
+// late is the failure of a test that its limit has ended, nil for any other.
+func (r *testRun) late(ctx context.Context, machine *vm.VM, err error) *TestFailure {
+	if err == nil || !errors.Is(context.Cause(ctx), errLate) {
+		return nil
+	}
+	f := &TestFailure{Message: fmt.Sprintf("the test ran longer than %s, and was ended: a loop may not end, or it needs more (--timeout, or [limits] max_test_seconds)", seconds(r.limit()))}
+	if at := machine.CutAt(); at != nil {
+		f.Place, f.Trace = at.Place, at.Trace
+	}
+	return f
+}
+
+func seconds(d time.Duration) string {
+	if d == time.Second {
+		return "1 second"
+	}
+	return fmt.Sprintf("%g seconds", d.Seconds())
+}
+
+// leftOver is the failure of a test that passed but left something undone: tasks
+// that it did not await, or unused parts of its script.
+func leftOver(o *vm.Outcome, scene *mock.World) *TestFailure {
+	left := scene.Leftovers()
+	for _, p := range o.Unfinished {
+		left = append(left, fmt.Sprintf("a task of `%s` (%s:%d) was still under way when the test returned: await it, or cancel it", p.Function, p.File, p.Line))
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return &TestFailure{Message: strings.Join(left, "\n")}
+}
+
+// end closes what a test has started.
+func (r *testRun) end(ctx context.Context, outside *world.Runtime) error {
+	closing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	if r.options.reaches() && r.options.Kill != nil {
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			select {
+			case <-r.options.Kill:
+				stop()
+				outside.Kill()
+			case <-ended:
+			}
+		}()
+	}
+	return outside.Close(closing)
+}
+
+// failureOf turns a run's error into a test's failure; nil of nil.
+func failureOf(err error) *TestFailure {
+	var uncaught *vm.Uncaught
+	var stopped *vm.Stopped
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &uncaught):
+		f := &TestFailure{Kind: uncaught.Kind, Message: uncaught.Message, Diff: stdlib.AssertionDiff(uncaught.Message), Place: uncaught.Place, Trace: uncaught.Trace}
+		if uncaught.Panic {
+			f.Kind = "panic"
+		}
+		for _, other := range uncaught.Others {
+			f.Message += fmt.Sprintf("\nin a task that nobody awaited (%s:%d): %s: %s", other.File, other.Line, other.Kind, other.Message)
+		}
+		return f
+	case errors.As(err, &stopped):
+		return &TestFailure{Message: stopped.Error(), Place: stopped.Place, Trace: stopped.Trace}
+	}
+	return &TestFailure{Message: err.Error()}
+}
+
+// expected inverts the result of a test that is expected to fail.
+func expected(t *ir.Test, f *TestFailure) *TestFailure {
+	switch {
+	case !t.ExpectFail:
+		return f
+	case f == nil && t.Expect == "":
+		return &TestFailure{Message: "the test passed, and was expected to fail"}
+	case f == nil:
+		return &TestFailure{Message: fmt.Sprintf("the test passed, and was expected to fail with %q", t.Expect)}
+	case !strings.Contains(f.Message, t.Expect):
+		other := *f
+		other.Kind = ""
+		other.Message = fmt.Sprintf("the test was expected to fail with %q, and failed with: %s", t.Expect, f.Message)
+		return &other
+	}
+	return nil
+}
+
+// mergePoints joins what the workers have reached.
+func mergePoints(all [][]Point) []Point {
+	if len(all) == 0 {
+		return nil
+	}
+	merged := append([]Point(nil), all[0]...)
+	for _, points := range all[1:] {
+		for i, p := range points { // each worker has loaded the same program
+			merged[i].Hit = merged[i].Hit || p.Hit
+		}
+	}
+	return merged
+}
+
+// Text gives the text of a source file of the program by its name in results and
+// points; "" for any other file.
+func (p *Program) Text(file string) string {
+	for _, f := range p.ir.Files {
+		if f.Name == file {
+			return f.Text
+		}
+	}
+	return ""
+}

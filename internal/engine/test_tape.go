@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	world "github.com/concerto-lang/concerto/runtime"
+)
+
+// What TestOptions.Record may be.
+const (
+	recordNothing = ""
+	recordMissing = "missing"
+	recordAll     = "all"
+)
+
+// reaches says whether tests reach the world.
+func (o *TestOptions) reaches() bool { return o.Live || o.Record != recordNothing }
+
+// testTape is a test's tape: `tapes/<file>/<function>.tape` beside its file.
+type testTape struct {
+	*tape.Beside
+	path    string // of the file
+	name    string // from the project's root
+	program string
+	record  string     // as TestOptions.Record
+	now     *tape.Tape // nil without one
+	text    []byte     // of now
+	secrets *tape.Secrets
+	lines   bytes.Buffer // recorded
+}
+
+// tape reads the tape of a test. In a live run there is none.
+func (r *testRun) tape(t Test) (*testTape, error) {
+	h := &testTape{record: r.options.Record, program: t.File, secrets: tape.NewSecrets(r.options.Environ)}
+	if r.options.Live {
+		return h, nil
+	}
+	root, err := r.program.base(&r.of)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.FromSlash(t.File)
+	stem := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	h.name = filepath.Join(filepath.Dir(file), "tapes", stem, r.distinct(t)+".tape")
+	h.path = filepath.Join(root, h.name)
+	if h.record == recordAll {
+		return h, nil
+	}
+	h.text, err = userfile.Read(h.path, userfile.MaxRecording)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return h, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the test's tape: %w", err)
+	}
+	now, err := tape.Read(bytes.NewReader(h.text))
+	if err == nil {
+		now, err = now.Restored(h.secrets.Value)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s:%w", h.name, err)
+	}
+	h.now = now
+	return h, nil
+}
+
+// distinct is the name of a test's function, with a number where others before it in the file have
+// the same one, in modules of their own.
+func (r *testRun) distinct(t Test) string {
+	n := 1
+	for _, other := range r.program.Tests() {
+		if other.File == t.File && other.Function == t.Function && other.Line < t.Line {
+			n++
+		}
+	}
+	if n == 1 {
+		return t.Function
+	}
+	return fmt.Sprintf("%s-%d", t.Function, n)
+}
+
+// run is the id of a test's run: that of the tape, which requests may hold.
+func (h *testTape) run(id string) string {
+	if h.now != nil && h.now.Run != "" {
+		return h.now.Run
+	}
+	return id
+}
+
+// begin puts the tape beside a test's world.
+func (h *testTape) begin(outside *world.Runtime) {
+	if h.path == "" {
+		return
+	}
+	record := outside.Recorded()
+	h.secrets.Tell(outside.Secrets(), record)
+	if h.now != nil {
+		h.now.Clean(record.JSON)
+	}
+	header := tape.Header{Run: outside.ID(), Program: filepath.ToSlash(h.program)}
+	if h.record == recordNothing {
+		h.Beside = tape.NewBeside(h.now, nil, header, record.JSON)
+	} else {
+		h.Beside = tape.NewBeside(h.now, &h.lines, header, record.JSON)
+	}
+}
+
+// Why says what the tape has in the place of what the test wanted.
+func (h *testTape) Why() string {
+	why := h.Beside.Why()
+	switch {
+	case why == "":
+		return "nor is there its tape, " + h.name + ": `concerto test --record` records it"
+	case h.record == recordNothing:
+		return "nor is it on its tape, which `concerto test --record` adds to: " + h.name + ": " + why
+	}
+	return "nor can it be added to its tape, which `concerto test --record=all` records anew: " + h.name + ": " + why
+}
+
+// end writes down what was recorded in a test that has passed. One that failed is recorded again.
+func (h *testTape) end(result *TestResult) error {
+	if h.Beside == nil {
+		return nil
+	}
+	if h.now != nil {
+		result.Record.Files = append(result.Record.Files, h.path)
+	}
+	if result.Failure != nil {
+		return nil
+	}
+	n, err := h.Recorded()
+	switch {
+	case err != nil:
+		return err
+	case n > 0:
+		return h.write()
+	case h.record == recordAll:
+		if err := os.Remove(h.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the test's tape: %w", err)
+		}
+	case h.record == recordNothing && h.now != nil:
+		result.Tape = h.name
+		result.Unused, result.UnusedEntries = h.Unused()
+	}
+	return nil
+}
+
+var lastLine = regexp.MustCompile(`^\s*\{\s*"end"\s*:`)
+
+// write writes the tape, what was recorded behind what was there.
+func (h *testTape) write() error {
+	var whole bytes.Buffer
+	for line := range bytes.Lines(h.text) {
+		if !lastLine.Match(line) {
+			whole.Write(bytes.TrimRight(line, "\r\n"))
+			whole.WriteByte('\n')
+		}
+	}
+	whole.Write(h.lines.Bytes())
+	dir := filepath.Dir(h.path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("write the test's tape: %w", err)
+	}
+	file, err := os.CreateTemp(dir, ".tape-*")
+	if err != nil {
+		return fmt.Errorf("write the test's tape: %w", err)
+	}
+	_, err = file.Write(whole.Bytes())
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), h.path)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+		return fmt.Errorf("write the test's tape: %w", err)
+	}
+	return nil
+}

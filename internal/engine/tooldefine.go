@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// toolForm is a tool in its full form, as files, the manifest and compiled programs have it:
+// one of the handlers is there.
+type toolForm struct {
+	tool.Spec
+	Command  *tool.Command `json:"command"`
+	HTTP     *tool.HTTP    `json:"http"`
+	MCP      *remoteTool   `json:"mcp"`
+	Concerto *programTool  `json:"concerto"`
+}
+
+// remoteTool is a handler that is a tool of an MCP server.
+type remoteTool struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+}
+
+// programTool is a handler that is a function of a program.
+type programTool struct {
+	File     string `json:"file"`
+	Function string `json:"function"`
+}
+
+// definer makes tools of what files say, and collects what is wrong with it.
+type definer struct {
+	ctx     context.Context
+	around  Options           // what programs and servers get from outside
+	static  bool              // no process is started
+	session bool              // all tools are a session's
+	tests   bool              // no server is asked
+	seen    func(path string) // hears of programs' files; may be nil
+	shared  *toolShare
+	found   Diagnostics
+	broken  []error // of tools that stand in no file
+}
+
+func newDefiner(ctx context.Context, around Options, static bool) *definer {
+	return &definer{ctx: ctx, around: around, static: static, shared: newToolShare(around.Executable)}
+}
+
+// wrong reports what is wrong with a tool, at the place of a key.
+func (d *definer) wrong(t *manifest.Tool, key string, kind *diag.Info, format string, args ...any) *diag.Diagnostic {
+	span, ok := source.Span{}, false
+	for ; key != "" && !ok; key = key[:max(0, strings.LastIndexByte(key, '.'))] {
+		var p manifest.Place
+		if p, ok = t.At[key]; ok {
+			span = p.Value
+		}
+	}
+	if !ok {
+		span = t.Place
+	}
+	x := kind.At(span, format, args...).In(t.File)
+	if t.File == nil {
+		d.broken = append(d.broken, fmt.Errorf("[tools.%s]: %s", t.Name, x.Message))
+		return x
+	}
+	d.found.Add(x)
+	return x
+}
+
+// tools makes the tools; relative paths start at dir. servers are those that they may
+// name, perform calls them.
+func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Performer, servers []mcp.Config) []Tool {
+	var out []Tool
+	for _, t := range all {
+		var form toolForm
+		if err := json.Unmarshal(t.Config, &form); err != nil {
+			d.wrong(t, "", diag.ToolValue, "tool `%s` cannot be had: %v", t.Name, err).Hint("look at its keys")
+			continue
+		}
+		if form.Name = t.Name; d.session {
+			form.Scope = tool.PerSession
+		}
+		if x, ok := d.tool(t, &form, dir, perform, servers); ok {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// tool makes one; false when it cannot be had, which is reported, or is not looked for.
+func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform effect.Performer, servers []mcp.Config) (x Tool, ok bool) {
+	var err error
+	switch {
+	case form.Command != nil:
+		if !d.there(t, form.Command, dir) {
+			return x, false
+		}
+		x, err = form.Command.Definition(form.Spec, dir)
+	case form.HTTP != nil:
+		x, err = form.HTTP.Definition(form.Spec, dir)
+	case form.MCP != nil:
+		return d.remote(t, form, perform, servers)
+	case form.Concerto != nil:
+		return d.programTool(t, form, dir)
+	default:
+		d.wrong(t, "", diag.ToolHandler, "tool `%s` has no handler", t.Name).Hint("name one of `command`, `http`, `mcp` and `concerto`")
+		return x, false
+	}
+	for _, e := range definitionErrors(err) {
+		d.wrong(t, strings.ReplaceAll(strings.TrimPrefix(e.Pointer, "/"), "/", "."), diag.ToolValue, "`%s%s` %s", t.Name, strings.ReplaceAll(e.Pointer, "/", "."), e.Why).Hint("`concerto doc manifest` says what it may be")
+	}
+	return x, err == nil
+}
+
+// there says whether the file of a command is.
+func (d *definer) there(t *manifest.Tool, c *tool.Command, dir string) bool {
+	if len(c.Run) == 0 || !strings.ContainsRune(c.Run[0], '/') {
+		return true
+	}
+	path := c.Run[0]
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, filepath.FromSlash(path))
+	}
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		d.wrong(t, "command.run", diag.ToolSource, "the command `%s` cannot be had: %v", c.Run[0], cause(err)).Hint("a command with a slash is a file, seen from the file that names it")
+	case info.IsDir():
+		d.wrong(t, "command.run", diag.ToolSource, "the command `%s` is a directory", c.Run[0]).Hint("name the file")
+	default:
+		return true
+	}
+	return false
+}
+
+// definitionErrors are what is wrong with a definition.
+func definitionErrors(err error) []*tool.DefinitionError {
+	var all interface{ Unwrap() []error }
+	var one *tool.DefinitionError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &one) && !errors.As(err, &all):
+		return []*tool.DefinitionError{one}
+	case errors.As(err, &all):
+		var out []*tool.DefinitionError
+		for _, e := range all.Unwrap() {
+			out = append(out, definitionErrors(e)...)
+		}
+		return out
+	}
+	return []*tool.DefinitionError{{Why: err.Error()}}
+}
+
+// remote makes a tool of an MCP server's.
+func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Performer, servers []mcp.Config) (x Tool, ok bool) {
+	at := slices.IndexFunc(servers, func(c mcp.Config) bool { return c.Name == form.MCP.Server })
+	if at < 0 {
+		h := d.wrong(t, "mcp.server", diag.ToolSource, "there is no MCP server `%s`", form.MCP.Server)
+		if near := nearest(form.MCP.Server, servers); near != "" {
+			h.Hint("did you mean `%s`?", near)
+		} else {
+			h.Hint("describe it below `mcp` in this file, or as [mcp.%s] in Concerto.toml", form.MCP.Server)
+		}
+		return x, false
+	}
+	if d.static {
+		return x, false
+	}
+	if d.tests { // only a mock answers
+		return form.With(remoteHandler(perform, form.MCP)), true
+	}
+	offered, err := listRemote(d.ctx, perform, form.MCP.Server)
+	if err != nil {
+		d.wrong(t, "mcp.server", diag.ToolSource, "the MCP server `%s` does not say what it has: %v", form.MCP.Server, err).Hint("run its command by itself, to see what it says")
+		return x, false
+	}
+	at = slices.IndexFunc(offered, func(o offeredTool) bool { return o.Name == form.MCP.Tool })
+	if at < 0 {
+		var names []string
+		for _, o := range offered {
+			names = append(names, o.Name)
+		}
+		d.wrong(t, "mcp.tool", diag.ToolSource, "the MCP server `%s` has no tool `%s`", form.MCP.Server, form.MCP.Tool).Hint("it has %s", strings.Join(names, ", "))
+		return x, false
+	}
+	if form.Parameters = offered[at].Parameters; form.Description == "" {
+		form.Description = offered[at].Description
+	}
+	return form.With(remoteHandler(perform, form.MCP)), true
+}

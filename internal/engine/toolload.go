@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// toolLoader makes a ToolSet.
+type toolLoader struct {
+	sources *ToolSources
+	definer *definer
+	owned   []ownedTools
+	all     [][]*manifest.Tool // of each file
+}
+
+func (l *toolLoader) load() error {
+	s := l.sources
+	servers, err := l.own()
+	if err != nil {
+		return err
+	}
+	for _, name := range s.Files {
+		if err := l.file(name, servers); err != nil {
+			return err
+		}
+	}
+	l.definer.found.Append(manifest.Clashes(l.all...))
+	for _, name := range s.Modules {
+		tools, err := l.definer.module(name, s.Dir)
+		if err != nil {
+			return err
+		}
+		l.owned = append(l.owned, ownedTools{"module:" + name, tools})
+	}
+	return l.clashes()
+}
+
+// own takes the tools of the program, or of the manifest here, and gives its servers.
+func (l *toolLoader) own() ([]mcp.Config, error) {
+	s := l.sources
+	var own []*manifest.Tool
+	var servers []mcp.Config
+	root := ""
+	switch {
+	case s.Program != nil:
+		var err error
+		if servers, err = s.Program.servers(); err != nil {
+			return nil, err
+		}
+		own, root = s.Program.ownTools(), s.Program.root
+	case s.Manifest:
+		m, dir, err := l.manifest()
+		if err != nil || m == nil {
+			return nil, err
+		}
+		if own, root = m.Tools, dir; l.definer.found.HasErrors() {
+			own = nil
+		}
+		if servers, err = serversOf(m.MCP, dir); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, nil
+	}
+	l.all = append(l.all, own)
+	var perform effect.Performer
+	if s.Program == nil {
+		perform = l.definer.shared.servers(l.definer, servers)
+	}
+	definer := *l.definer // the program's run lists the servers' tools
+	definer.static = definer.static || s.Program != nil
+	tools := definer.tools(own, root, perform, servers)
+	l.definer.found, l.definer.broken = definer.found, definer.broken
+	if s.Program == nil {
+		l.owned = append(l.owned, ownedTools{tool.OwnerManifest, tools})
+	}
+	return servers, nil
+}
+
+// manifest reads the manifest here or above; nil without one.
+func (l *toolLoader) manifest() (*manifest.Manifest, string, error) {
+	dir, err := filepath.Abs(l.sources.Dir)
+	if err != nil {
+		return nil, "", fmt.Errorf("find the directory %s: %w", l.sources.Dir, err)
+	}
+	path, ok := manifest.Locate(dir, func(p string) bool {
+		info, err := os.Stat(p)
+		return err == nil && !info.IsDir()
+	})
+	if !ok {
+		return nil, "", nil
+	}
+	text, err := userfile.Read(path, userfile.MaxText)
+	if err != nil {
+		return nil, "", err
+	}
+	shown, err := filepath.Rel(dir, path)
+	if err != nil {
+		shown = path
+	}
+	m, found := manifest.Parse(source.NewFile(filepath.ToSlash(shown), text))
+	l.definer.found.Append(found)
+	return m, filepath.Dir(path), nil
+}
+
+// file takes the tools of a file of tools.
+func (l *toolLoader) file(name string, more []mcp.Config) error {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(l.sources.Dir, filepath.FromSlash(name))
+	}
+	text, err := readToolFile(path)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, cause(err))
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return fmt.Errorf("find %s: %w", name, err)
+	}
+	f, found := manifest.ParseTools(source.NewFile(filepath.ToSlash(name), text))
+	l.definer.found.Append(found)
+	l.all = append(l.all, f.Tools)
+	if found.HasErrors() {
+		return nil
+	}
+	servers, err := serversOf(f.MCP, filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	servers = append(servers, more...) // the first of a name counts
+	tools := l.definer.tools(f.Tools, filepath.Dir(path), l.definer.shared.servers(l.definer, servers), servers)
+	l.owned = append(l.owned, ownedTools{"file:" + name, tools})
+	return nil
+}
+
+// readToolFile reads a file of tools, and no more of it than it may have, and a byte.
+func readToolFile(path string) ([]byte, error) {
+	f, err := userfile.Open(path, userfile.Unlimited)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, manifest.MaxToolFile+1))
+}
+
+// cause is an error of package os without the path, which the message names.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// clashes finds tools of programs that others are already; those of files have been
+// reported with their places.
+func (l *toolLoader) clashes() error {
+	if l.definer.found.HasErrors() || len(l.definer.broken) > 0 {
+		return nil
+	}
+	var all tool.Registry
+	if err := l.sources.Program.reserve(&all); err != nil {
+		return err
+	}
+	for _, o := range l.owned {
+		if err := all.As(o.owner).Register(o.tools...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serversOf are the servers of sections of [mcp]; relative paths start at dir.
+func serversOf(sections []*manifest.MCP, dir string) ([]mcp.Config, error) {
+	var out []mcp.Config
+	for _, x := range sections {
+		c, err := mcp.ParseConfig(x.Name, x.Config, dir)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// servers are the MCP servers of the program's manifest.
+func (p *Program) servers() ([]mcp.Config, error) {
+	if p.manifest != nil {
+		return serversOf(p.manifest.MCP, p.root)
+	}
+	parties, err := p.parties(p.root)
+	return parties.Servers, err
+}
+
+// ownTools are the tools of the program's manifest. Those of a compiled program stand in no
+// file.
+func (p *Program) ownTools() []*manifest.Tool {
+	if p.manifest != nil {
+		return p.manifest.Tools
+	}
+	var out []*manifest.Tool
+	for _, x := range p.ir.AppTools {
+		out = append(out, compiledTool(x))
+	}
+	return out
+}
+
+// HasTools says whether the program's manifest has tools, [tools.X].
+func (p *Program) HasTools() bool { return len(p.ir.AppTools) > 0 }
+
+// reserve registers the names of a compiled program's tools.
+func (p *Program) reserve(all *tool.Registry) error {
+	if p == nil || p.manifest != nil {
+		return nil
+	}
+	var own []Tool
+	for _, x := range p.ir.AppTools {
+		var form toolForm
+		if err := json.Unmarshal(x.Config, &form); err != nil {
+			return fmt.Errorf("[tools.%s]: %w", x.Name, err)
+		}
+		form.Name = x.Name
+		own = append(own, form.With(func(context.Context, json.RawMessage, *tool.Context) (tool.Result, error) { return tool.Result{}, nil }))
+	}
+	return all.As(tool.OwnerManifest).Register(own...)
+}
+
+// compiledTool is a tool as the manifest had it.
+func compiledTool(x ir.AppTool) *manifest.Tool {
+	return &manifest.Tool{Name: x.Name, Config: x.Config}
+}

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/stdlib"
+	"github.com/concerto-lang/concerto/vm"
+)
+
+// moduleOf compiles a program that tools name. When it cannot be had it reports why, by
+// report, or in the list.
+func (d *definer) moduleOf(path, shown string, report func(format string, args ...any)) *module {
+	if m := d.shared.modules[path]; m != nil {
+		return m
+	}
+	if filepath.Ext(path) != SourceExt {
+		report("`%s` is no program: its name ends in %s", shown, SourceExt)
+		return nil
+	}
+	if _, err := os.Stat(path); err != nil {
+		report("the program `%s` cannot be had: %v", shown, cause(err))
+		return nil
+	}
+	dir, err := os.Getwd()
+	if d.around.WorkDir != "" {
+		dir, err = d.around.WorkDir, nil
+	}
+	if err != nil {
+		report("%v", err)
+		return nil
+	}
+	request := Source{Path: path, Dir: dir, Called: true, Seen: d.seen}
+	if rel, err := filepath.Rel(dir, path); err == nil {
+		request.Path = rel // as messages show it
+	}
+	in, err := driver.Load(request)
+	if err != nil {
+		report("%v", err)
+		return nil
+	}
+	p, found := driver.Build(in)
+	d.found.Append(found)
+	if p == nil {
+		return nil
+	}
+	program := &Program{ir: p, root: in.Root, manifest: in.Manifest}
+	looked, err := vm.New(vm.Config{Program: p, Natives: stdlib.Native})
+	if err != nil {
+		report("load the program `%s`: %v", shown, err)
+		return nil
+	}
+	m := &module{program: program, looked: looked, around: d.around, running: map[string]*moduleRun{}}
+	d.shared.modules[path] = m
+	return m
+}
+
+// module makes the tools of a program: each function with @describe of its public tools.
+func (d *definer) module(name, dir string) ([]Tool, error) {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", name, err)
+	}
+	m := d.moduleOf(path, name, func(format string, args ...any) { err = fmt.Errorf(format, args...) })
+	if m == nil {
+		return nil, err
+	}
+	offers, _ := m.looked.Offers()
+	var out []Tool
+	for _, o := range offers {
+		if o.Pipeline == "" {
+			spec := tool.Spec{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Scope: tool.PerSession}
+			out = append(out, m.definition(spec, o.Function))
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s offers no tools: it has no `pub tool` with a function that has `@describe`", name)
+	}
+	return out, nil
+}
+
+// programTool makes a tool of a function of a program.
+func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x Tool, ok bool) {
+	path := filepath.FromSlash(form.Concerto.File)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		d.broken = append(d.broken, err)
+		return x, false
+	}
+	m := d.moduleOf(path, form.Concerto.File, func(format string, args ...any) {
+		d.wrong(t, "concerto.file", diag.ToolSource, format, args...).Hint("the path starts at the file that names it")
+	})
+	if m == nil {
+		return x, false
+	}
+	o, problem := m.looked.Function(form.Concerto.Function)
+	switch {
+	case o.Function == "":
+		d.wrong(t, "concerto.function", diag.ToolSource, "`%s` has no function `%s`", form.Concerto.File, form.Concerto.Function).Hint("%s", problem)
+		return x, false
+	case problem != "":
+		d.wrong(t, "concerto.function", diag.ToolSource, "`%s` cannot be called from outside: %s", form.Concerto.Function, problem).Hint("let it take what JSON can be")
+		return x, false
+	}
+	spec := form.Spec
+	if spec.Description == "" {
+		spec.Description = o.Description
+	}
+	if spec.Description == "" {
+		d.wrong(t, "concerto.function", diag.ToolMissing, "nothing describes `%s`", form.Concerto.Function).Hint("write `@describe(\"…\")` or a doc comment before the function, or `description` here")
+		return x, false
+	}
+	spec.Parameters = o.Parameters
+	return m.definition(spec, o.Function), true
+}
+
+// definition is the tool that calls a function of the program.
+func (m *module) definition(spec tool.Spec, function string) Tool {
+	d := spec.With(nil).ForTests()
+	if spec.Scope != tool.PerSession {
+		d.Handler = func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
+			return m.call(ctx, ofProcess, function, input, c)
+		}
+		return d
+	}
+	d.Open = func(ctx context.Context, c *tool.Context) (tool.Handler, io.Closer, error) {
+		session := "session " + c.SessionID
+		if err := m.hold(ctx, session, c); err != nil {
+			return nil, nil, err
+		}
+		handler := func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
+			return m.call(ctx, session, function, input, c)
+		}
+		return handler, closer(func() error { return m.release(session) }), nil
+	}
+	return d
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/logs"
+)
+
+// toolShare is what tools of several sessions share: MCP servers and programs.
+type toolShare struct {
+	run     *procgroup.Run
+	modules map[string]*module // by the file's absolute path
+	remote  []*mcp.Servers
+}
+
+func newToolShare(executable string) *toolShare {
+	return &toolShare{run: &procgroup.Run{ID: procgroup.NewID(), Executable: executable}, modules: map[string]*module{}}
+}
+
+// Close ends servers and programs.
+func (s *toolShare) Close() error {
+	var errs []error
+	for _, m := range s.modules {
+		errs = append(errs, m.close())
+	}
+	for _, r := range s.remote {
+		r.Close(context.Background())
+	}
+	s.run.End()
+	return errors.Join(errs...)
+}
+
+// servers performs the calls of MCP servers. They are started when they are first called.
+func (s *toolShare) servers(d *definer, configs []mcp.Config) effect.Performer {
+	parties := runtime.Parties{}
+	seen := map[string]bool{}
+	for _, c := range configs {
+		if !seen[c.Name] {
+			seen[c.Name] = true
+			parties.Servers = append(parties.Servers, c)
+		}
+	}
+	parties.KeepKeys()
+	known := &secret.Set{}
+	for _, c := range parties.Servers {
+		for _, variable := range c.HeadersEnv {
+			known.AddHeader(variable, procgroup.Getenv(d.around.Environ, variable))
+		}
+	}
+	log := logs.New(writer(d.around.Log), d.around.LogLevel, known)
+	r := mcp.New(mcp.Options{Configs: parties.Servers, Environ: d.around.Environ, Run: s.run, Log: log.Host, Remark: log.Remark})
+	s.remote = append(s.remote, r)
+	return effect.PerformerFunc(func(ctx context.Context, q effect.Request) (effect.Result, error) {
+		out, err := r.Perform(ctx, q)
+		if e, ok := out.(*effect.MCPEvent); ok {
+			e.Text, e.Data = known.Text(e.Text), known.JSON(e.Data)
+		}
+		return out, known.Error(err)
+	})
+}
+
+func writer(to io.Writer) io.Writer {
+	if to == nil {
+		return io.Discard
+	}
+	return to
+}
+
+// offeredTool is a tool as an MCP server lists it.
+type offeredTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+}
+
+// listRemote gives what tools a server has.
+func listRemote(ctx context.Context, perform effect.Performer, server string) ([]offeredTool, error) {
+	e, err := callRemote(ctx, perform, &effect.MCPOpen{Server: server, Method: effect.MCPListTools}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []offeredTool
+	return out, json.Unmarshal(e.Data, &out)
+}
+
+// callRemote makes a call of an MCP server. What the server asks for is declined: the call
+// has nobody to ask.
+func callRemote(ctx context.Context, perform effect.Performer, open *effect.MCPOpen, c *tool.Context) (*effect.MCPEvent, error) {
+	r, err := perform.Perform(ctx, open)
+	if err != nil {
+		return nil, err
+	}
+	id := r.(*effect.MCPOpened).ID
+	for {
+		r, err := perform.Perform(ctx, &effect.MCPNext{ID: id})
+		if err != nil {
+			return nil, err
+		}
+		switch e := r.(*effect.MCPEvent); e.Kind {
+		case "result":
+			return e, nil
+		case "elicitation":
+			if _, err := perform.Perform(ctx, &effect.MCPReply{ID: id}); err != nil {
+				return nil, err
+			}
+		case "progress":
+			var p struct {
+				Progress, Total float64
+				Message         string
+			}
+			if c != nil && json.Unmarshal(e.Data, &p) == nil {
+				c.Progress(p.Progress, p.Total, p.Message)
+			}
+		}
+	}
+}
+
+// remoteHandler answers calls by a tool of an MCP server. Its structured content is the
+// output, or else its text, as JSON where it is.
+func remoteHandler(perform effect.Performer, x *remoteTool) tool.Handler {
+	return func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
+		e, err := callRemote(ctx, perform, &effect.MCPOpen{Server: x.Server, Method: effect.MCPCallTool, Tool: x.Tool, Args: input}, c)
+		var failed *effect.Error
+		switch {
+		case errors.As(err, &failed):
+			return tool.Failure("%s", failed.Message), nil
+		case err != nil:
+			return tool.Result{}, err
+		case len(e.Data) > 0 && string(e.Data) != "null":
+			return tool.Result{Success: true, Output: e.Data}, nil
+		case json.Valid([]byte(e.Text)):
+			return tool.Result{Success: true, Output: json.RawMessage(e.Text)}, nil
+		}
+		return tool.Success(e.Text)
+	}
+}
+
+// nearest is the server whose name is most like one.
+func nearest(name string, servers []mcp.Config) string {
+	var names []string
+	for _, c := range servers {
+		names = append(names, c.Name)
+	}
+	return suggest.Nearest(name, names)
+}

@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+// ToolSources say which tools an application has besides those that are written in Go
+// (spec/21-application-tools.md).
+type ToolSources struct {
+	// Files are files of tools. Modules are programs: each function with @describe of their
+	// public tools is a tool, Tool_function. Relative paths start at Dir; "" is the working
+	// directory.
+	Files, Modules []string
+	Dir            string
+	// Program is the one that the tools are for: its own, of [tools] in its manifest, are
+	// checked too, must have other names, and its [mcp] servers may be named. They are not
+	// registered: a run does that itself. nil: none is known.
+	Program *Program
+	// Manifest has the tools and servers of the manifest here or above registered, for who
+	// runs no program.
+	Manifest bool
+	// Static leaves out what would start a process: what tools MCP servers have is then not
+	// known, and theirs are not among the tools.
+	Static bool
+	// Tests says that the tools are for tests, which reach nothing outside: no server is asked
+	// what it has, and programs that answer as tools get no models, hosts or network.
+	Tests bool
+	// Around is what programs and servers get from outside: Environ, Executable, WorkDir, Log
+	// and LogLevel count.
+	Around Options
+	// Seen, when not nil, is told of each file of the programs that the tools name.
+	Seen func(path string)
+}
+
+// ToolSet is the tools of ToolSources. Close ends what they share.
+type ToolSet struct {
+	owned  []ownedTools
+	shared *toolShare
+	at     *ToolRegistry // where they are registered
+}
+
+// ownedTools are the tools of an owner.
+type ownedTools struct {
+	owner string
+	tools []Tool
+}
+
+// LoadTools reads and checks tools. The Diagnostics are all mistakes in files of tools and
+// in programs that tools name; with errors the set is nil. The Go error says which file
+// cannot be read.
+func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, Diagnostics, error) {
+	if s.Tests {
+		s.Around = hermetic(s.Around)
+	}
+	l := &toolLoader{sources: &s, definer: newDefiner(ctx, s.Around, s.Static)}
+	l.definer.tests, l.definer.seen = s.Tests, s.Seen
+	err := l.load()
+	if err == nil {
+		err = errors.Join(l.definer.broken...)
+	}
+	if err != nil || l.definer.found.HasErrors() {
+		return nil, l.definer.found, errors.Join(err, l.definer.shared.Close())
+	}
+	return &ToolSet{owned: l.owned, shared: l.definer.shared}, l.definer.found, nil
+}
+
+// CheckWith is Check with the application's tools: those of the program's manifest and of s.
+// No process is started.
+func CheckWith(ctx context.Context, of Source, s ToolSources) (Diagnostics, error) {
+	in, err := driver.Load(of)
+	if err != nil {
+		return Diagnostics{}, err
+	}
+	found := driver.CheckEntry(in)
+	if len(s.Files)+len(s.Modules) == 0 && (in.Manifest == nil || len(in.Manifest.Tools) == 0 || in.Diagnostics.HasErrors()) {
+		return found, nil
+	}
+	if s.Static = true; !in.Diagnostics.HasErrors() {
+		s.Program = &Program{ir: &ir.Program{}, root: in.Root, manifest: in.Manifest}
+	}
+	set, more, err := LoadTools(ctx, s)
+	found.Append(more)
+	if set != nil {
+		err = set.Close()
+	}
+	return found, err
+}
+
+// Register adds the tools to a registry, under the owners file:PATH, module:PATH and
+// manifest; all or none.
+func (t *ToolSet) Register(to *ToolRegistry) error {
+	for i, o := range t.owned {
+		if err := to.As(o.owner).Register(o.tools...); err != nil {
+			for _, done := range t.owned[:i] {
+				to.As(done.owner).Clear()
+			}
+			return err
+		}
+	}
+	t.at = to
+	return nil
+}
+
+// Close takes the tools away, and ends the servers and programs that they share. Sessions
+// must have ended.
+func (t *ToolSet) Close() error {
+	for _, o := range t.owned {
+		if t.at != nil {
+			t.at.As(o.owner).Clear()
+		}
+	}
+	return t.shared.Close()
+}
+
+// CallTool calls one of o.Tools as o.Session says, without a program. What needs approval is
+// asked of o's answers. The error says why nothing was called; a tool's failure is a result.
+func CallTool(ctx context.Context, o Options, name string, args json.RawMessage) (ToolResult, error) {
+	var r ToolResult
+	p := &Program{ir: &ir.Program{Name: "tools", Entry: -1}, root: o.WorkDir}
+	err := p.inWorld(ctx, &o, func(world *runtime.Runtime, _ *following) error {
+		r = world.CallTool(ctx, tool.Ask{Name: name, Args: args})
+		return nil
+	})
+	return r, err
+}
