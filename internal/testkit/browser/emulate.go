@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 )
@@ -62,6 +63,17 @@ func (b *Tab) Offline(offline bool) {
 	if offline {
 		conditions = append(conditions, &network.Conditions{Offline: true, DownloadThroughput: -1, UploadThroughput: -1})
 	}
-	call(b, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{EmulateOfflineServiceWorker: &offline, MatchedNetworkConditions: conditions})
+	call(b, emulateOffline, offlineParams{
+		EmulateNetworkConditionsByRuleParams: network.EmulateNetworkConditionsByRuleParams{EmulateOfflineServiceWorker: &offline, MatchedNetworkConditions: conditions},
+		Offline:                              offline,
+	})
 	call(b, network.OverrideNetworkState, network.OverrideNetworkStateParams{Offline: offline, DownloadThroughput: -1, UploadThroughput: -1})
 }
+
+// offlineParams says it in both ways: Chromium 148 wants it once for all conditions, Chromium 156 in each of them.
+type offlineParams struct {
+	network.EmulateNetworkConditionsByRuleParams
+	Offline bool `json:"offline"`
+}
+
+var emulateOffline = cdp.Command[offlineParams, network.EmulateNetworkConditionsByRuleResult]{Method: network.EmulateNetworkConditionsByRule.Method}

@@ -232,7 +232,7 @@ func spoken(n *accessibility.Node) string {
 		if v == nil || len(v.Value) == 0 {
 			return ""
 		}
-		return strings.Trim(string(v.Value), `"`)
+		return strings.TrimSpace(strings.Trim(string(v.Value), `"`)) // Chromium 148 leaves the blank before a sign at the end
 	}
 	out := word(n.Role) + " " + word(n.Name)
 	var in []string
