@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -41,7 +42,7 @@ func trimmed(a *vm.Args, s string) string {
 // character by character.
 func trimmedStart(a *vm.Args, s string, f func(string) string) string {
 	for {
-		n := value.CutText(s, partSize)
+		n := utf8cut.Before(s, partSize)
 		rest := f(s[:n])
 		a.Pace().Bytes(n - len(rest))
 		if rest != "" || n == len(s) {
@@ -54,10 +55,7 @@ func trimmedStart(a *vm.Args, s string, f func(string) string) string {
 // trimmedEnd is trimmedStart of the end.
 func trimmedEnd(a *vm.Args, s string, f func(string) string) string {
 	for {
-		from := max(len(s)-partSize, 0)
-		for from > 0 && !utf8.RuneStart(s[from]) {
-			from--
-		}
+		from := utf8cut.Before(s, len(s)-partSize)
 		rest := f(s[from:])
 		a.Pace().Bytes(len(s) - from - len(rest))
 		if rest != "" || from == 0 {

@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -139,7 +140,7 @@ func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
 // excerpt is the beginning of a text, quoted.
 func excerpt(text string) string {
 	const most = 80
-	head := text[:value.CutText(text, 4*most)]
+	head := text[:utf8cut.Before(text, 4*most)]
 	if r := []rune(head); len(r) > most || len(head) < len(text) {
 		text = string(r[:min(len(r), most)]) + "…"
 	}

@@ -3,9 +3,9 @@ package stdlib
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -124,11 +124,7 @@ func shown(a *vm.Args, s value.Slot) string {
 	if len(text) <= maxShown {
 		return string(text)
 	}
-	n := maxShown
-	for !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return fmt.Sprintf("%s… (%d bytes)", text[:n], len(text))
+	return fmt.Sprintf("%s… (%d bytes)", text[:utf8cut.Before(text, maxShown)], len(text))
 }
 
 // failed makes the fault of an assertion from the program's message and the

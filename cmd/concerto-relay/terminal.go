@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/signal"
-	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // tty is ours, on which a run is shown.
@@ -84,13 +86,6 @@ func (t *tty) resized(tell func(cols, rows int64)) (stop func()) {
 
 // wholeText are the whole characters of what was typed, and the rest.
 func wholeText(b []byte) (string, []byte) {
-	for i := 1; i < utf8.UTFMax && i <= len(b); i++ {
-		if at := len(b) - i; utf8.RuneStart(b[at]) {
-			if !utf8.FullRune(b[at:]) {
-				return string(b[:at]), append([]byte(nil), b[at:]...)
-			}
-			break
-		}
-	}
-	return string(b), nil
+	at := len(b) - utf8cut.Unfinished(b)
+	return string(b[:at]), bytes.Clone(b[at:])
 }

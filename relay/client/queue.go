@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -126,7 +126,7 @@ func (q *queue) print(stream, text string) (fresh bool) {
 
 // flush makes events of the text that waits. A character that has only begun waits for its rest.
 func (q *queue) flush() {
-	rest := len(q.prints.b) - torn(q.prints.b)
+	rest := len(q.prints.b) - utf8cut.Unfinished(q.prints.b)
 	q.texts(q.prints.stream, q.prints.b[:rest])
 	q.prints.b = append(q.prints.b[:0], q.prints.b[rest:]...)
 }
@@ -146,31 +146,16 @@ func (q *queue) texts(stream string, text []byte) {
 	for len(text) > 0 {
 		piece := text
 		if len(piece) > maxText {
-			piece = piece[:maxText]
-			piece = piece[:maxText-torn(piece)]
+			piece = piece[:maxText-utf8cut.Unfinished(piece[:maxText])]
 		}
 		text = text[len(piece):]
 		q.append(item{bytes.Clone(piece), &about{kind: isOutput, name: stream}})
 	}
 }
 
-// torn is how many bytes at the end begin a character without ending it.
-func torn(b []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
-		c := b[len(b)-n]
-		if utf8.RuneStart(c) {
-			if c >= utf8.RuneSelf && !utf8.FullRune(b[len(b)-n:]) {
-				return n
-			}
-			return 0
-		}
-	}
-	return 0
-}
-
 // whole is a text without a character that has only begun at its end.
 func whole(text json.RawMessage) string {
-	return strings.ToValidUTF8(string(text[:len(text)-torn(text)]), "\ufffd")
+	return strings.ToValidUTF8(string(text[:len(text)-utf8cut.Unfinished(text)]), "\ufffd")
 }
 
 // take gives what waits, to be written.

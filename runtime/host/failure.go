@@ -3,12 +3,12 @@ package host
 import (
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -124,8 +124,5 @@ const quoteLimit = 200
 // quote gives a line of a host's for an error message, cut when long.
 func quote(line []byte) string {
 	s := stderrlog.Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
-	if len(s) > quoteLimit {
-		s = strings.ToValidUTF8(s[:quoteLimit], "") + "…"
-	}
-	return s
+	return utf8cut.Short(s, quoteLimit)
 }

@@ -1,10 +1,9 @@
 package host
 
 import (
-	"unicode/utf8"
-
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // longText is the length from which a text in a line is not copied into it.
@@ -57,10 +56,7 @@ func cut(text string, most int) int {
 	if len(text) <= most {
 		return len(text)
 	}
-	n := most
-	for n > most-utf8.UTFMax && !utf8.RuneStart(text[n]) {
-		n--
-	}
+	n := utf8cut.Before(text, most)
 	if text[n-1] == '\r' {
 		n--
 	}

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // Failure is one attempt that gave no reply, or only a part of one.
@@ -99,19 +99,7 @@ func hint(status int, class Class, keyEnv string) string {
 
 // excerpt is the beginning of an answer, on one line.
 func excerpt(body []byte, limit int) string {
-	if end := 4 * limit; len(body) > end { // an answer may be megabytes
-		for end > 0 && !utf8.RuneStart(body[end]) {
-			end--
-		}
-		body = body[:end]
-	}
+	body = body[:utf8cut.Before(body, 4*limit)] // an answer may be megabytes
 	s := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "�")), " ")
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
+	return utf8cut.Short(s, limit)
 }

@@ -3,7 +3,8 @@ package terminalhost
 import (
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // tail is the end of an output.
@@ -35,34 +36,14 @@ func (t *tail) text(ended bool) (text string, cut bool) {
 		b, cut = b[over:], true
 	}
 	if !ended {
-		b = wholeEnd(b)
+		b = b[:len(b)-utf8cut.Unfinished(b)]
 	}
 	if cut {
-		b = wholeBegin(b)
+		b = b[utf8cut.Rest(b):]
 	}
 	if text = strings.ToValidUTF8(string(b), "\ufffd"); len(text) > t.limit {
-		text, cut = string(wholeBegin([]byte(text[len(text)-t.limit:]))), true
+		text, cut = text[len(text)-t.limit:], true
+		text = text[utf8cut.Rest(text):]
 	}
 	return text, cut
-}
-
-// wholeBegin leaves out the rest of a character at the beginning.
-func wholeBegin(b []byte) []byte {
-	for n := 0; n < utf8.UTFMax && len(b) > 0 && !utf8.RuneStart(b[0]); n++ {
-		b = b[1:]
-	}
-	return b
-}
-
-// wholeEnd leaves out the beginning of a character at the end.
-func wholeEnd(b []byte) []byte {
-	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
-		if at := len(b) - n; utf8.RuneStart(b[at]) {
-			if !utf8.FullRune(b[at:]) {
-				return b[:at]
-			}
-			break
-		}
-	}
-	return b
 }

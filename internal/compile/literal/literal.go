@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // Most is how long the text of a value is for those who can look at its parts one by one, in bytes.
@@ -25,7 +26,7 @@ func Upto(v value.Slot, t types.Type, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	return text[:value.CutText(text, most)] + "…"
+	return text[:utf8cut.Before(text, most)] + "…"
 }
 
 // writer writes a text up to a length.
@@ -52,9 +53,7 @@ func (b *writer) write(v value.Slot, t types.Type, depth int) {
 	switch v.Kind() {
 	case value.KindString:
 		text := v.AsString()
-		if len(text) > b.most {
-			text = strings.ToValidUTF8(text[:b.most], "")
-		}
+		text = text[:utf8cut.Before(text, b.most)]
 		b.WriteString(quoted(text))
 	case value.KindArray:
 		b.list("[", v, t, ",", "]", depth)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // FieldError is one place where data does not fit its type. Path leads to it
@@ -138,7 +139,7 @@ func show(s value.Slot) string {
 		return value.Text(s)
 	case value.KindString:
 		text := s.AsString()
-		if head := []rune(text[:value.CutText(text, 4*40)]); len(head) > 40 || len(text) > 4*40 {
+		if head := []rune(text[:utf8cut.Before(text, 4*40)]); len(head) > 40 || len(text) > 4*40 {
 			return string(value.AppendString(nil, string(head[:40]))) + "…"
 		}
 		return string(value.AppendString(nil, text))

@@ -3,6 +3,8 @@ package value
 import (
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // Difference is a place where two values that are not Equal differ. Path leads
@@ -51,7 +53,7 @@ func cut(s string) string {
 	if len(s) <= maxWritten {
 		return s
 	}
-	return s[:CutText(s, maxWritten)] + "…"
+	return s[:utf8cut.Before(s, maxWritten)] + "…"
 }
 
 func (d *differ) compare(path string, a, b Slot) {

@@ -2,7 +2,8 @@ package value
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // Pace makes long work interruptible. Work reports its progress in steps: one
@@ -36,7 +37,7 @@ const paceWindow = 1 << 15
 func (p *Pace) Windows(s string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for s != "" {
-			n := CutText(s, paceWindow)
+			n := utf8cut.Before(s, paceWindow)
 			p.Bytes(n)
 			if !yield(s[:n]) {
 				return
@@ -44,18 +45,6 @@ func (p *Pace) Windows(s string) func(yield func(string) bool) {
 			s = s[n:]
 		}
 	}
-}
-
-// CutText gives the length of the longest beginning of s that has at most so
-// many bytes and ends between characters.
-func CutText(s string, most int) int {
-	if len(s) <= most {
-		return len(s)
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return most
 }
 
 // Parts calls f with the bounds of parts of n elements, and tells of each.

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/sema"
 )
 
@@ -47,10 +48,7 @@ func written(d *sema.Def, fields []*ast.ConfigField) []setting {
 		if c.Name == nil || c.Name.Missing() || c.Value == nil {
 			continue
 		}
-		value := oneLine(d.Info.File.Source.Slice(c.Value.Span()))
-		if len(value) > 60 {
-			value = strings.ToValidUTF8(value[:60], "") + "…"
-		}
+		value := utf8cut.Short(oneLine(d.Info.File.Source.Slice(c.Value.Span())), 60)
 		all = append(all, setting{c.Name.Name, value, "source"})
 	}
 	return all

@@ -12,11 +12,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -189,10 +189,7 @@ var passed = Verdict{Outcome: OK}
 const quoteLimit = 200
 
 func quote(line []byte) string {
-	if len(line) > quoteLimit {
-		return strings.ToValidUTF8(string(line[:quoteLimit]), "") + "…"
-	}
-	return string(line)
+	return utf8cut.Short(string(line), quoteLimit)
 }
 
 // seconds prints a duration as people write it: 30 seconds, 0.5 seconds.

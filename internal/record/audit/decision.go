@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // decided is what Show knows of the data of decisions.
@@ -23,10 +25,7 @@ const mostShown = 200
 
 // short is the beginning of a JSON text, on one line.
 func (d decided) short(text json.RawMessage) string {
-	if len(text) <= mostShown {
-		return string(text)
-	}
-	return strings.ToValidUTF8(string(text[:mostShown]), "") + "…"
+	return utf8cut.Short(string(text), mostShown)
 }
 
 // decision is the record of who decided what, for a person.

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // A Comparison says how a line is compared with what was recorded. Strict compares
@@ -47,14 +49,7 @@ func told(at, want, got string) string {
 	if at != "" {
 		at += " "
 	}
-	return fmt.Sprintf("expected %s%s, got %s", at, cut(want), cut(got))
-}
-
-func cut(text string) string {
-	if len(text) <= longest {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longest], "") + "…"
+	return fmt.Sprintf("expected %s%s, got %s", at, utf8cut.Short(want, longest), utf8cut.Short(got, longest))
 }
 
 // parse reads a line as JSON, numbers as they are written.

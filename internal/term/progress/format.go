@@ -12,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // Duration writes how long something took: 0.4s, 12s, 3m40s, 2h05m.
@@ -56,7 +57,7 @@ const mostText = 200
 func Line(text string) string {
 	cut := len(text) > 8*mostText
 	if cut {
-		text = strings.ToValidUTF8(text[:8*mostText], "") // the rest is not looked at
+		text = text[:utf8cut.Before(text, 8*mostText)] // the rest is not looked at
 	}
 	text = terminal.Escape(strings.Join(strings.Fields(text), " "))
 	if runes := []rune(text); cut || len(runes) > mostText {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // Partial reads the value in a text while the text still comes, with the same
@@ -430,7 +432,7 @@ func (p *Partial) quoted() (text string, n int, done bool) {
 		_, size := utf8.DecodeRuneInString(t)
 		plain += size
 	}
-	plain -= halfCharacter(s[:plain])
+	plain -= utf8cut.Unfinished(s[:plain])
 	if plain > 0 {
 		return s[:plain], plain, false
 	}
@@ -447,19 +449,6 @@ func (p *Partial) quoted() (text string, n int, done bool) {
 		return s[:1], 1, false
 	}
 	return "", 0, false // half a character
-}
-
-// halfCharacter is how many bytes of a character that is not complete s ends with.
-func halfCharacter(s string) int {
-	for n := 1; n < utf8.UTFMax && n <= len(s); n++ {
-		if t := s[len(s)-n:]; utf8.RuneStart(t[0]) {
-			if utf8.FullRuneInString(t) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
 }
 
 // simple are the escapes of one character.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // mostQuoted bounds how much of a value stands in a message, in bytes.
@@ -55,11 +55,7 @@ func show(v any) string {
 	if len(text) <= mostQuoted {
 		return text
 	}
-	cut := mostQuoted
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + `…"`
+	return text[:utf8cut.Before(text, mostQuoted)] + `…"`
 }
 
 func short(n json.Number) string {

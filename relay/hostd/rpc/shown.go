@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -13,15 +14,7 @@ import (
 const maxShown = 1 << 10
 
 // cut is the beginning of a text, at most so many bytes and whole characters.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
-}
+func cut(text string, most int) string { return text[:utf8cut.Before(text, most)] }
 
 // chars is the beginning of a text, at most so many characters.
 func chars(text string, most int) string {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -73,18 +74,11 @@ func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader)
 // whole is a text without the parts of characters at its ends, where it was cut; false
 // when it is none.
 func whole(text []byte, cutBefore, cutBehind bool) ([]byte, bool) {
-	for n := 0; cutBefore && n < utf8.UTFMax-1 && len(text) > 0 && !utf8.RuneStart(text[0]); n++ {
-		text = text[1:]
+	if cutBefore {
+		text = text[utf8cut.Rest(text):]
 	}
 	if cutBehind {
-		for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
-			if at := len(text) - n; utf8.RuneStart(text[at]) {
-				if !utf8.FullRune(text[at:]) {
-					text = text[:at]
-				}
-				break
-			}
-		}
+		text = text[:len(text)-utf8cut.Unfinished(text)]
 	}
 	return text, utf8.Valid(text)
 }

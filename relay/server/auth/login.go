@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -46,11 +47,7 @@ func (a *Auth) kept() {
 
 // shown is a name that somebody has given, as it is recorded.
 func shown(name string) string {
-	name = strings.ToValidUTF8(name, "\uFFFD")
-	if len(name) > maxName {
-		name = strings.ToValidUTF8(name[:maxName], "") + "…"
-	}
-	return name
+	return utf8cut.Short(strings.ToValidUTF8(name, "\uFFFD"), maxName)
 }
 
 // session makes a session.

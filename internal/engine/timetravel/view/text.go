@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // clean is the beginning of a text for so many cells, without what steers terminals.
@@ -11,9 +12,7 @@ func clean(text string, most int) string {
 	if most <= 0 {
 		return ""
 	}
-	if bound := 8*most + 64; len(text) > bound { // a value may be very long
-		text = strings.ToValidUTF8(text[:bound], "") + "…"
-	}
+	text = utf8cut.Short(text, 8*most+64) // a value may be very long
 	text = strings.NewReplacer("\t", "    ", "\n", "⏎").Replace(terminal.Escape(text))
 	return terminal.Cut(text, most)
 }

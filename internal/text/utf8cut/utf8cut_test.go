@@ -1,0 +1,81 @@
+package utf8cut
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// mixed has characters of one to four bytes.
+const mixed = "aé€😀z😀€éa"
+
+// TestCuts: every cut of a valid text gives two valid texts, and loses less than a character.
+func TestCuts(t *testing.T) {
+	for most := -1; most <= len(mixed)+1; most++ {
+		at := Before(mixed, most)
+		if want := min(max(most, 0), len(mixed)); at > want || want-at >= utf8.UTFMax {
+			t.Errorf("Before(%d) is %d", most, at)
+		}
+		if !utf8.ValidString(mixed[:at]) || !utf8.ValidString(mixed[at:]) {
+			t.Errorf("Before(%d) is %d, within a character", most, at)
+		}
+		if b := Before([]byte(mixed), most); b != at {
+			t.Errorf("Before(%d) is %d of a string, %d of bytes", most, at, b)
+		}
+	}
+}
+
+// TestPieces: a text that is cut anywhere is put together again.
+func TestPieces(t *testing.T) {
+	for at := range len(mixed) + 1 {
+		head, tail := mixed[:at], mixed[at:]
+		begun, rest := Unfinished(head), Rest(tail)
+		if !utf8.ValidString(head[:len(head)-begun]) || !utf8.ValidString(tail[rest:]) {
+			t.Errorf("cut at %d: %d bytes begin a character, %d end one", at, begun, rest)
+		}
+		if (begun == 0) != utf8.ValidString(head) || (rest == 0) != utf8.ValidString(tail) {
+			t.Errorf("cut at %d: %d bytes begin a character, %d end one", at, begun, rest)
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"", 0, ""},
+		{"abc", 3, "abc"},
+		{"abcd", 3, "abc…"},
+		{"a😀", 4, "a…"},
+		{"a😀", 5, "a😀"},
+		{"a\xffb\xffcd", 4, "ab…"},
+		{"abc", -1, "…"},
+	} {
+		if got := Short(c.text, c.most); got != c.want {
+			t.Errorf("Short(%q, %d) is %q, want %q", c.text, c.most, got, c.want)
+		}
+	}
+}
+
+// FuzzCuts: no text makes a cut leave it, or lie further back than a character is long, or within one where the text is valid.
+func FuzzCuts(f *testing.F) {
+	f.Add(mixed, 5)
+	f.Add(strings.Repeat("\x80", 9), 4)
+	f.Fuzz(func(t *testing.T, s string, most int) {
+		at := Before(s, most)
+		if want := min(max(most, 0), len(s)); at > want || want-at >= utf8.UTFMax || utf8.ValidString(s) && !utf8.ValidString(s[:at]) {
+			t.Errorf("Before(%q, %d) is %d", s, most, at)
+		}
+		if n := Unfinished(s); n > len(s) || n >= utf8.UTFMax || n > 0 && utf8.FullRuneInString(s[len(s)-n:]) {
+			t.Errorf("Unfinished(%q) is %d", s, n)
+		}
+		if n := Rest(s); n > len(s) || n >= utf8.UTFMax {
+			t.Errorf("Rest(%q) is %d", s, n)
+		}
+		if short := Short(s, most); len(s) > most && !utf8.ValidString(short) {
+			t.Errorf("Short(%q, %d) is %q", s, most, short)
+		}
+	})
+}
