@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // links is after how many processes a chain ends by itself: far more than there can be
@@ -71,8 +73,10 @@ func chain() {
 const keptByChain = 3
 
 // TestChainEnds: processes that fork and end without pause, each in a session of its own,
-// are ended with the run, in order or by SIGKILL.
+// are ended with the run, in order or by SIGKILL. Hunter and hunted race each other, and the race
+// detector makes both of them other programs: each fork copies the tables of its shadow memory.
 func TestChainEnds(t *testing.T) {
+	randtest.Measures(t)
 	for _, role := range []string{"run-with-chain", "run-killed-with-chain"} {
 		t.Run(role, func(t *testing.T) {
 			r, w, err := os.Pipe()
