@@ -12,7 +12,7 @@ import (
 // acp speaks the Agent Client Protocol, version 1: JSON-RPC, in which the agent's
 // answer to session/prompt ends an exchange. Its fields in upper case are its state.
 type acp struct {
-	vendor
+	cfg     vendor
 	RPC     rpc
 	Asked   int64  // how many requests it has made
 	Version string // of the agent
@@ -85,7 +85,7 @@ type acpPath struct {
 }
 
 func newACP(v vendor) *acp {
-	return &acp{vendor: v, RPC: newRPC(), Session: v.resume, Calls: map[string]acpCall{}, Bridged: map[string]acpBridged{}}
+	return &acp{cfg: v, RPC: newRPC(), Session: v.resume, Calls: map[string]acpCall{}, Bridged: map[string]acpBridged{}}
 }
 
 func (a *acp) conversation() string { return a.Session }
@@ -162,7 +162,7 @@ func (a *acp) say(line []byte) (s said) {
 	case hostmsg.Prompt:
 		a.Prompts++
 		a.Text, a.Costs, a.Before = nil, false, a.Cost
-		if a.fresh && a.Prompts > 1 {
+		if a.cfg.fresh && a.Prompts > 1 {
 			a.Prompt = o.prompt()
 			s.answer(a.RPC.request("session/new", a.place()))
 			return s
@@ -181,7 +181,7 @@ func (a *acp) say(line []byte) (s said) {
 // abilities are what an agent may ask of us.
 func (a *acp) abilities() obj {
 	all := obj{"elicitation": obj{"form": obj{}}}
-	if a.serves {
+	if a.cfg.serves {
 		all["fs"] = obj{"readTextFile": true, "writeTextFile": true}
 		all["terminal"] = true
 	}
@@ -189,7 +189,7 @@ func (a *acp) abilities() obj {
 }
 
 // place says where a session works.
-func (a *acp) place() obj { return obj{"cwd": a.dir, "mcpServers": a.servers()} }
+func (a *acp) place() obj { return obj{"cwd": a.cfg.dir, "mcpServers": a.servers()} }
 
 func (a *acp) begin(prompt string) []byte {
 	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
@@ -293,13 +293,13 @@ func (a *acp) greeted(s *said, r *acpAnswer) {
 	place := a.place()
 	switch {
 	case r.Version.String() != fmt.Sprint(acpVersion):
-		s.failed(fmt.Sprintf("host '%s' speaks version %s of ACP, and %d is needed", a.host, r.Version, acpVersion), "version", "", nil)
+		s.failed(fmt.Sprintf("host '%s' speaks version %s of ACP, and %d is needed", a.cfg.host, r.Version, acpVersion), "version", "", nil)
 		return
-	case a.resume == "":
+	case a.cfg.resume == "":
 		s.answer(a.RPC.request("session/new", place))
 		return
 	}
-	place["sessionId"] = a.resume
+	place["sessionId"] = a.cfg.resume
 	switch {
 	case len(r.Capabilities.Session.Resume) > 0 && string(r.Capabilities.Session.Resume) != "null":
 		s.answer(a.RPC.request("session/resume", place))
@@ -307,7 +307,7 @@ func (a *acp) greeted(s *said, r *acpAnswer) {
 		a.Loading = true
 		s.answer(a.RPC.request("session/load", place))
 	default:
-		s.failed(fmt.Sprintf("host '%s' cannot resume a session", a.host), "resume", a.resume, nil)
+		s.failed(fmt.Sprintf("host '%s' cannot resume a session", a.cfg.host), "resume", a.cfg.resume, nil)
 	}
 }
 
@@ -319,7 +319,7 @@ func (a *acp) refused(s *said, method string, m *rpcMessage, line []byte) {
 		s.failed(m.Error.Message, code, a.Session, line)
 		return
 	}
-	s.failed(fmt.Sprintf("host '%s': %s: %s", a.host, method, m.Error.Message), code, a.Session, nil)
+	s.failed(fmt.Sprintf("host '%s': %s: %s", a.cfg.host, method, m.Error.Message), code, a.Session, nil)
 }
 
 // ended is the end of an exchange.

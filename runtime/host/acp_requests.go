@@ -45,7 +45,7 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 func (a *acp) asked(s *said, m *rpcMessage, line []byte) {
 	a.Asked++
 	row := acpRequestOf(m.Method)
-	if row == nil || row.served && !a.serves {
+	if row == nil || row.served && !a.cfg.serves {
 		s.unknown(m, m.Method, line)
 		return
 	}
@@ -97,7 +97,7 @@ func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
 	_ = json.Unmarshal(p.Call, &head)
 	call, _ := a.Calls[head.ID].with(p.Call)
 	kind := call.kind()
-	if once := q.first("allow_once"); once != "" && kind == "other" && a.tools.titled(call.Title) {
+	if once := q.first("allow_once"); once != "" && kind == "other" && a.cfg.tools.titled(call.Title) {
 		s.answer(rpcResult(q.ID, selected(once))) // the program has allowed it by giving it
 		return
 	}
@@ -214,7 +214,7 @@ func (o *acpOption) values() []string {
 
 // settle sets a new session to the model and the mode that are wanted.
 func (a *acp) settle(s *said, r *acpAnswer) {
-	if a.model != "" && !a.setModel(s, r) || a.mode != "" && a.mode != "default" && !a.setMode(s, r) {
+	if a.cfg.model != "" && !a.setModel(s, r) || a.cfg.mode != "" && a.cfg.mode != "default" && !a.setMode(s, r) {
 		return
 	}
 	a.settled(s)
@@ -226,20 +226,20 @@ func (a *acp) setModel(s *said, r *acpAnswer) bool {
 		if o.Category != "model" && o.ID != "model" {
 			continue
 		}
-		if slices.Contains(o.values(), a.model) {
-			s.answer(a.RPC.request("session/set_config_option", obj{"sessionId": a.Session, "configId": o.ID, "value": a.model}))
+		if slices.Contains(o.values(), a.cfg.model) {
+			s.answer(a.RPC.request("session/set_config_option", obj{"sessionId": a.Session, "configId": o.ID, "value": a.cfg.model}))
 			return true
 		}
 		offered = append(offered, o.values()...)
 	}
 	for _, m := range r.Models.All {
-		if m.ID == a.model {
-			s.answer(a.RPC.request("session/set_model", obj{"sessionId": a.Session, "modelId": a.model}))
+		if m.ID == a.cfg.model {
+			s.answer(a.RPC.request("session/set_model", obj{"sessionId": a.Session, "modelId": a.cfg.model}))
 			return true
 		}
 		offered = append(offered, m.ID)
 	}
-	a.notOffered(s, "model", a.model, offered)
+	a.notOffered(s, "model", a.cfg.model, offered)
 	return false
 }
 
@@ -248,11 +248,11 @@ func (a *acp) setMode(s *said, r *acpAnswer) bool {
 	for _, m := range r.Modes.All {
 		offered = append(offered, m.ID)
 	}
-	if !slices.Contains(offered, a.mode) {
-		a.notOffered(s, "mode", a.mode, offered)
+	if !slices.Contains(offered, a.cfg.mode) {
+		a.notOffered(s, "mode", a.cfg.mode, offered)
 		return false
 	}
-	s.answer(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": a.mode}))
+	s.answer(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": a.cfg.mode}))
 	return true
 }
 
@@ -262,7 +262,7 @@ func (a *acp) notOffered(s *said, what, name string, offered []string) {
 		all = strings.Join(offered, ", ")
 	}
 	s.theirs = nil
-	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.host, what, name, all), what, a.Session, nil)
+	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.cfg.host, what, name, all), what, a.Session, nil)
 }
 
 // settled goes on when nothing more is waited for: the handshake is over, or the

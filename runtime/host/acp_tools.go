@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 )
@@ -29,10 +30,10 @@ type acpBridged struct {
 
 // servers are the MCP servers that a session has.
 func (a *acp) servers() []any {
-	if a.bridge == nil {
+	if a.cfg.bridge == nil {
 		return []any{}
 	}
-	return []any{obj{"name": toolServer, "command": a.bridge.command, "args": a.bridge.args, "env": []any{}}}
+	return []any{obj{"name": toolServer, "command": a.cfg.bridge.command, "args": a.cfg.bridge.args, "env": []any{}}}
 }
 
 // titled says that an agent's call of that title is of one of the tools. Claude's name it
@@ -61,7 +62,7 @@ func (a *acp) overBridge(client int, line []byte) (s said) {
 		s.warn("over the bridge to the tools: " + quote(line))
 		return s
 	}
-	result, failure, call := a.tools.served(&m)
+	result, failure, call := a.cfg.tools.served(&m)
 	switch {
 	case failure != nil:
 		s.bridged = append(s.bridged, bridged{client, rpcFailure(m.ID, failure.number(), failure.Message)})
@@ -154,4 +155,20 @@ func structured(result obj, o *ours) obj {
 		result["structuredContent"] = obj{"result": json.RawMessage(text)}
 	}
 	return result
+}
+
+// path is where the bridge is; "" when there is none.
+func (e *bridgeEntry) path() string {
+	if e == nil {
+		return ""
+	}
+	return e.args[len(e.args)-1]
+}
+
+// shown is a line as it is recorded: where the bridge is, is another place each time.
+func (e *bridgeEntry) shown(line string) string {
+	if e == nil {
+		return line
+	}
+	return strings.NewReplacer(e.path(), "***CONCERTO_BRIDGE***", e.command, "***CONCERTO***").Replace(line)
 }

@@ -86,17 +86,6 @@ func (t tools) listed() []any {
 // obj is an object of a vendor's; it is written with its members in order of name.
 type obj = map[string]any
 
-// encode writes what a vendor gets. What comes from elsewhere is in it as it came.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("host: what is said to a vendor is no JSON: " + err.Error())
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
 // ours is a line of ours.
 type ours struct {
 	Type     string          `json:"type"`
@@ -304,15 +293,6 @@ func described(tool, what string) string {
 	return about(terminal.OneLine(tool), terminal.Brief(strings.Trim(what, " \t\r\n"), commandLimit))
 }
 
-// membersOf are an object's members in their order; none when it is no object.
-func membersOf(text []byte) []member {
-	all, err := members(text)
-	if err != nil {
-		return nil
-	}
-	return all
-}
-
 // lines joins lines, each with its end.
 func lines(all [][]byte) []byte {
 	var b []byte
@@ -320,4 +300,10 @@ func lines(all [][]byte) []byte {
 		b = ndjson.Append(b, l)
 	}
 	return b
+}
+
+// resumption is what a new process of a host is told of an exchange that it goes on with.
+type resumption struct {
+	Answered json.RawMessage `json:"answered,omitempty"` // the message that was answered last,
+	Response json.RawMessage `json:"response,omitempty"` // and the response
 }

@@ -3,7 +3,6 @@ package host
 import (
 	"fmt"
 	"runtime"
-	"strings"
 
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
@@ -51,22 +50,6 @@ func (h *Hosts) executable() string {
 		return ""
 	}
 	return h.opts.Run.Executable
-}
-
-// path is where the bridge is; "" when there is none.
-func (e *bridgeEntry) path() string {
-	if e == nil {
-		return ""
-	}
-	return e.args[len(e.args)-1]
-}
-
-// shown is a line as it is recorded: where the bridge is, is another place each time.
-func (e *bridgeEntry) shown(line string) string {
-	if e == nil {
-		return line
-	}
-	return strings.NewReplacer(e.path(), "***CONCERTO_BRIDGE***", e.command, "***CONCERTO***").Replace(line)
 }
 
 // do has the adapter translate something, and does what that leads to.

@@ -19,7 +19,7 @@ func bridgedHost(t *testing.T) (p *process, remarks chan string) {
 	remarks = make(chan string, 16)
 	h := New(Options{Run: &procgroup.Run{Executable: "concerto"}, Remark: func(level, line string) { remarks <- level + ": " + line }})
 	p = newProcess(h, &Config{Name: "Coder", MaxLine: 1 << 20})
-	p.words = &translation{a: newACP(vendor{})}
+	p.words = &translation{a: protocols[acpTransport].adapter(vendor{})}
 	if err := p.bridgeTo(""); err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,8 @@ func bridgedHost(t *testing.T) (p *process, remarks chan string) {
 	return p, remarks
 }
 
-func (e *bridgeEntry) dial(t *testing.T) net.Conn {
+// dialBridge connects to a bridge.
+func dialBridge(t *testing.T, e *bridgeEntry) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("unix", e.path())
 	if err != nil {
@@ -46,7 +47,7 @@ func ping(id, size int) string {
 // said; others do not notice.
 func TestBridgeDeafClient(t *testing.T) {
 	p, remarks := bridgedHost(t)
-	deaf, other := p.entry.dial(t), p.entry.dial(t)
+	deaf, other := dialBridge(t, p.entry), dialBridge(t, p.entry)
 	const unreadLimit = 4 << 20
 	sent := 0
 	for ; ; sent++ {

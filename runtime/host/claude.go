@@ -12,7 +12,7 @@ import (
 // message a line, and control requests of both sides among them. Its fields in upper
 // case are its state.
 type claude struct {
-	vendor
+	cfg       vendor
 	Session   string
 	Interrupt int64                    // how many we have sent
 	Open      map[string]claudeRequest // theirs that we have not answered, by id
@@ -96,7 +96,7 @@ type claudeLine struct {
 }
 
 func newClaude(v vendor) *claude {
-	return &claude{vendor: v, Session: v.resume, Open: map[string]claudeRequest{}}
+	return &claude{cfg: v, Session: v.resume, Open: map[string]claudeRequest{}}
 }
 
 func (c *claude) conversation() string { return c.Session }
@@ -141,7 +141,7 @@ func (c *claude) say(line []byte) (s said) {
 	switch o.Type {
 	case hostmsg.Init:
 		request := obj{"subtype": "initialize"}
-		if len(c.tools) > 0 {
+		if len(c.cfg.tools) > 0 {
 			request["sdkMcpServers"] = []string{toolServer}
 		}
 		s.answer(encode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))

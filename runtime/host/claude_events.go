@@ -162,7 +162,7 @@ func (c *claude) answered(s *said, m *claudeLine) {
 		return
 	}
 	if r.Subtype == "error" {
-		s.failed(fmt.Sprintf("host '%s': initialize: %s", c.host, r.Error), "initialize", c.Session, nil)
+		s.failed(fmt.Sprintf("host '%s': initialize: %s", c.cfg.host, r.Error), "initialize", c.Session, nil)
 		return
 	}
 	s.ready("")

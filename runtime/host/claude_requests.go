@@ -94,7 +94,7 @@ func (c *claude) mcp(s *said, m *claudeLine) {
 		c.asksForOther(s, m)
 		return
 	}
-	switch result, failure, call := c.tools.served(q); {
+	switch result, failure, call := c.cfg.tools.served(q); {
 	case call != nil:
 		c.Open[m.RequestID] = claudeRequest{Call: q.ID}
 		s.toolCall(m.RequestID, call.Name, call.Arguments)

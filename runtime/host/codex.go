@@ -14,7 +14,7 @@ import (
 // codex speaks with `codex app-server`, which is JSON-RPC without its version. Its
 // fields in upper case are its state.
 type codex struct {
-	vendor
+	cfg      vendor
 	RPC      rpc
 	Version  string
 	Model    string
@@ -115,7 +115,7 @@ type codexUsage struct {
 }
 
 func newCodex(v vendor) *codex {
-	return &codex{vendor: v, RPC: newRPC(), Session: v.resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}}
+	return &codex{cfg: v, RPC: newRPC(), Session: v.resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}}
 }
 
 func (c *codex) conversation() string { return c.Session }
@@ -169,7 +169,7 @@ func (c *codex) say(line []byte) (s said) {
 		c.Prompts++
 		c.Turn, c.Cancel, c.Text, c.Counted, c.Busy = "", false, "", false, true
 		c.Used = c.Total
-		if c.fresh && c.Prompts > 1 {
+		if c.cfg.fresh && c.Prompts > 1 {
 			c.Prompt = o.prompt()
 			s.answer(c.RPC.request("thread/start", c.thread()))
 			return s
@@ -186,13 +186,13 @@ func (c *codex) say(line []byte) (s said) {
 
 // thread says how a thread is to work.
 func (c *codex) thread() obj {
-	t := obj{"cwd": c.dir, "approvalPolicy": c.policy, "sandbox": c.sandbox}
-	if c.model != "" {
-		t["model"] = c.model
+	t := obj{"cwd": c.cfg.dir, "approvalPolicy": c.cfg.policy, "sandbox": c.cfg.sandbox}
+	if c.cfg.model != "" {
+		t["model"] = c.cfg.model
 	}
-	if len(c.tools) > 0 {
+	if len(c.cfg.tools) > 0 {
 		var all []any
-		for _, tool := range c.tools {
+		for _, tool := range c.cfg.tools {
 			all = append(all, obj{"type": "function", "name": tool.Name, "description": tool.Description, "inputSchema": tool.Parameters})
 		}
 		t["dynamicTools"] = all
@@ -266,19 +266,19 @@ func (c *codex) greeted(s *said, agent string) {
 	}
 	switch {
 	case c.Version == "":
-		s.warn(fmt.Sprintf("host '%s' does not say its version: %s", c.host, agent))
+		s.warn(fmt.Sprintf("host '%s' does not say its version: %s", c.cfg.host, agent))
 	case older(c.Version, codexOldest):
-		s.failed(fmt.Sprintf("host '%s' is Codex %s, and at least %s is needed", c.host, c.Version, codexOldest), "version", "", nil)
+		s.failed(fmt.Sprintf("host '%s' is Codex %s, and at least %s is needed", c.cfg.host, c.Version, codexOldest), "version", "", nil)
 		return
 	}
 	s.answer(notification("initialized", nil))
 	t := c.thread()
-	if c.resume == "" {
+	if c.cfg.resume == "" {
 		s.answer(c.RPC.request("thread/start", t))
 		return
 	}
 	delete(t, "dynamicTools") // a thread keeps those that it began with
-	t["threadId"] = c.resume
+	t["threadId"] = c.cfg.resume
 	s.answer(c.RPC.request("thread/resume", t))
 }
 
@@ -288,7 +288,7 @@ func (c *codex) refused(s *said, method string, m *rpcMessage) {
 		s.quiet = method
 		return
 	}
-	s.failed(fmt.Sprintf("host '%s': %s: %s", c.host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
+	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
 }
 
 // older says whether version a is before b; both are numbers with points.

@@ -36,12 +36,6 @@ type wanted struct {
 	line json.RawMessage
 }
 
-// resumption is what a new process of a host is told of an exchange that it goes on with.
-type resumption struct {
-	Answered json.RawMessage `json:"answered,omitempty"` // the message that was answered last,
-	Response json.RawMessage `json:"response,omitempty"` // and the response
-}
-
 // Opened takes note of how the exchange was opened.
 func (c *Course) Opened(o *effect.ExchangeOpened) {
 	if c == nil {

@@ -6,9 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
-	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -117,12 +115,3 @@ func isLost(e *effect.Error) bool { return e.Fields["code"] == "lost" }
 
 // seconds prints a number of seconds as people write it: 120, 0.5.
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', -1, 64) }
-
-// quoteLimit bounds how much of a host's line an error message repeats.
-const quoteLimit = 200
-
-// quote gives a line of a host's for an error message, cut when long.
-func quote(line []byte) string {
-	s := stderrlog.Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
-	return utf8cut.Short(s, quoteLimit)
-}

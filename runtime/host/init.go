@@ -67,12 +67,6 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 	return ndjson.Append(nil, o.end()), nil
 }
 
-// member is a member of an object.
-type member struct {
-	name  string
-	value json.RawMessage
-}
-
 // params are the declared parameters in their order.
 func (c *Config) params() ([]member, error) {
 	if len(c.Params) == 0 || string(c.Params) == "null" {
@@ -81,29 +75,6 @@ func (c *Config) params() ([]member, error) {
 	all, err := members(c.Params)
 	if err != nil {
 		return nil, fmt.Errorf("read the params of host %s: %w", c.Name, err)
-	}
-	return all, nil
-}
-
-// members are those of a JSON object, in their order.
-func members(object []byte) ([]member, error) {
-	bad := func(err error) error { return fmt.Errorf("not a JSON object: %w", err) }
-	d := json.NewDecoder(bytes.NewReader(object))
-	open, err := d.Token()
-	if err != nil || open != json.Delim('{') {
-		return nil, bad(fmt.Errorf("%v begins it: %w", open, err))
-	}
-	var all []member
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, bad(err)
-		}
-		m := member{name: name.(string)}
-		if err := d.Decode(&m.value); err != nil {
-			return nil, bad(err)
-		}
-		all = append(all, m)
 	}
 	return all, nil
 }

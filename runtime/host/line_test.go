@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"os"
 	"runtime"
@@ -141,7 +142,8 @@ func (c *fileConn) Unread() int                 { return 0 }
 func TestVendorGetsLongPrompts(t *testing.T) {
 	text := strings.Repeat("é", longText)
 	l := (&Config{Transport: "acp"}).promptLine(&effect.ExchangeOpen{Prompt: text}, false)
-	if o := parseOurs(bytes.TrimSpace(l.bytes())); o.Type != "prompt" || o.Text != text {
-		t.Errorf("%s with %d bytes", o.Type, len(o.Text))
+	var o struct{ Type, Text string }
+	if err := json.Unmarshal(l.bytes(), &o); err != nil || o.Type != "prompt" || o.Text != text {
+		t.Errorf("%s with %d bytes, %v", o.Type, len(o.Text), err)
 	}
 }

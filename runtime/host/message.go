@@ -1,8 +1,6 @@
 package host
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -65,15 +63,6 @@ func decode(m *effect.HostMessage, text []byte, in *room) error {
 	return nil
 }
 
-// idOf is the id of a message of ours, a text.
-func idOf(line []byte) string {
-	var m struct {
-		ID string `json:"id"`
-	}
-	_ = json.Unmarshal(line, &m) // one without is about nothing
-	return m.ID
-}
-
 // unread says why a line was not read as a message.
 func unread(text []byte, err error) error {
 	var broken *value.SyntaxError
@@ -83,14 +72,6 @@ func unread(text []byte, err error) error {
 	}
 	return errNotMessage
 }
-
-func beginsObject(text []byte) bool {
-	rest := bytes.TrimLeft(text, blanks)
-	return len(rest) > 0 && rest[0] == '{'
-}
-
-// blanks are the bytes that a line may begin with and mean nothing.
-const blanks = " \t\r\v\f"
 
 // plain makes m the result with the line as its text.
 func plain(m *effect.HostMessage, text []byte) {

@@ -8,9 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/testkit/golden"
-	"github.com/google/go-cmp/cmp"
 )
 
 // recorded are the recordings of vendors' agents, which internal/testkit/agentwire makes, and
@@ -52,30 +53,22 @@ func recording(t *testing.T, name string) []hosttrace.Recorded {
 	return all.Process("Coder", 1)
 }
 
-// newAdapter is a host's adapter as the host has it.
-func newAdapter(t testing.TB, transport string, v Vendor, resume string) adapter {
-	t.Helper()
-	c := Config{Name: "Coder", Transport: transport, Dir: "/work", Vendor: v}
-	known, err := c.vendor(wish{session: resume})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return protocols[transport].adapter(known)
+// newAdapter returns the adapter of a host, which resumes a conversation.
+func newAdapter(_ testing.TB, transport string, v Vendor, resume string) adapter {
+	cfg := v.config("Coder", "/work")
+	cfg.resume = resume
+	return protocols[transport].adapter(cfg)
 }
 
-// newToldAdapter is the same of one that is told of recordedTool, over a bridge as
-// recordings name it where it takes that.
-func newToldAdapter(t testing.TB, transport string, v Vendor) adapter {
-	t.Helper()
-	c := Config{Name: "Coder", Transport: transport, Dir: "/work", Vendor: v}
-	known, err := c.vendor(wish{tools: recordedTool})
-	if err != nil {
-		t.Fatal(err)
-	}
+// newToldAdapter returns the adapter of a host with recordedTool, over a bridge as
+// recordings name it where the vendor uses one.
+func newToldAdapter(_ testing.TB, transport string, v Vendor) adapter {
+	cfg := v.config("Coder", "/work")
+	cfg.tools = recordedTool
 	if transport == acpTransport {
-		known.bridge = &bridgeEntry{command: "***CONCERTO***", args: []string{"host", "bridge", "***CONCERTO_BRIDGE***"}}
+		cfg.bridge = &bridgeEntry{command: "***CONCERTO***", args: []string{"host", "bridge", "***CONCERTO_BRIDGE***"}}
 	}
-	return protocols[transport].adapter(known)
+	return protocols[transport].adapter(cfg)
 }
 
 // What a program says that allows all and answers with tabs.
@@ -177,11 +170,11 @@ func reread(t *testing.T, a adapter) adapter {
 	copied := again.Interface().(adapter)
 	switch a := a.(type) {
 	case *claude:
-		copied.(*claude).vendor = a.vendor
+		copied.(*claude).cfg = a.cfg
 	case *codex:
-		copied.(*codex).vendor = a.vendor
+		copied.(*codex).cfg = a.cfg
 	case *acp:
-		copied.(*acp).vendor = a.vendor
+		copied.(*acp).cfg = a.cfg
 	}
 	return copied
 }

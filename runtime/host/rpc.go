@@ -136,3 +136,15 @@ func parseRPC(line []byte) (m rpcMessage, kind rpcKind) {
 	}
 	return m, rpcIsNone
 }
+
+func rpcFailed(code int, message string) *rpcError {
+	return &rpcError{Code: json.Number(encode(code)), Message: message}
+}
+
+func (e *rpcError) number() int {
+	n, err := e.Code.Int64()
+	if err != nil {
+		return rpcInternal
+	}
+	return int(n)
+}

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"sync"
@@ -134,18 +133,6 @@ func (s *services) do(e *errand) []byte {
 		return e.done(result)
 	}
 	return e.failed(rpcUnknown, "concerto does not know "+e.Method)
-}
-
-func rpcFailed(code int, message string) *rpcError {
-	return &rpcError{Code: json.Number(encode(code)), Message: message}
-}
-
-func (e *rpcError) number() int {
-	n, err := e.Code.Int64()
-	if err != nil {
-		return rpcInternal
-	}
-	return int(n)
 }
 
 // fileFailed says why a file could not be read or written.

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -63,4 +64,25 @@ func TestStartKeepsOrder(t *testing.T) {
 			t.Error("started to wait for messages")
 		}
 	})
+}
+
+func TestCommandLines(t *testing.T) {
+	for _, c := range []struct {
+		c      Config
+		resume string
+		want   string
+	}{
+		{Config{Transport: "claude-code", Vendor: Vendor{Model: "opus", Mode: "plan", Settings: []string{"user", "project"}}}, "s",
+			"claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --permission-prompt-tool stdio --permission-mode plan --setting-sources user,project --model opus --resume s"},
+		{Config{Transport: "claude-code", Command: "npx", Args: []string{"-y", "claude"}}, "",
+			"npx -y claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --permission-prompt-tool stdio --permission-mode default --setting-sources "},
+		{Config{Transport: "codex", Vendor: Vendor{Model: "m"}}, "s", "codex -c features.default_mode_request_user_input=true app-server"},
+		{Config{Transport: "acp", Command: "gemini", Args: []string{"--acp"}}, "s", "gemini --acp"},
+		{Config{Command: "h", Args: []string{"a"}}, "", "h a"},
+	} {
+		run := c.c.started(c.resume)
+		if got := strings.Join(append([]string{run.Command}, run.Args...), " "); got != c.want {
+			t.Errorf("got  %s\nwant %s", got, c.want)
+		}
+	}
 }

@@ -77,7 +77,7 @@ func (s *services) command(q *acpCommand) (*terminalhost.Spec, error) {
 }
 
 // terminalID is the terminal that a request names.
-func (e *errand) terminalID() (string, *rpcError) {
+func terminalID(e *errand) (string, *rpcError) {
 	var q struct {
 		ID string `json:"terminalId"`
 	}
@@ -109,7 +109,7 @@ func exitStatus(e *terminalhost.Exit) obj {
 }
 
 func (s *services) terminalOutput(e *errand) (any, *rpcError) {
-	id, failure := e.terminalID()
+	id, failure := terminalID(e)
 	if failure != nil {
 		return nil, failure
 	}
@@ -126,7 +126,7 @@ func (s *services) terminalOutput(e *errand) (any, *rpcError) {
 
 // awaitTerminal answers when the command has ended.
 func (s *services) awaitTerminal(e *errand) (any, *rpcError) {
-	id, failure := e.terminalID()
+	id, failure := terminalID(e)
 	if failure != nil {
 		return nil, failure
 	}
@@ -153,17 +153,17 @@ func (s *services) awaitTerminal(e *errand) (any, *rpcError) {
 
 // killTerminal ends the command; its output stays.
 func (s *services) killTerminal(e *errand) (any, *rpcError) {
-	return e.with(func(id string) error { return s.terminals().Kill(id) })
+	return withTerminal(e, func(id string) error { return s.terminals().Kill(id) })
 }
 
 // releaseTerminal ends the command, and forgets it.
 func (s *services) releaseTerminal(e *errand) (any, *rpcError) {
-	return e.with(func(id string) error { return s.terminals().Release(e.number, id) })
+	return withTerminal(e, func(id string) error { return s.terminals().Release(e.number, id) })
 }
 
-// with does something with the terminal that a request names.
-func (e *errand) with(do func(id string) error) (any, *rpcError) {
-	id, failure := e.terminalID()
+// withTerminal does something with the terminal that a request names.
+func withTerminal(e *errand, do func(id string) error) (any, *rpcError) {
+	id, failure := terminalID(e)
 	if failure != nil {
 		return nil, failure
 	}
