@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
 // acp speaks the Agent Client Protocol, version 1: JSON-RPC, in which the agent's
@@ -258,7 +259,7 @@ type acpUsage struct {
 func (a *acp) answered(s *said, m *rpcMessage, line []byte) {
 	method, ok := a.RPC.answered(m)
 	if !ok {
-		s.warn("an answer to what was not asked: " + quote(line))
+		s.warn("an answer to what was not asked: " + stderrlog.Quote(line))
 		return
 	}
 	if m.Error != nil {
@@ -267,7 +268,7 @@ func (a *acp) answered(s *said, m *rpcMessage, line []byte) {
 	}
 	var r acpAnswer
 	if json.Unmarshal(m.Result, &r) != nil {
-		a.refused(s, method, &rpcMessage{Error: &rpcError{Message: "its answer cannot be read: " + quote(line)}}, line)
+		a.refused(s, method, &rpcMessage{Error: &rpcError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}}, line)
 		return
 	}
 	switch method {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
 // bridgeEntry is how an agent reaches the server of the program's tools: it starts a
@@ -59,7 +60,7 @@ func (a *acp) overBridge(client int, line []byte) (s said) {
 	case kind == rpcIsNotification, kind == rpcIsAnswer:
 		return s
 	case kind == rpcIsNone:
-		s.warn("over the bridge to the tools: " + quote(line))
+		s.warn("over the bridge to the tools: " + stderrlog.Quote(line))
 		return s
 	}
 	result, failure, call := a.cfg.tools.served(&m)

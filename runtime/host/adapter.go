@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
@@ -141,7 +142,7 @@ func foreign(line []byte) (s said) {
 		s.ours = append(s.ours, line)
 		return s
 	}
-	s.warn(quote(line))
+	s.warn(stderrlog.Quote(line))
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
 // codex speaks with `codex app-server`, which is JSON-RPC without its version. Its
@@ -220,7 +221,7 @@ var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 func (c *codex) answered(s *said, m *rpcMessage, line []byte) {
 	method, ok := c.RPC.answered(m)
 	if !ok {
-		s.warn("an answer to what was not asked: " + quote(line))
+		s.warn("an answer to what was not asked: " + stderrlog.Quote(line))
 		return
 	}
 	if m.Error != nil {
@@ -238,7 +239,7 @@ func (c *codex) answered(s *said, m *rpcMessage, line []byte) {
 		} `json:"turn"`
 	}
 	if json.Unmarshal(m.Result, &r) != nil && method != "turn/interrupt" {
-		c.refused(s, method, &rpcMessage{Error: &rpcError{Message: "its answer cannot be read: " + quote(line)}})
+		c.refused(s, method, &rpcMessage{Error: &rpcError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}})
 		return
 	}
 	switch method {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
@@ -92,7 +93,7 @@ func (p *process) lineFailure(err error, line []byte) *effect.Error {
 	case errors.As(err, &enc):
 		f = c.broken("sent a line of %d bytes that is not valid UTF-8 (byte %d of it, at offset %d of its output)", enc.Size, enc.At, enc.Offset)
 	case errors.As(err, &broken):
-		f = c.broken("sent a message that cannot be read (%v): %s", broken, quote(line))
+		f = c.broken("sent a message that cannot be read (%v): %s", broken, stderrlog.Quote(line))
 	case errors.Is(err, keeper.ErrLost):
 		f = c.lost()
 	case err == errDeaf:

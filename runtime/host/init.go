@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
@@ -94,7 +95,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 			if p.words == nil || hostmsg.Of(m.Type).Terminal() || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
 				return p.acknowledged(m)
 			}
-			p.hosts.remark("debug", p.cfg, "says before it is ready: %s", quote(m.Text))
+			p.hosts.remark("debug", p.cfg, "says before it is ready: %s", stderrlog.Quote(m.Text))
 		}
 		if now == failed {
 			return p.noAck(in.why())
@@ -122,7 +123,7 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 	case hostmsg.Fails:
 		return p.told(p.cfg.reported(m.Text))
 	}
-	return p.told(p.cfg.failure("did not acknowledge initialization: it answered %s", quote(m.Text)))
+	return p.told(p.cfg.failure("did not acknowledge initialization: it answered %s", stderrlog.Quote(m.Text)))
 }
 
 // capable reads what an acknowledgement announces. A list of anything is taken: what is no known
@@ -168,7 +169,7 @@ func (c *Config) reported(line []byte) *effect.Error {
 		Recoverable *bool           `json:"recoverable"`
 		Session     string          `json:"session"`
 	}
-	f := effect.Errorf("HostError", "%s", quote(line)).With("host", c.Name)
+	f := effect.Errorf("HostError", "%s", stderrlog.Quote(line)).With("host", c.Name)
 	// A member of another type than it should be leaves the line to speak.
 	if err := json.Unmarshal(line, &e); err != nil {
 		return f

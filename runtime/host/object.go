@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
-	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
 // object builds one JSON object, its members in the order given.
 type object struct{ b []byte }
 
+// newObject begins an object with its type.
 func newObject(typ string) *object {
 	return &object{value.AppendString([]byte(`{"type":`), typ)}
 }
@@ -35,7 +34,7 @@ func (o *object) key(name string) {
 	o.b = append(append(o.b, name...), '"', ':')
 }
 
-// end gives the whole object.
+// end returns the whole object.
 func (o *object) end() []byte { return append(o.b, '}') }
 
 // member is a member of an object.
@@ -44,7 +43,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members are those of a JSON object, in their order.
+// members returns those of a JSON object, in their order.
 func members(object []byte) ([]member, error) {
 	bad := func(err error) error { return fmt.Errorf("not a JSON object: %w", err) }
 	d := json.NewDecoder(bytes.NewReader(object))
@@ -67,7 +66,7 @@ func members(object []byte) ([]member, error) {
 	return all, nil
 }
 
-// membersOf are an object's members in their order; none when it is no object.
+// membersOf returns the members of an object in their order; none when it is no object.
 func membersOf(text []byte) []member {
 	all, err := members(text)
 	if err != nil {
@@ -76,26 +75,18 @@ func membersOf(text []byte) []member {
 	return all
 }
 
-// encode writes what a vendor gets. What comes from elsewhere is in it as it came.
+// encode returns v as JSON. A json.RawMessage in it keeps its bytes.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic("host: what is said to a vendor is no JSON: " + err.Error())
+		panic("jsonobject: " + err.Error())
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// idOf is the id of a message of ours, a text.
-func idOf(line []byte) string {
-	var m struct {
-		ID string `json:"id"`
-	}
-	_ = json.Unmarshal(line, &m) // one without is about nothing
-	return m.ID
-}
-
+// beginsObject reports whether a text begins as an object.
 func beginsObject(text []byte) bool {
 	rest := bytes.TrimLeft(text, blanks)
 	return len(rest) > 0 && rest[0] == '{'
@@ -103,15 +94,3 @@ func beginsObject(text []byte) bool {
 
 // blanks are the bytes that a line may begin with and mean nothing.
 const blanks = " \t\r\v\f"
-
-// quoteLimit bounds how much of a host's line an error message repeats.
-const quoteLimit = 200
-
-// quote gives a line of a host's for an error message, cut when long.
-func quote(line []byte) string {
-	s := stderrlog.Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
-	if len(s) > quoteLimit {
-		s = strings.ToValidUTF8(s[:quoteLimit], "") + "…"
-	}
-	return s
-}

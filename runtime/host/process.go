@@ -255,7 +255,7 @@ func (p *process) why(err error, last ndjson.Line) (failure *effect.Error, exite
 	exited = within(exitSettles, p.conn.Done())
 	switch {
 	case cut && !(exited && p.conn.Exit().Limit != ""):
-		failure = p.cfg.broken("ended in the middle of a message (%d bytes): %s", len(last.Text), quote(last.Text))
+		failure = p.cfg.broken("ended in the middle of a message (%d bytes): %s", len(last.Text), stderrlog.Quote(last.Text))
 		if exited {
 			withExit(failure, p.conn.Exit())
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
 
@@ -175,7 +176,7 @@ func (r *reader) take(l ndjson.Line) error {
 		}
 		return unread
 	case r.spoken.Load():
-		r.hosts.remark("warn", r.cfg, "sent a line that is not a message; it is skipped: %s", quote(l.Text))
+		r.hosts.remark("warn", r.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(l.Text))
 		return nil
 	default:
 		plain(m, l.Text)
@@ -242,7 +243,7 @@ func (r *reader) fallback(line []byte) {
 		if r.cfg.OutputFormat == "json" {
 			level = "warn"
 		}
-		r.hosts.remark(level, r.cfg, "sent a line that is not a message; it counts as the result: %s", quote(line))
+		r.hosts.remark(level, r.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(line))
 	})
 }
 
@@ -260,5 +261,5 @@ func (r *reader) stray(t *turn, m *effect.HostMessage, unread error, line []byte
 	if unread != nil {
 		what = "a line that is not a message"
 	}
-	r.hosts.remark("warn", r.cfg, "sent %s outside an exchange; it is ignored: %s", what, quote(line))
+	r.hosts.remark("warn", r.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(line))
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 )
@@ -104,7 +105,7 @@ func (p *process) recent(ctx context.Context) error {
 	version := anyVersion().FindString(check.said)
 	switch {
 	case version == "":
-		p.hosts.remark("warn", p.cfg, "does not say its version: %s", quote([]byte(check.said)))
+		p.hosts.remark("warn", p.cfg, "does not say its version: %s", stderrlog.Quote([]byte(check.said)))
 	case !older(version, proto.oldest):
 		p.state.Version = version
 	default:

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -117,4 +118,13 @@ func idsOf(all [][]byte) (ids []string) {
 		ids = append(ids, idOf(line))
 	}
 	return ids
+}
+
+// idOf is the id of a message of ours, a text.
+func idOf(line []byte) string {
+	var m struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(line, &m) // one without is about nothing
+	return m.ID
 }

@@ -122,3 +122,15 @@ func Escape(line, kept string) string {
 	}
 	return b.String()
 }
+
+// quoteLimit bounds how much of a line an error message repeats, in bytes.
+const quoteLimit = 200
+
+// Quote returns a line of a process for an error message, cut when long.
+func Quote(line []byte) string {
+	s := Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
+	if len(s) > quoteLimit {
+		s = strings.ToValidUTF8(s[:quoteLimit], "") + "…"
+	}
+	return s
+}
