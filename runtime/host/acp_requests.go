@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // acpRequest says what a request means, and what answers it.
@@ -107,7 +108,7 @@ func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
 	}
 	w := approval{tool: kind, kind: kind, description: described(kind, what), Args: call.Input, payload: line}
 	if bare := len(call.Input) == 0 || string(call.Input) == "null"; bare && kind == "execute" {
-		w.Args = encode(obj{"command": call.Title})
+		w.Args = jsonobject.Encode(obj{"command": call.Title})
 	} else if bare {
 		w.Args = json.RawMessage("{}")
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // errand is what an agent wants done at its client: with files, or in a terminal. The
@@ -113,7 +114,7 @@ func (a *acp) asksTerminal(s *said, q *rpcRequest, line []byte) {
 }
 
 func (a *acp) asksErrand(s *said, q *rpcRequest, w approval, args obj, what string) {
-	w.Args = encode(args)
+	w.Args = jsonobject.Encode(args)
 	w.description = described(w.tool, what)
 	w.Options = []string{decision.Once, decision.Deny}
 	q.Options, q.Args = w.Options, w.Args

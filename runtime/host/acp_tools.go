@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // bridgeEntry is how an agent reaches the server of the program's tools: it starts a
@@ -137,10 +138,10 @@ func (a *acp) refuseBridged(id, why string) (s said) {
 const refused = "refused"
 
 func refusal(id, why string) []byte {
-	o := newObject(refused)
-	o.text("answer_to", id)
-	o.text("error", why)
-	return o.end()
+	o := jsonobject.New(refused)
+	o.Text("answer_to", id)
+	o.Text("error", why)
+	return o.End()
 }
 
 // structured is a result with its value beside the text where that is JSON. An MCP
@@ -150,7 +151,7 @@ func structured(result obj, o *ours) obj {
 	text, failed := o.toolText()
 	switch {
 	case failed, !json.Valid([]byte(text)):
-	case beginsObject([]byte(text)):
+	case jsonobject.Begins([]byte(text)):
 		result["structuredContent"] = json.RawMessage(text)
 	default:
 		result["structuredContent"] = obj{"result": json.RawMessage(text)}

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // An adapter translates between a vendor's lines and ours. It has no goroutine, no
@@ -40,8 +41,8 @@ type said struct {
 	quiet   string    // the name of a message that means nothing to the program; "" for others
 }
 
-func (s *said) add(o *object)          { s.ours = append(s.ours, o.end()) }
-func (s *said) answer(lines ...[]byte) { s.theirs = append(s.theirs, lines...) }
+func (s *said) add(o *jsonobject.Object) { s.ours = append(s.ours, o.End()) }
+func (s *said) answer(lines ...[]byte)   { s.theirs = append(s.theirs, lines...) }
 
 // then is s, and what comes after it.
 func (s said) then(more said) said {
@@ -138,7 +139,7 @@ func (r *resumption) text() string {
 // begins as an object and is none goes on as it is, since who reads it fails over it
 // as over any host's; anything else is a warning in the log.
 func foreign(line []byte) (s said) {
-	if beginsObject(line) && !json.Valid(line) {
+	if jsonobject.Begins(line) && !json.Valid(line) {
 		s.ours = append(s.ours, line)
 		return s
 	}
@@ -147,9 +148,9 @@ func foreign(line []byte) (s said) {
 }
 
 func (s *said) warn(message string) {
-	o := newObject("log")
-	o.text("level", "warn")
-	o.text("message", message)
+	o := jsonobject.New("log")
+	o.Text("level", "warn")
+	o.Text("message", message)
 	s.add(o)
 }
 
@@ -157,9 +158,9 @@ func (s *said) thought(text string) {
 	if text == "" {
 		return
 	}
-	o := newObject("log")
-	o.text("level", "thought")
-	o.text("message", text)
+	o := jsonobject.New("log")
+	o.Text("level", "thought")
+	o.Text("message", text)
 	s.add(o)
 }
 
@@ -167,16 +168,16 @@ func (s *said) partial(text string) {
 	if text == "" {
 		return
 	}
-	o := newObject("partial")
-	o.text("text", text)
+	o := jsonobject.New("partial")
+	o.Text("text", text)
 	s.add(o)
 }
 
 func (s *said) progress(stage, message string, payload []byte) {
-	o := newObject(hostmsg.Progress)
-	o.text("message", message)
-	o.text("stage", stage)
-	o.raw("payload", payload)
+	o := jsonobject.New(hostmsg.Progress)
+	o.Text("message", message)
+	o.Text("stage", stage)
+	o.Raw("payload", payload)
 	s.add(o)
 }
 
@@ -184,8 +185,8 @@ func (s *said) progress(stage, message string, payload []byte) {
 func (s *said) other(name string, payload []byte) { s.progress("other", name, payload) }
 
 func (s *said) withdraw(id string) {
-	o := newObject("withdraw")
-	o.text("id", id)
+	o := jsonobject.New("withdraw")
+	o.Text("id", id)
 	s.add(o)
 }
 
@@ -194,10 +195,10 @@ func (s *said) toolCall(id, tool string, args json.RawMessage) {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
-	o := newObject("tool_call")
-	o.text("id", id)
-	o.text("tool", tool)
-	o.raw("args", args)
+	o := jsonobject.New("tool_call")
+	o.Text("id", id)
+	o.Text("tool", tool)
+	o.Raw("args", args)
 	s.add(o)
 }
 
@@ -215,26 +216,26 @@ func (o *ours) toolText() (text string, failed bool) {
 
 // ready ends the handshake.
 func (s *said) ready(version string) {
-	o := newObject("init_ack")
+	o := jsonobject.New("init_ack")
 	if version != "" {
-		o.text("version", version)
+		o.Text("version", version)
 	}
-	o.raw("capabilities", []byte(`["cancel","resume"]`))
+	o.Raw("capabilities", []byte(`["cancel","resume"]`))
 	s.add(o)
 }
 
 // failed ends the handshake, or an exchange.
 func (s *said) failed(message, code, session string, payload []byte) {
-	o := newObject(hostmsg.Error)
-	o.text("message", message)
+	o := jsonobject.New(hostmsg.Error)
+	o.Text("message", message)
 	if code != "" {
-		o.text("code", code)
+		o.Text("code", code)
 	}
 	if session != "" {
-		o.text("session", session)
+		o.Text("session", session)
 	}
 	if payload != nil {
-		o.raw("payload", payload)
+		o.Raw("payload", payload)
 	}
 	s.add(o)
 }
@@ -261,16 +262,16 @@ var summaryOf = []string{"command", "file_path", "filePath", "path", "url", "pat
 func subject(args []byte) string {
 	var texts struct{ first, named string }
 	at := len(summaryOf)
-	for _, m := range membersOf(args) {
+	for _, m := range jsonobject.MembersOf(args) {
 		var text string
-		if json.Unmarshal(m.value, &text) != nil || text == "" {
+		if json.Unmarshal(m.Value, &text) != nil || text == "" {
 			continue
 		}
 		if texts.first == "" {
 			texts.first = text
 		}
 		for i, name := range summaryOf[:at] {
-			if m.name == name {
+			if m.Name == name {
 				texts.named, at = text, i
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // risks are the risk levels of the kinds of calls; of all else it is high.
@@ -31,23 +32,23 @@ func (s *said) approval(a approval) {
 	if risk == "" {
 		risk = "high"
 	}
-	o := newObject(hostmsg.Approval)
-	o.text("id", a.ID)
-	o.text("description", a.description)
-	o.text("risk_level", risk)
-	o.text("tool", a.tool)
-	o.text("kind", a.kind)
+	o := jsonobject.New(hostmsg.Approval)
+	o.Text("id", a.ID)
+	o.Text("description", a.description)
+	o.Text("risk_level", risk)
+	o.Text("tool", a.tool)
+	o.Text("kind", a.kind)
 	if a.Args != nil {
-		o.raw("args", a.Args)
+		o.Raw("args", a.Args)
 	}
 	if len(a.paths) > 0 {
-		o.raw("paths", encode(a.paths))
+		o.Raw("paths", jsonobject.Encode(a.paths))
 	}
 	if a.reason != "" {
-		o.text("reason", a.reason)
+		o.Text("reason", a.reason)
 	}
-	o.raw("options", encode(a.Options))
-	o.raw("payload", a.payload)
+	o.Raw("options", jsonobject.Encode(a.Options))
+	o.Raw("payload", a.payload)
 	s.add(o)
 }
 
@@ -59,7 +60,7 @@ func (o *ours) decide(offered []string, args []byte, editable bool) decision.Dec
 		return decision.Decision{Reason: o.Error}
 	}
 	d := decision.Of(o.Value).Covers(args).Within(offered)
-	if d.Allow && d.Input != nil && editable && !beginsObject(d.Input) {
+	if d.Allow && d.Input != nil && editable && !jsonobject.Begins(d.Input) {
 		return decision.Decision{Reason: "not arguments: " + string(d.Input), Stop: d.Stop}
 	}
 	if d.Allow && d.Input != nil && !editable {
@@ -74,11 +75,11 @@ func (o *ours) decide(offered []string, args []byte, editable bool) decision.Dec
 // texts are the texts among the members of args that names names, each once.
 func texts(args []byte, names ...string) []string {
 	var out []string
-	all := membersOf(args)
+	all := jsonobject.MembersOf(args)
 	for _, name := range names {
 		for _, m := range all {
 			var text string
-			if m.name == name && json.Unmarshal(m.value, &text) == nil && text != "" {
+			if m.Name == name && json.Unmarshal(m.Value, &text) == nil && text != "" {
 				out = append(out, text)
 			}
 		}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"slices"
 	"strings"
 	"unicode"
@@ -31,26 +32,26 @@ func (s *said) question(id, message string, asks []ask, schema, payload []byte) 
 		}
 		message = strings.Join(all, "\n")
 	}
-	o := newObject("question")
-	o.text("id", id)
-	o.text("question", message)
+	o := jsonobject.New("question")
+	o.Text("id", id)
+	o.Text("question", message)
 	if len(asks) == 1 && len(asks[0].Options) > 0 {
 		var labels []string
 		for _, option := range asks[0].Options {
 			labels = append(labels, option.Label)
 		}
-		o.raw("options", encode(labels))
+		o.Raw("options", jsonobject.Encode(labels))
 	}
 	for i := range asks {
 		if asks[i].Options == nil {
 			asks[i].Options = []askOption{}
 		}
 	}
-	o.raw("questions", encode(asks))
+	o.Raw("questions", jsonobject.Encode(asks))
 	if schema != nil {
-		o.raw("schema", schema)
+		o.Raw("schema", schema)
 	}
-	o.raw("payload", payload)
+	o.Raw("payload", payload)
 	s.add(o)
 }
 
@@ -59,12 +60,12 @@ func (s *said) question(id, message string, asks []ask, schema, payload []byte) 
 // question or header, by a list in order, or by a text for each.
 func answersTo(asks []ask, answer json.RawMessage) []json.RawMessage {
 	out := make([]json.RawMessage, len(asks))
-	if byName := membersOf(answer); byName != nil {
+	if byName := jsonobject.MembersOf(answer); byName != nil {
 		for i, a := range asks {
 			for _, name := range []string{a.ID, a.Question, a.Header} {
-				at := slices.IndexFunc(byName, func(m member) bool { return m.name == name })
+				at := slices.IndexFunc(byName, func(m jsonobject.Member) bool { return m.Name == name })
 				if name != "" && at >= 0 {
-					out[i] = given(byName[at].value)
+					out[i] = given(byName[at].Value)
 					break
 				}
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // How long a cancelled host may take to come to its terminal message.
@@ -18,9 +19,9 @@ func cancelLine(reason string) []byte {
 	if reason == "" {
 		reason = plainReason
 	}
-	o := newObject(hostmsg.Cancel)
-	o.text("reason", reason)
-	return ndjson.Append(nil, o.end())
+	o := jsonobject.New(hostmsg.Cancel)
+	o.Text("reason", reason)
+	return ndjson.Append(nil, o.End())
 }
 
 // cancel ends an exchange before its terminal message. A host that can be

@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // claude speaks with Claude Code as `claude -p --input-format stream-json` does: a
@@ -144,15 +145,15 @@ func (c *claude) say(line []byte) (s said) {
 		if len(c.cfg.tools) > 0 {
 			request["sdkMcpServers"] = []string{toolServer}
 		}
-		s.answer(encode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
+		s.answer(jsonobject.Encode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
 	case hostmsg.Prompt:
-		s.answer(encode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
+		s.answer(jsonobject.Encode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
 			"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": o.prompt()}}}}))
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
 		c.Interrupt++
-		s.answer(encode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
+		s.answer(jsonobject.Encode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
 	}
 	return s
 }
@@ -177,5 +178,5 @@ func claudeDeny(reason string, stop bool) obj {
 
 // controlled answers a control request.
 func controlled(id string, response any) []byte {
-	return encode(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": response}})
+	return jsonobject.Encode(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": response}})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // asksForTool is a question, or an approval, unless it is of one of our tools, which
@@ -77,7 +78,7 @@ func claudeQuestions(input []byte) []ask {
 func (c *claude) asksForOther(s *said, m *claudeLine) {
 	name := m.Request.Subtype
 	s.other(name, m.line)
-	s.answer(encode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
+	s.answer(jsonobject.Encode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
 }
 
 // mcp plays the server of our tools.
@@ -168,6 +169,6 @@ func (q *claudeRequest) answered(o *ours) obj {
 	if json.Unmarshal(q.Input, &input) != nil {
 		return claudeDeny("the question could not be read", false)
 	}
-	input["answers"] = encode(answers)
+	input["answers"] = jsonobject.Encode(answers)
 	return obj{"behavior": "allow", "updatedInput": input}
 }

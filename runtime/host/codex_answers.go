@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 func decidedCommand(q *rpcRequest, o *ours) obj {
@@ -43,9 +44,9 @@ func decidedPermissions(q *rpcRequest, o *ours) obj {
 		return obj{"permissions": obj{}, "scope": "turn"}
 	}
 	granted := obj{}
-	for _, m := range membersOf(q.approval().Permissions) {
-		if string(m.value) != "null" {
-			granted[m.name] = m.value
+	for _, m := range jsonobject.MembersOf(q.approval().Permissions) {
+		if string(m.Value) != "null" {
+			granted[m.Name] = m.Value
 		}
 	}
 	scope := "turn"

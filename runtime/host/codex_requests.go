@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // codexRequest says what a request means, and what answers it.
@@ -107,7 +108,7 @@ func (p *codexApproval) has(name string) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.Decisions, func(d json.RawMessage) bool {
-		return idText(d) == name || amends && len(membersOf(d)) == 1 && membersOf(d)[0].name == name
+		return idText(d) == name || amends && len(jsonobject.MembersOf(d)) == 1 && jsonobject.MembersOf(d)[0].Name == name
 	})
 }
 
@@ -145,7 +146,7 @@ func (c *codex) asksCommand(s *said, q *rpcRequest, line []byte) {
 		a.Options = []string{decision.Once, decision.Session, decision.Deny}
 	}
 	a.description = described(a.tool, p.command())
-	a.Args = encode(obj{"command": p.command(), "cwd": p.Cwd})
+	a.Args = jsonobject.Encode(obj{"command": p.command(), "cwd": p.Cwd})
 	c.approve(s, q, a)
 }
 
@@ -205,7 +206,7 @@ func (c *codex) asksChange(s *said, q *rpcRequest, line []byte) {
 	if p.GrantRoot != "" {
 		args["grantRoot"] = p.GrantRoot
 	}
-	a.Args = encode(args)
+	a.Args = jsonobject.Encode(args)
 	a.description = described(a.tool, strings.Join(a.paths, ", "))
 	c.approve(s, q, a)
 }
@@ -214,7 +215,7 @@ func (c *codex) asksPermissions(s *said, q *rpcRequest, line []byte) {
 	p := q.approval()
 	a := approval{tool: "permissions", kind: "other", reason: p.Reason, payload: line,
 		Options: []string{decision.Once, decision.Session, decision.Deny}}
-	a.Args = encode(obj{"permissions": p.Permissions, "cwd": p.Cwd})
+	a.Args = jsonobject.Encode(obj{"permissions": p.Permissions, "cwd": p.Cwd})
 	a.description = described(a.tool, p.Reason)
 	c.approve(s, q, a)
 }

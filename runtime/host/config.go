@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // Config is what is known of one host declaration: source and manifest joined. A
@@ -46,17 +47,17 @@ type ParamsEnv []ParamEnv
 
 // UnmarshalJSON reads such an object.
 func (p *ParamsEnv) UnmarshalJSON(text []byte) error {
-	all, err := members(text)
+	all, err := jsonobject.Members(text)
 	if err != nil {
 		return err
 	}
 	*p = nil
 	for _, m := range all {
 		var variable string
-		if err := json.Unmarshal(m.value, &variable); err != nil {
+		if err := json.Unmarshal(m.Value, &variable); err != nil {
 			return err
 		}
-		*p = append(*p, ParamEnv{Param: m.name, Env: variable})
+		*p = append(*p, ParamEnv{Param: m.Name, Env: variable})
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // Course is how an exchange of a run whose hosts are kept has gone so far: what a new process of its host needs to
@@ -94,13 +95,13 @@ func wantedBy(m *effect.HostMessage) wanted {
 	line := typed(m.Type, value.AppendJSON(nil, m.Payload))
 	sum := sha256.New()
 	sum.Write([]byte(m.Type))
-	for _, member := range membersOf(line) {
-		switch member.name {
+	for _, member := range jsonobject.MembersOf(line) {
+		switch member.Name {
 		case "id", "session", "payload": // another process has others
 			continue
 		}
-		sum.Write([]byte(member.name))
-		sum.Write(member.value)
+		sum.Write([]byte(member.Name))
+		sum.Write(member.Value)
 	}
 	return wanted{ID: m.ID, Type: m.Type, Sum: hex.EncodeToString(sum.Sum(nil)[:16]), line: line}
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"cmp"
 	"encoding/json"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,11 +77,11 @@ func readForm(schema json.RawMessage) form {
 		return form{}
 	}
 	f := form{of: map[string]property{}, required: s.Required}
-	for _, m := range membersOf(s.Properties) {
+	for _, m := range jsonobject.MembersOf(s.Properties) {
 		var p property
-		if json.Unmarshal(m.value, &p) == nil {
-			f.names = append(f.names, m.name)
-			f.of[m.name] = p
+		if json.Unmarshal(m.Value, &p) == nil {
+			f.names = append(f.names, m.Name)
+			f.of[m.Name] = p
 		}
 	}
 	return f
@@ -132,11 +133,11 @@ func (f *form) fill(answer json.RawMessage) (obj, bool) {
 			return nil, false
 		}
 	}
-	for _, m := range membersOf(answer) {
-		p, known := f.of[m.name]
-		if _, done := content[m.name]; known && !done && strings.HasSuffix(m.name, custom) {
-			if v, ok := p.value(m.value); ok {
-				content[m.name] = v
+	for _, m := range jsonobject.MembersOf(answer) {
+		p, known := f.of[m.Name]
+		if _, done := content[m.Name]; known && !done && strings.HasSuffix(m.Name, custom) {
+			if v, ok := p.value(m.Value); ok {
+				content[m.Name] = v
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // Initialisation is what the manifest says of the beginning of a process.
@@ -33,7 +34,7 @@ func (c *Config) hasParams() bool {
 // It fails when a variable that a parameter comes from is not set.
 func (c *Config) initLine(environ []string) ([]byte, error) {
 	if c.protocol().adapter != nil || c.Init && !c.hasParams() {
-		return ndjson.Append(nil, newObject(hostmsg.Init).end()), nil
+		return ndjson.Append(nil, jsonobject.New(hostmsg.Init).End()), nil
 	}
 	if !c.hasParams() {
 		return nil, nil
@@ -47,8 +48,8 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 		if !ok {
 			return nil, c.failure("needs the environment variable %s, which is not set: [hosts.%s.params_env] takes the parameter '%s' from it", pe.Env, c.Connector, pe.Param)
 		}
-		v := member{pe.Param, value.AppendString(nil, set)}
-		at := slices.IndexFunc(params, func(m member) bool { return m.name == pe.Param })
+		v := jsonobject.Member{Name: pe.Param, Value: value.AppendString(nil, set)}
+		at := slices.IndexFunc(params, func(m jsonobject.Member) bool { return m.Name == pe.Param })
 		if at < 0 {
 			params = append(params, v)
 		} else {
@@ -60,20 +61,20 @@ func (c *Config) initLine(environ []string) ([]byte, error) {
 		if i > 0 {
 			all = append(all, ',')
 		}
-		all = append(value.AppendString(all, m.name), ':')
-		all = append(all, m.value...)
+		all = append(value.AppendString(all, m.Name), ':')
+		all = append(all, m.Value...)
 	}
-	o := newObject(hostmsg.Init)
-	o.raw("params", append(all, '}'))
-	return ndjson.Append(nil, o.end()), nil
+	o := jsonobject.New(hostmsg.Init)
+	o.Raw("params", append(all, '}'))
+	return ndjson.Append(nil, o.End()), nil
 }
 
 // params are the declared parameters in their order.
-func (c *Config) params() ([]member, error) {
+func (c *Config) params() ([]jsonobject.Member, error) {
 	if len(c.Params) == 0 || string(c.Params) == "null" {
 		return nil, nil
 	}
-	all, err := members(c.Params)
+	all, err := jsonobject.Members(c.Params)
 	if err != nil {
 		return nil, fmt.Errorf("read the params of host %s: %w", c.Name, err)
 	}

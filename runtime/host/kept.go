@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
@@ -33,7 +34,7 @@ func (p *process) keeping(w wish) *keeping {
 	if p.work != nil {
 		n.Work = &workNote{p.work.Name, p.work.Path, p.work.Branch}
 	}
-	return &keeping{by: p.hosts.opts.Keeper, k: int64(p.number), whole: p.words != nil || w.of != nil, bridge: n.Bridge, note: encode(n)}
+	return &keeping{by: p.hosts.opts.Keeper, k: int64(p.number), whole: p.words != nil || w.of != nil, bridge: n.Bridge, note: jsonobject.Encode(n)}
 }
 
 // spawned is what is noted of a process when it is started.
@@ -149,7 +150,7 @@ func (p *process) framed(l line) line {
 	if p.words == nil && l.size() > 0 && f.note.Sum == "" {
 		f.note.Sum = l.sum()
 	}
-	head := p.kept.Frame(f.kind, f.heard, encode(f.note), f.sides, l.size())
+	head := p.kept.Frame(f.kind, f.heard, jsonobject.Encode(f.note), f.sides, l.size())
 	out := line{short: append(head, l.short...), long: make([]stretch, len(l.long))}
 	for i, s := range l.long {
 		s.at += len(head)

@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // longText is the length from which a text in a line is not copied into it.
@@ -101,19 +102,19 @@ func (l *line) bytes() []byte {
 
 // longObject builds an object with a text in it that may be long.
 type longObject struct {
-	object
+	jsonobject.Object
 	long []stretch
 }
 
 func (o *longObject) text(name, s string) {
 	if len(s) < longText {
-		o.object.text(name, s)
+		o.Object.Text(name, s)
 		return
 	}
-	o.key(name)
-	o.b = append(o.b, '"')
-	o.long = append(o.long, newStretch(len(o.b), s, value.AppendEscaped))
-	o.b = append(o.b, '"')
+	o.Key(name)
+	o.Bytes = append(o.Bytes, '"')
+	o.long = append(o.long, newStretch(len(o.Bytes), s, value.AppendEscaped))
+	o.Bytes = append(o.Bytes, '"')
 }
 
-func (o *longObject) line() line { return line{short: ndjson.End(o.end(), 0), long: o.long} }
+func (o *longObject) line() line { return line{short: ndjson.End(o.End(), 0), long: o.long} }

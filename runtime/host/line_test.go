@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // tricky are texts of which no part may be cut anywhere: what is encoded in pieces is
@@ -52,7 +53,7 @@ func TestLongPrompts(t *testing.T) {
 // whether the writer has begun or not.
 func TestLongAmongOthers(t *testing.T) {
 	long := func(c string) line {
-		o := longObject{object: *newObject("x")}
+		o := longObject{Object: *jsonobject.New("x")}
 		o.text("text", strings.Repeat(c, longText))
 		return o.line()
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // errNotMessage is a line that is no message: text, or JSON of another shape.
@@ -67,7 +68,7 @@ func decode(m *effect.HostMessage, text []byte, in *room) error {
 func unread(text []byte, err error) error {
 	var broken *value.SyntaxError
 	// What nests so deep was never meant to be read by people.
-	if errors.As(err, &broken) && (broken.Deep || beginsObject(text)) {
+	if errors.As(err, &broken) && (broken.Deep || jsonobject.Begins(text)) {
 		return err
 	}
 	return errNotMessage
@@ -75,9 +76,9 @@ func unread(text []byte, err error) error {
 
 // plain makes m the result with the line as its text.
 func plain(m *effect.HostMessage, text []byte) {
-	as := newObject(hostmsg.Result)
-	as.text("text", string(text))
-	typ, _, payload, err := value.ParseMessage(as.end())
+	as := jsonobject.New(hostmsg.Result)
+	as.Text("text", string(text))
+	typ, _, payload, err := value.ParseMessage(as.End())
 	if err != nil {
 		panic("host: a quoted line does not parse: " + err.Error())
 	}

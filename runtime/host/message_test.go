@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 func TestDecode(t *testing.T) {
@@ -102,14 +103,14 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%q is %s", line, m.Type)
 			}
 		case errors.Is(err, errNotMessage):
-			if beginsObject([]byte(line)) && !json.Valid([]byte(line)) {
+			if jsonobject.Begins([]byte(line)) && !json.Valid([]byte(line)) {
 				t.Fatalf("%q counts as text", line)
 			}
 			plain(&m, []byte(line))
 			if got := value.AppendJSON(nil, m.Payload); m.Type != "result" || string(got) != `{"text":`+string(value.AppendString(nil, line))+`}` {
 				t.Fatalf("%q is %s %s", line, m.Type, got)
 			}
-		case !beginsObject([]byte(line)):
+		case !jsonobject.Begins([]byte(line)):
 			t.Fatalf("%q cannot be read: %v", line, err)
 		}
 	})

@@ -3,6 +3,7 @@ package host
 import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // usage counts tokens. All of it is of one exchange.
@@ -26,23 +27,23 @@ type outcome struct {
 }
 
 func (s *said) result(r outcome) {
-	o := newObject(hostmsg.Result)
-	o.text("text", r.text)
+	o := jsonobject.New(hostmsg.Result)
+	o.Text("text", r.text)
 	if r.session != "" {
-		o.text("session", r.session)
+		o.Text("session", r.session)
 	}
 	if r.usage != nil {
-		o.raw("usage", encode(r.usage))
+		o.Raw("usage", jsonobject.Encode(r.usage))
 	}
 	if r.cost != nil {
-		o.raw("cost_usd", value.AppendFloat(nil, *r.cost))
+		o.Raw("cost_usd", value.AppendFloat(nil, *r.cost))
 	}
 	if r.turns > 0 {
-		o.raw("turns", encode(r.turns))
+		o.Raw("turns", jsonobject.Encode(r.turns))
 	}
 	if r.stop != "" {
-		o.text("stop_reason", r.stop)
+		o.Text("stop_reason", r.stop)
 	}
-	o.raw("payload", r.payload)
+	o.Raw("payload", r.payload)
 	s.add(o)
 }

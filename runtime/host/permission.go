@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // policy is what [hosts.X.permissions] says; nil without the section. Its relative paths
@@ -211,15 +212,20 @@ func (r *reader) decided(verdict hostpolicy.Verdict, m *effect.HostMessage, line
 		Description json.RawMessage `json:"description"`
 	}
 	_ = json.Unmarshal(line, &a) // it has been read as a message
-	o := newObject(effect.Decided)
-	o.text("host", r.cfg.Name)
-	for _, m := range []member{{"id", json.RawMessage(m.ID)}, {"decision", encode(verdict)}, {"description", a.Description}, {effect.DecidedAsked, value.AppendJSON(nil, m.Payload)}} {
-		if len(m.value) == 0 {
-			m.value = json.RawMessage("null")
+	o := jsonobject.New(effect.Decided)
+	o.Text("host", r.cfg.Name)
+	for _, m := range []jsonobject.Member{
+		{Name: "id", Value: json.RawMessage(m.ID)},
+		{Name: "decision", Value: jsonobject.Encode(verdict)},
+		{Name: "description", Value: a.Description},
+		{Name: effect.DecidedAsked, Value: value.AppendJSON(nil, m.Payload)},
+	} {
+		if len(m.Value) == 0 {
+			m.Value = json.RawMessage("null")
 		}
-		o.raw(m.name, m.value)
+		o.Raw(m.Name, m.Value)
 	}
-	text := o.end()
+	text := o.End()
 	typ, _, payload, err := value.ParseMessage(text)
 	if err != nil {
 		panic("host: what was decided does not parse: " + err.Error())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // inputJSON says whether the host takes JSON: when it says so, else when it
@@ -30,22 +31,22 @@ func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, key string, again *
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}
-	o := longObject{object: *newObject(hostmsg.Prompt)}
+	o := longObject{Object: *jsonobject.New(hostmsg.Prompt)}
 	o.text("text", r.Prompt)
 	if r.Context != nil {
-		o.raw("context", r.Context)
+		o.Raw("context", r.Context)
 	}
 	if r.Schema != nil {
-		o.raw("schema", r.Schema)
+		o.Raw("schema", r.Schema)
 	}
 	if r.Session != "" {
 		o.text("session", r.Session)
 	}
 	if told {
-		o.raw("tools", listOf(r.Tools))
+		o.Raw("tools", listOf(r.Tools))
 	}
 	if again != nil {
-		o.raw("resumed", encode(again))
+		o.Raw("resumed", jsonobject.Encode(again))
 	}
 	if key != "" {
 		o.text("key", key)

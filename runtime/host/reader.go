@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // turn is an exchange as the reader sees it. A line belongs to the exchange in
@@ -224,7 +225,7 @@ func (r *reader) turnOf(l ndjson.Line) *turn {
 	if r.now == nil {
 		return nil
 	}
-	begins := l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, blanks)))
+	begins := l.Offset + int64(len(l.Text)-len(bytes.TrimLeft(l.Text, jsonobject.Blanks)))
 	if begins < r.now.since {
 		return r.before
 	}

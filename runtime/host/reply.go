@@ -7,25 +7,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // appendReply adds the line of a response to dst.
 func appendReply(dst []byte, r *effect.ExchangeReply) []byte {
 	at := len(dst)
-	o := object{append(dst, begunResponse...)}
-	o.text("in_reply_to", r.InReplyTo)
+	o := jsonobject.Object{Bytes: append(dst, begunResponse...)}
+	o.Text("in_reply_to", r.InReplyTo)
 	if r.AnswerTo != "" {
-		o.raw("answer_to", json.RawMessage(r.AnswerTo))
+		o.Raw("answer_to", json.RawMessage(r.AnswerTo))
 	}
 	switch {
 	case r.Error != "":
-		o.text("error", r.Error)
+		o.Text("error", r.Error)
 	case len(r.Value) == 0:
-		o.raw("value", json.RawMessage("null"))
+		o.Raw("value", json.RawMessage("null"))
 	default:
-		o.raw("value", r.Value)
+		o.Raw("value", r.Value)
 	}
-	return ndjson.End(o.end(), at)
+	return ndjson.End(o.End(), at)
 }
 
 // begunResponse is what every response begins with.

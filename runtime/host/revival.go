@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -149,9 +150,9 @@ func (r *reader) reheard(t *turn, m **effect.HostMessage) (known bool, err error
 		if id == "" {
 			continue // it cannot be taken back
 		}
-		o := newObject("withdraw")
-		o.raw("id", []byte(id))
-		if err := decode(r.b.room(), o.end(), nil); err != nil {
+		o := jsonobject.New("withdraw")
+		o.Raw("id", []byte(id))
+		if err := decode(r.b.room(), o.End(), nil); err != nil {
 			panic("host: what is taken back does not parse: " + err.Error())
 		}
 		r.b.keep()

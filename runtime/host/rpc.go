@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"strconv"
 )
 
@@ -53,7 +54,7 @@ func newRPC() rpc { return rpc{Waiting: map[string]string{}, Open: map[string]rp
 func (r *rpc) request(method string, params any) []byte {
 	r.Sent++
 	r.Waiting[strconv.FormatInt(r.Sent, 10)] = method
-	return encode(obj{"jsonrpc": "2.0", "id": r.Sent, "method": method, "params": params})
+	return jsonobject.Encode(obj{"jsonrpc": "2.0", "id": r.Sent, "method": method, "params": params})
 }
 
 func notification(method string, params any) []byte {
@@ -61,7 +62,7 @@ func notification(method string, params any) []byte {
 	if params != nil {
 		m["params"] = params
 	}
-	return encode(m)
+	return jsonobject.Encode(m)
 }
 
 // answered is the method that an answer is to; false when nothing was asked under
@@ -97,11 +98,11 @@ func (r *rpc) close(id string) (rpcRequest, bool) {
 }
 
 func rpcResult(id json.RawMessage, result any) []byte {
-	return encode(obj{"jsonrpc": "2.0", "id": id, "result": result})
+	return jsonobject.Encode(obj{"jsonrpc": "2.0", "id": id, "result": result})
 }
 
 func rpcFailure(id json.RawMessage, code int, message string) []byte {
-	return encode(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": code, "message": message}})
+	return jsonobject.Encode(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": code, "message": message}})
 }
 
 // unknown answers a request that we have no row for.
@@ -138,7 +139,7 @@ func parseRPC(line []byte) (m rpcMessage, kind rpcKind) {
 }
 
 func rpcFailed(code int, message string) *rpcError {
-	return &rpcError{Code: json.Number(encode(code)), Message: message}
+	return &rpcError{Code: json.Number(jsonobject.Encode(code)), Message: message}
 }
 
 func (e *rpcError) number() int {

@@ -1,0 +1,99 @@
+// Package jsonobject builds and reads the JSON objects of host messages, whose members keep their order.
+package jsonobject
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/data/value"
+)
+
+// Object builds one JSON object, its members in the order given.
+type Object struct {
+	Bytes []byte // the text so far
+}
+
+// New begins an object with its type.
+func New(typ string) *Object {
+	return &Object{value.AppendString([]byte(`{"type":`), typ)}
+}
+
+// Text adds a string member.
+func (o *Object) Text(name, s string) {
+	o.Key(name)
+	o.Bytes = value.AppendString(o.Bytes, s)
+}
+
+// Raw adds a member that is JSON already.
+func (o *Object) Raw(name string, v []byte) {
+	o.Key(name)
+	o.Bytes = append(o.Bytes, v...)
+}
+
+// Key begins a member; names are plain words.
+func (o *Object) Key(name string) {
+	o.Bytes = append(o.Bytes, ',', '"')
+	o.Bytes = append(append(o.Bytes, name...), '"', ':')
+}
+
+// End returns the whole object.
+func (o *Object) End() []byte { return append(o.Bytes, '}') }
+
+// Member is a member of an object.
+type Member struct {
+	Name  string
+	Value json.RawMessage
+}
+
+// Members returns those of a JSON object, in their order.
+func Members(object []byte) ([]Member, error) {
+	bad := func(err error) error { return fmt.Errorf("not a JSON object: %w", err) }
+	d := json.NewDecoder(bytes.NewReader(object))
+	open, err := d.Token()
+	if err != nil || open != json.Delim('{') {
+		return nil, bad(fmt.Errorf("%v begins it: %w", open, err))
+	}
+	var all []Member
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, bad(err)
+		}
+		m := Member{Name: name.(string)}
+		if err := d.Decode(&m.Value); err != nil {
+			return nil, bad(err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// MembersOf returns the members of an object in their order; none when it is no object.
+func MembersOf(text []byte) []Member {
+	all, err := Members(text)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
+// Encode returns v as JSON. A json.RawMessage in it keeps its bytes.
+func Encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("jsonobject: " + err.Error())
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Begins reports whether a text begins as an object.
+func Begins(text []byte) bool {
+	rest := bytes.TrimLeft(text, Blanks)
+	return len(rest) > 0 && rest[0] == '{'
+}
+
+// Blanks are the bytes that a line may begin with and mean nothing.
+const Blanks = " \t\r\v\f"
