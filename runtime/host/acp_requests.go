@@ -40,6 +40,16 @@ func acpRequestOf(method string) *acpRequest {
 	return &acpRequests[at]
 }
 
+// clientMethods returns the methods of the requests that are done by the client, for an agent that has permissions.
+func clientMethods() (methods []string) {
+	for _, row := range acpRequests {
+		if row.served {
+			methods = append(methods, row.method)
+		}
+	}
+	return methods
+}
+
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // asked hands a request on, or refuses it.

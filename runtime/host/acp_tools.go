@@ -116,6 +116,9 @@ func (a *acp) answerBridged(s *said, o *ours) bool {
 	return ok
 }
 
+// openCalls returns the ids of the calls that came over the bridge and are not answered.
+func (a *acp) openCalls() []string { return sortedKeys(a.Bridged) }
+
 // endBridged answers all calls that nobody will answer any more.
 func (a *acp) endBridged(s *said, why string) {
 	for _, id := range sortedKeys(a.Bridged) {

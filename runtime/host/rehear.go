@@ -71,7 +71,7 @@ func (r *resumed) replay(t *turn, journaled int64) {
 		}
 	}
 	if a, ok := p.words.a.(*acp); ok && t.over {
-		read.refuse(sortedKeys(a.Bridged)...)
+		read.refuse(a.openCalls()...)
 	}
 	now := p.words.a.conversation()
 	p.talk.Store(&now)
