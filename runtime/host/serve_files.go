@@ -41,7 +41,7 @@ func (s *services) readFile(e *errand) (any, *rpcError) {
 	if err != nil {
 		return nil, fileFailed(q.Path, err)
 	}
-	return obj{"content": text}, nil
+	return map[string]any{"content": text}, nil
 }
 
 // partOf reads limit lines from line on, each with its end.
@@ -151,5 +151,5 @@ func (s *services) writeFile(e *errand) (any, *rpcError) {
 	if err != nil {
 		return nil, fileFailed(q.Path, err)
 	}
-	return obj{}, nil
+	return map[string]any{}, nil
 }

@@ -45,7 +45,7 @@ func (s *services) openTerminal(e *errand) (any, *rpcError) {
 	if err != nil {
 		return nil, terminalFailed(id, err)
 	}
-	return obj{"terminalId": id}, nil
+	return map[string]any{"terminalId": id}, nil
 }
 
 // command is how a terminal's command is started.
@@ -101,11 +101,11 @@ func terminalFailed(id string, err error) *rpcError {
 	return rpcFailed(rpcInternal, err.Error())
 }
 
-func exitStatus(e *terminalhost.Exit) obj {
+func exitStatus(e *terminalhost.Exit) map[string]any {
 	if e.Signal != "" {
-		return obj{"exitCode": nil, "signal": e.Signal}
+		return map[string]any{"exitCode": nil, "signal": e.Signal}
 	}
-	return obj{"exitCode": e.Code, "signal": nil}
+	return map[string]any{"exitCode": e.Code, "signal": nil}
 }
 
 func (s *services) terminalOutput(e *errand) (any, *rpcError) {
@@ -117,7 +117,7 @@ func (s *services) terminalOutput(e *errand) (any, *rpcError) {
 	if err != nil {
 		return nil, terminalFailed(id, err)
 	}
-	out := obj{"output": o.Text, "truncated": o.Cut}
+	out := map[string]any{"output": o.Text, "truncated": o.Cut}
 	if o.Exit != nil {
 		out["exitStatus"] = exitStatus(o.Exit)
 	}
@@ -170,5 +170,5 @@ func withTerminal(e *errand, do func(id string) error) (any, *rpcError) {
 	if err := do(id); err != nil {
 		return nil, terminalFailed(id, err)
 	}
-	return obj{}, nil
+	return map[string]any{}, nil
 }
