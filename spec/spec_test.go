@@ -295,7 +295,7 @@ func (p *player) lendSDKs() {
 // lendRecordings puts the recordings of vendors' agents that the manifest names beside
 // it.
 func (p *player) lendRecordings() {
-	all, err := filepath.Glob("../runtime/host/testdata/wire/*.wire")
+	all, err := filepath.Glob("../runtime/host/adapter/testdata/wire/*.wire")
 	if err != nil {
 		p.Fatal(err)
 	}

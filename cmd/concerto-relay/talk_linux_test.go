@@ -154,7 +154,7 @@ func (h *host) stop(run string) {
 // TestRunACP: a recorded agent works as a run; without a prompt it is told by who answers.
 func TestRunACP(t *testing.T) {
 	t.Parallel()
-	wire, err := filepath.Abs("../../runtime/host/testdata/wire/claude-acp.wire")
+	wire, err := filepath.Abs("../../runtime/host/adapter/testdata/wire/claude-acp.wire")
 	if err != nil {
 		t.Fatal(err)
 	}

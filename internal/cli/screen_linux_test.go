@@ -610,7 +610,7 @@ func TestAsksOnDumbTerminal(t *testing.T) {
 // TestAsksForVendor: a recorded conversation with a vendor's agent goes on as it
 // did when a person answers what was answered then.
 func TestAsksForVendor(t *testing.T) {
-	recorded, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "testdata", "wire", "claude.wire"))
+	recorded, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "adapter", "testdata", "wire", "claude.wire"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,7 +200,7 @@ func recorded(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: recorded NAME")
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "testdata", "wire", args[0]+".wire"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "runtime", "host", "adapter", "testdata", "wire", args[0]+".wire"))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".wire"), text, 0o666))
 }

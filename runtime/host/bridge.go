@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/mcpbridge"
 )
@@ -28,14 +29,16 @@ func (p *process) bridgeTo(path string) error {
 	if path == "" {
 		path = mcpbridge.Path()
 	}
-	p.entry = &bridgeEntry{command: h.executable(), args: []string{"host", "bridge", path}}
+	p.entry = &adapter.BridgeEntry{Command: h.executable(), Args: []string{"host", "bridge", path}}
 	if h.opts.Keeper != nil {
 		return nil
 	}
 	d := &door{p: p}
 	at, err := mcpbridge.Open(mcpbridge.Options{Path: path, MaxLine: p.cfg.MaxLine, Unread: p.unread,
-		Heard: func(client int, line []byte) { d.do(func(a *acp) said { return a.overBridge(client, line) }) },
-		Left:  func(client int) { d.do(func(a *acp) said { return a.leftBridge(client) }) },
+		Heard: func(client int, line []byte) {
+			d.do(func(a *adapter.ACP) adapter.Output { return a.HearBridge(client, line) })
+		},
+		Left: func(client int) { d.do(func(a *adapter.ACP) adapter.Output { return a.LeftBridge(client) }) },
 	})
 	if err != nil {
 		return p.cfg.failure("cannot be given its tools: %v", err)
@@ -53,32 +56,32 @@ func (h *Hosts) executable() string {
 }
 
 // do has the adapter translate something, and does what that leads to.
-func (d *door) do(translate func(a *acp) said) {
+func (d *door) do(translate func(a *adapter.ACP) adapter.Output) {
 	s := d.translated(translate)
-	for _, line := range s.ours {
+	for _, line := range s.Messages {
 		// Who begins an exchange holds the process and wants the adapter.
 		if problem := d.p.inject(line); problem != "" {
-			d.translated(func(a *acp) said { return a.refuseBridged(idOf(line), problem) })
+			d.translated(func(a *adapter.ACP) adapter.Output { return a.RefuseCall(idOf(line), problem) })
 		}
 	}
 }
 
-func (d *door) translated(translate func(a *acp) said) said {
+func (d *door) translated(translate func(a *adapter.ACP) adapter.Output) adapter.Output {
 	t := d.p.words
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := translate(t.a.(*acp))
-	d.answer(s.bridged)
+	s := translate(t.a.(*adapter.ACP))
+	d.answer(s.Bridge)
 	return s
 }
 
 // answer sends lines to those who have come.
-func (d *door) answer(all []bridged) {
+func (d *door) answer(all []adapter.BridgeLine) {
 	if d == nil {
 		return
 	}
 	for _, x := range all {
-		d.at.Send(x.client, x.line)
+		d.at.Send(x.Client, x.Line)
 	}
 }
 
@@ -126,22 +129,22 @@ func (p *process) beside(text []byte) (client int, line []byte, left, ok bool) {
 }
 
 // hear has the adapter translate a line of the process. Who calls it has the adapter.
-func (p *process) hear(text []byte) said {
+func (p *process) hear(text []byte) adapter.Output {
 	client, line, left, ok := p.beside(text)
 	switch {
 	case !ok:
-		return p.words.a.hear(text)
+		return p.words.a.Hear(text)
 	case left:
-		return p.words.a.(*acp).leftBridge(client)
+		return p.words.a.(*adapter.ACP).LeftBridge(client)
 	}
-	return p.words.a.(*acp).overBridge(client, line)
+	return p.words.a.(*adapter.ACP).HearBridge(client, line)
 }
 
 // sides are lines over the bridge as the keeper takes them, of a process that is kept.
-func (p *process) sides(all []bridged) (out []keeper.Side) {
+func (p *process) sides(all []adapter.BridgeLine) (out []keeper.Side) {
 	for _, x := range all {
 		if p.kept != nil {
-			out = append(out, keeper.Side{Client: x.client, Line: x.line})
+			out = append(out, keeper.Side{Client: x.Client, Line: x.Line})
 		}
 	}
 	return out

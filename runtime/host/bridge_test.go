@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // bridgedHost opens a bridge to the tools of a host, whose remarks it hands on.
@@ -19,7 +20,7 @@ func bridgedHost(t *testing.T) (p *process, remarks chan string) {
 	remarks = make(chan string, 16)
 	h := New(Options{Run: &procgroup.Run{Executable: "concerto"}, Remark: func(level, line string) { remarks <- level + ": " + line }})
 	p = newProcess(h, &Config{Name: "Coder", MaxLine: 1 << 20})
-	p.words = &translation{a: protocols[acpTransport].adapter(vendor{})}
+	p.words = &translation{a: adapter.Protocols[adapter.TransportACP].New(adapter.Config{})}
 	if err := p.bridgeTo(""); err != nil {
 		t.Fatal(err)
 	}
@@ -28,9 +29,9 @@ func bridgedHost(t *testing.T) (p *process, remarks chan string) {
 }
 
 // dialBridge connects to a bridge.
-func dialBridge(t *testing.T, e *bridgeEntry) net.Conn {
+func dialBridge(t *testing.T, e *adapter.BridgeEntry) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("unix", e.path())
+	conn, err := net.Dial("unix", e.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestBridgeDeafClient(t *testing.T) {
 		t.Error(got, err)
 	}
 	p.door.end()
-	if _, err := os.Stat(filepath.Dir(p.entry.path())); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Dir(p.entry.Path())); !os.IsNotExist(err) {
 		t.Errorf("the bridge's directory is left: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -29,9 +30,9 @@ type Config struct {
 	Instances    int               `json:"instances"`     // how many processes may run side by side; 0 means 1
 	Initialisation
 	Upkeep
-	Vendor                        // for a vendor's agent
-	Permissions *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
-	Inherited                     // of the run's environment
+	adapter.Vendor                   // for a vendor's agent
+	Permissions    *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
+	Inherited                        // of the run's environment
 	Isolation
 }
 

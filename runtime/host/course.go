@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -23,7 +24,7 @@ type Course struct {
 	process  int64                 // which of the host's it is with
 	session  string                // the conversation, as it was named last
 	asked    []wanted              // of the host, and not answered
-	answered resumption            // the newest answer
+	answered adapter.Resumption    // the newest answer
 	replies  int                   // that the program gave
 	last     string                // the sum of the newest one's line
 }
@@ -85,7 +86,7 @@ func (c *Course) Replied(r *effect.ExchangeReply) {
 	c.last = line.sum()
 	at := slices.IndexFunc(c.asked, func(w wanted) bool { return w.ID == r.AnswerTo && w.Type == r.InReplyTo })
 	if at >= 0 {
-		c.answered = resumption{c.asked[at].line, bytes.TrimSuffix(line.short, []byte{'\n'})}
+		c.answered = adapter.Resumption{Answered: c.asked[at].line, Response: bytes.TrimSuffix(line.short, []byte{'\n'})}
 		c.asked = slices.Delete(c.asked, at, at+1)
 	}
 }
@@ -159,7 +160,7 @@ type courseText struct {
 	Process  int64                 `json:"process,omitempty"`
 	Session  string                `json:"session,omitempty"`
 	Asked    []wantedText          `json:"asked,omitempty"`
-	Answered resumption            `json:"answered"`
+	Answered adapter.Resumption    `json:"answered"`
 	Replies  int                   `json:"replies,omitempty"`
 	Last     string                `json:"last,omitempty"`
 }

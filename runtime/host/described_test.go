@@ -20,6 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/prompt"
 	"github.com/concerto-lang/concerto/internal/term/screen"
 	"github.com/concerto-lang/concerto/internal/testkit/testcommand"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -67,9 +68,9 @@ func TestDescribed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := protocols[transport.name].adapter(v)
+			a := adapter.Protocols[transport.name].New(v)
 			var message json.RawMessage
-			for _, o := range a.hear([]byte(fmt.Sprintf(transport.line, text))).ours {
+			for _, o := range a.Hear([]byte(fmt.Sprintf(transport.line, text))).Messages {
 				message = o
 			}
 			var asked struct {
@@ -167,12 +168,12 @@ func TestArgumentsOfATerminal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := protocols["acp"].adapter(v).hear([]byte(`{"method":"terminal/create","id":8,"params":{"sessionId":"S",` + c.params + `}}`))
-		if len(said.ours) != 1 {
-			t.Fatalf("%s: %q", c.params, said.ours)
+		said := adapter.Protocols["acp"].New(v).Hear([]byte(`{"method":"terminal/create","id":8,"params":{"sessionId":"S",` + c.params + `}}`))
+		if len(said.Messages) != 1 {
+			t.Fatalf("%s: %q", c.params, said.Messages)
 		}
 		var asked struct{ Description string }
-		if err := json.Unmarshal(said.ours[0], &asked); err != nil || asked.Description != "terminal: "+c.want {
+		if err := json.Unmarshal(said.Messages[0], &asked); err != nil || asked.Description != "terminal: "+c.want {
 			t.Errorf("%s is asked as\n%s, want\n%s (%v)", c.params, asked.Description, c.want, err)
 		}
 	}

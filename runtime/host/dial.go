@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // Dialer starts processes of a host outside any pool: who asked for one ends it.
@@ -31,13 +32,13 @@ func (x *Dialer) Dial(ctx context.Context, stderr func(line string)) (Conn, erro
 	h, c := x.hosts, x.cfg
 	p := newProcess(h, c)
 	p.number = h.count(c.Name)
-	if proto := c.protocol(); proto.adapter != nil {
+	if proto := c.protocol(); proto.New != nil {
 		v, err := c.vendor(wish{})
 		if err != nil {
 			return nil, err
 		}
-		v.serves = false // nobody here does
-		p.words = &translation{a: proto.adapter(v)}
+		v.Serves = false // nobody here does
+		p.words = &translation{a: proto.New(v)}
 	}
 	run := c.started("")
 	env := h.environ(c, p.number)
@@ -92,16 +93,16 @@ func (d *dialled) Read() (ndjson.Line, error) {
 			return l, nil
 		}
 		t.mu.Lock()
-		s := t.a.hear(l.Text)
-		now := t.a.conversation()
+		s := t.a.Hear(l.Text)
+		now := t.a.Conversation()
 		t.mu.Unlock()
 		d.process.talk.Store(&now)
-		if len(s.theirs) > 0 {
-			if _, err := d.put(lines(s.theirs)); err != nil {
+		if len(s.Lines) > 0 {
+			if _, err := d.put(adapter.JoinLines(s.Lines)); err != nil {
 				return ndjson.Line{}, err
 			}
 		}
-		for _, text := range s.ours {
+		for _, text := range s.Messages {
 			d.heard = append(d.heard, ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half})
 		}
 	}
@@ -119,9 +120,9 @@ func (d *dialled) Write(ours []byte) (int, error) {
 	}
 	for line := range strings.Lines(string(ours)) {
 		t.mu.Lock()
-		theirs := t.a.say([]byte(line)).theirs
+		theirs := t.a.Say([]byte(line)).Lines
 		t.mu.Unlock()
-		if _, err := d.put(lines(theirs)); err != nil {
+		if _, err := d.put(adapter.JoinLines(theirs)); err != nil {
 			return 0, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/world/clock"
 )
 
@@ -39,10 +40,10 @@ type exchange struct {
 
 // wish is what an exchange wants of its process.
 type wish struct {
-	session string       // the conversation that it goes on with; "" for none
-	tools   tools        // that the process has been told of
-	of      *predecessor // the exchange that the process is to go on with; nil: none
-	bridge  string       // where a process that is kept has its bridge to the tools; "": it is a new one
+	session string        // the conversation that it goes on with; "" for none
+	tools   adapter.Tools // that the process has been told of
+	of      *predecessor  // the exchange that the process is to go on with; nil: none
+	bridge  string        // where a process that is kept has its bridge to the tools; "": it is a new one
 }
 
 func wishOf(r *effect.ExchangeOpen) wish { return wish{session: r.Session, tools: r.Tools} }

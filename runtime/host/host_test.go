@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/testkit/testhost"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/hosttest"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
@@ -79,13 +80,13 @@ func TestPlaces(t *testing.T) {
 	peers := map[string]hosttest.Peer{"stdio": scripted}
 	for name, c := range map[string]host.Config{
 		"claude":     {Transport: "claude-code"},
-		"codex":      {Transport: "codex", Vendor: host.Vendor{Model: "gpt-5.2"}},
+		"codex":      {Transport: "codex", Vendor: adapter.Vendor{Model: "gpt-5.2"}},
 		"claude-acp": {Transport: "acp"},
-		"gemini":     {Transport: "acp", Vendor: host.Vendor{Model: "gemini-2.5-pro"}},
+		"gemini":     {Transport: "acp", Vendor: adapter.Vendor{Model: "gemini-2.5-pro"}},
 		"opencode":   {Transport: "acp"},
 	} {
 		peers[name] = func(t *testing.T, _ string) host.Config {
-			file, err := filepath.Abs(filepath.Join("testdata", "wire", name+".wire"))
+			file, err := filepath.Abs(filepath.Join("adapter", "testdata", "wire", name+".wire"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,7 @@ func (c *Config) hasParams() bool {
 // initLine is the first line for a new process; nil when it has no parameters.
 // It fails when a variable that a parameter comes from is not set.
 func (c *Config) initLine(environ []string) ([]byte, error) {
-	if c.protocol().adapter != nil || c.Init && !c.hasParams() {
+	if c.protocol().New != nil || c.Init && !c.hasParams() {
 		return ndjson.Append(nil, jsonobject.New(hostmsg.Init).End()), nil
 	}
 	if !c.hasParams() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/workspace"
@@ -30,7 +31,7 @@ func (p *process) keeping(w wish) *keeping {
 	if p.hosts.opts.Keeper == nil {
 		return nil
 	}
-	n := spawned{Session: w.session, Tools: w.tools, Of: w.of, Bridge: p.entry.path()}
+	n := spawned{Session: w.session, Tools: w.tools, Of: w.of, Bridge: p.entry.Path()}
 	if p.work != nil {
 		n.Work = &workNote{p.work.Name, p.work.Path, p.work.Branch}
 	}
@@ -39,10 +40,10 @@ func (p *process) keeping(w wish) *keeping {
 
 // spawned is what is noted of a process when it is started.
 type spawned struct {
-	Session string    `json:"session,omitempty"`
-	Tools   tools     `json:"tools,omitempty"`
-	Work    *workNote `json:"work,omitempty"`
-	Bridge  string    `json:"bridge,omitempty"`
+	Session string        `json:"session,omitempty"`
+	Tools   adapter.Tools `json:"tools,omitempty"`
+	Work    *workNote     `json:"work,omitempty"`
+	Bridge  string        `json:"bridge,omitempty"`
 	// Of is the exchange that it is to go on with; nil: it begins one of its own.
 	Of *predecessor `json:"of,omitempty"`
 }

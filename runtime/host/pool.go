@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -172,7 +173,7 @@ func (s *slot) current(ctx context.Context, w wish) (*process, error) {
 // none, or its process has said so.
 func (s *slot) mayResume() bool {
 	c := s.pool.cfg
-	if c.protocol().adapter != nil {
+	if c.protocol().New != nil {
 		return true
 	}
 	known := s.p != nil && s.p.usable()
@@ -190,9 +191,9 @@ func (p *process) fits(w wish) bool { return p.unfit(w) == "" }
 // none is named; "" when it can.
 func (p *process) unfit(w wish) string {
 	switch proto := p.cfg.protocol(); {
-	case p.words != nil && !p.tools.same(w.tools):
+	case p.words != nil && !p.tools.Equal(w.tools):
 		return "it is to be told of other tools" // an agent hears of them when it begins
-	case w.session == "" && proto.apart && p.cfg.Vendor.Session == "fresh" && p.turns() > 0:
+	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.turns() > 0:
 		return "a conversation of its own is wanted"
 	// A host that speaks our protocol is told in its prompt.
 	case w.session != "" && p.conversation() != w.session && (p.words != nil || !p.resumes):
@@ -321,14 +322,14 @@ func (p *process) prepare(w wish) (err error) {
 		return err
 	}
 	proto := c.protocol()
-	if proto.adapter == nil {
+	if proto.New == nil {
 		return nil
 	}
 	v, err := c.vendor(w)
 	if err != nil {
 		return err
 	}
-	if c.Transport == acpTransport {
+	if c.Transport == adapter.TransportACP {
 		if p.rules != nil {
 			p.help = newServices(p)
 		}
@@ -336,10 +337,10 @@ func (p *process) prepare(w wish) (err error) {
 			if err := p.bridgeTo(w.bridge); err != nil {
 				return err
 			}
-			v.bridge = p.entry
+			v.Bridge = p.entry
 		}
 	}
-	p.words, p.tools = &translation{a: proto.adapter(v)}, w.tools
+	p.words, p.tools = &translation{a: proto.New(v)}, w.tools
 	return nil
 }
 

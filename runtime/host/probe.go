@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // What is said to a host outside a run: `concerto host list` looks at it once, and
@@ -49,7 +50,7 @@ func Transports() []string {
 }
 
 func vendors(transport string) int {
-	if protocols[transport] != nil {
+	if adapter.Protocols[transport] != nil {
 		return 1
 	}
 	return 0
@@ -57,11 +58,11 @@ func vendors(transport string) int {
 
 // Program is the command that starts a host: what its section names, or what its
 // transport is known to be started by.
-func Program(c *Config) string { return cmp.Or(c.Command, c.protocol().command) }
+func Program(c *Config) string { return cmp.Or(c.Command, c.protocol().Command) }
 
 // Translates says that a host speaks a vendor's protocol. It may say more than it was
 // asked for at any time, and what it says at its end is its vendor's affair.
-func Translates(c *Config) bool { return c.protocol().adapter != nil }
+func Translates(c *Config) bool { return c.protocol().New != nil }
 
 // InitLine is what a new process is sent first, nil when the host has no
 // parameters. It fails when a variable that one is taken from is not set.

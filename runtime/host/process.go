@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -65,12 +66,12 @@ type stages struct {
 
 // between is what stands between what a process says and the program.
 type between struct {
-	words *translation       // nil: it speaks our protocol
-	entry *bridgeEntry       // to the program's tools; nil: there is none
-	door  *door              // what is there; nil: nothing, or it is with the keeper
-	tools tools              // that it has been told of
-	rules *hostpolicy.Policy // nil: nothing is decided for it
-	help  *services          // nil: nothing is done for it
+	words *translation         // nil: it speaks our protocol
+	entry *adapter.BridgeEntry // to the program's tools; nil: there is none
+	door  *door                // what is there; nil: nothing, or it is with the keeper
+	tools adapter.Tools        // that it has been told of
+	rules *hostpolicy.Policy   // nil: nothing is decided for it
+	help  *services            // nil: nothing is done for it
 }
 
 // identity is what a process is called, and where it works.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -16,7 +17,7 @@ func (c *Config) inputJSON() bool {
 	if c.InputFormat != "" {
 		return c.InputFormat == "json"
 	}
-	return c.OutputFormat == "json" || c.Init || c.hasParams() || c.protocol().adapter != nil
+	return c.OutputFormat == "json" || c.Init || c.hasParams() || c.protocol().New != nil
 }
 
 // promptLine is the line that begins an exchange; told: with the tools that the host may
@@ -27,7 +28,7 @@ func (c *Config) promptLine(r *effect.ExchangeOpen, told bool) line {
 
 // promptOf is promptLine with the exchange's key, "" for none, and for a process that continues an
 // exchange with what that is informed of.
-func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, key string, again *resumption) line {
+func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, key string, again *adapter.Resumption) line {
 	if !c.inputJSON() {
 		return textPrompt(r)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
@@ -30,7 +31,7 @@ func (r *resumed) replay(t *turn, journaled int64) {
 	}
 	read := p.read
 	read.now = t
-	var errands []errand
+	var errands []adapter.Request
 	at := r.sayAgain(0, 0, &errands) // in the script
 	for p.words.heard < last {
 		l, err := p.conn.Read()
@@ -40,28 +41,28 @@ func (r *resumed) replay(t *turn, journaled int64) {
 		}
 		p.words.heard = l.Number
 		s := p.hear(l.Text)
-		if len(s.theirs)+len(s.bridged) > 0 {
+		if len(s.Lines)+len(s.Bridge) > 0 {
 			if at < len(r.script) && r.script[at].Kind == keeper.KindHeard && r.script[at].Heard == l.Number {
 				at++
 			} else {
-				p.out.put(line{short: lines(s.theirs), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: p.sides(s.bridged)}}, true)
+				p.out.put(line{short: adapter.JoinLines(s.Lines), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: p.sides(s.Bridge)}}, true)
 			}
 		}
-		errands = append(errands, p.words.dated(s.errands)...)
+		errands = append(errands, p.words.dated(s.Requests)...)
 		at = r.sayAgain(at, l.Number, &errands)
-		r.hearAgain(s.ours)
+		r.hearAgain(s.Messages)
 		if t.again != nil && l.Number < from && l.Number > begun {
-			for _, text := range s.ours {
+			for _, text := range s.Messages {
 				t.rematch(text)
 			}
 		}
 		if l.Number >= from {
 			read.b.read(l)
 			if _, _, _, beside := p.beside(l.Text); beside && !read.runs(l) {
-				read.refuse(idsOf(s.ours)...)
+				read.refuse(idsOf(s.Messages)...)
 				continue
 			}
-			for _, text := range s.ours {
+			for _, text := range s.Messages {
 				again := l
 				again.Text = text
 				if err := read.take(again); err != nil {
@@ -70,31 +71,31 @@ func (r *resumed) replay(t *turn, journaled int64) {
 			}
 		}
 	}
-	if a, ok := p.words.a.(*acp); ok && t.over {
-		read.refuse(a.openCalls()...)
+	if a, ok := p.words.a.(*adapter.ACP); ok && t.over {
+		read.refuse(a.OpenCalls()...)
 	}
-	now := p.words.a.conversation()
+	now := p.words.a.Conversation()
 	p.talk.Store(&now)
 	read.flush(false)
 	p.serve(r.undone(errands))
 }
 
 // undone are the errands of these that were not answered.
-func (r *resumed) undone(all []errand) []errand {
+func (r *resumed) undone(all []adapter.Request) []adapter.Request {
 	done := map[int64]bool{}
 	for _, n := range r.notes {
 		done[n.Errand] = true
 	}
-	return slices.DeleteFunc(all, func(e errand) bool { return done[e.number] })
+	return slices.DeleteFunc(all, func(e adapter.Request) bool { return done[e.Number] })
 }
 
 // sayAgain tells the adapter what was said when it had heard a line last, and gives the place in the
 // script behind it. The errands that the adapter wants done are added.
-func (r *resumed) sayAgain(at int, heard int64, errands *[]errand) int {
+func (r *resumed) sayAgain(at int, heard int64, errands *[]adapter.Request) int {
 	for at < len(r.script) && r.script[at].Heard <= heard && r.script[at].Kind != keeper.KindHeard {
 		if n := &r.notes[at]; n.Ours != "" {
-			s := r.p.words.a.say([]byte(n.Ours))
-			*errands = append(*errands, r.p.words.dated(s.errands)...)
+			s := r.p.words.a.Say([]byte(n.Ours))
+			*errands = append(*errands, r.p.words.dated(s.Requests)...)
 		}
 		at++
 	}

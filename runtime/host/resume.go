@@ -298,7 +298,7 @@ func noteOf(text []byte) (note spawned) {
 // from is the first line that is wanted of a process.
 func (pl *pool) from(line int64, note *spawned) int64 {
 	switch {
-	case pl.cfg.protocol().adapter != nil, note.Of != nil:
+	case pl.cfg.protocol().New != nil, note.Of != nil:
 		return 1
 	case line > 0:
 		return line + 1

@@ -6,6 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
@@ -15,7 +16,7 @@ import (
 // answer goes to the new request. Safe for concurrent use.
 type revival struct {
 	note revivalNote
-	told resumption
+	told adapter.Resumption
 
 	mu    sync.Mutex
 	asked []*askedAgain

@@ -15,7 +15,7 @@ func (c *Config) mayGoOn() bool {
 	if c.isolated() {
 		return false
 	}
-	return c.protocol().adapter != nil || (c.Init || c.hasParams()) && c.inputJSON()
+	return c.protocol().New != nil || (c.Init || c.hasParams()) && c.inputJSON()
 }
 
 // follow has the exchange followed, where another process may have to go on with it.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
@@ -24,7 +25,7 @@ type services struct {
 	running sync.WaitGroup // what was started here
 	started bool           // the goroutine that works
 	ended   bool
-	waiting []errand
+	waiting []adapter.Request
 	waits   int               // for exits of terminals
 	own     *terminalhost.Set // the terminals of a process that is not kept
 }
@@ -34,7 +35,7 @@ func newServices(p *process) *services {
 }
 
 // serve has errands done. It does not wait for that.
-func (p *process) serve(all []errand) {
+func (p *process) serve(all []adapter.Request) {
 	if len(all) == 0 {
 		return
 	}
@@ -46,7 +47,7 @@ func (p *process) serve(all []errand) {
 		case s.ended:
 			return
 		case len(s.waiting) >= errandLimit:
-			p.answerErrand(&e, e.failed(rpcInternal, "too many requests wait here: wait for the answers to earlier ones"))
+			p.answerErrand(&e, e.Failure(adapter.CodeInternal, "too many requests wait here: wait for the answers to earlier ones"))
 		default:
 			s.waiting = append(s.waiting, e)
 		}
@@ -83,7 +84,7 @@ func (s *services) work() {
 	}
 }
 
-func (s *services) next() (e errand, ok bool) {
+func (s *services) next() (e adapter.Request, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || len(s.waiting) == 0 {
@@ -97,7 +98,7 @@ func (s *services) next() (e errand, ok bool) {
 // failure. A result of nil is given later.
 type errandRow struct {
 	method string
-	do     func(s *services, e *errand) (any, *rpcError)
+	do     func(s *services, e *adapter.Request) (any, *adapter.RPCError)
 }
 
 var errandRows = []errandRow{
@@ -111,12 +112,12 @@ var errandRows = []errandRow{
 }
 
 // answerErrand sends the answer to an errand.
-func (p *process) answerErrand(e *errand, answer []byte) {
-	p.out.put(line{short: lines([][]byte{answer}), frame: framing{kind: keeper.KindDirect, heard: e.heard, note: &lineNote{Errand: e.number}}}, true)
+func (p *process) answerErrand(e *adapter.Request, answer []byte) {
+	p.out.put(line{short: adapter.JoinLines([][]byte{answer}), frame: framing{kind: keeper.KindDirect, heard: e.Heard, note: &lineNote{Errand: e.Number}}}, true)
 }
 
 // do gives the answer to an errand; nil when it comes later.
-func (s *services) do(e *errand) []byte {
+func (s *services) do(e *adapter.Request) []byte {
 	for _, row := range errandRows {
 		if row.method != e.Method {
 			continue
@@ -126,26 +127,26 @@ func (s *services) do(e *errand) []byte {
 		case failure == errElsewhere:
 			return nil
 		case failure != nil:
-			return e.failed(failure.number(), failure.Message)
+			return e.Failure(failure.Number(), failure.Message)
 		case result == nil:
 			return nil
 		}
-		return e.done(result)
+		return e.Result(result)
 	}
-	return e.failed(rpcUnknown, "concerto does not know "+e.Method)
+	return e.Failure(adapter.CodeUnknown, "concerto does not know "+e.Method)
 }
 
 // fileFailed says why a file could not be read or written.
-func fileFailed(path string, err error) *rpcError {
+func fileFailed(path string, err error) *adapter.RPCError {
 	var of *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		// In the words of ACP's own libraries, by which agents know it.
-		return rpcFailed(rpcMissing, "Resource not found: "+path)
+		return adapter.NewRPCError(adapter.CodeMissing, "Resource not found: "+path)
 	case errors.As(err, &of):
-		return rpcFailed(rpcInternal, path+": "+of.Err.Error())
+		return adapter.NewRPCError(adapter.CodeInternal, path+": "+of.Err.Error())
 	}
-	return rpcFailed(rpcInternal, path+": "+err.Error())
+	return adapter.NewRPCError(adapter.CodeInternal, path+": "+err.Error())
 }
 
 // end ends all terminals, as a process is ended. Nothing is done after it.

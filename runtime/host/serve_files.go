@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"io"
 	"os"
 	"path/filepath"
@@ -24,13 +25,13 @@ var (
 	errTooLong = fmt.Errorf("it has more than %d MB: ask for a part of it with line and limit", fileLimit>>20)
 )
 
-func (s *services) readFile(e *errand) (any, *rpcError) {
-	var q acpFile
+func (s *services) readFile(e *adapter.Request) (any, *adapter.RPCError) {
+	var q adapter.File
 	if err := json.Unmarshal(e.Params, &q); err != nil {
-		return nil, rpcFailed(rpcInvalid, err.Error())
+		return nil, adapter.NewRPCError(adapter.CodeInvalid, err.Error())
 	}
 	if q.Line != nil && *q.Line < 0 || q.Limit != nil && *q.Limit < 0 {
-		return nil, rpcFailed(rpcInvalid, "line and limit count from 1 and from 0")
+		return nil, adapter.NewRPCError(adapter.CodeInvalid, "line and limit count from 1 and from 0")
 	}
 	f, err := s.open(q.Path, os.O_RDONLY)
 	if err != nil {
@@ -130,13 +131,13 @@ func (s *services) still(path, at string, f *os.File) error {
 	return nil
 }
 
-func (s *services) writeFile(e *errand) (any, *rpcError) {
-	var q acpFile
+func (s *services) writeFile(e *adapter.Request) (any, *adapter.RPCError) {
+	var q adapter.File
 	if err := json.Unmarshal(e.Params, &q); err != nil {
-		return nil, rpcFailed(rpcInvalid, err.Error())
+		return nil, adapter.NewRPCError(adapter.CodeInvalid, err.Error())
 	}
 	if strings.HasSuffix(q.Path, "/") {
-		return nil, rpcFailed(rpcInvalid, q.Path+" is no file")
+		return nil, adapter.NewRPCError(adapter.CodeInvalid, q.Path+" is no file")
 	}
 	f, err := s.open(q.Path, os.O_WRONLY|os.O_CREATE)
 	if err != nil {

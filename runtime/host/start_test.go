@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // TestStartKeepsOrder: exchanges that are started get the host in the order in
@@ -72,11 +73,11 @@ func TestCommandLines(t *testing.T) {
 		resume string
 		want   string
 	}{
-		{Config{Transport: "claude-code", Vendor: Vendor{Model: "opus", Mode: "plan", Settings: []string{"user", "project"}}}, "s",
+		{Config{Transport: "claude-code", Vendor: adapter.Vendor{Model: "opus", Mode: "plan", Settings: []string{"user", "project"}}}, "s",
 			"claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --permission-prompt-tool stdio --permission-mode plan --setting-sources user,project --model opus --resume s"},
 		{Config{Transport: "claude-code", Command: "npx", Args: []string{"-y", "claude"}}, "",
 			"npx -y claude -p --verbose --input-format stream-json --output-format stream-json --include-partial-messages --permission-prompt-tool stdio --permission-mode default --setting-sources "},
-		{Config{Transport: "codex", Vendor: Vendor{Model: "m"}}, "s", "codex -c features.default_mode_request_user_input=true app-server"},
+		{Config{Transport: "codex", Vendor: adapter.Vendor{Model: "m"}}, "s", "codex -c features.default_mode_request_user_input=true app-server"},
 		{Config{Transport: "acp", Command: "gemini", Args: []string{"--acp"}}, "s", "gemini --acp"},
 		{Config{Command: "h", Args: []string{"a"}}, "", "h a"},
 	} {

@@ -60,8 +60,8 @@ func (c *Config) spawnFailure(err error) error {
 	section := fmt.Sprintf("command in [hosts.%s] of Concerto.toml", c.Connector)
 	var why string
 	switch {
-	case errors.Is(err, procgroup.ErrNotFound) && c.Command != "" && c.Command == c.protocol().command:
-		why = fmt.Sprintf("command '%s' not found: install it (npm install -g %s), or name where it is as %s", c.Command, c.protocol().install, section)
+	case errors.Is(err, procgroup.ErrNotFound) && c.Command != "" && c.Command == c.protocol().Command:
+		why = fmt.Sprintf("command '%s' not found: install it (npm install -g %s), or name where it is as %s", c.Command, c.protocol().Install, section)
 	case errors.Is(err, procgroup.ErrNotFound):
 		why = fmt.Sprintf("command '%s' not found: check %s", c.Command, section)
 	case errors.Is(err, procgroup.ErrIsDirectory):

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
@@ -29,19 +30,19 @@ func (s *services) terminals() terminals {
 }
 
 // openTerminal starts a command.
-func (s *services) openTerminal(e *errand) (any, *rpcError) {
-	var q acpCommand
+func (s *services) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
+	var q adapter.Command
 	if err := json.Unmarshal(e.Params, &q); err != nil {
-		return nil, rpcFailed(rpcInvalid, err.Error())
+		return nil, adapter.NewRPCError(adapter.CodeInvalid, err.Error())
 	}
 	if strings.HasPrefix(q.Command, "-") {
-		return nil, rpcFailed(rpcInvalid, q.Command+" is no command")
+		return nil, adapter.NewRPCError(adapter.CodeInvalid, q.Command+" is no command")
 	}
 	spec, err := s.command(&q)
 	if err != nil {
-		return nil, rpcFailed(rpcInternal, err.Error())
+		return nil, adapter.NewRPCError(adapter.CodeInternal, err.Error())
 	}
-	id, err := s.terminals().Open(e.number, spec)
+	id, err := s.terminals().Open(e.Number, spec)
 	if err != nil {
 		return nil, terminalFailed(id, err)
 	}
@@ -49,7 +50,7 @@ func (s *services) openTerminal(e *errand) (any, *rpcError) {
 }
 
 // command is how a terminal's command is started.
-func (s *services) command(q *acpCommand) (*terminalhost.Spec, error) {
+func (s *services) command(q *adapter.Command) (*terminalhost.Spec, error) {
 	c := s.p.cfg
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
@@ -77,28 +78,28 @@ func (s *services) command(q *acpCommand) (*terminalhost.Spec, error) {
 }
 
 // terminalID is the terminal that a request names.
-func terminalID(e *errand) (string, *rpcError) {
+func terminalID(e *adapter.Request) (string, *adapter.RPCError) {
 	var q struct {
 		ID string `json:"terminalId"`
 	}
 	if err := json.Unmarshal(e.Params, &q); err != nil {
-		return "", rpcFailed(rpcInvalid, err.Error())
+		return "", adapter.NewRPCError(adapter.CodeInvalid, err.Error())
 	}
 	return q.ID, nil
 }
 
 // errElsewhere says that somebody else will answer, or nobody: the processes are left to their keeper, or lost.
-var errElsewhere = &rpcError{}
+var errElsewhere = &adapter.RPCError{}
 
 // terminalFailed says why something cannot be done with a terminal.
-func terminalFailed(id string, err error) *rpcError {
+func terminalFailed(id string, err error) *adapter.RPCError {
 	switch {
 	case errors.Is(err, keeper.ErrLeft), errors.Is(err, keeper.ErrLost):
 		return errElsewhere
 	case errors.Is(err, terminalhost.ErrNone):
-		return rpcFailed(rpcMissing, fmt.Sprintf("there is no terminal %q", id))
+		return adapter.NewRPCError(adapter.CodeMissing, fmt.Sprintf("there is no terminal %q", id))
 	}
-	return rpcFailed(rpcInternal, err.Error())
+	return adapter.NewRPCError(adapter.CodeInternal, err.Error())
 }
 
 func exitStatus(e *terminalhost.Exit) map[string]any {
@@ -108,7 +109,7 @@ func exitStatus(e *terminalhost.Exit) map[string]any {
 	return map[string]any{"exitCode": e.Code, "signal": nil}
 }
 
-func (s *services) terminalOutput(e *errand) (any, *rpcError) {
+func (s *services) terminalOutput(e *adapter.Request) (any, *adapter.RPCError) {
 	id, failure := terminalID(e)
 	if failure != nil {
 		return nil, failure
@@ -125,7 +126,7 @@ func (s *services) terminalOutput(e *errand) (any, *rpcError) {
 }
 
 // awaitTerminal answers when the command has ended.
-func (s *services) awaitTerminal(e *errand) (any, *rpcError) {
+func (s *services) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	id, failure := terminalID(e)
 	if failure != nil {
 		return nil, failure
@@ -133,7 +134,7 @@ func (s *services) awaitTerminal(e *errand) (any, *rpcError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waits >= errandLimit || s.ended {
-		return nil, rpcFailed(rpcInternal, "too many requests wait here: wait for the answers to earlier ones")
+		return nil, adapter.NewRPCError(adapter.CodeInternal, "too many requests wait here: wait for the answers to earlier ones")
 	}
 	s.waits++
 	wanted := *e
@@ -143,26 +144,26 @@ func (s *services) awaitTerminal(e *errand) (any, *rpcError) {
 		s.waits--
 		s.mu.Unlock()
 		if err == nil {
-			s.p.answerErrand(&wanted, wanted.done(exitStatus(&exit)))
+			s.p.answerErrand(&wanted, wanted.Result(exitStatus(&exit)))
 		} else if failure := terminalFailed(id, err); failure != errElsewhere {
-			s.p.answerErrand(&wanted, wanted.failed(failure.number(), failure.Message))
+			s.p.answerErrand(&wanted, wanted.Failure(failure.Number(), failure.Message))
 		}
 	})
 	return nil, nil
 }
 
 // killTerminal ends the command; its output stays.
-func (s *services) killTerminal(e *errand) (any, *rpcError) {
+func (s *services) killTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	return withTerminal(e, func(id string) error { return s.terminals().Kill(id) })
 }
 
 // releaseTerminal ends the command, and forgets it.
-func (s *services) releaseTerminal(e *errand) (any, *rpcError) {
-	return withTerminal(e, func(id string) error { return s.terminals().Release(e.number, id) })
+func (s *services) releaseTerminal(e *adapter.Request) (any, *adapter.RPCError) {
+	return withTerminal(e, func(id string) error { return s.terminals().Release(e.Number, id) })
 }
 
 // withTerminal does something with the terminal that a request names.
-func withTerminal(e *errand, do func(id string) error) (any, *rpcError) {
+func withTerminal(e *adapter.Request, do func(id string) error) (any, *adapter.RPCError) {
 	id, failure := terminalID(e)
 	if failure != nil {
 		return nil, failure

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestPartOf(t *testing.T) {
 
 // Each request that the adapter hands on is done by somebody.
 func TestErrandsAreDone(t *testing.T) {
-	for _, method := range clientMethods() {
+	for _, method := range adapter.ClientMethods() {
 		if !slices.ContainsFunc(errandRows, func(row errandRow) bool { return row.method == method }) {
 			t.Errorf("nobody does %s: give it a row in errandRows", method)
 		}

@@ -7,16 +7,16 @@ import (
 )
 
 // timeout is how long a whole exchange may take.
-func (c *Config) timeout() time.Duration { return orSeconds(c.protocol().timeout, c.Timeout) }
+func (c *Config) timeout() time.Duration { return orSeconds(c.protocol().Timeout, c.Timeout) }
 
 // initTimeout is how long a new process may take to acknowledge.
 // A vendor's timeout is for its work, and says nothing of that.
 func (c *Config) initTimeout() time.Duration {
 	p := c.protocol()
-	if p.adapter == nil && c.InitTimeout == 0 {
-		return orSeconds(p.initTimeout, c.Timeout)
+	if p.New == nil && c.InitTimeout == 0 {
+		return orSeconds(p.InitTimeout, c.Timeout)
 	}
-	return orSeconds(p.initTimeout, c.InitTimeout)
+	return orSeconds(p.InitTimeout, c.InitTimeout)
 }
 
 // longest is a timeout beyond which none is needed, in seconds; a Duration holds

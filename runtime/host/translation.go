@@ -1,16 +1,17 @@
 package host
 
 import (
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"path/filepath"
 	"sync"
 )
 
 // ourProtocol is that of spec/host-protocol.md.
-var ourProtocol = &protocol{timeout: DefaultTimeout, initTimeout: DefaultInitTimeout}
+var ourProtocol = &adapter.Protocol{Timeout: DefaultTimeout, InitTimeout: DefaultInitTimeout}
 
 // protocol is what the host speaks.
-func (c *Config) protocol() *protocol {
-	if p := protocols[c.Transport]; p != nil {
+func (c *Config) protocol() *adapter.Protocol {
+	if p := adapter.Protocols[c.Transport]; p != nil {
 		return p
 	}
 	return ourProtocol
@@ -20,20 +21,20 @@ func (c *Config) protocol() *protocol {
 func (c *Config) started(resume string) *Config {
 	p, run := c.protocol(), *c
 	run.Command = Program(c)
-	if p.flags != nil {
-		run.Args = append(append([]string(nil), c.Args...), p.flags(&c.Vendor, resume)...)
+	if p.Flags != nil {
+		run.Args = append(append([]string(nil), c.Args...), p.Flags(&c.Vendor, resume)...)
 	}
 	return &run
 }
 
 // vendor is what the host's adapter begins with.
-func (c *Config) vendor(w wish) (vendor, error) {
+func (c *Config) vendor(w wish) (adapter.Config, error) {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
-		return vendor{}, c.failure("cannot be started in '%s': %v", c.Dir, err)
+		return adapter.Config{}, c.failure("cannot be started in '%s': %v", c.Dir, err)
 	}
-	v := c.Vendor.config(c.Name, dir)
-	v.serves, v.resume, v.tools = c.Permissions != nil, w.session, w.tools
+	v := c.Vendor.AdapterConfig(c.Name, dir)
+	v.Serves, v.Resume, v.Tools = c.Permissions != nil, w.session, w.tools
 	return v, nil
 }
 
@@ -41,14 +42,14 @@ func (c *Config) vendor(w wish) (vendor, error) {
 // turns. A process that speaks our protocol has none.
 type translation struct {
 	mu    sync.Mutex
-	a     adapter
+	a     adapter.Adapter
 	heard int64 // the number of the line that it has heard last
 }
 
 // dated notes with errands which line the adapter had heard last when they came.
-func (t *translation) dated(all []errand) []errand {
+func (t *translation) dated(all []adapter.Request) []adapter.Request {
 	for i := range all {
-		all[i].heard = t.heard
+		all[i].Heard = t.heard
 	}
 	return all
 }
@@ -91,11 +92,11 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 		return 0, false
 	}
 	ours := l.bytes()
-	s := t.a.say(ours)
+	s := t.a.Say(ours)
 	f := p.saying(l.frame, ours)
-	f.sides = p.sides(s.bridged)
-	offset, ok = p.out.put(line{short: lines(s.theirs), frame: f}, true)
-	p.serve(t.dated(s.errands))
-	p.door.answer(s.bridged)
+	f.sides = p.sides(s.Bridge)
+	offset, ok = p.out.put(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
+	p.serve(t.dated(s.Requests))
+	p.door.answer(s.Bridge)
 	return offset, ok
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // versionCheck is a vendor's program that is asked for its version, once a run.
@@ -27,7 +28,7 @@ func (c *Config) commandLine() string {
 // the protocol needs no version, and when the hosts are closed.
 func (h *Hosts) checkVersion(run *Config, env []string) *versionCheck {
 	proto := run.protocol()
-	if proto.oldest == "" {
+	if proto.Oldest == "" {
 		return nil
 	}
 	h.mu.Lock()
@@ -88,7 +89,7 @@ var anyVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // recent waits for the version of a vendor's program, and fails when it is too old.
 func (p *process) recent(ctx context.Context) error {
 	proto := p.cfg.protocol()
-	if proto.oldest == "" {
+	if proto.Oldest == "" {
 		return nil
 	}
 	check := p.version
@@ -106,10 +107,10 @@ func (p *process) recent(ctx context.Context) error {
 	switch {
 	case version == "":
 		p.hosts.remark("warn", p.cfg, "does not say its version: %s", stderrlog.Quote([]byte(check.said)))
-	case !older(version, proto.oldest):
+	case !adapter.Older(version, proto.Oldest):
 		p.state.Version = version
 	default:
-		return p.cfg.failure("is %s %s, and at least %s is needed", proto.name, version, proto.oldest).With("code", "version")
+		return p.cfg.failure("is %s %s, and at least %s is needed", proto.Product, version, proto.Oldest).With("code", "version")
 	}
 	return nil
 }

@@ -8,12 +8,13 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // wire records a line, if anybody records.
 func (p *process) wire(dir hosttrace.Dir, text string) {
-	p.hosts.record(p.cfg, hosttrace.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: p.entry.shown(text)})
+	p.hosts.record(p.cfg, hosttrace.Line{Dir: dir, Proc: p.number, Session: p.conversation(), Text: p.entry.Mask(text)})
 }
 
 func (h *Hosts) record(c *Config, l hosttrace.Line) {
@@ -67,29 +68,29 @@ func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
 	defer t.mu.Unlock()
 	t.heard = l.Number
 	s := r.process.hear(l.Text)
-	if now := t.a.conversation(); now != r.conversation() {
+	if now := t.a.Conversation(); now != r.conversation() {
 		r.talk.Store(&now)
 	}
-	if sides := r.sides(s.bridged); len(s.theirs) > 0 || len(sides) > 0 {
-		if _, ok := r.out.put(line{short: lines(s.theirs), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.theirs) == 0); !ok {
-			return s.ours, errDeaf
+	if sides := r.sides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
+		if _, ok := r.out.put(line{short: adapter.JoinLines(s.Lines), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
+			return s.Messages, errDeaf
 		}
 	}
-	r.door.answer(s.bridged)
+	r.door.answer(s.Bridge)
 	if beside && !r.runs(l) {
-		r.refuse(idsOf(s.ours)...)
-		s.ours = nil
+		r.refuse(idsOf(s.Messages)...)
+		s.Messages = nil
 	}
-	if len(s.errands) > 0 {
+	if len(s.Requests) > 0 {
 		if r.out.full() {
-			return s.ours, errDeaf
+			return s.Messages, errDeaf
 		}
-		r.serve(t.dated(s.errands))
+		r.serve(t.dated(s.Requests))
 	}
-	if s.quiet != "" {
-		r.hosts.remark("debug", r.cfg, "says %s", s.quiet)
+	if s.Quiet != "" {
+		r.hosts.remark("debug", r.cfg, "says %s", s.Quiet)
 	}
-	return s.ours, nil
+	return s.Messages, nil
 }
 
 // runs says that the exchange runs in which a line was said.
@@ -101,13 +102,13 @@ func (r *reader) runs(l ndjson.Line) bool {
 // refuse answers calls of tools, by their ids, that nobody can be asked for. Who calls it has the adapter.
 func (r *reader) refuse(calls ...string) {
 	for _, id := range calls {
-		ours := refusal(id, noExchange)
-		s := r.words.a.say(ours)
-		if len(s.bridged) == 0 {
+		ours := adapter.Refusal(id, noExchange)
+		s := r.words.a.Say(ours)
+		if len(s.Bridge) == 0 {
 			continue // it is answered
 		}
 		f := r.saying(framing{}, ours)
-		f.sides = r.sides(s.bridged)
+		f.sides = r.sides(s.Bridge)
 		r.out.put(line{frame: f}, true)
 	}
 }

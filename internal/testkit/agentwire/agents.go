@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // agent is a row of the table of agents: a program of npm's and how it is led to the
@@ -115,7 +116,7 @@ func anthropic(at place) map[string]string {
 // config is how the agent is started in dir.
 func (a *agent) config(bin, dir string, at place) host.Config {
 	c := host.Config{Name: "Coder", Connector: "coder", Transport: a.transport, Command: filepath.Join(bin, a.program), Dir: dir,
-		Timeout: 120, Initialisation: host.Initialisation{InitTimeout: 60}, Vendor: host.Vendor{Model: a.model}}
+		Timeout: 120, Initialisation: host.Initialisation{InitTimeout: 60}, Vendor: adapter.Vendor{Model: a.model}}
 	if a.args != nil {
 		c.Args = a.args(at)
 	}

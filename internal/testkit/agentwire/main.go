@@ -29,7 +29,7 @@ import (
 
 func main() {
 	bin := flag.String("bin", "bin/npm", "where the agents are installed")
-	out := flag.String("out", "runtime/host/testdata/wire", "where recordings go")
+	out := flag.String("out", "runtime/host/adapter/testdata/wire", "where recordings go")
 	verbose := flag.Bool("v", false, "show what the agent says of itself")
 	flag.Parse()
 	if err := run(*bin, *out, *verbose, flag.Args()); err != nil {

@@ -67,7 +67,7 @@ func TestRecordingsNameNoMachine(t *testing.T) {
 // TestRecordingsAreClean: the recordings that are kept show nothing of the machine on
 // which they were made, nor of the day.
 func TestRecordingsAreClean(t *testing.T) {
-	files, err := filepath.Glob("../../../runtime/host/testdata/wire/*.wire")
+	files, err := filepath.Glob("../../../runtime/host/adapter/testdata/wire/*.wire")
 	if err != nil || len(files) != 2*len(agents) {
 		t.Fatalf("%d recordings of %d agents: %v", len(files), len(agents), err)
 	}

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"cmp"
@@ -16,25 +16,25 @@ type Vendor struct {
 	Session  string   `json:"session"`         // "fresh": each exchange begins a new conversation; "" means "keep"
 }
 
-// config is what the adapter of a host begins with. dir is an absolute path.
-func (v *Vendor) config(host, dir string) vendor {
-	return vendor{host: host, dir: dir, model: v.Model, mode: v.Mode, policy: cmp.Or(v.Approval, "untrusted"),
-		sandbox: cmp.Or(v.Sandbox, "workspace-write"), fresh: v.Session == "fresh"}
+// AdapterConfig is what the adapter of a host begins with. dir is an absolute path.
+func (v *Vendor) AdapterConfig(host, dir string) Config {
+	return Config{Host: host, Dir: dir, Model: v.Model, Mode: v.Mode, Policy: cmp.Or(v.Approval, "untrusted"),
+		Sandbox: cmp.Or(v.Sandbox, "workspace-write"), Fresh: v.Session == "fresh"}
 }
 
-// protocol is what a host may speak, a row of the table of protocols.
-type protocol struct {
-	command string // what is started when nothing is named
-	install string // the package of npm's that has it
-	flags   func(v *Vendor, resume string) []string
-	adapter func(v vendor) adapter // nil: our protocol
+// Protocol is what a host may speak, a row of the table of protocols.
+type Protocol struct {
+	Command string // what is started when nothing is named
+	Install string // the package of npm's that has it
+	Flags   func(v *Vendor, resume string) []string
+	New     func(v Config) Adapter // nil: our protocol
 	// apart says that a new conversation needs a new process.
-	apart bool
+	OneConversation bool
 	// name and oldest are the product's and its first version that will do, which it
 	// is asked with --version; "" where the handshake says it, or nobody.
-	name, oldest string
+	Product, Oldest string
 
-	timeout, initTimeout time.Duration // what holds when nothing is said
+	Timeout, InitTimeout time.Duration // what holds when nothing is said
 }
 
 // What vendors' agents may take: a cold start of a program in npm takes up to ten seconds.
@@ -43,17 +43,17 @@ const (
 	vendorInitTimeout = 60 * time.Second
 )
 
-const acpTransport = "acp"
+const TransportACP = "acp"
 
-// protocols is the table of the vendors' protocols, by transport; every other
+// Protocols is the table of the vendors' protocols, by transport; every other
 // transport speaks ours.
-var protocols = map[string]*protocol{
-	"claude-code": {command: "claude", install: "@anthropic-ai/claude-code", flags: claudeFlags, adapter: func(v vendor) adapter { return newClaude(v) }, apart: true,
-		name: "Claude Code", oldest: "2.1.0", timeout: vendorTimeout, initTimeout: vendorInitTimeout},
-	"codex": {command: "codex", install: "@openai/codex", flags: codexFlags, adapter: func(v vendor) adapter { return newCodex(v) },
-		timeout: vendorTimeout, initTimeout: vendorInitTimeout},
-	acpTransport: {adapter: func(v vendor) adapter { return newACP(v) },
-		timeout: vendorTimeout, initTimeout: vendorInitTimeout},
+var Protocols = map[string]*Protocol{
+	"claude-code": {Command: "claude", Install: "@anthropic-ai/claude-code", Flags: claudeFlags, New: func(v Config) Adapter { return newClaude(v) }, OneConversation: true,
+		Product: "Claude Code", Oldest: "2.1.0", Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
+	"codex": {Command: "codex", Install: "@openai/codex", Flags: codexFlags, New: func(v Config) Adapter { return newCodex(v) },
+		Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
+	TransportACP: {New: func(v Config) Adapter { return newACP(v) },
+		Timeout: vendorTimeout, InitTimeout: vendorInitTimeout},
 }
 
 func claudeFlags(v *Vendor, resume string) []string {

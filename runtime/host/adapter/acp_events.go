@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -16,16 +16,16 @@ func (u *acpUpdate) text() string {
 	return b.Text
 }
 
-func (a *acp) says(s *said, u *acpUpdate) {
+func (a *ACP) says(s *Output, u *acpUpdate) {
 	text := u.text()
 	a.Text = append(a.Text, text)
 	s.partial(text)
 }
 
-func (a *acp) thinks(s *said, u *acpUpdate) { s.thought(u.text()) }
+func (a *ACP) thinks(s *Output, u *acpUpdate) { s.thought(u.text()) }
 
 // calls tells of a call of a tool. An update has only what is new.
-func (a *acp) calls(s *said, u *acpUpdate) {
+func (a *ACP) calls(s *Output, u *acpUpdate) {
 	var head struct {
 		ID string `json:"toolCallId"`
 	}
@@ -82,7 +82,7 @@ func (c *acpCall) kind() string {
 	return "other"
 }
 
-func (a *acp) plans(s *said, u *acpUpdate) {
+func (a *ACP) plans(s *Output, u *acpUpdate) {
 	var p plan
 	for _, e := range u.Entries {
 		p.step(e.Content, e.Status == "completed", e.Status == "in_progress")
@@ -90,7 +90,7 @@ func (a *acp) plans(s *said, u *acpUpdate) {
 	s.progress("plan", p.String(), u.line)
 }
 
-func (a *acp) uses(s *said, u *acpUpdate) {
+func (a *ACP) uses(s *Output, u *acpUpdate) {
 	if u.Cost != nil && strings.EqualFold(u.Cost.Currency, "USD") {
 		a.Cost, a.Costs = u.Cost.Amount, true
 	}

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -27,7 +27,7 @@ type approval struct {
 	payload     []byte
 }
 
-func (s *said) approval(a approval) {
+func (s *Output) approval(a approval) {
 	risk := risks[a.kind]
 	if risk == "" {
 		risk = "high"

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"bytes"
@@ -9,42 +9,42 @@ import (
 )
 
 // begun is an adapter whose handshake is over and whose exchange has begun.
-func begun(t testing.TB, transport string) adapter {
+func begun(t testing.TB, transport string) Adapter {
 	t.Helper()
 	a := newAdapter(t, transport, Vendor{}, "")
-	a.say([]byte(`{"type":"init"}`))
+	a.Say([]byte(`{"type":"init"}`))
 	for _, l := range map[string][]string{
 		"claude-code": {`{"type":"control_response","response":{"subtype":"success","request_id":"i1","response":{}}}`},
 		"codex":       {`{"id":1,"result":{"userAgent":"concerto/0.169.0"}}`, `{"id":2,"result":{"thread":{"id":"T"},"model":"m"}}`},
 		"acp":         {`{"id":1,"result":{"protocolVersion":1}}`, `{"id":2,"result":{"sessionId":"S"}}`},
 	}[transport] {
-		a.hear([]byte(l))
+		a.Hear([]byte(l))
 	}
-	a.say([]byte(`{"type":"prompt","text":"go"}`))
+	a.Say([]byte(`{"type":"prompt","text":"go"}`))
 	if transport == "codex" {
-		a.hear([]byte(`{"id":3,"result":{"turn":{"id":"U"}}}`))
+		a.Hear([]byte(`{"id":3,"result":{"turn":{"id":"U"}}}`))
 	}
 	return a
 }
 
 // heard shows what a line leads to: our messages, "> " before what is told the vendor,
 // "quiet NAME".
-func heard(t *testing.T, a adapter, line string) string {
+func heard(t *testing.T, a Adapter, line string) string {
 	t.Helper()
-	s := a.hear([]byte(line))
+	s := a.Hear([]byte(line))
 	var out []string
-	for _, o := range s.ours {
+	for _, o := range s.Messages {
 		if !json.Valid(o) {
 			out = append(out, string(o))
 			continue
 		}
 		out = append(out, strings.TrimSuffix(shown(t, o, line), " + payload}"))
 	}
-	for _, o := range s.theirs {
+	for _, o := range s.Lines {
 		out = append(out, "> "+string(o))
 	}
-	if s.quiet != "" {
-		out = append(out, "quiet "+s.quiet)
+	if s.Quiet != "" {
+		out = append(out, "quiet "+s.Quiet)
 	}
 	return strings.Join(out, "\n")
 }
@@ -290,9 +290,9 @@ func response(id, member, value string) []byte {
 
 func TestApprovals(t *testing.T) {
 	for _, c := range approvals {
-		ask := func() adapter {
+		ask := func() Adapter {
 			a := begun(t, c.transport)
-			a.hear([]byte(`{"method":"item/started","params":{"item":{"type":"fileChange","id":"i","changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]}}}`))
+			a.Hear([]byte(`{"method":"item/started","params":{"item":{"type":"fileChange","id":"i","changes":[{"path":"a","kind":{"type":"delete"}},{"path":"b","kind":{"type":"delete"}}]}}}`))
 			if got := heard(t, a, c.line); got != c.want {
 				t.Fatalf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
 			}
@@ -301,17 +301,17 @@ func TestApprovals(t *testing.T) {
 		id := map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport]
 		for _, answer := range c.answers {
 			a := ask()
-			s := a.say(response(id, "value", answer[0]))
-			if len(s.theirs) != 1 || !strings.Contains(string(s.theirs[0]), answer[1]) {
-				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.theirs, answer[1])
+			s := a.Say(response(id, "value", answer[0]))
+			if len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), answer[1]) {
+				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.Lines, answer[1])
 			}
-			if s := a.say(response(id, "value", answer[0])); len(s.theirs) != 0 {
-				t.Errorf("%s: it is answered twice: %s", c.transport, s.theirs)
+			if s := a.Say(response(id, "value", answer[0])); len(s.Lines) != 0 {
+				t.Errorf("%s: it is answered twice: %s", c.transport, s.Lines)
 			}
 		}
-		s := ask().say(response(id, "error", `"nobody is there"`))
-		if len(s.theirs) != 1 || allows(s.theirs[0]) {
-			t.Errorf("%s: an error allows: %s", c.transport, s.theirs)
+		s := ask().Say(response(id, "error", `"nobody is there"`))
+		if len(s.Lines) != 1 || allows(s.Lines[0]) {
+			t.Errorf("%s: an error allows: %s", c.transport, s.Lines)
 		}
 	}
 }
@@ -340,17 +340,17 @@ func TestOwnToolsAreAllowed(t *testing.T) {
 		{"", "other", "allow_once", false},
 	} {
 		for _, told := range []bool{true, false} {
-			a := newAdapter(t, acpTransport, Vendor{}, "")
+			a := newAdapter(t, TransportACP, Vendor{}, "")
 			if told {
-				a = newToldAdapter(t, acpTransport, Vendor{})
+				a = newToldAdapter(t, TransportACP, Vendor{})
 			}
-			s := a.hear(ask(c.title, c.kind, c.option))
+			s := a.Hear(ask(c.title, c.kind, c.option))
 			if c.allowed && told {
-				if len(s.ours) != 0 || len(s.theirs) != 1 || !bytes.Contains(s.theirs[0], []byte(`"optionId":"y"`)) {
-					t.Errorf("%+v: %s, answered with %s", c, s.ours, s.theirs)
+				if len(s.Messages) != 0 || len(s.Lines) != 1 || !bytes.Contains(s.Lines[0], []byte(`"optionId":"y"`)) {
+					t.Errorf("%+v: %s, answered with %s", c, s.Messages, s.Lines)
 				}
-			} else if len(s.theirs) != 0 || len(s.ours) != 1 || !bytes.Contains(s.ours[0], []byte(`"type":"approval"`)) {
-				t.Errorf("%+v, told of it: %v: %s, answered with %s", c, told, s.ours, s.theirs)
+			} else if len(s.Lines) != 0 || len(s.Messages) != 1 || !bytes.Contains(s.Messages[0], []byte(`"type":"approval"`)) {
+				t.Errorf("%+v, told of it: %v: %s, answered with %s", c, told, s.Messages, s.Lines)
 			}
 		}
 	}
@@ -371,10 +371,10 @@ func TestWhatIsNotYesIsNo(t *testing.T) {
 	for _, c := range approvals {
 		for _, value := range []string{`null`, `1`, `[]`, `["yes"]`, `{}`, `{"decision":"yes"}`, `{"approved":true}`, `"yes and no"`, `"nope"`, `""`, `{"decision":"allow","scope":"all"}`, `"allow everything"`} {
 			a := begun(t, c.transport)
-			a.hear([]byte(c.line))
-			s := a.say(response(map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport], "value", value))
-			if len(s.theirs) != 1 || allows(s.theirs[0]) || !json.Valid(s.theirs[0]) {
-				t.Errorf("%s: %s\nanswered with %s: %s", c.transport, c.line, value, s.theirs)
+			a.Hear([]byte(c.line))
+			s := a.Say(response(map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport], "value", value))
+			if len(s.Lines) != 1 || allows(s.Lines[0]) || !json.Valid(s.Lines[0]) {
+				t.Errorf("%s: %s\nanswered with %s: %s", c.transport, c.line, value, s.Lines)
 			}
 		}
 	}

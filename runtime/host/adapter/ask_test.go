@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"strings"
@@ -58,7 +58,7 @@ var questions = []struct {
 func TestQuestions(t *testing.T) {
 	for _, c := range questions {
 		id := map[string]string{"claude-code": "r", "codex": "0", "acp": "5"}[c.transport]
-		ask := func() adapter {
+		ask := func() Adapter {
 			a := begun(t, c.transport)
 			if got := heard(t, a, c.line); got != c.want {
 				t.Fatalf("%s: %s\ngot  %s\nwant %s", c.transport, c.line, got, c.want)
@@ -66,19 +66,19 @@ func TestQuestions(t *testing.T) {
 			return a
 		}
 		for _, answer := range c.answers {
-			s := ask().say(response(id, "value", answer[0]))
-			if len(s.theirs) != 1 || !strings.Contains(string(s.theirs[0]), answer[1]) {
-				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.theirs, answer[1])
+			s := ask().Say(response(id, "value", answer[0]))
+			if len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), answer[1]) {
+				t.Errorf("%s: %s\nanswered with %s: %s\nwant %s", c.transport, c.line, answer[0], s.Lines, answer[1])
 			}
 		}
-		s := ask().say(response(id, "error", `"nobody"`))
+		s := ask().Say(response(id, "error", `"nobody"`))
 		for _, refusal := range []string{`"behavior":"deny","interrupt":false,"message":"nobody"`, `"answers":{}`, `"action":"decline"`} {
-			if len(s.theirs) == 1 && strings.Contains(string(s.theirs[0]), refusal) {
-				s.theirs = nil
+			if len(s.Lines) == 1 && strings.Contains(string(s.Lines[0]), refusal) {
+				s.Lines = nil
 			}
 		}
-		if s.theirs != nil {
-			t.Errorf("%s: an error is no refusal: %s", c.transport, s.theirs)
+		if s.Lines != nil {
+			t.Errorf("%s: an error is no refusal: %s", c.transport, s.Lines)
 		}
 	}
 }
@@ -93,9 +93,9 @@ func TestToolCalls(t *testing.T) {
 	} {
 		for member, want := range map[string][2]string{"value": {`{"n":1}`, c.value}, "error": {`"no"`, c.err}} {
 			a := begun(t, c.transport)
-			a.hear([]byte(c.line))
-			if s := a.say(response(c.id, member, want[0])); len(s.theirs) != 1 || !strings.Contains(string(s.theirs[0]), want[1]) {
-				t.Errorf("%s: %s\nwant %s", c.transport, s.theirs, want[1])
+			a.Hear([]byte(c.line))
+			if s := a.Say(response(c.id, member, want[0])); len(s.Lines) != 1 || !strings.Contains(string(s.Lines[0]), want[1]) {
+				t.Errorf("%s: %s\nwant %s", c.transport, s.Lines, want[1])
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -12,11 +12,11 @@ import (
 
 // talked plays lines, ours before "> " and the vendor's, and gives what each of them
 // leads to.
-func talked(t *testing.T, a adapter, lines ...string) (out []string) {
+func talked(t *testing.T, a Adapter, lines ...string) (out []string) {
 	t.Helper()
 	for _, l := range lines {
 		if ours, ok := strings.CutPrefix(l, "> "); ok {
-			for _, o := range a.say([]byte(ours)).theirs {
+			for _, o := range a.Say([]byte(ours)).Lines {
 				out = append(out, "> "+string(o))
 			}
 		} else if got := heard(t, a, l); got != "" {
@@ -137,7 +137,7 @@ func TestOlder(t *testing.T) {
 		a, b string
 		want bool
 	}{{"2.0.9", "2.1.0", true}, {"2.1.0", "2.1.0", false}, {"2.10.0", "2.9.0", false}, {"0.99.0", "0.107.0", true}, {"1.0", "1.0.1", true}, {"x.1.1", "2.1.1", false}} {
-		if got := older(c.a, c.b); got != c.want {
+		if got := Older(c.a, c.b); got != c.want {
 			t.Errorf("%s before %s: %t", c.a, c.b, got)
 		}
 	}
@@ -161,8 +161,8 @@ func TestAnyLine(t *testing.T) {
 		a := begun(t, []string{"claude-code", "codex", "acp"}[r.IntN(3)])
 		for range 20 {
 			line := mangled(r, all[r.IntN(len(all))])
-			s := a.hear([]byte(line))
-			for _, o := range s.ours {
+			s := a.Hear([]byte(line))
+			for _, o := range s.Messages {
 				var m struct {
 					Type string          `json:"type"`
 					ID   json.RawMessage `json:"id"`
@@ -172,10 +172,10 @@ func TestAnyLine(t *testing.T) {
 				}
 				if len(m.ID) > 0 && r.IntN(2) == 0 {
 					value := []string{`"yes"`, `["a"]`, `{"q":1}`, `null`, `7`}[r.IntN(5)]
-					s = s.then(a.say([]byte(`{"type":"response","answer_to":` + string(m.ID) + `,"value":` + value + `}`)))
+					s = s.then(a.Say([]byte(`{"type":"response","answer_to":` + string(m.ID) + `,"value":` + value + `}`)))
 				}
 			}
-			for _, o := range s.theirs {
+			for _, o := range s.Lines {
 				if !json.Valid(o) {
 					t.Fatalf("%s\nleads to %s", line, o)
 				}

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ type askOption struct {
 
 // question asks all of asks at once. Its text is what a program that knows nothing of
 // asks needs: message, or the questions.
-func (s *said) question(id, message string, asks []ask, schema, payload []byte) {
+func (s *Output) question(id, message string, asks []ask, schema, payload []byte) {
 	if message == "" {
 		var all []string
 		for _, a := range asks {

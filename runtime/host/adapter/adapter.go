@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"bytes"
@@ -22,62 +22,62 @@ import (
 // Our side of it is the protocol as it stands (spec/host-protocol.md): init begins
 // the vendor's handshake, whose end is init_ack or error; prompt, response and cancel
 // are said in the vendor's words.
-type adapter interface {
+type Adapter interface {
 	// hear translates a line of the vendor's.
-	hear(line []byte) said
+	Hear(line []byte) Output
 	// say translates a line of ours.
-	say(line []byte) said
+	Say(line []byte) Output
 	// conversation is the vendor's name for the conversation, as last heard; "" when
 	// it has not said one.
-	conversation() string
+	Conversation() string
 }
 
-// said is what a line leads to. Lines have no ends.
-type said struct {
-	ours    [][]byte  // messages of the host, in our words
-	theirs  [][]byte  // lines to the vendor
-	errands []errand  // what is to be done for the vendor, which answers it
-	bridged []bridged // lines over the bridge to the tools
-	quiet   string    // the name of a message that means nothing to the program; "" for others
+// Output is what a line leads to. Lines have no ends.
+type Output struct {
+	Messages [][]byte     // messages of the host, in our words
+	Lines    [][]byte     // lines to the vendor
+	Requests []Request    // what is to be done for the vendor, which answers it
+	Bridge   []BridgeLine // lines over the bridge to the tools
+	Quiet    string       // the name of a message that means nothing to the program; "" for others
 }
 
-func (s *said) add(o *jsonobject.Object) { s.ours = append(s.ours, o.End()) }
-func (s *said) answer(lines ...[]byte)   { s.theirs = append(s.theirs, lines...) }
+func (s *Output) add(o *jsonobject.Object) { s.Messages = append(s.Messages, o.End()) }
+func (s *Output) answer(lines ...[]byte)   { s.Lines = append(s.Lines, lines...) }
 
 // then is s, and what comes after it.
-func (s said) then(more said) said {
-	s.ours, s.theirs = append(s.ours, more.ours...), append(s.theirs, more.theirs...)
-	s.errands, s.bridged = append(s.errands, more.errands...), append(s.bridged, more.bridged...)
+func (s Output) then(more Output) Output {
+	s.Messages, s.Lines = append(s.Messages, more.Messages...), append(s.Lines, more.Lines...)
+	s.Requests, s.Bridge = append(s.Requests, more.Requests...), append(s.Bridge, more.Bridge...)
 	return s
 }
 
-// vendor is what an adapter knows before it begins.
-type vendor struct {
-	host    string       // the declaration's name; messages name the host by it
-	dir     string       // the absolute path of its working directory
-	model   string       // "" leaves it to the vendor
-	mode    string       // "" leaves it to the vendor
-	policy  string       // when it asks, codex
-	sandbox string       // what it may touch, codex
-	bridge  *bridgeEntry // how it reaches them where it takes MCP servers, acp; nil: not
-	serves  bool         // files and terminals are ours to give, acp
-	fresh   bool         // each exchange begins a new conversation
-	resume  string       // the conversation to go on with; "" begins one
-	tools   tools        // of the program, that it may call
+// Config is what an adapter knows before it begins.
+type Config struct {
+	Host    string       // the declaration's name; messages name the host by it
+	Dir     string       // the absolute path of its working directory
+	Model   string       // "" leaves it to the vendor
+	Mode    string       // "" leaves it to the vendor
+	Policy  string       // when it asks, codex
+	Sandbox string       // what it may touch, codex
+	Bridge  *BridgeEntry // how it reaches them where it takes MCP servers, acp; nil: not
+	Serves  bool         // files and terminals are ours to give, acp
+	Fresh   bool         // each exchange begins a new conversation
+	Resume  string       // the conversation to go on with; "" begins one
+	Tools   Tools        // of the program, that it may call
 }
 
-// tools are functions of the program's tools.
-type tools []effect.ToolSpec
+// Tools are functions of the program's tools.
+type Tools []effect.ToolSpec
 
-// same says that two lists are equal.
-func (t tools) same(other tools) bool {
+// Equal says that two lists are equal.
+func (t Tools) Equal(other Tools) bool {
 	return slices.EqualFunc(t, other, func(a, b effect.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)
 	})
 }
 
 // listed are the tools as an MCP server lists them.
-func (t tools) listed() []any {
+func (t Tools) listed() []any {
 	out := []any{}
 	for _, f := range t {
 		out = append(out, obj{"name": f.Name, "description": f.Description, "inputSchema": f.Parameters})
@@ -94,7 +94,7 @@ type ours struct {
 	Text     string          `json:"text"`
 	Context  json.RawMessage `json:"context"`
 	Schema   json.RawMessage `json:"schema"`
-	Resumed  *resumption     `json:"resumed"` // of a prompt
+	Resumed  *Resumption     `json:"resumed"` // of a prompt
 	AnswerTo string          `json:"answer_to"`
 	Value    json.RawMessage `json:"value"`
 	Error    string          `json:"error"`
@@ -127,7 +127,7 @@ func (o *ours) prompt() string {
 }
 
 // text tells an agent that goes on with a conversation how it stands.
-func (r *resumption) text() string {
+func (r *Resumption) text() string {
 	s := "You were interrupted while you worked on this, and go on here. Go on from where it stood, and do not do again what is done."
 	if r.Answered != nil {
 		s += "\nThe last that you asked and were answered: " + string(r.Answered) + "\nThe answer: " + string(r.Response) + "\nWhat you have asked since then, ask again."
@@ -138,23 +138,23 @@ func (r *resumption) text() string {
 // foreign is what is done with a line that is not of the vendor's protocol: one that
 // begins as an object and is none goes on as it is, since who reads it fails over it
 // as over any host's; anything else is a warning in the log.
-func foreign(line []byte) (s said) {
+func foreign(line []byte) (s Output) {
 	if jsonobject.Begins(line) && !json.Valid(line) {
-		s.ours = append(s.ours, line)
+		s.Messages = append(s.Messages, line)
 		return s
 	}
 	s.warn(stderrlog.Quote(line))
 	return s
 }
 
-func (s *said) warn(message string) {
+func (s *Output) warn(message string) {
 	o := jsonobject.New("log")
 	o.Text("level", "warn")
 	o.Text("message", message)
 	s.add(o)
 }
 
-func (s *said) thought(text string) {
+func (s *Output) thought(text string) {
 	if text == "" {
 		return
 	}
@@ -164,7 +164,7 @@ func (s *said) thought(text string) {
 	s.add(o)
 }
 
-func (s *said) partial(text string) {
+func (s *Output) partial(text string) {
 	if text == "" {
 		return
 	}
@@ -173,7 +173,7 @@ func (s *said) partial(text string) {
 	s.add(o)
 }
 
-func (s *said) progress(stage, message string, payload []byte) {
+func (s *Output) progress(stage, message string, payload []byte) {
 	o := jsonobject.New(hostmsg.Progress)
 	o.Text("message", message)
 	o.Text("stage", stage)
@@ -182,16 +182,16 @@ func (s *said) progress(stage, message string, payload []byte) {
 }
 
 // other tells of a message that the adapter has no row for.
-func (s *said) other(name string, payload []byte) { s.progress("other", name, payload) }
+func (s *Output) other(name string, payload []byte) { s.progress("other", name, payload) }
 
-func (s *said) withdraw(id string) {
+func (s *Output) withdraw(id string) {
 	o := jsonobject.New("withdraw")
 	o.Text("id", id)
 	s.add(o)
 }
 
 // toolCall is a call of one of the program's tools.
-func (s *said) toolCall(id, tool string, args json.RawMessage) {
+func (s *Output) toolCall(id, tool string, args json.RawMessage) {
 	if len(args) == 0 || string(args) == "null" {
 		args = json.RawMessage("{}")
 	}
@@ -215,7 +215,7 @@ func (o *ours) toolText() (text string, failed bool) {
 }
 
 // ready ends the handshake.
-func (s *said) ready(version string) {
+func (s *Output) ready(version string) {
 	o := jsonobject.New("init_ack")
 	if version != "" {
 		o.Text("version", version)
@@ -225,7 +225,7 @@ func (s *said) ready(version string) {
 }
 
 // failed ends the handshake, or an exchange.
-func (s *said) failed(message, code, session string, payload []byte) {
+func (s *Output) failed(message, code, session string, payload []byte) {
 	o := jsonobject.New(hostmsg.Error)
 	o.Text("message", message)
 	if code != "" {
@@ -295,8 +295,8 @@ func described(tool, what string) string {
 	return about(terminal.OneLine(tool), terminal.Brief(strings.Trim(what, " \t\r\n"), commandLimit))
 }
 
-// lines joins lines, each with its end.
-func lines(all [][]byte) []byte {
+// JoinLines joins lines, each with its end.
+func JoinLines(all [][]byte) []byte {
 	var b []byte
 	for _, l := range all {
 		b = ndjson.Append(b, l)
@@ -304,8 +304,8 @@ func lines(all [][]byte) []byte {
 	return b
 }
 
-// resumption is what a new process of a host is told of an exchange that it goes on with.
-type resumption struct {
+// Resumption is what a new process of a host is told of an exchange that it goes on with.
+type Resumption struct {
 	Answered json.RawMessage `json:"answered,omitempty"` // the message that was answered last,
 	Response json.RawMessage `json:"response,omitempty"` // and the response
 }

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-func (c *codex) delta(s *said, e *codexEvent) {
+func (c *codex) delta(s *Output, e *codexEvent) {
 	c.Streamed[e.ItemID] = true
 	s.partial(e.Delta)
 }
 
-func (c *codex) thinks(s *said, e *codexEvent) { s.thought(e.Delta) }
+func (c *codex) thinks(s *Output, e *codexEvent) { s.thought(e.Delta) }
 
-func (c *codex) warns(s *said, e *codexEvent) {
+func (c *codex) warns(s *Output, e *codexEvent) {
 	message := e.Message
 	if message == "" {
 		message = e.Summary
@@ -23,7 +23,7 @@ func (c *codex) warns(s *said, e *codexEvent) {
 	s.warn(message)
 }
 
-func (c *codex) started(s *said, e *codexEvent) {
+func (c *codex) started(s *Output, e *codexEvent) {
 	c.Turn = e.Turn.ID
 	s.progress("start", strings.TrimPrefix(c.Model+", Codex "+c.Version, ", "), e.line)
 	c.interrupt(s)
@@ -45,10 +45,10 @@ type codexItem struct {
 // which are told as such.
 var codexSaid = map[string]bool{"userMessage": true, "agentMessage": true, "reasoning": true, "plan": true, "dynamicToolCall": true}
 
-func (c *codex) item(s *said, e *codexEvent) (item codexItem, told bool) {
+func (c *codex) item(s *Output, e *codexEvent) (item codexItem, told bool) {
 	told = json.Unmarshal(e.Item, &item) == nil && !codexSaid[item.Type]
 	if !told {
-		s.quiet = named(e.method, item.Type)
+		s.Quiet = named(e.method, item.Type)
 	}
 	return item, told
 }
@@ -83,7 +83,7 @@ func (i *codexItem) summary(raw []byte) string {
 	return short(args.Path + args.Query + subject(args.Arguments))
 }
 
-func (c *codex) itemStarted(s *said, e *codexEvent) {
+func (c *codex) itemStarted(s *Output, e *codexEvent) {
 	item, told := c.item(s, e)
 	if !told {
 		return
@@ -94,7 +94,7 @@ func (c *codex) itemStarted(s *said, e *codexEvent) {
 	s.progress("tool", about(item.name(), item.summary(e.Item)), e.line)
 }
 
-func (c *codex) itemCompleted(s *said, e *codexEvent) {
+func (c *codex) itemCompleted(s *Output, e *codexEvent) {
 	item, told := c.item(s, e)
 	if item.Type == "agentMessage" {
 		c.Text = item.Text
@@ -109,7 +109,7 @@ func (c *codex) itemCompleted(s *said, e *codexEvent) {
 	}
 }
 
-func (c *codex) plans(s *said, e *codexEvent) {
+func (c *codex) plans(s *Output, e *codexEvent) {
 	var p plan
 	for _, step := range e.Plan {
 		p.step(step.Step, step.Status == "completed", step.Status == "inProgress")
@@ -117,11 +117,11 @@ func (c *codex) plans(s *said, e *codexEvent) {
 	s.progress("plan", p.String(), e.line)
 }
 
-func (c *codex) uses(s *said, e *codexEvent) {
+func (c *codex) uses(s *Output, e *codexEvent) {
 	t := e.Usage.Total
 	c.Total = usage(t)
 	if !c.Busy { // of the thread that is resumed
-		s.quiet = e.method
+		s.Quiet = e.method
 		return
 	}
 	c.Counted = true
@@ -130,7 +130,7 @@ func (c *codex) uses(s *said, e *codexEvent) {
 
 // retries tells of an error that the agent gets over; any other ends the turn, whose
 // end says it.
-func (c *codex) retries(s *said, e *codexEvent) {
+func (c *codex) retries(s *Output, e *codexEvent) {
 	if e.WillRetry {
 		s.progress("retry", short(e.Error.Message), e.line)
 		return
@@ -138,7 +138,7 @@ func (c *codex) retries(s *said, e *codexEvent) {
 	s.other(e.method, e.line)
 }
 
-func (c *codex) completed(s *said, e *codexEvent) {
+func (c *codex) completed(s *Output, e *codexEvent) {
 	c.Turn, c.Cancel, c.Busy = "", false, false
 	clear(c.RPC.Open)
 	clear(c.Streamed)
@@ -166,13 +166,13 @@ func (c *codex) completed(s *said, e *codexEvent) {
 }
 
 // resolved takes back a request that somebody else has answered.
-func (c *codex) resolved(s *said, e *codexEvent) {
+func (c *codex) resolved(s *Output, e *codexEvent) {
 	id := idText(e.RequestID)
 	if _, open := c.RPC.close(id); open {
 		s.withdraw(id)
 		return
 	}
-	s.quiet = e.method
+	s.Quiet = e.method
 }
 
 // shellCall is a command as a shell of the agent's gets it.

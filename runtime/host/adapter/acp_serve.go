@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -9,48 +9,48 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// errand is what an agent wants done at its client: with files, or in a terminal. The
+// Request is what an agent wants done at its client: with files, or in a terminal. The
 // adapter hands it on once it is allowed; who does it gives back what came of it.
-type errand struct {
+type Request struct {
 	ID     json.RawMessage
 	Method string
 	Params json.RawMessage
 
-	number int64 // of the request, as the process made them
-	heard  int64 // the line that the adapter had heard last when it came
+	Number int64 // of the request, as the process made them
+	Heard  int64 // the line that the adapter had heard last when it came
 }
 
-// done answers an errand with its result.
-func (e *errand) done(result any) []byte { return rpcResult(e.ID, result) }
+// Result answers an errand with its result.
+func (e *Request) Result(result any) []byte { return rpcResult(e.ID, result) }
 
-// failed answers an errand with why it failed.
-func (e *errand) failed(code int, message string) []byte { return rpcFailure(e.ID, code, message) }
+// Failure answers an errand with why it failed.
+func (e *Request) Failure(code int, message string) []byte { return rpcFailure(e.ID, code, message) }
 
-// acpFile is what the requests of files say.
-type acpFile struct {
+// File is what the requests of files say.
+type File struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
 	Line    *int   `json:"line"`  // the first, from 1; nil: from the beginning
 	Limit   *int   `json:"limit"` // how many; nil: all
 }
 
-// acpCommand is what starts a terminal.
-type acpCommand struct {
-	Command string        `json:"command"`
-	Args    []string      `json:"args"`
-	Env     []acpVariable `json:"env"`
-	Dir     string        `json:"cwd"`
-	Limit   *int          `json:"outputByteLimit"` // how much output is kept, in bytes
+// Command is what starts a terminal.
+type Command struct {
+	Command string     `json:"command"`
+	Args    []string   `json:"args"`
+	Env     []Variable `json:"env"`
+	Dir     string     `json:"cwd"`
+	Limit   *int       `json:"outputByteLimit"` // how much output is kept, in bytes
 }
 
-type acpVariable struct {
+type Variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// line is the command as it would be typed in a shell: quotes keep each argument one. What a
+// Line is the command as it would be typed in a shell: quotes keep each argument one. What a
 // shell is given to run is the command.
-func (c *acpCommand) line() string {
+func (c *Command) Line() string {
 	if len(c.Args) == 2 && strings.HasSuffix(c.Command, "sh") && (c.Args[0] == "-c" || c.Args[0] == "-lc") {
 		return c.Args[1]
 	}
@@ -75,10 +75,10 @@ func word(arg string) string {
 }
 
 // asksFile asks whether a file may be read, or written.
-func (a *acp) asksFile(s *said, q *rpcRequest, line []byte) {
-	var f acpFile
+func (a *ACP) asksFile(s *Output, q *rpcRequest, line []byte) {
+	var f File
 	if err := json.Unmarshal(q.Params, &f); err != nil || f.Path == "" {
-		s.answer(rpcFailure(q.ID, rpcInvalid, q.Method+" needs a path"))
+		s.answer(rpcFailure(q.ID, CodeInvalid, q.Method+" needs a path"))
 		return
 	}
 	w := approval{tool: "fs.read", kind: "read", paths: []string{f.Path}, payload: line}
@@ -97,23 +97,23 @@ func (a *acp) asksFile(s *said, q *rpcRequest, line []byte) {
 }
 
 // asksTerminal asks whether a command may be run.
-func (a *acp) asksTerminal(s *said, q *rpcRequest, line []byte) {
-	var c acpCommand
+func (a *ACP) asksTerminal(s *Output, q *rpcRequest, line []byte) {
+	var c Command
 	if err := json.Unmarshal(q.Params, &c); err != nil || c.Command == "" {
-		s.answer(rpcFailure(q.ID, rpcInvalid, q.Method+" needs a command"))
+		s.answer(rpcFailure(q.ID, CodeInvalid, q.Method+" needs a command"))
 		return
 	}
-	args := obj{"command": c.line()}
+	args := obj{"command": c.Line()}
 	if c.Dir != "" {
 		args["cwd"] = c.Dir
 	}
 	if len(c.Env) > 0 {
 		args["env"] = c.Env
 	}
-	a.asksErrand(s, q, approval{tool: "terminal", kind: "execute", payload: line}, args, c.line())
+	a.asksErrand(s, q, approval{tool: "terminal", kind: "execute", payload: line}, args, c.Line())
 }
 
-func (a *acp) asksErrand(s *said, q *rpcRequest, w approval, args obj, what string) {
+func (a *ACP) asksErrand(s *Output, q *rpcRequest, w approval, args obj, what string) {
 	w.Args = jsonobject.Encode(args)
 	w.description = described(w.tool, what)
 	w.Options = []string{decision.Once, decision.Deny}
@@ -123,20 +123,20 @@ func (a *acp) asksErrand(s *said, q *rpcRequest, w approval, args obj, what stri
 }
 
 // decidedErrand has an errand done when it is allowed.
-func decidedErrand(s *said, q *rpcRequest, o *ours) {
+func decidedErrand(s *Output, q *rpcRequest, o *ours) {
 	d := o.decide(q.Options, q.Args, false)
 	if !d.Allow {
-		s.answer(rpcFailure(q.ID, rpcDenied, d.Reason))
+		s.answer(rpcFailure(q.ID, CodeDenied, d.Reason))
 		return
 	}
-	s.errands = append(s.errands, q.errand())
+	s.Requests = append(s.Requests, q.clientRequest())
 }
 
-func (q *rpcRequest) errand() errand {
-	return errand{ID: q.ID, Method: q.Method, Params: q.Params, number: q.Number}
+func (q *rpcRequest) clientRequest() Request {
+	return Request{ID: q.ID, Method: q.Method, Params: q.Params, Number: q.Number}
 }
 
 // asksOfTerminal is about a terminal that there is already.
-func (a *acp) asksOfTerminal(s *said, q *rpcRequest, _ []byte) {
-	s.errands = append(s.errands, q.errand())
+func (a *ACP) asksOfTerminal(s *Output, q *rpcRequest, _ []byte) {
+	s.Requests = append(s.Requests, q.clientRequest())
 }

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -15,21 +15,21 @@ import (
 type acpRequest struct {
 	method    string
 	served    bool // by us: it is known only where the host has permissions
-	ask       func(a *acp, s *said, q *rpcRequest, line []byte)
-	answer    func(s *said, q *rpcRequest, o *ours) // nil: the program is not asked
-	cancelled obj                                   // when the exchange is cancelled before it is answered; nil: an error
+	ask       func(a *ACP, s *Output, q *rpcRequest, line []byte)
+	answer    func(s *Output, q *rpcRequest, o *ours) // nil: the program is not asked
+	cancelled obj                                     // when the exchange is cancelled before it is answered; nil: an error
 }
 
 var acpRequests = []acpRequest{
-	{method: "session/request_permission", ask: (*acp).asksPermission, answer: decidedPermission, cancelled: obj{"outcome": obj{"outcome": "cancelled"}}},
-	{method: "elicitation/create", ask: (*acp).elicits, answer: answeredForm, cancelled: obj{"action": "cancel"}},
-	{method: "fs/read_text_file", served: true, ask: (*acp).asksFile, answer: decidedErrand},
-	{method: "fs/write_text_file", served: true, ask: (*acp).asksFile, answer: decidedErrand},
-	{method: "terminal/create", served: true, ask: (*acp).asksTerminal, answer: decidedErrand},
-	{method: "terminal/output", served: true, ask: (*acp).asksOfTerminal},
-	{method: "terminal/wait_for_exit", served: true, ask: (*acp).asksOfTerminal},
-	{method: "terminal/kill", served: true, ask: (*acp).asksOfTerminal},
-	{method: "terminal/release", served: true, ask: (*acp).asksOfTerminal},
+	{method: "session/request_permission", ask: (*ACP).asksPermission, answer: decidedPermission, cancelled: obj{"outcome": obj{"outcome": "cancelled"}}},
+	{method: "elicitation/create", ask: (*ACP).elicits, answer: answeredForm, cancelled: obj{"action": "cancel"}},
+	{method: "fs/read_text_file", served: true, ask: (*ACP).asksFile, answer: decidedErrand},
+	{method: "fs/write_text_file", served: true, ask: (*ACP).asksFile, answer: decidedErrand},
+	{method: "terminal/create", served: true, ask: (*ACP).asksTerminal, answer: decidedErrand},
+	{method: "terminal/output", served: true, ask: (*ACP).asksOfTerminal},
+	{method: "terminal/wait_for_exit", served: true, ask: (*ACP).asksOfTerminal},
+	{method: "terminal/kill", served: true, ask: (*ACP).asksOfTerminal},
+	{method: "terminal/release", served: true, ask: (*ACP).asksOfTerminal},
 }
 
 func acpRequestOf(method string) *acpRequest {
@@ -40,8 +40,8 @@ func acpRequestOf(method string) *acpRequest {
 	return &acpRequests[at]
 }
 
-// clientMethods returns the methods of the requests that are done by the client, for an agent that has permissions.
-func clientMethods() (methods []string) {
+// ClientMethods returns the methods of the requests that are done by the client, for an agent that has permissions.
+func ClientMethods() (methods []string) {
 	for _, row := range acpRequests {
 		if row.served {
 			methods = append(methods, row.method)
@@ -53,10 +53,10 @@ func clientMethods() (methods []string) {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // asked hands a request on, or refuses it.
-func (a *acp) asked(s *said, m *rpcMessage, line []byte) {
+func (a *ACP) asked(s *Output, m *rpcMessage, line []byte) {
 	a.Asked++
 	row := acpRequestOf(m.Method)
-	if row == nil || row.served && !a.cfg.serves {
+	if row == nil || row.served && !a.cfg.Serves {
 		s.unknown(m, m.Method, line)
 		return
 	}
@@ -64,7 +64,7 @@ func (a *acp) asked(s *said, m *rpcMessage, line []byte) {
 }
 
 // respond answers what they asked; what is not open any more needs no answer.
-func (a *acp) respond(s *said, o *ours) {
+func (a *ACP) respond(s *Output, o *ours) {
 	if a.answerBridged(s, o) {
 		return
 	}
@@ -96,7 +96,7 @@ func (q *rpcRequest) choices() []acpChoice {
 	return p.Options
 }
 
-func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
+func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	var p struct {
 		Call json.RawMessage `json:"toolCall"`
 	}
@@ -108,7 +108,7 @@ func (a *acp) asksPermission(s *said, q *rpcRequest, line []byte) {
 	_ = json.Unmarshal(p.Call, &head)
 	call, _ := a.Calls[head.ID].with(p.Call)
 	kind := call.kind()
-	if once := q.first("allow_once"); once != "" && kind == "other" && a.cfg.tools.titled(call.Title) {
+	if once := q.first("allow_once"); once != "" && kind == "other" && a.cfg.Tools.titled(call.Title) {
 		s.answer(rpcResult(q.ID, selected(once))) // the program has allowed it by giving it
 		return
 	}
@@ -154,7 +154,7 @@ func selected(option string) obj {
 
 // decidedPermission chooses the option of the kind that the decision asks for, or the
 // one that it names, unless that allows what the decision denies. None: cancelled.
-func decidedPermission(s *said, q *rpcRequest, o *ours) {
+func decidedPermission(s *Output, q *rpcRequest, o *ours) {
 	s.answer(rpcResult(q.ID, q.outcome(o)))
 }
 
@@ -182,7 +182,7 @@ func (q *rpcRequest) outcome(o *ours) obj {
 }
 
 // elicits asks what a form does; what is none we do not know.
-func (a *acp) elicits(s *said, q *rpcRequest, line []byte) {
+func (a *ACP) elicits(s *Output, q *rpcRequest, line []byte) {
 	e := q.elicitation()
 	if e.Schema == nil {
 		s.unknown(&rpcMessage{ID: q.ID}, q.Method+" "+e.Mode, line)
@@ -192,7 +192,7 @@ func (a *acp) elicits(s *said, q *rpcRequest, line []byte) {
 	s.question(a.RPC.take(*q), e.Message, f.asks(), e.Schema, line)
 }
 
-func answeredForm(s *said, q *rpcRequest, o *ours) {
+func answeredForm(s *Output, q *rpcRequest, o *ours) {
 	s.answer(rpcResult(q.ID, elicited(q.elicitation().Schema, o)))
 }
 
@@ -224,61 +224,61 @@ func (o *acpOption) values() []string {
 }
 
 // settle sets a new session to the model and the mode that are wanted.
-func (a *acp) settle(s *said, r *acpAnswer) {
-	if a.cfg.model != "" && !a.setModel(s, r) || a.cfg.mode != "" && a.cfg.mode != "default" && !a.setMode(s, r) {
+func (a *ACP) settle(s *Output, r *acpAnswer) {
+	if a.cfg.Model != "" && !a.setModel(s, r) || a.cfg.Mode != "" && a.cfg.Mode != "default" && !a.setMode(s, r) {
 		return
 	}
 	a.settled(s)
 }
 
-func (a *acp) setModel(s *said, r *acpAnswer) bool {
+func (a *ACP) setModel(s *Output, r *acpAnswer) bool {
 	var offered []string
 	for _, o := range r.Options {
 		if o.Category != "model" && o.ID != "model" {
 			continue
 		}
-		if slices.Contains(o.values(), a.cfg.model) {
-			s.answer(a.RPC.request("session/set_config_option", obj{"sessionId": a.Session, "configId": o.ID, "value": a.cfg.model}))
+		if slices.Contains(o.values(), a.cfg.Model) {
+			s.answer(a.RPC.request("session/set_config_option", obj{"sessionId": a.Session, "configId": o.ID, "value": a.cfg.Model}))
 			return true
 		}
 		offered = append(offered, o.values()...)
 	}
 	for _, m := range r.Models.All {
-		if m.ID == a.cfg.model {
-			s.answer(a.RPC.request("session/set_model", obj{"sessionId": a.Session, "modelId": a.cfg.model}))
+		if m.ID == a.cfg.Model {
+			s.answer(a.RPC.request("session/set_model", obj{"sessionId": a.Session, "modelId": a.cfg.Model}))
 			return true
 		}
 		offered = append(offered, m.ID)
 	}
-	a.notOffered(s, "model", a.cfg.model, offered)
+	a.notOffered(s, "model", a.cfg.Model, offered)
 	return false
 }
 
-func (a *acp) setMode(s *said, r *acpAnswer) bool {
+func (a *ACP) setMode(s *Output, r *acpAnswer) bool {
 	var offered []string
 	for _, m := range r.Modes.All {
 		offered = append(offered, m.ID)
 	}
-	if !slices.Contains(offered, a.cfg.mode) {
-		a.notOffered(s, "mode", a.cfg.mode, offered)
+	if !slices.Contains(offered, a.cfg.Mode) {
+		a.notOffered(s, "mode", a.cfg.Mode, offered)
 		return false
 	}
-	s.answer(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": a.cfg.mode}))
+	s.answer(a.RPC.request("session/set_mode", obj{"sessionId": a.Session, "modeId": a.cfg.Mode}))
 	return true
 }
 
-func (a *acp) notOffered(s *said, what, name string, offered []string) {
+func (a *ACP) notOffered(s *Output, what, name string, offered []string) {
 	all := "none"
 	if len(offered) > 0 {
 		all = strings.Join(offered, ", ")
 	}
-	s.theirs = nil
-	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.cfg.host, what, name, all), what, a.Session, nil)
+	s.Lines = nil
+	s.failed(fmt.Sprintf("host '%s' does not offer the %s '%s': it offers %s", a.cfg.Host, what, name, all), what, a.Session, nil)
 }
 
 // settled goes on when nothing more is waited for: the handshake is over, or the
 // prompt that waited for a new session is sent.
-func (a *acp) settled(s *said) {
+func (a *ACP) settled(s *Output) {
 	for _, method := range a.RPC.Waiting {
 		if strings.HasPrefix(method, "session/set_") {
 			return

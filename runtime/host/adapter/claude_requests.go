@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 
 // asksForTool is a question, or an approval, unless it is of one of our tools, which
 // the program has allowed by giving it.
-func (c *claude) asksForTool(s *said, m *claudeLine) {
+func (c *claude) asksForTool(s *Output, m *claudeLine) {
 	r := &m.Request
 	if len(r.Input) == 0 {
 		r.Input = json.RawMessage("{}")
@@ -75,14 +75,14 @@ func claudeQuestions(input []byte) []ask {
 }
 
 // asksForOther refuses what we do not know.
-func (c *claude) asksForOther(s *said, m *claudeLine) {
+func (c *claude) asksForOther(s *Output, m *claudeLine) {
 	name := m.Request.Subtype
 	s.other(name, m.line)
 	s.answer(jsonobject.Encode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
 }
 
 // mcp plays the server of our tools.
-func (c *claude) mcp(s *said, m *claudeLine) {
+func (c *claude) mcp(s *Output, m *claudeLine) {
 	q := &m.Request.Message
 	answer := func(member string, v any) {
 		response := obj{"jsonrpc": "2.0", member: v}
@@ -95,20 +95,20 @@ func (c *claude) mcp(s *said, m *claudeLine) {
 		c.asksForOther(s, m)
 		return
 	}
-	switch result, failure, call := c.cfg.tools.served(q); {
+	switch result, failure, call := c.cfg.Tools.served(q); {
 	case call != nil:
 		c.Open[m.RequestID] = claudeRequest{Call: q.ID}
 		s.toolCall(m.RequestID, call.Name, call.Arguments)
 	case failure != nil:
 		s.other("mcp/"+q.Method, m.line)
-		answer("error", obj{"code": failure.number(), "message": failure.Message})
+		answer("error", obj{"code": failure.Number(), "message": failure.Message})
 	default:
 		answer("result", result)
 	}
 }
 
 // respond answers what they asked; what is not open any more needs no answer.
-func (c *claude) respond(s *said, o *ours) {
+func (c *claude) respond(s *Output, o *ours) {
 	q, ok := c.Open[o.AnswerTo]
 	if !ok {
 		return

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -11,17 +11,17 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// bridgeEntry is how an agent reaches the server of the program's tools: it starts a
+// BridgeEntry is how an agent reaches the server of the program's tools: it starts a
 // program that passes lines on between it and us.
-type bridgeEntry struct {
-	command string
-	args    []string
+type BridgeEntry struct {
+	Command string
+	Args    []string
 }
 
-// bridged is a line to one of those who have come over the bridge.
-type bridged struct {
-	client int
-	line   []byte
+// BridgeLine is a line to one of those who have come over the bridge.
+type BridgeLine struct {
+	Client int
+	Line   []byte
 }
 
 // acpBridged is a call of a tool that came over the bridge.
@@ -31,17 +31,17 @@ type acpBridged struct {
 }
 
 // servers are the MCP servers that a session has.
-func (a *acp) servers() []any {
-	if a.cfg.bridge == nil {
+func (a *ACP) servers() []any {
+	if a.cfg.Bridge == nil {
 		return []any{}
 	}
-	return []any{obj{"name": toolServer, "command": a.cfg.bridge.command, "args": a.cfg.bridge.args, "env": []any{}}}
+	return []any{obj{"name": toolServer, "command": a.cfg.Bridge.Command, "args": a.cfg.Bridge.Args, "env": []any{}}}
 }
 
 // titled says that an agent's call of that title is of one of the tools. Claude's name it
 // by the first form, Gemini by the others, OpenCode by the third. A title that is a
 // command or a path, which a model chooses, is of a call of another kind.
-func (t tools) titled(title string) bool {
+func (t Tools) titled(title string) bool {
 	return slices.ContainsFunc(t, func(f effect.ToolSpec) bool {
 		switch title {
 		case claudeOurs + f.Name, "mcp_" + toolServer + "_" + f.Name, toolServer + "_" + f.Name, f.Name + " (" + toolServer + " MCP Server)":
@@ -51,8 +51,8 @@ func (t tools) titled(title string) bool {
 	})
 }
 
-// overBridge hears a line of one who has come over the bridge.
-func (a *acp) overBridge(client int, line []byte) (s said) {
+// HearBridge hears a line of one who has come over the bridge.
+func (a *ACP) HearBridge(client int, line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch {
 	case kind == rpcIsNotification && m.Method == "notifications/cancelled":
@@ -64,23 +64,23 @@ func (a *acp) overBridge(client int, line []byte) (s said) {
 		s.warn("over the bridge to the tools: " + stderrlog.Quote(line))
 		return s
 	}
-	result, failure, call := a.cfg.tools.served(&m)
+	result, failure, call := a.cfg.Tools.served(&m)
 	switch {
 	case failure != nil:
-		s.bridged = append(s.bridged, bridged{client, rpcFailure(m.ID, failure.number(), failure.Message)})
+		s.Bridge = append(s.Bridge, BridgeLine{client, rpcFailure(m.ID, failure.Number(), failure.Message)})
 	case call != nil:
 		a.Calling++
 		id := "tool-" + strconv.Itoa(a.Calling)
 		a.Bridged[id] = acpBridged{client, m.ID}
 		s.toolCall(id, call.Name, call.Arguments)
 	default:
-		s.bridged = append(s.bridged, bridged{client, rpcResult(m.ID, result)})
+		s.Bridge = append(s.Bridge, BridgeLine{client, rpcResult(m.ID, result)})
 	}
 	return s
 }
 
 // bridgeTakesBack hears that a call is not wanted any more.
-func (a *acp) bridgeTakesBack(s *said, client int, m *rpcMessage) {
+func (a *ACP) bridgeTakesBack(s *Output, client int, m *rpcMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
 	}
@@ -95,8 +95,8 @@ func (a *acp) bridgeTakesBack(s *said, client int, m *rpcMessage) {
 	}
 }
 
-// leftBridge hears that one has gone: nobody waits for its calls any more.
-func (a *acp) leftBridge(client int) (s said) {
+// LeftBridge hears that one has gone: nobody waits for its calls any more.
+func (a *ACP) LeftBridge(client int) (s Output) {
 	for _, id := range sortedKeys(a.Bridged) {
 		if a.Bridged[id].Client == client {
 			delete(a.Bridged, id)
@@ -107,32 +107,32 @@ func (a *acp) leftBridge(client int) (s said) {
 }
 
 // answerBridged answers a call that came over the bridge; false when o is about none.
-func (a *acp) answerBridged(s *said, o *ours) bool {
+func (a *ACP) answerBridged(s *Output, o *ours) bool {
 	call, ok := a.Bridged[o.AnswerTo]
 	if ok {
 		delete(a.Bridged, o.AnswerTo)
-		s.bridged = append(s.bridged, bridged{call.Client, rpcResult(call.ID, structured(mcpResult(o), o))})
+		s.Bridge = append(s.Bridge, BridgeLine{call.Client, rpcResult(call.ID, structured(mcpResult(o), o))})
 	}
 	return ok
 }
 
-// openCalls returns the ids of the calls that came over the bridge and are not answered.
-func (a *acp) openCalls() []string { return sortedKeys(a.Bridged) }
+// OpenCalls returns the ids of the calls that came over the bridge and are not answered.
+func (a *ACP) OpenCalls() []string { return sortedKeys(a.Bridged) }
 
 // endBridged answers all calls that nobody will answer any more.
-func (a *acp) endBridged(s *said, why string) {
+func (a *ACP) endBridged(s *Output, why string) {
 	for _, id := range sortedKeys(a.Bridged) {
 		call := a.Bridged[id]
-		s.bridged = append(s.bridged, bridged{call.Client, rpcFailure(call.ID, rpcCancelled, why)})
+		s.Bridge = append(s.Bridge, BridgeLine{call.Client, rpcFailure(call.ID, CodeCancelled, why)})
 	}
 	clear(a.Bridged)
 }
 
-// refuseBridged answers a call that the program cannot be asked for.
-func (a *acp) refuseBridged(id, why string) (s said) {
+// RefuseCall answers a call that the program cannot be asked for.
+func (a *ACP) RefuseCall(id, why string) (s Output) {
 	if call, ok := a.Bridged[id]; ok {
 		delete(a.Bridged, id)
-		s.bridged = append(s.bridged, bridged{call.Client, rpcFailure(call.ID, rpcInternal, why)})
+		s.Bridge = append(s.Bridge, BridgeLine{call.Client, rpcFailure(call.ID, CodeInternal, why)})
 	}
 	return s
 }
@@ -140,7 +140,7 @@ func (a *acp) refuseBridged(id, why string) (s said) {
 // refused is a line of ours for adapters alone: a call cannot be handed on.
 const refused = "refused"
 
-func refusal(id, why string) []byte {
+func Refusal(id, why string) []byte {
 	o := jsonobject.New(refused)
 	o.Text("answer_to", id)
 	o.Text("error", why)
@@ -162,18 +162,18 @@ func structured(result obj, o *ours) obj {
 	return result
 }
 
-// path is where the bridge is; "" when there is none.
-func (e *bridgeEntry) path() string {
+// Path is where the bridge is; "" when there is none.
+func (e *BridgeEntry) Path() string {
 	if e == nil {
 		return ""
 	}
-	return e.args[len(e.args)-1]
+	return e.Args[len(e.Args)-1]
 }
 
-// shown is a line as it is recorded: where the bridge is, is another place each time.
-func (e *bridgeEntry) shown(line string) string {
+// Mask is a line as it is recorded: where the bridge is, is another place each time.
+func (e *BridgeEntry) Mask(line string) string {
 	if e == nil {
 		return line
 	}
-	return strings.NewReplacer(e.path(), "***CONCERTO_BRIDGE***", e.command, "***CONCERTO***").Replace(line)
+	return strings.NewReplacer(e.Path(), "***CONCERTO_BRIDGE***", e.Command, "***CONCERTO***").Replace(line)
 }

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 )
 
-// acp speaks the Agent Client Protocol, version 1: JSON-RPC, in which the agent's
+// ACP speaks the Agent Client Protocol, version 1: JSON-RPC, in which the agent's
 // answer to session/prompt ends an exchange. Its fields in upper case are its state.
-type acp struct {
-	cfg     vendor
+type ACP struct {
+	cfg     Config
 	RPC     rpc
 	Asked   int64  // how many requests it has made
 	Version string // of the agent
@@ -37,16 +37,16 @@ const acpVersion = 1
 // acpRow says what an update of the session means.
 type acpRow struct {
 	update string
-	hear   func(a *acp, s *said, u *acpUpdate) // nil: nothing to the program
+	hear   func(a *ACP, s *Output, u *acpUpdate) // nil: nothing to the program
 }
 
 var acpRows = []acpRow{
-	{"agent_message_chunk", (*acp).says},
-	{"agent_thought_chunk", (*acp).thinks},
-	{"tool_call", (*acp).calls},
-	{"tool_call_update", (*acp).calls},
-	{"plan", (*acp).plans},
-	{"usage_update", (*acp).uses},
+	{"agent_message_chunk", (*ACP).says},
+	{"agent_thought_chunk", (*ACP).thinks},
+	{"tool_call", (*ACP).calls},
+	{"tool_call_update", (*ACP).calls},
+	{"plan", (*ACP).plans},
+	{"usage_update", (*ACP).uses},
 	{"available_commands_update", nil},
 	{"current_mode_update", nil},
 	{"config_option_update", nil},
@@ -85,13 +85,13 @@ type acpPath struct {
 	Path string `json:"path"`
 }
 
-func newACP(v vendor) *acp {
-	return &acp{cfg: v, RPC: newRPC(), Session: v.resume, Calls: map[string]acpCall{}, Bridged: map[string]acpBridged{}}
+func newACP(v Config) *ACP {
+	return &ACP{cfg: v, RPC: newRPC(), Session: v.Resume, Calls: map[string]acpCall{}, Bridged: map[string]acpBridged{}}
 }
 
-func (a *acp) conversation() string { return a.Session }
+func (a *ACP) Conversation() string { return a.Session }
 
-func (a *acp) hear(line []byte) (s said) {
+func (a *ACP) Hear(line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch kind {
 	case rpcIsRequest:
@@ -106,7 +106,7 @@ func (a *acp) hear(line []byte) (s said) {
 	return s
 }
 
-func (a *acp) told(s *said, m *rpcMessage, line []byte) {
+func (a *ACP) told(s *Output, m *rpcMessage, line []byte) {
 	switch m.Method {
 	case "session/update":
 		var p struct {
@@ -128,11 +128,11 @@ func (a *acp) told(s *said, m *rpcMessage, line []byte) {
 }
 
 // updated hears an update; what is told anew, or of another session, means nothing.
-func (a *acp) updated(s *said, u *acpUpdate, elsewhere bool) {
+func (a *ACP) updated(s *Output, u *acpUpdate, elsewhere bool) {
 	at := slices.IndexFunc(acpRows, func(r acpRow) bool { return r.update == u.Kind })
 	switch {
 	case elsewhere, at >= 0 && acpRows[at].hear == nil:
-		s.quiet = u.Kind
+		s.Quiet = u.Kind
 	case at < 0:
 		s.other(u.Kind, u.line)
 	default:
@@ -140,7 +140,7 @@ func (a *acp) updated(s *said, u *acpUpdate, elsewhere bool) {
 	}
 }
 
-func (a *acp) takesBack(s *said, m *rpcMessage) {
+func (a *ACP) takesBack(s *Output, m *rpcMessage) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
 	}
@@ -150,10 +150,10 @@ func (a *acp) takesBack(s *said, m *rpcMessage) {
 			return
 		}
 	}
-	s.quiet = m.Method
+	s.Quiet = m.Method
 }
 
-func (a *acp) say(line []byte) (s said) {
+func (a *ACP) Say(line []byte) (s Output) {
 	o := parseOurs(line)
 	switch o.Type {
 	case hostmsg.Init:
@@ -163,7 +163,7 @@ func (a *acp) say(line []byte) (s said) {
 	case hostmsg.Prompt:
 		a.Prompts++
 		a.Text, a.Costs, a.Before = nil, false, a.Cost
-		if a.cfg.fresh && a.Prompts > 1 {
+		if a.cfg.Fresh && a.Prompts > 1 {
 			a.Prompt = o.prompt()
 			s.answer(a.RPC.request("session/new", a.place()))
 			return s
@@ -172,7 +172,7 @@ func (a *acp) say(line []byte) (s said) {
 	case hostmsg.Response:
 		a.respond(&s, &o)
 	case refused:
-		s = a.refuseBridged(o.AnswerTo, o.Error)
+		s = a.RefuseCall(o.AnswerTo, o.Error)
 	case hostmsg.Cancel:
 		a.cancel(&s)
 	}
@@ -180,9 +180,9 @@ func (a *acp) say(line []byte) (s said) {
 }
 
 // abilities are what an agent may ask of us.
-func (a *acp) abilities() obj {
+func (a *ACP) abilities() obj {
 	all := obj{"elicitation": obj{"form": obj{}}}
-	if a.cfg.serves {
+	if a.cfg.Serves {
 		all["fs"] = obj{"readTextFile": true, "writeTextFile": true}
 		all["terminal"] = true
 	}
@@ -190,14 +190,14 @@ func (a *acp) abilities() obj {
 }
 
 // place says where a session works.
-func (a *acp) place() obj { return obj{"cwd": a.cfg.dir, "mcpServers": a.servers()} }
+func (a *ACP) place() obj { return obj{"cwd": a.cfg.Dir, "mcpServers": a.servers()} }
 
-func (a *acp) begin(prompt string) []byte {
+func (a *ACP) begin(prompt string) []byte {
 	return a.RPC.request("session/prompt", obj{"sessionId": a.Session, "prompt": []any{obj{"type": "text", "text": prompt}}})
 }
 
 // cancel ends the exchange, and what it has asked.
-func (a *acp) cancel(s *said) {
+func (a *ACP) cancel(s *Output) {
 	s.answer(notification("session/cancel", obj{"sessionId": a.Session}))
 	a.endBridged(s, "the exchange is cancelled")
 	for _, id := range sortedKeys(a.RPC.Open) {
@@ -205,7 +205,7 @@ func (a *acp) cancel(s *said) {
 		if cancelled := acpRequestOf(q.Method).cancelled; cancelled != nil {
 			s.answer(rpcResult(q.ID, cancelled))
 		} else {
-			s.answer(rpcFailure(q.ID, rpcCancelled, "the exchange is cancelled"))
+			s.answer(rpcFailure(q.ID, CodeCancelled, "the exchange is cancelled"))
 		}
 	}
 }
@@ -256,7 +256,7 @@ type acpUsage struct {
 
 // answered hears the answers to what we asked: the handshake goes on, or an exchange
 // ends.
-func (a *acp) answered(s *said, m *rpcMessage, line []byte) {
+func (a *ACP) answered(s *Output, m *rpcMessage, line []byte) {
 	method, ok := a.RPC.answered(m)
 	if !ok {
 		s.warn("an answer to what was not asked: " + stderrlog.Quote(line))
@@ -268,7 +268,7 @@ func (a *acp) answered(s *said, m *rpcMessage, line []byte) {
 	}
 	var r acpAnswer
 	if json.Unmarshal(m.Result, &r) != nil {
-		a.refused(s, method, &rpcMessage{Error: &rpcError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}}, line)
+		a.refused(s, method, &rpcMessage{Error: &RPCError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}}, line)
 		return
 	}
 	switch method {
@@ -289,18 +289,18 @@ func (a *acp) answered(s *said, m *rpcMessage, line []byte) {
 }
 
 // greeted judges the version and begins the session, or goes on with one.
-func (a *acp) greeted(s *said, r *acpAnswer) {
+func (a *ACP) greeted(s *Output, r *acpAnswer) {
 	a.Version = r.Agent.Version
 	place := a.place()
 	switch {
 	case r.Version.String() != fmt.Sprint(acpVersion):
-		s.failed(fmt.Sprintf("host '%s' speaks version %s of ACP, and %d is needed", a.cfg.host, r.Version, acpVersion), "version", "", nil)
+		s.failed(fmt.Sprintf("host '%s' speaks version %s of ACP, and %d is needed", a.cfg.Host, r.Version, acpVersion), "version", "", nil)
 		return
-	case a.cfg.resume == "":
+	case a.cfg.Resume == "":
 		s.answer(a.RPC.request("session/new", place))
 		return
 	}
-	place["sessionId"] = a.cfg.resume
+	place["sessionId"] = a.cfg.Resume
 	switch {
 	case len(r.Capabilities.Session.Resume) > 0 && string(r.Capabilities.Session.Resume) != "null":
 		s.answer(a.RPC.request("session/resume", place))
@@ -308,23 +308,23 @@ func (a *acp) greeted(s *said, r *acpAnswer) {
 		a.Loading = true
 		s.answer(a.RPC.request("session/load", place))
 	default:
-		s.failed(fmt.Sprintf("host '%s' cannot resume a session", a.cfg.host), "resume", a.cfg.resume, nil)
+		s.failed(fmt.Sprintf("host '%s' cannot resume a session", a.cfg.Host), "resume", a.cfg.Resume, nil)
 	}
 }
 
 // refused ends what cannot go on without the answer.
-func (a *acp) refused(s *said, method string, m *rpcMessage, line []byte) {
+func (a *ACP) refused(s *Output, method string, m *rpcMessage, line []byte) {
 	code := string(m.Error.Code)
 	if method == "session/prompt" {
 		clear(a.RPC.Open)
 		s.failed(m.Error.Message, code, a.Session, line)
 		return
 	}
-	s.failed(fmt.Sprintf("host '%s': %s: %s", a.cfg.host, method, m.Error.Message), code, a.Session, nil)
+	s.failed(fmt.Sprintf("host '%s': %s: %s", a.cfg.Host, method, m.Error.Message), code, a.Session, nil)
 }
 
 // ended is the end of an exchange.
-func (a *acp) ended(s *said, r *acpAnswer, line []byte) {
+func (a *ACP) ended(s *Output, r *acpAnswer, line []byte) {
 	// Its word that a call is taken back may come later, over the bridge.
 	for _, id := range sortedKeys(a.Bridged) {
 		s.withdraw(id)

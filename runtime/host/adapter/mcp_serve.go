@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ type mcpCall struct {
 
 // served answers a message to the server: with a result, with a failure, or, when it is
 // a call, by the program. A notification needs no answer; its result is empty.
-func (t tools) served(q *rpcMessage) (result obj, failure *rpcError, call *mcpCall) {
+func (t Tools) served(q *rpcMessage) (result obj, failure *RPCError, call *mcpCall) {
 	var params struct {
 		mcpCall
 		Protocol string `json:"protocolVersion"`
@@ -35,7 +35,7 @@ func (t tools) served(q *rpcMessage) (result obj, failure *rpcError, call *mcpCa
 	case q.Method == "ping", strings.HasPrefix(q.Method, "notifications/"):
 		return obj{}, nil, nil
 	}
-	return nil, rpcFailed(rpcUnknown, "concerto does not know "+q.Method), nil
+	return nil, NewRPCError(CodeUnknown, "concerto does not know "+q.Method), nil
 }
 
 // mcpResult is a tool's value, or its error, as an MCP server gives it.

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
@@ -26,7 +26,7 @@ type outcome struct {
 	payload []byte
 }
 
-func (s *said) result(r outcome) {
+func (s *Output) result(r outcome) {
 	o := jsonobject.New(hostmsg.Result)
 	o.Text("text", r.text)
 	if r.session != "" {

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/decision"

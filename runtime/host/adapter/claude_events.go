@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-func (c *claude) stream(s *said, m *claudeLine) {
+func (c *claude) stream(s *Output, m *claudeLine) {
 	var e struct {
 		Type    string
 		Message struct{ ID string }
 		Delta   struct{ Type, Text, Thinking string }
 	}
 	if json.Unmarshal(m.Event, &e) != nil {
-		s.quiet = m.Type
+		s.Quiet = m.Type
 		return
 	}
 	switch {
@@ -27,7 +27,7 @@ func (c *claude) stream(s *said, m *claudeLine) {
 		s.thought(e.Delta.Thinking)
 		return
 	}
-	s.quiet = named(m.Type, e.Type)
+	s.Quiet = named(m.Type, e.Type)
 }
 
 // claudeBlock is a piece of a message.
@@ -51,7 +51,7 @@ func (m *claudeLine) blocks() (id string, all []claudeBlock) {
 	return message.ID, all
 }
 
-func (c *claude) assistant(s *said, m *claudeLine) {
+func (c *claude) assistant(s *Output, m *claudeLine) {
 	id, all := m.blocks()
 	for _, b := range all {
 		switch {
@@ -64,8 +64,8 @@ func (c *claude) assistant(s *said, m *claudeLine) {
 			s.progress("tool", about(b.Name, short(subject(b.Input))), m.line)
 		}
 	}
-	if len(s.ours) == 0 {
-		s.quiet = m.Type
+	if len(s.Messages) == 0 {
+		s.Quiet = m.Type
 	}
 }
 
@@ -84,14 +84,14 @@ func claudePlan(input []byte) string {
 }
 
 // user is what tools gave; other things said in the user's name mean nothing to us.
-func (c *claude) user(s *said, m *claudeLine) {
+func (c *claude) user(s *Output, m *claudeLine) {
 	_, all := m.blocks()
 	for _, b := range all {
 		if b.Type == "tool_result" {
 			s.progress("tool_result", short(contentText(b.Content)), m.line)
 		}
 	}
-	if len(s.ours) == 0 {
+	if len(s.Messages) == 0 {
 		s.other(m.Type, m.line)
 	}
 }
@@ -113,7 +113,7 @@ func contentText(content []byte) string {
 	return ""
 }
 
-func (c *claude) started(s *said, m *claudeLine) {
+func (c *claude) started(s *Output, m *claudeLine) {
 	var init struct {
 		Model   string `json:"model"`
 		Version string `json:"claude_code_version"`
@@ -122,7 +122,7 @@ func (c *claude) started(s *said, m *claudeLine) {
 	s.progress("start", strings.TrimSpace(init.Model+", Claude Code "+init.Version), m.line)
 }
 
-func (c *claude) informs(s *said, m *claudeLine) {
+func (c *claude) informs(s *Output, m *claudeLine) {
 	var line struct {
 		Content string `json:"content"`
 	}
@@ -132,7 +132,7 @@ func (c *claude) informs(s *said, m *claudeLine) {
 	s.warn(line.Content)
 }
 
-func (c *claude) retries(s *said, m *claudeLine) {
+func (c *claude) retries(s *Output, m *claudeLine) {
 	var r struct {
 		Attempt int             `json:"attempt"`
 		Of      int             `json:"max_retries"`
@@ -151,24 +151,24 @@ func (c *claude) retries(s *said, m *claudeLine) {
 }
 
 // answered hears the end of the handshake; what else we ask needs no answer.
-func (c *claude) answered(s *said, m *claudeLine) {
+func (c *claude) answered(s *Output, m *claudeLine) {
 	var r struct {
 		Subtype   string `json:"subtype"`
 		RequestID string `json:"request_id"`
 		Error     string `json:"error"`
 	}
 	if json.Unmarshal(m.Response, &r) != nil || r.RequestID != claudeFirst {
-		s.quiet = m.Type
+		s.Quiet = m.Type
 		return
 	}
 	if r.Subtype == "error" {
-		s.failed(fmt.Sprintf("host '%s': initialize: %s", c.cfg.host, r.Error), "initialize", c.Session, nil)
+		s.failed(fmt.Sprintf("host '%s': initialize: %s", c.cfg.Host, r.Error), "initialize", c.Session, nil)
 		return
 	}
 	s.ready("")
 }
 
-func (c *claude) result(s *said, m *claudeLine) {
+func (c *claude) result(s *Output, m *claudeLine) {
 	var r struct {
 		IsError bool     `json:"is_error"`
 		Result  string   `json:"result"`

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -12,10 +12,10 @@ type rpcMessage struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 	Result json.RawMessage `json:"result"`
-	Error  *rpcError       `json:"error"`
+	Error  *RPCError       `json:"error"`
 }
 
-type rpcError struct {
+type RPCError struct {
 	Code    json.Number     `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data"`
@@ -23,12 +23,12 @@ type rpcError struct {
 
 // Codes of errors.
 const (
-	rpcInvalid   = -32602 // parameters
-	rpcUnknown   = -32601 // a method that is not known
-	rpcInternal  = -32603
-	rpcCancelled = -32800
-	rpcMissing   = -32002 // what is not there
-	rpcDenied    = -32003 // what is not allowed
+	CodeInvalid   = -32602 // parameters
+	CodeUnknown   = -32601 // a method that is not known
+	CodeInternal  = -32603
+	CodeCancelled = -32800
+	CodeMissing   = -32002 // what is not there
+	CodeDenied    = -32003 // what is not allowed
 )
 
 // rpc is our end of a JSON-RPC connection: what we asked, and what they did.
@@ -106,9 +106,9 @@ func rpcFailure(id json.RawMessage, code int, message string) []byte {
 }
 
 // unknown answers a request that we have no row for.
-func (s *said) unknown(m *rpcMessage, name string, line []byte) {
+func (s *Output) unknown(m *rpcMessage, name string, line []byte) {
 	s.other(name, line)
-	s.answer(rpcFailure(m.ID, rpcUnknown, "concerto does not know "+name))
+	s.answer(rpcFailure(m.ID, CodeUnknown, "concerto does not know "+name))
 }
 
 // rpcKind is what a message is.
@@ -138,14 +138,14 @@ func parseRPC(line []byte) (m rpcMessage, kind rpcKind) {
 	return m, rpcIsNone
 }
 
-func rpcFailed(code int, message string) *rpcError {
-	return &rpcError{Code: json.Number(jsonobject.Encode(code)), Message: message}
+func NewRPCError(code int, message string) *RPCError {
+	return &RPCError{Code: json.Number(jsonobject.Encode(code)), Message: message}
 }
 
-func (e *rpcError) number() int {
+func (e *RPCError) Number() int {
 	n, err := e.Code.Int64()
 	if err != nil {
-		return rpcInternal
+		return CodeInternal
 	}
 	return int(n)
 }

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 // codex speaks with `codex app-server`, which is JSON-RPC without its version. Its
 // fields in upper case are its state.
 type codex struct {
-	cfg      vendor
+	cfg      Config
 	RPC      rpc
 	Version  string
 	Model    string
@@ -40,7 +40,7 @@ const codexOldest = "0.107.0"
 // that begin so and have no row before it.
 type codexRow struct {
 	method string
-	hear   func(c *codex, s *said, m *codexEvent) // nil: nothing to the program
+	hear   func(c *codex, s *Output, m *codexEvent) // nil: nothing to the program
 }
 
 var codexRows = []codexRow{
@@ -115,13 +115,13 @@ type codexUsage struct {
 	Cached int64 `json:"cachedInputTokens"`
 }
 
-func newCodex(v vendor) *codex {
-	return &codex{cfg: v, RPC: newRPC(), Session: v.resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}}
+func newCodex(v Config) *codex {
+	return &codex{cfg: v, RPC: newRPC(), Session: v.Resume, Streamed: map[string]bool{}, Items: map[string]json.RawMessage{}}
 }
 
-func (c *codex) conversation() string { return c.Session }
+func (c *codex) Conversation() string { return c.Session }
 
-func (c *codex) hear(line []byte) (s said) {
+func (c *codex) Hear(line []byte) (s Output) {
 	m, kind := parseRPC(line)
 	switch kind {
 	case rpcIsRequest:
@@ -136,7 +136,7 @@ func (c *codex) hear(line []byte) (s said) {
 	return s
 }
 
-func (c *codex) told(s *said, m *rpcMessage, line []byte) {
+func (c *codex) told(s *Output, m *rpcMessage, line []byte) {
 	for _, row := range codexRows {
 		prefix, family := strings.CutSuffix(row.method, "*")
 		if m.Method != row.method && !(family && strings.HasPrefix(m.Method, prefix)) {
@@ -144,7 +144,7 @@ func (c *codex) told(s *said, m *rpcMessage, line []byte) {
 		}
 		e := codexEvent{method: m.Method, line: line}
 		if row.hear == nil || json.Unmarshal(m.Params, &e) != nil || c.elsewhere(&e) {
-			s.quiet = m.Method
+			s.Quiet = m.Method
 			return
 		}
 		row.hear(c, s, &e)
@@ -158,7 +158,7 @@ func (c *codex) elsewhere(e *codexEvent) bool {
 	return e.ThreadID != "" && c.Session != "" && e.ThreadID != c.Session
 }
 
-func (c *codex) say(line []byte) (s said) {
+func (c *codex) Say(line []byte) (s Output) {
 	o := parseOurs(line)
 	switch o.Type {
 	case hostmsg.Init:
@@ -170,7 +170,7 @@ func (c *codex) say(line []byte) (s said) {
 		c.Prompts++
 		c.Turn, c.Cancel, c.Text, c.Counted, c.Busy = "", false, "", false, true
 		c.Used = c.Total
-		if c.cfg.fresh && c.Prompts > 1 {
+		if c.cfg.Fresh && c.Prompts > 1 {
 			c.Prompt = o.prompt()
 			s.answer(c.RPC.request("thread/start", c.thread()))
 			return s
@@ -187,13 +187,13 @@ func (c *codex) say(line []byte) (s said) {
 
 // thread says how a thread is to work.
 func (c *codex) thread() obj {
-	t := obj{"cwd": c.cfg.dir, "approvalPolicy": c.cfg.policy, "sandbox": c.cfg.sandbox}
-	if c.cfg.model != "" {
-		t["model"] = c.cfg.model
+	t := obj{"cwd": c.cfg.Dir, "approvalPolicy": c.cfg.Policy, "sandbox": c.cfg.Sandbox}
+	if c.cfg.Model != "" {
+		t["model"] = c.cfg.Model
 	}
-	if len(c.cfg.tools) > 0 {
+	if len(c.cfg.Tools) > 0 {
 		var all []any
-		for _, tool := range c.cfg.tools {
+		for _, tool := range c.cfg.Tools {
 			all = append(all, obj{"type": "function", "name": tool.Name, "description": tool.Description, "inputSchema": tool.Parameters})
 		}
 		t["dynamicTools"] = all
@@ -207,7 +207,7 @@ func (c *codex) begin(prompt string) []byte {
 }
 
 // interrupt ends the turn, when it has a name.
-func (c *codex) interrupt(s *said) {
+func (c *codex) interrupt(s *Output) {
 	if c.Cancel && c.Turn != "" {
 		c.Cancel = false
 		s.answer(c.RPC.request("turn/interrupt", obj{"threadId": c.Session, "turnId": c.Turn}))
@@ -218,7 +218,7 @@ var codexVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 
 // answered hears the answers to what we asked: the handshake goes on, or an exchange
 // fails.
-func (c *codex) answered(s *said, m *rpcMessage, line []byte) {
+func (c *codex) answered(s *Output, m *rpcMessage, line []byte) {
 	method, ok := c.RPC.answered(m)
 	if !ok {
 		s.warn("an answer to what was not asked: " + stderrlog.Quote(line))
@@ -239,7 +239,7 @@ func (c *codex) answered(s *said, m *rpcMessage, line []byte) {
 		} `json:"turn"`
 	}
 	if json.Unmarshal(m.Result, &r) != nil && method != "turn/interrupt" {
-		c.refused(s, method, &rpcMessage{Error: &rpcError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}})
+		c.refused(s, method, &rpcMessage{Error: &RPCError{Message: "its answer cannot be read: " + stderrlog.Quote(line)}})
 		return
 	}
 	switch method {
@@ -261,39 +261,39 @@ func (c *codex) answered(s *said, m *rpcMessage, line []byte) {
 }
 
 // greeted judges the version and begins the thread.
-func (c *codex) greeted(s *said, agent string) {
+func (c *codex) greeted(s *Output, agent string) {
 	if found := codexVersion().FindStringSubmatch(agent); found != nil {
 		c.Version = found[1]
 	}
 	switch {
 	case c.Version == "":
-		s.warn(fmt.Sprintf("host '%s' does not say its version: %s", c.cfg.host, agent))
-	case older(c.Version, codexOldest):
-		s.failed(fmt.Sprintf("host '%s' is Codex %s, and at least %s is needed", c.cfg.host, c.Version, codexOldest), "version", "", nil)
+		s.warn(fmt.Sprintf("host '%s' does not say its version: %s", c.cfg.Host, agent))
+	case Older(c.Version, codexOldest):
+		s.failed(fmt.Sprintf("host '%s' is Codex %s, and at least %s is needed", c.cfg.Host, c.Version, codexOldest), "version", "", nil)
 		return
 	}
 	s.answer(notification("initialized", nil))
 	t := c.thread()
-	if c.cfg.resume == "" {
+	if c.cfg.Resume == "" {
 		s.answer(c.RPC.request("thread/start", t))
 		return
 	}
 	delete(t, "dynamicTools") // a thread keeps those that it began with
-	t["threadId"] = c.cfg.resume
+	t["threadId"] = c.cfg.Resume
 	s.answer(c.RPC.request("thread/resume", t))
 }
 
 // refused ends what cannot go on without the answer.
-func (c *codex) refused(s *said, method string, m *rpcMessage) {
+func (c *codex) refused(s *Output, method string, m *rpcMessage) {
 	if method == "turn/interrupt" {
-		s.quiet = method
+		s.Quiet = method
 		return
 	}
-	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
+	s.failed(fmt.Sprintf("host '%s': %s: %s", c.cfg.Host, method, m.Error.Message), string(m.Error.Code), c.Session, nil)
 }
 
-// older says whether version a is before b; both are numbers with points.
-func older(a, b string) bool {
+// Older says whether version a is before b; both are numbers with points.
+func Older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {
 		x, errA := strconv.Atoi(as[i])

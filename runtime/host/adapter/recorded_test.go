@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -35,7 +35,7 @@ var recorded = map[string]struct {
 }
 
 // recordedTool is the tool that agents were told of.
-var recordedTool = tools{{Name: "Calc_add", Description: "Adds two numbers.",
+var recordedTool = Tools{{Name: "Calc_add", Description: "Adds two numbers.",
 	Parameters: json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["a","b"],"additionalProperties":false}`)}}
 
 // recording reads the lines of a recording's first process.
@@ -54,21 +54,21 @@ func recording(t *testing.T, name string) []hosttrace.Recorded {
 }
 
 // newAdapter returns the adapter of a host, which resumes a conversation.
-func newAdapter(_ testing.TB, transport string, v Vendor, resume string) adapter {
-	cfg := v.config("Coder", "/work")
-	cfg.resume = resume
-	return protocols[transport].adapter(cfg)
+func newAdapter(_ testing.TB, transport string, v Vendor, resume string) Adapter {
+	cfg := v.AdapterConfig("Coder", "/work")
+	cfg.Resume = resume
+	return Protocols[transport].New(cfg)
 }
 
 // newToldAdapter returns the adapter of a host with recordedTool, over a bridge as
 // recordings name it where the vendor uses one.
-func newToldAdapter(_ testing.TB, transport string, v Vendor) adapter {
-	cfg := v.config("Coder", "/work")
-	cfg.tools = recordedTool
-	if transport == acpTransport {
-		cfg.bridge = &bridgeEntry{command: "***CONCERTO***", args: []string{"host", "bridge", "***CONCERTO_BRIDGE***"}}
+func newToldAdapter(_ testing.TB, transport string, v Vendor) Adapter {
+	cfg := v.AdapterConfig("Coder", "/work")
+	cfg.Tools = recordedTool
+	if transport == TransportACP {
+		cfg.Bridge = &BridgeEntry{Command: "***CONCERTO***", Args: []string{"host", "bridge", "***CONCERTO_BRIDGE***"}}
 	}
-	return protocols[transport].adapter(cfg)
+	return Protocols[transport].New(cfg)
 }
 
 // What a program says that allows all and answers with tabs.
@@ -100,12 +100,12 @@ func TestRecorded(t *testing.T) {
 			}
 			var seen strings.Builder
 			var told []string
-			tell := func(s said) {
-				for _, l := range s.theirs {
+			tell := func(s Output) {
+				for _, l := range s.Lines {
 					told = append(told, string(l))
 				}
 			}
-			tell(a.say([]byte(`{"type":"init"}`)))
+			tell(a.Say([]byte(`{"type":"init"}`)))
 			for _, l := range recording(t, name) {
 				switch l.Dir {
 				case hosttrace.To:
@@ -114,16 +114,16 @@ func TestRecorded(t *testing.T) {
 					}
 					told = told[1:]
 				case hosttrace.From:
-					s := a.hear([]byte(l.Text))
+					s := a.Hear([]byte(l.Text))
 					tell(s)
-					for _, ours := range s.ours {
+					for _, ours := range s.Messages {
 						seen.WriteString(shown(t, ours, l.Text) + "\n")
 						var m map[string]any
 						if err := json.Unmarshal(ours, &m); err != nil {
 							t.Fatal(err)
 						}
 						if answer := answerOf(m); answer != "" {
-							tell(a.say([]byte(answer)))
+							tell(a.Say([]byte(answer)))
 						}
 					}
 					if again := reread(t, a); !reflect.DeepEqual(again, a) {
@@ -157,7 +157,7 @@ func shown(t *testing.T, ours []byte, line string) string {
 
 // reread is an adapter that has been written and read again. What it knew before it
 // began is not its state.
-func reread(t *testing.T, a adapter) adapter {
+func reread(t *testing.T, a Adapter) Adapter {
 	t.Helper()
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -167,14 +167,14 @@ func reread(t *testing.T, a adapter) adapter {
 	if err := json.Unmarshal(text, again.Interface()); err != nil {
 		t.Fatal(err)
 	}
-	copied := again.Interface().(adapter)
+	copied := again.Interface().(Adapter)
 	switch a := a.(type) {
 	case *claude:
 		copied.(*claude).cfg = a.cfg
 	case *codex:
 		copied.(*codex).cfg = a.cfg
-	case *acp:
-		copied.(*acp).cfg = a.cfg
+	case *ACP:
+		copied.(*ACP).cfg = a.cfg
 	}
 	return copied
 }

@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 // message a line, and control requests of both sides among them. Its fields in upper
 // case are its state.
 type claude struct {
-	cfg       vendor
+	cfg       Config
 	Session   string
 	Interrupt int64                    // how many we have sent
 	Open      map[string]claudeRequest // theirs that we have not answered, by id
@@ -53,7 +53,7 @@ var claudeKinds = map[string]string{
 // one of its type alone.
 type claudeRow struct {
 	typ, subtype string
-	hear         func(c *claude, s *said, m *claudeLine) // nil: nothing to the program
+	hear         func(c *claude, s *Output, m *claudeLine) // nil: nothing to the program
 }
 
 var claudeRows = []claudeRow{
@@ -96,13 +96,13 @@ type claudeLine struct {
 	line []byte
 }
 
-func newClaude(v vendor) *claude {
-	return &claude{cfg: v, Session: v.resume, Open: map[string]claudeRequest{}}
+func newClaude(v Config) *claude {
+	return &claude{cfg: v, Session: v.Resume, Open: map[string]claudeRequest{}}
 }
 
-func (c *claude) conversation() string { return c.Session }
+func (c *claude) Conversation() string { return c.Session }
 
-func (c *claude) hear(line []byte) (s said) {
+func (c *claude) Hear(line []byte) (s Output) {
 	m := claudeLine{line: line}
 	if json.Unmarshal(line, &m) != nil || m.Type == "" {
 		return foreign(line)
@@ -119,7 +119,7 @@ func (c *claude) hear(line []byte) (s said) {
 			continue
 		}
 		if row.hear == nil {
-			s.quiet = named(m.Type, m.Subtype)
+			s.Quiet = named(m.Type, m.Subtype)
 		} else {
 			row.hear(c, &s, &m)
 		}
@@ -137,12 +137,12 @@ func named(typ, subtype string) string {
 	return typ + "/" + subtype
 }
 
-func (c *claude) say(line []byte) (s said) {
+func (c *claude) Say(line []byte) (s Output) {
 	o := parseOurs(line)
 	switch o.Type {
 	case hostmsg.Init:
 		request := obj{"subtype": "initialize"}
-		if len(c.cfg.tools) > 0 {
+		if len(c.cfg.Tools) > 0 {
 			request["sdkMcpServers"] = []string{toolServer}
 		}
 		s.answer(jsonobject.Encode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
@@ -158,9 +158,9 @@ func (c *claude) say(line []byte) (s said) {
 	return s
 }
 
-func (c *claude) takesBack(s *said, m *claudeLine) {
+func (c *claude) takesBack(s *Output, m *claudeLine) {
 	if _, ok := c.Open[m.RequestID]; !ok {
-		s.quiet = m.Type
+		s.Quiet = m.Type
 		return
 	}
 	delete(c.Open, m.RequestID)

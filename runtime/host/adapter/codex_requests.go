@@ -1,4 +1,4 @@
-package host
+package adapter
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 // codexRequest says what a request means, and what answers it.
 type codexRequest struct {
 	method string
-	ask    func(c *codex, s *said, q *rpcRequest, line []byte)
+	ask    func(c *codex, s *Output, q *rpcRequest, line []byte)
 	answer func(q *rpcRequest, o *ours) obj
 }
 
@@ -36,7 +36,7 @@ func codexRequestOf(method string) *codexRequest {
 }
 
 // asked hands a request on, or refuses it.
-func (c *codex) asked(s *said, m *rpcMessage, line []byte) {
+func (c *codex) asked(s *Output, m *rpcMessage, line []byte) {
 	row := codexRequestOf(m.Method)
 	if row == nil {
 		s.unknown(m, m.Method, line)
@@ -46,7 +46,7 @@ func (c *codex) asked(s *said, m *rpcMessage, line []byte) {
 }
 
 // respond answers what they asked; what is not open any more needs no answer.
-func (c *codex) respond(s *said, o *ours) {
+func (c *codex) respond(s *Output, o *ours) {
 	if q, ok := c.RPC.close(o.AnswerTo); ok {
 		s.answer(rpcResult(q.ID, codexRequestOf(q.Method).answer(&q, o)))
 	}
@@ -130,7 +130,7 @@ func (p *codexApproval) command() string {
 // codexReads are the actions that only look.
 var codexReads = []string{"read", "listFiles", "list_files", "search"}
 
-func (c *codex) asksCommand(s *said, q *rpcRequest, line []byte) {
+func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 	p := q.approval()
 	actions := slices.Concat(p.Actions, p.Parsed)
 	a := approval{tool: "command", kind: "execute", reason: p.Reason, Options: p.offers(), payload: line}
@@ -151,7 +151,7 @@ func (c *codex) asksCommand(s *said, q *rpcRequest, line []byte) {
 }
 
 // approve remembers what an approval showed, and asks.
-func (c *codex) approve(s *said, q *rpcRequest, a approval) {
+func (c *codex) approve(s *Output, q *rpcRequest, a approval) {
 	q.Options, q.Args = a.Options, a.Args
 	a.ID = c.RPC.take(*q)
 	s.approval(a)
@@ -184,7 +184,7 @@ func deletes(changes []byte) bool {
 	return true
 }
 
-func (c *codex) asksChange(s *said, q *rpcRequest, line []byte) {
+func (c *codex) asksChange(s *Output, q *rpcRequest, line []byte) {
 	p := q.approval()
 	changes := c.Items[p.ItemID]
 	a := approval{tool: "fileChange", kind: "edit", reason: p.Reason, payload: line, paths: changedPaths(changes),
@@ -211,7 +211,7 @@ func (c *codex) asksChange(s *said, q *rpcRequest, line []byte) {
 	c.approve(s, q, a)
 }
 
-func (c *codex) asksPermissions(s *said, q *rpcRequest, line []byte) {
+func (c *codex) asksPermissions(s *Output, q *rpcRequest, line []byte) {
 	p := q.approval()
 	a := approval{tool: "permissions", kind: "other", reason: p.Reason, payload: line,
 		Options: []string{decision.Once, decision.Session, decision.Deny}}
@@ -229,7 +229,7 @@ func (q *rpcRequest) questions() []ask {
 	return p.Questions
 }
 
-func (c *codex) asksUser(s *said, q *rpcRequest, line []byte) {
+func (c *codex) asksUser(s *Output, q *rpcRequest, line []byte) {
 	s.question(c.RPC.take(*q), "", q.questions(), nil, line)
 }
 
@@ -259,7 +259,7 @@ func (q *rpcRequest) elicitation() (e elicitation) {
 }
 
 // elicits asks what a form does; what is none we do not know.
-func (c *codex) elicits(s *said, q *rpcRequest, line []byte) {
+func (c *codex) elicits(s *Output, q *rpcRequest, line []byte) {
 	e := q.elicitation()
 	if e.Schema == nil {
 		s.unknown(&rpcMessage{ID: q.ID}, q.Method+" "+e.Mode, line)
@@ -278,7 +278,7 @@ func answeredElicitation(q *rpcRequest, o *ours) obj {
 	return answer
 }
 
-func (c *codex) callsTool(s *said, q *rpcRequest, line []byte) {
+func (c *codex) callsTool(s *Output, q *rpcRequest, line []byte) {
 	var p struct {
 		Tool      string          `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
