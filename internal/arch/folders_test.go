@@ -43,8 +43,6 @@ var crowded = map[string]int{
 	"relay/server.host":                    38,
 	"relay/store.Store()":                  106,
 	"runtime.Config":                       33,
-	"runtime/host":                         62,
-	"runtime/host.Config":                  33,
 	"runtime/host.process":                 41,
 	"runtime/host.reader":                  50,
 	"internal/record/journal.Record":       56,

@@ -1,3 +1,6 @@
+// Package adapter translates between the lines of vendors' agents (Claude Code, Codex, agents of the Agent Client
+// Protocol) and the messages of the host protocol; its API promises nothing. Protocols is the table of the vendors; runtime/host starts their
+// processes, and passes each line through the Adapter of its process.
 package adapter
 
 import (
@@ -15,20 +18,19 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
-// An adapter translates between a vendor's lines and ours. It has no goroutine, no
+// Adapter translates between a vendor's lines and those of the host protocol. It has no goroutine, no
 // clock and no connection, and its state is plain data: the same lines in the same
 // order always give the same lines. A host that speaks our protocol needs none.
 //
-// Our side of it is the protocol as it stands (spec/host-protocol.md): init begins
-// the vendor's handshake, whose end is init_ack or error; prompt, response and cancel
-// are said in the vendor's words.
+// Its messages are those of spec/host-protocol.md: init begins the vendor's handshake,
+// which ends with init_ack or error; prompt, response and cancel are translated.
 type Adapter interface {
-	// hear translates a line of the vendor's.
+	// Hear translates a line of the vendor's.
 	Hear(line []byte) Output
-	// say translates a line of ours.
+	// Say translates a message to the host.
 	Say(line []byte) Output
-	// conversation is the vendor's name for the conversation, as last heard; "" when
-	// it has not said one.
+	// Conversation returns the vendor's name for the conversation, as last heard; ""
+	// before it has one.
 	Conversation() string
 }
 
@@ -69,7 +71,7 @@ type Config struct {
 // Tools are functions of the program's tools.
 type Tools []effect.ToolSpec
 
-// Equal says that two lists are equal.
+// Equal reports whether two lists are equal.
 func (t Tools) Equal(other Tools) bool {
 	return slices.EqualFunc(t, other, func(a, b effect.ToolSpec) bool {
 		return a.Name == b.Name && a.Description == b.Description && bytes.Equal(a.Parameters, b.Parameters)

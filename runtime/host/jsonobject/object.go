@@ -1,4 +1,5 @@
-// Package jsonobject builds and reads the JSON objects of host messages, whose members keep their order.
+// Package jsonobject builds and reads the JSON objects of host messages, whose members keep their order; its API
+// promises nothing.
 package jsonobject
 
 import (
