@@ -88,7 +88,7 @@ var Policy = []Rule{
 	{Package: "internal/process/userfile"},
 	{Package: "internal/process/guard", Imports: "internal/process/proc"},
 	{Package: "internal/process/procgroup", Imports: "internal/process/proc"},
-	{Package: "internal/process/stderrlog"},
+	{Package: "internal/process/stderrlog", Imports: "internal/text/utf8cut"},
 	{Package: "internal/process/sandbox"},
 	{Package: "internal/process/sandbox/inside", Imports: "internal/process/sandbox"},
 	{Package: "internal/process/cputime"},

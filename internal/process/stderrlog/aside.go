@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
 // How much of a standard error goes to the log.
@@ -129,8 +131,5 @@ const quoteLimit = 200
 // Quote returns a line of a process for an error message, cut when long.
 func Quote(line []byte) string {
 	s := Escape(string(line[:min(len(line), quoteLimit+1)]), "\t")
-	if len(s) > quoteLimit {
-		s = strings.ToValidUTF8(s[:quoteLimit], "") + "…"
-	}
-	return s
+	return utf8cut.Short(s, quoteLimit)
 }
