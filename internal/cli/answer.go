@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,19 +21,6 @@ func (a *app) piped() io.Reader {
 		}
 	}
 	return a.stdin
-}
-
-// answers reads the values of --answer: channel=value each.
-func answers(given []string) ([]engine.Answer, error) {
-	var out []engine.Answer
-	for _, g := range given {
-		channel, v, ok := strings.Cut(g, "=")
-		if !ok || channel == "" {
-			return nil, usage("write --answer CHANNEL=VALUE, as in --answer approve=yes", "--answer cannot be %q", g)
-		}
-		out = append(out, engine.Answer{Channel: channel, Value: v})
-	}
-	return out, nil
 }
 
 // person are the parts of a command that somebody at a terminal sees and types

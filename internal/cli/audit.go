@@ -18,21 +18,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-func (a *app) auditCommand() *cobra.Command {
+func newAudit(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "Look at the audit log of calls of tools",
 		Long: `With --audit FILE, or [audit] file in the manifest, a run records every call of a
 tool, made or refused, in a log whose lines are chained by their hashes: what is
 changed, left out or put in between shows (spec/23-audit.md).`,
-		Args: a.unknownCommand,
+		Args: unknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.auditVerifyCommand(), a.auditShowCommand())
+	c.AddCommand(newAuditVerify(a), newAuditShow(a))
 	return c
 }
 
-func (a *app) auditVerifyCommand() *cobra.Command {
+func newAuditVerify(a *app) *cobra.Command {
 	var head string
 	c := &cobra.Command{
 		Use:   "verify FILE|RUN",
@@ -50,7 +50,7 @@ run has told at its end, or verify before.
 
 Exit codes: 0 it is whole, 76 it is not, 2 the command was misused.`,
 		Args: oneFile,
-		RunE: func(_ *cobra.Command, args []string) error { return a.auditVerify(args[0], head) },
+		RunE: func(_ *cobra.Command, args []string) error { return auditVerify(a, args[0], head) },
 	}
 	c.Flags().StringVar(&head, "head", "", "one of its lines must have this `HASH`")
 	return c
@@ -66,9 +66,9 @@ func oneFile(c *cobra.Command, args []string) error {
 
 // auditLog opens a log for reading: a file, or the ledger of a run. It gives its name, and, of a run
 // that has ended, the hash of its last record.
-func (a *app) auditLog(path string) (f *os.File, name, head string, err error) {
+func auditLog(a *app, path string) (f *os.File, name, head string, err error) {
 	if info, err := os.Stat(a.abs(path)); err != nil || info.IsDir() {
-		if dir, err := a.runDir(path); err == nil {
+		if dir, err := runDir(a, path); err == nil {
 			a.naming = path
 			run, err := engine.OpenRun(dir)
 			if err != nil {
@@ -85,18 +85,18 @@ func (a *app) auditLog(path string) (f *os.File, name, head string, err error) {
 	return f, path, head, nil
 }
 
-func (a *app) auditVerify(path, head string) error {
+func auditVerify(a *app, path, head string) error {
 	if raw, err := hex.DecodeString(head); err != nil || head != "" && len(raw) != 32 || strings.ToLower(head) != head {
 		return usage("give the 64 digits that `concerto audit verify` says behind `head`", "--head cannot be %q", head)
 	}
-	f, path, last, err := a.auditLog(path)
+	f, path, last, err := auditLog(a, path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	s, err := audit.Verify(f, path, cmp.Or(head, last))
 	if err != nil {
-		return a.readAudit(err)
+		return readAudit(a, err)
 	}
 	_, err = fmt.Fprintln(a.stdout, s)
 	return err
@@ -104,7 +104,7 @@ func (a *app) auditVerify(path, head string) error {
 
 // readAudit is the error of reading a log. That it was changed is said here, as the place
 // alone.
-func (a *app) readAudit(err error) error {
+func readAudit(a *app, err error) error {
 	var broken *engine.AuditBrokenError
 	if !errors.As(err, &broken) {
 		return err
@@ -122,7 +122,7 @@ func outcomes() []string {
 	return all
 }
 
-func (a *app) auditShowCommand() *cobra.Command {
+func newAuditShow(a *app) *cobra.Command {
 	var f audit.Filter
 	var since string
 	var asJSON bool
@@ -149,7 +149,7 @@ changed.
 					return err
 				}
 			}
-			return a.auditShow(args[0], f, asJSON)
+			return auditShow(a, args[0], f, asJSON)
 		},
 	}
 	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of the tool `NAME`")
@@ -184,15 +184,15 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, usage("write 2026-01-05T10:00:00Z, 2026-01-05, or how long ago, as in 2h", "--since cannot be %q", text)
 }
 
-func (a *app) auditShow(path string, f audit.Filter, asJSON bool) error {
-	file, path, _, err := a.auditLog(path)
+func auditShow(a *app, path string, f audit.Filter, asJSON bool) error {
+	file, path, _, err := auditLog(a, path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	for l, err := range audit.Lines(file, path) {
 		if err != nil {
-			return a.readAudit(err)
+			return readAudit(a, err)
 		}
 		if !f.Match(l) {
 			continue
@@ -210,7 +210,7 @@ func (a *app) auditShow(path string, f audit.Filter, asJSON bool) error {
 
 // usableAudit says whether a run may record into a file: no other process writes it, and
 // its chain is whole.
-func (a *app) usableAudit(f *auditFlags) error {
+func usableAudit(a *app, f *auditFlags) error {
 	if f.file == "" {
 		if f.each {
 			return usage("add --audit FILE", "--audit-sync is of an audit log, and there is none")

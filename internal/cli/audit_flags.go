@@ -21,7 +21,7 @@ func (f *auditFlags) add(c *cobra.Command) {
 
 // audited opens the audit log that the flags name, or else the program's manifest, for
 // what o says. end closes it, once all is run, and tells its head.
-func (a *app) audited(p *engine.Program, o *engine.Options, f *auditFlags) (end func(error) error, err error) {
+func audited(a *app, p *engine.Program, o *engine.Options, f *auditFlags) (end func(error) error, err error) {
 	how := engine.AuditOptions{Version: a.binary.release, SyncEach: f.each}
 	var log *engine.AuditLog
 	if f.file != "" {

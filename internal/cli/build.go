@@ -23,7 +23,7 @@ func stageNames() []string {
 	return names
 }
 
-func (a *app) buildCommand() *cobra.Command {
+func newBuild(a *app) *cobra.Command {
 	var out, emit, passes string
 	c := &cobra.Command{
 		Use:   "build [PATH]",
@@ -57,7 +57,7 @@ A program does the same with any choice.
 				return usage("", "--passes: %v", err)
 			}
 			p, _ := path(c, args)
-			return a.build(p, emit, out, on)
+			return build(a, p, emit, out, on)
 		},
 	}
 	c.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`; - is stdout")
@@ -80,7 +80,7 @@ func passNames() string {
 
 // build writes a stage of the compilation: to out; else to stdout when emit
 // names the stage; else to a file named after the entry.
-func (a *app) build(path, emit, out string, on optimize.Set) error {
+func build(a *app, path, emit, out string, on optimize.Set) error {
 	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir, Overlay: a.overlay})
 	if err != nil {
 		return refused(err)
@@ -104,7 +104,7 @@ func (a *app) build(path, emit, out string, on optimize.Set) error {
 		out = strings.TrimSuffix(base, driver.SourceExt) + driver.IRExt
 	}
 	if name == driver.IR {
-		a.built(text.Bytes())
+		trustBuilt(a, text.Bytes())
 	}
 	if out == "" || out == "-" {
 		_, err := a.stdout.Write(text.Bytes())

@@ -12,7 +12,7 @@ import (
 
 var checkForms = []string{"text", "json"}
 
-func (a *app) checkCommand() *cobra.Command {
+func newCheck(a *app) *cobra.Command {
 	var form string
 	var watch, fix, diffs bool
 	var audit auditFlags
@@ -39,10 +39,10 @@ reason and what to write instead. Says nothing when all is well.
 			if err := oneOf("--format", form, checkForms); err != nil {
 				return err
 			}
-			if err := a.usableAudit(&audit); err != nil {
+			if err := usableAudit(a, &audit); err != nil {
 				return err
 			}
-			s, err := a.source(p, nil)
+			s, err := programSource(a, p, nil)
 			if err != nil {
 				return err
 			}
@@ -58,14 +58,14 @@ reason and what to write instead. Says nothing when all is well.
 				return usage("leave out one of them", "--diff and --format json both write to stdout")
 			}
 			if fix {
-				found, err := a.fix(c.Context(), s, &tools, diffs)
+				found, err := applyFixes(a, c.Context(), s, &tools, diffs)
 				if err != nil {
 					return err
 				}
-				return a.tell(found, form == "json")
+				return showFound(a, found, form == "json")
 			}
 			if !watch {
-				return a.check(c.Context(), s, &tools, form == "json")
+				return check(a, c.Context(), s, &tools, form == "json")
 			}
 			ctx, signals := catch(c.Context())
 			defer signals.stop()
@@ -74,7 +74,7 @@ reason and what to write instead. Says nothing when all is well.
 			return a.watch(ctx, false, func(_ context.Context, seen func(string)) error {
 				s.Seen = seen
 				tools.watched(a, seen)
-				return a.check(c.Context(), again.Request(s), &tools, form == "json")
+				return check(a, c.Context(), again.Request(s), &tools, form == "json")
 			})
 		},
 	}
@@ -87,16 +87,16 @@ reason and what to write instead. Says nothing when all is well.
 	return c
 }
 
-func (a *app) check(ctx context.Context, s engine.Source, f *toolFlags, asJSON bool) error {
-	found, err := engine.CheckWith(ctx, s, a.toolSources(f, nil))
+func check(a *app, ctx context.Context, s engine.Source, f *toolFlags, asJSON bool) error {
+	found, err := engine.CheckWith(ctx, s, toolSources(a, f, nil))
 	if err != nil {
 		return refused(err)
 	}
-	return a.tell(found, asJSON)
+	return showFound(a, found, asJSON)
 }
 
-// tell shows what a check has found.
-func (a *app) tell(found engine.Diagnostics, asJSON bool) error {
+// showFound shows what a check has found.
+func showFound(a *app, found engine.Diagnostics, asJSON bool) error {
 	if !asJSON {
 		return a.show(found)
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// fix makes safe fixes until there are none left, writes the files, and gives what is found then.
+// applyFixes makes safe fixes until there are none left, writes the files, and gives what is found then.
 // With a diff it shows that in place of writing.
-func (a *app) fix(ctx context.Context, s engine.Source, f *toolFlags, asDiff bool) (found engine.Diagnostics, err error) {
+func applyFixes(a *app, ctx context.Context, s engine.Source, f *toolFlags, asDiff bool) (found engine.Diagnostics, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}
 	for more := true; more; {
-		if found, err = engine.CheckWith(ctx, s, a.toolSources(f, nil)); err != nil {
+		if found, err = engine.CheckWith(ctx, s, toolSources(a, f, nil)); err != nil {
 			return found, refused(err)
 		}
 		changed := rounds.Round(found.Sorted())

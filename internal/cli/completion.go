@@ -21,7 +21,7 @@ var shells = []struct {
 	{"powershell", func(r *cobra.Command) error { return r.GenPowerShellCompletionWithDesc(r.OutOrStdout()) }},
 }
 
-func (a *app) completionCommand() *cobra.Command {
+func newCompletion(a *app) *cobra.Command {
 	var names []string
 	for _, s := range shells {
 		names = append(names, s.name)
@@ -75,7 +75,7 @@ var flagValues = []struct {
 }
 
 // completions tells cobra what arguments and flags may be, for the shell.
-func (a *app) completions(root *cobra.Command) {
+func completions(a *app, root *cobra.Command) {
 	find := func(name string) *cobra.Command {
 		for _, c := range root.Commands() {
 			if c.Name() == name {
@@ -104,7 +104,7 @@ func (a *app) completions(root *cobra.Command) {
 		return names, cobra.ShellCompDirectiveNoFileComp
 	}
 	for _, c := range []*cobra.Command{find("run"), find("test")} {
-		a.completePermissions(c)
+		completePermissions(a, c)
 	}
 	for _, f := range flagValues {
 		err := find(f.command).RegisterFlagCompletionFunc(f.flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -118,7 +118,7 @@ func (a *app) completions(root *cobra.Command) {
 
 // completePermissions completes the values of the permission flags: paths as the
 // shell does, and names of variables.
-func (a *app) completePermissions(c *cobra.Command) {
+func completePermissions(a *app, c *cobra.Command) {
 	for _, k := range engine.Permissions {
 		if k.Kind == engine.PermitRead || k.Kind == engine.PermitWrite {
 			continue

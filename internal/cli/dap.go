@@ -27,7 +27,7 @@ name of one test) and showStd (step into the library).
 
 To debug a program that you start yourself: ` + "`concerto run --debug ADDR`" + `.`
 
-func (a *app) dapCommand() *cobra.Command {
+func newDap(a *app) *cobra.Command {
 	var address string
 	c := &cobra.Command{
 		Use:   "dap",
@@ -35,9 +35,9 @@ func (a *app) dapCommand() *cobra.Command {
 		Long:  dapHelp,
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			adapter := &dap.Adapter{Command: a.debug, Dir: a.dir}
+			adapter := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return runLaunched(a, l, r) }, Dir: a.dir}
 			if address != "" {
-				return a.dapListen(adapter, address)
+				return dapListen(a, adapter, address)
 			}
 			if a.terminal {
 				return usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
@@ -51,7 +51,7 @@ func (a *app) dapCommand() *cobra.Command {
 }
 
 // dapListen serves those who connect, one after the other, until it is ended.
-func (a *app) dapListen(adapter *dap.Adapter, address string) error {
+func dapListen(a *app, adapter *dap.Adapter, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return usage("--tcp takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", address, err)
@@ -70,8 +70,8 @@ func (a *app) dapListen(adapter *dap.Adapter, address string) error {
 	}
 }
 
-// debug runs what an editor has launched, as the command line would.
-func (a *app) debug(l *dap.Launch, r *dap.Run) int {
+// runLaunched runs what an editor has launched, as the command line would.
+func runLaunched(a *app, l *dap.Launch, r *dap.Run) int {
 	child := &app{stdin: strings.NewReader(""), stdout: r.Stdout, stderr: r.Stderr, environ: environWith(a.environ, l.Env), binary: a.binary,
 		dir: a.abs(l.Cwd), debugging: debugging{r, launchAnswers(l)}}
 	return run(launchArgs(l), child)
@@ -133,8 +133,8 @@ func environWith(environ []string, set map[string]any) []string {
 	return out
 }
 
-// debugs lets whoever debugs the run end it.
-func (a *app) debugs(signals *interrupts) {
+// followDebugger lets whoever debugs the run end it.
+func followDebugger(a *app, signals *interrupts) {
 	if a.debugged == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (a *app) debugs(signals *interrupts) {
 
 // attachable runs a program to which editors attach: it stands before its first line until the
 // first of them lets it begin.
-func (a *app) attachable(f *runFlags, s engine.Source, signals *interrupts, run func() error) error {
+func attachable(a *app, f *runFlags, s engine.Source, signals *interrupts, run func() error) error {
 	switch {
 	case f.watch:
 		return usage("leave out one of them", "--debug and --watch contradict each other")
@@ -170,7 +170,7 @@ func (a *app) attachable(f *runFlags, s engine.Source, signals *interrupts, run 
 	defer func() { _ = l.Close() }()
 	s.Mock = f.mock
 	a.debugged = dap.Attachable(s)
-	a.debugs(signals)
+	followDebugger(a, signals)
 	fmt.Fprintf(a.stderr, "concerto: waits for a debugger on %s\n", l.Addr())
 	go func() {
 		for {

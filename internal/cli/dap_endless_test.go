@@ -162,7 +162,7 @@ func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomi
 	}
 	step = &atomic.Int64{}
 	var passed atomic.Int64
-	a := &dap.Adapter{Command: (&app{dir: dir}).debug, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
+	a := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return runLaunched(&app{dir: dir}, l, r) }, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
 	requests, in := io.Pipe()
 	out, said := io.Pipe()
 	served := make(chan error, 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 )
 
-func (a *app) docCommand() *cobra.Command {
+func newDoc(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doc [NAME]",
 		Short: "Tell what a function, keyword or manifest key does",
@@ -36,12 +36,12 @@ manifest lists what it has. Without a name, lists everything.
 			if len(args) == 0 {
 				return docContents(a.stdout)
 			}
-			return a.doc(args[0])
+			return showTopic(a, args[0])
 		},
 	}
 }
 
-func (a *app) doc(name string) error {
+func showTopic(a *app, name string) error {
 	topics, group := doc.Find(name)
 	b := bufio.NewWriter(a.stdout)
 	switch {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,7 +45,7 @@ func (f *durableFlags) waiting(c *cobra.Command) {
 var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
 // journaled says where a run is kept, if it is.
-func (a *app) journaled(p *engine.Program, o *engine.Options, f *runFlags) error {
+func journaled(a *app, p *engine.Program, o *engine.Options, f *runFlags) error {
 	d := &f.durable
 	if d.sync != "" {
 		if err := oneOf("--sync", d.sync, syncForms); err != nil {
@@ -65,11 +64,11 @@ func (a *app) journaled(p *engine.Program, o *engine.Options, f *runFlags) error
 		return usage("leave one of them out", "--watch runs the program again and again, and --journal keeps one run")
 	case d.journal != "":
 		d.dir, a.naming = d.journal, d.journal
-		o.Records.Durable = a.durable(d, a.abs(d.journal))
+		o.Records.Durable = durable(a, d, a.abs(d.journal))
 	case root != "" && !f.watch:
 		id := engine.NewRunID()
 		o.Session.SessionID, d.dir = id, id
-		o.Records.Durable = a.durable(d, filepath.Join(root, id))
+		o.Records.Durable = durable(a, d, filepath.Join(root, id))
 		if err := os.MkdirAll(root, 0o700); err != nil {
 			return fmt.Errorf("make %s, where the manifest has runs kept: %w", root, err)
 		}
@@ -98,16 +97,8 @@ func (f *durableFlags) checkEvery() error {
 	return nil
 }
 
-func (a *app) durable(d *durableFlags, dir string) *engine.Durable {
+func durable(a *app, d *durableFlags, dir string) *engine.Durable {
 	return &engine.Durable{Dir: dir, Park: d.park, Wait: d.wait, Sync: d.sync, VerifySnapshots: d.verify, SnapshotEvery: d.every, Remark: func(text string) { a.note("concerto: %s\n", text) }}
-}
-
-// relative is a path as it is shown: below the directory worked in, from there.
-func (a *app) relative(path string) string {
-	if r, err := filepath.Rel(a.dir, path); err == nil && !strings.HasPrefix(r, "..") {
-		return r
-	}
-	return path
 }
 
 // keptFlags are the flags that were given, with their values.

@@ -95,3 +95,9 @@ func (a *app) noRun(err error) int {
 	}
 	return exitRefused
 }
+
+// noEffect says that a run has no such effect.
+func (a *app) noEffect(err error) int {
+	a.complain(fmt.Sprintf("%s: %v", a.naming, err), "")
+	return exitRefused
+}

@@ -15,13 +15,13 @@ const maxEnvFile = 1 << 20
 
 // environment returns the command's environment with the variables of files. One
 // that is set outside wins over a file, and a later file over an earlier one.
-func (a *app) environment(files []string) ([]string, error) {
+func environment(a *app, files []string) ([]string, error) {
 	if len(files) == 0 {
 		return a.environ, nil
 	}
 	var all []string
 	for _, name := range files {
-		text, err := a.readEnvFile(name)
+		text, err := readEnvFile(a, name)
 		if err != nil {
 			return nil, usage("name a file of lines NAME=VALUE", "--env: read %s: %v", name, cause(err))
 		}
@@ -34,7 +34,7 @@ func (a *app) environment(files []string) ([]string, error) {
 	return append(all, a.environ...), nil // of several for a name the last one counts
 }
 
-func (a *app) readEnvFile(name string) (string, error) {
+func readEnvFile(a *app, name string) (string, error) {
 	full := a.abs(name)
 	switch info, err := os.Stat(full); {
 	case err != nil:

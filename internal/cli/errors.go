@@ -10,6 +10,17 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
+// The exit codes (spec/18-cli.md).
+const (
+	exitOK          = 0
+	exitFailed      = 1   // the program failed
+	exitRefused     = 2   // it did not compile, or the command was misused
+	exitUnwritable  = 74  // a run's journal cannot be written
+	exitWaiting     = 75  // a run waits for an answer, or a time
+	exitBroken      = 76  // an audit log or a journal was changed, or a replay left its tape
+	exitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
+)
+
 // usageError says that the command line is wrong.
 type usageError struct {
 	message string
@@ -108,4 +119,15 @@ func (a *app) complain(what, hint string) {
 	if hint != "" {
 		fmt.Fprintf(a.stderr, "  hint: %s\n", terminal.Escape(hint))
 	}
+}
+
+// reload is the next step after a compiled program that cannot be loaded.
+func reload(err error) string {
+	switch {
+	case errors.Is(err, engine.ErrVersion):
+		return "build it again with this version of concerto"
+	case errors.Is(err, engine.ErrInvalid):
+		return "the file was changed after it was built: build it again"
+	}
+	return "compiled programs come from `concerto build`; to run a source file, name it with the ending .conc"
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-func (a *app) explainCommand() *cobra.Command {
+func newExplain(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE | WORD]",
 		Short: "Explain a diagnostic, by its code or a word of its title",
@@ -27,12 +27,12 @@ program without it. Without a code, lists them all.
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			text, _ := path(c, args)
-			return a.explain(text)
+			return explain(a, text)
 		},
 	}
 }
 
-func (a *app) explain(text string) error {
+func explain(a *app, text string) error {
 	if text == "" {
 		return list(a.stdout, diag.Catalogue())
 	}
@@ -103,25 +103,4 @@ func page(w io.Writer, i *diag.Info) error {
 		}
 	}
 	return b.Flush()
-}
-
-// fill breaks prose into lines of at most width characters.
-func fill(text string, width int) string {
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		n := len([]rune(word))
-		switch {
-		case column == 0:
-		case column+1+n > width:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
 }

@@ -32,7 +32,7 @@ type fmtFlags struct {
 // their commas, a wider one is probably a mistake.
 const minWidth, maxWidth = 40, 400
 
-func (a *app) fmtCommand() *cobra.Command {
+func newFmt(a *app) *cobra.Command {
 	var f fmtFlags
 	c := &cobra.Command{
 		Use:   "fmt [PATH…]",
@@ -48,7 +48,7 @@ means never changes. A file with mistakes is left as it is.
   concerto fmt --stdin        from stdin to stdout, for editors
 
 Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
-		RunE: func(c *cobra.Command, args []string) error { return a.fmt(args, &f) },
+		RunE: func(c *cobra.Command, args []string) error { return formatPaths(a, args, &f) },
 	}
 	c.Flags().BoolVar(&f.check, "check", false, "list the files that would change, and exit 1 if there are any")
 	c.Flags().BoolVar(&f.stdin, "stdin", false, "format what comes on stdin to stdout")
@@ -56,7 +56,7 @@ Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
 	return c
 }
 
-func (a *app) fmt(paths []string, f *fmtFlags) error {
+func formatPaths(a *app, paths []string, f *fmtFlags) error {
 	if f.width < minWidth || f.width > maxWidth {
 		return usage(fmt.Sprintf("lines may be %d to %d characters wide", minWidth, maxWidth), "--width cannot be %d", f.width)
 	}
@@ -64,15 +64,15 @@ func (a *app) fmt(paths []string, f *fmtFlags) error {
 		if len(paths) > 0 {
 			return usage("leave out the paths, or --stdin", "fmt --stdin takes no path, not %s", paths[0])
 		}
-		return a.fmtStdin(f)
+		return fmtStdin(a, f)
 	}
-	files, err := a.sources(paths)
+	files, err := sources(a, paths)
 	if err != nil {
 		return err
 	}
 	broken, changed := false, 0
 	for _, name := range files {
-		switch differs, err := a.fmtFile(name, f); {
+		switch differs, err := fmtFile(a, name, f); {
 		case err == errHasMistakes:
 			broken = true
 		case err != nil:
@@ -81,7 +81,7 @@ func (a *app) fmt(paths []string, f *fmtFlags) error {
 			changed++
 		}
 	}
-	a.say("%s, %d not in the style", plural(len(files), "file"), changed)
+	a.say("%s, %d not in the style", counted(len(files), "file"), changed)
 	switch {
 	case broken:
 		return exitError(exitRefused)
@@ -91,24 +91,16 @@ func (a *app) fmt(paths []string, f *fmtFlags) error {
 	return nil
 }
 
-// plural is a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // errHasMistakes says that a file does not parse. Its diagnostics have been
 // shown.
 var errHasMistakes = errors.New("the file has mistakes")
 
-func (a *app) fmtStdin(f *fmtFlags) error {
+func fmtStdin(a *app, f *fmtFlags) error {
 	text, err := io.ReadAll(a.stdin)
 	if err != nil {
 		return usage("", "read stdin: %v", err)
 	}
-	out, err := a.formatted("<stdin>", text, f.width)
+	out, err := formatText(a, "<stdin>", text, f.width)
 	switch {
 	case err != nil:
 		return exitError(exitRefused)
@@ -122,8 +114,8 @@ func (a *app) fmtStdin(f *fmtFlags) error {
 	return nil
 }
 
-// formatted formats a text, or shows its mistakes.
-func (a *app) formatted(name string, text []byte, width int) ([]byte, error) {
+// formatText formats a text, or shows its mistakes.
+func formatText(a *app, name string, text []byte, width int) ([]byte, error) {
 	out, found := format.Source(source.NewFile(name, text), width)
 	if !found.HasErrors() {
 		return out, nil
@@ -135,13 +127,13 @@ func (a *app) formatted(name string, text []byte, width int) ([]byte, error) {
 }
 
 // fmtFile formats one file and says whether it was not in the style before.
-func (a *app) fmtFile(name string, f *fmtFlags) (differs bool, err error) {
+func fmtFile(a *app, name string, f *fmtFlags) (differs bool, err error) {
 	path := a.abs(name)
 	text, err := userfile.Read(path, userfile.MaxText)
 	if err != nil {
 		return false, usage("", "read %s: %v", name, cause(err))
 	}
-	out, err := a.formatted(filepath.ToSlash(name), text, f.width)
+	out, err := formatText(a, filepath.ToSlash(name), text, f.width)
 	if err != nil || bytes.Equal(text, out) {
 		return false, err
 	}
@@ -158,9 +150,9 @@ func (a *app) fmtFile(name string, f *fmtFlags) (differs bool, err error) {
 
 // sources gives the source files that paths name or contain, each once, named as
 // the user would name them.
-func (a *app) sources(paths []string) ([]string, error) {
+func sources(a *app, paths []string) ([]string, error) {
 	if len(paths) == 0 {
-		root, err := a.projectDir()
+		root, err := projectDir(a)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +167,7 @@ func (a *app) sources(paths []string) ([]string, error) {
 		case err != nil:
 			return nil, usage("", "read %s: %v", path, cause(err))
 		case info.IsDir():
-			below, err := a.sourcesBelow(path)
+			below, err := sourcesBelow(a, path)
 			if err != nil {
 				return nil, err
 			}
@@ -197,7 +189,7 @@ func (a *app) sources(paths []string) ([]string, error) {
 
 // projectDir is the nearest directory with a manifest, from the working
 // directory up, relative to the working directory.
-func (a *app) projectDir() (string, error) {
+func projectDir(a *app) (string, error) {
 	found, ok := manifest.Locate(a.dir, func(p string) bool { _, err := os.Stat(p); return err == nil })
 	if !ok {
 		return "", usage("name a file or directory: `concerto fmt .`", "no %s here or above", manifest.FileName)
@@ -211,7 +203,7 @@ func (a *app) projectDir() (string, error) {
 
 // sourcesBelow gives the sources in a directory and its subdirectories, in
 // order, except hidden directories and node_modules.
-func (a *app) sourcesBelow(dir string) (files []string, err error) {
+func sourcesBelow(a *app, dir string) (files []string, err error) {
 	root := a.abs(dir)
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

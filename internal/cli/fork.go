@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ result, and goes on from there. The numbers of effects are in the journal
 Files, stores and what others were told are not turned back: which files the history
 has written is said. A host's exchange that is open there is lost.`
 
-func (a *app) forkCommand() *cobra.Command {
+func newFork(a *app) *cobra.Command {
 	var change runs.Change
 	var answer, result, failure, to string
 	var noRun bool
@@ -51,11 +50,11 @@ func (a *app) forkCommand() *cobra.Command {
 				}
 				change.Result = json.RawMessage(result)
 			}
-			name, err := a.fork(args[0], to, change)
+			name, err := fork(a, args[0], to, change)
 			if err != nil || noRun {
 				return err
 			}
-			resume := a.resumeCommand()
+			resume := newResume(a)
 			resume.SetContext(c.Context())
 			if err := resume.Flags().Set("as-started", "true"); err != nil {
 				return err
@@ -74,8 +73,8 @@ func (a *app) forkCommand() *cobra.Command {
 }
 
 // fork makes the directory of a fork, and gives it as people name it.
-func (a *app) fork(run, to string, change runs.Change) (string, error) {
-	dir, err := a.runDir(run)
+func fork(a *app, run, to string, change runs.Change) (string, error) {
+	dir, err := runDir(a, run)
 	if err != nil {
 		return "", err
 	}
@@ -98,10 +97,4 @@ func (a *app) fork(run, to string, change runs.Change) (string, error) {
 		a.note("concerto: not turned back: %s\n", shown(strings.Join(slices.Compact(written), ", "), a.errTerminal))
 	}
 	return to, nil
-}
-
-// noEffect says that a run has no such effect.
-func (a *app) noEffect(err error) int {
-	a.complain(fmt.Sprintf("%s: %v", a.naming, err), "")
-	return exitRefused
 }

@@ -13,8 +13,8 @@ import (
 // what only the relay needs.
 const relayProgram = "concerto-relay"
 
-func (a *app) relayCommand() *cobra.Command {
-	return a.forwarding("relay", "Follow, answer and approve runs from anywhere", `Starts `+"`concerto-relay`"+` with the same arguments: the server to which hosts report
+func newRelay(a *app) *cobra.Command {
+	return forwarding(a, "relay", "Follow, answer and approve runs from anywhere", `Starts `+"`concerto-relay`"+` with the same arguments: the server to which hosts report
 their runs, and the commands to follow, answer and approve runs.
 
   concerto relay serve           the server
@@ -24,8 +24,8 @@ their runs, and the commands to follow, answer and approve runs.
   concerto relay --help          all there is`)
 }
 
-func (a *app) hostdCommand() *cobra.Command {
-	return a.forwarding("hostd", "Report this machine's runs to a relay", `Starts `+"`concerto-relay hostd`"+` with the same arguments: the daemon that runs agents on
+func newHostd(a *app) *cobra.Command {
+	return forwarding(a, "hostd", "Report this machine's runs to a relay", `Starts `+"`concerto-relay hostd`"+` with the same arguments: the daemon that runs agents on
 this machine and reports them, and programs run with --relay, to a relay.
 
   concerto hostd --server https://relay.example.com
@@ -33,19 +33,19 @@ this machine and reports them, and programs run with --relay, to a relay.
 }
 
 // forwarding is a command that concerto-relay does, with before ahead of the arguments.
-func (a *app) forwarding(name, short, long string, before ...string) *cobra.Command {
+func forwarding(a *app, name, short, long string, before ...string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " [ARGS…]", Short: short, Long: long,
 		DisableFlagParsing: true, // they are the other program's
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.forward(append(before, args...))
+			return forward(a, append(before, args...))
 		},
 	}
 }
 
 // forward becomes concerto-relay.
-func (a *app) forward(args []string) error {
-	program, err := a.relayFile()
+func forward(a *app, args []string) error {
+	program, err := relayFile(a)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (a *app) forward(args []string) error {
 const installRelay = "go install ./cmd/concerto-relay"
 
 // relayFile finds concerto-relay: beside this program, else on PATH.
-func (a *app) relayFile() (string, error) {
+func relayFile(a *app) (string, error) {
 	if a.binary.executable != "" {
 		at := a.binary.executable
 		if real, err := filepath.EvalSymlinks(at); err == nil {

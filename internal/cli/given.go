@@ -36,9 +36,9 @@ func (c *codeFlag) Type() string { return "string" }
 // onStdin is the PATH that stands for standard input.
 const onStdin = "-"
 
-// source is the program to run: what path names, or code when it is not nil, or
+// programSource is the program to run: what path names, or code when it is not nil, or
 // the text on standard input. Code and standard input are read once.
-func (a *app) source(path string, code *string) (engine.Source, error) {
+func programSource(a *app, path string, code *string) (engine.Source, error) {
 	s := engine.Source{Path: path, Dir: a.dir, Overlay: a.overlay}
 	switch {
 	case code != nil && path != "":

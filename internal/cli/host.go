@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,21 +18,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-func (a *app) hostCommand() *cobra.Command {
+func newHost(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
 		Short: "Look at hosts and try them out",
 		Long:  "Looks at the hosts that a program declares, and tries out one of them or one that is being written.",
-		Args:  a.unknownCommand,
+		Args:  unknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return usage("`concerto host list`, `concerto host test NAME` or `concerto host talk NAME`", "say what to do")
 		},
 	}
-	c.AddCommand(a.hostBridgeCommand(), a.hostListCommand(), a.hostTestCommand(), a.hostTalkCommand(), a.hostReplayCommand())
+	c.AddCommand(newHostBridge(a), newHostList(a), newHostTest(a), newHostTalk(a), newHostReplay(a))
 	return c
 }
 
-func (a *app) hostListCommand() *cobra.Command {
+func newHostList(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list [PATH]",
@@ -48,7 +47,7 @@ of them cannot be started.
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := path(c, args)
-			return a.hostList(c.Context(), p, asJSON)
+			return hostList(a, c.Context(), p, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "an array of objects")
@@ -67,15 +66,15 @@ type seenHost struct {
 	Error        string   `json:"error,omitempty"`
 }
 
-func (a *app) hostList(parent context.Context, path string, asJSON bool) error {
-	_, configs, err := a.hostConfigs(path)
+func hostList(a *app, parent context.Context, path string, asJSON bool) error {
+	_, configs, err := hostConfigs(a, path)
 	if err != nil {
 		return err
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	<-signals.ready
-	hosts := host.New(host.Options{Configs: configs, Environ: a.environ, Run: a.processes(), Log: a.sayOfHost})
+	hosts := host.New(host.Options{Configs: configs, Environ: a.environ, Run: a.processes(), Log: func(name, line string) { sayOfHost(a, name, line) }})
 	defer hosts.Close(ctx)
 	all := []seenHost{}
 	for _, c := range configs {
@@ -90,7 +89,7 @@ func (a *app) hostList(parent context.Context, path string, asJSON bool) error {
 		}
 		all = append(all, l)
 	}
-	if err := a.writeHosts(all, asJSON); err != nil {
+	if err := writeHosts(a, all, asJSON); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(all, func(l seenHost) bool { return l.Error != "" }) {
@@ -99,7 +98,7 @@ func (a *app) hostList(parent context.Context, path string, asJSON bool) error {
 	return nil
 }
 
-func (a *app) writeHosts(all []seenHost, asJSON bool) error {
+func writeHosts(a *app, all []seenHost, asJSON bool) error {
 	if asJSON {
 		return a.writeJSON(all)
 	}
@@ -129,12 +128,6 @@ func (a *app) writeHosts(all []seenHost, asJSON bool) error {
 	return nil
 }
 
-func (a *app) writeJSON(v any) error {
-	e := json.NewEncoder(a.stdout)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
 func transportOf(c engine.HostConfig) string {
 	if c.Transport == "" {
 		return "stdio"
@@ -152,7 +145,7 @@ func commandOf(c engine.HostConfig, dir string) []string {
 }
 
 // hostConfigs are the hosts of a program, which must compile.
-func (a *app) hostConfigs(path string) (*engine.Program, []engine.HostConfig, error) {
+func hostConfigs(a *app, path string) (*engine.Program, []engine.HostConfig, error) {
 	p, found, err := engine.CompileSource(engine.Source{Path: path, Dir: a.dir})
 	if err != nil {
 		return nil, nil, refused(err)
@@ -173,7 +166,7 @@ type hostTestFlags struct {
 	program   string // the file of the program that declares the host; "" for a command
 }
 
-func (a *app) hostTestCommand() *cobra.Command {
+func newHostTest(a *app) *cobra.Command {
 	var f hostTestFlags
 	c := &cobra.Command{
 		Use:   "test NAME | -- COMMAND ARGS…",
@@ -192,11 +185,11 @@ Exit code 1 says that a check failed.
   concerto host test --only question,approval -- ./coder
   concerto host test --transport claude-code -- claude`,
 		RunE: func(c *cobra.Command, args []string) error {
-			o, err := a.hostUnderTest(c.ArgsLenAtDash(), args, &f)
+			o, err := hostUnderTest(a, c.ArgsLenAtDash(), args, &f)
 			if err != nil {
 				return err
 			}
-			return a.hostTest(c.Context(), o, &f)
+			return hostTest(a, c.Context(), o, &f)
 		},
 	}
 	c.Flags().StringVar(&f.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
@@ -213,8 +206,8 @@ func wrapped(words []string) string {
 
 // hostUnderTest is what the arguments name: a host of the program, or a command
 // behind `--`.
-func (a *app) hostUnderTest(dash int, args []string, f *hostTestFlags) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: a.environ, Run: a.processes(), Only: f.only, Stderr: func(line string) { a.sayOfHost("the host", line) }}
+func hostUnderTest(a *app, dash int, args []string, f *hostTestFlags) (hostcheck.Options, error) {
+	o := hostcheck.Options{Environ: a.environ, Run: a.processes(), Only: f.only, Stderr: func(line string) { sayOfHost(a, "the host", line) }}
 	for _, name := range f.only {
 		if err := oneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err
@@ -234,7 +227,7 @@ func (a *app) hostUnderTest(dash int, args []string, f *hostTestFlags) (hostchec
 			o.Config.Command = a.abs(args[0])
 		}
 	case named == 1 && len(args) == 1:
-		c, p, err := a.hostNamed(args[0])
+		c, p, err := hostNamed(a, args[0])
 		if err != nil {
 			return o, err
 		}
@@ -249,12 +242,12 @@ func (a *app) hostUnderTest(dash int, args []string, f *hostTestFlags) (hostchec
 }
 
 // sayOfHost says what a host writes to its standard error, for --verbose.
-func (a *app) sayOfHost(name, line string) { a.say("%s: %s", name, shown(line, a.errTerminal)) }
+func sayOfHost(a *app, name, line string) { a.say("%s: %s", name, shown(line, a.errTerminal)) }
 
 // hostNamed is the host that is declared by a name, or that has its section of the
 // manifest under it.
-func (a *app) hostNamed(name string) (engine.HostConfig, *engine.Program, error) {
-	p, configs, err := a.hostConfigs("")
+func hostNamed(a *app, name string) (engine.HostConfig, *engine.Program, error) {
+	p, configs, err := hostConfigs(a, "")
 	if err != nil {
 		return engine.HostConfig{}, nil, err
 	}
@@ -279,8 +272,8 @@ func (a *app) hostNamed(name string) (engine.HostConfig, *engine.Program, error)
 	return engine.HostConfig{}, nil, usage(hint, "there is no host %q", name)
 }
 
-func (a *app) hostTest(parent context.Context, o hostcheck.Options, f *hostTestFlags) (failed error) {
-	record, end, err := a.recordHost(f.wire, f.program, &o.Config)
+func hostTest(a *app, parent context.Context, o hostcheck.Options, f *hostTestFlags) (failed error) {
+	record, end, err := recordHost(a, f.wire, f.program, &o.Config)
 	if err != nil {
 		return err
 	}
@@ -318,9 +311,4 @@ func (a *app) hostTest(parent context.Context, o hostcheck.Options, f *hostTestF
 		return exitError(exitFailed)
 	}
 	return failed
-}
-
-// processes is whose the processes are that a command starts outside a run.
-func (a *app) processes() *procgroup.Run {
-	return &procgroup.Run{ID: procgroup.NewID(), Executable: a.binary.executable}
 }

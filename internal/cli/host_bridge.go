@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// hostBridgeCommand is what an agent starts as an MCP server: the program's tools are
+// newHostBridge is what an agent starts as an MCP server: the program's tools are
 // behind it.
-func (a *app) hostBridgeCommand() *cobra.Command {
+func newHostBridge(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "bridge SOCKET",
 		Short:  "Pass lines on between an agent and the tools of a run",

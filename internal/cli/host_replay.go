@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-func (a *app) hostReplayCommand() *cobra.Command {
+func newHostReplay(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE [--host NAME] [--proc N] [--timing] [--strict]",
 		Short: "Be a host that was recorded",
@@ -44,63 +42,12 @@ stands behind the file is ignored, as a vendor's host is started with flags.`,
 			if f.help {
 				return c.Help()
 			}
-			return a.hostReplay(f)
+			return hostReplay(a, f)
 		},
 	}
 }
 
-// replayFlags are the arguments of host replay.
-type replayFlags struct {
-	file, host, dir string
-	proc            int
-	timing, strict  bool
-	version, help   bool
-}
-
-// replayArgs reads the arguments: the file, what this command knows, and anything.
-func replayArgs(args []string) (f replayFlags, err error) {
-	for i := 0; i < len(args); i++ {
-		name, value, given := strings.Cut(args[i], "=")
-		take := func() string {
-			if !given && i+1 < len(args) {
-				i++
-				value = args[i]
-			}
-			return value
-		}
-		switch name {
-		case "--host":
-			f.host = take()
-		case "--proc":
-			text := take()
-			if f.proc, err = strconv.Atoi(text); err != nil || f.proc < 1 {
-				return f, usage("a process has a number from 1 on", "--proc cannot be %q", text)
-			}
-		case "-C", "--directory": // of all commands, before the file
-			if f.file == "" {
-				f.dir = take()
-			}
-		case "--timing":
-			f.timing = true
-		case "--strict":
-			f.strict = true
-		case "--version":
-			f.version = true
-		case "--help", "-h":
-			f.help = f.help || f.file == ""
-		default:
-			if f.file == "" && !strings.HasPrefix(name, "-") {
-				f.file = args[i]
-			}
-		}
-	}
-	if f.file == "" && !f.help {
-		return f, usage("`concerto run --wire talk.wire` makes one", "host replay takes the file of a recording")
-	}
-	return f, nil
-}
-
-func (a *app) hostReplay(f replayFlags) error {
+func hostReplay(a *app, f replayFlags) error {
 	if err := a.global(f.dir, ""); err != nil {
 		return err
 	}
@@ -119,11 +66,11 @@ func (a *app) hostReplay(f replayFlags) error {
 	}
 	getenv := func(name string) string { return procgroup.Getenv(a.environ, name) }
 	if f.version {
-		return a.recordedVersion(r, &f, getenv)
+		return recordedVersion(a, r, &f, getenv)
 	}
 	host, proc, err := hostreplay.Choose(r, f.host, f.proc, getenv)
 	if err != nil {
-		return a.noReplay(f.file, err)
+		return noReplay(a, f.file, err)
 	}
 	code := hostreplay.Play(hostreplay.Options{Recording: r, File: f.file, Host: host, Proc: proc, Timing: f.timing, Strict: f.strict,
 		In: a.stdin, Out: a.stdout, Err: a.stderr})
@@ -131,21 +78,21 @@ func (a *app) hostReplay(f replayFlags) error {
 }
 
 // recordedVersion says what the recorded program did to --version.
-func (a *app) recordedVersion(r *hosttrace.Recording, f *replayFlags, getenv func(string) string) error {
+func recordedVersion(a *app, r *hosttrace.Recording, f *replayFlags, getenv func(string) string) error {
 	host, err := hostreplay.ChooseHost(r, f.host, getenv)
 	if err != nil {
-		return a.noReplay(f.file, err)
+		return noReplay(a, f.file, err)
 	}
 	version, ok := r.ProgramVersion(host)
 	if !ok {
-		return a.noReplay(f.file, fmt.Errorf("host '%s' was not asked for its version", host))
+		return noReplay(a, f.file, fmt.Errorf("host '%s' was not asked for its version", host))
 	}
 	_, err = fmt.Fprintln(a.stdout, version)
 	return err
 }
 
 // noReplay says what the recording does not have.
-func (a *app) noReplay(file string, err error) error {
+func noReplay(a *app, file string, err error) error {
 	fmt.Fprintf(a.stderr, "replay: %s: %v\n", file, err)
 	return exitError(hostreplay.Differs)
 }

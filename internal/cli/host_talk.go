@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-func (a *app) hostTalkCommand() *cobra.Command {
+func newHostTalk(a *app) *cobra.Command {
 	var wire string
 	c := &cobra.Command{
 		Use:   "talk NAME",
@@ -40,27 +40,27 @@ nothing but you answers.
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.hostTalk(c.Context(), args[0], wire) },
+		RunE: func(c *cobra.Command, args []string) error { return hostTalk(a, c.Context(), args[0], wire) },
 	}
 	c.Flags().StringVar(&wire, "wire", "", wireUsage)
 	return c
 }
 
-func (a *app) hostTalk(parent context.Context, name, wire string) (failed error) {
-	c, p, err := a.hostNamed(name)
+func hostTalk(a *app, parent context.Context, name, wire string) (failed error) {
+	c, p, err := hostNamed(a, name)
 	if err != nil {
 		return err
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	<-signals.ready
-	record, end, err := a.recordHost(wire, p.MainFile(), &c)
+	record, end, err := recordHost(a, wire, p.MainFile(), &c)
 	if err != nil {
 		return err
 	}
 	defer func() { failed = end(failed) }()
 	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: a.environ, Run: a.processes(), Wire: record,
-		Log: func(host, line string) { a.note("%s: %s\n", host, shown(line, a.errTerminal)) }, Remark: a.remarkOfHost})
+		Log: func(host, line string) { a.note("%s: %s\n", host, shown(line, a.errTerminal)) }, Remark: func(level, line string) { remarkOfHost(a, level, line) }})
 	defer hosts.Close(context.WithoutCancel(ctx))
 	t := &talk{app: a, hosts: hosts, name: c.Name, typed: make(chan string)}
 	go t.read()
@@ -68,7 +68,7 @@ func (a *app) hostTalk(parent context.Context, name, wire string) (failed error)
 }
 
 // remarkOfHost says what is to be said of a host, as the log of a run does.
-func (a *app) remarkOfHost(level, line string) {
+func remarkOfHost(a *app, level, line string) {
 	switch {
 	case level == "debug":
 		a.say("%s", shown(line, a.errTerminal))

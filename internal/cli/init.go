@@ -57,7 +57,7 @@ func templateNames() (names []string) {
 	return names
 }
 
-func (a *app) initCommand() *cobra.Command {
+func newInit(a *app) *cobra.Command {
 	var kind, provider string
 	list := ""
 	for _, t := range templates {
@@ -88,7 +88,7 @@ The tests still need no key. Nothing that exists is overwritten.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.init(strings.Join(args, ""), kind, provider)
+			return initProject(a, strings.Join(args, ""), kind, provider)
 		},
 	}
 	c.Flags().StringVarP(&kind, "template", "t", "", "kind of project: `NAME` is "+strings.Join(templateNames(), ", "))
@@ -96,14 +96,14 @@ The tests still need no key. Nothing that exists is overwritten.`,
 	return c
 }
 
-func (a *app) init(dir, kind, provider string) error {
+func initProject(a *app, dir, kind, provider string) error {
 	in := bufio.NewReader(a.stdin)
 	if dir == "" {
 		if !a.terminal {
 			return usage("`concerto init triage`", "the project needs a name")
 		}
 		var err error
-		if dir, err = a.askName(in); err != nil {
+		if dir, err = askName(a, in); err != nil {
 			return err
 		}
 	}
@@ -119,22 +119,22 @@ func (a *app) init(dir, kind, provider string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if err := a.vacant(dir); err != nil {
+	if err := vacant(a, dir); err != nil {
 		return err
 	}
 	if kind == "" {
 		kind = templates[0].name
 		if a.terminal {
 			var err error
-			if kind, err = a.askTemplate(in); err != nil {
+			if kind, err = askTemplate(a, in); err != nil {
 				return err
 			}
 		}
 	}
-	if err := a.scaffold(dir, name, kind, provider); err != nil {
+	if err := writeProject(a, dir, name, kind, provider); err != nil {
 		return usage("nothing has been left behind", "make the project %s: %v", dir, err)
 	}
-	a.nextSteps(dir, name, kind, provider)
+	nextSteps(a, dir, name, kind, provider)
 	return nil
 }
 
@@ -156,7 +156,7 @@ func checkName(name string) error {
 
 // vacant gives an error unless dir does not exist or is an empty directory: only
 // there may a project be made.
-func (a *app) vacant(dir string) error {
+func vacant(a *app, dir string) error {
 	entries, err := os.ReadDir(a.abs(dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -173,9 +173,9 @@ func (a *app) vacant(dir string) error {
 }
 
 // askName asks for the project's name until it is one.
-func (a *app) askName(in *bufio.Reader) (string, error) {
+func askName(a *app, in *bufio.Reader) (string, error) {
 	for {
-		line, err := a.ask(in, "Name of the project: ")
+		line, err := ask(a, in, "Name of the project: ")
 		if err != nil {
 			return "", err
 		}
@@ -191,13 +191,13 @@ func (a *app) askName(in *bufio.Reader) (string, error) {
 }
 
 // askTemplate asks which template it shall be, by number or name.
-func (a *app) askTemplate(in *bufio.Reader) (string, error) {
+func askTemplate(a *app, in *bufio.Reader) (string, error) {
 	fmt.Fprintln(a.stderr, "Templates:")
 	for i, t := range templates {
 		fmt.Fprintf(a.stderr, "  %d  %-11s %s\n", i+1, t.name, t.about)
 	}
 	for {
-		line, err := a.ask(in, fmt.Sprintf("Which one? [%s] ", templates[0].name))
+		line, err := ask(a, in, fmt.Sprintf("Which one? [%s] ", templates[0].name))
 		if err != nil {
 			return "", err
 		}
@@ -216,7 +216,7 @@ func (a *app) askTemplate(in *bufio.Reader) (string, error) {
 }
 
 // ask prompts and reads a line.
-func (a *app) ask(in *bufio.Reader, prompt string) (string, error) {
+func ask(a *app, in *bufio.Reader, prompt string) (string, error) {
 	fmt.Fprint(a.stderr, prompt)
 	line, err := in.ReadString('\n')
 	if err == nil || errors.Is(err, io.EOF) && line != "" {
@@ -229,9 +229,9 @@ func (a *app) ask(in *bufio.Reader, prompt string) (string, error) {
 	return "", usage("", "read the answer: %v", err)
 }
 
-// scaffold writes a template's files into dir. When a file cannot be written,
+// writeProject writes a template's files into dir. When a file cannot be written,
 // all that it made is removed.
-func (a *app) scaffold(dir, name, kind, provider string) error {
+func writeProject(a *app, dir, name, kind, provider string) error {
 	s := scaffold{root: a.abs(dir), funcs: projectFuncs(name, provider)}
 	t := templateOf(kind)
 	err := s.mkdir(s.root)
@@ -324,7 +324,7 @@ func (s *scaffold) undo() {
 }
 
 // nextSteps says what there is now and what can be done with it.
-func (a *app) nextSteps(dir, name, kind, provider string) {
+func nextSteps(a *app, dir, name, kind, provider string) {
 	if a.quiet {
 		return
 	}

@@ -58,7 +58,7 @@ func TestInitUndone(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "shop", "main.conc"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.scaffold("shop", "shop", "supervise", "scripted"); err == nil {
+	if err := writeProject(a, "shop", "shop", "supervise", "scripted"); err == nil {
 		t.Fatal("main.conc is a directory, and yet it was written")
 	}
 	left, err := os.ReadDir(filepath.Join(dir, "shop"))

@@ -11,11 +11,11 @@ import (
 const inputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
 
 // input reads the value of --input.
-func (a *app) input(given string) (json.RawMessage, error) { return a.object("--input", given) }
+func input(a *app, given string) (json.RawMessage, error) { return object(a, "--input", given) }
 
 // object reads the value of a flag that is a JSON object, or @ and the file that holds one;
 // nil for "".
-func (a *app) object(flag, given string) (json.RawMessage, error) {
+func object(a *app, flag, given string) (json.RawMessage, error) {
 	if given == "" {
 		return nil, nil
 	}

@@ -32,7 +32,7 @@ failed. Secrets are shown by their names.
 
   concerto inspect job --json | jq -r 'select(.kind == "agent.call") | .at'`
 
-func (a *app) inspectCommand() *cobra.Command {
+func newInspect(a *app) *cobra.Command {
 	var asJSON bool
 	var at int64
 	c := &cobra.Command{
@@ -51,14 +51,14 @@ func (a *app) inspectCommand() *cobra.Command {
 			ctx, signals := catch(c.Context())
 			defer signals.stop()
 			a.interrupt = signals.interrupt
-			s, tape, err := a.recorded(ctx, args[0], path, signals)
+			s, tape, err := openRecorded(a, ctx, args[0], path, signals)
 			if err != nil {
 				return err
 			}
 			if !asJSON {
-				return a.look(ctx, s, args[0], tape, at, signals)
+				return viewRecorded(a, ctx, s, args[0], tape, at, signals)
 			}
-			return a.inspect(ctx, s, args[0], at)
+			return inspect(a, ctx, s, args[0], at)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write a line of JSON for each effect")
@@ -66,10 +66,10 @@ func (a *app) inspectCommand() *cobra.Command {
 	return c
 }
 
-// recorded finds a run that is kept, or one on a tape with its program, and says which.
-func (a *app) recorded(ctx context.Context, name, path string, signals *interrupts) (s *timetravel.Source, tape bool, err error) {
+// openRecorded finds a run that is kept, or one on a tape with its program, and says which.
+func openRecorded(a *app, ctx context.Context, name, path string, signals *interrupts) (s *timetravel.Source, tape bool, err error) {
 	if info, err := os.Stat(a.abs(name)); err != nil || info.IsDir() {
-		dir, err := a.runDir(name)
+		dir, err := runDir(a, name)
 		if err != nil {
 			return nil, false, err
 		}
@@ -80,18 +80,18 @@ func (a *app) recorded(ctx context.Context, name, path string, signals *interrup
 		s, err = timetravel.Run(dir, a.environ)
 		return s, false, err
 	}
-	t, err := a.readTape(name)
+	t, err := readTape(a, name)
 	if err != nil {
 		return nil, false, err
 	}
 	if path == "" && t.Program() != "" && isFile(a.abs(t.Program())) {
 		path = t.Program()
 	}
-	from, err := a.source(path, nil)
+	from, err := programSource(a, path, nil)
 	if err != nil {
 		return nil, false, err
 	}
-	p, _, err := a.prepare(ctx, from, &worldFlags{}, signals)
+	p, _, err := prepare(a, ctx, from, &worldFlags{}, signals)
 	if err != nil {
 		return nil, false, err
 	}
@@ -105,13 +105,13 @@ func (a *app) recorded(ctx context.Context, name, path string, signals *interrup
 }
 
 // inspect writes a run's effects as lines of JSON, or one with its frames.
-func (a *app) inspect(ctx context.Context, s *timetravel.Source, name string, at int64) error {
+func inspect(a *app, ctx context.Context, s *timetravel.Source, name string, at int64) error {
 	r, err := s.Play(ctx, at)
 	if r == nil {
 		return err
 	}
 	if at > 0 {
-		return a.inspectOne(r, name, at, err)
+		return inspectOne(a, r, name, at, err)
 	}
 	w := bufio.NewWriter(a.stdout)
 	e := json.NewEncoder(w)
@@ -124,23 +124,23 @@ func (a *app) inspect(ctx context.Context, s *timetravel.Source, name string, at
 	if werr := w.Flush(); werr != nil {
 		return werr
 	}
-	return a.strayed(name, err)
+	return strayed(a, name, err)
 }
 
-func (a *app) inspectOne(r *timetravel.Recording, name string, at int64, played error) error {
+func inspectOne(a *app, r *timetravel.Recording, name string, at int64, played error) error {
 	for i := range r.Effects {
 		if r.Effects[i].N == at {
-			return a.json(&r.Effects[i])
+			return a.writeJSON(&r.Effects[i])
 		}
 	}
 	if played != nil {
-		return a.strayed(name, played)
+		return strayed(a, name, played)
 	}
 	return noSuchEffect(name, at, int64(len(r.Effects)))
 }
 
 // strayed says that a program is not that of a recorded run.
-func (a *app) strayed(name string, err error) error {
+func strayed(a *app, name string, err error) error {
 	if d, ok := errors.AsType[*timetravel.Diverged](err); ok {
 		return &brokenError{name + " cannot be played further: " + d.Error(), "the program is another one than was recorded"}
 	}

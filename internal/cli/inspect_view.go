@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/timetravel/view"
 )
 
-// look shows a recorded run on the terminal, until somebody leaves or the context ends.
-func (a *app) look(ctx context.Context, s *timetravel.Source, name string, tape bool, at int64, signals *interrupts) (err error) {
+// viewRecorded shows a recorded run on the terminal, until somebody leaves or the context ends.
+func viewRecorded(a *app, ctx context.Context, s *timetravel.Source, name string, tape bool, at int64, signals *interrupts) (err error) {
 	if !a.terminal || !a.screen || a.raw == nil {
 		return usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", name), "without a terminal there is nothing to look at %s with", name)
 	}
@@ -39,9 +39,9 @@ func (a *app) look(ctx context.Context, s *timetravel.Source, name string, tape 
 	}
 	b.Name, b.Color = name, a.outColor
 	if !tape {
-		b.Fork = func(effect int64, result json.RawMessage) string { return a.forkHere(r, name, effect, result) }
+		b.Fork = func(effect int64, result json.RawMessage) string { return forkHere(a, r, name, effect, result) }
 	}
-	return a.interact(ctx, b, signals)
+	return interact(a, ctx, b, signals)
 }
 
 func noSuchEffect(name string, at, n int64) error {
@@ -58,7 +58,7 @@ const (
 const sizeLook = 100 * time.Millisecond
 
 // interact draws, and takes keys, until somebody leaves. The terminal is then as it was.
-func (a *app) interact(ctx context.Context, b *view.View, signals *interrupts) error {
+func interact(a *app, ctx context.Context, b *view.View, signals *interrupts) error {
 	restore, err := a.raw()
 	if err != nil {
 		return fmt.Errorf("take keys from the terminal: %w", err)
@@ -156,8 +156,8 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 
 // forkHere makes a fork of the run, and says where it is. Output is in no journal: where nothing is
 // changed, the fork is made at the effect before.
-func (a *app) forkHere(r *timetravel.Recording, run string, effect int64, result json.RawMessage) string {
-	dir, err := a.runDir(run)
+func forkHere(a *app, r *timetravel.Recording, run string, effect int64, result json.RawMessage) string {
+	dir, err := runDir(a, run)
 	if err != nil {
 		return err.Error()
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
-// keeperCommand is the process that has the hosts of a durable run. The run starts it.
-func (a *app) keeperCommand() *cobra.Command {
+// newKeeper is the process that has the hosts of a durable run. The run starts it.
+func newKeeper(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    "keeper",
 		Short:  "Keep the hosts of a durable run while its process is gone",

@@ -10,7 +10,7 @@ import (
 
 // recordingDecisions opens the ledger of a run, if it is to have one. end closes it, once all is
 // run, and tells its head.
-func (a *app) recordingDecisions(o *engine.Options, file string) (end func(error) error, err error) {
+func recordingDecisions(a *app, o *engine.Options, file string) (end func(error) error, err error) {
 	if file == "" {
 		return func(err error) error { return err }, nil
 	}

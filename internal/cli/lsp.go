@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/lsp"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
@@ -35,7 +33,7 @@ type lspFlags struct {
 const editorsStart = "name the command `concerto lsp` where your editor wants the language server of *.conc files: " +
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 
-func (a *app) lspCommand() *cobra.Command {
+func newLsp(a *app) *cobra.Command {
 	var f lspFlags
 	c := &cobra.Command{
 		Use:   "lsp",
@@ -51,7 +49,7 @@ the protocol only.
 
 Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.lsp(c.Context(), &f) },
+		RunE: func(c *cobra.Command, _ []string) error { return serveEditor(a, c.Context(), &f) },
 	}
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "speak over stdin and stdout (what is done without --tcp)")
 	c.Flags().StringVar(&f.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port, in place of stdin and stdout")
@@ -60,7 +58,7 @@ Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 	return c
 }
 
-func (a *app) lsp(ctx context.Context, f *lspFlags) error {
+func serveEditor(a *app, ctx context.Context, f *lspFlags) error {
 	switch {
 	case f.stdio && f.tcp != "":
 		return usage("leave out one of them", "--stdio and --tcp contradict each other")
@@ -68,7 +66,7 @@ func (a *app) lsp(ctx context.Context, f *lspFlags) error {
 		return usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
 	}
 	o := lsp.Options{In: a.stdin, Out: a.stdout, Err: a.stderr, Dir: a.dir, Name: a.binary.release, State: a.below("XDG_STATE_HOME", ".local", "state"), Cache: a.below("XDG_CACHE_HOME", ".cache"),
-		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: f.checkSync, Command: a.again}
+		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: f.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(a, ctx, child) }}
 	if f.log != "" {
 		file, err := userfile.OpenWrite(a.abs(f.log), os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
@@ -78,7 +76,7 @@ func (a *app) lsp(ctx context.Context, f *lspFlags) error {
 		o.Log = file
 	}
 	if f.tcp != "" {
-		conn, err := a.accept(ctx, f.tcp)
+		conn, err := accept(a, ctx, f.tcp)
 		if err != nil {
 			return err
 		}
@@ -93,7 +91,7 @@ func (a *app) lsp(ctx context.Context, f *lspFlags) error {
 }
 
 // accept waits for one editor.
-func (a *app) accept(ctx context.Context, addr string) (net.Conn, error) {
+func accept(a *app, ctx context.Context, addr string) (net.Conn, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, usage("give a host and a port that is free, as in 127.0.0.1:9257, or port 0", "--tcp: %v", cause(err))
@@ -110,7 +108,7 @@ func (a *app) accept(ctx context.Context, addr string) (net.Conn, error) {
 const childEnds = 5 * time.Second
 
 // again runs this program as the server wants it, and interrupts it when nobody wants its result any more.
-func (a *app) again(ctx context.Context, child *lsp.Child) (code int, err error) {
+func again(a *app, ctx context.Context, child *lsp.Child) (code int, err error) {
 	args := child.Args
 	if len(child.Texts) > 0 {
 		file, err := overlayFile(child.Texts)
@@ -142,20 +140,6 @@ func overlayFile(texts map[string]string) (path string, err error) {
 	}
 	_, err = f.Write(data)
 	return f.Name(), errors.Join(err, f.Close())
-}
-
-// below is the user's directory of a kind for this program: below what a variable names, or below HOME; ""
-// without either.
-func (a *app) below(variable string, home ...string) string {
-	dir := procgroup.Getenv(a.environ, variable)
-	if !filepath.IsAbs(dir) {
-		own := procgroup.Getenv(a.environ, "HOME")
-		if !filepath.IsAbs(own) {
-			return ""
-		}
-		dir = filepath.Join(own, filepath.Join(home...))
-	}
-	return filepath.Join(dir, "concerto")
 }
 
 // explained is what the catalogue says of a code, as `concerto explain` shows it.

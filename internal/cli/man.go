@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func (a *app) manCommand() *cobra.Command {
+func newMan(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
@@ -23,12 +23,12 @@ func (a *app) manCommand() *cobra.Command {
 			if len(args) != 1 {
 				return usage("`concerto man ~/.local/share/man/man1`", "man takes the directory to write to")
 			}
-			return a.man(c.Root(), args[0])
+			return man(a, c.Root(), args[0])
 		},
 	}
 }
 
-func (a *app) man(root *cobra.Command, dir string) error {
+func man(a *app, root *cobra.Command, dir string) error {
 	full := a.abs(dir)
 	if err := os.MkdirAll(full, 0o777); err != nil {
 		return usage("", "make %s: %v", dir, cause(err))

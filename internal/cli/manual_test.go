@@ -17,7 +17,7 @@ func TestManualNamesAllCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	manual := string(text)
-	root := (&app{}).root()
+	root := root(&app{})
 	flags := func(c *cobra.Command, set *pflag.FlagSet) {
 		set.VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && f.Name != "help" && f.Name != "version" && !strings.Contains(manual, "`--"+f.Name) && !strings.Contains(manual, "--"+f.Name+" ") {
@@ -58,5 +58,5 @@ func TestCommandsHaveScripts(t *testing.T) {
 			look(sub)
 		}
 	}
-	look((&app{}).root())
+	look(root(&app{}))
 }

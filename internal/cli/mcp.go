@@ -24,21 +24,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
-func (a *app) mcpCommand() *cobra.Command {
+func newMcp(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Use MCP servers",
 		Long:  "Brings servers that speak the Model Context Protocol into a project, and makes one of a program.",
-		Args:  a.unknownCommand,
+		Args:  unknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return usage("`concerto mcp add NAME -- COMMAND` or `concerto mcp serve PATH`", "say what to do")
 		},
 	}
-	c.AddCommand(a.mcpAddCommand(), a.mcpServeCommand())
+	c.AddCommand(newMcpAdd(a), newMcpServe(a))
 	return c
 }
 
-func (a *app) mcpAddCommand() *cobra.Command {
+func newMcpAdd(a *app) *cobra.Command {
 	var f addFlags
 	c := &cobra.Command{
 		Use:   "add NAME [-- COMMAND ARGS…]",
@@ -57,7 +57,7 @@ Neither a file nor a section that exists is overwritten.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.mcpAdd(c.Context(), args[0], f, args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error { return mcpAdd(a, c.Context(), args[0], f, args[1:]) },
 	}
 	c.Flags().StringVar(&f.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
@@ -89,7 +89,7 @@ func pairs(flag string, all []string) (map[string]string, error) {
 // serverName is what an mcp block may be called.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`) })
 
-func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []string) error {
+func mcpAdd(a *app, ctx context.Context, name string, f addFlags, command []string) error {
 	url := f.url
 	switch {
 	case !serverName().MatchString(name):
@@ -97,7 +97,7 @@ func (a *app) mcpAdd(ctx context.Context, name string, f addFlags, command []str
 	case (url == "") == (len(command) == 0):
 		return usage("`concerto mcp add "+name+" -- COMMAND`, or --url URL", "give the command of a server to start, or the address of one that runs")
 	}
-	dir := a.manifestDir()
+	dir := manifestDir(a)
 	file := filepath.Join(dir, strings.ToLower(name)+".conc")
 	if _, err := os.Stat(file); err == nil {
 		return usage("remove it, or choose another name", "%s exists", file)
@@ -209,7 +209,7 @@ func tomlTable(name string, m map[string]string) string {
 }
 
 // manifestDir is the directory of the project's manifest, else the working one.
-func (a *app) manifestDir() string {
+func manifestDir(a *app) string {
 	for dir := a.abs("."); ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "Concerto.toml")); err == nil {
 			return dir

@@ -22,7 +22,7 @@ type serveFlags struct {
 	origins  []string
 }
 
-func (a *app) mcpServeCommand() *cobra.Command {
+func newMcpServe(a *app) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve [PATH]",
@@ -48,7 +48,7 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := path(c, args)
-			return a.mcpServe(c.Context(), p, &f)
+			return mcpServe(a, c.Context(), p, &f)
 		},
 	}
 	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
@@ -58,23 +58,23 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 	return c
 }
 
-func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error {
+func mcpServe(a *app, parent context.Context, path string, f *serveFlags) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	p, o, err := a.prepare(ctx, a.servedSource(path, f), &f.worldFlags, signals)
+	p, o, err := prepare(a, ctx, servedSource(a, path, f), &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
 	o.Output = engine.Output{To: a.stderr, Terminal: a.errTerminal}
-	listen, err := a.listen(f)
+	listen, err := listen(a, f)
 	if err != nil {
 		return err
 	}
-	endTools, err := a.hostTools(ctx, &f.tools, p, &o)
+	endTools, err := hostTools(a, ctx, &f.tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := a.audited(p, &o, &f.audit)
+	endAudit, err := audited(a, p, &o, &f.audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -92,7 +92,7 @@ func (a *app) mcpServe(parent context.Context, path string, f *serveFlags) error
 
 // servedSource is the program that is served. Without a PATH, and a project here or above,
 // it is one that does nothing, when there are tools to offer.
-func (a *app) servedSource(path string, f *serveFlags) engine.Source {
+func servedSource(a *app, path string, f *serveFlags) engine.Source {
 	s := engine.Source{Path: path, Dir: a.dir}
 	if path != "" || len(f.tools.files)+len(f.tools.modules) == 0 {
 		return s
@@ -104,7 +104,7 @@ func (a *app) servedSource(path string, f *serveFlags) engine.Source {
 }
 
 // listen is where the flags let a program be served over HTTP.
-func (a *app) listen(f *serveFlags) (engine.Listen, error) {
+func listen(a *app, f *serveFlags) (engine.Listen, error) {
 	l := engine.Listen{Address: f.http, Origins: f.origins}
 	switch {
 	case f.http == "" && (f.tokenEnv != "" || len(f.origins) > 0):

@@ -37,7 +37,7 @@ func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, f *
 	done := make(chan error, 1)
 	a := &app{stdin: stdin, stdout: io.Discard, stderr: log, dir: dir, logLevel: "info"}
 	go func() {
-		done <- a.mcpServe(ctx, "tools.conc", f)
+		done <- mcpServe(a, ctx, "tools.conc", f)
 		_ = log.Close()
 	}()
 	t.Cleanup(func() { _ = errs.Close() })

@@ -122,3 +122,26 @@ func cause(err error) error {
 	}
 	return err
 }
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// recordFile opens the file of a record, for the flag that names it.
+func (a *app) recordFile(flag, path string) (*os.File, error) {
+	file, err := privateFile(a.abs(path))
+	if err != nil {
+		return nil, usage("", "%s: write %s: %v", flag, path, cause(err))
+	}
+	return file, nil
+}
+
+// closeRecord closes the file of a record. It gives err, or why the record may not
+// be whole.
+func closeRecord(err error, file *os.File, path string) error {
+	if cerr := file.Close(); err == nil && cerr != nil {
+		return fmt.Errorf("write %s: %w", path, cause(cerr))
+	}
+	return err
+}

@@ -17,9 +17,6 @@ type permissionFlags struct {
 	lists   [len(engine.Permissions)]listFlag
 }
 
-// everything is the value of a flag that is given without one.
-const everything = "*"
-
 // permissionHelp explains the flags. It is a part of the help of each command
 // that has them.
 func permissionHelp(command string) string {

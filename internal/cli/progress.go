@@ -19,7 +19,7 @@ const progressVariable = "CONCERTO_PROGRESS"
 
 // progressForm is how the progress of a run is shown: what the flag says, else
 // the variable, else auto; with --quiet not at all, unless the flag says so.
-func (a *app) progressForm(flag string) (string, error) {
+func progressForm(a *app, flag string) (string, error) {
 	name := "--progress"
 	if flag == "" && a.quiet {
 		flag = "none"
@@ -52,7 +52,7 @@ type shownProgress struct {
 // stay. Nothing is followed of a program that has no hosts: it has none, but for
 // stages that can be seen. What it gives is told of the run's end; nil when nothing
 // is shown.
-func (a *app) showProgress(f *runFlags, p *engine.Program, o *engine.Options) *shownProgress {
+func showProgress(a *app, f *runFlags, p *engine.Program, o *engine.Options) *shownProgress {
 	live := f.shown == "auto" && a.errScreen && !a.records() && !(a.outTerminal && f.emit == "ndjson")
 	if f.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
 		return nil

@@ -36,26 +36,16 @@ func relayFlag(c *cobra.Command, socket *string) {
 	c.Flags().Lookup("relay").NoOptDefVal = anySocket
 }
 
-// lookup is a variable of the environment; "" without it.
-func (a *app) lookup(name string) string {
-	for i := len(a.environ) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(a.environ[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
 // hostdWait is how long a run with --relay waits for a hostd whose socket exists.
 const hostdWait = 10 * time.Second
 
 // relayed reports this process to the relay if the flag, the manifest or the environment says
 // so. A process is reported once, however many programs run in it. With the flag it waits for
 // hostd, and its error says why hostd was not reached.
-func (a *app) relayed(ctx context.Context, p *engine.Program, flag string, o *engine.Options) error {
+func relayed(a *app, ctx context.Context, p *engine.Program, flag string, o *engine.Options) error {
 	share, title := p.Sharing()
 	if a.told == nil && (flag != "" || share || a.lookup(relaySocket) != "") {
-		told, err := a.relaySource(ctx, flag, title)
+		told, err := relaySource(a, ctx, flag, title)
 		if err != nil {
 			return err
 		}
@@ -68,7 +58,7 @@ func (a *app) relayed(ctx context.Context, p *engine.Program, flag string, o *en
 }
 
 // relaySource connects to hostd and reports this process to it.
-func (a *app) relaySource(ctx context.Context, flag, title string) (*client.Source, error) {
+func relaySource(a *app, ctx context.Context, flag, title string) (*client.Source, error) {
 	socket := ""
 	if flag != anySocket {
 		socket = flag
@@ -116,7 +106,7 @@ func (t telling) Write(b []byte) (int, error) {
 
 // drawingTold is drawing, of which the relay hears what the command writes to stderr, also
 // behind end.
-func (a *app) drawingTold() func() {
+func drawingTold(a *app) func() {
 	if a.told == nil {
 		return a.drawing()
 	}

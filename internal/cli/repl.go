@@ -61,7 +61,7 @@ type replFlags struct {
 	noInput bool
 }
 
-func (a *app) replCommand() *cobra.Command {
+func newRepl(a *app) *cobra.Command {
 	var f replFlags
 	c := &cobra.Command{
 		Use:   "repl [PATH]",
@@ -70,7 +70,7 @@ func (a *app) replCommand() *cobra.Command {
 		Args:  onePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := path(c, args)
-			return a.repl(c.Context(), p, rest, &f)
+			return startSession(a, c.Context(), p, rest, &f)
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -101,7 +101,7 @@ const (
 // errReset begins a session anew.
 var errReset = errors.New("reset")
 
-func (a *app) repl(parent context.Context, path string, args []string, f *replFlags) error {
+func startSession(a *app, parent context.Context, path string, args []string, f *replFlags) error {
 	if strings.HasSuffix(path, engine.IRExt) {
 		return usage("name the source file or the project", "`concerto repl` needs the sources of a program")
 	}
@@ -111,11 +111,11 @@ func (a *app) repl(parent context.Context, path string, args []string, f *replFl
 	a.noInput = f.noInput
 	ctx, signals := catchLines(parent)
 	defer signals.stop()
-	lines, end := a.console()
+	lines, end := openLines(a)
 	defer end()
 	signals.alone = !lines.interactive()
 	for {
-		err := a.replSession(ctx, path, args, f, lines, signals)
+		err := replSession(a, ctx, path, args, f, lines, signals)
 		if !errors.Is(err, errReset) {
 			return err
 		}
@@ -123,7 +123,7 @@ func (a *app) repl(parent context.Context, path string, args []string, f *replFl
 }
 
 // replSource is the program under a session.
-func (a *app) replSource(path string) engine.Source {
+func replSource(a *app, path string) engine.Source {
 	s := engine.Source{Path: path, Dir: a.dir, Plain: true}
 	if path == "" {
 		s.Given = &engine.Given{Name: repl.Name, Text: []byte(repl.Empty)}
@@ -132,19 +132,19 @@ func (a *app) replSource(path string) engine.Source {
 }
 
 // replSession is a session until its end, or until it begins anew.
-func (a *app) replSession(ctx context.Context, path string, args []string, f *replFlags, lines console, signals *lineInterrupts) error {
-	s := a.replSource(path)
-	p, o, err := a.prepare(ctx, s, &f.world, signals.interrupts)
+func replSession(a *app, ctx context.Context, path string, args []string, f *replFlags, lines console, signals *lineInterrupts) error {
+	s := replSource(a, path)
+	p, o, err := prepare(a, ctx, s, &f.world, signals.interrupts)
 	if err != nil {
 		return err
 	}
 	s.Mock = f.world.mock
 	o.Args = args
-	endTools, err := a.hostTools(ctx, &f.world.tools, p, &o)
+	endTools, err := hostTools(a, ctx, &f.world.tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := a.audited(p, &o, &f.world.audit)
+	endAudit, err := audited(a, p, &o, &f.world.audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -315,7 +315,7 @@ func init() {
 				return t.say(text, nil)
 			}
 			t.out.endLine()
-			return t.doc(rest)
+			return showTopic(t.app, rest)
 		}},
 		{"load", "FILE", func(t *talker, ctx context.Context, rest string) error {
 			text, err := userfile.Read(t.abs(rest), userfile.MaxText)

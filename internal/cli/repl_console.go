@@ -16,8 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// console is where lines come from; end gives the terminal back.
-func (a *app) console() (c console, end func()) {
+// openLines is where lines come from; end gives the terminal back.
+func openLines(a *app) (c console, end func()) {
 	switch {
 	case !a.terminal:
 		return &piped{bufio.NewReader(a.stdin)}, func() {}

@@ -12,7 +12,7 @@ import (
 func painted(t *testing.T, line string) string {
 	t.Helper()
 	a := &app{dir: t.TempDir()}
-	s := a.replSource("")
+	s := replSource(a, "")
 	p, err := a.compile(s)
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-func (a *app) replayCommand() *cobra.Command {
+func newReplay(a *app) *cobra.Command {
 	var form string
 	c := &cobra.Command{
 		Use:   "replay TAPE|RUN [PATH]",
@@ -45,20 +44,20 @@ where one is not set its mark stands.`,
 			if len(args) == 2 {
 				path = args[1]
 			}
-			return a.replay(c.Context(), args[0], path, form)
+			return replay(a, c.Context(), args[0], path, form)
 		},
 	}
 	c.Flags().StringVar(&form, "emit", "", "`FORM` of emits on stdout: text, ndjson or none (default: that of the recorded run)")
 	return c
 }
 
-func (a *app) replay(parent context.Context, file, path, form string) error {
+func replay(a *app, parent context.Context, file, path, form string) error {
 	if form != "" {
 		if err := oneOf("--emit", form, modeNames); err != nil {
 			return err
 		}
 	}
-	t, own, err := a.played(file)
+	t, own, err := played(a, file)
 	if err != nil {
 		return err
 	}
@@ -69,19 +68,19 @@ func (a *app) replay(parent context.Context, file, path, form string) error {
 	}
 	var s engine.Source
 	if path != "" || own == nil {
-		if s, err = a.source(path, nil); err != nil {
+		if s, err = programSource(a, path, nil); err != nil {
 			return err
 		}
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	a.interrupt = signals.interrupt
-	p, o, err := a.prepared(&worldFlags{}, signals, func(grants *engine.Grants) (*engine.Program, string, error) {
+	p, o, err := prepared(a, &worldFlags{}, signals, func(grants *engine.Grants) (*engine.Program, string, error) {
 		if path == "" && own != nil {
 			p, err := own.Program()
 			return p, own.Root, err
 		}
-		return a.program(ctx, s, &worldFlags{}, grants)
+		return program(a, ctx, s, &worldFlags{}, grants)
 	})
 	if err != nil {
 		return err
@@ -99,14 +98,14 @@ func (a *app) replay(parent context.Context, file, path, form string) error {
 }
 
 // played is the tape in a file, or that of a run that is kept.
-func (a *app) played(name string) (*engine.Tape, *engine.StoredRun, error) {
+func played(a *app, name string) (*engine.Tape, *engine.StoredRun, error) {
 	if isFile(a.abs(name)) {
-		t, err := a.readTape(name)
+		t, err := readTape(a, name)
 		return t, nil, err
 	}
-	dir, err := a.runDir(name)
+	dir, err := runDir(a, name)
 	if err != nil {
-		t, err := a.readTape(name) // whose error says how to get one
+		t, err := readTape(a, name) // whose error says how to get one
 		return t, nil, err
 	}
 	a.naming = name
@@ -135,7 +134,7 @@ func notUsed(kinds []string, n int) string {
 }
 
 // readTape reads the tape in a file.
-func (a *app) readTape(file string) (*engine.Tape, error) {
+func readTape(a *app, file string) (*engine.Tape, error) {
 	f, err := userfile.Open(a.abs(file), userfile.MaxRecording)
 	if err != nil {
 		return nil, usage("`concerto run --record FILE` writes one", "read %s: %v", file, cause(err))
@@ -146,9 +145,4 @@ func (a *app) readTape(file string) (*engine.Tape, error) {
 		return nil, &brokenError{message: fmt.Sprintf("%s:%v", file, err)}
 	}
 	return t, nil
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }

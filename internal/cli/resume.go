@@ -63,7 +63,7 @@ If the program has changed meanwhile, say what is to run: the program that the r
 began with (--as-started), or the one that is there now (--accept-changes), which is
 tried out first: it must ask for the same things in the same order up to here.`
 
-func (a *app) resumeCommand() *cobra.Command {
+func newResume(a *app) *cobra.Command {
 	var f runFlags
 	var how resumeFlags
 	c := &cobra.Command{
@@ -74,9 +74,9 @@ func (a *app) resumeCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			f.durable.command = c
 			if how.due {
-				return a.resumeDue(c.Context(), args[0])
+				return resumeDue(a, c.Context(), args[0])
 			}
-			return a.resume(c.Context(), args[0], &f, &how)
+			return resume(a, c.Context(), args[0], &f, &how)
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -98,8 +98,8 @@ func (a *app) resumeCommand() *cobra.Command {
 // resumeFlags say which program goes on.
 type resumeFlags struct{ asStarted, accept, due bool }
 
-func (a *app) resume(parent context.Context, run string, f *runFlags, how *resumeFlags) error {
-	dir, err := a.runDir(run)
+func resume(a *app, parent context.Context, run string, f *runFlags, how *resumeFlags) error {
+	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (a *app) resume(parent context.Context, run string, f *runFlags, how *resum
 	if err := takeKept(f.durable.command.Flags(), stored.Given); err != nil {
 		return err
 	}
-	form, err := a.progressForm(f.shown)
+	form, err := progressForm(a, f.shown)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (a *app) resume(parent context.Context, run string, f *runFlags, how *resum
 	defer signals.stop()
 	a.interrupt = signals.interrupt
 	for {
-		err := a.resumeOnce(ctx, stored, f, how, signals)
+		err := resumeOnce(a, ctx, stored, f, how, signals)
 		var suspended *engine.Suspended
 		if !errors.As(err, &suspended) || suspended.Why != nil || !stored.Answered(suspended.Waiting) {
 			return err
@@ -149,23 +149,23 @@ func (a *app) resume(parent context.Context, run string, f *runFlags, how *resum
 	}
 }
 
-func (a *app) resumeOnce(ctx context.Context, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
-	if err := a.changed(ctx, stored, how); err != nil {
+func resumeOnce(a *app, ctx context.Context, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
+	if err := changed(a, ctx, stored, how); err != nil {
 		return err
 	}
-	p, o, err := a.prepared(&f.worldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
+	p, o, err := prepared(a, &f.worldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
 		p, err := stored.Program()
 		return p, stored.Root, err
 	})
 	if err != nil {
 		return err
 	}
-	o.Records.Durable = a.durable(&f.durable, stored.Dir)
-	return a.runProgram(ctx, p, &o, f, nil, signals, func() error { return stored.Resume(ctx, o) })
+	o.Records.Durable = durable(a, &f.durable, stored.Dir)
+	return runProgram(a, ctx, p, &o, f, nil, signals, func() error { return stored.Resume(ctx, o) })
 }
 
 // changed compares the program's sources with what the run began with.
-func (a *app) changed(ctx context.Context, stored *engine.StoredRun, how *resumeFlags) error {
+func changed(a *app, ctx context.Context, stored *engine.StoredRun, how *resumeFlags) error {
 	if how.asStarted || stored.Name == "" {
 		return nil
 	}

@@ -123,7 +123,7 @@ Where a run spends its time:
   --trace trace.json                its tasks, effects, hosts and agents on a time
                                     line: open it in ui.perfetto.dev`
 
-func (a *app) runCommand() *cobra.Command {
+func newRun(a *app) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
@@ -132,7 +132,7 @@ func (a *app) runCommand() *cobra.Command {
 		Args:  onePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := path(c, args)
-			return a.run(c.Context(), p, rest, &f)
+			return runPath(a, c.Context(), p, rest, &f)
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -163,7 +163,7 @@ func (f *runFlags) records(c *cobra.Command) {
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
 }
 
-func (a *app) run(parent context.Context, path string, args []string, f *runFlags) error {
+func runPath(a *app, parent context.Context, path string, args []string, f *runFlags) error {
 	if err := oneOf("--emit", f.emit, modeNames); err != nil {
 		return err
 	}
@@ -173,12 +173,12 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	case f.format != "text" && !f.stats:
 		return usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
 	}
-	form, err := a.progressForm(f.shown)
+	form, err := progressForm(a, f.shown)
 	if err != nil {
 		return err
 	}
 	f.shown, a.noInput = form, f.noInput
-	inputs, err := a.input(f.input)
+	inputs, err := input(a, f.input)
 	if err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	if f.detail {
 		a.began = time.Now()
 	}
-	s, err := a.source(path, f.given())
+	s, err := programSource(a, path, f.given())
 	if err != nil {
 		return err
 	}
@@ -194,11 +194,11 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	defer signals.stop()
 	a.interrupt = signals.interrupt
 	if f.debug != "" {
-		return a.attachable(f, s, signals, func() error { return a.runOnce(ctx, s, args, f, signals) })
+		return attachable(a, f, s, signals, func() error { return runOnce(a, ctx, s, args, f, signals) })
 	}
-	a.debugs(signals)
+	followDebugger(a, signals)
 	if !f.watch {
-		return a.runOnce(ctx, s, args, f, signals)
+		return runOnce(a, ctx, s, args, f, signals)
 	}
 	if s.Given != nil {
 		return usage("name a file", "--watch has nothing to look at in a program that is in no file")
@@ -206,7 +206,7 @@ func (a *app) run(parent context.Context, path string, args []string, f *runFlag
 	return a.watch(ctx, true, func(ctx context.Context, seen func(string)) error {
 		s := s
 		s.Seen = seen
-		return a.runOnce(ctx, s, args, f, signals)
+		return runOnce(a, ctx, s, args, f, signals)
 	})
 }
 
@@ -218,11 +218,11 @@ func (f *runFlags) given() *string {
 	return &f.code.text
 }
 
-func (a *app) runOnce(ctx context.Context, s engine.Source, args []string, f *runFlags, signals *interrupts) error {
+func runOnce(a *app, ctx context.Context, s engine.Source, args []string, f *runFlags, signals *interrupts) error {
 	if f.detail {
 		a.began = time.Now() // under --watch each run begins anew
 	}
-	p, o, err := a.prepare(ctx, s, &f.worldFlags, signals)
+	p, o, err := prepare(a, ctx, s, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
@@ -230,21 +230,21 @@ func (a *app) runOnce(ctx context.Context, s engine.Source, args []string, f *ru
 	if a.debugged != nil {
 		o.Records.Debugger = a.debugged
 	}
-	if err := a.journaled(p, &o, f); err != nil {
+	if err := journaled(a, p, &o, f); err != nil {
 		return err
 	}
-	return a.runProgram(ctx, p, &o, f, s.Seen, signals, func() error { return p.Run(ctx, o) })
+	return runProgram(a, ctx, p, &o, f, s.Seen, signals, func() error { return p.Run(ctx, o) })
 }
 
 // runProgram runs a program with all that is shown and kept of a run.
-func (a *app) runProgram(ctx context.Context, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
+func runProgram(a *app, ctx context.Context, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
 	if f.wire != "" {
-		if err := a.unplayedBy(p, f.wire); err != nil {
+		if err := unplayedBy(a, p, f.wire); err != nil {
 			return err
 		}
 	}
 	f.tools.watched(a, seen)
-	endTools, err := a.hostTools(ctx, &f.tools, p, o)
+	endTools, err := hostTools(a, ctx, &f.tools, p, o)
 	if err != nil {
 		return err
 	}
@@ -262,11 +262,11 @@ func (a *app) runProgram(ctx context.Context, p *engine.Program, o *engine.Optio
 	if o.Answers.Prompter = a.prompter(); o.Answers.Prompter == nil && !a.noInput {
 		o.Answers.Stdin = a.piped()
 	}
-	if err := a.relayed(ctx, p, f.relay, o); err != nil {
+	if err := relayed(a, ctx, p, f.relay, o); err != nil {
 		return endTools(err)
 	}
 	a.editing(p)
-	end := a.drawingTold()
+	end := drawingTold(a)
 	defer end()
 	signals.before(end)
 	o.Log = a.logs()
@@ -274,11 +274,11 @@ func (a *app) runProgram(ctx context.Context, p *engine.Program, o *engine.Optio
 	if f.ledger != "" && f.audit.file != "" && sameFile(a.abs(f.ledger), a.abs(f.audit.file)) {
 		return endTools(twoLogs(f.ledger))
 	}
-	endAudit, err := a.audited(p, o, &f.audit)
+	endAudit, err := audited(a, p, o, &f.audit)
 	if err != nil {
 		return endTools(err)
 	}
-	endLedger, err := a.recordingDecisions(o, f.ledger)
+	endLedger, err := recordingDecisions(a, o, f.ledger)
 	if err != nil {
 		return endTools(endAudit(err))
 	}
@@ -286,14 +286,14 @@ func (a *app) runProgram(ctx context.Context, p *engine.Program, o *engine.Optio
 	if f.stats {
 		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
 	}
-	progress := a.showProgress(f, p, o)
+	progress := showProgress(a, f, p, o)
 	o.Records.Boundary = atBoundary
-	err = a.recording(f, o, run)
+	err = recording(a, f, o, run)
 	end()
 	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
 	if f.stats {
-		a.tellStats(&used, f.format == "json" || a.records())
+		tellStats(a, &used, f.format == "json" || a.records())
 	}
 	return err
 }
@@ -303,7 +303,7 @@ var atBoundary func(verify func() (refused, err error))
 
 // recording calls run with the files open to which its profile, trace and
 // transcript are written.
-func (a *app) recording(f *runFlags, o *engine.Options, run func() error) (err error) {
+func recording(a *app, f *runFlags, o *engine.Options, run func() error) (err error) {
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer
@@ -324,9 +324,9 @@ func (a *app) recording(f *runFlags, o *engine.Options, run func() error) (err e
 
 // program compiles or loads the program that a source names. dir is the
 // directory at which the manifest's relative paths start.
-func (a *app) program(ctx context.Context, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
+func program(a *app, ctx context.Context, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
 	if s.Given != nil && isCompiled(s.Given.Text) {
-		return a.load(ctx, s.Given.Name, a.dir, s.Given.Text, f, g)
+		return load(a, ctx, s.Given.Name, a.dir, s.Given.Text, f, g)
 	}
 	if s.Given != nil || filepath.Ext(s.Path) != engine.IRExt {
 		p, err = a.compile(s)
@@ -343,11 +343,11 @@ func (a *app) program(ctx context.Context, s engine.Source, f *worldFlags, g *en
 		}
 		return nil, "", usage("", "read %s: %v", s.Path, cause(err))
 	}
-	return a.load(ctx, s.Path, filepath.Dir(full), data, f, g)
+	return load(a, ctx, s.Path, filepath.Dir(full), data, f, g)
 }
 
 // load loads a compiled program that lies in dir.
-func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
+func load(a *app, ctx context.Context, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
 	p, err := engine.Load(data)
 	if err != nil {
 		return nil, "", usage(reload(err), "%s: %v", name, err)
@@ -355,21 +355,10 @@ func (a *app) load(ctx context.Context, name, dir string, data []byte, f *worldF
 	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
 		dir = filepath.Dir(m)
 	}
-	if err := a.consent(ctx, name, dir, data, p, f, g); err != nil {
+	if err := consent(a, ctx, name, dir, data, p, f, g); err != nil {
 		return nil, "", err
 	}
 	a.loaded = name
 	a.say("loaded %s; relative paths start at %s", name, dir)
 	return p, dir, nil
-}
-
-// reload is the next step after a compiled program that cannot be loaded.
-func reload(err error) string {
-	switch {
-	case errors.Is(err, engine.ErrVersion):
-		return "build it again with this version of concerto"
-	case errors.Is(err, engine.ErrInvalid):
-		return "the file was changed after it was built: build it again"
-	}
-	return "compiled programs come from `concerto build`; to run a source file, name it with the ending .conc"
 }

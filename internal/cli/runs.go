@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -23,7 +22,7 @@ const runsHelp = `Tells of runs that are kept by --journal, or by [run] journal 
 RUN is a run's directory, or its id where the manifest says [run] journal; ROOT is a
 directory with such directories, that of the manifest unless it is given.`
 
-func (a *app) runsCommand() *cobra.Command {
+func newRuns(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "runs", Short: "Tell of runs that are kept, end them, remove them", Long: runsHelp, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var asJSON bool
@@ -34,23 +33,23 @@ func (a *app) runsCommand() *cobra.Command {
 		c.AddCommand(x)
 		return x
 	}
-	add("list [ROOT]", "The runs below a directory, the oldest first", cobra.MaximumNArgs(1), func(_ context.Context, args []string) error { return a.runsList(args, asJSON) })
-	add("show RUN", "What a run has done, and what it waits for", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return a.runsShow(args[0], asJSON) })
-	add("verify RUN", "Look whether a run's journal is as it was written", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return a.runsVerify(args[0], asJSON) })
-	add("tape RUN", "Make a tape of a run, for concerto replay", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return a.runsTape(args[0], out) }).
+	add("list [ROOT]", "The runs below a directory, the oldest first", cobra.MaximumNArgs(1), func(_ context.Context, args []string) error { return runsList(a, args, asJSON) })
+	add("show RUN", "What a run has done, and what it waits for", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsShow(a, args[0], asJSON) })
+	add("verify RUN", "Look whether a run's journal is as it was written", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsVerify(a, args[0], asJSON) })
+	add("tape RUN", "Make a tape of a run, for concerto replay", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsTape(a, args[0], out) }).
 		Flags().StringVarP(&out, "output", "o", "", "write it to `FILE` (default stdout)")
-	add("stop RUN", "End a run", cobra.ExactArgs(1), func(ctx context.Context, args []string) error { return a.runsStop(ctx, args[0]) })
-	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), func(_ context.Context, args []string) error { return a.runsRemove(args) })
+	add("stop RUN", "End a run", cobra.ExactArgs(1), func(ctx context.Context, args []string) error { return runsStop(a, ctx, args[0]) })
+	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), func(_ context.Context, args []string) error { return runsRemove(a, args) })
 	return c
 }
 
 // runDir is the directory of a run: a directory, or an id below [run] journal.
-func (a *app) runDir(run string) (string, error) {
+func runDir(a *app, run string) (string, error) {
 	dir := a.abs(run)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return dir, nil
 	}
-	if root, err := a.runsRoot(); err == nil && root != "" {
+	if root, err := runsRoot(a); err == nil && root != "" {
 		below := filepath.Join(root, filepath.Base(run))
 		if info, err := os.Stat(below); err == nil && info.IsDir() {
 			return below, nil
@@ -61,10 +60,10 @@ func (a *app) runDir(run string) (string, error) {
 }
 
 // runsRoot is where the manifest here or above has runs kept; "" when it does not.
-func (a *app) runsRoot() (string, error) { return runs.Root(a.dir) }
+func runsRoot(a *app) (string, error) { return runs.Root(a.dir) }
 
 // rootOf is where runs are listed.
-func (a *app) rootOf(args []string) (string, error) {
+func rootOf(a *app, args []string) (string, error) {
 	if len(args) > 0 {
 		dir := a.abs(args[0])
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -72,7 +71,7 @@ func (a *app) rootOf(args []string) (string, error) {
 		}
 		return dir, nil
 	}
-	root, err := a.runsRoot()
+	root, err := runsRoot(a)
 	if err != nil {
 		return "", err
 	}
@@ -82,8 +81,8 @@ func (a *app) rootOf(args []string) (string, error) {
 	return root, nil
 }
 
-func (a *app) runsList(args []string, asJSON bool) error {
-	root, err := a.rootOf(args)
+func runsList(a *app, args []string, asJSON bool) error {
+	root, err := rootOf(a, args)
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (a *app) runsList(args []string, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.json(all)
+		return a.writeJSON(all)
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATE\tPROGRAM\tSTARTED\tWAITS FOR")
@@ -110,15 +109,8 @@ func (a *app) runsList(args []string, asJSON bool) error {
 	return w.Flush()
 }
 
-// json writes a value on a line.
-func (a *app) json(v any) error {
-	e := json.NewEncoder(a.stdout)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
-}
-
-func (a *app) runsShow(run string, asJSON bool) error {
-	dir, err := a.runDir(run)
+func runsShow(a *app, run string, asJSON bool) error {
+	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
@@ -128,7 +120,7 @@ func (a *app) runsShow(run string, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.json(s)
+		return a.writeJSON(s)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "run      %s\nstate    %s", s.Run, s.State)
@@ -170,8 +162,8 @@ func (a *app) runsShow(run string, asJSON bool) error {
 	return err
 }
 
-func (a *app) runsVerify(run string, asJSON bool) error {
-	dir, err := a.runDir(run)
+func runsVerify(a *app, run string, asJSON bool) error {
+	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
@@ -189,7 +181,7 @@ func (a *app) runsVerify(run string, asJSON bool) error {
 		if err != nil {
 			out.Problem = err.Error()
 		}
-		return errors.Join(a.json(out), err)
+		return errors.Join(a.writeJSON(out), err)
 	}
 	if err != nil {
 		return err
@@ -208,8 +200,8 @@ func (a *app) runsVerify(run string, asJSON bool) error {
 	return err
 }
 
-func (a *app) runsStop(ctx context.Context, run string) error {
-	dir, err := a.runDir(run)
+func runsStop(a *app, ctx context.Context, run string) error {
+	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
@@ -217,9 +209,9 @@ func (a *app) runsStop(ctx context.Context, run string) error {
 	return runs.Stop(ctx, dir)
 }
 
-func (a *app) runsRemove(all []string) error {
+func runsRemove(a *app, all []string) error {
 	for _, run := range all {
-		dir, err := a.runDir(run)
+		dir, err := runDir(a, run)
 		if err != nil {
 			return err
 		}
@@ -231,8 +223,8 @@ func (a *app) runsRemove(all []string) error {
 	return nil
 }
 
-func (a *app) runsTape(run, file string) (err error) {
-	dir, err := a.runDir(run)
+func runsTape(a *app, run, file string) (err error) {
+	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
@@ -258,7 +250,7 @@ else JSON, or a word such as the name of a variant. The first answer wins.
 
 A run that is alive sees it at once; one that is parked when it is gone on with.`
 
-func (a *app) answerCommand() *cobra.Command {
+func newAnswer(a *app) *cobra.Command {
 	var given runs.GivenAnswer
 	var refuse string
 	c := &cobra.Command{
@@ -279,7 +271,7 @@ func (a *app) answerCommand() *cobra.Command {
 			if given.By == "" {
 				given.By = userName()
 			}
-			dir, err := a.runDir(args[0])
+			dir, err := runDir(a, args[0])
 			if err != nil {
 				return err
 			}
@@ -302,8 +294,8 @@ func userName() string {
 }
 
 // resumeDue goes on with each run below a directory that can go on.
-func (a *app) resumeDue(ctx context.Context, root string) error {
-	dir, err := a.rootOf([]string{root})
+func resumeDue(a *app, ctx context.Context, root string) error {
+	dir, err := rootOf(a, []string{root})
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestSamples(t *testing.T) {
 			look(sub)
 		}
 	}
-	look((&app{}).root())
+	look(root(&app{}))
 	manual, err := os.ReadFile("../../spec/18-cli.md")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func samplesOf(text string) (all []string) {
 // accepted reports why the command would refuse a command line; nil when it would not.
 func accepted(sample string) error {
 	words := shellWords(sample)[1:]
-	root := (&app{}).root()
+	root := root(&app{})
 	root.InitDefaultHelpCmd()
 	c, rest, err := root.Find(words)
 	if err != nil {

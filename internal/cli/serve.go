@@ -27,7 +27,7 @@ type applicationFlags struct {
 	drain    float64
 }
 
-func (a *app) serveCommand() *cobra.Command {
+func newServe(a *app) *cobra.Command {
 	var f applicationFlags
 	c := &cobra.Command{
 		Use:   "serve",
@@ -51,7 +51,7 @@ program may do is what its own [permissions] say.
 
 This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agents.`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context(), &f) },
+		RunE: func(c *cobra.Command, _ []string) error { return serveApplications(a, c.Context(), &f) },
 	}
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
 	f.web.add(c)
@@ -66,12 +66,12 @@ This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agen
 	return c
 }
 
-func (a *app) serve(parent context.Context, f *applicationFlags) error {
-	config, err := a.served(f)
+func serveApplications(a *app, parent context.Context, f *applicationFlags) error {
+	config, err := served(a, f)
 	if err != nil {
 		return err
 	}
-	listen, web, err := a.listening(f)
+	listen, web, err := listening(a, f)
 	if err != nil {
 		return err
 	}
@@ -80,11 +80,11 @@ func (a *app) serve(parent context.Context, f *applicationFlags) error {
 	<-signals.ready
 	config.Kill = signals.kill
 	o := engine.Options{Tools: config.Tools, Kill: config.Kill}
-	endTools, err := a.hostTools(ctx, &f.tools, nil, &o)
+	endTools, err := hostTools(a, ctx, &f.tools, nil, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := a.audited(nil, &o, &f.audit)
+	endAudit, err := audited(a, nil, &o, &f.audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -93,15 +93,15 @@ func (a *app) serve(parent context.Context, f *applicationFlags) error {
 	if listen == nil {
 		err = s.ServeLines(ctx, a.stdin, a.stdout)
 	} else {
-		err = a.serveHTTP(ctx, s, listen, web)
+		err = serveHTTP(a, ctx, s, listen, web)
 	}
 	return endTools(endAudit(err))
 }
 
 // served is what the flags say of the server.
-func (a *app) served(f *applicationFlags) (serve.Config, error) {
+func served(a *app, f *applicationFlags) (serve.Config, error) {
 	c := serve.Config{Version: a.binary.release, Tools: &engine.ToolRegistry{}, Environ: a.environ, PassEnv: f.passEnv, Source: f.source, Executable: a.binary.executable,
-		Sessions: f.sessions, Message: f.message, Drain: time.Duration(f.drain * float64(time.Second)), LogLevel: a.logLevel, Log: a.serverLog}
+		Sessions: f.sessions, Message: f.message, Drain: time.Duration(f.drain * float64(time.Second)), LogLevel: a.logLevel, Log: func(level, message string) { serverLog(a, level, message) }}
 	switch {
 	case f.sessions < 1:
 		return c, usage("give 1 or more", "--max-sessions cannot be %d", f.sessions)
@@ -125,7 +125,7 @@ func (a *app) served(f *applicationFlags) (serve.Config, error) {
 }
 
 // serverLog writes a line of the server's own log.
-func (a *app) serverLog(level, message string) {
+func serverLog(a *app, level, message string) {
 	if level == "debug" && a.verbose == 0 || a.quiet && level != "error" {
 		return
 	}

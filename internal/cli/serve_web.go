@@ -38,7 +38,7 @@ func (f *webFlags) given() bool {
 }
 
 // listening listens where the flags say; nil: over stdin and stdout.
-func (a *app) listening(f *applicationFlags) (net.Listener, serve.Web, error) {
+func listening(a *app, f *applicationFlags) (net.Listener, serve.Web, error) {
 	w := &f.web
 	web := serve.Web{Origins: w.origins}
 	if w.address == "" {
@@ -52,10 +52,10 @@ func (a *app) listening(f *applicationFlags) (net.Listener, serve.Web, error) {
 	}
 	address, loopback := serve.Address(w.address)
 	web.Loopback = loopback
-	if err := a.token(w, &web); err != nil {
+	if err := setToken(a, w, &web); err != nil {
 		return nil, web, err
 	}
-	secure, err := a.certificates(w)
+	secure, err := certificates(a, w)
 	if err != nil {
 		return nil, web, err
 	}
@@ -72,8 +72,8 @@ func (a *app) listening(f *applicationFlags) (net.Listener, serve.Web, error) {
 	return tls.NewListener(l, secure), web, nil
 }
 
-// token is what clients must give.
-func (a *app) token(f *webFlags, web *serve.Web) error {
+// setToken is what clients must give.
+func setToken(a *app, f *webFlags, web *serve.Web) error {
 	switch {
 	case f.noToken && f.tokenEnv != "":
 		return usage("leave out one of them", "--no-token and --token-env cannot both be")
@@ -93,7 +93,7 @@ func (a *app) token(f *webFlags, web *serve.Web) error {
 	return nil
 }
 
-func (a *app) certificates(f *webFlags) (*tls.Config, error) {
+func certificates(a *app, f *webFlags) (*tls.Config, error) {
 	if f.cert == "" && f.key == "" {
 		return nil, nil
 	}
@@ -114,7 +114,7 @@ func (a *app) certificates(f *webFlags) (*tls.Config, error) {
 }
 
 // serveHTTP says where the server is, and serves.
-func (a *app) serveHTTP(ctx context.Context, s *serve.Server, l net.Listener, web serve.Web) error {
+func serveHTTP(a *app, ctx context.Context, s *serve.Server, l net.Listener, web serve.Web) error {
 	f := "serving http://" + l.Addr().String()
 	if _, plain := l.(*net.TCPListener); !plain {
 		f = "serving https://" + l.Addr().String()

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"strings"
 
 	"github.com/concerto-lang/concerto/internal/record/eventtext"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
@@ -33,4 +35,32 @@ func payload(channel string, payload []byte, onTerminal bool) string {
 		}
 	}
 	return string(payload)
+}
+
+// fill breaks prose into lines of at most width characters.
+func fill(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		n := len([]rune(word))
+		switch {
+		case column == 0:
+		case column+1+n > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
+
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }

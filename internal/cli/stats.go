@@ -23,20 +23,20 @@ func (s *stats) models(each []engine.ModelUsage, all engine.ModelUsage) {
 func (s *stats) shares(by engine.Shares) { s.by = by }
 
 // tellStats writes what a run has used to stderr.
-func (a *app) tellStats(s *stats, asJSON bool) {
+func tellStats(a *app, s *stats, asJSON bool) {
 	switch {
 	case asJSON:
-		a.statsLine(s)
+		statsLine(a, s)
 	case len(s.each) == 0:
 		fmt.Fprintln(a.stderr, "stats: no model was asked")
 	default:
-		a.statsTable(s)
+		statsTable(a, s)
 	}
 }
 
 // statsTable writes a line for each model. Agents, stages and tasks have a line
 // each where there are several of them.
-func (a *app) statsTable(s *stats) {
+func statsTable(a *app, s *stats) {
 	w := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.stderr, "stats:")
 	fmt.Fprintln(w, "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model")
@@ -110,7 +110,7 @@ func usedBy(u engine.ModelUsage) usedJSON {
 }
 
 // statsLine writes one line of JSON.
-func (a *app) statsLine(s *stats) {
+func statsLine(a *app, s *stats) {
 	list := func(all []engine.Share) []usedJSON {
 		out := []usedJSON{}
 		for _, x := range all {

@@ -38,7 +38,7 @@ var recordings = []string{"missing", "all"}
 
 var testFormats = []string{"text", "json", "ndjson", "junit"}
 
-func (a *app) testCommand() *cobra.Command {
+func newTest(a *app) *cobra.Command {
 	var f testFlags
 	c := &cobra.Command{
 		Use:   "test [PATH]",
@@ -70,7 +70,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 		Args: onePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := path(c, args)
-			return a.test(c.Context(), p, &f)
+			return runTests(a, c.Context(), p, &f)
 		},
 	}
 	c.Flags().StringVar(&f.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
@@ -109,7 +109,7 @@ func (r *testReport) failed() int {
 	return n
 }
 
-func (a *app) test(parent context.Context, path string, f *testFlags) error {
+func runTests(a *app, parent context.Context, path string, f *testFlags) error {
 	selected, err := f.selection()
 	if err != nil {
 		return err
@@ -123,22 +123,22 @@ func (a *app) test(parent context.Context, path string, f *testFlags) error {
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	a.debugs(signals)
+	followDebugger(a, signals)
 	<-signals.ready
 	s := engine.Source{Path: path, Dir: a.dir, Overlay: a.overlay, Tests: true, Seen: func(string) {}}
 	if !f.watch {
-		return a.testOnce(ctx, s, f, grants, selected, signals.kill)
+		return testOnce(a, ctx, s, f, grants, selected, signals.kill)
 	}
 	var again analysis.Again
 	return a.watch(ctx, false, func(_ context.Context, seen func(path string)) error {
 		s.Seen = seen
-		return a.testOnce(ctx, again.Request(s), f, grants, selected, signals.kill)
+		return testOnce(a, ctx, again.Request(s), f, grants, selected, signals.kill)
 	})
 }
 
 // testOnce compiles and runs the tests. It calls s.Seen with each file that they
 // depend on.
-func (a *app) testOnce(ctx context.Context, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
+func testOnce(a *app, ctx context.Context, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
 		return refused(err)
@@ -151,7 +151,7 @@ func (a *app) testOnce(ctx context.Context, s engine.Source, f *testFlags, allow
 		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
 	if f.list {
-		return a.listTests(tests, selected, f.format == "json")
+		return listTests(a, tests, selected, f.format == "json")
 	}
 	o := engine.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Record: f.record, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Allow: allow,
 		Cover: f.cover || f.html != "", Kill: kill, Log: a.logs(), LogLevel: a.logLevel}
@@ -160,12 +160,12 @@ func (a *app) testOnce(ctx context.Context, s engine.Source, f *testFlags, allow
 	}
 	switch f.format {
 	case "text":
-		o.OnResult = a.tellResult
+		o.OnResult = func(r engine.TestResult) { tellResult(a, r) }
 	case "ndjson":
-		o.OnEvent = a.tellEvent
+		o.OnEvent = func(t engine.Test, r *engine.TestResult) { tellEvent(a, t, r) }
 	}
 	if f.wire != "" {
-		if err := a.unplayedBy(p, f.wire); err != nil {
+		if err := unplayedBy(a, p, f.wire); err != nil {
 			return err
 		}
 		file, err := a.recordFile("--wire", f.wire)
@@ -178,11 +178,11 @@ func (a *app) testOnce(ctx context.Context, s engine.Source, f *testFlags, allow
 	var of engine.Options
 	of.WorkDir, of.Dir, of.Allow = a.dir, a.dir, allow
 	f.tools.watched(a, s.Seen)
-	endTools, err := a.toolsFor(ctx, &f.tools, p, &of, !f.live)
+	endTools, err := toolsFor(a, ctx, &f.tools, p, &of, !f.live)
 	if err != nil {
 		return err
 	}
-	endAudit, err := a.audited(p, &of, &f.audit)
+	endAudit, err := audited(a, p, &of, &f.audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -205,7 +205,7 @@ func (a *app) testOnce(ctx context.Context, s engine.Source, f *testFlags, allow
 	if o.Cover {
 		r.Coverage = summarize(p, points)
 	}
-	return a.finishTests(r, f)
+	return finishTests(a, r, f)
 }
 
 // selection is --filter as a choice of tests, with the other flags checked.
@@ -251,7 +251,7 @@ func matchesAny(tests []engine.Test, selected func(engine.Test) bool) bool {
 }
 
 // finishTests writes the part of the report that has not been written yet.
-func (a *app) finishTests(r *testReport, f *testFlags) error {
+func finishTests(a *app, r *testReport, f *testFlags) error {
 	var err error
 	switch f.format {
 	case "json":
@@ -260,7 +260,7 @@ func (a *app) finishTests(r *testReport, f *testFlags) error {
 		err = writeJUnitReport(a.stdout, r)
 	case "ndjson": // each line was written when it happened
 	default:
-		a.tellSummary(r)
+		tellSummary(a, r)
 	}
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)

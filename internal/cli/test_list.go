@@ -16,7 +16,7 @@ type listedTest struct {
 }
 
 // listTests tells which tests are selected and where they are: a line each, or as a JSON array.
-func (a *app) listTests(all []engine.Test, selected func(engine.Test) bool, asJSON bool) error {
+func listTests(a *app, all []engine.Test, selected func(engine.Test) bool, asJSON bool) error {
 	list := []listedTest{}
 	for _, t := range all {
 		if selected == nil || selected(t) {

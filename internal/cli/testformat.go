@@ -100,7 +100,7 @@ func resultJSON(x engine.TestResult) jsonResult {
 }
 
 // tellEvent writes what happens to a test as a line of --format ndjson, when it happens.
-func (a *app) tellEvent(t engine.Test, r *engine.TestResult) {
+func tellEvent(a *app, t engine.Test, r *engine.TestResult) {
 	line := jsonResult{Name: t.Name, Group: t.Group, Function: t.Function, File: t.File, Line: t.Line, Status: "started", Emits: []jsonEmit{}}
 	if r != nil {
 		line = resultJSON(*r)

@@ -18,7 +18,7 @@ const maxRecord = 20
 //	ok    numbers :: halves (halves)
 //	FAIL  wrong_sum
 //	      main.conc:20:5: error: RuntimeError: assertion failed: 4 does not equal 512
-func (a *app) tellResult(r engine.TestResult) {
+func tellResult(a *app, r engine.TestResult) {
 	if a.quiet && r.Failure == nil {
 		return
 	}
@@ -31,12 +31,12 @@ func (a *app) tellResult(r engine.TestResult) {
 	}
 	var b bytes.Buffer
 	if r.Failure == nil {
-		fmt.Fprintf(&b, "%s  %s\n", a.paint("ok  ", "32"), name)
+		fmt.Fprintf(&b, "%s  %s\n", paint(a, "ok  ", "32"), name)
 		if a.verbose > 0 {
-			a.tellRecord(&b, r, len(r.Record.Emits))
+			tellRecord(a, &b, r, len(r.Record.Emits))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s  %s\n", a.paint("FAIL", "31;1"), name)
+		fmt.Fprintf(&b, "%s  %s\n", paint(a, "FAIL", "31;1"), name)
 		var failure bytes.Buffer
 		place := r.Failure.Place
 		if place.Line == 0 {
@@ -50,7 +50,7 @@ func (a *app) tellResult(r engine.TestResult) {
 		if a.verbose > 0 {
 			limit = len(r.Record.Emits)
 		}
-		a.tellRecord(&failure, r, limit)
+		tellRecord(a, &failure, r, limit)
 		b.WriteString(indent(failure.String(), "      "))
 	}
 	// A reader who has gone away shows when the summary is written.
@@ -66,7 +66,7 @@ func failureTitle(f *engine.TestFailure) string {
 }
 
 // tellRecord writes what a test put out, of its emits the last ones.
-func (a *app) tellRecord(b *bytes.Buffer, r engine.TestResult, emits int) {
+func tellRecord(a *app, b *bytes.Buffer, r engine.TestResult, emits int) {
 	if n := len(r.Record.Emits); n > 0 {
 		b.WriteString("emitted:\n")
 		if n > emits {
@@ -99,13 +99,13 @@ func indent(text, prefix string) string {
 }
 
 // tellSummary ends the text of a run of tests.
-func (a *app) tellSummary(r *testReport) {
+func tellSummary(a *app, r *testReport) {
 	failed := r.failed()
 	switch {
 	case len(r.Results) == 0:
 		fmt.Fprintf(a.stdout, "no tests: write `@test fn name() { … }`\n")
 	case failed > 0:
-		fmt.Fprintf(a.stdout, "\n%d passed, %s in %s\n", len(r.Results)-failed, a.paint(fmt.Sprintf("%d failed", failed), "31;1"), took(r.Took))
+		fmt.Fprintf(a.stdout, "\n%d passed, %s in %s\n", len(r.Results)-failed, paint(a, fmt.Sprintf("%d failed", failed), "31;1"), took(r.Took))
 	default:
 		fmt.Fprintf(a.stdout, "\n%d passed in %s\n", len(r.Results), took(r.Took))
 	}
@@ -126,7 +126,7 @@ func took(d time.Duration) string {
 }
 
 // paint gives text in a colour of the terminal, when stdout takes colours.
-func (a *app) paint(text, code string) string {
+func paint(a *app, text, code string) string {
 	if !a.outColor {
 		return text
 	}

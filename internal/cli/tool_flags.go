@@ -38,7 +38,7 @@ func (f *toolFlags) watched(a *app, seen func(path string)) {
 }
 
 // toolSources are the tools of the flags, for what o says.
-func (a *app) toolSources(f *toolFlags, o *engine.Options) engine.ToolSources {
+func toolSources(a *app, f *toolFlags, o *engine.Options) engine.ToolSources {
 	around := engine.Options{Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Log: a.stderr, LogLevel: a.logLevel}
 	if o != nil {
 		around.Kill, around.Allow = o.Kill, o.Allow
@@ -50,19 +50,19 @@ func (a *app) toolSources(f *toolFlags, o *engine.Options) engine.ToolSources {
 // several that are not known yet (nil). Mistakes in them, and in the program's own [tools],
 // are shown, and the error is then an exitError. end ends what the tools share, when the
 // runs are over.
-func (a *app) hostTools(ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
-	return a.toolsFor(ctx, f, p, o, false)
+func hostTools(a *app, ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
+	return toolsFor(a, ctx, f, p, o, false)
 }
 
 // toolsFor is hostTools, also for tests that reach nothing outside.
-func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
+func toolsFor(a *app, ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	if len(f.files)+len(f.modules) == 0 && (p == nil || !p.HasTools()) {
 		return nothing, nil
 	}
-	s := a.toolSources(f, o)
+	s := toolSources(a, f, o)
 	s.Program, s.Tests = p, tests
-	set, err := a.loadTools(ctx, s)
+	set, err := loadTools(a, ctx, s)
 	if err != nil {
 		return nothing, err
 	}
@@ -86,7 +86,7 @@ func (a *app) toolsFor(ctx context.Context, f *toolFlags, p *engine.Program, o *
 }
 
 // loadTools reads tools and shows what is wrong with them.
-func (a *app) loadTools(ctx context.Context, s engine.ToolSources) (*engine.ToolSet, error) {
+func loadTools(a *app, ctx context.Context, s engine.ToolSources) (*engine.ToolSet, error) {
 	set, found, err := engine.LoadTools(ctx, s)
 	if shown := a.show(found); shown != nil {
 		return nil, shown

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-func (a *app) toolsCommand() *cobra.Command {
+func newTools(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tools",
 		Short: "Look at an application's tools, and call them",
@@ -26,16 +26,16 @@ func (a *app) toolsCommand() *cobra.Command {
   concerto tools check tools.yaml
   concerto tools list --host-tools tools.yaml
   concerto tools call query --args '{"sql": "select 1"}' --host-tools tools.yaml`,
-		Args: a.unknownCommand,
+		Args: unknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return usage("`concerto tools list`, `concerto tools check FILE` or `concerto tools call NAME`", "say what to do")
 		},
 	}
-	c.AddCommand(a.toolsCheckCommand(), a.toolsListCommand(), a.toolsCallCommand())
+	c.AddCommand(newToolsCheck(a), newToolsList(a), newToolsCall(a))
 	return c
 }
 
-func (a *app) toolsCheckCommand() *cobra.Command {
+func newToolsCheck(a *app) *cobra.Command {
 	var f toolFlags
 	c := &cobra.Command{
 		Use:   "check FILE…",
@@ -62,7 +62,7 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			f.files = append(args, f.files...)
-			return a.withTools(c.Context(), &f, a.checkSandboxes)
+			return withTools(a, c.Context(), &f, func(ctx context.Context, tools *engine.ToolRegistry) error { return checkSandboxes(a, ctx, tools) })
 		},
 	}
 	f.add(c)
@@ -70,7 +70,7 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
 }
 
 // checkSandboxes says which tools this machine cannot hold to their sandboxes.
-func (a *app) checkSandboxes(_ context.Context, tools *engine.ToolRegistry) error {
+func checkSandboxes(a *app, _ context.Context, tools *engine.ToolRegistry) error {
 	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.binary.executable}
 	defer run.End()
 	for _, t := range tools.List() {
@@ -89,7 +89,7 @@ func (a *app) checkSandboxes(_ context.Context, tools *engine.ToolRegistry) erro
 	return nil
 }
 
-func (a *app) toolsListCommand() *cobra.Command {
+func newToolsList(a *app) *cobra.Command {
 	var f toolFlags
 	var asJSON bool
 	c := &cobra.Command{
@@ -102,8 +102,8 @@ Concerto.toml here or above, and of the flags.
   concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withTools(c.Context(), &f, func(ctx context.Context, tools *engine.ToolRegistry) error {
-				return a.listTools(ctx, tools, asJSON)
+			return withTools(a, c.Context(), &f, func(ctx context.Context, tools *engine.ToolRegistry) error {
+				return listTools(a, ctx, tools, asJSON)
 			})
 		},
 	}
@@ -120,7 +120,7 @@ type callFlags struct {
 	audit   auditFlags
 }
 
-func (a *app) toolsCallCommand() *cobra.Command {
+func newToolsCall(a *app) *cobra.Command {
 	var f callFlags
 	c := &cobra.Command{
 		Use:   "call NAME",
@@ -140,9 +140,9 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.callTool(c.Context(), args[0], &f) },
+		RunE: func(c *cobra.Command, args []string) error { return callTool(a, c.Context(), args[0], &f) },
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return a.toolNames(c.Context(), args, &f.toolFlags)
+			return toolNames(a, c.Context(), args, &f.toolFlags)
 		},
 	}
 	c.Flags().StringVar(&f.args, "args", "", "the arguments: `JSON`, an object, or @FILE that holds it")
@@ -152,21 +152,13 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 	return c
 }
 
-// noArguments refuses arguments.
-func noArguments(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("`"+c.CommandPath()+" --help` lists the flags", "%s takes no arguments", c.CommandPath())
-	}
-	return nil
-}
-
 // withTools calls do with the tools of the manifest and of the flags.
-func (a *app) withTools(ctx context.Context, f *toolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
+func withTools(a *app, ctx context.Context, f *toolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
 	ctx, signals := catch(ctx)
 	defer signals.stop()
-	s := a.toolSources(f, nil)
+	s := toolSources(a, f, nil)
 	s.Manifest = true
-	set, err := a.loadTools(ctx, s)
+	set, err := loadTools(a, ctx, s)
 	if err != nil {
 		return err
 	}
@@ -184,12 +176,12 @@ func (a *app) withTools(ctx context.Context, f *toolFlags, do func(context.Conte
 }
 
 // toolSession is what tools are told by a command that runs no program.
-func (a *app) toolSession() engine.ToolContext {
+func toolSession(a *app) engine.ToolContext {
 	return engine.ToolContext{Caller: "client:tools", Cwd: a.dir}
 }
 
-func (a *app) listTools(ctx context.Context, tools *engine.ToolRegistry, asJSON bool) error {
-	s, err := tools.Open(ctx, a.toolSession())
+func listTools(a *app, ctx context.Context, tools *engine.ToolRegistry, asJSON bool) error {
+	s, err := tools.Open(ctx, toolSession(a))
 	if err != nil {
 		return err
 	}
@@ -238,19 +230,19 @@ func writeTools(w io.Writer, list []engine.ListedTool) error {
 }
 
 // callTool calls a tool, and writes its result.
-func (a *app) callTool(ctx context.Context, name string, f *callFlags) error {
+func callTool(a *app, ctx context.Context, name string, f *callFlags) error {
 	fixed, err := answers(f.answers)
 	if err != nil {
 		return err
 	}
-	args, err := a.object("--args", f.args)
+	args, err := object(a, "--args", f.args)
 	if err != nil {
 		return err
 	}
-	return a.withTools(ctx, &f.toolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
-		o := engine.Options{WorkDir: a.dir, Environ: a.environ, Executable: a.binary.executable, Log: a.logs(), LogLevel: a.logLevel, Tools: tools, Session: a.toolSession(),
+	return withTools(a, ctx, &f.toolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
+		o := engine.Options{WorkDir: a.dir, Environ: a.environ, Executable: a.binary.executable, Log: a.logs(), LogLevel: a.logLevel, Tools: tools, Session: toolSession(a),
 			Answers: engine.Answers{Fixed: fixed, Prompter: a.prompter()}, Output: engine.Output{To: a.stderr, Mode: engine.ModeText, Terminal: a.errTerminal}}
-		endAudit, err := a.audited(nil, &o, &f.audit)
+		endAudit, err := audited(a, nil, &o, &f.audit)
 		if err != nil {
 			return err
 		}
@@ -269,12 +261,12 @@ func (a *app) callTool(ctx context.Context, name string, f *callFlags) error {
 }
 
 // toolNames are the names for completion.
-func (a *app) toolNames(ctx context.Context, args []string, f *toolFlags) ([]string, cobra.ShellCompDirective) {
+func toolNames(a *app, ctx context.Context, args []string, f *toolFlags) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	s := a.toolSources(f, nil)
+	s := toolSources(a, f, nil)
 	s.Manifest, s.Static = true, true
 	set, _, err := engine.LoadTools(ctx, s)
 	if err != nil || set == nil {

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
@@ -30,15 +29,15 @@ const maxTrusted = 1000
 
 // consent gives an error unless a compiled program may run. root is the
 // directory at which the program's relative paths start.
-func (a *app) consent(ctx context.Context, path, root string, data []byte, p *engine.Program, f *worldFlags, g *engine.Grants) error {
+func consent(a *app, ctx context.Context, path, root string, data []byte, p *engine.Program, f *worldFlags, g *engine.Grants) error {
 	asks := p.Asks()
-	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || a.trusts(data) {
+	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || trusts(a, data) {
 		return nil
 	}
 	listing := listed(asks)
 	ask := a.prompter()
 	if ask == nil {
-		return usage("allow it with "+strings.Join(a.flagsOf(asks, root), " ")+", or all of it with --trust; on a terminal `concerto run` asks once",
+		return usage("allow it with "+strings.Join(flagsOf(a, asks, root), " ")+", or all of it with --trust; on a terminal `concerto run` asks once",
 			"%s was built elsewhere, and nobody has agreed to what it may do:\n%s", path, strings.TrimRight(listing, "\n"))
 	}
 	fmt.Fprintf(a.stderr, "%s was built elsewhere, and has not run here before. It may:\n%s", path, listing)
@@ -49,7 +48,7 @@ func (a *app) consent(ctx context.Context, path, root string, data []byte, p *en
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
 		return usage("the flags of `concerto run --help` let it run with less", "%s was not run", path)
 	}
-	if err := a.trusting(data); err != nil {
+	if err := trusting(a, data); err != nil {
 		fmt.Fprintf(a.stderr, "concerto: this will be asked again: %v\n", err)
 	}
 	return nil
@@ -82,7 +81,7 @@ var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // flagsOf are the flags that allow what a program asks for, one for each kind.
 // root is the directory at which the program's relative paths start.
-func (a *app) flagsOf(asks []engine.Ask, root string) []string {
+func flagsOf(a *app, asks []engine.Ask, root string) []string {
 	var out []string
 	for _, k := range engine.Permissions {
 		var names []string
@@ -91,7 +90,7 @@ func (a *app) flagsOf(asks []engine.Ask, root string) []string {
 			if x.Kind == k.Kind {
 				asked = true
 				whole = whole || x.Name == ""
-				names = append(names, plain(a.named(x, root)))
+				names = append(names, plain(flagValue(a, x, root)))
 			}
 		}
 		switch {
@@ -104,9 +103,9 @@ func (a *app) flagsOf(asks []engine.Ask, root string) []string {
 	return out
 }
 
-// named is what a program asks for, as a flag names it: a path is relative to
+// flagValue is what a program asks for, as a flag names it: a path is relative to
 // the working directory.
-func (a *app) named(x engine.Ask, root string) string {
+func flagValue(a *app, x engine.Ask, root string) string {
 	if x.Kind != engine.PermitRead && x.Kind != engine.PermitWrite || filepath.IsAbs(x.Name) {
 		return x.Name
 	}
@@ -115,21 +114,7 @@ func (a *app) named(x engine.Ask, root string) string {
 
 // trustedDir is the directory in which trusted programs are remembered; "" when
 // neither XDG_STATE_HOME nor HOME names one.
-func (a *app) trustedDir() string { return a.stateFile("trusted") }
-
-// stateFile is a file or directory of ours in the state directory; "" when neither XDG_STATE_HOME
-// nor HOME names one.
-func (a *app) stateFile(name string) string {
-	state := procgroup.Getenv(a.environ, "XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		home := procgroup.Getenv(a.environ, "HOME")
-		if !filepath.IsAbs(home) {
-			return ""
-		}
-		state = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(state, "concerto", name)
-}
+func trustedDir(a *app) string { return a.stateFile("trusted") }
 
 func trustedName(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -137,8 +122,8 @@ func trustedName(data []byte) string {
 }
 
 // trusts says whether a program is remembered.
-func (a *app) trusts(data []byte) bool {
-	dir := a.trustedDir()
+func trusts(a *app, data []byte) bool {
+	dir := trustedDir(a)
 	if dir == "" {
 		return false
 	}
@@ -147,8 +132,8 @@ func (a *app) trusts(data []byte) bool {
 }
 
 // trusting remembers a program.
-func (a *app) trusting(data []byte) error {
-	dir := a.trustedDir()
+func trusting(a *app, data []byte) error {
+	dir := trustedDir(a)
 	if dir == "" {
 		return errors.New("neither XDG_STATE_HOME nor HOME says where to keep it")
 	}
@@ -161,14 +146,14 @@ func (a *app) trusting(data []byte) error {
 	return forgetOldest(dir)
 }
 
-// built remembers a program that was compiled here and would need the user's
+// trustBuilt remembers a program that was compiled here and would need the user's
 // consent. When that fails, running the program asks for consent.
-func (a *app) built(data []byte) {
+func trustBuilt(a *app, data []byte) {
 	p, err := engine.Load(data)
 	if err != nil || len(p.Asks()) == 0 {
 		return
 	}
-	if err := a.trusting(data); err != nil {
+	if err := trusting(a, data); err != nil {
 		a.say("it will need --trust to run: %v", err)
 	}
 }

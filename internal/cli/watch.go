@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -111,21 +110,6 @@ func moment(ctx context.Context) error {
 	case <-timer.C:
 		return nil
 	}
-}
-
-// shown is a path as seen from the working directory.
-func (a *app) shown(path string) string {
-	if rel, err := filepath.Rel(a.dir, path); err == nil && filepath.IsLocal(rel) {
-		path = rel
-	}
-	return filepath.ToSlash(path)
-}
-
-func counted(n int, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
 }
 
 // stamps are the stamps of files and directories when a run first saw them. Safe

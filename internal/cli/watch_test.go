@@ -25,7 +25,7 @@ type watched struct {
 func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
 	t.Helper()
 	return watching(t, screen, files, func(ctx context.Context, a *app) error {
-		return a.test(ctx, "main.conc", &testFlags{watch: true, format: "text"})
+		return runTests(a, ctx, "main.conc", &testFlags{watch: true, format: "text"})
 	})
 }
 
@@ -265,7 +265,9 @@ func TestWatchRun(t *testing.T) {
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	a := &app{stdin: strings.NewReader(""), stdout: l, stderr: l, dir: dir, pause: l.pause}
-	go func() { l.done <- a.run(ctx, "main.conc", nil, &runFlags{emit: "text", format: "text", watch: true}) }()
+	go func() {
+		l.done <- runPath(a, ctx, "main.conc", nil, &runFlags{emit: "text", format: "text", watch: true})
+	}()
 
 	l.until("one\n", "watching 2 files; Ctrl-C ends\n")
 	write("part.conc", `pub fn text() -> String { "second" }`)
@@ -285,7 +287,7 @@ func TestWatchRun(t *testing.T) {
 // TestWatchCheck: check looks again too.
 func TestWatchCheck(t *testing.T) {
 	w := watching(t, false, map[string]string{"main.conc": "fn main() { let x: Int = true; println(x); }\n"}, func(ctx context.Context, a *app) error {
-		root := a.root()
+		root := root(a)
 		root.SetArgs([]string{"check", "--watch", "main.conc"})
 		return root.ExecuteContext(ctx)
 	})
@@ -307,7 +309,7 @@ func TestWatchTools(t *testing.T) {
 		"count.conc": "mod part;\n/// Counts\npub fn count() -> Int { part::number() }\nfn main() {}\n",
 		"part.conc":  "pub fn number() -> Int { 1 }\n",
 	}, func(ctx context.Context, a *app) error {
-		root := a.root()
+		root := root(a)
 		root.SetArgs([]string{"check", "--watch", "main.conc", "--host-tools", "tools.yaml"})
 		return root.ExecuteContext(ctx)
 	})

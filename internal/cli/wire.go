@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/secret"
@@ -15,18 +17,9 @@ import (
 // wireUsage is the help of --wire.
 const wireUsage = "write each line that passes to and from hosts to `FILE`"
 
-// recordFile opens the file of a record, for the flag that names it.
-func (a *app) recordFile(flag, path string) (*os.File, error) {
-	file, err := privateFile(a.abs(path))
-	if err != nil {
-		return nil, usage("", "%s: write %s: %v", flag, path, cause(err))
-	}
-	return file, nil
-}
-
 // unplayed refuses to record into a file that one of the hosts plays: it would be
 // emptied before it is played.
-func (a *app) unplayed(path string, hosts []engine.HostConfig) error {
+func unplayed(a *app, path string, hosts []engine.HostConfig) error {
 	if path == "" {
 		return nil
 	}
@@ -55,31 +48,22 @@ func (a *app) unplayed(path string, hosts []engine.HostConfig) error {
 }
 
 // unplayedBy is unplayed for the hosts of a program.
-func (a *app) unplayedBy(p *engine.Program, path string) error {
+func unplayedBy(a *app, p *engine.Program, path string) error {
 	hosts, err := p.HostConfigs()
 	if err != nil {
 		return err
 	}
-	return a.unplayed(path, hosts)
-}
-
-// closeRecord closes the file of a record. It gives err, or why the record may not
-// be whole.
-func closeRecord(err error, file *os.File, path string) error {
-	if cerr := file.Close(); err == nil && cerr != nil {
-		return fmt.Errorf("write %s: %w", path, cause(cerr))
-	}
-	return err
+	return unplayed(a, path, hosts)
 }
 
 // recordHost begins the recording of a host that no run uses; add is nil when path is
 // "". end ends it, and gives the error that it is given or why the recording is not
 // whole.
-func (a *app) recordHost(path, program string, c *engine.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
+func recordHost(a *app, path, program string, c *engine.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
 	}
-	if err := a.unplayed(path, []engine.HostConfig{*c}); err != nil {
+	if err := unplayed(a, path, []engine.HostConfig{*c}); err != nil {
 		return nil, nil, err
 	}
 	file, err := a.recordFile("--wire", path)
@@ -89,7 +73,7 @@ func (a *app) recordHost(path, program string, c *engine.HostConfig) (add func(h
 	began := time.Now()
 	w := hosttrace.NewWriter(file, hosttrace.Header{Version: hosttrace.Version, Started: began.UTC().Format(time.RFC3339), Program: program},
 		func() float64 { return float64(time.Since(began).Microseconds()) / 1e6 })
-	known := a.secretsOf(c)
+	known := hostSecrets(a, c)
 	add = func(l hosttrace.Line) {
 		l.Text = string(known.JSON([]byte(l.Text)))
 		w.Add(l)
@@ -103,9 +87,9 @@ func (a *app) recordHost(path, program string, c *engine.HostConfig) (add func(h
 	return add, end, nil
 }
 
-// secretsOf are the values of the variables that hold keys: those of the host, those
+// hostSecrets are the values of the variables that hold keys: those of the host, those
 // of others in its manifest, and all whose names suggest it.
-func (a *app) secretsOf(c *engine.HostConfig) *secret.Set {
+func hostSecrets(a *app, c *engine.HostConfig) *secret.Set {
 	known := &secret.Set{}
 	add := func(name string) { known.Add(name, procgroup.Getenv(a.environ, name)) }
 	for _, p := range c.ParamsEnv {
@@ -116,4 +100,55 @@ func (a *app) secretsOf(c *engine.HostConfig) *secret.Set {
 	}
 	known.AddNamed(a.environ)
 	return known
+}
+
+// replayFlags are the arguments of host replay.
+type replayFlags struct {
+	file, host, dir string
+	proc            int
+	timing, strict  bool
+	version, help   bool
+}
+
+// replayArgs reads the arguments: the file, what this command knows, and anything.
+func replayArgs(args []string) (f replayFlags, err error) {
+	for i := 0; i < len(args); i++ {
+		name, value, given := strings.Cut(args[i], "=")
+		take := func() string {
+			if !given && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+			return value
+		}
+		switch name {
+		case "--host":
+			f.host = take()
+		case "--proc":
+			text := take()
+			if f.proc, err = strconv.Atoi(text); err != nil || f.proc < 1 {
+				return f, usage("a process has a number from 1 on", "--proc cannot be %q", text)
+			}
+		case "-C", "--directory": // of all commands, before the file
+			if f.file == "" {
+				f.dir = take()
+			}
+		case "--timing":
+			f.timing = true
+		case "--strict":
+			f.strict = true
+		case "--version":
+			f.version = true
+		case "--help", "-h":
+			f.help = f.help || f.file == ""
+		default:
+			if f.file == "" && !strings.HasPrefix(name, "-") {
+				f.file = args[i]
+			}
+		}
+	}
+	if f.file == "" && !f.help {
+		return f, usage("`concerto run --wire talk.wire` makes one", "host replay takes the file of a recording")
+	}
+	return f, nil
 }

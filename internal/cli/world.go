@@ -38,13 +38,13 @@ func (f *worldFlags) add(c *cobra.Command) {
 // prepare compiles or loads the program that a source names, and makes the
 // options that all commands that run it share. When it returns, signals are
 // caught.
-func (a *app) prepare(ctx context.Context, s engine.Source, f *worldFlags, signals *interrupts) (*engine.Program, engine.Options, error) {
+func prepare(a *app, ctx context.Context, s engine.Source, f *worldFlags, signals *interrupts) (*engine.Program, engine.Options, error) {
 	s.Mock = f.mock
-	return a.prepared(f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return a.program(ctx, s, f, grants) })
+	return prepared(a, f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return program(a, ctx, s, f, grants) })
 }
 
 // prepared is prepare for a program that is got in any way.
-func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
+func prepared(a *app, f *worldFlags, signals *interrupts, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
 	fixed, err := answers(f.answers)
 	fixed = append(fixed, a.answered...)
 	if err != nil {
@@ -57,7 +57,7 @@ func (a *app) prepared(f *worldFlags, signals *interrupts, program func(*engine.
 	if err := names("--pass-env", f.passEnv); err != nil {
 		return nil, engine.Options{}, err
 	}
-	environ, err := a.environment(f.envFiles)
+	environ, err := environment(a, f.envFiles)
 	if err != nil {
 		return nil, engine.Options{}, err
 	}
@@ -82,4 +82,17 @@ func names(flag string, all []string) error {
 		}
 	}
 	return nil
+}
+
+// answers reads the values of --answer: channel=value each.
+func answers(given []string) ([]engine.Answer, error) {
+	var out []engine.Answer
+	for _, g := range given {
+		channel, v, ok := strings.Cut(g, "=")
+		if !ok || channel == "" {
+			return nil, usage("write --answer CHANNEL=VALUE, as in --answer approve=yes", "--answer cannot be %q", g)
+		}
+		out = append(out, engine.Answer{Channel: channel, Value: v})
+	}
+	return out, nil
 }

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// unknownCommand refuses an argument of a command group that is none of its
+// commands.
+func unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	name := args[0]
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	hint := "`" + c.CommandPath() + " --help` lists the commands"
+	if near := suggest.Nearest(name, names); near != "" {
+		hint = "did you mean `" + c.CommandPath() + " " + near + "`?"
+	} else if strings.HasSuffix(name, ".conc") || strings.HasSuffix(name, ".conc-ir") {
+		hint = "run it with `concerto run " + name + "`"
+	}
+	return usage(hint, "unknown command %q", name)
+}
+
+// flagError turns the flag parser's errors into ours, with the nearest flag.
+func flagError(c *cobra.Command, err error) error {
+	hint := fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
+	var none *pflag.NotExistError
+	if errors.As(err, &none) {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := none.GetSpecifiedName()
+		if near := suggest.Nearest(name, names); near != "" {
+			hint = "did you mean --" + near + "?"
+		}
+		if len(name) > 1 {
+			return usage(hint, "unknown flag --%s", name)
+		}
+		return usage(hint, "unknown flag -%s", name)
+	}
+	return usage(hint, "%v", err)
+}
+
+// onePath accepts at most one argument before `--`. Arguments after it are the
+// program's; they are accepted when rest is true.
+func onePath(rest bool) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		before := args
+		if n := c.ArgsLenAtDash(); n >= 0 {
+			before = args[:n]
+			if !rest && len(args) > n {
+				return usage("only `concerto run` passes arguments on", "%s takes no arguments after --", c.Name())
+			}
+		}
+		if len(before) > 1 {
+			hint := "name one of them"
+			if rest {
+				hint = "put arguments for the program after `--`"
+			}
+			for _, k := range engine.Permissions {
+				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == everything {
+					hint = "what --" + k.Flag + " lists stands behind `=`: --" + k.Flag + "=" + before[0]
+				}
+			}
+			return usage(hint, "%s takes one path, not %d", c.Name(), len(before))
+		}
+		return nil
+	}
+}
+
+// path is the PATH argument, "" without one, and rest what follows `--`.
+func path(c *cobra.Command, args []string) (path string, rest []string) {
+	if n := c.ArgsLenAtDash(); n >= 0 {
+		args, rest = args[:n], args[n:]
+	}
+	if len(args) > 0 {
+		path = args[0]
+	}
+	return path, rest
+}
+
+// oneOf refuses a flag's value that is not in its list.
+func oneOf(flag, v string, list []string) error {
+	if slices.Contains(list, v) {
+		return nil
+	}
+	hint := fmt.Sprintf("%s is %s or %s", flag, strings.Join(list[:len(list)-1], ", "), list[len(list)-1])
+	if near := suggest.Nearest(v, list); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return usage(hint, "%s cannot be %q", flag, v)
+}
+
+// noArguments refuses arguments.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("`"+c.CommandPath()+" --help` lists the flags", "%s takes no arguments", c.CommandPath())
+	}
+	return nil
+}
+
+// everything is the value of a flag that is given without one.
+const everything = "*"
