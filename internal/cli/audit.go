@@ -12,27 +12,28 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-func newAudit(a *app) *cobra.Command {
+func newAudit(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "audit",
 		Short: "Look at the audit log of calls of tools",
 		Long: `With --audit FILE, or [audit] file in the manifest, a run records every call of a
 tool, made or refused, in a log whose lines are chained by their hashes: what is
 changed, left out or put in between shows (spec/23-audit.md).`,
-		Args: unknownCommand,
+		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newAuditVerify(a), newAuditShow(a))
 	return c
 }
 
-func newAuditVerify(a *app) *cobra.Command {
+func newAuditVerify(a *console.Console) *cobra.Command {
 	var head string
 	c := &cobra.Command{
 		Use:   "verify FILE|RUN",
@@ -59,35 +60,35 @@ Exit codes: 0 it is whole, 76 it is not, 2 the command was misused.`,
 // oneFile accepts one argument, the file of a log.
 func oneFile(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usage("`"+c.CommandPath()+" audit.ndjson`, for one", "%s takes one FILE", c.CommandPath())
+		return console.Usage("`"+c.CommandPath()+" audit.ndjson`, for one", "%s takes one FILE", c.CommandPath())
 	}
 	return nil
 }
 
 // auditLog opens a log for reading: a file, or the ledger of a run. It gives its name, and, of a run
 // that has ended, the hash of its last record.
-func auditLog(a *app, path string) (f *os.File, name, head string, err error) {
-	if info, err := os.Stat(a.abs(path)); err != nil || info.IsDir() {
+func auditLog(a *console.Console, path string) (f *os.File, name, head string, err error) {
+	if info, err := os.Stat(a.Abs(path)); err != nil || info.IsDir() {
 		if dir, err := runDir(a, path); err == nil {
-			a.naming = path
+			a.RunName = path
 			run, err := engine.OpenRun(dir)
 			if err != nil {
 				return nil, "", "", err
 			}
 			head = run.LedgerHead
-			path = filepath.Join(a.relative(dir), engine.LedgerFile)
+			path = filepath.Join(a.Relative(dir), engine.LedgerFile)
 		}
 	}
-	f, err = userfile.Open(a.abs(path), userfile.Unlimited)
+	f, err = userfile.Open(a.Abs(path), userfile.Unlimited)
 	if err != nil {
-		return nil, "", "", usage("a run writes one with --audit FILE", "read %s: %v", path, cause(err))
+		return nil, "", "", console.Usage("a run writes one with --audit FILE", "read %s: %v", path, console.Cause(err))
 	}
 	return f, path, head, nil
 }
 
-func auditVerify(a *app, path, head string) error {
+func auditVerify(a *console.Console, path, head string) error {
 	if raw, err := hex.DecodeString(head); err != nil || head != "" && len(raw) != 32 || strings.ToLower(head) != head {
-		return usage("give the 64 digits that `concerto audit verify` says behind `head`", "--head cannot be %q", head)
+		return console.Usage("give the 64 digits that `concerto audit verify` says behind `head`", "--head cannot be %q", head)
 	}
 	f, path, last, err := auditLog(a, path)
 	if err != nil {
@@ -98,19 +99,19 @@ func auditVerify(a *app, path, head string) error {
 	if err != nil {
 		return readAudit(a, err)
 	}
-	_, err = fmt.Fprintln(a.stdout, s)
+	_, err = fmt.Fprintln(a.Stdout, s)
 	return err
 }
 
 // readAudit is the error of reading a log. That it was changed is said here, as the place
 // alone.
-func readAudit(a *app, err error) error {
+func readAudit(a *console.Console, err error) error {
 	var broken *engine.AuditBrokenError
 	if !errors.As(err, &broken) {
 		return err
 	}
-	fmt.Fprintln(a.stderr, terminal.Escape(broken.Error()))
-	return exitError(exitBroken)
+	fmt.Fprintln(a.Stderr, terminal.Escape(broken.Error()))
+	return console.ExitError(console.ExitBroken)
 }
 
 // outcomes are what becomes of calls, as --outcome takes them.
@@ -122,7 +123,7 @@ func outcomes() []string {
 	return all
 }
 
-func newAuditShow(a *app) *cobra.Command {
+func newAuditShow(a *console.Console) *cobra.Command {
 	var f audit.Filter
 	var since string
 	var asJSON bool
@@ -145,7 +146,7 @@ changed.
 				return err
 			}
 			if f.Outcome != "" {
-				if err := oneOf("--outcome", f.Outcome, outcomes()); err != nil {
+				if err := console.OneOf("--outcome", f.Outcome, outcomes()); err != nil {
 					return err
 				}
 			}
@@ -181,10 +182,10 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, usage("write 2026-01-05T10:00:00Z, 2026-01-05, or how long ago, as in 2h", "--since cannot be %q", text)
+	return time.Time{}, console.Usage("write 2026-01-05T10:00:00Z, 2026-01-05, or how long ago, as in 2h", "--since cannot be %q", text)
 }
 
-func auditShow(a *app, path string, f audit.Filter, asJSON bool) error {
+func auditShow(a *console.Console, path string, f audit.Filter, asJSON bool) error {
 	file, path, _, err := auditLog(a, path)
 	if err != nil {
 		return err
@@ -199,9 +200,9 @@ func auditShow(a *app, path string, f audit.Filter, asJSON bool) error {
 		}
 		text := string(l.Text)
 		if !asJSON {
-			text = shown(l.String(), a.outTerminal)
+			text = console.Printable(l.String(), a.OutTerminal)
 		}
-		if _, err := fmt.Fprintln(a.stdout, text); err != nil {
+		if _, err := fmt.Fprintln(a.Stdout, text); err != nil {
 			return err
 		}
 	}
@@ -210,14 +211,14 @@ func auditShow(a *app, path string, f audit.Filter, asJSON bool) error {
 
 // usableAudit says whether a run may record into a file: no other process writes it, and
 // its chain is whole.
-func usableAudit(a *app, f *auditFlags) error {
+func usableAudit(a *console.Console, f *auditFlags) error {
 	if f.file == "" {
 		if f.each {
-			return usage("add --audit FILE", "--audit-sync is of an audit log, and there is none")
+			return console.Usage("add --audit FILE", "--audit-sync is of an audit log, and there is none")
 		}
 		return nil
 	}
-	if err := audit.Usable(a.abs(f.file), "audit log"); err != nil {
+	if err := audit.Usable(a.Abs(f.file), "audit log"); err != nil {
 		return refusedAudit(err)
 	}
 	return nil

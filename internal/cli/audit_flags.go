@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -21,11 +22,11 @@ func (f *auditFlags) add(c *cobra.Command) {
 
 // audited opens the audit log that the flags name, or else the program's manifest, for
 // what o says. end closes it, once all is run, and tells its head.
-func audited(a *app, p *engine.Program, o *engine.Options, f *auditFlags) (end func(error) error, err error) {
-	how := engine.AuditOptions{Version: a.binary.release, SyncEach: f.each}
+func audited(a *console.Console, p *engine.Program, o *engine.Options, f *auditFlags) (end func(error) error, err error) {
+	how := engine.AuditOptions{Version: a.Binary.Release, SyncEach: f.each}
 	var log *engine.AuditLog
 	if f.file != "" {
-		log, err = engine.OpenAudit(a.abs(f.file), how)
+		log, err = engine.OpenAudit(a.Abs(f.file), how)
 	} else if p != nil {
 		log, err = p.OpenAudit(o, how)
 	}
@@ -33,7 +34,7 @@ func audited(a *app, p *engine.Program, o *engine.Options, f *auditFlags) (end f
 	case err != nil:
 		return nil, refusedAudit(err)
 	case log == nil && f.each:
-		return nil, usage("add --audit FILE, or [audit] file to the manifest", "--audit-sync is of an audit log, and there is none")
+		return nil, console.Usage("add --audit FILE, or [audit] file to the manifest", "--audit-sync is of an audit log, and there is none")
 	case log == nil:
 		return func(err error) error { return err }, nil
 	}
@@ -43,7 +44,7 @@ func audited(a *app, p *engine.Program, o *engine.Options, f *auditFlags) (end f
 			err = closing
 		}
 		head := log.Head()
-		a.note("audit: %d records, head %s\n", head.Seq, head.Hash)
+		a.Notef("audit: %d records, head %s\n", head.Seq, head.Hash)
 		return err
 	}, nil
 }
@@ -54,9 +55,9 @@ func refusedAudit(err error) error {
 	var locked *engine.AuditLockedError
 	switch {
 	case errors.As(err, &broken):
-		return &brokenError{broken.Error(), "look at it with `concerto audit show " + broken.File + "`; a run begins with another file, or when this one is moved away"}
+		return console.Broken("look at it with `concerto audit show "+broken.File+"`; a run begins with another file, or when this one is moved away", "%v", broken)
 	case errors.As(err, &locked):
-		return usage("wait for it to end, or give this run a file of its own", "%v", err)
+		return console.Usage("wait for it to end, or give this run a file of its own", "%v", err)
 	}
-	return usage("", "%v", err)
+	return console.Usage("", "%v", err)
 }

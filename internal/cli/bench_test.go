@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // BenchmarkRun is the time of a run of a one-line program, without starting a
@@ -15,7 +17,7 @@ func BenchmarkRun(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if code := run([]string{"run", "main.conc"}, &app{stdout: io.Discard, stderr: io.Discard, dir: dir}); code != 0 {
+		if code := run([]string{"run", "main.conc"}, &console.Console{Stdout: io.Discard, Stderr: io.Discard, Dir: dir}); code != 0 {
 			b.Fatal(code)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
@@ -23,7 +24,7 @@ func stageNames() []string {
 	return names
 }
 
-func newBuild(a *app) *cobra.Command {
+func newBuild(a *console.Console) *cobra.Command {
 	var out, emit, passes string
 	c := &cobra.Command{
 		Use:   "build [PATH]",
@@ -45,18 +46,18 @@ separated by commas; with a minus before it one is left out (--passes -inline).
 A program does the same with any choice.
 
 ` + passNames(),
-		Args: onePath(false),
+		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("emit") {
-				if err := oneOf("--emit", emit, stageNames()); err != nil {
+				if err := console.OneOf("--emit", emit, stageNames()); err != nil {
 					return err
 				}
 			}
 			on, err := optimize.Parse(passes)
 			if err != nil {
-				return usage("", "--passes: %v", err)
+				return console.Usage("", "--passes: %v", err)
 			}
-			p, _ := path(c, args)
+			p, _ := console.Path(c, args)
 			return build(a, p, emit, out, on)
 		},
 	}
@@ -80,14 +81,14 @@ func passNames() string {
 
 // build writes a stage of the compilation: to out; else to stdout when emit
 // names the stage; else to a file named after the entry.
-func build(a *app, path, emit, out string, on optimize.Set) error {
-	in, err := driver.Load(driver.Request{Path: path, Dir: a.dir, Overlay: a.overlay})
+func build(a *console.Console, path, emit, out string, on optimize.Set) error {
+	in, err := driver.Load(driver.Request{Path: path, Dir: a.Dir, Overlay: a.Overlay})
 	if err != nil {
-		return refused(err)
+		return console.Refused(err)
 	}
 	in.Passes = on
 	if in.Entry == nil {
-		return a.show(in.Diagnostics)
+		return a.ShowDiagnostics(in.Diagnostics)
 	}
 	name := cmp.Or(emit, driver.IR)
 	s := driver.Stages[slices.Index(stageNames(), name)]
@@ -96,7 +97,7 @@ func build(a *app, path, emit, out string, on optimize.Set) error {
 	if err != nil {
 		return err
 	}
-	if err := a.show(found); err != nil {
+	if err := a.ShowDiagnostics(found); err != nil {
 		return err
 	}
 	if out == "" && emit == "" {
@@ -107,12 +108,12 @@ func build(a *app, path, emit, out string, on optimize.Set) error {
 		trustBuilt(a, text.Bytes())
 	}
 	if out == "" || out == "-" {
-		_, err := a.stdout.Write(text.Bytes())
+		_, err := a.Stdout.Write(text.Bytes())
 		return err
 	}
-	if err := writeFile(a.abs(out), text.Bytes()); err != nil {
-		return usage("", "write %s: %v", out, err)
+	if err := console.WriteFile(a.Abs(out), text.Bytes()); err != nil {
+		return console.Usage("", "write %s: %v", out, err)
 	}
-	a.say("wrote %s, %d bytes", out, text.Len())
+	a.Verbosef("wrote %s, %d bytes", out, text.Len())
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -12,7 +13,7 @@ import (
 
 var checkForms = []string{"text", "json"}
 
-func newCheck(a *app) *cobra.Command {
+func newCheck(a *console.Console) *cobra.Command {
 	var form string
 	var watch, fix, diffs bool
 	var audit auditFlags
@@ -33,10 +34,10 @@ reason and what to write instead. Says nothing when all is well.
   concerto check --audit audit.ndjson  and whether a run may record there
 
 ` + "`concerto explain CODE` tells more about one kind of mistake.",
-		Args: onePath(false),
+		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, _ := path(c, args)
-			if err := oneOf("--format", form, checkForms); err != nil {
+			p, _ := console.Path(c, args)
+			if err := console.OneOf("--format", form, checkForms); err != nil {
 				return err
 			}
 			if err := usableAudit(a, &audit); err != nil {
@@ -49,13 +50,13 @@ reason and what to write instead. Says nothing when all is well.
 			fix = fix || diffs
 			switch {
 			case s.Given != nil && watch:
-				return usage("name a file", "--watch has nothing to look at in what stands on standard input")
+				return console.Usage("name a file", "--watch has nothing to look at in what stands on standard input")
 			case s.Given != nil && fix:
-				return usage("name a file", "--fix and --diff have no file in what stands on standard input")
+				return console.Usage("name a file", "--fix and --diff have no file in what stands on standard input")
 			case watch && fix:
-				return usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")
+				return console.Usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")
 			case diffs && form == "json":
-				return usage("leave out one of them", "--diff and --format json both write to stdout")
+				return console.Usage("leave out one of them", "--diff and --format json both write to stdout")
 			}
 			if fix {
 				found, err := applyFixes(a, c.Context(), s, &tools, diffs)
@@ -71,7 +72,7 @@ reason and what to write instead. Says nothing when all is well.
 			defer signals.stop()
 			<-signals.ready
 			var again analysis.Again
-			return a.watch(ctx, false, func(_ context.Context, seen func(string)) error {
+			return runAgain(a, ctx, false, func(_ context.Context, seen func(string)) error {
 				s.Seen = seen
 				tools.watched(a, seen)
 				return check(a, c.Context(), again.Request(s), &tools, form == "json")
@@ -87,24 +88,24 @@ reason and what to write instead. Says nothing when all is well.
 	return c
 }
 
-func check(a *app, ctx context.Context, s engine.Source, f *toolFlags, asJSON bool) error {
+func check(a *console.Console, ctx context.Context, s engine.Source, f *toolFlags, asJSON bool) error {
 	found, err := engine.CheckWith(ctx, s, toolSources(a, f, nil))
 	if err != nil {
-		return refused(err)
+		return console.Refused(err)
 	}
 	return showFound(a, found, asJSON)
 }
 
 // showFound shows what a check has found.
-func showFound(a *app, found engine.Diagnostics, asJSON bool) error {
+func showFound(a *console.Console, found engine.Diagnostics, asJSON bool) error {
 	if !asJSON {
-		return a.show(found)
+		return a.ShowDiagnostics(found)
 	}
-	if err := diag.JSON(a.stdout, found.Sorted()); err != nil {
+	if err := diag.JSON(a.Stdout, found.Sorted()); err != nil {
 		return err
 	}
 	if found.HasErrors() {
-		return exitError(exitRefused)
+		return console.ExitError(console.ExitRefused)
 	}
 	return nil
 }

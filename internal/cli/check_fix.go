@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/repair"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
@@ -12,30 +13,30 @@ import (
 
 // applyFixes makes safe fixes until there are none left, writes the files, and gives what is found then.
 // With a diff it shows that in place of writing.
-func applyFixes(a *app, ctx context.Context, s engine.Source, f *toolFlags, asDiff bool) (found engine.Diagnostics, err error) {
+func applyFixes(a *console.Console, ctx context.Context, s engine.Source, f *toolFlags, asDiff bool) (found engine.Diagnostics, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}
 	for more := true; more; {
 		if found, err = engine.CheckWith(ctx, s, toolSources(a, f, nil)); err != nil {
-			return found, refused(err)
+			return found, console.Refused(err)
 		}
 		changed := rounds.Round(found.Sorted())
 		for _, x := range changed {
-			s.Overlay[a.abs(x.Name())] = x.Text()
+			s.Overlay[a.Abs(x.Name())] = x.Text()
 		}
 		more = len(changed) > 0
 	}
 	for _, x := range rounds.Files() {
 		if asDiff {
-			if _, err := a.stdout.Write(repair.Diff(x.Name(), x.Was.Text, repair.Show(x.Was, x.Edits))); err != nil {
+			if _, err := a.Stdout.Write(repair.Diff(x.Name(), x.Was.Text, repair.Show(x.Was, x.Edits))); err != nil {
 				return found, err
 			}
 			continue
 		}
-		if err := writeFile(a.abs(x.Name()), x.Text()); err != nil {
-			return found, usage("this file and those behind it are as they were", "write %s: %v", x.Name(), err)
+		if err := console.WriteFile(a.Abs(x.Name()), x.Text()); err != nil {
+			return found, console.Usage("this file and those behind it are as they were", "write %s: %v", x.Name(), err)
 		}
-		fmt.Fprintf(a.stderr, "%s: %d fixed\n", x.Name(), x.Fixes)
+		fmt.Fprintf(a.Stderr, "%s: %d fixed\n", x.Name(), x.Fixes)
 	}
 	return found, nil
 }

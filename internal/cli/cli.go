@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	_ "github.com/concerto-lang/concerto/internal/process/guard" // concerto host guard
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	_ "github.com/concerto-lang/concerto/internal/process/sandbox/inside" // concerto host sandbox
@@ -20,7 +21,7 @@ func Main(release string) int {
 	dir, err := os.Getwd()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "concerto: find the working directory: %v\n", err)
-		return exitRefused
+		return console.ExitRefused
 	}
 	_, growth := os.LookupEnv("GOGC")
 	_, memory := os.LookupEnv("GOMEMLIMIT")
@@ -29,17 +30,17 @@ func Main(release string) int {
 		debug.SetGCPercent(usualGrowth)
 	}
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	stderr, flush := stderrOf(os.Stderr)
+	stderr, flush := console.NewStderr(os.Stderr)
 	procgroup.Adopt()
 	executable, _ := os.Executable() // without one, run -v says so
-	code := run(os.Args[1:], &app{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: stderr, environ: os.Environ(), dir: dir, binary: binary{release, executable}, ownProcess: !processors, ownHeap: !growth && !memory,
-		terminals: terminals{terminal: term.IsTerminal(int(os.Stdin.Fd())), outTerminal: term.IsTerminal(int(os.Stdout.Fd())), errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
-			color:     colours && term.IsTerminal(int(os.Stderr.Fd())),
-			outColor:  colours && term.IsTerminal(int(os.Stdout.Fd())),
-			screen:    os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
-			errScreen: os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stderr.Fd())),
-			size: func() (int, int) {
+	code := run(os.Args[1:], &console.Console{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: release, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
+		Terminals: console.Terminals{Terminal: term.IsTerminal(int(os.Stdin.Fd())), OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+			Color:     colours && term.IsTerminal(int(os.Stderr.Fd())),
+			OutColor:  colours && term.IsTerminal(int(os.Stdout.Fd())),
+			Screen:    os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),
+			ErrScreen: os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stderr.Fd())),
+			Size: func() (int, int) {
 				for _, f := range []*os.File{os.Stderr, os.Stdout} {
 					if width, height, err := term.GetSize(int(f.Fd())); err == nil && width > 0 && height > 0 {
 						return width, height
@@ -47,7 +48,7 @@ func Main(release string) int {
 				}
 				return 80, 24
 			},
-			raw: func() (func(), error) {
+			Raw: func() (func(), error) {
 				state, err := term.MakeRaw(int(os.Stdin.Fd()))
 				if err != nil {
 					return nil, err
@@ -61,18 +62,18 @@ func Main(release string) int {
 }
 
 // run runs the command line args and returns the exit code.
-func run(args []string, a *app) (code int) {
+func run(args []string, a *console.Console) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
-			a.bug(p)
-			code = exitFailed
+			a.Bug(p)
+			code = console.ExitFailed
 		}
-		a.told.End(code)
+		a.Relay.End(code)
 	}()
 	root := root(a)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {
-		return a.failed(err)
+		return a.Fail(err)
 	}
-	return a.code
+	return a.ExitCode
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // start runs the command in a directory with a main.conc. stdin is a terminal on
@@ -17,7 +19,7 @@ func start(t *testing.T, program, input string, args ...string) (code int, stdou
 		t.Fatal(err)
 	}
 	var out, err bytes.Buffer
-	code = run(args, &app{stdin: strings.NewReader(input), stdout: &out, stderr: &err, dir: dir, terminals: terminals{terminal: true}})
+	code = run(args, &console.Console{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &err, Dir: dir, Terminals: console.Terminals{Terminal: true}})
 	return code, out.String(), err.String()
 }
 
@@ -72,12 +74,12 @@ plan (JSON: {"allow": Bool, "why"?: String})> n (a whole number, or null)> `
 // A broken invariant is told as our bug, without Go's own crash report.
 func TestBug(t *testing.T) {
 	var err bytes.Buffer
-	code := run([]string{"version"}, &app{stdout: broken{}, stderr: &err})
+	code := run([]string{"version"}, &console.Console{Stdout: broken{}, Stderr: &err})
 	text := err.String()
-	if code != exitFailed || !strings.HasPrefix(text, "concerto: this is our bug, not yours: broken\n\nPlease report it") || strings.Contains(text, "[running]") {
+	if code != console.ExitFailed || !strings.HasPrefix(text, "concerto: this is our bug, not yours: broken\n\nPlease report it") || strings.Contains(text, "[running]") {
 		t.Errorf("exit %d\n%s", code, text)
 	}
-	if n := strings.Count(text, "\n"); n > maxStack+5 {
+	if n := strings.Count(text, "\n"); n > 45 {
 		t.Errorf("%d lines", n)
 	}
 }
@@ -92,13 +94,7 @@ func TestColor(t *testing.T) {
 	if e := os.WriteFile(filepath.Join(dir, "main.conc"), []byte("fn main() { let a: Int = true; emit(\"a\", a); }"), 0o666); e != nil {
 		t.Fatal(e)
 	}
-	if code := run([]string{"check", "main.conc"}, &app{stdout: &out, stderr: &err, dir: dir, terminals: terminals{color: true}}); code != exitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
+	if code := run([]string{"check", "main.conc"}, &console.Console{Stdout: &out, Stderr: &err, Dir: dir, Terminals: console.Terminals{Color: true}}); code != console.ExitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
 		t.Errorf("exit %d\n%q", code, err.String())
-	}
-}
-
-func TestFill(t *testing.T) {
-	if got := fill("aa  bb\ncc dddd é", 5); got != "aa bb\ncc\ndddd\né" {
-		t.Errorf("%q", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -21,7 +22,7 @@ var shells = []struct {
 	{"powershell", func(r *cobra.Command) error { return r.GenPowerShellCompletionWithDesc(r.OutOrStdout()) }},
 }
 
-func newCompletion(a *app) *cobra.Command {
+func newCompletion(a *console.Console) *cobra.Command {
 	var names []string
 	for _, s := range shells {
 		names = append(names, s.name)
@@ -39,9 +40,9 @@ paths. SHELL is ` + strings.Join(names, ", ") + `.
 		ValidArgs: names,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("`concerto completion bash`, for one", "completion takes the name of a shell")
+				return console.Usage("`concerto completion bash`, for one", "completion takes the name of a shell")
 			}
-			if err := oneOf("the shell", args[0], names); err != nil {
+			if err := console.OneOf("the shell", args[0], names); err != nil {
 				return err
 			}
 			for _, s := range shells {
@@ -75,7 +76,7 @@ var flagValues = []struct {
 }
 
 // completions tells cobra what arguments and flags may be, for the shell.
-func completions(a *app, root *cobra.Command) {
+func completions(a *console.Console, root *cobra.Command) {
 	find := func(name string) *cobra.Command {
 		for _, c := range root.Commands() {
 			if c.Name() == name {
@@ -118,14 +119,14 @@ func completions(a *app, root *cobra.Command) {
 
 // completePermissions completes the values of the permission flags: paths as the
 // shell does, and names of variables.
-func completePermissions(a *app, c *cobra.Command) {
+func completePermissions(a *console.Console, c *cobra.Command) {
 	for _, k := range engine.Permissions {
 		if k.Kind == engine.PermitRead || k.Kind == engine.PermitWrite {
 			continue
 		}
 		err := c.RegisterFlagCompletionFunc(k.Flag, func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 			if k.Kind == engine.PermitEnv {
-				for _, v := range a.environ {
+				for _, v := range a.Environ {
 					name, _, _ := strings.Cut(v, "=")
 					names = append(names, name)
 				}

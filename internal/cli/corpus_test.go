@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
 )
 
@@ -123,7 +124,7 @@ func (c *corpusCase) replayed(t *testing.T) {
 	c.snapshots(t, live, args)
 	text, err := os.ReadFile(filepath.Join(dir, "run.tape"))
 	if err != nil || len(text) == 0 {
-		if live.code != exitRefused {
+		if live.code != console.ExitRefused {
 			t.Errorf("no tape of a run with exit code %d: %v", live.code, err)
 		}
 		return

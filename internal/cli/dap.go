@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/editor/dap"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
@@ -27,23 +28,23 @@ name of one test) and showStd (step into the library).
 
 To debug a program that you start yourself: ` + "`concerto run --debug ADDR`" + `.`
 
-func newDap(a *app) *cobra.Command {
+func newDap(a *console.Console) *cobra.Command {
 	var address string
 	c := &cobra.Command{
 		Use:   "dap",
 		Short: "Debug programs from an editor",
 		Long:  dapHelp,
-		Args:  noArguments,
+		Args:  console.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			adapter := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return runLaunched(a, l, r) }, Dir: a.dir}
+			adapter := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return runLaunched(a, l, r) }, Dir: a.Dir}
 			if address != "" {
 				return dapListen(a, adapter, address)
 			}
-			if a.terminal {
-				return usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
+			if a.Terminal {
+				return console.Usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
 					"`concerto dap` speaks with an editor, which starts it: there is none on a terminal")
 			}
-			return adapter.Serve(a.stdin, a.stdout)
+			return adapter.Serve(a.Stdin, a.Stdout)
 		},
 	}
 	c.Flags().StringVar(&address, "tcp", "", "serve editors that connect to `ADDR`, such as 127.0.0.1:4711, one after the other")
@@ -51,29 +52,29 @@ func newDap(a *app) *cobra.Command {
 }
 
 // dapListen serves those who connect, one after the other, until it is ended.
-func dapListen(a *app, adapter *dap.Adapter, address string) error {
+func dapListen(a *console.Console, adapter *dap.Adapter, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return usage("--tcp takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", address, err)
+		return console.Usage("--tcp takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", address, err)
 	}
 	defer func() { _ = l.Close() }()
-	fmt.Fprintf(a.stderr, "concerto: waits for an editor on %s\n", l.Addr())
+	fmt.Fprintf(a.Stderr, "concerto: waits for an editor on %s\n", l.Addr())
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return fmt.Errorf("wait for an editor: %w", err)
 		}
 		if err := adapter.Serve(c, c); err != nil {
-			a.complain(err.Error(), "")
+			a.Complain(err.Error(), "")
 		}
 		_ = c.Close()
 	}
 }
 
 // runLaunched runs what an editor has launched, as the command line would.
-func runLaunched(a *app, l *dap.Launch, r *dap.Run) int {
-	child := &app{stdin: strings.NewReader(""), stdout: r.Stdout, stderr: r.Stderr, environ: environWith(a.environ, l.Env), binary: a.binary,
-		dir: a.abs(l.Cwd), debugging: debugging{r, launchAnswers(l)}}
+func runLaunched(a *console.Console, l *dap.Launch, r *dap.Run) int {
+	child := &console.Console{Stdin: strings.NewReader(""), Stdout: r.Stdout, Stderr: r.Stderr, Environ: environWith(a.Environ, l.Env), Binary: a.Binary,
+		Dir: a.Abs(l.Cwd), Debugging: console.Debugging{Debugger: r, Answers: launchAnswers(l)}}
 	return run(launchArgs(l), child)
 }
 
@@ -134,18 +135,18 @@ func environWith(environ []string, set map[string]any) []string {
 }
 
 // followDebugger lets whoever debugs the run end it.
-func followDebugger(a *app, signals *interrupts) {
-	if a.debugged == nil {
+func followDebugger(a *console.Console, signals *interrupts) {
+	if a.Debugging.Debugger == nil {
 		return
 	}
-	if a.debugged.Launched() {
-		lost := func() { a.debugged.Lost(exitInterrupted) }
+	if a.Debugging.Debugger.Launched() {
+		lost := func() { a.Debugging.Debugger.Lost(console.ExitInterrupted) }
 		signals.lost.Store(&lost)
 	}
 	go func() {
 		for {
 			select {
-			case <-a.debugged.Interrupt:
+			case <-a.Debugging.Debugger.Interrupt:
 				signals.interrupt()
 			case <-signals.done:
 				return
@@ -156,41 +157,41 @@ func followDebugger(a *app, signals *interrupts) {
 
 // attachable runs a program to which editors attach: it stands before its first line until the
 // first of them lets it begin.
-func attachable(a *app, f *runFlags, s engine.Source, signals *interrupts, run func() error) error {
+func attachable(a *console.Console, f *runFlags, s engine.Source, signals *interrupts, run func() error) error {
 	switch {
 	case f.watch:
-		return usage("leave out one of them", "--debug and --watch contradict each other")
+		return console.Usage("leave out one of them", "--debug and --watch contradict each other")
 	case filepath.Ext(s.Path) == engine.IRExt || s.Given != nil:
-		return usage("name the source file or the project", "--debug needs a program that is in a file of sources")
+		return console.Usage("name the source file or the project", "--debug needs a program that is in a file of sources")
 	}
 	l, err := net.Listen("tcp", f.debug)
 	if err != nil {
-		return usage("--debug takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", f.debug, err)
+		return console.Usage("--debug takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", f.debug, err)
 	}
 	defer func() { _ = l.Close() }()
 	s.Mock = f.mock
-	a.debugged = dap.Attachable(s)
+	a.Debugging.Debugger = dap.Attachable(s)
 	followDebugger(a, signals)
-	fmt.Fprintf(a.stderr, "concerto: waits for a debugger on %s\n", l.Addr())
+	fmt.Fprintf(a.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return // the run has ended
 			}
-			if err := (&dap.Adapter{Dir: a.dir, Attach: a.debugged}).Serve(c, c); err != nil {
-				a.complain(err.Error(), "")
+			if err := (&dap.Adapter{Dir: a.Dir, Attach: a.Debugging.Debugger}).Serve(c, c); err != nil {
+				a.Complain(err.Error(), "")
 			}
 			_ = c.Close()
 		}
 	}()
-	code := exitOK
+	code := console.ExitOK
 	if err := run(); err != nil {
-		code = a.failed(err)
+		code = a.Fail(err)
 	}
-	a.debugged.End(code)
-	if code != exitOK {
-		return exitError(code)
+	a.Debugging.Debugger.End(code)
+	if code != console.ExitOK {
+		return console.ExitError(code)
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // TestDapRestart: a program that was launched is begun again with the breakpoints that are set, and the editor hears
@@ -164,7 +166,7 @@ func TestDapTerminateStands(t *testing.T) {
 			d.begin()
 			d.stops()
 			d.ask(how, nil)
-			same(t, d.ends(), exitInterrupted)
+			same(t, d.ends(), console.ExitInterrupted)
 			same(t, d.output["stdout"], "one\n")
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/editor/dap"
 )
 
@@ -51,7 +52,7 @@ func TestDapEndless(t *testing.T) {
 					terminate := d.send(end, nil)
 					same(t, d.answered(n)["message"], "stopped: the program is ending")
 					same(t, d.answered(terminate)["success"], true)
-					same(t, d.ends(), exitInterrupted)
+					same(t, d.ends(), console.ExitInterrupted)
 				case "disconnect":
 					same(t, d.answered(d.send(end, nil))["success"], true)
 					for range d.came { // until the adapter has left
@@ -162,7 +163,7 @@ func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomi
 	}
 	step = &atomic.Int64{}
 	var passed atomic.Int64
-	a := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return runLaunched(&app{dir: dir}, l, r) }, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
+	a := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return runLaunched(&console.Console{Dir: dir}, l, r) }, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
 	requests, in := io.Pipe()
 	out, said := io.Pipe()
 	served := make(chan error, 1)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
@@ -114,7 +115,7 @@ func TestDapLeavesNothing(t *testing.T) {
 		t.Parallel()
 		d, all := hosted(t)
 		d.ask("terminate", nil)
-		if code := d.ends(); code != exitInterrupted {
+		if code := d.ends(); code != console.ExitInterrupted {
 			t.Errorf("code %d", code)
 		}
 		if left := alive(all); len(left) > 0 {
@@ -147,7 +148,7 @@ func TestDapLeavesNothing(t *testing.T) {
 func TestDapOnATerminal(t *testing.T) {
 	began := time.Now()
 	code, out, errors := start(t, "fn main() {}", "", "dap")
-	if code != exitRefused || out != "" || !strings.Contains(errors, "an editor, which starts it") || time.Since(began) > outlive {
+	if code != console.ExitRefused || out != "" || !strings.Contains(errors, "an editor, which starts it") || time.Since(began) > outlive {
 		t.Errorf("code %d, %q %q", code, out, errors)
 	}
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 )
 
-func newDoc(a *app) *cobra.Command {
+func newDoc(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doc [NAME]",
 		Short: "Tell what a function, keyword or manifest key does",
@@ -28,29 +29,29 @@ manifest lists what it has. Without a name, lists everything.
   concerto doc fs                a module`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("ask for one at a time", "doc takes one name, not %d", len(args))
+				return console.Usage("ask for one at a time", "doc takes one name, not %d", len(args))
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return docContents(a.stdout)
+				return docContents(a.Stdout)
 			}
 			return showTopic(a, args[0])
 		},
 	}
 }
 
-func showTopic(a *app, name string) error {
+func showTopic(a *console.Console, name string) error {
 	topics, group := doc.Find(name)
-	b := bufio.NewWriter(a.stdout)
+	b := bufio.NewWriter(a.Stdout)
 	switch {
 	case len(topics) == 0 && group == nil:
 		hint := "`concerto doc` lists what there is"
 		if near := doc.Near(name); near != "" {
 			hint = "did you mean " + near + "?"
 		}
-		return usage(hint, "nothing is known of %q", name)
+		return console.Usage(hint, "nothing is known of %q", name)
 	case len(topics) > 3:
 		fmt.Fprintf(b, "%s is the name of several:\n\n", name)
 		docList(b, topics)
@@ -110,7 +111,7 @@ func docContents(w io.Writer) error {
 		for _, t := range g.Topics {
 			names = append(names, strings.TrimPrefix(t.Name, g.Name+"."))
 		}
-		b.WriteString(indent(fill(strings.Join(names, " "), 78)+"\n", "  ") + "\n")
+		b.WriteString(indent(console.Wrap(strings.Join(names, " "), 78)+"\n", "  ") + "\n")
 	}
 	b.WriteString("`concerto doc NAME` tells more about one.\n")
 	return b.Flush()
@@ -122,7 +123,7 @@ func prose(text string) string {
 	var out, paragraph []string
 	end := func() {
 		if len(paragraph) > 0 {
-			out = append(out, fill(strings.Join(paragraph, " "), 80))
+			out = append(out, console.Wrap(strings.Join(paragraph, " "), 80))
 			paragraph = nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -45,10 +46,10 @@ func (f *durableFlags) waiting(c *cobra.Command) {
 var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
 // journaled says where a run is kept, if it is.
-func journaled(a *app, p *engine.Program, o *engine.Options, f *runFlags) error {
+func journaled(a *console.Console, p *engine.Program, o *engine.Options, f *runFlags) error {
 	d := &f.durable
 	if d.sync != "" {
-		if err := oneOf("--sync", d.sync, syncForms); err != nil {
+		if err := console.OneOf("--sync", d.sync, syncForms); err != nil {
 			return err
 		}
 	}
@@ -61,10 +62,10 @@ func journaled(a *app, p *engine.Program, o *engine.Options, f *runFlags) error 
 	}
 	switch {
 	case d.journal != "" && f.watch:
-		return usage("leave one of them out", "--watch runs the program again and again, and --journal keeps one run")
+		return console.Usage("leave one of them out", "--watch runs the program again and again, and --journal keeps one run")
 	case d.journal != "":
-		d.dir, a.naming = d.journal, d.journal
-		o.Records.Durable = durable(a, d, a.abs(d.journal))
+		d.dir, a.RunName = d.journal, d.journal
+		o.Records.Durable = durable(a, d, a.Abs(d.journal))
 	case root != "" && !f.watch:
 		id := engine.NewRunID()
 		o.Session.SessionID, d.dir = id, id
@@ -72,14 +73,14 @@ func journaled(a *app, p *engine.Program, o *engine.Options, f *runFlags) error 
 		if err := os.MkdirAll(root, 0o700); err != nil {
 			return fmt.Errorf("make %s, where the manifest has runs kept: %w", root, err)
 		}
-		a.note("concerto: run %s is kept in %s\n", id, a.relative(o.Records.Durable.Dir))
+		a.Notef("concerto: run %s is kept in %s\n", id, a.Relative(o.Records.Durable.Dir))
 	case d.park || d.wait || d.sync != "" || d.verify || d.every > 0:
-		return usage("add --journal DIR", "--park, --wait, --sync, --snapshot-every and --verify-snapshots are of runs that are kept")
+		return console.Usage("add --journal DIR", "--park, --wait, --sync, --snapshot-every and --verify-snapshots are of runs that are kept")
 	default:
 		return nil
 	}
 	if f.tape != "" {
-		return usage("leave one of them out: `concerto runs tape` makes a tape of a journal", "--record and --journal both write down what the run gets")
+		return console.Usage("leave one of them out: `concerto runs tape` makes a tape of a journal", "--record and --journal both write down what the run gets")
 	}
 	given, err := json.Marshal(keptFlags(d.command.Flags()))
 	if err != nil {
@@ -92,13 +93,13 @@ func journaled(a *app, p *engine.Program, o *engine.Options, f *runFlags) error 
 // checkEvery says what is wrong with --snapshot-every.
 func (f *durableFlags) checkEvery() error {
 	if f.every < 0 || f.command != nil && f.every == 0 && f.command.Flags().Changed("snapshot-every") {
-		return usage("--snapshot-every 1 takes one wherever the run waits", "--snapshot-every cannot be %d", f.every)
+		return console.Usage("--snapshot-every 1 takes one wherever the run waits", "--snapshot-every cannot be %d", f.every)
 	}
 	return nil
 }
 
-func durable(a *app, d *durableFlags, dir string) *engine.Durable {
-	return &engine.Durable{Dir: dir, Park: d.park, Wait: d.wait, Sync: d.sync, VerifySnapshots: d.verify, SnapshotEvery: d.every, Remark: func(text string) { a.note("concerto: %s\n", text) }}
+func durable(a *console.Console, d *durableFlags, dir string) *engine.Durable {
+	return &engine.Durable{Dir: dir, Park: d.park, Wait: d.wait, Sync: d.sync, VerifySnapshots: d.verify, SnapshotEvery: d.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
 }
 
 // keptFlags are the flags that were given, with their values.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
@@ -38,7 +39,7 @@ fn main() {
 		}
 	}
 	first := command(dir, "run", "--journal", "before", "--park", "main.conc")
-	if out, _ := first.CombinedOutput(); first.ProcessState.ExitCode() != exitWaiting {
+	if out, _ := first.CombinedOutput(); first.ProcessState.ExitCode() != console.ExitWaiting {
 		t.Fatalf("it does not wait: %s", out)
 	}
 	kept := journal.At(filepath.Join(dir, "before"))
@@ -101,11 +102,11 @@ fn main() {
 	if out, err := command(dir, "answer", "job", pending("first"), "x").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	resume("[early] 60000\n[forward] true\n[second]\n", exitWaiting)
+	resume("[early] 60000\n[forward] true\n[second]\n", console.ExitWaiting)
 	if out, err := command(dir, "answer", "job", pending("second"), "x").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	resume("[still] true\n", exitWaiting)
+	resume("[still] true\n", console.ExitWaiting)
 	if h, err = journal.At(filepath.Join(dir, "job")).Read(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // maxEnvFile bounds the size of a file of variables, in bytes.
@@ -15,27 +17,27 @@ const maxEnvFile = 1 << 20
 
 // environment returns the command's environment with the variables of files. One
 // that is set outside wins over a file, and a later file over an earlier one.
-func environment(a *app, files []string) ([]string, error) {
+func environment(a *console.Console, files []string) ([]string, error) {
 	if len(files) == 0 {
-		return a.environ, nil
+		return a.Environ, nil
 	}
 	var all []string
 	for _, name := range files {
 		text, err := readEnvFile(a, name)
 		if err != nil {
-			return nil, usage("name a file of lines NAME=VALUE", "--env: read %s: %v", name, cause(err))
+			return nil, console.Usage("name a file of lines NAME=VALUE", "--env: read %s: %v", name, console.Cause(err))
 		}
 		set, line, err := parseEnv(text)
 		if err != nil {
-			return nil, usage("write NAME=VALUE, with the value in quotes where it has blanks at its ends, a `#` or several lines", "%s:%d: %v", name, line, err)
+			return nil, console.Usage("write NAME=VALUE, with the value in quotes where it has blanks at its ends, a `#` or several lines", "%s:%d: %v", name, line, err)
 		}
 		all = append(all, set...)
 	}
-	return append(all, a.environ...), nil // of several for a name the last one counts
+	return append(all, a.Environ...), nil // of several for a name the last one counts
 }
 
-func readEnvFile(a *app, name string) (string, error) {
-	full := a.abs(name)
+func readEnvFile(a *console.Console, name string) (string, error) {
+	full := a.Abs(name)
 	switch info, err := os.Stat(full); {
 	case err != nil:
 		return "", err

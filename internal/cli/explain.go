@@ -10,11 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-func newExplain(a *app) *cobra.Command {
+func newExplain(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE | WORD]",
 		Short: "Explain a diagnostic, by its code or a word of its title",
@@ -24,24 +25,24 @@ program without it. Without a code, lists them all.
   concerto explain E0801
   concerto explain 301     E0301, or W0301
   concerto explain import  what has the word in its title`,
-		Args: onePath(false),
+		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
-			text, _ := path(c, args)
+			text, _ := console.Path(c, args)
 			return explain(a, text)
 		},
 	}
 }
 
-func explain(a *app, text string) error {
+func explain(a *console.Console, text string) error {
 	if text == "" {
-		return list(a.stdout, diag.Catalogue())
+		return list(a.Stdout, diag.Catalogue())
 	}
 	found, code := named(text)
 	if len(found) == 1 {
-		return page(a.stdout, found[0])
+		return page(a.Stdout, found[0])
 	}
 	if len(found) > 1 {
-		return list(a.stdout, found)
+		return list(a.Stdout, found)
 	}
 	var codes []string
 	for _, i := range diag.Catalogue() {
@@ -52,9 +53,9 @@ func explain(a *app, text string) error {
 		hint = "did you mean " + near + "?"
 	}
 	if code == "" {
-		return usage(hint, "no diagnostic has the code %s, or %q in its title", strings.ToUpper(text), text)
+		return console.Usage(hint, "no diagnostic has the code %s, or %q in its title", strings.ToUpper(text), text)
 	}
-	return usage(hint, "no diagnostic has the code %s", code)
+	return console.Usage(hint, "no diagnostic has the code %s", code)
 }
 
 // named finds the diagnostics that a text names: by a code, of which the letter and zeros before the number may be
@@ -93,7 +94,7 @@ func list(w io.Writer, infos []*diag.Info) error {
 // page writes what the catalogue says of one code.
 func page(w io.Writer, i *diag.Info) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprintf(b, "%s: %s\n\n%s\n", i.Code, i.Title, fill(i.Explain, 80))
+	fmt.Fprintf(b, "%s: %s\n\n%s\n", i.Code, i.Title, console.Wrap(i.Explain, 80))
 	for _, p := range i.Pairs() {
 		for _, part := range [2][2]string{{"Wrong", p.Bad}, {"Right", p.Good}} {
 			fmt.Fprintf(b, "\n%s:\n\n", part[0])

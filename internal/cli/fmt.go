@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/format"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
@@ -32,7 +33,7 @@ type fmtFlags struct {
 // their commas, a wider one is probably a mistake.
 const minWidth, maxWidth = 40, 400
 
-func newFmt(a *app) *cobra.Command {
+func newFmt(a *console.Console) *cobra.Command {
 	var f fmtFlags
 	c := &cobra.Command{
 		Use:   "fmt [PATH…]",
@@ -56,13 +57,13 @@ Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
 	return c
 }
 
-func formatPaths(a *app, paths []string, f *fmtFlags) error {
+func formatPaths(a *console.Console, paths []string, f *fmtFlags) error {
 	if f.width < minWidth || f.width > maxWidth {
-		return usage(fmt.Sprintf("lines may be %d to %d characters wide", minWidth, maxWidth), "--width cannot be %d", f.width)
+		return console.Usage(fmt.Sprintf("lines may be %d to %d characters wide", minWidth, maxWidth), "--width cannot be %d", f.width)
 	}
 	if f.stdin {
 		if len(paths) > 0 {
-			return usage("leave out the paths, or --stdin", "fmt --stdin takes no path, not %s", paths[0])
+			return console.Usage("leave out the paths, or --stdin", "fmt --stdin takes no path, not %s", paths[0])
 		}
 		return fmtStdin(a, f)
 	}
@@ -81,12 +82,12 @@ func formatPaths(a *app, paths []string, f *fmtFlags) error {
 			changed++
 		}
 	}
-	a.say("%s, %d not in the style", counted(len(files), "file"), changed)
+	a.Verbosef("%s, %d not in the style", console.Count(len(files), "file"), changed)
 	switch {
 	case broken:
-		return exitError(exitRefused)
+		return console.ExitError(console.ExitRefused)
 	case f.check && changed > 0:
-		return exitError(exitFailed)
+		return console.ExitError(console.ExitFailed)
 	}
 	return nil
 }
@@ -95,62 +96,62 @@ func formatPaths(a *app, paths []string, f *fmtFlags) error {
 // shown.
 var errHasMistakes = errors.New("the file has mistakes")
 
-func fmtStdin(a *app, f *fmtFlags) error {
-	text, err := io.ReadAll(a.stdin)
+func fmtStdin(a *console.Console, f *fmtFlags) error {
+	text, err := io.ReadAll(a.Stdin)
 	if err != nil {
-		return usage("", "read stdin: %v", err)
+		return console.Usage("", "read stdin: %v", err)
 	}
 	out, err := formatText(a, "<stdin>", text, f.width)
 	switch {
 	case err != nil:
-		return exitError(exitRefused)
+		return console.ExitError(console.ExitRefused)
 	case !f.check:
-		_, err = a.stdout.Write(out)
+		_, err = a.Stdout.Write(out)
 		return err
 	case !bytes.Equal(text, out):
-		fmt.Fprintln(a.stdout, "<stdin>")
-		return exitError(exitFailed)
+		fmt.Fprintln(a.Stdout, "<stdin>")
+		return console.ExitError(console.ExitFailed)
 	}
 	return nil
 }
 
 // formatText formats a text, or shows its mistakes.
-func formatText(a *app, name string, text []byte, width int) ([]byte, error) {
+func formatText(a *console.Console, name string, text []byte, width int) ([]byte, error) {
 	out, found := format.Source(source.NewFile(name, text), width)
 	if !found.HasErrors() {
 		return out, nil
 	}
-	if err := diag.Text(a.stderr, found.Sorted(), diag.TextOptions{Color: a.color}); err != nil {
+	if err := diag.Text(a.Stderr, found.Sorted(), diag.TextOptions{Color: a.Color}); err != nil {
 		return nil, err
 	}
 	return nil, errHasMistakes
 }
 
 // fmtFile formats one file and says whether it was not in the style before.
-func fmtFile(a *app, name string, f *fmtFlags) (differs bool, err error) {
-	path := a.abs(name)
+func fmtFile(a *console.Console, name string, f *fmtFlags) (differs bool, err error) {
+	path := a.Abs(name)
 	text, err := userfile.Read(path, userfile.MaxText)
 	if err != nil {
-		return false, usage("", "read %s: %v", name, cause(err))
+		return false, console.Usage("", "read %s: %v", name, console.Cause(err))
 	}
 	out, err := formatText(a, filepath.ToSlash(name), text, f.width)
 	if err != nil || bytes.Equal(text, out) {
 		return false, err
 	}
 	if f.check {
-		fmt.Fprintln(a.stdout, filepath.ToSlash(name))
+		fmt.Fprintln(a.Stdout, filepath.ToSlash(name))
 		return true, nil
 	}
-	if err := writeFile(path, out); err != nil {
-		return true, usage("the file is as it was", "write %s: %v", name, err)
+	if err := console.WriteFile(path, out); err != nil {
+		return true, console.Usage("the file is as it was", "write %s: %v", name, err)
 	}
-	a.say("rewrote %s", name)
+	a.Verbosef("rewrote %s", name)
 	return true, nil
 }
 
 // sources gives the source files that paths name or contain, each once, named as
 // the user would name them.
-func sources(a *app, paths []string) ([]string, error) {
+func sources(a *console.Console, paths []string) ([]string, error) {
 	if len(paths) == 0 {
 		root, err := projectDir(a)
 		if err != nil {
@@ -160,12 +161,12 @@ func sources(a *app, paths []string) ([]string, error) {
 	}
 	var files []string
 	for _, path := range paths {
-		info, err := os.Stat(a.abs(path))
+		info, err := os.Stat(a.Abs(path))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, usage("name a .conc file, or a directory", "%s: no such file or directory", path)
+			return nil, console.Usage("name a .conc file, or a directory", "%s: no such file or directory", path)
 		case err != nil:
-			return nil, usage("", "read %s: %v", path, cause(err))
+			return nil, console.Usage("", "read %s: %v", path, console.Cause(err))
 		case info.IsDir():
 			below, err := sourcesBelow(a, path)
 			if err != nil {
@@ -173,14 +174,14 @@ func sources(a *app, paths []string) ([]string, error) {
 			}
 			files = append(files, below...)
 		case filepath.Ext(path) != driver.SourceExt:
-			return nil, usage("sources end in .conc", "%s is no Concerto source", path)
+			return nil, console.Usage("sources end in .conc", "%s is no Concerto source", path)
 		default:
 			files = append(files, path)
 		}
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(files, func(name string) bool {
-		full := filepath.Clean(a.abs(name))
+		full := filepath.Clean(a.Abs(name))
 		twice := seen[full]
 		seen[full] = true
 		return twice
@@ -189,12 +190,12 @@ func sources(a *app, paths []string) ([]string, error) {
 
 // projectDir is the nearest directory with a manifest, from the working
 // directory up, relative to the working directory.
-func projectDir(a *app) (string, error) {
-	found, ok := manifest.Locate(a.dir, func(p string) bool { _, err := os.Stat(p); return err == nil })
+func projectDir(a *console.Console) (string, error) {
+	found, ok := manifest.Locate(a.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil })
 	if !ok {
-		return "", usage("name a file or directory: `concerto fmt .`", "no %s here or above", manifest.FileName)
+		return "", console.Usage("name a file or directory: `concerto fmt .`", "no %s here or above", manifest.FileName)
 	}
-	dir, err := filepath.Rel(a.dir, filepath.Dir(found))
+	dir, err := filepath.Rel(a.Dir, filepath.Dir(found))
 	if err != nil {
 		dir = filepath.Dir(found)
 	}
@@ -203,8 +204,8 @@ func projectDir(a *app) (string, error) {
 
 // sourcesBelow gives the sources in a directory and its subdirectories, in
 // order, except hidden directories and node_modules.
-func sourcesBelow(a *app, dir string) (files []string, err error) {
-	root := a.abs(dir)
+func sourcesBelow(a *console.Console, dir string) (files []string, err error) {
+	root := a.Abs(dir)
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -214,7 +215,7 @@ func sourcesBelow(a *app, dir string) (files []string, err error) {
 		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules"):
 			return fs.SkipDir
 		case !d.IsDir() && filepath.Ext(name) == driver.SourceExt:
-			if rel, err := filepath.Rel(a.dir, path); err == nil && !filepath.IsAbs(dir) {
+			if rel, err := filepath.Rel(a.Dir, path); err == nil && !filepath.IsAbs(dir) {
 				path = rel
 			}
 			files = append(files, path)
@@ -222,7 +223,7 @@ func sourcesBelow(a *app, dir string) (files []string, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, usage("", "read %s: %v", dir, cause(err))
+		return nil, console.Usage("", "read %s: %v", dir, console.Cause(err))
 	}
 	return files, nil
 }

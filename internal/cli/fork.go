@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
@@ -24,7 +25,7 @@ result, and goes on from there. The numbers of effects are in the journal
 Files, stores and what others were told are not turned back: which files the history
 has written is said. A host's exchange that is open there is lost.`
 
-func newFork(a *app) *cobra.Command {
+func newFork(a *console.Console) *cobra.Command {
 	var change runs.Change
 	var answer, result, failure, to string
 	var noRun bool
@@ -36,7 +37,7 @@ func newFork(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			set := c.Flags()
 			if change.Effect < 1 {
-				return usage("say at which effect: --at N", "an effect's number is 1 or more")
+				return console.Usage("say at which effect: --at N", "an effect's number is 1 or more")
 			}
 			if set.Changed("answer") {
 				change.Answer = &answer
@@ -46,7 +47,7 @@ func newFork(a *app) *cobra.Command {
 			}
 			if set.Changed("result") {
 				if !json.Valid([]byte(result)) {
-					return usage("", "--result is no JSON: %s", result)
+					return console.Usage("", "--result is no JSON: %s", result)
 				}
 				change.Result = json.RawMessage(result)
 			}
@@ -73,28 +74,28 @@ func newFork(a *app) *cobra.Command {
 }
 
 // fork makes the directory of a fork, and gives it as people name it.
-func fork(a *app, run, to string, change runs.Change) (string, error) {
+func fork(a *console.Console, run, to string, change runs.Change) (string, error) {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return "", err
 	}
-	a.naming = run
+	a.RunName = run
 	id := engine.NewRunID()
 	if to == "" {
-		to = a.relative(filepath.Join(filepath.Dir(dir), id))
+		to = a.Relative(filepath.Join(filepath.Dir(dir), id))
 	}
-	a.naming = to
-	written, err := runs.Fork(dir, a.abs(to), id, change)
+	a.RunName = to
+	written, err := runs.Fork(dir, a.Abs(to), id, change)
 	if err != nil {
 		if !errors.As(err, new(*engine.HoldsRun)) && !errors.As(err, new(*engine.DirNotEmpty)) {
-			a.naming = run
+			a.RunName = run
 		}
 		return "", err
 	}
-	a.note("concerto: run %s is kept in %s\n", id, to)
+	a.Notef("concerto: run %s is kept in %s\n", id, to)
 	if len(written) > 0 {
 		slices.Sort(written)
-		a.note("concerto: not turned back: %s\n", shown(strings.Join(slices.Compact(written), ", "), a.errTerminal))
+		a.Notef("concerto: not turned back: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), a.ErrTerminal))
 	}
 	return to, nil
 }

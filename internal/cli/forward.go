@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 )
 
@@ -13,7 +14,7 @@ import (
 // what only the relay needs.
 const relayProgram = "concerto-relay"
 
-func newRelay(a *app) *cobra.Command {
+func newRelay(a *console.Console) *cobra.Command {
 	return forwarding(a, "relay", "Follow, answer and approve runs from anywhere", `Starts `+"`concerto-relay`"+` with the same arguments: the server to which hosts report
 their runs, and the commands to follow, answer and approve runs.
 
@@ -24,7 +25,7 @@ their runs, and the commands to follow, answer and approve runs.
   concerto relay --help          all there is`)
 }
 
-func newHostd(a *app) *cobra.Command {
+func newHostd(a *console.Console) *cobra.Command {
 	return forwarding(a, "hostd", "Report this machine's runs to a relay", `Starts `+"`concerto-relay hostd`"+` with the same arguments: the daemon that runs agents on
 this machine and reports them, and programs run with --relay, to a relay.
 
@@ -33,7 +34,7 @@ this machine and reports them, and programs run with --relay, to a relay.
 }
 
 // forwarding is a command that concerto-relay does, with before ahead of the arguments.
-func forwarding(a *app, name, short, long string, before ...string) *cobra.Command {
+func forwarding(a *console.Console, name, short, long string, before ...string) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " [ARGS…]", Short: short, Long: long,
 		DisableFlagParsing: true, // they are the other program's
@@ -44,26 +45,26 @@ func forwarding(a *app, name, short, long string, before ...string) *cobra.Comma
 }
 
 // forward becomes concerto-relay.
-func forward(a *app, args []string) error {
+func forward(a *console.Console, args []string) error {
 	program, err := relayFile(a)
 	if err != nil {
 		return err
 	}
-	err = syscall.Exec(program, append([]string{relayProgram}, args...), a.environ)
-	return usage("install it anew: `"+installRelay+"`", "start %s: %v", program, err)
+	err = syscall.Exec(program, append([]string{relayProgram}, args...), a.Environ)
+	return console.Usage("install it anew: `"+installRelay+"`", "start %s: %v", program, err)
 }
 
 // installRelay is how concerto-relay is installed, in a checkout as README.md says.
 const installRelay = "go install ./cmd/concerto-relay"
 
 // relayFile finds concerto-relay: beside this program, else on PATH.
-func relayFile(a *app) (string, error) {
-	if a.binary.executable != "" {
-		at := a.binary.executable
+func relayFile(a *console.Console) (string, error) {
+	if a.Binary.Executable != "" {
+		at := a.Binary.Executable
 		if real, err := filepath.EvalSymlinks(at); err == nil {
 			at = real
 		}
-		for _, dir := range []string{filepath.Dir(a.binary.executable), filepath.Dir(at)} {
+		for _, dir := range []string{filepath.Dir(a.Binary.Executable), filepath.Dir(at)} {
 			if path, err := exec.LookPath(filepath.Join(dir, relayProgram)); err == nil {
 				return path, nil
 			}
@@ -74,8 +75,8 @@ func relayFile(a *app) (string, error) {
 	case err == nil:
 		return filepath.Abs(path)
 	case errors.Is(err, exec.ErrDot):
-		return "", usage("put its directory into PATH by its whole name", "%s is in a directory that PATH names relative to this one", relayProgram)
+		return "", console.Usage("put its directory into PATH by its whole name", "%s is in a directory that PATH names relative to this one", relayProgram)
 	}
-	return "", usage("put it beside concerto or on PATH; `"+installRelay+"` installs it",
+	return "", console.Usage("put it beside concerto or on PATH; `"+installRelay+"` installs it",
 		"there is no %s: it is a program of its own", relayProgram)
 }

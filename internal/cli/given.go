@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -38,17 +39,17 @@ const onStdin = "-"
 
 // programSource is the program to run: what path names, or code when it is not nil, or
 // the text on standard input. Code and standard input are read once.
-func programSource(a *app, path string, code *string) (engine.Source, error) {
-	s := engine.Source{Path: path, Dir: a.dir, Overlay: a.overlay}
+func programSource(a *console.Console, path string, code *string) (engine.Source, error) {
+	s := engine.Source{Path: path, Dir: a.Dir, Overlay: a.Overlay}
 	switch {
 	case code != nil && path != "":
-		return s, usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
+		return s, console.Usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
 	case code != nil:
 		s.Given = &engine.Given{Name: codeName, Text: []byte(*code), Body: true}
 	case path == onStdin:
-		text, err := io.ReadAll(a.stdin)
+		text, err := io.ReadAll(a.Stdin)
 		if err != nil {
-			return s, usage("", "read standard input: %v", cause(err))
+			return s, console.Usage("", "read standard input: %v", console.Cause(err))
 		}
 		s.Given = &engine.Given{Name: stdinName, Text: text}
 	}

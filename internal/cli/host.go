@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -18,21 +19,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-func newHost(a *app) *cobra.Command {
+func newHost(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "host",
 		Short: "Look at hosts and try them out",
 		Long:  "Looks at the hosts that a program declares, and tries out one of them or one that is being written.",
-		Args:  unknownCommand,
+		Args:  console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("`concerto host list`, `concerto host test NAME` or `concerto host talk NAME`", "say what to do")
+			return console.Usage("`concerto host list`, `concerto host test NAME` or `concerto host talk NAME`", "say what to do")
 		},
 	}
 	c.AddCommand(newHostBridge(a), newHostList(a), newHostTest(a), newHostTalk(a), newHostReplay(a))
 	return c
 }
 
-func newHostList(a *app) *cobra.Command {
+func newHostList(a *console.Console) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list [PATH]",
@@ -44,9 +45,9 @@ of them cannot be started.
 
   concerto host list             the project here or above
   concerto host list --json      for programs`,
-		Args: onePath(false),
+		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, _ := path(c, args)
+			p, _ := console.Path(c, args)
 			return hostList(a, c.Context(), p, asJSON)
 		},
 	}
@@ -66,7 +67,7 @@ type seenHost struct {
 	Error        string   `json:"error,omitempty"`
 }
 
-func hostList(a *app, parent context.Context, path string, asJSON bool) error {
+func hostList(a *console.Console, parent context.Context, path string, asJSON bool) error {
 	_, configs, err := hostConfigs(a, path)
 	if err != nil {
 		return err
@@ -74,7 +75,7 @@ func hostList(a *app, parent context.Context, path string, asJSON bool) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	<-signals.ready
-	hosts := host.New(host.Options{Configs: configs, Environ: a.environ, Run: a.processes(), Log: func(name, line string) { sayOfHost(a, name, line) }})
+	hosts := host.New(host.Options{Configs: configs, Environ: a.Environ, Run: a.Processes(), Log: func(name, line string) { sayOfHost(a, name, line) }})
 	defer hosts.Close(ctx)
 	all := []seenHost{}
 	for _, c := range configs {
@@ -82,7 +83,7 @@ func hostList(a *app, parent context.Context, path string, asJSON bool) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		l := seenHost{Name: c.Name, Connector: c.Connector, Transport: transportOf(c), Command: commandOf(c, a.dir),
+		l := seenHost{Name: c.Name, Connector: c.Connector, Transport: transportOf(c), Command: commandOf(c, a.Dir),
 			Found: !errors.Is(err, procgroup.ErrNotFound), Version: state.Version, Capabilities: state.Capabilities}
 		if err != nil {
 			l.Error = err.Error()
@@ -93,16 +94,16 @@ func hostList(a *app, parent context.Context, path string, asJSON bool) error {
 		return err
 	}
 	if slices.ContainsFunc(all, func(l seenHost) bool { return l.Error != "" }) {
-		return exitError(exitFailed)
+		return console.ExitError(console.ExitFailed)
 	}
 	return nil
 }
 
-func writeHosts(a *app, all []seenHost, asJSON bool) error {
+func writeHosts(a *console.Console, all []seenHost, asJSON bool) error {
 	if asJSON {
-		return a.writeJSON(all)
+		return a.WriteJSON(all)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	for _, l := range all {
 		found := "found"
 		if !l.Found {
@@ -113,7 +114,7 @@ func writeHosts(a *app, all []seenHost, asJSON bool) error {
 			if cell == "" {
 				cell = "-"
 			}
-			cells[i] = shown(cell, a.outTerminal)
+			cells[i] = console.Printable(cell, a.OutTerminal)
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
@@ -122,7 +123,7 @@ func writeHosts(a *app, all []seenHost, asJSON bool) error {
 	}
 	for _, l := range all {
 		if l.Error != "" {
-			a.complain(l.Error, "")
+			a.Complain(l.Error, "")
 		}
 	}
 	return nil
@@ -145,13 +146,13 @@ func commandOf(c engine.HostConfig, dir string) []string {
 }
 
 // hostConfigs are the hosts of a program, which must compile.
-func hostConfigs(a *app, path string) (*engine.Program, []engine.HostConfig, error) {
-	p, found, err := engine.CompileSource(engine.Source{Path: path, Dir: a.dir})
+func hostConfigs(a *console.Console, path string) (*engine.Program, []engine.HostConfig, error) {
+	p, found, err := engine.CompileSource(engine.Source{Path: path, Dir: a.Dir})
 	if err != nil {
-		return nil, nil, refused(err)
+		return nil, nil, console.Refused(err)
 	}
 	if p == nil {
-		return nil, nil, a.show(found)
+		return nil, nil, a.ShowDiagnostics(found)
 	}
 	configs, err := p.HostConfigs()
 	return p, configs, err
@@ -166,7 +167,7 @@ type hostTestFlags struct {
 	program   string // the file of the program that declares the host; "" for a command
 }
 
-func newHostTest(a *app) *cobra.Command {
+func newHostTest(a *console.Console) *cobra.Command {
 	var f hostTestFlags
 	c := &cobra.Command{
 		Use:   "test NAME | -- COMMAND ARGS…",
@@ -201,20 +202,20 @@ Exit code 1 says that a check failed.
 
 // wrapped is a list of words over lines of help.
 func wrapped(words []string) string {
-	return "  " + strings.ReplaceAll(fill(strings.Join(words, " "), 76), "\n", "\n  ")
+	return "  " + strings.ReplaceAll(console.Wrap(strings.Join(words, " "), 76), "\n", "\n  ")
 }
 
 // hostUnderTest is what the arguments name: a host of the program, or a command
 // behind `--`.
-func hostUnderTest(a *app, dash int, args []string, f *hostTestFlags) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: a.environ, Run: a.processes(), Only: f.only, Stderr: func(line string) { sayOfHost(a, "the host", line) }}
+func hostUnderTest(a *console.Console, dash int, args []string, f *hostTestFlags) (hostcheck.Options, error) {
+	o := hostcheck.Options{Environ: a.Environ, Run: a.Processes(), Only: f.only, Stderr: func(line string) { sayOfHost(a, "the host", line) }}
 	for _, name := range f.only {
-		if err := oneOf("--only", name, hostcheck.Names()); err != nil {
+		if err := console.OneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err
 		}
 	}
 	if f.transport != "" && !slices.Contains(host.Transports(), f.transport) {
-		return o, usage("the transports are "+strings.Join(host.Transports(), ", "), "--transport cannot be %q", f.transport)
+		return o, console.Usage("the transports are "+strings.Join(host.Transports(), ", "), "--transport cannot be %q", f.transport)
 	}
 	named := len(args)
 	if dash >= 0 {
@@ -222,9 +223,9 @@ func hostUnderTest(a *app, dash int, args []string, f *hostTestFlags) (hostcheck
 	}
 	switch {
 	case named == 0 && dash >= 0 && len(args) > 0:
-		o.Config = engine.HostConfig{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: a.dir, OutputFormat: "json"}
+		o.Config = engine.HostConfig{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: a.Dir, OutputFormat: "json"}
 		if strings.Contains(args[0], "/") {
-			o.Config.Command = a.abs(args[0])
+			o.Config.Command = a.Abs(args[0])
 		}
 	case named == 1 && len(args) == 1:
 		c, p, err := hostNamed(a, args[0])
@@ -233,7 +234,7 @@ func hostUnderTest(a *app, dash int, args []string, f *hostTestFlags) (hostcheck
 		}
 		o.Config, f.program = c, p.MainFile()
 	default:
-		return o, usage("`concerto host test NAME` or `concerto host test -- COMMAND ARGS…`", "host test takes the name of a host, or a command behind --")
+		return o, console.Usage("`concerto host test NAME` or `concerto host test -- COMMAND ARGS…`", "host test takes the name of a host, or a command behind --")
 	}
 	if f.transport != "" {
 		o.Config.Transport = f.transport
@@ -242,11 +243,13 @@ func hostUnderTest(a *app, dash int, args []string, f *hostTestFlags) (hostcheck
 }
 
 // sayOfHost says what a host writes to its standard error, for --verbose.
-func sayOfHost(a *app, name, line string) { a.say("%s: %s", name, shown(line, a.errTerminal)) }
+func sayOfHost(a *console.Console, name, line string) {
+	a.Verbosef("%s: %s", name, console.Printable(line, a.ErrTerminal))
+}
 
 // hostNamed is the host that is declared by a name, or that has its section of the
 // manifest under it.
-func hostNamed(a *app, name string) (engine.HostConfig, *engine.Program, error) {
+func hostNamed(a *console.Console, name string) (engine.HostConfig, *engine.Program, error) {
 	p, configs, err := hostConfigs(a, "")
 	if err != nil {
 		return engine.HostConfig{}, nil, err
@@ -269,10 +272,10 @@ func hostNamed(a *app, name string) (engine.HostConfig, *engine.Program, error) 
 	} else if len(names) > 0 {
 		hint = "the program declares " + strings.Join(names, ", ")
 	}
-	return engine.HostConfig{}, nil, usage(hint, "there is no host %q", name)
+	return engine.HostConfig{}, nil, console.Usage(hint, "there is no host %q", name)
 }
 
-func hostTest(a *app, parent context.Context, o hostcheck.Options, f *hostTestFlags) (failed error) {
+func hostTest(a *console.Console, parent context.Context, o hostcheck.Options, f *hostTestFlags) (failed error) {
 	record, end, err := recordHost(a, f.wire, f.program, &o.Config)
 	if err != nil {
 		return err
@@ -291,24 +294,24 @@ func hostTest(a *app, parent context.Context, o hostcheck.Options, f *hostTestFl
 		report.Checks = append(report.Checks, v)
 		report.Add(v)
 		if !f.json {
-			_, err := fmt.Fprint(a.stdout, shown(v.Text(), a.outTerminal))
+			_, err := fmt.Fprint(a.Stdout, console.Printable(v.Text(), a.OutTerminal))
 			failed = errors.Join(failed, err)
 		}
 		if v.Why != "" {
-			a.say("%s is skipped: %s", v.Check, shown(v.Why, a.errTerminal))
+			a.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, a.ErrTerminal))
 		}
 	})
 	switch {
 	case err != nil:
 		return err
 	case f.json:
-		failed = a.writeJSON(report)
+		failed = a.WriteJSON(report)
 	default:
-		_, err := fmt.Fprint(a.stdout, report.Sum.Text())
+		_, err := fmt.Fprint(a.Stdout, report.Sum.Text())
 		failed = errors.Join(failed, err)
 	}
 	if failed == nil && report.Failed > 0 {
-		return exitError(exitFailed)
+		return console.ExitError(console.ExitFailed)
 	}
 	return failed
 }

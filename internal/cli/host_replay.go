@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-func newHostReplay(a *app) *cobra.Command {
+func newHostReplay(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "replay FILE [--host NAME] [--proc N] [--timing] [--strict]",
 		Short: "Be a host that was recorded",
@@ -47,24 +48,24 @@ stands behind the file is ignored, as a vendor's host is started with flags.`,
 	}
 }
 
-func hostReplay(a *app, f replayFlags) error {
-	if err := a.global(f.dir, ""); err != nil {
+func hostReplay(a *console.Console, f replayFlags) error {
+	if err := a.ApplyFlags(f.dir, ""); err != nil {
 		return err
 	}
-	file, err := userfile.Open(a.abs(f.file), userfile.MaxRecording)
+	file, err := userfile.Open(a.Abs(f.file), userfile.MaxRecording)
 	if err != nil {
-		return usage("`concerto run --wire "+f.file+"` makes one", "replay: %s: %v", f.file, cause(err))
+		return console.Usage("`concerto run --wire "+f.file+"` makes one", "replay: %s: %v", f.file, console.Cause(err))
 	}
 	r, err := hosttrace.Read(file)
 	err = errors.Join(err, file.Close())
 	var line *hosttrace.LineError
 	switch {
 	case errors.As(err, &line):
-		return usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", f.file, line.Number, line.Why)
+		return console.Usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", f.file, line.Number, line.Why)
 	case err != nil:
-		return usage("", "replay: %s: %v", f.file, cause(err))
+		return console.Usage("", "replay: %s: %v", f.file, console.Cause(err))
 	}
-	getenv := func(name string) string { return procgroup.Getenv(a.environ, name) }
+	getenv := func(name string) string { return procgroup.Getenv(a.Environ, name) }
 	if f.version {
 		return recordedVersion(a, r, &f, getenv)
 	}
@@ -73,12 +74,12 @@ func hostReplay(a *app, f replayFlags) error {
 		return noReplay(a, f.file, err)
 	}
 	code := hostreplay.Play(hostreplay.Options{Recording: r, File: f.file, Host: host, Proc: proc, Timing: f.timing, Strict: f.strict,
-		In: a.stdin, Out: a.stdout, Err: a.stderr})
-	return exitError(code)
+		In: a.Stdin, Out: a.Stdout, Err: a.Stderr})
+	return console.ExitError(code)
 }
 
 // recordedVersion says what the recorded program did to --version.
-func recordedVersion(a *app, r *hosttrace.Recording, f *replayFlags, getenv func(string) string) error {
+func recordedVersion(a *console.Console, r *hosttrace.Recording, f *replayFlags, getenv func(string) string) error {
 	host, err := hostreplay.ChooseHost(r, f.host, getenv)
 	if err != nil {
 		return noReplay(a, f.file, err)
@@ -87,12 +88,12 @@ func recordedVersion(a *app, r *hosttrace.Recording, f *replayFlags, getenv func
 	if !ok {
 		return noReplay(a, f.file, fmt.Errorf("host '%s' was not asked for its version", host))
 	}
-	_, err = fmt.Fprintln(a.stdout, version)
+	_, err = fmt.Fprintln(a.Stdout, version)
 	return err
 }
 
 // noReplay says what the recording does not have.
-func noReplay(a *app, file string, err error) error {
-	fmt.Fprintf(a.stderr, "replay: %s: %v\n", file, err)
-	return exitError(hostreplay.Differs)
+func noReplay(a *console.Console, file string, err error) error {
+	fmt.Fprintf(a.Stderr, "replay: %s: %v\n", file, err)
+	return console.ExitError(hostreplay.Differs)
 }

@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-func newHostTalk(a *app) *cobra.Command {
+func newHostTalk(a *console.Console) *cobra.Command {
 	var wire string
 	c := &cobra.Command{
 		Use:   "talk NAME",
@@ -36,7 +37,7 @@ nothing but you answers.
   printf 'tidy up\nyes\n' | concerto host talk Coder`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("`concerto host list` names them", "host talk takes the name of a host")
+				return console.Usage("`concerto host list` names them", "host talk takes the name of a host")
 			}
 			return nil
 		},
@@ -46,7 +47,7 @@ nothing but you answers.
 	return c
 }
 
-func hostTalk(a *app, parent context.Context, name, wire string) (failed error) {
+func hostTalk(a *console.Console, parent context.Context, name, wire string) (failed error) {
 	c, p, err := hostNamed(a, name)
 	if err != nil {
 		return err
@@ -59,28 +60,28 @@ func hostTalk(a *app, parent context.Context, name, wire string) (failed error) 
 		return err
 	}
 	defer func() { failed = end(failed) }()
-	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: a.environ, Run: a.processes(), Wire: record,
-		Log: func(host, line string) { a.note("%s: %s\n", host, shown(line, a.errTerminal)) }, Remark: func(level, line string) { remarkOfHost(a, level, line) }})
+	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: a.Environ, Run: a.Processes(), Wire: record,
+		Log: func(host, line string) { a.Notef("%s: %s\n", host, console.Printable(line, a.ErrTerminal)) }, Remark: func(level, line string) { remarkOfHost(a, level, line) }})
 	defer hosts.Close(context.WithoutCancel(ctx))
-	t := &talk{app: a, hosts: hosts, name: c.Name, typed: make(chan string)}
+	t := &talk{Console: a, hosts: hosts, name: c.Name, typed: make(chan string)}
 	go t.read()
 	return t.talk(ctx)
 }
 
 // remarkOfHost says what is to be said of a host, as the log of a run does.
-func remarkOfHost(a *app, level, line string) {
+func remarkOfHost(a *console.Console, level, line string) {
 	switch {
 	case level == "debug":
-		a.say("%s", shown(line, a.errTerminal))
-	case !a.quiet:
-		a.note("%s: %s\n", level, shown(line, a.errTerminal))
+		a.Verbosef("%s", console.Printable(line, a.ErrTerminal))
+	case !a.Quiet:
+		a.Notef("%s: %s\n", level, console.Printable(line, a.ErrTerminal))
 	}
 }
 
 // talk is a conversation by hand. A typed line that nobody wants yet is held: it is the
 // next answer, or the next prompt. So lines may also come from a file.
 type talk struct {
-	*app
+	*console.Console
 	hosts *host.Hosts
 	name  string
 	typed chan string // lines of stdin; closed at its end
@@ -101,7 +102,7 @@ var errQuit = errors.New("quit")
 
 func (t *talk) read() {
 	defer close(t.typed)
-	in := bufio.NewReader(t.stdin)
+	in := bufio.NewReader(t.Stdin)
 	for {
 		line, err := in.ReadString('\n')
 		if strings.TrimSpace(line) != "" {
@@ -115,8 +116,8 @@ func (t *talk) read() {
 
 // ask shows who is to type, on a terminal.
 func (t *talk) ask(what string) {
-	if t.terminal {
-		fmt.Fprint(t.stderr, what+"> ")
+	if t.Terminal {
+		fmt.Fprint(t.Stderr, what+"> ")
 	}
 }
 
@@ -153,7 +154,7 @@ func (t *talk) prompt(ctx context.Context) (string, error) {
 		case !ok || line == quitCommand:
 			return "", errQuit
 		case line == cancelCommand:
-			t.note("nothing is to be cancelled\n")
+			t.Notef("nothing is to be cancelled\n")
 		default:
 			return line, nil
 		}
@@ -193,7 +194,7 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 			return errors.Join(leave("the talk has ended"), context.Cause(parent))
 		case line, ok := <-typed:
 			switch {
-			case !ok, line == quitCommand && !t.terminal:
+			case !ok, line == quitCommand && !t.Terminal:
 				t.over = true // what has begun comes to its end
 			case line == cancelCommand || line == quitCommand:
 				command = line
@@ -305,7 +306,7 @@ func (t *talk) perform(ctx context.Context, r effect.Request) error {
 }
 
 // show writes what the host said.
-func (t *talk) show(text string) { fmt.Fprintln(t.stdout, shown(text, t.outTerminal)) }
+func (t *talk) show(text string) { fmt.Fprintln(t.Stdout, console.Printable(text, t.OutTerminal)) }
 
 // typedValue is a typed answer: an object or an array as it is, anything else as text.
 func typedValue(line string) json.RawMessage {

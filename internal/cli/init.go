@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/sdk"
 )
 
@@ -57,7 +58,7 @@ func templateNames() (names []string) {
 	return names
 }
 
-func newInit(a *app) *cobra.Command {
+func newInit(a *console.Console) *cobra.Command {
 	var kind, provider string
 	list := ""
 	for _, t := range templates {
@@ -83,7 +84,7 @@ of scripted replies, and the README says which environment variable holds the ke
 The tests still need no key. Nothing that exists is overwritten.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("a name has no spaces", "init takes one name, not %d", len(args))
+				return console.Usage("a name has no spaces", "init takes one name, not %d", len(args))
 			}
 			return nil
 		},
@@ -96,11 +97,11 @@ The tests still need no key. Nothing that exists is overwritten.`,
 	return c
 }
 
-func initProject(a *app, dir, kind, provider string) error {
-	in := bufio.NewReader(a.stdin)
+func initProject(a *console.Console, dir, kind, provider string) error {
+	in := bufio.NewReader(a.Stdin)
 	if dir == "" {
-		if !a.terminal {
-			return usage("`concerto init triage`", "the project needs a name")
+		if !a.Terminal {
+			return console.Usage("`concerto init triage`", "the project needs a name")
 		}
 		var err error
 		if dir, err = askName(a, in); err != nil {
@@ -108,14 +109,14 @@ func initProject(a *app, dir, kind, provider string) error {
 		}
 	}
 	if kind != "" {
-		if err := oneOf("--template", kind, templateNames()); err != nil {
+		if err := console.OneOf("--template", kind, templateNames()); err != nil {
 			return err
 		}
 	}
 	if err := checkProvider(provider); err != nil {
 		return err
 	}
-	name := filepath.Base(filepath.Clean(a.abs(dir)))
+	name := filepath.Base(filepath.Clean(a.Abs(dir)))
 	if err := checkName(name); err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func initProject(a *app, dir, kind, provider string) error {
 	}
 	if kind == "" {
 		kind = templates[0].name
-		if a.terminal {
+		if a.Terminal {
 			var err error
 			if kind, err = askTemplate(a, in); err != nil {
 				return err
@@ -132,7 +133,7 @@ func initProject(a *app, dir, kind, provider string) error {
 		}
 	}
 	if err := writeProject(a, dir, name, kind, provider); err != nil {
-		return usage("nothing has been left behind", "make the project %s: %v", dir, err)
+		return console.Usage("nothing has been left behind", "make the project %s: %v", dir, err)
 	}
 	nextSteps(a, dir, name, kind, provider)
 	return nil
@@ -151,29 +152,29 @@ func checkName(name string) error {
 	if projectName().MatchString(better) {
 		hint = "did you mean " + better + "?"
 	}
-	return usage(hint, "%q cannot be the name of a project", name)
+	return console.Usage(hint, "%q cannot be the name of a project", name)
 }
 
 // vacant gives an error unless dir does not exist or is an empty directory: only
 // there may a project be made.
-func vacant(a *app, dir string) error {
-	entries, err := os.ReadDir(a.abs(dir))
+func vacant(a *console.Console, dir string) error {
+	entries, err := os.ReadDir(a.Abs(dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil && len(entries) == 0:
 		return nil
 	case err == nil:
-		return usage("choose another name, or an empty directory", "the directory %s is not empty", dir)
+		return console.Usage("choose another name, or an empty directory", "the directory %s is not empty", dir)
 	}
-	if info, e := os.Stat(a.abs(dir)); e == nil && !info.IsDir() {
-		return usage("choose another name", "there is a file called %s", dir)
+	if info, e := os.Stat(a.Abs(dir)); e == nil && !info.IsDir() {
+		return console.Usage("choose another name", "there is a file called %s", dir)
 	}
-	return usage("", "read %s: %v", dir, cause(err))
+	return console.Usage("", "read %s: %v", dir, console.Cause(err))
 }
 
 // askName asks for the project's name until it is one.
-func askName(a *app, in *bufio.Reader) (string, error) {
+func askName(a *console.Console, in *bufio.Reader) (string, error) {
 	for {
 		line, err := ask(a, in, "Name of the project: ")
 		if err != nil {
@@ -186,15 +187,15 @@ func askName(a *app, in *bufio.Reader) (string, error) {
 		if err == nil {
 			return line, nil
 		}
-		a.failed(err)
+		a.Fail(err)
 	}
 }
 
 // askTemplate asks which template it shall be, by number or name.
-func askTemplate(a *app, in *bufio.Reader) (string, error) {
-	fmt.Fprintln(a.stderr, "Templates:")
+func askTemplate(a *console.Console, in *bufio.Reader) (string, error) {
+	fmt.Fprintln(a.Stderr, "Templates:")
 	for i, t := range templates {
-		fmt.Fprintf(a.stderr, "  %d  %-11s %s\n", i+1, t.name, t.about)
+		fmt.Fprintf(a.Stderr, "  %d  %-11s %s\n", i+1, t.name, t.about)
 	}
 	for {
 		line, err := ask(a, in, fmt.Sprintf("Which one? [%s] ", templates[0].name))
@@ -207,32 +208,32 @@ func askTemplate(a *app, in *bufio.Reader) (string, error) {
 		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(templates) {
 			return templates[n-1].name, nil
 		}
-		err = oneOf("the template", line, templateNames())
+		err = console.OneOf("the template", line, templateNames())
 		if err == nil {
 			return line, nil
 		}
-		a.failed(err)
+		a.Fail(err)
 	}
 }
 
 // ask prompts and reads a line.
-func ask(a *app, in *bufio.Reader, prompt string) (string, error) {
-	fmt.Fprint(a.stderr, prompt)
+func ask(a *console.Console, in *bufio.Reader, prompt string) (string, error) {
+	fmt.Fprint(a.Stderr, prompt)
 	line, err := in.ReadString('\n')
 	if err == nil || errors.Is(err, io.EOF) && line != "" {
 		return strings.TrimSpace(line), nil
 	}
-	fmt.Fprintln(a.stderr)
+	fmt.Fprintln(a.Stderr)
 	if errors.Is(err, io.EOF) {
-		return "", usage("`concerto init NAME --template hello` asks nothing", "nothing has been made")
+		return "", console.Usage("`concerto init NAME --template hello` asks nothing", "nothing has been made")
 	}
-	return "", usage("", "read the answer: %v", err)
+	return "", console.Usage("", "read the answer: %v", err)
 }
 
 // writeProject writes a template's files into dir. When a file cannot be written,
 // all that it made is removed.
-func writeProject(a *app, dir, name, kind, provider string) error {
-	s := scaffold{root: a.abs(dir), funcs: projectFuncs(name, provider)}
+func writeProject(a *console.Console, dir, name, kind, provider string) error {
+	s := scaffold{root: a.Abs(dir), funcs: projectFuncs(name, provider)}
 	t := templateOf(kind)
 	err := s.mkdir(s.root)
 	for _, source := range []string{"common", t.with, kind} {
@@ -246,7 +247,7 @@ func writeProject(a *app, dir, name, kind, provider string) error {
 	if err != nil {
 		s.undo()
 	}
-	return cause(err)
+	return console.Cause(err)
 }
 
 // templateOf is the template of a name that there is.
@@ -324,26 +325,26 @@ func (s *scaffold) undo() {
 }
 
 // nextSteps says what there is now and what can be done with it.
-func nextSteps(a *app, dir, name, kind, provider string) {
-	if a.quiet {
+func nextSteps(a *console.Console, dir, name, kind, provider string) {
+	if a.Quiet {
 		return
 	}
-	fmt.Fprintf(a.stdout, "%s is there, made from the template %s. Next:\n\n", name, kind)
+	fmt.Fprintf(a.Stdout, "%s is there, made from the template %s. Next:\n\n", name, kind)
 	if filepath.Clean(dir) != "." {
-		fmt.Fprintf(a.stdout, "  cd %s\n", dir)
+		fmt.Fprintf(a.Stdout, "  cd %s\n", dir)
 	}
 	t := templateOf(kind)
 	setup, asksModel := modelSetups[provider]
 	if asksModel = asksModel && t.with != "agent"; asksModel {
 		for _, s := range setup.steps {
-			fmt.Fprintf(a.stdout, "  %s    # %s\n", s.command, s.why)
+			fmt.Fprintf(a.Stdout, "  %s    # %s\n", s.command, s.why)
 		}
 	}
-	fmt.Fprintf(a.stdout, "  %s", cmp.Or(t.next, "concerto run      run it"))
+	fmt.Fprintf(a.Stdout, "  %s", cmp.Or(t.next, "concerto run      run it"))
 	if !asksModel {
-		fmt.Fprint(a.stdout, "; it needs no key")
+		fmt.Fprint(a.Stdout, "; it needs no key")
 	}
-	fmt.Fprint(a.stdout, `
+	fmt.Fprint(a.Stdout, `
   concerto test     run its tests
   concerto check    look for mistakes
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	texttemplate "text/template"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/provider"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
@@ -70,7 +71,7 @@ func checkProvider(name string) error {
 	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	return usage(hint, "unknown provider %q: known are %s", name, strings.Join(names, ", "))
+	return console.Usage(hint, "unknown provider %q: known are %s", name, strings.Join(names, ", "))
 }
 
 // providerList names the providers, for a flag's help.

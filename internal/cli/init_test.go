@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
@@ -24,7 +25,7 @@ func TestInitAsks(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		var out, errs strings.Builder
-		code := run(strings.Fields(c.args), &app{stdin: strings.NewReader(c.input), stdout: &out, stderr: &errs, dir: dir, terminals: terminals{terminal: true}})
+		code := run(strings.Fields(c.args), &console.Console{Stdin: strings.NewReader(c.input), Stdout: &out, Stderr: &errs, Dir: dir, Terminals: console.Terminals{Terminal: true}})
 		text, _ := os.ReadFile(filepath.Join(dir, filepath.FromSlash(c.made)))
 		if code != 0 || !strings.Contains(string(text), c.grep) || !strings.Contains(errs.String(), c.asked) {
 			t.Errorf("%s with %q: exit %d\n%s%s%s", c.args, c.input, code, out.String(), errs.String(), text)
@@ -40,9 +41,9 @@ func TestInitGivenUp(t *testing.T) {
 	for _, args := range []string{"init", "init shop"} {
 		dir := t.TempDir()
 		var errs strings.Builder
-		code := run(strings.Fields(args), &app{stdin: strings.NewReader(""), stdout: &errs, stderr: &errs, dir: dir, terminals: terminals{terminal: true}})
+		code := run(strings.Fields(args), &console.Console{Stdin: strings.NewReader(""), Stdout: &errs, Stderr: &errs, Dir: dir, Terminals: console.Terminals{Terminal: true}})
 		left, err := os.ReadDir(dir)
-		if code != exitRefused || !strings.Contains(errs.String(), "nothing has been made") || err != nil || len(left) > 0 {
+		if code != console.ExitRefused || !strings.Contains(errs.String(), "nothing has been made") || err != nil || len(left) > 0 {
 			t.Errorf("%s: exit %d, %v left\n%s", args, code, left, errs.String())
 		}
 	}
@@ -51,7 +52,7 @@ func TestInitGivenUp(t *testing.T) {
 // What cannot be written is not left half made.
 func TestInitUndone(t *testing.T) {
 	dir := t.TempDir()
-	a := &app{dir: dir, quiet: true}
+	a := &console.Console{Dir: dir, Quiet: true}
 	if err := os.MkdirAll(filepath.Join(dir, "shop"), 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +79,11 @@ func TestInitProviders(t *testing.T) {
 		for _, k := range templateNames() {
 			dir := t.TempDir()
 			var out strings.Builder
-			if code := run([]string{"init", "shop", "--template", k, "--provider", p}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, dir: dir}); code != 0 {
+			if code := run([]string{"init", "shop", "--template", k, "--provider", p}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Dir: dir}); code != 0 {
 				t.Fatalf("%s for %s: exit %d\n%s", k, p, code, out.String())
 			}
 			out.Reset()
-			code := run([]string{"check", "shop"}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, dir: dir})
+			code := run([]string{"check", "shop"}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Dir: dir})
 			if code != 0 || out.String() != "" {
 				t.Errorf("check %s for %s: exit %d\n%s", k, p, code, out.String())
 			}

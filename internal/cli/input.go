@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
@@ -11,11 +12,13 @@ import (
 const inputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
 
 // input reads the value of --input.
-func input(a *app, given string) (json.RawMessage, error) { return object(a, "--input", given) }
+func input(a *console.Console, given string) (json.RawMessage, error) {
+	return object(a, "--input", given)
+}
 
 // object reads the value of a flag that is a JSON object, or @ and the file that holds one;
 // nil for "".
-func object(a *app, flag, given string) (json.RawMessage, error) {
+func object(a *console.Console, flag, given string) (json.RawMessage, error) {
 	if given == "" {
 		return nil, nil
 	}
@@ -25,12 +28,12 @@ func object(a *app, flag, given string) (json.RawMessage, error) {
 	if inFile {
 		where = name
 		var err error
-		if text, err = userfile.Read(a.abs(name), userfile.MaxText); err != nil {
-			return nil, usage("name a file that holds a JSON object", "%s: read %s: %v", flag, name, cause(err))
+		if text, err = userfile.Read(a.Abs(name), userfile.MaxText); err != nil {
+			return nil, console.Usage("name a file that holds a JSON object", "%s: read %s: %v", flag, name, console.Cause(err))
 		}
 	}
 	if err := engine.CheckInputs(text); err != nil {
-		return nil, usage("write an object, as in "+flag+" '{\"id\": 7}', or name its file: "+flag+" @FILE", "%s: %v", where, err)
+		return nil, console.Usage("write an object, as in "+flag+" '{\"id\": 7}', or name its file: "+flag+" @FILE", "%s: %v", where, err)
 	}
 	return text, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
@@ -32,7 +33,7 @@ failed. Secrets are shown by their names.
 
   concerto inspect job --json | jq -r 'select(.kind == "agent.call") | .at'`
 
-func newInspect(a *app) *cobra.Command {
+func newInspect(a *console.Console) *cobra.Command {
 	var asJSON bool
 	var at int64
 	c := &cobra.Command{
@@ -42,7 +43,7 @@ func newInspect(a *app) *cobra.Command {
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("at") && at < 1 {
-				return usage("an effect's number is 1 or more", "--at cannot be %d", at)
+				return console.Usage("an effect's number is 1 or more", "--at cannot be %d", at)
 			}
 			path := ""
 			if len(args) == 2 {
@@ -50,7 +51,7 @@ func newInspect(a *app) *cobra.Command {
 			}
 			ctx, signals := catch(c.Context())
 			defer signals.stop()
-			a.interrupt = signals.interrupt
+			a.Interrupt = signals.interrupt
 			s, tape, err := openRecorded(a, ctx, args[0], path, signals)
 			if err != nil {
 				return err
@@ -67,24 +68,24 @@ func newInspect(a *app) *cobra.Command {
 }
 
 // openRecorded finds a run that is kept, or one on a tape with its program, and says which.
-func openRecorded(a *app, ctx context.Context, name, path string, signals *interrupts) (s *timetravel.Source, tape bool, err error) {
-	if info, err := os.Stat(a.abs(name)); err != nil || info.IsDir() {
+func openRecorded(a *console.Console, ctx context.Context, name, path string, signals *interrupts) (s *timetravel.Source, tape bool, err error) {
+	if info, err := os.Stat(a.Abs(name)); err != nil || info.IsDir() {
 		dir, err := runDir(a, name)
 		if err != nil {
 			return nil, false, err
 		}
 		if path != "" {
-			return nil, false, usage("leave the path out", "a run that is kept has its program with it")
+			return nil, false, console.Usage("leave the path out", "a run that is kept has its program with it")
 		}
-		a.naming = name
-		s, err = timetravel.Run(dir, a.environ)
+		a.RunName = name
+		s, err = timetravel.Run(dir, a.Environ)
 		return s, false, err
 	}
 	t, err := readTape(a, name)
 	if err != nil {
 		return nil, false, err
 	}
-	if path == "" && t.Program() != "" && isFile(a.abs(t.Program())) {
+	if path == "" && t.Program() != "" && console.IsFile(a.Abs(t.Program())) {
 		path = t.Program()
 	}
 	from, err := programSource(a, path, nil)
@@ -95,17 +96,17 @@ func openRecorded(a *app, ctx context.Context, name, path string, signals *inter
 	if err != nil {
 		return nil, false, err
 	}
-	f, err := userfile.Open(a.abs(name), userfile.MaxRecording)
+	f, err := userfile.Open(a.Abs(name), userfile.MaxRecording)
 	if err != nil {
-		return nil, false, usage("", "read %s: %v", name, cause(err))
+		return nil, false, console.Usage("", "read %s: %v", name, console.Cause(err))
 	}
 	defer f.Close()
-	s, err = timetravel.Tape(f, p.Encode(), a.environ)
+	s, err = timetravel.Tape(f, p.Encode(), a.Environ)
 	return s, true, err
 }
 
 // inspect writes a run's effects as lines of JSON, or one with its frames.
-func inspect(a *app, ctx context.Context, s *timetravel.Source, name string, at int64) error {
+func inspect(a *console.Console, ctx context.Context, s *timetravel.Source, name string, at int64) error {
 	r, err := s.Play(ctx, at)
 	if r == nil {
 		return err
@@ -113,7 +114,7 @@ func inspect(a *app, ctx context.Context, s *timetravel.Source, name string, at 
 	if at > 0 {
 		return inspectOne(a, r, name, at, err)
 	}
-	w := bufio.NewWriter(a.stdout)
+	w := bufio.NewWriter(a.Stdout)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	for i := range r.Effects {
@@ -127,10 +128,10 @@ func inspect(a *app, ctx context.Context, s *timetravel.Source, name string, at 
 	return strayed(a, name, err)
 }
 
-func inspectOne(a *app, r *timetravel.Recording, name string, at int64, played error) error {
+func inspectOne(a *console.Console, r *timetravel.Recording, name string, at int64, played error) error {
 	for i := range r.Effects {
 		if r.Effects[i].N == at {
-			return a.writeJSON(&r.Effects[i])
+			return a.WriteJSON(&r.Effects[i])
 		}
 	}
 	if played != nil {
@@ -140,9 +141,9 @@ func inspectOne(a *app, r *timetravel.Recording, name string, at int64, played e
 }
 
 // strayed says that a program is not that of a recorded run.
-func strayed(a *app, name string, err error) error {
+func strayed(a *console.Console, name string, err error) error {
 	if d, ok := errors.AsType[*timetravel.Diverged](err); ok {
-		return &brokenError{name + " cannot be played further: " + d.Error(), "the program is another one than was recorded"}
+		return console.Broken("the program is another one than was recorded", "%s cannot be played further: %v", name, d)
 	}
 	return err
 }

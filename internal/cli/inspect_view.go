@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
@@ -17,9 +18,9 @@ import (
 )
 
 // viewRecorded shows a recorded run on the terminal, until somebody leaves or the context ends.
-func viewRecorded(a *app, ctx context.Context, s *timetravel.Source, name string, tape bool, at int64, signals *interrupts) (err error) {
-	if !a.terminal || !a.screen || a.raw == nil {
-		return usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", name), "without a terminal there is nothing to look at %s with", name)
+func viewRecorded(a *console.Console, ctx context.Context, s *timetravel.Source, name string, tape bool, at int64, signals *interrupts) (err error) {
+	if !a.Terminal || !a.Screen || a.Raw == nil {
+		return console.Usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", name), "without a terminal there is nothing to look at %s with", name)
 	}
 	r, problem := s.Play(ctx, 0)
 	if r == nil {
@@ -37,7 +38,7 @@ func viewRecorded(a *app, ctx context.Context, s *timetravel.Source, name string
 	if err != nil {
 		return err
 	}
-	b.Name, b.Color = name, a.outColor
+	b.Name, b.Color = name, a.OutColor
 	if !tape {
 		b.Fork = func(effect int64, result json.RawMessage) string { return forkHere(a, r, name, effect, result) }
 	}
@@ -45,7 +46,7 @@ func viewRecorded(a *app, ctx context.Context, s *timetravel.Source, name string
 }
 
 func noSuchEffect(name string, at, n int64) error {
-	return usage(fmt.Sprintf("`concerto inspect %s --json` lists its effects", name), "%s has no effect %d: it has made %d", name, at, n)
+	return console.Usage(fmt.Sprintf("`concerto inspect %s --json` lists its effects", name), "%s has no effect %d: it has made %d", name, at, n)
 }
 
 // The terminal's second screen, which leaves what stood there as it was.
@@ -58,28 +59,28 @@ const (
 const sizeLook = 100 * time.Millisecond
 
 // interact draws, and takes keys, until somebody leaves. The terminal is then as it was.
-func interact(a *app, ctx context.Context, b *view.View, signals *interrupts) error {
-	restore, err := a.raw()
+func interact(a *console.Console, ctx context.Context, b *view.View, signals *interrupts) error {
+	restore, err := a.Raw()
 	if err != nil {
 		return fmt.Errorf("take keys from the terminal: %w", err)
 	}
 	back := func() {
-		_, _ = io.WriteString(a.stdout, leaveScreen) // there is nowhere to report it
+		_, _ = io.WriteString(a.Stdout, leaveScreen) // there is nowhere to report it
 		restore()
 	}
 	signals.before(back)
 	defer back()
 	<-signals.ready // a signal must find somebody who gives the terminal back
-	if _, err := io.WriteString(a.stdout, enterScreen); err != nil {
+	if _, err := io.WriteString(a.Stdout, enterScreen); err != nil {
 		return err
 	}
-	keys := typed(ctx, a.stdin)
+	keys := typed(ctx, a.Stdin)
 	look := time.NewTicker(sizeLook)
 	defer look.Stop()
 	var drawn canvas
 	for {
-		width, height := a.size()
-		if err := drawn.show(a.stdout, b, width, height); err != nil {
+		width, height := a.Size()
+		if err := drawn.show(a.Stdout, b, width, height); err != nil {
 			return err
 		}
 		select {
@@ -92,7 +93,7 @@ func interact(a *app, ctx context.Context, b *view.View, signals *interrupts) er
 			drawn.stale = true
 			leave, err := b.Type(k)
 			if errors.Is(err, view.ErrInterrupted) {
-				err = errInterrupted
+				err = console.ErrInterrupted
 			}
 			if leave || err != nil {
 				return err
@@ -156,7 +157,7 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 
 // forkHere makes a fork of the run, and says where it is. Output is in no journal: where nothing is
 // changed, the fork is made at the effect before.
-func forkHere(a *app, r *timetravel.Recording, run string, effect int64, result json.RawMessage) string {
+func forkHere(a *console.Console, r *timetravel.Recording, run string, effect int64, result json.RawMessage) string {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return err.Error()
@@ -173,5 +174,5 @@ func forkHere(a *app, r *timetravel.Recording, run string, effect int64, result 
 	if _, err := runs.Fork(dir, to, id, change); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("the fork is in %s: concerto resume %s --as-started", a.relative(to), a.relative(to))
+	return fmt.Sprintf("the fork is in %s: concerto resume %s --as-started", a.Relative(to), a.Relative(to))
 }

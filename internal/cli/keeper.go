@@ -3,11 +3,12 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // newKeeper is the process that has the hosts of a durable run. The run starts it.
-func newKeeper(a *app) *cobra.Command {
+func newKeeper(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:    "keeper",
 		Short:  "Keep the hosts of a durable run while its process is gone",
@@ -15,7 +16,7 @@ func newKeeper(a *app) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return keeper.Main(a.stdin, a.stdout, a.stderr)
+			return keeper.Main(a.Stdin, a.Stdout, a.Stderr)
 		},
 	}
 }

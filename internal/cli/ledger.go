@@ -5,24 +5,25 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // recordingDecisions opens the ledger of a run, if it is to have one. end closes it, once all is
 // run, and tells its head.
-func recordingDecisions(a *app, o *engine.Options, file string) (end func(error) error, err error) {
+func recordingDecisions(a *console.Console, o *engine.Options, file string) (end func(error) error, err error) {
 	if file == "" {
 		return func(err error) error { return err }, nil
 	}
-	if log := o.Records.Audit; log != nil && sameFile(log.Path(), a.abs(file)) {
+	if log := o.Records.Audit; log != nil && sameFile(log.Path(), a.Abs(file)) {
 		return nil, twoLogs(file)
 	}
-	l, err := engine.OpenLedger(a.abs(file), engine.LedgerOptions{})
+	l, err := engine.OpenLedger(a.Abs(file), engine.LedgerOptions{})
 	if err != nil {
 		return nil, refusedAudit(err)
 	}
 	if n := l.Torn(); n > 0 {
-		a.note("ledger: %d bytes of a torn line were cut from %s\n", n, file)
+		a.Notef("ledger: %d bytes of a torn line were cut from %s\n", n, file)
 	}
 	o.Records.Ledger = l
 	return func(err error) error {
@@ -30,14 +31,14 @@ func recordingDecisions(a *app, o *engine.Options, file string) (end func(error)
 			err = closing
 		}
 		head := l.Head()
-		a.note("ledger: %d records, head %s\n", head.Seq, head.Hash)
+		a.Notef("ledger: %d records, head %s\n", head.Seq, head.Hash)
 		return err
 	}, nil
 }
 
 // twoLogs is the error of a run that is to write its audit log and its ledger into one file.
 func twoLogs(file string) error {
-	return usage("give --ledger a file of its own", "%s would be the audit log and the ledger of decisions: they are two files", file)
+	return console.Usage("give --ledger a file of its own", "%s would be the audit log and the ledger of decisions: they are two files", file)
 }
 
 // sameFile says whether two paths are one file, also where it is not there yet.

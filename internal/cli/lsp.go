@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/lsp"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
@@ -33,7 +34,7 @@ type lspFlags struct {
 const editorsStart = "name the command `concerto lsp` where your editor wants the language server of *.conc files: " +
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 
-func newLsp(a *app) *cobra.Command {
+func newLsp(a *console.Console) *cobra.Command {
 	var f lspFlags
 	c := &cobra.Command{
 		Use:   "lsp",
@@ -48,7 +49,7 @@ the protocol only.
   concerto lsp --log lsp.log         write down what is asked, and how it is answered
 
 Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
-		Args: noArguments,
+		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return serveEditor(a, c.Context(), &f) },
 	}
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "speak over stdin and stdout (what is done without --tcp)")
@@ -58,19 +59,19 @@ Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 	return c
 }
 
-func serveEditor(a *app, ctx context.Context, f *lspFlags) error {
+func serveEditor(a *console.Console, ctx context.Context, f *lspFlags) error {
 	switch {
 	case f.stdio && f.tcp != "":
-		return usage("leave out one of them", "--stdio and --tcp contradict each other")
-	case f.tcp == "" && a.terminal:
-		return usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
+		return console.Usage("leave out one of them", "--stdio and --tcp contradict each other")
+	case f.tcp == "" && a.Terminal:
+		return console.Usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
 	}
-	o := lsp.Options{In: a.stdin, Out: a.stdout, Err: a.stderr, Dir: a.dir, Name: a.binary.release, State: a.below("XDG_STATE_HOME", ".local", "state"), Cache: a.below("XDG_CACHE_HOME", ".cache"),
+	o := lsp.Options{In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Dir: a.Dir, Name: a.Binary.Release, State: a.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: a.UserDir("XDG_CACHE_HOME", ".cache"),
 		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: f.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(a, ctx, child) }}
 	if f.log != "" {
-		file, err := userfile.OpenWrite(a.abs(f.log), os.O_APPEND|os.O_CREATE, 0o600)
+		file, err := userfile.OpenWrite(a.Abs(f.log), os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
-			return usage("name a file that can be written", "--log: %v", cause(err))
+			return console.Usage("name a file that can be written", "--log: %v", console.Cause(err))
 		}
 		defer file.Close()
 		o.Log = file
@@ -83,24 +84,24 @@ func serveEditor(a *app, ctx context.Context, f *lspFlags) error {
 		defer conn.Close()
 		o.In, o.Out = conn, conn
 	}
-	if a.ownHeap {
+	if a.Binary.OwnHeap {
 		debug.SetGCPercent(servingGrowth)
 	}
-	a.code = lsp.Serve(ctx, o)
+	a.ExitCode = lsp.Serve(ctx, o)
 	return nil
 }
 
 // accept waits for one editor.
-func accept(a *app, ctx context.Context, addr string) (net.Conn, error) {
+func accept(a *console.Console, ctx context.Context, addr string) (net.Conn, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, usage("give a host and a port that is free, as in 127.0.0.1:9257, or port 0", "--tcp: %v", cause(err))
+		return nil, console.Usage("give a host and a port that is free, as in 127.0.0.1:9257, or port 0", "--tcp: %v", console.Cause(err))
 	}
 	defer l.Close()
 	if !mcp.IsLoopback(addr) {
-		fmt.Fprintf(a.stderr, "warning: whoever reaches %s reads and changes what the editor may: give an address of the loopback\n", l.Addr())
+		fmt.Fprintf(a.Stderr, "warning: whoever reaches %s reads and changes what the editor may: give an address of the loopback\n", l.Addr())
 	}
-	fmt.Fprintf(a.stderr, "waiting for an editor at %s\n", l.Addr())
+	fmt.Fprintf(a.Stderr, "waiting for an editor at %s\n", l.Addr())
 	return l.Accept()
 }
 
@@ -108,7 +109,7 @@ func accept(a *app, ctx context.Context, addr string) (net.Conn, error) {
 const childEnds = 5 * time.Second
 
 // again runs this program as the server wants it, and interrupts it when nobody wants its result any more.
-func again(a *app, ctx context.Context, child *lsp.Child) (code int, err error) {
+func again(a *console.Console, ctx context.Context, child *lsp.Child) (code int, err error) {
 	args := child.Args
 	if len(child.Texts) > 0 {
 		file, err := overlayFile(child.Texts)
@@ -118,8 +119,8 @@ func again(a *app, ctx context.Context, child *lsp.Child) (code int, err error) 
 		defer os.Remove(file)
 		args = append([]string{"--overlay", file}, args...)
 	}
-	c := exec.CommandContext(ctx, a.binary.executable, args...)
-	c.Dir, c.Env, c.Stdout, c.Stderr, c.WaitDelay = child.Dir, a.environ, child.Stdout, child.Stderr, childEnds
+	c := exec.CommandContext(ctx, a.Binary.Executable, args...)
+	c.Dir, c.Env, c.Stdout, c.Stderr, c.WaitDelay = child.Dir, a.Environ, child.Stdout, child.Stderr, childEnds
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	err = c.Run()
 	if exit, ended := errors.AsType[*exec.ExitError](err); ended {

@@ -6,11 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-func newMan(a *app) *cobra.Command {
+func newMan(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
@@ -21,17 +22,17 @@ func newMan(a *app) *cobra.Command {
   man concerto-run`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("`concerto man ~/.local/share/man/man1`", "man takes the directory to write to")
+				return console.Usage("`concerto man ~/.local/share/man/man1`", "man takes the directory to write to")
 			}
 			return man(a, c.Root(), args[0])
 		},
 	}
 }
 
-func man(a *app, root *cobra.Command, dir string) error {
-	full := a.abs(dir)
+func man(a *console.Console, root *cobra.Command, dir string) error {
+	full := a.Abs(dir)
 	if err := os.MkdirAll(full, 0o777); err != nil {
-		return usage("", "make %s: %v", dir, cause(err))
+		return console.Usage("", "make %s: %v", dir, console.Cause(err))
 	}
 	pages := []*cobra.Command{root}
 	for _, c := range root.Commands() {
@@ -40,11 +41,11 @@ func man(a *app, root *cobra.Command, dir string) error {
 		}
 	}
 	for _, c := range pages {
-		if err := writeFile(filepath.Join(full, pageName(c)+".1"), []byte(manPage(c, a.binary.release))); err != nil {
-			return usage("", "write %s.1 into %s: %v", pageName(c), dir, err)
+		if err := console.WriteFile(filepath.Join(full, pageName(c)+".1"), []byte(manPage(c, a.Binary.Release))); err != nil {
+			return console.Usage("", "write %s.1 into %s: %v", pageName(c), dir, err)
 		}
 	}
-	a.say("wrote %d pages into %s", len(pages), dir)
+	a.Verbosef("wrote %d pages into %s", len(pages), dir)
 	return nil
 }
 

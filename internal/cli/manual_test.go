@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -17,7 +18,7 @@ func TestManualNamesAllCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	manual := string(text)
-	root := root(&app{})
+	root := root(&console.Console{})
 	flags := func(c *cobra.Command, set *pflag.FlagSet) {
 		set.VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden && f.Name != "help" && f.Name != "version" && !strings.Contains(manual, "`--"+f.Name) && !strings.Contains(manual, "--"+f.Name+" ") {
@@ -58,5 +59,5 @@ func TestCommandsHaveScripts(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(root(&app{}))
+	look(root(&console.Console{}))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/format"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
@@ -24,21 +25,21 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
-func newMcp(a *app) *cobra.Command {
+func newMcp(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "mcp",
 		Short: "Use MCP servers",
 		Long:  "Brings servers that speak the Model Context Protocol into a project, and makes one of a program.",
-		Args:  unknownCommand,
+		Args:  console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("`concerto mcp add NAME -- COMMAND` or `concerto mcp serve PATH`", "say what to do")
+			return console.Usage("`concerto mcp add NAME -- COMMAND` or `concerto mcp serve PATH`", "say what to do")
 		},
 	}
 	c.AddCommand(newMcpAdd(a), newMcpServe(a))
 	return c
 }
 
-func newMcpAdd(a *app) *cobra.Command {
+func newMcpAdd(a *console.Console) *cobra.Command {
 	var f addFlags
 	c := &cobra.Command{
 		Use:   "add NAME [-- COMMAND ARGS…]",
@@ -53,7 +54,7 @@ NAME.conc, beside Concerto.toml, and adds the section [mcp.NAME] to that.
 Neither a file nor a section that exists is overwritten.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if n := c.ArgsLenAtDash(); n != 1 && (n != -1 || len(args) != 1) {
-				return usage("`concerto mcp add NAME -- COMMAND`", "mcp add takes one name")
+				return console.Usage("`concerto mcp add NAME -- COMMAND`", "mcp add takes one name")
 			}
 			return nil
 		},
@@ -79,7 +80,7 @@ func pairs(flag string, all []string) (map[string]string, error) {
 	for _, p := range all {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
-			return nil, usage("write --"+flag+" NAME=VALUE", "--%s %s has no `=`", flag, p)
+			return nil, console.Usage("write --"+flag+" NAME=VALUE", "--%s %s has no `=`", flag, p)
 		}
 		out[name] = value
 	}
@@ -89,18 +90,18 @@ func pairs(flag string, all []string) (map[string]string, error) {
 // serverName is what an mcp block may be called.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`) })
 
-func mcpAdd(a *app, ctx context.Context, name string, f addFlags, command []string) error {
+func mcpAdd(a *console.Console, ctx context.Context, name string, f addFlags, command []string) error {
 	url := f.url
 	switch {
 	case !serverName().MatchString(name):
-		return usage("write it like `Files`", "%q cannot be the name of a server: it begins with an upper-case letter", name)
+		return console.Usage("write it like `Files`", "%q cannot be the name of a server: it begins with an upper-case letter", name)
 	case (url == "") == (len(command) == 0):
-		return usage("`concerto mcp add "+name+" -- COMMAND`, or --url URL", "give the command of a server to start, or the address of one that runs")
+		return console.Usage("`concerto mcp add "+name+" -- COMMAND`, or --url URL", "give the command of a server to start, or the address of one that runs")
 	}
 	dir := manifestDir(a)
 	file := filepath.Join(dir, strings.ToLower(name)+".conc")
 	if _, err := os.Stat(file); err == nil {
-		return usage("remove it, or choose another name", "%s exists", file)
+		return console.Usage("remove it, or choose another name", "%s exists", file)
 	}
 	written, err := os.ReadFile(filepath.Join(dir, "Concerto.toml"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +109,7 @@ func mcpAdd(a *app, ctx context.Context, name string, f addFlags, command []stri
 	}
 	section := "[mcp." + name + "]"
 	if strings.Contains(string(written), section) {
-		return usage("remove it, or choose another name", "Concerto.toml has a section %s", section)
+		return console.Usage("remove it, or choose another name", "Concerto.toml has a section %s", section)
 	}
 	config, members, err := f.config(name, dir, command)
 	if err != nil {
@@ -118,29 +119,29 @@ func mcpAdd(a *app, ctx context.Context, name string, f addFlags, command []stri
 	if err := refuseSecrets(section); err != nil {
 		return err
 	}
-	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: a.processes()})
+	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: a.Processes()})
 	if err != nil {
 		hint := "run its command by itself, to see what it says; a variable that it needs is passed with --pass-env NAME"
 		if url != "" {
 			hint = "check the URL, and whether the server wants a header: --header-env HEADER=VARIABLE"
 		}
-		return usage(hint, "%s", strings.TrimSuffix(secretsOf(config).Text(err.Error()), fmt.Sprintf(" (check [mcp.%s] of Concerto.toml)", name)))
+		return console.Usage(hint, "%s", strings.TrimSuffix(secretsOf(config).Text(err.Error()), fmt.Sprintf(" (check [mcp.%s] of Concerto.toml)", name)))
 	}
 	block, err := mcpBlock(name, functions)
 	if err != nil {
 		return err
 	}
-	if err := writeFile(file, []byte(block)); err != nil {
+	if err := console.WriteFile(file, []byte(block)); err != nil {
 		return err
 	}
 	if len(written) > 0 {
 		section = strings.TrimRight(string(written), "\n") + "\n\n" + section
 	}
-	if err := writeFile(filepath.Join(dir, "Concerto.toml"), []byte(section)); err != nil {
+	if err := console.WriteFile(filepath.Join(dir, "Concerto.toml"), []byte(section)); err != nil {
 		return err
 	}
 	module := strings.ToLower(name)
-	_, err = fmt.Fprintf(a.stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
+	_, err = fmt.Fprintf(a.Stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
 	return err
 }
 
@@ -149,7 +150,7 @@ func refuseSecrets(section string) error {
 	_, found := manifest.Parse(source.NewFile(manifest.FileName, []byte(section)))
 	for _, d := range found.Sorted() {
 		if d.Info == diag.ManifestSecret {
-			return usage(strings.Join(d.Hints, "; "), "it would be written into %s, and %s", manifest.FileName, d.Message)
+			return console.Usage(strings.Join(d.Hints, "; "), "it would be written into %s, and %s", manifest.FileName, d.Message)
 		}
 	}
 	return nil
@@ -176,9 +177,9 @@ func (f addFlags) config(name, dir string, command []string) (mcp.Config, string
 	case err != nil:
 		return c, "", err
 	case f.url != "" && len(env)+len(f.passEnv) > 0:
-		return c, "", usage("leave it out", "--env and --pass-env are of servers that are started: a command, not a URL")
+		return c, "", console.Usage("leave it out", "--env and --pass-env are of servers that are started: a command, not a URL")
 	case f.url == "" && len(headers) > 0:
-		return c, "", usage("leave it out, or give the command a variable: --env NAME=VALUE", "--header-env is of servers with a URL")
+		return c, "", console.Usage("leave it out, or give the command a variable: --env NAME=VALUE", "--header-env is of servers with a URL")
 	}
 	c.Env, c.HeadersEnv, c.PassEnv = env, headers, f.passEnv
 	if f.url != "" {
@@ -209,13 +210,13 @@ func tomlTable(name string, m map[string]string) string {
 }
 
 // manifestDir is the directory of the project's manifest, else the working one.
-func manifestDir(a *app) string {
-	for dir := a.abs("."); ; dir = filepath.Dir(dir) {
+func manifestDir(a *console.Console) string {
+	for dir := a.Abs("."); ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "Concerto.toml")); err == nil {
 			return dir
 		}
 		if filepath.Dir(dir) == dir {
-			return a.abs(".")
+			return a.Abs(".")
 		}
 	}
 }

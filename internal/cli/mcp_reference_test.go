@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // TestMCPReference checks the client with the protocol's reference server: `mcp
@@ -46,7 +48,7 @@ fn main() {
 	}
 	command := func(args ...string) string {
 		var out, errs bytes.Buffer
-		if code := run(args, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, dir: dir}); code != 0 {
+		if code := run(args, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 {
 			t.Fatalf("concerto %s: exit %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
 		}
 		return out.String()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/mcp"
@@ -22,7 +23,7 @@ type serveFlags struct {
 	origins  []string
 }
 
-func newMcpServe(a *app) *cobra.Command {
+func newMcpServe(a *console.Console) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
 		Use:   "serve [PATH]",
@@ -45,9 +46,9 @@ holds ("Authorization: Bearer …").
 ` + permissionHelp("concerto mcp serve") + `
 
 A compiled program that was built elsewhere needs --trust, or these flags.`,
-		Args: onePath(false),
+		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, _ := path(c, args)
+			p, _ := console.Path(c, args)
 			return mcpServe(a, c.Context(), p, &f)
 		},
 	}
@@ -58,14 +59,14 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 	return c
 }
 
-func mcpServe(a *app, parent context.Context, path string, f *serveFlags) error {
+func mcpServe(a *console.Console, parent context.Context, path string, f *serveFlags) error {
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	p, o, err := prepare(a, ctx, servedSource(a, path, f), &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
-	o.Output = engine.Output{To: a.stderr, Terminal: a.errTerminal}
+	o.Output = engine.Output{To: a.Stderr, Terminal: a.ErrTerminal}
 	listen, err := listen(a, f)
 	if err != nil {
 		return err
@@ -79,42 +80,42 @@ func mcpServe(a *app, parent context.Context, path string, f *serveFlags) error 
 		return endTools(err)
 	}
 	err = p.Serve(ctx, o, engine.ServeOptions{
-		In: io.NopCloser(a.stdin), Out: keptOpen{a.stdout}, HTTP: listen,
-		Ready:    func(url string) { fmt.Fprintln(a.stderr, "serving "+url) },
-		Withheld: func(why string) { fmt.Fprintln(a.stderr, why) },
+		In: io.NopCloser(a.Stdin), Out: keptOpen{a.Stdout}, HTTP: listen,
+		Ready:    func(url string) { fmt.Fprintln(a.Stderr, "serving "+url) },
+		Withheld: func(why string) { fmt.Fprintln(a.Stderr, why) },
 	})
 	err = endTools(endAudit(err))
 	if errors.Is(err, engine.ErrNothingOffered) {
-		return usage("write `pub pipeline`, or `pub tool` and `@describe(\"…\")` on its functions, or give --host-tools FILE", "%s: %v", path, err)
+		return console.Usage("write `pub pipeline`, or `pub tool` and `@describe(\"…\")` on its functions, or give --host-tools FILE", "%s: %v", path, err)
 	}
 	return err
 }
 
 // servedSource is the program that is served. Without a PATH, and a project here or above,
 // it is one that does nothing, when there are tools to offer.
-func servedSource(a *app, path string, f *serveFlags) engine.Source {
-	s := engine.Source{Path: path, Dir: a.dir}
+func servedSource(a *console.Console, path string, f *serveFlags) engine.Source {
+	s := engine.Source{Path: path, Dir: a.Dir}
 	if path != "" || len(f.tools.files)+len(f.tools.modules) == 0 {
 		return s
 	}
-	if _, ok := manifest.Locate(a.dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
+	if _, ok := manifest.Locate(a.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
 		s.Given = &engine.Given{Name: "tools", Text: []byte("fn main() {}")}
 	}
 	return s
 }
 
 // listen is where the flags let a program be served over HTTP.
-func listen(a *app, f *serveFlags) (engine.Listen, error) {
+func listen(a *console.Console, f *serveFlags) (engine.Listen, error) {
 	l := engine.Listen{Address: f.http, Origins: f.origins}
 	switch {
 	case f.http == "" && (f.tokenEnv != "" || len(f.origins) > 0):
-		return l, usage("add --http, or leave them out", "--token-env and --allow-origin are of --http alone")
+		return l, console.Usage("add --http, or leave them out", "--token-env and --allow-origin are of --http alone")
 	case f.tokenEnv != "":
 		if l.Token = os.Getenv(f.tokenEnv); l.Token == "" {
-			return l, usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", f.tokenEnv)
+			return l, console.Usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", f.tokenEnv)
 		}
 	case f.http != "" && !mcp.IsLoopback(f.http):
-		fmt.Fprintf(a.stderr, "warning: whoever reaches %s may call: give --token-env, or an address of the loopback\n", f.http)
+		fmt.Fprintf(a.Stderr, "warning: whoever reaches %s may call: give --token-env, or an address of the loopback\n", f.http)
 	}
 	return l, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -35,7 +36,7 @@ func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, f *
 	t.Helper()
 	errs, log := io.Pipe()
 	done := make(chan error, 1)
-	a := &app{stdin: stdin, stdout: io.Discard, stderr: log, dir: dir, logLevel: "info"}
+	a := &console.Console{Stdin: stdin, Stdout: io.Discard, Stderr: log, Dir: dir, LogLevel: "info"}
 	go func() {
 		done <- mcpServe(a, ctx, "tools.conc", f)
 		_ = log.Close()
@@ -76,7 +77,7 @@ func TestServeHTTP(t *testing.T) {
 		"client.conc":   "mcp G { .. }\nfn main() { println(G.Greeter_greet(name: \"Ada\"), G.Greeter_greet(name: \"Bo\")); }\n",
 	})
 	var out, errs bytes.Buffer
-	if code := run([]string{"run", "client.conc"}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, dir: dir}); code != 0 {
+	if code := run([]string{"run", "client.conc"}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 {
 		t.Fatalf("exit %d: %s", code, errs.String())
 	}
 	want := `[mcp:progress] {"message":"[greeting] Ada","progress":1,"server":"G","tool":"Greeter_greet"}
@@ -86,8 +87,8 @@ hello Ada, the 1. hello Bo, the 2.
 	if got := out.String(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	cancel(errInterrupted)
-	if err := <-done; !errors.Is(err, errInterrupted) {
+	cancel(console.ErrInterrupted)
+	if err := <-done; !errors.Is(err, console.ErrInterrupted) {
 		t.Errorf("it ended with %v", err)
 	}
 	if got, want := <-logged, "greeting Ada\n[greeting] Ada\ngreeting Bo\n[greeting] Bo\n"; got != want {
@@ -107,8 +108,8 @@ func TestServeInterrupted(t *testing.T) {
 	if _, err := client.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")); err != nil { // it listens
 		t.Fatal(err)
 	}
-	cancel(errInterrupted)
-	if err := <-done; !errors.Is(err, errInterrupted) {
+	cancel(console.ErrInterrupted)
+	if err := <-done; !errors.Is(err, console.ErrInterrupted) {
 		t.Errorf("it ended with %v", err)
 	}
 }
@@ -137,7 +138,7 @@ fn main() {}`
 // call panics.
 func TestServeEndsCalls(t *testing.T) {
 	for name, end := range map[string]func(cancel context.CancelCauseFunc, client *io.PipeWriter){
-		"interrupted": func(cancel context.CancelCauseFunc, _ *io.PipeWriter) { cancel(errInterrupted) },
+		"interrupted": func(cancel context.CancelCauseFunc, _ *io.PipeWriter) { cancel(console.ErrInterrupted) },
 		"left":        func(_ context.CancelCauseFunc, client *io.PipeWriter) { _ = client.Close() },
 		"panicked": func(_ context.CancelCauseFunc, client *io.PipeWriter) {
 			_, _ = io.WriteString(client, `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"Work_fall","arguments":{}}}`+"\n")
@@ -173,7 +174,7 @@ func TestServeEndsCalls(t *testing.T) {
 			err := <-done
 			var failed *engine.Uncaught
 			switch {
-			case name == "interrupted" && errors.Is(err, errInterrupted), name == "left" && err == nil,
+			case name == "interrupted" && errors.Is(err, console.ErrInterrupted), name == "left" && err == nil,
 				name == "panicked" && errors.As(err, &failed) && failed.Panic:
 			default:
 				t.Errorf("it ended with %v", err)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // runWithFile runs the command with FILE in its arguments replaced, in a directory that has a
@@ -21,7 +23,7 @@ func runWithFile(t *testing.T, command, file string) (code int, stdout, stderr s
 	}
 	var out, err bytes.Buffer
 	args := strings.Fields(strings.ReplaceAll(command, "FILE", file))
-	code = run(args, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &err, dir: dir})
+	code = run(args, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err, Dir: dir})
 	return code, out.String(), err.String()
 }
 
@@ -162,7 +164,7 @@ func TestManifestAndModuleAreRegular(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out, err bytes.Buffer
-			code := run([]string{"run", "main.conc"}, &app{stdin: strings.NewReader(""), stdout: &out, stderr: &err, dir: dir})
+			code := run([]string{"run", "main.conc"}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err, Dir: dir})
 			want := "not a regular file"
 			if kind == "large" {
 				want = "10240 MiB, and the limit is 64 MiB"

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // TestOutputsAreNotReplaced: when the output's path names something other than a
@@ -26,7 +28,7 @@ func TestOutputsAreNotReplaced(t *testing.T) {
 	run := func(args ...string) string {
 		t.Helper()
 		var out, errs output
-		code := run(args, &app{stdout: &out, stderr: &errs, dir: dir, environ: os.Environ()})
+		code := run(args, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir, Environ: os.Environ()})
 		if code != 0 {
 			t.Fatalf("%v: %d, %s", args, code, errs)
 		}
@@ -81,7 +83,7 @@ func TestOutputsFollowLinks(t *testing.T) {
 		}
 	}
 	for name, target := range map[string]string{"two": "deep/old", "dangling": "deep/new"} {
-		if err := writeFile(at(name), []byte("text of "+name)); err != nil {
+		if err := console.WriteFile(at(name), []byte("text of "+name)); err != nil {
 			t.Fatal(err)
 		}
 		if text, err := os.ReadFile(at(target)); string(text) != "text of "+name {
@@ -96,7 +98,7 @@ func TestOutputsFollowLinks(t *testing.T) {
 	}
 	for name, want := range map[string]string{"loop": "its links lead in a circle", "fixed": "it is read-only", "deep": "it is a directory",
 		"no/where": "no such file or directory"} {
-		if err := writeFile(at(name), nil); err == nil || err.Error() != want {
+		if err := console.WriteFile(at(name), nil); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -117,7 +119,7 @@ fn main() { seen.set("a", f()); }`
 		t.Fatal(err)
 	}
 	var out, errs output
-	if code := run([]string{"run", "main.conc", "--trace", "trace.json", "--profile", "cpu.pprof"}, &app{stdout: &out, stderr: &errs, dir: dir}); code != 0 {
+	if code := run([]string{"run", "main.conc", "--trace", "trace.json", "--profile", "cpu.pprof"}, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 {
 		t.Fatal(string(errs))
 	}
 	for _, name := range []string{"trace.json", "cpu.pprof", "store.db", "cache.db"} {

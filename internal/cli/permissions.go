@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -50,7 +51,7 @@ func (f *permissionFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "let the program touch nothing but what the --allow flags allow")
 	for i, k := range engine.Permissions {
 		c.Flags().Var(&f.lists[i], k.Flag, k.Doc)
-		c.Flags().Lookup(k.Flag).NoOptDefVal = everything
+		c.Flags().Lookup(k.Flag).NoOptDefVal = console.Everything
 	}
 }
 
@@ -63,7 +64,7 @@ func (f *permissionFlags) grants() (engine.Grants, error) {
 		}
 	}
 	if err := g.Check(); err != nil {
-		return g, usage("", "%v", err)
+		return g, console.Usage("", "%v", err)
 	}
 	return g, nil
 }
@@ -78,7 +79,7 @@ type listFlag struct {
 func (l *listFlag) Set(text string) error {
 	l.given = true
 	switch text {
-	case everything:
+	case console.Everything:
 		l.All = true
 		return nil
 	case "":
@@ -98,7 +99,7 @@ func (l *listFlag) Set(text string) error {
 
 func (l *listFlag) String() string {
 	if l.All {
-		return everything
+		return console.Everything
 	}
 	return strings.Join(l.Names, ",")
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 const profiled = `fn fib(n: Int) -> Int {
@@ -100,7 +102,7 @@ func hasRow(out, end string) bool {
 func TestProfileRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "no", "cpu.pprof")
 	code, out, stderr := start(t, profiled, "", "run", "--profile", file, "main.conc")
-	if code != exitRefused || out != "" || !strings.Contains(stderr, "--profile: write "+file+": no such file or directory") {
+	if code != console.ExitRefused || out != "" || !strings.Contains(stderr, "--profile: write "+file+": no such file or directory") {
 		t.Errorf("exit %d\n%s%s", code, out, stderr)
 	}
 	if _, err := os.Stat(file); err == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/progress"
 	"github.com/concerto-lang/concerto/internal/term/screen"
@@ -19,14 +20,14 @@ const progressVariable = "CONCERTO_PROGRESS"
 
 // progressForm is how the progress of a run is shown: what the flag says, else
 // the variable, else auto; with --quiet not at all, unless the flag says so.
-func progressForm(a *app, flag string) (string, error) {
+func progressForm(a *console.Console, flag string) (string, error) {
 	name := "--progress"
-	if flag == "" && a.quiet {
+	if flag == "" && a.Quiet {
 		flag = "none"
 	}
 	if flag == "" {
 		name = progressVariable
-		for _, v := range a.environ {
+		for _, v := range a.Environ {
 			if value, ok := strings.CutPrefix(v, progressVariable+"="); ok {
 				flag = value
 			}
@@ -35,12 +36,12 @@ func progressForm(a *app, flag string) (string, error) {
 	if flag == "" {
 		flag = "auto"
 	}
-	return flag, oneOf(name, flag, progressForms)
+	return flag, console.OneOf(name, flag, progressForms)
 }
 
 // shownProgress shows what a run does with its hosts, on stderr.
 type shownProgress struct {
-	a     *app
+	a     *console.Console
 	began time.Time
 	tally progress.Tally
 	plain *progress.Plain // nil when the view is live
@@ -52,8 +53,8 @@ type shownProgress struct {
 // stay. Nothing is followed of a program that has no hosts: it has none, but for
 // stages that can be seen. What it gives is told of the run's end; nil when nothing
 // is shown.
-func showProgress(a *app, f *runFlags, p *engine.Program, o *engine.Options) *shownProgress {
-	live := f.shown == "auto" && a.errScreen && !a.records() && !(a.outTerminal && f.emit == "ndjson")
+func showProgress(a *console.Console, f *runFlags, p *engine.Program, o *engine.Options) *shownProgress {
+	live := f.shown == "auto" && a.ErrScreen && !a.WritesRecords() && !(a.OutTerminal && f.emit == "ndjson")
 	if f.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
 		return nil
 	}
@@ -61,9 +62,9 @@ func showProgress(a *app, f *runFlags, p *engine.Program, o *engine.Options) *sh
 	if live {
 		s.view = progress.NewView()
 		o.Output.Viewed = true
-		a.bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
+		a.Bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
 	} else {
-		s.plain = progress.NewPlain(func(line string) { a.note("%s\n", line) })
+		s.plain = progress.NewPlain(func(line string) { a.Notef("%s\n", line) })
 	}
 	o.Records.OnActivity = s.hear
 	others := o.Records.OnUsage
@@ -102,10 +103,10 @@ func (s *shownProgress) end(err error) {
 	switch {
 	case left:
 		how = "suspended after"
-	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+	case errors.Is(err, console.ErrInterrupted), errors.Is(err, context.Canceled):
 		how = "interrupted after"
 	case err != nil:
 		how = "failed after"
 	}
-	s.a.note("%s\n", s.tally.Summary(how, time.Since(s.began)))
+	s.a.Notef("%s\n", s.tally.Summary(how, time.Since(s.began)))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
@@ -42,52 +43,52 @@ const hostdWait = 10 * time.Second
 // relayed reports this process to the relay if the flag, the manifest or the environment says
 // so. A process is reported once, however many programs run in it. With the flag it waits for
 // hostd, and its error says why hostd was not reached.
-func relayed(a *app, ctx context.Context, p *engine.Program, flag string, o *engine.Options) error {
+func relayed(a *console.Console, ctx context.Context, p *engine.Program, flag string, o *engine.Options) error {
 	share, title := p.Sharing()
-	if a.told == nil && (flag != "" || share || a.lookup(relaySocket) != "") {
+	if a.Relay == nil && (flag != "" || share || a.Getenv(relaySocket) != "") {
 		told, err := relaySource(a, ctx, flag, title)
 		if err != nil {
 			return err
 		}
-		a.told = told
+		a.Relay = told
 	}
-	if a.told != nil {
-		o.Answers.Relay = a.told
+	if a.Relay != nil {
+		o.Answers.Relay = a.Relay
 	}
 	return nil
 }
 
 // relaySource connects to hostd and reports this process to it.
-func relaySource(a *app, ctx context.Context, flag, title string) (*client.Source, error) {
+func relaySource(a *console.Console, ctx context.Context, flag, title string) (*client.Source, error) {
 	socket := ""
 	if flag != anySocket {
 		socket = flag
 	}
 	for _, name := range []string{relaySocket, hostdSocket} {
 		if socket == "" {
-			socket = a.lookup(name)
+			socket = a.Getenv(name)
 		}
 	}
 	if socket == "" {
-		socket = protocol.HostdSocket(a.lookup)
+		socket = protocol.HostdSocket(a.Getenv)
 	}
-	dir := a.dir
+	dir := a.Dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	told := client.New(client.Options{Socket: a.abs(socket), Started: protocol.Started{
-		Tool: "concerto", Cwd: dir, Command: secret.WithoutTokens(strings.Join(append([]string{"concerto"}, os.Args[1:]...), " "), protocol.Redacted), Title: title, Source: "concerto", ParentRunID: a.lookup(relayParent),
+	told := client.New(client.Options{Socket: a.Abs(socket), Started: protocol.Started{
+		Tool: "concerto", Cwd: dir, Command: secret.WithoutTokens(strings.Join(append([]string{"concerto"}, os.Args[1:]...), " "), protocol.Redacted), Title: title, Source: "concerto", ParentRunID: a.Getenv(relayParent),
 	}})
 	if flag != "" {
 		if err := told.Await(ctx, hostdWait); err != nil {
 			if ctx.Err() != nil {
-				return nil, errInterrupted
+				return nil, console.ErrInterrupted
 			}
-			return nil, &runs.Problem{Message: fmt.Sprintf("--relay: hostd does not answer at %s: %v", a.abs(socket), err), Hint: "`concerto-relay doctor` checks hostd; without --relay the program runs without it"}
+			return nil, &runs.Problem{Message: fmt.Sprintf("--relay: hostd does not answer at %s: %v", a.Abs(socket), err), Hint: "`concerto-relay doctor` checks hostd; without --relay the program runs without it"}
 		}
 	}
-	if err := told.Absent(); err != nil && !a.quiet {
-		a.complain(fmt.Sprintf("no hostd at %s (%v): the run goes on without it, and is told of when one is there", a.abs(socket), err), "")
+	if err := told.Absent(); err != nil && !a.Quiet {
+		a.Complain(fmt.Sprintf("no hostd at %s (%v): the run goes on without it, and is told of when one is there", a.Abs(socket), err), "")
 	}
 	return told, nil
 }
@@ -106,17 +107,17 @@ func (t telling) Write(b []byte) (int, error) {
 
 // drawingTold is drawing, of which the relay hears what the command writes to stderr, also
 // behind end.
-func drawingTold(a *app) func() {
-	if a.told == nil {
-		return a.drawing()
+func drawingTold(a *console.Console) func() {
+	if a.Relay == nil {
+		return a.BeginDrawing()
 	}
-	if t, again := a.stderr.(telling); again {
-		a.stderr = t.Writer
+	if t, again := a.Stderr.(telling); again {
+		a.Stderr = t.Writer
 	}
-	end := a.drawing()
+	end := a.BeginDrawing()
 	tell := func() {
-		if _, already := a.stderr.(telling); !already {
-			a.stderr = telling{a.stderr, a.told, "stderr"}
+		if _, already := a.Stderr.(telling); !already {
+			a.Stderr = telling{a.Stderr, a.Relay, "stderr"}
 		}
 	}
 	tell()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 	"github.com/concerto-lang/concerto/internal/editor/repl"
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -61,15 +62,15 @@ type replFlags struct {
 	noInput bool
 }
 
-func newRepl(a *app) *cobra.Command {
+func newRepl(a *console.Console) *cobra.Command {
 	var f replFlags
 	c := &cobra.Command{
 		Use:   "repl [PATH]",
 		Short: "Run what you type, line by line",
 		Long:  replHelp + replCommands + replEnd,
-		Args:  onePath(true),
+		Args:  console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, rest := path(c, args)
+			p, rest := console.Path(c, args)
 			return startSession(a, c.Context(), p, rest, &f)
 		},
 	}
@@ -79,8 +80,8 @@ func newRepl(a *app) *cobra.Command {
 	return c
 }
 
-// console is where a session's lines come from.
-type console interface {
+// lineSource is where a session's lines come from.
+type lineSource interface {
 	// next gives a line. The error is io.EOF at the end, errInterrupted for a line that was
 	// given up.
 	next(ctx context.Context, prompt string) (string, error)
@@ -101,14 +102,14 @@ const (
 // errReset begins a session anew.
 var errReset = errors.New("reset")
 
-func startSession(a *app, parent context.Context, path string, args []string, f *replFlags) error {
+func startSession(a *console.Console, parent context.Context, path string, args []string, f *replFlags) error {
 	if strings.HasSuffix(path, engine.IRExt) {
-		return usage("name the source file or the project", "`concerto repl` needs the sources of a program")
+		return console.Usage("name the source file or the project", "`concerto repl` needs the sources of a program")
 	}
-	if err := oneOf("--emit", f.emit, modeNames); err != nil {
+	if err := console.OneOf("--emit", f.emit, modeNames); err != nil {
 		return err
 	}
-	a.noInput = f.noInput
+	a.NoInput = f.noInput
 	ctx, signals := catchLines(parent)
 	defer signals.stop()
 	lines, end := openLines(a)
@@ -123,8 +124,8 @@ func startSession(a *app, parent context.Context, path string, args []string, f 
 }
 
 // replSource is the program under a session.
-func replSource(a *app, path string) engine.Source {
-	s := engine.Source{Path: path, Dir: a.dir, Plain: true}
+func replSource(a *console.Console, path string) engine.Source {
+	s := engine.Source{Path: path, Dir: a.Dir, Plain: true}
 	if path == "" {
 		s.Given = &engine.Given{Name: repl.Name, Text: []byte(repl.Empty)}
 	}
@@ -132,7 +133,7 @@ func replSource(a *app, path string) engine.Source {
 }
 
 // replSession is a session until its end, or until it begins anew.
-func replSession(a *app, ctx context.Context, path string, args []string, f *replFlags, lines console, signals *lineInterrupts) error {
+func replSession(a *console.Console, ctx context.Context, path string, args []string, f *replFlags, lines lineSource, signals *lineInterrupts) error {
 	s := replSource(a, path)
 	p, o, err := prepare(a, ctx, s, &f.world, signals.interrupts)
 	if err != nil {
@@ -148,26 +149,26 @@ func replSession(a *app, ctx context.Context, path string, args []string, f *rep
 	if err != nil {
 		return endTools(err)
 	}
-	o.Answers.Prompter = a.prompter()
-	o.Log = a.logs()
-	out := &lineEnds{w: a.stdout}
-	o.Output = engine.Output{To: out, Mode: engine.Modes[f.emit], Terminal: a.outTerminal}
+	o.Answers.Prompter = a.Prompter()
+	o.Log = a.LogWriter()
+	out := &lineEnds{w: a.Stdout}
+	o.Output = engine.Output{To: out, Mode: engine.Modes[f.emit], Terminal: a.OutTerminal}
 	err = p.Interactive(ctx, o, func(m *engine.Machine) error {
 		session, err := repl.New(s, m)
 		if err != nil {
-			return refused(err)
+			return console.Refused(err)
 		}
 		lines.of(session)
-		return (&talker{app: a, session: session, lines: lines, signals: signals, out: out}).all(ctx)
+		return (&talker{Console: a, session: session, lines: lines, signals: signals, out: out}).all(ctx)
 	})
 	return endTools(endAudit(err))
 }
 
 // talker takes the lines of a session.
 type talker struct {
-	*app
+	*console.Console
 	session *repl.Session
-	lines   console
+	lines   lineSource
 	signals *lineInterrupts
 	out     *lineEnds
 }
@@ -178,7 +179,7 @@ func (t *talker) all(ctx context.Context) error {
 	for {
 		text, err := t.input(ctx)
 		switch {
-		case errors.Is(err, errInterrupted) && ctx.Err() == nil:
+		case errors.Is(err, console.ErrInterrupted) && ctx.Err() == nil:
 			continue
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -196,10 +197,10 @@ func (t *talker) all(ctx context.Context) error {
 		case errors.Is(err, errReset), ctx.Err() != nil:
 			return err
 		case err != nil && !t.lines.interactive():
-			if code := t.tell(err); code == exitInterrupted {
-				return exitError(code)
+			if code := t.tell(err); code == console.ExitInterrupted {
+				return console.ExitError(code)
 			}
-			return exitError(exitFailed)
+			return console.ExitError(console.ExitFailed)
 		case err != nil:
 			t.tell(err)
 		}
@@ -215,10 +216,10 @@ func (t *talker) tell(err error) int {
 		for _, d := range wrong.Found {
 			l.Add(d)
 		}
-		_ = t.show(l) // what it gives is the code of another command
-		return exitFailed
+		_ = t.ShowDiagnostics(l) // what it gives is the code of another command
+		return console.ExitFailed
 	}
-	return t.failed(err)
+	return t.Fail(err)
 }
 
 // input reads an entry: a line, and further ones as long as a bracket or a string is open.
@@ -267,7 +268,7 @@ func (t *talker) take(ctx context.Context, text string) error {
 	for _, c := range talkCommands {
 		if c.name == name {
 			if c.wants != "" && rest == "" {
-				return usage("write `:"+name+" "+c.wants+"`", ":%s wants more", name)
+				return console.Usage("write `:"+name+" "+c.wants+"`", ":%s wants more", name)
 			}
 			return c.do(t, ctx, rest)
 		}
@@ -280,7 +281,7 @@ func (t *talker) take(ctx context.Context, text string) error {
 	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean `:" + near + "`?"
 	}
-	return usage(hint, "there is no command `:%s`", name)
+	return console.Usage(hint, "there is no command `:%s`", name)
 }
 
 // leaves reports whether an input ends the session, as in other languages' sessions: `exit` or
@@ -315,12 +316,12 @@ func init() {
 				return t.say(text, nil)
 			}
 			t.out.endLine()
-			return showTopic(t.app, rest)
+			return showTopic(t.Console, rest)
 		}},
 		{"load", "FILE", func(t *talker, ctx context.Context, rest string) error {
-			text, err := userfile.Read(t.abs(rest), userfile.MaxText)
+			text, err := userfile.Read(t.Abs(rest), userfile.MaxText)
 			if err != nil {
-				return usage("name a file of statements and declarations", "read %s: %v", rest, cause(err))
+				return console.Usage("name a file of statements and declarations", "read %s: %v", rest, console.Cause(err))
 			}
 			return t.run(ctx, rest, string(text))
 		}},
@@ -330,8 +331,8 @@ func init() {
 			return t.say("took "+time.Since(began).Round(time.Microsecond).String(), err)
 		}},
 		{"save", "FILE", func(t *talker, _ context.Context, rest string) error {
-			if err := writeFile(t.abs(rest), []byte(t.session.Save())); err != nil {
-				return usage("name a file that can be written", "write %s: %v", rest, err)
+			if err := console.WriteFile(t.Abs(rest), []byte(t.session.Save())); err != nil {
+				return console.Usage("name a file that can be written", "write %s: %v", rest, err)
 			}
 			return nil
 		}},
@@ -349,7 +350,7 @@ func (t *talker) say(text string, err error) error {
 		return err
 	}
 	t.out.endLine()
-	_, err = fmt.Fprintln(t.out, shown(text, t.outTerminal))
+	_, err = fmt.Fprintln(t.out, console.Printable(text, t.OutTerminal))
 	return err
 }
 
@@ -370,11 +371,11 @@ func (t *talker) run(ctx context.Context, name, text string) error {
 		for _, d := range r.Found {
 			l.Add(d)
 		}
-		_ = t.show(l) // there are warnings alone
+		_ = t.ShowDiagnostics(l) // there are warnings alone
 	}
 	if len(r.Dropped) > 0 {
 		t.out.endLine()
-		_, _ = fmt.Fprintf(t.stderr, "concerto: gone, as what it is made of was declared anew: %s\n", strings.Join(r.Dropped, ", "))
+		_, _ = fmt.Fprintf(t.Stderr, "concerto: gone, as what it is made of was declared anew: %s\n", strings.Join(r.Dropped, ", "))
 	}
 	if r.Shown == "" {
 		return nil

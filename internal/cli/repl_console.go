@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/editor/repl"
 	"github.com/concerto-lang/concerto/internal/term/screen"
@@ -17,28 +18,28 @@ import (
 )
 
 // openLines is where lines come from; end gives the terminal back.
-func openLines(a *app) (c console, end func()) {
+func openLines(a *console.Console) (c lineSource, end func()) {
 	switch {
-	case !a.terminal:
-		return &piped{bufio.NewReader(a.stdin)}, func() {}
-	case !a.errScreen || a.raw == nil:
-		return &dumb{piped{bufio.NewReader(a.stdin)}, a}, func() {}
+	case !a.Terminal:
+		return &piped{bufio.NewReader(a.Stdin)}, func() {}
+	case !a.ErrScreen || a.Raw == nil:
+		return &dumb{piped{bufio.NewReader(a.Stdin)}, a}, func() {}
 	}
-	end = a.drawing()
-	h := &history{path: a.stateFile("repl_history"), secrets: &secret.Set{}}
-	h.secrets.AddNamed(a.environ)
+	end = a.BeginDrawing()
+	h := &history{path: a.StateFile("repl_history"), secrets: &secret.Set{}}
+	h.secrets.AddNamed(a.Environ)
 	h.load()
-	return &drawn{screen: a.bottom(), history: h, color: a.color}, end
+	return &drawn{screen: a.Bottom(), history: h, color: a.Color}, end
 }
 
 // dumb is a terminal on which nothing can be drawn.
 type dumb struct {
 	piped
-	app *app
+	app *console.Console
 }
 
 func (d *dumb) next(ctx context.Context, prompt string) (string, error) {
-	fmt.Fprint(d.app.stderr, prompt)
+	fmt.Fprint(d.app.Stderr, prompt)
 	return d.piped.next(ctx, prompt)
 }
 
@@ -67,7 +68,7 @@ func (d *drawn) next(ctx context.Context, prompt string) (string, error) {
 	line, err := d.screen.Ask(ctx, screen.Prompt{Label: prompt, Help: d})
 	if errors.Is(err, screen.ErrLeft) {
 		d.screen.Say(prompt + "^C")
-		return "", errInterrupted
+		return "", console.ErrInterrupted
 	}
 	if err != nil {
 		return "", err

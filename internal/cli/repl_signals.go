@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // lineInterrupts turns Ctrl-C into the end of the line that runs, and SIGTERM and SIGHUP into the end of
@@ -31,7 +33,7 @@ func (l *lineInterrupts) takes(s os.Signal) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.running != nil {
-		l.running(errInterrupted)
+		l.running(console.ErrInterrupted)
 	}
 	return !l.alone
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/editor/repl"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/screen"
@@ -11,9 +12,9 @@ import (
 // painted is a line as a session's terminal shows it.
 func painted(t *testing.T, line string) string {
 	t.Helper()
-	a := &app{dir: t.TempDir()}
+	a := &console.Console{Dir: t.TempDir()}
 	s := replSource(a, "")
-	p, err := a.compile(s)
+	p, err := a.Compile(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-func newReplay(a *app) *cobra.Command {
+func newReplay(a *console.Console) *cobra.Command {
 	var form string
 	c := &cobra.Command{
 		Use:   "replay TAPE|RUN [PATH]",
@@ -51,9 +52,9 @@ where one is not set its mark stands.`,
 	return c
 }
 
-func replay(a *app, parent context.Context, file, path, form string) error {
+func replay(a *console.Console, parent context.Context, file, path, form string) error {
 	if form != "" {
-		if err := oneOf("--emit", form, modeNames); err != nil {
+		if err := console.OneOf("--emit", form, modeNames); err != nil {
 			return err
 		}
 	}
@@ -62,7 +63,7 @@ func replay(a *app, parent context.Context, file, path, form string) error {
 		return err
 	}
 	if path == "" && own == nil {
-		if name := t.Program(); name != "" && isFile(a.abs(name)) {
+		if name := t.Program(); name != "" && console.IsFile(a.Abs(name)) {
 			path = name
 		}
 	}
@@ -74,7 +75,7 @@ func replay(a *app, parent context.Context, file, path, form string) error {
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	a.interrupt = signals.interrupt
+	a.Interrupt = signals.interrupt
 	p, o, err := prepared(a, &worldFlags{}, signals, func(grants *engine.Grants) (*engine.Program, string, error) {
 		if path == "" && own != nil {
 			p, err := own.Program()
@@ -89,17 +90,17 @@ func replay(a *app, parent context.Context, file, path, form string) error {
 	if form != "" {
 		mode = engine.Modes[form]
 	}
-	o.Output = engine.Output{To: a.stdout, Mode: mode, Terminal: a.outTerminal}
+	o.Output = engine.Output{To: a.Stdout, Mode: mode, Terminal: a.OutTerminal}
 	unused, n, err := p.Replay(ctx, t, o)
 	if n > 0 && err == nil {
-		a.complain("warning: "+notUsed(unused, n), "")
+		a.Complain("warning: "+notUsed(unused, n), "")
 	}
 	return err
 }
 
 // played is the tape in a file, or that of a run that is kept.
-func played(a *app, name string) (*engine.Tape, *engine.StoredRun, error) {
-	if isFile(a.abs(name)) {
+func played(a *console.Console, name string) (*engine.Tape, *engine.StoredRun, error) {
+	if console.IsFile(a.Abs(name)) {
 		t, err := readTape(a, name)
 		return t, nil, err
 	}
@@ -108,7 +109,7 @@ func played(a *app, name string) (*engine.Tape, *engine.StoredRun, error) {
 		t, err := readTape(a, name) // whose error says how to get one
 		return t, nil, err
 	}
-	a.naming = name
+	a.RunName = name
 	own, err := engine.OpenRun(dir)
 	if err != nil {
 		return nil, nil, err
@@ -119,7 +120,7 @@ func played(a *app, name string) (*engine.Tape, *engine.StoredRun, error) {
 	}
 	t, err := engine.ReadTape(&text)
 	if err != nil {
-		return nil, nil, &brokenError{message: fmt.Sprintf("%s: %v", name, err)}
+		return nil, nil, console.Broken("", "%s: %v", name, err)
 	}
 	return t, own, nil
 }
@@ -134,15 +135,15 @@ func notUsed(kinds []string, n int) string {
 }
 
 // readTape reads the tape in a file.
-func readTape(a *app, file string) (*engine.Tape, error) {
-	f, err := userfile.Open(a.abs(file), userfile.MaxRecording)
+func readTape(a *console.Console, file string) (*engine.Tape, error) {
+	f, err := userfile.Open(a.Abs(file), userfile.MaxRecording)
 	if err != nil {
-		return nil, usage("`concerto run --record FILE` writes one", "read %s: %v", file, cause(err))
+		return nil, console.Usage("`concerto run --record FILE` writes one", "read %s: %v", file, console.Cause(err))
 	}
 	defer f.Close()
 	t, err := engine.ReadTape(f)
 	if err != nil {
-		return nil, &brokenError{message: fmt.Sprintf("%s:%v", file, err)}
+		return nil, console.Broken("", "%s:%v", file, err)
 	}
 	return t, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
@@ -63,7 +64,7 @@ If the program has changed meanwhile, say what is to run: the program that the r
 began with (--as-started), or the one that is there now (--accept-changes), which is
 tried out first: it must ask for the same things in the same order up to here.`
 
-func newResume(a *app) *cobra.Command {
+func newResume(a *console.Console) *cobra.Command {
 	var f runFlags
 	var how resumeFlags
 	c := &cobra.Command{
@@ -98,20 +99,20 @@ func newResume(a *app) *cobra.Command {
 // resumeFlags say which program goes on.
 type resumeFlags struct{ asStarted, accept, due bool }
 
-func resume(a *app, parent context.Context, run string, f *runFlags, how *resumeFlags) error {
+func resume(a *console.Console, parent context.Context, run string, f *runFlags, how *resumeFlags) error {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
 	f.durable.dir = run
-	a.naming = run
+	a.RunName = run
 	stored, err := engine.OpenRun(dir)
 	if err != nil {
 		return err
 	}
 	if code, over := stored.Finished(); over {
-		a.say("the run has ended")
-		return exitError(code)
+		a.Verbosef("the run has ended")
+		return console.ExitError(code)
 	}
 	if err := takeKept(f.durable.command.Flags(), stored.Given); err != nil {
 		return err
@@ -120,17 +121,17 @@ func resume(a *app, parent context.Context, run string, f *runFlags, how *resume
 	if err != nil {
 		return err
 	}
-	f.shown, a.noInput = form, f.noInput
+	f.shown, a.NoInput = form, f.noInput
 	for _, x := range []struct {
 		flag, value string
 		forms       []string
 	}{{"--emit", f.emit, modeNames}, {"--format", f.format, statsForms}} {
-		if err := oneOf(x.flag, x.value, x.forms); err != nil {
+		if err := console.OneOf(x.flag, x.value, x.forms); err != nil {
 			return err
 		}
 	}
 	if f.durable.sync != "" {
-		if err := oneOf("--sync", f.durable.sync, syncForms); err != nil {
+		if err := console.OneOf("--sync", f.durable.sync, syncForms); err != nil {
 			return err
 		}
 	}
@@ -139,7 +140,7 @@ func resume(a *app, parent context.Context, run string, f *runFlags, how *resume
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	a.interrupt = signals.interrupt
+	a.Interrupt = signals.interrupt
 	for {
 		err := resumeOnce(a, ctx, stored, f, how, signals)
 		var suspended *engine.Suspended
@@ -149,7 +150,7 @@ func resume(a *app, parent context.Context, run string, f *runFlags, how *resume
 	}
 }
 
-func resumeOnce(a *app, ctx context.Context, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
+func resumeOnce(a *console.Console, ctx context.Context, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
 	if err := changed(a, ctx, stored, how); err != nil {
 		return err
 	}
@@ -165,12 +166,12 @@ func resumeOnce(a *app, ctx context.Context, stored *engine.StoredRun, f *runFla
 }
 
 // changed compares the program's sources with what the run began with.
-func changed(a *app, ctx context.Context, stored *engine.StoredRun, how *resumeFlags) error {
+func changed(a *console.Console, ctx context.Context, stored *engine.StoredRun, how *resumeFlags) error {
 	if how.asStarted || stored.Name == "" {
 		return nil
 	}
 	path := filepath.Join(stored.Root, stored.Name)
-	if !isFile(path) {
+	if !console.IsFile(path) {
 		return nil
 	}
 	p, found, err := engine.Compile(path, stored.Root)
@@ -182,14 +183,14 @@ func changed(a *app, ctx context.Context, stored *engine.StoredRun, how *resumeF
 		what += ", and does not compile now"
 	}
 	if !how.accept {
-		return usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", a.relative(path), what)
+		return console.Usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", a.Relative(path), what)
 	}
 	if p == nil {
-		return usage("mend it, or give --as-started", "%s %s", a.relative(path), what)
+		return console.Usage("mend it, or give --as-started", "%s %s", a.Relative(path), what)
 	}
-	err = stored.Adopt(ctx, p, a.environ)
+	err = stored.Adopt(ctx, p, a.Environ)
 	if gone, ok := errors.AsType[*runs.Gone](err); ok {
-		return usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", a.relative(path), what, gone)
+		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", a.Relative(path), what, gone)
 	}
 	return err
 }

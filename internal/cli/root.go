@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 )
 
@@ -26,7 +27,7 @@ time, 76 an audit log or a journal was changed or a replay left its tape, 130
 interrupted.`
 
 // root is the command with all its commands, a file each.
-func root(a *app) *cobra.Command {
+func root(a *console.Console) *cobra.Command {
 	var chdir, overlay string
 	var asked bool
 	root := &cobra.Command{
@@ -35,23 +36,23 @@ func root(a *app) *cobra.Command {
 		Long:          rootHelp,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          unknownCommand,
+		Args:          console.UnknownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return about(a, c, asked) },
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return a.global(chdir, overlay)
+			return a.ApplyFlags(chdir, overlay)
 		},
 	}
-	root.SetIn(a.stdin)
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(flagError)
+	root.SetIn(a.Stdin)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	root.SetFlagErrorFunc(console.FlagError)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.Flags().BoolVar(&asked, "version", false, "version for concerto")
 	f := root.PersistentFlags()
 	f.StringVarP(&chdir, "directory", "C", "", "work as if started in `DIR`")
-	f.BoolVarP(&a.quiet, "quiet", "q", false, "no warnings, only errors in the log")
-	f.CountVarP(&a.verbose, "verbose", "v", "say what is done, with the whole log; twice: and what is said to models")
-	f.StringVar(&a.logLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
+	f.BoolVarP(&a.Quiet, "quiet", "q", false, "no warnings, only errors in the log")
+	f.CountVarP(&a.Verbose, "verbose", "v", "say what is done, with the whole log; twice: and what is said to models")
+	f.StringVar(&a.LogLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
 	f.StringVar(&overlay, "overlay", "", "take the texts of `FILE`, a JSON object by their paths, in place of the disk's: editors give what is not saved")
 	_ = f.MarkHidden("overlay") // it is there
 	root.AddCommand(newRun(a), newResume(a), newRuns(a), newAnswer(a), newFork(a), newReplay(a), newInspect(a), newKeeper(a), newBuild(a), newCheck(a), newTest(a), newRepl(a), newDap(a), newFmt(a), newLsp(a), newInit(a), newHost(a), newMcp(a), newServe(a), newTools(a), newAudit(a), newRelay(a), newHostd(a), newExplain(a), newDoc(a), newVersion(a),
@@ -63,10 +64,10 @@ func root(a *app) *cobra.Command {
 // about says which version this is, when that was asked, and else how the command is used. The
 // flag is ours: with a template of cobra's, package text/template keeps the linker from leaving
 // out any exported method.
-func about(a *app, c *cobra.Command, asked bool) error {
+func about(a *console.Console, c *cobra.Command, asked bool) error {
 	if !asked {
 		return c.Help()
 	}
-	_, err := fmt.Fprintln(a.stdout, "concerto", a.binary.version())
+	_, err := fmt.Fprintln(a.Stdout, "concerto", a.Binary.Version())
 	return err
 }

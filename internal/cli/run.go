@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
@@ -123,15 +124,15 @@ Where a run spends its time:
   --trace trace.json                its tasks, effects, hosts and agents on a time
                                     line: open it in ui.perfetto.dev`
 
-func newRun(a *app) *cobra.Command {
+func newRun(a *console.Console) *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
 		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
 		Short: "Run a program",
 		Long:  runHelp,
-		Args:  onePath(true),
+		Args:  console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, rest := path(c, args)
+			p, rest := console.Path(c, args)
 			return runPath(a, c.Context(), p, rest, &f)
 		},
 	}
@@ -163,28 +164,28 @@ func (f *runFlags) records(c *cobra.Command) {
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
 }
 
-func runPath(a *app, parent context.Context, path string, args []string, f *runFlags) error {
-	if err := oneOf("--emit", f.emit, modeNames); err != nil {
+func runPath(a *console.Console, parent context.Context, path string, args []string, f *runFlags) error {
+	if err := console.OneOf("--emit", f.emit, modeNames); err != nil {
 		return err
 	}
-	switch err := oneOf("--format", f.format, statsForms); {
+	switch err := console.OneOf("--format", f.format, statsForms); {
 	case err != nil:
 		return err
 	case f.format != "text" && !f.stats:
-		return usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
+		return console.Usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
 	}
 	form, err := progressForm(a, f.shown)
 	if err != nil {
 		return err
 	}
-	f.shown, a.noInput = form, f.noInput
+	f.shown, a.NoInput = form, f.noInput
 	inputs, err := input(a, f.input)
 	if err != nil {
 		return err
 	}
 	f.inputs = inputs
 	if f.detail {
-		a.began = time.Now()
+		a.Began = time.Now()
 	}
 	s, err := programSource(a, path, f.given())
 	if err != nil {
@@ -192,7 +193,7 @@ func runPath(a *app, parent context.Context, path string, args []string, f *runF
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
-	a.interrupt = signals.interrupt
+	a.Interrupt = signals.interrupt
 	if f.debug != "" {
 		return attachable(a, f, s, signals, func() error { return runOnce(a, ctx, s, args, f, signals) })
 	}
@@ -201,9 +202,9 @@ func runPath(a *app, parent context.Context, path string, args []string, f *runF
 		return runOnce(a, ctx, s, args, f, signals)
 	}
 	if s.Given != nil {
-		return usage("name a file", "--watch has nothing to look at in a program that is in no file")
+		return console.Usage("name a file", "--watch has nothing to look at in a program that is in no file")
 	}
-	return a.watch(ctx, true, func(ctx context.Context, seen func(string)) error {
+	return runAgain(a, ctx, true, func(ctx context.Context, seen func(string)) error {
 		s := s
 		s.Seen = seen
 		return runOnce(a, ctx, s, args, f, signals)
@@ -218,17 +219,17 @@ func (f *runFlags) given() *string {
 	return &f.code.text
 }
 
-func runOnce(a *app, ctx context.Context, s engine.Source, args []string, f *runFlags, signals *interrupts) error {
+func runOnce(a *console.Console, ctx context.Context, s engine.Source, args []string, f *runFlags, signals *interrupts) error {
 	if f.detail {
-		a.began = time.Now() // under --watch each run begins anew
+		a.Began = time.Now() // under --watch each run begins anew
 	}
 	p, o, err := prepare(a, ctx, s, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
 	o.Args, o.Inputs = args, f.inputs
-	if a.debugged != nil {
-		o.Records.Debugger = a.debugged
+	if a.Debugging.Debugger != nil {
+		o.Records.Debugger = a.Debugging.Debugger
 	}
 	if err := journaled(a, p, &o, f); err != nil {
 		return err
@@ -237,7 +238,7 @@ func runOnce(a *app, ctx context.Context, s engine.Source, args []string, f *run
 }
 
 // runProgram runs a program with all that is shown and kept of a run.
-func runProgram(a *app, ctx context.Context, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
+func runProgram(a *console.Console, ctx context.Context, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
 	if f.wire != "" {
 		if err := unplayedBy(a, p, f.wire); err != nil {
 			return err
@@ -248,7 +249,7 @@ func runProgram(a *app, ctx context.Context, p *engine.Program, o *engine.Option
 	if err != nil {
 		return err
 	}
-	if a.ownProcess && len(p.Hosts()) > 0 && !f.watch {
+	if a.Binary.OwnProcess && len(p.Hosts()) > 0 && !f.watch {
 		// A listen passes each message from one goroutine to another, and only the
 		// host runs at the same time. Waking a second processor for each message
 		// costs a quarter of the rate: the benchmark questions reaches 0.61 of
@@ -256,22 +257,22 @@ func runProgram(a *app, ctx context.Context, p *engine.Program, o *engine.Option
 		// are as fast with either.
 		runtime.GOMAXPROCS(1)
 	}
-	if a.ownHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
+	if a.Binary.OwnHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		growHeap()
 	}
-	if o.Answers.Prompter = a.prompter(); o.Answers.Prompter == nil && !a.noInput {
-		o.Answers.Stdin = a.piped()
+	if o.Answers.Prompter = a.Prompter(); o.Answers.Prompter == nil && !a.NoInput {
+		o.Answers.Stdin = a.PipedInput()
 	}
 	if err := relayed(a, ctx, p, f.relay, o); err != nil {
 		return endTools(err)
 	}
-	a.editing(p)
+	a.MarkEditable(p)
 	end := drawingTold(a)
 	defer end()
 	signals.before(end)
-	o.Log = a.logs()
-	o.Output = engine.Output{To: a.stdout, Mode: engine.Modes[f.emit], Terminal: a.outTerminal, Detail: a.began}
-	if f.ledger != "" && f.audit.file != "" && sameFile(a.abs(f.ledger), a.abs(f.audit.file)) {
+	o.Log = a.LogWriter()
+	o.Output = engine.Output{To: a.Stdout, Mode: engine.Modes[f.emit], Terminal: a.OutTerminal, Detail: a.Began}
+	if f.ledger != "" && f.audit.file != "" && sameFile(a.Abs(f.ledger), a.Abs(f.audit.file)) {
 		return endTools(twoLogs(f.ledger))
 	}
 	endAudit, err := audited(a, p, o, &f.audit)
@@ -293,7 +294,7 @@ func runProgram(a *app, ctx context.Context, p *engine.Program, o *engine.Option
 	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
 	if f.stats {
-		tellStats(a, &used, f.format == "json" || a.records())
+		tellStats(a, &used, f.format == "json" || a.WritesRecords())
 	}
 	return err
 }
@@ -303,7 +304,7 @@ var atBoundary func(verify func() (refused, err error))
 
 // recording calls run with the files open to which its profile, trace and
 // transcript are written.
-func recording(a *app, f *runFlags, o *engine.Options, run func() error) (err error) {
+func recording(a *console.Console, f *runFlags, o *engine.Options, run func() error) (err error) {
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer
@@ -312,45 +313,45 @@ func recording(a *app, f *runFlags, o *engine.Options, run func() error) (err er
 		if r.path == "" {
 			continue
 		}
-		file, ferr := a.recordFile(r.flag, r.path)
+		file, ferr := a.CreateRecord(r.flag, r.path)
 		if ferr != nil {
 			return ferr
 		}
 		*r.to = file
-		defer func() { err = closeRecord(err, file, r.path) }()
+		defer func() { err = console.CloseRecord(err, file, r.path) }()
 	}
 	return run()
 }
 
 // program compiles or loads the program that a source names. dir is the
 // directory at which the manifest's relative paths start.
-func program(a *app, ctx context.Context, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
+func program(a *console.Console, ctx context.Context, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
 	if s.Given != nil && isCompiled(s.Given.Text) {
-		return load(a, ctx, s.Given.Name, a.dir, s.Given.Text, f, g)
+		return load(a, ctx, s.Given.Name, a.Dir, s.Given.Text, f, g)
 	}
 	if s.Given != nil || filepath.Ext(s.Path) != engine.IRExt {
-		p, err = a.compile(s)
-		return p, a.dir, err
+		p, err = a.Compile(s)
+		return p, a.Dir, err
 	}
-	full := a.abs(s.Path)
+	full := a.Abs(s.Path)
 	if s.Seen != nil {
 		s.Seen(full)
 	}
 	data, err := userfile.Read(full, userfile.MaxRecording)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", usage("make it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
+			return nil, "", console.Usage("make it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
 		}
-		return nil, "", usage("", "read %s: %v", s.Path, cause(err))
+		return nil, "", console.Usage("", "read %s: %v", s.Path, console.Cause(err))
 	}
 	return load(a, ctx, s.Path, filepath.Dir(full), data, f, g)
 }
 
 // load loads a compiled program that lies in dir.
-func load(a *app, ctx context.Context, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
+func load(a *console.Console, ctx context.Context, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
 	p, err := engine.Load(data)
 	if err != nil {
-		return nil, "", usage(reload(err), "%s: %v", name, err)
+		return nil, "", console.Usage(console.Reload(err), "%s: %v", name, err)
 	}
 	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
 		dir = filepath.Dir(m)
@@ -358,7 +359,7 @@ func load(a *app, ctx context.Context, name, dir string, data []byte, f *worldFl
 	if err := consent(a, ctx, name, dir, data, p, f, g); err != nil {
 		return nil, "", err
 	}
-	a.loaded = name
-	a.say("loaded %s; relative paths start at %s", name, dir)
+	a.Loaded = name
+	a.Verbosef("loaded %s; relative paths start at %s", name, dir)
 	return p, dir, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
@@ -22,7 +23,7 @@ const runsHelp = `Tells of runs that are kept by --journal, or by [run] journal 
 RUN is a run's directory, or its id where the manifest says [run] journal; ROOT is a
 directory with such directories, that of the manifest unless it is given.`
 
-func newRuns(a *app) *cobra.Command {
+func newRuns(a *console.Console) *cobra.Command {
 	c := &cobra.Command{Use: "runs", Short: "Tell of runs that are kept, end them, remove them", Long: runsHelp, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var asJSON bool
@@ -44,8 +45,8 @@ func newRuns(a *app) *cobra.Command {
 }
 
 // runDir is the directory of a run: a directory, or an id below [run] journal.
-func runDir(a *app, run string) (string, error) {
-	dir := a.abs(run)
+func runDir(a *console.Console, run string) (string, error) {
+	dir := a.Abs(run)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return dir, nil
 	}
@@ -54,20 +55,20 @@ func runDir(a *app, run string) (string, error) {
 		if info, err := os.Stat(below); err == nil && info.IsDir() {
 			return below, nil
 		}
-		return "", usage("`concerto runs list` shows the runs", "there is no run %s, neither a directory of that name nor below %s", run, a.relative(root))
+		return "", console.Usage("`concerto runs list` shows the runs", "there is no run %s, neither a directory of that name nor below %s", run, a.Relative(root))
 	}
-	return "", usage("name the directory that was given to --journal", "there is no directory %s", run)
+	return "", console.Usage("name the directory that was given to --journal", "there is no directory %s", run)
 }
 
 // runsRoot is where the manifest here or above has runs kept; "" when it does not.
-func runsRoot(a *app) (string, error) { return runs.Root(a.dir) }
+func runsRoot(a *console.Console) (string, error) { return runs.Root(a.Dir) }
 
 // rootOf is where runs are listed.
-func rootOf(a *app, args []string) (string, error) {
+func rootOf(a *console.Console, args []string) (string, error) {
 	if len(args) > 0 {
-		dir := a.abs(args[0])
+		dir := a.Abs(args[0])
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return "", usage("name the directory below which runs are kept", "there is no directory %s", args[0])
+			return "", console.Usage("name the directory below which runs are kept", "there is no directory %s", args[0])
 		}
 		return dir, nil
 	}
@@ -76,12 +77,12 @@ func rootOf(a *app, args []string) (string, error) {
 		return "", err
 	}
 	if root == "" {
-		return "", usage("`concerto runs list DIR`, or [run] journal = \"runs\" in the manifest", "where are the runs? No manifest here says")
+		return "", console.Usage("`concerto runs list DIR`, or [run] journal = \"runs\" in the manifest", "where are the runs? No manifest here says")
 	}
 	return root, nil
 }
 
-func runsList(a *app, args []string, asJSON bool) error {
+func runsList(a *console.Console, args []string, asJSON bool) error {
 	root, err := rootOf(a, args)
 	if err != nil {
 		return err
@@ -91,9 +92,9 @@ func runsList(a *app, args []string, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return a.writeJSON(all)
+		return a.WriteJSON(all)
 	}
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATE\tPROGRAM\tSTARTED\tWAITS FOR")
 	for _, r := range all {
 		waits := make([]string, 0, len(r.Pending))
@@ -102,25 +103,25 @@ func runsList(a *app, args []string, asJSON bool) error {
 		}
 		name := r.Run
 		if name == "" {
-			name = a.relative(r.Dir)
+			name = a.Relative(r.Dir)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, shown(strings.Join(waits, ", "), a.outTerminal))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, console.Printable(strings.Join(waits, ", "), a.OutTerminal))
 	}
 	return w.Flush()
 }
 
-func runsShow(a *app, run string, asJSON bool) error {
+func runsShow(a *console.Console, run string, asJSON bool) error {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
-	a.naming = run
+	a.RunName = run
 	s, err := runs.Show(dir)
 	if err != nil {
 		return err
 	}
 	if asJSON {
-		return a.writeJSON(s)
+		return a.WriteJSON(s)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "run      %s\nstate    %s", s.Run, s.State)
@@ -137,7 +138,7 @@ func runsShow(a *app, run string, asJSON bool) error {
 	}
 	b.WriteByte('\n')
 	for _, q := range s.Pending {
-		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, payload(q.Channel, q.Payload, a.outTerminal), q.Type, q.Since, run, q.ID)
+		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, a.OutTerminal), q.Type, q.Since, run, q.ID)
 	}
 	for _, q := range s.Answered {
 		how := string(q.Value)
@@ -147,7 +148,7 @@ func runsShow(a *app, run string, asJSON bool) error {
 		case q.Value == nil:
 			how = "with a value that is kept in a file of its own"
 		}
-		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, payload(q.Channel, q.Payload, a.outTerminal), how, q.By, q.At)
+		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, a.OutTerminal), how, q.By, q.At)
 	}
 	for _, u := range s.Unknown {
 		fmt.Fprintf(&b, "unknown  %s %s %s, begun %s: %s\n", u.ID, u.Kind, u.Request, u.Began, u.Policy)
@@ -158,16 +159,16 @@ func runsShow(a *app, run string, asJSON bool) error {
 	for _, h := range s.Hosts {
 		fmt.Fprintf(&b, "host     %s, process %d, %s\n", h.Host, h.PID, h.State)
 	}
-	_, err = fmt.Fprint(a.stdout, shown(b.String(), a.outTerminal))
+	_, err = fmt.Fprint(a.Stdout, console.Printable(b.String(), a.OutTerminal))
 	return err
 }
 
-func runsVerify(a *app, run string, asJSON bool) error {
+func runsVerify(a *console.Console, run string, asJSON bool) error {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
-	a.naming = run
+	a.RunName = run
 	v, err := runs.Verify(dir)
 	if asJSON {
 		out := struct {
@@ -181,7 +182,7 @@ func runsVerify(a *app, run string, asJSON bool) error {
 		if err != nil {
 			out.Problem = err.Error()
 		}
-		return errors.Join(a.writeJSON(out), err)
+		return errors.Join(a.WriteJSON(out), err)
 	}
 	if err != nil {
 		return err
@@ -196,26 +197,26 @@ func runsVerify(a *app, run string, asJSON bool) error {
 	if v.OutTorn > 0 {
 		text += fmt.Sprintf("; %d bytes at the end of out.ndjson are an unfinished line, which is written again", v.OutTorn)
 	}
-	_, err = fmt.Fprintln(a.stdout, text)
+	_, err = fmt.Fprintln(a.Stdout, text)
 	return err
 }
 
-func runsStop(a *app, ctx context.Context, run string) error {
+func runsStop(a *console.Console, ctx context.Context, run string) error {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
-	a.naming = run
+	a.RunName = run
 	return runs.Stop(ctx, dir)
 }
 
-func runsRemove(a *app, all []string) error {
+func runsRemove(a *console.Console, all []string) error {
 	for _, run := range all {
 		dir, err := runDir(a, run)
 		if err != nil {
 			return err
 		}
-		a.naming = run
+		a.RunName = run
 		if err := runs.Remove(dir); err != nil {
 			return err
 		}
@@ -223,18 +224,18 @@ func runsRemove(a *app, all []string) error {
 	return nil
 }
 
-func runsTape(a *app, run, file string) (err error) {
+func runsTape(a *console.Console, run, file string) (err error) {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return err
 	}
-	a.naming = run
+	a.RunName = run
 	if file == "" {
-		return runs.Tape(dir, a.stdout)
+		return runs.Tape(dir, a.Stdout)
 	}
-	f, err := privateFile(a.abs(file))
+	f, err := console.PrivateFile(a.Abs(file))
 	if err != nil {
-		return usage("", "write %s: %v", file, cause(err))
+		return console.Usage("", "write %s: %v", file, console.Cause(err))
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return runs.Tape(dir, f)
@@ -250,7 +251,7 @@ else JSON, or a word such as the name of a variant. The first answer wins.
 
 A run that is alive sees it at once; one that is parked when it is gone on with.`
 
-func newAnswer(a *app) *cobra.Command {
+func newAnswer(a *console.Console) *cobra.Command {
 	var given runs.GivenAnswer
 	var refuse string
 	c := &cobra.Command{
@@ -261,7 +262,7 @@ func newAnswer(a *app) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			refused := c.Flags().Changed("refuse")
 			if refused == (len(args) == 3) {
-				return usage("concerto answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
+				return console.Usage("concerto answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
 			}
 			if refused {
 				given.Refuse = &refuse
@@ -275,7 +276,7 @@ func newAnswer(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.naming = args[0]
+			a.RunName = args[0]
 			return runs.Answer(dir, args[1], given)
 		},
 	}
@@ -294,7 +295,7 @@ func userName() string {
 }
 
 // resumeDue goes on with each run below a directory that can go on.
-func resumeDue(a *app, ctx context.Context, root string) error {
+func resumeDue(a *console.Console, ctx context.Context, root string) error {
 	dir, err := rootOf(a, []string{root})
 	if err != nil {
 		return err
@@ -308,20 +309,20 @@ func resumeDue(a *app, ctx context.Context, root string) error {
 		if !runs.IsDue(r, time.Now()) {
 			continue
 		}
-		a.note("concerto: resume %s\n", a.relative(r.Dir))
-		c := exec.CommandContext(ctx, a.binary.executable, "resume", r.Dir)
-		c.Dir, c.Env, c.Stdout, c.Stderr = a.dir, a.environ, a.stdout, a.stderr
+		a.Notef("concerto: resume %s\n", a.Relative(r.Dir))
+		c := exec.CommandContext(ctx, a.Binary.Executable, "resume", r.Dir)
+		c.Dir, c.Env, c.Stdout, c.Stderr = a.Dir, a.Environ, a.Stdout, a.Stderr
 		err := c.Run()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == exitWaiting {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == console.ExitWaiting {
 			err = nil
 		}
 		if err != nil {
 			failed++
-			a.complain(fmt.Sprintf("%s: %v", a.relative(r.Dir), err), "")
+			a.Complain(fmt.Sprintf("%s: %v", a.Relative(r.Dir), err), "")
 		}
 	}
 	if failed > 0 {
-		return exitError(exitFailed)
+		return console.ExitError(console.ExitFailed)
 	}
 	return nil
 }

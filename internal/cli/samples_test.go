@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -31,7 +32,7 @@ func TestSamples(t *testing.T) {
 			look(sub)
 		}
 	}
-	look(root(&app{}))
+	look(root(&console.Console{}))
 	manual, err := os.ReadFile("../../spec/18-cli.md")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +83,7 @@ func samplesOf(text string) (all []string) {
 // accepted reports why the command would refuse a command line; nil when it would not.
 func accepted(sample string) error {
 	words := shellWords(sample)[1:]
-	root := root(&app{})
+	root := root(&console.Console{})
 	root.InitDefaultHelpCmd()
 	c, rest, err := root.Find(words)
 	if err != nil {
@@ -188,7 +189,7 @@ func TestReplSamples(t *testing.T) {
 			t.Errorf("%s: no session is found", name)
 		}
 		var out, said strings.Builder
-		code := run([]string{"repl", "--mock"}, &app{stdin: strings.NewReader(typed.String()), stdout: &out, stderr: &said, dir: t.TempDir()})
+		code := run([]string{"repl", "--mock"}, &console.Console{Stdin: strings.NewReader(typed.String()), Stdout: &out, Stderr: &said, Dir: t.TempDir()})
 		if code != 0 || out.String() != want.String() {
 			t.Errorf("%s: exit code %d, %s\ngot:\n%swant:\n%s", name, code, said.String(), out.String(), want.String())
 		}

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/term/screen"
 	"github.com/concerto-lang/concerto/internal/testkit/testterm"
 )
@@ -311,16 +312,16 @@ func TestLiveBug(t *testing.T) {
 	}
 	term := testterm.New(80, 50)
 	returns := &crlf{term}
-	a := &app{stdin: strings.NewReader(""), stdout: returns, stderr: returns, dir: dir, terminals: terminals{terminal: true, errTerminal: true, outTerminal: true, errScreen: true,
-		size: func() (int, int) { return 80, 50 }, raw: func() (func(), error) { return func() {}, nil }}}
-	a.asked = panicking{func() {
-		a.bottom().Show(func(int, int) []screen.Line { return []screen.Line{{Mark: "●", Text: "drawn"}} })
-		a.bottom().Refresh()
+	a := &console.Console{Stdin: strings.NewReader(""), Stdout: returns, Stderr: returns, Dir: dir, Terminals: console.Terminals{Terminal: true, ErrTerminal: true, OutTerminal: true, ErrScreen: true,
+		Size: func() (int, int) { return 80, 50 }, Raw: func() (func(), error) { return func() {}, nil }}}
+	a.Asked = panicking{func() {
+		a.Bottom().Show(func(int, int) []screen.Line { return []screen.Line{{Mark: "●", Text: "drawn"}} })
+		a.Bottom().Refresh()
 		if !strings.Contains(term.State().Text(), "● drawn") {
 			t.Error("nothing is drawn")
 		}
 	}}
-	if code := run([]string{"run"}, a); code != exitFailed {
+	if code := run([]string{"run"}, a); code != console.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 	if s := term.State(); strings.Contains(s.Text(), "●") || !strings.Contains(s.Text(), "on purpose") || s.X != 0 {
@@ -589,7 +590,7 @@ func TestAskingInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 	asItWas(t, r, before, s)
-	if code != exitInterrupted || strings.Contains(s.Text(), "half an answer") || !strings.HasSuffix(s.Text(), "concerto: interrupted") {
+	if code != console.ExitInterrupted || strings.Contains(s.Text(), "half an answer") || !strings.HasSuffix(s.Text(), "concerto: interrupted") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 }

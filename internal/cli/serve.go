@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/serve"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
@@ -27,7 +28,7 @@ type applicationFlags struct {
 	drain    float64
 }
 
-func newServe(a *app) *cobra.Command {
+func newServe(a *console.Console) *cobra.Command {
 	var f applicationFlags
 	c := &cobra.Command{
 		Use:   "serve",
@@ -50,7 +51,7 @@ Programs, and the directories in which they work, lie below a --root. What a
 program may do is what its own [permissions] say.
 
 This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agents.`,
-		Args: noArguments,
+		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return serveApplications(a, c.Context(), &f) },
 	}
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
@@ -66,7 +67,7 @@ This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agen
 	return c
 }
 
-func serveApplications(a *app, parent context.Context, f *applicationFlags) error {
+func serveApplications(a *console.Console, parent context.Context, f *applicationFlags) error {
 	config, err := served(a, f)
 	if err != nil {
 		return err
@@ -91,7 +92,7 @@ func serveApplications(a *app, parent context.Context, f *applicationFlags) erro
 	config.Audit = o.Records.Audit
 	s := serve.New(config)
 	if listen == nil {
-		err = s.ServeLines(ctx, a.stdin, a.stdout)
+		err = s.ServeLines(ctx, a.Stdin, a.Stdout)
 	} else {
 		err = serveHTTP(a, ctx, s, listen, web)
 	}
@@ -99,25 +100,25 @@ func serveApplications(a *app, parent context.Context, f *applicationFlags) erro
 }
 
 // served is what the flags say of the server.
-func served(a *app, f *applicationFlags) (serve.Config, error) {
-	c := serve.Config{Version: a.binary.release, Tools: &engine.ToolRegistry{}, Environ: a.environ, PassEnv: f.passEnv, Source: f.source, Executable: a.binary.executable,
-		Sessions: f.sessions, Message: f.message, Drain: time.Duration(f.drain * float64(time.Second)), LogLevel: a.logLevel, Log: func(level, message string) { serverLog(a, level, message) }}
+func served(a *console.Console, f *applicationFlags) (serve.Config, error) {
+	c := serve.Config{Version: a.Binary.Release, Tools: &engine.ToolRegistry{}, Environ: a.Environ, PassEnv: f.passEnv, Source: f.source, Executable: a.Binary.Executable,
+		Sessions: f.sessions, Message: f.message, Drain: time.Duration(f.drain * float64(time.Second)), LogLevel: a.LogLevel, Log: func(level, message string) { serverLog(a, level, message) }}
 	switch {
 	case f.sessions < 1:
-		return c, usage("give 1 or more", "--max-sessions cannot be %d", f.sessions)
+		return c, console.Usage("give 1 or more", "--max-sessions cannot be %d", f.sessions)
 	case f.message < 1024:
-		return c, usage("give 1024 or more", "--max-message cannot be %d", f.message)
+		return c, console.Usage("give 1024 or more", "--max-message cannot be %d", f.message)
 	case !(f.drain >= 0 && f.drain <= 86400):
-		return c, usage("give seconds, 86400 at most", "--drain cannot be %g", f.drain)
+		return c, console.Usage("give seconds, 86400 at most", "--drain cannot be %g", f.drain)
 	}
 	if len(f.roots) == 0 {
-		f.roots = []string{a.dir}
+		f.roots = []string{a.Dir}
 	}
 	for _, given := range f.roots {
-		root, err := filepath.EvalSymlinks(a.abs(given))
+		root, err := filepath.EvalSymlinks(a.Abs(given))
 		info, serr := os.Stat(root)
 		if err != nil || serr != nil || !info.IsDir() {
-			return c, usage("--root takes a directory that exists", "no directory %s", given)
+			return c, console.Usage("--root takes a directory that exists", "no directory %s", given)
 		}
 		c.Roots = append(c.Roots, root)
 	}
@@ -125,9 +126,9 @@ func served(a *app, f *applicationFlags) (serve.Config, error) {
 }
 
 // serverLog writes a line of the server's own log.
-func serverLog(a *app, level, message string) {
-	if level == "debug" && a.verbose == 0 || a.quiet && level != "error" {
+func serverLog(a *console.Console, level, message string) {
+	if level == "debug" && a.Verbose == 0 || a.Quiet && level != "error" {
 		return
 	}
-	fmt.Fprintf(a.stderr, "%s: %s\n", level, shown(message, a.errTerminal))
+	fmt.Fprintf(a.Stderr, "%s: %s\n", level, console.Printable(message, a.ErrTerminal))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/serve"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
@@ -38,17 +39,17 @@ func (f *webFlags) given() bool {
 }
 
 // listening listens where the flags say; nil: over stdin and stdout.
-func listening(a *app, f *applicationFlags) (net.Listener, serve.Web, error) {
+func listening(a *console.Console, f *applicationFlags) (net.Listener, serve.Web, error) {
 	w := &f.web
 	web := serve.Web{Origins: w.origins}
 	if w.address == "" {
 		if w.given() || f.source || len(f.passEnv) > 0 {
-			return nil, web, usage("add --http, or leave them out", "--token-env, --no-token, --allow-origin, --tls-cert, --tls-key, --allow-source and --pass-env are of --http alone")
+			return nil, web, console.Usage("add --http, or leave them out", "--token-env, --no-token, --allow-origin, --tls-cert, --tls-key, --allow-source and --pass-env are of --http alone")
 		}
 		return nil, web, nil
 	}
 	if f.stdio {
-		return nil, web, usage("leave out one of them", "--stdio and --http cannot both be")
+		return nil, web, console.Usage("leave out one of them", "--stdio and --http cannot both be")
 	}
 	address, loopback := serve.Address(w.address)
 	web.Loopback = loopback
@@ -61,11 +62,11 @@ func listening(a *app, f *applicationFlags) (net.Listener, serve.Web, error) {
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, web, usage("`--http 127.0.0.1:0` takes a free port", "--http %s: %v", w.address, err)
+		return nil, web, console.Usage("`--http 127.0.0.1:0` takes a free port", "--http %s: %v", w.address, err)
 	}
 	if secure == nil {
 		if !loopback {
-			fmt.Fprintf(a.stderr, "warning: what is said to %s, the token too, can be read on the way: give --tls-cert and --tls-key, or an address of the loopback\n", w.address)
+			fmt.Fprintf(a.Stderr, "warning: what is said to %s, the token too, can be read on the way: give --tls-cert and --tls-key, or an address of the loopback\n", w.address)
 		}
 		return l, web, nil
 	}
@@ -73,12 +74,12 @@ func listening(a *app, f *applicationFlags) (net.Listener, serve.Web, error) {
 }
 
 // setToken is what clients must give.
-func setToken(a *app, f *webFlags, web *serve.Web) error {
+func setToken(a *console.Console, f *webFlags, web *serve.Web) error {
 	switch {
 	case f.noToken && f.tokenEnv != "":
-		return usage("leave out one of them", "--no-token and --token-env cannot both be")
+		return console.Usage("leave out one of them", "--no-token and --token-env cannot both be")
 	case f.noToken && !web.Loopback:
-		return usage("leave it out, or serve on the loopback", "--no-token is for the loopback alone: whoever reaches %s could run programs", f.address)
+		return console.Usage("leave it out, or serve on the loopback", "--no-token is for the loopback alone: whoever reaches %s could run programs", f.address)
 	case f.noToken:
 		return nil
 	case f.tokenEnv == "":
@@ -87,34 +88,34 @@ func setToken(a *app, f *webFlags, web *serve.Web) error {
 		web.Token, web.Made = hex.EncodeToString(b), true
 		return nil
 	}
-	if web.Token, _ = procgroup.LookupEnv(a.environ, f.tokenEnv); web.Token == "" {
-		return usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", f.tokenEnv)
+	if web.Token, _ = procgroup.LookupEnv(a.Environ, f.tokenEnv); web.Token == "" {
+		return console.Usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", f.tokenEnv)
 	}
 	return nil
 }
 
-func certificates(a *app, f *webFlags) (*tls.Config, error) {
+func certificates(a *console.Console, f *webFlags) (*tls.Config, error) {
 	if f.cert == "" && f.key == "" {
 		return nil, nil
 	}
 	if f.cert == "" || f.key == "" {
-		return nil, usage("give both", "--tls-cert and --tls-key belong together")
+		return nil, console.Usage("give both", "--tls-cert and --tls-key belong together")
 	}
-	cert, certErr := userfile.ReadStream(a.abs(f.cert), userfile.MaxSecret)
-	key, keyErr := userfile.ReadStream(a.abs(f.key), userfile.MaxSecret)
+	cert, certErr := userfile.ReadStream(a.Abs(f.cert), userfile.MaxSecret)
+	key, keyErr := userfile.ReadStream(a.Abs(f.key), userfile.MaxSecret)
 	err := errors.Join(certErr, keyErr)
 	var pair tls.Certificate
 	if err == nil {
 		pair, err = tls.X509KeyPair(cert, key)
 	}
 	if err != nil {
-		return nil, usage("both are PEM files, and the key is the certificate's", "--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err)
+		return nil, console.Usage("both are PEM files, and the key is the certificate's", "--tls-cert %s, --tls-key %s: %v", f.cert, f.key, err)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}, nil
 }
 
 // serveHTTP says where the server is, and serves.
-func serveHTTP(a *app, ctx context.Context, s *serve.Server, l net.Listener, web serve.Web) error {
+func serveHTTP(a *console.Console, ctx context.Context, s *serve.Server, l net.Listener, web serve.Web) error {
 	f := "serving http://" + l.Addr().String()
 	if _, plain := l.(*net.TCPListener); !plain {
 		f = "serving https://" + l.Addr().String()
@@ -122,6 +123,6 @@ func serveHTTP(a *app, ctx context.Context, s *serve.Server, l net.Listener, web
 	if web.Made {
 		f += " token " + web.Token
 	}
-	fmt.Fprintln(a.stderr, f)
+	fmt.Fprintln(a.Stderr, f)
 	return s.ServeHTTP(ctx, l, web)
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // TestTerminalIsNotSteered: control sequences in texts from outside the program
@@ -32,7 +34,7 @@ fn main() {
 	}
 	run := func(terminal bool, args ...string) (string, string) {
 		var out, errs output
-		run(args, &app{stdout: &out, stderr: &errs, dir: dir, terminals: terminals{outTerminal: terminal, errTerminal: terminal}})
+		run(args, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir, Terminals: console.Terminals{OutTerminal: terminal, ErrTerminal: terminal}})
 		return string(out), string(errs)
 	}
 	for _, args := range [][]string{{"run", "main.conc"}, {"run", "main.conc", "--emit", "ndjson"}, {"test", "main.conc"}} {

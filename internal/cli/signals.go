@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
@@ -81,7 +82,7 @@ func (i *interrupts) watch() {
 		}
 		switch n++; n {
 		case 1:
-			i.cancel(errInterrupted)
+			i.cancel(console.ErrInterrupted)
 		case 2:
 			close(i.kill)
 			time.AfterFunc(lastChance, func() {
@@ -90,7 +91,7 @@ func (i *interrupts) watch() {
 						(*f)()
 					}
 				}
-				os.Exit(exitInterrupted)
+				os.Exit(console.ExitInterrupted)
 			})
 		}
 	}

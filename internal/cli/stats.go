@@ -6,6 +6,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -23,12 +24,12 @@ func (s *stats) models(each []engine.ModelUsage, all engine.ModelUsage) {
 func (s *stats) shares(by engine.Shares) { s.by = by }
 
 // tellStats writes what a run has used to stderr.
-func tellStats(a *app, s *stats, asJSON bool) {
+func tellStats(a *console.Console, s *stats, asJSON bool) {
 	switch {
 	case asJSON:
 		statsLine(a, s)
 	case len(s.each) == 0:
-		fmt.Fprintln(a.stderr, "stats: no model was asked")
+		fmt.Fprintln(a.Stderr, "stats: no model was asked")
 	default:
 		statsTable(a, s)
 	}
@@ -36,9 +37,9 @@ func tellStats(a *app, s *stats, asJSON bool) {
 
 // statsTable writes a line for each model. Agents, stages and tasks have a line
 // each where there are several of them.
-func statsTable(a *app, s *stats) {
-	w := tabwriter.NewWriter(a.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(a.stderr, "stats:")
+func statsTable(a *console.Console, s *stats) {
+	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(a.Stderr, "stats:")
 	fmt.Fprintln(w, "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model")
 	line := func(u engine.ModelUsage, name string) {
 		cost := "unknown"
@@ -64,10 +65,10 @@ func statsTable(a *app, s *stats) {
 	}
 	w.Flush()
 	if more > 0 {
-		fmt.Fprintf(a.stderr, "… and %d more: --stats --format json has all\n", more)
+		fmt.Fprintf(a.Stderr, "… and %d more: --stats --format json has all\n", more)
 	}
 	if n := s.all.Refused; n > 0 {
-		fmt.Fprintf(a.stderr, "budget reached after %d of %d calls\n", s.all.Calls, s.all.Calls+n)
+		fmt.Fprintf(a.Stderr, "budget reached after %d of %d calls\n", s.all.Calls, s.all.Calls+n)
 	}
 }
 
@@ -110,7 +111,7 @@ func usedBy(u engine.ModelUsage) usedJSON {
 }
 
 // statsLine writes one line of JSON.
-func statsLine(a *app, s *stats) {
+func statsLine(a *console.Console, s *stats) {
 	list := func(all []engine.Share) []usedJSON {
 		out := []usedJSON{}
 		for _, x := range all {
@@ -139,5 +140,5 @@ func statsLine(a *app, s *stats) {
 	if err != nil {
 		panic("stats have no JSON: " + err.Error())
 	}
-	fmt.Fprintf(a.stderr, "%s\n", text)
+	fmt.Fprintf(a.Stderr, "%s\n", text)
 }

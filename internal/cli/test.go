@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
@@ -38,7 +39,7 @@ var recordings = []string{"missing", "all"}
 
 var testFormats = []string{"text", "json", "ndjson", "junit"}
 
-func newTest(a *app) *cobra.Command {
+func newTest(a *console.Console) *cobra.Command {
 	var f testFlags
 	c := &cobra.Command{
 		Use:   "test [PATH]",
@@ -67,9 +68,9 @@ environment variables are the real ones, where a test has neither mock nor tape.
 ` + permissionHelp("concerto test") + `
 
 Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
-		Args: onePath(false),
+		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, _ := path(c, args)
+			p, _ := console.Path(c, args)
 			return runTests(a, c.Context(), p, &f)
 		},
 	}
@@ -109,7 +110,7 @@ func (r *testReport) failed() int {
 	return n
 }
 
-func runTests(a *app, parent context.Context, path string, f *testFlags) error {
+func runTests(a *console.Console, parent context.Context, path string, f *testFlags) error {
 	selected, err := f.selection()
 	if err != nil {
 		return err
@@ -119,18 +120,18 @@ func runTests(a *app, parent context.Context, path string, f *testFlags) error {
 		return err
 	}
 	if filepath.Ext(path) == engine.IRExt {
-		return usage("name the source file or the project", "%s: a compiled program holds no tests", path)
+		return console.Usage("name the source file or the project", "%s: a compiled program holds no tests", path)
 	}
 	ctx, signals := catch(parent)
 	defer signals.stop()
 	followDebugger(a, signals)
 	<-signals.ready
-	s := engine.Source{Path: path, Dir: a.dir, Overlay: a.overlay, Tests: true, Seen: func(string) {}}
+	s := engine.Source{Path: path, Dir: a.Dir, Overlay: a.Overlay, Tests: true, Seen: func(string) {}}
 	if !f.watch {
 		return testOnce(a, ctx, s, f, grants, selected, signals.kill)
 	}
 	var again analysis.Again
-	return a.watch(ctx, false, func(_ context.Context, seen func(path string)) error {
+	return runAgain(a, ctx, false, func(_ context.Context, seen func(path string)) error {
 		s.Seen = seen
 		return testOnce(a, ctx, again.Request(s), f, grants, selected, signals.kill)
 	})
@@ -138,25 +139,25 @@ func runTests(a *app, parent context.Context, path string, f *testFlags) error {
 
 // testOnce compiles and runs the tests. It calls s.Seen with each file that they
 // depend on.
-func testOnce(a *app, ctx context.Context, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
+func testOnce(a *console.Console, ctx context.Context, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
-		return refused(err)
+		return console.Refused(err)
 	}
-	if err := a.show(found); err != nil {
+	if err := a.ShowDiagnostics(found); err != nil {
 		return err
 	}
 	tests := p.Tests()
 	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
-		return usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
+		return console.Usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
 	}
 	if f.list {
 		return listTests(a, tests, selected, f.format == "json")
 	}
-	o := engine.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Record: f.record, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Allow: allow,
-		Cover: f.cover || f.html != "", Kill: kill, Log: a.logs(), LogLevel: a.logLevel}
-	if a.debugged != nil {
-		o.Debugger = a.debugged
+	o := engine.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Record: f.record, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.Environ, Executable: a.Binary.Executable, WorkDir: a.Dir, Allow: allow,
+		Cover: f.cover || f.html != "", Kill: kill, Log: a.LogWriter(), LogLevel: a.LogLevel}
+	if a.Debugging.Debugger != nil {
+		o.Debugger = a.Debugging.Debugger
 	}
 	switch f.format {
 	case "text":
@@ -168,15 +169,15 @@ func testOnce(a *app, ctx context.Context, s engine.Source, f *testFlags, allow 
 		if err := unplayedBy(a, p, f.wire); err != nil {
 			return err
 		}
-		file, err := a.recordFile("--wire", f.wire)
+		file, err := a.CreateRecord("--wire", f.wire)
 		if err != nil {
 			return err
 		}
-		defer func() { failed = closeRecord(failed, file, f.wire) }()
+		defer func() { failed = console.CloseRecord(failed, file, f.wire) }()
 		o.Wire = file
 	}
 	var of engine.Options
-	of.WorkDir, of.Dir, of.Allow = a.dir, a.dir, allow
+	of.WorkDir, of.Dir, of.Allow = a.Dir, a.Dir, allow
 	f.tools.watched(a, s.Seen)
 	endTools, err := toolsFor(a, ctx, &f.tools, p, &of, !f.live)
 	if err != nil {
@@ -192,10 +193,10 @@ func testOnce(a *app, ctx context.Context, s engine.Source, f *testFlags, allow 
 	err = endTools(endAudit(err))
 	for _, r := range results {
 		for _, file := range r.Record.Files {
-			s.Seen(a.abs(file))
+			s.Seen(a.Abs(file))
 		}
 		if r.UnusedEntries > 0 {
-			a.complain("warning: "+r.Tape+": "+notUsed(r.Unused, r.UnusedEntries), "")
+			a.Complain("warning: "+r.Tape+": "+notUsed(r.Unused, r.UnusedEntries), "")
 		}
 	}
 	if err != nil {
@@ -210,7 +211,7 @@ func testOnce(a *app, ctx context.Context, s engine.Source, f *testFlags, allow 
 
 // selection is --filter as a choice of tests, with the other flags checked.
 func (f *testFlags) selection() (func(engine.Test) bool, error) {
-	if err := oneOf("--format", f.format, testFormats); err != nil {
+	if err := console.OneOf("--format", f.format, testFormats); err != nil {
 		return nil, err
 	}
 	if ran := f.format == "junit" || f.format == "ndjson"; f.list && (ran || f.watch) {
@@ -218,25 +219,25 @@ func (f *testFlags) selection() (func(engine.Test) bool, error) {
 		if ran {
 			report = f.format
 		}
-		return nil, usage("leave out --list to run them", "--list runs no tests: it has no %s report, and nothing to watch", report)
+		return nil, console.Usage("leave out --list to run them", "--list runs no tests: it has no %s report, and nothing to watch", report)
 	}
 	if f.record != "" {
-		if err := oneOf("--record", f.record, recordings); err != nil {
+		if err := console.OneOf("--record", f.record, recordings); err != nil {
 			return nil, err
 		}
 		if f.live {
-			return nil, usage("leave one of them out", "--live uses no tapes, and --record makes some")
+			return nil, console.Usage("leave one of them out", "--live uses no tapes, and --record makes some")
 		}
 	}
 	if f.parallel < 0 {
-		return nil, usage("--parallel takes a number from 1 on", "--parallel cannot be %d", f.parallel)
+		return nil, console.Usage("--parallel takes a number from 1 on", "--parallel cannot be %d", f.parallel)
 	}
 	if f.filter == "" {
 		return nil, nil
 	}
 	re, err := regexp.Compile(f.filter)
 	if err != nil {
-		return nil, usage("write special characters with a backslash before them, as in `\\(`", "--filter is not a regular expression: %v", err)
+		return nil, console.Usage("write special characters with a backslash before them, as in `\\(`", "--filter is not a regular expression: %v", err)
 	}
 	return func(t engine.Test) bool { return re.MatchString(t.Name) || re.MatchString(t.Function) }, nil
 }
@@ -251,13 +252,13 @@ func matchesAny(tests []engine.Test, selected func(engine.Test) bool) bool {
 }
 
 // finishTests writes the part of the report that has not been written yet.
-func finishTests(a *app, r *testReport, f *testFlags) error {
+func finishTests(a *console.Console, r *testReport, f *testFlags) error {
 	var err error
 	switch f.format {
 	case "json":
-		err = writeJSONReport(a.stdout, r)
+		err = writeJSONReport(a.Stdout, r)
 	case "junit":
-		err = writeJUnitReport(a.stdout, r)
+		err = writeJUnitReport(a.Stdout, r)
 	case "ndjson": // each line was written when it happened
 	default:
 		tellSummary(a, r)
@@ -266,12 +267,12 @@ func finishTests(a *app, r *testReport, f *testFlags) error {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if f.html != "" {
-		if err := writeFile(a.abs(f.html), r.Coverage.page()); err != nil {
-			return usage("", "write %s: %v", f.html, cause(err))
+		if err := console.WriteFile(a.Abs(f.html), r.Coverage.page()); err != nil {
+			return console.Usage("", "write %s: %v", f.html, console.Cause(err))
 		}
 	}
 	if r.failed() > 0 {
-		return exitError(exitFailed)
+		return console.ExitError(console.ExitFailed)
 	}
 	return nil
 }

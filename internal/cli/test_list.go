@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -16,7 +17,7 @@ type listedTest struct {
 }
 
 // listTests tells which tests are selected and where they are: a line each, or as a JSON array.
-func listTests(a *app, all []engine.Test, selected func(engine.Test) bool, asJSON bool) error {
+func listTests(a *console.Console, all []engine.Test, selected func(engine.Test) bool, asJSON bool) error {
 	list := []listedTest{}
 	for _, t := range all {
 		if selected == nil || selected(t) {
@@ -24,12 +25,12 @@ func listTests(a *app, all []engine.Test, selected func(engine.Test) bool, asJSO
 		}
 	}
 	if asJSON {
-		enc := json.NewEncoder(a.stdout)
+		enc := json.NewEncoder(a.Stdout)
 		enc.SetEscapeHTML(false)
 		return enc.Encode(list)
 	}
 	for _, t := range list {
-		if _, err := fmt.Fprintf(a.stdout, "%s:%d: %s\n", t.File, t.Line, t.Name); err != nil {
+		if _, err := fmt.Fprintf(a.Stdout, "%s:%d: %s\n", t.File, t.Line, t.Name); err != nil {
 			return err
 		}
 	}

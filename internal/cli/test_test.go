@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // thousand writes a program of 1,000 small tests, each with a mock, into a
@@ -38,7 +40,7 @@ func TestThousandTests(t *testing.T) {
 	t.Parallel()
 	dir := thousand(t)
 	var out, errs bytes.Buffer
-	if code := run([]string{"test", "--parallel", "4", "main.conc"}, &app{stdout: &out, stderr: &errs, dir: dir}); code != 0 || errs.Len() > 0 {
+	if code := run([]string{"test", "--parallel", "4", "main.conc"}, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir}); code != 0 || errs.Len() > 0 {
 		t.Fatalf("exit %d\n%s\n%s", code, errs.String(), out.String())
 	}
 	lines := strings.Split(out.String(), "\n")
@@ -57,7 +59,7 @@ func TestThousandTests(t *testing.T) {
 func BenchmarkThousandTests(b *testing.B) {
 	dir := thousand(b)
 	for b.Loop() {
-		if code := run([]string{"test", "main.conc"}, &app{stdout: io.Discard, stderr: io.Discard, dir: dir}); code != 0 {
+		if code := run([]string{"test", "main.conc"}, &console.Console{Stdout: io.Discard, Stderr: io.Discard, Dir: dir}); code != 0 {
 			b.Fatal(code)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -100,12 +101,12 @@ func resultJSON(x engine.TestResult) jsonResult {
 }
 
 // tellEvent writes what happens to a test as a line of --format ndjson, when it happens.
-func tellEvent(a *app, t engine.Test, r *engine.TestResult) {
+func tellEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
 	line := jsonResult{Name: t.Name, Group: t.Group, Function: t.Function, File: t.File, Line: t.Line, Status: "started", Emits: []jsonEmit{}}
 	if r != nil {
 		line = resultJSON(*r)
 	}
-	e := json.NewEncoder(a.stdout)
+	e := json.NewEncoder(a.Stdout)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(line) // a reader who has gone away shows when the run ends
 }
@@ -189,7 +190,7 @@ func junitFailed(x engine.TestResult) *junitFailure {
 		place = testPlace(x.Test)
 	}
 	var text strings.Builder
-	writeFailure(&text, failureTitle(f), place, f.Trace, false)
+	console.WriteFailure(&text, failureTitle(f), place, f.Trace, false)
 	kind := f.Kind
 	if kind == "" {
 		kind = "failure"

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -18,21 +19,21 @@ const maxRecord = 20
 //	ok    numbers :: halves (halves)
 //	FAIL  wrong_sum
 //	      main.conc:20:5: error: RuntimeError: assertion failed: 4 does not equal 512
-func tellResult(a *app, r engine.TestResult) {
-	if a.quiet && r.Failure == nil {
+func tellResult(a *console.Console, r engine.TestResult) {
+	if a.Quiet && r.Failure == nil {
 		return
 	}
 	name := r.Name
 	if r.Name != r.Function {
 		name += " (" + r.Function + ")"
 	}
-	if a.verbose > 0 {
+	if a.Verbose > 0 {
 		name += " in " + took(r.Took)
 	}
 	var b bytes.Buffer
 	if r.Failure == nil {
 		fmt.Fprintf(&b, "%s  %s\n", paint(a, "ok  ", "32"), name)
-		if a.verbose > 0 {
+		if a.Verbose > 0 {
 			tellRecord(a, &b, r, len(r.Record.Emits))
 		}
 	} else {
@@ -42,19 +43,19 @@ func tellResult(a *app, r engine.TestResult) {
 		if place.Line == 0 {
 			place = testPlace(r.Test)
 		}
-		writeFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.outColor)
+		console.WriteFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.OutColor)
 		if r.Seed != nil {
 			fmt.Fprintf(&failure, "random numbers of seed %d: `concerto test --seed %d` draws the same\n", *r.Seed, *r.Seed)
 		}
 		limit := maxRecord
-		if a.verbose > 0 {
+		if a.Verbose > 0 {
 			limit = len(r.Record.Emits)
 		}
 		tellRecord(a, &failure, r, limit)
 		b.WriteString(indent(failure.String(), "      "))
 	}
 	// A reader who has gone away shows when the summary is written.
-	_, _ = a.stdout.Write(b.Bytes())
+	_, _ = a.Stdout.Write(b.Bytes())
 }
 
 // failureTitle is what went wrong in a line, or in several.
@@ -66,23 +67,23 @@ func failureTitle(f *engine.TestFailure) string {
 }
 
 // tellRecord writes what a test put out, of its emits the last ones.
-func tellRecord(a *app, b *bytes.Buffer, r engine.TestResult, emits int) {
+func tellRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits int) {
 	if n := len(r.Record.Emits); n > 0 {
 		b.WriteString("emitted:\n")
 		if n > emits {
 			fmt.Fprintf(b, "  … %d more …\n", n-emits)
 		}
 		for _, e := range r.Record.Emits[max(n-emits, 0):] {
-			if text := payload(e.Channel, e.Payload, a.outTerminal); text != "" {
-				b.WriteString(shown(fmt.Sprintf("  [%s] %s\n", e.Channel, text), a.outTerminal))
+			if text := console.PayloadText(e.Channel, e.Payload, a.OutTerminal); text != "" {
+				b.WriteString(console.Printable(fmt.Sprintf("  [%s] %s\n", e.Channel, text), a.OutTerminal))
 			}
 		}
 	}
 	if r.Record.Output != "" {
-		b.WriteString("printed:\n" + indent(shown(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.outTerminal), "  "))
+		b.WriteString("printed:\n" + indent(console.Printable(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.OutTerminal), "  "))
 	}
 	if len(r.Record.Log) > 0 {
-		b.WriteString("logged:\n" + indent(shown(strings.Join(r.Record.Log, "\n")+"\n", a.outTerminal), "  "))
+		b.WriteString("logged:\n" + indent(console.Printable(strings.Join(r.Record.Log, "\n")+"\n", a.OutTerminal), "  "))
 	}
 }
 
@@ -99,18 +100,18 @@ func indent(text, prefix string) string {
 }
 
 // tellSummary ends the text of a run of tests.
-func tellSummary(a *app, r *testReport) {
+func tellSummary(a *console.Console, r *testReport) {
 	failed := r.failed()
 	switch {
 	case len(r.Results) == 0:
-		fmt.Fprintf(a.stdout, "no tests: write `@test fn name() { … }`\n")
+		fmt.Fprintf(a.Stdout, "no tests: write `@test fn name() { … }`\n")
 	case failed > 0:
-		fmt.Fprintf(a.stdout, "\n%d passed, %s in %s\n", len(r.Results)-failed, paint(a, fmt.Sprintf("%d failed", failed), "31;1"), took(r.Took))
+		fmt.Fprintf(a.Stdout, "\n%d passed, %s in %s\n", len(r.Results)-failed, paint(a, fmt.Sprintf("%d failed", failed), "31;1"), took(r.Took))
 	default:
-		fmt.Fprintf(a.stdout, "\n%d passed in %s\n", len(r.Results), took(r.Took))
+		fmt.Fprintf(a.Stdout, "\n%d passed in %s\n", len(r.Results), took(r.Took))
 	}
 	if r.Coverage != nil {
-		r.Coverage.tell(a.stdout)
+		r.Coverage.tell(a.Stdout)
 	}
 }
 
@@ -126,8 +127,8 @@ func took(d time.Duration) string {
 }
 
 // paint gives text in a colour of the terminal, when stdout takes colours.
-func paint(a *app, text, code string) string {
-	if !a.outColor {
+func paint(a *console.Console, text, code string) string {
+	if !a.OutColor {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -28,34 +29,34 @@ func (f *toolFlags) add(c *cobra.Command) {
 
 // watched tells of the files, for --watch, and has those told of that are read because of
 // them.
-func (f *toolFlags) watched(a *app, seen func(path string)) {
+func (f *toolFlags) watched(a *console.Console, seen func(path string)) {
 	f.seen = seen
 	for _, file := range slices.Concat(f.files, f.modules) {
 		if seen != nil {
-			seen(a.abs(file))
+			seen(a.Abs(file))
 		}
 	}
 }
 
 // toolSources are the tools of the flags, for what o says.
-func toolSources(a *app, f *toolFlags, o *engine.Options) engine.ToolSources {
-	around := engine.Options{Environ: a.environ, Executable: a.binary.executable, WorkDir: a.dir, Log: a.stderr, LogLevel: a.logLevel}
+func toolSources(a *console.Console, f *toolFlags, o *engine.Options) engine.ToolSources {
+	around := engine.Options{Environ: a.Environ, Executable: a.Binary.Executable, WorkDir: a.Dir, Log: a.Stderr, LogLevel: a.LogLevel}
 	if o != nil {
 		around.Kill, around.Allow = o.Kill, o.Allow
 	}
-	return engine.ToolSources{Files: f.files, Modules: f.modules, Dir: a.dir, Around: around, Seen: f.seen}
+	return engine.ToolSources{Files: f.files, Modules: f.modules, Dir: a.Dir, Around: around, Seen: f.seen}
 }
 
 // hostTools registers the tools of the flags for what o says, before a program runs: p, or
 // several that are not known yet (nil). Mistakes in them, and in the program's own [tools],
 // are shown, and the error is then an exitError. end ends what the tools share, when the
 // runs are over.
-func hostTools(a *app, ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
+func hostTools(a *console.Console, ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
 	return toolsFor(a, ctx, f, p, o, false)
 }
 
 // toolsFor is hostTools, also for tests that reach nothing outside.
-func toolsFor(a *app, ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
+func toolsFor(a *console.Console, ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	if len(f.files)+len(f.modules) == 0 && (p == nil || !p.HasTools()) {
 		return nothing, nil
@@ -80,19 +81,19 @@ func toolsFor(a *app, ctx context.Context, f *toolFlags, p *engine.Program, o *e
 		return err
 	}
 	if err := set.Register(o.Tools); err != nil {
-		return nothing, usage("give one of them another name, or a version of its own", "%v", end(err))
+		return nothing, console.Usage("give one of them another name, or a version of its own", "%v", end(err))
 	}
 	return end, nil
 }
 
 // loadTools reads tools and shows what is wrong with them.
-func loadTools(a *app, ctx context.Context, s engine.ToolSources) (*engine.ToolSet, error) {
+func loadTools(a *console.Console, ctx context.Context, s engine.ToolSources) (*engine.ToolSet, error) {
 	set, found, err := engine.LoadTools(ctx, s)
-	if shown := a.show(found); shown != nil {
+	if shown := a.ShowDiagnostics(found); shown != nil {
 		return nil, shown
 	}
 	if err != nil {
-		return nil, usage("`concerto tools check FILE` looks at a file of tools; a module is a program with a `pub tool`", "%v", err)
+		return nil, console.Usage("`concerto tools check FILE` looks at a file of tools; a module is a program with a `pub tool`", "%v", err)
 	}
 	return set, nil
 }

@@ -10,12 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
-func newTools(a *app) *cobra.Command {
+func newTools(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tools",
 		Short: "Look at an application's tools, and call them",
@@ -26,16 +27,16 @@ func newTools(a *app) *cobra.Command {
   concerto tools check tools.yaml
   concerto tools list --host-tools tools.yaml
   concerto tools call query --args '{"sql": "select 1"}' --host-tools tools.yaml`,
-		Args: unknownCommand,
+		Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return usage("`concerto tools list`, `concerto tools check FILE` or `concerto tools call NAME`", "say what to do")
+			return console.Usage("`concerto tools list`, `concerto tools check FILE` or `concerto tools call NAME`", "say what to do")
 		},
 	}
 	c.AddCommand(newToolsCheck(a), newToolsList(a), newToolsCall(a))
 	return c
 }
 
-func newToolsCheck(a *app) *cobra.Command {
+func newToolsCheck(a *console.Console) *cobra.Command {
 	var f toolFlags
 	c := &cobra.Command{
 		Use:   "check FILE…",
@@ -56,7 +57,7 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
       command: [python3, query.py]`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args)+len(f.files)+len(f.modules) == 0 {
-				return usage("`concerto tools check tools.yaml`", "tools check takes files of tools")
+				return console.Usage("`concerto tools check tools.yaml`", "tools check takes files of tools")
 			}
 			return nil
 		},
@@ -70,8 +71,8 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
 }
 
 // checkSandboxes says which tools this machine cannot hold to their sandboxes.
-func checkSandboxes(a *app, _ context.Context, tools *engine.ToolRegistry) error {
-	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.binary.executable}
+func checkSandboxes(a *console.Console, _ context.Context, tools *engine.ToolRegistry) error {
+	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.Binary.Executable}
 	defer run.End()
 	for _, t := range tools.List() {
 		lacks, fails := tool.Lacks(t, run)
@@ -82,14 +83,14 @@ func checkSandboxes(a *app, _ context.Context, tools *engine.ToolRegistry) error
 		if fails {
 			then = "its calls fail"
 		}
-		if _, err := fmt.Fprintf(a.stderr, "warning: tool '%s': this machine lacks %s: %s\n", t.Name, strings.Join(lacks, ", and "), then); err != nil {
+		if _, err := fmt.Fprintf(a.Stderr, "warning: tool '%s': this machine lacks %s: %s\n", t.Name, strings.Join(lacks, ", and "), then); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func newToolsList(a *app) *cobra.Command {
+func newToolsList(a *console.Console) *cobra.Command {
 	var f toolFlags
 	var asJSON bool
 	c := &cobra.Command{
@@ -100,7 +101,7 @@ Concerto.toml here or above, and of the flags.
 
   concerto tools list
   concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
-		Args: noArguments,
+		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withTools(a, c.Context(), &f, func(ctx context.Context, tools *engine.ToolRegistry) error {
 				return listTools(a, ctx, tools, asJSON)
@@ -120,7 +121,7 @@ type callFlags struct {
 	audit   auditFlags
 }
 
-func newToolsCall(a *app) *cobra.Command {
+func newToolsCall(a *console.Console) *cobra.Command {
 	var f callFlags
 	c := &cobra.Command{
 		Use:   "call NAME",
@@ -136,7 +137,7 @@ success, output, error and metadata.
 Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("`concerto tools call NAME --args JSON`", "tools call takes the name of one tool")
+				return console.Usage("`concerto tools call NAME --args JSON`", "tools call takes the name of one tool")
 			}
 			return nil
 		},
@@ -153,7 +154,7 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 }
 
 // withTools calls do with the tools of the manifest and of the flags.
-func withTools(a *app, ctx context.Context, f *toolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
+func withTools(a *console.Console, ctx context.Context, f *toolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
 	ctx, signals := catch(ctx)
 	defer signals.stop()
 	s := toolSources(a, f, nil)
@@ -164,7 +165,7 @@ func withTools(a *app, ctx context.Context, f *toolFlags, do func(context.Contex
 	}
 	var tools engine.ToolRegistry
 	if err = set.Register(&tools); err != nil {
-		err = usage("give one of them another name, or a version of its own", "%v", err)
+		err = console.Usage("give one of them another name, or a version of its own", "%v", err)
 	} else {
 		err = do(ctx, &tools)
 	}
@@ -176,20 +177,20 @@ func withTools(a *app, ctx context.Context, f *toolFlags, do func(context.Contex
 }
 
 // toolSession is what tools are told by a command that runs no program.
-func toolSession(a *app) engine.ToolContext {
-	return engine.ToolContext{Caller: "client:tools", Cwd: a.dir}
+func toolSession(a *console.Console) engine.ToolContext {
+	return engine.ToolContext{Caller: "client:tools", Cwd: a.Dir}
 }
 
-func listTools(a *app, ctx context.Context, tools *engine.ToolRegistry, asJSON bool) error {
+func listTools(a *console.Console, ctx context.Context, tools *engine.ToolRegistry, asJSON bool) error {
 	s, err := tools.Open(ctx, toolSession(a))
 	if err != nil {
 		return err
 	}
 	list := append([]engine.ListedTool{}, s.List()...)
 	if asJSON {
-		err = writeLine(a.stdout, map[string]any{"tools": list})
+		err = writeLine(a.Stdout, map[string]any{"tools": list})
 	} else {
-		err = writeTools(a.stdout, list)
+		err = writeTools(a.Stdout, list)
 	}
 	if closing := s.Close(); err == nil {
 		err = closing
@@ -230,7 +231,7 @@ func writeTools(w io.Writer, list []engine.ListedTool) error {
 }
 
 // callTool calls a tool, and writes its result.
-func callTool(a *app, ctx context.Context, name string, f *callFlags) error {
+func callTool(a *console.Console, ctx context.Context, name string, f *callFlags) error {
 	fixed, err := answers(f.answers)
 	if err != nil {
 		return err
@@ -240,8 +241,8 @@ func callTool(a *app, ctx context.Context, name string, f *callFlags) error {
 		return err
 	}
 	return withTools(a, ctx, &f.toolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
-		o := engine.Options{WorkDir: a.dir, Environ: a.environ, Executable: a.binary.executable, Log: a.logs(), LogLevel: a.logLevel, Tools: tools, Session: toolSession(a),
-			Answers: engine.Answers{Fixed: fixed, Prompter: a.prompter()}, Output: engine.Output{To: a.stderr, Mode: engine.ModeText, Terminal: a.errTerminal}}
+		o := engine.Options{WorkDir: a.Dir, Environ: a.Environ, Executable: a.Binary.Executable, Log: a.LogWriter(), LogLevel: a.LogLevel, Tools: tools, Session: toolSession(a),
+			Answers: engine.Answers{Fixed: fixed, Prompter: a.Prompter()}, Output: engine.Output{To: a.Stderr, Mode: engine.ModeText, Terminal: a.ErrTerminal}}
 		endAudit, err := audited(a, nil, &o, &f.audit)
 		if err != nil {
 			return err
@@ -250,18 +251,18 @@ func callTool(a *app, ctx context.Context, name string, f *callFlags) error {
 		if err = endAudit(err); err != nil {
 			return err
 		}
-		if err := writeLine(a.stdout, result); err != nil {
+		if err := writeLine(a.Stdout, result); err != nil {
 			return err
 		}
 		if !result.Success {
-			return exitError(exitFailed)
+			return console.ExitError(console.ExitFailed)
 		}
 		return nil
 	})
 }
 
 // toolNames are the names for completion.
-func toolNames(a *app, ctx context.Context, args []string, f *toolFlags) ([]string, cobra.ShellCompDirective) {
+func toolNames(a *console.Console, ctx context.Context, args []string, f *toolFlags) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // toolCommand runs `concerto tools` beside a file of tools.
@@ -19,7 +21,7 @@ func toolCommand(t *testing.T, file string, environ []string, args ...string) (c
 		t.Fatal(err)
 	}
 	var out, err strings.Builder
-	code = run(append([]string{"tools"}, args...), &app{stdin: strings.NewReader(""), stdout: &out, stderr: &err, dir: dir, environ: environ})
+	code = run(append([]string{"tools"}, args...), &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &err, Dir: dir, Environ: environ})
 	return code, out.String(), err.String()
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
@@ -29,27 +30,27 @@ const maxTrusted = 1000
 
 // consent gives an error unless a compiled program may run. root is the
 // directory at which the program's relative paths start.
-func consent(a *app, ctx context.Context, path, root string, data []byte, p *engine.Program, f *worldFlags, g *engine.Grants) error {
+func consent(a *console.Console, ctx context.Context, path, root string, data []byte, p *engine.Program, f *worldFlags, g *engine.Grants) error {
 	asks := p.Asks()
 	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || trusts(a, data) {
 		return nil
 	}
 	listing := listed(asks)
-	ask := a.prompter()
+	ask := a.Prompter()
 	if ask == nil {
-		return usage("allow it with "+strings.Join(flagsOf(a, asks, root), " ")+", or all of it with --trust; on a terminal `concerto run` asks once",
+		return console.Usage("allow it with "+strings.Join(flagsOf(a, asks, root), " ")+", or all of it with --trust; on a terminal `concerto run` asks once",
 			"%s was built elsewhere, and nobody has agreed to what it may do:\n%s", path, strings.TrimRight(listing, "\n"))
 	}
-	fmt.Fprintf(a.stderr, "%s was built elsewhere, and has not run here before. It may:\n%s", path, listing)
+	fmt.Fprintf(a.Stderr, "%s was built elsewhere, and has not run here before. It may:\n%s", path, listing)
 	answer, err := ask.Ask(ctx, "Run it? [y/N]")
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if answer = strings.ToLower(strings.TrimSpace(answer)); err != nil || answer != "y" && answer != "yes" {
-		return usage("the flags of `concerto run --help` let it run with less", "%s was not run", path)
+		return console.Usage("the flags of `concerto run --help` let it run with less", "%s was not run", path)
 	}
 	if err := trusting(a, data); err != nil {
-		fmt.Fprintf(a.stderr, "concerto: this will be asked again: %v\n", err)
+		fmt.Fprintf(a.Stderr, "concerto: this will be asked again: %v\n", err)
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 
 // flagsOf are the flags that allow what a program asks for, one for each kind.
 // root is the directory at which the program's relative paths start.
-func flagsOf(a *app, asks []engine.Ask, root string) []string {
+func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
 	var out []string
 	for _, k := range engine.Permissions {
 		var names []string
@@ -105,16 +106,16 @@ func flagsOf(a *app, asks []engine.Ask, root string) []string {
 
 // flagValue is what a program asks for, as a flag names it: a path is relative to
 // the working directory.
-func flagValue(a *app, x engine.Ask, root string) string {
+func flagValue(a *console.Console, x engine.Ask, root string) string {
 	if x.Kind != engine.PermitRead && x.Kind != engine.PermitWrite || filepath.IsAbs(x.Name) {
 		return x.Name
 	}
-	return a.shown(filepath.Join(root, x.Name))
+	return a.DisplayPath(filepath.Join(root, x.Name))
 }
 
 // trustedDir is the directory in which trusted programs are remembered; "" when
 // neither XDG_STATE_HOME nor HOME names one.
-func trustedDir(a *app) string { return a.stateFile("trusted") }
+func trustedDir(a *console.Console) string { return a.StateFile("trusted") }
 
 func trustedName(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -122,7 +123,7 @@ func trustedName(data []byte) string {
 }
 
 // trusts says whether a program is remembered.
-func trusts(a *app, data []byte) bool {
+func trusts(a *console.Console, data []byte) bool {
 	dir := trustedDir(a)
 	if dir == "" {
 		return false
@@ -132,7 +133,7 @@ func trusts(a *app, data []byte) bool {
 }
 
 // trusting remembers a program.
-func trusting(a *app, data []byte) error {
+func trusting(a *console.Console, data []byte) error {
 	dir := trustedDir(a)
 	if dir == "" {
 		return errors.New("neither XDG_STATE_HOME nor HOME says where to keep it")
@@ -148,13 +149,13 @@ func trusting(a *app, data []byte) error {
 
 // trustBuilt remembers a program that was compiled here and would need the user's
 // consent. When that fails, running the program asks for consent.
-func trustBuilt(a *app, data []byte) {
+func trustBuilt(a *console.Console, data []byte) {
 	p, err := engine.Load(data)
 	if err != nil || len(p.Asks()) == 0 {
 		return
 	}
 	if err := trusting(a, data); err != nil {
-		a.say("it will need --trust to run: %v", err)
+		a.Verbosef("it will need --trust to run: %v", err)
 	}
 }
 

@@ -3,17 +3,18 @@ package cli
 import (
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 )
 
-func newVersion(a *app) *cobra.Command {
+func newVersion(a *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Long:  "Prints the version of the command, and of the compiled programs that it runs.",
-		Args:  onePath(false),
+		Args:  console.OnePath(false),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.stdout, "concerto %s\n", a.binary.version())
+			_, err := fmt.Fprintf(a.Stdout, "concerto %s\n", a.Binary.Version())
 			return err
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -25,26 +26,26 @@ const clearScreen = "\x1b[2J\x1b[3J\x1b[H"
 // errChanged is the cause of the end of what runs while a file of it changes.
 var errChanged = errors.New("a file has changed")
 
-// watch calls run, and again whenever a file changes that the run has seen,
+// runAgain calls run, and again whenever a file changes that the run has seen,
 // until ctx ends. With restart, a change ends a run that still goes on. A
 // mistake in the program is shown, and watch waits for a change; only a path
 // that names no program at the start is an error.
-func (a *app) watch(ctx context.Context, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
+func runAgain(a *console.Console, ctx context.Context, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
 	for first := true; ; first = false {
-		if a.screen {
-			fmt.Fprint(a.stdout, clearScreen)
+		if a.Screen {
+			fmt.Fprint(a.Stdout, clearScreen)
 		}
-		changed, err := a.untilChange(ctx, restart, first, run)
+		changed, err := untilChange(a, ctx, restart, first, run)
 		if err != nil {
 			return err
 		}
-		a.note("%s changed\n\n", a.shown(changed))
+		a.Notef("%s changed\n\n", a.DisplayPath(changed))
 	}
 }
 
 // untilChange calls run once and gives the file that changed afterwards; with
 // restart, also one that changed meanwhile.
-func (a *app) untilChange(ctx context.Context, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
+func untilChange(a *console.Console, ctx context.Context, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
 	running, end := context.WithCancelCause(ctx)
@@ -54,7 +55,7 @@ func (a *app) untilChange(ctx context.Context, restart, first bool, run func(con
 	go func() { ended <- run(running, files.see) }()
 	var changes <-chan change
 	if restart {
-		changes = a.changes(looking, files)
+		changes = awaitChanges(a, looking, files)
 	}
 	select {
 	case changed := <-changes:
@@ -69,12 +70,12 @@ func (a *app) untilChange(ctx context.Context, restart, first bool, run func(con
 		case first && errors.As(err, &path):
 			return "", err
 		case err != nil:
-			a.failed(err) // and shown by that
+			a.Fail(err) // and shown by that
 		}
 	}
-	a.note("\nwatching %s; Ctrl-C ends\n", counted(files.there(), "file"))
+	a.Notef("\nwatching %s; Ctrl-C ends\n", console.Count(files.there(), "file"))
 	if changes == nil {
-		changes = a.changes(looking, files)
+		changes = awaitChanges(a, looking, files)
 	}
 	changed := <-changes
 	return changed.path, changed.err
@@ -86,9 +87,9 @@ type change struct {
 	err  error
 }
 
-// changes waits for a change beside what runs.
-func (a *app) changes(ctx context.Context, files *stamps) <-chan change {
-	pause := a.pause
+// awaitChanges waits for a change beside what runs.
+func awaitChanges(a *console.Console, ctx context.Context, files *stamps) <-chan change {
+	pause := a.Pause
 	if pause == nil {
 		pause = moment
 	}

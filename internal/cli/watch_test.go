@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // watched is `concerto test --watch` in a directory. It looks at the files only
@@ -24,12 +26,12 @@ type watched struct {
 
 func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
 	t.Helper()
-	return watching(t, screen, files, func(ctx context.Context, a *app) error {
+	return watching(t, screen, files, func(ctx context.Context, a *console.Console) error {
 		return runTests(a, ctx, "main.conc", &testFlags{watch: true, format: "text"})
 	})
 }
 
-func watching(t *testing.T, screen bool, files map[string]string, run func(context.Context, *app) error) *watched {
+func watching(t *testing.T, screen bool, files map[string]string, run func(context.Context, *console.Console) error) *watched {
 	t.Helper()
 	w := &watched{t: t, dir: t.TempDir(), idle: make(chan struct{}), resume: make(chan struct{}), done: make(chan error, 1)}
 	for name, text := range files {
@@ -37,7 +39,7 @@ func watching(t *testing.T, screen bool, files map[string]string, run func(conte
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	w.end = end
-	a := &app{stdout: &w.out, stderr: &w.err, dir: w.dir, pause: w.pause, terminals: terminals{screen: screen}}
+	a := &console.Console{Stdout: &w.out, Stderr: &w.err, Dir: w.dir, Pause: w.pause, Terminals: console.Terminals{Screen: screen}}
 	go func() { w.done <- run(ctx, a) }()
 	t.Cleanup(func() { end(nil) })
 	return w
@@ -157,8 +159,8 @@ func TestWatch(t *testing.T) {
 		t.Fatalf("%s%s", out, err)
 	}
 
-	w.end(errInterrupted)
-	if err := <-w.done; !errors.Is(err, errInterrupted) {
+	w.end(console.ErrInterrupted)
+	if err := <-w.done; !errors.Is(err, console.ErrInterrupted) {
 		t.Error(err)
 	}
 }
@@ -264,7 +266,7 @@ func TestWatchRun(t *testing.T) {
 	l := &live{t: t, written: make(chan struct{}, 1), look: make(chan struct{}), done: make(chan error, 1)}
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	a := &app{stdin: strings.NewReader(""), stdout: l, stderr: l, dir: dir, pause: l.pause}
+	a := &console.Console{Stdin: strings.NewReader(""), Stdout: l, Stderr: l, Dir: dir, Pause: l.pause}
 	go func() {
 		l.done <- runPath(a, ctx, "main.conc", nil, &runFlags{emit: "text", format: "text", watch: true})
 	}()
@@ -278,15 +280,15 @@ func TestWatchRun(t *testing.T) {
 	l.until("main.conc changed\n", "unknown name `x`", "watching 2 files")
 	program("println(3);")
 	l.until("main.conc changed\n", "3\n", "watching")
-	end(errInterrupted)
-	if err := <-l.done; !errors.Is(err, errInterrupted) {
+	end(console.ErrInterrupted)
+	if err := <-l.done; !errors.Is(err, console.ErrInterrupted) {
 		t.Error(err)
 	}
 }
 
 // TestWatchCheck: check looks again too.
 func TestWatchCheck(t *testing.T) {
-	w := watching(t, false, map[string]string{"main.conc": "fn main() { let x: Int = true; println(x); }\n"}, func(ctx context.Context, a *app) error {
+	w := watching(t, false, map[string]string{"main.conc": "fn main() { let x: Int = true; println(x); }\n"}, func(ctx context.Context, a *console.Console) error {
 		root := root(a)
 		root.SetArgs([]string{"check", "--watch", "main.conc"})
 		return root.ExecuteContext(ctx)
@@ -308,7 +310,7 @@ func TestWatchTools(t *testing.T) {
 		"tools.yaml": "tools:\n  - name: count\n    description: Counts\n    concerto: {file: count.conc, function: count}\n",
 		"count.conc": "mod part;\n/// Counts\npub fn count() -> Int { part::number() }\nfn main() {}\n",
 		"part.conc":  "pub fn number() -> Int { 1 }\n",
-	}, func(ctx context.Context, a *app) error {
+	}, func(ctx context.Context, a *console.Console) error {
 		root := root(a)
 		root.SetArgs([]string{"check", "--watch", "main.conc", "--host-tools", "tools.yaml"})
 		return root.ExecuteContext(ctx)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -19,11 +20,11 @@ const wireUsage = "write each line that passes to and from hosts to `FILE`"
 
 // unplayed refuses to record into a file that one of the hosts plays: it would be
 // emptied before it is played.
-func unplayed(a *app, path string, hosts []engine.HostConfig) error {
+func unplayed(a *console.Console, path string, hosts []engine.HostConfig) error {
 	if path == "" {
 		return nil
 	}
-	file, err := os.Stat(a.abs(path))
+	file, err := os.Stat(a.Abs(path))
 	if err != nil {
 		return nil // a new file
 	}
@@ -40,15 +41,15 @@ func unplayed(a *app, path string, hosts []engine.HostConfig) error {
 		if !filepath.IsAbs(played) {
 			played = filepath.Join(c.Dir, f.dir, played)
 		}
-		if other, err := os.Stat(a.abs(played)); err == nil && os.SameFile(file, other) {
-			return usage(fmt.Sprintf("name another file, or let [hosts.%s] start what is to be recorded", c.Connector), "--wire: %s is the recording that host '%s' plays", path, c.Name)
+		if other, err := os.Stat(a.Abs(played)); err == nil && os.SameFile(file, other) {
+			return console.Usage(fmt.Sprintf("name another file, or let [hosts.%s] start what is to be recorded", c.Connector), "--wire: %s is the recording that host '%s' plays", path, c.Name)
 		}
 	}
 	return nil
 }
 
 // unplayedBy is unplayed for the hosts of a program.
-func unplayedBy(a *app, p *engine.Program, path string) error {
+func unplayedBy(a *console.Console, p *engine.Program, path string) error {
 	hosts, err := p.HostConfigs()
 	if err != nil {
 		return err
@@ -59,14 +60,14 @@ func unplayedBy(a *app, p *engine.Program, path string) error {
 // recordHost begins the recording of a host that no run uses; add is nil when path is
 // "". end ends it, and gives the error that it is given or why the recording is not
 // whole.
-func recordHost(a *app, path, program string, c *engine.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
+func recordHost(a *console.Console, path, program string, c *engine.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
 	}
 	if err := unplayed(a, path, []engine.HostConfig{*c}); err != nil {
 		return nil, nil, err
 	}
-	file, err := a.recordFile("--wire", path)
+	file, err := a.CreateRecord("--wire", path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -80,25 +81,25 @@ func recordHost(a *app, path, program string, c *engine.HostConfig) (add func(ho
 	}
 	end = func(err error) error {
 		if why := w.Err(); err == nil && why != nil {
-			err = fmt.Errorf("write %s: %w", path, cause(why))
+			err = fmt.Errorf("write %s: %w", path, console.Cause(why))
 		}
-		return closeRecord(err, file, path)
+		return console.CloseRecord(err, file, path)
 	}
 	return add, end, nil
 }
 
 // hostSecrets are the values of the variables that hold keys: those of the host, those
 // of others in its manifest, and all whose names suggest it.
-func hostSecrets(a *app, c *engine.HostConfig) *secret.Set {
+func hostSecrets(a *console.Console, c *engine.HostConfig) *secret.Set {
 	known := &secret.Set{}
-	add := func(name string) { known.Add(name, procgroup.Getenv(a.environ, name)) }
+	add := func(name string) { known.Add(name, procgroup.Getenv(a.Environ, name)) }
 	for _, p := range c.ParamsEnv {
 		add(p.Env)
 	}
 	for name := range c.Keys {
 		add(name)
 	}
-	known.AddNamed(a.environ)
+	known.AddNamed(a.Environ)
 	return known
 }
 
@@ -127,7 +128,7 @@ func replayArgs(args []string) (f replayFlags, err error) {
 		case "--proc":
 			text := take()
 			if f.proc, err = strconv.Atoi(text); err != nil || f.proc < 1 {
-				return f, usage("a process has a number from 1 on", "--proc cannot be %q", text)
+				return f, console.Usage("a process has a number from 1 on", "--proc cannot be %q", text)
 			}
 		case "-C", "--directory": // of all commands, before the file
 			if f.file == "" {
@@ -148,7 +149,7 @@ func replayArgs(args []string) (f replayFlags, err error) {
 		}
 	}
 	if f.file == "" && !f.help {
-		return f, usage("`concerto run --wire talk.wire` makes one", "host replay takes the file of a recording")
+		return f, console.Usage("`concerto run --wire talk.wire` makes one", "host replay takes the file of a recording")
 	}
 	return f, nil
 }

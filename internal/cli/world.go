@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -38,15 +39,15 @@ func (f *worldFlags) add(c *cobra.Command) {
 // prepare compiles or loads the program that a source names, and makes the
 // options that all commands that run it share. When it returns, signals are
 // caught.
-func prepare(a *app, ctx context.Context, s engine.Source, f *worldFlags, signals *interrupts) (*engine.Program, engine.Options, error) {
+func prepare(a *console.Console, ctx context.Context, s engine.Source, f *worldFlags, signals *interrupts) (*engine.Program, engine.Options, error) {
 	s.Mock = f.mock
 	return prepared(a, f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return program(a, ctx, s, f, grants) })
 }
 
 // prepared is prepare for a program that is got in any way.
-func prepared(a *app, f *worldFlags, signals *interrupts, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
+func prepared(a *console.Console, f *worldFlags, signals *interrupts, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
 	fixed, err := answers(f.answers)
-	fixed = append(fixed, a.answered...)
+	fixed = append(fixed, a.Debugging.Answers...)
 	if err != nil {
 		return nil, engine.Options{}, err
 	}
@@ -66,11 +67,11 @@ func prepared(a *app, f *worldFlags, signals *interrupts, program func(*engine.G
 		return nil, engine.Options{}, err
 	}
 	<-signals.ready
-	steps := [...]engine.Steps{engine.NoSteps, engine.ShortSteps, engine.WholeSteps}[min(a.verbose, 2)]
+	steps := [...]engine.Steps{engine.NoSteps, engine.ShortSteps, engine.WholeSteps}[min(a.Verbose, 2)]
 	return p, engine.Options{
-		Dir: dir, WorkDir: a.dir, Environ: environ, Executable: a.binary.executable, Allow: grants,
-		Answers: engine.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.dir, PassEnv: f.passEnv},
-		Log:     a.logs(), LogLevel: a.logLevel, Kill: signals.kill, Mock: f.mock, Records: engine.Records{Steps: steps},
+		Dir: dir, WorkDir: a.Dir, Environ: environ, Executable: a.Binary.Executable, Allow: grants,
+		Answers: engine.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.Dir, PassEnv: f.passEnv},
+		Log:     a.LogWriter(), LogLevel: a.LogLevel, Kill: signals.kill, Mock: f.mock, Records: engine.Records{Steps: steps},
 	}, nil
 }
 
@@ -78,7 +79,7 @@ func prepared(a *app, f *worldFlags, signals *interrupts, program func(*engine.G
 func names(flag string, all []string) error {
 	for _, name := range all {
 		if name == "" || strings.ContainsAny(name, "=$ ") {
-			return usage("write `"+flag+" NAME`: the variable is passed as it is", "%s cannot be %q", flag, name)
+			return console.Usage("write `"+flag+" NAME`: the variable is passed as it is", "%s cannot be %q", flag, name)
 		}
 	}
 	return nil
@@ -90,7 +91,7 @@ func answers(given []string) ([]engine.Answer, error) {
 	for _, g := range given {
 		channel, v, ok := strings.Cut(g, "=")
 		if !ok || channel == "" {
-			return nil, usage("write --answer CHANNEL=VALUE, as in --answer approve=yes", "--answer cannot be %q", g)
+			return nil, console.Usage("write --answer CHANNEL=VALUE, as in --answer approve=yes", "--answer cannot be %q", g)
 		}
 		out = append(out, engine.Answer{Channel: channel, Value: v})
 	}

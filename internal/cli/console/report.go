@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ import (
 //	  = in main at main.conc:8:10
 //
 // Those of tasks that nobody awaited follow, one after the other.
-func (a *app) report(e *engine.Uncaught) {
-	if a.records() {
+func (a *Console) report(e *engine.Uncaught) {
+	if a.WritesRecords() {
 		a.record(a.failure(e))
 		for _, o := range e.Others {
 			a.report(o)
@@ -34,22 +34,22 @@ func (a *app) report(e *engine.Uncaught) {
 	if e.Panic {
 		what = "panic: " + e.Message
 	}
-	writeFailure(a.stderr, what, e.Place, e.Trace, a.color)
+	WriteFailure(a.Stderr, what, e.Place, e.Trace, a.Color)
 	if e.Hint != "" {
-		fmt.Fprintln(a.stderr, terminal.Escape("  = hint: "+e.Hint))
+		fmt.Fprintln(a.Stderr, terminal.Escape("  = hint: "+e.Hint))
 	}
 	if e.Task {
-		fmt.Fprintln(a.stderr, "  = in a task that nobody awaited")
+		fmt.Fprintln(a.Stderr, "  = in a task that nobody awaited")
 	}
 	for _, o := range e.Others {
 		a.report(o)
 	}
 }
 
-// writeFailure writes an error's message with its place, source line and trace.
+// WriteFailure writes an error's message with its place, source line and trace.
 // Control characters are escaped also where w is no terminal: what is logged is read on one later.
 // A failed write is ignored: there is nowhere to report it.
-func writeFailure(w io.Writer, what string, place engine.Place, trace []engine.Place, color bool) {
+func WriteFailure(w io.Writer, what string, place engine.Place, trace []engine.Place, color bool) {
 	say := func(format string, args ...any) {
 		_, _ = io.WriteString(w, terminal.Escape(fmt.Sprintf(format, args...)))
 	}

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// stderrOf is the process's standard error. When it is a pipe that nobody reads,
+// NewStderr is the process's standard error. When it is a pipe that nobody reads,
 // it fills up and blocks. So a pipe is written by a goroutine of its own, and no
 // program is blocked by it.
-func stderrOf(f *os.File) (w io.Writer, flush func()) {
+func NewStderr(f *os.File) (w io.Writer, flush func()) {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) == 0 {
 		return f, func() {}

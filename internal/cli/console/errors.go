@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 
 // The exit codes (spec/18-cli.md).
 const (
-	exitOK          = 0
-	exitFailed      = 1   // the program failed
-	exitRefused     = 2   // it did not compile, or the command was misused
+	ExitOK          = 0
+	ExitFailed      = 1   // the program failed
+	ExitRefused     = 2   // it did not compile, or the command was misused
 	exitUnwritable  = 74  // a run's journal cannot be written
-	exitWaiting     = 75  // a run waits for an answer, or a time
-	exitBroken      = 76  // an audit log or a journal was changed, or a replay left its tape
-	exitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
+	ExitWaiting     = 75  // a run waits for an answer, or a time
+	ExitBroken      = 76  // an audit log or a journal was changed, or a replay left its tape
+	ExitInterrupted = 130 // Ctrl-C, SIGTERM or SIGHUP
 )
 
 // usageError says that the command line is wrong.
@@ -29,7 +29,8 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.message }
 
-func usage(hint, format string, args ...any) error {
+// Usage returns the error of a command line that is wrong. hint is the next step, or "".
+func Usage(hint, format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), hint}
 }
 
@@ -41,19 +42,25 @@ type brokenError struct {
 
 func (e *brokenError) Error() string { return e.message }
 
-// exitError ends the command with a code; its message has been shown.
-type exitError int
+// Broken returns the error of an audit log or a recording that is not as it was written. hint is the next step,
+// or "".
+func Broken(hint, format string, args ...any) error {
+	return &brokenError{fmt.Sprintf(format, args...), hint}
+}
 
-func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+// ExitError ends the command with a code; its message has been shown.
+type ExitError int
 
-// errInterrupted is the cause of a run that Ctrl-C or a signal like it ended.
-var errInterrupted = errors.New("interrupted")
+func (e ExitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
 
-// failed reports an error and gives its exit code.
-func (a *app) failed(err error) int {
+// ErrInterrupted is the cause of a run that Ctrl-C or a signal like it ended.
+var ErrInterrupted = errors.New("interrupted")
+
+// Fail reports an error and gives its exit code.
+func (a *Console) Fail(err error) int {
 	var usage *usageError
 	var path *engine.PathError
-	var exit exitError
+	var exit ExitError
 	var uncaught *engine.Uncaught
 	var broken *engine.Broken
 	var changed *brokenError
@@ -69,60 +76,60 @@ func (a *app) failed(err error) int {
 	case errors.As(err, new(*runs.NoEffect)):
 		return a.noEffect(err)
 	case errors.As(err, &problem):
-		a.complain(problem.Message, problem.Hint)
-		return exitFailed
+		a.Complain(problem.Message, problem.Hint)
+		return ExitFailed
 	case errors.As(err, &changed):
-		a.complain(changed.message, changed.hint)
-		return exitBroken
+		a.Complain(changed.message, changed.hint)
+		return ExitBroken
 	case errors.As(err, &diverged):
-		fmt.Fprintln(a.stderr, terminal.Escape(diverged.Error()))
-		return exitBroken
+		fmt.Fprintln(a.Stderr, terminal.Escape(diverged.Error()))
+		return ExitBroken
 	case errors.As(err, &exit):
 		return int(exit)
 	case errors.As(err, &usage):
-		a.complain(usage.message, usage.hint)
-		return exitRefused
+		a.Complain(usage.message, usage.hint)
+		return ExitRefused
 	case errors.As(err, &path):
-		a.complain(path.Error(), path.Hint)
-		return exitRefused
+		a.Complain(path.Error(), path.Hint)
+		return ExitRefused
 	case errors.As(err, &uncaught):
 		a.report(uncaught)
-		return exitFailed
-	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		a.complain("interrupted", "")
-		return exitInterrupted
+		return ExitFailed
+	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
+		a.Complain("interrupted", "")
+		return ExitInterrupted
 	case errors.Is(err, engine.ErrNoMain):
-		a.complain(err.Error(), "a run begins with `fn main() { … }`")
-		return exitRefused
-	case errors.As(err, &broken) && a.loaded != "":
-		a.complain(a.loaded+": "+broken.Error(), reload(broken))
-		return exitFailed
+		a.Complain(err.Error(), "a run begins with `fn main() { … }`")
+		return ExitRefused
+	case errors.As(err, &broken) && a.Loaded != "":
+		a.Complain(a.Loaded+": "+broken.Error(), Reload(broken))
+		return ExitFailed
 	case errors.As(err, &broken):
 		a.bugAt(broken, broken.Stack)
-		return exitFailed
+		return ExitFailed
 	case errors.Is(err, engine.ErrNoReader):
 		// The reader of the output has gone away on purpose: this needs no
 		// message.
-		return exitFailed
+		return ExitFailed
 	}
-	a.complain(err.Error(), "")
-	return exitFailed
+	a.Complain(err.Error(), "")
+	return ExitFailed
 }
 
-// complain writes a message and the next step.
-func (a *app) complain(what, hint string) {
-	if a.records() {
+// Complain writes a message and the next step.
+func (a *Console) Complain(what, hint string) {
+	if a.WritesRecords() {
 		a.record(message{a.since(), "error", what, hint})
 		return
 	}
-	fmt.Fprintf(a.stderr, "concerto: %s\n", terminal.Escape(what))
+	fmt.Fprintf(a.Stderr, "concerto: %s\n", terminal.Escape(what))
 	if hint != "" {
-		fmt.Fprintf(a.stderr, "  hint: %s\n", terminal.Escape(hint))
+		fmt.Fprintf(a.Stderr, "  hint: %s\n", terminal.Escape(hint))
 	}
 }
 
-// reload is the next step after a compiled program that cannot be loaded.
-func reload(err error) string {
+// Reload is the next step after a compiled program that cannot be loaded.
+func Reload(err error) string {
 	switch {
 	case errors.Is(err, engine.ErrVersion):
 		return "build it again with this version of concerto"

@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 
 // What the command writes besides its standard streams.
 
-// writeFile replaces the contents of a file by data, whole or not at all. Links
+// WriteFile replaces the contents of a file by data, whole or not at all. Links
 // are followed. An existing file keeps its mode. A device, a pipe, or anything
 // else that is no regular file is written into.
-func writeFile(path string, data []byte) error {
+func WriteFile(path string, data []byte) error {
 	path, err := followed(path)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func writeFile(path string, data []byte) error {
 	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return cause(err)
+		return Cause(err)
 	case info.IsDir():
 		return errors.New("it is a directory")
 	case !info.Mode().IsRegular():
@@ -39,7 +39,7 @@ func writeFile(path string, data []byte) error {
 		return overwrite(path, data) // the directory takes no other file
 	}
 	if err != nil {
-		return cause(err)
+		return Cause(err)
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(data)
@@ -47,9 +47,9 @@ func writeFile(path string, data []byte) error {
 		err = f.Chmod(mode)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return cause(err)
+		return Cause(err)
 	}
-	return cause(os.Rename(f.Name(), path))
+	return Cause(os.Rename(f.Name(), path))
 }
 
 // maxLinks is how many links may lead from one to the next.
@@ -86,16 +86,16 @@ func besides(path string) (*os.File, error) {
 func overwrite(path string, data []byte) error {
 	f, err := userfile.OpenWrite(path, os.O_TRUNC, 0)
 	if err != nil {
-		return cause(err)
+		return Cause(err)
 	}
 	_, err = f.Write(data)
-	return cause(errors.Join(err, f.Close()))
+	return Cause(errors.Join(err, f.Close()))
 }
 
-// privateFile opens a file that is written while a run goes on. It cannot be read by
+// PrivateFile opens a file that is written while a run goes on. It cannot be read by
 // other users, as it holds what models, hosts and programs say. Links are followed; a
 // device or a pipe is written into.
-func privateFile(path string) (*os.File, error) {
+func PrivateFile(path string) (*os.File, error) {
 	const private = 0o600
 	f, err := userfile.Create(path, private)
 	if err != nil {
@@ -110,8 +110,8 @@ func privateFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// cause drops the path from an error, which our own message names.
-func cause(err error) error {
+// Cause drops the path from an error, which our own message names.
+func Cause(err error) error {
 	var path *os.PathError
 	var link *os.LinkError
 	switch {
@@ -123,25 +123,25 @@ func cause(err error) error {
 	return err
 }
 
-func isFile(path string) bool {
+func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// recordFile opens the file of a record, for the flag that names it.
-func (a *app) recordFile(flag, path string) (*os.File, error) {
-	file, err := privateFile(a.abs(path))
+// CreateRecord opens the file of a record, for the flag that names it.
+func (a *Console) CreateRecord(flag, path string) (*os.File, error) {
+	file, err := PrivateFile(a.Abs(path))
 	if err != nil {
-		return nil, usage("", "%s: write %s: %v", flag, path, cause(err))
+		return nil, Usage("", "%s: write %s: %v", flag, path, Cause(err))
 	}
 	return file, nil
 }
 
-// closeRecord closes the file of a record. It gives err, or why the record may not
+// CloseRecord closes the file of a record. It gives err, or why the record may not
 // be whole.
-func closeRecord(err error, file *os.File, path string) error {
+func CloseRecord(err error, file *os.File, path string) error {
 	if cerr := file.Close(); err == nil && cerr != nil {
-		return fmt.Errorf("write %s: %w", path, cause(cerr))
+		return fmt.Errorf("write %s: %w", path, Cause(cerr))
 	}
 	return err
 }

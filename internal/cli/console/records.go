@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"encoding/json"
@@ -49,7 +49,7 @@ type call struct {
 	Left     int    `json:"left,omitempty"`
 }
 
-func (a *app) failure(e *engine.Uncaught) failure {
+func (a *Console) failure(e *engine.Uncaught) failure {
 	f := failure{
 		T: a.since(), Level: "error", Kind: e.Kind, Message: e.Message, Hint: e.Hint, Panic: e.Panic, Unawaited: e.Task,
 		File: e.Place.File, Line: e.Place.Line, Column: e.Place.Column, Task: e.Number,
@@ -65,24 +65,24 @@ func callOf(p engine.Place) call {
 }
 
 // since is the time since the run began, in seconds.
-func (a *app) since() float64 { return float64(time.Since(a.began).Microseconds()) / 1e6 }
+func (a *Console) since() float64 { return float64(time.Since(a.Began).Microseconds()) / 1e6 }
 
-// records says whether stderr takes records.
-func (a *app) records() bool { return !a.began.IsZero() }
+// WritesRecords says whether stderr takes records.
+func (a *Console) WritesRecords() bool { return !a.Began.IsZero() }
 
-// note writes a line that is neither of the log nor an error.
-func (a *app) note(format string, args ...any) {
-	if a.records() {
+// Notef writes a line that is neither of the log nor an error.
+func (a *Console) Notef(format string, args ...any) {
+	if a.WritesRecords() {
 		a.record(message{a.since(), "info", strings.TrimSpace(fmt.Sprintf(format, args...)), ""})
 		return
 	}
-	fmt.Fprintf(a.stderr, format, args...)
+	fmt.Fprintf(a.Stderr, format, args...)
 }
 
 // record writes one record to stderr. A failed write is ignored: there is
 // nowhere to report it.
-func (a *app) record(r any) {
-	e := json.NewEncoder(a.stderr)
+func (a *Console) record(r any) {
+	e := json.NewEncoder(a.Stderr)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(r)
 }

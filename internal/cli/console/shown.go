@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"fmt"
@@ -9,26 +9,26 @@ import (
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 )
 
-// shown is a text for output. On a terminal its control characters are escaped,
+// Printable is a text for output. On a terminal its control characters are escaped,
 // as it may come from a model or a host.
-func shown(text string, onTerminal bool) string {
+func Printable(text string, onTerminal bool) string {
 	if onTerminal {
 		return terminal.Escape(text)
 	}
 	return text
 }
 
-// logs is where log lines go, which hold what hosts and models say.
-func (a *app) logs() io.Writer {
-	if a.errTerminal {
-		return terminal.Writer(a.stderr)
+// LogWriter is where log lines go, which hold what hosts and models say.
+func (a *Console) LogWriter() io.Writer {
+	if a.ErrTerminal {
+		return terminal.Writer(a.Stderr)
 	}
-	return a.stderr
+	return a.Stderr
 }
 
-// payload is what an emit says. On a terminal it is what the runtime's events say for
+// PayloadText is what an emit says. On a terminal it is what the runtime's events say for
 // people, and "" for those that say nothing.
-func payload(channel string, payload []byte, onTerminal bool) string {
+func PayloadText(channel string, payload []byte, onTerminal bool) string {
 	if onTerminal {
 		if e, ok := eventtext.Read(channel, payload); ok {
 			return e.Text
@@ -37,8 +37,8 @@ func payload(channel string, payload []byte, onTerminal bool) string {
 	return string(payload)
 }
 
-// fill breaks prose into lines of at most width characters.
-func fill(text string, width int) string {
+// Wrap breaks prose into lines of at most width characters.
+func Wrap(text string, width int) string {
 	var b strings.Builder
 	column := 0
 	for _, word := range strings.Fields(text) {
@@ -58,7 +58,7 @@ func fill(text string, width int) string {
 	return b.String()
 }
 
-func counted(n int, word string) string {
+func Count(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}

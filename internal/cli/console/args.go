@@ -1,4 +1,4 @@
-package cli
+package console
 
 import (
 	"errors"
@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// unknownCommand refuses an argument of a command group that is none of its
+// UnknownCommand refuses an argument of a command group that is none of its
 // commands.
-func unknownCommand(c *cobra.Command, args []string) error {
+func UnknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -29,11 +29,11 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	} else if strings.HasSuffix(name, ".conc") || strings.HasSuffix(name, ".conc-ir") {
 		hint = "run it with `concerto run " + name + "`"
 	}
-	return usage(hint, "unknown command %q", name)
+	return Usage(hint, "unknown command %q", name)
 }
 
-// flagError turns the flag parser's errors into ours, with the nearest flag.
-func flagError(c *cobra.Command, err error) error {
+// FlagError turns the flag parser's errors into ours, with the nearest flag.
+func FlagError(c *cobra.Command, err error) error {
 	hint := fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
 	var none *pflag.NotExistError
 	if errors.As(err, &none) {
@@ -44,22 +44,22 @@ func flagError(c *cobra.Command, err error) error {
 			hint = "did you mean --" + near + "?"
 		}
 		if len(name) > 1 {
-			return usage(hint, "unknown flag --%s", name)
+			return Usage(hint, "unknown flag --%s", name)
 		}
-		return usage(hint, "unknown flag -%s", name)
+		return Usage(hint, "unknown flag -%s", name)
 	}
-	return usage(hint, "%v", err)
+	return Usage(hint, "%v", err)
 }
 
-// onePath accepts at most one argument before `--`. Arguments after it are the
+// OnePath accepts at most one argument before `--`. Arguments after it are the
 // program's; they are accepted when rest is true.
-func onePath(rest bool) cobra.PositionalArgs {
+func OnePath(rest bool) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		before := args
 		if n := c.ArgsLenAtDash(); n >= 0 {
 			before = args[:n]
 			if !rest && len(args) > n {
-				return usage("only `concerto run` passes arguments on", "%s takes no arguments after --", c.Name())
+				return Usage("only `concerto run` passes arguments on", "%s takes no arguments after --", c.Name())
 			}
 		}
 		if len(before) > 1 {
@@ -68,18 +68,18 @@ func onePath(rest bool) cobra.PositionalArgs {
 				hint = "put arguments for the program after `--`"
 			}
 			for _, k := range engine.Permissions {
-				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == everything {
+				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == Everything {
 					hint = "what --" + k.Flag + " lists stands behind `=`: --" + k.Flag + "=" + before[0]
 				}
 			}
-			return usage(hint, "%s takes one path, not %d", c.Name(), len(before))
+			return Usage(hint, "%s takes one path, not %d", c.Name(), len(before))
 		}
 		return nil
 	}
 }
 
-// path is the PATH argument, "" without one, and rest what follows `--`.
-func path(c *cobra.Command, args []string) (path string, rest []string) {
+// Path is the PATH argument, "" without one, and rest what follows `--`.
+func Path(c *cobra.Command, args []string) (path string, rest []string) {
 	if n := c.ArgsLenAtDash(); n >= 0 {
 		args, rest = args[:n], args[n:]
 	}
@@ -89,8 +89,8 @@ func path(c *cobra.Command, args []string) (path string, rest []string) {
 	return path, rest
 }
 
-// oneOf refuses a flag's value that is not in its list.
-func oneOf(flag, v string, list []string) error {
+// OneOf refuses a flag's value that is not in its list.
+func OneOf(flag, v string, list []string) error {
 	if slices.Contains(list, v) {
 		return nil
 	}
@@ -98,16 +98,16 @@ func oneOf(flag, v string, list []string) error {
 	if near := suggest.Nearest(v, list); near != "" {
 		hint = "did you mean " + near + "?"
 	}
-	return usage(hint, "%s cannot be %q", flag, v)
+	return Usage(hint, "%s cannot be %q", flag, v)
 }
 
-// noArguments refuses arguments.
-func noArguments(c *cobra.Command, args []string) error {
+// NoArguments refuses arguments.
+func NoArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("`"+c.CommandPath()+" --help` lists the flags", "%s takes no arguments", c.CommandPath())
+		return Usage("`"+c.CommandPath()+" --help` lists the flags", "%s takes no arguments", c.CommandPath())
 	}
 	return nil
 }
 
-// everything is the value of a flag that is given without one.
-const everything = "*"
+// Everything is the value of a flag that is given without one.
+const Everything = "*"

@@ -1,0 +1,62 @@
+package console
+
+import (
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// Compile compiles a source and shows its diagnostics. When there are errors
+// among them, the error is an exitError.
+func (a *Console) Compile(s engine.Source) (*engine.Program, error) {
+	s.Loaded = func(entry, manifest string) {
+		if manifest == "" {
+			manifest = "no manifest"
+		}
+		a.Verbosef("compiling %s with %s", entry, manifest)
+	}
+	s.Plain = s.Plain || a.Debugging.Debugger != nil
+	p, found, err := engine.CompileSource(s)
+	if err != nil {
+		return nil, Refused(err)
+	}
+	return p, a.ShowDiagnostics(found)
+}
+
+// Refused makes an error about reading sources a usage error: a file that cannot
+// be read is not a program that failed.
+func Refused(err error) error {
+	if _, ok := err.(*engine.PathError); ok {
+		return err
+	}
+	return Usage("", "%v", err)
+}
+
+// ShowDiagnostics writes diagnostics to stderr; with --quiet, errors only. When there are
+// errors it adds their number and gives an exitError.
+func (a *Console) ShowDiagnostics(found engine.Diagnostics) error {
+	all := found.Sorted()
+	shown := all
+	if a.Quiet {
+		shown = nil
+		for _, d := range all {
+			if d.Severity() == diag.Error {
+				shown = append(shown, d)
+			}
+		}
+	}
+	if a.WritesRecords() {
+		_ = diag.Records(a.Stderr, shown) // a full stderr does not stop a program, and is the only place to report to
+		if !found.HasErrors() {
+			return nil
+		}
+		return ExitError(ExitRefused)
+	}
+	_ = diag.Text(a.Stderr, shown, diag.TextOptions{Color: a.Color}) // likewise
+	if !found.HasErrors() {
+		return nil
+	}
+	fmt.Fprintf(a.Stderr, "\n%s\n", diag.Count(all))
+	return ExitError(ExitRefused)
+}

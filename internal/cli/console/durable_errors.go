@@ -1,0 +1,103 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+)
+
+// suspended says why a run was left where it is, and how to go on.
+func (a *Console) suspended(e *engine.Suspended) int {
+	name := a.RunName
+	if name == "" {
+		name = a.Relative(e.Dir)
+		if filepath.Base(e.Dir) == e.Run {
+			name = e.Run
+		}
+	}
+	var unwritable *engine.Unwritable
+	var damaged *engine.JournalDamaged
+	switch {
+	case e.Why == nil:
+		for _, q := range e.Waiting {
+			text := "waiting: " + q.ID + " " + q.Channel
+			if said := PayloadText(q.Channel, q.Payload, a.ErrTerminal); said != "" {
+				text += " " + said
+			}
+			a.Notef("%s: concerto answer %s %s VALUE\n", Printable(text, a.ErrTerminal), name, q.ID)
+		}
+		if len(e.Waiting) == 0 {
+			a.Notef("waiting: for a time that has not come: concerto resume %s\n", name)
+		}
+		return ExitWaiting
+	case errors.As(e.Why, &unwritable):
+		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v; make room and concerto resume %s", name, unwritable.Err, name), "")
+		return exitUnwritable
+	case errors.As(e.Why, &damaged):
+		a.Complain(e.Why.Error(), damaged.Next)
+		return ExitBroken
+	case errors.As(e.Why, new(*engine.Strayed)):
+		a.Complain(e.Why.Error(), "")
+		return ExitBroken
+	case errors.Is(e.Why, engine.ErrNoReader):
+		return ExitFailed
+	case errors.Is(e.Why, ErrInterrupted), errors.Is(e.Why, context.Canceled):
+		a.Complain("suspended", fmt.Sprintf("concerto resume %s goes on with it; concerto runs stop %s ends it", name, name))
+		return ExitInterrupted
+	}
+	a.Complain("suspended: "+e.Why.Error(), fmt.Sprintf("concerto resume %s goes on with it", name))
+	return ExitFailed
+}
+
+// noRun says why a run's directory cannot be used.
+func (a *Console) noRun(err error) int {
+	name := a.RunName
+	var damaged *engine.JournalDamaged
+	var held *engine.JournalHeld
+	var secret *engine.SecretError
+	var unusable *engine.DirUnusable
+	switch {
+	case errors.As(err, &damaged):
+		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("nothing was changed; concerto fork %s --at N saves what stands before", name)))
+		return ExitBroken
+	case errors.As(err, new(*engine.Strayed)):
+		a.Complain(err.Error(), "")
+		return ExitBroken
+	case errors.As(err, new(*runs.Gone)):
+		a.Complain(fmt.Sprintf("%s: %v", name, err), fmt.Sprintf("concerto runs show %s tells what it has done and waits for; history = \"all\" keeps all of a run", name))
+	case errors.As(err, new(*runs.OtherEngine)):
+		a.Complain(fmt.Sprintf("%s: %v", name, err), "go on with it by the concerto that has run it")
+	case errors.As(err, new(*engine.HoldsRun)):
+		a.Complain(fmt.Sprintf("%s holds a run: go on with it by concerto resume %s", name, name), "")
+	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
+		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "make room and try again; the run is as it was")
+		return exitUnwritable
+	case errors.As(err, &unusable) && unusable.Runs:
+		a.Complain(fmt.Sprintf("%s cannot be written to: %v", name, err), "see to the permissions of the directory and its files; the run is as it was")
+	case unusable != nil:
+		a.Complain(fmt.Sprintf("%s cannot keep a run: %v", name, err), "name another directory, or see to its permissions")
+	case errors.As(err, &held):
+		if held.Run != "" {
+			name = held.Run
+		}
+		a.Complain(fmt.Sprintf("run %s %s", name, held), "concerto answer, runs show and inspect work all the same")
+	case errors.As(err, new(*engine.JournalNewer)):
+		a.Complain(fmt.Sprintf("%s: %v", name, err), "use the concerto that made it, or a newer one")
+	case errors.As(err, &secret):
+		a.Complain(err.Error(), "set "+secret.Name+" as it was when the run began")
+	default:
+		a.Complain(fmt.Sprintf("%s: %v", name, err), "concerto run --journal DIR begins one")
+	}
+	return ExitRefused
+}
+
+// noEffect says that a run has no such effect.
+func (a *Console) noEffect(err error) int {
+	a.Complain(fmt.Sprintf("%s: %v", a.RunName, err), "")
+	return ExitRefused
+}
