@@ -112,6 +112,20 @@ func TestAPageThatCannotBeBuiltSaysWhere(t *testing.T) {
 	}
 }
 
+// TestCircle: modules that import each other in a circle are refused, with the way round; what is imported later is no part of one.
+func TestCircle(t *testing.T) {
+	page := func(last string) error {
+		_, err := Build(Input{Tree: map[string]fs.FS{"": tree("a.js", "import './b.js';", "b.js", "import { c } from './c.js'; c();", "c.js", last, "vendor/preact/source.json", source)}, Entries: []string{"a.js"}})
+		return err
+	}
+	if err := page("import './b.js'; export const c = () => {};"); err == nil || err.Error() != "build b.js: modules import each other in a circle: b.js, c.js, b.js" {
+		t.Errorf("%v", err)
+	}
+	if err := page("export const c = () => import('./b.js');"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestWhatLooksLikeSomethingElse(t *testing.T) {
 	for _, src := range []string{
 		"const a = b / c / d; // gone",

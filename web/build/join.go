@@ -34,6 +34,9 @@ func (b *builder) join(entries []string) error {
 	if err := json.Unmarshal([]byte(built.Metafile), &meta); err != nil {
 		return fmt.Errorf("build: %w", err)
 	}
+	if way := meta.circle(); way != nil {
+		return fmt.Errorf("build %s: modules import each other in a circle: %s", way[0], strings.Join(way, ", "))
+	}
 	names, err := meta.names()
 	if err != nil {
 		return err

@@ -8,14 +8,23 @@ import (
 	"strings"
 )
 
-// metafile is what is told of the files that were made, by their names.
-type metafile struct{ Outputs map[string]made }
+// metafile is what is told of the modules that were read and of the files that were made, by their names.
+type metafile struct {
+	Inputs  map[string]struct{ Imports []imported }
+	Outputs map[string]made
+}
 
 type made struct {
 	Inputs     map[string]struct{} // the modules that are in it
 	EntryPoint string              // the module that it is made for; "" when several share it
-	Imports    []struct{ Path, Kind string }
+	Imports    []imported
 }
+
+// imported is what a module or a file imports, and how.
+type imported struct{ Path, Kind string }
+
+// atOnce says that it is needed before the module can run, and not when an import(…) is reached.
+func (i imported) atOnce() bool { return i.Kind == "import-statement" }
 
 // plainName is a module's name without that of the namespace.
 func plainName(name string) string { return strings.TrimPrefix(name, ours+":") }
@@ -57,11 +66,45 @@ func (m metafile) closure(name string, names map[string]string) []string {
 		}
 		out = append(out, names[name])
 		for _, i := range m.Outputs[name].Imports {
-			if i.Kind == "import-statement" {
+			if i.atOnce() {
 				visit(i.Path)
 			}
 		}
 	}
 	visit(name)
 	return out
+}
+
+// circle finds modules of ours that import each other at once: the first in order, with those on the way back to it.
+// nil when there are none.
+func (m metafile) circle() []string {
+	const begun, done = 1, 2
+	state := map[string]int{}
+	var way []string
+	var visit func(string) []string
+	visit = func(name string) []string {
+		switch plain := plainName(name); {
+		case state[name] == done || strings.HasPrefix(plain, "vendor/"):
+			return nil
+		case state[name] == begun:
+			return append(way[slices.Index(way, plain):], plain)
+		default:
+			state[name], way = begun, append(way, plain)
+		}
+		for _, i := range m.Inputs[name].Imports {
+			if i.atOnce() {
+				if found := visit(i.Path); found != nil {
+					return found
+				}
+			}
+		}
+		state[name], way = done, way[:len(way)-1]
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Inputs)) {
+		if found := visit(name); found != nil {
+			return found
+		}
+	}
+	return nil
 }

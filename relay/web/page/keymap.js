@@ -3,7 +3,7 @@ import { html, useLayoutEffect, useRef, signal } from "parts/base.js";
 import { Help, isFree } from "parts/keys.js";
 import { armed } from "./armed.js";
 import { go, hrefOf } from "./route.js";
-import { reachable } from "./screens.js";
+import { reachable } from "./routes.js";
 
 export const keymap = [
   { keys: "j", action: "next", says: "next" },

@@ -1,10 +1,19 @@
 // The page begins here.
 import { html, render } from "parts/base.js";
 import { onOpen, sentence, session, start, useToken } from "./data/index.js";
+import { Audit } from "./audit.js";
+import { Hosts } from "./hosts.js";
+import { Inbox } from "./inbox.js";
 import { Login, SetUp } from "./login.js";
 import { go, hrefOf, place } from "./route.js";
-import { reachable } from "./screens.js";
+import { reachable } from "./routes.js";
+import { Runs } from "./runs.js";
+import { Settings } from "./settings.js";
 import { Shell } from "./shell.js";
+import { Start } from "./start.js";
+
+// What each route shows, by its name.
+const screens = { inbox: Inbox, runs: Runs, hosts: Hosts, start: Start, audit: Audit, settings: Settings };
 
 function Page() {
   const who = session.value, at = place.value;
@@ -12,7 +21,7 @@ function Page() {
   if (who.state === "unknown") return html`<p class="boot" role="status">Concerto relay …</p>`;
   if (who.state === "out") return html`<${Login} />`;
   const all = reachable(), screen = all.find((s) => s.name === at.screen) ?? all[0];
-  return html`<${Shell} screen=${screen.name} covered=${who.state === "ended"}><${screen.show} id=${at.id} tab=${at.tab} query=${at.query} /></${Shell}>
+  return html`<${Shell} screen=${screen.name} covered=${who.state === "ended"}><${screens[screen.name]} id=${at.id} tab=${at.tab} query=${at.query} /></${Shell}>
     ${who.state === "ended" && html`<div class="over-all" role="dialog" aria-modal="true" aria-label="Log in again"><${Login} /></div>`}`;
 }
 

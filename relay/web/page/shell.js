@@ -7,7 +7,7 @@ import { Icon } from "./icons.js";
 import { Keys } from "./keymap.js";
 import { Outbox } from "./outbox.js";
 import { hrefOf, place } from "./route.js";
-import { reachable } from "./screens.js";
+import { reachable } from "./routes.js";
 import { links, nameOf } from "./words.js";
 
 // Shell is the frame; within it is the screen.

@@ -1,0 +1,14 @@
+// The routes, as data: what each screen is called, which key leads to it, and who may see it.
+import { can } from "./data/index.js";
+
+export const routes = [
+  { name: "inbox", label: "Inbox", icon: "inbox", key: "i", needs: "read" },
+  { name: "runs", label: "Runs", icon: "runs", key: "r", needs: "read" },
+  { name: "hosts", label: "Hosts", icon: "hosts", key: "h", needs: "hosts" },
+  { name: "start", label: "Start", icon: "start", key: "s", needs: "start" },
+  { name: "audit", label: "Audit", icon: "audit", key: "a", needs: "audit", seldom: true },
+  { name: "settings", label: "Settings", icon: "settings", key: ",", needs: "read", seldom: true },
+];
+
+// reachable are those that one may see: what one may not do is not offered.
+export const reachable = () => routes.filter((r) => can(r.needs));
