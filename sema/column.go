@@ -100,3 +100,33 @@ func (a *arms) ctor(p cell) ctorInfo {
 	}
 	return ctorOf(types.Any, p)
 }
+
+// mostArms bounds how many arms a fix adds; what is left then is `_`.
+const mostArms = 64
+
+// patternsOf are patterns of all that a type's values are made by, nil when these are too many.
+func patternsOf(t types.Type) (patterns []string) {
+	all, complete := constructorsOf(t, nil, cell{})
+	if !complete || len(all) > mostArms {
+		return nil
+	}
+	for _, k := range all {
+		wild := make([]string, len(k.args))
+		for i := range wild {
+			wild[i] = "_"
+		}
+		patterns = append(patterns, k.show(wild))
+	}
+	return patterns
+}
+
+// more notes a case that no arm takes, and says whether there is one.
+func (a *arms) more(missing *[]string) bool {
+	w := a.useful(cell{})
+	if w == nil {
+		return false
+	}
+	*missing = append(*missing, w[0].text)
+	a.add(w[0].cell)
+	return true
+}

@@ -1,8 +1,6 @@
 package sema
 
 import (
-	"strings"
-
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
@@ -130,25 +128,6 @@ func (b *body) variantType(v *VariantRef, in *instance, at source.Span) types.Ty
 		}
 	}
 	return in.apply(b, v.Type, at)
-}
-
-func variantExample(d *types.Decl, v *types.Variant) string {
-	s := d.Name + "::" + v.Name
-	if len(v.Fields) == 0 {
-		return s
-	}
-	var parts []string
-	for _, f := range v.Fields {
-		if v.Named {
-			parts = append(parts, f.Name+": …")
-		} else {
-			parts = append(parts, "…")
-		}
-	}
-	if v.Named {
-		return s + " { " + strings.Join(parts, ", ") + " }"
-	}
-	return s + "(" + strings.Join(parts, ", ") + ")"
 }
 
 // constructor checks the bare name of a variant that has values: where a

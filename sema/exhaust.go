@@ -3,7 +3,6 @@ package sema
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
@@ -101,33 +100,6 @@ func (b *body) bindsAll(p ast.Pattern) bool {
 	return false
 }
 
-// relaxed is a cell for a place where only a pattern that always fits may stand.
-// One that takes an Any apart counts as such, since it is checked at run time.
-func relaxed(c cell, t types.Type) cell {
-	t = types.Resolve(t)
-	if types.IsAny(t) {
-		shape := strings.HasPrefix(c.ctor, "()") || c.ctor == "[]" || strings.HasPrefix(c.ctor, "struct ")
-		if !shape {
-			return c
-		}
-		for _, a := range append(append([]cell(nil), c.args...), c.after...) {
-			if r := relaxed(a, types.Any); r.ctor != "" || r.alts != nil {
-				return c
-			}
-		}
-		return cell{}
-	}
-	k := ctorOf(t, c)
-	out := c
-	out.args = append([]cell(nil), c.args...)
-	for i := range out.args {
-		if i < len(k.args) && c.ctor == k.name {
-			out.args[i] = relaxed(out.args[i], k.args[i])
-		}
-	}
-	return out
-}
-
 // cell is a pattern in the algorithm's form.
 func (b *body) cell(p ast.Pattern) cell {
 	switch p := p.(type) {
@@ -187,9 +159,6 @@ func (v *VariantRef) parts() int {
 	}
 	return 1
 }
-
-// tupleCtor is told apart by length for the same reason.
-func tupleCtor(n int) string { return "()" + strconv.Itoa(n) }
 
 func (b *body) cells(ps []ast.Pattern) []cell {
 	out := make([]cell, len(ps))

@@ -1,10 +1,6 @@
 package sema
 
 import (
-	"path"
-	"regexp"
-	"strings"
-
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
@@ -20,64 +16,6 @@ func declareTrait(m *module, name *ast.Ident) diag.Fix {
 		at = beginning(m.info.File.Source, d.Span().Start)
 	}
 	return diag.Offer(diag.Insert(at, "trait "+name.Name+" {}\n\n"), "Declare trait `%s`", name.Name)
-}
-
-// moveMethod moves a method of a trait's impl to one of the type alone.
-func moveMethod(f *source.File, d *ast.ImplDecl, method *ast.FnDecl, target string) diag.Fix {
-	own := indent(f, d.Sp.Start)
-	text := "\n\n" + own + "impl " + target + " {\n" + own + indentation + f.Slice(method.Sp) + "\n" + own + "}"
-	return diag.Fix{Title: "Move it to `impl " + target + "`", Edits: []diag.Edit{
-		diag.Remove(aloneOn(f, method.Sp)), diag.Insert(d.Sp.End, text),
-	}}
-}
-
-// createFile makes the file of a module, which is empty.
-func createFile(name string) diag.Fix {
-	return diag.Offer(diag.Edit{File: source.NewFile(name, nil)}, "Create %s", path.Base(name))
-}
-
-// inlineModule gives a `mod x;` braces.
-func inlineModule(f *source.File, d *ast.ModDecl) diag.Fix {
-	at := source.Span{Start: d.Name.Sp.End, End: d.Name.Sp.End}
-	if d.Sp.End > at.End && f.Text[d.Sp.End-1] == ';' {
-		at.End = d.Sp.End
-	}
-	return diag.Offer(diag.Replace(at, " {}"), "Write `mod %s {}`", d.Name.Name)
-}
-
-// moveForward moves a parameter without a default before those that have one.
-func moveForward(f *source.File, d *ast.FnDecl, p *ast.Param) []diag.Fix {
-	for i, q := range d.Params {
-		if q.Default != nil && q.Sp.End < p.Sp.Start {
-			j := i
-			for d.Params[j+1] != p {
-				j++
-			}
-			return []diag.Fix{{Title: "Move it forward", Edits: []diag.Edit{
-				diag.Insert(q.Sp.Start, f.Slice(p.Sp)+", "), diag.Remove(source.Span{Start: d.Params[j].Sp.End, End: p.Sp.End}),
-			}}}
-		}
-	}
-	return nil
-}
-
-// readArguments makes of main's one parameter a variable that holds the program's arguments.
-func readArguments(d *ast.FnDecl) []diag.Fix {
-	if len(d.Params) != 1 || d.Body == nil || len(d.Body.Stmts) == 0 || d.Params[0].Name == nil {
-		return nil
-	}
-	first := d.Body.Stmts[0].Span().Start
-	return []diag.Fix{{Title: "Read the arguments by `std::env::args()`", Edits: []diag.Edit{
-		diag.Remove(d.Params[0].Sp), diag.Insert(first, "let "+d.Params[0].Name.Name+" = std::env::args();"+gapBefore(d.Body.Sp, first, d.Signature)),
-	}}}
-}
-
-// gapBefore is what stands before the first statement of a block, which a statement before it is parted by.
-func gapBefore(block source.Span, first source.Pos, _ source.Span) string {
-	if first-block.Start > 3 { // more than `{ `: a line of its own
-		return "\n" + indentation
-	}
-	return " "
 }
 
 // optionalField makes the first field of a struct that holds a declaration of the program an option.
@@ -119,53 +57,6 @@ func renameToFrom(d *ast.ImplDecl, im *impl, from types.Type) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Replace(fn.Decl.Name.Sp, "from"), "Rename to `from`")}
 }
 
-// withoutPub removes the `pub` of a function, which stands between its decorators and its head.
-func withoutPub(f *source.File, d *ast.FnDecl) []diag.Fix {
-	head := source.Span{Start: d.Sp.Start, End: d.Name.Sp.Start}
-	for _, x := range d.Decorators {
-		head.Start = max(head.Start, x.Sp.End)
-	}
-	n := strings.Index(f.Slice(head), "pub ")
-	if n < 0 {
-		return nil
-	}
-	at := head.Start + source.Pos(n)
-	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: at, End: at + source.Pos(len("pub "))}), "Remove `pub`")}
-}
-
-// insertSelf gives a function its `self`, where the parentheses for it are whole.
-func insertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
-	head := f.Slice(source.Span{Start: d.Name.Sp.End, End: max(d.Name.Sp.End, d.Signature.End)})
-	n := strings.IndexByte(head, '(')
-	if n < 0 {
-		return nil
-	}
-	text, rest := selfParameter(f, d), strings.TrimLeft(head[n+1:], " \t\r\n")
-	switch {
-	case len(d.Params) > 0 && strings.HasPrefix(head[n+1:], f.Slice(d.Params[0].Sp)):
-		text += ", "
-	case len(d.Params) > 0 || !strings.HasPrefix(rest, ")"):
-		return nil
-	}
-	return []diag.Fix{diag.Sure(diag.Insert(d.Name.Sp.End+source.Pos(n+1), text), "Insert `%s`", strings.TrimSuffix(text, ", "))}
-}
-
-// assignsSelf is text that changes a field of self.
-var assignsSelf = regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`)
-
-// selfParameter is the `self` that a function needs, by what it does with it.
-func selfParameter(f *source.File, d *ast.FnDecl) string {
-	if d.Body != nil && assignsSelf.MatchString(f.Slice(d.Body.Sp)) {
-		return "mut self"
-	}
-	return "self"
-}
-
-// withoutDecorator removes a decorator.
-func withoutDecorator(f *source.File, d *ast.Decorator) diag.Fix {
-	return diag.Offer(diag.Remove(aloneOn(f, d.Sp)), "Remove `%s`", f.Slice(d.Sp))
-}
-
 // usesOf gives an agent each of the manifest's connections.
 func (c *checker) usesOf(a *Agent) (fixes []diag.Fix) {
 	if c.cfg.Manifest == nil {
@@ -187,10 +78,6 @@ func (c *checker) connectors(m *module, h *Host) (fixes []diag.Fix) {
 		fixes = append(fixes, diag.Fix{Title: "Add `connector: " + name + "`", Edits: l.add("connector: " + name)})
 	}
 	return fixes
-}
-
-func hostRows(f *source.File, d *ast.HostDecl) (rowList, bool) {
-	return listIn(f, d.Name.Sp.End, lastOf(d.Fields), d.Sp)
 }
 
 // jsonFormat says of a host that it sends JSON.

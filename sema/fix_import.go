@@ -53,18 +53,6 @@ func topEdit(m *module, line string) diag.Edit {
 	return diag.Insert(at, line+gap+indent(f, at))
 }
 
-// beginning is where a declaration begins with the comments right before it.
-func beginning(f *source.File, at source.Pos) source.Pos {
-	for line := f.LineOf(at); line > 1; line-- {
-		before := strings.TrimSpace(f.Slice(source.Span{Start: f.LineStart(line - 1), End: f.LineStart(line)}))
-		if !strings.HasPrefix(before, "//") {
-			break
-		}
-		at = f.LineStart(line-1) + source.Pos(blanks(f.Slice(source.Span{Start: f.LineStart(line - 1), End: f.LineStart(line)})))
-	}
-	return at
-}
-
 // ourType is the hint for a type of another language, with ours where that takes its place.
 func ourType(hint string, name *ast.Ident) diag.Advice {
 	a := diag.Say(hint)

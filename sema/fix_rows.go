@@ -129,3 +129,21 @@ func aloneOn(f *source.File, s source.Span) source.Span {
 
 // blanks is how many blanks and tabs a text starts with.
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
+
+// wholeLines is a stretch with the rest of its lines, when nothing else stands on them.
+func wholeLines(f *source.File, s source.Span) source.Span {
+	start, end := f.LineStart(f.LineOf(s.Start)), source.Pos(len(f.Text))
+	if last := f.LineOf(s.End); last < f.Lines() {
+		end = f.LineStart(last + 1)
+	}
+	if strings.TrimSpace(string(f.Text[start:s.Start])+string(f.Text[s.End:end])) != "" {
+		return s
+	}
+	if start > 0 {
+		return source.Span{Start: start, End: end}
+	}
+	for end < source.Pos(len(f.Text)) && f.Text[end] == '\n' { // what is below becomes the beginning
+		end++
+	}
+	return source.Span{Start: start, End: end}
+}

@@ -70,3 +70,112 @@ func fieldPlaceholders(fields []*types.Field, depth int) string {
 	}
 	return "{ " + strings.Join(rows, ", ") + " }"
 }
+
+// sample says what a value of a type looks like in a program.
+func sample(t types.Type) string {
+	switch x := types.Resolve(t).(type) {
+	case *types.Basic:
+		if s := basicSamples[x]; s != "" {
+			return s
+		}
+	case *types.Array:
+		return "write an array, such as `[" + exampleValue(x.Elem) + "]`"
+	case *types.Map:
+		return "write a map, such as `{\"key\": " + exampleValue(x.Value) + "}`"
+	case *types.Tuple:
+		return "a tuple of " + strconv.Itoa(len(x.Elems)) + " values is written `(…, …)`"
+	case *types.Func:
+		return "give a function or a closure: `|…| …`"
+	case *types.Result:
+		return "give `Ok(…)` or `Err(…)`"
+	case *types.Option:
+		return "give `Some(…)` or `None`"
+	case *types.Union:
+		return "write one of " + x.String()
+	case *types.Named:
+		if x.Decl.Kind == types.Enum && len(x.Decl.Variants) > 0 {
+			return "write one of its variants, such as `" + variantExample(x.Decl, x.Decl.Variants[0]) + "`"
+		}
+		if !x.Decl.Library {
+			return "make one: `" + structExample(x.Decl) + "`"
+		}
+	}
+	return "give a value of type `" + types.Full(t).String() + "`"
+}
+
+// basicSamples say what values of the basic types look like.
+var basicSamples = map[*types.Basic]string{
+	types.Int:    "write a whole number, such as `1`",
+	types.Float:  "write a number, such as `0.5`",
+	types.String: "write text in quotes: `\"…\"`",
+	types.Bool:   "write `true`, `false` or a comparison",
+	types.Agent:  "name an agent: one declared by `agent Name uses … { … }`",
+	types.Host:   "name a host: one declared by `host Name { connector: … }`",
+	types.Tool:   "name a tool: one declared by `tool Name { … }`",
+	types.Memory: "name a memory: one declared by `memory name: Memory = Memory::new();`",
+	types.Ledger: "name a ledger: one declared by `ledger name: Ledger = Ledger::new();`",
+	types.Range:  "a range is written `0..n`",
+	types.Error:  "make an error: `ToolError::new(\"…\")`",
+}
+
+// exampleValue is a value of a type as a hint writes it.
+func exampleValue(t types.Type) string {
+	switch x := types.Resolve(t).(type) {
+	case *types.Basic:
+		switch x {
+		case types.Int:
+			return "1"
+		case types.Float:
+			return "0.5"
+		case types.String:
+			return "\"…\""
+		case types.Bool:
+			return "true"
+		}
+	case *types.Option:
+		return exampleValue(x.Elem)
+	case *types.Array:
+		return "[" + exampleValue(x.Elem) + "]"
+	case *types.Named:
+		if x.Decl.Kind == types.Enum && len(x.Decl.Variants) > 0 {
+			return variantExample(x.Decl, x.Decl.Variants[0])
+		}
+		if x.Decl.Kind == types.ErrorStruct {
+			return x.Decl.Name + "::new(\"…\")"
+		}
+		if x.Decl.Kind != types.Enum && !x.Decl.Elements && !x.Decl.Members {
+			return structExample(x.Decl)
+		}
+	}
+	return "…"
+}
+
+// structExample is a struct's literal with what it must have.
+func structExample(d *types.Decl) string {
+	var fields []string
+	for _, f := range d.Fields {
+		if !f.Default {
+			fields = append(fields, f.Name+": …")
+		}
+	}
+	return d.Name + " { " + strings.Join(fields, ", ") + " }"
+}
+
+func variantExample(d *types.Decl, v *types.Variant) string {
+	s := d.Name + "::" + v.Name
+	if len(v.Fields) == 0 {
+		return s
+	}
+	var parts []string
+	for _, f := range v.Fields {
+		if v.Named {
+			parts = append(parts, f.Name+": …")
+		} else {
+			parts = append(parts, "…")
+		}
+	}
+	if v.Named {
+		return s + " { " + strings.Join(parts, ", ") + " }"
+	}
+	return s + "(" + strings.Join(parts, ", ") + ")"
+}

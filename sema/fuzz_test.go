@@ -5,8 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
 // FuzzCheck holds that whatever parses is checked without a panic, and that

@@ -2,7 +2,6 @@ package sema
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
@@ -36,24 +35,6 @@ const (
 // declareUse enters the names of a `use` declaration.
 func (c *checker) declareUse(m *module, d *ast.UseDecl) {
 	c.useTree(m, d, d.Tree, nil, wholeLines(m.info.File.Source, d.Sp))
-}
-
-// wholeLines is a stretch with the rest of its lines, when nothing else stands on them.
-func wholeLines(f *source.File, s source.Span) source.Span {
-	start, end := f.LineStart(f.LineOf(s.Start)), source.Pos(len(f.Text))
-	if last := f.LineOf(s.End); last < f.Lines() {
-		end = f.LineStart(last + 1)
-	}
-	if strings.TrimSpace(string(f.Text[start:s.Start])+string(f.Text[s.End:end])) != "" {
-		return s
-	}
-	if start > 0 {
-		return source.Span{Start: start, End: end}
-	}
-	for end < source.Pos(len(f.Text)) && f.Text[end] == '\n' { // what is below becomes the beginning
-		end++
-	}
-	return source.Span{Start: start, End: end}
 }
 
 // useTree enters the names of a part of a `use` declaration. without is what is removed of the text

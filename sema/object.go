@@ -245,3 +245,28 @@ func (*Tool) object()       {}
 func (*Store) object()      {}
 func (*Pipeline) object()   {}
 func (*VariantRef) object() {}
+
+// describe says what an object is: "a function", "an agent".
+func describe(o Object) string {
+	switch o := o.(type) {
+	case *Local:
+		return "a variable"
+	case *Function:
+		return "a function"
+	case *Const:
+		return "a constant"
+	case *Agent:
+		return "an agent"
+	case *Host:
+		return "a host"
+	case *Tool:
+		return "a tool"
+	case *Store:
+		return "a " + o.Kind.String()
+	case *Pipeline:
+		return "a pipeline"
+	case *VariantRef:
+		return "a variant"
+	}
+	return "no value"
+}

@@ -376,3 +376,33 @@ func arrayCtors(elem types.Type, rows [][]cell, head cell) []ctorInfo {
 	sort.SliceStable(out, func(i, j int) bool { return len(out[i].args) < len(out[j].args) })
 	return out
 }
+
+// relaxed is a cell for a place where only a pattern that always fits may stand.
+// One that takes an Any apart counts as such, since it is checked at run time.
+func relaxed(c cell, t types.Type) cell {
+	t = types.Resolve(t)
+	if types.IsAny(t) {
+		shape := strings.HasPrefix(c.ctor, "()") || c.ctor == "[]" || strings.HasPrefix(c.ctor, "struct ")
+		if !shape {
+			return c
+		}
+		for _, a := range append(append([]cell(nil), c.args...), c.after...) {
+			if r := relaxed(a, types.Any); r.ctor != "" || r.alts != nil {
+				return c
+			}
+		}
+		return cell{}
+	}
+	k := ctorOf(t, c)
+	out := c
+	out.args = append([]cell(nil), c.args...)
+	for i := range out.args {
+		if i < len(k.args) && c.ctor == k.name {
+			out.args[i] = relaxed(out.args[i], k.args[i])
+		}
+	}
+	return out
+}
+
+// tupleCtor is told apart by length for the same reason.
+func tupleCtor(n int) string { return "()" + strconv.Itoa(n) }

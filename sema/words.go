@@ -44,31 +44,6 @@ func listed(names []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
 }
 
-// describe says what an object is: "a function", "an agent".
-func describe(o Object) string {
-	switch o := o.(type) {
-	case *Local:
-		return "a variable"
-	case *Function:
-		return "a function"
-	case *Const:
-		return "a constant"
-	case *Agent:
-		return "an agent"
-	case *Host:
-		return "a host"
-	case *Tool:
-		return "a tool"
-	case *Store:
-		return "a " + o.Kind.String()
-	case *Pipeline:
-		return "a pipeline"
-	case *VariantRef:
-		return "a variant"
-	}
-	return "no value"
-}
-
 // unknownName is a diagnostic about a name that is not there, with the nearest
 // of those that are.
 func unknownName(info *diag.Info, name *ast.Ident, format string, known []string) *diag.Diagnostic {
