@@ -69,6 +69,12 @@ type arms struct {
 	ctors map[string]ctorInfo // of the type, once needed
 }
 
+// newArms returns no arms yet, of a match of a type's values.
+func newArms(t types.Type) *arms { return &arms{t: t} }
+
+// reaches reports whether a pattern takes a value that no arm so far does.
+func (a *arms) reaches(p cell) bool { return a.useful(p) != nil }
+
 // useful gives a value that a pattern takes and no arm so far; nil without one.
 func (a *arms) useful(p cell) []witness {
 	if p.alts != nil {
@@ -104,9 +110,9 @@ func (a *arms) ctor(p cell) ctorInfo {
 // mostArms bounds how many arms a fix adds; what is left then is `_`.
 const mostArms = 64
 
-// patternsOf are patterns of all that a type's values are made by, nil when these are too many.
-func patternsOf(t types.Type) (patterns []string) {
-	all, complete := constructorsOf(t, nil, cell{})
+// patterns are patterns of all that the type's values are made by, nil when these are too many.
+func (a *arms) patterns() (patterns []string) {
+	all, complete := constructorsOf(a.t, nil, cell{})
 	if !complete || len(all) > mostArms {
 		return nil
 	}

@@ -16,10 +16,10 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 	if t == types.Bad || b.c.diags.HasErrors() && b.badPattern(e, t) {
 		return
 	}
-	arms := &arms{t: t}
+	arms := newArms(t)
 	for _, arm := range e.Arms {
 		p := b.cell(arm.Pattern)
-		if arms.useful(p) == nil {
+		if !arms.reaches(p) {
 			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "no value reaches this arm").
 				Repair(removeRow(b.info.File.Source, arm.Sp, "Remove the arm"), "the arms before it take everything it would; remove or move it"))
 		}
@@ -73,9 +73,8 @@ func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where string, 
 	if t == types.Bad || b.errors > errors || b.bindsAll(p) {
 		return
 	}
-	c := relaxed(b.cell(p), t)
-	if w := useful([][]cell{{c}}, []cell{{}}, []types.Type{t}); w != nil {
-		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", unmatched(w[0].text), where).
+	if missing, ok := unmatchedBy(b.cell(p), t); ok {
+		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", unmatched(missing), where).
 			Advise(a))
 	}
 }

@@ -21,7 +21,7 @@ func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
 
 // addArms adds arms for all that a match leaves out; left knows what that is besides missing.
 func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *arms) diag.Advice {
-	if all := patternsOf(left.t); len(e.Arms) == 0 && len(all) > 0 {
+	if all := left.patterns(); len(e.Arms) == 0 && len(all) > 0 {
 		missing = all
 	}
 	for len(missing) < mostArms && left.more(&missing) {

@@ -380,11 +380,3 @@ func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
 	}
 	return e
 }
-
-func bindings(params []*types.Param, args []types.Type) map[*types.Param]types.Type {
-	m := make(map[*types.Param]types.Type, len(params))
-	for i, p := range params {
-		m[p] = args[i]
-	}
-	return m
-}

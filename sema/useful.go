@@ -291,7 +291,7 @@ func anyCtors(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, complet
 		return arrayCtors(types.Any, rows, head), false
 	}
 	some := func(r []cell) bool { return r[0].ctor == "Some" }
-	if optional(t) || head.ctor == "Some" || slices.ContainsFunc(rows, some) {
+	if _, isOption := t.(*types.Option); isOption || head.ctor == "Some" || slices.ContainsFunc(rows, some) {
 		return optionCtors(types.Any), true
 	}
 	return nil, false
@@ -406,3 +406,11 @@ func relaxed(c cell, t types.Type) cell {
 
 // tupleCtor is told apart by length for the same reason.
 func tupleCtor(n int) string { return "()" + strconv.Itoa(n) }
+
+// unmatchedBy returns a value of a type that a pattern does not match, as a pattern; ok is false when there is none.
+func unmatchedBy(p cell, t types.Type) (value string, ok bool) {
+	if w := useful([][]cell{{relaxed(p, t)}}, []cell{{}}, []types.Type{t}); w != nil {
+		return w[0].text, true
+	}
+	return "", false
+}
