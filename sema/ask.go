@@ -79,7 +79,7 @@ func (p *Program) Members(i *Info, t types.Type) []*Def {
 			for _, f := range x.Decl.Fields {
 				if f.Pub || x.Decl.Kind != types.Struct || !x.Decl.Library || i.Library {
 					if d := c.fieldDef(t, nil, f.Name); d != nil {
-						d.Type = types.Substitute(f.Type, bindings(x.Decl.Params, x.Args))
+						d.Type = types.Substitute(f.Type, types.Bindings(x.Decl.Params, x.Args))
 						out = append(out, d)
 					}
 				}

@@ -175,7 +175,7 @@ func (c *checker) boundMethods(p *types.Param, name string) (out []candidate) {
 		if fn == nil || len(out) > 0 && out[0].bound.Trait != bound.Trait {
 			continue
 		}
-		known := bindings(td.params, bound.Args)
+		known := types.Bindings(td.params, bound.Args)
 		out = append(out, candidate{fn, known, known, bound})
 	}
 	return out
@@ -202,7 +202,7 @@ func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
 		bound := im.bound().Substitute(in.solved)
 		m := candidate{fn: fn, shown: in.solved, bound: bound}
 		if fn.trait != nil { // a default method: its own parameters are the trait's
-			m.known = bindings(fn.trait.params, bound.Args)
+			m.known = types.Bindings(fn.trait.params, bound.Args)
 			m.shown = m.known
 		}
 		out = append(out, m)

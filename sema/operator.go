@@ -313,7 +313,7 @@ func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 			return nil
 		}
 		seen[x.Decl] = true
-		m := bindings(x.Decl.Params, x.Args)
+		m := types.Bindings(x.Decl.Params, x.Args)
 		for _, fs := range namedFields(x.Decl) {
 			for _, f := range fs {
 				if bad := undecodable(types.Substitute(f.Type, m), seen); bad != nil {

@@ -120,7 +120,7 @@ func (b *body) variantFor(v *VariantRef, p ast.Pattern, t types.Type) (*VariantR
 	}
 	var fields []types.Type
 	for _, f := range v.Variant.Fields {
-		fields = append(fields, types.Substitute(f.Type, bindings(d.Params, n.Args)))
+		fields = append(fields, types.Substitute(f.Type, types.Bindings(d.Params, n.Args)))
 	}
 	return &VariantRef{Type: n, Name: v.Name, Index: v.Index, Variant: v.Variant}, fields
 }
@@ -376,7 +376,7 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 	if !known {
 		n = ref.named
 	}
-	subst := bindings(n.Decl.Params, n.Args)
+	subst := types.Bindings(n.Decl.Params, n.Args)
 	b.info.types[p.Path.Id] = n
 	b.info.details[p.Id] = &VariantRef{Type: n, Name: n.Decl.Name, Index: -1}
 	if ref.variant != nil {

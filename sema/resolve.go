@@ -213,7 +213,7 @@ func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.T
 		if !c.fits(ts.m, t, e.name, len(e.alias.params)) {
 			return types.Bad
 		}
-		return types.Substitute(c.aliasType(e.mod, e.alias), bindings(e.alias.params, args))
+		return types.Substitute(c.aliasType(e.mod, e.alias), types.Bindings(e.alias.params, args))
 	}
 	what, hint := describe(e.obj), typeInstead(e.obj)
 	switch {

@@ -31,7 +31,7 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 		if f != nil && x.Decl.Kind != types.Enum {
 			set(SelectField, f)
 			b.visibleField(x.Decl, f, e.Name)
-			return types.Substitute(f.Type, bindings(x.Decl.Params, x.Args))
+			return types.Substitute(f.Type, types.Bindings(x.Decl.Params, x.Args))
 		}
 		if x.Decl.Kind == types.ErrorStruct {
 			if ft := errorField(e.Name.Name); ft != nil {

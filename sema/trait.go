@@ -175,7 +175,7 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 	}
 	im.trait, im.args = td, args
 	c.genericTraits = c.genericTraits || len(args) > 0
-	im.traitArgs = bindings(td.params, args)
+	im.traitArgs = types.Bindings(td.params, args)
 	im.traitArgs[td.self] = im.target
 	for _, fn := range im.order {
 		fn.pub = true // a trait's methods are as visible as the trait

@@ -302,7 +302,7 @@ func call(name string) func([]string) string {
 }
 
 func namedCtors(n *types.Named) []ctorInfo {
-	m := bindings(n.Decl.Params, n.Args)
+	m := types.Bindings(n.Decl.Params, n.Args)
 	ctor := func(name, shown string, fields []*types.Field, named bool) ctorInfo {
 		k := ctorInfo{name: name}
 		for _, f := range fields {

@@ -382,3 +382,12 @@ func IsHashable(t Type) bool {
 	_, p := t.(*Param)
 	return t == Int || t == Bool || t == Bad || IsAny(t) || v || p || IsString(t)
 }
+
+// Bindings returns the arguments of type parameters, by their parameters.
+func Bindings(params []*Param, args []Type) map[*Param]Type {
+	m := make(map[*Param]Type, len(params))
+	for i, p := range params {
+		m[p] = args[i]
+	}
+	return m
+}
