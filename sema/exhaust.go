@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/coverage"
 )
 
 // exhaustive reports the cases that a match leaves out and the arms that
@@ -16,19 +17,19 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 	if t == types.Bad || b.c.diags.HasErrors() && b.badPattern(e, t) {
 		return
 	}
-	arms := newArms(t)
+	arms := coverage.NewArms(t)
 	for _, arm := range e.Arms {
 		p := b.cell(arm.Pattern)
-		if !arms.reaches(p) {
+		if !arms.Reaches(p) {
 			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "no value reaches this arm").
 				Repair(removeRow(b.info.File.Source, arm.Sp, "Remove the arm"), "the arms before it take everything it would; remove or move it"))
 		}
 		if arm.Guard == nil {
-			arms.add(p)
+			arms.Add(p)
 		}
 	}
 	var missing []string
-	for len(missing) < 4 && arms.more(&missing) {
+	for len(missing) < 4 && arms.More(&missing) {
 	}
 	if len(missing) == 0 {
 		return
@@ -73,7 +74,7 @@ func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where string, 
 	if t == types.Bad || b.errors > errors || b.bindsAll(p) {
 		return
 	}
-	if missing, ok := unmatchedBy(b.cell(p), t); ok {
+	if missing, ok := coverage.Unmatched(b.cell(p), t); ok {
 		b.report(diag.Refutable.At(p.Span(), "this pattern does not match %s, and %s has no other way", unmatched(missing), where).
 			Advise(a))
 	}
@@ -100,43 +101,43 @@ func (b *body) bindsAll(p ast.Pattern) bool {
 }
 
 // cell is a pattern in the algorithm's form.
-func (b *body) cell(p ast.Pattern) cell {
+func (b *body) cell(p ast.Pattern) coverage.Pattern {
 	switch p := p.(type) {
 	case *ast.NamePat:
 		if v := b.info.Variant(p); v != nil {
-			return cell{ctor: variantCtor(v)}
+			return coverage.Pattern{Constructor: variantCtor(v)}
 		}
 		if k, ok := b.info.objects[p.Id].(*Const); ok {
-			return cell{ctor: literalCtor(k.Value)}
+			return coverage.Pattern{Constructor: literalCtor(k.Value)}
 		}
-		return cell{}
+		return coverage.Pattern{}
 	case *ast.BindPat:
 		return b.cell(p.Pattern)
 	case *ast.LitPat:
-		return cell{ctor: b.literalCell(p.Value)}
+		return coverage.Pattern{Constructor: b.literalCell(p.Value)}
 	case *ast.RangePat:
-		return cell{ctor: fmt.Sprintf("range at %d", p.Sp.Start)}
+		return coverage.Pattern{Constructor: fmt.Sprintf("range at %d", p.Sp.Start)}
 	case *ast.OrPat:
-		return cell{alts: b.cells(p.Alts)}
+		return coverage.Pattern{Alternatives: b.cells(p.Alts)}
 	case *ast.TuplePat:
-		return cell{ctor: tupleCtor(len(p.Elems)), args: b.cells(p.Elems)}
+		return coverage.Pattern{Constructor: coverage.Tuple(len(p.Elems)), Args: b.cells(p.Elems)}
 	case *ast.ArrayPat:
 		if p.Rest < 0 {
-			return cell{ctor: "[]", args: b.cells(p.Elems)}
+			return coverage.Pattern{Constructor: "[]", Args: b.cells(p.Elems)}
 		}
-		return cell{ctor: "[]", rest: true, args: b.cells(p.Elems[:p.Rest]), after: b.cells(p.Elems[p.Rest:])}
+		return coverage.Pattern{Constructor: "[]", Rest: true, Args: b.cells(p.Elems[:p.Rest]), After: b.cells(p.Elems[p.Rest:])}
 	case *ast.VariantPat:
 		if v := b.info.Variant(p); v != nil {
-			return cell{ctor: variantCtor(v), args: b.cells(p.Parts(v.parts()))}
+			return coverage.Pattern{Constructor: variantCtor(v), Args: b.cells(p.Parts(v.parts()))}
 		}
 	case *ast.PathPat:
 		if v := b.info.Variant(p); v != nil {
-			return cell{ctor: variantCtor(v)}
+			return coverage.Pattern{Constructor: variantCtor(v)}
 		}
 	case *ast.StructPat:
 		return b.structCell(p)
 	}
-	return cell{}
+	return coverage.Pattern{}
 }
 
 // variantCtor names a variant with its enum: a subject of type Any may be of
@@ -159,8 +160,8 @@ func (v *VariantRef) parts() int {
 	return 1
 }
 
-func (b *body) cells(ps []ast.Pattern) []cell {
-	out := make([]cell, len(ps))
+func (b *body) cells(ps []ast.Pattern) []coverage.Pattern {
+	out := make([]coverage.Pattern, len(ps))
 	for i, p := range ps {
 		out[i] = b.cell(p)
 	}
@@ -168,23 +169,23 @@ func (b *body) cells(ps []ast.Pattern) []cell {
 }
 
 // structCell puts a struct pattern's fields in the order of the declaration.
-func (b *body) structCell(p *ast.StructPat) cell {
+func (b *body) structCell(p *ast.StructPat) coverage.Pattern {
 	v := b.info.Variant(p)
 	if v == nil {
-		return cell{}
+		return coverage.Pattern{}
 	}
 	n := v.Type.(*types.Named)
 	fields, ctor := n.Decl.Fields, "struct "+n.Decl.Name
 	if v.Variant != nil {
 		fields, ctor = v.Variant.Fields, variantCtor(v)
 	}
-	args := make([]cell, len(fields))
+	args := make([]coverage.Pattern, len(fields))
 	for _, f := range p.Fields {
 		if decl := findField(fields, f.Name.Name); decl != nil {
 			args[decl.Index] = b.cell(f.Pattern)
 		}
 	}
-	return cell{ctor: ctor, args: args}
+	return coverage.Pattern{Constructor: ctor, Args: args}
 }
 
 // literalCell names the constructor that a literal is.

@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/sema/coverage"
 )
 
 // What is missing of a whole: fields, arms, handlers, methods.
@@ -20,13 +21,13 @@ func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
 }
 
 // addArms adds arms for all that a match leaves out; left knows what that is besides missing.
-func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *arms) diag.Advice {
-	if all := left.patterns(); len(e.Arms) == 0 && len(all) > 0 {
+func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *coverage.Arms) diag.Advice {
+	if all := left.Patterns(); len(e.Arms) == 0 && len(all) > 0 {
 		missing = all
 	}
-	for len(missing) < mostArms && left.more(&missing) {
+	for len(missing) < coverage.MostMissing && left.More(&missing) {
 	}
-	if len(missing) == mostArms {
+	if len(missing) == coverage.MostMissing {
 		missing = append(missing, "_")
 	}
 	l, ok := listIn(b.info.File.Source, e.Head.End, lastOf(e.Arms), e.Sp)

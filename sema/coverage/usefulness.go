@@ -1,4 +1,6 @@
-package sema
+// Package coverage knows which values of a type the patterns of a match take, and which they leave out; its API
+// promises nothing.
+package coverage
 
 import (
 	"slices"
@@ -14,16 +16,16 @@ import (
 // a match is exhaustive when a row of wildcards is not useful, and the value
 // that it would still match is the witness that the error names.
 
-// cell is a pattern as the algorithm sees it: a wildcard (ctor ""), a
+// Pattern is a pattern as the algorithm sees it: a wildcard (ctor ""), a
 // constructor with arguments, or alternatives.
-type cell struct {
-	ctor string
-	args []cell
-	alts []cell
+type Pattern struct {
+	Constructor  string
+	Args         []Pattern
+	Alternatives []Pattern
 	// rest marks an array pattern with `..`: args are what stands before it,
 	// after what stands behind.
-	rest  bool
-	after []cell
+	Rest  bool
+	After []Pattern
 }
 
 // ctorInfo is a constructor of a type: its name, how a witness shows it, and
@@ -37,12 +39,12 @@ type ctorInfo struct {
 // witness is a value that a row still matches.
 type witness struct {
 	text string
-	cell cell
+	cell Pattern
 }
 
 // useful gives a value that a row matches and no row above it does, as a witness
 // for each column; nil when there is none.
-func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
+func useful(rows [][]Pattern, row []Pattern, ts []types.Type) []witness {
 	if len(row) == 0 {
 		if len(rows) == 0 {
 			return []witness{}
@@ -50,10 +52,10 @@ func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
 		return nil
 	}
 	head := row[0]
-	if head.alts != nil {
+	if head.Alternatives != nil {
 		seen := rows
-		for _, alt := range head.alts {
-			r := append([]cell{alt}, row[1:]...)
+		for _, alt := range head.Alternatives {
+			r := append([]Pattern{alt}, row[1:]...)
 			if w := useful(seen, r, ts); w != nil {
 				return w
 			}
@@ -62,11 +64,11 @@ func useful(rows [][]cell, row []cell, ts []types.Type) []witness {
 	}
 	rows = spread(rows)
 	t := types.Resolve(ts[0])
-	if head.ctor != "" && head.ctor != "[]" {
+	if head.Constructor != "" && head.Constructor != "[]" {
 		return usefulCtor(rows, row, ts, ctorOf(t, head))
 	}
 	ctors, finite := constructorsOf(t, rows, head)
-	if head.ctor == "[]" {
+	if head.Constructor == "[]" {
 		for _, k := range ctors {
 			if head.fitsLength(len(k.args)) {
 				if w := usefulCtor(rows, row, ts, k); w != nil {
@@ -106,9 +108,9 @@ func missingCtor(rows *column, ctors []ctorInfo) *ctorInfo {
 
 // looksAtLength says whether a row looks for the length of arrays that k stands
 // for.
-func looksAtLength(rows [][]cell, k ctorInfo) bool {
+func looksAtLength(rows [][]Pattern, k ctorInfo) bool {
 	for _, r := range rows {
-		if r[0].ctor == "[]" && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].rest) {
+		if r[0].Constructor == "[]" && r[0].fitsLength(len(k.args)) && (k.name != "[]+" || r[0].Rest) {
 			return true
 		}
 	}
@@ -118,11 +120,11 @@ func looksAtLength(rows [][]cell, k ctorInfo) bool {
 // usefulDefault is useful for values whose first column is a constructor that no
 // row names: only rows that take anything there count. absent is such a
 // constructor, for the witness.
-func usefulDefault(rows [][]cell, row []cell, ts []types.Type, absent *ctorInfo) []witness {
-	var rest [][]cell
+func usefulDefault(rows [][]Pattern, row []Pattern, ts []types.Type, absent *ctorInfo) []witness {
+	var rest [][]Pattern
 	looked := false
 	for _, r := range rows {
-		if r[0].ctor == "" {
+		if r[0].Constructor == "" {
 			rest = append(rest, r[1:])
 		} else {
 			looked = true
@@ -143,13 +145,13 @@ func usefulDefault(rows [][]cell, row []cell, ts []types.Type, absent *ctorInfo)
 	if strings.HasPrefix(ctor, "[]") {
 		ctor = "[]"
 	}
-	head := cell{ctor: ctor, args: make([]cell, len(absent.args)), rest: absent.name == "[]+"}
+	head := Pattern{Constructor: ctor, Args: make([]Pattern, len(absent.args)), Rest: absent.name == "[]+"}
 	return append([]witness{{absent.show(wild), head}}, w...)
 }
 
 // usefulCtor specialises everything by one constructor.
-func usefulCtor(rows [][]cell, row []cell, ts []types.Type, k ctorInfo) []witness {
-	var inner [][]cell
+func usefulCtor(rows [][]Pattern, row []Pattern, ts []types.Type, k ctorInfo) []witness {
+	var inner [][]Pattern
 	for _, r := range rows {
 		if s, ok := specialise(r, k); ok {
 			inner = append(inner, s)
@@ -165,7 +167,7 @@ func usefulCtor(rows [][]cell, row []cell, ts []types.Type, k ctorInfo) []witnes
 	}
 	n := len(k.args)
 	texts := make([]string, n)
-	args := make([]cell, n)
+	args := make([]Pattern, n)
 	for i := range n {
 		texts[i], args[i] = w[i].text, w[i].cell
 	}
@@ -173,57 +175,57 @@ func usefulCtor(rows [][]cell, row []cell, ts []types.Type, k ctorInfo) []witnes
 	if strings.HasPrefix(ctor, "[]") {
 		ctor = "[]"
 	}
-	head := witness{text: k.show(texts), cell: cell{ctor: ctor, args: args}}
+	head := witness{text: k.show(texts), cell: Pattern{Constructor: ctor, Args: args}}
 	if k.name == "[]+" {
-		head.cell.rest = true
+		head.cell.Rest = true
 	}
 	return append([]witness{head}, w[n:]...)
 }
 
 // specialise is a row's rest when its first column can be k.
-func specialise(r []cell, k ctorInfo) ([]cell, bool) {
+func specialise(r []Pattern, k ctorInfo) ([]Pattern, bool) {
 	head, n := r[0], len(k.args)
-	var args []cell
+	var args []Pattern
 	switch {
-	case head.ctor == "":
-		args = make([]cell, n)
-	case head.ctor == "[]" && strings.HasPrefix(k.name, "[]"):
-		if !head.fitsLength(n) || k.name == "[]+" && !head.rest {
+	case head.Constructor == "":
+		args = make([]Pattern, n)
+	case head.Constructor == "[]" && strings.HasPrefix(k.name, "[]"):
+		if !head.fitsLength(n) || k.name == "[]+" && !head.Rest {
 			return nil, false
 		}
-		args = make([]cell, n)
-		copy(args, head.args)
-		copy(args[n-len(head.after):], head.after)
-	case head.ctor == k.name:
-		args = make([]cell, n) // a pattern of the wrong length has been reported
-		copy(args, head.args)
+		args = make([]Pattern, n)
+		copy(args, head.Args)
+		copy(args[n-len(head.After):], head.After)
+	case head.Constructor == k.name:
+		args = make([]Pattern, n) // a pattern of the wrong length has been reported
+		copy(args, head.Args)
 	default:
 		return nil, false
 	}
-	return append(append([]cell(nil), args...), r[1:]...), true
+	return append(append([]Pattern(nil), args...), r[1:]...), true
 }
 
-func (c cell) fitsLength(n int) bool {
-	if c.rest {
-		return n >= len(c.args)+len(c.after)
+func (c Pattern) fitsLength(n int) bool {
+	if c.Rest {
+		return n >= len(c.Args)+len(c.After)
 	}
-	return n == len(c.args)
+	return n == len(c.Args)
 }
 
 // spread turns rows with alternatives in the first column into several.
-func spread(rows [][]cell) [][]cell {
-	if !slices.ContainsFunc(rows, func(r []cell) bool { return r[0].alts != nil }) {
+func spread(rows [][]Pattern) [][]Pattern {
+	if !slices.ContainsFunc(rows, func(r []Pattern) bool { return r[0].Alternatives != nil }) {
 		return rows
 	}
-	var out [][]cell
+	var out [][]Pattern
 	for _, r := range rows {
-		if r[0].alts == nil {
+		if r[0].Alternatives == nil {
 			out = append(out, r)
 			continue
 		}
-		var alts [][]cell
-		for _, a := range r[0].alts {
-			alts = append(alts, append([]cell{a}, r[1:]...))
+		var alts [][]Pattern
+		for _, a := range r[0].Alternatives {
+			alts = append(alts, append([]Pattern{a}, r[1:]...))
 		}
 		out = append(out, spread(alts)...)
 	}
@@ -231,15 +233,15 @@ func spread(rows [][]cell) [][]cell {
 }
 
 // ctorOf is the constructor that a cell of type t names.
-func ctorOf(t types.Type, head cell) ctorInfo {
+func ctorOf(t types.Type, head Pattern) ctorInfo {
 	all, _ := constructorsOf(t, nil, head)
 	for _, k := range all {
-		if k.name == head.ctor {
+		if k.name == head.Constructor {
 			return k
 		}
 	}
-	k := ctorInfo{name: head.ctor, show: func([]string) string { return head.ctor }}
-	for range head.args {
+	k := ctorInfo{name: head.Constructor, show: func([]string) string { return head.Constructor }}
+	for range head.Args {
 		k.args = append(k.args, types.Any)
 	}
 	return k
@@ -247,7 +249,7 @@ func ctorOf(t types.Type, head cell) ctorInfo {
 
 // constructorsOf lists a type's constructors; complete says that these are
 // all, so that a match can cover them one by one.
-func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, complete bool) {
+func constructorsOf(t types.Type, rows [][]Pattern, head Pattern) (ctors []ctorInfo, complete bool) {
 	constant := func(name string) ctorInfo {
 		return ctorInfo{name: name, show: func([]string) string { return name }}
 	}
@@ -269,7 +271,7 @@ func constructorsOf(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, c
 	case *types.Result:
 		return []ctorInfo{{"Ok", []types.Type{x.Ok}, call("Ok")}, {"Err", []types.Type{x.Err}, call("Err")}}, true
 	case *types.Tuple:
-		return []ctorInfo{{tupleCtor(len(x.Elems)), x.Elems, call("")}}, true
+		return []ctorInfo{{Tuple(len(x.Elems)), x.Elems, call("")}}, true
 	case *types.Array:
 		return arrayCtors(x.Elem, rows, head), true
 	case *types.Named:
@@ -286,12 +288,12 @@ func optionCtors(elem types.Type) []ctorInfo {
 // anyCtors are the constructors that patterns tell apart in an Any: the lengths
 // of an array, and Some and None, which together are all of it. An Option<Any>
 // has the latter in any case.
-func anyCtors(t types.Type, rows [][]cell, head cell) (ctors []ctorInfo, complete bool) {
-	if head.ctor == "[]" {
+func anyCtors(t types.Type, rows [][]Pattern, head Pattern) (ctors []ctorInfo, complete bool) {
+	if head.Constructor == "[]" {
 		return arrayCtors(types.Any, rows, head), false
 	}
-	some := func(r []cell) bool { return r[0].ctor == "Some" }
-	if _, isOption := t.(*types.Option); isOption || head.ctor == "Some" || slices.ContainsFunc(rows, some) {
+	some := func(r []Pattern) bool { return r[0].Constructor == "Some" }
+	if _, isOption := t.(*types.Option); isOption || head.Constructor == "Some" || slices.ContainsFunc(rows, some) {
 		return optionCtors(types.Any), true
 	}
 	return nil, false
@@ -346,12 +348,12 @@ func namedWitness(fields []*types.Field, args []string) string {
 
 // arrayCtors are the lengths that the patterns tell apart, and all longer
 // ones as one.
-func arrayCtors(elem types.Type, rows [][]cell, head cell) []ctorInfo {
+func arrayCtors(elem types.Type, rows [][]Pattern, head Pattern) []ctorInfo {
 	longest := 0
-	look := func(c cell) {
-		if c.ctor == "[]" {
-			n := len(c.args) + len(c.after)
-			if !c.rest {
+	look := func(c Pattern) {
+		if c.Constructor == "[]" {
+			n := len(c.Args) + len(c.After)
+			if !c.Rest {
 				n++
 			}
 			longest = max(longest, n)
@@ -379,37 +381,37 @@ func arrayCtors(elem types.Type, rows [][]cell, head cell) []ctorInfo {
 
 // relaxed is a cell for a place where only a pattern that always fits may stand.
 // One that takes an Any apart counts as such, since it is checked at run time.
-func relaxed(c cell, t types.Type) cell {
+func relaxed(c Pattern, t types.Type) Pattern {
 	t = types.Resolve(t)
 	if types.IsAny(t) {
-		shape := strings.HasPrefix(c.ctor, "()") || c.ctor == "[]" || strings.HasPrefix(c.ctor, "struct ")
+		shape := strings.HasPrefix(c.Constructor, "()") || c.Constructor == "[]" || strings.HasPrefix(c.Constructor, "struct ")
 		if !shape {
 			return c
 		}
-		for _, a := range append(append([]cell(nil), c.args...), c.after...) {
-			if r := relaxed(a, types.Any); r.ctor != "" || r.alts != nil {
+		for _, a := range append(append([]Pattern(nil), c.Args...), c.After...) {
+			if r := relaxed(a, types.Any); r.Constructor != "" || r.Alternatives != nil {
 				return c
 			}
 		}
-		return cell{}
+		return Pattern{}
 	}
 	k := ctorOf(t, c)
 	out := c
-	out.args = append([]cell(nil), c.args...)
-	for i := range out.args {
-		if i < len(k.args) && c.ctor == k.name {
-			out.args[i] = relaxed(out.args[i], k.args[i])
+	out.Args = append([]Pattern(nil), c.Args...)
+	for i := range out.Args {
+		if i < len(k.args) && c.Constructor == k.name {
+			out.Args[i] = relaxed(out.Args[i], k.args[i])
 		}
 	}
 	return out
 }
 
-// tupleCtor is told apart by length for the same reason.
-func tupleCtor(n int) string { return "()" + strconv.Itoa(n) }
+// Tuple is told apart by length for the same reason.
+func Tuple(n int) string { return "()" + strconv.Itoa(n) }
 
-// unmatchedBy returns a value of a type that a pattern does not match, as a pattern; ok is false when there is none.
-func unmatchedBy(p cell, t types.Type) (value string, ok bool) {
-	if w := useful([][]cell{{relaxed(p, t)}}, []cell{{}}, []types.Type{t}); w != nil {
+// Unmatched returns a value of a type that a pattern does not match, as a pattern; ok is false when there is none.
+func Unmatched(p Pattern, t types.Type) (value string, ok bool) {
+	if w := useful([][]Pattern{{relaxed(p, t)}}, []Pattern{{}}, []types.Type{t}); w != nil {
 		return w[0].text, true
 	}
 	return "", false

@@ -1,4 +1,4 @@
-package sema
+package coverage
 
 import "github.com/concerto-lang/concerto/internal/compile/types"
 
@@ -6,35 +6,35 @@ import "github.com/concerto-lang/concerto/internal/compile/types"
 // sorted by constructor when there are many: a match of thousands of literals or
 // variants must not hold each arm against all before it.
 type column struct {
-	rows [][]cell
-	by   map[string][][]cell // nil as long as there are few
+	rows [][]Pattern
+	by   map[string][][]Pattern // nil as long as there are few
 }
 
 // fewRows are looked through one by one.
 const fewRows = 12
 
-func columnOf(rows [][]cell) *column {
+func columnOf(rows [][]Pattern) *column {
 	c := &column{rows: rows}
 	c.sort(rows)
 	return c
 }
 
 // sort puts further rows with their like, if there are many.
-func (c *column) sort(rows [][]cell) {
+func (c *column) sort(rows [][]Pattern) {
 	if len(c.rows) <= fewRows {
 		return
 	}
 	if c.by == nil {
-		c.by, rows = map[string][][]cell{}, c.rows
+		c.by, rows = map[string][][]Pattern{}, c.rows
 	}
 	for _, r := range rows {
-		c.by[r[0].ctor] = append(c.by[r[0].ctor], r)
+		c.by[r[0].Constructor] = append(c.by[r[0].Constructor], r)
 	}
 }
 
-// add takes in a row with a pattern alone.
-func (c *column) add(p cell) {
-	rows := spread([][]cell{{p}})
+// Add takes in a row with a pattern alone.
+func (c *column) Add(p Pattern) {
+	rows := spread([][]Pattern{{p}})
 	c.rows = append(c.rows, rows...)
 	c.sort(rows)
 }
@@ -45,7 +45,7 @@ func (c *column) looks(ctor string) bool {
 		return len(c.by[ctor]) > 0
 	}
 	for _, r := range c.rows {
-		if r[0].ctor == ctor {
+		if r[0].Constructor == ctor {
 			return true
 		}
 	}
@@ -54,7 +54,7 @@ func (c *column) looks(ctor string) bool {
 
 // taking gives the rows that match values of a constructor, alone or among
 // others. An array's constructors are not asked for here.
-func (c *column) taking(ctor string) [][]cell {
+func (c *column) taking(ctor string) [][]Pattern {
 	if c.by == nil {
 		return c.rows
 	}
@@ -62,23 +62,23 @@ func (c *column) taking(ctor string) [][]cell {
 	return append(named[:len(named):len(named)], all...)
 }
 
-// arms are those of a match so far that have no guard.
-type arms struct {
+// Arms are those of a match so far that have no guard.
+type Arms struct {
 	column
 	t     types.Type
 	ctors map[string]ctorInfo // of the type, once needed
 }
 
-// newArms returns no arms yet, of a match of a type's values.
-func newArms(t types.Type) *arms { return &arms{t: t} }
+// NewArms returns no arms yet, of a match of a type's values.
+func NewArms(t types.Type) *Arms { return &Arms{t: t} }
 
-// reaches reports whether a pattern takes a value that no arm so far does.
-func (a *arms) reaches(p cell) bool { return a.useful(p) != nil }
+// Reaches reports whether a pattern takes a value that no arm so far does.
+func (a *Arms) Reaches(p Pattern) bool { return a.useful(p) != nil }
 
 // useful gives a value that a pattern takes and no arm so far; nil without one.
-func (a *arms) useful(p cell) []witness {
-	if p.alts != nil {
-		for _, alt := range p.alts {
+func (a *Arms) useful(p Pattern) []witness {
+	if p.Alternatives != nil {
+		for _, alt := range p.Alternatives {
 			if w := a.useful(alt); w != nil {
 				return w
 			}
@@ -86,34 +86,34 @@ func (a *arms) useful(p cell) []witness {
 		return nil
 	}
 	ts := []types.Type{a.t}
-	if p.ctor == "" || p.ctor == "[]" {
-		return useful(a.rows, []cell{p}, ts)
+	if p.Constructor == "" || p.Constructor == "[]" {
+		return useful(a.rows, []Pattern{p}, ts)
 	}
-	return usefulCtor(a.taking(p.ctor), []cell{p}, ts, a.ctor(p))
+	return usefulCtor(a.taking(p.Constructor), []Pattern{p}, ts, a.ctor(p))
 }
 
 // ctor is ctorOf, by a table.
-func (a *arms) ctor(p cell) ctorInfo {
+func (a *Arms) ctor(p Pattern) ctorInfo {
 	if a.ctors == nil {
 		a.ctors = map[string]ctorInfo{}
-		all, _ := constructorsOf(a.t, nil, cell{})
+		all, _ := constructorsOf(a.t, nil, Pattern{})
 		for _, k := range all {
 			a.ctors[k.name] = k
 		}
 	}
-	if k, ok := a.ctors[p.ctor]; ok {
+	if k, ok := a.ctors[p.Constructor]; ok {
 		return k
 	}
 	return ctorOf(types.Any, p)
 }
 
-// mostArms bounds how many arms a fix adds; what is left then is `_`.
-const mostArms = 64
+// MostMissing bounds how many arms a fix adds; what is left then is `_`.
+const MostMissing = 64
 
-// patterns are patterns of all that the type's values are made by, nil when these are too many.
-func (a *arms) patterns() (patterns []string) {
-	all, complete := constructorsOf(a.t, nil, cell{})
-	if !complete || len(all) > mostArms {
+// Patterns are patterns of all that the type's values are made by, nil when these are too many.
+func (a *Arms) Patterns() (patterns []string) {
+	all, complete := constructorsOf(a.t, nil, Pattern{})
+	if !complete || len(all) > MostMissing {
 		return nil
 	}
 	for _, k := range all {
@@ -126,13 +126,13 @@ func (a *arms) patterns() (patterns []string) {
 	return patterns
 }
 
-// more notes a case that no arm takes, and says whether there is one.
-func (a *arms) more(missing *[]string) bool {
-	w := a.useful(cell{})
+// More notes a case that no arm takes, and says whether there is one.
+func (a *Arms) More(missing *[]string) bool {
+	w := a.useful(Pattern{})
 	if w == nil {
 		return false
 	}
 	*missing = append(*missing, w[0].text)
-	a.add(w[0].cell)
+	a.Add(w[0].cell)
 	return true
 }
