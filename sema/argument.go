@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // shapes appends the run-time types that a Shape function takes.
@@ -148,7 +149,7 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, args []*ast.Arg, filled 
 		}
 		if filled[k] {
 			b.report(diag.ArgumentTwice.At(a.Name.Sp, "parameter `%s` is given twice", p.Name).
-				Repair(removeRow(b.info.File.Source, a.Sp, "Remove the second `%s`", p.Name), "remove one"))
+				Repair(edits.RemoveRow(b.info.File.Source, a.Sp, "Remove the second `%s`", p.Name), "remove one"))
 			return -1
 		}
 		return k
@@ -246,8 +247,8 @@ func (b *body) missingArguments(e ast.Expr, fn *Function, args []*ast.Arg, k, n 
 	}
 	text := ""
 	for i, p := range fn.Params[k:] {
-		value := placeholder(p.Type)
-		if value == notWritten || isVar(types.Resolve(p.Type)) {
+		value := edits.Placeholder(p.Type)
+		if value == edits.NotWritten || isVar(types.Resolve(p.Type)) {
 			return nil
 		}
 		if i > 0 || len(args) > 0 {

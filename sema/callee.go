@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // unknown marks a path whose name was reported as unknown.
@@ -154,7 +155,7 @@ func (b *body) visible(fn *Function, name *ast.Ident) {
 	}
 	b.report(diag.Private.At(name.Sp, "`%s` is private to module `%s`", fn.Name, fn.mod.shown()).
 		LabelIn(fn.mod.info.File.Source, fn.Decl.Name.Sp, "declared here without `pub`").
-		Repair(makePublic(fn.mod.info.File.Source, fn.Decl.Head(), fn.Name), "declare it `pub`, or use what the module offers"))
+		Repair(edits.MakePublic(fn.mod.info.File.Source, fn.Decl.Head(), fn.Name), "declare it `pub`, or use what the module offers"))
 }
 
 func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
@@ -180,7 +181,7 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 		}
 		if n, ok := types.Resolve(t).(*types.Named); ok && !n.Decl.Library && n.Decl.Kind != types.Enum {
 			b.report(diag.UnknownMethod.At(name.Sp, "`%s` has no function `new`", owner.Name).
-				Hint("a value is made with its type's name alone: `%s`", structExample(n.Decl)))
+				Hint("a value is made with its type's name alone: `%s`", edits.StructExample(n.Decl)))
 			return
 		}
 	}
@@ -230,7 +231,7 @@ func (b *body) insteadOfNew(t types.Type, owner, name *ast.Ident, w foreign.Word
 		return []diag.Fix{diag.Offer(diag.Remove(at), "Remove `%s`", f.Slice(at))}
 	case name.Name == "new" && strings.HasPrefix(f.String()[at.End:], "()"):
 		at.End += source.Pos(len("()"))
-		if empty := placeholder(t); empty != notWritten {
+		if empty := edits.Placeholder(t); empty != edits.NotWritten {
 			return []diag.Fix{diag.Change(at, empty, empty, false)}
 		}
 	}

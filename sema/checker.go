@@ -5,6 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // checker holds one run of Check.
@@ -281,6 +282,6 @@ func (c *checker) checkMain() {
 	c.prog.Main = fn
 	if len(fn.Params) > 0 {
 		c.report(c.entry, diag.MainSignature.At(fn.Decl.Signature, "`main` takes no parameters").
-			By(readArguments(fn.Decl)...).Hint("read arguments with `std::env::args()`"))
+			By(edits.ReadArguments(fn.Decl)...).Hint("read arguments with `std::env::args()`"))
 	}
 }

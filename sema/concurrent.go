@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // Concurrent is the detail of an AwaitAll, Race or ParallelFor: one body for
@@ -64,7 +65,7 @@ func (b *body) awaitsTasks(e *ast.Await, t types.Type) {
 	call := "." + method + "(|t| await t)"
 	f := b.info.File.Source
 	around := diag.Fix{Title: "Await each", Edits: []diag.Edit{diag.Replace(e.Sp, f.Slice(e.X.Span())+call)}}
-	if isLoose(e.X) || e.Postfix {
+	if edits.IsLoose(e.X) || e.Postfix {
 		around.Edits[0].Text = "(" + f.Slice(e.X.Span()) + ")" + call
 	}
 	b.report(diag.AwaitedTasks.At(e.Sp, "`await` waits for one task, and this is `%s`", types.Full(t)).

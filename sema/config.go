@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // fieldType says what a field of an agent or host declaration takes. A check
@@ -110,7 +111,7 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 		}
 		if first := seen[f.Name.Name]; first != nil {
 			c.report(m, diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(first.Name.Sp, "first here").
-				Repair(removeRow(m.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
+				Repair(edits.RemoveRow(m.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 			continue
 		}
 		seen[f.Name.Name] = f
@@ -200,7 +201,7 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 		a.Connection, at, ok = c.word(m, f)
 		if a.Decl.Uses != nil {
 			c.report(m, diag.DuplicateField.At(f.Name.Sp, "the provider is given twice").Label(a.Decl.Uses.Sp, "first here").
-				Repair(removeRow(m.info.File.Source, f.Sp, "Remove `provider`"), "remove one"))
+				Repair(edits.RemoveRow(m.info.File.Source, f.Sp, "Remove `provider`"), "remove one"))
 		}
 	} else if a.Decl.Uses != nil {
 		a.Connection, at, ok = a.Decl.Uses.Name, a.Decl.Uses.Sp, true
@@ -440,7 +441,7 @@ func (c *checker) toManifest(f *source.File, h *Host, wrong []*ast.ConfigField, 
 		if i == 0 && here != "" {
 			fix.Edits = append(fix.Edits, diag.Replace(x.Sp, here))
 		} else {
-			fix.Edits = append(fix.Edits, removeRow(f, x.Sp, "").Edits...)
+			fix.Edits = append(fix.Edits, edits.RemoveRow(f, x.Sp, "").Edits...)
 		}
 	}
 	var d diag.Diagnostic
@@ -471,7 +472,7 @@ func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 	list, ok := v.([]any)
 	if !ok {
 		c.report(m, diag.ConfigValue.At(f.Value.Span(), "`tools` takes a list of tools").
-			Repair(embrace(f.Value, "[", "]", "Put it into brackets"), "write `tools: [%s]`", c.shortSlice(m.info.File.Source, f.Value.Span())))
+			Repair(edits.Surround(f.Value, "[", "]", "Put it into brackets"), "write `tools: [%s]`", c.shortSlice(m.info.File.Source, f.Value.Span())))
 		return
 	}
 	for i, x := range list {

@@ -5,6 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // callVariant makes an enum value, or Ok, Err, Some.
@@ -26,7 +27,7 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 			at := source.Span{Start: e.Fn.Span().End, End: e.Sp.End}
 			d.By(diag.Offer(diag.Replace(at, literal), "Name the fields"))
 		}
-		b.report(d.Hint("write `%s`", variantExample(v.Type.(*types.Named).Decl, v.Variant)))
+		b.report(d.Hint("write `%s`", edits.VariantExample(v.Type.(*types.Named).Decl, v.Variant)))
 		return types.Bad
 	}
 	n := len(e.Args)
@@ -178,7 +179,7 @@ func (b *body) noValues(e *ast.PathExpr, v *VariantRef) {
 		return
 	}
 	d := diag.VariantValue.At(e.Sp, "variant `%s` needs its values", v.Name).By(giveValues(e, v.Variant))
-	example := variantExample(v.Type.(*types.Named).Decl, v.Variant)
+	example := edits.VariantExample(v.Type.(*types.Named).Decl, v.Variant)
 	if v.Variant.Named {
 		d.Hint("write `%s`; it is no function, since its values have names", example)
 	} else {

@@ -5,6 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // ifExpr checks an if; want is what its value is wanted as, nil to join the
@@ -67,7 +68,7 @@ func acceptsNil(t types.Type) bool {
 func (b *body) noElse(e *ast.IfExpr, want types.Type, why reason) {
 	d := diag.MissingElse.At(e.Sp, "expected `%s`, but without `else` an `if` gives Nil", types.Full(want))
 	b.because(d, why)
-	b.report(d.Repair(diag.Offer(diag.Insert(e.Sp.End, " else { "+placeholder(want)+" }"), "Add an `else`"), "add `else { … }` with a value"))
+	b.report(d.Repair(diag.Offer(diag.Insert(e.Sp.End, " else { "+edits.Placeholder(want)+" }"), "Add an `else`"), "add `else { … }` with a value"))
 }
 
 // branchValue is one branch of an if or match whose type is the branches'

@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // declare enters a file's declarations: all names, then the types they are
@@ -188,7 +189,7 @@ func (c *checker) fields(ts *typeScope, decls []*ast.FieldDecl) []*types.Field {
 		if first := findDecl(decls, f); first != nil {
 			c.report(ts.m, diag.DuplicateField.At(f.Name.Sp, "field `%s` is declared twice", f.Name.Name).
 				Label(first.Name.Sp, "first declared here").
-				Repair(removeRow(ts.m.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "rename or remove one of them"))
+				Repair(edits.RemoveRow(ts.m.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "rename or remove one of them"))
 			continue
 		}
 		t := c.resolve(ts, f.Type)
@@ -229,7 +230,7 @@ func (c *checker) defineEnum(m *module, decl *types.Decl, d *ast.EnumDecl) {
 	for _, v := range d.Variants {
 		if decl.Variant(v.Name.Name) != nil {
 			c.report(m, diag.DuplicateField.At(v.Name.Sp, "variant `%s` is declared twice", v.Name.Name).
-				Repair(removeRow(m.info.File.Source, v.Sp, "Remove the second `%s`", v.Name.Name), "rename or remove one of them"))
+				Repair(edits.RemoveRow(m.info.File.Source, v.Sp, "Remove the second `%s`", v.Name.Name), "rename or remove one of them"))
 			continue
 		}
 		w := &types.Variant{Name: v.Name.Name, Named: v.Named, Index: len(decl.Variants)}

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/sema/coverage"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // exhaustive reports the cases that a match leaves out and the arms that
@@ -22,7 +23,7 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 		p := b.cell(arm.Pattern)
 		if !arms.Reaches(p) {
 			b.report(diag.UnreachableArm.At(arm.Pattern.Span(), "no value reaches this arm").
-				Repair(removeRow(b.info.File.Source, arm.Sp, "Remove the arm"), "the arms before it take everything it would; remove or move it"))
+				Repair(edits.RemoveRow(b.info.File.Source, arm.Sp, "Remove the arm"), "the arms before it take everything it would; remove or move it"))
 		}
 		if arm.Guard == nil {
 			arms.Add(p)

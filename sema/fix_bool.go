@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // truth returns what to write for an expression of type t where a Bool is required. It never asks
@@ -24,7 +25,7 @@ func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 	}
 	x := b.operand(e)
 	ask := func(text string) diag.Advice {
-		return diag.Say("say what is asked: `" + x + text + "`").By(behind(e, text))
+		return diag.Say("say what is asked: `" + x + text + "`").By(edits.Append(e, text))
 	}
 	switch t.(type) {
 	case *types.Option:
@@ -35,10 +36,10 @@ func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 		return b.takeOut(e, t, func(types.Type) bool { return true })
 	case *types.Array, *types.Map, *types.HashMap:
 		before, after := "!", ".is_empty()"
-		if isLoose(e) {
+		if edits.IsLoose(e) {
 			before, after = "!(", ").is_empty()"
 		}
-		return diag.Say("say what is asked: `!" + x + ".is_empty()`").By(embrace(e, before, after, "Add `!` and `.is_empty()`"))
+		return diag.Say("say what is asked: `!" + x + ".is_empty()`").By(edits.Surround(e, before, after, "Add `!` and `.is_empty()`"))
 	}
 	if _, ok := unparen(e).(*ast.IntLit); ok {
 		return diag.Say("write `true` or `false`; what goes on until it is left is `loop { … }`")
@@ -57,7 +58,7 @@ func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 // heldTruth is truth for an Option or a Result that holds a value of type inner.
 func (b *body) heldTruth(e ast.Expr, inner types.Type, may string) diag.Advice {
 	if inner == types.Bool || types.IsAny(inner) {
-		return diag.Say(b.quoted(e) + " " + may + ": put `?` after it, or use `.unwrap_or(…)` or `match`").By(behind(e, "?"))
+		return diag.Say(b.quoted(e) + " " + may + ": put `?` after it, or use `.unwrap_or(…)` or `match`").By(edits.Append(e, "?"))
 	}
 	return diag.Say(b.quoted(e) + " " + may + ", and what it holds is no Bool: say by `match` what each case means")
 }
@@ -84,10 +85,10 @@ func (b *body) askForBool(e ast.Expr, t types.Type) diag.Advice {
 	if held(t) == nil {
 		return diag.Say("ask for a Bool: `emit<Bool>(…)`").By(diag.Offer(ask, "Ask for a Bool"))
 	}
-	edits := append(behind(e, "?").Edits, ask)
-	slices.SortFunc(edits, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
+	all := append(edits.Append(e, "?").Edits, ask)
+	slices.SortFunc(all, func(a, b diag.Edit) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	return diag.Say("ask for a Bool by `emit<Bool>(…)`, and take the answer out with `" + b.operand(e) + "?`").
-		By(diag.Fix{Title: "Ask for a Bool", Edits: edits})
+		By(diag.Fix{Title: "Ask for a Bool", Edits: all})
 }
 
 // emitOf returns the awaited emit whose answer an expression is, directly or by a variable of this

@@ -5,6 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // Fixes of declarations: what a head lacks or has too much, and where a declaration belongs.
@@ -13,7 +14,7 @@ import (
 func declareTrait(m *module, name *ast.Ident) diag.Fix {
 	at := name.Sp.Start
 	if d := m.declarationAt(name.Sp); d != nil {
-		at = beginning(m.info.File.Source, d.Span().Start)
+		at = edits.CommentStart(m.info.File.Source, d.Span().Start)
 	}
 	return diag.Offer(diag.Insert(at, "trait "+name.Name+" {}\n\n"), "Declare trait `%s`", name.Name)
 }
@@ -70,12 +71,12 @@ func (c *checker) usesOf(a *Agent) (fixes []diag.Fix) {
 
 // connectors gives a host each of the manifest's.
 func (c *checker) connectors(m *module, h *Host) (fixes []diag.Fix) {
-	l, ok := hostRows(m.info.File.Source, h.Decl)
+	l, ok := edits.HostRows(m.info.File.Source, h.Decl)
 	if c.cfg.Manifest == nil || !ok {
 		return nil
 	}
 	for _, name := range keys(c.cfg.Manifest.Hosts) {
-		fixes = append(fixes, diag.Fix{Title: "Add `connector: " + name + "`", Edits: l.add("connector: " + name)})
+		fixes = append(fixes, diag.Fix{Title: "Add `connector: " + name + "`", Edits: l.Add("connector: " + name)})
 	}
 	return fixes
 }
@@ -89,8 +90,8 @@ func jsonFormat(h *Host) []diag.Fix {
 			fix.Edits = []diag.Edit{diag.Replace(x.Value.Span(), `"json"`)}
 		}
 	}
-	if l, ok := hostRows(f, h.Decl); fix.Edits == nil && ok {
-		fix.Edits = l.add(`output_format: "json"`)
+	if l, ok := edits.HostRows(f, h.Decl); fix.Edits == nil && ok {
+		fix.Edits = l.Add(`output_format: "json"`)
 	}
 	for i := range fix.Edits {
 		fix.Edits[i].File = f
@@ -118,7 +119,7 @@ func withoutTrait(m *module, name *ast.Ident) []diag.Fix {
 	}
 	f := m.info.File.Source
 	if len(d.Methods) == 0 {
-		return []diag.Fix{diag.Offer(diag.Remove(aloneOn(f, d.Sp)), "Remove the `impl`")}
+		return []diag.Fix{diag.Offer(diag.Remove(edits.WithItsLines(f, d.Sp)), "Remove the `impl`")}
 	}
 	at := source.Span{Start: d.Trait.Span().Start, End: d.Target.Span().Start}
 	return []diag.Fix{diag.Offer(diag.Remove(at), "Write `impl %s`", f.Slice(d.Target.Span()))}

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // Fixes of expressions and statements, each beside the hint that says the same.
@@ -57,7 +58,7 @@ func (b *body) noLoop(at source.Span, word string) diag.Advice {
 		whole.End++
 	}
 	return diag.Say("remove it, or use `return`").
-		By(diag.Offer(diag.Remove(aloneOn(f, whole)), "Remove the `%s`", word)).
+		By(diag.Offer(diag.Remove(edits.WithItsLines(f, whole)), "Remove the `%s`", word)).
 		By(diag.Change(source.Span{Start: at.Start, End: at.Start + source.Pos(len(word))}, "return", "return", false))
 }
 
@@ -67,7 +68,7 @@ func (b *body) madeOf(e *ast.PathExpr, en *entity) diag.Advice {
 	if en.typ == nil || b.receiver == ast.Expr(e) && b.method != "" {
 		return a
 	}
-	if text := namedPlaceholder(en.typ, 0); text != notWritten {
+	if text := edits.NamedPlaceholder(en.typ, 0); text != edits.NotWritten {
 		return a.By(diag.Offer(diag.Replace(e.Sp, text), "Write `%s`", text))
 	}
 	return a
@@ -92,11 +93,11 @@ func fewerTypes(t *ast.NamedType, most int) []diag.Fix {
 
 // giveValues gives a variant the values that it is made of.
 func giveValues(e *ast.PathExpr, v *types.Variant) diag.Fix {
-	text := " " + fieldPlaceholders(v.Fields, 0)
+	text := " " + edits.FieldPlaceholders(v.Fields, 0)
 	if !v.Named {
 		var values []string
 		for _, f := range v.Fields {
-			values = append(values, placeholder(f.Type))
+			values = append(values, edits.Placeholder(f.Type))
 		}
 		text = "(" + strings.Join(values, ", ") + ")"
 	}
@@ -164,7 +165,7 @@ func (b *body) assigned(e *ast.MethodCall, t types.Type) []diag.Fix {
 
 // handled hands on the error in a Result that nobody takes.
 func (b *body) handled(e ast.Expr) []diag.Fix {
-	if !isPostfix(e) {
+	if !edits.IsPostfix(e) {
 		return nil
 	}
 	return []diag.Fix{diag.Offer(diag.Insert(e.Span().End, "?"), "Add `?`")}
@@ -175,7 +176,7 @@ func (b *body) awaitSubject(t types.Type) []diag.Fix {
 	if _, ok := t.(*types.Task); !ok || b.subject == nil {
 		return nil
 	}
-	return []diag.Fix{await(b.subject, "")}
+	return []diag.Fix{edits.Await(b.subject, "")}
 }
 
 // intoVariable puts a value of its own that is to be changed into a variable.
@@ -204,7 +205,7 @@ func mergeInserts(first, second diag.Edit) []diag.Edit {
 // separator is what parts a statement from the one at hand: a line, when that begins its own.
 func (b *body) separator() string {
 	f := b.info.File.Source
-	if own := indent(f, b.here); f.LineStart(f.LineOf(b.here))+source.Pos(len(own)) == b.here {
+	if own := edits.Indent(f, b.here); f.LineStart(f.LineOf(b.here))+source.Pos(len(own)) == b.here {
 		return "\n" + own
 	}
 	return " "
@@ -212,7 +213,7 @@ func (b *body) separator() string {
 
 // withoutHandler removes a handler of a listen.
 func (b *body) withoutHandler(h *ast.Handler) diag.Fix {
-	return removeRow(b.info.File.Source, h.Sp, "Remove the handler")
+	return edits.RemoveRow(b.info.File.Source, h.Sp, "Remove the handler")
 }
 
 // oneParameter removes all parameters of a handler but the first.
@@ -230,7 +231,7 @@ func (b *body) sendNothing(x ast.Expr) diag.Fix {
 	if f := b.info.File.Source; strings.HasPrefix(strings.TrimLeft(f.Slice(source.Span{Start: at, End: source.Pos(len(f.Text))}), " \t\r\n"), "}") {
 		return diag.Offer(diag.Insert(at, ";"), "Insert `;`")
 	}
-	return embrace(x, "{ ", "; }", "Send nothing")
+	return edits.Surround(x, "{ ", "; }", "Send nothing")
 }
 
 // byPosition writes a literal of a variant whose values have no names by their places, when there are
@@ -263,6 +264,6 @@ func (b *body) implementFor(t types.Type, bound *types.Bound, at source.Span) []
 			heads = append(heads, asDeclared(fn, args))
 		}
 	}
-	text := "impl " + bound.String() + " for " + t.String() + " {" + blocks(heads, "\n") + "\n}"
+	text := "impl " + bound.String() + " for " + t.String() + " {" + edits.Functions(heads, "\n") + "\n}"
 	return b.beforeDecl(at, text, "Implement `"+bound.String()+"` for `"+t.String()+"`")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // importing adds an import to a module: behind its imports, else before all it declares.
@@ -41,16 +42,16 @@ func topEdit(m *module, line string) diag.Edit {
 	}
 	switch {
 	case last != nil:
-		return diag.Insert(last.Span().End, "\n"+indent(f, last.Span().Start)+line)
+		return diag.Insert(last.Span().End, "\n"+edits.Indent(f, last.Span().Start)+line)
 	case len(decls) == 0:
 		return diag.Insert(0, line+"\n")
 	}
-	at := beginning(f, decls[0].Head().Sp.Start)
+	at := edits.CommentStart(f, decls[0].Head().Sp.Start)
 	gap := "\n\n"
 	if _, isUse := decls[0].(*ast.UseDecl); isUse {
 		gap = "\n"
 	}
-	return diag.Insert(at, line+gap+indent(f, at))
+	return diag.Insert(at, line+gap+edits.Indent(f, at))
 }
 
 // ourType is the hint for a type of another language, with ours where that takes its place.

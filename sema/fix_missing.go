@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/sema/coverage"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // What is missing of a whole: fields, arms, handlers, methods.
@@ -14,8 +15,8 @@ import (
 // addFields is what to do about a literal without all of its fields.
 func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
 	a := diag.Say("add `" + strings.Join(missing, ": …`, `") + ": …`, or take the rest from another: `..base`")
-	if l, ok := listIn(b.info.File.Source, e.Path.Sp.End, lastOf(e.Fields), e.Sp); ok {
-		return a.By(diag.Fix{Title: "Add the missing fields", Edits: l.add(rows...)})
+	if l, ok := edits.ListIn(b.info.File.Source, e.Path.Sp.End, edits.LastEnd(e.Fields), e.Sp); ok {
+		return a.By(diag.Fix{Title: "Add the missing fields", Edits: l.Add(rows...)})
 	}
 	return a
 }
@@ -30,15 +31,15 @@ func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *
 	if len(missing) == coverage.MostMissing {
 		missing = append(missing, "_")
 	}
-	l, ok := listIn(b.info.File.Source, e.Head.End, lastOf(e.Arms), e.Sp)
+	l, ok := edits.ListIn(b.info.File.Source, e.Head.End, edits.LastEnd(e.Arms), e.Sp)
 	if !ok {
 		return a
 	}
 	var rows []string
 	for _, m := range missing {
-		rows = append(rows, m+" => "+notWritten)
+		rows = append(rows, m+" => "+edits.NotWritten)
 	}
-	return a.By(diag.Fix{Title: "Add the missing arms", Edits: l.add(rows...)})
+	return a.By(diag.Fix{Title: "Add the missing arms", Edits: l.Add(rows...)})
 }
 
 // handlerRow is a handler of a type of message.
@@ -47,7 +48,7 @@ func handlerRow(m hostmsg.Message) string {
 	if m.Schema != "" {
 		param += ": " + m.Schema
 	}
-	return `"` + m.Type + `" => |` + param + "| " + notWritten
+	return `"` + m.Type + `" => |` + param + "| " + edits.NotWritten
 }
 
 // askRow leaves a type of message to the person at the terminal.

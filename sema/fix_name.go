@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // Fixes of names that nothing declares: what std has is imported, anything else is declared.
@@ -144,8 +145,8 @@ func (b *body) beforeDecl(at source.Span, text, title string) []diag.Fix {
 	if d == nil {
 		return nil
 	}
-	before := beginning(f, d.Span().Start)
-	own := indent(f, before)
+	before := edits.CommentStart(f, d.Span().Start)
+	own := edits.Indent(f, before)
 	return []diag.Fix{diag.Offer(diag.Insert(before, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own), "%s", title)}
 }
 
@@ -164,11 +165,11 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 		if loop := outermostLoop(b.info.File, id.Sp); loop != nil {
 			at = loop.Span().Start
 		}
-		return []diag.Fix{diag.Offer(diag.Insert(at, "let mut "+id.Name+" = "+value+";\n"+indent(f, at)), "Declare variable `%s`", id.Name)}
+		return []diag.Fix{diag.Offer(diag.Insert(at, "let mut "+id.Name+" = "+value+";\n"+edits.Indent(f, at)), "Declare variable `%s`", id.Name)}
 	}
 	value := "nil"
 	if u.hint != nil {
-		if value = placeholder(u.hint); value == notWritten {
+		if value = edits.Placeholder(u.hint); value == edits.NotWritten {
 			return nil
 		}
 	}
@@ -230,8 +231,8 @@ func (b *body) declareFunction(id *ast.Ident, u use) []diag.Fix {
 			result = " -> " + t.String()
 		}
 	}
-	own := "\n" + indent(f, d.Span().Start)
-	text := "\n" + own + "fn " + id.Name + "(" + b.parametersFor(u.args) + ")" + result + " {" + own + indentation + notWritten + own + "}"
+	own := "\n" + edits.Indent(f, d.Span().Start)
+	text := "\n" + own + "fn " + id.Name + "(" + b.parametersFor(u.args) + ")" + result + " {" + own + edits.Indentation + edits.NotWritten + own + "}"
 	return []diag.Fix{diag.Offer(diag.Insert(d.Span().End, text), "Declare function `%s`", id.Name)}
 }
 

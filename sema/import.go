@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // importEntry is one name that a `use` brings in, or one glob. It is resolved
@@ -34,7 +35,7 @@ const (
 
 // declareUse enters the names of a `use` declaration.
 func (c *checker) declareUse(m *module, d *ast.UseDecl) {
-	c.useTree(m, d, d.Tree, nil, wholeLines(m.info.File.Source, d.Sp))
+	c.useTree(m, d, d.Tree, nil, edits.WholeLines(m.info.File.Source, d.Sp))
 }
 
 // useTree enters the names of a part of a `use` declaration. without is what is removed of the text

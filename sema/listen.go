@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // askWord as a whole handler leaves a question or an approval to the person at the terminal.
@@ -161,10 +162,10 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 	if len(asking) > 0 {
 		dg.Hint("or add %s: the person at the terminal answers", listed(asking))
 	}
-	if l, ok := listIn(b.info.File.Source, e.Head.End, lastOf(e.Handlers), e.Sp); ok {
-		dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Add the missing handlers", Edits: l.add(rows...)})
+	if l, ok := edits.ListIn(b.info.File.Source, e.Head.End, edits.LastEnd(e.Handlers), e.Sp); ok {
+		dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Add the missing handlers", Edits: l.Add(rows...)})
 		if len(asking) == len(open) {
-			dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Have the person at the terminal answer", Edits: l.add(asking...)})
+			dg.Fixes = append(dg.Fixes, diag.Fix{Title: "Have the person at the terminal answer", Edits: l.Add(asking...)})
 		}
 	}
 	b.report(dg.Hint("or say in [hosts.%s] which `message_types` the host sends", d.Host.Connector))

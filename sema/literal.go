@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // intLit checks that a literal fits 64 bits; negated says that a minus stands
@@ -202,7 +203,7 @@ func (c *checker) keysTwice(m *module, e *ast.MapLit) {
 		if first := seen[key]; first != nil {
 			c.report(m, diag.DuplicateField.At(en.Key.Span(), "key `%v` is given twice", key).
 				Label(first.Span(), "first here").
-				Repair(removeRow(m.info.File.Source, en.Sp, "Remove the second `%v`", key), "remove one: a map holds a key once"))
+				Repair(edits.RemoveRow(m.info.File.Source, en.Sp, "Remove the second `%v`", key), "remove one: a map holds a key once"))
 			continue
 		}
 		seen[key] = en.Key
@@ -372,7 +373,7 @@ func (b *body) variantStruct(p *ast.PathExpr, e *entity, lit *ast.StructLit) *st
 	}
 	if !v.Named {
 		b.report(diag.NotAStruct.At(p.Sp, "variant `%s` has no named fields", v.Name).
-			By(b.byPosition(lit, v)...).Hint("write `%s`", variantExample(e.typ, v)))
+			By(b.byPosition(lit, v)...).Hint("write `%s`", edits.VariantExample(e.typ, v)))
 		return nil
 	}
 	n := generic(e.typ)
@@ -487,7 +488,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 		}
 		if lit.Fields[decl.Index].Index >= 0 {
 			b.report(diag.DuplicateField.At(f.Name.Sp, "field `%s` is given twice", f.Name.Name).
-				Repair(removeRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
+				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 		}
 		lit.Fields[decl.Index] = FieldSource{Index: i}
 		b.visibleField(ref.named.Decl, decl, f.Name)
@@ -502,7 +503,7 @@ func (b *body) structFields(e *ast.StructLit, ref *structRef, lit *StructLit, in
 		f := ref.fields[i]
 		if !f.Default {
 			missing = append(missing, f.Name)
-			rows = append(rows, f.Name+": "+placeholder(f.Type))
+			rows = append(rows, f.Name+": "+edits.Placeholder(f.Type))
 			continue
 		}
 		lit.Fields[i].Default, lit.Fields[i].Info = b.c.fieldDefault(ref.named.Decl, ref.variant, f)

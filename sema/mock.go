@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // Mock is how a `mock` statement is made: Install, a library function, takes
@@ -61,10 +62,10 @@ func (b *body) mock(s *ast.MockStmt) {
 			continue
 		case seen[f.Name.Name] != nil:
 			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(seen[f.Name.Name].Name.Sp, "first here").
-				Repair(removeRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
+				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
 		case first != nil:
 			b.report(diag.MockAnswers.At(f.Name.Sp, "a mock answers in one way, and this is a second one").Label(first.Name.Sp, "the first").
-				By(removeRow(b.info.File.Source, f.Sp, "Remove `%s`", f.Name.Name)).Hint("keep one of them; `responses` may hold answers and errors in turn: `responses: [\"yes\", { error: \"down\" }]`"))
+				By(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove `%s`", f.Name.Name)).Hint("keep one of them; `responses` may hold answers and errors in turn: `responses: [\"yes\", { error: \"down\" }]`"))
 		}
 		seen[f.Name.Name] = f
 		if first == nil {
@@ -116,7 +117,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	b.errors++
 	if !e.refused {
 		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is no agent, host or MCP server", s.Name.Name).
-			By(diag.Offer(diag.Remove(aloneOn(b.info.File.Source, s.Sp)), "Remove the mock")).Hint("what is not the outside world needs no mock: it runs in tests as it is"))
+			By(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, s.Sp)), "Remove the mock")).Hint("what is not the outside world needs no mock: it runs in tests as it is"))
 	}
 	return nil
 }

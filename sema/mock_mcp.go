@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // mockServer checks a mock of an MCP server: each field is a function with its
@@ -23,7 +24,7 @@ func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 		switch {
 		case seen[name] != nil:
 			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", name).Label(seen[name].Name.Sp, "first here").
-				Repair(removeRow(b.info.File.Source, f.Sp, "Remove the second `%s`", name), "remove one"))
+				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", name), "remove one"))
 		case fn != nil:
 			result = fn.Result
 		case !d.Server.Rest:

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // module is a namespace: a file's declarations, an inline `mod`'s, or those of
@@ -97,7 +98,7 @@ func ModuleFiles(dir, name string) []string {
 func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 	if c.cfg.Open == nil {
 		c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).
-			Repair(inlineModule(m.info.File.Source, d), "write it inline: `mod %s { … }`", d.Name.Name))
+			Repair(edits.InlineModule(m.info.File.Source, d), "write it inline: `mod %s { … }`", d.Name.Name))
 		return nil
 	}
 	c.goOn()
@@ -110,7 +111,7 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 		c.diags.Append(list)
 		return file
 	}
-	c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Repair(createFile(names[0]), "make %s or %s", names[0], names[1]))
+	c.report(m, diag.ModuleFile.At(d.Name.Sp, "no file for module `%s`", d.Name.Name).Repair(edits.CreateFile(names[0]), "make %s or %s", names[0], names[1]))
 	return nil
 }
 
@@ -217,7 +218,7 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 		d := diag.Private.At(id.Sp, "`%s` is private to module `%s`", id.Name, in.shown()).
 			LabelIn(e.mod.info.File.Source, e.at, "declared here without `pub`")
 		if e.decl != nil {
-			d.Repair(makePublic(e.mod.info.File.Source, e.decl.Head(), id.Name), "declare it `pub`, or use what the module offers")
+			d.Repair(edits.MakePublic(e.mod.info.File.Source, e.decl.Head(), id.Name), "declare it `pub`, or use what the module offers")
 		} else {
 			d.Hint("declare it `pub`, or use what the module offers")
 		}

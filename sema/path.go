@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // pathExpr types a name used as a value.
@@ -57,13 +58,13 @@ func (b *body) valueOfType(e *ast.PathExpr, en *entity) string {
 	}
 	switch {
 	case en.typ != nil && en.typ.Kind == types.Enum && len(en.typ.Variants) > 0:
-		return "name one of its variants, such as `" + variantExample(en.typ, en.typ.Variants[0]) + "`"
+		return "name one of its variants, such as `" + edits.VariantExample(en.typ, en.typ.Variants[0]) + "`"
 	case en.typ != nil && en.typ.Kind == types.ErrorStruct:
 		return "make one: `" + name + "::new(\"…\")`"
 	case en.typ != nil:
-		return "make one: `" + structExample(en.typ) + "`"
+		return "make one: `" + edits.StructExample(en.typ) + "`"
 	case en.builtin != nil:
-		return sample(en.builtin)
+		return edits.Sample(en.builtin)
 	}
 	return "name a value of it"
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // patternNames are those of one pattern, which must differ: the variables of the
@@ -101,7 +102,7 @@ func (b *body) importedVariant(p *ast.NamePat, v *VariantRef, t types.Type) {
 	}
 	if len(fields) > 0 || v.Variant.Named {
 		b.report(diag.PatternType.At(p.Sp, "variant `%s` has values", v.Name).
-			Hint("write `%s`", variantExample(v.Type.(*types.Named).Decl, v.Variant)))
+			Hint("write `%s`", edits.VariantExample(v.Type.(*types.Named).Decl, v.Variant)))
 	}
 	b.info.details[p.Id] = ref
 }
@@ -195,7 +196,7 @@ func (b *body) patternHint(t types.Type) string {
 		if x.Decl.Kind == types.Enum {
 			var names []string
 			for _, v := range x.Decl.Variants {
-				names = append(names, variantExample(x.Decl, v))
+				names = append(names, edits.VariantExample(x.Decl, v))
 			}
 			return "its patterns are " + listed(names)
 		}
@@ -520,7 +521,7 @@ func (b *body) pathPattern(p *ast.PathPat, t types.Type) {
 	}
 	if len(fields) > 0 || ref.Variant != nil && ref.Variant.Named {
 		b.report(diag.PatternType.At(p.Sp, "variant `%s` has values", ref.Name).
-			Hint("write `%s`", variantExample(ref.Type.(*types.Named).Decl, ref.Variant)))
+			Hint("write `%s`", edits.VariantExample(ref.Type.(*types.Named).Decl, ref.Variant)))
 	}
 	b.info.details[p.Id] = ref
 }

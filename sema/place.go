@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // rootName is the variable at the root of a place, nil when there is none.
@@ -187,7 +188,7 @@ func (b *body) compound(e *ast.Assign, target, v types.Type) diag.Advice {
 	switch a, isArray := target.(*types.Array); {
 	case text:
 		return diag.Say("turn it into text: `" + b.text(e.Target) + " += \"${" + b.text(e.Value) + "}\"`").
-			By(embrace(e.Value, "\"${", "}\"", "Turn it into text"))
+			By(edits.Surround(e.Value, "\"${", "}\"", "Turn it into text"))
 	case isArray && e.Op == ast.OpAdd:
 		if ok, _ := types.Conversion(v, a.Elem); ok {
 			push := diag.Replace(source.Span{Start: e.Target.Span().End, End: e.Value.Span().Start}, ".push(")

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // What to write instead of a value of the wrong type.
@@ -35,7 +36,7 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 	if _, ok := want.(*types.Param); ok {
 		return diag.Say("whoever calls chooses `" + want.String() + "`: give a value that has this type, or declare the type that is meant")
 	}
-	hint := sample(want)
+	hint := edits.Sample(want)
 	if why.text == functionResult && got != types.Nil {
 		hint += ", or declare the result as `" + got.String() + "`"
 	}
@@ -113,23 +114,23 @@ func (b *body) textRepair(e ast.Expr, got, want types.Type) diag.Advice {
 		return diag.Advice{}
 	}
 	if b.hasText(got) {
-		return diag.Say("its text is meant: `" + b.operand(e) + ".text`").By(behind(e, ".text"))
+		return diag.Say("its text is meant: `" + b.operand(e) + ".text`").By(edits.Append(e, ".text"))
 	}
 	inner := held(got)
 	switch got.(type) {
 	case *types.Task:
 		if inner = held(inner); inner != nil && b.hasText(inner) {
-			return diag.Say(b.quoted(e) + " is a task, whose value comes later: write `" + b.operand(e) + ".await?.text`").By(behind(e, ".await?.text"))
+			return diag.Say(b.quoted(e) + " is a task, whose value comes later: write `" + b.operand(e) + ".await?.text`").By(edits.Append(e, ".await?.text"))
 		}
 	case *types.Result:
 		if b.hasText(inner) {
-			return diag.Say(b.quoted(e) + " may be an Err: write `" + b.operand(e) + "?.text`").By(behind(e, "?.text"))
+			return diag.Say(b.quoted(e) + " may be an Err: write `" + b.operand(e) + "?.text`").By(edits.Append(e, "?.text"))
 		}
 	}
 	if inner != nil {
 		return b.takeOut(e, got, func(types.Type) bool { return true })
 	}
-	return diag.Say("turn it into text: `" + b.operand(e) + ".to_string()`, or `\"${…}\"` with what stands around it").By(behind(e, ".to_string()"))
+	return diag.Say("turn it into text: `" + b.operand(e) + ".to_string()`, or `\"${…}\"` with what stands around it").By(edits.Append(e, ".to_string()"))
 }
 
 // hasText says whether a type is a record of the library whose text is a String: a
@@ -152,7 +153,7 @@ func (b *body) conversion(e ast.Expr, got, want types.Type) diag.Advice {
 	}
 	if a, ok := want.(*types.Array); ok && a.Elem != types.Any {
 		if ok, _ := types.Conversion(got, a.Elem); ok {
-			return diag.Say("put it into brackets: `[" + b.text(e) + "]`").By(embrace(e, "[", "]", "Put it into brackets"))
+			return diag.Say("put it into brackets: `[" + b.text(e) + "]`").By(edits.Surround(e, "[", "]", "Put it into brackets"))
 		}
 	}
 	if u, ok := want.(*types.Union); ok && got == types.String {
@@ -193,7 +194,7 @@ func (b *body) eachConverted(e ast.Expr, got, want types.Type) diag.Advice {
 	call := "." + method + "(|x| " + each + ")"
 	a := diag.Say("convert what it holds: `" + b.operand(e) + call + "`")
 	if each != "…" {
-		return a.By(behind(e, call))
+		return a.By(edits.Append(e, call))
 	}
 	return a
 }
@@ -210,11 +211,11 @@ func isLiteral(e ast.Expr) bool {
 func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	switch {
 	case got == types.Float && want == types.Int:
-		return diag.Say("`as Int` cuts off the fraction").By(behind(e, " as Int"))
+		return diag.Say("`as Int` cuts off the fraction").By(edits.Append(e, " as Int"))
 	case got == types.String && want == types.Int:
-		return diag.Say("`.parse_int()?` reads a number").By(behind(e, ".parse_int()?"))
+		return diag.Say("`.parse_int()?` reads a number").By(edits.Append(e, ".parse_int()?"))
 	case got == types.String && want == types.Float:
-		return diag.Say("`.parse_float()?` reads a number").By(behind(e, ".parse_float()?"))
+		return diag.Say("`.parse_float()?` reads a number").By(edits.Append(e, ".parse_float()?"))
 	}
 	return diag.Advice{}
 }
@@ -238,7 +239,7 @@ func (b *body) wrapped(e ast.Node, constructor string) diag.Advice {
 	if constructor == "" {
 		return diag.Advice{}
 	}
-	return diag.Say("wrap it: `" + constructor + "(" + b.text(e) + ")`").By(wrap(e, constructor))
+	return diag.Say("wrap it: `" + constructor + "(" + b.text(e) + ")`").By(edits.Wrap(e, constructor))
 }
 
 // clash says whether two different types have one name, as a program's `struct

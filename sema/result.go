@@ -5,6 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // tryScope is a try whose body is being checked.
@@ -165,7 +166,7 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 	}
 	d := diag.ErrorConversion.At(at, "`%s` does not become `%s`", types.Full(err), types.Full(r.Err))
 	b.because(d, b.frame.because)
-	to := exampleValue(r.Err)
+	to := edits.Example(r.Err)
 	if b.throwing {
 		d.Hint("throw what the function promises: `throw %s`, or declare `impl From<%s> for %s`", to, types.Full(err), types.Full(r.Err))
 	} else {

@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // field checks `x.name`.
@@ -174,7 +175,7 @@ func (b *body) fieldFix(e *ast.FieldExpr, t types.Type) []diag.Fix {
 		}
 		return nil
 	}
-	if b.fieldWithin(e, t) == "" || isLoose(e.X) {
+	if b.fieldWithin(e, t) == "" || edits.IsLoose(e.X) {
 		return nil
 	}
 	return []diag.Fix{diag.Offer(diag.Insert(at, out), "Add `%s`", out)}

@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // shown warns where a Result, an Option or a Task is made into text or leaves
@@ -45,12 +46,12 @@ func (b *body) showInstead(e ast.Expr, t types.Type) diag.Advice {
 	switch t.(type) {
 	case *types.Result:
 		a := diag.Say("take out what it holds: `" + x + "?" + text + "`, or use `.unwrap_or(…)` or `match`")
-		return a.By(behind(e, "?"+text))
+		return a.By(edits.Append(e, "?"+text))
 	case *types.Option:
 		return diag.Say("say what stands there without a value: `" + x + " ?? …`, or use `?` or `match`")
 	}
 	if held(held(t)) != nil {
-		return diag.Say("`await` it: `await " + b.text(e) + "?`").By(await(e, "?"))
+		return diag.Say("`await` it: `await " + b.text(e) + "?`").By(edits.Await(e, "?"))
 	}
-	return diag.Say("`await` it: `await " + b.text(e) + "`").By(await(e, ""))
+	return diag.Say("`await` it: `await " + b.text(e) + "`").By(edits.Await(e, ""))
 }

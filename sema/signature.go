@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // signature types a function's parameters and result. recv is the type of
@@ -77,7 +78,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 	}
 	if n := len(fn.Params); p.Default == nil && n > 0 && fn.Params[n-1].Default != nil && t != types.Shape && !fn.optional(&Param{Type: t}) {
 		c.report(ts.m, diag.DefaultOrder.At(p.Sp, "parameter `%s` follows one with a default, and has none", p.Name.Name).
-			By(moveForward(ts.m.info.File.Source, fn.Decl, p)...).Hint("give it a default, or move it forward"))
+			By(edits.MoveForward(ts.m.info.File.Source, fn.Decl, p)...).Hint("give it a default, or move it forward"))
 	}
 	l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: fn.Info.Library || t == types.Bad}
 	param := &Param{Name: p.Name.Name, Type: t, Local: l, Default: p.Default, At: p.Sp}
@@ -228,7 +229,7 @@ func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 		case len(w.Ours) == 1 && w.Hint == "":
 			unknown.Repair(diag.Change(d.Name.Sp, w.Ours[0], w.Ours[0], len(d.Args) > 0), "did you mean `@%s`?", w.Ours[0])
 		case len(w.Ours) == 0:
-			unknown.Repair(withoutDecorator(m.info.File.Source, d), "%s", w.Hint)
+			unknown.Repair(edits.RemoveDecorator(m.info.File.Source, d), "%s", w.Hint)
 		default:
 			unknown.Hint("%s", w.Hint)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // blockValue checks a block whose value is wanted as want; nil infers it. It
@@ -52,7 +53,7 @@ func (b *body) statements(blk *ast.Block, valued bool) {
 func (b *body) warnUnreachable(at source.Span, warned bool) bool {
 	if b.flow.dead && !warned {
 		b.report(diag.Unreachable.At(at, "this is never reached").
-			Repair(diag.Offer(diag.Remove(aloneOn(b.info.File.Source, at)), "Remove what is never reached"), "remove it, or what leaves before it"))
+			Repair(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, at)), "Remove what is never reached"), "remove it, or what leaves before it"))
 		return true
 	}
 	return warned
@@ -203,7 +204,7 @@ func (b *body) let(s *ast.LetStmt) {
 		return
 	}
 	b.irrefutable(s.Pattern, t, s.Mut, "`let`", diag.Say("add `else { … }` that leaves, or use `match`").
-		By(diag.Offer(diag.Insert(s.Value.Span().End, " else { "+notWritten+" }"), "Add an `else`")))
+		By(diag.Offer(diag.Insert(s.Value.Span().End, " else { "+edits.NotWritten+" }"), "Add an `else`")))
 }
 
 // namedEmit refuses a name for the value of an emit that nobody awaits, and says
@@ -277,7 +278,7 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 		return
 	case *types.Task:
 		b.report(diag.UnusedResult.At(e.Span(), "this Task is discarded").
-			By(await(e, "")).Hint("`await` it, or write `let _ = …`"))
+			By(edits.Await(e, "")).Hint("`await` it, or write `let _ = …`"))
 		return
 	}
 	call, ok := e.(*ast.MethodCall)

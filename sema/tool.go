@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // defineTool types a tool's state and functions (spec/10-tools-mcp.md).
@@ -46,7 +47,7 @@ func (c *checker) defineTool(m *module, t *Tool) {
 		c.signature(fn, ts, t.Type)
 		if fn.Recv == nil {
 			c.report(m, diag.ToolSelf.At(decl.Name.Sp, "a tool function's first parameter is `self`").
-				By(insertSelf(m.info.File.Source, decl)...).Hint("write `fn %s(self, …)`", decl.Name.Name))
+				By(edits.InsertSelf(m.info.File.Source, decl)...).Hint("write `fn %s(self, …)`", decl.Name.Name))
 			fn.Recv = t.Type
 			fn.Params = append([]*Param{{Name: "self", Type: t.Type, Local: &Local{Name: "self", Type: t.Type, Param: true, used: true}}}, fn.Params...)
 		}
@@ -75,7 +76,7 @@ func (c *checker) describedAbove(m *module, t *Tool, x *ast.Decorator, text stri
 	if open := strings.IndexByte(f.String()[name:], '{'); open >= 0 {
 		at := name + source.Pos(open) + 1
 		d.By(diag.Fix{Title: "Make it the row `description`", Safe: true, Edits: []diag.Edit{
-			diag.Remove(aloneOn(f, x.Sp)), diag.Insert(at, "\n"+indent(f, x.Sp.Start)+indentation+row+",\n")}})
+			diag.Remove(edits.WithItsLines(f, x.Sp)), diag.Insert(at, "\n"+edits.Indent(f, x.Sp.Start)+edits.Indentation+row+",\n")}})
 	}
 	c.report(m, d)
 }
@@ -114,7 +115,7 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	if !described {
 		if d.Pub {
 			c.report(m, diag.ToolUndescribed.At(d.Name.Sp, "`%s` is offered to models, but nothing describes it", fn.Name).
-				By(withoutPub(m.info.File.Source, d)...).Hint("add `@describe(\"…\")`, or remove `pub`"))
+				By(edits.RemovePub(m.info.File.Source, d)...).Hint("add `@describe(\"…\")`, or remove `pub`"))
 		}
 		return ""
 	}
@@ -169,9 +170,9 @@ func (c *checker) wrongParam(m *module, fn *Function, x *ast.Decorator, name str
 			d.By(diag.Change(lit.Sp, near, strconv.Quote(near), suggest.Certain(name, near, names)))
 		}
 	case len(names) > 0:
-		d.By(withoutDecorator(m.info.File.Source, x)).Hint("its parameters are %s", listed(names))
+		d.By(edits.RemoveDecorator(m.info.File.Source, x)).Hint("its parameters are %s", listed(names))
 	default:
-		d.Repair(withoutDecorator(m.info.File.Source, x), "remove it: the function takes none")
+		d.Repair(edits.RemoveDecorator(m.info.File.Source, x), "remove it: the function takes none")
 	}
 	c.report(m, d)
 }

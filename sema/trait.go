@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // traitDecl is a trait: signatures, default methods, and who implements it
@@ -190,7 +191,7 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 			if near := suggest.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
 				im.methods[near] = fn // as was meant: it is not missing besides
 			} else {
-				extra.Repair(moveMethod(m.info.File.Source, d, fn.Decl, im.name()), "declare it in an impl of the type alone: `impl %s { … }`", im.name())
+				extra.Repair(edits.MoveMethod(m.info.File.Source, d, fn.Decl, im.name()), "declare it in an impl of the type alone: `impl %s { … }`", im.name())
 			}
 			c.report(m, extra)
 			continue
@@ -283,7 +284,7 @@ func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
 	if len(missing) > 0 {
 		c.report(m, diag.MissingMethod.At(d.Trait.Span(), "`%s` does not implement %s of trait `%s`", im.name(), listed(missing), im.trait.trait.Name).
 			LabelIn(im.trait.mod.info.File.Source, im.trait.decl.Name.Sp, "the trait").
-			Advise(addMethods(diag.Say("add to this impl: "+strings.Join(signatures, ", ")), m.info.File.Source, d, heads)))
+			Advise(edits.AddMethods(diag.Say("add to this impl: "+strings.Join(signatures, ", ")), m.info.File.Source, d, heads)))
 	}
 }
 
@@ -296,7 +297,7 @@ func (c *checker) overlapping(m *module, impl *ast.ImplDecl, im *impl) bool {
 		}
 		d := diag.DuplicateImpl.At(impl.Target.Span(), "trait `%s` is already implemented for `%s`", other.bound(), types.Full(other.target))
 		if types.Identical(other.target, im.target) {
-			d.Repair(diag.Offer(diag.Remove(aloneOn(m.info.File.Source, impl.Sp)), "Remove this impl"), "keep one of the two")
+			d.Repair(diag.Offer(diag.Remove(edits.WithItsLines(m.info.File.Source, impl.Sp)), "Remove this impl"), "keep one of the two")
 		} else {
 			d.Hint("one impl serves a type with all its arguments: `impl<T> %s for …`", im.bound())
 		}

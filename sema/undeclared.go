@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // use is how a name that nothing declares was used, which says what was meant to
@@ -50,7 +51,7 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 	case id.Name == "self":
 		if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
 			d.Cause = selfCause(fn)
-			d.By(insertSelf(b.info.File.Source, fn.Decl)...)
+			d.By(edits.InsertSelf(b.info.File.Source, fn.Decl)...)
 		}
 		d.Hint("%s", b.selfInstead())
 	default:
@@ -105,7 +106,7 @@ func (b *body) ownVariant(name string) (owner string) {
 func (b *body) selfInstead() string {
 	if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
 		f := b.info.File.Source
-		params := selfParameter(f, fn.Decl)
+		params := edits.SelfParameter(f, fn.Decl)
 		for _, p := range fn.Decl.Params {
 			params += ", " + f.Slice(p.Sp)
 		}

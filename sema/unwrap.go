@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // A Result, an Option or a Task often stands where what it holds is wanted.
@@ -44,12 +45,12 @@ func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) dia
 	case *types.Task:
 		later := x + " is a task, whose value comes later: write `await " + b.text(e)
 		if fits(inner) {
-			return diag.Say(later + "`").By(await(e, ""))
+			return diag.Say(later + "`").By(edits.Await(e, ""))
 		}
 		switch inner.(type) {
 		case *types.Result, *types.Option:
 			if fits(held(inner)) {
-				return diag.Say(later + "?`").By(await(e, "?"))
+				return diag.Say(later + "?`").By(edits.Await(e, "?"))
 			}
 		}
 	case *types.Option:
@@ -67,7 +68,7 @@ func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) dia
 // putQuestion is for a value that may be none: a `?` behind it takes out what it holds.
 func putQuestion(e ast.Expr, why string) diag.Advice {
 	a := diag.Say(why + ": put `?` after it, or use `.unwrap_or(…)` or `match`")
-	if isPostfix(e) {
+	if edits.IsPostfix(e) {
 		return a.By(diag.Offer(diag.Insert(e.Span().End, "?"), "Add `?`"))
 	}
 	return a
@@ -128,7 +129,7 @@ func (b *body) text(e ast.Node) string {
 // part alone.
 func (b *body) operand(e ast.Expr) string {
 	s := b.text(e)
-	if isLoose(e) && s != "…" {
+	if edits.IsLoose(e) && s != "…" {
 		return "(" + s + ")"
 	}
 	return s

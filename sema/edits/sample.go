@@ -1,4 +1,4 @@
-package sema
+package edits
 
 import (
 	"strconv"
@@ -10,9 +10,9 @@ import (
 // deepestPlaceholder is how many structs within each other a placeholder fills.
 const deepestPlaceholder = 3
 
-// placeholder is an expression of a type, the least one there is: what stands in a program until
+// Placeholder is an expression of a type, the least one there is: what stands in a program until
 // somebody writes the value that is meant.
-func placeholder(t types.Type) string { return placeholderIn(t, 0) }
+func Placeholder(t types.Type) string { return placeholderIn(t, 0) }
 
 func placeholderIn(t types.Type, depth int) string {
 	switch x := types.Resolve(t).(type) {
@@ -31,16 +31,16 @@ func placeholderIn(t types.Type, depth int) string {
 			return strconv.Quote(x.Values[0])
 		}
 	case *types.Named:
-		return namedPlaceholder(x.Decl, depth)
+		return NamedPlaceholder(x.Decl, depth)
 	}
-	return notWritten
+	return NotWritten
 }
 
 var leastBasic = map[*types.Basic]string{
 	types.Int: "0", types.Float: "0.0", types.String: `""`, types.Bool: "false", types.Nil: "nil", types.Any: "nil",
 }
 
-func namedPlaceholder(d *types.Decl, depth int) string {
+func NamedPlaceholder(d *types.Decl, depth int) string {
 	switch {
 	case depth == deepestPlaceholder || len(d.Params) > 0 || d.Library:
 	case d.Kind == types.Enum:
@@ -52,13 +52,13 @@ func namedPlaceholder(d *types.Decl, depth int) string {
 	case d.Kind == types.ErrorStruct:
 		return d.Name + `::new("")`
 	default:
-		return d.Name + " " + fieldPlaceholders(d.Fields, depth+1)
+		return d.Name + " " + FieldPlaceholders(d.Fields, depth+1)
 	}
-	return notWritten
+	return NotWritten
 }
 
-// fieldPlaceholders are the fields, in braces, that have no default.
-func fieldPlaceholders(fields []*types.Field, depth int) string {
+// FieldPlaceholders are the fields, in braces, that have no default.
+func FieldPlaceholders(fields []*types.Field, depth int) string {
 	var rows []string
 	for _, f := range fields {
 		if !f.Default {
@@ -71,17 +71,17 @@ func fieldPlaceholders(fields []*types.Field, depth int) string {
 	return "{ " + strings.Join(rows, ", ") + " }"
 }
 
-// sample says what a value of a type looks like in a program.
-func sample(t types.Type) string {
+// Sample says what a value of a type looks like in a program.
+func Sample(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
 		if s := basicSamples[x]; s != "" {
 			return s
 		}
 	case *types.Array:
-		return "write an array, such as `[" + exampleValue(x.Elem) + "]`"
+		return "write an array, such as `[" + Example(x.Elem) + "]`"
 	case *types.Map:
-		return "write a map, such as `{\"key\": " + exampleValue(x.Value) + "}`"
+		return "write a map, such as `{\"key\": " + Example(x.Value) + "}`"
 	case *types.Tuple:
 		return "a tuple of " + strconv.Itoa(len(x.Elems)) + " values is written `(…, …)`"
 	case *types.Func:
@@ -94,10 +94,10 @@ func sample(t types.Type) string {
 		return "write one of " + x.String()
 	case *types.Named:
 		if x.Decl.Kind == types.Enum && len(x.Decl.Variants) > 0 {
-			return "write one of its variants, such as `" + variantExample(x.Decl, x.Decl.Variants[0]) + "`"
+			return "write one of its variants, such as `" + VariantExample(x.Decl, x.Decl.Variants[0]) + "`"
 		}
 		if !x.Decl.Library {
-			return "make one: `" + structExample(x.Decl) + "`"
+			return "make one: `" + StructExample(x.Decl) + "`"
 		}
 	}
 	return "give a value of type `" + types.Full(t).String() + "`"
@@ -118,8 +118,8 @@ var basicSamples = map[*types.Basic]string{
 	types.Error:  "make an error: `ToolError::new(\"…\")`",
 }
 
-// exampleValue is a value of a type as a hint writes it.
-func exampleValue(t types.Type) string {
+// Example is a value of a type as a hint writes it.
+func Example(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
 		switch x {
@@ -133,25 +133,25 @@ func exampleValue(t types.Type) string {
 			return "true"
 		}
 	case *types.Option:
-		return exampleValue(x.Elem)
+		return Example(x.Elem)
 	case *types.Array:
-		return "[" + exampleValue(x.Elem) + "]"
+		return "[" + Example(x.Elem) + "]"
 	case *types.Named:
 		if x.Decl.Kind == types.Enum && len(x.Decl.Variants) > 0 {
-			return variantExample(x.Decl, x.Decl.Variants[0])
+			return VariantExample(x.Decl, x.Decl.Variants[0])
 		}
 		if x.Decl.Kind == types.ErrorStruct {
 			return x.Decl.Name + "::new(\"…\")"
 		}
 		if x.Decl.Kind != types.Enum && !x.Decl.Elements && !x.Decl.Members {
-			return structExample(x.Decl)
+			return StructExample(x.Decl)
 		}
 	}
 	return "…"
 }
 
-// structExample is a struct's literal with what it must have.
-func structExample(d *types.Decl) string {
+// StructExample is a struct's literal with what it must have.
+func StructExample(d *types.Decl) string {
 	var fields []string
 	for _, f := range d.Fields {
 		if !f.Default {
@@ -161,7 +161,7 @@ func structExample(d *types.Decl) string {
 	return d.Name + " { " + strings.Join(fields, ", ") + " }"
 }
 
-func variantExample(d *types.Decl, v *types.Variant) string {
+func VariantExample(d *types.Decl, v *types.Variant) string {
 	s := d.Name + "::" + v.Name
 	if len(v.Fields) == 0 {
 		return s

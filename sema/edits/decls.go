@@ -1,4 +1,4 @@
-package sema
+package edits
 
 import (
 	"path"
@@ -10,22 +10,22 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// moveMethod moves a method of a trait's impl to one of the type alone.
-func moveMethod(f *source.File, d *ast.ImplDecl, method *ast.FnDecl, target string) diag.Fix {
-	own := indent(f, d.Sp.Start)
-	text := "\n\n" + own + "impl " + target + " {\n" + own + indentation + f.Slice(method.Sp) + "\n" + own + "}"
+// MoveMethod moves a method of a trait's impl to one of the type alone.
+func MoveMethod(f *source.File, d *ast.ImplDecl, method *ast.FnDecl, target string) diag.Fix {
+	own := Indent(f, d.Sp.Start)
+	text := "\n\n" + own + "impl " + target + " {\n" + own + Indentation + f.Slice(method.Sp) + "\n" + own + "}"
 	return diag.Fix{Title: "Move it to `impl " + target + "`", Edits: []diag.Edit{
-		diag.Remove(aloneOn(f, method.Sp)), diag.Insert(d.Sp.End, text),
+		diag.Remove(WithItsLines(f, method.Sp)), diag.Insert(d.Sp.End, text),
 	}}
 }
 
-// createFile makes the file of a module, which is empty.
-func createFile(name string) diag.Fix {
+// CreateFile makes the file of a module, which is empty.
+func CreateFile(name string) diag.Fix {
 	return diag.Offer(diag.Edit{File: source.NewFile(name, nil)}, "Create %s", path.Base(name))
 }
 
-// inlineModule gives a `mod x;` braces.
-func inlineModule(f *source.File, d *ast.ModDecl) diag.Fix {
+// InlineModule gives a `mod x;` braces.
+func InlineModule(f *source.File, d *ast.ModDecl) diag.Fix {
 	at := source.Span{Start: d.Name.Sp.End, End: d.Name.Sp.End}
 	if d.Sp.End > at.End && f.Text[d.Sp.End-1] == ';' {
 		at.End = d.Sp.End
@@ -33,8 +33,8 @@ func inlineModule(f *source.File, d *ast.ModDecl) diag.Fix {
 	return diag.Offer(diag.Replace(at, " {}"), "Write `mod %s {}`", d.Name.Name)
 }
 
-// moveForward moves a parameter without a default before those that have one.
-func moveForward(f *source.File, d *ast.FnDecl, p *ast.Param) []diag.Fix {
+// MoveForward moves a parameter without a default before those that have one.
+func MoveForward(f *source.File, d *ast.FnDecl, p *ast.Param) []diag.Fix {
 	for i, q := range d.Params {
 		if q.Default != nil && q.Sp.End < p.Sp.Start {
 			j := i
@@ -49,8 +49,8 @@ func moveForward(f *source.File, d *ast.FnDecl, p *ast.Param) []diag.Fix {
 	return nil
 }
 
-// readArguments makes of main's one parameter a variable that holds the program's arguments.
-func readArguments(d *ast.FnDecl) []diag.Fix {
+// ReadArguments makes of main's one parameter a variable that holds the program's arguments.
+func ReadArguments(d *ast.FnDecl) []diag.Fix {
 	if len(d.Params) != 1 || d.Body == nil || len(d.Body.Stmts) == 0 || d.Params[0].Name == nil {
 		return nil
 	}
@@ -63,13 +63,13 @@ func readArguments(d *ast.FnDecl) []diag.Fix {
 // gapBefore is what stands before the first statement of a block, which a statement before it is parted by.
 func gapBefore(block source.Span, first source.Pos, _ source.Span) string {
 	if first-block.Start > 3 { // more than `{ `: a line of its own
-		return "\n" + indentation
+		return "\n" + Indentation
 	}
 	return " "
 }
 
-// withoutPub removes the `pub` of a function, which stands between its decorators and its head.
-func withoutPub(f *source.File, d *ast.FnDecl) []diag.Fix {
+// RemovePub removes the `pub` of a function, which stands between its decorators and its head.
+func RemovePub(f *source.File, d *ast.FnDecl) []diag.Fix {
 	head := source.Span{Start: d.Sp.Start, End: d.Name.Sp.Start}
 	for _, x := range d.Decorators {
 		head.Start = max(head.Start, x.Sp.End)
@@ -82,14 +82,14 @@ func withoutPub(f *source.File, d *ast.FnDecl) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: at, End: at + source.Pos(len("pub "))}), "Remove `pub`")}
 }
 
-// insertSelf gives a function its `self`, where the parentheses for it are whole.
-func insertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
+// InsertSelf gives a function its `self`, where the parentheses for it are whole.
+func InsertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 	head := f.Slice(source.Span{Start: d.Name.Sp.End, End: max(d.Name.Sp.End, d.Signature.End)})
 	n := strings.IndexByte(head, '(')
 	if n < 0 {
 		return nil
 	}
-	text, rest := selfParameter(f, d), strings.TrimLeft(head[n+1:], " \t\r\n")
+	text, rest := SelfParameter(f, d), strings.TrimLeft(head[n+1:], " \t\r\n")
 	switch {
 	case len(d.Params) > 0 && strings.HasPrefix(head[n+1:], f.Slice(d.Params[0].Sp)):
 		text += ", "
@@ -102,41 +102,41 @@ func insertSelf(f *source.File, d *ast.FnDecl) []diag.Fix {
 // assignsSelf is text that changes a field of self.
 var assignsSelf = regexp.MustCompile(`\bself(\.\w+|\[[^\]]*\])+\s*([-+*/%]?=[^=>]|\.(push|insert|remove|set|pop|extend|clear|merge)\()`)
 
-// selfParameter is the `self` that a function needs, by what it does with it.
-func selfParameter(f *source.File, d *ast.FnDecl) string {
+// SelfParameter is the `self` that a function needs, by what it does with it.
+func SelfParameter(f *source.File, d *ast.FnDecl) string {
 	if d.Body != nil && assignsSelf.MatchString(f.Slice(d.Body.Sp)) {
 		return "mut self"
 	}
 	return "self"
 }
 
-// withoutDecorator removes a decorator.
-func withoutDecorator(f *source.File, d *ast.Decorator) diag.Fix {
-	return diag.Offer(diag.Remove(aloneOn(f, d.Sp)), "Remove `%s`", f.Slice(d.Sp))
+// RemoveDecorator removes a decorator.
+func RemoveDecorator(f *source.File, d *ast.Decorator) diag.Fix {
+	return diag.Offer(diag.Remove(WithItsLines(f, d.Sp)), "Remove `%s`", f.Slice(d.Sp))
 }
 
-func hostRows(f *source.File, d *ast.HostDecl) (rowList, bool) {
-	return listIn(f, d.Name.Sp.End, lastOf(d.Fields), d.Sp)
+func HostRows(f *source.File, d *ast.HostDecl) (RowList, bool) {
+	return ListIn(f, d.Name.Sp.End, LastEnd(d.Fields), d.Sp)
 }
 
-// lastOf is where the last row of a list ends, 0 without any.
-func lastOf[N ast.Node](rows []N) source.Pos {
+// LastEnd is where the last row of a list ends, 0 without any.
+func LastEnd[N ast.Node](rows []N) source.Pos {
 	if len(rows) == 0 {
 		return 0
 	}
 	return rows[len(rows)-1].Span().End
 }
 
-// addMethods adds the methods that an impl lacks.
-func addMethods(a diag.Advice, f *source.File, d *ast.ImplDecl, heads []string) diag.Advice {
-	if l, ok := listIn(f, d.Target.Span().End, lastOf(d.Methods), d.Sp); ok {
-		return a.By(diag.Fix{Title: "Add the missing methods", Edits: l.addBlocks(heads)})
+// AddMethods adds the methods that an impl lacks.
+func AddMethods(a diag.Advice, f *source.File, d *ast.ImplDecl, heads []string) diag.Advice {
+	if l, ok := ListIn(f, d.Target.Span().End, LastEnd(d.Methods), d.Sp); ok {
+		return a.By(diag.Fix{Title: "Add the missing methods", Edits: l.AddBlocks(heads)})
 	}
 	return a
 }
 
-// beginning is where a declaration begins with the comments right before it.
-func beginning(f *source.File, at source.Pos) source.Pos {
+// CommentStart is where a declaration begins with the comments right before it.
+func CommentStart(f *source.File, at source.Pos) source.Pos {
 	for line := f.LineOf(at); line > 1; line-- {
 		before := strings.TrimSpace(f.Slice(source.Span{Start: f.LineStart(line - 1), End: f.LineStart(line)}))
 		if !strings.HasPrefix(before, "//") {

@@ -1,4 +1,4 @@
-package sema
+package edits
 
 import (
 	"strings"
@@ -10,34 +10,34 @@ import (
 // Fixes that add rows to a list in braces, laid out as the formatter does: a list on lines of its own
 // gets lines, any other goes on in its line.
 
-// indentation is what one level of the formatter's is.
-const indentation = "    "
+// Indentation is what one level of the formatter's is.
+const Indentation = "    "
 
-// notWritten is a body, or a value, that somebody has to write: it compiles, and says so when it runs.
-const notWritten = `panic("not written yet")`
+// NotWritten is a body, or a value, that somebody has to write: it compiles, and says so when it runs.
+const NotWritten = `panic("not written yet")`
 
-// rowList is a list in braces: where its `{` and its `}` are, and where its last row ends.
-type rowList struct {
+// RowList is a list in braces: where its `{` and its `}` are, and where its last row ends.
+type RowList struct {
 	file              *source.File
 	open, close, last source.Pos
 }
 
-// listIn is the list whose `{` is the first behind a place and which ends with a node; last is where
+// ListIn is the list whose `{` is the first behind a place and which ends with a node; last is where
 // its last row ends, 0 when it has none.
-func listIn(f *source.File, behind, last source.Pos, node source.Span) (l rowList, ok bool) {
+func ListIn(f *source.File, behind, last source.Pos, node source.Span) (l RowList, ok bool) {
 	if behind >= node.End || last >= node.End || f.Text[node.End-1] != '}' { // broken
 		return l, false
 	}
 	n := strings.IndexByte(f.Slice(source.Span{Start: behind, End: node.End}), '{')
-	return rowList{f, behind + source.Pos(n), node.End - 1, last}, n >= 0
+	return RowList{f, behind + source.Pos(n), node.End - 1, last}, n >= 0
 }
 
-func (l rowList) text(from, to source.Pos) string {
+func (l RowList) text(from, to source.Pos) string {
 	return l.file.Slice(source.Span{Start: from, End: to})
 }
 
-// indent is the white space that the line of a place starts with.
-func indent(f *source.File, at source.Pos) string {
+// Indent is the white space that the line of a place starts with.
+func Indent(f *source.File, at source.Pos) string {
 	line := f.Slice(source.Span{Start: f.LineStart(f.LineOf(at)), End: at})
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
@@ -51,8 +51,8 @@ func lineEnd(f *source.File, at source.Pos) source.Pos {
 	return at + source.Pos(len(rest))
 }
 
-// add are the edits that add rows, separated by commas.
-func (l rowList) add(rows ...string) []diag.Edit {
+// Add are the edits that add rows, separated by commas.
+func (l RowList) Add(rows ...string) []diag.Edit {
 	if !strings.Contains(l.text(l.open, l.close), "\n") {
 		if l.last == 0 {
 			return []diag.Edit{diag.Replace(source.Span{Start: l.open + 1, End: l.close}, " "+strings.Join(rows, ", ")+" ")}
@@ -61,7 +61,7 @@ func (l rowList) add(rows ...string) []diag.Edit {
 	}
 	var lines strings.Builder
 	for _, r := range rows {
-		lines.WriteString("\n" + indent(l.file, l.open) + indentation + r + ",")
+		lines.WriteString("\n" + Indent(l.file, l.open) + Indentation + r + ",")
 	}
 	if l.last == 0 {
 		return []diag.Edit{diag.Insert(l.open+1, lines.String())}
@@ -79,37 +79,37 @@ func (l rowList) add(rows ...string) []diag.Edit {
 	return []diag.Edit{diag.Insert(l.last, ","), diag.Insert(at, lines.String())}
 }
 
-// addBlocks are the edits that add functions, each on lines of its own with a blank line between.
-func (l rowList) addBlocks(heads []string) []diag.Edit {
-	own := "\n" + indent(l.file, l.open)
-	text := blocks(heads, own)
+// AddBlocks are the edits that add functions, each on lines of its own with a blank line between.
+func (l RowList) AddBlocks(heads []string) []diag.Edit {
+	own := "\n" + Indent(l.file, l.open)
+	text := Functions(heads, own)
 	switch {
 	case l.last == 0:
 		return []diag.Edit{diag.Replace(source.Span{Start: l.open + 1, End: l.close}, text+own)}
 	case !strings.Contains(l.text(l.open, l.close), "\n"):
 		return []diag.Edit{
-			diag.Replace(source.Span{Start: l.open + 1, End: l.open + 1 + source.Pos(blanks(l.text(l.open+1, l.close)))}, own+indentation),
+			diag.Replace(source.Span{Start: l.open + 1, End: l.open + 1 + source.Pos(blanks(l.text(l.open+1, l.close)))}, own+Indentation),
 			diag.Replace(source.Span{Start: l.last, End: l.close}, "\n"+text+own),
 		}
 	}
 	return []diag.Edit{diag.Insert(lineEnd(l.file, l.last), "\n"+text)}
 }
 
-// blocks are functions with heads, one level further in than own, a new line.
-func blocks(heads []string, own string) string {
+// Functions are functions with heads, one level further in than own, a new line.
+func Functions(heads []string, own string) string {
 	var all []string
 	for _, h := range heads {
-		all = append(all, own+indentation+h+" {"+own+indentation+indentation+notWritten+own+indentation+"}")
+		all = append(all, own+Indentation+h+" {"+own+Indentation+Indentation+NotWritten+own+Indentation+"}")
 	}
 	return strings.Join(all, "\n")
 }
 
-// removeRow is the fix that removes a row of a list, with the comma that parts it from others.
-func removeRow(f *source.File, row source.Span, title string, args ...any) diag.Fix {
+// RemoveRow is the fix that removes a row of a list, with the comma that parts it from others.
+func RemoveRow(f *source.File, row source.Span, title string, args ...any) diag.Fix {
 	behind := f.Slice(source.Span{Start: row.End, End: source.Pos(len(f.Text))})
 	if rest := strings.TrimLeft(behind, " \t"); strings.HasPrefix(rest, ",") {
 		row.End += source.Pos(len(behind) - len(rest) + 1)
-		return diag.Offer(diag.Remove(aloneOn(f, row)), title, args...)
+		return diag.Offer(diag.Remove(WithItsLines(f, row)), title, args...)
 	}
 	before := strings.TrimRight(f.Slice(source.Span{End: row.Start}), " \t\r\n")
 	if strings.HasSuffix(before, ",") {
@@ -118,9 +118,9 @@ func removeRow(f *source.File, row source.Span, title string, args ...any) diag.
 	return diag.Offer(diag.Remove(row), title, args...)
 }
 
-// aloneOn is a stretch with its lines, when nothing else stands on them; else with the blanks behind it.
-func aloneOn(f *source.File, s source.Span) source.Span {
-	if lines := wholeLines(f, s); lines != s {
+// WithItsLines is a stretch with its lines, when nothing else stands on them; else with the blanks behind it.
+func WithItsLines(f *source.File, s source.Span) source.Span {
+	if lines := WholeLines(f, s); lines != s {
 		return lines
 	}
 	n := blanks(f.Slice(source.Span{Start: s.End, End: source.Pos(len(f.Text))}))
@@ -130,8 +130,8 @@ func aloneOn(f *source.File, s source.Span) source.Span {
 // blanks is how many blanks and tabs a text starts with.
 func blanks(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
 
-// wholeLines is a stretch with the rest of its lines, when nothing else stands on them.
-func wholeLines(f *source.File, s source.Span) source.Span {
+// WholeLines is a stretch with the rest of its lines, when nothing else stands on them.
+func WholeLines(f *source.File, s source.Span) source.Span {
 	start, end := f.LineStart(f.LineOf(s.Start)), source.Pos(len(f.Text))
 	if last := f.LineOf(s.End); last < f.Lines() {
 		end = f.LineStart(last + 1)

@@ -1,0 +1,71 @@
+// Package edits builds the edits of which the fixes of diagnostics consist, and the texts that they insert; its API
+// promises nothing.
+package edits
+
+import (
+	"strings"
+
+	"github.com/concerto-lang/concerto/ast"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// Wrap is the repair of a value or a pattern that a constructor is wanted around.
+func Wrap(e ast.Node, constructor string) diag.Fix {
+	return Surround(e, constructor+"(", ")", "Wrap in `"+constructor+"`")
+}
+
+// Surround is the repair of an expression or a pattern that stands between texts then.
+func Surround(e ast.Node, before, after, title string) diag.Fix {
+	return diag.Fix{Title: title, Edits: []diag.Edit{diag.Insert(e.Span().Start, before), diag.Insert(e.Span().End, after)}}
+}
+
+// Append is the repair of an expression that something is done with: it stands in parentheses then,
+// unless that binds to all of it anyway.
+func Append(e ast.Expr, text string) diag.Fix {
+	title := "Add `" + strings.TrimSpace(text) + "`"
+	if IsLoose(e) {
+		return Surround(e, "(", ")"+text, title)
+	}
+	return diag.Offer(diag.Insert(e.Span().End, text), "%s", title)
+}
+
+// Await is the repair of a task whose value is wanted; behind it stands what takes out of the value.
+func Await(e ast.Expr, behind string) diag.Fix {
+	if IsLoose(e) {
+		return Surround(e, "await (", ")"+behind, "Await it")
+	}
+	return Surround(e, "await ", behind, "Await it")
+}
+
+// IsLoose says whether a `.` or `?` behind an expression would bind to a part of it alone.
+func IsLoose(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.Unary, *ast.Binary, *ast.Assign, *ast.Pipe, *ast.RangeExpr, *ast.Cast, *ast.Await, *ast.Closure, *ast.IfExpr, *ast.MatchExpr:
+		return true
+	}
+	return false
+}
+
+// IsPostfix says whether a `?` behind an expression takes all of it.
+func IsPostfix(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.Call, *ast.MethodCall, *ast.PathExpr, *ast.FieldExpr, *ast.IndexExpr:
+		return true
+	}
+	return false
+}
+
+// MakePublic is the repair of a use of what is private elsewhere.
+func MakePublic(f *source.File, d *ast.DeclHead, name string) diag.Fix {
+	at := d.Sp.Start
+	for _, x := range d.Decorators {
+		if x.Sp.End > at {
+			rest := f.Slice(source.Span{Start: x.Sp.End, End: source.Pos(len(f.Text))})
+			at = x.Sp.End + source.Pos(len(rest)-len(strings.TrimLeft(rest, " \t\r\n")))
+		}
+	}
+	insert := diag.Insert(at, "pub ")
+	insert.File = f
+	return diag.Offer(insert, "Make `%s` `pub`", name)
+}
