@@ -119,7 +119,7 @@ func (c *checker) findTaken() {
 		return
 	}
 	if e := editOf(before.own, w.now.own); e != nil {
-		w.takeOver(before, e.touches)
+		w.takeOver(before, func(f *ast.File, found []*inBody) bool { return touched(e, f, found) })
 	}
 }
 
@@ -322,3 +322,17 @@ func (p *Program) TakenOver() (n int) {
 
 // TookOver says whether what was found in the bodies of a file was taken over.
 func (p *Program) TookOver(i *Info) bool { return p.checker.taken[i] != nil }
+
+// touched reports whether bodies of a file may mean something else after an edit.
+func touched(e *edited, f *ast.File, found []*inBody) bool {
+	var imports []int
+	for _, b := range found {
+		if len(b.told) > 0 {
+			return true // what is told may suggest any name
+		}
+		for _, u := range b.imports {
+			imports = append(imports, u.file)
+		}
+	}
+	return e.touches(f, imports)
+}

@@ -118,18 +118,6 @@ func isBody(n ast.Node) bool {
 	return false
 }
 
-// around are the nodes of a file that hold a place, the outermost first.
-func around(f *ast.File, at source.Span) (nodes []ast.Node) {
-	ast.InspectFile(f, func(n ast.Node) bool {
-		if !n.Span().Contains(at) {
-			return false
-		}
-		nodes = append(nodes, n)
-		return true
-	})
-	return nodes
-}
-
 // mayDeclare says whether text that is not in the tree, and that a mistake of a
 // name stands in reach of, names it.
 func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool {
@@ -141,14 +129,6 @@ func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool 
 		}
 	}
 	return false
-}
-
-// loss is text that is not in the tree: the names in it, and from where names that
-// it may declare can be seen. What stands outside of bodies is seen everywhere.
-type loss struct {
-	names      []string
-	within     source.Span
-	everywhere bool
 }
 
 // losses are those of a file, found on first use.
@@ -172,23 +152,6 @@ func (c *checker) losses(info *Info) []loss {
 	return list
 }
 
-// lossOf is what a flaw of a file has lost; any is false where that has no names.
-func lossOf(f *ast.File, flaw *ast.Flaw) (l loss, any bool) {
-	if len(flaw.Names) == 0 {
-		return l, false
-	}
-	l.everywhere = true
-	for _, n := range around(f, flaw.Span) {
-		if isScope(n) {
-			l.within, l.everywhere = n.Span(), false
-		}
-	}
-	for _, id := range flaw.Names {
-		l.names = append(l.names, id.Name)
-	}
-	return l, true
-}
-
 // callsFlawed says whether the text of a call names a function whose header is
 // broken.
 func (c *checker) callsFlawed(text string) bool {
@@ -199,15 +162,6 @@ func (c *checker) callsFlawed(text string) bool {
 				return true
 			}
 		}
-	}
-	return false
-}
-
-// isScope says whether variables that are declared in a node are seen in it alone.
-func isScope(n ast.Node) bool {
-	switch n.(type) {
-	case *ast.Block, *ast.FnDecl, *ast.Closure, *ast.Arm, *ast.ForExpr, *ast.ParallelFor, *ast.IfExpr, *ast.WhileExpr, *ast.Catch, *ast.Stage:
-		return true
 	}
 	return false
 }

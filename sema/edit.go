@@ -135,12 +135,9 @@ func (e *edited) spread(files []*ast.File) {
 	}
 }
 
-// touches says whether bodies of a file may mean something else.
-func (e *edited) touches(f *ast.File, found []*inBody) bool {
-	return e.files[f] || slices.ContainsFunc(found, func(b *inBody) bool {
-		// What is told may suggest any name.
-		return len(b.told) > 0 || slices.ContainsFunc(b.imports, func(u importUse) bool { return e.imports[u.file] })
-	}) || spells(f.Source.Text, e.names)
+// touches reports whether bodies of a file, which looked through the imports of some files, may mean something else.
+func (e *edited) touches(f *ast.File, imports []int) bool {
+	return e.files[f] || slices.ContainsFunc(imports, func(file int) bool { return e.imports[file] }) || spells(f.Source.Text, e.names)
 }
 
 // eachOuter visits declarations and those of modules among them.
