@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/surface"
 )
 
 // Bodies is what a check has found in the bodies of functions. A later check of the same program takes it
@@ -118,7 +119,7 @@ func (c *checker) findTaken() {
 	if before.whole || !reflect.DeepEqual(before.around, w.now.around) {
 		return
 	}
-	if e := editOf(before.own, w.now.own); e != nil {
+	if e := surface.Compare(before.own, w.now.own); e != nil {
 		w.takeOver(before, func(f *ast.File, found []*inBody) bool { return touched(e, f, found) })
 	}
 }
@@ -163,7 +164,7 @@ func (cfg *Config) checkedWith() Config {
 // fits says whether two checks are of one program, with the same surfaces.
 func (b *Bodies) fits(o *Bodies) bool {
 	return reflect.DeepEqual(b.around, o.around) && slices.EqualFunc(b.own, o.own, func(x, y *ast.File) bool {
-		return x == y || x.Source.Name == y.Source.Name && surfaceOf(x) == surfaceOf(y)
+		return x == y || x.Source.Name == y.Source.Name && surface.Of(x) == surface.Of(y)
 	})
 }
 
@@ -324,7 +325,7 @@ func (p *Program) TakenOver() (n int) {
 func (p *Program) TookOver(i *Info) bool { return p.checker.taken[i] != nil }
 
 // touched reports whether bodies of a file may mean something else after an edit.
-func touched(e *edited, f *ast.File, found []*inBody) bool {
+func touched(e *surface.Edit, f *ast.File, found []*inBody) bool {
 	var imports []int
 	for _, b := range found {
 		if len(b.told) > 0 {
@@ -334,5 +335,5 @@ func touched(e *edited, f *ast.File, found []*inBody) bool {
 			imports = append(imports, u.file)
 		}
 	}
-	return e.touches(f, imports)
+	return e.Touches(f, imports)
 }

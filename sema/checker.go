@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/sema/edits"
+	"github.com/concerto-lang/concerto/sema/surface"
 )
 
 // checker holds one run of Check.
@@ -26,7 +27,7 @@ type checker struct {
 	vars    int    // how many inference variables there are
 	flawed  bool   // a file breaks the grammar
 	folding string // the field of a declaration whose value is computed, "" for none
-	lost    map[*Info][]loss
+	lost    map[*Info][]surface.Loss
 
 	asked
 

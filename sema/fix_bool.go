@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/sema/edits"
+	"github.com/concerto-lang/concerto/sema/surface"
 )
 
 // truth returns what to write for an expression of type t where a Bool is required. It never asks
@@ -115,7 +116,7 @@ func (b *body) letOf(x *ast.PathExpr) *ast.LetStmt {
 	if l == nil || len(x.Segments) > 1 {
 		return nil
 	}
-	for _, n := range around(b.info.File, l.At) {
+	for _, n := range surface.Around(b.info.File, l.At) {
 		if let, ok := n.(*ast.LetStmt); ok && let.Pattern != nil && let.Pattern.Span() == l.At && let.Value != nil && !let.Value.Span().Contains(x.Span()) {
 			return let
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/foreign"
 	"github.com/concerto-lang/concerto/internal/text/source"
 	"github.com/concerto-lang/concerto/sema/edits"
+	"github.com/concerto-lang/concerto/sema/surface"
 )
 
 // Fixes of names that nothing declares: what std has is imported, anything else is declared.
@@ -193,7 +194,7 @@ func (b *body) startValue(id *ast.Ident) string {
 
 // outermostLoop is the loop around a place that no other loop of the function is around, or nil.
 func outermostLoop(f *ast.File, at source.Span) (loop ast.Node) {
-	for _, n := range around(f, at) {
+	for _, n := range surface.Around(f, at) {
 		switch n.(type) {
 		case *ast.FnDecl, *ast.Closure:
 			loop = nil

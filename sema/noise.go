@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/sema/surface"
 )
 
 // A file that breaks the grammar is checked as far as its tree goes. What the
@@ -75,13 +76,13 @@ func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
 	case inFlaw(f, d.Span) || isHole(f, d.Span):
 		return true
 	case slices.Contains(wholeBody, d.Info):
-		return slices.ContainsFunc(around(f, d.Span), func(n ast.Node) bool { return isBody(n) && f.Flawed(n.Span()) })
+		return slices.ContainsFunc(surface.Around(f, d.Span), func(n ast.Node) bool { return isBody(n) && f.Flawed(n.Span()) })
 	}
 	whole := wholeNode[d.Info]
 	if whole == nil {
 		return false
 	}
-	nodes := around(f, d.Span)
+	nodes := surface.Around(f, d.Span)
 	for i := len(nodes) - 1; i >= 0; i-- {
 		if whole(nodes[i]) {
 			return f.Flawed(nodes[i].Span())
@@ -123,7 +124,7 @@ func isBody(n ast.Node) bool {
 func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool {
 	for _, info := range c.prog.Files {
 		for _, l := range c.losses(info) {
-			if slices.Contains(l.names, name) && (l.everywhere || info.File == f && l.within.Contains(d.Span)) {
+			if slices.Contains(l.Names, name) && (l.Everywhere || info.File == f && l.Within.Contains(d.Span)) {
 				return true
 			}
 		}
@@ -132,21 +133,21 @@ func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool 
 }
 
 // losses are those of a file, found on first use.
-func (c *checker) losses(info *Info) []loss {
+func (c *checker) losses(info *Info) []surface.Loss {
 	if len(info.File.Flaws) == 0 {
 		return nil
 	}
 	if known, ok := c.lost[info]; ok {
 		return known
 	}
-	list := []loss{}
+	list := []surface.Loss{}
 	for i := range info.File.Flaws {
-		if l, any := lossOf(info.File, &info.File.Flaws[i]); any {
+		if l, any := surface.LossOf(info.File, &info.File.Flaws[i]); any {
 			list = append(list, l)
 		}
 	}
 	if c.lost == nil {
-		c.lost = map[*Info][]loss{}
+		c.lost = map[*Info][]surface.Loss{}
 	}
 	c.lost[info] = list
 	return list
@@ -169,5 +170,5 @@ func (c *checker) callsFlawed(text string) bool {
 // isNamedInLoss says whether text of m's file that is not in the tree names name,
 // and so may use it.
 func (c *checker) isNamedInLoss(m *module, name string) bool {
-	return slices.ContainsFunc(c.losses(m.info), func(l loss) bool { return slices.Contains(l.names, name) })
+	return slices.ContainsFunc(c.losses(m.info), func(l surface.Loss) bool { return slices.Contains(l.Names, name) })
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/surface"
 )
 
 // Refs are the names in one of the program's files, in the order of the text. It
@@ -21,7 +22,7 @@ func (p *Program) Refs(i *Info) []Ref {
 func (p *Program) RefsIn(i *Info, wanted func(text []byte) bool) []Ref {
 	var in []ast.Decl
 	for _, d := range i.File.Decls {
-		if wanted(i.File.Source.Text[start(d):d.Span().End]) {
+		if wanted(i.File.Source.Text[surface.Start(d):d.Span().End]) {
 			in = append(in, d)
 		}
 	}

@@ -1,37 +1,37 @@
-package sema
+package surface
 
 import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// loss is text that is not in the tree: the names in it, and from where names that
+// Loss is text that is not in the tree: the names in it, and from where names that
 // it may declare can be seen. What stands outside of bodies is seen everywhere.
-type loss struct {
-	names      []string
-	within     source.Span
-	everywhere bool
+type Loss struct {
+	Names      []string
+	Within     source.Span
+	Everywhere bool
 }
 
-// lossOf is what a flaw of a file has lost; any is false where that has no names.
-func lossOf(f *ast.File, flaw *ast.Flaw) (l loss, any bool) {
+// LossOf is what a flaw of a file has lost; any is false where that has no names.
+func LossOf(f *ast.File, flaw *ast.Flaw) (l Loss, any bool) {
 	if len(flaw.Names) == 0 {
 		return l, false
 	}
-	l.everywhere = true
-	for _, n := range around(f, flaw.Span) {
+	l.Everywhere = true
+	for _, n := range Around(f, flaw.Span) {
 		if isScope(n) {
-			l.within, l.everywhere = n.Span(), false
+			l.Within, l.Everywhere = n.Span(), false
 		}
 	}
 	for _, id := range flaw.Names {
-		l.names = append(l.names, id.Name)
+		l.Names = append(l.Names, id.Name)
 	}
 	return l, true
 }
 
-// around are the nodes of a file that hold a place, the outermost first.
-func around(f *ast.File, at source.Span) (nodes []ast.Node) {
+// Around are the nodes of a file that hold a place, the outermost first.
+func Around(f *ast.File, at source.Span) (nodes []ast.Node) {
 	ast.InspectFile(f, func(n ast.Node) bool {
 		if !n.Span().Contains(at) {
 			return false

@@ -1,4 +1,6 @@
-package sema
+// Package surface knows what other files see of a file, and which files an edit of that touches; its API promises
+// nothing.
+package surface
 
 import (
 	"crypto/sha256"
@@ -8,24 +10,24 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// surface is the hash of what other files see of a file: its declarations without the bodies of functions. A
+// Surface is the hash of what other files see of a file: its declarations without the bodies of functions. A
 // body that declares something is part of it; what stands between declarations is not.
-type surface [sha256.Size]byte
+type Surface [sha256.Size]byte
 
-// surfaceOf is a file's surface.
-func surfaceOf(f *ast.File) surface {
+// Of is a file's surface.
+func Of(f *ast.File) Surface {
 	h := sha256.New()
 	for _, d := range f.Decls {
 		eachPart(f, d, func(part []byte) { _, _ = h.Write(part) })
 		_, _ = io.WriteString(h, "\x00")
 	}
 	lost(h, f)
-	return surface(h.Sum(nil))
+	return Surface(h.Sum(nil))
 }
 
 // eachPart visits the texts of which a declaration's surface is made.
 func eachPart(f *ast.File, d ast.Decl, visit func([]byte)) {
-	at := start(d)
+	at := Start(d)
 	if d.Head().Pub {
 		visit([]byte("pub "))
 	}
@@ -42,8 +44,8 @@ func eachPart(f *ast.File, d ast.Decl, visit func([]byte)) {
 	}
 }
 
-// start is where a declaration begins, its decorators included.
-func start(d ast.Decl) source.Pos {
+// Start is where a declaration begins, its decorators included.
+func Start(d ast.Decl) source.Pos {
 	at := d.Span().Start
 	for _, x := range d.Head().Decorators {
 		at = min(at, x.Sp.Start)
@@ -92,8 +94,8 @@ func lost(h io.Writer, f *ast.File) {
 		if fn, ok := flaw.Node.(*ast.FnDecl); ok && fn.Name != nil {
 			_, _ = io.WriteString(h, "\x00fn "+fn.Name.Name)
 		}
-		if l, any := lossOf(f, flaw); any && l.everywhere {
-			for _, name := range l.names {
+		if l, any := LossOf(f, flaw); any && l.Everywhere {
+			for _, name := range l.Names {
 				_, _ = io.WriteString(h, "\x00"+name)
 			}
 		}

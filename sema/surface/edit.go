@@ -1,4 +1,4 @@
-package sema
+package surface
 
 import (
 	"bytes"
@@ -8,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 )
 
-// edited is what other files can tell of an edit of surfaces.
-type edited struct {
+// Edit is what other files can tell of an edit of surfaces.
+type Edit struct {
 	files   map[*ast.File]bool // that are others, as they are now
 	imports map[int]bool       // files, by their numbers, with other imports
 	// names are those that may mean something else: what was declared anew, otherwise or no more, and all
@@ -18,13 +18,13 @@ type edited struct {
 	names map[string]bool
 }
 
-// editOf compares the files of two checks. It is nil where names do not say who is touched: when files came or
+// Compare compares the files of two checks. It is nil where names do not say who is touched: when files came or
 // went or break the grammar, and when modules or what a glob hands on have changed.
-func editOf(before, now []*ast.File) *edited {
+func Compare(before, now []*ast.File) *Edit {
 	if len(before) != len(now) {
 		return nil
 	}
-	e := &edited{files: map[*ast.File]bool{}, imports: map[int]bool{}, names: map[string]bool{}}
+	e := &Edit{files: map[*ast.File]bool{}, imports: map[int]bool{}, names: map[string]bool{}}
 	for n, f := range now {
 		old := before[n]
 		if old == f {
@@ -54,7 +54,7 @@ func outersOf(f *ast.File) (all []outer) {
 			b.WriteString(in)
 			m, isModule := d.(*ast.ModDecl)
 			if isModule && m.Inline {
-				b.Write(f.Source.Text[start(d):m.Name.Sp.End])
+				b.Write(f.Source.Text[Start(d):m.Name.Sp.End])
 			} else {
 				eachPart(f, d, func(part []byte) { b.Write(part) })
 			}
@@ -69,7 +69,7 @@ func outersOf(f *ast.File) (all []outer) {
 }
 
 // compare adds what differs between two texts of a file. It says whether names tell all of it.
-func (e *edited) compare(number int, was, is []outer) bool {
+func (e *Edit) compare(number int, was, is []outer) bool {
 	had, has := textsOf(was), textsOf(is)
 	common := func(list []outer) (texts []string) {
 		for _, o := range list {
@@ -111,7 +111,7 @@ func hasGlob(t *ast.UseTree) bool {
 }
 
 // spread adds the names of the declarations that name any.
-func (e *edited) spread(files []*ast.File) {
+func (e *Edit) spread(files []*ast.File) {
 	for last := e.names; len(last) > 0; {
 		next := map[string]bool{}
 		for _, f := range files {
@@ -135,8 +135,8 @@ func (e *edited) spread(files []*ast.File) {
 	}
 }
 
-// touches reports whether bodies of a file, which looked through the imports of some files, may mean something else.
-func (e *edited) touches(f *ast.File, imports []int) bool {
+// Touches reports whether bodies of a file, which looked through the imports of some files, may mean something else.
+func (e *Edit) Touches(f *ast.File, imports []int) bool {
 	return e.files[f] || slices.ContainsFunc(imports, func(file int) bool { return e.imports[file] }) || spells(f.Source.Text, e.names)
 }
 
