@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -17,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/world/httpclient"
 )
 
 // httpTransport makes the requests of all tools. A proxy is the process's, as for all that
@@ -40,7 +39,7 @@ func (x *address) call(ctx context.Context, input json.RawMessage, c *Context) (
 		if ctx.Err() != nil {
 			return Result{}, context.Cause(ctx)
 		}
-		return c.hide(Failure("%s %s: %s", x.Method, x.shown(), httpReason(err))), nil
+		return c.hide(Failure("%s %s: %s", x.Method, x.shown(), httpclient.Reason(err))), nil
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(x.MaxOutput)+1))
@@ -213,19 +212,6 @@ func (x *address) refused(status int, body []byte) Result {
 		why += ": " + text
 	}
 	return Result{Error: why}
-}
-
-// httpReason says what went wrong, without what was asked of whom.
-func httpReason(err error) string {
-	var at *url.Error
-	if errors.As(err, &at) {
-		err = at.Err
-	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) && dns.IsNotFound {
-		return "there is no host " + dns.Name
-	}
-	return err.Error()
 }
 
 // hide takes known secrets out of what a result says went wrong: an answer may repeat

@@ -301,6 +301,16 @@ func (d *Directory) PutProgram(name string, program []byte) error { return d.fil
 
 // Program is the IR that a record's run, or its adopted program, has.
 func (d *Directory) Program(name, sum string) ([]byte, error) {
+	return d.summed(name, sum, "it is not the program that the journal names")
+}
+
+// Blob reads a large value.
+func (d *Directory) Blob(sum string) ([]byte, error) {
+	return d.summed(blobs+"/"+filepath.Base(sum), sum, "it is not what its name says")
+}
+
+// summed reads a file that must be there and have a sum; another says why that is damage.
+func (d *Directory) summed(name, sum, another string) ([]byte, error) {
 	text, err := d.files.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &Damaged{Where: name, Why: "the file is missing"}
@@ -309,7 +319,7 @@ func (d *Directory) Program(name, sum string) ([]byte, error) {
 		return nil, err
 	}
 	if Sum(text) != sum {
-		return nil, &Damaged{Where: name, Why: "it is not the program that the journal names"}
+		return nil, &Damaged{Where: name, Why: another}
 	}
 	return text, nil
 }
@@ -318,22 +328,6 @@ func (d *Directory) Program(name, sum string) ([]byte, error) {
 func Sum(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
-}
-
-// Blob reads a large value.
-func (d *Directory) Blob(sum string) ([]byte, error) {
-	name := blobs + "/" + filepath.Base(sum)
-	text, err := d.files.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Damaged{Where: name, Why: "the file is missing"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	if Sum(text) != sum {
-		return nil, &Damaged{Where: name, Why: "it is not what its name says"}
-	}
-	return text, nil
 }
 
 // Out returns what a run has put out: the whole lines of its file, without their ends, and how

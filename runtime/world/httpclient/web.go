@@ -82,7 +82,7 @@ func (c *Client) Perform(ctx context.Context, r effect.Request) (effect.Result, 
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	reason := reasonOf(err)
+	reason := Reason(err)
 	if limited.Err() != nil {
 		reason = fmt.Sprintf("no answer within %d ms", q.Timeout)
 	}
@@ -109,8 +109,8 @@ func shown(text string) string {
 	return text
 }
 
-// reasonOf says what went wrong, without method and URL, which stand before.
-func reasonOf(err error) string {
+// Reason says what an exchange failed by, without method and URL: what a message says before it, or keeps to itself.
+func Reason(err error) string {
 	var at *url.Error
 	if errors.As(err, &at) {
 		err = at.Err
