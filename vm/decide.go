@@ -118,7 +118,7 @@ func (t *task) hears(h *hearing) {
 // hearingOf begins a hearing of a message; nil when nobody wants to know.
 func (t *task) hearingOf(m *effect.HostMessage, stream bool) *hearing {
 	d := t.m.config.Decisions
-	if d == nil || !asksPeople(m.Type) {
+	if d == nil || !hostmsg.Of(m.Type).ByPerson() {
 		return nil
 	}
 	h := &hearing{outer: t.hearing(), asked: value.AppendJSON(nil, m.Payload), since: d.Now(), stream: stream}
@@ -213,16 +213,10 @@ func (d *Decision) heard(h *hearing, now int64) *Decision {
 	return d
 }
 
-// asksPeople says whether a message asks for what somebody decides.
-func asksPeople(typ string) bool {
-	row := hostmsg.Of(typ)
-	return row.Waits() && row.Channel != ""
-}
-
 // decideReply tells of the decision that a reply to a host is.
 func (t *task) decideReply(host string, payload value.Slot, h *hearing, r *effect.ExchangeReply, at func() Place) error {
 	listener := t.m.config.Decisions
-	if listener == nil || !asksPeople(r.InReplyTo) {
+	if listener == nil || !hostmsg.Of(r.InReplyTo).ByPerson() {
 		return nil
 	}
 	d := (&Decision{Kind: r.InReplyTo, Effect: t.m.stats.Requests, Host: host, ID: json.RawMessage(r.AnswerTo), Answer: r.Value, Problem: r.Error, By: r.By}).
@@ -282,6 +276,7 @@ func (m *VM) decideArrived(host *Host, x *effect.HostMessage, e int64) {
 	if !told { // of a tape that was written before
 		asked = x.Payload
 	}
+	// Permission rules decide approvals alone: they read a kind, paths and arguments.
 	d := &Decision{Kind: hostmsg.Approval, Effect: e, Host: host.Name, Asked: value.AppendJSON(nil, asked), By: effect.ByRules, Name: "[hosts." + host.Connector + ".permissions]"}
 	if id, _ := x.Payload.Map().GetString("id"); !id.IsNil() {
 		d.ID = value.AppendJSON(nil, id)
@@ -294,7 +289,7 @@ func (m *VM) decideArrived(host *Host, x *effect.HostMessage, e int64) {
 
 // decideWithdrawn tells that a host has taken back what it asked.
 func (t *task) decideWithdrawn(host *Host, x *effect.HostMessage, h *hearing, e int64) {
-	if !asksPeople(x.Type) || t.m.config.Decisions == nil {
+	if !hostmsg.Of(x.Type).ByPerson() || t.m.config.Decisions == nil {
 		return
 	}
 	d := &Decision{Kind: x.Type, Effect: e, Host: host.Name, ID: json.RawMessage(x.ID), By: effect.ByHost, Name: host.Name, Problem: errWithdrawn.Error()}

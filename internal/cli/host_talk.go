@@ -354,6 +354,12 @@ func toldMessage(m *effect.HostMessage) string {
 		options = append(options, fmt.Sprint(o))
 	}
 	offered := within("[", strings.Join(options, ", "), "]")
+	switch hostmsg.Of(m.Type).Form {
+	case hostmsg.Inquiry:
+		return say(all.Question, offered)
+	case hostmsg.YesNo:
+		return say(terminal.OneLine(all.Description), within("(risk ", all.RiskLevel, ")"), offered)
+	}
 	switch m.Type {
 	case "progress":
 		percent := ""
@@ -365,10 +371,6 @@ func toldMessage(m *effect.HostMessage) string {
 		return say(all.Message)
 	case "partial":
 		return say(all.Text + all.Chunk)
-	case "question":
-		return say(all.Question, offered)
-	case "approval":
-		return say(terminal.OneLine(all.Description), within("(risk ", all.RiskLevel, ")"), offered)
 	case "tool_call":
 		return say(all.Tool, string(all.Args))
 	case hostmsg.Result:

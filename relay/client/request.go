@@ -20,13 +20,6 @@ type request struct {
 	channel string // for the errors of a program
 }
 
-// The kinds of a request's origin.
-const (
-	fromEmit     = "emit"
-	fromQuestion = "question"
-	fromApproval = "approval"
-)
-
 // line is the request as hostd gets it.
 func (q *request) line() []byte {
 	text, err := json.Marshal(struct {
@@ -79,7 +72,7 @@ func (q *request) within(d time.Duration, now time.Time) {
 
 // ofEmit asks for the value that an awaited emit waits for.
 func (q *request) ofEmit(r *effect.AwaitEmit) {
-	q.From = &protocol.Origin{Kind: fromEmit}
+	q.From = &protocol.Origin{Kind: protocol.FromEmit}
 	q.Prompt = r.Channel
 	var text string
 	switch {
@@ -107,9 +100,9 @@ func (q *request) reason() {
 // ofHost asks what a host asks.
 func (q *request) ofHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
 	q.within(time.Duration(asks.Within)*time.Millisecond, now)
-	q.From = &protocol.Origin{Kind: fromQuestion, Host: asks.Host}
-	if asks.Type == hostmsg.Approval {
-		q.From.Kind = fromApproval
+	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: asks.Host}
+	if hostmsg.Of(asks.Type).Form == hostmsg.YesNo {
+		q.From.Kind = protocol.FromApproval
 		var m approval
 		if json.Unmarshal(message, &m) != nil {
 			m = approval{Description: string(message)}
@@ -141,7 +134,7 @@ func (q *request) ofTool(payload json.RawMessage, now time.Time) bool {
 	if json.Unmarshal(payload, &m) != nil || m.CallID == "" {
 		return false
 	}
-	q.From = &protocol.Origin{Kind: fromApproval, Host: m.By}
+	q.From = &protocol.Origin{Kind: protocol.FromApproval, Host: m.By}
 	q.within(time.Duration(m.Timeout*float64(time.Second)), now)
 	q.approval(&m)
 	return true

@@ -41,7 +41,7 @@ func (t *talk) ask(ctx context.Context, m *effect.HostMessage, payload json.RawM
 		case a == nil:
 			r.Error = "nobody can be asked: there is no hostd"
 		default:
-			if r.Value = a.Value; m.Type == hostmsg.Approval && !t.o.ACP {
+			if r.Value = a.Value; hostmsg.Of(m.Type).Form == hostmsg.YesNo && !t.o.ACP {
 				r.Value = plain(a.Value)
 			}
 		}

@@ -16,7 +16,7 @@ const (
 // IsQuestion reports whether a request expects an answer. The others are approved or denied.
 func (q *PermissionRequested) IsQuestion() bool {
 	if q.From != nil && q.From.Kind != "pty" {
-		return q.From.Kind == "emit" || q.From.Kind == "question"
+		return q.From.WantsValue()
 	}
 	return len(q.Questions) > 0
 }
@@ -52,7 +52,7 @@ func (q *PermissionRequested) Outcome(decision string, answer, answers json.RawM
 
 // plain returns the value of a plain yes or no where a program's question has one.
 func (q *PermissionRequested) plain(yes bool) json.RawMessage {
-	if len(q.Questions) != 1 || q.Questions[0].ID != WholeAnswer || q.From == nil || q.From.Kind != "emit" && q.From.Kind != "question" {
+	if len(q.Questions) != 1 || q.Questions[0].ID != WholeAnswer || q.From == nil || !q.From.WantsValue() {
 		return nil
 	}
 	value, ok := map[string][2]string{"confirm": {"false", "true"}, "text": {`"no"`, `"yes"`}}[q.Questions[0].Kind]

@@ -91,6 +91,17 @@ type Origin struct {
 	Line    *int64 `json:"line,omitempty"`
 }
 
+// The kinds of Origin that a run's requests have. A host's message is FromQuestion or FromApproval
+// by the form of its answer, whatever its type.
+const (
+	FromEmit     = "emit"     // the program awaits an emit
+	FromQuestion = "question" // a host awaits a value
+	FromApproval = "approval" // a host or a tool awaits a yes or a no
+)
+
+// WantsValue reports whether a program or a host waits for a value, not for a yes or a no.
+func (o *Origin) WantsValue() bool { return o.Kind == FromEmit || o.Kind == FromQuestion }
+
 // PermissionResolved is the data of run.permission_resolved.
 type PermissionResolved struct {
 	RequestID    string          `json:"request_id" is:"required id"`

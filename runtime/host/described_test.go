@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/record/audit"
@@ -112,7 +113,7 @@ func TestDescribed(t *testing.T) {
 					}
 				}
 			}
-			if err := record.Decided(&vm.Decision{Kind: ledger.KindApproval, Effect: int64(n + 1), Host: "Coder", ID: json.RawMessage(`"r"`), Asked: message, Answer: json.RawMessage(`"no"`), By: effect.ByTerminal}); err != nil {
+			if err := record.Decided(&vm.Decision{Kind: hostmsg.Approval, Effect: int64(n + 1), Host: "Coder", ID: json.RawMessage(`"r"`), Asked: message, Answer: json.RawMessage(`"no"`), By: effect.ByTerminal}); err != nil {
 				t.Fatal(err)
 			}
 		}

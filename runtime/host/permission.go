@@ -120,7 +120,8 @@ func (c *Config) denied() string { return "denied by [hosts." + c.Connector + ".
 
 // decide answers an approval that the rules decide, and makes m what the program
 // hears of it. It is done as soon as the approval is read, so that no handler that
-// runs holds it up.
+// runs holds it up. The rules decide approvals alone, whatever else is answered by yes
+// or no: they read the kind, the paths and the arguments of what a host asks to do.
 func (r *reader) decide(t *turn, m *effect.HostMessage, line []byte) error {
 	if r.rules == nil || m.Type != hostmsg.Approval {
 		return nil

@@ -52,6 +52,22 @@ const (
 	ByTools                  // the host's tools answer it, when the host has any; else as Reported
 )
 
+// Form is the form of the answer that a person gives to a message. It also says which members
+// of the message a prompt reads, so that a new type of message needs a row and nothing else.
+type Form uint8
+
+// The forms.
+const (
+	// NoForm: no person is asked.
+	NoForm Form = iota
+	// Inquiry: a text. The member options makes it a choice, and questions a form with several
+	// answers. The message has the members of HostQuestion.
+	Inquiry
+	// YesNo: an approval or a denial, with a scope and a reason. The message has the members of
+	// HostApproval.
+	YesNo
+)
+
 // Message is a row: a type and all that the protocol says of it.
 type Message struct {
 	Type   string
@@ -64,6 +80,8 @@ type Message struct {
 	Schema  string
 	Members []string
 
+	// Form is the form of the answer to a message that a person may answer.
+	Form Form
 	// Timed says that question_timeout bounds the answer.
 	Timed bool
 	// Default is the key, in a host's declaration or in its section of the
@@ -87,9 +105,9 @@ var messages = []Message{
 	{Type: Progress, Schema: "HostProgress", Channel: "host:progress", Doc: "how far it is"},
 	{Type: "log", Schema: "HostLog", Channel: "host:log", Doc: "a remark"},
 	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is taken for `text`"},
-	{Type: Question, Schema: "HostQuestion", Role: Asks, Timed: true, Default: "question_default", Channel: "host:question",
+	{Type: Question, Schema: "HostQuestion", Role: Asks, Form: Inquiry, Timed: true, Default: "question_default", Channel: "host:question",
 		Doc: "it needs to know something"},
-	{Type: Approval, Schema: "HostApproval", Role: Asks, Timed: true, Default: "approval_default", Channel: "host:approval",
+	{Type: Approval, Schema: "HostApproval", Role: Asks, Form: YesNo, Timed: true, Default: "approval_default", Channel: "host:approval",
 		Doc: "it needs a yes or a no"},
 	{Type: "tool_call", Schema: "HostToolCall", Role: Asks, Unhandled: ByTools, Doc: "it wants one of the program's tools called"},
 	{Type: "withdraw", Members: []string{"id"}, Role: TakesBack, Doc: "it takes back what it asked"},
@@ -118,7 +136,7 @@ func Types(which func(*Message) bool) []string {
 func (m *Message) Waits() bool { return m.Role == Asks }
 
 // ByPerson reports whether the person at the terminal is asked when no handler answers the message.
-func (m *Message) ByPerson() bool { return m.Waits() && m.Channel != "" }
+func (m *Message) ByPerson() bool { return m.Form != NoForm }
 
 // Terminal says whether the message ends the exchange.
 func (m *Message) Terminal() bool { return m.Role == Succeeds || m.Role == Fails }
@@ -134,14 +152,16 @@ var other Message
 
 // byLength are the rows of hosts' messages by the length of their types, so
 // that finding a row compares few texts.
-var byLength = func() (by [16][]*Message) {
+var byLength = indexByLength()
+
+func indexByLength() (by [16][]*Message) {
 	for i := range messages {
 		if m := &messages[i]; m.Sender == Host {
 			by[len(m.Type)] = append(by[len(m.Type)], m)
 		}
 	}
 	return by
-}()
+}
 
 // Of gives the row of a message that a host sent; for a type without a row, one
 // that is not Known. The caller must not change it.

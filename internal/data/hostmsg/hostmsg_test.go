@@ -26,6 +26,9 @@ func TestRows(t *testing.T) {
 		if (m.Timed || m.Default != "") && !m.Waits() {
 			t.Errorf("%s: only what asks is answered", m.Type)
 		}
+		if (m.Form != NoForm) != (m.Waits() && m.Channel != "") {
+			t.Errorf("%s: a person answers what asks and has a channel, and nothing else", m.Type)
+		}
 		if (m.Channel != "" || m.Unhandled != Reported) && !m.Handled() {
 			t.Errorf("%s: no handler takes it", m.Type)
 		}

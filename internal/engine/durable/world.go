@@ -205,5 +205,7 @@ func ended(q effect.Request) (effect.Result, error) {
 	return nil, nil
 }
 
-// isApproval says whether a reply lets a host do something.
-func isApproval(q *effect.ExchangeReply) bool { return q.InReplyTo == hostmsg.Approval }
+// isApproval reports whether a reply may let a host do something.
+func isApproval(q *effect.ExchangeReply) bool {
+	return hostmsg.Of(q.InReplyTo).Form == hostmsg.YesNo
+}

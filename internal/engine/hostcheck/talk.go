@@ -151,10 +151,10 @@ func (t *talk) fails(expected, format string, args ...any) *Verdict {
 // harmless answers the questions of a host that is not known: nothing is
 // allowed, and there are no tools.
 func harmless(m *effect.HostMessage) *effect.ExchangeReply {
-	switch m.Type {
-	case "question":
+	switch hostmsg.Of(m.Type).Form {
+	case hostmsg.Inquiry:
 		return &effect.ExchangeReply{Value: offered(m)}
-	case "approval":
+	case hostmsg.YesNo:
 		return &effect.ExchangeReply{Value: []byte(`"no"`)}
 	}
 	return &effect.ExchangeReply{Error: "concerto test: nothing answers " + m.Type}

@@ -64,12 +64,12 @@ type Event struct {
 	Used Usage
 }
 
-// Answer is what an event says of a question or an approval.
+// Answer is what an event says of a message that a person may answer.
 type Answer struct {
-	Type   string // "question" or "approval"
+	Type   string // the message's: "question", "approval"
 	ID     string // the message's, as JSON; "" without one
 	By     string // who answers: one of effect.By…
-	Denied bool   // an approval's answer is no, or there was none
+	Denied bool   // the answer of the form yes or no is no, or there was none
 	Scope  string // of an allowance: "once", "session" or "always"
 }
 

@@ -205,7 +205,7 @@ func (f *Follower) replied(id int64, q *effect.ExchangeReply) {
 	}
 	e := x.event(Answered)
 	e.Answer, e.By, e.Text = a, by, q.Error
-	if a.Type == hostmsg.Approval {
+	if hostmsg.Of(a.Type).Form == hostmsg.YesNo {
 		d := decision.Decision{}
 		if q.Error == "" {
 			d = decision.Of(q.Value)
@@ -279,7 +279,7 @@ func (f *Follower) heard(id int64, r effect.Result, err error) {
 		switch row := hostmsg.Of(m.Type); {
 		case m.Decided:
 			f.ruled(x, m)
-		case row.Waits() && row.Channel != "":
+		case row.ByPerson():
 			if moved {
 				e.Used = x.used
 				f.tell(e)

@@ -78,6 +78,7 @@ func (x *exchange) move(m *effect.HostMessage, e *Event) bool {
 func (f *Follower) ruled(x *exchange, m *effect.HostMessage) {
 	p := m.Payload.Map()
 	e := x.event(Asked)
+	// Permission rules decide approvals alone: they read a kind, paths and arguments.
 	e.Type, e.ID, e.Text = hostmsg.Approval, text(p, "id"), question(m)
 	f.tell(e)
 	e.Kind, e.By, e.Text = Answered, effect.ByRules, ""

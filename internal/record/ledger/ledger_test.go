@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -54,10 +55,10 @@ func decisions() []*vm.Decision {
 	place := vm.Place{Function: "main", File: "main.conc", Line: 4, Column: 9}
 	return []*vm.Decision{
 		{Kind: KindAwait, Effect: 3, Channel: "go", Asked: json.RawMessage(`{"é":9007199254740993}`), Answer: json.RawMessage(`"yes"`), By: effect.ByAnswer, Name: "eve", MS: 7},
-		{Kind: KindQuestion, Effect: 5, Host: "W", ID: json.RawMessage(`"q"`), Asked: json.RawMessage(`{"question":"a \"hash\":\"x\","}`), Answer: json.RawMessage(`"no"`), By: effect.ByHandler, At: place, MS: 1,
+		{Kind: hostmsg.Question, Effect: 5, Host: "W", ID: json.RawMessage(`"q"`), Asked: json.RawMessage(`{"question":"a \"hash\":\"x\","}`), Answer: json.RawMessage(`"no"`), By: effect.ByHandler, At: place, MS: 1,
 			Path: []vm.Part{{Actor: effect.Actor{Type: effect.ActorAgent, Name: "Judge"}, Effect: 4}, {Actor: effect.Actor{Type: effect.ActorHuman}, Effect: 3}}},
-		{Kind: KindApproval, Effect: 9, Host: "W", ID: json.RawMessage(`1`), Asked: json.RawMessage(`{"tool":"rm","args":{"path":"x"}}`), Problem: "withdrawn by the host", By: effect.ByHost, Name: "W"},
-		{Kind: KindApproval, Effect: 9, Host: "W", ID: json.RawMessage(`2`), Asked: json.RawMessage(`{"description":"sure?"}`), Answer: json.RawMessage(`"allow"`), By: effect.ByRules, Name: "[hosts.w.permissions]"},
+		{Kind: hostmsg.Approval, Effect: 9, Host: "W", ID: json.RawMessage(`1`), Asked: json.RawMessage(`{"tool":"rm","args":{"path":"x"}}`), Problem: "withdrawn by the host", By: effect.ByHost, Name: "W"},
+		{Kind: hostmsg.Approval, Effect: 9, Host: "W", ID: json.RawMessage(`2`), Asked: json.RawMessage(`{"description":"sure?"}`), Answer: json.RawMessage(`"allow"`), By: effect.ByRules, Name: "[hosts.w.permissions]"},
 		{Kind: KindTool, Effect: 12, ID: json.RawMessage(`"r_1-10"`), Asked: json.RawMessage(`{"tool":"x","args":{}}`), MS: 300,
 			Call: &effect.AppDecided{Decision: "allow", Scope: "once", Actor: effect.Actor{Type: effect.ActorTimeout}, MS: 300, ArgsSHA256: "ab", ExecutedSHA256: "ab"}},
 	}

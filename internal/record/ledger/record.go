@@ -12,16 +12,14 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// The kinds of records: questions and approvals of hosts, calls of tools that were to be approved
-// of, awaited emits, what was decided of an effect of which nobody knows whether it happened, and
+// The kinds of records, besides the types of hosts' messages that a person may answer: calls of
+// tools that were to be approved of, awaited emits, what was decided of an effect of which nobody knows whether it happened, and
 // a run that goes another way than the one that it goes on from.
 const (
-	KindQuestion = hostmsg.Question
-	KindApproval = hostmsg.Approval
-	KindTool     = vm.DecidedTool
-	KindAwait    = vm.DecidedAwait
-	KindUnknown  = vm.DecidedUnknown
-	KindFork     = "fork"
+	KindTool    = vm.DecidedTool
+	KindAwait   = vm.DecidedAwait
+	KindUnknown = vm.DecidedUnknown
+	KindFork    = "fork"
 )
 
 // Subject is what a record is about.
@@ -39,7 +37,7 @@ type Data struct {
 	Error   string          `json:"error,omitempty"`
 	MS      int64           `json:"ms"`
 	Path    []Part          `json:"path,omitempty"`
-	// Of approvals.
+	// Of answers by yes or no.
 	Decision       string  `json:"decision,omitempty"`
 	Scope          string  `json:"scope,omitempty"`
 	Reason         string  `json:"reason,omitempty"`
@@ -68,7 +66,7 @@ func (r *Run) Decided(d *vm.Decision) error {
 		s.ID = json.RawMessage(fmt.Sprintf(`"q%d"`, d.Effect))
 	}
 	data := Data{Channel: d.Channel, Asked: d.Asked, Answer: d.Answer, Error: d.Problem, MS: d.MS, Path: path}
-	if d.Kind == KindApproval {
+	if hostmsg.Of(d.Kind).Form == hostmsg.YesNo {
 		r.approval(&data)
 	}
 	if d.Call != nil {

@@ -72,7 +72,7 @@ const mostAsked = 600
 
 // asks is what a host asks, on one line. In an approval nothing is hidden.
 func asks(e *activity.Event) string {
-	if e.Type == approval {
+	if isApproval(e) {
 		return terminal.Brief(strings.TrimSpace(e.Text), mostAsked)
 	}
 	return Line(e.Text)

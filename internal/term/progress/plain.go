@@ -142,7 +142,7 @@ func (p *Plain) line(e *activity.Event) string {
 	case activity.Moved:
 		return ": " + strings.TrimSpace(percent(e.Percent)+Line(e.Text))
 	case activity.Asked:
-		if e.Type == approval {
+		if isApproval(e) {
 			return " asks for approval: " + asks(e)
 		}
 		return " asks: " + asks(e)
@@ -189,9 +189,9 @@ func who(by string) string {
 func answered(e *activity.Event) string {
 	line := " is answered " + who(e.By)
 	switch {
-	case e.Type == approval && e.Denied:
+	case isApproval(e) && e.Denied:
 		line += ": denied"
-	case e.Type == approval:
+	case isApproval(e):
 		line += ": allowed"
 		if e.Scope != "" && e.Scope != "once" {
 			line += " (" + e.Scope + ")"

@@ -22,7 +22,7 @@ func (t *Tally) Add(e *activity.Event) {
 	case activity.Began:
 		t.Exchanges++
 	case activity.Asked:
-		if e.Type == approval {
+		if isApproval(e) {
 			t.Approvals++
 		} else {
 			t.Questions++
@@ -43,8 +43,8 @@ func (t *Tally) Add(e *activity.Event) {
 // cancelled is the text of an exchange whose result nobody wants any more, as in a race.
 const cancelled = "cancelled"
 
-// approval is the type of a message that wants a yes or a no.
-const approval = hostmsg.Approval
+// isApproval reports whether an event is about a message that is answered by yes or no.
+func isApproval(e *activity.Event) bool { return hostmsg.Of(e.Type).Form == hostmsg.YesNo }
 
 // Summary is the line that is left of a run, which took d. How says how it ended:
 // "done in", or another beginning.
@@ -59,7 +59,7 @@ func (t *Tally) Summary(how string, d time.Duration) string {
 		asked = append(asked, counted(t.Questions, "question"))
 	}
 	if t.Approvals > 0 {
-		a := counted(t.Approvals, approval)
+		a := counted(t.Approvals, "approval")
 		if t.Denied > 0 {
 			a += " (" + strconv.Itoa(t.Denied) + " denied)"
 		}

@@ -68,7 +68,7 @@ func (p *Person) AskHost(ctx context.Context, q effect.Asking, message json.RawM
 		return nil, err
 	}
 	defer done()
-	if q.Type == hostmsg.Approval || d.tool {
+	if d.tool || hostmsg.Of(q.Type).Form == hostmsg.YesNo {
 		return d.approval(ctx, message)
 	}
 	return d.question(ctx, message)

@@ -11,9 +11,6 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// fromApproval is the kind of a request that asks for an approval, not for a value.
-const fromApproval = "approval"
-
 // hostDecision is the answer to an approval.
 type hostDecision struct {
 	Decision   string `json:"decision"`
@@ -28,7 +25,7 @@ func answer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.Sou
 	m := protocol.SourceHears{Answer: q.RequestID, By: d.By}
 	var err error
 	switch {
-	case q.From != nil && q.From.Kind == fromApproval:
+	case q.From != nil && q.From.Kind == protocol.FromApproval:
 		m.Value, err = approval(q, d)
 	case d.Decision == approvals.Answer && d.Said == approvals.Deny: // a plain no
 		_, m.Value = q.Outcome(d.Said, nil, nil)

@@ -253,7 +253,7 @@ func summary(q *store.Request) string {
 	if json.Unmarshal(q.Data, &d) != nil {
 		return "it asks something" // it is encrypted
 	}
-	if d.From != nil && (d.From.Kind == "emit" || d.From.Kind == "question") && d.OpTool == "" {
+	if d.From != nil && d.From.WantsValue() && d.OpTool == "" {
 		text := terminal.Brief(strings.TrimSpace(d.Prompt), mostSummary)
 		if d.Redacted {
 			text += redacted

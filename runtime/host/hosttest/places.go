@@ -101,9 +101,9 @@ func (x *talk) workDir() string {
 			return value.Text(dir)
 		case hostmsg.Of(m.Type).Terminal():
 			x.w.Fatalf("want a result, got %s %s", m.Type, payload(m))
-		case m.Type == hostmsg.Approval:
+		case hostmsg.Of(m.Type).Form == hostmsg.YesNo:
 			x.reply(m, `"yes"`)
-		case m.Type == hostmsg.Question:
+		case hostmsg.Of(m.Type).Form == hostmsg.Inquiry:
 			x.reply(m, `"tabs"`)
 		}
 	}
