@@ -1,0 +1,304 @@
+package hostmsg_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
+	"github.com/concerto-lang/concerto/internal/term/progress"
+	"github.com/concerto-lang/concerto/internal/term/prompt"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/relay/client"
+	"github.com/concerto-lang/concerto/relay/hostd/approvals"
+	"github.com/concerto-lang/concerto/relay/hostd/ingest"
+	"github.com/concerto-lang/concerto/relay/hostd/redact"
+	"github.com/concerto-lang/concerto/relay/hostd/runs"
+	"github.com/concerto-lang/concerto/relay/hostd/spool"
+	"github.com/concerto-lang/concerto/relay/hostrun"
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+// The types that only the table of these tests has: see export_test.go.
+const (
+	confirm = "confirm"
+	which   = "which"
+)
+
+// asks is a host of sh that asks both and returns the responses.
+const asks = `read -r prompt
+echo '{"type":"confirm","id":"c","description":"rm -r build","tool":"Bash","risk_level":"high"}'; read -r one
+echo '{"type":"which","id":"w","question":"Tabs or spaces?","options":["tabs","spaces"]}'; read -r two
+echo "{\"type\":\"result\",\"answers\":[$one,$two]}"
+`
+
+const program = `
+host W { connector: w, output_format: "json" }
+fn main() {
+    let r = listen W.execute("go") { "question" => |q| "", "approval" => |a| "no", "confirm" => ask, "which" => ask };
+    for a in r?.answers { println("${a.in_reply_to} ${a.answer_to} ${a.value}"); }
+}`
+
+func compile(t *testing.T) *engine.Program {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"main.conc": program, "Concerto.toml": "[hosts.w]\ncommand = \"sh\"\nargs = [\"-c\", '''" + asks + "''']\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, found, err := engine.Compile("main.conc", dir)
+	if err != nil || p == nil {
+		t.Fatalf("%v, %d diagnostics: %+v", err, found.Len(), found)
+	}
+	return p
+}
+
+// terminal types the lines that it is given and keeps what it was asked.
+type terminal struct{ types, asked []string }
+
+func (x *terminal) Join(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
+
+func (x *terminal) Turn(context.Context) (func(), error) { return func() {}, nil }
+
+func (x *terminal) Ask(_ context.Context, p screen.Prompt) (string, error) {
+	x.asked = append(x.asked, p.Text)
+	if len(x.types) == 0 {
+		return "", io.EOF
+	}
+	typed := x.types[0]
+	x.types = x.types[1:]
+	return typed, nil
+}
+
+func (x *terminal) Say(string) {}
+
+// TestNewTypes: a row is all that a new type of message needs. A person at the terminal, the
+// progress and the ledger treat it by the form of its answer.
+func TestNewTypes(t *testing.T) {
+	typist := &terminal{types: []string{"s", "2"}}
+	file := filepath.Join(t.TempDir(), "ledger.ndjson")
+	l, err := engine.OpenLedger(file, engine.LedgerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var tally progress.Tally
+	var lines []string
+	plain := progress.NewPlain(func(line string) { lines = append(lines, line) })
+	var out strings.Builder
+	err = compile(t).Run(t.Context(), engine.Options{
+		Environ: []string{"PATH=/bin:/usr/bin"}, Output: engine.Output{To: &out},
+		Answers: engine.Answers{Prompter: &prompt.Person{Terminal: typist, Now: time.Now}},
+		Records: engine.Records{Ledger: l, OnActivity: func(a engine.Activity) {
+			tally.Add(&a)
+			a.At = 0
+			plain.Hear(a)
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasSuffix(got, "\nconfirm c session\nwhich w spaces\n") {
+		t.Error(got)
+	}
+	asked := []string{"W asks for approval: rm -r build\n  risk high\n[a]llow once [s]ession a[l]ways [d]eny", "W asks: Tabs or spaces?\n  1) tabs\n  2) spaces"}
+	if d := cmp.Diff(asked, typist.asked); d != "" {
+		t.Errorf("the prompts (-want +got):\n%s", d)
+	}
+	told := []string{"host 'W' starts", "host 'W' asks for approval: rm -r build", "host 'W' is answered at the terminal: allowed (session)",
+		"host 'W' asks: Tabs or spaces?", "host 'W' is answered at the terminal: spaces"}
+	if d := cmp.Diff(told, lines[:len(lines)-1]); d != "" {
+		t.Errorf("the progress (-want +got):\n%s", d)
+	}
+	if tally.Approvals != 1 || tally.Questions != 1 {
+		t.Errorf("counted: %+v", tally)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []string
+	for line := range strings.Lines(string(text)) {
+		var r struct {
+			Kind string
+			Data struct{ Tool string }
+		}
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		records = append(records, strings.TrimSpace(r.Kind+" "+r.Data.Tool))
+	}
+	if d := cmp.Diff([]string{"confirm Bash", "which"}, records); d != "" {
+		t.Errorf("the ledger (-want +got):\n%s", d)
+	}
+}
+
+// hostd is a hostd without a relay: its socket, and the desk on which requests wait.
+type hostd struct {
+	socket string
+	spool  *spool.Spool
+	desk   *approvals.Desk
+}
+
+func startHostd(t *testing.T) *hostd {
+	t.Helper()
+	dir := t.TempDir()
+	h := &hostd{socket: filepath.Join(dir, "s")}
+	var err error
+	if h.spool, err = spool.Open(t.Context(), filepath.Join(dir, "spool.db"), spool.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = h.spool.Close() })
+	h.desk = approvals.New(approvals.Options{Events: &runs.Events{Spool: h.spool}})
+	r, err := redact.New("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := ingest.New(ingest.Options{Spool: h.spool, Desk: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
+		PID: func(*http.Request) int { return 0 }, After: func(time.Duration, func()) func() bool { return func() bool { return true } }})
+	t.Cleanup(func() { sources.Close() })
+	l, err := net.Listen("unix", h.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST "+protocol.SourcePath, sources)
+	server := &http.Server{Handler: mux}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return h
+}
+
+// request waits for a request and returns it.
+func (h *hostd) request(t *testing.T, id string) (run string, q protocol.PermissionRequested) {
+	t.Helper()
+	for {
+		for _, r := range h.spool.Runs() {
+			events, err := h.spool.Next(t.Context(), r.ID, 0, 1000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range events {
+				if e.Type != protocol.RunPermissionRequested {
+					continue
+				}
+				if err := json.Unmarshal(e.Data, &q); err != nil {
+					t.Fatal(err)
+				}
+				if q.RequestID == id {
+					return r.ID, q
+				}
+			}
+		}
+		select {
+		case <-h.spool.Committed():
+		case <-t.Context().Done():
+			t.Fatalf("request %s did not come", id)
+		}
+	}
+}
+
+// decide approves of the first request, and answers the second.
+func (h *hostd) decide(t *testing.T) {
+	t.Helper()
+	for _, c := range []struct {
+		id, kind, reason, prompt string
+		value                    bool // what notifications and the page go by
+		d                        approvals.Decision
+	}{
+		{"q1", protocol.FromApproval, "permission", "rm -r build", false, approvals.Decision{Decision: approvals.Approve}},
+		{"q2", protocol.FromQuestion, "choice", "Tabs or spaces?", true, approvals.Decision{Decision: approvals.Approve, Answer: json.RawMessage(`"spaces"`)}},
+	} {
+		run, q := h.request(t, c.id)
+		if q.From == nil || q.From.Kind != c.kind || q.From.WantsValue() != c.value || q.IsQuestion() != c.value || q.Reason != c.reason || q.Prompt != c.prompt {
+			t.Errorf("%s: %+v from %+v", c.id, q, q.From)
+		}
+		if err := h.desk.Decide(t.Context(), run, c.id, c.d); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (h *hostd) source() *client.Source {
+	return client.New(client.Options{Socket: h.socket, Started: protocol.Started{Tool: "concerto", Cwd: "/", Command: "concerto", Source: "concerto"}})
+}
+
+// TestNewTypesAtTheRelay: people at a relay are asked for a yes or a no, or for a value, by the
+// form of the answer.
+func TestNewTypesAtTheRelay(t *testing.T) {
+	h := startHostd(t)
+	source := h.source()
+	var out strings.Builder
+	ended := make(chan error, 1)
+	p := compile(t)
+	go func() {
+		ended <- p.Run(t.Context(), engine.Options{Environ: []string{"PATH=/bin:/usr/bin"}, Output: engine.Output{To: &out}, Answers: engine.Answers{Relay: source}})
+	}()
+	h.decide(t)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	source.End(0)
+	if got := out.String(); !strings.HasSuffix(got, "\nconfirm c {\"decision\":\"allow\",\"scope\":\"once\",\"match\":\"args\"}\nwhich w spaces\n") {
+		t.Error(got)
+	}
+}
+
+// TestNewTypesOfARun: a host that is a run of its own is answered in the same way.
+func TestNewTypesOfARun(t *testing.T) {
+	h := startHostd(t)
+	source := h.source()
+	file := filepath.Join(t.TempDir(), "answers")
+	ended := make(chan int, 1)
+	go func() {
+		ended <- hostrun.Run(t.Context(), hostrun.Options{Source: source, Name: "W", Command: []string{"sh", "-c", asks + `echo "$one$two" > "$0"`, file},
+			Dir: t.TempDir(), Environ: []string{"PATH=/bin:/usr/bin"}, Prompt: "go"})
+	}()
+	h.decide(t)
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	source.End(0)
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"type":"response","in_reply_to":"confirm","answer_to":"c","value":"yes"}{"type":"response","in_reply_to":"which","answer_to":"w","value":"spaces"}` + "\n"
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestNewTypesAreChecked: `concerto host test` gives a host that it does not know a harmless
+// answer of the form: nothing is allowed, and the last option is chosen.
+func TestNewTypesAreChecked(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "answers")
+	o := hostcheck.Options{Config: host.Config{Name: "W", Connector: "w", Command: "sh", Args: []string{"-c", asks + `echo "$one$two" >> "$0"`, file}, InputFormat: "json", OutputFormat: "json"},
+		Environ: []string{"PATH=/bin:/usr/bin"}, Only: []string{"prompt"}}
+	err := hostcheck.Run(t.Context(), o, func(v hostcheck.Verdict) { t.Logf("%+v", v) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"in_reply_to":"confirm","answer_to":"c","value":"no"`, `"in_reply_to":"which","answer_to":"w","value":"spaces"`} {
+		if !strings.Contains(string(got), want) {
+			t.Errorf("no %s in\n%s", want, got)
+		}
+	}
+}
