@@ -218,14 +218,18 @@ func (p *workplaces) find(session string, c *Config, at *workspace.Place) (workp
 	if was, ok := p.by[session]; ok {
 		return was, true
 	}
-	notes, _ := filepath.Glob(filepath.Join(escapeGlob(at.Tasks()), "*"+noteSuffix))
-	for _, note := range notes {
+	files, _ := os.ReadDir(at.Tasks())
+	for _, f := range files {
+		name, isNote := strings.CutSuffix(f.Name(), noteSuffix)
+		if !isNote {
+			continue
+		}
 		var was workplace
-		text, err := os.ReadFile(note)
+		text, err := os.ReadFile(filepath.Join(at.Tasks(), f.Name()))
 		if err != nil || json.Unmarshal(text, &was) != nil || was.Host != c.Name || was.Session != session {
 			continue
 		}
-		was.Name = strings.TrimSuffix(filepath.Base(note), noteSuffix)
+		was.Name = name
 		was.Dir, was.kept = filepath.Join(at.Tasks(), was.Dir), true
 		if info, err := os.Stat(was.Dir); err == nil && info.IsDir() {
 			return was, true
@@ -260,8 +264,4 @@ func (p *workplaces) note(was workplace, d *workspace.Dir) error {
 		return err
 	}
 	return os.WriteFile(filepath.Join(tasks, was.Name+noteSuffix), append(text, '\n'), 0o644)
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(path)
 }

@@ -49,17 +49,13 @@ func New(o Options) *Client {
 		o.Args = []string{"keeper"}
 	}
 	c := &Client{o: o, secrets: slices.Clone(o.Secrets), last: map[string]int64{}}
-	dirs, _ := filepath.Glob(filepath.Join(escapeGlob(o.Dir), hostsDir, "*.*"))
+	dirs, _ := os.ReadDir(filepath.Join(o.Dir, hostsDir))
 	for _, dir := range dirs {
-		if id, ok := parseID(filepath.Base(dir)); ok {
+		if id, ok := parseID(dir.Name()); ok {
 			c.last[id.Host] = max(c.last[id.Host], id.K)
 		}
 	}
 	return c
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`, `\`, `\\`).Replace(path)
 }
 
 // parseID reads what ID.String writes.

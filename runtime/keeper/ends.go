@@ -38,10 +38,10 @@ func (k *keeper) writeEnds() (err error) {
 
 // readEnds gives the processes that have ended in order, with their keeper.
 func readEnds(dir string) (all []ended) {
-	files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), hostsDir, "*", endFile))
-	for _, file := range files {
+	dirs, _ := os.ReadDir(filepath.Join(dir, hostsDir))
+	for _, d := range dirs {
 		var e ended
-		text, err := os.ReadFile(file)
+		text, err := os.ReadFile(filepath.Join(dir, hostsDir, d.Name(), endFile))
 		if err == nil && json.Unmarshal(text, &e) == nil && e.Exit != nil {
 			all = append(all, e)
 		}

@@ -92,8 +92,9 @@ func (h *hosted) openBridge() (err error) {
 
 // sweepBridges removes the directories of bridges whose keeper was killed.
 func sweepBridges(dir string) {
-	files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), hostsDir, "*", bridgeFile))
-	for _, file := range files {
+	dirs, _ := os.ReadDir(filepath.Join(dir, hostsDir))
+	for _, d := range dirs {
+		file := filepath.Join(dir, hostsDir, d.Name(), bridgeFile)
 		if path, err := os.ReadFile(file); err == nil {
 			mcpbridge.Remove(string(path))
 			_ = os.Remove(file) // else it is looked at again
