@@ -25,7 +25,6 @@ const (
 var crowded = map[string]int{
 	"internal/cli":                         61,
 	"cmd/concerto-relay.app()":             102,
-	"codegen":                              46,
 	"internal/editor/analysis.Snapshot()":  73,
 	"internal/editor/analysis.completer()": 87,
 	"internal/editor/dap.Run()":            62,
