@@ -5,150 +5,210 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
-	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// mostNames bounds the number of exported names of the embedding API: the
-// package's own, and the methods of types that it takes over from other
-// packages.
-const mostNames = 248
+// mostNames bounds the exported types, functions, methods, constants and variables of this package.
+// Fields of structs are not counted.
+const mostNames = 80
 
-// TestAPINamesItsTypes: an application that embeds Concerto needs no other
-// package of ours. When an exported declaration mentions a type of another
-// package, this package has a name for it.
-func TestAPINamesItsTypes(t *testing.T) {
-	for _, f := range ownFiles(t) {
-		ours := importedOurs(f)
-		for _, d := range f.Decls {
-			for _, part := range promised(d) {
-				ast.Inspect(part, func(n ast.Node) bool {
-					s, ok := n.(*ast.SelectorExpr)
-					if !ok {
-						return true
-					}
-					if x, isName := s.X.(*ast.Ident); isName && ours[x.Name] != "" {
-						t.Errorf("an exported declaration mentions %s.%s: give it a name in names.go", x.Name, s.Sel.Name)
-					}
-					return true
-				})
-			}
-		}
-	}
-}
-
-// TestAPIIsSmall counts what is promised.
+// TestAPIIsSmall counts the exported names.
 func TestAPIIsSmall(t *testing.T) {
-	names := map[string]bool{}
+	var names []string
 	for _, f := range ownFiles(t) {
-		ours := importedOurs(f)
 		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Name.IsExported() && (d.Recv == nil || receiver(d.Recv).IsExported()) {
-					names[d.Name.Name+" "+recvName(d)] = true
+			for _, x := range exported(d) {
+				names = append(names, x.name)
+			}
+		}
+	}
+	if len(names) != mostNames {
+		t.Errorf("the package has %d exported names, and mostNames is %d:\n%s", len(names), mostNames, strings.Join(names, " "))
+	}
+}
+
+// TestAPIIsDocumented demands a comment at every exported name and at every field. A comment before a
+// group counts for all of its fields.
+func TestAPIIsDocumented(t *testing.T) {
+	for _, f := range ownFiles(t) {
+		for _, d := range f.Decls {
+			for _, x := range exported(d) {
+				if !x.documented {
+					t.Errorf("%s has no doc comment", x.name)
 				}
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					switch s := s.(type) {
-					case *ast.TypeSpec:
-						if s.Name.IsExported() {
-							names[s.Name.Name] = true
-						}
-						if from, ok := s.Type.(*ast.SelectorExpr); ok && s.Assign != 0 {
-							for _, m := range methods(t, ours[from.X.(*ast.Ident).Name], from.Sel.Name) {
-								names[m+" "+s.Name.Name] = true
-							}
-						}
-					case *ast.ValueSpec:
-						for _, n := range s.Names {
-							if n.IsExported() {
-								names[n.Name] = true
-							}
-						}
+			}
+		}
+		for name, s := range structs(f) {
+			documented := false
+			for i, field := range s.Fields.List {
+				// a field is documented by a comment of its own, or by that of a group without blank lines
+				documented = field.Doc != nil || field.Comment != nil || documented && i > 0 && field.Pos()-s.Fields.List[i-1].End() < 4
+				for _, n := range field.Names {
+					if n.IsExported() && !documented {
+						t.Errorf("the field %s.%s has no comment", name, n.Name)
 					}
 				}
 			}
 		}
 	}
-	if len(names) > mostNames {
-		t.Errorf("the embedding API has %d exported names; at most %d are promised", len(names), mostNames)
+}
+
+// TestAPIIsItsOwn demands that exported declarations consist of the language's types, those of Go's library and
+// those of this package: a program that imports it needs no other package of ours, and can read what it
+// uses here. There are no aliases, and no embedded fields.
+func TestAPIIsItsOwn(t *testing.T) {
+	for _, f := range ownFiles(t) {
+		ours := importedOurs(f)
+		for _, d := range f.Decls {
+			for _, x := range exported(d) {
+				if x.alias {
+					t.Errorf("%s is an alias: declare a type of its own", x.name)
+				}
+				for _, part := range x.seen {
+					ast.Inspect(part, func(n ast.Node) bool {
+						if s, ok := n.(*ast.SelectorExpr); ok {
+							if from, ok := s.X.(*ast.Ident); ok && ours[from.Name] {
+								t.Errorf("%s mentions %s.%s, which users of the package cannot read", x.name, from.Name, s.Sel.Name)
+							}
+						}
+						return true
+					})
+				}
+			}
+		}
+		for name, s := range structs(f) {
+			for _, field := range s.Fields.List {
+				if len(field.Names) == 0 {
+					t.Errorf("%s has an embedded field: name it", name)
+				}
+			}
+		}
 	}
 }
 
-// ownFiles parses the files of this package, tests left out.
-func ownFiles(t *testing.T) []*ast.File { return parsed(t, ".") }
-
-func parsed(t *testing.T, dir string) []*ast.File {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []*ast.File
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
-			continue
+// TestOptionsAreOpen demands that whoever uses the package can set all that changes a run: Options and
+// the structs in it have exported fields only.
+func TestOptionsAreOpen(t *testing.T) {
+	found := 0
+	for _, f := range ownFiles(t) {
+		for name, s := range structs(f) {
+			if !slices.Contains([]string{"Options", "Records", "Durable", "Budget"}, name) {
+				continue
+			}
+			found++
+			for _, field := range s.Fields.List {
+				for _, n := range field.Names {
+					if !n.IsExported() {
+						t.Errorf("%s.%s is not exported", name, n.Name)
+					}
+				}
+			}
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path.Join(dir, e.Name()), nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, f)
 	}
-	return out
+	if found != 4 {
+		t.Errorf("%d of 4 structs were found", found)
+	}
 }
 
-// importedOurs gives the directories of our packages that a file imports, by the
-// names under which it imports them.
-func importedOurs(f *ast.File) map[string]string {
-	out := map[string]string{}
-	for _, i := range f.Imports {
-		p, _ := strconv.Unquote(i.Path.Value)
-		dir, ok := strings.CutPrefix(p, "github.com/concerto-lang/concerto/")
-		if !ok {
-			continue
+// TestNamesOfTheEngine compares the names that this package gives to states and permissions with the engine's.
+func TestNamesOfTheEngine(t *testing.T) {
+	for ours, engines := range map[RunState]string{RunRunning: durable.Running, RunSuspended: durable.Suspend, RunWaiting: durable.Waiting,
+		RunFinished: durable.Finished, RunFailed: durable.Failed, RunDamaged: durable.IsDamaged} {
+		if string(ours) != engines {
+			t.Errorf("the state %q is %q in the engine", ours, engines)
 		}
-		name := path.Base(p)
-		if i.Name != nil {
-			name = i.Name.Name
-		}
-		out[name] = dir
 	}
-	return out
+	for k := range permit.Kinds {
+		if permissionOf(permit.Kind(k)) == "" {
+			t.Errorf("the permission of --%s has no name", permit.Kinds[k].Flag)
+		}
+	}
 }
 
-// promised are the parts of a declaration that its users see. The right side of
-// an alias or of a value is none of them: names of other packages are taken over
-// there.
-func promised(d ast.Decl) []ast.Node {
-	var out []ast.Node
+// promise is an exported declaration.
+type promise struct {
+	name       string // with its receiver's
+	documented bool
+	alias      bool
+	seen       []ast.Node // the parts that its users see
+}
+
+// exported returns what a declaration promises.
+func exported(d ast.Decl) []promise {
+	var all []promise
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		if d.Name.IsExported() && (d.Recv == nil || receiver(d.Recv).IsExported()) {
-			out = append(out, d.Type)
+		if !d.Name.IsExported() || d.Recv != nil && !receiver(d.Recv).IsExported() {
+			return nil
 		}
+		x := promise{name: d.Name.Name, documented: d.Doc != nil, seen: []ast.Node{d.Type}}
+		if d.Recv != nil {
+			x.name = receiver(d.Recv).Name + "." + x.name
+		}
+		all = append(all, x)
 	case *ast.GenDecl:
 		for _, s := range d.Specs {
-			s, ok := s.(*ast.TypeSpec)
-			if !ok || !s.Name.IsExported() || s.Assign != 0 {
-				continue
-			}
-			st, isStruct := s.Type.(*ast.StructType)
-			if !isStruct {
-				out = append(out, s.Type)
-				continue
-			}
-			for _, field := range st.Fields.List {
-				if len(field.Names) == 0 || field.Names[0].IsExported() {
-					out = append(out, field.Type)
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() {
+					all = append(all, promise{s.Name.Name, s.Doc != nil || d.Doc != nil, s.Assign != 0, visible(s.Type)})
+				}
+			case *ast.ValueSpec:
+				for i, n := range s.Names {
+					if !n.IsExported() {
+						continue
+					}
+					x := promise{name: n.Name, documented: s.Doc != nil || !d.Lparen.IsValid() && d.Doc != nil}
+					if s.Type != nil {
+						x.seen = append(x.seen, s.Type)
+					}
+					if i < len(s.Values) {
+						x.seen = append(x.seen, s.Values[i])
+					}
+					all = append(all, x)
 				}
 			}
 		}
 	}
-	return out
+	return all
+}
+
+// visible returns the parts of a type that users see: of a struct the exported fields.
+func visible(t ast.Expr) []ast.Node {
+	s, ok := t.(*ast.StructType)
+	if !ok {
+		return []ast.Node{t}
+	}
+	var all []ast.Node
+	for _, f := range s.Fields.List {
+		if len(f.Names) == 0 || f.Names[0].IsExported() {
+			all = append(all, f.Type)
+		}
+	}
+	return all
+}
+
+// structs returns the exported structs of a file by their names.
+func structs(f *ast.File) map[string]*ast.StructType {
+	all := map[string]*ast.StructType{}
+	for _, d := range f.Decls {
+		if d, ok := d.(*ast.GenDecl); ok {
+			for _, s := range d.Specs {
+				if s, ok := s.(*ast.TypeSpec); ok && s.Name.IsExported() {
+					if st, ok := s.Type.(*ast.StructType); ok {
+						all[s.Name.Name] = st
+					}
+				}
+			}
+		}
+	}
+	return all
 }
 
 func receiver(r *ast.FieldList) *ast.Ident {
@@ -159,23 +219,41 @@ func receiver(r *ast.FieldList) *ast.Ident {
 	return x.(*ast.Ident)
 }
 
-func recvName(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return ""
+// ownFiles parses the files of this package, without its tests.
+func ownFiles(t *testing.T) []*ast.File {
+	t.Helper()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return receiver(d.Recv).Name
+	var out []*ast.File
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), e.Name(), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
-// methods are the exported methods of a type of another package of ours.
-func methods(t *testing.T, dir, name string) []string {
-	t.Helper()
-	var out []string
-	for _, f := range parsed(t, dir) {
-		for _, d := range f.Decls {
-			if d, ok := d.(*ast.FuncDecl); ok && d.Recv != nil && d.Name.IsExported() && recvName(d) == name {
-				out = append(out, d.Name.Name)
-			}
+// importedOurs returns the names under which a file imports packages of this module.
+func importedOurs(f *ast.File) map[string]bool {
+	out := map[string]bool{}
+	for _, i := range f.Imports {
+		path, _ := strconv.Unquote(i.Path.Value)
+		dir, ok := strings.CutPrefix(path, "github.com/concerto-lang/concerto/")
+		if !ok {
+			continue
 		}
+		name := dir[strings.LastIndexByte(dir, '/')+1:]
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		out[name] = true
 	}
 	return out
 }

@@ -71,7 +71,7 @@ func prepared(a *console.Console, f *worldFlags, signals *interrupts, program fu
 	return p, engine.Options{
 		Dir: dir, WorkDir: a.Dir, Environ: environ, Executable: a.Binary.Executable, Allow: grants,
 		Answers: engine.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.Dir, PassEnv: f.passEnv},
-		Log:     a.LogWriter(), LogLevel: a.LogLevel, Kill: signals.kill, Mock: f.mock, Records: engine.Records{Steps: steps},
+		Log:     a.LogWriter(), LogLevel: a.LogLevel, Kill: signals.kill, Models: engine.Models{Mock: f.mock}, Records: engine.Records{Steps: steps},
 	}, nil
 }
 

@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 )
 
 // application is the layer that hands emits to the embedding application.
@@ -39,18 +41,33 @@ func (a *application) Perform(ctx context.Context, r effect.Request) (effect.Res
 	case *effect.AwaitEmit:
 		a.receive(r.Channel, r.Payload)
 		return a.o.await(ctx, r, a.Performer)
+	case *effect.AskHost:
+		if a.o.Answers.OnAskHost != nil {
+			return a.o.askHost(ctx, r)
+		}
 	}
 	return a.Performer.Perform(ctx, r)
 }
 
-// Start hands an awaited emit to the application at once, so that emits come in
-// the program's order. It is answered while the program goes on.
+// Start passes an awaited emit to the application at once, so that emits come in the program's order.
+// It, and what a host asks, are answered while the program continues.
 func (a *application) Start(ctx context.Context, r effect.Request, done func(effect.Result, error)) (stop func(), ok bool) {
-	if e, isAwait := r.(*effect.AwaitEmit); isAwait && (a.o.OnEmit != nil || a.o.OnAwait != nil) {
-		a.receive(e.Channel, e.Payload)
+	var answer func(context.Context) (effect.Result, error)
+	switch r := r.(type) {
+	case *effect.AwaitEmit:
+		if a.o.OnEmit != nil || a.o.OnAwait != nil {
+			a.receive(r.Channel, r.Payload)
+			answer = func(ctx context.Context) (effect.Result, error) { return a.o.await(ctx, r, a.Performer) }
+		}
+	case *effect.AskHost:
+		if a.o.Answers.OnAskHost != nil {
+			answer = func(ctx context.Context) (effect.Result, error) { return a.o.askHost(ctx, r) }
+		}
+	}
+	if answer != nil {
 		ctx, stop := context.WithCancel(ctx)
 		go func() {
-			done(a.o.await(ctx, e, a.Performer))
+			done(answer(ctx))
 			stop()
 		}()
 		return stop, true
@@ -69,11 +86,25 @@ func (o *Options) await(ctx context.Context, r *effect.AwaitEmit, next effect.Pe
 	return given(ctx, r.Channel, v, err)
 }
 
+// askHost has the application answer what a host asks.
+func (o *Options) askHost(ctx context.Context, r *effect.AskHost) (effect.Result, error) {
+	v, err := o.Answers.OnAskHost(ctx, r.Asking, r.Message)
+	return given(ctx, hostmsg.Of(r.Type).Channel, v, err)
+}
+
+// asksHosts reports whether somebody answers what the program leaves unanswered of its hosts.
+func (o *Options) asksHosts() bool {
+	_, prompts := o.Answers.Prompter.(HostPrompter)
+	return prompts || o.Answers.OnAskHost != nil
+}
+
 // given makes what the application gave to an awaited emit the emit's result.
 func given(ctx context.Context, channel string, v json.RawMessage, err error) (effect.Result, error) {
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
+	case errors.Is(err, ErrNobody):
+		return nil, effect.Errorf("EmitError", "%v", ErrNobody).With("channel", channel).With("reason", "no_listener")
 	case err != nil:
 		return nil, effect.Errorf("EmitError", "%v", err).With("channel", channel).With("reason", "refused")
 	case !json.Valid(v):

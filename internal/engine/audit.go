@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"sync"
 
@@ -75,7 +76,7 @@ func (p *Program) audited(o *Options) (end func(error) error, err error) {
 	if file == "" || err != nil {
 		return unchanged, err
 	}
-	log, release, err := manifestLogs.take(file)
+	log, release, err := SharedAudit(file)
 	if err != nil {
 		return unchanged, err
 	}
@@ -83,41 +84,53 @@ func (p *Program) audited(o *Options) (end func(error) error, err error) {
 	return func(err error) error { return firstError(err, release()) }, nil
 }
 
-// manifestLogs are the logs that runs of this process write because their manifests say so:
-// a log has one writer.
-var manifestLogs = sharedLogs{open: map[string]*sharedLog{}}
-
-type sharedLogs struct {
-	mu   sync.Mutex
-	open map[string]*sharedLog // by file
+// SharedAudit opens an audit log for one run of this process, or returns it when other runs have it
+// open: a log has one writer. release must be called when the run has ended; the last one closes it.
+func SharedAudit(file string) (log *AuditLog, release func() error, err error) {
+	return audits.acquire(file, func() (*AuditLog, error) { return OpenAudit(file, AuditOptions{}) })
 }
 
-type sharedLog struct {
-	*AuditLog
+// SharedLedger is SharedAudit for a ledger.
+func SharedLedger(file string) (l *Ledger, release func() error, err error) {
+	return ledgers.acquire(file, func() (*Ledger, error) { return OpenLedger(file, LedgerOptions{}) })
+}
+
+var (
+	audits  = sharedLogs[*AuditLog]{open: map[string]*sharedLog[*AuditLog]{}}
+	ledgers = sharedLogs[*Ledger]{open: map[string]*sharedLog[*Ledger]{}}
+)
+
+// sharedLogs are the logs that several runs of this process write.
+type sharedLogs[L io.Closer] struct {
+	mu   sync.Mutex
+	open map[string]*sharedLog[L] // by file
+}
+
+type sharedLog[L io.Closer] struct {
+	log  L
 	runs int
 }
 
-// take gives the log of a file to one more run. The last one that releases it closes it.
-func (s *sharedLogs) take(file string) (log *AuditLog, release func() error, err error) {
+// acquire returns the log of a file for one more run. The last one that releases it closes it.
+func (s *sharedLogs[L]) acquire(file string, open func() (L, error)) (log L, release func() error, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	shared := s.open[file]
 	if shared == nil {
-		log, err := OpenAudit(file, AuditOptions{})
-		if err != nil {
-			return nil, nil, err
+		if log, err = open(); err != nil {
+			return log, nil, err
 		}
-		shared = &sharedLog{AuditLog: log}
+		shared = &sharedLog[L]{log: log}
 		s.open[file] = shared
 	}
 	shared.runs++
-	return shared.AuditLog, func() error {
+	return shared.log, func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if shared.runs--; shared.runs > 0 {
 			return nil
 		}
 		delete(s.open, file)
-		return shared.Close()
+		return shared.log.Close()
 	}, nil
 }

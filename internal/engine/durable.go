@@ -143,7 +143,7 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	}
 	config.Every = sync == journal.SyncEvery
 	config.Asking = durable.Asking{Park: o.Records.Durable.Park || conf.Park && !o.Records.Durable.Wait, Wait: o.Records.Durable.Wait,
-		Here: o.Answers.Prompter != nil || o.Answers.Handler != "" || o.Answers.Relay != nil || o.OnAwait != nil}
+		Here: o.Answers.Prompter != nil || o.Answers.Handler != "" || o.Answers.Relay != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil}
 	config.Policy = conf.Policy
 	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: journal.Here()}
 	config.Snapshots = durable.Snapshots{Every: uint64(conf.SnapshotEvery), Verify: o.Records.Durable.VerifySnapshots, IR: journal.Sum(p.Encode()), Drop: conf.History == "snapshot"}
@@ -184,10 +184,9 @@ func (o *Options) secret(name string) (string, bool) {
 // begin is what is kept of how a run begins.
 func (p *Program) begin(o *Options, c *runtime.Config, sync string) durable.Flags {
 	d := o.Records.Durable
-	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
+	b := durable.Flags{Audited: o.Records.Audit != nil, Mock: o.Models.Mock, Root: c.Root, Park: d.Park, Wait: d.Wait, Sync: sync,
 		SnapshotEvery: d.SnapshotEvery, VerifySnapshots: d.VerifySnapshots, Given: d.Given}
-	_, b.Asks = o.Answers.Prompter.(HostPrompter)
-	b.Asks = b.Asks || o.Answers.Relay != nil
+	b.Asks = o.asksHosts() || o.Answers.Relay != nil
 	b.Tools = o.Tools != nil || len(p.ir.AppTools) > 0 && !o.own.plain
 	b.Emit = o.Output.Mode.String()
 	return b

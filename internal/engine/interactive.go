@@ -32,7 +32,7 @@ func (p *Program) Interactive(ctx context.Context, o Options, use func(*Machine)
 	return p.inWorld(ctx, &o, func(world *runtime.Runtime, f *following) error {
 		config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Application: around(world, &o)}
 		config.Application.Grows = true
-		_, config.Asks = o.Answers.Prompter.(HostPrompter)
+		config.Asks = o.asksHosts()
 		config.Observer = observer(f.observers(nil))
 		if err := o.decisions(world, &config); err != nil {
 			return err

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"io"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/runtime/llm"
 )
 
 // Options say what a run gets from outside. The zero Options give it no
@@ -53,6 +56,7 @@ type Options struct {
 	OnEmit func(channel string, payload json.RawMessage)
 	// OnAwait answers awaited emits; Answers are then not used. Its error becomes
 	// the program's EmitError.
+	// ErrNobody has the reason no_listener.
 	OnAwait func(ctx context.Context, channel string, payload json.RawMessage) (json.RawMessage, error)
 
 	// Log takes the run's log; nil drops it. LogLevel is one of LogLevels, "" for
@@ -61,16 +65,24 @@ type Options struct {
 	LogLevel string
 	// Service is what runs programs for others; nil without one.
 	Service *Service
-	// Mock makes every connection scripted, also those that the manifest does not
-	// have. Replies are the same in each run: a value of the schema where there
-	// is one, else a text that repeats the prompt.
-	Mock bool
+	// Models replace the models of the manifest.
+	Models Models
 	// Records are what else is recorded of the run.
 	Records Records
 	own     own
 	// Kill, when closed, ends at once what a cancelled run still waits for: hosts
 	// that take their time to end.
 	Kill <-chan struct{}
+}
+
+// Models answer in place of those of the manifest; the zero Models replace none.
+type Models struct {
+	// Mock makes every connection scripted, also those that the manifest does not
+	// have. Replies are the same in each run: a value of the schema where there
+	// is one, else a text that repeats the prompt.
+	Mock bool
+	// Function answers on every connection; nil: the providers do.
+	Function llm.Function
 }
 
 // own is what this package says of a run to itself.
@@ -110,6 +122,9 @@ type Answers struct {
 	HandlerDir string
 	PassEnv    []string
 	Prompter   Prompter
+	// OnAskHost answers questions and approvals of hosts that the program neither handles nor has
+	// a default for, before the Prompter. Its error becomes an EmitError of the exchange.
+	OnAskHost func(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error)
 	// Stdin is standard input when it is no terminal, nil for an empty one: std::io reads it, and
 	// without a Prompter each of its lines answers an awaited emit.
 	Stdin io.Reader

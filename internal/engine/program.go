@@ -75,7 +75,11 @@ func CompileSource(s Source) (*Program, Diagnostics, error) {
 	if p == nil {
 		return nil, found, nil
 	}
-	return &Program{ir: p, root: in.Root, manifest: in.Manifest}, found, nil
+	root := in.Root
+	if s.Sources != nil {
+		root = "" // it is not where files are
+	}
+	return &Program{ir: p, root: root, manifest: in.Manifest}, found, nil
 }
 
 // Check finds the mistakes in a program and makes no Program of it.
@@ -226,7 +230,7 @@ func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Option
 		return nil, nothing, err
 	}
 	d := newDefiner(ctx, *o, false)
-	d.tests = o.Mock && world.Tests()
+	d.tests = o.Models.Mock && world.Tests()
 	d.session = true // of this run's: other programs have other tools
 	parties, err := p.parties(root)
 	if err != nil {
@@ -297,7 +301,7 @@ func cleanUncaught(known *secret.Set, e *vm.Uncaught) {
 
 func (p *Program) run(ctx context.Context, world *runtime.Runtime, f *following, o *Options) (err error) {
 	config := vm.Config{Program: p.ir, Natives: stdlib.Native, Performer: world, Detail: !o.Output.Detail.IsZero(), Application: around(world, o)}
-	_, config.Asks = o.Answers.Prompter.(HostPrompter)
+	config.Asks = o.asksHosts()
 	observers := f.observers(nil)
 	if r := o.Answers.Relay; r != nil {
 		config.Asks, config.Located = true, func(at vm.Place) { r.Located(at.File, at.Line) }
@@ -420,14 +424,14 @@ func (p *Program) runtimeConfig(o *Options) (runtime.Config, error) {
 	case o.hears():
 		c.Layers = append(c.Layers, o.Service.layer)
 		o.told(&c)
-	case o.OnEmit != nil || o.OnAwait != nil:
+	case o.OnEmit != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil:
 		c.Layers = append(c.Layers, o.application)
 	}
 	if c.Parties, err = p.parties(root); err != nil {
 		return c, err
 	}
-	if o.Mock {
-		c.Connections, c.Played = p.mocked(c.Connections), true
+	if o.Models.Mock || o.Models.Function != nil {
+		c.Connections, c.Played = p.mocked(c.Connections, o.Models.Function), o.Models.Mock
 	}
 	return c, nil
 }
@@ -453,20 +457,21 @@ func CheckInputs(text json.RawMessage) error {
 	return err
 }
 
-// mocked are the connections of a mocked run: each that leads to a provider
-// becomes a scripted one, and connections that only agents name are added.
-func (p *Program) mocked(conns []llm.Connection) []llm.Connection {
+// mocked returns the connections of a run without a provider's models: each that leads to a
+// provider becomes a scripted one, and connections that only agents name are added. When model is
+// not nil, it answers on all of them.
+func (p *Program) mocked(conns []llm.Connection, model llm.Function) []llm.Connection {
 	known := map[string]bool{}
 	for i, c := range conns {
 		known[c.Name] = true
-		if c.Provider != "scripted" {
-			conns[i] = llm.Connection{Name: c.Name, Provider: "scripted", DefaultModel: c.DefaultModel, Models: c.Models, Origin: c.Origin}
+		if c.Provider != "scripted" || model != nil {
+			conns[i] = llm.Connection{Name: c.Name, Provider: "scripted", DefaultModel: c.DefaultModel, Models: c.Models, Origin: c.Origin, Function: model}
 		}
 	}
 	for i := range p.ir.Agents {
 		if name := p.ir.Agents[i].Connection; !known[name] {
 			known[name] = true
-			conns = append(conns, llm.Connection{Name: name, Provider: "scripted"})
+			conns = append(conns, llm.Connection{Name: name, Provider: "scripted", Function: model})
 		}
 	}
 	return conns

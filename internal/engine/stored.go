@@ -63,7 +63,7 @@ func (s *StoredRun) Program() (*Program, error) { return Load(s.kept.Program) }
 // options are those that the run was begun with.
 func (s *StoredRun) options(o *Options) error {
 	start, session := s.kept.Start, &s.kept.Session
-	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Mock = start.Args, start.Inputs, session.Cwd, s.Root, s.kept.Flags.Mock
+	o.Args, o.Inputs, o.WorkDir, o.Dir, o.Models.Mock = start.Args, start.Inputs, session.Cwd, s.Root, s.kept.Flags.Mock
 	o.Session.SessionID, o.Session.Cwd, o.Session.Render, o.Session.Metadata = s.ID, session.Cwd, session.Render, nil
 	if session.Metadata != nil {
 		if err := json.Unmarshal(session.Metadata, &o.Session.Metadata); err != nil {

@@ -38,6 +38,9 @@ func ReadTape(r io.Reader) (*Tape, error) {
 // nobody knows.
 func (t *Tape) Program() string { return t.tape.Program }
 
+// Run is the id of the recorded run.
+func (t *Tape) Run() string { return t.tape.Run }
+
 // Mode is the form of the recorded run's output.
 func (t *Tape) Mode() Mode {
 	if m, ok := Modes[t.tape.Emit]; ok {
@@ -169,7 +172,10 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	if err != nil {
 		return nil, 0, fmt.Errorf("load the program: %w", err)
 	}
-	_, err = machine.Run(ctx)
+	outcome, err := machine.Run(ctx)
+	if err == nil {
+		o.ended(outcome.Value)
+	}
 	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*Diverged)) {
 		err = context.Cause(ctx) // the tape does not have how an interrupted run ends
 	}

@@ -355,7 +355,7 @@ func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Option
 // hermetic are the options of programs that answer as tools in a test: they reach no model,
 // host, network or command.
 func hermetic(o Options) Options {
-	o.Mock = true
+	o.Models.Mock = true
 	allow := maps.Clone(o.Allow.Allow)
 	if allow == nil {
 		allow = map[Permission]Granted{}

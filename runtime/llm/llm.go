@@ -64,6 +64,8 @@ type Connection struct {
 	Replies           json.RawMessage   `json:"replies,omitempty"`  // array of scripted replies; nil: echo
 	Adds
 	Origin string `json:"origin,omitempty"`
+	// Function answers in place of the provider; nil: the provider does.
+	Function Function `json:"-"`
 }
 
 // Adds is what a connection adds to its requests: headers, headers whose values
@@ -307,6 +309,9 @@ func (c *Client) line(name string) (*line, error) {
 	l := &line{Connection: conn, http: c.cfg.HTTP}
 	if l.http == nil {
 		l.http = newHTTP(&conn)
+	}
+	if f := conn.Function; f != nil {
+		open = func(*Connection, *world) (Provider, error) { return f, nil }
 	}
 	p, err := open(&l.Connection, &world{getenv: c.cfg.Getenv, http: l.http, sleep: c.cfg.Sleep, hand: c.cfg.Hand, secrets: c.cfg.Secrets, unkeyed: c.noKey, output: c.cfg.Output})
 	if err != nil {

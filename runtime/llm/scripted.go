@@ -126,10 +126,7 @@ func (p *scripted) Ask(ctx context.Context, req *Request) (*effect.AgentReply, e
 		out.ToolCalls = append(out.ToolCalls, effect.ToolCall{ID: orNumber(c.ID, i), Name: offered(c.Name, req.Tools), Args: args})
 	}
 	if out.StopReason == "" {
-		out.StopReason = "end"
-		if len(out.ToolCalls) > 0 {
-			out.StopReason = "tool"
-		}
+		out.StopReason = stopReason(out)
 	}
 	out.TokensIn, out.TokensOut = promptTokens(req), tokens(out.Text)
 	if r.TokensIn != nil {

@@ -1,0 +1,50 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
+)
+
+// TestFunction: a function answers in place of a provider, whole and in pieces, and its error is not
+// retried.
+func TestFunction(t *testing.T) {
+	calls := 0
+	c := New(Config{Getenv: func(string) (string, bool) { return "", false }, Connections: []Connection{{Name: "a", Provider: "scripted", Function: func(_ context.Context, r *Request) (*effect.AgentReply, error) {
+		calls++
+		if r.Prompt() == "fail" {
+			return nil, errors.New("not today")
+		}
+		return &effect.AgentReply{Text: "you said " + r.Prompt(), ToolCalls: []effect.ToolCall{{Name: "look", Args: "{}"}}}, nil
+	}}}})
+	defer c.Close()
+	call := func(text string) effect.AgentCall {
+		return effect.AgentCall{Agent: "A", Connection: "a", Messages: []effect.ChatMessage{{Role: "user", Content: text}}, Tools: []effect.ToolSpec{{Name: "Shop_look"}}}
+	}
+	q := call("hi")
+	got, err := c.Perform(t.Context(), &q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := got.(*effect.AgentReply)
+	if r.Text != "you said hi" || r.StopReason != "tool" || r.TokensIn != 1 || r.TokensOut != 3 || r.Provider != "a" || r.Model != "scripted" || r.ToolCalls[0].Name != "Shop_look" || r.ToolCalls[0].ID == "" {
+		t.Errorf("%+v", r)
+	}
+	opened, err := c.Perform(t.Context(), &effect.StreamOpen{AgentCall: call("hi")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := opened.(*effect.StreamOpened).ID
+	piece, err := c.Perform(t.Context(), &effect.StreamNext{ID: id})
+	if err != nil || piece.(*effect.StreamPiece).Text != "you said hi" {
+		t.Error(piece, err)
+	}
+	calls = 0
+	bad := call("fail")
+	_, err = c.Perform(t.Context(), &bad)
+	if e, ok := errors.AsType[*effect.Error](err); !ok || e.Kind != "AgentError" || calls != 1 {
+		t.Error(calls, err)
+	}
+}
