@@ -1,0 +1,412 @@
+package concerto_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto"
+)
+
+// load loads the text of a program.
+func load(t *testing.T, text string) *concerto.Program {
+	t.Helper()
+	p, err := concerto.LoadSource("main.conc", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// asError returns an error as an *Error of a kind.
+func asError(t *testing.T, err, kind error) *concerto.Error {
+	t.Helper()
+	e, ok := errors.AsType[*concerto.Error](err)
+	if !ok || !errors.Is(err, kind) || e.Kind != kind {
+		t.Fatalf("want %v, got %v", kind, err)
+	}
+	return e
+}
+
+// TestLoadFS: modules, the manifest and its scripts are read from the file system alone.
+func TestLoadFS(t *testing.T) {
+	files := fstest.MapFS{
+		"app/Concerto.toml":  {Data: []byte("[project]\nname = \"app\"\nentry = \"src/main.conc\"\n\n[connections.judge]\nprovider = \"scripted\"\nscript = \"replies.json\"\n")},
+		"app/replies.json":   {Data: []byte(`[{"text": "fine"}]`)},
+		"app/src/main.conc":  {Data: []byte("mod words;\n\nagent Judge uses judge { }\n\nfn main() { println(words::shout(Judge.execute(\"how is it?\")?.text)); }\n")},
+		"app/src/words.conc": {Data: []byte("pub fn shout(s: String) -> String { \"${s}!\" }\n")},
+		"bare/readme.md":     {Data: []byte("nothing")},
+	}
+	for _, name := range []string{"app", "app/src/main.conc"} {
+		p, err := concerto.LoadFS(files, name)
+		if err != nil {
+			t.Fatalf("%s: %+v", name, err)
+		}
+		var out bytes.Buffer
+		if _, err := p.Run(t.Context(), concerto.Options{Output: &out}); err != nil || out.String() != "fine!\n" {
+			t.Errorf("%s: %q, %v", name, out.String(), err)
+		}
+	}
+	for _, name := range []string{"none", "bare", "bare/readme.md", "app/src/none.conc"} {
+		_, err := concerto.LoadFS(files, name)
+		asError(t, err, concerto.ErrNotFound)
+	}
+	if _, err := concerto.LoadFS(files, "none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestDiagnostics(t *testing.T) {
+	_, err := concerto.LoadSource("main.conc", "fn main() {\n\n    let n: Int = \"three\";\n    println(n);\n}\n")
+	e := asError(t, err, concerto.ErrSource)
+	if e.Code != "E0301" || e.Place.Line != 3 || len(e.Diagnostics) != 1 {
+		t.Errorf("%+v", e)
+	}
+	if got := e.Diagnostics[0].String(); !strings.HasPrefix(got, "main.conc:3:18: error[E0301]: ") {
+		t.Error(got)
+	}
+	p := load(t, "fn main() { let unused = 1; }")
+	if w := p.Warnings(); len(w) != 1 || !w[0].Warning || w[0].Line != 1 || w[0].EndColumn <= w[0].Column {
+		t.Errorf("%+v", w)
+	}
+}
+
+// TestErrors: each kind of failure is an *Error of its kind.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, err := concerto.Load(filepath.Join(dir, "none.conc"))
+	asError(t, err, concerto.ErrNotFound)
+	_, err = concerto.LoadIR([]byte("{}"))
+	asError(t, err, concerto.ErrInvalidIR)
+	_, err = concerto.OpenRun(dir)
+	asError(t, err, concerto.ErrNoRun)
+
+	_, err = load(t, "fn helper() { }").Run(t.Context(), concerto.Options{})
+	asError(t, err, concerto.ErrNoMain)
+
+	_, err = load(t, "fn fail() {\n    throw AgentError::new(\"x\");\n}\nfn main() { fail(); }").Run(t.Context(), concerto.Options{})
+	e := asError(t, err, concerto.ErrProgram)
+	if e.Code != "AgentError" || e.Message != "x" || e.Place.Line != 2 || e.Place.Function != "fail" || len(e.Trace) != 2 || !strings.HasSuffix(err.Error(), ": x") {
+		t.Errorf("%+v", e)
+	}
+	_, err = load(t, "fn main() { panic(\"gone\"); }").Run(t.Context(), concerto.Options{})
+	if e := asError(t, err, concerto.ErrProgram); e.Code != "panic" {
+		t.Errorf("%+v", e)
+	}
+	_, err = load(t, "fn main() { loop { } }").Run(t.Context(), concerto.Options{Budget: concerto.Budget{Time: time.Millisecond}})
+	asError(t, err, concerto.ErrTimeLimit)
+
+	if err := os.WriteFile(filepath.Join(dir, "other"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = load(t, "fn main() { }").Run(t.Context(), concerto.Options{Durable: &concerto.Durable{Dir: dir}})
+	asError(t, err, concerto.ErrRunExists)
+
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stop)
+	if _, err := load(t, "fn main() { loop { } }").Run(ctx, concerto.Options{}); err != stop {
+		t.Error(err)
+	}
+	if _, err := load(t, "fn main() { }").Run(t.Context(), concerto.Options{Input: 7}); err == nil {
+		t.Error("an input that is no object is accepted")
+	}
+	if _, err := load(t, "fn main() { }").Run(t.Context(), concerto.Options{Permissions: &concerto.Permissions{Net: []string{"https://example.com"}}}); err == nil {
+		t.Error("an address is accepted as a network host")
+	}
+}
+
+// TestAnswers: an answer, a refusal, and that there is none.
+func TestAnswers(t *testing.T) {
+	p := load(t, `fn main() {
+    for what in ["a", "b", "c"] {
+        match await emit("ask", what) { Ok(v) => println(v), Err(e) => println("${e.reason}: ${e.message}") }
+    }
+}`)
+	var out bytes.Buffer
+	var emits []string
+	_, err := p.Run(t.Context(), concerto.Options{Output: &out,
+		OnEmit: func(e concerto.Emit) { emits = append(emits, e.Channel+string(e.Payload)) },
+		AnswerEmit: func(_ context.Context, e concerto.Emit) (any, error) {
+			switch string(e.Payload) {
+			case `"a"`:
+				return map[string]int{"n": 1}, nil
+			case `"b"`:
+				return nil, errors.New("not now")
+			}
+			return nil, fmt.Errorf("asked: %w", concerto.ErrNoAnswer)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "{\"n\":1}\nrefused: not now\nno_listener: nobody is there\n"
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{`ask"a"`, `ask"b"`, `ask"c"`}, emits); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestModel: a function answers in place of the providers, calls tools, and sees the conversation.
+func TestModel(t *testing.T) {
+	p, err := concerto.LoadFS(fstest.MapFS{
+		"Concerto.toml": {Data: []byte("[connections.paid]\nprovider = \"openai\"\napi_key_env = \"KEY\"\ndefault_model = \"m-1\"\n")},
+		"main.conc":     {Data: []byte("agent Clerk uses paid { system_prompt: \"Be brief.\" }\n\nfn main() { println(Clerk.execute(\"How many?\")?.text); }\n")},
+	}, "main.conc")
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	var tools concerto.Tools
+	type in struct {
+		SKU string `json:"sku"`
+	}
+	stock := concerto.NewTool("stock", "Pieces in stock", func(ctx context.Context, x in) (int, error) {
+		c := concerto.ToolCallFrom(ctx)
+		return len(x.SKU), c.Emit("looked", c.Metadata["user"])
+	})
+	if err := tools.Add(stock); err != nil {
+		t.Fatal(err)
+	}
+	if err := tools.Add(stock); err == nil || tools.Replace(stock) != nil {
+		t.Error("a name is given twice, or cannot be replaced")
+	}
+	if err := tools.Add(concerto.NewTool("bad", "", func(context.Context, int) (int, error) { return 0, nil })); err == nil {
+		t.Error("a number is accepted as arguments")
+	}
+	script := concerto.ScriptedModel(
+		concerto.ModelReply{ToolCalls: []concerto.ModelToolCall{{Name: "stock", Args: json.RawMessage(`{"sku":"a12"}`)}}},
+		concerto.ModelReply{Text: "three", TokensIn: 10, TokensOut: 5})
+	var requests []concerto.ModelRequest
+	var out, emits bytes.Buffer
+	r, err := p.Run(t.Context(), concerto.Options{Tools: &tools, Output: &out, Session: concerto.Session{Metadata: map[string]any{"user": "ada"}},
+		OnEmit: func(e concerto.Emit) { fmt.Fprintf(&emits, "%s %s\n", e.Channel, e.Payload) },
+		Model: func(ctx context.Context, q concerto.ModelRequest) (concerto.ModelReply, error) {
+			requests = append(requests, q)
+			return script(ctx, q)
+		}})
+	if err != nil || out.String() != "three\n" || emits.String() != "looked \"ada\"\n" {
+		t.Fatalf("%q, %q, %v", out.String(), emits.String(), err)
+	}
+	if len(requests) != 2 || requests[0].Agent != "Clerk" || requests[0].Model != "m-1" || requests[0].System != "Be brief." || requests[0].Tools[0].Name != "stock" {
+		t.Fatalf("%+v", requests)
+	}
+	last := requests[1].Messages
+	if n := len(last); n != 3 || last[1].ToolCalls[0].Name != "stock" || last[2].Role != "tool" || last[2].Text != "3" || last[2].ToolCallID != last[1].ToolCalls[0].ID {
+		t.Errorf("%+v", last)
+	}
+	if r.Usage.Calls != 2 || r.UsageByModel[0].Connection != "paid" || r.UsageByModel[0].Model != "m-1" || r.UsageByAgent[0].Agent != "Clerk" || r.Usage.TokensOut < 5 {
+		t.Errorf("%+v", r)
+	}
+	_, err = p.Run(t.Context(), concerto.Options{Model: concerto.ScriptedModel()})
+	if e := asError(t, err, concerto.ErrProgram); e.Code != "AgentError" || !strings.Contains(e.Message, "all 0 replies of the script are used") {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestReplay: a tape has what a run received, and the replay returns the same.
+func TestReplay(t *testing.T) {
+	p := load(t, "use std::env;\nuse std::random;\n\nfn main() -> String { \"${env::get(\"WHO\") ?? \"\"} ${random::int(1, 1_000_000)}\" }")
+	var tape bytes.Buffer
+	first, err := p.Run(t.Context(), concerto.Options{Env: []string{"WHO=ada"}, Records: concerto.Records{Tape: &tape}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() *concerto.Tape {
+		recorded, err := concerto.ReadTape(bytes.NewReader(tape.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return recorded
+	}
+	again, err := p.Replay(t.Context(), read(), concerto.Options{})
+	if err != nil || string(again.Value) != string(first.Value) || again.RunID != first.RunID || again.Unused != nil {
+		t.Errorf("%+v, want %+v, %v", again, first, err)
+	}
+	other := load(t, "use std::env;\n\nfn main() -> String { env::get(\"WHERE\") ?? \"\" }")
+	_, err = other.Replay(t.Context(), read(), concerto.Options{})
+	asError(t, err, concerto.ErrDiverged)
+	if _, err := concerto.ReadTape(strings.NewReader("{")); err == nil {
+		t.Error("half a line is read")
+	}
+}
+
+// TestPermissions: what is not listed is refused, and Requirements lists what is needed.
+func TestPermissions(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.txt"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := load(t, "use std::fs;\n\nfn main() { println(fs::read_file(\"a.txt\")?); }")
+	var out bytes.Buffer
+	for _, x := range []struct {
+		allowed *concerto.Permissions
+		reads   bool
+	}{
+		{nil, true},
+		{&concerto.Permissions{}, false},
+		{&concerto.Permissions{Read: []string{"b.txt"}, Net: []string{"*"}}, false},
+		{&concerto.Permissions{Read: []string{"a.txt"}}, true},
+		{&concerto.Permissions{Read: []string{"*"}}, true},
+	} {
+		_, err := p.Run(t.Context(), concerto.Options{Dir: dir, Output: &out, Permissions: x.allowed})
+		if (err == nil) != x.reads {
+			t.Errorf("%+v: %v", x.allowed, err)
+		}
+	}
+	want := []concerto.Requirement{{Kind: "read", Detail: "std::fs"}}
+	if d := cmp.Diff(want, p.Requirements()); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestLogs: concurrent runs share an audit log and a ledger.
+func TestLogs(t *testing.T) {
+	dir := t.TempDir()
+	records := concerto.Records{AuditFile: filepath.Join(dir, "audit.log"), LedgerFile: filepath.Join(dir, "ledger.log")}
+	var tools concerto.Tools
+	inside := make(chan bool)
+	err := tools.Add(concerto.Tool{Name: "meet", Handler: func(context.Context, json.RawMessage) (any, error) {
+		select {
+		case inside <- true:
+		case <-inside:
+		}
+		return "met", nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := load(t, `fn main() { println(dispatch_tool("meet", {})); await emit("sure")?; }`)
+	errs := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := p.Run(t.Context(), concerto.Options{Tools: &tools, Records: records, AnswerEmit: func(context.Context, concerto.Emit) (any, error) { return true, nil }})
+			errs <- err
+		}()
+	}
+	for range 2 {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, file := range []string{records.AuditFile, records.LedgerFile} {
+		text, err := os.ReadFile(file)
+		if err != nil || bytes.Count(text, []byte("\n")) < 2 {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+}
+
+// TestDurable: a run is suspended by its context, refused, answered and stopped.
+func TestDurable(t *testing.T) {
+	t.Parallel()
+	p := load(t, "fn main() -> String {\n    match await emit<Bool>(\"ok\") { Ok(v) => \"${v}\", Err(e) => e.message }\n}")
+	root := t.TempDir()
+	start := func(name string) *concerto.StoredRun {
+		dir := filepath.Join(root, name)
+		r, err := p.Run(t.Context(), concerto.Options{Durable: &concerto.Durable{Dir: dir, SuspendOnQuestion: true, Metadata: json.RawMessage(`{"for":"ada"}`)}})
+		asError(t, err, concerto.ErrSuspended)
+		s, err := concerto.OpenRun(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.State != concerto.RunWaiting || s.ID != r.RunID || len(r.Questions) != 1 || len(s.Questions) != 1 || s.Questions[0].ID != r.Questions[0].ID ||
+			s.Questions[0].Type != "Bool" || string(s.Metadata) != `{"for":"ada"}` || s.Started.IsZero() || s.Program != "main.conc" {
+			t.Fatalf("%+v, %+v", s, r)
+		}
+		return s
+	}
+	s := start("refused")
+	if err := s.Answer("q99", true); err == nil {
+		t.Error("a question that does not exist is answered")
+	}
+	if err := s.Answer(s.Questions[0].ID, "maybe"); err == nil {
+		t.Error("a text answers for a Bool")
+	}
+	if err := s.Answer(s.Questions[0].ID, errors.New("no budget")); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := s.Resume(t.Context(), concerto.Options{}); err != nil || string(r.Value) != `"no budget"` || r.RunID != s.ID {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := start("stopped").Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	states := map[string]concerto.RunState{}
+	all, err := concerto.ListRuns(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range all {
+		states[filepath.Base(s.Dir)] = s.State
+	}
+	if d := cmp.Diff(map[string]concerto.RunState{"refused": concerto.RunFinished, "stopped": concerto.RunFailed}, states); d != "" {
+		t.Error(d)
+	}
+	if none, err := concerto.ListRuns(filepath.Join(root, "none")); err != nil || len(none) != 0 {
+		t.Error(none, err)
+	}
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the machine restarts")
+	_, err = p.Run(ctx, concerto.Options{Durable: &concerto.Durable{Dir: filepath.Join(root, "left"), WaitForAnswer: true},
+		OnEmit: func(concerto.Emit) { cancel(why) }})
+	if asError(t, err, concerto.ErrSuspended); !errors.Is(err, why) {
+		t.Error(err)
+	}
+}
+
+// TestHostQuestions: what the program does not handle is put to the application, and without one the
+// host gets an error.
+func TestHostQuestions(t *testing.T) {
+	p, err := concerto.LoadFS(fstest.MapFS{
+		"main.conc": {Data: []byte("host W { connector: w, output_format: \"json\", question_timeout: 60 }\n\nfn main() {\n    let r = listen W.execute(\"go\") { \"progress\" => |p| {} };\n    println(to_string(r?.text));\n}\n")},
+		"Concerto.toml": {Data: []byte(`[hosts.w]
+command = "sh"
+args = ["-c", '''
+while read -r prompt; do
+  echo '{"type":"question","id":1,"question":"Which?"}'; read -r one
+  echo "{\"type\":\"result\",\"text\":$one}"
+done''']
+message_types = ["question", "progress"]
+`)},
+	}, "main.conc")
+	if err != nil {
+		t.Fatalf("%+v", err)
+	}
+	var asked []concerto.HostQuestion
+	for want, answer := range map[string]func(context.Context, concerto.HostQuestion) (any, error){
+		`"value":"blue"`: func(_ context.Context, q concerto.HostQuestion) (any, error) {
+			asked = append(asked, q)
+			return "blue", nil
+		},
+		"error": nil,
+	} {
+		var out bytes.Buffer
+		var kinds []string
+		_, err := p.Run(t.Context(), concerto.Options{Env: os.Environ(), Output: &out, AnswerHost: answer,
+			Records: concerto.Records{OnActivity: func(a concerto.Activity) { kinds = append(kinds, a.Kind) }}})
+		if d := cmp.Diff([]string{"listen began", "began", "asked", "answered", "ended", "listen ended"}, kinds); d != "" {
+			t.Error(d)
+		}
+		if err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%q instead of %q, %v", out.String(), want, err)
+		}
+	}
+	want := []concerto.HostQuestion{{Host: "W", Type: "question", Message: json.RawMessage(`{"id":1,"question":"Which?"}`), Timeout: time.Minute}}
+	if d := cmp.Diff(want, asked); d != "" {
+		t.Error(d)
+	}
+}

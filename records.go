@@ -1,0 +1,132 @@
+package concerto
+
+import (
+	"errors"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/record/activity"
+)
+
+// Records are the recordings of a run; the zero Records record nothing. The run's secrets are removed
+// from all of them, except from the profile, which contains none. Writers are not closed.
+type Records struct {
+	// Tape receives what the run receives from outside, for Program.Replay.
+	Tape io.Writer
+	// Transcript receives all that the program and its models say to each other, as JSON lines.
+	Transcript io.Writer
+	// HostTraffic receives every line between the run and its hosts, as JSON lines.
+	HostTraffic io.Writer
+	// Profile receives a CPU profile for `go tool pprof`.
+	Profile io.Writer
+	// Trace receives tasks and effects as trace events for Perfetto.
+	Trace io.Writer
+	// OnActivity is called for what the run does with its hosts, when it happens. Calls do not overlap,
+	// and the program waits until OnActivity returns.
+	OnActivity func(Activity)
+	// AuditFile is the path of a log with a chained record of every call of a tool. A call that cannot
+	// be recorded does not happen. "" is the log of the manifest's [audit], if it has one. Runs of this
+	// process may share a file.
+	AuditFile string
+	// LedgerFile is the path of a log with a chained record of every decision: who answered or approved
+	// what. Runs of this process may share a file.
+	LedgerFile string
+}
+
+// open puts the records into the engine's options. release closes what it opened.
+func (r *Records) open(o *engine.Options) (release func() error, err error) {
+	x := &o.Records
+	x.Tape, x.Transcript, x.Wire, x.Profile, x.Trace = r.Tape, r.Transcript, r.HostTraffic, r.Profile, r.Trace
+	if on := r.OnActivity; on != nil {
+		x.OnActivity = func(e activity.Event) { on(activityOf(e)) }
+	}
+	var closers []func() error
+	release = func() error {
+		var errs []error
+		for _, c := range closers {
+			errs = append(errs, c())
+		}
+		return errors.Join(errs...)
+	}
+	if r.AuditFile != "" {
+		file, err := filepath.Abs(r.AuditFile)
+		if err != nil {
+			return nil, err
+		}
+		log, done, err := engine.SharedAudit(file)
+		if err != nil {
+			return nil, err
+		}
+		x.Audit, closers = log, append(closers, done)
+	}
+	if r.LedgerFile != "" {
+		file, err := filepath.Abs(r.LedgerFile)
+		if err != nil {
+			return nil, errors.Join(err, release())
+		}
+		ledger, done, err := engine.SharedLedger(file)
+		if err != nil {
+			return nil, errors.Join(err, release())
+		}
+		x.Ledger, closers = ledger, append(closers, done)
+	}
+	return release, nil
+}
+
+// Activity is something that a run does with its hosts. Fields that its kind does not have are zero.
+// Texts are what hosts, models and programs said; they may contain control characters.
+type Activity struct {
+	// Kind is "began", "moved", "asked", "answered", "withdrawn" or "ended" for an exchange with a host,
+	// "listen began" or "listen ended" for a listen, "stage began" or "stage ended" for a stage of a
+	// pipeline, and "progressed" or "progress ended" for run::progress.
+	Kind string
+	// At is how long the run had lasted.
+	At time.Duration
+	// Number identifies the exchange, the listen or the stage. 0 is an exchange whose host could not
+	// be started.
+	Number int64
+	// Task is the program's task, from 1, which is main.
+	Task int64
+	// Name is the host, the stage as PIPELINE/STAGE, or for a listen the function that listens.
+	Name string
+	// Host is the name of the host's declaration.
+	Host string
+	// Lane distinguishes concurrent exchanges with one host, from 1.
+	Lane int
+	// Text is what the host does or asks, the answer, or the message of an error.
+	Text string
+	// Percent is how much is done; negative when the host did not say.
+	Percent float64
+	// Done and Total are what run::progress was called with.
+	Done, Total float64
+	// MessageType is "question" or "approval", and MessageID the message's id as JSON, for what is
+	// asked or answered.
+	MessageType, MessageID string
+	// By is who answered, such as "handler" or "application".
+	By string
+	// Denied reports that an approval was denied, Failed that an exchange failed or was cancelled.
+	Denied, Failed bool
+	// Tokens and CostUSD are what the exchange used until now, if its host says so.
+	Tokens  int64
+	CostUSD float64
+}
+
+func activityOf(e activity.Event) Activity {
+	return Activity{Kind: string(e.Kind), At: e.At, Number: e.Number, Task: e.Task, Name: e.Name, Host: e.Host, Lane: e.Lane,
+		Text: e.Text, Percent: e.Percent, Done: e.Done, Total: e.Of, MessageType: e.Type, MessageID: e.ID, By: e.By,
+		Denied: e.Denied, Failed: e.Failed, Tokens: e.Used.Tokens, CostUSD: e.Used.Cost}
+}
+
+// Tape is a recording of what a run received from outside.
+type Tape struct{ tape *engine.Tape }
+
+// ReadTape reads a tape that Records.Tape received. The error says which line is wrong.
+func ReadTape(r io.Reader) (*Tape, error) {
+	t, err := engine.ReadTape(r)
+	if err != nil {
+		return nil, convert(err)
+	}
+	return &Tape{t}, nil
+}

@@ -1,0 +1,117 @@
+package concerto
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/transcript"
+	"github.com/concerto-lang/concerto/runtime/budget"
+)
+
+// Result is what a run returned and used.
+type Result struct {
+	// RunID identifies the run.
+	RunID string
+	// Value is what main returned, as JSON; nil when the run failed.
+	Value json.RawMessage
+	// Usage is what the run used of all models.
+	Usage Usage
+	// UsageByModel has an entry for each model of each connection that was used.
+	UsageByModel []Usage
+	// UsageByAgent has an entry for each agent that was called.
+	UsageByAgent []Usage
+	// Questions are the questions that a suspended run waits for.
+	Questions []Question
+	// Unused are the kinds of effects in a tape that the replayed program did not request.
+	Unused []string
+}
+
+// Usage is the use of models.
+type Usage struct {
+	// Agent is the name of the agent, in Result.UsageByAgent.
+	Agent string
+	// Connection and Model name the model, in Result.UsageByModel.
+	Connection, Model string
+	// Calls is the number of calls, Failed how many of them failed.
+	Calls, Failed int64
+	// TokensIn and TokensOut are the tokens that the providers reported.
+	TokensIn, TokensOut int64
+	// CostUSD is the cost in US dollars; 0 without a price.
+	CostUSD float64
+	// Priced reports that the prices of all used models are known.
+	Priced bool
+}
+
+func usage(u budget.Usage) Usage {
+	return Usage{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed,
+		TokensIn: u.TokensIn, TokensOut: u.TokensOut, CostUSD: u.Cost.USD(), Priced: u.Priced}
+}
+
+// Run executes the program's main function until it returns, ctx ends, or a limit is reached. When Run
+// returns, all processes and goroutines of the run have ended. The manifest's max_memory_mb applies to
+// the heap of the whole process.
+//
+// The Result is never nil; after an error it contains what the run used until then. The error is an
+// *Error, such as ErrProgram when the program failed, or the cause of ctx's end.
+func (p *Program) Run(ctx context.Context, o Options) (*Result, error) {
+	return o.run(ctx, p.engine.Run)
+}
+
+// Replay executes the program with what a recorded run received from outside: nothing outside is
+// accessed, and the clock is that of the recording. Of the options it uses Output, Env (for
+// secrets, which a tape does not contain), Log and LogLevel. The error is that of Run, or ErrDiverged
+// when the program requests something that the tape does not contain.
+func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (*Result, error) {
+	var unused []string
+	r, err := o.run(ctx, func(ctx context.Context, o engine.Options) (err error) {
+		unused, _, err = p.engine.Replay(ctx, t.tape, o)
+		return err
+	})
+	r.RunID, r.Unused = t.tape.Run(), unused
+	return r, err
+}
+
+// run runs do with the engine's options, and collects its result.
+func (o *Options) run(ctx context.Context, do func(context.Context, engine.Options) error) (*Result, error) {
+	r := &Result{}
+	x, err := o.engine()
+	if err != nil {
+		return r, err
+	}
+	release, err := o.Records.open(&x)
+	if err != nil {
+		return r, convert(err)
+	}
+	x.Service.Began = func(run engine.Running) { r.RunID = run.ID }
+	x.Service.Ended = func(value json.RawMessage) { r.Value = value }
+	x.Records.OnUsage = func(each []budget.Usage, all budget.Usage) {
+		r.Usage = usage(all)
+		for _, u := range each {
+			r.UsageByModel = append(r.UsageByModel, usage(u))
+		}
+	}
+	x.Records.OnShares = func(s transcript.Usage) {
+		for _, a := range s.Agents {
+			u := usage(a.Usage)
+			u.Agent = a.Agent
+			r.UsageByAgent = append(r.UsageByAgent, u)
+		}
+	}
+	err = do(ctx, x)
+	if closed := release(); err == nil {
+		err = closed
+	}
+	suspended, left := errors.AsType[*engine.Suspended](err)
+	if left {
+		r.RunID = suspended.Run
+		for _, q := range suspended.Waiting {
+			r.Questions = append(r.Questions, Question{ID: q.ID, Channel: q.Channel, Payload: q.Payload})
+		}
+	}
+	if err != nil && ctx.Err() != nil && !left && errors.Is(err, context.Cause(ctx)) {
+		return r, err
+	}
+	return r, convert(err)
+}
