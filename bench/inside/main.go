@@ -15,7 +15,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto"
 )
 
 func main() {
@@ -36,12 +36,9 @@ func run(args []string, cpu, mem string) (err error) {
 	if mem != "" {
 		runtime.MemProfileRate = 4096
 	}
-	p, found, err := engine.Compile(args[0], ".")
+	p, err := concerto.Load(args[0])
 	if err != nil {
 		return err
-	}
-	if p == nil {
-		return fmt.Errorf("%s does not compile: %s", args[0], found.Sorted()[0].Message)
 	}
 	if cpu != "" {
 		f, err := os.Create(cpu)
@@ -56,7 +53,7 @@ func run(args []string, cpu, mem string) (err error) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	err = p.Run(context.Background(), engine.Options{Args: args[1:], Output: engine.Output{To: os.Stdout}, Log: os.Stderr})
+	_, err = p.Run(context.Background(), concerto.Options{Args: args[1:], Output: os.Stdout, Log: os.Stderr})
 	runtime.ReadMemStats(&after)
 	fmt.Fprintf(os.Stderr, "allocated %d bytes, %d objects, %d collections\n",
 		after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs, after.NumGC-before.NumGC)

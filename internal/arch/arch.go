@@ -243,9 +243,10 @@ var Policy = []Rule{
 	{Package: "internal/engine/runs", Imports: "internal/engine/driver internal/engine/durable internal/data/effect internal/data/runconf ir runtime internal/record/journal runtime/keeper runtime/llm"},
 	{Package: "internal/engine/timetravel", Imports: "internal/engine/durable internal/data/effect internal/data/runconf internal/record/tape internal/data/value ir runtime runtime/world/emit runtime/world/env internal/record/journal stdlib vm"},
 	{Package: "internal/engine/timetravel/view", Imports: "internal/engine/timetravel internal/term/terminal internal/text/utf8cut"},
-	{Package: "internal/engine", Imports: `internal/record/eventtext internal/compile/diag internal/text/source internal/compile/manifest internal/process/procgroup internal/text/suggest ir internal/data/value internal/data/effect vm stdlib internal/data/secret internal/record/hosttrace runtime runtime/world/emit runtime/world/env runtime/tool
+	{Package: "internal/engine", Imports: `internal/record/eventtext internal/data/hostmsg internal/compile/diag internal/text/source internal/compile/manifest internal/process/procgroup internal/text/suggest ir internal/data/value internal/data/effect vm stdlib internal/data/secret internal/record/hosttrace runtime runtime/world/emit runtime/world/env runtime/tool
 		runtime/host internal/record/journal runtime/keeper runtime/budget runtime/llm runtime/world/logs runtime/mcp runtime/mock runtime/world/permit internal/engine/driver
 		internal/engine/durable internal/record/ledger internal/record/profile internal/data/runconf internal/engine/runs internal/record/tape internal/record/trace internal/engine/transcript internal/record/activity internal/record/audit relay/client relay/client/program relay/protocol internal/process/userfile`},
+	{Package: ".", Imports: "internal/compile/diag internal/compile/manifest internal/data/effect internal/engine internal/engine/driver internal/engine/durable internal/engine/runs internal/engine/transcript internal/record/activity internal/record/audit internal/record/journal ir runtime/budget runtime/llm runtime/tool runtime/world/permit vm"},
 	{Package: "internal/cli/serve/servetest", Tests: true},
 	{Package: "sdk"},
 	{Package: "internal/cli/console", Imports: "internal/compile/diag internal/editor/dap internal/engine internal/engine/runs internal/process/procgroup internal/process/userfile internal/record/eventtext internal/term/prompt internal/term/screen internal/term/terminal internal/text/source internal/text/suggest relay/client"},
@@ -270,7 +271,7 @@ var Policy = []Rule{
 	{Package: "bench/runs", Imports: "internal/data/effect vm stdlib internal/engine/driver"},
 	{Package: "bench/editor", Imports: "internal/editor/lsp/lsptest"},
 	{Package: "bench/empty"},
-	{Package: "bench/inside", Imports: "internal/engine"},
+	{Package: "bench/inside", Imports: "."},
 	{Package: "bench/once"},
 	{Package: "bench/peer"},
 	{Package: "bench/relay", Imports: "relay/protocol relay/hostd/spool relay/hostd/link"},
