@@ -204,3 +204,270 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 	}
 	return b.joinBranches(values)
 }
+
+// loop is a loop that break and continue can name.
+type loop struct {
+	at    source.Pos
+	label string
+	home  *frame
+	depth int
+	broke bool
+	exits []flow // the state at each break
+	// value is what the breaks of a `loop` give it; nil for other loops.
+	value *loopValue
+}
+
+func (b *body) forExpr(e *ast.ForExpr) types.Type {
+	b.enterScope()
+	elem := b.iterated(e.Iter, true)
+	entry := b.flow.clone()
+	lp := b.enterLoop(e.Label, e.Sp.Start)
+	b.irrefutable(e.Pattern, elem, false, "`for`", diag.Say("use `let … else` within the loop to leave out what does not match"))
+	b.given("for")
+	b.blockValue(e.Body, types.Nil, reason{})
+	b.leaveLoopBody(lp)
+	b.flow = joinFlow(entry, b.flow)
+	b.flow.dead = entry.dead
+	b.leaveScope()
+	return types.Nil
+}
+
+// iterated is the element type of what `for` goes over. lazily says whether that
+// may be a source, which gives its elements one after the other.
+func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
+	t := types.Loose(b.expr(x, nil))
+	switch s := t.(type) {
+	case *types.Array:
+		return s.Elem
+	case *types.Map:
+		return &types.Tuple{Elems: []types.Type{s.Key, s.Value}}
+	case *types.HashMap:
+		return &types.Tuple{Elems: []types.Type{s.Key, s.Value}}
+	case *types.Basic:
+		switch s {
+		case types.Range:
+			return types.Int
+		case types.Any, types.Bad:
+			return s
+		}
+	case *types.Named:
+		if fn := b.c.method(t, "to_array"); fn != nil && s.Decl.Library {
+			if a, ok := types.Resolve(fn.Result).(*types.Array); ok {
+				b.c.use(fn)
+				b.info.iterators[x.ID()] = fn
+				in := newInstance(fn.Generics)
+				in.solve(fn.Recv, t)
+				return types.Substitute(a.Elem, in.solved)
+			}
+		}
+	}
+	if elem := b.source(x, t); elem != nil && lazily {
+		return elem
+	}
+	d := diag.NotIterable.At(x.Span(), "`for` cannot go over `%s`", types.Full(t))
+	if a := b.takeOut(x, t, b.iterable); a.Is() {
+		b.report(d.Advise(a))
+		return types.Bad
+	}
+	switch {
+	case types.IsString(t):
+		d.Hint("go over its characters: `%s.chars()`", b.operand(x))
+	case t == types.Int:
+		d.Hint("count with a range: `0..%s`", b.text(x))
+	case t == types.Ledger:
+		d.Hint("go over its entries: `.entries()`")
+	case b.source(x, t) != nil:
+		d.Hint("take its elements one after the other with a plain `for`")
+	default:
+		d.Hint("it goes over arrays, maps, ranges, hashmaps and the types of std::collections")
+	}
+	b.report(d)
+	return types.Bad
+}
+
+// iterable says whether `for` goes over a t.
+func (b *body) iterable(t types.Type) bool {
+	switch x := types.Resolve(t).(type) {
+	case *types.Array, *types.Map, *types.HashMap:
+		return true
+	case *types.Basic:
+		return x == types.Range || x == types.Any
+	case *types.Named:
+		return x.Decl.Library && b.c.method(t, "to_array") != nil
+	}
+	return false
+}
+
+// source is the element type of a value of the library that gives one element
+// after the other, by its methods `next` and `close`, and `__leave` where it wants to hear of
+// an error that leaves the loop; nil for any other.
+func (b *body) source(x ast.Expr, t types.Type) types.Type {
+	if n, ok := t.(*types.Named); !ok || !n.Decl.Library {
+		return nil
+	}
+	next, end := b.c.method(t, "next"), b.c.method(t, "close")
+	if next == nil || end == nil {
+		return nil
+	}
+	elem, ok := types.Resolve(next.Result).(*types.Option)
+	if !ok {
+		return nil
+	}
+	b.c.use(next)
+	b.c.use(end)
+	in := newInstance(next.Generics)
+	in.solve(next.Recv, t)
+	leave := b.c.method(t, "__leave")
+	if leave != nil {
+		b.c.use(leave)
+	}
+	s := &Source{Next: next, Close: end, Leave: leave, Elem: types.Substitute(elem.Elem, in.solved)}
+	b.info.sources[x.ID()] = s
+	return s.Elem
+}
+
+func (b *body) whileExpr(e *ast.WhileExpr) types.Type {
+	b.enterScope()
+	before := b.flow.clone()
+	b.branchCondition(e.Cond)
+	after := b.flow.clone()
+	lp := b.enterLoop(e.Label, e.Sp.Start)
+	b.blockValue(e.Body, types.Nil, reason{})
+	b.leaveLoopBody(lp)
+	b.flow = joinFlow(after, b.flow)
+	b.flow.dead = before.dead
+	b.leaveScope()
+	return types.Nil
+}
+
+// loopValue is what a `loop` gives: want as its place wants it, nil to join what
+// its breaks give.
+type loopValue struct {
+	want   types.Type
+	why    reason
+	breaks []branchValue
+}
+
+// loopExpr checks a loop; want is what its value is wanted as, nil to join the
+// breaks.
+func (b *body) loopExpr(e *ast.LoopExpr, want types.Type, why reason) types.Type {
+	lp := b.enterLoop(e.Label, e.Sp.Start)
+	lp.value = &loopValue{want: want, why: why}
+	b.blockValue(e.Body, types.Nil, reason{})
+	b.loops = b.loops[:len(b.loops)-1]
+	if !lp.broke {
+		return types.Never
+	}
+	b.flow = flow{dead: true}
+	for _, f := range lp.exits {
+		b.flow = joinFlow(b.flow, f)
+	}
+	if b.flow.dead {
+		return types.Never
+	}
+	if want != nil {
+		return want
+	}
+	return b.joinValues(lp.value.breaks, "`break`", "make the values agree, or declare what the loop gives: `let x: Any = loop { … };`")
+}
+
+// breakExpr checks `break` and `break x`.
+func (b *body) breakExpr(e *ast.BreakExpr) types.Type {
+	lp := b.leaveLoop(e.Label, e.Sp, "break")
+	switch {
+	case lp != nil && lp.value != nil:
+		b.breakValue(e, lp.value)
+	case e.X != nil:
+		b.expr(e.X, nil)
+		if lp != nil {
+			b.report(diag.BreakValue.At(e.X.Span(), "only a `loop` takes a value from `break`: this one may also end without it").
+				Hint("put it into a `let mut` variable before the `break`, or write the loop as `loop`"))
+		}
+	}
+	if lp != nil {
+		lp.broke = true
+		lp.exits = append(lp.exits, b.flow.clone())
+	}
+	return types.Never
+}
+
+// breakValue checks what a break gives its loop.
+func (b *body) breakValue(e *ast.BreakExpr, v *loopValue) {
+	switch {
+	case v.want == nil && e.X == nil:
+		v.breaks = append(v.breaks, branchValue{x: e, t: types.Nil})
+	case v.want == nil:
+		v.breaks = append(v.breaks, branchValue{x: e.X, t: b.expr(e.X, nil)})
+	case e.X != nil:
+		b.branch(e.X, v.want, v.why)
+	default:
+		if ok, _ := types.Conversion(types.Nil, v.want); !ok {
+			d := diag.Mismatch.At(e.Sp, "expected `%s`, found `break` without a value", types.Full(v.want))
+			b.because(d, v.why)
+			b.report(d.Hint("give the loop its value: `break …`"))
+		}
+	}
+}
+
+func (b *body) enterLoop(label *ast.Ident, at source.Pos) *loop {
+	lp := &loop{at: at, home: b.frame, depth: b.depth()}
+	if label != nil {
+		lp.label = label.Name
+	}
+	b.loops = append(b.loops, lp)
+	return lp
+}
+
+// leaveLoopBody ends a loop whose condition may also end it.
+func (b *body) leaveLoopBody(lp *loop) {
+	b.loops = b.loops[:len(b.loops)-1]
+	for _, f := range lp.exits {
+		b.flow = joinFlow(b.flow, f)
+	}
+}
+
+// depth counts the scopes around the current place.
+func (b *body) depth() int {
+	n := 0
+	for s := b.scope; s != nil; s = s.parent {
+		n++
+	}
+	return n
+}
+
+// leaveLoop finds the loop that a break or continue means; nil (reported) when
+// there is none.
+func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) *loop {
+	lp, outside := b.findLoop(label)
+	switch {
+	case lp != nil:
+	case outside && b.frame.concurrent != nil:
+		b.report(diag.ConcurrentLeave.At(at, "`%s` cannot leave a body that runs beside others", word).
+			Hint("give a value, and decide outside"))
+	case outside:
+		b.report(diag.LoopOutside.At(at, "`%s` cannot leave the handler or closure it stands in", word).
+			Hint("`return` a value, and decide outside"))
+	case label != nil:
+		b.report(diag.UnknownLabel.At(label.Sp, "no loop has the label `'%s`", label.Name).By(b.labelLoop(label.Name)...).
+			Hint("label the loop: `'%s: for …`", label.Name))
+	default:
+		b.report(diag.LoopOutside.At(at, "`%s` stands outside of any loop", word).Advise(b.noLoop(at, word)))
+	}
+	return lp
+}
+
+// findLoop finds the loop meant; outside says that it belongs to an enclosing
+// function.
+func (b *body) findLoop(label *ast.Ident) (lp *loop, outside bool) {
+	for i := len(b.loops) - 1; i >= 0; i-- {
+		l := b.loops[i]
+		if label != nil && l.label != label.Name {
+			continue
+		}
+		if l.home != b.frame {
+			return nil, true
+		}
+		return l, false
+	}
+	return nil, false
+}

@@ -1,6 +1,9 @@
 package sema
 
 import (
+	"path"
+	"strings"
+
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/types"
@@ -70,4 +73,125 @@ func (c *checker) storeWindow(m *module, e ast.Expr) int64 {
 		c.report(m, diag.ConfigValue.At(e.Span(), "a memory keeps at least 1 message").Hint("leave the number out to keep all"))
 	}
 	return n
+}
+
+// defaultFile is where `with_persistence()` keeps a store.
+const defaultFile = "stores.db"
+
+// storePlace is what tells the stores in files apart.
+type storePlace struct {
+	file, name string
+	kind       ast.StoreKind
+}
+
+// persistence checks `.with_persistence("file")` of a store's declaration.
+func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
+	if len(call.Args) > 1 || len(call.TypeArgs) > 0 || len(call.Args) == 1 && call.Args[0].Name != nil {
+		c.report(m, diag.StoreValue.At(call.Span(), "`with_persistence` takes the name of a file, or nothing for `%s`", defaultFile).
+			Hint("write `.with_persistence(\"%s\")`", defaultFile))
+		return
+	}
+	s.File = defaultFile
+	if len(call.Args) == 1 {
+		e := call.Args[0].Value
+		b := c.constBody(m)
+		b.checkAs(e, types.String, reason{})
+		b.finish()
+		file, known := c.evaluate(m, e, types.String).(string)
+		if !known {
+			s.File = ""
+			return
+		}
+		if s.File = file; strings.Trim(file, " /\\") == "" || strings.ContainsRune(file, 0) {
+			c.report(m, diag.ConfigValue.At(e.Span(), "a store's file needs a name").Hint("name a file, or leave the argument out for `%s`", defaultFile))
+			return
+		}
+	}
+	c.onlyStore(m, s, call)
+	c.keptTypes(m, s)
+}
+
+// onlyStore refuses a second store of one kind and name in one file: each would
+// see the other's entries.
+func (c *checker) onlyStore(m *module, s *Store, call *ast.MethodCall) {
+	place := storePlace{path.Clean(strings.ReplaceAll(s.File, "\\", "/")), s.Name, s.Kind}
+	if _, ok := c.places[place]; ok {
+		c.report(m, diag.StorePlace.At(call.Name.Sp, "the file `%s` keeps another %s `%s`", s.File, s.Kind, s.Name).
+			Hint("rename one of them, or name another file"))
+		return
+	}
+	if c.places == nil {
+		c.places = map[storePlace]bool{}
+	}
+	c.places[place] = true
+}
+
+// keptTypes refuses a hashmap in a file whose values have no stored form.
+func (c *checker) keptTypes(m *module, s *Store) {
+	h, ok := s.Type.(*types.HashMap)
+	if !ok {
+		return
+	}
+	if part := unkept(h.Value, map[*types.Decl]bool{}); part != nil {
+		c.report(m, diag.StoreType.At(s.Decl.Type.Span(), "a hashmap in a file cannot keep values of type `%s`", part).
+			By(inMemory(s)...).Hint("keep data, from which what it describes can be made again; or keep the hashmap in memory, without `with_persistence`"))
+	}
+}
+
+// unkept gives the part of a type whose values cannot be written to a file, nil
+// when there is none. seen are the declarations that are being looked at.
+func unkept(t types.Type, seen map[*types.Decl]bool) types.Type {
+	all := func(ts ...types.Type) types.Type {
+		for _, t := range ts {
+			if part := unkept(t, seen); part != nil {
+				return part
+			}
+		}
+		return nil
+	}
+	switch t := types.Resolve(t).(type) {
+	case *types.Basic:
+		switch t {
+		case types.Int, types.Float, types.String, types.Bool, types.Nil, types.Any, types.Never, types.Bad:
+			return nil
+		}
+	case *types.Union:
+		return nil
+	case *types.Array:
+		return all(t.Elem)
+	case *types.Option:
+		return all(t.Elem)
+	case *types.Map:
+		return all(t.Key, t.Value)
+	case *types.Tuple:
+		return all(t.Elems...)
+	case *types.Result:
+		return all(t.Ok, t.Err)
+	case *types.Named:
+		if t.Decl.Kind == types.ErrorStruct {
+			return t
+		}
+		if part := all(t.Args...); part != nil || seen[t.Decl] {
+			return part
+		}
+		seen[t.Decl] = true
+		return all(memberTypes(t.Decl)...)
+	case *types.Param:
+		return nil // its argument is looked at
+	}
+	return t
+}
+
+// memberTypes are the types of a declaration's fields.
+func memberTypes(d *types.Decl) []types.Type {
+	var out []types.Type
+	for _, f := range d.Fields {
+		out = append(out, f.Type)
+	}
+	for _, v := range d.Variants {
+		for _, f := range v.Fields {
+			out = append(out, f.Type)
+		}
+	}
+	return out
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/types"
+	"github.com/concerto-lang/concerto/sema/edits"
 )
 
 // IsTest says whether the function is marked `@test`.
@@ -83,4 +85,206 @@ func (c *checker) checkTests() {
 	for _, t := range p.Tests {
 		p.Functions = append(p.Functions, t.Fn)
 	}
+}
+
+// Mock is how a `mock` statement is made: Install, a library function, takes
+// the agent or host, or the MCP server's name (the others are nil), and a map of
+// the fields.
+type Mock struct {
+	Agent   *Agent
+	Host    *Host
+	Server  *Tool
+	Install *Function
+}
+
+// Mock is the detail of a MockStmt.
+func (i *Info) Mock(s *ast.MockStmt) *Mock { return i.mocks[s] }
+
+// mockFields are the fields of a mock, each of which alone says how it answers
+// (spec/16-tests.md). A response, and a host's messages, may be given by a
+// closure over the prompt.
+var mockFields = map[string]fieldType{
+	"response":  {typ: types.Any},
+	"error":     {typ: types.Any},
+	"responses": {typ: &types.Array{Elem: types.Any}},
+	"messages":  {typ: &types.Array{Elem: types.Any}},
+}
+
+// mockedBy is the type of a response that is made from the prompt.
+var mockedBy = &types.Func{Params: []types.Type{types.String}, Result: types.Any}
+
+// mock checks a mock statement.
+func (b *body) mock(s *ast.MockStmt) {
+	if !b.inTest() {
+		b.report(diag.MockPlace.At(s.Sp, "`mock` stands only in a test").Hint("write it in an `@test` function, before the calls it answers"))
+	}
+	d := &Mock{}
+	known := b.mockTarget(s, d)
+	if known == nil {
+		for _, f := range s.Fields {
+			b.checkAs(f.Value, types.Any, reason{})
+		}
+		return
+	}
+	if d.Server != nil {
+		b.mockServer(s, d)
+		return
+	}
+	seen := map[string]*ast.ConfigField{}
+	var first *ast.ConfigField
+	for _, f := range s.Fields {
+		ft, ok := known[f.Name.Name]
+		switch {
+		case !ok:
+			b.errors++
+			b.c.unknownConfig(b.m, "a mock", f.Name, known, s.Fields)
+			b.checkAs(f.Value, types.Any, reason{})
+			continue
+		case seen[f.Name.Name] != nil:
+			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", f.Name.Name).Label(seen[f.Name.Name].Name.Sp, "first here").
+				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", f.Name.Name), "remove one"))
+		case first != nil:
+			b.report(diag.MockAnswers.At(f.Name.Sp, "a mock answers in one way, and this is a second one").Label(first.Name.Sp, "the first").
+				By(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove `%s`", f.Name.Name)).Hint("keep one of them; `responses` may hold answers and errors in turn: `responses: [\"yes\", { error: \"down\" }]`"))
+		}
+		seen[f.Name.Name] = f
+		if first == nil {
+			first = f
+		}
+		want := ft.typ
+		if _, closure := unparen(f.Value).(*ast.Closure); closure && byPrompt(f.Name.Name) {
+			want = mockedBy
+			if d.Host != nil {
+				b.c.prog.Asked = b.libraryHelper("__mock_asked")
+			}
+		}
+		b.checkAs(f.Value, want, reason{b.m, f.Name.Sp, "the field `" + f.Name.Name + "`"})
+	}
+	if len(s.Fields) == 0 {
+		b.report(diag.MockAnswers.At(s.Sp, "this mock of `%s` has no answers", s.Name.Name).Hint("give it one: `response: \"…\"`"))
+	}
+	b.info.mocks[s] = d
+}
+
+// byPrompt says whether a field of a mock may be a closure over the prompt.
+func byPrompt(field string) bool { return field == "response" || field == "messages" }
+
+// mockTarget finds what is mocked and gives the fields that its mock may have;
+// nil when it cannot be mocked.
+func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
+	e := b.c.lookup(b.m, s.Name.Name)
+	if e == nil {
+		d := diag.UnknownName.At(s.Name.Sp, "unknown name `%s`", s.Name.Name)
+		if !suggestName(d, s.Name, b.partyNames()) {
+			d.Hint("a mock names an agent, a host or an MCP server of the program; import it with `use` when another module declares it")
+		}
+		b.report(d)
+		return nil
+	}
+	switch o := e.obj.(type) {
+	case *Agent:
+		d.Agent, d.Install = o, b.libraryHelper("__mock_agent")
+		return withoutField(mockFields, "messages")
+	case *Host:
+		d.Host, d.Install = o, b.libraryHelper("__mock_host")
+		return mockFields
+	case *Tool:
+		if o.Server != "" {
+			d.Server, d.Install = o, b.libraryHelper("__mock_mcp")
+			return map[string]fieldType{}
+		}
+	}
+	b.errors++
+	if !e.refused {
+		b.report(diag.MockTarget.At(s.Name.Sp, "`%s` is no agent, host or MCP server", s.Name.Name).
+			By(diag.Offer(diag.Remove(edits.WithItsLines(b.info.File.Source, s.Sp)), "Remove the mock")).Hint("what is not the outside world needs no mock: it runs in tests as it is"))
+	}
+	return nil
+}
+
+// partyNames are the names of what can be mocked.
+func (b *body) partyNames() []string {
+	var names []string
+	for _, a := range b.c.prog.Agents {
+		names = append(names, a.Name)
+	}
+	for _, h := range b.c.prog.Hosts {
+		names = append(names, h.Name)
+	}
+	for _, t := range b.c.prog.Tools {
+		if t.Server != "" {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+func withoutField(fields map[string]fieldType, name string) map[string]fieldType {
+	out := map[string]fieldType{}
+	for n, f := range fields {
+		if n != name {
+			out[n] = f
+		}
+	}
+	return out
+}
+
+// inTest says whether the statement under way stands in a test, be it in a
+// closure or handler of it.
+func (b *body) inTest() bool {
+	for f := b.frame; f != nil; f = f.parent {
+		if f.fn != nil {
+			return isTest(f.fn)
+		}
+	}
+	return false
+}
+
+// mockServer checks a mock of an MCP server: each field is a function with its
+// answer, a value of the function's result, or a closure that makes one from the
+// arguments.
+func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
+	seen := map[string]*ast.ConfigField{}
+	for _, f := range s.Fields {
+		name := f.Name.Name
+		var result types.Type = types.Any
+		fn := d.Server.method(name)
+		if fn == nil {
+			if m := b.c.method(d.Server.Type, name); m != nil && m.Info.Library && m.pub {
+				fn = m
+			}
+		}
+		switch {
+		case seen[name] != nil:
+			b.report(diag.DuplicateField.At(f.Name.Sp, "`%s` is given twice", name).Label(seen[name].Name.Sp, "first here").
+				Repair(edits.RemoveRow(b.info.File.Source, f.Sp, "Remove the second `%s`", name), "remove one"))
+		case fn != nil:
+			result = fn.Result
+		case !d.Server.Rest:
+			b.unknownMocked(d.Server, f.Name)
+		}
+		seen[name] = f
+		b.checkAs(f.Value, mockedAnswer(f.Value, result), reason{b.m, f.Name.Sp, "the answer of `" + d.Server.Name + "." + name + "`"})
+	}
+	if len(s.Fields) == 0 {
+		b.report(diag.MockAnswers.At(s.Sp, "this mock of `%s` has no answers", s.Name.Name).Hint("give it one of a function: `name: value`"))
+	}
+	b.info.mocks[s] = d
+}
+
+// mockedAnswer is the type that an answer must have, given the function's result.
+func mockedAnswer(x ast.Expr, result types.Type) types.Type {
+	if _, closure := unparen(x).(*ast.Closure); closure {
+		return &types.Func{Params: []types.Type{&types.Map{Key: types.String, Value: types.Any}}, Result: result}
+	}
+	return result
+}
+
+func (b *body) unknownMocked(t *Tool, name *ast.Ident) {
+	names := b.c.methodNames(t.Type)
+	d := diag.UnknownConfig.At(name.Sp, "`%s` has no function `%s`", t.Name, name.Name)
+	if !suggestName(d, name, names) {
+		d.Hint("declare it in `mcp %s`", t.Name)
+	}
+	b.report(d)
 }

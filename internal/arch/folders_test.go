@@ -41,7 +41,7 @@ var crowded = map[string]int{
 	"runtime/host.process":                 41,
 	"runtime/host.reader":                  50,
 	"internal/record/journal.Record":       56,
-	"sema":                                 83,
+	"sema":                                 53,
 	"sema.checker":                         40,
 	"stdlib":                               72,
 	"vm":                                   85,
