@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var agentNatives = []native{
+var agentNatives = table{
 	{"agent.tool_args", toolArgs},
 	{"agent.tool_text", toolText},
 	{"host.tool_call", toolCall},

@@ -11,7 +11,7 @@ import (
 )
 
 // An agent's requests, and what happens between them.
-var agentCallNatives = []native{
+var agentCallNatives = table{
 	{"agent.call", func(a *vm.Args) (value.Slot, error) {
 		t := a.Type(5)
 		return a.Ask(modelCall(a), func(r effect.Result) (value.Slot, error) { return agentReply(r.(*effect.AgentReply), t), nil })

@@ -9,7 +9,7 @@ import (
 )
 
 // std::app: what the application has given the run.
-var appNatives = []native{
+var appNatives = table{
 	{"app.inputs", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Session{}, func(r effect.Result) (value.Slot, error) {
 			return givenObject("inputs", r.(*effect.SessionInfo).Inputs)

@@ -10,7 +10,7 @@ import (
 )
 
 // The calls of the application's tools, and what is the same for the program's own.
-var appCallNatives = []native{
+var appCallNatives = table{
 	{"app.there", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Tools), nil }},
 	{"app.audited", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Audited), nil }},
 	{"app.caller", func(a *vm.Args) (value.Slot, error) { return value.String(a.Caller()), nil }},
@@ -229,4 +229,14 @@ func given(what string, text json.RawMessage) (value.Slot, error) {
 		return value.Nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return v, nil
+}
+
+func (*mockedApp) KeptAs() string { return "mocked app" }
+
+// Keep keeps the closures that answer for the application's tools.
+func (m *mockedApp) Keep(k *vm.Keeper) {
+	keepMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
+		k.Text(name)
+		k.Slot(f)
+	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var arrayNatives = []native{
+var arrayNatives = table{
 	{"Array.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Array(0).Len)), nil }},
 	{"Array.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Array(0).Len == 0), nil }},
 	{"Array.first", arrayFirst},
@@ -46,12 +46,6 @@ var arrayNatives = []native{
 	{"__order", arrayOrder},
 	{"__least", arrayLeast},
 	{"__greatest", arrayGreatest},
-}
-
-// lend gives a value that stays where it is as well: its container is marked.
-func lend(s value.Slot) value.Slot {
-	value.Share(s)
-	return s
 }
 
 func arrayFirst(a *vm.Args) (value.Slot, error) {

@@ -52,7 +52,7 @@ func (c *cache) put(key string, v value.Slot, now, ttl int64) {
 }
 
 // The arguments of cache.get are (key, now), of cache.put (key, value, now, ttl_ms).
-var cacheNatives = []native{
+var cacheNatives = table{
 	{"cache.key", cacheKey},
 	{"cache.get", func(a *vm.Args) (value.Slot, error) {
 		v, ok := vm.Own[cache](a).get(a.String(0), a.Int(1))
@@ -127,4 +127,18 @@ func (k *keyer) list(dst []byte, n int, at func(int) value.Slot) []byte {
 	}
 	k.depth--
 	return append(dst, ']')
+}
+
+func (*cache) KeptAs() string { return "cache" }
+
+// Keep keeps the answers of `@cache`.
+func (c *cache) Keep(k *vm.Keeper) {
+	sweep := int64(c.sweep)
+	k.Int(&sweep)
+	c.sweep = int(sweep)
+	keepMap(k, &c.kept, func(key *string, x *cached) {
+		k.Text(key)
+		k.Slot(&x.value)
+		k.Int(&x.until)
+	})
 }

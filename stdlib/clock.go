@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var clockNatives = []native{
+var clockNatives = table{
 	{"sleep", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Sleep{Milliseconds: max(a.Int(0), 0)}, vm.Nothing)
 	}},

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var collectionsNatives = []native{
+var collectionsNatives = table{
 	{"collections.__key", func(a *vm.Args) (value.Slot, error) { return keyOf(a, a.Slot(0)), nil }},
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var commandNatives = []native{
+var commandNatives = table{
 	{"command", command},
 }
 

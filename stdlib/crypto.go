@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var cryptoNatives = []native{
+var cryptoNatives = table{
 	{"crypto.sha256", digest(sha256.New)},
 	{"crypto.sha512", digest(sha512.New)},
 	{"crypto.sha1", digest(sha1.New)},

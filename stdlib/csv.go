@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var csvNatives = []native{
+var csvNatives = table{
 	{"csv.parse", func(a *vm.Args) (value.Slot, error) { return csvRead(a, false) }},
 	{"csv.parse_records", func(a *vm.Args) (value.Slot, error) { return csvRead(a, true) }},
 	{"csv.stringify", csvStringify},
@@ -72,13 +72,6 @@ func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 			rows.Push(m.Slot())
 		}
 	}
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return string(value.AppendText(nil, value.Int(int64(n)))) + " " + what + "s"
 }
 
 func duplicate(names []string) string {

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var decorateNatives = []native{
+var decorateNatives = table{
 	{"same", func(a *vm.Args) (value.Slot, error) { return lend(a.Slot(0)), nil }},
 	{"decorate.bound", func(a *vm.Args) (value.Slot, error) { return vm.NewBound(a.Int(0)), nil }},
 	{"decorate.failure", func(a *vm.Args) (value.Slot, error) {

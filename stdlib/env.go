@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var envNatives = []native{
+var envNatives = table{
 	{"env", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Env{Name: a.String(0)}, envValue) }},
 	{"env.all", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.EnvAll{}, envVariables) }},
 	{"env.args", func(a *vm.Args) (value.Slot, error) {

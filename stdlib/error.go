@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var errorNatives = []native{
+var errorNatives = table{
 	{"Error.to_string", func(a *vm.Args) (value.Slot, error) { return value.String(value.Text(a.Slot(0))), nil }},
 	{"Error.context", errorContext},
 	{"__with_context", errorContext},

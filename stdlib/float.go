@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var floatNatives = []native{
+var floatNatives = table{
 	{"Float.abs", float1(math.Abs)},
 	{"Float.min", float2(math.Min)},
 	{"Float.max", float2(math.Max)},

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var fmtNatives = []native{
+var fmtNatives = table{
 	{"fmt.format", fmtFormat},
 	{"fmt.truncate", fmtTruncate},
 	{"fmt.indent", fmtIndent},

@@ -7,7 +7,7 @@ import (
 )
 
 // The effects of files. Paths are Strings.
-var fsNatives = []native{
+var fsNatives = table{
 	{"fs.read", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.ReadFile{Path: a.String(0)}, fileText) }},
 	{"fs.info", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.FileInfo{Path: a.String(0)}, fileStatus) }},
 	{"fs.list", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.ListDir{Path: a.String(0)}, fileNames) }},

@@ -9,7 +9,7 @@ import (
 
 // Each native of a hashmap has two forms: one for a hashmap in memory, and one
 // for a hashmap in a file, which asks for the effect (keptmap.go).
-var hashMapNatives = []native{
+var hashMapNatives = table{
 	{"HashMap.get", either(hashMapGet, keptGet)},
 	{"HashMap.get_or", either(hashMapGetOr, keptGetOr)},
 	{"HashMap.get_many", either(hashMapGetMany, keptGetMany)},

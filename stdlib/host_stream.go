@@ -11,7 +11,7 @@ import (
 
 // A host's exchange in the program's own hands. The first argument is what
 // host.stream.open gave, a message's ask what host.stream.next gave with it.
-var hostStreamNatives = []native{
+var hostStreamNatives = table{
 	{"host.stream.open", func(a *vm.Args) (value.Slot, error) { return a.Follow(a.String(1)) }},
 	{"host.stream.next", func(a *vm.Args) (value.Slot, error) {
 		t := a.Type(1)

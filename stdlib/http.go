@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var httpNatives = []native{
+var httpNatives = table{
 	{"http", httpCall},
 	{"http.__body", httpBody},
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var intNatives = []native{
+var intNatives = table{
 	{"Int.abs", intAbs},
 	{"Int.clamp", intClamp},
 	{"Int.pow", intPow},

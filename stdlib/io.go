@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var ioNatives = []native{
+var ioNatives = table{
 	{"input", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Input{All: a.Bool(0)}, inputText) }},
 	{"eprint", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Log{Level: effect.PrintLevel, Message: a.String(0)}, vm.Nothing)

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var jsonNatives = []native{
+var jsonNatives = table{
 	{"json.parse", jsonParse},
 	{"json.parse_as", jsonParseAs},
 	{"json.stringify", jsonStringify},

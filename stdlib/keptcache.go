@@ -1,10 +1,13 @@
 package stdlib
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
@@ -109,4 +112,26 @@ func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Typ
 	}
 	v, errs := schema.KeptIn(pace, parts[1], t)
 	return v, len(errs) == 0
+}
+
+func (*swept) KeptAs() string { return "swept" }
+
+// Keep keeps which caches in files have been swept.
+func (s *swept) Keep(k *vm.Keeper) {
+	all := slices.SortedFunc(maps.Keys(*s), func(a, b keptCache) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.name, b.name))
+	})
+	for i := range k.Count(len(all)) {
+		var c keptCache
+		if !k.Reading() {
+			c = all[i]
+		}
+		k.Text(&c.file)
+		if k.Text(&c.name); k.Reading() {
+			if *s == nil {
+				*s = swept{}
+			}
+			(*s)[c] = true
+		}
+	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Each native of a ledger has two forms: one for a ledger in memory, and one
 // for a ledger in a file, which asks for the effect (keptledger.go).
-var ledgerNatives = []native{
+var ledgerNatives = table{
 	{"Ledger.insert", ledgerInsert},
 	{"Ledger.delete", ledgerDelete},
 	{"Ledger.update", ledgerUpdate},

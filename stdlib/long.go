@@ -2,6 +2,7 @@ package stdlib
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -127,3 +128,7 @@ func replaced(a *vm.Args, s, from, to string, times int) string {
 	out.WriteString(s)
 	return out.String()
 }
+
+func trimLeft(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }
+
+func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var mapNatives = []native{
+var mapNatives = table{
 	{"Map.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Map(0).Len())), nil }},
 	{"Map.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Map(0).Len() == 0), nil }},
 	{"Map.get", mapGet},

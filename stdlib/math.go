@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var mathNatives = []native{
+var mathNatives = table{
 	{"math.abs", ofNumber(intAbs, float1(math.Abs))},
 	{"math.min", ofNumber(wrapping(func(x, y int64) int64 { return min(x, y) }), float2(math.Min))},
 	{"math.max", ofNumber(wrapping(func(x, y int64) int64 { return max(x, y) }), float2(math.Max))},

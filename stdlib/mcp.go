@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var mcpNatives = []native{
+var mcpNatives = table{
 	{"mcp.open", mcpOpen},
 	{"mcp.next", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.MCPNext{ID: a.Int(0)}, mcpEvent) }},
 	{"mcp.reply", func(a *vm.Args) (value.Slot, error) {

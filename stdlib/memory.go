@@ -11,7 +11,7 @@ import (
 
 // Each native of a memory has two forms: one for a memory that is not kept, and
 // one for a memory in a file, which asks for the effect.
-var memoryNatives = []native{
+var memoryNatives = table{
 	{"memory.append", memoryAppend},
 	{"memory.list", memoryList},
 	{"memory.len", memoryLen},

@@ -12,7 +12,7 @@ import (
 // mock's closure stays with the run, since only the run can call one: the
 // library calls it before the request and passes on its result. All else leaves
 // the run as effects.
-var mockNatives = []native{
+var mockNatives = table{
 	{"mock.by", mockBy},
 	{"mock.closure", func(a *vm.Args) (value.Slot, error) { return vm.Own[mocks](a).closures[mockKey(a)], nil }},
 	{"mock.script", mockScript},
@@ -138,5 +138,17 @@ func askRecord(a *vm.Args, what string) (value.Slot, error) {
 			return value.Nil, fmt.Errorf("read the test's record: %w", err)
 		}
 		return v, nil
+	})
+}
+
+func (*mocks) KeptAs() string { return "mocks" }
+
+// Keep keeps the closures that answer for agents and hosts.
+func (m *mocks) Keep(k *vm.Keeper) {
+	keepMap(k, &m.closures, func(key *int, f *value.Slot) {
+		n := int64(*key)
+		k.Int(&n)
+		*key = int(n)
+		k.Slot(f)
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 // Mocked MCP servers. The content of a `mock` stays with the run, so that a
 // call of a mocked function never reaches a server.
-var mockMCPNatives = []native{
+var mockMCPNatives = table{
 	{"mock.tools", mockTools},
 	{"mock.tool", mockTool},
 	{"mock.function", mockFunction},
@@ -69,4 +69,21 @@ func mockGiven(a *vm.Args) (value.Slot, error) {
 		}
 	}
 	return lend(v), nil
+}
+
+func (*mockedServers) KeptAs() string { return "mocked servers" }
+
+// Keep keeps the answers for the functions of servers.
+func (m *mockedServers) Keep(k *vm.Keeper) {
+	keepMap(k, (*map[string]*value.Map)(m), func(name *string, answers **value.Map) {
+		k.Text(name)
+		v := value.Nil
+		if *answers != nil {
+			v = (*answers).Slot()
+		}
+		if k.Slot(&v); v.Map() == nil {
+			k.Fail("a mock of a server has no functions")
+		}
+		*answers = v.Map()
+	})
 }

@@ -2,17 +2,9 @@ package stdlib
 
 import "github.com/concerto-lang/concerto/vm"
 
-// native is a Go function with the name under which it is registered:
-// `Type.method` for methods, `module.f` for a module's functions, else the name
-// in @native or @effect. A native named in @effect asks for that effect.
-type native struct {
-	name string
-	f    vm.Native
-}
-
 // registry is all natives, one table per family. It is a literal, so that it
 // costs nothing at the start.
-var registry = [...][]native{
+var registry = [...]table{
 	preludeNatives, printNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
 	partyNatives, hostStreamNatives, agentNatives, agentCallNatives, toolsNatives, mcpNatives, decorateNatives, cacheNatives,

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var optionNatives = []native{
+var optionNatives = table{
 	{"Option.is_some", func(a *vm.Args) (value.Slot, error) { return value.Bool(!a.Slot(0).IsNil()), nil }},
 	{"Option.is_none", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Slot(0).IsNil()), nil }},
 	{"Option.unwrap", optionUnwrap},

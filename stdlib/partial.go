@@ -321,7 +321,7 @@ func (p *partial) hold() *holder {
 	return in
 }
 
-var partialNatives = []native{
+var partialNatives = table{
 	{"partial.new", func(a *vm.Args) (value.Slot, error) {
 		return value.NewHandle("Partial", "", newPartial(a.Type(0))), nil
 	}},
@@ -335,4 +335,29 @@ var partialNatives = []native{
 		}
 		return value.Tuple(v, value.Nil), nil
 	}},
+}
+
+func (*partial) KeptAs() string { return "partial" }
+
+// Keep keeps a part of a value as the texts that it was read from.
+func (p *partial) Keep(k *vm.Keeper) {
+	k.Type(&p.typ)
+	n := k.Count(len(p.fed))
+	if k.Reading() {
+		if p.typ == nil {
+			k.Fail("a partial value has no type")
+			return
+		}
+		*p = *newPartial(p.typ)
+		p.reader = jsonrepair.NewPartial(p)
+	}
+	for i := range n {
+		text := ""
+		if !k.Reading() {
+			text = p.fed[i]
+		}
+		if k.Text(&text); k.Reading() {
+			p.feed(text)
+		}
+	}
 }

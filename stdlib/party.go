@@ -9,7 +9,7 @@ import (
 )
 
 // The builders of agents and hosts, and what their loops need to know of them.
-var partyNatives = []native{
+var partyNatives = table{
 	{"Agent.with_context", partyWithContext},
 	{"Agent.with_memory", withMemory},
 	{"Agent.with_tools", withTools},

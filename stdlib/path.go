@@ -9,7 +9,7 @@ import (
 )
 
 // The functions of paths: of texts alone.
-var pathNatives = []native{
+var pathNatives = table{
 	{"path.join", pathJoin},
 	{"path.normalize", ofPath(func(p string) value.Slot { return value.String(path.Clean(p)) })},
 	{"path.parent", ofPath(func(p string) value.Slot {

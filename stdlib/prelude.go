@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var preludeNatives = []native{
+var preludeNatives = table{
 	{"__line", line},
 	{"len", length},
 	{"to_string", textOfValue},

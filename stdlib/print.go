@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var printNatives = []native{
+var printNatives = table{
 	{"print", printText},
 	{"log", logMessage},
 }

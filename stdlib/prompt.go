@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var promptNatives = []native{
+var promptNatives = table{
 	{"prompt.template", promptTemplate},
 	{"prompt.count_tokens", func(a *vm.Args) (value.Slot, error) { return value.Int(tokens(a, a.String(0))), nil }},
 }

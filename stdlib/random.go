@@ -10,7 +10,7 @@ import (
 )
 
 // What is made of random bits, which the program asks of the runtime.
-var randomNatives = []native{
+var randomNatives = table{
 	{"random", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Random{}, randomBits) }},
 	{"random.seed", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.RandomSeed{Seed: a.Int(0)}, vm.Nothing) }},
 	{"random.secret", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Secret{Bytes: a.Int(0)}, secretBytes) }},

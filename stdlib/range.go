@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var rangeNatives = []native{
+var rangeNatives = table{
 	{"Range.contains", rangeContains},
 	{"Range.len", rangeLen},
 	{"Range.step", rangeStep},

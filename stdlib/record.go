@@ -6,7 +6,7 @@ import "github.com/concerto-lang/concerto/internal/data/value"
 // by the names of their fields. A call passes the declaration as a type.
 
 // field is one of a struct's.
-type field struct {
+type field = struct {
 	name  string
 	value value.Slot
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var regexNatives = []native{
+var regexNatives = table{
 	{"regex.captures", regexCaptures},
 	{"regex.replace", regexReplace},
 	{"regex.split", regexSplit},

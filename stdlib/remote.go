@@ -1,6 +1,8 @@
 package stdlib
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -160,4 +162,41 @@ func (m *remotes) find(tools []*vm.Tool, name string) (*vm.Tool, *remote) {
 		}
 	}
 	return of, found
+}
+
+func (*remotes) KeptAs() string { return "remotes" }
+
+// Keep keeps what servers have said that they have.
+func (m *remotes) Keep(k *vm.Keeper) {
+	all := slices.SortedFunc(maps.Keys(*m), func(a, b *vm.Tool) int { return cmp.Compare(a.Info().Name, b.Info().Name) })
+	for i := range k.Count(len(all)) {
+		var x *vm.Tool
+		if !k.Reading() {
+			x = all[i]
+		}
+		if k.Tool(&x); x != nil {
+			m.of(x).keep(k, x)
+		}
+	}
+}
+
+func (r *remotesOf) keep(k *vm.Keeper, x *vm.Tool) {
+	k.Bool(&r.asked)
+	k.Bool(&r.any)
+	n := k.Count(len(r.functions))
+	for i := range n {
+		var f remote
+		if !k.Reading() {
+			f = r.functions[i]
+		}
+		parameters := string(f.parameters)
+		for _, text := range []*string{&f.own, &f.name, &f.description, &parameters} {
+			k.Text(text)
+		}
+		if k.Reading() {
+			f.parameters = []byte(parameters)
+			r.functions = append(r.functions, f)
+			x.Besides = append(x.Besides, effect.ToolSpec{Name: f.name, Description: f.description, Parameters: f.parameters})
+		}
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var resultNatives = []native{
+var resultNatives = table{
 	{"Result.is_ok", func(a *vm.Args) (value.Slot, error) {
 		_, ok, err := result(a)
 		return value.Bool(ok), err

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var stringNatives = []native{
+var stringNatives = table{
 	{"String.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Str(0).LenIn(a.Pace()))), nil }},
 	{"String.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.String(0) == ""), nil }},
 	{"String.contains", stringContains},
@@ -49,28 +49,6 @@ var stringNatives = []native{
 	{"String.compare", stringCompare},
 }
 
-// maxString bounds what one call may build, in bytes.
-const maxString = 1 << 30
-
-// building bounds a growing text: by maxString, and by the memory that the run
-// may take.
-type building struct {
-	a     *vm.Args
-	asked int // for room, so far
-}
-
-// reaches faults when the text cannot have n bytes.
-func (b *building) reaches(n int, name string) error {
-	if n > maxString {
-		return value.Faultf("%s: the result would be longer than 1 GiB", name)
-	}
-	if n > max(b.asked, 1<<16) {
-		b.a.Room(n)
-		b.asked = 2 * n
-	}
-	return nil
-}
-
 // stringTest makes a native that tests one end of a text. It takes no longer
 // than reading the part does.
 func stringTest(f func(s, part string) bool) vm.Native {
@@ -99,10 +77,6 @@ func stringTrim(start, end bool) vm.Native {
 		return changed(a, s), nil
 	}
 }
-
-func trimLeft(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }
-
-func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
 
 // stringMap2 makes a native of what takes off a part at one end.
 func stringMap2(f func(s, t string) string) vm.Native {
@@ -421,19 +395,6 @@ func stringParseFloat(a *vm.Args) (value.Slot, error) {
 		return value.Nil, parseError(s, "is not a number")
 	}
 	return value.Float(f), nil
-}
-
-// parseError quotes the text, or its beginning when it is long.
-func parseError(s, what string) error {
-	const shown = 60
-	quoted := s
-	if n := utf8.UTFMax * shown; len(s) > n {
-		quoted = s[:n] // more than is shown
-	}
-	if r := []rune(quoted); len(r) > shown {
-		quoted = string(r[:shown]) + "…"
-	}
-	return value.Errorf("ParseError", "%s %s", value.AppendString(nil, quoted), what).With("input", value.String(s))
 }
 
 func stringMatches(a *vm.Args) (value.Slot, error) {

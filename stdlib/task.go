@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var taskNatives = []native{
+var taskNatives = table{
 	{"Task.is_done", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Task(0).Done()), nil }},
 	{"Task.cancel", func(a *vm.Args) (value.Slot, error) {
 		a.Task(0).Cancel()

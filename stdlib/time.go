@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var timeNatives = []native{
+var timeNatives = table{
 	{"time.parse", timeParse},
 	{"time.__cron", timeCron},
 	{"time.__instant", timeInstant},

@@ -13,7 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var tomlNatives = []native{
+var tomlNatives = table{
 	{"toml.parse", tomlParse},
 	{"toml.parse_as", func(a *vm.Args) (value.Slot, error) {
 		v, err := tomlParse(a)

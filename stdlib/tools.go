@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var toolsNatives = []native{
+var toolsNatives = table{
 	{"tool.function", toolFunction},
 	{"tool.server", toolServer},
 	{"tool.unlisted", toolUnlisted},

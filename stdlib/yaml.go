@@ -17,7 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var yamlNatives = []native{
+var yamlNatives = table{
 	{"yaml.parse", func(a *vm.Args) (value.Slot, error) { return yamlOne(a) }},
 	{"yaml.parse_all", yamlAll},
 	{"yaml.parse_as", func(a *vm.Args) (value.Slot, error) {
