@@ -2,10 +2,11 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var agentNatives = table{
+var agentNatives = native.Table{
 	{"agent.tool_args", toolArgs},
 	{"agent.tool_text", toolText},
 	{"host.tool_call", toolCall},
@@ -13,7 +14,7 @@ var agentNatives = table{
 
 // toolArgs reads the arguments of a tool call as a model wrote them.
 func toolArgs(a *vm.Args) (value.Slot, error) {
-	text := trimmed(a, a.String(0))
+	text := native.Trim(a, a.String(0))
 	if text == "" {
 		return value.NewMap(0).Slot(), nil
 	}
@@ -49,7 +50,7 @@ func toolCall(a *vm.Args) (value.Slot, error) {
 	args, _ := value.FieldByName(m, "args")
 	switch args.Kind() {
 	case value.KindMap:
-		return value.Tuple(name, lend(args)), nil
+		return value.Tuple(name, native.Lend(args)), nil
 	case value.KindNil:
 		return value.Tuple(name, value.NewMap(0).Slot()), nil
 	}

@@ -7,11 +7,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // An agent's requests, and what happens between them.
-var agentCallNatives = table{
+var agentCallNatives = native.Table{
 	{"agent.call", func(a *vm.Args) (value.Slot, error) {
 		t := a.Type(5)
 		return a.Ask(modelCall(a), func(r effect.Result) (value.Slot, error) { return agentReply(r.(*effect.AgentReply), t), nil })
@@ -69,16 +70,16 @@ func modelCall(a *vm.Args) *effect.AgentCall {
 	for i := range messages.Len {
 		a.Step(8)
 		m := messages.At(i)
-		c := effect.ChatMessage{Role: member(m, "role").AsString(), Content: member(m, "content").AsString(),
-			ToolCallID: member(m, "answers").AsString(), IsError: member(m, "failed").AsBool()}
+		c := effect.ChatMessage{Role: native.Member(m, "role").AsString(), Content: native.Member(m, "content").AsString(),
+			ToolCallID: native.Member(m, "answers").AsString(), IsError: native.Member(m, "failed").AsBool()}
 		if m.Type().FieldIndex("files") >= 0 { // programs that were compiled before there were files have none
-			c.Files = filesOf(member(m, "files").Array())
+			c.Files = filesOf(native.Member(m, "files").Array())
 		}
-		calls := member(m, "calls").Array()
+		calls := native.Member(m, "calls").Array()
 		for j := range calls.Len {
 			call := calls.At(j)
-			c.ToolCalls = append(c.ToolCalls, effect.ToolCall{ID: member(call, "id").AsString(),
-				Name: member(call, "name").AsString(), Args: member(call, "args").AsString()})
+			c.ToolCalls = append(c.ToolCalls, effect.ToolCall{ID: native.Member(call, "id").AsString(),
+				Name: native.Member(call, "name").AsString(), Args: native.Member(call, "args").AsString()})
 		}
 		r.Messages = append(r.Messages, c)
 	}
@@ -90,8 +91,8 @@ func filesOf(files *value.Array) []effect.AttachedFile {
 	var out []effect.AttachedFile
 	for i := range files.Len {
 		f := files.At(i)
-		out = append(out, effect.AttachedFile{Name: member(f, "name").AsString(), Type: member(f, "type").AsString(),
-			Size: member(f, "size").AsInt(), SHA256: member(f, "sha256").AsString(), Data: member(f, "data").AsString()})
+		out = append(out, effect.AttachedFile{Name: native.Member(f, "name").AsString(), Type: native.Member(f, "type").AsString(),
+			Size: native.Member(f, "size").AsInt(), SHA256: native.Member(f, "sha256").AsString(), Data: native.Member(f, "data").AsString()})
 	}
 	return out
 }
@@ -127,25 +128,25 @@ func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
 
 // agentReply gives a reply as a __Reply.
 func agentReply(r *effect.AgentReply, t *value.Type) value.Slot {
-	calls, call := value.NewArray(), elementOf(t, "calls")
+	calls, call := value.NewArray(), native.ElementOf(t, "calls")
 	for _, c := range r.ToolCalls {
-		calls.Push(record(call,
-			field{"id", value.String(c.ID)},
-			field{"name", value.String(c.Name)},
-			field{"args", value.String(c.Args)}))
+		calls.Push(native.Record(call,
+			native.Field{"id", value.String(c.ID)},
+			native.Field{"name", value.String(c.Name)},
+			native.Field{"args", value.String(c.Args)}))
 	}
 	request := value.Nil
 	if r.RequestID != "" {
 		request = value.String(r.RequestID)
 	}
-	return record(t,
-		field{"text", value.String(r.Text)},
-		field{"calls", calls.Slot()},
-		field{"tokens_in", value.Int(r.TokensIn)},
-		field{"tokens_out", value.Int(r.TokensOut)},
-		field{"model", value.String(r.Model)},
-		field{"connection", value.String(r.Provider)},
-		field{"latency_ms", value.Int(r.LatencyMS)},
-		field{"stop_reason", value.String(r.StopReason)},
-		field{"request_id", request})
+	return native.Record(t,
+		native.Field{"text", value.String(r.Text)},
+		native.Field{"calls", calls.Slot()},
+		native.Field{"tokens_in", value.Int(r.TokensIn)},
+		native.Field{"tokens_out", value.Int(r.TokensOut)},
+		native.Field{"model", value.String(r.Model)},
+		native.Field{"connection", value.String(r.Provider)},
+		native.Field{"latency_ms", value.Int(r.LatencyMS)},
+		native.Field{"stop_reason", value.String(r.StopReason)},
+		native.Field{"request_id", request})
 }

@@ -5,11 +5,12 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // std::app: what the application has given the run.
-var appNatives = table{
+var appNatives = native.Table{
 	{"app.inputs", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Session{}, func(r effect.Result) (value.Slot, error) {
 			return givenObject("inputs", r.(*effect.SessionInfo).Inputs)
@@ -23,11 +24,11 @@ var appNatives = table{
 			if err != nil {
 				return value.Nil, err
 			}
-			return record(t,
-				field{"id", value.String(info.ID)},
-				field{"cwd", value.String(info.Cwd)},
-				field{"metadata", metadata},
-				field{"render", value.StringArray(info.Render)}), nil
+			return native.Record(t,
+				native.Field{"id", value.String(info.ID)},
+				native.Field{"cwd", value.String(info.Cwd)},
+				native.Field{"metadata", metadata},
+				native.Field{"render", value.StringArray(info.Render)}), nil
 		})
 	}},
 }

@@ -6,11 +6,12 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // The calls of the application's tools, and what is the same for the program's own.
-var appCallNatives = table{
+var appCallNatives = native.Table{
 	{"app.there", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Tools), nil }},
 	{"app.audited", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Audited), nil }},
 	{"app.caller", func(a *vm.Args) (value.Slot, error) { return value.String(a.Caller()), nil }},
@@ -50,15 +51,15 @@ func appList(a *vm.Args) (value.Slot, error) {
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
 		out := value.NewArray()
 		for _, x := range result.(*effect.AppOffer).Tools {
-			out.Push(record(t,
-				field{"name", value.String(x.Name)},
-				field{"tool", value.String(x.Tool)},
-				field{"version", value.Int(x.Version)},
-				field{"description", value.String(x.Description)},
-				field{"category", value.String(x.Category)},
-				field{"parameters", value.String(string(x.Parameters))},
-				field{"sequential", value.Bool(x.Sequential)},
-				field{"approve", value.Bool(x.Approve)}))
+			out.Push(native.Record(t,
+				native.Field{"name", value.String(x.Name)},
+				native.Field{"tool", value.String(x.Tool)},
+				native.Field{"version", value.Int(x.Version)},
+				native.Field{"description", value.String(x.Description)},
+				native.Field{"category", value.String(x.Category)},
+				native.Field{"parameters", value.String(string(x.Parameters))},
+				native.Field{"sequential", value.Bool(x.Sequential)},
+				native.Field{"approve", value.Bool(x.Approve)}))
 		}
 		return out.Slot(), nil
 	})
@@ -69,8 +70,8 @@ func offered(a *vm.Args, i int) (out []effect.ToolSpec) {
 	offer := a.Array(i)
 	for j := range offer.Len {
 		x := offer.At(j)
-		out = append(out, effect.ToolSpec{Name: member(x, "name").AsString(), Description: member(x, "description").AsString(),
-			Parameters: json.RawMessage(member(x, "parameters").AsString())})
+		out = append(out, effect.ToolSpec{Name: native.Member(x, "name").AsString(), Description: native.Member(x, "description").AsString(),
+			Parameters: json.RawMessage(native.Member(x, "parameters").AsString())})
 	}
 	return out
 }
@@ -78,10 +79,10 @@ func offered(a *vm.Args, i int) (out []effect.ToolSpec) {
 // appAsk is the call in argument 0, an __AppAsk.
 func appAsk(a *vm.Args) effect.AppAsk {
 	x := a.Slot(0)
-	text := func(name string) string { return member(x, name).AsString() }
-	q := effect.AppAsk{CallID: text("id"), Tool: text("called"), Version: member(x, "version").AsInt(),
-		Args: value.AppendJSONWithin(nil, member(x, "args"), a.TextBound()), By: text("by"), Route: text("route")}
-	q.Missing = member(x, "missing").AsBool()
+	text := func(name string) string { return native.Member(x, name).AsString() }
+	q := effect.AppAsk{CallID: text("id"), Tool: text("called"), Version: native.Member(x, "version").AsInt(),
+		Args: value.AppendJSONWithin(nil, native.Member(x, "args"), a.TextBound()), By: text("by"), Route: text("route")}
+	q.Missing = native.Member(x, "missing").AsBool()
 	if name := text("own"); name != "" {
 		q.Own = &effect.OwnTool{Name: name, Owner: text("owner"), Description: text("description")}
 	}
@@ -129,14 +130,14 @@ func appDecide(a *vm.Args) (value.Slot, error) {
 			return value.Nil, err
 		}
 		output, err := given("the output given in a tool's place", x.Output)
-		return record(t,
-			field{"outcome", value.String(x.Outcome)},
-			field{"error", value.String(x.Error)},
-			field{"stop", value.Bool(x.Stop)},
-			field{"args", args},
-			field{"changed", value.String(string(x.Changed))},
-			field{"respond", value.Bool(x.Respond)},
-			field{"output", output}), err
+		return native.Record(t,
+			native.Field{"outcome", value.String(x.Outcome)},
+			native.Field{"error", value.String(x.Error)},
+			native.Field{"stop", value.Bool(x.Stop)},
+			native.Field{"args", args},
+			native.Field{"changed", value.String(string(x.Changed))},
+			native.Field{"respond", value.Bool(x.Respond)},
+			native.Field{"output", output}), err
 	})
 }
 
@@ -184,12 +185,12 @@ func appCall(a *vm.Args) (value.Slot, error) {
 		if x.Changed != nil && x.Outcome == "ok" && !x.Mocked && ask.Route != routeDispatch { // a program gets the result, not the text for a model
 			output = value.String(value.Text(output) + "\n(called with changed arguments: " + string(x.Changed) + ")")
 		}
-		return record(t,
-			field{"outcome", value.String(x.Outcome)},
-			field{"output", output},
-			field{"error", value.String(x.Error)},
-			field{"stop", value.Bool(x.Stop)},
-			field{"mocked", value.Bool(x.Mocked)}), nil
+		return native.Record(t,
+			native.Field{"outcome", value.String(x.Outcome)},
+			native.Field{"output", output},
+			native.Field{"error", value.String(x.Error)},
+			native.Field{"stop", value.Bool(x.Stop)},
+			native.Field{"mocked", value.Bool(x.Mocked)}), nil
 	})
 }
 
@@ -203,7 +204,7 @@ func appMock(a *vm.Args) (value.Slot, error) {
 	if *all == nil {
 		*all = mockedApp{}
 	}
-	(*all)[a.String(0)] = value.Flat(lend(a.Slot(1)))
+	(*all)[a.String(0)] = value.Flat(native.Lend(a.Slot(1)))
 	return a.Ask(&effect.AppMock{Name: a.String(0)}, vm.Nothing)
 }
 
@@ -211,10 +212,10 @@ func appMock(a *vm.Args) (value.Slot, error) {
 func appMockOf(a *vm.Args) (value.Slot, error) {
 	all := *vm.Own[mockedApp](a)
 	if f, ok := all[fmt.Sprintf("%s@%d", a.String(0), a.Int(1))]; ok {
-		return lend(f), nil
+		return native.Lend(f), nil
 	}
 	if f, ok := all[a.String(0)]; ok {
-		return lend(f), nil
+		return native.Lend(f), nil
 	}
 	return value.Nil, nil
 }
@@ -235,7 +236,7 @@ func (*mockedApp) KeptAs() string { return "mocked app" }
 
 // Keep keeps the closures that answer for the application's tools.
 func (m *mockedApp) Keep(k *vm.Keeper) {
-	keepMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
+	native.KeepMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
 		k.Text(name)
 		k.Slot(f)
 	})

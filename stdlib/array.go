@@ -6,10 +6,11 @@ import (
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var arrayNatives = table{
+var arrayNatives = native.Table{
 	{"Array.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Array(0).Len)), nil }},
 	{"Array.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Array(0).Len == 0), nil }},
 	{"Array.first", arrayFirst},
@@ -50,14 +51,14 @@ var arrayNatives = table{
 
 func arrayFirst(a *vm.Args) (value.Slot, error) {
 	if x := a.Array(0); x.Len > 0 {
-		return value.Some(lend(x.At(0))), nil
+		return value.Some(native.Lend(x.At(0))), nil
 	}
 	return value.Nil, nil
 }
 
 func arrayLast(a *vm.Args) (value.Slot, error) {
 	if x := a.Array(0); x.Len > 0 {
-		return value.Some(lend(x.At(x.Len - 1))), nil
+		return value.Some(native.Lend(x.At(x.Len - 1))), nil
 	}
 	return value.Nil, nil
 }
@@ -70,15 +71,15 @@ func arrayGet(a *vm.Args) (value.Slot, error) {
 	if i >= int64(x.Len) {
 		return value.Nil, nil
 	}
-	return value.Some(lend(x.At(int(i)))), nil
+	return value.Some(native.Lend(x.At(int(i)))), nil
 }
 
 // find gives the place of the first element of x that equals s, or -1.
 func find(a *vm.Args, x *value.Array, s value.Slot) int {
 	if x.Sub == value.ReprInts && s.Kind() == value.KindInt {
 		v := x.Ints()
-		for from := 0; from < len(v); from += partSize {
-			part := v[from:min(from+partSize, len(v))]
+		for from := 0; from < len(v); from += native.PartSize {
+			part := v[from:min(from+native.PartSize, len(v))]
 			if i := slices.Index(part, s.AsInt()); i >= 0 {
 				return from + i
 			}
@@ -102,7 +103,7 @@ func arrayIndexOf(a *vm.Args) (value.Slot, error) {
 }
 
 func arrayPush(a *vm.Args) (value.Slot, error) {
-	a.Array(0).Push(lend(a.Slot(1)))
+	a.Array(0).Push(native.Lend(a.Slot(1)))
 	return value.Nil, nil
 }
 
@@ -129,7 +130,7 @@ func arrayInsert(a *vm.Args) (value.Slot, error) {
 	i, err := index(a, 1, x.Len, true)
 	if err == nil {
 		moved(a, x.Len-i)
-		x.Insert(i, lend(a.Slot(2)))
+		x.Insert(i, native.Lend(a.Slot(2)))
 	}
 	return value.Nil, err
 }
@@ -206,7 +207,7 @@ func arrayZip(a *vm.Args) (value.Slot, error) {
 	out := value.NewArray()
 	for i := range min(x.Len, y.Len) {
 		a.Step(2)
-		out.Push(value.Tuple(lend(x.At(i)), lend(y.At(i))))
+		out.Push(value.Tuple(native.Lend(x.At(i)), native.Lend(y.At(i))))
 	}
 	return out.Slot(), nil
 }
@@ -217,7 +218,7 @@ func arrayEnumerate(a *vm.Args) (value.Slot, error) {
 	out := value.NewArray()
 	for i := range x.Len {
 		a.Step(2)
-		out.Push(value.Tuple(value.Int(int64(i)), lend(x.At(i))))
+		out.Push(value.Tuple(value.Int(int64(i)), native.Lend(x.At(i))))
 	}
 	return out.Slot(), nil
 }
@@ -268,7 +269,7 @@ func arrayUnique(a *vm.Args) (value.Slot, error) {
 		} else if find(a, out, s) >= 0 {
 			continue
 		}
-		out.Push(lend(s))
+		out.Push(native.Lend(s))
 	}
 	return out.Slot(), nil
 }
@@ -288,18 +289,18 @@ func uniqueFloats(a *vm.Args, x *value.Array) value.Slot {
 
 func arrayJoin(a *vm.Args) (value.Slot, error) {
 	x, sep := a.Array(0), a.String(1)
-	if n := stringsJoined(a, x, len(sep)); n >= 0 && n <= maxString {
+	if n := stringsJoined(a, x, len(sep)); n >= 0 && n <= native.MaxText {
 		a.Room(n)
 		return joinStrings(a, x.Slots(), sep, n), nil
 	}
 	var out []byte
-	text := building{a: a}
+	text := native.Growing{Args: a}
 	for i := range x.Len {
 		if i > 0 {
 			out = append(out, sep...)
 		}
 		if i == joinSample { // room for all, if the rest is like the first
-			most := maxString
+			most := native.MaxText
 			if b := a.TextBound().Most; b > 0 {
 				most = b / 4 // the rest may be shorter
 			}
@@ -311,7 +312,7 @@ func arrayJoin(a *vm.Args) (value.Slot, error) {
 		} else {
 			out = value.AppendTextWithin(out, s, a.TextBound())
 		}
-		if err := text.reaches(len(out), "join"); err != nil {
+		if err := text.Reaches(len(out), "join"); err != nil {
 			return value.Nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -52,17 +53,17 @@ func (c *cache) put(key string, v value.Slot, now, ttl int64) {
 }
 
 // The arguments of cache.get are (key, now), of cache.put (key, value, now, ttl_ms).
-var cacheNatives = table{
+var cacheNatives = native.Table{
 	{"cache.key", cacheKey},
 	{"cache.get", func(a *vm.Args) (value.Slot, error) {
 		v, ok := vm.Own[cache](a).get(a.String(0), a.Int(1))
 		if !ok {
 			return value.Nil, nil
 		}
-		return value.Tuple(lend(v), value.Nil), nil
+		return value.Tuple(native.Lend(v), value.Nil), nil
 	}},
 	{"cache.put", func(a *vm.Args) (value.Slot, error) {
-		vm.Own[cache](a).put(a.String(0), lend(a.Slot(1)), a.Int(2), a.Int(3))
+		vm.Own[cache](a).put(a.String(0), native.Lend(a.Slot(1)), a.Int(2), a.Int(3))
 		return value.Nil, nil
 	}},
 	{"cache.read", cacheRead},
@@ -136,7 +137,7 @@ func (c *cache) Keep(k *vm.Keeper) {
 	sweep := int64(c.sweep)
 	k.Int(&sweep)
 	c.sweep = int(sweep)
-	keepMap(k, &c.kept, func(key *string, x *cached) {
+	native.KeepMap(k, &c.kept, func(key *string, x *cached) {
 		k.Text(key)
 		k.Slot(&x.value)
 		k.Int(&x.until)

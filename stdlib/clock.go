@@ -3,10 +3,11 @@ package stdlib
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var clockNatives = table{
+var clockNatives = native.Table{
 	{"sleep", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Sleep{Milliseconds: max(a.Int(0), 0)}, vm.Nothing)
 	}},

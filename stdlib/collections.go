@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var collectionsNatives = table{
+var collectionsNatives = native.Table{
 	{"collections.__key", func(a *vm.Args) (value.Slot, error) { return keyOf(a, a.Slot(0)), nil }},
 }
 

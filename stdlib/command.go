@@ -3,10 +3,11 @@ package stdlib
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var commandNatives = table{
+var commandNatives = native.Table{
 	{"command", command},
 }
 

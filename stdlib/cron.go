@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -45,7 +46,7 @@ func parseCron(s string) (c cron, wrong string) {
 	}
 	fields := strings.Fields(s)
 	if len(fields) != len(cronFields) {
-		return c, fmt.Sprintf("it has %s, and five are wanted: minute, hour, day of the month, month, day of the week", counted(len(fields), "field"))
+		return c, fmt.Sprintf("it has %s, and five are wanted: minute, hour, day of the month, month, day of the week", native.Count(len(fields), "field"))
 	}
 	var sets [len(cronFields)]uint64
 	for i := range cronFields {
@@ -155,7 +156,7 @@ func timeCron(a *vm.Args) (value.Slot, error) {
 	a.Pace().Bytes(len(s))
 	c, wrong := parseCron(strings.TrimSpace(s))
 	if wrong != "" {
-		return value.Nil, parseError(s, "is no cron expression: "+wrong)
+		return value.Nil, native.ParseError(s, "is no cron expression: "+wrong)
 	}
 	if local < -1<<52 || local > 1<<52 {
 		return value.Nil, value.Faultf("next: the instant %d is not in the years 0 to 9999", local)
@@ -163,7 +164,7 @@ func timeCron(a *vm.Args) (value.Slot, error) {
 	a.Step(cronDays)
 	at, ok := c.next(local)
 	if !ok {
-		return value.Nil, parseError(s, "is a cron expression of no day that there is")
+		return value.Nil, native.ParseError(s, "is a cron expression of no day that there is")
 	}
 	return value.Int(at), nil
 }

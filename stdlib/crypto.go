@@ -14,10 +14,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var cryptoNatives = table{
+var cryptoNatives = native.Table{
 	{"crypto.sha256", digest(sha256.New)},
 	{"crypto.sha512", digest(sha512.New)},
 	{"crypto.sha1", digest(sha1.New)},
@@ -40,7 +41,7 @@ func digest(hashing func() hash.Hash) vm.Native {
 }
 
 func hashed(a *vm.Args, h hash.Hash, text string) value.Slot {
-	for part := range octetParts(a, text, partSize) {
+	for part := range octetParts(a, text, native.PartSize) {
 		h.Write([]byte(part))
 	}
 	return value.String(hex.EncodeToString(h.Sum(nil)))
@@ -62,7 +63,7 @@ func octetParts(a *vm.Args, text string, n int) func(yield func(string) bool) {
 // encoded writes the text of argument 0 in an encoding of groups of three bytes.
 func encoded(a *vm.Args, encode func([]byte) string) string {
 	var out strings.Builder
-	for part := range octetParts(a, a.String(0), partSize/3*3) {
+	for part := range octetParts(a, a.String(0), native.PartSize/3*3) {
 		out.WriteString(encode([]byte(part)))
 	}
 	return out.String()
@@ -82,7 +83,7 @@ func cryptoSame(a *vm.Args) (value.Slot, error) {
 		return value.Bool(false), nil
 	}
 	same := 1
-	for part := range octetParts(a, x, partSize) {
+	for part := range octetParts(a, x, native.PartSize) {
 		same &= subtle.ConstantTimeCompare([]byte(part), []byte(y[:len(part)]))
 		y = y[len(part):]
 	}
@@ -107,15 +108,15 @@ func decoder(name string, prepare func(string) string, decode func(string) ([]by
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
 		var out []byte
-		for part := range octetParts(a, prepare(s), partSize) {
+		for part := range octetParts(a, prepare(s), native.PartSize) {
 			b, err := decode(part)
 			if err != nil || strings.ContainsAny(part, "\r\n") {
-				return value.Nil, parseError(s, "is not "+name)
+				return value.Nil, native.ParseError(s, "is not "+name)
 			}
 			out = append(out, b...)
 		}
 		if !utf8.Valid(out) {
-			return value.Nil, parseError(s, "stands for bytes that are not UTF-8")
+			return value.Nil, native.ParseError(s, "stands for bytes that are not UTF-8")
 		}
 		return value.StringTaking(out), nil
 	}

@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var csvNatives = table{
+var csvNatives = native.Table{
 	{"csv.parse", func(a *vm.Args) (value.Slot, error) { return csvRead(a, false) }},
 	{"csv.parse_records", func(a *vm.Args) (value.Slot, error) { return csvRead(a, true) }},
 	{"csv.stringify", csvStringify},
@@ -63,7 +64,7 @@ func csvRead(a *vm.Args, records bool) (value.Slot, error) {
 				return value.Nil, formatError(line, 0, "two columns are named %q", twice)
 			}
 		case len(row) != len(names):
-			return value.Nil, formatError(line, 0, "the row has %s, and the first row names %d", counted(len(row), "column"), len(names))
+			return value.Nil, formatError(line, 0, "the row has %s, and the first row names %d", native.Count(len(row), "column"), len(names))
 		default:
 			m := value.NewMap(len(names))
 			for i, name := range names {
@@ -104,7 +105,7 @@ func csvStringify(a *vm.Args) (value.Slot, error) {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	w.Comma = comma
-	text := building{a: a}
+	text := native.Growing{Args: a}
 	rows := a.Array(0)
 	var fields []string
 	for i := range rows.Len {
@@ -127,7 +128,7 @@ func csvStringify(a *vm.Args) (value.Slot, error) {
 			return value.Nil, value.Faultf("stringify: %s", err)
 		}
 		w.Flush()
-		if err := text.reaches(b.Len(), "stringify"); err != nil {
+		if err := text.Reaches(b.Len(), "stringify"); err != nil {
 			return value.Nil, err
 		}
 	}

@@ -2,15 +2,16 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var decorateNatives = table{
-	{"same", func(a *vm.Args) (value.Slot, error) { return lend(a.Slot(0)), nil }},
+var decorateNatives = native.Table{
+	{"same", func(a *vm.Args) (value.Slot, error) { return native.Lend(a.Slot(0)), nil }},
 	{"decorate.bound", func(a *vm.Args) (value.Slot, error) { return vm.NewBound(a.Int(0)), nil }},
 	{"decorate.failure", func(a *vm.Args) (value.Slot, error) {
 		if s := a.Slot(0); s.IsResult() && s.Variant() == value.VariantErr {
-			return lend(s.Fields()[0]), nil
+			return native.Lend(s.Fields()[0]), nil
 		}
 		return value.Nil, nil
 	}},
@@ -20,7 +21,7 @@ var decorateNatives = table{
 		if s.IsResult() {
 			s = value.Flat(s.Fields()[0])
 		}
-		return lend(s), nil
+		return native.Lend(s), nil
 	}},
 }
 

@@ -3,10 +3,11 @@ package stdlib
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var envNatives = table{
+var envNatives = native.Table{
 	{"env", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Env{Name: a.String(0)}, envValue) }},
 	{"env.all", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.EnvAll{}, envVariables) }},
 	{"env.args", func(a *vm.Args) (value.Slot, error) {

@@ -2,10 +2,11 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var errorNatives = table{
+var errorNatives = native.Table{
 	{"Error.to_string", func(a *vm.Args) (value.Slot, error) { return value.String(value.Text(a.Slot(0))), nil }},
 	{"Error.context", errorContext},
 	{"__with_context", errorContext},
@@ -32,5 +33,5 @@ func withContext(e value.Slot, text string) value.Slot {
 			return c
 		}
 	}
-	return lend(e)
+	return native.Lend(e)
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 )
 
 // expr is a compiled regular expression. Package regexp searches a string without a pause,
@@ -41,7 +42,7 @@ func expression(pattern string) (*expr, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		reason := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		return nil, parseError(pattern, "is not a regular expression: "+reason)
+		return nil, native.ParseError(pattern, "is not a regular expression: "+reason)
 	}
 	x := &expr{Regexp: re, later: sync.OnceValue(func() *regexp.Regexp {
 		later, _ := regexp.Compile(`\A(?s:.)(?s:.*?)(` + pattern + `)`)

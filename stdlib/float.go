@@ -5,10 +5,11 @@ import (
 	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var floatNatives = table{
+var floatNatives = native.Table{
 	{"Float.abs", float1(math.Abs)},
 	{"Float.min", float2(math.Min)},
 	{"Float.max", float2(math.Max)},

@@ -5,10 +5,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var fmtNatives = table{
+var fmtNatives = native.Table{
 	{"fmt.format", fmtFormat},
 	{"fmt.truncate", fmtTruncate},
 	{"fmt.indent", fmtIndent},
@@ -18,13 +19,13 @@ var fmtNatives = table{
 func fmtFormat(a *vm.Args) (value.Slot, error) {
 	s, args, next := a.String(0), a.Array(1), 0
 	var out []byte
-	text := building{a: a}
+	text := native.Growing{Args: a}
 	for s != "" {
-		i := strings.IndexAny(s[:min(len(s), partSize)], "{}")
+		i := strings.IndexAny(s[:min(len(s), native.PartSize)], "{}")
 		a.Step(1 + max(i, 0)>>3)
-		if i < 0 && len(s) > partSize {
-			out, s = append(out, s[:partSize]...), s[partSize:]
-			a.Pace().Bytes(partSize)
+		if i < 0 && len(s) > native.PartSize {
+			out, s = append(out, s[:native.PartSize]...), s[native.PartSize:]
+			a.Pace().Bytes(native.PartSize)
 			continue
 		}
 		if i < 0 {
@@ -47,7 +48,7 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 			return value.Nil, value.Faultf("format: %s asks for argument %d, there are %d", s[:width], which, args.Len)
 		}
 		out, s = value.AppendTextWithin(out, args.At(which), a.TextBound()), s[width:]
-		if err := text.reaches(len(out), "format"); err != nil {
+		if err := text.Reaches(len(out), "format"); err != nil {
 			return value.Nil, err
 		}
 	}
@@ -92,15 +93,15 @@ func fmtIndent(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	if lines := occurrences(a, s, "\n") + 1; n > (maxString-len(s))/lines {
+	if lines := native.Occurrences(a, s, "\n") + 1; n > (native.MaxText-len(s))/lines {
 		return value.Nil, value.Faultf("indent: the result would be longer than 1 GiB")
 	}
 	a.Room(n)
-	margin := repeated(a, " ", n)
+	margin := native.Repeat(a, " ", n)
 	var out strings.Builder
-	text := building{a: a}
+	text := native.Growing{Args: a}
 	for line := range strings.Lines(s) {
-		if err := text.reaches(out.Len(), "indent"); err != nil {
+		if err := text.Reaches(out.Len(), "indent"); err != nil {
 			return value.Nil, err
 		}
 		a.Step(1 + (len(line)+n)>>6)
@@ -166,7 +167,7 @@ func drawTable(a *vm.Args, lines [][]string, columns []column) (value.Slot, erro
 	for _, c := range columns {
 		total += c.width + 2
 	}
-	if total > maxString/max(len(lines), 1) {
+	if total > native.MaxText/max(len(lines), 1) {
 		return value.Nil, value.Faultf("table: the result would be longer than 1 GiB")
 	}
 	a.Room(total * len(lines))

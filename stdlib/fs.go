@@ -3,11 +3,12 @@ package stdlib
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // The effects of files. Paths are Strings.
-var fsNatives = table{
+var fsNatives = native.Table{
 	{"fs.read", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.ReadFile{Path: a.String(0)}, fileText) }},
 	{"fs.info", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.FileInfo{Path: a.String(0)}, fileStatus) }},
 	{"fs.list", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.ListDir{Path: a.String(0)}, fileNames) }},
@@ -28,8 +29,8 @@ var fsNatives = table{
 		t := a.Type(1)
 		return a.Ask(&effect.AttachFile{Path: a.String(0)}, func(r effect.Result) (value.Slot, error) {
 			f := r.(*effect.AttachedFile)
-			return record(t, field{"name", value.String(f.Name)}, field{"type", value.String(f.Type)}, field{"size", value.Int(f.Size)},
-				field{"sha256", value.String(f.SHA256)}, field{"data", value.String(f.Data)}), nil
+			return native.Record(t, native.Field{"name", value.String(f.Name)}, native.Field{"type", value.String(f.Type)}, native.Field{"size", value.Int(f.Size)},
+				native.Field{"sha256", value.String(f.SHA256)}, native.Field{"data", value.String(f.Data)}), nil
 		})
 	}},
 	{"fs.temp_dir", func(a *vm.Args) (value.Slot, error) {

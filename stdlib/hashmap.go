@@ -4,12 +4,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/intmath"
 	"github.com/concerto-lang/concerto/internal/data/memstore"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // Each native of a hashmap has two forms: one for a hashmap in memory, and one
 // for a hashmap in a file, which asks for the effect (keptmap.go).
-var hashMapNatives = table{
+var hashMapNatives = native.Table{
 	{"HashMap.get", either(hashMapGet, keptGet)},
 	{"HashMap.get_or", either(hashMapGetOr, keptGetOr)},
 	{"HashMap.get_many", either(hashMapGetMany, keptGetMany)},
@@ -65,7 +66,7 @@ func hashMapGetOr(a *vm.Args) (value.Slot, error) {
 	if v, ok := hashMap(a).Get(k); ok {
 		return v, nil
 	}
-	return lend(a.Slot(2)), nil
+	return native.Lend(a.Slot(2)), nil
 }
 
 func hashMapGetMany(a *vm.Args) (value.Slot, error) {
@@ -179,7 +180,7 @@ func hashMapRemoval(a *vm.Args) (value.Slot, error) {
 }
 
 func hashMapRemoved(a *vm.Args) (value.Slot, error) {
-	return change(hashMap(a), a.Slot(1), lend(a.Slot(2)), true, value.Nil, false), nil
+	return change(hashMap(a), a.Slot(1), native.Lend(a.Slot(2)), true, value.Nil, false), nil
 }
 
 func hashMapDelete(a *vm.Args) (value.Slot, error) {
@@ -209,7 +210,7 @@ func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slo
 		if !ok {
 			return value.Nil
 		}
-		return value.Some(lend(v))
+		return value.Some(native.Lend(v))
 	}
 	ofKey, ofAny := h.Watchers(k)
 	return value.Some(value.Tuple(option(before, had), option(after, has), ofKey, ofAny))

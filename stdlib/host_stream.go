@@ -6,12 +6,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // A host's exchange in the program's own hands. The first argument is what
 // host.stream.open gave, a message's ask what host.stream.next gave with it.
-var hostStreamNatives = table{
+var hostStreamNatives = native.Table{
 	{"host.stream.open", func(a *vm.Args) (value.Slot, error) { return a.Follow(a.String(1)) }},
 	{"host.stream.next", func(a *vm.Args) (value.Slot, error) {
 		t := a.Type(1)
@@ -55,11 +56,11 @@ func hostMessage(t *value.Type, m *effect.HostMessage, ask value.Slot) value.Slo
 	if v, _ := payload.GetString("id"); !v.IsNil() {
 		id = value.String(value.Text(v))
 	}
-	return record(t,
-		field{"type", value.String(m.Type)},
-		field{"id", id},
-		field{"__ask", ask},
-		field{"__members", all.Slot()})
+	return native.Record(t,
+		native.Field{"type", value.String(m.Type)},
+		native.Field{"id", id},
+		native.Field{"__ask", ask},
+		native.Field{"__members", all.Slot()})
 }
 
 // hostStreamReply takes (stream, ask, value, problem, whether a tool answers). As a handler's value is, an Ok
@@ -87,9 +88,9 @@ func hostStreamReply(a *vm.Args) (value.Slot, error) {
 // hostMessageRead converts (members) to the type in argument 1.
 func hostMessageRead(a *vm.Args) (value.Slot, error) {
 	t := a.Type(1)
-	v, errs := vm.ConvertMessage(a.Pace(), lend(a.Slot(0)), t)
+	v, errs := vm.ConvertMessage(a.Pace(), native.Lend(a.Slot(0)), t)
 	if len(errs) > 0 {
-		return value.Nil, schemaError(t, schema.Join(errs), "")
+		return value.Nil, native.SchemaError(t, schema.Join(errs), "")
 	}
 	return v, nil
 }

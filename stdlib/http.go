@@ -5,10 +5,11 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var httpNatives = table{
+var httpNatives = native.Table{
 	{"http", httpCall},
 	{"http.__body", httpBody},
 }
@@ -44,7 +45,7 @@ func httpBody(a *vm.Args) (value.Slot, error) {
 		return value.Nil, value.Faultf("request: timeout_ms is %d, it must be positive", timeout)
 	}
 	if body.IsNil() {
-		return value.Tuple(value.Nil, lend(headers)), nil
+		return value.Tuple(value.Nil, native.Lend(headers)), nil
 	}
 	kind, text := "text/plain; charset=utf-8", body
 	if body.Kind() != value.KindString {
@@ -56,7 +57,7 @@ func httpBody(a *vm.Args) (value.Slot, error) {
 		return true
 	})
 	if given {
-		return value.Tuple(text, lend(headers)), nil
+		return value.Tuple(text, native.Lend(headers)), nil
 	}
 	all := value.Copy(headers)
 	all.Map().SetString("Content-Type", value.String(kind))

@@ -6,10 +6,11 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/intmath"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var intNatives = table{
+var intNatives = native.Table{
 	{"Int.abs", intAbs},
 	{"Int.clamp", intClamp},
 	{"Int.pow", intPow},

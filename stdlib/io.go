@@ -3,10 +3,11 @@ package stdlib
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var ioNatives = table{
+var ioNatives = native.Table{
 	{"input", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Input{All: a.Bool(0)}, inputText) }},
 	{"eprint", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Log{Level: effect.PrintLevel, Message: a.String(0)}, vm.Nothing)

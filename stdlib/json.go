@@ -6,10 +6,11 @@ import (
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var jsonNatives = table{
+var jsonNatives = native.Table{
 	{"json.parse", jsonParse},
 	{"json.parse_as", jsonParseAs},
 	{"json.stringify", jsonStringify},
@@ -51,7 +52,7 @@ func jsonParseAs(a *vm.Args) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, jsonError(err, data)
 	}
-	v, err = decoded(a, v, a.Type(1))
+	v, err = native.Convert(a, v, a.Type(1))
 	if err != nil {
 		return value.Nil, value.Errorf("JsonError", "%s", err)
 	}
@@ -74,7 +75,7 @@ func jsonPretty(a *vm.Args) (value.Slot, error) {
 // indented lays compact JSON out over lines, as json.Indent does.
 func indented(a *vm.Args, compact []byte, indent string) []byte {
 	out := make([]byte, 0, len(compact)+len(compact)/4)
-	text := building{a: a}
+	text := native.Growing{Args: a}
 	depth, quoted := 0, false
 	line := func() {
 		out = append(out, '\n')
@@ -83,9 +84,9 @@ func indented(a *vm.Args, compact []byte, indent string) []byte {
 		}
 	}
 	for i := 0; i < len(compact); i++ {
-		if i%partSize == 0 {
-			a.Pace().Bytes(partSize)
-			if err := text.reaches(len(out), "stringify_pretty"); err != nil {
+		if i%native.PartSize == 0 {
+			a.Pace().Bytes(native.PartSize)
+			if err := text.Reaches(len(out), "stringify_pretty"); err != nil {
 				panic(err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/memstore"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -66,7 +67,7 @@ func keptGet(m keptMap) (value.Slot, error) {
 }
 
 func keptGetOr(m keptMap) (value.Slot, error) {
-	other := lend(m.Slot(2))
+	other := native.Lend(m.Slot(2))
 	return m.one(func(_, v value.Slot, ok bool) (value.Slot, error) {
 		if !ok {
 			return other, nil
@@ -160,7 +161,7 @@ func keptPut(m keptMap) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	v := lend(m.Slot(2))
+	v := native.Lend(m.Slot(2))
 	text, err := m.Value(k, v)
 	if err != nil {
 		return value.Nil, err
@@ -190,7 +191,7 @@ func keptPutMany(m keptMap) (value.Slot, error) {
 		if e.Key, err = m.Key(k); err == nil {
 			e.Value, err = m.Value(k, v)
 		}
-		q.Entries, keys, values = append(q.Entries, e), append(keys, k), append(values, lend(v))
+		q.Entries, keys, values = append(q.Entries, e), append(keys, k), append(values, native.Lend(v))
 		return err == nil
 	})
 	if err != nil {

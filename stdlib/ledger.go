@@ -4,12 +4,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/memstore"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // Each native of a ledger has two forms: one for a ledger in memory, and one
 // for a ledger in a file, which asks for the effect (keptledger.go).
-var ledgerNatives = table{
+var ledgerNatives = native.Table{
 	{"Ledger.insert", ledgerInsert},
 	{"Ledger.delete", ledgerDelete},
 	{"Ledger.update", ledgerUpdate},

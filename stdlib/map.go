@@ -2,10 +2,11 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var mapNatives = table{
+var mapNatives = native.Table{
 	{"Map.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Map(0).Len())), nil }},
 	{"Map.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Map(0).Len() == 0), nil }},
 	{"Map.get", mapGet},
@@ -44,7 +45,7 @@ func mapGet(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	if v, ok := a.Map(0).Get(k); ok {
-		return value.Some(lend(v)), nil
+		return value.Some(native.Lend(v)), nil
 	}
 	return value.Nil, nil
 }
@@ -55,9 +56,9 @@ func mapGetOr(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	if v, ok := a.Map(0).Get(k); ok {
-		return lend(v), nil
+		return native.Lend(v), nil
 	}
-	return lend(a.Slot(2)), nil
+	return native.Lend(a.Slot(2)), nil
 }
 
 func mapHas(a *vm.Args) (value.Slot, error) {
@@ -72,7 +73,7 @@ func mapHas(a *vm.Args) (value.Slot, error) {
 func mapSet(a *vm.Args) (value.Slot, error) {
 	k, err := mapKey(a)
 	if err == nil {
-		a.Map(0).Set(k, lend(a.Slot(2)))
+		a.Map(0).Set(k, native.Lend(a.Slot(2)))
 	}
 	return value.Nil, err
 }
@@ -109,7 +110,7 @@ func mapMerge(a *vm.Args) (value.Slot, error) {
 	}
 	a.Step(4 * other.Len())
 	other.Each(func(k, v value.Slot) bool {
-		m.Set(k, lend(v))
+		m.Set(k, native.Lend(v))
 		return true
 	})
 	return value.Nil, nil
@@ -131,11 +132,11 @@ func keysOf(p *value.Pace, m entries) (value.Slot, error) {
 }
 
 func valuesOf(p *value.Pace, m entries) (value.Slot, error) {
-	return gather(p, m, func(_, v value.Slot) value.Slot { return lend(v) })
+	return gather(p, m, func(_, v value.Slot) value.Slot { return native.Lend(v) })
 }
 
 func pairsOf(p *value.Pace, m entries) (value.Slot, error) {
-	return gather(p, m, func(k, v value.Slot) value.Slot { return value.Tuple(k, lend(v)) })
+	return gather(p, m, func(k, v value.Slot) value.Slot { return value.Tuple(k, native.Lend(v)) })
 }
 
 // gather makes an array of what f gives for each entry.

@@ -4,10 +4,11 @@ import (
 	"math"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var mathNatives = table{
+var mathNatives = native.Table{
 	{"math.abs", ofNumber(intAbs, float1(math.Abs))},
 	{"math.min", ofNumber(wrapping(func(x, y int64) int64 { return min(x, y) }), float2(math.Min))},
 	{"math.max", ofNumber(wrapping(func(x, y int64) int64 { return max(x, y) }), float2(math.Max))},

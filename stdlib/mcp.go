@@ -5,10 +5,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var mcpNatives = table{
+var mcpNatives = native.Table{
 	{"mcp.open", mcpOpen},
 	{"mcp.next", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.MCPNext{ID: a.Int(0)}, mcpEvent) }},
 	{"mcp.reply", func(a *vm.Args) (value.Slot, error) {
@@ -134,7 +135,7 @@ func anyResult(a *vm.Args, text string, data value.Slot) value.Slot {
 			return value.String(text)
 		}
 	}
-	return lend(data)
+	return native.Lend(data)
 }
 
 // excerpt is the beginning of a text, quoted.

@@ -6,12 +6,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/memstore"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // Each native of a memory has two forms: one for a memory that is not kept, and
 // one for a memory in a file, which asks for the effect.
-var memoryNatives = table{
+var memoryNatives = native.Table{
 	{"memory.append", memoryAppend},
 	{"memory.list", memoryList},
 	{"memory.len", memoryLen},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -12,7 +13,7 @@ import (
 // mock's closure stays with the run, since only the run can call one: the
 // library calls it before the request and passes on its result. All else leaves
 // the run as effects.
-var mockNatives = table{
+var mockNatives = native.Table{
 	{"mock.by", mockBy},
 	{"mock.closure", func(a *vm.Args) (value.Slot, error) { return vm.Own[mocks](a).closures[mockKey(a)], nil }},
 	{"mock.script", mockScript},
@@ -95,7 +96,7 @@ func mockScript(a *vm.Args) (value.Slot, error) {
 		if value.Flat(v).Kind() == value.KindClosure {
 			r.By = true
 		} else {
-			plain.Set(k, lend(v))
+			plain.Set(k, native.Lend(v))
 		}
 		return true
 	})
@@ -145,7 +146,7 @@ func (*mocks) KeptAs() string { return "mocks" }
 
 // Keep keeps the closures that answer for agents and hosts.
 func (m *mocks) Keep(k *vm.Keeper) {
-	keepMap(k, &m.closures, func(key *int, f *value.Slot) {
+	native.KeepMap(k, &m.closures, func(key *int, f *value.Slot) {
 		n := int64(*key)
 		k.Int(&n)
 		*key = int(n)

@@ -2,12 +2,13 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // Mocked MCP servers. The content of a `mock` stays with the run, so that a
 // call of a mocked function never reaches a server.
-var mockMCPNatives = table{
+var mockMCPNatives = native.Table{
 	{"mock.tools", mockTools},
 	{"mock.tool", mockTool},
 	{"mock.function", mockFunction},
@@ -22,7 +23,7 @@ func mockTools(a *vm.Args) (value.Slot, error) {
 	if *all == nil {
 		*all = mockedServers{}
 	}
-	(*all)[a.String(0)] = value.Flat(lend(a.Slot(1))).Map()
+	(*all)[a.String(0)] = value.Flat(native.Lend(a.Slot(1))).Map()
 	return value.Nil, nil
 }
 
@@ -52,7 +53,7 @@ func mockedAnswer(a *vm.Args) (value.Slot, bool) {
 		return value.Nil, false
 	}
 	v, ok := answers.GetString(a.String(1))
-	return lend(v), ok
+	return native.Lend(v), ok
 }
 
 // mockGiven is an answer as a call's result: an Err is the call's failure.
@@ -68,14 +69,14 @@ func mockGiven(a *vm.Args) (value.Slot, error) {
 			return value.Nil, value.Errorf("ToolError", "%s", value.Message(v)).With("tool", tool)
 		}
 	}
-	return lend(v), nil
+	return native.Lend(v), nil
 }
 
 func (*mockedServers) KeptAs() string { return "mocked servers" }
 
 // Keep keeps the answers for the functions of servers.
 func (m *mockedServers) Keep(k *vm.Keeper) {
-	keepMap(k, (*map[string]*value.Map)(m), func(name *string, answers **value.Map) {
+	native.KeepMap(k, (*map[string]*value.Map)(m), func(name *string, answers **value.Map) {
 		k.Text(name)
 		v := value.Nil
 		if *answers != nil {

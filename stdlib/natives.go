@@ -1,10 +1,13 @@
 package stdlib
 
-import "github.com/concerto-lang/concerto/vm"
+import (
+	"github.com/concerto-lang/concerto/stdlib/native"
+	"github.com/concerto-lang/concerto/vm"
+)
 
 // registry is all natives, one table per family. It is a literal, so that it
 // costs nothing at the start.
-var registry = [...]table{
+var registry = [...]native.Table{
 	preludeNatives, printNatives, intNatives, floatNatives, stringNatives, arrayNatives, mapNatives, optionNatives, resultNatives,
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
 	partyNatives, hostStreamNatives, agentNatives, agentCallNatives, toolsNatives, mcpNatives, decorateNatives, cacheNatives,
@@ -20,8 +23,8 @@ var registry = [...]table{
 func Native(name string) vm.Native {
 	for _, family := range registry {
 		for i := range family {
-			if family[i].name == name {
-				return family[i].f
+			if family[i].Name == name {
+				return family[i].Func
 			}
 		}
 	}

@@ -25,7 +25,7 @@ var natives = func() map[string]vm.Native {
 	all := map[string]vm.Native{}
 	for _, family := range registry {
 		for _, n := range family {
-			all[n.name] = n.f
+			all[n.Name] = n.Func
 		}
 	}
 	return all

@@ -2,10 +2,11 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var optionNatives = table{
+var optionNatives = native.Table{
 	{"Option.is_some", func(a *vm.Args) (value.Slot, error) { return value.Bool(!a.Slot(0).IsNil()), nil }},
 	{"Option.is_none", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Slot(0).IsNil()), nil }},
 	{"Option.unwrap", optionUnwrap},
@@ -19,7 +20,7 @@ func optionUnwrap(a *vm.Args) (value.Slot, error) {
 	if s.IsNil() {
 		return value.Nil, value.Faultf("unwrap of None")
 	}
-	return lend(value.Unwrap(s)), nil
+	return native.Lend(value.Unwrap(s)), nil
 }
 
 func optionExpect(a *vm.Args) (value.Slot, error) {
@@ -27,19 +28,19 @@ func optionExpect(a *vm.Args) (value.Slot, error) {
 	if s.IsNil() {
 		return value.Nil, value.Faultf("%s", a.String(1))
 	}
-	return lend(value.Unwrap(s)), nil
+	return native.Lend(value.Unwrap(s)), nil
 }
 
 func optionUnwrapOr(a *vm.Args) (value.Slot, error) {
 	if s := a.Slot(0); !s.IsNil() {
-		return lend(value.Unwrap(s)), nil
+		return native.Lend(value.Unwrap(s)), nil
 	}
-	return lend(a.Slot(1)), nil
+	return native.Lend(a.Slot(1)), nil
 }
 
 func optionOr(a *vm.Args) (value.Slot, error) {
 	if s := a.Slot(0); !s.IsNil() {
-		return lend(s), nil
+		return native.Lend(s), nil
 	}
-	return lend(a.Slot(1)), nil
+	return native.Lend(a.Slot(1)), nil
 }

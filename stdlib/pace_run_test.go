@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/memstore"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -61,7 +62,7 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 	traits, hostTraits := desc("agent.conc", "__Traits"), desc("host.conc", "__HostTraits")
 	said, reply := declaredStruct(t, "agent.conc", "__Said"), desc("agent.conc", "__Reply")
 	agent, host := parties()
-	tool := member(call("agent.traits", agent, traits), "tools").Array().At(0)
+	tool := native.Member(call("agent.traits", agent, traits), "tools").Array().At(0)
 
 	words, pairs, messages, tools := value.NewArray(), value.NewArray(), value.NewArray(), value.NewArray()
 	entries, listed, offer := value.NewMap(0), value.NewArray(), value.NewArray()
@@ -71,11 +72,11 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 		words.Push(s("word"))
 		entries.SetString(string(rune('a'+entries.Len())), s("v"))
 		pairs.Push(value.Tuple(s("user"), s("hello")))
-		messages.Push(record(said, field{"role", s("user")}, field{"content", s("hello")}, field{"files", value.NewArray().Slot()}, field{"calls", value.NewArray().Slot()},
-			field{"answers", s("")}, field{"failed", f}))
+		messages.Push(native.Record(said, native.Field{"role", s("user")}, native.Field{"content", s("hello")}, native.Field{"files", value.NewArray().Slot()}, native.Field{"calls", value.NewArray().Slot()},
+			native.Field{"answers", s("")}, native.Field{"failed", f}))
 		tools.Push(tool)
-		offer.Push(record(appTool, field{"name", s("x")}, field{"tool", s("x")}, field{"version", n(1)}, field{"description", s("d")},
-			field{"category", s("")}, field{"parameters", s("{}")}, field{"sequential", f}, field{"approve", f}))
+		offer.Push(native.Record(appTool, native.Field{"name", s("x")}, native.Field{"tool", s("x")}, native.Field{"version", n(1)}, native.Field{"description", s("d")},
+			native.Field{"category", s("")}, native.Field{"parameters", s("{}")}, native.Field{"sequential", f}, native.Field{"approve", f}))
 		function := value.NewMap(1)
 		function.SetString("name", s("f"))
 		listed.Push(function.Slot())
@@ -90,8 +91,8 @@ func longEffects(t *testing.T, m *vm.VM) []longCall {
 		add(name, of("Agent", agent), value.NewArray().Slot(), value.Nil, s(""), value.NewArray().Slot(), reply)
 	}
 	asked := entries.Slot()
-	ask := record(declaredStruct(t, "app_calls.conc", "__AppAsk"), field{"id", s("r_1-1")}, field{"called", s("x")}, field{"version", n(1)},
-		field{"args", asked}, field{"by", s("A")}, field{"route", s("agent")}, field{"own", s("T_x")}, field{"owner", s("program")}, field{"description", s("d")}, field{"missing", f})
+	ask := native.Record(declaredStruct(t, "app_calls.conc", "__AppAsk"), native.Field{"id", s("r_1-1")}, native.Field{"called", s("x")}, native.Field{"version", n(1)},
+		native.Field{"args", asked}, native.Field{"by", s("A")}, native.Field{"route", s("agent")}, native.Field{"own", s("T_x")}, native.Field{"owner", s("program")}, native.Field{"description", s("d")}, native.Field{"missing", f})
 	add("tool.list", agent, tools.Slot(), value.NewTypeDesc(appTool))
 	add("tool.prepare", ask)
 	add("tool.ask", s("tool:approval"), asked)

@@ -4,6 +4,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/jsonrepair"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -321,7 +322,7 @@ func (p *partial) hold() *holder {
 	return in
 }
 
-var partialNatives = table{
+var partialNatives = native.Table{
 	{"partial.new", func(a *vm.Args) (value.Slot, error) {
 		return value.NewHandle("Partial", "", newPartial(a.Type(0))), nil
 	}},

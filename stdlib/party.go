@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // The builders of agents and hosts, and what their loops need to know of them.
-var partyNatives = table{
+var partyNatives = native.Table{
 	{"Agent.with_context", partyWithContext},
 	{"Agent.with_memory", withMemory},
 	{"Agent.with_tools", withTools},
@@ -25,7 +26,7 @@ var partyNatives = table{
 	{"agent.traits", agentTraits},
 	{"agent.files", func(a *vm.Args) (value.Slot, error) {
 		if files := a.Party(0)[value.PartyFiles]; !files.IsNil() {
-			return lend(files), nil
+			return native.Lend(files), nil
 		}
 		return value.NewArray().Slot(), nil
 	}},
@@ -37,7 +38,7 @@ var partyNatives = table{
 		return value.NewArray().Slot(), nil
 	}},
 	{"host.unready", func(a *vm.Args) (value.Slot, error) {
-		return with(a, func(p value.Party) { p[value.PartyUnready] = lend(a.Slot(1)) })
+		return with(a, func(p value.Party) { p[value.PartyUnready] = native.Lend(a.Slot(1)) })
 	}},
 }
 
@@ -64,7 +65,7 @@ func hostResume(a *vm.Args) (value.Slot, error) {
 		return value.Nil, value.Errorf("HostError", "host '%s' cannot resume a session: its name is empty", name).
 			With("host", value.String(name)).With("code", value.String("resume"))
 	}
-	return with(a, func(p value.Party) { p[value.PartySession] = lend(a.Slot(1)) })
+	return with(a, func(p value.Party) { p[value.PartySession] = native.Lend(a.Slot(1)) })
 }
 
 func withMemory(a *vm.Args) (value.Slot, error) {
@@ -119,22 +120,22 @@ func agentTraits(a *vm.Args) (value.Slot, error) {
 	if c := p[value.PartyContext]; !c.IsNil() {
 		context = value.StringTaking(value.AppendJSONWithin(nil, c, a.TextBound()))
 	}
-	return record(a.Type(1),
-		field{"name", value.String(d.Name)},
-		field{"memory", p[value.PartyMemory]},
-		field{"auto", p[value.PartyAuto]},
-		field{"ledgers", value.Int(int64(len(d.Knowledge)))},
-		field{"context", context},
-		field{"tools", a.ToolsOf(a.Slot(0))},
-		field{"offer", value.NewArray().Slot()},
-		field{"max_tool_rounds", orElse(d.MaxToolRounds, maxToolRounds)},
-		field{"max_tool_calls", orElse(d.MaxToolCalls, maxToolCalls)},
-		field{"schema_attempts", orElse(d.SchemaAttempts, schemaAttempts)},
-		field{"model", value.String(d.Model)},
-		field{"connection", value.String(d.Connection)},
-		field{"decorator", a.Function(d.Decorator)},
-		field{"streamed", a.Function(d.Streamed)},
-		field{"on_tool_error", a.Function(d.OnToolError)}), nil
+	return native.Record(a.Type(1),
+		native.Field{"name", value.String(d.Name)},
+		native.Field{"memory", p[value.PartyMemory]},
+		native.Field{"auto", p[value.PartyAuto]},
+		native.Field{"ledgers", value.Int(int64(len(d.Knowledge)))},
+		native.Field{"context", context},
+		native.Field{"tools", a.ToolsOf(a.Slot(0))},
+		native.Field{"offer", value.NewArray().Slot()},
+		native.Field{"max_tool_rounds", orElse(d.MaxToolRounds, maxToolRounds)},
+		native.Field{"max_tool_calls", orElse(d.MaxToolCalls, maxToolCalls)},
+		native.Field{"schema_attempts", orElse(d.SchemaAttempts, schemaAttempts)},
+		native.Field{"model", value.String(d.Model)},
+		native.Field{"connection", value.String(d.Connection)},
+		native.Field{"decorator", a.Function(d.Decorator)},
+		native.Field{"streamed", a.Function(d.Streamed)},
+		native.Field{"on_tool_error", a.Function(d.OnToolError)}), nil
 }
 
 // hostTraits gives a host's __HostTraits, the type in argument 1.
@@ -155,10 +156,10 @@ func hostTraits(a *vm.Args) (value.Slot, error) {
 		}
 		approval = value.String(text)
 	}
-	return record(a.Type(1),
-		field{"name", value.String(d.Name)},
-		field{"tools", a.ToolsOf(a.Slot(0))},
-		field{"question_default", question},
-		field{"approval_default", approval},
-		field{"decorator", a.Function(d.Decorator)}), nil
+	return native.Record(a.Type(1),
+		native.Field{"name", value.String(d.Name)},
+		native.Field{"tools", a.ToolsOf(a.Slot(0))},
+		native.Field{"question_default", question},
+		native.Field{"approval_default", approval},
+		native.Field{"decorator", a.Function(d.Decorator)}), nil
 }

@@ -5,11 +5,12 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // The functions of paths: of texts alone.
-var pathNatives = table{
+var pathNatives = native.Table{
 	{"path.join", pathJoin},
 	{"path.normalize", ofPath(func(p string) value.Slot { return value.String(path.Clean(p)) })},
 	{"path.parent", ofPath(func(p string) value.Slot {

@@ -6,10 +6,11 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var preludeNatives = table{
+var preludeNatives = native.Table{
 	{"__line", line},
 	{"len", length},
 	{"to_string", textOfValue},

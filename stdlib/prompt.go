@@ -5,10 +5,11 @@ import (
 	"unicode"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var promptNatives = table{
+var promptNatives = native.Table{
 	{"prompt.template", promptTemplate},
 	{"prompt.count_tokens", func(a *vm.Args) (value.Slot, error) { return value.Int(tokens(a, a.String(0))), nil }},
 }
@@ -16,13 +17,13 @@ var promptNatives = table{
 func promptTemplate(a *vm.Args) (value.Slot, error) {
 	s, vars := a.String(0), a.Map(1)
 	var out []byte
-	text := building{a: a}
+	text := native.Growing{Args: a}
 	for s != "" {
-		i := strings.IndexAny(s[:min(len(s), partSize)], "${")
+		i := strings.IndexAny(s[:min(len(s), native.PartSize)], "${")
 		a.Step(1 + max(i, 0)>>3)
-		if i < 0 && len(s) > partSize {
-			out, s = append(out, s[:partSize]...), s[partSize:]
-			a.Pace().Bytes(partSize)
+		if i < 0 && len(s) > native.PartSize {
+			out, s = append(out, s[:native.PartSize]...), s[native.PartSize:]
+			a.Pace().Bytes(native.PartSize)
 			continue
 		}
 		if i < 0 {
@@ -39,7 +40,7 @@ func promptTemplate(a *vm.Args) (value.Slot, error) {
 			return value.Nil, value.Faultf("template: there is no %q; %s", name, known(vars))
 		}
 		out, s = value.AppendTextWithin(out, v, a.TextBound()), s[width:]
-		if err := text.reaches(len(out), "template"); err != nil {
+		if err := text.Reaches(len(out), "template"); err != nil {
 			return value.Nil, err
 		}
 	}

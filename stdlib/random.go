@@ -6,11 +6,12 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // What is made of random bits, which the program asks of the runtime.
-var randomNatives = table{
+var randomNatives = native.Table{
 	{"random", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Random{}, randomBits) }},
 	{"random.seed", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.RandomSeed{Seed: a.Int(0)}, vm.Nothing) }},
 	{"random.secret", func(a *vm.Args) (value.Slot, error) { return a.Ask(&effect.Secret{Bytes: a.Int(0)}, secretBytes) }},

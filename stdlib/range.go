@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var rangeNatives = table{
+var rangeNatives = native.Table{
 	{"Range.contains", rangeContains},
 	{"Range.len", rangeLen},
 	{"Range.step", rangeStep},

@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/jsonrepair"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -141,7 +142,7 @@ func shapeRead(a *vm.Args) (value.Slot, error) {
 	text, t := a.String(0), a.Type(1)
 	v, repairs, wrong := readText(a, text, t)
 	if wrong != "" {
-		return value.Nil, schemaError(t, wrong, text)
+		return value.Nil, native.SchemaError(t, wrong, text)
 	}
 	return value.Tuple(v, value.StringArray(repairs)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/ast"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 )
 
 // declaredStruct makes the type of a struct of a library file. It has the names
@@ -68,13 +69,13 @@ func TestRecords(t *testing.T) {
 		`{"text":"hi","calls":[{"id":"1","name":"T_f","args":"{}"}],"tokens_in":1,"tokens_out":2,"model":"m","connection":"p","latency_ms":3,"stop_reason":"end","request_id":"r"}`)
 	said := declaredStruct(t, "agent.conc", "__Said")
 	for _, name := range []string{"role", "content", "files", "calls", "answers", "failed"} {
-		indexOf(said, name)
+		native.IndexOf(said, name)
 	}
 	for _, name := range []string{"name", "type", "size", "sha256", "data"} {
-		indexOf(elementOf(said, "files"), name)
+		native.IndexOf(native.ElementOf(said, "files"), name)
 	}
 	for _, name := range []string{"id", "name", "args"} {
-		indexOf(elementOf(said, "calls"), name)
+		native.IndexOf(native.ElementOf(said, "calls"), name)
 	}
 }
 
@@ -83,9 +84,9 @@ func TestRecordFaults(t *testing.T) {
 	typ := &value.Type{Kind: value.TypeStruct, Name: "R", Fields: []value.Field{{Name: "a"}, {Name: "b"}}}
 	typ.Seal()
 	for want, f := range map[string]func(){
-		"R has 2 fields, 1 are known":          func() { record(typ, field{"a", value.Nil}) },
-		"R has no field c":                     func() { record(typ, field{"a", value.Nil}, field{"c", value.Nil}) },
-		"expected a struct with a, got String": func() { member(value.String("x"), "a") },
+		"R has 2 fields, 1 are known":          func() { native.Record(typ, native.Field{"a", value.Nil}) },
+		"R has no field c":                     func() { native.Record(typ, native.Field{"a", value.Nil}, native.Field{"c", value.Nil}) },
+		"expected a struct with a, got String": func() { native.Member(value.String("x"), "a") },
 	} {
 		func() {
 			defer func() {

@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var regexNatives = table{
+var regexNatives = native.Table{
 	{"regex.captures", regexCaptures},
 	{"regex.replace", regexReplace},
 	{"regex.split", regexSplit},
@@ -130,7 +131,7 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 		return value.Nil, err
 	}
 	out := make([]byte, 0, len(s))
-	result := building{a: a}
+	result := native.Growing{Args: a}
 	at := 0
 	re.each(s, -1, a.Pace(), func(m []int) {
 		if err != nil {
@@ -144,7 +145,7 @@ func regexReplace(a *vm.Args) (value.Slot, error) {
 			out = append(out, p.text...)
 		}
 		at = m[1]
-		err = result.reaches(len(out), "replace")
+		err = result.Reaches(len(out), "replace")
 	})
 	if err != nil {
 		return value.Nil, err

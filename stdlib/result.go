@@ -2,10 +2,11 @@ package stdlib
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var resultNatives = table{
+var resultNatives = native.Table{
 	{"Result.is_ok", func(a *vm.Args) (value.Slot, error) {
 		_, ok, err := result(a)
 		return value.Bool(ok), err
@@ -61,7 +62,7 @@ func taken(v value.Slot, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	return lend(v), nil
+	return native.Lend(v), nil
 }
 
 func resultUnwrapOr(a *vm.Args) (value.Slot, error) {
@@ -77,7 +78,7 @@ func resultOk(a *vm.Args) (value.Slot, error) {
 	if err != nil || !ok {
 		return value.Nil, err
 	}
-	return value.Some(lend(v)), nil
+	return value.Some(native.Lend(v)), nil
 }
 
 func resultErr(a *vm.Args) (value.Slot, error) {
@@ -85,5 +86,5 @@ func resultErr(a *vm.Args) (value.Slot, error) {
 	if err != nil || ok {
 		return value.Nil, err
 	}
-	return value.Some(lend(v)), nil
+	return value.Some(native.Lend(v)), nil
 }

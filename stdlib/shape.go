@@ -3,12 +3,13 @@ package stdlib
 import (
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // Natives over run-time types. The compiler passes the type as their last
 // argument.
-var shapeNatives = table{
+var shapeNatives = native.Table{
 	{"shape.json_schema", func(a *vm.Args) (value.Slot, error) { return value.String(string(schema.Text(a.Type(0)))), nil }},
 	{"shape.name", func(a *vm.Args) (value.Slot, error) { return value.String(a.Type(0).Name), nil }},
 	{"shape.parse", shapeParse},
@@ -22,9 +23,9 @@ func shapeParse(a *vm.Args) (value.Slot, error) {
 	if x.Kind() != value.KindString {
 		return shapeConvert(a)
 	}
-	v, err := decode(a, []byte(x.AsString()), t)
+	v, err := native.Decode(a, []byte(x.AsString()), t)
 	if err != nil {
-		return value.Nil, schemaError(t, err.Error(), x.AsString())
+		return value.Nil, native.SchemaError(t, err.Error(), x.AsString())
 	}
 	return v, nil
 }
@@ -33,7 +34,7 @@ func shapeConvert(a *vm.Args) (value.Slot, error) {
 	t := a.Type(1)
 	v, errs := schema.ConvertIn(a.Pace(), a.Slot(0), t)
 	if len(errs) > 0 {
-		return value.Nil, schemaError(t, schema.Join(errs), "")
+		return value.Nil, native.SchemaError(t, schema.Join(errs), "")
 	}
 	return v, nil
 }

@@ -148,9 +148,9 @@ func TestNatives(t *testing.T) {
 	have := slices.Clone(ofCompiler)
 	for _, family := range registry {
 		for _, n := range family {
-			have = append(have, n.name)
-			if Native(n.name) == nil {
-				t.Errorf("%s is not found", n.name)
+			have = append(have, n.Name)
+			if Native(n.Name) == nil {
+				t.Errorf("%s is not found", n.Name)
 			}
 		}
 	}

@@ -8,10 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var stringNatives = table{
+var stringNatives = native.Table{
 	{"String.len", func(a *vm.Args) (value.Slot, error) { return value.Int(int64(a.Str(0).LenIn(a.Pace()))), nil }},
 	{"String.is_empty", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.String(0) == ""), nil }},
 	{"String.contains", stringContains},
@@ -66,13 +67,13 @@ func stringTrim(start, end bool) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
 		if start && end {
-			return changed(a, trimmed(a, s)), nil
+			return changed(a, native.Trim(a, s)), nil
 		}
 		if start {
-			s = trimmedStart(a, s, trimLeft)
+			s = native.TrimStart(a, s, native.TrimLeft)
 		}
 		if end {
-			s = trimmedEnd(a, s, trimRight)
+			s = native.TrimEnd(a, s, native.TrimRight)
 		}
 		return changed(a, s), nil
 	}
@@ -150,7 +151,7 @@ func stringSplit(a *vm.Args) (value.Slot, error) {
 	if sep == "" {
 		return characters(a, s), nil
 	}
-	n := occurrences(a, s, sep) + 1
+	n := native.Occurrences(a, s, sep) + 1
 	a.Room(n * int(value.SlotSize))
 	return value.Split(s, sep, n, a.Pace()), nil
 }
@@ -166,7 +167,7 @@ func stringSplitOnce(a *vm.Args) (value.Slot, error) {
 
 func stringLines(a *vm.Args) (value.Slot, error) {
 	s := a.String(0)
-	a.Room((occurrences(a, s, "\n") + 1) * int(value.SlotSize))
+	a.Room((native.Occurrences(a, s, "\n") + 1) * int(value.SlotSize))
 	var lines []string
 	for s != "" {
 		i := value.IndexIn(a.Pace(), s, "\n")
@@ -224,17 +225,17 @@ func stringReplace(n int) vm.Native {
 		}
 		times := n
 		if n < 0 {
-			times = occurrences(a, s, from)
+			times = native.Occurrences(a, s, from)
 		} else if value.IndexIn(a.Pace(), s, from) < 0 {
 			times = 0
 		}
 		if grow := len(to) - len(from); grow > 0 {
-			if times > 0 && len(s) > maxString-times*grow {
+			if times > 0 && len(s) > native.MaxText-times*grow {
 				return value.Nil, value.Faultf("replace: the result would be longer than 1 GiB")
 			}
 			a.Room(len(s) + times*grow)
 		}
-		return changed(a, replaced(a, s, from, to, times)), nil
+		return changed(a, native.Replace(a, s, from, to, times)), nil
 	}
 }
 
@@ -267,7 +268,7 @@ func stringCase(first byte, f func(string) string) vm.Native {
 	return func(a *vm.Args) (value.Slot, error) {
 		s := a.String(0)
 		if len(s) > shortText {
-			return changed(a, mapped(a, s, f)), nil
+			return changed(a, native.Map(a, s, f)), nil
 		}
 		var room [shortText]byte
 		same := true
@@ -321,14 +322,14 @@ func stringRepeat(a *vm.Args) (value.Slot, error) {
 	switch {
 	case n < 0:
 		return value.Nil, value.Faultf("repeat: the count %d is negative", n)
-	case s != "" && n > int64(maxString/len(s)):
+	case s != "" && n > int64(native.MaxText/len(s)):
 		return value.Nil, value.Faultf("repeat: the result would be longer than 1 GiB")
 	}
 	if s == "" {
 		n = 0
 	}
 	a.Room(len(s) * int(n))
-	return value.String(repeated(a, s, int(n))), nil
+	return value.String(native.Repeat(a, s, int(n))), nil
 }
 
 func stringPad(left bool) vm.Native {
@@ -341,12 +342,12 @@ func stringPad(left bool) vm.Native {
 		if missing <= 0 {
 			return a.Slot(0), nil
 		}
-		if missing > int64(maxString/len(fill.S)) {
+		if missing > int64(native.MaxText/len(fill.S)) {
 			return value.Nil, value.Faultf("pad: the result would be longer than 1 GiB")
 		}
 		n := int64(fill.Len())
 		a.Room(len(fill.S) * int(missing/n))
-		padding := repeated(a, fill.S, int(missing/n))
+		padding := native.Repeat(a, fill.S, int(missing/n))
 		part, _ := fill.Slice(0, missing%n)
 		padding += part.AsString()
 		if left {
@@ -357,7 +358,7 @@ func stringPad(left bool) vm.Native {
 }
 
 func stringCount(a *vm.Args) (value.Slot, error) {
-	return value.Int(int64(occurrences(a, a.String(0), a.String(1)))), nil
+	return value.Int(int64(native.Occurrences(a, a.String(0), a.String(1)))), nil
 }
 
 func stringParseInt(a *vm.Args) (value.Slot, error) {
@@ -368,11 +369,11 @@ func stringParseInt(a *vm.Args) (value.Slot, error) {
 	n, err := strconv.ParseInt(s, int(radix), 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		return value.Nil, parseError(s, "does not fit an Int")
+		return value.Nil, native.ParseError(s, "does not fit an Int")
 	case err != nil && radix != 10:
-		return value.Nil, parseError(s, "is not a whole number in base "+strconv.FormatInt(radix, 10))
+		return value.Nil, native.ParseError(s, "is not a whole number in base "+strconv.FormatInt(radix, 10))
 	case err != nil:
-		return value.Nil, parseError(s, "is not a whole number")
+		return value.Nil, native.ParseError(s, "is not a whole number")
 	}
 	return value.Int(n), nil
 }
@@ -384,15 +385,15 @@ func stringParseFloat(a *vm.Args) (value.Slot, error) {
 	default:
 		a.Pace().Bytes(len(s))
 		if strings.Trim(s, "0123456789.eE+-") != "" {
-			return value.Nil, parseError(s, "is not a number")
+			return value.Nil, native.ParseError(s, "is not a number")
 		}
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if errors.Is(err, strconv.ErrRange) {
-		return value.Nil, parseError(s, "does not fit a Float")
+		return value.Nil, native.ParseError(s, "does not fit a Float")
 	}
 	if err != nil {
-		return value.Nil, parseError(s, "is not a number")
+		return value.Nil, native.ParseError(s, "is not a number")
 	}
 	return value.Float(f), nil
 }

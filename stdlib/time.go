@@ -4,10 +4,11 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var timeNatives = table{
+var timeNatives = native.Table{
 	{"time.parse", timeParse},
 	{"time.__cron", timeCron},
 	{"time.__instant", timeInstant},
@@ -125,7 +126,7 @@ func timeParse(a *vm.Args) (value.Slot, error) {
 	}
 	ms, reason := (&reading{s: s}).moment(pattern)
 	if reason != "" {
-		return value.Nil, parseError(s, "is no time of the layout "+string(value.AppendString(nil, a.String(1)))+": "+reason)
+		return value.Nil, native.ParseError(s, "is no time of the layout "+string(value.AppendString(nil, a.String(1)))+": "+reason)
 	}
 	return value.Int(ms), nil
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var tomlNatives = table{
+var tomlNatives = native.Table{
 	{"toml.parse", tomlParse},
 	{"toml.parse_as", func(a *vm.Args) (value.Slot, error) {
 		v, err := tomlParse(a)

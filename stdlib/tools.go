@@ -3,10 +3,11 @@ package stdlib
 import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var toolsNatives = table{
+var toolsNatives = native.Table{
 	{"tool.function", toolFunction},
 	{"tool.server", toolServer},
 	{"tool.unlisted", toolUnlisted},
@@ -37,16 +38,16 @@ func toolFunction(a *vm.Args) (value.Slot, error) {
 			owner = "mcp:" + s
 		}
 	}
-	return record(a.Type(2),
-		field{"name", value.String(name)},
-		field{"shown", value.String(shown)},
-		field{"owner", value.String(owner)},
-		field{"sequential", value.Bool(info.Sequential)},
-		field{"approve", value.Bool(info.Approve)},
-		field{"description", value.String(info.Description)},
-		field{"call", call},
-		field{"server", value.String(server)},
-		field{"own", value.String(own)}), nil
+	return native.Record(a.Type(2),
+		native.Field{"name", value.String(name)},
+		native.Field{"shown", value.String(shown)},
+		native.Field{"owner", value.String(owner)},
+		native.Field{"sequential", value.Bool(info.Sequential)},
+		native.Field{"approve", value.Bool(info.Approve)},
+		native.Field{"description", value.String(info.Description)},
+		native.Field{"call", call},
+		native.Field{"server", value.String(server)},
+		native.Field{"own", value.String(own)}), nil
 }
 
 // tool gives the tool in argument 0.

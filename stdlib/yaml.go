@@ -14,10 +14,11 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/text/yamlcore"
+	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var yamlNatives = table{
+var yamlNatives = native.Table{
 	{"yaml.parse", func(a *vm.Args) (value.Slot, error) { return yamlOne(a) }},
 	{"yaml.parse_all", yamlAll},
 	{"yaml.parse_as", func(a *vm.Args) (value.Slot, error) {
@@ -32,7 +33,7 @@ func typedData(a *vm.Args, v value.Slot, err error) (value.Slot, error) {
 	if err != nil {
 		return value.Nil, err
 	}
-	v, err = decoded(a, v, a.Type(1))
+	v, err = native.Convert(a, v, a.Type(1))
 	if err != nil {
 		return value.Nil, value.Errorf("FormatError", "%s", err)
 	}
@@ -216,7 +217,7 @@ func (d *yamlReader) merge(m *value.Map, n *yaml.Node, depth int) error {
 		}
 		from.Map().Each(func(k, v value.Slot) bool {
 			if _, own := m.Get(k); !own {
-				m.Set(k, lend(v))
+				m.Set(k, native.Lend(v))
 			}
 			return true
 		})

@@ -1,4 +1,4 @@
-package stdlib
+package native
 
 import (
 	"strings"
@@ -13,12 +13,12 @@ import (
 // Operations on long texts. They give what package strings gives, but work in
 // parts of some KiB and tell the pace of the call.
 
-const partSize = 1 << 15
+const PartSize = 1 << 15
 
-// mapped applies f to a text, possibly part by part: f must treat each
+// Map applies f to a text, possibly part by part: f must treat each
 // character independently of the others.
-func mapped(a *vm.Args, s string, f func(string) string) string {
-	if len(s) <= partSize {
+func Map(a *vm.Args, s string, f func(string) string) string {
+	if len(s) <= PartSize {
 		a.Pace().Bytes(len(s))
 		return f(s)
 	}
@@ -30,20 +30,20 @@ func mapped(a *vm.Args, s string, f func(string) string) string {
 	return out.String()
 }
 
-// trimmed takes white space off both ends.
-func trimmed(a *vm.Args, s string) string {
-	if len(s) <= partSize {
+// Trim takes white space off both ends.
+func Trim(a *vm.Args, s string) string {
+	if len(s) <= PartSize {
 		a.Pace().Bytes(len(s))
 		return strings.TrimSpace(s)
 	}
-	return trimmedEnd(a, trimmedStart(a, s, trimLeft), trimRight)
+	return TrimEnd(a, TrimStart(a, s, TrimLeft), TrimRight)
 }
 
-// trimmedStart removes from the beginning of s what f removes; f must decide
+// TrimStart removes from the beginning of s what f removes; f must decide
 // character by character.
-func trimmedStart(a *vm.Args, s string, f func(string) string) string {
+func TrimStart(a *vm.Args, s string, f func(string) string) string {
 	for {
-		n := utf8cut.Before(s, partSize)
+		n := utf8cut.Before(s, PartSize)
 		rest := f(s[:n])
 		a.Pace().Bytes(n - len(rest))
 		if rest != "" || n == len(s) {
@@ -53,10 +53,10 @@ func trimmedStart(a *vm.Args, s string, f func(string) string) string {
 	}
 }
 
-// trimmedEnd is trimmedStart of the end.
-func trimmedEnd(a *vm.Args, s string, f func(string) string) string {
+// TrimEnd is trimmedStart of the end.
+func TrimEnd(a *vm.Args, s string, f func(string) string) string {
 	for {
-		from := utf8cut.Before(s, len(s)-partSize)
+		from := utf8cut.Before(s, len(s)-PartSize)
 		rest := f(s[from:])
 		a.Pace().Bytes(len(s) - from - len(rest))
 		if rest != "" || from == 0 {
@@ -66,12 +66,12 @@ func trimmedEnd(a *vm.Args, s string, f func(string) string) string {
 	}
 }
 
-// repeated writes a text n times.
-func repeated(a *vm.Args, s string, n int) string {
-	if len(s)*n <= partSize {
+// Repeat writes a text n times.
+func Repeat(a *vm.Args, s string, n int) string {
+	if len(s)*n <= PartSize {
 		return strings.Repeat(s, n)
 	}
-	block := strings.Repeat(s, max(min(partSize/len(s), n), 1))
+	block := strings.Repeat(s, max(min(PartSize/len(s), n), 1))
 	var out strings.Builder
 	out.Grow(len(s) * n)
 	for left := len(s) * n; left > 0; left -= len(block) {
@@ -81,8 +81,8 @@ func repeated(a *vm.Args, s string, n int) string {
 	return out.String()
 }
 
-// occurrences counts those of a part in a text, side by side.
-func occurrences(a *vm.Args, s, part string) int {
+// Occurrences counts those of a part in a text, side by side.
+func Occurrences(a *vm.Args, s, part string) int {
 	n := 0
 	switch len(part) {
 	case 0:
@@ -103,8 +103,8 @@ func occurrences(a *vm.Args, s, part string) int {
 	}
 }
 
-// replaced replaces the first so many occurrences of a part, which there must be.
-func replaced(a *vm.Args, s, from, to string, times int) string {
+// Replace replaces the first so many occurrences of a part, which there must be.
+func Replace(a *vm.Args, s, from, to string, times int) string {
 	if times == 0 || from == to {
 		return s
 	}
@@ -129,6 +129,6 @@ func replaced(a *vm.Args, s, from, to string, times int) string {
 	return out.String()
 }
 
-func trimLeft(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }
+func TrimLeft(s string) string { return strings.TrimLeftFunc(s, unicode.IsSpace) }
 
-func trimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }
+func TrimRight(s string) string { return strings.TrimRightFunc(s, unicode.IsSpace) }

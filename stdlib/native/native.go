@@ -1,4 +1,6 @@
-package stdlib
+// Package native has what the natives of the standard library are made of: their tables, long texts in parts, growing
+// texts, structs by their fields, and errors; its API promises nothing.
+package native
 
 import (
 	"cmp"
@@ -12,38 +14,38 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// table is a family of Go functions, each with the name under which it is registered:
+// Table is a family of Go functions, each with the name under which it is registered:
 // `Type.method` for methods, `module.f` for a module's functions, else the name
 // in @native or @effect. A native named in @effect asks for that effect.
-type table []struct {
-	name string
-	f    vm.Native
+type Table []struct {
+	Name string
+	Func vm.Native
 }
 
-// maxString bounds what one call may build, in bytes.
-const maxString = 1 << 30
+// MaxText bounds what one call may build, in bytes.
+const MaxText = 1 << 30
 
-// building bounds a growing text: by maxString, and by the memory that the run
+// Growing bounds a growing text: by maxString, and by the memory that the run
 // may take.
-type building struct {
-	a     *vm.Args
+type Growing struct {
+	Args  *vm.Args
 	asked int // for room, so far
 }
 
-// reaches faults when the text cannot have n bytes.
-func (b *building) reaches(n int, name string) error {
-	if n > maxString {
+// Reaches faults when the text cannot have n bytes.
+func (b *Growing) Reaches(n int, name string) error {
+	if n > MaxText {
 		return value.Faultf("%s: the result would be longer than 1 GiB", name)
 	}
 	if n > max(b.asked, 1<<16) {
-		b.a.Room(n)
+		b.Args.Room(n)
 		b.asked = 2 * n
 	}
 	return nil
 }
 
-// parseError quotes the text, or its beginning when it is long.
-func parseError(s, what string) error {
+// ParseError quotes the text, or its beginning when it is long.
+func ParseError(s, what string) error {
 	const shown = 60
 	quoted := s
 	if n := utf8.UTFMax * shown; len(s) > n {
@@ -55,21 +57,21 @@ func parseError(s, what string) error {
 	return value.Errorf("ParseError", "%s %s", value.AppendString(nil, quoted), what).With("input", value.String(s))
 }
 
-func counted(n int, what string) string {
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return string(value.AppendText(nil, value.Int(int64(n)))) + " " + what + "s"
 }
 
-// lend gives a value that stays where it is as well: its container is marked.
-func lend(s value.Slot) value.Slot {
+// Lend gives a value that stays where it is as well: its container is marked.
+func Lend(s value.Slot) value.Slot {
 	value.Share(s)
 	return s
 }
 
-// decode reads JSON as a t. The error has one line that names every field.
-func decode(a *vm.Args, data []byte, t *value.Type) (value.Slot, error) {
+// Decode reads JSON as a t. The error has one line that names every field.
+func Decode(a *vm.Args, data []byte, t *value.Type) (value.Slot, error) {
 	v, errs := schema.DecodeIn(a.Pace(), data, t)
 	if len(errs) > 0 {
 		return value.Nil, errors.New(schema.Join(errs))
@@ -77,8 +79,8 @@ func decode(a *vm.Args, data []byte, t *value.Type) (value.Slot, error) {
 	return v, nil
 }
 
-// decoded is decode of what has been parsed already.
-func decoded(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
+// Convert is decode of what has been parsed already.
+func Convert(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
 	v, errs := schema.ConvertIn(a.Pace(), data, t)
 	if len(errs) > 0 {
 		return value.Nil, errors.New(schema.Join(errs))
@@ -86,9 +88,9 @@ func decoded(a *vm.Args, data value.Slot, t *value.Type) (value.Slot, error) {
 	return v, nil
 }
 
-// schemaError makes the SchemaError for data that does not fit t; text is what
+// SchemaError makes the SchemaError for data that does not fit t; text is what
 // the data was read from, "" when it was not a text.
-func schemaError(t *value.Type, message, text string) error {
+func SchemaError(t *value.Type, message, text string) error {
 	e := value.Errorf("SchemaError", "%s", message).With("schema", value.String(t.Name))
 	if text != "" {
 		e.With("raw_response", value.String(text))
@@ -96,8 +98,8 @@ func schemaError(t *value.Type, message, text string) error {
 	return e
 }
 
-// keepMap keeps a map in the order of its keys; each keeps one entry.
-func keepMap[K cmp.Ordered, V any](k *vm.Keeper, m *map[K]V, each func(*K, *V)) {
+// KeepMap keeps a map in the order of its keys; each keeps one entry.
+func KeepMap[K cmp.Ordered, V any](k *vm.Keeper, m *map[K]V, each func(*K, *V)) {
 	keys := slices.Sorted(maps.Keys(*m))
 	n := k.Count(len(keys))
 	for i := range n {
