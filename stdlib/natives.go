@@ -1,7 +1,9 @@
 package stdlib
 
 import (
+	"github.com/concerto-lang/concerto/stdlib/formats"
 	"github.com/concerto-lang/concerto/stdlib/native"
+	"github.com/concerto-lang/concerto/stdlib/times"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -12,8 +14,8 @@ var registry = [...]native.Table{
 	rangeNatives, errorNatives, taskNatives, shapeNatives, partialNatives,
 	partyNatives, hostStreamNatives, agentNatives, agentCallNatives, toolsNatives, mcpNatives, decorateNatives, cacheNatives,
 	hashMapNatives, ledgerNatives, memoryNatives, collectionsNatives,
-	appNatives, appCallNatives, clockNatives, commandNatives, cryptoNatives, csvNatives, envNatives, fmtNatives, fsNatives, httpNatives, ioNatives, jsonNatives, mathNatives,
-	pathNatives, promptNatives, randomNatives, regexNatives, timeNatives, tomlNatives, yamlNatives,
+	appNatives, appCallNatives, times.Clock, commandNatives, cryptoNatives, formats.CSV, envNatives, fmtNatives, fsNatives, httpNatives, ioNatives, formats.JSON, mathNatives,
+	pathNatives, promptNatives, randomNatives, regexNatives, times.Time, formats.TOML, formats.YAML,
 	mockNatives, mockMCPNatives,
 }
 

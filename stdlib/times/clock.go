@@ -1,4 +1,4 @@
-package stdlib
+package times
 
 import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var clockNatives = native.Table{
+var Clock = native.Table{
 	{"sleep", func(a *vm.Args) (value.Slot, error) {
 		return a.Ask(&effect.Sleep{Milliseconds: max(a.Int(0), 0)}, vm.Nothing)
 	}},

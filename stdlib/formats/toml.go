@@ -1,4 +1,4 @@
-package stdlib
+package formats
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var tomlNatives = native.Table{
+var TOML = native.Table{
 	{"toml.parse", tomlParse},
 	{"toml.parse_as", func(a *vm.Args) (value.Slot, error) {
 		v, err := tomlParse(a)

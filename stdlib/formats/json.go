@@ -1,4 +1,5 @@
-package stdlib
+// Package formats has the natives that read and write JSON, YAML, TOML and CSV; its API promises nothing.
+package formats
 
 import (
 	"errors"
@@ -10,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var jsonNatives = native.Table{
+var JSON = native.Table{
 	{"json.parse", jsonParse},
 	{"json.parse_as", jsonParseAs},
 	{"json.stringify", jsonStringify},

@@ -1,4 +1,4 @@
-package stdlib
+package formats
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var yamlNatives = native.Table{
+var YAML = native.Table{
 	{"yaml.parse", func(a *vm.Args) (value.Slot, error) { return yamlOne(a) }},
 	{"yaml.parse_all", yamlAll},
 	{"yaml.parse_as", func(a *vm.Args) (value.Slot, error) {

@@ -1,4 +1,4 @@
-package stdlib
+package formats
 
 import (
 	"encoding/csv"
@@ -12,7 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var csvNatives = native.Table{
+var CSV = native.Table{
 	{"csv.parse", func(a *vm.Args) (value.Slot, error) { return csvRead(a, false) }},
 	{"csv.parse_records", func(a *vm.Args) (value.Slot, error) { return csvRead(a, true) }},
 	{"csv.stringify", csvStringify},

@@ -1,4 +1,6 @@
-package stdlib
+// Package times has the natives of std::time and of clocks: instants, layouts, durations and schedules of cron; its API
+// promises nothing.
+package times
 
 import (
 	"strings"
@@ -8,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-var timeNatives = native.Table{
+var Time = native.Table{
 	{"time.parse", timeParse},
 	{"time.__cron", timeCron},
 	{"time.__instant", timeInstant},
