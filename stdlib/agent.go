@@ -1,7 +1,12 @@
 package stdlib
 
 import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -56,4 +61,144 @@ func toolCall(a *vm.Args) (value.Slot, error) {
 	}
 	return value.Nil, value.Errorf("ToolError", "tool_call: `args` must be an object, not %s", value.TypeName(args)).
 		With("tool", name)
+}
+
+// An agent's requests, and what happens between them.
+var agentCallNatives = native.Table{
+	{"agent.call", func(a *vm.Args) (value.Slot, error) {
+		t := a.Type(5)
+		return a.Ask(modelCall(a), func(r effect.Result) (value.Slot, error) { return agentReply(r.(*effect.AgentReply), t), nil })
+	}},
+	{"agent.request", agentRequest},
+	{"agent.step", agentStep},
+	{"agent.stream.open", streamOpen},
+	{"agent.stream.next", streamNext},
+	{"agent.stream.close", func(a *vm.Args) (value.Slot, error) {
+		a.LetGo(effect.KindStreamClose, a.Int(0))
+		return a.Ask(&effect.StreamClose{ID: a.Int(0)}, vm.Nothing)
+	}},
+	{"agent.knowledge", agentKnowledge},
+}
+
+// agentStep is agent.step(what, by, tool, id, text, failed, attempt, of).
+func agentStep(a *vm.Args) (value.Slot, error) {
+	return a.Ask(&effect.Step{What: a.String(0), By: a.String(1), Tool: a.String(2), ID: a.String(3), Text: a.String(4),
+		Failed: a.Bool(5), Attempt: a.Int(6), Of: a.Int(7)}, vm.Nothing)
+}
+
+// streamOpen opens a stream for (agent, messages, schema, schema_name, offer).
+func streamOpen(a *vm.Args) (value.Slot, error) {
+	return a.AskToHold(&effect.StreamOpen{AgentCall: *modelCall(a)},
+		func(r effect.Result) (value.Slot, error) { return value.Int(r.(*effect.StreamOpened).ID), nil },
+		func(r effect.Result) (int64, effect.Request) {
+			id := r.(*effect.StreamOpened).ID
+			return id, &effect.StreamClose{ID: id}
+		})
+}
+
+// streamNext takes (id, type of the reply) and gives (text, reply), where the
+// reply is nil until the end.
+func streamNext(a *vm.Args) (value.Slot, error) {
+	t := a.Type(1)
+	return a.Ask(&effect.StreamNext{ID: a.Int(0)}, func(r effect.Result) (value.Slot, error) {
+		p, reply := r.(*effect.StreamPiece), value.Nil
+		if p.Reply != nil {
+			reply = agentReply(p.Reply, t)
+		}
+		return value.Tuple(value.String(p.Text), reply), nil
+	})
+}
+
+// modelCall makes the request of (agent, messages, schema, schema_name, offer). Each
+// message is a __Said; schema is that of the reply, if any; offer has what the
+// application's tools are.
+func modelCall(a *vm.Args) *effect.AgentCall {
+	r := requestOf(a, a.Agent(0))
+	r.Tools = append(r.Tools, offered(a, 4)...)
+	if !a.Slot(2).IsNil() {
+		r.Schema, r.SchemaName = json.RawMessage(a.String(2)), a.String(3)
+	}
+	messages := a.Array(1)
+	for i := range messages.Len {
+		a.Step(8)
+		m := messages.At(i)
+		c := effect.ChatMessage{Role: native.Member(m, "role").AsString(), Content: native.Member(m, "content").AsString(),
+			ToolCallID: native.Member(m, "answers").AsString(), IsError: native.Member(m, "failed").AsBool()}
+		if m.Type().FieldIndex("files") >= 0 { // programs that were compiled before there were files have none
+			c.Files = filesOf(native.Member(m, "files").Array())
+		}
+		calls := native.Member(m, "calls").Array()
+		for j := range calls.Len {
+			call := calls.At(j)
+			c.ToolCalls = append(c.ToolCalls, effect.ToolCall{ID: native.Member(call, "id").AsString(),
+				Name: native.Member(call, "name").AsString(), Args: native.Member(call, "args").AsString()})
+		}
+		r.Messages = append(r.Messages, c)
+	}
+	return r
+}
+
+// filesOf are the files of a message, each a __File.
+func filesOf(files *value.Array) []effect.AttachedFile {
+	var out []effect.AttachedFile
+	for i := range files.Len {
+		f := files.At(i)
+		out = append(out, effect.AttachedFile{Name: native.Member(f, "name").AsString(), Type: native.Member(f, "type").AsString(),
+			Size: native.Member(f, "size").AsInt(), SHA256: native.Member(f, "sha256").AsString(), Data: native.Member(f, "data").AsString()})
+	}
+	return out
+}
+
+// agentRequest gives, as a text, all that an agent's requests have besides
+// their messages: its connection's settings, its fields, its tools.
+func agentRequest(a *vm.Args) (value.Slot, error) {
+	d := a.Agent(0)
+	r := requestOf(a, d)
+	for _, c := range a.Program().Connections {
+		if c.Name == d.Connection {
+			r.Connection = string(c.Config)
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return value.Nil, fmt.Errorf("the request of agent %s: %w", d.Name, err)
+	}
+	return value.String(string(text)), nil
+}
+
+// requestOf makes the request of the agent in argument 0, without messages.
+func requestOf(a *vm.Args, d *ir.Agent) *effect.AgentCall {
+	r := &effect.AgentCall{Agent: d.Name, Connection: d.Connection, Model: d.Model, System: d.System, Temperature: d.Temperature,
+		TopP: d.TopP, MaxTokens: d.MaxTokens, Stop: d.Stop, Seed: d.Seed, Effort: d.Effort, Timeout: d.Timeout}
+	if d.Retry != nil {
+		retry := effect.Retry(*d.Retry)
+		r.Retry = &retry
+	}
+	r.Tools = vm.Specs(a.Tools(a.ToolsOf(a.Slot(0))))
+	return r
+}
+
+// agentReply gives a reply as a __Reply.
+func agentReply(r *effect.AgentReply, t *value.Type) value.Slot {
+	calls, call := value.NewArray(), native.ElementOf(t, "calls")
+	for _, c := range r.ToolCalls {
+		calls.Push(native.Record(call,
+			native.Field{"id", value.String(c.ID)},
+			native.Field{"name", value.String(c.Name)},
+			native.Field{"args", value.String(c.Args)}))
+	}
+	request := value.Nil
+	if r.RequestID != "" {
+		request = value.String(r.RequestID)
+	}
+	return native.Record(t,
+		native.Field{"text", value.String(r.Text)},
+		native.Field{"calls", calls.Slot()},
+		native.Field{"tokens_in", value.Int(r.TokensIn)},
+		native.Field{"tokens_out", value.Int(r.TokensOut)},
+		native.Field{"model", value.String(r.Model)},
+		native.Field{"connection", value.String(r.Provider)},
+		native.Field{"latency_ms", value.Int(r.LatencyMS)},
+		native.Field{"stop_reason", value.String(r.StopReason)},
+		native.Field{"request_id", request})
 }

@@ -1,6 +1,7 @@
 package stdlib
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
@@ -46,4 +47,236 @@ func givenObject(what string, text []byte) (value.Slot, error) {
 		return value.Nil, fmt.Errorf("the session's %s: %w", what, err)
 	}
 	return v, nil
+}
+
+// The calls of the application's tools, and what is the same for the program's own.
+var appCallNatives = native.Table{
+	{"app.there", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Tools), nil }},
+	{"app.audited", func(a *vm.Args) (value.Slot, error) { return value.Bool(a.Application().Audited), nil }},
+	{"app.caller", func(a *vm.Args) (value.Slot, error) { return value.String(a.Caller()), nil }},
+	{"tool.all", func(a *vm.Args) (value.Slot, error) {
+		all := value.NewArray()
+		for _, x := range a.Tools(value.Nil) {
+			all.Push(x.Value())
+		}
+		return all.Slot(), nil
+	}},
+	{"tool.list", appList},
+	{"tool.call", appCall},
+	{"tool.call_id", func(a *vm.Args) (value.Slot, error) {
+		return value.String(fmt.Sprintf("%s-%d", a.Application().Run, a.NextEffect())), nil
+	}},
+	{"tool.prepare", appPrepare},
+	{"tool.ask", appAsked},
+	{"tool.decide", appDecide},
+	{"tool.leave", func(a *vm.Args) (value.Slot, error) {
+		a.LetGo(effect.KindAppLeave, a.Int(0))
+		return a.Ask(&effect.AppLeave{ID: a.Int(0)}, vm.Nothing)
+	}},
+	{"tool.mock", appMock},
+	{"mock.app", appMockOf},
+	{"audit.call", auditCall},
+	{"audit.done", auditDone},
+}
+
+// appList asks which tools of the application a party, argument 0, may call; argument
+// 1 are its own.
+func appList(a *vm.Args) (value.Slot, error) {
+	r := &effect.AppList{Only: a.AppTools(0)}
+	for _, s := range vm.Specs(a.Tools(a.Slot(1))) {
+		r.Taken = append(r.Taken, s.Name)
+	}
+	t := a.Type(2)
+	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
+		out := value.NewArray()
+		for _, x := range result.(*effect.AppOffer).Tools {
+			out.Push(native.Record(t,
+				native.Field{"name", value.String(x.Name)},
+				native.Field{"tool", value.String(x.Tool)},
+				native.Field{"version", value.Int(x.Version)},
+				native.Field{"description", value.String(x.Description)},
+				native.Field{"category", value.String(x.Category)},
+				native.Field{"parameters", value.String(string(x.Parameters))},
+				native.Field{"sequential", value.Bool(x.Sequential)},
+				native.Field{"approve", value.Bool(x.Approve)}))
+		}
+		return out.Slot(), nil
+	})
+}
+
+// offered are the tools of an offer, argument i, as models are told of them.
+func offered(a *vm.Args, i int) (out []effect.ToolSpec) {
+	offer := a.Array(i)
+	for j := range offer.Len {
+		x := offer.At(j)
+		out = append(out, effect.ToolSpec{Name: native.Member(x, "name").AsString(), Description: native.Member(x, "description").AsString(),
+			Parameters: json.RawMessage(native.Member(x, "parameters").AsString())})
+	}
+	return out
+}
+
+// appAsk is the call in argument 0, an __AppAsk.
+func appAsk(a *vm.Args) effect.AppAsk {
+	x := a.Slot(0)
+	text := func(name string) string { return native.Member(x, name).AsString() }
+	q := effect.AppAsk{CallID: text("id"), Tool: text("called"), Version: native.Member(x, "version").AsInt(),
+		Args: value.AppendJSONWithin(nil, native.Member(x, "args"), a.TextBound()), By: text("by"), Route: text("route")}
+	q.Missing = native.Member(x, "missing").AsBool()
+	if name := text("own"); name != "" {
+		q.Own = &effect.OwnTool{Name: name, Owner: text("owner"), Description: text("description")}
+	}
+	return q
+}
+
+// appPrepare gives (question, seconds, number) of a call; a nil question is none.
+func appPrepare(a *vm.Args) (value.Slot, error) {
+	return a.AskToHold(&effect.AppPrepare{AppAsk: appAsk(a)}, func(result effect.Result) (value.Slot, error) {
+		q := result.(*effect.AppQuestion)
+		payload, err := given("an approval's question", q.Payload)
+		return value.Tuple(payload, value.Float(q.Within), value.Int(q.ID)), err
+	}, func(result effect.Result) (int64, effect.Request) {
+		id := result.(*effect.AppQuestion).ID
+		return id, &effect.AppLeave{ID: id, Cancelled: true}
+	})
+}
+
+// appAsked puts a question to the application, and gives (answer, whether a person wrote
+// it, who, by which name).
+func appAsked(a *vm.Args) (value.Slot, error) {
+	ask := &effect.AwaitEmit{Channel: a.String(0), Payload: value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())}
+	return a.Ask(ask, func(result effect.Result) (value.Slot, error) {
+		x := result.(*effect.Answer)
+		v, err := given("the answer to an approval", x.Value)
+		return value.Tuple(v, value.Bool(x.Typed), value.String(x.By), value.String(x.Name)), err
+	})
+}
+
+// appDecide tells what was answered about the call of argument 0, and gives the verdict, of the
+// type in argument 8.
+func appDecide(a *vm.Args) (value.Slot, error) {
+	r := &effect.AppDecide{CallID: a.String(0), Typed: a.Bool(2), By: a.String(3), Name: a.String(4), Nobody: a.String(6), Late: a.Bool(7)}
+	if r.Nobody == "" && !r.Late {
+		r.Answer = value.AppendJSONWithin(nil, a.Slot(1), a.TextBound())
+	}
+	t, decided := a.Type(8), a.DecidesCall(r.CallID, 5)
+	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
+		x := result.(*effect.AppVerdict)
+		if err := decided(r.Answer, x.Decided); err != nil {
+			return value.Nil, err
+		}
+		args, err := given("changed arguments", x.Args)
+		if err != nil {
+			return value.Nil, err
+		}
+		output, err := given("the output given in a tool's place", x.Output)
+		return native.Record(t,
+			native.Field{"outcome", value.String(x.Outcome)},
+			native.Field{"error", value.String(x.Error)},
+			native.Field{"stop", value.Bool(x.Stop)},
+			native.Field{"args", args},
+			native.Field{"changed", value.String(string(x.Changed))},
+			native.Field{"respond", value.Bool(x.Respond)},
+			native.Field{"output", output}), err
+	})
+}
+
+// auditCall gives (number, why it could not be recorded) of a call.
+func auditCall(a *vm.Args) (value.Slot, error) {
+	give := func(result effect.Result) (value.Slot, error) {
+		x := result.(*effect.AuditCalled)
+		return value.Tuple(value.Int(x.ID), value.String(x.Error)), nil
+	}
+	return a.AskToHold(&effect.AuditCall{AppAsk: appAsk(a)}, give, func(result effect.Result) (int64, effect.Request) {
+		id := result.(*effect.AuditCalled).ID
+		if id == 0 {
+			return 0, nil
+		}
+		return id, &effect.AuditDone{ID: id, Outcome: "cancelled", Error: "nobody waits for it any more"}
+	})
+}
+
+// auditDone records the end of a call: its number, outcome, error and output.
+func auditDone(a *vm.Args) (value.Slot, error) {
+	r := &effect.AuditDone{ID: a.Int(0), Outcome: a.String(1), Error: a.String(2)}
+	if r.Outcome == "ok" {
+		r.OutputBytes = int64(len(value.AppendJSONWithin(nil, a.Slot(3), a.TextBound())))
+	}
+	a.LetGo(effect.KindAuditDone, r.ID)
+	return a.Ask(r, vm.Nothing)
+}
+
+// routeDispatch is the route of calls that the program makes by name.
+const routeDispatch = "dispatch"
+
+// appCall makes a call, the number of which is argument 1 when it was prepared, and gives
+// its __AppResult.
+func appCall(a *vm.Args) (value.Slot, error) {
+	ask, t := appAsk(a), a.Type(2)
+	if id := a.Int(1); id != 0 {
+		a.LetGo(effect.KindAppLeave, id)
+	}
+	return a.Ask(&effect.AppCall{AppAsk: ask}, func(result effect.Result) (value.Slot, error) {
+		x := result.(*effect.AppResult)
+		output, err := given("the result of tool "+ask.Tool, x.Output)
+		if err != nil {
+			return value.Nil, err
+		}
+		if x.Changed != nil && x.Outcome == "ok" && !x.Mocked && ask.Route != routeDispatch { // a program gets the result, not the text for a model
+			output = value.String(value.Text(output) + "\n(called with changed arguments: " + string(x.Changed) + ")")
+		}
+		return native.Record(t,
+			native.Field{"outcome", value.String(x.Outcome)},
+			native.Field{"output", output},
+			native.Field{"error", value.String(x.Error)},
+			native.Field{"stop", value.Bool(x.Stop)},
+			native.Field{"mocked", value.Bool(x.Mocked)}), nil
+	})
+}
+
+// mockedApp are the closures by which a test answers for the application's tools, by "x" or
+// "x@2".
+type mockedApp map[string]value.Slot
+
+// appMock takes (tool, closure).
+func appMock(a *vm.Args) (value.Slot, error) {
+	all := vm.Own[mockedApp](a)
+	if *all == nil {
+		*all = mockedApp{}
+	}
+	(*all)[a.String(0)] = value.Flat(native.Lend(a.Slot(1)))
+	return a.Ask(&effect.AppMock{Name: a.String(0)}, vm.Nothing)
+}
+
+// appMockOf gives the closure for (tool, version); nil when there is none.
+func appMockOf(a *vm.Args) (value.Slot, error) {
+	all := *vm.Own[mockedApp](a)
+	if f, ok := all[fmt.Sprintf("%s@%d", a.String(0), a.Int(1))]; ok {
+		return native.Lend(f), nil
+	}
+	if f, ok := all[a.String(0)]; ok {
+		return native.Lend(f), nil
+	}
+	return value.Nil, nil
+}
+
+// given reads a JSON text that the application has given; none at all is nil.
+func given(what string, text json.RawMessage) (value.Slot, error) {
+	if text == nil {
+		return value.Nil, nil
+	}
+	v, err := value.Parse(text)
+	if err != nil {
+		return value.Nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return v, nil
+}
+
+func (*mockedApp) KeptAs() string { return "mocked app" }
+
+// Keep keeps the closures that answer for the application's tools.
+func (m *mockedApp) Keep(k *vm.Keeper) {
+	native.KeepMap(k, (*map[string]value.Slot)(m), func(name *string, f *value.Slot) {
+		k.Text(name)
+		k.Slot(f)
+	})
 }

@@ -1,8 +1,16 @@
 package stdlib
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
@@ -142,4 +150,125 @@ func (c *cache) Keep(k *vm.Keeper) {
 		k.Slot(&x.value)
 		k.Int(&x.until)
 	})
+}
+
+// What `@cache` keeps in a file. An entry's key is a hash, so that the key
+// reveals nothing of the call. An entry's value is `[until, value]`, where
+// until is the date at which it expires, always with the same number of digits.
+
+// lastDate is the latest date that an entry holds until, in milliseconds.
+const lastDate = 9_999_999_999_999
+
+// keptCache is the cache of what is decorated in a file.
+type keptCache struct{ file, name string }
+
+func (c keptCache) store() effect.Store {
+	return effect.Store{File: c.file, Kind: "cache", Name: c.name}
+}
+
+// keptKey gives the key of a call: a hash of the call's text and of the type of
+// the kept value.
+func keptKey(text string, t *value.Type) json.RawMessage {
+	sum := sha256.Sum256(append([]byte(text+"\x00"), schema.Text(t)...))
+	return json.RawMessage(`"` + hex.EncodeToString(sum[:]) + `"`)
+}
+
+// okOf gives the type of the values that are kept for results of type t: of a
+// Result only the Ok is kept.
+func okOf(t *value.Type) (ok *value.Type, isResult bool) {
+	if t.Kind == value.TypeResult && len(t.Args) > 0 {
+		return t.Args[0], true
+	}
+	return t, false
+}
+
+// The natives of `@cache(…, persist: …)` have file, name and key as their first
+// arguments.
+
+// cacheRead is (…, date, type) and gives (value, nil), or nil.
+func cacheRead(a *vm.Args) (value.Slot, error) {
+	c, date, pace := keptCache{a.String(0), a.String(1)}, a.Int(3), a.Pace()
+	t, isResult := okOf(a.Type(4))
+	q := &effect.StoreRead{Store: c.store(), Keys: []json.RawMessage{keptKey(a.String(2), t)}}
+	return a.Ask(q, func(r effect.Result) (value.Slot, error) {
+		v, ok := unexpired(pace, r.(*effect.StoreEntries).Entries[0].Value, date, t)
+		if !ok {
+			return value.Nil, nil
+		}
+		if isResult {
+			v = value.Ok(v)
+		}
+		return value.Tuple(v, value.Nil), nil
+	})
+}
+
+// cacheWrite is (…, value, until, type).
+func cacheWrite(a *vm.Args) (value.Slot, error) {
+	c, v, until := keptCache{a.String(0), a.String(1)}, value.Flat(a.Slot(3)), min(a.Int(4), lastDate)
+	t, isResult := okOf(a.Type(5))
+	if isResult {
+		v = value.Flat(v.Fields()[0])
+	}
+	if whole, ok := value.FieldByName(v, "response"); ok && t.Name == "Response" && value.TypeName(v) != t.Name {
+		v = whole // of a typed call, whose value is read from it again
+	}
+	text, err := schema.KeepIn(a.Pace(), v, t)
+	if err != nil {
+		panic(value.Faultf("@cache of %s: its result cannot be kept in %s: %s", c.name, c.file, err))
+	}
+	entry := effect.StoreEntry{Key: keptKey(a.String(2), t), Value: fmt.Appendf(nil, "[%013d,%s]", until, text)}
+	return a.Ask(&effect.StoreWrite{Store: c.store(), Entries: []effect.StoreEntry{entry}}, vm.Nothing)
+}
+
+// swept are the caches in files whose expired entries the run has removed.
+type swept map[keptCache]bool
+
+// cacheSweep is (file, name, date): once a run.
+func cacheSweep(a *vm.Args) (value.Slot, error) {
+	c, done := keptCache{a.String(0), a.String(1)}, vm.Own[swept](a)
+	if (*done)[c] {
+		return value.Nil, nil
+	}
+	if *done == nil {
+		*done = swept{}
+	}
+	(*done)[c] = true
+	return a.Ask(&effect.StoreExpire{Store: c.store(), Date: a.Int(2)}, vm.Nothing)
+}
+
+// unexpired reads an entry. An entry that does not fit the type counts as
+// missing, since the program has changed since then.
+func unexpired(pace *value.Pace, entry json.RawMessage, date int64, t *value.Type) (value.Slot, bool) {
+	var parts []json.RawMessage
+	var until int64
+	if entry == nil || json.Unmarshal(entry, &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &until) != nil {
+		return value.Nil, false
+	}
+	if date >= until && until < lastDate {
+		return value.Nil, false
+	}
+	v, errs := schema.KeptIn(pace, parts[1], t)
+	return v, len(errs) == 0
+}
+
+func (*swept) KeptAs() string { return "swept" }
+
+// Keep keeps which caches in files have been swept.
+func (s *swept) Keep(k *vm.Keeper) {
+	all := slices.SortedFunc(maps.Keys(*s), func(a, b keptCache) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.name, b.name))
+	})
+	for i := range k.Count(len(all)) {
+		var c keptCache
+		if !k.Reading() {
+			c = all[i]
+		}
+		k.Text(&c.file)
+		if k.Text(&c.name); k.Reading() {
+			if *s == nil {
+				*s = swept{}
+			}
+			(*s)[c] = true
+		}
+	}
 }

@@ -1,6 +1,9 @@
 package stdlib
 
 import (
+	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/intmath"
 	"github.com/concerto-lang/concerto/internal/data/memstore"
 	"github.com/concerto-lang/concerto/internal/data/value"
@@ -214,4 +217,263 @@ func change(h *memstore.HashMap, k, before value.Slot, had bool, after value.Slo
 	}
 	ofKey, ofAny := h.Watchers(k)
 	return value.Some(value.Tuple(option(before, had), option(after, has), ofKey, ofAny))
+}
+
+// A hashmap in a file is known here only by its path: its natives ask for the
+// effects and convert their results.
+
+// keptMap is a hashmap in a file with the arguments of one call.
+type keptMap struct {
+	*vm.Args
+	memstore.Kept
+	h *memstore.HashMap
+}
+
+// either is the native memory, or kept where argument 0 is a hashmap in a file.
+func either(memory vm.Native, kept func(m keptMap) (value.Slot, error)) vm.Native {
+	return func(a *vm.Args) (value.Slot, error) {
+		h := hashMap(a)
+		if h.Place == nil {
+			return memory(a)
+		}
+		return kept(keptMap{a, h.Kept(a.Pace()), h})
+	}
+}
+
+func found(r effect.Result) (value.Slot, error) { return value.Bool(r.(*effect.StoreFound).Found), nil }
+
+// key gives argument 1, a key, and as it is stored.
+func (m keptMap) key() (k value.Slot, raw []byte, err error) {
+	if k, err = mapKey(m.Args); err == nil {
+		raw, err = m.Key(k)
+	}
+	return k, raw, err
+}
+
+// one asks for the value of argument 1; ok is false when there is none.
+func (m keptMap) one(give func(k, v value.Slot, ok bool) (value.Slot, error)) (value.Slot, error) {
+	k, raw, err := m.key()
+	if err != nil {
+		return value.Nil, err
+	}
+	kept := m.Kept
+	return m.Ask(&effect.StoreRead{Store: m.Request(), Keys: []json.RawMessage{raw}}, func(r effect.Result) (value.Slot, error) {
+		v, ok, err := kept.ReadValue(k, r.(*effect.StoreEntries).Entries[0].Value)
+		if err != nil {
+			return value.Nil, err
+		}
+		return give(k, v, ok)
+	})
+}
+
+func keptGet(m keptMap) (value.Slot, error) {
+	return m.one(func(_, v value.Slot, ok bool) (value.Slot, error) {
+		if !ok {
+			return value.Nil, nil
+		}
+		return value.Some(v), nil
+	})
+}
+
+func keptGetOr(m keptMap) (value.Slot, error) {
+	other := native.Lend(m.Slot(2))
+	return m.one(func(_, v value.Slot, ok bool) (value.Slot, error) {
+		if !ok {
+			return other, nil
+		}
+		return v, nil
+	})
+}
+
+// keptHas does not read the value, which need not fit the type.
+func keptHas(m keptMap) (value.Slot, error) {
+	_, raw, err := m.key()
+	if err != nil {
+		return value.Nil, err
+	}
+	return m.Ask(&effect.StoreRead{Store: m.Request(), Keys: []json.RawMessage{raw}}, func(r effect.Result) (value.Slot, error) {
+		return value.Bool(r.(*effect.StoreEntries).Entries[0].Value != nil), nil
+	})
+}
+
+func keptGetMany(m keptMap) (value.Slot, error) {
+	keys, kept := m.Array(1), m.Kept
+	q := &effect.StoreRead{Store: m.Request()}
+	var all []value.Slot
+	for i := range keys.Len {
+		m.Step(16)
+		k := keys.At(i)
+		if err := hashable(k); err != nil {
+			return value.Nil, err
+		}
+		raw, err := m.Key(k)
+		if err != nil {
+			return value.Nil, err
+		}
+		all, q.Keys = append(all, k), append(q.Keys, raw)
+	}
+	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
+		out := value.NewArray()
+		for i, e := range r.(*effect.StoreEntries).Entries {
+			v, ok, err := kept.ReadValue(all[i], e.Value)
+			if err != nil {
+				return value.Nil, err
+			}
+			if ok {
+				v = value.Some(v)
+			}
+			out.Push(v)
+		}
+		return out.Slot(), nil
+	})
+}
+
+func keptKeys(m keptMap) (value.Slot, error) {
+	kept := m.Kept
+	return m.Ask(&effect.StoreList{Store: m.Request(), Keys: true}, func(r effect.Result) (value.Slot, error) {
+		out := value.NewArray()
+		for _, e := range r.(*effect.StoreEntries).Entries {
+			k, err := kept.ReadKey(e.Key)
+			if err != nil {
+				return value.Nil, err
+			}
+			out.Push(k)
+		}
+		return out.Slot(), nil
+	})
+}
+
+func keptValues(m keptMap) (value.Slot, error) { return keptEntries(valuesOf)(m) }
+
+// keptEntries gives what f makes of the entries.
+func keptEntries(f func(*value.Pace, entries) (value.Slot, error)) func(m keptMap) (value.Slot, error) {
+	return func(m keptMap) (value.Slot, error) {
+		kept, pace := m.Kept, m.Pace()
+		return m.Ask(&effect.StoreList{Store: m.Request(), Keys: true, Values: true}, func(r effect.Result) (value.Slot, error) {
+			all, err := kept.ReadMap(r)
+			if err != nil {
+				return value.Nil, err
+			}
+			return f(pace, all)
+		})
+	}
+}
+
+func itself(_ *value.Pace, all entries) (value.Slot, error) { return all.(*value.Map).Slot(), nil }
+
+func keptLen(m keptMap) (value.Slot, error) {
+	return m.Ask(&effect.StoreLen{Store: m.Request()}, memstore.Count)
+}
+
+func keptPut(m keptMap) (value.Slot, error) {
+	k, raw, err := m.key()
+	if err != nil {
+		return value.Nil, err
+	}
+	v := native.Lend(m.Slot(2))
+	text, err := m.Value(k, v)
+	if err != nil {
+		return value.Nil, err
+	}
+	h, kept := m.h, m.Kept
+	q := &effect.StoreWrite{Store: m.Request(), Entries: []effect.StoreEntry{{Key: raw, Value: text}}, Before: h.Watched(k)}
+	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
+		if r == nil {
+			return value.Nil, nil
+		}
+		before, had, err := kept.ReadValue(k, r.(*effect.StoreEntries).Entries[0].Value)
+		if err != nil {
+			return value.Nil, err
+		}
+		return change(h, k, before, had, v, true), nil
+	})
+}
+
+func keptPutMany(m keptMap) (value.Slot, error) {
+	h, kept := m.h, m.Kept
+	q := &effect.StoreWrite{Store: m.Request(), Before: h.AnyWatched()}
+	var keys, values []value.Slot
+	var err error
+	m.Map(1).Each(func(k, v value.Slot) bool {
+		m.Step(16)
+		var e effect.StoreEntry
+		if e.Key, err = m.Key(k); err == nil {
+			e.Value, err = m.Value(k, v)
+		}
+		q.Entries, keys, values = append(q.Entries, e), append(keys, k), append(values, native.Lend(v))
+		return err == nil
+	})
+	if err != nil {
+		return value.Nil, err
+	}
+	return m.Ask(q, func(r effect.Result) (value.Slot, error) {
+		told := value.NewArray()
+		if r == nil {
+			return told.Slot(), nil
+		}
+		for i, e := range r.(*effect.StoreEntries).Entries {
+			before, had, err := kept.ReadValue(keys[i], e.Value)
+			if err != nil {
+				return value.Nil, err
+			}
+			tell(told, keys[i], change(h, keys[i], before, had, values[i], true))
+		}
+		return told.Slot(), nil
+	})
+}
+
+func keptAdd(m keptMap) (value.Slot, error) {
+	k, raw, err := m.key()
+	if err != nil {
+		return value.Nil, err
+	}
+	by, err := m.Value(k, m.Slot(2))
+	if err != nil {
+		return value.Nil, err
+	}
+	h, kept := m.h, m.Kept
+	return m.Ask(&effect.StoreAdd{Store: m.Request(), Key: raw, By: by}, func(r effect.Result) (value.Slot, error) {
+		both := r.(*effect.StoreEntries).Entries
+		before, had, err := kept.ReadValue(k, both[0].Value)
+		if err != nil {
+			return value.Nil, err
+		}
+		sum, _, err := kept.ReadValue(k, both[1].Value)
+		if err != nil {
+			return value.Nil, err
+		}
+		return value.Tuple(sum, change(h, k, before, had, sum, true)), nil
+	})
+}
+
+// keptRemoval reads only what somebody is to hear of.
+func keptRemoval(m keptMap) (value.Slot, error) {
+	h := m.h
+	k, err := mapKey(m.Args)
+	if err != nil || !h.Watched(k) {
+		return value.Nil, err
+	}
+	return m.one(func(k, v value.Slot, ok bool) (value.Slot, error) { return change(h, k, v, ok, value.Nil, false), nil })
+}
+
+func keptDelete(m keptMap) (value.Slot, error) {
+	_, raw, err := m.key()
+	if err != nil {
+		return value.Nil, err
+	}
+	return m.Ask(&effect.StoreDelete{Store: m.Request(), Key: raw}, found)
+}
+
+func keptClear(m keptMap) (value.Slot, error) {
+	kept := m.Kept
+	return m.Ask(&effect.StoreClear{Store: m.Request(), List: m.h.AnyWatched()}, func(r effect.Result) (value.Slot, error) {
+		if r == nil {
+			return value.NewMap(0).Slot(), nil
+		}
+		all, err := kept.ReadMap(r)
+		if err != nil {
+			return value.Nil, err
+		}
+		return all.Slot(), nil
+	})
 }

@@ -190,8 +190,10 @@ var Policy = []Rule{
 	{Package: "internal/term/screen", Imports: "internal/term/terminal"},
 	{Package: "internal/term/prompt", Imports: "internal/data/hostmsg internal/data/decision internal/data/effect internal/term/terminal internal/term/screen"},
 	{Package: "internal/term/progress", Imports: "internal/record/eventtext internal/data/hostmsg internal/data/effect internal/term/terminal internal/record/activity internal/term/screen internal/text/utf8cut"},
-	{Package: "stdlib", Imports: `internal/text/source ast parser sema ir internal/data/value internal/data/schema internal/data/memstore internal/data/effect vm
-		internal/data/hostmsg internal/data/intmath internal/text/jsonrepair internal/text/yamlcore internal/text/utf8cut`},
+	{Package: "stdlib/native", Imports: "internal/data/schema internal/data/value internal/text/utf8cut vm"},
+	{Package: "stdlib/formats", Imports: "internal/data/value internal/text/yamlcore stdlib/native vm"},
+	{Package: "stdlib/times", Imports: "internal/data/effect internal/data/value stdlib/native vm"},
+	{Package: "stdlib", Imports: "internal/text/source ast parser sema ir internal/data/value internal/data/schema internal/data/memstore internal/data/effect vm internal/data/hostmsg internal/data/intmath internal/text/jsonrepair internal/text/utf8cut stdlib/formats stdlib/native stdlib/times"},
 	{Package: "internal/testkit/compiletest", Tests: true,
 		Imports: "internal/text/source internal/compile/diag internal/data/effect parser sema ir codegen vm stdlib"},
 	{Package: "runtime/world/permit", Imports: "internal/data/effect"},

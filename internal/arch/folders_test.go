@@ -43,7 +43,6 @@ var crowded = map[string]int{
 	"internal/record/journal.Record":       56,
 	"sema":                                 53,
 	"sema.checker":                         40,
-	"stdlib":                               72,
 	"vm":                                   85,
 	"vm.Keeper()":                          118,
 	"vm.VM":                                74,
