@@ -27,8 +27,8 @@ var libraries = []struct{ path, by string }{
 	{"github.com/google/go-dap", "internal/cli"}, // its tests
 	{"go.yaml.in/yaml/v4", "internal/compile/manifest"},
 	{"go.yaml.in/yaml/v4", "internal/text/yamlcore"},
-	{"go.yaml.in/yaml/v4", "stdlib"},
-	{"github.com/BurntSushi/toml", "stdlib"},
+	{"go.yaml.in/yaml/v4", "stdlib/formats"},
+	{"github.com/BurntSushi/toml", "stdlib/formats"},
 	{"github.com/BurntSushi/toml", "cmd/concerto-relay"},
 	{"github.com/spf13/cobra", "internal/cli/..."},
 	{"github.com/spf13/cobra", "cmd/concerto-relay"},
