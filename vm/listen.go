@@ -469,3 +469,105 @@ func (t *task) leaveScope(s *scope, r *raised) (st status, on bool) {
 	t.raised = nil
 	return t.finish(s, r.asErr()), false
 }
+
+// messages are those of an exchange that have come and wait to be dealt with.
+type messages struct {
+	queue  []effect.HostMessage
+	queued int // in bytes of lines
+}
+
+// What may wait while the program is busy; beyond it the host's pipe fills up.
+const (
+	queueLimit = 4096    // messages
+	queueBytes = 4 << 20 // of lines; the last batch may go beyond
+)
+
+func (q *messages) full() bool { return len(q.queue) >= queueLimit || q.queued >= queueBytes }
+
+func (q *messages) add(m *effect.HostMessage) {
+	q.queue = append(q.queue, *m)
+	q.queued += len(m.Text)
+}
+
+// drop takes the first message off the queue.
+func (q *messages) drop() {
+	q.queued -= len(q.queue[0].Text)
+	q.queue[0] = effect.HostMessage{}
+	if q.queue = q.queue[1:]; len(q.queue) == 0 {
+		q.queue = nil
+	}
+}
+
+// takeBack removes the message with this id, and gives it, if there is one.
+func (q *messages) takeBack(id string) (m effect.HostMessage, found bool) {
+	for i := range q.queue {
+		if q.queue[i].ID == id {
+			m = q.queue[i]
+			q.queued -= len(m.Text)
+			q.queue = append(q.queue[:i:i], q.queue[i+1:]...)
+			return m, true
+		}
+	}
+	return m, false
+}
+
+// asks are the messages that were given to the program and may be answered, in their
+// order. A host may send as many as it likes, and the program leave them: none of the methods
+// looks through all of them.
+type asks struct {
+	all  []*ask            // with some that are settled
+	live int               // how many are not
+	byID map[string][]*ask // the same, but those without an id
+}
+
+func (l *asks) add(k *ask) {
+	l.all = append(l.all, k)
+	l.live++
+	if k.id == "" {
+		return
+	}
+	if l.byID == nil {
+		l.byID = map[string][]*ask{}
+	}
+	l.byID[k.id] = append(l.byID[k.id], k)
+}
+
+// find gives the first with an id that is not settled; nil when there is none.
+func (l *asks) find(id string) *ask {
+	same := l.byID[id]
+	for len(same) > 0 && same[0].answered != "" {
+		same = same[1:]
+	}
+	if len(same) == 0 {
+		delete(l.byID, id)
+		return nil
+	}
+	l.byID[id] = same
+	return same[0]
+}
+
+// fewAsks are so few that those which are settled need not be taken out.
+const fewAsks = 32
+
+// settled hears that one is. Once most are, they are taken out.
+func (l *asks) settled() {
+	if l.live--; len(l.all) < fewAsks || l.live > len(l.all)/2 {
+		return
+	}
+	kept := asks{all: make([]*ask, 0, l.live)}
+	for _, k := range l.open() {
+		kept.add(k)
+	}
+	*l = kept
+}
+
+// open are those that are not settled.
+func (l *asks) open() []*ask {
+	out := make([]*ask, 0, l.live)
+	for _, k := range l.all {
+		if k.answered == "" {
+			out = append(out, k)
+		}
+	}
+	return out
+}

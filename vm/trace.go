@@ -1,6 +1,8 @@
 package vm
 
 import (
+	"runtime"
+	"runtime/debug"
 	"sort"
 	"strings"
 
@@ -168,4 +170,72 @@ func (m *image) entryOf(f *function) Place {
 		p.Line, p.Column = at.Line, at.Column
 	}
 	return p
+}
+
+// Stopped is the end of a run whose performer refused a request with an error
+// that no program may catch. Err is the performer's error, the place that of
+// the request.
+type Stopped struct {
+	Err   error
+	Place         // where the request was made
+	Trace []Place // the place first, then the calls that led to it, recursion and long ones shortened
+}
+
+func (e *Stopped) Error() string { return e.Err.Error() }
+
+// Unwrap gives the performer's error.
+func (e *Stopped) Unwrap() error { return e.Err }
+
+// stopped returns err with the place where the task is.
+func (t *task) stopped(err error) *Stopped { return t.stoppedAt(t.pc(), err) }
+
+func (t *task) stoppedAt(pc int, err error) *Stopped {
+	e := &Stopped{Err: err}
+	var trace calls
+	for fp := t.frame(); pc > 0; { // the task may be parked
+		t.m.addCaller(&trace, pc)
+		fp, pc = t.caller(fp)
+	}
+	e.Trace = trace.places(t.m.place)
+	e.Place = visible(e.Trace)
+	e.Trace = userView(e.Trace)
+	return e
+}
+
+// A Broken program has an instruction that reads a value of the wrong kind. The
+// verifier proves that registers are set, but not which values they hold: that
+// would take types that the format does not have. Only a changed file or a bug
+// of the compiler leads here. The mistake is found when the instruction runs,
+// and ends the run.
+type Broken struct {
+	Stack string // Go's, of where it was found
+}
+
+func (e *Broken) Error() string {
+	return ir.ErrInvalid.Error() + ": an instruction reads what is not there"
+}
+func (e *Broken) Unwrap() error { return ir.ErrInvalid }
+
+// missingOperand gives the Broken program when the machine has panicked because
+// an operand of an instruction is nil, and else nil. The loop does not check
+// for nil, since that would cost time in every instruction; the processor's
+// trap is the check.
+func missingOperand(panicked any) *Broken {
+	if _, ok := panicked.(runtime.Error); !ok || !strings.Contains(panicked.(error).Error(), "nil pointer") {
+		return nil
+	}
+	var pcs [16]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	for {
+		f, more := frames.Next()
+		if f.Function == "runtime.sigpanic" {
+			if f, _ = frames.Next(); strings.HasSuffix(f.Function, "vm.(*task).run") {
+				return &Broken{Stack: string(debug.Stack())}
+			}
+			return nil
+		}
+		if !more {
+			return nil
+		}
+	}
 }

@@ -43,7 +43,7 @@ var crowded = map[string]int{
 	"internal/record/journal.Record":       56,
 	"sema":                                 53,
 	"sema.checker":                         40,
-	"vm":                                   85,
+	"vm":                                   71,
 	"vm.Keeper()":                          118,
 	"vm.VM":                                74,
 	"vm.VM()":                              120,
