@@ -27,6 +27,5 @@
 // Every error is an [*Error], except the cause of a context's end, which is returned as it is. Use
 // errors.Is with the Err variables to find its kind.
 //
-// Nothing is printed, and no global state is kept. All types are safe for concurrent use unless they say
-// otherwise.
+// The package prints nothing. Programs, tapes and sets of tools are safe for concurrent use.
 package concerto

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/activity"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -21,7 +24,7 @@ type person struct {
 
 func (p *person) Ask(context.Context, string) (string, error) { return "", fmt.Errorf("not asked so") }
 
-func (p *person) AskHost(ctx context.Context, q HostAsking, message json.RawMessage) (json.RawMessage, error) {
+func (p *person) AskHost(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, fmt.Sprintf("%s %s %d %s", q.Host, q.Type, q.Within, message))
@@ -68,8 +71,8 @@ func TestUnhandledIsAsked(t *testing.T) {
 		var out strings.Builder
 		err := p.Run(t.Context(), Options{
 			Environ: []string{"PATH=/bin:/usr/bin"}, Answers: Answers{Prompter: who}, Output: Output{To: &out},
-			Records: Records{OnActivity: func(a Activity) {
-				if a.Kind == ActivityAnswered {
+			Records: Records{OnActivity: func(a activity.Event) {
+				if a.Kind == activity.Answered {
 					heard = append(heard, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", a.Host, a.Type, a.By, a.Scope+a.Text)))
 				}
 			}},
@@ -110,16 +113,16 @@ fn main() {
     println(to_string(r?.text));
     println(P.run(1)?);
 }`, "Concerto.toml": strings.Replace(asks, "read -r prompt; do", `read -r prompt; do echo '{"type":"progress","percent":5}'`, 1)})
-	var heard []ActivityKind
+	var heard []activity.Kind
 	open := map[int64]string{}
 	err := p.Run(t.Context(), Options{
-		Environ: []string{"PATH=/bin:/usr/bin"}, Answers: Answers{Fixed: []Answer{{Channel: "host:question", Value: "x"}}},
-		Records: Records{OnActivity: func(a Activity) {
+		Environ: []string{"PATH=/bin:/usr/bin"}, Answers: Answers{Fixed: []emit.Fixed{{Channel: "host:question", Value: "x"}}},
+		Records: Records{OnActivity: func(a activity.Event) {
 			heard = append(heard, a.Kind)
 			switch a.Kind {
-			case ActivityBegan, ActivityListenBegan, ActivityStageBegan:
+			case activity.Began, activity.ListenBegan, activity.StageBegan:
 				open[a.Number] = a.Name
-			case ActivityEnded, ActivityListenEnded, ActivityStageEnded:
+			case activity.Ended, activity.ListenEnded, activity.StageEnded:
 				if open[a.Number] != a.Name {
 					t.Errorf("%d %s ends, and %q began", a.Number, a.Name, open[a.Number])
 				}
@@ -131,10 +134,10 @@ fn main() {
 		t.Fatal(err, open)
 	}
 	heard = slices.Compact(heard)
-	exchange := []ActivityKind{ActivityBegan, ActivityMoved, ActivityAsked, ActivityAnswered, ActivityAsked, ActivityAnswered, ActivityEnded}
-	want := append([]ActivityKind{ActivityListenBegan}, exchange...)
-	want = append(append(want, ActivityListenEnded, ActivityStageBegan), exchange...)
-	if d := cmp.Diff(append(want, ActivityStageEnded), heard); d != "" {
+	exchange := []activity.Kind{activity.Began, activity.Moved, activity.Asked, activity.Answered, activity.Asked, activity.Answered, activity.Ended}
+	want := append([]activity.Kind{activity.ListenBegan}, exchange...)
+	want = append(append(want, activity.ListenEnded, activity.StageBegan), exchange...)
+	if d := cmp.Diff(append(want, activity.StageEnded), heard); d != "" {
 		t.Error(d)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // application is the layer that hands emits to the embedding application.
@@ -94,7 +95,7 @@ func (o *Options) askHost(ctx context.Context, r *effect.AskHost) (effect.Result
 
 // asksHosts reports whether somebody answers what the program leaves unanswered of its hosts.
 func (o *Options) asksHosts() bool {
-	_, prompts := o.Answers.Prompter.(HostPrompter)
+	_, prompts := o.Answers.Prompter.(emit.HostPrompter)
 	return prompts || o.Answers.OnAskHost != nil
 }
 

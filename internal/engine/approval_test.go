@@ -14,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // audited runs a program with an audit log, and gives its records of calls, shortened:
@@ -21,7 +24,7 @@ import (
 func audited(t *testing.T, p *engine.Program, o engine.Options) (calls []string, log string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
-	a, err := engine.OpenAudit(file, engine.AuditOptions{})
+	a, err := engine.OpenAudit(file, audit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,9 +77,9 @@ fn main() {
 	emit("said", said);
 }`
 
-func orders(change func(*engine.Tool)) *engine.ToolRegistry {
-	var tools engine.ToolRegistry
-	d := engine.NewTool("order", "Orders", func(_ context.Context, in struct {
+func orders(change func(*tool.Definition)) *tool.Registry {
+	var tools tool.Registry
+	d := tool.New("order", "Orders", func(_ context.Context, in struct {
 		SKU string `json:"sku"`
 	}) (string, error) {
 		return "ordered " + in.SKU, nil
@@ -102,8 +105,8 @@ func TestWhoApproves(t *testing.T) {
 		want    string
 		said    string
 	}{
-		{"the command line", engine.Options{Answers: engine.Answers{Fixed: []engine.Answer{{Channel: "tool:approval", Value: "okay!"}}}}, "", "allow by flag --answer", `"ordered a"`},
-		{"the command line, in full", engine.Options{Answers: engine.Answers{Fixed: []engine.Answer{{Channel: "tool:approval", Value: ` {"decision":"allow","input":{"sku":"b"}}`}}}}, "",
+		{"the command line", engine.Options{Answers: engine.Answers{Fixed: []emit.Fixed{{Channel: "tool:approval", Value: "okay!"}}}}, "", "allow by flag --answer", `"ordered a"`},
+		{"the command line, in full", engine.Options{Answers: engine.Answers{Fixed: []emit.Fixed{{Channel: "tool:approval", Value: ` {"decision":"allow","input":{"sku":"b"}}`}}}}, "",
 			"allow by flag --answer", `"ordered b"`},
 		{"a handler", engine.Options{Answers: engine.Answers{Handler: `read line; echo '{"value":{"approved":true}}'`}}, "", "allow by application --emit-handler", `"ordered a"`},
 		{"the application", engine.Options{OnAwait: func(context.Context, string, json.RawMessage) (json.RawMessage, error) {
@@ -120,7 +123,7 @@ func TestWhoApproves(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := compileTests(t, map[string]string{"main.conc": oneOrder, "Concerto.toml": ""})
-			c.o.Tools = orders(func(d *engine.Tool) {
+			c.o.Tools = orders(func(d *tool.Definition) {
 				if c.timeout != "" {
 					d.ApprovalTimeout, d.OnTimeout = 10*time.Millisecond, c.timeout
 				}
@@ -167,12 +170,12 @@ replies = [
   { match = "halt", tool_calls = [{ name = "halting", args = {} }] },
 ]
 `
-	tools := orders(func(d *engine.Tool) { d.RequiresApproval, d.Category = false, "shop" })
-	free := engine.NewTool("free", "Is not asked about", func(context.Context, struct{}) (int, error) { return 1, nil })
-	halting := engine.NewTool("halting", "Halts", func(context.Context, struct{}) (int, error) { return 1, nil })
+	tools := orders(func(d *tool.Definition) { d.RequiresApproval, d.Category = false, "shop" })
+	free := tool.New("free", "Is not asked about", func(context.Context, struct{}) (int, error) { return 1, nil })
+	halting := tool.New("halting", "Halts", func(context.Context, struct{}) (int, error) { return 1, nil })
 	halting.ApprovalTimeout, halting.OnTimeout = 10*time.Millisecond, "halt"
-	outer := engine.NewTool("outer", "Orders by another", func(context.Context, struct{}) (int, error) { return 0, nil })
-	outer.Handler = func(ctx context.Context, _ json.RawMessage, c *engine.ToolContext) (engine.ToolResult, error) {
+	outer := tool.New("outer", "Orders by another", func(context.Context, struct{}) (int, error) { return 0, nil })
+	outer.Handler = func(ctx context.Context, _ json.RawMessage, c *tool.Context) (tool.Result, error) {
 		return c.Call(ctx, "order", map[string]string{"sku": "c"}), nil
 	}
 	if err := tools.Register(free, halting, outer); err != nil {
@@ -230,7 +233,7 @@ func TestApprovalCancelled(t *testing.T) {
 		fn main() { for i in 0..3 { emit("got", race (dispatch_tool("order", { "sku": "a" }), late())); } }`})
 	asked := make(chan bool, 1)
 	var got []string
-	calls, _, err := audited(t, p, engine.Options{Tools: orders(func(*engine.Tool) {}),
+	calls, _, err := audited(t, p, engine.Options{Tools: orders(func(*tool.Definition) {}),
 		OnEmit: func(channel string, payload json.RawMessage) {
 			if channel == "got" {
 				got = append(got, string(payload))
@@ -257,12 +260,12 @@ func TestUnrecordedCalls(t *testing.T) {
 		fn called(name: String) -> Any { try { dispatch_tool(name, { "sku": "a" }) } catch ToolError(e) { e.reason } }
 		fn main() { emit("first", called("order")); emit("then", [called("order"), try { dispatch_tool("Own_count", {}) } catch ToolError(e) { e.message }]); }`})
 	full := false
-	log, err := engine.OpenAudit(filepath.Join(t.TempDir(), "a.ndjson"), engine.AuditOptions{Wrap: func(f engine.AuditIO) engine.AuditIO { return filling{f, &full} }})
+	log, err := engine.OpenAudit(filepath.Join(t.TempDir(), "a.ndjson"), audit.Options{Wrap: func(f audit.File) audit.File { return filling{f, &full} }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var emits []string
-	tools := orders(func(d *engine.Tool) { d.RequiresApproval = false })
+	tools := orders(func(d *tool.Definition) { d.RequiresApproval = false })
 	if err := p.Run(t.Context(), engine.Options{Tools: tools, Records: engine.Records{Audit: log}, OnEmit: func(channel string, payload json.RawMessage) {
 		if channel != "audit:tool" {
 			emits = append(emits, channel+" "+string(payload))
@@ -283,7 +286,7 @@ func TestUnrecordedCalls(t *testing.T) {
 
 // filling is a file on a disk that fills up.
 type filling struct {
-	engine.AuditIO
+	audit.File
 	full *bool
 }
 
@@ -291,5 +294,5 @@ func (f filling) Write(b []byte) (int, error) {
 	if *f.full {
 		return 0, errors.New("no space left on device")
 	}
-	return f.AuditIO.Write(b)
+	return f.File.Write(b)
 }

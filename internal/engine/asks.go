@@ -19,7 +19,7 @@ import (
 // flag of its Kind would list; "" means everything of that kind. Detail says
 // what it is for, or what the name stands for.
 type Ask struct {
-	Kind   Permission
+	Kind   permit.Kind
 	Name   string
 	Detail string
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
@@ -17,12 +18,6 @@ type AuditLog = audit.Log
 // AuditOptions are how an audit log is written. The zero value will do.
 type AuditOptions = audit.Options
 
-// AuditIO is what a log writes to: AuditOptions.Wrap may stand before its file.
-type AuditIO = audit.File
-
-// AuditHead is the last record of an audit log: its number and hash.
-type AuditHead = audit.Head
-
 // What OpenAudit fails with besides the errors of the file: another process writes the
 // log, or its chain is broken.
 type (
@@ -32,12 +27,12 @@ type (
 
 // OpenAudit takes an audit log over, or makes a new one. Who opens it closes it, after
 // the runs that write to it.
-func OpenAudit(file string, o AuditOptions) (*AuditLog, error) { return audit.Open(file, o) }
+func OpenAudit(file string, o audit.Options) (*audit.Log, error) { return audit.Open(file, o) }
 
 // OpenAudit is OpenAudit for the log that the program's manifest names, of which it takes
 // what says where a run is, and what it may write; nil without one. A run of
 // which Records.Audit is nil does the same; runs beside it in this process then share its log.
-func (p *Program) OpenAudit(run *Options, o AuditOptions) (*AuditLog, error) {
+func (p *Program) OpenAudit(run *Options, o audit.Options) (*audit.Log, error) {
 	file, err := p.auditFile(run)
 	if file == "" || err != nil {
 		return nil, err
@@ -86,18 +81,18 @@ func (p *Program) audited(o *Options) (end func(error) error, err error) {
 
 // SharedAudit opens an audit log for one run of this process, or returns it when other runs have it
 // open: a log has one writer. release must be called when the run has ended; the last one closes it.
-func SharedAudit(file string) (log *AuditLog, release func() error, err error) {
-	return audits.acquire(file, func() (*AuditLog, error) { return OpenAudit(file, AuditOptions{}) })
+func SharedAudit(file string) (log *audit.Log, release func() error, err error) {
+	return audits.acquire(file, func() (*audit.Log, error) { return OpenAudit(file, audit.Options{}) })
 }
 
 // SharedLedger is SharedAudit for a ledger.
-func SharedLedger(file string) (l *Ledger, release func() error, err error) {
-	return ledgers.acquire(file, func() (*Ledger, error) { return OpenLedger(file, LedgerOptions{}) })
+func SharedLedger(file string) (l *ledger.Ledger, release func() error, err error) {
+	return ledgers.acquire(file, func() (*ledger.Ledger, error) { return OpenLedger(file, ledger.Options{}) })
 }
 
 var (
-	audits  = sharedLogs[*AuditLog]{open: map[string]*sharedLog[*AuditLog]{}}
-	ledgers = sharedLogs[*Ledger]{open: map[string]*sharedLog[*Ledger]{}}
+	audits  = sharedLogs[*audit.Log]{open: map[string]*sharedLog[*audit.Log]{}}
+	ledgers = sharedLogs[*ledger.Ledger]{open: map[string]*sharedLog[*ledger.Ledger]{}}
 )
 
 // sharedLogs are the logs that several runs of this process write.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 // Runs of one process whose manifests name the same log write it together; the last one
@@ -24,8 +25,8 @@ func TestRunsShareAuditLog(t *testing.T) {
 			await emit("meet", nil);
 			dispatch_tool("echo", { n: 1 });
 		}`, "Concerto.toml": "[audit]\nfile = '" + file + "'\n"})
-	var tools engine.ToolRegistry
-	if err := tools.Register(engine.NewTool("echo", "Says it again", func(_ context.Context, in struct {
+	var tools tool.Registry
+	if err := tools.Register(tool.New("echo", "Says it again", func(_ context.Context, in struct {
 		N int `json:"n"`
 	}) (int, error) {
 		return in.N, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/keeper"
@@ -48,8 +49,8 @@ type Durable struct {
 // Suspended is the error of a durable run that was left where it is.
 type Suspended struct {
 	Run, Dir string
-	Why      error      // an *Unwritable, or the cause of the context's end; nil when the run waits
-	Waiting  []Question // for what it waits
+	Why      error              // an *Unwritable, or the cause of the context's end; nil when the run waits
+	Waiting  []durable.Question // for what it waits
 }
 
 func (e *Suspended) Error() string {
@@ -61,9 +62,6 @@ func (e *Suspended) Error() string {
 
 // Unwrap gives why.
 func (e *Suspended) Unwrap() error { return e.Why }
-
-// Question is a question that waits for an answer.
-type Question = durable.Question
 
 // Errors of a run's directory; the error's text says more.
 type (
@@ -119,7 +117,7 @@ type durableRun struct {
 	ran      time.Duration    // in the processes before
 	keeper   *keeper.Client   // of its hosts; nil: they end with it
 	world    *runtime.Runtime
-	ledger   *Ledger
+	ledger   *ledger.Ledger
 }
 
 // makeDurable makes or opens the run's directory, and puts the run between the program and the
@@ -153,8 +151,8 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 	if s := o.own.durable; s != nil {
 		d.begun = s.kept.Flags
 		err = d.reopen(s.kept, &config, options)
-		if _, failed := errors.AsType[*Unwritable](err); failed || journal.IsFull(err) {
-			err = &Suspended{Run: d.id, Dir: d.dir, Why: &Unwritable{Err: err}}
+		if _, failed := errors.AsType[*durable.Unwritable](err); failed || journal.IsFull(err) {
+			err = &Suspended{Run: d.id, Dir: d.dir, Why: &durable.Unwritable{Err: err}}
 		}
 	} else {
 		d.begun = p.begin(o, c, sync)
@@ -233,7 +231,7 @@ func (d *durableRun) reopen(s *durable.Stored, config *durable.Config, options j
 	d.owner, d.ran = last.N+1, config.History.Ran()
 	d.writer.Append(&journal.Record{K: journal.KResume, Owner: options.Owner.Numbered(d.owner)})
 	if err := d.writer.Flush(journal.Synced); err != nil {
-		return errors.Join(&Unwritable{Err: err}, d.writer.Close())
+		return errors.Join(&durable.Unwritable{Err: err}, d.writer.Close())
 	}
 	return nil
 }

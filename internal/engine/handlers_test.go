@@ -18,10 +18,10 @@ import (
 )
 
 // handled runs a program with tools that are no Go functions, and gives what it emits and logs.
-func handled(t *testing.T, program, manifest string, o engine.Options, tools ...engine.Tool) (emits []string, log string) {
+func handled(t *testing.T, program, manifest string, o engine.Options, tools ...tool.Definition) (emits []string, log string) {
 	t.Helper()
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
-	o.Tools = &engine.ToolRegistry{}
+	o.Tools = &tool.Registry{}
 	if err := o.Tools.Register(tools...); err != nil {
 		t.Fatal(err)
 	}
@@ -66,9 +66,9 @@ func TestToolsThatAreNoGo(t *testing.T) {
 		{"", engine.Options{}, `err "answered with status 401 Unauthorized: no such key: ***AUTH***"`},
 		{"[permissions]\nnet = [\"127.0.0.1\"]\ntools = [\"c\", \"h\"]", engine.Options{}, `err "answered with status 401 Unauthorized: no such key: ***AUTH***"`},
 		{"[permissions]\nnet = []\ntools = [\"c\", \"h\"]", engine.Options{}, refused + "add it to `net` in [permissions]\""},
-		{"", engine.Options{Allow: engine.Grants{Allow: map[engine.Permission]engine.Granted{permit.Net: {}}}}, refused + `allow it with --allow-net=127.0.0.1"`},
+		{"", engine.Options{Allow: permit.Grants{Allow: map[permit.Kind]permit.List{permit.Net: {}}}}, refused + `allow it with --allow-net=127.0.0.1"`},
 		// What the application brings needs no --allow-run.
-		{"", engine.Options{Allow: engine.Grants{Sandbox: true}}, refused + `allow it with --allow-net=127.0.0.1"`},
+		{"", engine.Options{Allow: permit.Grants{Sandbox: true}}, refused + `allow it with --allow-net=127.0.0.1"`},
 	} {
 		auth = ""
 		emits, log := handled(t, callsBoth, c.manifest, c.o, command, address)
@@ -91,7 +91,7 @@ func TestToolsThatStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tools engine.ToolRegistry
+	var tools tool.Registry
 	if err := tools.Register(stays); err != nil {
 		t.Fatal(err)
 	}

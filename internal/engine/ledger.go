@@ -15,10 +15,6 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Ledger is a ledger of decisions that is being written (spec/27-ledger.md). Many runs may
-// share one. Safe for concurrent use.
-type Ledger = ledger.Ledger
-
 // LedgerOptions are how a ledger is written. The zero value will do.
 type LedgerOptions = ledger.Options
 
@@ -27,7 +23,7 @@ const LedgerFile = journal.LedgerFile
 
 // OpenLedger takes a ledger over, or makes a new one. Who opens it closes it, after the runs that
 // write to it. It fails with an *AuditLockedError, an *AuditBrokenError, or an error of the file.
-func OpenLedger(file string, o LedgerOptions) (*Ledger, error) { return ledger.Open(file, o) }
+func OpenLedger(file string, o ledger.Options) (*ledger.Ledger, error) { return ledger.Open(file, o) }
 
 // decisions has the run's decisions recorded, where they are to be. A durable run has a ledger of
 // its own besides.
@@ -48,7 +44,7 @@ func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {
 	}
 	how.Before = d.run.Written
 	var all []durable.Ledger
-	for _, l := range []*Ledger{d.ledger, o.Records.Ledger} {
+	for _, l := range []*ledger.Ledger{d.ledger, o.Records.Ledger} {
 		if l == nil {
 			continue
 		}
@@ -97,15 +93,15 @@ func (r keptRun) Live() (cut int, err error) {
 func keptLedger(err error) error {
 	var broken *audit.BrokenError
 	var conflict *ledger.ConflictError
-	var unwritable *Unwritable
+	var unwritable *durable.Unwritable
 	var held *audit.LockedError
 	switch {
 	case err == nil, errors.As(err, &unwritable), errors.As(err, &held):
 		return err
 	case errors.As(err, &broken):
-		return &JournalDamaged{Where: fmt.Sprintf("%s:%d", filepath.Base(broken.File), broken.Line), Why: fmt.Sprintf("seq %d: %s", broken.Seq, broken.Why)}
+		return &journal.Damaged{Where: fmt.Sprintf("%s:%d", filepath.Base(broken.File), broken.Line), Why: fmt.Sprintf("seq %d: %s", broken.Seq, broken.Why)}
 	case errors.As(err, &conflict):
-		return &JournalDamaged{Where: filepath.Base(conflict.File), Why: fmt.Sprintf("seq %d: effect %d decided %s, and there stands %s", conflict.Seq, conflict.Effect, conflict.Is, conflict.Was)}
+		return &journal.Damaged{Where: filepath.Base(conflict.File), Why: fmt.Sprintf("seq %d: effect %d decided %s, and there stands %s", conflict.Seq, conflict.Effect, conflict.Is, conflict.Was)}
 	}
-	return &Unwritable{Err: err}
+	return &durable.Unwritable{Err: err}
 }

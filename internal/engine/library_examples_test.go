@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // What `concerto doc` shows of the library are tests, and they pass.
@@ -17,7 +18,7 @@ func TestLibraryExamples(t *testing.T) {
 	for _, path := range paths {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".conc"), func(t *testing.T) {
 			t.Parallel()
-			p, found, err := engine.CompileSource(engine.Source{Path: path, Dir: ".", Tests: true})
+			p, found, err := engine.CompileSource(driver.Request{Path: path, Dir: ".", Tests: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"context"
-
 	"github.com/concerto-lang/concerto/internal/compile/diag"
-	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/transcript"
 	"github.com/concerto-lang/concerto/internal/record/activity"
@@ -12,7 +9,6 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/host"
 	"github.com/concerto-lang/concerto/runtime/mcp"
-	"github.com/concerto-lang/concerto/runtime/mock"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/runtime/world/logs"
@@ -20,15 +16,10 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Types of other packages that this package's declarations mention, under names
-// of its own: users may rely on these names, and not on those packages. A test
-// finds a type that has no name here.
+// Names of other packages' types that the commands use through this one.
 type (
 	// Source says where a program is: Path seen from Dir, or Given.
 	Source = driver.Request
-	// Debugger is whom a run stands still for. Who implements it knows the VM, whose API promises
-	// nothing.
-	Debugger = vm.Debugger
 	// Given is a program that is in no file.
 	Given = driver.Given
 	// PathError says that a path leads to no program.
@@ -53,29 +44,13 @@ type (
 	// ToolContext is what a tool's handler knows of its call, and what a session of
 	// tools is opened with.
 	ToolContext = tool.Context
-	// ToolResult is what a call gave.
-	ToolResult = tool.Result
 	// ListedTool is a tool as a session lists it.
 	ListedTool = tool.Listed
-	// ToolSession is the tools as one run sees them.
-	ToolSession = tool.Session
-	// ToolHandler answers a call.
-	ToolHandler = tool.Handler
-	// ToolOutcome is what became of a call.
-	ToolOutcome = tool.Outcome
 
-	// Mode is the form of output.
-	Mode = emit.Mode
 	// Answer is given in advance to the awaited emits of a channel.
 	Answer = emit.Fixed
 	// Prompter asks a person.
 	Prompter = emit.Prompter
-	// HostPrompter is a Prompter that can also put what hosts ask: then questions
-	// and approvals that the program neither handles nor has a default for are put
-	// to the person.
-	HostPrompter = emit.HostPrompter
-	// HostAsking says what a host asks.
-	HostAsking = effect.Asking
 	// Listen says where a program is served over HTTP, and to whom.
 	Listen = mcp.Listen
 
@@ -89,8 +64,6 @@ type (
 
 	// Activity is something that a run does with its hosts, an ActivityKind.
 	Activity = activity.Event
-	// ActivityKind is what an Activity tells of.
-	ActivityKind = activity.Kind
 
 	// Uncaught is the error of Run when the program failed: an error that it did
 	// not catch, or a panic, with its place and trace.
@@ -101,8 +74,6 @@ type (
 	Place = vm.Place
 	// Point is a place that tests reach or not.
 	Point = vm.Point
-	// TestRecord is what a test emitted, printed and logged.
-	TestRecord = mock.Record
 )
 
 // ToolOutcomes are all outcomes of calls.
@@ -110,27 +81,11 @@ var ToolOutcomes = tool.Outcomes
 
 // The modes of output, and the same by their names for `--emit`.
 const (
-	ModeText   = emit.Text
-	ModeNDJSON = emit.NDJSON
-	ModeNone   = emit.None
+	ModeText = emit.Text
 )
 
 // Modes are the modes by their names.
 var Modes = emit.Modes
-
-// The kinds of Activity.
-const (
-	ActivityBegan       = activity.Began
-	ActivityMoved       = activity.Moved
-	ActivityAsked       = activity.Asked
-	ActivityAnswered    = activity.Answered
-	ActivityWithdrawn   = activity.Withdrawn
-	ActivityEnded       = activity.Ended
-	ActivityListenBegan = activity.ListenBegan
-	ActivityListenEnded = activity.ListenEnded
-	ActivityStageBegan  = activity.StageBegan
-	ActivityStageEnded  = activity.StageEnded
-)
 
 // The permissions; Permissions has the flag and the texts of each.
 const (
@@ -150,8 +105,7 @@ var LogLevels = logs.Levels
 
 // How the names of sources and of compiled programs end.
 const (
-	SourceExt = driver.SourceExt
-	IRExt     = driver.IRExt
+	IRExt = driver.IRExt
 )
 
 // IRVersion is the version of compiled programs that this package makes.
@@ -168,10 +122,3 @@ var (
 
 // NewTerminal makes a Prompter that asks on a terminal.
 var NewTerminal = emit.NewTerminal
-
-// NewTool makes a tool of a function of one argument, whose type gives the schema of the
-// tool's arguments by its fields' names and tags (spec/21-application-tools.md). A type that
-// has no schema is an error of Register.
-func NewTool[In, Out any](name, doc string, f func(context.Context, In) (Out, error)) Tool {
-	return tool.New(name, doc, f)
-}

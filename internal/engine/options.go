@@ -7,7 +7,16 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/engine/transcript"
+	"github.com/concerto-lang/concerto/internal/record/activity"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // Options say what a run gets from outside. The zero Options give it no
@@ -17,11 +26,11 @@ import (
 type Options struct {
 	// Tools are the application's tools, which agents, hosts and dispatch_tool may call
 	// (spec/21-application-tools.md); nil: there are none. They may change while runs go on.
-	Tools *ToolRegistry
+	Tools *tool.Registry
 	// Session is what the tools' handlers, and std::app, are told of the run. Its SessionID
 	// becomes the run's id; its Cwd is WorkDir when it is "". Environment is all that handlers
 	// get of an environment.
-	Session ToolContext
+	Session tool.Context
 
 	// WorkDir is the directory at which the relative paths in the program start;
 	// "" means the process's working directory.
@@ -32,7 +41,7 @@ type Options struct {
 	// Allow narrows what the program may touch, beyond its own [permissions]; the
 	// zero Grants allow everything (spec/19-permissions.md). A refusal is an
 	// error of the program, whose message names the command's flag.
-	Allow Grants
+	Allow permit.Grants
 	// Args are what std::env::args gives.
 	Args []string
 	// Inputs are what std::app::inputs gives, a JSON object; nil is an empty one.
@@ -99,7 +108,7 @@ type own struct {
 // Output is where a run's emits and printed text go.
 type Output struct {
 	To   io.Writer // nil drops them
-	Mode Mode
+	Mode emit.Mode
 	// Terminal says that To is a terminal: control characters in texts are shown
 	// escaped, as texts may come from models or hosts.
 	Terminal bool
@@ -115,13 +124,13 @@ type Output struct {
 // Answers are the sources of answers to awaited emits, tried in the order of the
 // fields (spec/11-emit.md).
 type Answers struct {
-	Fixed []Answer
+	Fixed []emit.Fixed
 	// Handler is a command, run in HandlerDir; "" is none. Of the environment it gets
 	// what every process gets (spec/08-hosts.md) and what PassEnv names.
 	Handler    string
 	HandlerDir string
 	PassEnv    []string
-	Prompter   Prompter
+	Prompter   emit.Prompter
 	// OnAskHost answers questions and approvals of hosts that the program neither handles nor has
 	// a default for, before the Prompter. Its error becomes an EmitError of the exchange.
 	OnAskHost func(ctx context.Context, q effect.Asking, message json.RawMessage) (json.RawMessage, error)
@@ -136,12 +145,12 @@ type Answers struct {
 // Records are what is recorded of a run; the zero Records record nothing.
 type Records struct {
 	// Debugger has the run stand still where it likes, and looks at it; nil: nobody does.
-	Debugger Debugger
+	Debugger vm.Debugger
 	// OnUsage is called once, when the run has ended, with what the run used of
 	// models.
-	OnUsage func(each []ModelUsage, all ModelUsage)
+	OnUsage func(each []budget.Usage, all budget.Usage)
 	// OnShares is called once too, with the same usage by agent, stage and task.
-	OnShares func(Shares)
+	OnShares func(transcript.Usage)
 	// Transcript receives what the program and its models say to each other, in
 	// full, as records (spec/20-transcript.md). The run's secrets are removed.
 	// nil means no transcript.
@@ -150,15 +159,15 @@ type Records struct {
 	Steps Steps
 	// OnActivity is called for what the run does with its hosts, when it happens:
 	// one call at a time, from any goroutine. The program waits until it returns.
-	OnActivity func(Activity)
+	OnActivity func(activity.Event)
 	// Audit takes a record of every call of a tool, made or refused; a call that cannot
 	// be recorded does not happen. Each record is also emitted on `audit:tool`. The run
 	// does not close it. nil: the log that the program's manifest names, if it does.
-	Audit *AuditLog
+	Audit *audit.Log
 	// Ledger takes a record of each decision: who answered what hosts and the program asked,
 	// and approved of calls of tools (spec/27-ledger.md). What cannot be recorded ends the run.
 	// The run does not close it. nil means none.
-	Ledger *Ledger
+	Ledger *ledger.Ledger
 	// Profile receives a CPU profile of the run for `go tool pprof`; Trace
 	// receives its tasks and effects as trace events for Perfetto. nil means
 	// none. Both are complete when Run returns, however the run ended; Trace is

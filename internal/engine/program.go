@@ -61,15 +61,15 @@ type Program struct {
 // at dir. The Diagnostics are errors and warnings; with errors the program is
 // nil. The Go error says that there was nothing to compile: it is a *PathError,
 // or one of reading.
-func Compile(path, dir string) (*Program, Diagnostics, error) {
-	return CompileSource(Source{Path: path, Dir: dir})
+func Compile(path, dir string) (*Program, diag.List, error) {
+	return CompileSource(driver.Request{Path: path, Dir: dir})
 }
 
 // CompileSource is Compile for any Source, such as a program that is in no file.
-func CompileSource(s Source) (*Program, Diagnostics, error) {
+func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	in, err := driver.Load(s)
 	if err != nil {
-		return nil, Diagnostics{}, err
+		return nil, diag.List{}, err
 	}
 	p, found := driver.Build(in)
 	if p == nil {
@@ -83,10 +83,10 @@ func CompileSource(s Source) (*Program, Diagnostics, error) {
 }
 
 // Check finds the mistakes in a program and makes no Program of it.
-func Check(s Source) (Diagnostics, error) {
+func Check(s driver.Request) (diag.List, error) {
 	in, err := driver.Load(s)
 	if err != nil {
-		return Diagnostics{}, err
+		return diag.List{}, err
 	}
 	return driver.Check(in), nil
 }
@@ -137,7 +137,7 @@ func (p *Program) hasText(text string) bool {
 // HostConfigs say how the hosts that the program declares are started and spoken
 // to. Relative paths start at the project of a program that was compiled from its
 // sources.
-func (p *Program) HostConfigs() ([]HostConfig, error) {
+func (p *Program) HostConfigs() ([]host.Config, error) {
 	all, err := p.parties(p.root)
 	return all.Hosts, err
 }
@@ -252,7 +252,7 @@ func (p *Program) withOwn(ctx context.Context, world *runtime.Runtime, o *Option
 }
 
 // firstFound is the first error of a list; nil without one.
-func firstFound(found Diagnostics) error {
+func firstFound(found diag.List) error {
 	for _, x := range found.Sorted() {
 		if x.Severity() == diag.Error {
 			return fmt.Errorf("%s:%s: %s", x.File.Name, x.File.Position(x.Span.Start), x.Message)

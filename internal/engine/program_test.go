@@ -19,6 +19,8 @@ import (
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/llm"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // No program of these tests may be broken by the passes.
@@ -84,7 +86,7 @@ func TestLoadedRunsAlike(t *testing.T) {
 	}
 	for _, x := range []*Program{p, again, p} { // p twice: a run leaves nothing behind
 		var out bytes.Buffer
-		if err := x.Run(context.Background(), Options{Output: Output{To: &out, Mode: ModeNDJSON}}); err != nil || out.String() != `{"channel":"r","payload":"yes"}`+"\n" {
+		if err := x.Run(context.Background(), Options{Output: Output{To: &out, Mode: emit.NDJSON}}); err != nil || out.String() != `{"channel":"r","payload":"yes"}`+"\n" {
 			t.Errorf("%q, %v", out.String(), err)
 		}
 	}
@@ -95,7 +97,7 @@ func TestLoadedRunsAlike(t *testing.T) {
 
 func TestRunFails(t *testing.T) {
 	p := compile(t, map[string]string{"main.conc": "fn main() {\n    throw AgentError::new(\"x\");\n}"})
-	var u *Uncaught
+	var u *vm.Uncaught
 	if err := p.Run(context.Background(), Options{}); !errors.As(err, &u) || u.Kind != "AgentError" || u.Message != "x" || u.Line != 2 || u.File != "main.conc" {
 		t.Errorf("%+v", err)
 	}
@@ -122,7 +124,7 @@ func TestCompileFails(t *testing.T) {
 	if p != nil || err != nil || !found.HasErrors() {
 		t.Errorf("%v, %v", p, err)
 	}
-	var pe *PathError
+	var pe *driver.PathError
 	if _, _, err := Compile("mian.conc", dir); !errors.As(err, &pe) || pe.Hint != "did you mean main.conc?" {
 		t.Error(err)
 	}

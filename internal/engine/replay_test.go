@@ -220,7 +220,7 @@ func (c *conductor) run(t *testing.T, p *Program) string {
 // ended notes how a run has ended.
 func (c *conductor) ended(t *testing.T, err error) {
 	t.Helper()
-	var u *Uncaught
+	var u *vm.Uncaught
 	switch {
 	case errors.As(err, &u):
 		c.lines = append(c.lines, "uncaught "+u.Message)

@@ -25,7 +25,7 @@ var ErrNothingOffered = errors.New("the program offers nothing: it has no `pub p
 type ServeOptions struct {
 	In    io.ReadCloser
 	Out   io.WriteCloser
-	HTTP  Listen
+	HTTP  mcp.Listen
 	Ready func(url string)
 	// Withheld is called for each public pipeline that is not offered, with the
 	// reason.

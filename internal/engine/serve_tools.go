@@ -13,13 +13,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/vm"
 )
 
 // answered says whether somebody may answer what is asked on a channel.
 func (o *Options) answered(channel string) bool {
 	return o.OnAwait != nil || o.Answers.Handler != "" || o.Answers.Prompter != nil ||
-		slices.ContainsFunc(o.Answers.Fixed, func(a Answer) bool { return a.Channel == channel })
+		slices.ContainsFunc(o.Answers.Fixed, func(a emit.Fixed) bool { return a.Channel == channel })
 }
 
 // applicationOffers are the application's tools as an MCP server offers them, but for those

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 // mcpClient speaks to a program that is served.
@@ -110,9 +112,9 @@ func served(t *testing.T, p *engine.Program, o engine.Options) (c *mcpClient, wi
 // and calls what there is.
 func TestServeToolsThatChange(t *testing.T) {
 	p := compileTests(t, map[string]string{"Concerto.toml": "", "main.conc": "fn main() {}"})
-	var tools engine.ToolRegistry
-	gives := func(description, what string) engine.Tool {
-		return engine.NewTool("x", description, func(context.Context, struct{}) (string, error) { return what, nil })
+	var tools tool.Registry
+	gives := func(description, what string) tool.Definition {
+		return tool.New("x", description, func(context.Context, struct{}) (string, error) { return what, nil })
 	}
 	if err := tools.Register(gives("First", "1")); err != nil {
 		t.Fatal(err)
@@ -176,11 +178,11 @@ func TestServeTools(t *testing.T) {
 		pub tool Sums { description: "Sums",
 			@describe("Adds") pub fn add(self, @param("a") a: Int) -> Int { if a < 0 { throw ToolError::new("too small"); } a + 1 } }
 		fn main() {}`})
-	var tools engine.ToolRegistry
-	taken := engine.NewTool("Sums_add", "Is hidden", func(context.Context, struct{}) (int, error) { return 0, nil })
-	slow := engine.Tool{Name: "count", Description: "Counts", Handler: func(_ context.Context, input json.RawMessage, c *engine.ToolContext) (engine.ToolResult, error) {
+	var tools tool.Registry
+	taken := tool.New("Sums_add", "Is hidden", func(context.Context, struct{}) (int, error) { return 0, nil })
+	slow := tool.Definition{Name: "count", Description: "Counts", Handler: func(_ context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {
 		c.Progress(1, 2, "one")
-		return engine.ToolResult{Success: true, Output: input}, nil
+		return tool.Result{Success: true, Output: input}, nil
 	}}
 	if err := tools.Register(stock(true), taken, slow); err != nil {
 		t.Fatal(err)
@@ -204,7 +206,7 @@ func TestServeTools(t *testing.T) {
 	}
 
 	file := t.TempDir() + "/a.ndjson"
-	log, err := engine.OpenAudit(file, engine.AuditOptions{})
+	log, err := engine.OpenAudit(file, audit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/runtime"
+	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -25,7 +26,7 @@ type Service struct {
 	// no_listener, another one with the reason refused.
 	Answer func(ctx context.Context, number int64, channel string, payload json.RawMessage) (json.RawMessage, error)
 	// Sees says which of the application's tools there are for the run; nil: all.
-	Sees func(*Tool) bool
+	Sees func(*tool.Definition) bool
 	// Began is called before the program's first instruction.
 	Began func(Running)
 	// Ended gets what main gave, as JSON, when it has come to its end.
@@ -46,8 +47,8 @@ type Budget struct {
 // Running is a run that goes on, as far as its service is concerned.
 type Running struct {
 	ID    string
-	Tools *ToolSession      // nil without Options.Tools
-	Usage func() ModelUsage // of all models so far
+	Tools *tool.Session       // nil without Options.Tools
+	Usage func() budget.Usage // of all models so far
 }
 
 // RunEvent is something that a run tells: an EmitEvent, PrintEvent, LogEvent or ToolEvent.
@@ -112,7 +113,7 @@ func (o *Options) began(world *runtime.Runtime) {
 	if o.Service == nil || o.Service.Began == nil {
 		return
 	}
-	o.Service.Began(Running{ID: world.ID(), Tools: world.Tools(), Usage: func() ModelUsage {
+	o.Service.Began(Running{ID: world.ID(), Tools: world.Tools(), Usage: func() budget.Usage {
 		_, all := world.Usage()
 		return all
 	}})

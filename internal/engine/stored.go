@@ -10,7 +10,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
-	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -72,7 +71,7 @@ func (s *StoredRun) options(o *Options) error {
 	}
 	seed, err := strconv.ParseInt(start.Seed, 10, 64)
 	if err != nil {
-		return &JournalDamaged{Where: "journal-000001.ndjson:1", Why: "its seed is no Int"}
+		return &journal.Damaged{Where: "journal-000001.ndjson:1", Why: "its seed is no Int"}
 	}
 	o.own.seed, o.own.durable = &seed, s
 	return nil
@@ -131,17 +130,9 @@ func (s *StoredRun) reload() (err error) {
 	return err
 }
 
-// GivenAnswer is what a pending question is answered with: a text, which is read as the type
-// that is awaited, unless JSON says that it is JSON; or a refusal.
-type GivenAnswer = runs.GivenAnswer
-
-// AnswerRun answers a pending question of the run in a directory. A run that is alive takes it at
-// once, another one when it is gone on with. The error says why it cannot be, or is one of OpenRun.
-func AnswerRun(dir, id string, a GivenAnswer) error { return runs.Answer(dir, id, a) }
-
 // Answered says whether one of some questions has an answer that the run has not taken.
-func (s *StoredRun) Answered(all []Question) bool {
-	return slices.ContainsFunc(all, func(q Question) bool { return s.kept.Dir.IsAnswered(q.ID) })
+func (s *StoredRun) Answered(all []durable.Question) bool {
+	return slices.ContainsFunc(all, func(q durable.Question) bool { return s.kept.Dir.IsAnswered(q.ID) })
 }
 
 // Adopt takes another program for the run, if that does what the run has done so far: it is run

@@ -42,7 +42,7 @@ func (t *Tape) Program() string { return t.tape.Program }
 func (t *Tape) Run() string { return t.tape.Run }
 
 // Mode is the form of the recorded run's output.
-func (t *Tape) Mode() Mode {
+func (t *Tape) Mode() emit.Mode {
 	if m, ok := Modes[t.tape.Emit]; ok {
 		return m
 	}
@@ -51,8 +51,8 @@ func (t *Tape) Mode() Mode {
 
 // Diverged is the error of a replay that made an effect which is not on the tape.
 type Diverged struct {
-	Place          // where the program made it
-	Message string // which it is, and in what it differs from the nearest on the tape
+	vm.Place        // where the program made it
+	Message  string // which it is, and in what it differs from the nearest on the tape
 }
 
 func (e *Diverged) Error() string {

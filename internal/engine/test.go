@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/ir"
 	world "github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/mock"
+	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -54,7 +57,7 @@ type TestOptions struct {
 	// the process's working directory.
 	WorkDir string
 	// Allow narrows what tests may touch, as Options.Allow does.
-	Allow Grants
+	Allow permit.Grants
 	// Log takes the log of the hosts that a live run reaches, from LogLevel on;
 	// nil drops it.
 	Log      io.Writer
@@ -70,17 +73,17 @@ type TestOptions struct {
 	Cover bool
 	// Tools are the application's tools. A test calls those that are functions of programs,
 	// and mocks the others; a live one calls all.
-	Tools *ToolRegistry
+	Tools *tool.Registry
 	// Wire receives each line that passes between the tests and their hosts, as
 	// Records.Wire does; the tests' processes are numbered through.
 	Wire io.Writer
 	// Audit takes a record of every call of a tool, as Records.Audit does; nil: the log
 	// that the program's manifest names, if it does.
-	Audit *AuditLog
+	Audit *audit.Log
 	// Kill, when closed, ends at once what a cancelled live run still waits for.
 	Kill <-chan struct{}
 	// Debugger is as in Options. One test is run then at a time.
-	Debugger Debugger
+	Debugger vm.Debugger
 	// OnResult, when not nil, is called with each result in the order of the
 	// program's tests, one at a time.
 	OnResult func(TestResult)
@@ -98,7 +101,7 @@ type TestResult struct {
 	Failure *TestFailure
 	Took    time.Duration
 	// Record is what the test emitted, printed and logged.
-	Record TestRecord
+	Record mock.Record
 	// Seed is the seed of the random numbers that the test drew; nil when it drew
 	// none, and in a live run.
 	Seed *int64
@@ -115,8 +118,8 @@ type TestFailure struct {
 	Kind    string // the error's type, "panic", or "" for what is no error of the program
 	Message string
 	Diff    string // of an assert_eq: what is different, a line each (stdlib.AssertionDiff)
-	Place   Place
-	Trace   []Place
+	Place   vm.Place
+	Trace   []vm.Place
 }
 
 // Tests lists the tests of a program whose Source asked for them, in the order
@@ -142,7 +145,7 @@ func (p *Program) Tests() []Test {
 // their results in the order of Tests and, when o.Cover is set, the points that
 // they reached. The error is the cause of ctx's end, or the reason why tests
 // could not be run; the results are those of the tests that had ended by then.
-func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestResult, points []Point, err error) {
+func (p *Program) RunTests(ctx context.Context, o TestOptions) (results []TestResult, points []vm.Point, err error) {
 	of := Options{Environ: o.Environ, Executable: o.Executable, WorkDir: o.WorkDir, Log: o.Log, LogLevel: o.LogLevel, Allow: o.Allow, Records: Records{Audit: o.Audit}}
 	endAudit, err := p.audited(&of)
 	if err != nil {
@@ -193,7 +196,7 @@ type testRun struct {
 	next    int           // the test to run next
 	results []*TestResult // by test; nil while it has not ended
 	told    int           // results handed to OnResult
-	points  [][]Point     // by worker
+	points  [][]vm.Point  // by worker
 	err     error
 }
 
@@ -347,7 +350,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 func (p *Program) testTools(ctx context.Context, world *world.Runtime, o *Options) (end func() error, err error) {
 	of := *o
 	if of.Tools == nil && p.asksFor(effect.KindAppMock) {
-		of.Tools = &ToolRegistry{}
+		of.Tools = &tool.Registry{}
 	}
 	return p.openTools(ctx, world, &of)
 }
@@ -358,10 +361,10 @@ func hermetic(o Options) Options {
 	o.Models.Mock = true
 	allow := maps.Clone(o.Allow.Allow)
 	if allow == nil {
-		allow = map[Permission]Granted{}
+		allow = map[permit.Kind]permit.List{}
 	}
-	for _, k := range []Permission{PermitNet, PermitRun, PermitHost} {
-		allow[k] = Granted{}
+	for _, k := range []permit.Kind{permit.Net, permit.Run, permit.Host} {
+		allow[k] = permit.List{}
 	}
 	o.Allow.Allow = allow
 	return o
@@ -381,7 +384,7 @@ func (r *testRun) limit() time.Duration {
 	case seconds > 0:
 		return time.Duration(seconds * float64(time.Second))
 	}
-	return DefaultTestLimit
+	return time.Minute
 }
 
 func (r *testRun) bound(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -483,11 +486,11 @@ func expected(t *ir.Test, f *TestFailure) *TestFailure {
 }
 
 // mergePoints joins what the workers have reached.
-func mergePoints(all [][]Point) []Point {
+func mergePoints(all [][]vm.Point) []vm.Point {
 	if len(all) == 0 {
 		return nil
 	}
-	merged := append([]Point(nil), all[0]...)
+	merged := append([]vm.Point(nil), all[0]...)
 	for _, points := range all[1:] {
 		for i, p := range points { // each worker has loaded the same program
 			merged[i].Hit = merged[i].Hit || p.Hit

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // compileTests compiles a program of its sources for its tests.
@@ -22,7 +23,7 @@ func compileTests(t *testing.T, files map[string]string) *engine.Program {
 			t.Fatal(err)
 		}
 	}
-	p, found, err := engine.CompileSource(engine.Source{Path: "main.conc", Dir: dir, Tests: true})
+	p, found, err := engine.CompileSource(driver.Request{Path: "main.conc", Dir: dir, Tests: true})
 	if err != nil || p == nil {
 		for _, d := range found.Sorted() {
 			t.Errorf("%s: %s", d.Info.Code, d.Message)

@@ -49,7 +49,7 @@ type definer struct {
 	tests   bool              // no server is asked
 	seen    func(path string) // hears of programs' files; may be nil
 	shared  *toolShare
-	found   Diagnostics
+	found   diag.List
 	broken  []error // of tools that stand in no file
 }
 
@@ -80,8 +80,8 @@ func (d *definer) wrong(t *manifest.Tool, key string, kind *diag.Info, format st
 
 // tools makes the tools; relative paths start at dir. servers are those that they may
 // name, perform calls them.
-func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Performer, servers []mcp.Config) []Tool {
-	var out []Tool
+func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Performer, servers []mcp.Config) []tool.Definition {
+	var out []tool.Definition
 	for _, t := range all {
 		var form toolForm
 		if err := json.Unmarshal(t.Config, &form); err != nil {
@@ -99,7 +99,7 @@ func (d *definer) tools(all []*manifest.Tool, dir string, perform effect.Perform
 }
 
 // tool makes one; false when it cannot be had, which is reported, or is not looked for.
-func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform effect.Performer, servers []mcp.Config) (x Tool, ok bool) {
+func (d *definer) tool(t *manifest.Tool, form *toolForm, dir string, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
 	var err error
 	switch {
 	case form.Command != nil:
@@ -163,7 +163,7 @@ func definitionErrors(err error) []*tool.DefinitionError {
 }
 
 // remote makes a tool of an MCP server's.
-func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Performer, servers []mcp.Config) (x Tool, ok bool) {
+func (d *definer) remote(t *manifest.Tool, form *toolForm, perform effect.Performer, servers []mcp.Config) (x tool.Definition, ok bool) {
 	at := slices.IndexFunc(servers, func(c mcp.Config) bool { return c.Name == form.MCP.Server })
 	if at < 0 {
 		h := d.wrong(t, "mcp.server", diag.ToolSource, "there is no MCP server `%s`", form.MCP.Server)

@@ -226,7 +226,7 @@ func (p *Program) reserve(all *tool.Registry) error {
 	if p == nil || p.manifest != nil {
 		return nil
 	}
-	var own []Tool
+	var own []tool.Definition
 	for _, x := range p.ir.AppTools {
 		var form toolForm
 		if err := json.Unmarshal(x.Config, &form); err != nil {

@@ -22,8 +22,8 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 	if m := d.shared.modules[path]; m != nil {
 		return m
 	}
-	if filepath.Ext(path) != SourceExt {
-		report("`%s` is no program: its name ends in %s", shown, SourceExt)
+	if filepath.Ext(path) != driver.SourceExt {
+		report("`%s` is no program: its name ends in %s", shown, driver.SourceExt)
 		return nil
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -38,7 +38,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 		report("%v", err)
 		return nil
 	}
-	request := Source{Path: path, Dir: dir, Called: true, Seen: d.seen}
+	request := driver.Request{Path: path, Dir: dir, Called: true, Seen: d.seen}
 	if rel, err := filepath.Rel(dir, path); err == nil {
 		request.Path = rel // as messages show it
 	}
@@ -64,7 +64,7 @@ func (d *definer) moduleOf(path, shown string, report func(format string, args .
 }
 
 // module makes the tools of a program: each function with @describe of its public tools.
-func (d *definer) module(name, dir string) ([]Tool, error) {
+func (d *definer) module(name, dir string) ([]tool.Definition, error) {
 	path := name
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, filepath.FromSlash(name))
@@ -78,7 +78,7 @@ func (d *definer) module(name, dir string) ([]Tool, error) {
 		return nil, err
 	}
 	offers, _ := m.looked.Offers()
-	var out []Tool
+	var out []tool.Definition
 	for _, o := range offers {
 		if o.Pipeline == "" {
 			spec := tool.Spec{Name: o.Name, Description: o.Description, Parameters: o.Parameters, Scope: tool.PerSession}
@@ -92,7 +92,7 @@ func (d *definer) module(name, dir string) ([]Tool, error) {
 }
 
 // programTool makes a tool of a function of a program.
-func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x Tool, ok bool) {
+func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x tool.Definition, ok bool) {
 	path := filepath.FromSlash(form.Concerto.File)
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -130,7 +130,7 @@ func (d *definer) programTool(t *manifest.Tool, form *toolForm, dir string) (x T
 }
 
 // definition is the tool that calls a function of the program.
-func (m *module) definition(spec tool.Spec, function string) Tool {
+func (m *module) definition(spec tool.Spec, function string) tool.Definition {
 	d := spec.With(nil).ForTests()
 	if spec.Scope != tool.PerSession {
 		d.Handler = func(ctx context.Context, input json.RawMessage, c *tool.Context) (tool.Result, error) {

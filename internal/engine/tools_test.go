@@ -14,15 +14,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 // toolRun runs a program with tools and gives its emits as lines, and what it was asked.
-func toolRun(t *testing.T, program, manifest string, tools *engine.ToolRegistry, answer func(payload json.RawMessage) (json.RawMessage, error)) (emits []string, asked []map[string]any) {
+func toolRun(t *testing.T, program, manifest string, tools *tool.Registry, answer func(payload json.RawMessage) (json.RawMessage, error)) (emits []string, asked []map[string]any) {
 	t.Helper()
 	p := compileTests(t, map[string]string{"main.conc": program, "Concerto.toml": manifest})
 	var log bytes.Buffer
 	err := p.Run(t.Context(), engine.Options{Tools: tools, Log: &log, Environ: os.Environ(),
-		Session: engine.ToolContext{Metadata: map[string]any{"user": "ada"}, Render: []string{"text/html"}},
+		Session: tool.Context{Metadata: map[string]any{"user": "ada"}, Render: []string{"text/html"}},
 		OnEmit: func(channel string, payload json.RawMessage) {
 			if channel != "tool:approval" {
 				emits = append(emits, channel+" "+string(payload))
@@ -47,8 +48,8 @@ type stockIn struct {
 	Token string `json:"token,omitempty" redact:"true"`
 }
 
-func stock(approve bool) engine.Tool {
-	d := engine.NewTool("stock", "Pieces in stock", func(_ context.Context, in stockIn) (int, error) {
+func stock(approve bool) tool.Definition {
+	d := tool.New("stock", "Pieces in stock", func(_ context.Context, in stockIn) (int, error) {
 		if in.SKU == "none" {
 			return 0, errors.New("no such article")
 		}
@@ -69,15 +70,15 @@ replies = [
 
 // An agent is offered the application's tools, calls them, and hears what became of it.
 func TestToolsOfAgents(t *testing.T) {
-	var tools engine.ToolRegistry
+	var tools tool.Registry
 	if err := tools.Register(stock(false)); err != nil {
 		t.Fatal(err)
 	}
 	var seen []string
-	see := engine.NewTool("see", "What the handler knows", func(ctx context.Context, in struct{}) (map[string]any, error) { return nil, nil })
-	see.Handler = func(_ context.Context, _ json.RawMessage, c *engine.ToolContext) (engine.ToolResult, error) {
+	see := tool.New("see", "What the handler knows", func(ctx context.Context, in struct{}) (map[string]any, error) { return nil, nil })
+	see.Handler = func(_ context.Context, _ json.RawMessage, c *tool.Context) (tool.Result, error) {
 		seen = append(seen, c.Caller+" "+c.Route+" "+c.CallID[:2]+" "+c.Metadata["user"].(string), strings.Join(c.Chain, ","))
-		return engine.ToolResult{Success: true, Output: json.RawMessage(`{"big":9007199254740993}`)}, nil
+		return tool.Result{Success: true, Output: json.RawMessage(`{"big":9007199254740993}`)}, nil
 	}
 	if err := tools.Register(see); err != nil {
 		t.Fatal(err)
@@ -148,7 +149,7 @@ replies = [{ tool_calls = [{ name = "stock", args = { sku = "a1" } }] }, { text 
 		{"stop", `{"decision":"deny","reason":"enough","stop":true}`, 3, []string{`error "agent 'Clerk': stock was not called: enough"`, `stock ["denied","stock was not called: enough"]`, `stock ["denied","stock was not called: enough"]`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var tools engine.ToolRegistry
+			var tools tool.Registry
 			if err := tools.Register(stock(true)); err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +168,7 @@ replies = [{ tool_calls = [{ name = "stock", args = { sku = "a1" } }] }, { text 
 			}
 		})
 	}
-	var tools engine.ToolRegistry
+	var tools tool.Registry
 	if err := tools.Register(stock(true)); err != nil {
 		t.Fatal(err)
 	}
@@ -180,8 +181,8 @@ replies = [{ tool_calls = [{ name = "stock", args = { sku = "a1" } }] }, { text 
 // What an agent or host says of `app_tools`, and what [permissions] say, holds; a tool of
 // the program hides one of the application that has its name.
 func TestWhichToolsAreOffered(t *testing.T) {
-	var tools engine.ToolRegistry
-	calc := engine.NewTool("Calc_add", "Of the application", func(context.Context, struct{}) (string, error) { return "application", nil })
+	var tools tool.Registry
+	calc := tool.New("Calc_add", "Of the application", func(context.Context, struct{}) (string, error) { return "application", nil })
 	if err := tools.Register(stock(false), calc); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func TestToolsOfHosts(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the host is a script for sh: ", err)
 	}
-	var tools engine.ToolRegistry
+	var tools tool.Registry
 	if err := tools.Register(stock(true)); err != nil {
 		t.Fatal(err)
 	}
@@ -250,8 +251,8 @@ func TestHostsAreTold(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("the host is a script for sh: ", err)
 	}
-	var tools engine.ToolRegistry
-	free := engine.NewTool("free", "Of the application", func(context.Context, struct{}) (int, error) { return 1, nil })
+	var tools tool.Registry
+	free := tool.New("free", "Of the application", func(context.Context, struct{}) (int, error) { return 1, nil })
 	if err := tools.Register(stock(true), free); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime"
@@ -43,19 +44,19 @@ type ToolSources struct {
 type ToolSet struct {
 	owned  []ownedTools
 	shared *toolShare
-	at     *ToolRegistry // where they are registered
+	at     *tool.Registry // where they are registered
 }
 
 // ownedTools are the tools of an owner.
 type ownedTools struct {
 	owner string
-	tools []Tool
+	tools []tool.Definition
 }
 
 // LoadTools reads and checks tools. The Diagnostics are all mistakes in files of tools and
 // in programs that tools name; with errors the set is nil. The Go error says which file
 // cannot be read.
-func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, Diagnostics, error) {
+func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, diag.List, error) {
 	if s.Tests {
 		s.Around = hermetic(s.Around)
 	}
@@ -73,10 +74,10 @@ func LoadTools(ctx context.Context, s ToolSources) (*ToolSet, Diagnostics, error
 
 // CheckWith is Check with the application's tools: those of the program's manifest and of s.
 // No process is started.
-func CheckWith(ctx context.Context, of Source, s ToolSources) (Diagnostics, error) {
+func CheckWith(ctx context.Context, of driver.Request, s ToolSources) (diag.List, error) {
 	in, err := driver.Load(of)
 	if err != nil {
-		return Diagnostics{}, err
+		return diag.List{}, err
 	}
 	found := driver.CheckEntry(in)
 	if len(s.Files)+len(s.Modules) == 0 && (in.Manifest == nil || len(in.Manifest.Tools) == 0 || in.Diagnostics.HasErrors()) {
@@ -95,7 +96,7 @@ func CheckWith(ctx context.Context, of Source, s ToolSources) (Diagnostics, erro
 
 // Register adds the tools to a registry, under the owners file:PATH, module:PATH and
 // manifest; all or none.
-func (t *ToolSet) Register(to *ToolRegistry) error {
+func (t *ToolSet) Register(to *tool.Registry) error {
 	for i, o := range t.owned {
 		if err := to.As(o.owner).Register(o.tools...); err != nil {
 			for _, done := range t.owned[:i] {
@@ -121,8 +122,8 @@ func (t *ToolSet) Close() error {
 
 // CallTool calls one of o.Tools as o.Session says, without a program. What needs approval is
 // asked of o's answers. The error says why nothing was called; a tool's failure is a result.
-func CallTool(ctx context.Context, o Options, name string, args json.RawMessage) (ToolResult, error) {
-	var r ToolResult
+func CallTool(ctx context.Context, o Options, name string, args json.RawMessage) (tool.Result, error) {
+	var r tool.Result
 	p := &Program{ir: &ir.Program{Name: "tools", Entry: -1}, root: o.WorkDir}
 	err := p.inWorld(ctx, &o, func(world *runtime.Runtime, _ *following) error {
 		r = world.CallTool(ctx, tool.Ask{Name: name, Args: args})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -128,14 +129,14 @@ func (p *creating) linger() (*time.Duration, *Error) {
 }
 
 // sees is which of the application's tools there are for the session; nil: all.
-func (p *creating) sees() (func(*engine.Tool) bool, *Error) {
+func (p *creating) sees() (func(*tool.Definition) bool, *Error) {
 	var all bool
 	var words []string
 	switch {
 	case p.Tools == nil || json.Unmarshal(p.Tools, &all) == nil && all:
 		return nil, nil
 	case json.Unmarshal(p.Tools, &all) == nil && string(p.Tools) != "null":
-		return func(*engine.Tool) bool { return false }, nil
+		return func(*tool.Definition) bool { return false }, nil
 	case json.Unmarshal(p.Tools, &words) != nil || words == nil:
 		return nil, badParam("tools", "expected boolean or array of names, got %s", p.Tools)
 	}
@@ -150,7 +151,7 @@ func (p *creating) sees() (func(*engine.Tool) bool, *Error) {
 func (r *request) options(p *creating) (engine.Options, *Error) {
 	c := &r.srv.config
 	o := engine.Options{Tools: c.Tools, Args: p.Args, Inputs: p.Inputs, Executable: c.Executable, LogLevel: c.LogLevel, Kill: c.Kill, WorkDir: c.Roots[0],
-		Session: engine.ToolContext{SessionID: procgroup.NewID(), Caller: r.client.owner(), Environment: p.Environment, Metadata: p.Metadata, Render: r.client.render}}
+		Session: tool.Context{SessionID: procgroup.NewID(), Caller: r.client.owner(), Environment: p.Environment, Metadata: p.Metadata, Render: r.client.render}}
 	o.Records.Audit = c.Audit
 	if p.Cwd != nil {
 		at, err := c.below("cwd", *p.Cwd)
@@ -230,7 +231,7 @@ func (r *request) program(p *creating, o *engine.Options) (*engine.Program, *Err
 		return r.atPath(*p.Program.Path, o)
 	case p.Program.Source != nil:
 		o.Dir = o.WorkDir
-		return compile(engine.Source{Dir: o.WorkDir, Given: &engine.Given{Name: sourceName, Text: []byte(*p.Program.Source)}})
+		return compile(driver.Request{Dir: o.WorkDir, Given: &driver.Given{Name: sourceName, Text: []byte(*p.Program.Source)}})
 	}
 	o.Dir = o.WorkDir
 	return load("program.ir", p.Program.IR)
@@ -242,7 +243,7 @@ func (r *request) atPath(path string, o *engine.Options) (*engine.Program, *Erro
 	if err != nil {
 		return nil, err
 	}
-	if filepath.Ext(at) == engine.IRExt {
+	if filepath.Ext(at) == driver.IRExt {
 		text, rerr := userfile.Read(at, userfile.MaxRecording)
 		if rerr != nil {
 			return nil, badParam("program.path", "%v", unwrap(rerr))
@@ -250,7 +251,7 @@ func (r *request) atPath(path string, o *engine.Options) (*engine.Program, *Erro
 		o.Dir = filepath.Dir(at)
 		return load("program.path", text)
 	}
-	return compile(engine.Source{Path: path, Dir: c.Roots[0]})
+	return compile(driver.Request{Path: path, Dir: c.Roots[0]})
 }
 
 func unwrap(err error) error {
@@ -262,9 +263,9 @@ func unwrap(err error) error {
 }
 
 // compile compiles a program. What is wrong with it is in the error's data.
-func compile(s engine.Source) (*engine.Program, *Error) {
+func compile(s driver.Request) (*engine.Program, *Error) {
 	program, found, err := engine.CompileSource(s)
-	var path *engine.PathError
+	var path *driver.PathError
 	switch {
 	case errors.As(err, &path):
 		return nil, badParam("program.path", "%v", path)

@@ -25,22 +25,23 @@ import (
 	"sync"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 // Config says what is served, and to whom.
 type Config struct {
 	Version    string
-	Tools      *engine.ToolRegistry // of all sessions; clients add theirs
-	Roots      []string             // absolute, without links; programs and cwds lie below one
+	Tools      *tool.Registry // of all sessions; clients add theirs
+	Roots      []string       // absolute, without links; programs and cwds lie below one
 	Environ    []string
-	PassEnv    []string         // what of Environ programs without a file see over HTTP
-	Source     bool             // such programs are taken over HTTP
-	Executable string           // the command concerto
-	Audit      *engine.AuditLog // where calls of tools are recorded; nil: nowhere
-	Sessions   int              // at most so many run
-	Message    int              // the longest message, in bytes
+	PassEnv    []string   // what of Environ programs without a file see over HTTP
+	Source     bool       // such programs are taken over HTTP
+	Executable string     // the command concerto
+	Audit      *audit.Log // where calls of tools are recorded; nil: nowhere
+	Sessions   int        // at most so many run
+	Message    int        // the longest message, in bytes
 	Drain      time.Duration
 	LogLevel   string
 	Log        func(level, message string)

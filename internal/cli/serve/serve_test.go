@@ -14,11 +14,11 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/serve"
 	"github.com/concerto-lang/concerto/internal/cli/serve/servetest"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 // newTools is a registry without tools.
-func newTools() *engine.ToolRegistry { return &engine.ToolRegistry{} }
+func newTools() *tool.Registry { return &tool.Registry{} }
 
 // config is that of a server whose programs are the files.
 func config(t *testing.T, files map[string]string) serve.Config {
@@ -36,7 +36,7 @@ func config(t *testing.T, files map[string]string) serve.Config {
 			t.Fatal(err)
 		}
 	}
-	return serve.Config{Version: "0.2.0", Tools: &engine.ToolRegistry{}, Roots: []string{dir}, Sessions: 2, Message: 1 << 20, Drain: time.Minute,
+	return serve.Config{Version: "0.2.0", Tools: &tool.Registry{}, Roots: []string{dir}, Sessions: 2, Message: 1 << 20, Drain: time.Minute,
 		Log: func(level, message string) { t.Logf("%s: %s", level, message) }}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // The states of a session.
@@ -77,7 +78,7 @@ type usage struct {
 	Cost      json.RawMessage `json:"cost_usd"` // null when a price is not known
 }
 
-func usedBy(u engine.ModelUsage) *usage {
+func usedBy(u budget.Usage) *usage {
 	x := &usage{u.Calls, u.Failed, u.TokensIn, u.TokensOut, json.RawMessage("null")}
 	if u.Priced {
 		x.Cost = json.RawMessage(u.Cost.String())
@@ -181,7 +182,7 @@ func (s *session) play() {
 	s.add("state", stateBody{State: stateRunning})
 	end := stateBody{Result: json.RawMessage("null")}
 	o := s.does.options
-	o.Records.OnUsage = func(_ []engine.ModelUsage, all engine.ModelUsage) { end.Usage = usedBy(all) }
+	o.Records.OnUsage = func(_ []budget.Usage, all budget.Usage) { end.Usage = usedBy(all) }
 	o.Service.Ended = func(result json.RawMessage) { end.Result = result }
 	err := s.contained(func() error { return s.does.program.Run(s.ctx, o) })
 	end.State, end.Error = s.became(err)
@@ -210,7 +211,7 @@ func (s *session) contained(f func() error) (err error) {
 
 // became is the state that a run has come to.
 func (s *session) became(err error) (string, *runError) {
-	var failed *engine.Uncaught
+	var failed *vm.Uncaught
 	var late *budget.TimeError
 	switch {
 	case err == nil:
@@ -280,7 +281,7 @@ func (s *session) describe() description {
 		d.Ended = s.end.UTC().Format(timeForm)
 	}
 	if d.Usage == nil {
-		var u engine.ModelUsage
+		var u budget.Usage
 		if s.running.Usage != nil {
 			u = s.running.Usage()
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/lexer"
 	"github.com/concerto-lang/concerto/sema"
 )
@@ -125,7 +126,7 @@ func runExample(t *testing.T, text string) {
 			t.Fatal(err)
 		}
 	}
-	p, found, err := engine.CompileSource(engine.Source{Path: "main.conc", Dir: dir, Tests: true})
+	p, found, err := engine.CompileSource(driver.Request{Path: "main.conc", Dir: dir, Tests: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 )
 
@@ -18,7 +19,7 @@ func TestEndless(t *testing.T) {
     loop { }
 }
 `
-	p, found, err := engine.CompileSource(engine.Source{Given: &engine.Given{Name: "main.conc", Text: []byte(program)}, Dir: t.TempDir()})
+	p, found, err := engine.CompileSource(driver.Request{Given: &driver.Given{Name: "main.conc", Text: []byte(program)}, Dir: t.TempDir()})
 	if p == nil || err != nil {
 		t.Fatal(found, err)
 	}

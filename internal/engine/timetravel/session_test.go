@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 )
 
@@ -47,7 +48,7 @@ fn main() {
 // recording records a run of a program and plays it once.
 func recording(t testing.TB, text string) *timetravel.Recording {
 	t.Helper()
-	p, found, err := engine.CompileSource(engine.Source{Given: &engine.Given{Name: "main.conc", Text: []byte(text)}, Dir: t.TempDir()})
+	p, found, err := engine.CompileSource(driver.Request{Given: &driver.Given{Name: "main.conc", Text: []byte(text)}, Dir: t.TempDir()})
 	if p == nil || err != nil {
 		t.Fatal(found, err)
 	}
