@@ -331,7 +331,7 @@ func (p *process) prepare(w wish) (err error) {
 	}
 	if c.Transport == adapter.TransportACP {
 		if p.rules != nil {
-			p.help = newServices(p)
+			p.help = newServices(p.serviceOptions())
 		}
 		if len(w.tools) > 0 {
 			if err := p.bridgeTo(w.bridge); err != nil {

@@ -5,19 +5,18 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
-	"github.com/concerto-lang/concerto/runtime/keeper"
-	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
 // errandLimit is how many errands may wait at once; an agent that sends more is
 // answered with an error.
 const errandLimit = 256
 
-// services does errands for a process: one after the other, but for waiting. It ends
+// services performs the requests of an agent: one after the other, but for waiting. It ends
 // with the process, and all terminals with it.
 type services struct {
-	p    *process
+	opts serviceOptions
 	wake chan struct{} // something waits, or it is over
 	over chan struct{} // nothing is done any more
 
@@ -26,20 +25,30 @@ type services struct {
 	started bool           // the goroutine that works
 	ended   bool
 	waiting []adapter.Request
-	waits   int               // for exits of terminals
-	own     *terminalhost.Set // the terminals of a process that is not kept
+	waits   int // for exits of terminals
 }
 
-func newServices(p *process) *services {
-	return &services{p: p, wake: make(chan struct{}, 1), over: make(chan struct{}), own: &terminalhost.Set{Name: p.cfg.Name, Run: p.hosts.opts.Run, Stop: p.hosts.kill}}
+// serviceOptions are what requests are performed with.
+type serviceOptions struct {
+	Answer    func(e *adapter.Request, answer []byte) // sends an answer
+	IsFull    func() bool                             // whether answers have to wait,
+	Room      func() <-chan struct{}                  // and what receives when there is room for some
+	Resolve   func(path string) (string, bool)        // where a path leads
+	Terminals func() terminals
+	Dir       string            // the working directory
+	Environ   func() []string   // of commands
+	Limits    *procgroup.Limits // of commands
 }
 
-// serve has errands done. It does not wait for that.
-func (p *process) serve(all []adapter.Request) {
+func newServices(o serviceOptions) *services {
+	return &services{opts: o, wake: make(chan struct{}, 1), over: make(chan struct{})}
+}
+
+// perform has requests performed. It does not wait for that.
+func (s *services) perform(all []adapter.Request) {
 	if len(all) == 0 {
 		return
 	}
-	s := p.help
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range all {
@@ -47,7 +56,7 @@ func (p *process) serve(all []adapter.Request) {
 		case s.ended:
 			return
 		case len(s.waiting) >= errandLimit:
-			p.answerErrand(&e, e.Failure(adapter.CodeInternal, "too many requests wait here: wait for the answers to earlier ones"))
+			s.opts.Answer(&e, e.Failure(adapter.CodeInternal, "too many requests wait here: wait for the answers to earlier ones"))
 		default:
 			s.waiting = append(s.waiting, e)
 		}
@@ -56,15 +65,18 @@ func (p *process) serve(all []adapter.Request) {
 		s.started = true
 		s.running.Go(s.work)
 	}
-	signal(s.wake)
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
 // work does what waits, each when there is room for its answer.
 func (s *services) work() {
 	for {
-		for s.p.out.full() {
+		for s.opts.IsFull() {
 			select {
-			case <-s.p.out.more:
+			case <-s.opts.Room():
 			case <-s.over:
 				return
 			}
@@ -79,7 +91,7 @@ func (s *services) work() {
 			}
 		}
 		if answer := s.do(&e); answer != nil {
-			s.p.answerErrand(&e, answer)
+			s.opts.Answer(&e, answer)
 		}
 	}
 }
@@ -109,11 +121,6 @@ var errandRows = []errandRow{
 	{"terminal/wait_for_exit", (*services).awaitTerminal},
 	{"terminal/kill", (*services).killTerminal},
 	{"terminal/release", (*services).releaseTerminal},
-}
-
-// answerErrand sends the answer to an errand.
-func (p *process) answerErrand(e *adapter.Request, answer []byte) {
-	p.out.put(line{short: adapter.JoinLines([][]byte{answer}), frame: framing{kind: keeper.KindDirect, heard: e.Heard, note: &lineNote{Errand: e.Number}}}, true)
 }
 
 // do gives the answer to an errand; nil when it comes later.
@@ -161,7 +168,7 @@ func (s *services) end() {
 	}
 	s.ended = true
 	close(s.over)
-	s.running.Go(s.terminals().End)
+	s.running.Go(s.opts.Terminals().End)
 }
 
 // wait waits until nothing is left of what end ended.

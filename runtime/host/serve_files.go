@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // fileLimit is how much of a file is given at once, and how much is taken.
@@ -89,7 +90,7 @@ func skipLine(in *bufio.Reader) error {
 // open opens the file that a path leads to. Where that is was judged before; it is
 // looked up once more with the file open, so that no link can take its place.
 func (s *services) open(path string, flags int) (*os.File, error) {
-	at, ok := s.p.rules.Resolve(path)
+	at, ok := s.opts.Resolve(path)
 	if !ok {
 		return nil, errors.New("where it leads cannot be said")
 	}
@@ -124,7 +125,7 @@ func (s *services) still(path, at string, f *os.File) error {
 		return err
 	}
 	now, err := os.Lstat(at)
-	again, ok := s.p.rules.Resolve(path)
+	again, ok := s.opts.Resolve(path)
 	if err != nil || !ok || again != at || !os.SameFile(opened, now) {
 		return errMoved
 	}

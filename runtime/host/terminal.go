@@ -22,13 +22,6 @@ type terminals interface {
 	End()
 }
 
-func (s *services) terminals() terminals {
-	if s.p.kept != nil {
-		return s.p.kept.Terminals()
-	}
-	return s.own
-}
-
 // openTerminal starts a command.
 func (s *services) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	var q adapter.Command
@@ -42,7 +35,7 @@ func (s *services) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	if err != nil {
 		return nil, adapter.NewRPCError(adapter.CodeInternal, err.Error())
 	}
-	id, err := s.terminals().Open(e.Number, spec)
+	id, err := s.opts.Terminals().Open(e.Number, spec)
 	if err != nil {
 		return nil, terminalFailed(id, err)
 	}
@@ -51,12 +44,11 @@ func (s *services) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 
 // command is how a terminal's command is started.
 func (s *services) command(q *adapter.Command) (*terminalhost.Spec, error) {
-	c := s.p.cfg
-	dir, err := filepath.Abs(c.Dir)
+	dir, err := filepath.Abs(s.opts.Dir)
 	if err != nil {
 		return nil, err
 	}
-	env, _ := c.environ(s.p.hosts.opts.Environ, s.p.number)
+	env := s.opts.Environ()
 	for _, v := range q.Env {
 		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") || strings.ContainsRune(v.Value, 0) {
 			return nil, fmt.Errorf("%q is no environment variable", v.Name)
@@ -68,13 +60,17 @@ func (s *services) command(q *adapter.Command) (*terminalhost.Spec, error) {
 		return nil, err
 	}
 	if q.Dir != "" {
-		dir = below(dir, q.Dir)
+		at := filepath.FromSlash(q.Dir)
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		dir = at
 	}
 	keep := terminalhost.Most
 	if q.Limit != nil {
 		keep = *q.Limit
 	}
-	return &terminalhost.Spec{Path: shell, Args: args, Env: env, Dir: dir, Limits: c.Limits, Keep: keep}, nil
+	return &terminalhost.Spec{Path: shell, Args: args, Env: env, Dir: dir, Limits: s.opts.Limits, Keep: keep}, nil
 }
 
 // terminalID is the terminal that a request names.
@@ -114,7 +110,7 @@ func (s *services) terminalOutput(e *adapter.Request) (any, *adapter.RPCError) {
 	if failure != nil {
 		return nil, failure
 	}
-	o, err := s.terminals().Output(id)
+	o, err := s.opts.Terminals().Output(id)
 	if err != nil {
 		return nil, terminalFailed(id, err)
 	}
@@ -139,14 +135,14 @@ func (s *services) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	s.waits++
 	wanted := *e
 	s.running.Go(func() {
-		exit, err := s.terminals().Await(id)
+		exit, err := s.opts.Terminals().Await(id)
 		s.mu.Lock()
 		s.waits--
 		s.mu.Unlock()
 		if err == nil {
-			s.p.answerErrand(&wanted, wanted.Result(exitStatus(&exit)))
+			s.opts.Answer(&wanted, wanted.Result(exitStatus(&exit)))
 		} else if failure := terminalFailed(id, err); failure != errElsewhere {
-			s.p.answerErrand(&wanted, wanted.Failure(failure.Number(), failure.Message))
+			s.opts.Answer(&wanted, wanted.Failure(failure.Number(), failure.Message))
 		}
 	})
 	return nil, nil
@@ -154,12 +150,12 @@ func (s *services) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 
 // killTerminal ends the command; its output stays.
 func (s *services) killTerminal(e *adapter.Request) (any, *adapter.RPCError) {
-	return withTerminal(e, func(id string) error { return s.terminals().Kill(id) })
+	return withTerminal(e, func(id string) error { return s.opts.Terminals().Kill(id) })
 }
 
 // releaseTerminal ends the command, and forgets it.
 func (s *services) releaseTerminal(e *adapter.Request) (any, *adapter.RPCError) {
-	return withTerminal(e, func(id string) error { return s.terminals().Release(e.Number, id) })
+	return withTerminal(e, func(id string) error { return s.opts.Terminals().Release(e.Number, id) })
 }
 
 // withTerminal does something with the terminal that a request names.

@@ -1,10 +1,11 @@
 package host
 
 import (
-	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 func TestPartOf(t *testing.T) {

@@ -1,9 +1,10 @@
 package host
 
 import (
-	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"path/filepath"
 	"sync"
+
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 )
 
 // ourProtocol is that of spec/host-protocol.md.
@@ -96,7 +97,7 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	f := p.saying(l.frame, ours)
 	f.sides = p.sides(s.Bridge)
 	offset, ok = p.out.put(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
-	p.serve(t.dated(s.Requests))
+	p.help.perform(t.dated(s.Requests))
 	p.door.answer(s.Bridge)
 	return offset, ok
 }

@@ -1,0 +1,35 @@
+package host
+
+import (
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/keeper"
+	"github.com/concerto-lang/concerto/runtime/terminalhost"
+)
+
+// serviceOptions are what the requests of the process, an agent, are performed with.
+func (p *process) serviceOptions() serviceOptions {
+	own := &terminalhost.Set{Name: p.cfg.Name, Run: p.hosts.opts.Run, Stop: p.hosts.kill}
+	return serviceOptions{
+		Answer:  p.answerRequest,
+		IsFull:  func() bool { return p.out.full() },
+		Room:    func() <-chan struct{} { return p.out.more },
+		Resolve: func(path string) (string, bool) { return p.rules.Resolve(path) },
+		Terminals: func() terminals {
+			if p.kept != nil {
+				return p.kept.Terminals()
+			}
+			return own
+		},
+		Dir: p.cfg.Dir,
+		Environ: func() []string {
+			env, _ := p.cfg.environ(p.hosts.opts.Environ, p.number)
+			return env
+		},
+		Limits: p.cfg.Limits,
+	}
+}
+
+// answerRequest sends the answer to a request of an agent.
+func (p *process) answerRequest(e *adapter.Request, answer []byte) {
+	p.out.put(line{short: adapter.JoinLines([][]byte{answer}), frame: framing{kind: keeper.KindDirect, heard: e.Heard, note: &lineNote{Errand: e.Number}}}, true)
+}
