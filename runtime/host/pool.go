@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/service"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -331,7 +332,7 @@ func (p *process) prepare(w wish) (err error) {
 	}
 	if c.Transport == adapter.TransportACP {
 		if p.rules != nil {
-			p.help = newServices(p.serviceOptions())
+			p.help = service.New(p.serviceOptions())
 		}
 		if len(w.tools) > 0 {
 			if err := p.bridgeTo(w.bridge); err != nil {

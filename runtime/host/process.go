@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/stderrlog"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/service"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
 
@@ -71,7 +72,7 @@ type between struct {
 	door  *door                // what is there; nil: nothing, or it is with the keeper
 	tools adapter.Tools        // that it has been told of
 	rules *hostpolicy.Policy   // nil: nothing is decided for it
-	help  *services            // nil: nothing is done for it
+	help  *service.Service     // nil: nothing is done for it
 }
 
 // identity is what a process is called, and where it works.
@@ -307,10 +308,10 @@ func (p *process) retire(patience time.Duration) {
 		case <-p.hosts.kill:
 		}
 		p.door.end()
-		p.help.end()
+		p.help.End()
 		p.conn.End(grace, p.hosts.kill)
 		p.dropKept()
-		p.help.wait()
+		p.help.Wait()
 		p.conn.CloseWrite()
 		<-p.writeDone
 		<-p.readDone

@@ -77,7 +77,7 @@ func (r *resumed) replay(t *turn, journaled int64) {
 	now := p.words.a.Conversation()
 	p.talk.Store(&now)
 	read.flush(false)
-	p.help.perform(r.undone(errands))
+	p.help.Perform(r.undone(errands))
 }
 
 // undone are the errands of these that were not answered.

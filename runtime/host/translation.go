@@ -97,7 +97,7 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	f := p.saying(l.frame, ours)
 	f.sides = p.sides(s.Bridge)
 	offset, ok = p.out.put(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
-	p.help.perform(t.dated(s.Requests))
+	p.help.Perform(t.dated(s.Requests))
 	p.door.answer(s.Bridge)
 	return offset, ok
 }

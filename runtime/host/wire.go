@@ -85,7 +85,7 @@ func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
 		if r.out.full() {
 			return s.Messages, errDeaf
 		}
-		r.help.perform(t.dated(s.Requests))
+		r.help.Perform(t.dated(s.Requests))
 	}
 	if s.Quiet != "" {
 		r.hosts.remark("debug", r.cfg, "says %s", s.Quiet)

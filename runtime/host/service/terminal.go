@@ -1,4 +1,4 @@
-package host
+package service
 
 import (
 	"encoding/json"
@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
-// terminals are the commands that an agent has us run: in this process, or in the keeper's.
-type terminals interface {
+// Terminals are the commands that an agent has us run: in this process, or in the keeper's.
+type Terminals interface {
 	Open(number int64, spec *terminalhost.Spec) (id string, err error)
 	Output(id string) (terminalhost.Output, error)
 	Await(id string) (terminalhost.Exit, error)
@@ -23,7 +23,7 @@ type terminals interface {
 }
 
 // openTerminal starts a command.
-func (s *services) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
+func (s *Service) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	var q adapter.Command
 	if err := json.Unmarshal(e.Params, &q); err != nil {
 		return nil, adapter.NewRPCError(adapter.CodeInvalid, err.Error())
@@ -43,7 +43,7 @@ func (s *services) openTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 }
 
 // command is how a terminal's command is started.
-func (s *services) command(q *adapter.Command) (*terminalhost.Spec, error) {
+func (s *Service) command(q *adapter.Command) (*terminalhost.Spec, error) {
 	dir, err := filepath.Abs(s.opts.Dir)
 	if err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func exitStatus(e *terminalhost.Exit) map[string]any {
 	return map[string]any{"exitCode": e.Code, "signal": nil}
 }
 
-func (s *services) terminalOutput(e *adapter.Request) (any, *adapter.RPCError) {
+func (s *Service) terminalOutput(e *adapter.Request) (any, *adapter.RPCError) {
 	id, failure := terminalID(e)
 	if failure != nil {
 		return nil, failure
@@ -122,7 +122,7 @@ func (s *services) terminalOutput(e *adapter.Request) (any, *adapter.RPCError) {
 }
 
 // awaitTerminal answers when the command has ended.
-func (s *services) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
+func (s *Service) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	id, failure := terminalID(e)
 	if failure != nil {
 		return nil, failure
@@ -149,12 +149,12 @@ func (s *services) awaitTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 }
 
 // killTerminal ends the command; its output stays.
-func (s *services) killTerminal(e *adapter.Request) (any, *adapter.RPCError) {
+func (s *Service) killTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	return withTerminal(e, func(id string) error { return s.opts.Terminals().Kill(id) })
 }
 
 // releaseTerminal ends the command, and forgets it.
-func (s *services) releaseTerminal(e *adapter.Request) (any, *adapter.RPCError) {
+func (s *Service) releaseTerminal(e *adapter.Request) (any, *adapter.RPCError) {
 	return withTerminal(e, func(id string) error { return s.opts.Terminals().Release(e.Number, id) })
 }
 

@@ -1,4 +1,7 @@
-package host
+// Package service performs the requests that an agent of the Agent Client Protocol makes of its client: reading and
+// writing files, and commands in terminals; its API promises nothing. runtime/host passes it requests once they are
+// allowed, and sends its answers.
+package service
 
 import (
 	"errors"
@@ -13,10 +16,10 @@ import (
 // answered with an error.
 const errandLimit = 256
 
-// services performs the requests of an agent: one after the other, but for waiting. It ends
+// Service performs the requests of an agent: one after the other, but for waiting. It ends
 // with the process, and all terminals with it.
-type services struct {
-	opts serviceOptions
+type Service struct {
+	opts Options
 	wake chan struct{} // something waits, or it is over
 	over chan struct{} // nothing is done any more
 
@@ -28,24 +31,24 @@ type services struct {
 	waits   int // for exits of terminals
 }
 
-// serviceOptions are what requests are performed with.
-type serviceOptions struct {
+// Options are what requests are performed with.
+type Options struct {
 	Answer    func(e *adapter.Request, answer []byte) // sends an answer
 	IsFull    func() bool                             // whether answers have to wait,
 	Room      func() <-chan struct{}                  // and what receives when there is room for some
 	Resolve   func(path string) (string, bool)        // where a path leads
-	Terminals func() terminals
+	Terminals func() Terminals
 	Dir       string            // the working directory
 	Environ   func() []string   // of commands
 	Limits    *procgroup.Limits // of commands
 }
 
-func newServices(o serviceOptions) *services {
-	return &services{opts: o, wake: make(chan struct{}, 1), over: make(chan struct{})}
+func New(o Options) *Service {
+	return &Service{opts: o, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// perform has requests performed. It does not wait for that.
-func (s *services) perform(all []adapter.Request) {
+// Perform has requests performed. It does not wait for that.
+func (s *Service) Perform(all []adapter.Request) {
 	if len(all) == 0 {
 		return
 	}
@@ -72,7 +75,7 @@ func (s *services) perform(all []adapter.Request) {
 }
 
 // work does what waits, each when there is room for its answer.
-func (s *services) work() {
+func (s *Service) work() {
 	for {
 		for s.opts.IsFull() {
 			select {
@@ -96,7 +99,7 @@ func (s *services) work() {
 	}
 }
 
-func (s *services) next() (e adapter.Request, ok bool) {
+func (s *Service) next() (e adapter.Request, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || len(s.waiting) == 0 {
@@ -110,21 +113,21 @@ func (s *services) next() (e adapter.Request, ok bool) {
 // failure. A result of nil is given later.
 type errandRow struct {
 	method string
-	do     func(s *services, e *adapter.Request) (any, *adapter.RPCError)
+	do     func(s *Service, e *adapter.Request) (any, *adapter.RPCError)
 }
 
 var errandRows = []errandRow{
-	{"fs/read_text_file", (*services).readFile},
-	{"fs/write_text_file", (*services).writeFile},
-	{"terminal/create", (*services).openTerminal},
-	{"terminal/output", (*services).terminalOutput},
-	{"terminal/wait_for_exit", (*services).awaitTerminal},
-	{"terminal/kill", (*services).killTerminal},
-	{"terminal/release", (*services).releaseTerminal},
+	{"fs/read_text_file", (*Service).readFile},
+	{"fs/write_text_file", (*Service).writeFile},
+	{"terminal/create", (*Service).openTerminal},
+	{"terminal/output", (*Service).terminalOutput},
+	{"terminal/wait_for_exit", (*Service).awaitTerminal},
+	{"terminal/kill", (*Service).killTerminal},
+	{"terminal/release", (*Service).releaseTerminal},
 }
 
 // do gives the answer to an errand; nil when it comes later.
-func (s *services) do(e *adapter.Request) []byte {
+func (s *Service) do(e *adapter.Request) []byte {
 	for _, row := range errandRows {
 		if row.method != e.Method {
 			continue
@@ -156,8 +159,8 @@ func fileFailed(path string, err error) *adapter.RPCError {
 	return adapter.NewRPCError(adapter.CodeInternal, path+": "+err.Error())
 }
 
-// end ends all terminals, as a process is ended. Nothing is done after it.
-func (s *services) end() {
+// End ends all terminals, as a process is ended. Nothing is done after it.
+func (s *Service) End() {
 	if s == nil {
 		return
 	}
@@ -171,8 +174,8 @@ func (s *services) end() {
 	s.running.Go(s.opts.Terminals().End)
 }
 
-// wait waits until nothing is left of what end ended.
-func (s *services) wait() {
+// Wait waits until nothing is left of what end ended.
+func (s *Service) Wait() {
 	if s != nil {
 		s.running.Wait()
 	}

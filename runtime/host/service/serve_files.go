@@ -1,4 +1,4 @@
-package host
+package service
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ var (
 	errTooLong = fmt.Errorf("it has more than %d MB: ask for a part of it with line and limit", fileLimit>>20)
 )
 
-func (s *services) readFile(e *adapter.Request) (any, *adapter.RPCError) {
+func (s *Service) readFile(e *adapter.Request) (any, *adapter.RPCError) {
 	var q adapter.File
 	if err := json.Unmarshal(e.Params, &q); err != nil {
 		return nil, adapter.NewRPCError(adapter.CodeInvalid, err.Error())
@@ -89,7 +89,7 @@ func skipLine(in *bufio.Reader) error {
 
 // open opens the file that a path leads to. Where that is was judged before; it is
 // looked up once more with the file open, so that no link can take its place.
-func (s *services) open(path string, flags int) (*os.File, error) {
+func (s *Service) open(path string, flags int) (*os.File, error) {
 	at, ok := s.opts.Resolve(path)
 	if !ok {
 		return nil, errors.New("where it leads cannot be said")
@@ -119,7 +119,7 @@ func (s *services) open(path string, flags int) (*os.File, error) {
 }
 
 // still says that a path leads to the open file.
-func (s *services) still(path, at string, f *os.File) error {
+func (s *Service) still(path, at string, f *os.File) error {
 	opened, err := f.Stat()
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (s *services) still(path, at string, f *os.File) error {
 	return nil
 }
 
-func (s *services) writeFile(e *adapter.Request) (any, *adapter.RPCError) {
+func (s *Service) writeFile(e *adapter.Request) (any, *adapter.RPCError) {
 	var q adapter.File
 	if err := json.Unmarshal(e.Params, &q); err != nil {
 		return nil, adapter.NewRPCError(adapter.CodeInvalid, err.Error())

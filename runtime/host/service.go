@@ -2,19 +2,20 @@ package host
 
 import (
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/host/service"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
 // serviceOptions are what the requests of the process, an agent, are performed with.
-func (p *process) serviceOptions() serviceOptions {
+func (p *process) serviceOptions() service.Options {
 	own := &terminalhost.Set{Name: p.cfg.Name, Run: p.hosts.opts.Run, Stop: p.hosts.kill}
-	return serviceOptions{
+	return service.Options{
 		Answer:  p.answerRequest,
 		IsFull:  func() bool { return p.out.full() },
 		Room:    func() <-chan struct{} { return p.out.more },
 		Resolve: func(path string) (string, bool) { return p.rules.Resolve(path) },
-		Terminals: func() terminals {
+		Terminals: func() service.Terminals {
 			if p.kept != nil {
 				return p.kept.Terminals()
 			}
