@@ -145,8 +145,8 @@ func convert(err error) error {
 		e.Kind, e.Hint = ErrNotFound, x.Hint
 		return e
 	}
-	if x, ok := errors.AsType[*engine.Diverged](err); ok {
-		e.Kind, e.Message, e.Place = ErrDiverged, x.Message, place(x.Place)
+	if x, ok := errors.AsType[*engine.DivergedError](err); ok && !x.Journal {
+		e.Kind, e.Message, e.Place = ErrDiverged, x.Message(), place(x.Place)
 		return e
 	}
 	if x, ok := errors.AsType[*runs.Problem](err); ok {
@@ -183,7 +183,7 @@ var kinds = []struct {
 	{ErrDamaged, as[*journal.Damaged]},
 	{ErrDamaged, as[*audit.BrokenError]},
 	{ErrSecret, as[*durable.SecretError]},
-	{ErrDiverged, as[*durable.Strayed]},
+	{ErrDiverged, as[*engine.DivergedError]},
 }
 
 func is(target error) func(error) bool {

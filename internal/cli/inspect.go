@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
@@ -142,7 +143,7 @@ func inspectOne(a *console.Console, r *timetravel.Recording, name string, at int
 
 // strayed says that a program is not that of a recorded run.
 func strayed(a *console.Console, name string, err error) error {
-	if d, ok := errors.AsType[*timetravel.Diverged](err); ok {
+	if d, ok := errors.AsType[*engine.DivergedError](err); ok {
 		return console.Broken("the program is another one than was recorded", "%s cannot be played further: %v", name, d)
 	}
 	return err

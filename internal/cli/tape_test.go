@@ -134,9 +134,8 @@ func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 				continue // refused before it is replayed
 			}
 			_, _, err = p.Replay(t.Context(), changed, engine.Options{WorkDir: dir})
-			if d, ok := errors.AsType[*engine.Diverged](err); ok {
-				kind, _, _ := strings.Cut(d.Message, " ")
-				diverged.add(kind)
+			if d, ok := errors.AsType[*engine.DivergedError](err); ok {
+				diverged.add(string(d.Kind))
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func (s *StoredRun) Answered(all []durable.Question) bool {
 }
 
 // Adopt takes another program for the run, if that does what the run has done so far: it is run
-// on what the run got, and touches nothing. The error is a *Strayed when it does something else,
+// on what the run got, and touches nothing. The error is a *DivergedError when it does something else,
 // or the cause of ctx's end.
 func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) error {
 	if err := s.try(ctx, p, environ); err != nil {
@@ -147,9 +147,6 @@ func (s *StoredRun) Adopt(ctx context.Context, p *Program, environ []string) err
 	}
 	return s.reload()
 }
-
-// Strayed says that a program does something else than the run did.
-type Strayed = durable.Strayed
 
 // try runs a program on what the run got.
 func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error {
@@ -188,10 +185,10 @@ func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error
 	defer context.AfterFunc(ctx, func() { run.Suspend(context.Cause(ctx)) })()
 	_, err = machine.Run(context.Background())
 	err = firstError(err, world.Close(context.Background()))
-	strayed, ok := errors.AsType[*durable.Strayed](err)
+	diverged, ok := errors.AsType[*DivergedError](err)
 	switch why := run.Err(); {
 	case ok:
-		return strayed
+		return diverged
 	case errors.Is(why, durable.ErrTried):
 		return nil
 	case why != nil:
@@ -199,5 +196,5 @@ func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error
 	case err != nil:
 		return err
 	}
-	return &durable.Strayed{Ended: true}
+	return &DivergedError{Journal: true, Reason: "the program ends before it has done what the run has"}
 }

@@ -49,18 +49,8 @@ func (t *Tape) Mode() emit.Mode {
 	return emit.Text
 }
 
-// Diverged is the error of a replay that made an effect which is not on the tape.
-type Diverged struct {
-	vm.Place        // where the program made it
-	Message  string // which it is, and in what it differs from the nearest on the tape
-}
-
-func (e *Diverged) Error() string {
-	if e.Place.Text == "" {
-		return e.Message
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
-}
+// DivergedError is the error of a program that does something else than the recorded run.
+type DivergedError = tape.DivergedError
 
 // recordTape begins a run's tape, if there is to be one. end writes its end.
 func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (end func(error) error) {
@@ -124,7 +114,7 @@ func newSeed() *int64 {
 // network, no subprocess, no file and no clock. Of the options it takes Output, Environ (for
 // secrets, which a tape does not hold), Log and LogLevel. unused are the kinds of effects on the
 // tape that the program has not made, and how many they are. The error is that of the run, or a
-// *Diverged.
+// *DivergedError.
 func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []string, n int, err error) {
 	secrets := tape.NewSecrets(o.Environ)
 	given, err := t.tape.Restored(secrets.Value)
@@ -176,7 +166,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	if err == nil {
 		o.ended(outcome.Value)
 	}
-	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*Diverged)) {
+	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*DivergedError)) {
 		err = context.Cause(ctx) // the tape does not have how an interrupted run ends
 	}
 	err = firstError(err, world.Close(context.WithoutCancel(ctx)))
@@ -197,15 +187,16 @@ func numbered(next effect.Performer) effect.Performer {
 	})
 }
 
-// diverged says where the program left its tape.
+// diverged adds where the program left its tape.
 func diverged(err error) error {
-	missing, ok := errors.AsType[*tape.Missing](err)
+	d, ok := errors.AsType[*DivergedError](err)
 	if !ok {
 		return err
 	}
-	d := &Diverged{Message: missing.Error()}
 	if at, ok := errors.AsType[*vm.Stopped](err); ok {
-		d.Place = at.Place
+		if d.Place = at.Place; at.Place.Text != "" {
+			d.At = fmt.Sprintf("%s:%d:%d", at.Place.File, at.Place.Line, at.Place.Column)
+		}
 	}
 	return d
 }

@@ -41,7 +41,7 @@ func (a *Console) suspended(e *engine.Suspended) int {
 	case errors.As(e.Why, &damaged):
 		a.Complain(e.Why.Error(), damaged.Next)
 		return ExitBroken
-	case errors.As(e.Why, new(*engine.Strayed)):
+	case errors.As(e.Why, new(*engine.DivergedError)):
 		a.Complain(e.Why.Error(), "")
 		return ExitBroken
 	case errors.Is(e.Why, engine.ErrNoReader):
@@ -65,7 +65,7 @@ func (a *Console) noRun(err error) int {
 	case errors.As(err, &damaged):
 		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("nothing was changed; concerto fork %s --at N saves what stands before", name)))
 		return ExitBroken
-	case errors.As(err, new(*engine.Strayed)):
+	case errors.As(err, new(*engine.DivergedError)):
 		a.Complain(err.Error(), "")
 		return ExitBroken
 	case errors.As(err, new(*runs.Gone)):

@@ -64,14 +64,15 @@ func (a *Console) Fail(err error) int {
 	var uncaught *engine.Uncaught
 	var broken *engine.Broken
 	var changed *brokenError
-	var diverged *engine.Diverged
+	var diverged *engine.DivergedError
 	var suspended *engine.Suspended
 	var problem *runs.Problem
 	switch {
 	case errors.As(err, &suspended):
 		return a.suspended(suspended)
 	case errors.As(err, new(*engine.JournalDamaged)), errors.As(err, new(*engine.SecretError)), errors.As(err, new(*engine.JournalHeld)),
-		errors.As(err, new(*engine.JournalNewer)), errors.As(err, new(*engine.HoldsRun)), errors.As(err, new(*engine.DirNotEmpty)), errors.As(err, new(*engine.DirUnusable)), errors.As(err, new(*runs.Gone)), errors.As(err, new(*runs.OtherEngine)), errors.Is(err, engine.ErrNoRun), errors.As(err, new(*engine.Strayed)):
+		errors.As(err, new(*engine.JournalNewer)), errors.As(err, new(*engine.HoldsRun)), errors.As(err, new(*engine.DirNotEmpty)), errors.As(err, new(*engine.DirUnusable)), errors.As(err, new(*runs.Gone)), errors.As(err, new(*runs.OtherEngine)), errors.Is(err, engine.ErrNoRun),
+		errors.As(err, &diverged) && diverged.Journal:
 		return a.noRun(err)
 	case errors.As(err, new(*runs.NoEffect)):
 		return a.noEffect(err)

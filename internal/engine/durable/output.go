@@ -220,7 +220,7 @@ func (o *output) keep(r *Run, line string) error {
 	case held && o.have[at] == line:
 		return nil
 	case held && r.c.Trial:
-		return &Strayed{Output: o.n}
+		return divergedOutput(o.n)
 	case held && !r.live:
 		return &journal.Damaged{Where: fmt.Sprintf("%s:%d", journal.OutFile, o.n), Why: "the run has put out something else there"}
 	case r.c.Trial:

@@ -166,7 +166,7 @@ func (p *past) find(e int64, q effect.Request) (*known, error) {
 	k := p.effects[e]
 	if k == nil {
 		if begins(q) || effect.Inline(q.Kind()) {
-			return nil, p.strayed(e, q, nil, nil)
+			return nil, p.diverged(e, q, nil, nil)
 		}
 		return &known{waits: -1, end: -1}, nil // it only reads: it had not ended
 	}
@@ -190,7 +190,7 @@ func (p *past) find(e int64, q effect.Request) (*known, error) {
 			kind = effect.KindExchangeNext
 		}
 		if kind != q.Kind() || x.Of != of || x.K != journal.KLines && x.D != digestOf(text) {
-			return nil, p.strayed(e, q, x, text)
+			return nil, p.diverged(e, q, x, text)
 		}
 	}
 	if k.begin != nil {

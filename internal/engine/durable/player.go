@@ -135,7 +135,7 @@ func (r player) Over() bool { return r.past.left == 0 }
 func (r player) Again() []int64 {
 	if r.c.Trial {
 		if int(r.out.n) < len(r.c.Out) {
-			r.Suspend(&Strayed{Effect: 0, Output: r.out.n + 1})
+			r.Suspend(divergedOutput(r.out.n + 1))
 		}
 		r.Suspend(ErrTried)
 		return nil

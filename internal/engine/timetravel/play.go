@@ -30,24 +30,8 @@ type Recording struct {
 	seen    int64     // the effect whose frames are wanted; 0 for none
 }
 
-// Diverged is why a recorded run cannot be played: it did something else.
-type Diverged struct {
-	At  string // where the program did it; "" when that is not known
-	Err error
-}
-
-func (e *Diverged) Error() string {
-	if e.At == "" {
-		return e.Err.Error()
-	}
-	return e.At + ": " + e.Err.Error()
-}
-
-// Unwrap gives what it did.
-func (e *Diverged) Unwrap() error { return e.Err }
-
 // Play plays the run. With at, which is no more than needed for that, it is played up to the end
-// of effect at, whose frames are noted. After a *Diverged the recording has what came before.
+// of effect at, whose frames are noted. After a *tape.DivergedError the recording has what came before.
 func (s *Source) Play(ctx context.Context, at int64) (*Recording, error) {
 	r := &Recording{Source: s, seen: at, log: newLog()}
 	world, given, err := s.world(r)
@@ -136,7 +120,11 @@ func (f *first) diverged(err error) error {
 	if err == nil || errors.As(err, &failed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil // so it ended
 	}
-	d := &Diverged{At: f.lost, Err: err}
+	d, ok := err.(*tape.DivergedError)
+	if !ok {
+		d = &tape.DivergedError{Err: err}
+	}
+	d.At = f.lost
 	if at, ok := errors.AsType[*vm.Stopped](err); ok {
 		d.At = place(at.Place)
 	}
@@ -167,7 +155,7 @@ func (f *first) Perform(e int64, q effect.Request) (result effect.Result, known 
 // missing says whether an effect is not on the tape: then it is the end of what is recorded, or
 // another one than was made.
 func (f *first) missing(e int64, err error) bool {
-	missing, ok := errors.AsType[*tape.Missing](err)
+	missing, ok := errors.AsType[*tape.DivergedError](err)
 	if !ok {
 		return false
 	}
@@ -198,7 +186,7 @@ func (f *first) Begin(e int64, q effect.Request) (vm.Standing, error) {
 		return vm.Unrecorded, errStopped
 	}
 	standing, err := f.past.Begin(e, q)
-	if _, lacks := errors.AsType[*tape.Missing](err); lacks {
+	if _, lacks := errors.AsType[*tape.DivergedError](err); lacks {
 		if _, began := f.r.under[e]; !began && f.given.Ended != nil {
 			f.missing(e, err)
 		} else if n := len(f.r.Effects); n > 0 && !began {

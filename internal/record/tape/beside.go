@@ -40,7 +40,7 @@ func NewBeside(t *Tape, record io.Writer, h Header, clean func([]byte) []byte) *
 		t = &Tape{}
 	}
 	b.player = Play(t)
-	b.player.Clean = clean
+	b.player.Clean, b.player.before = clean, firstTaped
 	for i := range t.Entries {
 		b.base = max(b.base, t.Entries[i].E)
 	}
@@ -77,13 +77,11 @@ func (b *Beside) Perform(ctx context.Context, r effect.Request, next effect.Perf
 	b.n++
 	n := b.n
 	if !live {
-		var missing *Missing
+		var missing *DivergedError
 		result, _, err = b.player.Perform(firstTaped+n, r)
 		if !errors.As(err, &missing) {
 			return result, true, err
 		}
-		missing.Effect = n
-		missing.Taken = max(missing.Taken-firstTaped, 0)
 		if b.why = nil; b.there {
 			b.why = missing
 		}

@@ -4,47 +4,56 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
+	"github.com/concerto-lang/concerto/vm"
 )
 
-// Missing says that a run has made an effect that is not on its tape.
-type Missing struct {
-	Effect int64
-	Kind   effect.Kind
-	Ends   bool   // nothing is left on the tape
-	Taken  int64  // the nearest entry was taken by this effect; 0 when it is free
-	Line   int    // of the nearest entry; 0 when there is none of the kind
-	Of     int64  // the nearest entry asks the same of what another effect opened, this one; else 0
-	Diff   string // from the nearest entry to what was asked for
+// DivergedError reports that a program does something else than the recorded run on whose results
+// it is run: a tape's, or a durable run's.
+type DivergedError struct {
+	At      string      // where the program is, as FILE:LINE:COLUMN; "" if its text is unknown
+	Place   vm.Place    // where the program is, if it was replayed from a tape
+	Effect  int64       // the number of the effect; 0 if it is not an effect that differs
+	Kind    effect.Kind // of the effect
+	Reason  string      // what the recording has instead
+	Diff    string      // from the recorded request to this one; "" without a recorded one
+	Journal bool        // it was recorded in a durable run's journal, not on a tape
+	Ends    bool        // nothing is left in the recording
+	Err     error       // the cause, if it is not an effect that differs; may be nil
 }
 
-func (e *Missing) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (effect %d) is not in the tape", e.Kind, e.Effect)
+func (e *DivergedError) Error() string {
+	if e.At == "" {
+		return e.Message()
+	}
+	return e.At + ": " + e.Message()
+}
+
+// Message returns the error without the place.
+func (e *DivergedError) Message() string {
+	text := e.Reason
 	switch {
-	case e.Ends:
-		b.WriteString(": the tape ends here")
-	case e.Line == 0:
-		fmt.Fprintf(&b, ": it has no %s", e.Kind)
-	case e.Taken != 0:
-		fmt.Fprintf(&b, "; the nearest, on line %d, was taken by effect %d already", e.Line, e.Taken)
-	case e.Of != 0:
-		fmt.Fprintf(&b, "; the nearest, on line %d, is about what effect %d opened", e.Line, e.Of)
-	default:
-		fmt.Fprintf(&b, "; the nearest is on line %d", e.Line)
+	case e.Err != nil:
+		text = e.Err.Error()
+	case e.Effect != 0 && e.Journal:
+		text = fmt.Sprintf("%s (effect %d) is not in the journal%s", e.Kind, e.Effect, e.Reason)
+	case e.Effect != 0:
+		text = fmt.Sprintf("%s (effect %d) is not in the tape%s", e.Kind, e.Effect, e.Reason)
 	}
 	if e.Diff != "" {
-		b.WriteString(":\n" + e.Diff)
+		text += ":\n" + e.Diff
 	}
-	return b.String()
+	return text
 }
 
-// missing is the error for a request that no entry has.
+// Unwrap returns the cause.
+func (e *DivergedError) Unwrap() error { return e.Err }
+
+// missing returns the error for a request that no entry has.
 func (p *Player) missing(e int64, k key, text []byte) error {
-	out := &Missing{Effect: e, Kind: k.kind, Ends: true}
+	out := &DivergedError{Effect: e - p.before, Kind: k.kind, Ends: true}
 	best, bestFree, fewest := -1, false, 0
 	for i := range p.tape.Entries {
 		x := &p.tape.Entries[i]
@@ -63,16 +72,20 @@ func (p *Player) missing(e int64, k key, text []byte) error {
 			best, bestFree, fewest = i, free, n
 		}
 	}
-	if best < 0 {
-		return out
+	if best >= 0 {
+		out.Diff = unified(pretty(p.tape.Entries[best].R), pretty(text))
 	}
-	x := &p.tape.Entries[best]
-	out.Line, out.Diff = x.line, unified(pretty(x.R), pretty(text))
 	switch {
+	case out.Ends:
+		out.Reason = ": the tape ends here"
+	case best < 0:
+		out.Reason = fmt.Sprintf(": it has no %s", k.kind)
 	case !bestFree:
-		out.Taken = p.took[best]
-	case out.Diff == "":
-		out.Of = p.of[best]
+		out.Reason = fmt.Sprintf("; the nearest, on line %d, was taken by effect %d already", p.tape.Entries[best].line, p.took[best]-p.before)
+	case out.Diff == "" && p.of[best] != 0:
+		out.Reason = fmt.Sprintf("; the nearest, on line %d, is about what effect %d opened", p.tape.Entries[best].line, p.of[best])
+	default:
+		out.Reason = fmt.Sprintf("; the nearest is on line %d", p.tape.Entries[best].line)
 	}
 	return out
 }

@@ -16,10 +16,11 @@ type Player struct {
 	// Clean removes secrets from JSON; nil leaves it as it is. What a tape holds was cleaned.
 	Clean func(text []byte) []byte
 
-	tape *Tape
-	used []bool
-	took []int64 // by which effect an entry was taken
-	of   []int64 // of each entry, the effect that opened what it is about; 0 where the tape does not say
+	tape   *Tape
+	before int64 // what precedes the numbers of effects, which errors do not show
+	used   []bool
+	took   []int64 // by which effect an entry was taken
+	of     []int64 // of each entry, the effect that opened what it is about; 0 where the tape does not say
 
 	byEffect  map[int64][]int     // entries
 	byRequest map[key][]int       // in their order
