@@ -98,7 +98,7 @@ func (p *past) add(x *journal.Record) {
 	at := len(p.all)
 	p.all = append(p.all, event{Record: x})
 	switch {
-	case x.K == journal.KPlace && x.Place == placeWaits:
+	case x.K == journal.KPlace && x.Place == tape.PlaceWaits:
 		p.of(x.E).waits = at
 		return // it is found by its effect
 	case x.K != journal.KPlace:
@@ -227,28 +227,12 @@ func (p *past) event(i int) vm.Event {
 // outcome is what a record says that an effect gave.
 func (p *past) outcome(i int, e int64) (effect.Result, error, error) {
 	x := p.all[i].Record
-	entry := tape.Entry{Q: effect.Kind(x.Q), V: x.V, Lines: said(x), Decided: x.Decided, Sizes: x.Sizes}
-	switch {
-	case x.K == journal.KEnd:
-		entry.Q = effect.Kind(p.effects[e].begin.Q)
-	case x.K == journal.KLines:
-		entry.Q = effect.KindExchangeNext
+	recorded, err := entryOf(p.run.c.Dir, x, p.effects[e].begin)
+	if err != nil {
+		return nil, nil, err
 	}
-	if x.Blob != "" {
-		v, err := p.run.c.Dir.Blob(x.Blob)
-		if err != nil {
-			return nil, nil, err
-		}
-		entry.V = v
-	}
-	if x.Err != nil {
-		f, err := failure(x)
-		if err != nil {
-			return nil, nil, err
-		}
-		entry.Err = f
-	}
-	entry, err := entry.Restore(p.run.c.Secret)
+	recorded.R = nil // what was asked for needs no secrets here
+	entry, err := recorded.Restore(p.run.c.Secret)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -281,7 +265,7 @@ func failure(x *journal.Record) (*tape.Failure, error) {
 // overBefore takes the end of the run's context, when it stands before a record.
 func (p *past) overBefore(i int) (cause error, ok bool) {
 	for at := p.cursor; at < i; at++ {
-		if x := &p.all[at]; x.Place == placeOver && !x.given {
+		if x := &p.all[at]; x.Place == tape.PlaceOver && !x.given {
 			p.give(at)
 			return p.cause(at), true
 		}

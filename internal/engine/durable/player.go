@@ -86,7 +86,7 @@ func (r player) Next() (x vm.Event, ok bool) {
 		switch {
 		case e.given:
 			continue
-		case e.Place == placeOver && e.W == nil:
+		case e.Place == tape.PlaceOver && e.W == nil:
 			p.give(p.cursor)
 			return vm.Event{Err: p.cause(p.cursor)}, true
 		case !p.begun[e.E] || e.K == journal.KPlace:
@@ -103,9 +103,9 @@ func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
 	for _, i := range p.moments[at] {
 		e := &p.all[i]
 		switch {
-		case e.given || e.Place == placeMemory:
+		case e.given || e.Place == tape.PlaceMemory:
 			continue
-		case e.Place == placeOver:
+		case e.Place == tape.PlaceOver:
 			p.give(i)
 			return vm.Event{Err: p.cause(i)}, true
 		case p.begun[e.E]:
@@ -119,7 +119,7 @@ func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
 func (r player) Looked(at vm.Moment) bool {
 	p := &r.past
 	for _, i := range p.moments[at] {
-		if p.all[i].Place == placeMemory && !p.all[i].given {
+		if p.all[i].Place == tape.PlaceMemory && !p.all[i].given {
 			p.give(i)
 			return true
 		}

@@ -302,14 +302,14 @@ func (r *Run) lines(x *journal.Record, entry *tape.Entry, m *effect.ExchangeMess
 // Waited records that an effect could not be made at once.
 func (r recorder) Waited(e int64, q effect.Request, at vm.Moment) {
 	if r.live {
-		r.append(&journal.Record{K: journal.KPlace, Place: placeWaits, E: e, Q: string(q.Kind()), W: &[2]int64{at.Taken, at.Ticks}})
+		r.append(&journal.Record{K: journal.KPlace, Place: tape.PlaceWaits, E: e, Q: string(q.Kind()), W: tape.Written(&at)})
 	}
 }
 
 // Looked records a look at the memory in use that found too much.
 func (r recorder) Looked(at vm.Moment) {
 	if r.live {
-		r.append(&journal.Record{K: journal.KPlace, Place: placeMemory, W: &[2]int64{at.Taken, at.Ticks}})
+		r.append(&journal.Record{K: journal.KPlace, Place: tape.PlaceMemory, W: tape.Written(&at)})
 	}
 }
 
@@ -318,10 +318,7 @@ func (r recorder) Over(cause error, at *vm.Moment) {
 	if !r.live {
 		return
 	}
-	x := &journal.Record{K: journal.KPlace, Place: placeOver}
-	if at != nil {
-		x.W = &[2]int64{at.Taken, at.Ticks}
-	}
+	x := &journal.Record{K: journal.KPlace, Place: tape.PlaceOver, W: tape.Written(at)}
 	text, err := json.Marshal(tape.FailureOf(cause))
 	if err != nil {
 		r.Suspend(&Unwritable{err})
@@ -330,10 +327,3 @@ func (r recorder) Over(cause error, at *vm.Moment) {
 	x.Err = r.clean(text)
 	r.append(x)
 }
-
-// What a place says that happened in the midst of a task's turn.
-const (
-	placeMemory = "memory" // a look found too much memory in use
-	placeOver   = "over"   // the run's context ended
-	placeWaits  = "waits"  // an effect could not be performed at once
-)

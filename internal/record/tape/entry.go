@@ -18,7 +18,7 @@ func Request(r effect.Request) (json.RawMessage, error) { return requestOf(r) }
 
 // EntryOf is what an effect gave, as an entry without its request.
 func EntryOf(e int64, k effect.Kind, result effect.Result, err error, at *vm.Moment) (Entry, error) {
-	x := Entry{E: e, Q: k, Err: failureOf(err), W: written(at)}
+	x := Entry{E: e, Q: k, Err: failureOf(err), W: Written(at)}
 	if err != nil {
 		return x, nil
 	}

@@ -55,9 +55,9 @@ func Play(t *Tape) *Player {
 		}
 		at, inside := e.at()
 		switch {
-		case e.Place == placeWaits: // it is found by its request alone
+		case e.Place == PlaceWaits: // it is found by its request alone
 			inside = false
-		case e.Place == placeOver && !inside:
+		case e.Place == PlaceOver && !inside:
 			p.overs = append(p.overs, i)
 		}
 		if inside {
@@ -83,7 +83,7 @@ func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known
 	}
 	p.take(i, e)
 	x := &p.tape.Entries[i]
-	if x.Place == placeWaits {
+	if x.Place == PlaceWaits {
 		return nil, true, effect.ErrWaits
 	}
 	result, failed, err := p.outcome(i, e)
@@ -146,7 +146,7 @@ func (p *Player) Next() (x vm.Event, ok bool) {
 // At gives what came at a moment of a turn.
 func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
 	for _, i := range p.moments[at] {
-		if p.tape.Entries[i].Place == placeOver && !p.used[i] {
+		if p.tape.Entries[i].Place == PlaceOver && !p.used[i] {
 			p.take(i, 0)
 			return vm.Event{Err: p.cause(i)}, true
 		}
@@ -161,7 +161,7 @@ func (p *Player) At(at vm.Moment) (x vm.Event, ok bool) {
 // Looked says whether a look at the memory in use found too much.
 func (p *Player) Looked(at vm.Moment) bool {
 	for _, i := range p.moments[at] {
-		if p.tape.Entries[i].Place == placeMemory {
+		if p.tape.Entries[i].Place == PlaceMemory {
 			p.take(i, 0)
 			return true
 		}

@@ -81,7 +81,7 @@ func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err er
 	if !taped(k) {
 		return
 	}
-	x := Entry{E: e, Q: k, Err: failureOf(err), W: written(at)}
+	x := Entry{E: e, Q: k, Err: failureOf(err), W: Written(at)}
 	r.request(&x, q)
 	if n, ok := result.(effect.Numbered); ok && err == nil {
 		r.opened[number64{k.Family(), *n.Number()}] = e
@@ -116,13 +116,13 @@ func (r *Recorder) request(x *Entry, q effect.Request) {
 
 // Waited records that an effect could not be performed at once.
 func (r *Recorder) Waited(e int64, q effect.Request, at vm.Moment) {
-	x := Entry{E: e, Place: placeWaits, Q: q.Kind(), W: written(&at)}
+	x := Entry{E: e, Place: PlaceWaits, Q: q.Kind(), W: Written(&at)}
 	r.request(&x, q)
 	r.write(&x)
 }
 
 // Looked records a look at the memory in use that found too much.
-func (r *Recorder) Looked(at vm.Moment) { r.write(&Entry{Place: placeMemory, W: written(&at)}) }
+func (r *Recorder) Looked(at vm.Moment) { r.write(&Entry{Place: PlaceMemory, W: Written(&at)}) }
 
 // Over records that the run's context has ended it.
 func (r *Recorder) Over(cause error, at *vm.Moment) {
@@ -130,10 +130,11 @@ func (r *Recorder) Over(cause error, at *vm.Moment) {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		f.Kind = broken
 	}
-	r.write(&Entry{Place: placeOver, Err: f, W: written(at)})
+	r.write(&Entry{Place: PlaceOver, Err: f, W: Written(at)})
 }
 
-func written(at *vm.Moment) *[2]int64 {
+// Written is a moment as it is written down; nil for none.
+func Written(at *vm.Moment) *[2]int64 {
 	if at == nil {
 		return nil
 	}

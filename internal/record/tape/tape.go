@@ -63,9 +63,9 @@ type End struct {
 
 // What a place says that happened in the midst of a task's turn.
 const (
-	placeMemory = "memory" // a look found too much memory in use
-	placeOver   = "over"   // the run's context ended
-	placeWaits  = "waits"  // an effect could not be performed at once
+	PlaceMemory = "memory" // a look found too much memory in use
+	PlaceOver   = "over"   // the run's context ended
+	PlaceWaits  = "waits"  // an effect could not be performed at once
 )
 
 // Entry is a line of a tape.
@@ -198,10 +198,10 @@ func (e *Entry) check() error {
 	switch {
 	case e.End != nil:
 		return nil
-	case e.Place == placeMemory || e.Place == placeOver:
+	case e.Place == PlaceMemory || e.Place == PlaceOver:
 		return nil
-	case e.Place != "" && e.Place != placeWaits:
-		return fmt.Errorf("place %q is none of %s, %s, %s", e.Place, placeMemory, placeOver, placeWaits)
+	case e.Place != "" && e.Place != PlaceWaits:
+		return fmt.Errorf("place %q is none of %s, %s, %s", e.Place, PlaceMemory, PlaceOver, PlaceWaits)
 	case e.Q == "":
 		return errors.New("a line of a tape has q (which kind of effect), place or end")
 	case !taped(e.Q):
