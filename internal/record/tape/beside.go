@@ -57,7 +57,7 @@ func NewBeside(t *Tape, record io.Writer, h Header, clean func([]byte) []byte) *
 // asked says whether a test may get from its tape what a request is for.
 func asked(r effect.Request) bool {
 	k := r.Kind()
-	return taped(k) && slices.Contains(besides, effect.Of(k).By) && (effect.Of(k).By != effect.Applications || k == effect.KindAppCall)
+	return Recorded(k) && slices.Contains(besides, effect.Of(k).By) && (effect.Of(k).By != effect.Applications || k == effect.KindAppCall)
 }
 
 // Perform gives what is on the tape for a request, or performs and records it. found is false

@@ -1,24 +1,17 @@
 package tape
 
 import (
-	"encoding/json"
 	"io"
+	"slices"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Recorded says whether what effects of a kind give is written down. Output is made again, and
-// what follows from the run itself is.
-func Recorded(k effect.Kind) bool { return taped(k) }
-
-// Request is a request as it is written down, in canonical form (RFC 8785): without the number
-// of what it is about, and without what only says where in the program it was made.
-func Request(r effect.Request) (json.RawMessage, error) { return requestOf(r) }
-
 // EntryOf is what an effect gave, as an entry without its request.
 func EntryOf(e int64, k effect.Kind, result effect.Result, err error, at *vm.Moment) (Entry, error) {
-	x := Entry{E: e, Q: k, Err: failureOf(err), W: Written(at)}
+	x := Entry{E: e, Q: k, Err: FailureOf(err), W: Written(at)}
 	if err != nil {
 		return x, nil
 	}
@@ -31,23 +24,22 @@ func EntryOf(e int64, k effect.Kind, result effect.Result, err error, at *vm.Mom
 	return x, werr
 }
 
-// Outcome is what the entry's effect gave, or the error that it failed with; opened is the
-// number of what it opened. The third is why the entry cannot be read.
-func (e *Entry) Outcome(opened int64) (effect.Result, error, error) { return e.outcome(opened) }
-
-// Cause is why a run's context ended, by what was written down.
-func (f *Failure) Cause() error { return f.error() }
-
-// FailureOf writes an error down.
-func FailureOf(err error) *Failure { return failureOf(err) }
-
-// Restore puts secrets back into what the entry's effect gave.
-func (e Entry) Restore(value func(name string) (string, bool)) (Entry, error) {
-	t, err := (&Tape{Entries: []Entry{e}}).Restored(value)
-	if err != nil {
-		return e, err
+// Restore returns the entry with secrets in it; e stays as it is.
+func (e Entry) Restore(value func(name string) (string, bool)) Entry {
+	e.R, e.V = secret.RestoreJSON(e.R, value), secret.RestoreJSON(e.V, value)
+	cloned := false
+	for n, line := range e.Lines {
+		if now := secret.Restore(line, value); now != line {
+			if !cloned {
+				e.Lines, cloned = slices.Clone(e.Lines), true
+			}
+			e.Lines[n] = now
+		}
 	}
-	return t.Entries[0], nil
+	if e.Err != nil {
+		e.Err = e.Err.restored(value)
+	}
+	return e
 }
 
 // Differ shows in which lines two JSON values differ; "" when they do not.

@@ -33,8 +33,8 @@ const (
 
 var statuses = []string{effect.None: "", effect.Done: "done", effect.Unknown: "unknown"}
 
-// failureOf writes an error down.
-func failureOf(err error) *Failure {
+// FailureOf returns an error as it is written down.
+func FailureOf(err error) *Failure {
 	if err == nil {
 		return nil
 	}
@@ -47,8 +47,8 @@ func failureOf(err error) *Failure {
 	return &Failure{Kind: broken, Message: err.Error()}
 }
 
-// error is what failureOf wrote down.
-func (f *Failure) error() error {
+// Cause returns the error of which FailureOf made f.
+func (f *Failure) Cause() error {
 	switch f.Kind {
 	case cancelled:
 		return context.Canceled
@@ -114,10 +114,11 @@ func (f Failure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(f))
 }
 
-// outcome is what the effect of an entry gave; opened is the number of what it opened.
-func (e *Entry) outcome(opened int64) (effect.Result, error, error) {
+// Outcome returns what the entry's effect gave, or the error that it failed with; opened is the
+// number of what it opened. The third result says why the entry cannot be read.
+func (e *Entry) Outcome(opened int64) (effect.Result, error, error) {
 	if e.Err != nil {
-		return nil, e.Err.error(), nil
+		return nil, e.Err.Cause(), nil
 	}
 	if e.Q == effect.KindExchangeNext {
 		result, err := e.messages()

@@ -74,7 +74,7 @@ func Play(t *Tape) *Player {
 
 // Perform gives what an effect gave that does not wait.
 func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known bool, err error) {
-	if !taped(r.Kind()) {
+	if !Recorded(r.Kind()) {
 		return nil, false, nil
 	}
 	i, err := p.find(e, r)
@@ -100,7 +100,7 @@ func (p *Player) Perform(e int64, r effect.Request) (result effect.Result, known
 
 // Begin finds what an effect gave for which the program waits.
 func (p *Player) Begin(e int64, r effect.Request) (vm.Standing, error) {
-	if !taped(r.Kind()) {
+	if !Recorded(r.Kind()) {
 		return vm.Unrecorded, nil
 	}
 	if a, ok := r.(*effect.AwaitEmit); ok && a.Misfit == "" && p.Show != nil {
@@ -181,7 +181,7 @@ func (p *Player) event(i int, e int64) vm.Event {
 // outcome is what an entry says that an effect gave.
 func (p *Player) outcome(i int, e int64) (effect.Result, error, error) {
 	x := &p.tape.Entries[i]
-	result, failed, err := x.outcome(e)
+	result, failed, err := x.Outcome(e)
 	if n, ok := result.(effect.Numbered); ok && err == nil {
 		p.opened[number64{x.Q.Family(), *n.Number()}] = x.E
 	}
@@ -201,7 +201,7 @@ func (p *Player) overBefore(i int) (cause error, ok bool) {
 
 func (p *Player) cause(i int) error {
 	if f := p.tape.Entries[i].Err; f != nil {
-		return f.error()
+		return f.Cause()
 	}
 	return context.Canceled
 }
@@ -210,7 +210,7 @@ func (p *Player) take(i int, e int64) { p.used[i], p.took[i] = true, e }
 
 // find gives the entry of a request: that with its number, else the next of the same request.
 func (p *Player) find(e int64, r effect.Request) (int, error) {
-	text, err := requestOf(r)
+	text, err := Request(r)
 	if err != nil {
 		return 0, err
 	}

@@ -78,10 +78,10 @@ func (r *Recorder) Waits() {}
 // Ended records what an effect gave.
 func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err error, at *vm.Moment) {
 	k := q.Kind()
-	if !taped(k) {
+	if !Recorded(k) {
 		return
 	}
-	x := Entry{E: e, Q: k, Err: failureOf(err), W: Written(at)}
+	x := Entry{E: e, Q: k, Err: FailureOf(err), W: Written(at)}
 	r.request(&x, q)
 	if n, ok := result.(effect.Numbered); ok && err == nil {
 		r.opened[number64{k.Family(), *n.Number()}] = e
@@ -101,7 +101,7 @@ func (r *Recorder) Ended(e int64, q effect.Request, result effect.Result, err er
 
 // request writes down what was asked for.
 func (r *Recorder) request(x *Entry, q effect.Request) {
-	text, err := requestOf(q)
+	text, err := Request(q)
 	if err != nil {
 		r.err = err
 		return
@@ -126,7 +126,7 @@ func (r *Recorder) Looked(at vm.Moment) { r.write(&Entry{Place: PlaceMemory, W: 
 
 // Over records that the run's context has ended it.
 func (r *Recorder) Over(cause error, at *vm.Moment) {
-	f := failureOf(cause)
+	f := FailureOf(cause)
 	if errors.Is(cause, context.DeadlineExceeded) {
 		f.Kind = broken
 	}

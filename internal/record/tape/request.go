@@ -8,9 +8,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
-// requestOf is a request as it stands on a tape, in canonical form: without the number of what
+// Request returns a request as it is written down, in canonical form: without the number of what
 // it is about, without what only says where in the program it was made, and without the contents of files.
-func requestOf(r effect.Request) (json.RawMessage, error) {
+func Request(r effect.Request) (json.RawMessage, error) {
 	switch q := r.(type) {
 	case *effect.AwaitEmit:
 		plain := *q

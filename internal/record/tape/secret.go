@@ -21,19 +21,7 @@ func (t *Tape) Restored(value func(name string) (string, bool)) (*Tape, error) {
 		return nil, fmt.Errorf("restore the tape's first line: %w", err)
 	}
 	for i := range out.Entries {
-		e := &out.Entries[i]
-		e.R, e.V = secret.RestoreJSON(e.R, value), secret.RestoreJSON(e.V, value)
-		for n, line := range e.Lines {
-			if now := secret.Restore(line, value); now != line {
-				if &e.Lines[0] == &t.Entries[i].Lines[0] {
-					e.Lines = slices.Clone(e.Lines)
-				}
-				e.Lines[n] = now
-			}
-		}
-		if e.Err != nil {
-			e.Err = e.Err.restored(value)
-		}
+		out.Entries[i] = out.Entries[i].Restore(value)
 	}
 	return out, nil
 }

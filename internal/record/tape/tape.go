@@ -204,21 +204,21 @@ func (e *Entry) check() error {
 		return fmt.Errorf("place %q is none of %s, %s, %s", e.Place, PlaceMemory, PlaceOver, PlaceWaits)
 	case e.Q == "":
 		return errors.New("a line of a tape has q (which kind of effect), place or end")
-	case !taped(e.Q):
+	case !Recorded(e.Q):
 		if effect.Of(e.Q) == nil {
 			return fmt.Errorf("there is no effect of kind %q", e.Q)
 		}
 		return fmt.Errorf("an effect of kind %s is not recorded: it follows from the run itself", e.Q)
 	}
-	if _, _, err := e.outcome(0); err != nil {
+	if _, _, err := e.Outcome(0); err != nil {
 		return fmt.Errorf("what %s gave: %w", e.Q, err)
 	}
 	return nil
 }
 
-// taped says whether what effects of a kind give stands on a tape. Output is made again, and
+// Recorded reports whether what effects of a kind give is written down. Output is made again, and
 // what follows from the run itself is.
-func taped(k effect.Kind) bool {
+func Recorded(k effect.Kind) bool {
 	row := effect.Of(k)
 	switch {
 	case row == nil || row.By == effect.Unheard || row.By == effect.Tests:

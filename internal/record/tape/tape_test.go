@@ -22,7 +22,7 @@ func TestKinds(t *testing.T) {
 		Fields: map[string]any{"url": "http://a", "status": int64(1<<53 + 1), "ratio": 2.0, "retryable": true}}
 	kinds := 0
 	for _, row := range effect.Table() {
-		if !taped(row.Kind) {
+		if !Recorded(row.Kind) {
 			continue
 		}
 		kinds++
