@@ -64,6 +64,8 @@ A program does the same with any choice.
 	c.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`; - is stdout")
 	c.Flags().StringVar(&emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
 	c.Flags().StringVar(&passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
+	c.ValidArgsFunction = console.CompleteFiles("conc")
+	console.CompleteFlag(c, "emit", stageNames)
 	return c
 }
 

@@ -85,6 +85,8 @@ reason and what to write instead. Says nothing when all is well.
 	audit.add(c)
 	tools.add(c)
 	c.Flags().StringVar(&form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
+	c.ValidArgsFunction = console.CompleteFiles("conc")
+	console.CompleteFlag(c, "format", func() []string { return checkForms })
 	return c
 }
 

@@ -70,6 +70,7 @@ func run(args []string, a *console.Console) (code int) {
 		}
 		a.Relay.End(code)
 	}()
+	a.Binary.Execute = run
 	root := root(a)
 	root.SetArgs(args)
 	if err := root.Execute(); err != nil {

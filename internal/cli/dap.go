@@ -75,7 +75,7 @@ func dapListen(a *console.Console, adapter *dap.Adapter, address string) error {
 func runLaunched(a *console.Console, l *dap.Launch, r *dap.Run) int {
 	child := &console.Console{Stdin: strings.NewReader(""), Stdout: r.Stdout, Stderr: r.Stderr, Environ: environWith(a.Environ, l.Env), Binary: a.Binary,
 		Dir: a.Abs(l.Cwd), Debugging: console.Debugging{Debugger: r, Answers: launchAnswers(l)}}
-	return run(launchArgs(l), child)
+	return child.Binary.Execute(launchArgs(l), child)
 }
 
 // launchArgs are the arguments of the command that does what an editor's launch says.
@@ -132,66 +132,4 @@ func environWith(environ []string, set map[string]any) []string {
 		}
 	}
 	return out
-}
-
-// followDebugger lets whoever debugs the run end it.
-func followDebugger(a *console.Console, signals *interrupts) {
-	if a.Debugging.Debugger == nil {
-		return
-	}
-	if a.Debugging.Debugger.Launched() {
-		lost := func() { a.Debugging.Debugger.Lost(console.ExitInterrupted) }
-		signals.lost.Store(&lost)
-	}
-	go func() {
-		for {
-			select {
-			case <-a.Debugging.Debugger.Interrupt:
-				signals.interrupt()
-			case <-signals.done:
-				return
-			}
-		}
-	}()
-}
-
-// attachable runs a program to which editors attach: it stands before its first line until the
-// first of them lets it begin.
-func attachable(a *console.Console, f *runFlags, s engine.Source, signals *interrupts, run func() error) error {
-	switch {
-	case f.watch:
-		return console.Usage("leave out one of them", "--debug and --watch contradict each other")
-	case filepath.Ext(s.Path) == engine.IRExt || s.Given != nil:
-		return console.Usage("name the source file or the project", "--debug needs a program that is in a file of sources")
-	}
-	l, err := net.Listen("tcp", f.debug)
-	if err != nil {
-		return console.Usage("--debug takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", f.debug, err)
-	}
-	defer func() { _ = l.Close() }()
-	s.Mock = f.mock
-	a.Debugging.Debugger = dap.Attachable(s)
-	followDebugger(a, signals)
-	fmt.Fprintf(a.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return // the run has ended
-			}
-			if err := (&dap.Adapter{Dir: a.Dir, Attach: a.Debugging.Debugger}).Serve(c, c); err != nil {
-				a.Complain(err.Error(), "")
-			}
-			_ = c.Close()
-		}
-	}()
-	code := console.ExitOK
-	if err := run(); err != nil {
-		code = a.Fail(err)
-	}
-	a.Debugging.Debugger.End(code)
-	if code != console.ExitOK {
-		return console.ExitError(code)
-	}
-	return nil
 }

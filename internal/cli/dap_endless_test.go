@@ -163,7 +163,9 @@ func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomi
 	}
 	step = &atomic.Int64{}
 	var passed atomic.Int64
-	a := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return runLaunched(&console.Console{Dir: dir}, l, r) }, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
+	a := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int {
+		return runLaunched(&console.Console{Dir: dir, Binary: console.Binary{Execute: run}}, l, r)
+	}, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
 	requests, in := io.Pipe()
 	out, said := io.Pipe()
 	served := make(chan error, 1)

@@ -33,6 +33,14 @@ manifest lists what it has. Without a name, lists everything.
 			}
 			return nil
 		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, g := range doc.Groups() {
+				for _, t := range g.Topics {
+					names = append(names, t.Name+"\t"+t.Summary())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return docContents(a.Stdout)

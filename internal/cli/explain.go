@@ -26,6 +26,12 @@ program without it. Without a code, lists them all.
   concerto explain 301     E0301, or W0301
   concerto explain import  what has the word in its title`,
 		Args: console.OnePath(false),
+		ValidArgsFunction: func(*cobra.Command, []string, string) (codes []string, _ cobra.ShellCompDirective) {
+			for _, i := range diag.Catalogue() {
+				codes = append(codes, i.Code+"\t"+i.Title)
+			}
+			return codes, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			text, _ := console.Path(c, args)
 			return explain(a, text)

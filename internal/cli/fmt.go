@@ -54,6 +54,7 @@ Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
 	c.Flags().BoolVar(&f.check, "check", false, "list the files that would change, and exit 1 if there are any")
 	c.Flags().BoolVar(&f.stdin, "stdin", false, "format what comes on stdin to stdout")
 	c.Flags().IntVar(&f.width, "width", format.DefaultWidth, "most `CHARACTERS` of a line")
+	c.ValidArgsFunction = console.CompleteFiles("conc")
 	return c
 }
 

@@ -2,10 +2,17 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // The names of programs that are in no file, where a file's name would stand.
@@ -58,3 +65,44 @@ func programSource(a *console.Console, path string, code *string) (engine.Source
 
 // isCompiled says whether a text is a compiled program: no source begins as one.
 func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
+
+// program compiles or loads the program that a source names. dir is the
+// directory at which the manifest's relative paths start.
+func program(a *console.Console, ctx context.Context, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
+	if s.Given != nil && isCompiled(s.Given.Text) {
+		return load(a, ctx, s.Given.Name, a.Dir, s.Given.Text, f, g)
+	}
+	if s.Given != nil || filepath.Ext(s.Path) != engine.IRExt {
+		p, err = a.Compile(s)
+		return p, a.Dir, err
+	}
+	full := a.Abs(s.Path)
+	if s.Seen != nil {
+		s.Seen(full)
+	}
+	data, err := userfile.Read(full, userfile.MaxRecording)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, "", console.Usage("make it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
+		}
+		return nil, "", console.Usage("", "read %s: %v", s.Path, console.Cause(err))
+	}
+	return load(a, ctx, s.Path, filepath.Dir(full), data, f, g)
+}
+
+// load loads a compiled program that lies in dir.
+func load(a *console.Console, ctx context.Context, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
+	p, err := engine.Load(data)
+	if err != nil {
+		return nil, "", console.Usage(console.Reload(err), "%s: %v", name, err)
+	}
+	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
+		dir = filepath.Dir(m)
+	}
+	if err := consent(a, ctx, name, dir, data, p, f, g); err != nil {
+		return nil, "", err
+	}
+	a.Loaded = name
+	a.Verbosef("loaded %s; relative paths start at %s", name, dir)
+	return p, dir, nil
+}

@@ -94,6 +94,7 @@ The tests still need no key. Nothing that exists is overwritten.`,
 	}
 	c.Flags().StringVarP(&kind, "template", "t", "", "kind of project: `NAME` is "+strings.Join(templateNames(), ", "))
 	c.Flags().StringVar(&provider, "provider", "scripted", "whose models the agents ask: `NAME` is "+providerList())
+	console.CompleteFlag(c, "template", templateNames)
 	return c
 }
 

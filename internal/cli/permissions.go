@@ -106,3 +106,21 @@ func (l *listFlag) String() string {
 
 // Type is what the flag's value is in the help.
 func (l *listFlag) Type() string { return "list" }
+
+// complete completes the values of the flags: paths as the shell does, and names of variables.
+func (f *permissionFlags) complete(a *console.Console, c *cobra.Command) {
+	for _, k := range engine.Permissions {
+		if k.Kind == engine.PermitRead || k.Kind == engine.PermitWrite {
+			continue
+		}
+		console.CompleteFlag(c, k.Flag, func() (names []string) {
+			if k.Kind == engine.PermitEnv {
+				for _, v := range a.Environ {
+					name, _, _ := strings.Cut(v, "=")
+					names = append(names, name)
+				}
+			}
+			return names
+		})
+	}
+}

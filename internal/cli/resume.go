@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -193,4 +195,37 @@ func changed(a *console.Console, ctx context.Context, stored *engine.StoredRun, 
 		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", a.Relative(path), what, gone)
 	}
 	return err
+}
+
+// resumeDue goes on with each run below a directory that can go on.
+func resumeDue(a *console.Console, ctx context.Context, root string) error {
+	dir, err := rootOf(a, []string{root})
+	if err != nil {
+		return err
+	}
+	all, err := runs.List(dir)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, r := range all {
+		if !runs.IsDue(r, time.Now()) {
+			continue
+		}
+		a.Notef("concerto: resume %s\n", a.Relative(r.Dir))
+		c := exec.CommandContext(ctx, a.Binary.Executable, "resume", r.Dir)
+		c.Dir, c.Env, c.Stdout, c.Stderr = a.Dir, a.Environ, a.Stdout, a.Stderr
+		err := c.Run()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == console.ExitWaiting {
+			err = nil
+		}
+		if err != nil {
+			failed++
+			a.Complain(fmt.Sprintf("%s: %v", a.Relative(r.Dir), err), "")
+		}
+	}
+	if failed > 0 {
+		return console.ExitError(console.ExitFailed)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/spf13/cobra"
 )
 
@@ -26,7 +27,39 @@ was misused, 74 a run's journal cannot be written, 75 a run waits for an answer 
 time, 76 an audit log or a journal was changed or a replay left its tape, 130
 interrupted.`
 
-// root is the command with all its commands, a file each.
+// commands are all commands of the program. The help, the completion and the manual pages list them.
+var commands = []func(*console.Console) *cobra.Command{
+	newRun,
+	newResume,
+	newRuns,
+	newAnswer,
+	newFork,
+	newReplay,
+	newInspect,
+	newKeeper,
+	newBuild,
+	newCheck,
+	newTest,
+	newRepl,
+	newDap,
+	newFmt,
+	newLsp,
+	newInit,
+	newHost,
+	newMcp,
+	newServe,
+	newTools,
+	newAudit,
+	newRelay,
+	newHostd,
+	newExplain,
+	newDoc,
+	newVersion,
+	newCompletion,
+	newMan,
+}
+
+// root is the command with all its commands.
 func root(a *console.Console) *cobra.Command {
 	var chdir, overlay string
 	var asked bool
@@ -55,9 +88,10 @@ func root(a *console.Console) *cobra.Command {
 	f.StringVar(&a.LogLevel, "log-level", "", "least `LEVEL` of log lines on stderr: debug, info, warn or error (default info)")
 	f.StringVar(&overlay, "overlay", "", "take the texts of `FILE`, a JSON object by their paths, in place of the disk's: editors give what is not saved")
 	_ = f.MarkHidden("overlay") // it is there
-	root.AddCommand(newRun(a), newResume(a), newRuns(a), newAnswer(a), newFork(a), newReplay(a), newInspect(a), newKeeper(a), newBuild(a), newCheck(a), newTest(a), newRepl(a), newDap(a), newFmt(a), newLsp(a), newInit(a), newHost(a), newMcp(a), newServe(a), newTools(a), newAudit(a), newRelay(a), newHostd(a), newExplain(a), newDoc(a), newVersion(a),
-		newCompletion(a), newMan(a))
-	completions(a, root)
+	for _, add := range commands {
+		root.AddCommand(add(a))
+	}
+	console.CompleteFlag(root, "log-level", func() []string { return engine.LogLevels })
 	return root
 }
 

@@ -3,20 +3,14 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // runFlags are the flags of run.
@@ -45,8 +39,6 @@ type runFlags struct {
 }
 
 var statsForms = []string{"text", "json"}
-
-var modeNames = []string{"text", "ndjson", "none"}
 
 var runHelp = `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
 stderr. Ctrl-C ends the run with everything it has started; a second one does so
@@ -149,6 +141,11 @@ func newRun(a *console.Console) *cobra.Command {
 	f.records(c)
 	f.durable.add(c)
 	f.durable.command = c
+	c.ValidArgsFunction = console.CompleteFiles("conc", "conc-ir")
+	console.CompleteFlag(c, "emit", func() []string { return modeNames })
+	console.CompleteFlag(c, "format", func() []string { return statsForms })
+	console.CompleteFlag(c, "progress", func() []string { return progressForms })
+	f.permissions.complete(a, c)
 	return c
 }
 
@@ -321,45 +318,4 @@ func recording(a *console.Console, f *runFlags, o *engine.Options, run func() er
 		defer func() { err = console.CloseRecord(err, file, r.path) }()
 	}
 	return run()
-}
-
-// program compiles or loads the program that a source names. dir is the
-// directory at which the manifest's relative paths start.
-func program(a *console.Console, ctx context.Context, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
-	if s.Given != nil && isCompiled(s.Given.Text) {
-		return load(a, ctx, s.Given.Name, a.Dir, s.Given.Text, f, g)
-	}
-	if s.Given != nil || filepath.Ext(s.Path) != engine.IRExt {
-		p, err = a.Compile(s)
-		return p, a.Dir, err
-	}
-	full := a.Abs(s.Path)
-	if s.Seen != nil {
-		s.Seen(full)
-	}
-	data, err := userfile.Read(full, userfile.MaxRecording)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", console.Usage("make it with `concerto build -o "+s.Path+"`", "%s: no such file", s.Path)
-		}
-		return nil, "", console.Usage("", "read %s: %v", s.Path, console.Cause(err))
-	}
-	return load(a, ctx, s.Path, filepath.Dir(full), data, f, g)
-}
-
-// load loads a compiled program that lies in dir.
-func load(a *console.Console, ctx context.Context, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
-	p, err := engine.Load(data)
-	if err != nil {
-		return nil, "", console.Usage(console.Reload(err), "%s: %v", name, err)
-	}
-	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
-		dir = filepath.Dir(m)
-	}
-	if err := consent(a, ctx, name, dir, data, p, f, g); err != nil {
-		return nil, "", err
-	}
-	a.Loaded = name
-	a.Verbosef("loaded %s; relative paths start at %s", name, dir)
-	return p, dir, nil
 }

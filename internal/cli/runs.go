@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"os/user"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,44 +38,6 @@ func newRuns(a *console.Console) *cobra.Command {
 	add("stop RUN", "End a run", cobra.ExactArgs(1), func(ctx context.Context, args []string) error { return runsStop(a, ctx, args[0]) })
 	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), func(_ context.Context, args []string) error { return runsRemove(a, args) })
 	return c
-}
-
-// runDir is the directory of a run: a directory, or an id below [run] journal.
-func runDir(a *console.Console, run string) (string, error) {
-	dir := a.Abs(run)
-	if info, err := os.Stat(dir); err == nil && info.IsDir() {
-		return dir, nil
-	}
-	if root, err := runsRoot(a); err == nil && root != "" {
-		below := filepath.Join(root, filepath.Base(run))
-		if info, err := os.Stat(below); err == nil && info.IsDir() {
-			return below, nil
-		}
-		return "", console.Usage("`concerto runs list` shows the runs", "there is no run %s, neither a directory of that name nor below %s", run, a.Relative(root))
-	}
-	return "", console.Usage("name the directory that was given to --journal", "there is no directory %s", run)
-}
-
-// runsRoot is where the manifest here or above has runs kept; "" when it does not.
-func runsRoot(a *console.Console) (string, error) { return runs.Root(a.Dir) }
-
-// rootOf is where runs are listed.
-func rootOf(a *console.Console, args []string) (string, error) {
-	if len(args) > 0 {
-		dir := a.Abs(args[0])
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return "", console.Usage("name the directory below which runs are kept", "there is no directory %s", args[0])
-		}
-		return dir, nil
-	}
-	root, err := runsRoot(a)
-	if err != nil {
-		return "", err
-	}
-	if root == "" {
-		return "", console.Usage("`concerto runs list DIR`, or [run] journal = \"runs\" in the manifest", "where are the runs? No manifest here says")
-	}
-	return root, nil
 }
 
 func runsList(a *console.Console, args []string, asJSON bool) error {
@@ -292,37 +250,4 @@ func userName() string {
 		return u.Username
 	}
 	return "somebody"
-}
-
-// resumeDue goes on with each run below a directory that can go on.
-func resumeDue(a *console.Console, ctx context.Context, root string) error {
-	dir, err := rootOf(a, []string{root})
-	if err != nil {
-		return err
-	}
-	all, err := runs.List(dir)
-	if err != nil {
-		return err
-	}
-	failed := 0
-	for _, r := range all {
-		if !runs.IsDue(r, time.Now()) {
-			continue
-		}
-		a.Notef("concerto: resume %s\n", a.Relative(r.Dir))
-		c := exec.CommandContext(ctx, a.Binary.Executable, "resume", r.Dir)
-		c.Dir, c.Env, c.Stdout, c.Stderr = a.Dir, a.Environ, a.Stdout, a.Stderr
-		err := c.Run()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == console.ExitWaiting {
-			err = nil
-		}
-		if err != nil {
-			failed++
-			a.Complain(fmt.Sprintf("%s: %v", a.Relative(r.Dir), err), "")
-		}
-	}
-	if failed > 0 {
-		return console.ExitError(console.ExitFailed)
-	}
-	return nil
 }

@@ -90,6 +90,9 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	f.permissions.add(c)
 	f.audit.add(c)
 	f.tools.add(c)
+	c.ValidArgsFunction = console.CompleteFiles("conc")
+	console.CompleteFlag(c, "format", func() []string { return testFormats })
+	f.permissions.complete(a, c)
 	return c
 }
 

@@ -97,3 +97,5 @@ func answers(given []string) ([]engine.Answer, error) {
 	}
 	return out, nil
 }
+
+var modeNames = []string{"text", "ndjson", "none"}

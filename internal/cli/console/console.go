@@ -58,6 +58,8 @@ type Binary struct {
 	// OwnProcess is true if the process runs nothing but this command, so that a run may set how
 	// many processors it uses, and OwnHeap if it may set how Go's heap grows.
 	OwnProcess, OwnHeap bool
+	// Execute runs a command line of it and returns the exit code.
+	Execute func(args []string, c *Console) int
 }
 
 // Debugging is what an editor has launched.
