@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/editor/dap"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // attachable runs a program to which editors attach: it stands before its first line until the
 // first of them lets it begin.
-func attachable(a *console.Console, f *runFlags, s engine.Source, signals *interrupts, run func() error) error {
+func attachable(a *console.Console, f *runFlags, s engine.Source, signals *interrupt.Handler, run func() error) error {
 	switch {
 	case f.watch:
 		return console.Usage("leave out one of them", "--debug and --watch contradict each other")
@@ -26,7 +27,7 @@ func attachable(a *console.Console, f *runFlags, s engine.Source, signals *inter
 	defer func() { _ = l.Close() }()
 	s.Mock = f.mock
 	a.Debugging.Debugger = dap.Attachable(s)
-	followDebugger(a, signals)
+	interrupt.FollowDebugger(a, signals)
 	fmt.Fprintf(a.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())
 	go func() {
 		for {

@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -59,23 +61,23 @@ reason and what to write instead. Says nothing when all is well.
 				return console.Usage("leave out one of them", "--diff and --format json both write to stdout")
 			}
 			if fix {
-				found, err := applyFixes(a, c.Context(), s, &tools, diffs)
+				found, err := applyFixes(c.Context(), a, s, &tools, diffs)
 				if err != nil {
 					return err
 				}
 				return showFound(a, found, form == "json")
 			}
 			if !watch {
-				return check(a, c.Context(), s, &tools, form == "json")
+				return check(c.Context(), a, s, &tools, form == "json")
 			}
-			ctx, signals := catch(c.Context())
-			defer signals.stop()
-			<-signals.ready
+			ctx, signals := interrupt.Catch(c.Context())
+			defer signals.Stop()
+			<-signals.Ready
 			var again analysis.Again
-			return runAgain(a, ctx, false, func(_ context.Context, seen func(string)) error {
+			return rerun.OnChange(ctx, a, false, func(_ context.Context, seen func(string)) error {
 				s.Seen = seen
 				tools.watched(a, seen)
-				return check(a, c.Context(), again.Request(s), &tools, form == "json")
+				return check(c.Context(), a, again.Request(s), &tools, form == "json")
 			})
 		},
 	}
@@ -90,7 +92,7 @@ reason and what to write instead. Says nothing when all is well.
 	return c
 }
 
-func check(a *console.Console, ctx context.Context, s engine.Source, f *toolFlags, asJSON bool) error {
+func check(ctx context.Context, a *console.Console, s engine.Source, f *toolFlags, asJSON bool) error {
 	found, err := engine.CheckWith(ctx, s, toolSources(a, f, nil))
 	if err != nil {
 		return console.Refused(err)

@@ -13,7 +13,7 @@ import (
 
 // applyFixes makes safe fixes until there are none left, writes the files, and gives what is found then.
 // With a diff it shows that in place of writing.
-func applyFixes(a *console.Console, ctx context.Context, s engine.Source, f *toolFlags, asDiff bool) (found engine.Diagnostics, err error) {
+func applyFixes(ctx context.Context, a *console.Console, s engine.Source, f *toolFlags, asDiff bool) (found engine.Diagnostics, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}
 	for more := true; more; {

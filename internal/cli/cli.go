@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/heap"
 	_ "github.com/concerto-lang/concerto/internal/process/guard" // concerto host guard
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	_ "github.com/concerto-lang/concerto/internal/process/sandbox/inside" // concerto host sandbox
@@ -27,7 +28,7 @@ func Main(release string) int {
 	_, memory := os.LookupEnv("GOMEMLIMIT")
 	_, processors := os.LookupEnv("GOMAXPROCS")
 	if !growth {
-		debug.SetGCPercent(usualGrowth)
+		debug.SetGCPercent(heap.UsualGrowth)
 	}
 	colours := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	stderr, flush := console.NewStderr(os.Stderr)

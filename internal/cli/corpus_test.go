@@ -17,6 +17,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // corpusRun is a line of a script that runs a source file and lets it end.
@@ -39,7 +40,7 @@ func TestCorpusRecorded(t *testing.T) {
 
 // eachOfCorpus tests the programs of those scripts that are wanted.
 func eachOfCorpus(t *testing.T, wanted func(*txtar.Archive) bool, test func(*corpusCase, *testing.T)) {
-	if raced {
+	if randtest.Raced {
 		t.Skip("the scripts run the same programs")
 	}
 	scripts, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -24,7 +25,7 @@ import (
 func TestDurableKill(t *testing.T) {
 	t.Parallel()
 	kills := 25
-	if raced {
+	if randtest.Raced {
 		kills = 5
 	}
 	if s := os.Getenv("CONCERTO_DURABLE_KILLS"); s != "" {

@@ -68,9 +68,9 @@ func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text)
 
 // program compiles or loads the program that a source names. dir is the
 // directory at which the manifest's relative paths start.
-func program(a *console.Console, ctx context.Context, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
+func program(ctx context.Context, a *console.Console, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
 	if s.Given != nil && isCompiled(s.Given.Text) {
-		return load(a, ctx, s.Given.Name, a.Dir, s.Given.Text, f, g)
+		return load(ctx, a, s.Given.Name, a.Dir, s.Given.Text, f, g)
 	}
 	if s.Given != nil || filepath.Ext(s.Path) != engine.IRExt {
 		p, err = a.Compile(s)
@@ -87,11 +87,11 @@ func program(a *console.Console, ctx context.Context, s engine.Source, f *worldF
 		}
 		return nil, "", console.Usage("", "read %s: %v", s.Path, console.Cause(err))
 	}
-	return load(a, ctx, s.Path, filepath.Dir(full), data, f, g)
+	return load(ctx, a, s.Path, filepath.Dir(full), data, f, g)
 }
 
 // load loads a compiled program that lies in dir.
-func load(a *console.Console, ctx context.Context, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
+func load(ctx context.Context, a *console.Console, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
 	p, err := engine.Load(data)
 	if err != nil {
 		return nil, "", console.Usage(console.Reload(err), "%s: %v", name, err)
@@ -99,7 +99,7 @@ func load(a *console.Console, ctx context.Context, name, dir string, data []byte
 	if m, ok := manifest.Locate(dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); ok {
 		dir = filepath.Dir(m)
 	}
-	if err := consent(a, ctx, name, dir, data, p, f, g); err != nil {
+	if err := consent(ctx, a, name, dir, data, p, f, g); err != nil {
 		return nil, "", err
 	}
 	a.Loaded = name

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -48,7 +49,7 @@ of them cannot be started.
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return hostList(a, c.Context(), p, asJSON)
+			return hostList(c.Context(), a, p, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "an array of objects")
@@ -67,14 +68,14 @@ type seenHost struct {
 	Error        string   `json:"error,omitempty"`
 }
 
-func hostList(a *console.Console, parent context.Context, path string, asJSON bool) error {
+func hostList(parent context.Context, a *console.Console, path string, asJSON bool) error {
 	_, configs, err := hostConfigs(a, path)
 	if err != nil {
 		return err
 	}
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	<-signals.ready
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
 	hosts := host.New(host.Options{Configs: configs, Environ: a.Environ, Run: a.Processes(), Log: func(name, line string) { sayOfHost(a, name, line) }})
 	defer hosts.Close(ctx)
 	all := []seenHost{}
@@ -190,7 +191,7 @@ Exit code 1 says that a check failed.
 			if err != nil {
 				return err
 			}
-			return hostTest(a, c.Context(), o, &f)
+			return hostTest(c.Context(), a, o, &f)
 		},
 	}
 	c.Flags().StringVar(&f.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
@@ -275,16 +276,16 @@ func hostNamed(a *console.Console, name string) (engine.HostConfig, *engine.Prog
 	return engine.HostConfig{}, nil, console.Usage(hint, "there is no host %q", name)
 }
 
-func hostTest(a *console.Console, parent context.Context, o hostcheck.Options, f *hostTestFlags) (failed error) {
+func hostTest(parent context.Context, a *console.Console, o hostcheck.Options, f *hostTestFlags) (failed error) {
 	record, end, err := recordHost(a, f.wire, f.program, &o.Config)
 	if err != nil {
 		return err
 	}
 	defer func() { failed = end(failed) }()
 	o.Wire = record
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	<-signals.ready
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
 	report := struct {
 		Host   string              `json:"host"`
 		Checks []hostcheck.Verdict `json:"checks"`

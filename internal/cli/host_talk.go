@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
@@ -41,20 +42,20 @@ nothing but you answers.
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return hostTalk(a, c.Context(), args[0], wire) },
+		RunE: func(c *cobra.Command, args []string) error { return hostTalk(c.Context(), a, args[0], wire) },
 	}
 	c.Flags().StringVar(&wire, "wire", "", wireUsage)
 	return c
 }
 
-func hostTalk(a *console.Console, parent context.Context, name, wire string) (failed error) {
+func hostTalk(parent context.Context, a *console.Console, name, wire string) (failed error) {
 	c, p, err := hostNamed(a, name)
 	if err != nil {
 		return err
 	}
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	<-signals.ready
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
 	record, end, err := recordHost(a, wire, p.MainFile(), &c)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
@@ -50,17 +51,17 @@ func newInspect(a *console.Console) *cobra.Command {
 			if len(args) == 2 {
 				path = args[1]
 			}
-			ctx, signals := catch(c.Context())
-			defer signals.stop()
-			a.Interrupt = signals.interrupt
-			s, tape, err := openRecorded(a, ctx, args[0], path, signals)
+			ctx, signals := interrupt.Catch(c.Context())
+			defer signals.Stop()
+			a.Interrupt = signals.Interrupt
+			s, tape, err := openRecorded(ctx, a, args[0], path, signals)
 			if err != nil {
 				return err
 			}
 			if !asJSON {
-				return viewRecorded(a, ctx, s, args[0], tape, at, signals)
+				return viewRecorded(ctx, a, s, args[0], tape, at, signals)
 			}
-			return inspect(a, ctx, s, args[0], at)
+			return inspect(ctx, a, s, args[0], at)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write a line of JSON for each effect")
@@ -69,7 +70,7 @@ func newInspect(a *console.Console) *cobra.Command {
 }
 
 // openRecorded finds a run that is kept, or one on a tape with its program, and says which.
-func openRecorded(a *console.Console, ctx context.Context, name, path string, signals *interrupts) (s *timetravel.Source, tape bool, err error) {
+func openRecorded(ctx context.Context, a *console.Console, name, path string, signals *interrupt.Handler) (s *timetravel.Source, tape bool, err error) {
 	if info, err := os.Stat(a.Abs(name)); err != nil || info.IsDir() {
 		dir, err := runDir(a, name)
 		if err != nil {
@@ -93,7 +94,7 @@ func openRecorded(a *console.Console, ctx context.Context, name, path string, si
 	if err != nil {
 		return nil, false, err
 	}
-	p, _, err := prepare(a, ctx, from, &worldFlags{}, signals)
+	p, _, err := prepare(ctx, a, from, &worldFlags{}, signals)
 	if err != nil {
 		return nil, false, err
 	}
@@ -107,7 +108,7 @@ func openRecorded(a *console.Console, ctx context.Context, name, path string, si
 }
 
 // inspect writes a run's effects as lines of JSON, or one with its frames.
-func inspect(a *console.Console, ctx context.Context, s *timetravel.Source, name string, at int64) error {
+func inspect(ctx context.Context, a *console.Console, s *timetravel.Source, name string, at int64) error {
 	r, err := s.Play(ctx, at)
 	if r == nil {
 		return err

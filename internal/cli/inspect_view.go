@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
@@ -18,7 +19,7 @@ import (
 )
 
 // viewRecorded shows a recorded run on the terminal, until somebody leaves or the context ends.
-func viewRecorded(a *console.Console, ctx context.Context, s *timetravel.Source, name string, tape bool, at int64, signals *interrupts) (err error) {
+func viewRecorded(ctx context.Context, a *console.Console, s *timetravel.Source, name string, tape bool, at int64, signals *interrupt.Handler) (err error) {
 	if !a.Terminal || !a.Screen || a.Raw == nil {
 		return console.Usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", name), "without a terminal there is nothing to look at %s with", name)
 	}
@@ -42,7 +43,7 @@ func viewRecorded(a *console.Console, ctx context.Context, s *timetravel.Source,
 	if !tape {
 		b.Fork = func(effect int64, result json.RawMessage) string { return forkHere(a, r, name, effect, result) }
 	}
-	return interact(a, ctx, b, signals)
+	return interact(ctx, a, b, signals)
 }
 
 func noSuchEffect(name string, at, n int64) error {
@@ -59,7 +60,7 @@ const (
 const sizeLook = 100 * time.Millisecond
 
 // interact draws, and takes keys, until somebody leaves. The terminal is then as it was.
-func interact(a *console.Console, ctx context.Context, b *view.View, signals *interrupts) error {
+func interact(ctx context.Context, a *console.Console, b *view.View, signals *interrupt.Handler) error {
 	restore, err := a.Raw()
 	if err != nil {
 		return fmt.Errorf("take keys from the terminal: %w", err)
@@ -68,9 +69,9 @@ func interact(a *console.Console, ctx context.Context, b *view.View, signals *in
 		_, _ = io.WriteString(a.Stdout, leaveScreen) // there is nowhere to report it
 		restore()
 	}
-	signals.before(back)
+	signals.Before(back)
 	defer back()
-	<-signals.ready // a signal must find somebody who gives the terminal back
+	<-signals.Ready // a signal must find somebody who gives the terminal back
 	if _, err := io.WriteString(a.Stdout, enterScreen); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // otherReader reads a run's directory as spec/journal.md has it, and shares nothing with the
@@ -261,7 +262,7 @@ func damagedAtEachByte(t *testing.T, dir string, dropped bool) {
 		names = []string{filepath.Join(dir, "head.json"), names[0]}
 	}
 	every := 1
-	if raced {
+	if randtest.Raced {
 		every = 7 // a reader is one goroutine
 	}
 	for _, name := range names {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/heap"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/lsp"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
@@ -50,7 +51,7 @@ the protocol only.
 
 Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 		Args: console.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return serveEditor(a, c.Context(), &f) },
+		RunE: func(c *cobra.Command, _ []string) error { return serveEditor(c.Context(), a, &f) },
 	}
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "speak over stdin and stdout (what is done without --tcp)")
 	c.Flags().StringVar(&f.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port, in place of stdin and stdout")
@@ -59,7 +60,7 @@ Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 	return c
 }
 
-func serveEditor(a *console.Console, ctx context.Context, f *lspFlags) error {
+func serveEditor(ctx context.Context, a *console.Console, f *lspFlags) error {
 	switch {
 	case f.stdio && f.tcp != "":
 		return console.Usage("leave out one of them", "--stdio and --tcp contradict each other")
@@ -67,7 +68,7 @@ func serveEditor(a *console.Console, ctx context.Context, f *lspFlags) error {
 		return console.Usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
 	}
 	o := lsp.Options{In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Dir: a.Dir, Name: a.Binary.Release, State: a.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: a.UserDir("XDG_CACHE_HOME", ".cache"),
-		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: f.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(a, ctx, child) }}
+		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: f.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(ctx, a, child) }}
 	if f.log != "" {
 		file, err := userfile.OpenWrite(a.Abs(f.log), os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
@@ -77,7 +78,7 @@ func serveEditor(a *console.Console, ctx context.Context, f *lspFlags) error {
 		o.Log = file
 	}
 	if f.tcp != "" {
-		conn, err := accept(a, ctx, f.tcp)
+		conn, err := accept(ctx, a, f.tcp)
 		if err != nil {
 			return err
 		}
@@ -85,14 +86,14 @@ func serveEditor(a *console.Console, ctx context.Context, f *lspFlags) error {
 		o.In, o.Out = conn, conn
 	}
 	if a.Binary.OwnHeap {
-		debug.SetGCPercent(servingGrowth)
+		debug.SetGCPercent(heap.ServingGrowth)
 	}
 	a.ExitCode = lsp.Serve(ctx, o)
 	return nil
 }
 
 // accept waits for one editor.
-func accept(a *console.Console, ctx context.Context, addr string) (net.Conn, error) {
+func accept(ctx context.Context, a *console.Console, addr string) (net.Conn, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, console.Usage("give a host and a port that is free, as in 127.0.0.1:9257, or port 0", "--tcp: %v", console.Cause(err))
@@ -109,7 +110,7 @@ func accept(a *console.Console, ctx context.Context, addr string) (net.Conn, err
 const childEnds = 5 * time.Second
 
 // again runs this program as the server wants it, and interrupts it when nobody wants its result any more.
-func again(a *console.Console, ctx context.Context, child *lsp.Child) (code int, err error) {
+func again(ctx context.Context, a *console.Console, child *lsp.Child) (code int, err error) {
 	args := child.Args
 	if len(child.Texts) > 0 {
 		file, err := overlayFile(child.Texts)

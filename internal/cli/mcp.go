@@ -58,7 +58,7 @@ Neither a file nor a section that exists is overwritten.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return mcpAdd(a, c.Context(), args[0], f, args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error { return mcpAdd(c.Context(), a, args[0], f, args[1:]) },
 	}
 	c.Flags().StringVar(&f.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
@@ -90,7 +90,7 @@ func pairs(flag string, all []string) (map[string]string, error) {
 // serverName is what an mcp block may be called.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`) })
 
-func mcpAdd(a *console.Console, ctx context.Context, name string, f addFlags, command []string) error {
+func mcpAdd(ctx context.Context, a *console.Console, name string, f addFlags, command []string) error {
 	url := f.url
 	switch {
 	case !serverName().MatchString(name):

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/mcp"
@@ -49,7 +50,7 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return mcpServe(a, c.Context(), p, &f)
+			return mcpServe(c.Context(), a, p, &f)
 		},
 	}
 	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
@@ -59,10 +60,10 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 	return c
 }
 
-func mcpServe(a *console.Console, parent context.Context, path string, f *serveFlags) error {
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	p, o, err := prepare(a, ctx, servedSource(a, path, f), &f.worldFlags, signals)
+func mcpServe(parent context.Context, a *console.Console, path string, f *serveFlags) error {
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	p, o, err := prepare(ctx, a, servedSource(a, path, f), &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func mcpServe(a *console.Console, parent context.Context, path string, f *serveF
 	if err != nil {
 		return err
 	}
-	endTools, err := hostTools(a, ctx, &f.tools, p, &o)
+	endTools, err := hostTools(ctx, a, &f.tools, p, &o)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, f *
 	done := make(chan error, 1)
 	a := &console.Console{Stdin: stdin, Stdout: io.Discard, Stderr: log, Dir: dir, LogLevel: "info"}
 	go func() {
-		done <- mcpServe(a, ctx, "tools.conc", f)
+		done <- mcpServe(ctx, a, "tools.conc", f)
 		_ = log.Close()
 	}()
 	t.Cleanup(func() { _ = errs.Close() })

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // misdeed is a way in which a host may misbehave, and what comes of it: a row of
@@ -165,7 +167,7 @@ func (m *misdeed) run(o *came) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Second)
 	defer cancel()
 	program := os.Args[0]
-	if m.heavy && !raced {
+	if m.heavy && !randtest.Raced {
 		var err error
 		if program, err = built(); err != nil {
 			return err
@@ -380,7 +382,7 @@ func (m *misdeed) checkBounds(t *testing.T, o *came) {
 	if most == 0 {
 		most = 150
 	}
-	if !raced && o.rss > most {
+	if !randtest.Raced && o.rss > most {
 		t.Errorf("%d MiB of memory, %d at most", o.rss, most)
 	}
 	t.Logf("T %v, run %v, %d MiB", o.exactly.Round(time.Millisecond), o.took.Round(10*time.Millisecond), o.rss)

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 const ms = time.Millisecond
@@ -114,7 +116,7 @@ func nowhere() []misdeed {
 func floods() []misdeed {
 	messages, lines := "1000000", "2000000"
 	switch {
-	case raced:
+	case randtest.Raced:
 		messages = "100000"
 	case os.Getenv("CONCERTO_ROWS_FULL") != "":
 		messages, lines = "10000000", "20000000" // of 50 bytes

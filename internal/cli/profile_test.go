@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 const profiled = `fn fib(n: Int) -> Int {
@@ -40,7 +41,7 @@ fn main() {
 // fails, and finds functions, lines, natives and waits in it. A busy machine may
 // take no sample while the program works; then the run is repeated.
 func TestProfile(t *testing.T) {
-	if raced {
+	if randtest.Raced {
 		t.Skip("the race detector's own work is what it would show")
 	}
 	t.Parallel()

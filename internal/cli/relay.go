@@ -43,10 +43,10 @@ const hostdWait = 10 * time.Second
 // relayed reports this process to the relay if the flag, the manifest or the environment says
 // so. A process is reported once, however many programs run in it. With the flag it waits for
 // hostd, and its error says why hostd was not reached.
-func relayed(a *console.Console, ctx context.Context, p *engine.Program, flag string, o *engine.Options) error {
+func relayed(ctx context.Context, a *console.Console, p *engine.Program, flag string, o *engine.Options) error {
 	share, title := p.Sharing()
 	if a.Relay == nil && (flag != "" || share || a.Getenv(relaySocket) != "") {
-		told, err := relaySource(a, ctx, flag, title)
+		told, err := relaySource(ctx, a, flag, title)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func relayed(a *console.Console, ctx context.Context, p *engine.Program, flag st
 }
 
 // relaySource connects to hostd and reports this process to it.
-func relaySource(a *console.Console, ctx context.Context, flag, title string) (*client.Source, error) {
+func relaySource(ctx context.Context, a *console.Console, flag, title string) (*client.Source, error) {
 	socket := ""
 	if flag != anySocket {
 		socket = flag

@@ -71,7 +71,7 @@ func newRepl(a *console.Console) *cobra.Command {
 		Args:  console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := console.Path(c, args)
-			return startSession(a, c.Context(), p, rest, &f)
+			return startSession(c.Context(), a, p, rest, &f)
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -102,7 +102,7 @@ const (
 // errReset begins a session anew.
 var errReset = errors.New("reset")
 
-func startSession(a *console.Console, parent context.Context, path string, args []string, f *replFlags) error {
+func startSession(parent context.Context, a *console.Console, path string, args []string, f *replFlags) error {
 	if strings.HasSuffix(path, engine.IRExt) {
 		return console.Usage("name the source file or the project", "`concerto repl` needs the sources of a program")
 	}
@@ -111,12 +111,12 @@ func startSession(a *console.Console, parent context.Context, path string, args 
 	}
 	a.NoInput = f.noInput
 	ctx, signals := catchLines(parent)
-	defer signals.stop()
+	defer signals.Stop()
 	lines, end := openLines(a)
 	defer end()
 	signals.alone = !lines.interactive()
 	for {
-		err := replSession(a, ctx, path, args, f, lines, signals)
+		err := replSession(ctx, a, path, args, f, lines, signals)
 		if !errors.Is(err, errReset) {
 			return err
 		}
@@ -133,15 +133,15 @@ func replSource(a *console.Console, path string) engine.Source {
 }
 
 // replSession is a session until its end, or until it begins anew.
-func replSession(a *console.Console, ctx context.Context, path string, args []string, f *replFlags, lines lineSource, signals *lineInterrupts) error {
+func replSession(ctx context.Context, a *console.Console, path string, args []string, f *replFlags, lines lineSource, signals *lineInterrupts) error {
 	s := replSource(a, path)
-	p, o, err := prepare(a, ctx, s, &f.world, signals.interrupts)
+	p, o, err := prepare(ctx, a, s, &f.world, signals.Handler)
 	if err != nil {
 		return err
 	}
 	s.Mock = f.world.mock
 	o.Args = args
-	endTools, err := hostTools(a, ctx, &f.world.tools, p, &o)
+	endTools, err := hostTools(ctx, a, &f.world.tools, p, &o)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ type talker struct {
 
 // all takes lines until they end.
 func (t *talker) all(ctx context.Context) error {
-	<-t.signals.ready
+	<-t.signals.Ready
 	for {
 		text, err := t.input(ctx)
 		switch {

@@ -6,12 +6,13 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 )
 
 // lineInterrupts turns Ctrl-C into the end of the line that runs, and SIGTERM and SIGHUP into the end of
 // the session.
 type lineInterrupts struct {
-	*interrupts
+	*interrupt.Handler
 	mu      sync.Mutex
 	running context.CancelCauseFunc // nil while no line runs
 	alone   bool                    // nobody is there: Ctrl-C ends the session
@@ -20,8 +21,8 @@ type lineInterrupts struct {
 // catchLines catches signals until stop is called.
 func catchLines(parent context.Context) (context.Context, *lineInterrupts) {
 	l := &lineInterrupts{}
-	ctx, i := catchBut(parent, l.takes)
-	l.interrupts = i
+	ctx, i := interrupt.CatchBut(parent, l.takes)
+	l.Handler = i
 	return ctx, l
 }
 

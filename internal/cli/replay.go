@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
@@ -45,14 +46,14 @@ where one is not set its mark stands.`,
 			if len(args) == 2 {
 				path = args[1]
 			}
-			return replay(a, c.Context(), args[0], path, form)
+			return replay(c.Context(), a, args[0], path, form)
 		},
 	}
 	c.Flags().StringVar(&form, "emit", "", "`FORM` of emits on stdout: text, ndjson or none (default: that of the recorded run)")
 	return c
 }
 
-func replay(a *console.Console, parent context.Context, file, path, form string) error {
+func replay(parent context.Context, a *console.Console, file, path, form string) error {
 	if form != "" {
 		if err := console.OneOf("--emit", form, modeNames); err != nil {
 			return err
@@ -73,15 +74,15 @@ func replay(a *console.Console, parent context.Context, file, path, form string)
 			return err
 		}
 	}
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	a.Interrupt = signals.interrupt
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	a.Interrupt = signals.Interrupt
 	p, o, err := prepared(a, &worldFlags{}, signals, func(grants *engine.Grants) (*engine.Program, string, error) {
 		if path == "" && own != nil {
 			p, err := own.Program()
 			return p, own.Root, err
 		}
-		return program(a, ctx, s, &worldFlags{}, grants)
+		return program(ctx, a, s, &worldFlags{}, grants)
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
@@ -77,9 +78,9 @@ func newResume(a *console.Console) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			f.durable.command = c
 			if how.due {
-				return resumeDue(a, c.Context(), args[0])
+				return resumeDue(c.Context(), a, args[0])
 			}
-			return resume(a, c.Context(), args[0], &f, &how)
+			return resume(c.Context(), a, args[0], &f, &how)
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -101,7 +102,7 @@ func newResume(a *console.Console) *cobra.Command {
 // resumeFlags say which program goes on.
 type resumeFlags struct{ asStarted, accept, due bool }
 
-func resume(a *console.Console, parent context.Context, run string, f *runFlags, how *resumeFlags) error {
+func resume(parent context.Context, a *console.Console, run string, f *runFlags, how *resumeFlags) error {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return err
@@ -140,11 +141,11 @@ func resume(a *console.Console, parent context.Context, run string, f *runFlags,
 	if err := f.durable.checkEvery(); err != nil {
 		return err
 	}
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	a.Interrupt = signals.interrupt
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	a.Interrupt = signals.Interrupt
 	for {
-		err := resumeOnce(a, ctx, stored, f, how, signals)
+		err := resumeOnce(ctx, a, stored, f, how, signals)
 		var suspended *engine.Suspended
 		if !errors.As(err, &suspended) || suspended.Why != nil || !stored.Answered(suspended.Waiting) {
 			return err
@@ -152,8 +153,8 @@ func resume(a *console.Console, parent context.Context, run string, f *runFlags,
 	}
 }
 
-func resumeOnce(a *console.Console, ctx context.Context, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupts) error {
-	if err := changed(a, ctx, stored, how); err != nil {
+func resumeOnce(ctx context.Context, a *console.Console, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupt.Handler) error {
+	if err := changed(ctx, a, stored, how); err != nil {
 		return err
 	}
 	p, o, err := prepared(a, &f.worldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
@@ -164,11 +165,11 @@ func resumeOnce(a *console.Console, ctx context.Context, stored *engine.StoredRu
 		return err
 	}
 	o.Records.Durable = durable(a, &f.durable, stored.Dir)
-	return runProgram(a, ctx, p, &o, f, nil, signals, func() error { return stored.Resume(ctx, o) })
+	return runProgram(ctx, a, p, &o, f, nil, signals, func() error { return stored.Resume(ctx, o) })
 }
 
 // changed compares the program's sources with what the run began with.
-func changed(a *console.Console, ctx context.Context, stored *engine.StoredRun, how *resumeFlags) error {
+func changed(ctx context.Context, a *console.Console, stored *engine.StoredRun, how *resumeFlags) error {
 	if how.asStarted || stored.Name == "" {
 		return nil
 	}
@@ -198,7 +199,7 @@ func changed(a *console.Console, ctx context.Context, stored *engine.StoredRun, 
 }
 
 // resumeDue goes on with each run below a directory that can go on.
-func resumeDue(a *console.Console, ctx context.Context, root string) error {
+func resumeDue(ctx context.Context, a *console.Console, root string) error {
 	dir, err := rootOf(a, []string{root})
 	if err != nil {
 		return err

@@ -10,6 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/heap"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -125,7 +128,7 @@ func newRun(a *console.Console) *cobra.Command {
 		Args:  console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := console.Path(c, args)
-			return runPath(a, c.Context(), p, rest, &f)
+			return runPath(c.Context(), a, p, rest, &f)
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -161,7 +164,7 @@ func (f *runFlags) records(c *cobra.Command) {
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
 }
 
-func runPath(a *console.Console, parent context.Context, path string, args []string, f *runFlags) error {
+func runPath(parent context.Context, a *console.Console, path string, args []string, f *runFlags) error {
 	if err := console.OneOf("--emit", f.emit, modeNames); err != nil {
 		return err
 	}
@@ -188,23 +191,23 @@ func runPath(a *console.Console, parent context.Context, path string, args []str
 	if err != nil {
 		return err
 	}
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	a.Interrupt = signals.interrupt
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	a.Interrupt = signals.Interrupt
 	if f.debug != "" {
-		return attachable(a, f, s, signals, func() error { return runOnce(a, ctx, s, args, f, signals) })
+		return attachable(a, f, s, signals, func() error { return runOnce(ctx, a, s, args, f, signals) })
 	}
-	followDebugger(a, signals)
+	interrupt.FollowDebugger(a, signals)
 	if !f.watch {
-		return runOnce(a, ctx, s, args, f, signals)
+		return runOnce(ctx, a, s, args, f, signals)
 	}
 	if s.Given != nil {
 		return console.Usage("name a file", "--watch has nothing to look at in a program that is in no file")
 	}
-	return runAgain(a, ctx, true, func(ctx context.Context, seen func(string)) error {
+	return rerun.OnChange(ctx, a, true, func(ctx context.Context, seen func(string)) error {
 		s := s
 		s.Seen = seen
-		return runOnce(a, ctx, s, args, f, signals)
+		return runOnce(ctx, a, s, args, f, signals)
 	})
 }
 
@@ -216,11 +219,11 @@ func (f *runFlags) given() *string {
 	return &f.code.text
 }
 
-func runOnce(a *console.Console, ctx context.Context, s engine.Source, args []string, f *runFlags, signals *interrupts) error {
+func runOnce(ctx context.Context, a *console.Console, s engine.Source, args []string, f *runFlags, signals *interrupt.Handler) error {
 	if f.detail {
 		a.Began = time.Now() // under --watch each run begins anew
 	}
-	p, o, err := prepare(a, ctx, s, &f.worldFlags, signals)
+	p, o, err := prepare(ctx, a, s, &f.worldFlags, signals)
 	if err != nil {
 		return err
 	}
@@ -231,18 +234,18 @@ func runOnce(a *console.Console, ctx context.Context, s engine.Source, args []st
 	if err := journaled(a, p, &o, f); err != nil {
 		return err
 	}
-	return runProgram(a, ctx, p, &o, f, s.Seen, signals, func() error { return p.Run(ctx, o) })
+	return runProgram(ctx, a, p, &o, f, s.Seen, signals, func() error { return p.Run(ctx, o) })
 }
 
 // runProgram runs a program with all that is shown and kept of a run.
-func runProgram(a *console.Console, ctx context.Context, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupts, run func() error) error {
+func runProgram(ctx context.Context, a *console.Console, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupt.Handler, run func() error) error {
 	if f.wire != "" {
 		if err := unplayedBy(a, p, f.wire); err != nil {
 			return err
 		}
 	}
 	f.tools.watched(a, seen)
-	endTools, err := hostTools(a, ctx, &f.tools, p, o)
+	endTools, err := hostTools(ctx, a, &f.tools, p, o)
 	if err != nil {
 		return err
 	}
@@ -255,18 +258,18 @@ func runProgram(a *console.Console, ctx context.Context, p *engine.Program, o *e
 		runtime.GOMAXPROCS(1)
 	}
 	if a.Binary.OwnHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
-		growHeap()
+		heap.Grow()
 	}
 	if o.Answers.Prompter = a.Prompter(); o.Answers.Prompter == nil && !a.NoInput {
 		o.Answers.Stdin = a.PipedInput()
 	}
-	if err := relayed(a, ctx, p, f.relay, o); err != nil {
+	if err := relayed(ctx, a, p, f.relay, o); err != nil {
 		return endTools(err)
 	}
 	a.MarkEditable(p)
 	end := drawingTold(a)
 	defer end()
-	signals.before(end)
+	signals.Before(end)
 	o.Log = a.LogWriter()
 	o.Output = engine.Output{To: a.Stdout, Mode: engine.Modes[f.emit], Terminal: a.OutTerminal, Detail: a.Began}
 	if f.ledger != "" && f.audit.file != "" && sameFile(a.Abs(f.ledger), a.Abs(f.audit.file)) {

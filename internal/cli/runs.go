@@ -35,7 +35,7 @@ func newRuns(a *console.Console) *cobra.Command {
 	add("verify RUN", "Look whether a run's journal is as it was written", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsVerify(a, args[0], asJSON) })
 	add("tape RUN", "Make a tape of a run, for concerto replay", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsTape(a, args[0], out) }).
 		Flags().StringVarP(&out, "output", "o", "", "write it to `FILE` (default stdout)")
-	add("stop RUN", "End a run", cobra.ExactArgs(1), func(ctx context.Context, args []string) error { return runsStop(a, ctx, args[0]) })
+	add("stop RUN", "End a run", cobra.ExactArgs(1), func(ctx context.Context, args []string) error { return runsStop(ctx, a, args[0]) })
 	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), func(_ context.Context, args []string) error { return runsRemove(a, args) })
 	return c
 }
@@ -159,7 +159,7 @@ func runsVerify(a *console.Console, run string, asJSON bool) error {
 	return err
 }
 
-func runsStop(a *console.Console, ctx context.Context, run string) error {
+func runsStop(ctx context.Context, a *console.Console, run string) error {
 	dir, err := runDir(a, run)
 	if err != nil {
 		return err

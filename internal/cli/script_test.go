@@ -98,7 +98,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(name string) (bool, error) {
 			if name == "race" {
-				return raced, nil
+				return randtest.Raced, nil
 			}
 			return false, fmt.Errorf("there is no condition %q", name)
 		},

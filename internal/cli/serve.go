@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/serve"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
@@ -52,7 +53,7 @@ program may do is what its own [permissions] say.
 
 This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agents.`,
 		Args: console.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return serveApplications(a, c.Context(), &f) },
+		RunE: func(c *cobra.Command, _ []string) error { return serveApplications(c.Context(), a, &f) },
 	}
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
 	f.web.add(c)
@@ -67,7 +68,7 @@ This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agen
 	return c
 }
 
-func serveApplications(a *console.Console, parent context.Context, f *applicationFlags) error {
+func serveApplications(parent context.Context, a *console.Console, f *applicationFlags) error {
 	config, err := served(a, f)
 	if err != nil {
 		return err
@@ -76,12 +77,12 @@ func serveApplications(a *console.Console, parent context.Context, f *applicatio
 	if err != nil {
 		return err
 	}
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	<-signals.ready
-	config.Kill = signals.kill
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
+	config.Kill = signals.Kill
 	o := engine.Options{Tools: config.Tools, Kill: config.Kill}
-	endTools, err := hostTools(a, ctx, &f.tools, nil, &o)
+	endTools, err := hostTools(ctx, a, &f.tools, nil, &o)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func serveApplications(a *console.Console, parent context.Context, f *applicatio
 	if listen == nil {
 		err = s.ServeLines(ctx, a.Stdin, a.Stdout)
 	} else {
-		err = serveHTTP(a, ctx, s, listen, web)
+		err = serveHTTP(ctx, a, s, listen, web)
 	}
 	return endTools(endAudit(err))
 }

@@ -115,7 +115,7 @@ func certificates(a *console.Console, f *webFlags) (*tls.Config, error) {
 }
 
 // serveHTTP says where the server is, and serves.
-func serveHTTP(a *console.Console, ctx context.Context, s *serve.Server, l net.Listener, web serve.Web) error {
+func serveHTTP(ctx context.Context, a *console.Console, s *serve.Server, l net.Listener, web serve.Web) error {
 	f := "serving http://" + l.Addr().String()
 	if _, plain := l.(*net.TCPListener); !plain {
 		f = "serving https://" + l.Addr().String()

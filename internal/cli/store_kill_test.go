@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // writing is a program that writes to every kind of store, in every way, in
@@ -93,7 +95,7 @@ func programs(t *testing.T, texts map[string]string) string {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	rounds := 20
-	if raced {
+	if randtest.Raced {
 		rounds = 4
 	}
 	if s := os.Getenv("CONCERTO_KILL_ROUNDS"); s != "" {

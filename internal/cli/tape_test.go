@@ -202,7 +202,7 @@ func otherEntry(t *testing.T, line, member string) string {
 // look; it does what the recorded run did, however Go collects.
 func TestMemoryReplayed(t *testing.T) {
 	t.Parallel()
-	if raced {
+	if randtest.Raced {
 		t.Skip("the race detector's own memory counts")
 	}
 	dir := programs(t, map[string]string{

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
@@ -71,7 +73,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return runTests(a, c.Context(), p, &f)
+			return runTests(c.Context(), a, p, &f)
 		},
 	}
 	c.Flags().StringVar(&f.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
@@ -113,7 +115,7 @@ func (r *testReport) failed() int {
 	return n
 }
 
-func runTests(a *console.Console, parent context.Context, path string, f *testFlags) error {
+func runTests(parent context.Context, a *console.Console, path string, f *testFlags) error {
 	selected, err := f.selection()
 	if err != nil {
 		return err
@@ -125,24 +127,24 @@ func runTests(a *console.Console, parent context.Context, path string, f *testFl
 	if filepath.Ext(path) == engine.IRExt {
 		return console.Usage("name the source file or the project", "%s: a compiled program holds no tests", path)
 	}
-	ctx, signals := catch(parent)
-	defer signals.stop()
-	followDebugger(a, signals)
-	<-signals.ready
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	interrupt.FollowDebugger(a, signals)
+	<-signals.Ready
 	s := engine.Source{Path: path, Dir: a.Dir, Overlay: a.Overlay, Tests: true, Seen: func(string) {}}
 	if !f.watch {
-		return testOnce(a, ctx, s, f, grants, selected, signals.kill)
+		return testOnce(ctx, a, s, f, grants, selected, signals.Kill)
 	}
 	var again analysis.Again
-	return runAgain(a, ctx, false, func(_ context.Context, seen func(path string)) error {
+	return rerun.OnChange(ctx, a, false, func(_ context.Context, seen func(path string)) error {
 		s.Seen = seen
-		return testOnce(a, ctx, again.Request(s), f, grants, selected, signals.kill)
+		return testOnce(ctx, a, again.Request(s), f, grants, selected, signals.Kill)
 	})
 }
 
 // testOnce compiles and runs the tests. It calls s.Seen with each file that they
 // depend on.
-func testOnce(a *console.Console, ctx context.Context, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
+func testOnce(ctx context.Context, a *console.Console, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
 		return console.Refused(err)
@@ -182,7 +184,7 @@ func testOnce(a *console.Console, ctx context.Context, s engine.Source, f *testF
 	var of engine.Options
 	of.WorkDir, of.Dir, of.Allow = a.Dir, a.Dir, allow
 	f.tools.watched(a, s.Seen)
-	endTools, err := toolsFor(a, ctx, &f.tools, p, &of, !f.live)
+	endTools, err := toolsFor(ctx, a, &f.tools, p, &of, !f.live)
 	if err != nil {
 		return err
 	}

@@ -51,19 +51,19 @@ func toolSources(a *console.Console, f *toolFlags, o *engine.Options) engine.Too
 // several that are not known yet (nil). Mistakes in them, and in the program's own [tools],
 // are shown, and the error is then an exitError. end ends what the tools share, when the
 // runs are over.
-func hostTools(a *console.Console, ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
-	return toolsFor(a, ctx, f, p, o, false)
+func hostTools(ctx context.Context, a *console.Console, f *toolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
+	return toolsFor(ctx, a, f, p, o, false)
 }
 
 // toolsFor is hostTools, also for tests that reach nothing outside.
-func toolsFor(a *console.Console, ctx context.Context, f *toolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
+func toolsFor(ctx context.Context, a *console.Console, f *toolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	if len(f.files)+len(f.modules) == 0 && (p == nil || !p.HasTools()) {
 		return nothing, nil
 	}
 	s := toolSources(a, f, o)
 	s.Program, s.Tests = p, tests
-	set, err := loadTools(a, ctx, s)
+	set, err := loadTools(ctx, a, s)
 	if err != nil {
 		return nothing, err
 	}
@@ -87,7 +87,7 @@ func toolsFor(a *console.Console, ctx context.Context, f *toolFlags, p *engine.P
 }
 
 // loadTools reads tools and shows what is wrong with them.
-func loadTools(a *console.Console, ctx context.Context, s engine.ToolSources) (*engine.ToolSet, error) {
+func loadTools(ctx context.Context, a *console.Console, s engine.ToolSources) (*engine.ToolSet, error) {
 	set, found, err := engine.LoadTools(ctx, s)
 	if shown := a.ShowDiagnostics(found); shown != nil {
 		return nil, shown

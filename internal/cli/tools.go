@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -63,7 +64,7 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			f.files = append(args, f.files...)
-			return withTools(a, c.Context(), &f, func(ctx context.Context, tools *engine.ToolRegistry) error { return checkSandboxes(a, ctx, tools) })
+			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *engine.ToolRegistry) error { return checkSandboxes(a, ctx, tools) })
 		},
 	}
 	f.add(c)
@@ -103,8 +104,8 @@ Concerto.toml here or above, and of the flags.
   concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
 		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withTools(a, c.Context(), &f, func(ctx context.Context, tools *engine.ToolRegistry) error {
-				return listTools(a, ctx, tools, asJSON)
+			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *engine.ToolRegistry) error {
+				return listTools(ctx, a, tools, asJSON)
 			})
 		},
 	}
@@ -141,9 +142,9 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return callTool(a, c.Context(), args[0], &f) },
+		RunE: func(c *cobra.Command, args []string) error { return callTool(c.Context(), a, args[0], &f) },
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return toolNames(a, c.Context(), args, &f.toolFlags)
+			return toolNames(c.Context(), a, args, &f.toolFlags)
 		},
 	}
 	c.Flags().StringVar(&f.args, "args", "", "the arguments: `JSON`, an object, or @FILE that holds it")
@@ -154,12 +155,12 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 }
 
 // withTools calls do with the tools of the manifest and of the flags.
-func withTools(a *console.Console, ctx context.Context, f *toolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
-	ctx, signals := catch(ctx)
-	defer signals.stop()
+func withTools(ctx context.Context, a *console.Console, f *toolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
+	ctx, signals := interrupt.Catch(ctx)
+	defer signals.Stop()
 	s := toolSources(a, f, nil)
 	s.Manifest = true
-	set, err := loadTools(a, ctx, s)
+	set, err := loadTools(ctx, a, s)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func toolSession(a *console.Console) engine.ToolContext {
 	return engine.ToolContext{Caller: "client:tools", Cwd: a.Dir}
 }
 
-func listTools(a *console.Console, ctx context.Context, tools *engine.ToolRegistry, asJSON bool) error {
+func listTools(ctx context.Context, a *console.Console, tools *engine.ToolRegistry, asJSON bool) error {
 	s, err := tools.Open(ctx, toolSession(a))
 	if err != nil {
 		return err
@@ -231,7 +232,7 @@ func writeTools(w io.Writer, list []engine.ListedTool) error {
 }
 
 // callTool calls a tool, and writes its result.
-func callTool(a *console.Console, ctx context.Context, name string, f *callFlags) error {
+func callTool(ctx context.Context, a *console.Console, name string, f *callFlags) error {
 	fixed, err := answers(f.answers)
 	if err != nil {
 		return err
@@ -240,7 +241,7 @@ func callTool(a *console.Console, ctx context.Context, name string, f *callFlags
 	if err != nil {
 		return err
 	}
-	return withTools(a, ctx, &f.toolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
+	return withTools(ctx, a, &f.toolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
 		o := engine.Options{WorkDir: a.Dir, Environ: a.Environ, Executable: a.Binary.Executable, Log: a.LogWriter(), LogLevel: a.LogLevel, Tools: tools, Session: toolSession(a),
 			Answers: engine.Answers{Fixed: fixed, Prompter: a.Prompter()}, Output: engine.Output{To: a.Stderr, Mode: engine.ModeText, Terminal: a.ErrTerminal}}
 		endAudit, err := audited(a, nil, &o, &f.audit)
@@ -262,7 +263,7 @@ func callTool(a *console.Console, ctx context.Context, name string, f *callFlags
 }
 
 // toolNames are the names for completion.
-func toolNames(a *console.Console, ctx context.Context, args []string, f *toolFlags) ([]string, cobra.ShellCompDirective) {
+func toolNames(ctx context.Context, a *console.Console, args []string, f *toolFlags) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -30,7 +30,7 @@ const maxTrusted = 1000
 
 // consent gives an error unless a compiled program may run. root is the
 // directory at which the program's relative paths start.
-func consent(a *console.Console, ctx context.Context, path, root string, data []byte, p *engine.Program, f *worldFlags, g *engine.Grants) error {
+func consent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *worldFlags, g *engine.Grants) error {
 	asks := p.Asks()
 	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || trusts(a, data) {
 		return nil

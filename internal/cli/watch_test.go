@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/rerun"
 )
 
 // watched is `concerto test --watch` in a directory. It looks at the files only
@@ -27,7 +28,7 @@ type watched struct {
 func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
 	t.Helper()
 	return watching(t, screen, files, func(ctx context.Context, a *console.Console) error {
-		return runTests(a, ctx, "main.conc", &testFlags{watch: true, format: "text"})
+		return runTests(ctx, a, "main.conc", &testFlags{watch: true, format: "text"})
 	})
 }
 
@@ -172,7 +173,7 @@ func TestWatchData(t *testing.T) {
 		"data.txt":  "1",
 	})
 	w.settle()
-	if out, err := w.wrote(); !strings.HasPrefix(out, clearScreen+"ok    t\n") || !strings.Contains(err, "watching 3 files") {
+	if out, err := w.wrote(); !strings.HasPrefix(out, rerun.ClearScreen+"ok    t\n") || !strings.Contains(err, "watching 3 files") {
 		t.Fatalf("%s%s", out, err)
 	}
 	w.look()
@@ -180,7 +181,7 @@ func TestWatchData(t *testing.T) {
 		t.Fatalf("its own file woke it: %s", w.out.String())
 	}
 	w.write("data.txt", "22")
-	if out, err := w.changed(); !strings.HasPrefix(out, clearScreen+"FAIL  t\n") || !strings.HasPrefix(err, "data.txt changed\n") {
+	if out, err := w.changed(); !strings.HasPrefix(out, rerun.ClearScreen+"FAIL  t\n") || !strings.HasPrefix(err, "data.txt changed\n") {
 		t.Fatalf("%s%s", out, err)
 	}
 }
@@ -268,7 +269,7 @@ func TestWatchRun(t *testing.T) {
 	defer end(nil)
 	a := &console.Console{Stdin: strings.NewReader(""), Stdout: l, Stderr: l, Dir: dir, Pause: l.pause}
 	go func() {
-		l.done <- runPath(a, ctx, "main.conc", nil, &runFlags{emit: "text", format: "text", watch: true})
+		l.done <- runPath(ctx, a, "main.conc", nil, &runFlags{emit: "text", format: "text", watch: true})
 	}()
 
 	l.until("one\n", "watching 2 files; Ctrl-C ends\n")

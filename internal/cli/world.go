@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -39,13 +40,13 @@ func (f *worldFlags) add(c *cobra.Command) {
 // prepare compiles or loads the program that a source names, and makes the
 // options that all commands that run it share. When it returns, signals are
 // caught.
-func prepare(a *console.Console, ctx context.Context, s engine.Source, f *worldFlags, signals *interrupts) (*engine.Program, engine.Options, error) {
+func prepare(ctx context.Context, a *console.Console, s engine.Source, f *worldFlags, signals *interrupt.Handler) (*engine.Program, engine.Options, error) {
 	s.Mock = f.mock
-	return prepared(a, f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return program(a, ctx, s, f, grants) })
+	return prepared(a, f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return program(ctx, a, s, f, grants) })
 }
 
 // prepared is prepare for a program that is got in any way.
-func prepared(a *console.Console, f *worldFlags, signals *interrupts, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
+func prepared(a *console.Console, f *worldFlags, signals *interrupt.Handler, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
 	fixed, err := answers(f.answers)
 	fixed = append(fixed, a.Debugging.Answers...)
 	if err != nil {
@@ -66,12 +67,12 @@ func prepared(a *console.Console, f *worldFlags, signals *interrupts, program fu
 	if err != nil {
 		return nil, engine.Options{}, err
 	}
-	<-signals.ready
+	<-signals.Ready
 	steps := [...]engine.Steps{engine.NoSteps, engine.ShortSteps, engine.WholeSteps}[min(a.Verbose, 2)]
 	return p, engine.Options{
 		Dir: dir, WorkDir: a.Dir, Environ: environ, Executable: a.Binary.Executable, Allow: grants,
 		Answers: engine.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.Dir, PassEnv: f.passEnv},
-		Log:     a.LogWriter(), LogLevel: a.LogLevel, Kill: signals.kill, Models: engine.Models{Mock: f.mock}, Records: engine.Records{Steps: steps},
+		Log:     a.LogWriter(), LogLevel: a.LogLevel, Kill: signals.Kill, Models: engine.Models{Mock: f.mock}, Records: engine.Records{Steps: steps},
 	}, nil
 }
 

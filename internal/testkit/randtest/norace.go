@@ -2,4 +2,5 @@
 
 package randtest
 
-const raced = false
+// Raced reports whether the race detector is in the binary.
+const Raced = false

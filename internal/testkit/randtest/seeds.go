@@ -22,7 +22,7 @@ var (
 // InOneGoroutine skips a long test with the race detector: what it tests runs in one goroutine,
 // in which there is no race to find, and takes ten times as long.
 func InOneGoroutine(t testing.TB) {
-	if raced {
+	if Raced {
 		t.Skip("it is run without the race detector")
 	}
 }
@@ -30,14 +30,14 @@ func InOneGoroutine(t testing.TB) {
 // Measures skips a test of how much memory or time something takes with the race detector, which
 // takes several times as much of both.
 func Measures(t testing.TB) {
-	if raced {
+	if Raced {
 		t.Skip("it is measured without the race detector")
 	}
 }
 
 // Sampled says whether the i-th of many programs is run: with the race detector one in four is,
 // unless CONCERTO_RACE_ALL is set, as `make race` does.
-func Sampled(i int) bool { return !raced || i%4 == 0 || os.Getenv("CONCERTO_RACE_ALL") != "" }
+func Sampled(i int) bool { return !Raced || i%4 == 0 || os.Getenv("CONCERTO_RACE_ALL") != "" }
 
 // Run runs a test for the first n seeds, an eighth of them with -short, a sixteenth
 // with the race detector, under which each takes ten times as long. With
@@ -46,7 +46,7 @@ func Sampled(i int) bool { return !raced || i%4 == 0 || os.Getenv("CONCERTO_RACE
 // test's package, relative to the module's root.
 func Run(t *testing.T, dir string, n int, show func(seed uint64) string, test func(t *testing.T, seed uint64)) {
 	switch {
-	case raced:
+	case Raced:
 		n = max(n/16, 2)
 	case testing.Short():
 		n /= 8

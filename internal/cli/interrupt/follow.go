@@ -1,9 +1,9 @@
-package cli
+package interrupt
 
 import "github.com/concerto-lang/concerto/internal/cli/console"
 
-// followDebugger lets whoever debugs the run end it.
-func followDebugger(a *console.Console, signals *interrupts) {
+// FollowDebugger lets whoever debugs the run end it.
+func FollowDebugger(a *console.Console, signals *Handler) {
 	if a.Debugging.Debugger == nil {
 		return
 	}
@@ -15,7 +15,7 @@ func followDebugger(a *console.Console, signals *interrupts) {
 		for {
 			select {
 			case <-a.Debugging.Debugger.Interrupt:
-				signals.interrupt()
+				signals.Interrupt()
 			case <-signals.done:
 				return
 			}

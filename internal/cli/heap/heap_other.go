@@ -1,6 +1,6 @@
 //go:build !linux || race
 
-package cli
+package heap
 
 // leaveLargePages does nothing here: other systems choose page sizes themselves,
 // and the race detector tracks each byte that is allocated.

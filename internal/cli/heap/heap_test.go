@@ -1,4 +1,4 @@
-package cli
+package heap
 
 import (
 	"bytes"
@@ -7,19 +7,21 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
 
 // TestHeapThatFills: a heap that fills is allowed to grow faster, once. It gets
 // room in large pages on systems where these must be asked for.
 func TestHeapThatFills(t *testing.T) {
-	usual := debug.SetGCPercent(usualGrowth)
+	usual := debug.SetGCPercent(UsualGrowth)
 	defer debug.SetGCPercent(usual)
 	kept := make([]*[64]byte, 2*filling/64)
 	for i := range kept {
 		kept[i] = new([64]byte)
 	}
-	growHeap()
-	for _, want := range []uint64{fillingGrowth, usualGrowth} {
+	Grow()
+	for _, want := range []uint64{fillingGrowth, UsualGrowth} {
 		runtime.GC()
 		for growth() != want { // what hears of a collection has a goroutine of its own
 			runtime.Gosched()
@@ -29,7 +31,7 @@ func TestHeapThatFills(t *testing.T) {
 	setting, _ := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	if bytes.Contains(setting, []byte("[madvise]")) && !raced && m.HeapIdle < pagedRoom {
+	if bytes.Contains(setting, []byte("[madvise]")) && !randtest.Raced && m.HeapIdle < pagedRoom {
 		t.Errorf("%d bytes of the heap are free, want room for large pages", m.HeapIdle)
 	}
 	if m.HeapInuse >= pagedRoom {
@@ -54,7 +56,7 @@ func TestHeapThatIsBusy(t *testing.T) {
 
 // While room is made, memory is bounded, and as before afterwards.
 func TestRoomIsBounded(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(usualGrowth))
+	defer debug.SetGCPercent(debug.SetGCPercent(UsualGrowth))
 	limit := debug.SetMemoryLimit(-1)
 	mapped := heapBytes().mapped
 	makeRoom(limit)

@@ -1,4 +1,5 @@
-package cli
+// Package heap sets how Go's heap grows in commands that have the process to themselves.
+package heap
 
 import (
 	"runtime"
@@ -9,15 +10,15 @@ import (
 // How much Go's heap may grow between two collections, in percent of what the
 // last one left.
 const (
-	// usualGrowth replaces Go's 100: programs run for a short time and allocate
+	// UsualGrowth replaces Go's 100: programs run for a short time and allocate
 	// in bursts, so rarer collections are worth the memory. The first collection
 	// comes at 16 MiB.
-	usualGrowth = 400
+	UsualGrowth = 400
 	// fillingGrowth is for one collection after most of the heap was found in
 	// use: the next one would soon find the same.
 	fillingGrowth = 1000
-	// servingGrowth is for what stands for days beside an editor.
-	servingGrowth = 100
+	// ServingGrowth is for what stands for days beside an editor.
+	ServingGrowth = 100
 )
 
 const (
@@ -37,12 +38,12 @@ const (
 	smallHeap = 40 << 20
 )
 
-// growHeap makes collections rarer when the heap fills up. It is for a run that
+// Grow makes collections rarer when the heap fills up. It is for a run that
 // has the process to itself. After each collection it looks whether the heap
 // fills; until then nothing changes. Looking from 8 MiB on, not 16, would save
 // the workload json a twentieth of its time, but 10,000 waiting tasks would take
 // 2 MB more.
-func growHeap() { growHeapAfter(1, debug.SetMemoryLimit(-1)) }
+func Grow() { growHeapAfter(1, debug.SetMemoryLimit(-1)) }
 
 // growHeapAfter looks whether the heap fills after so many more collections.
 // limit is the user's limit on all memory, in bytes. The memory that a
@@ -74,7 +75,7 @@ func makeRoom(limit int64) {
 	if leaveLargePages(pagedRoom) {
 		runtime.GC() // that room is free now
 	}
-	afterCollection(func() { debug.SetGCPercent(usualGrowth) })
+	afterCollection(func() { debug.SetGCPercent(UsualGrowth) })
 	debug.SetGCPercent(fillingGrowth)
 	debug.SetMemoryLimit(limit)
 }

@@ -1,4 +1,5 @@
-package cli
+// Package rerun is --watch: it runs something again whenever one of its files changes.
+package rerun
 
 import (
 	"context"
@@ -20,22 +21,22 @@ import (
 // millisecond.
 const lookEvery = 200 * time.Millisecond
 
-// clearScreen empties a terminal's screen and what can be scrolled back to.
-const clearScreen = "\x1b[2J\x1b[3J\x1b[H"
+// ClearScreen empties a terminal's screen and what can be scrolled back to.
+const ClearScreen = "\x1b[2J\x1b[3J\x1b[H"
 
 // errChanged is the cause of the end of what runs while a file of it changes.
 var errChanged = errors.New("a file has changed")
 
-// runAgain calls run, and again whenever a file changes that the run has seen,
+// OnChange calls run, and again whenever a file changes that the run has seen,
 // until ctx ends. With restart, a change ends a run that still goes on. A
 // mistake in the program is shown, and watch waits for a change; only a path
 // that names no program at the start is an error.
-func runAgain(a *console.Console, ctx context.Context, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
+func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
 	for first := true; ; first = false {
 		if a.Screen {
-			fmt.Fprint(a.Stdout, clearScreen)
+			fmt.Fprint(a.Stdout, ClearScreen)
 		}
-		changed, err := untilChange(a, ctx, restart, first, run)
+		changed, err := untilChange(ctx, a, restart, first, run)
 		if err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func runAgain(a *console.Console, ctx context.Context, restart bool, run func(ct
 
 // untilChange calls run once and gives the file that changed afterwards; with
 // restart, also one that changed meanwhile.
-func untilChange(a *console.Console, ctx context.Context, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
+func untilChange(ctx context.Context, a *console.Console, restart, first bool, run func(context.Context, func(string)) error) (string, error) {
 	looking, stop := context.WithCancel(ctx)
 	defer stop()
 	running, end := context.WithCancelCause(ctx)
@@ -55,7 +56,7 @@ func untilChange(a *console.Console, ctx context.Context, restart, first bool, r
 	go func() { ended <- run(running, files.see) }()
 	var changes <-chan change
 	if restart {
-		changes = awaitChanges(a, looking, files)
+		changes = awaitChanges(looking, a, files)
 	}
 	select {
 	case changed := <-changes:
@@ -75,7 +76,7 @@ func untilChange(a *console.Console, ctx context.Context, restart, first bool, r
 	}
 	a.Notef("\nwatching %s; Ctrl-C ends\n", console.Count(files.there(), "file"))
 	if changes == nil {
-		changes = awaitChanges(a, looking, files)
+		changes = awaitChanges(looking, a, files)
 	}
 	changed := <-changes
 	return changed.path, changed.err
@@ -88,7 +89,7 @@ type change struct {
 }
 
 // awaitChanges waits for a change beside what runs.
-func awaitChanges(a *console.Console, ctx context.Context, files *stamps) <-chan change {
+func awaitChanges(ctx context.Context, a *console.Console, files *stamps) <-chan change {
 	pause := a.Pause
 	if pause == nil {
 		pause = moment

@@ -1,4 +1,5 @@
-package cli
+// Package interrupt turns Ctrl-C and signals like it, and the wish of a debugger, into the end of a run.
+package interrupt
 
 import (
 	"context"
@@ -15,20 +16,20 @@ import (
 // lastChance is how long a run may still take after the second signal.
 const lastChance = time.Second
 
-// interrupts turns signals into the end of a run.
-type interrupts struct {
+// Handler turns signals into the end of a run.
+type Handler struct {
 	signals chan os.Signal
 	pipe    chan os.Signal
-	ready   chan struct{} // signals are caught from now on
+	Ready   chan struct{} // signals are caught from now on
 	done    chan struct{} // the run is over
-	kill    chan struct{} // the second signal has come
+	Kill    chan struct{} // the second signal has come
 	cancel  context.CancelCauseFunc
 	leaving atomic.Pointer[func()] // what to do before the process is left
 	lost    atomic.Pointer[func()] // whom to tell of that, after it
 	takes   func(os.Signal) bool   // whether somebody else takes a signal, which then ends nothing; nil: nobody
 }
 
-// catch gives a context that ends with errInterrupted at the first Ctrl-C (or
+// Catch gives a context that ends with errInterrupted at the first Ctrl-C (or
 // SIGTERM, SIGHUP). The second one closes kill: from then on nothing is waited
 // for.
 //
@@ -39,26 +40,26 @@ type interrupts struct {
 // To catch a signal takes the Go runtime two switches of threads, so this is
 // done while the program is compiled. Wait for ready before starting anything
 // that a signal has to end.
-func catch(parent context.Context) (context.Context, *interrupts) { return catchBut(parent, nil) }
+func Catch(parent context.Context) (context.Context, *Handler) { return CatchBut(parent, nil) }
 
 // ignoresHangup reports whether the command was started to outlive its terminal, as nohup does.
 var ignoresHangup = signal.Ignored(syscall.SIGHUP)
 
-// catchBut does so for the signals that nobody else takes.
-func catchBut(parent context.Context, takes func(os.Signal) bool) (context.Context, *interrupts) {
+// CatchBut does so for the signals that nobody else takes.
+func CatchBut(parent context.Context, takes func(os.Signal) bool) (context.Context, *Handler) {
 	if parent == nil { // a command that was not executed with one
 		parent = context.Background()
 	}
 	ctx, cancel := context.WithCancelCause(parent)
-	i := &interrupts{
+	i := &Handler{
 		signals: make(chan os.Signal, 4), pipe: make(chan os.Signal, 1),
-		ready: make(chan struct{}), done: make(chan struct{}), kill: make(chan struct{}), cancel: cancel, takes: takes,
+		Ready: make(chan struct{}), done: make(chan struct{}), Kill: make(chan struct{}), cancel: cancel, takes: takes,
 	}
 	go i.watch()
 	return ctx, i
 }
 
-func (i *interrupts) watch() {
+func (i *Handler) watch() {
 	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM)
 	if ignoresHangup { // what we start decides for itself
 		procgroup.Discard(syscall.SIGHUP)
@@ -70,7 +71,7 @@ func (i *interrupts) watch() {
 		signal.Stop(i.signals)
 		signal.Stop(i.pipe)
 	}()
-	close(i.ready)
+	close(i.Ready)
 	for n := 0; ; {
 		select {
 		case <-i.done:
@@ -84,7 +85,7 @@ func (i *interrupts) watch() {
 		case 1:
 			i.cancel(console.ErrInterrupted)
 		case 2:
-			close(i.kill)
+			close(i.Kill)
 			time.AfterFunc(lastChance, func() {
 				for _, f := range []*func(){i.leaving.Load(), i.lost.Load()} {
 					if f != nil {
@@ -97,19 +98,19 @@ func (i *interrupts) watch() {
 	}
 }
 
-// interrupt does what Ctrl-C does.
-func (i *interrupts) interrupt() {
+// Interrupt does what Ctrl-C does.
+func (i *Handler) Interrupt() {
 	select {
 	case i.signals <- os.Interrupt:
 	default: // enough of them wait
 	}
 }
 
-// before sets what is done before a run is left that cannot be ended.
-func (i *interrupts) before(f func()) { i.leaving.Store(&f) }
+// Before sets what is done before a run is left that cannot be ended.
+func (i *Handler) Before(f func()) { i.leaving.Store(&f) }
 
-// stop stops catching signals, without waiting for it.
-func (i *interrupts) stop() {
+// Stop stops catching signals, without waiting for it.
+func (i *Handler) Stop() {
 	close(i.done)
 	i.cancel(nil)
 }
