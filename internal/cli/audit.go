@@ -208,18 +208,3 @@ func auditShow(a *console.Console, path string, f audit.Filter, asJSON bool) err
 	}
 	return nil
 }
-
-// usableAudit says whether a run may record into a file: no other process writes it, and
-// its chain is whole.
-func usableAudit(a *console.Console, f *auditFlags) error {
-	if f.file == "" {
-		if f.each {
-			return console.Usage("add --audit FILE", "--audit-sync is of an audit log, and there is none")
-		}
-		return nil
-	}
-	if err := audit.Usable(a.Abs(f.file), "audit log"); err != nil {
-		return refusedAudit(err)
-	}
-	return nil
-}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
 // auditFlags say where calls of tools are recorded.
@@ -60,4 +61,19 @@ func refusedAudit(err error) error {
 		return console.Usage("wait for it to end, or give this run a file of its own", "%v", err)
 	}
 	return console.Usage("", "%v", err)
+}
+
+// usableAudit says whether a run may record into a file: no other process writes it, and
+// its chain is whole.
+func usableAudit(a *console.Console, f *auditFlags) error {
+	if f.file == "" {
+		if f.each {
+			return console.Usage("add --audit FILE", "--audit-sync is of an audit log, and there is none")
+		}
+		return nil
+	}
+	if err := audit.Usable(a.Abs(f.file), "audit log"); err != nil {
+		return refusedAudit(err)
+	}
+	return nil
 }

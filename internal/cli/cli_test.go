@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,13 @@ func start(t *testing.T, program, input string, args ...string) (code int, stdou
 	var out, err bytes.Buffer
 	code = run(args, &console.Console{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &err, Dir: dir, Terminals: console.Terminals{Terminal: true}})
 	return code, out.String(), err.String()
+}
+
+// execute runs a command line until ctx ends, and returns its error.
+func execute(ctx context.Context, a *console.Console, args ...string) error {
+	root := root(a)
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
 }
 
 func TestPrompt(t *testing.T) {

@@ -91,11 +91,11 @@ func showTopic(a *console.Console, name string) error {
 func docTopic(b io.Writer, t *doc.Topic) {
 	fmt.Fprintln(b, t.Name)
 	if t.Signature != "" {
-		fmt.Fprintf(b, "\n%s", indent(t.Signature+"\n", "    "))
+		fmt.Fprintf(b, "\n%s", console.Indent(t.Signature+"\n", "    "))
 	}
 	fmt.Fprintf(b, "\n%s\n", prose(t.Doc))
 	if t.Example != "" {
-		fmt.Fprintf(b, "\nExample:\n\n%s", indent(t.Example+"\n", "    "))
+		fmt.Fprintf(b, "\nExample:\n\n%s", console.Indent(t.Example+"\n", "    "))
 	}
 }
 
@@ -119,7 +119,7 @@ func docContents(w io.Writer) error {
 		for _, t := range g.Topics {
 			names = append(names, strings.TrimPrefix(t.Name, g.Name+"."))
 		}
-		b.WriteString(indent(console.Wrap(strings.Join(names, " "), 78)+"\n", "  ") + "\n")
+		b.WriteString(console.Indent(console.Wrap(strings.Join(names, " "), 78)+"\n", "  ") + "\n")
 	}
 	b.WriteString("`concerto doc NAME` tells more about one.\n")
 	return b.Flush()

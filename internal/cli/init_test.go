@@ -49,33 +49,11 @@ func TestInitGivenUp(t *testing.T) {
 	}
 }
 
-// What cannot be written is not left half made.
-func TestInitUndone(t *testing.T) {
-	dir := t.TempDir()
-	a := &console.Console{Dir: dir, Quiet: true}
-	if err := os.MkdirAll(filepath.Join(dir, "shop"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "shop", "main.conc"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeProject(a, "shop", "shop", "supervise", "scripted"); err == nil {
-		t.Fatal("main.conc is a directory, and yet it was written")
-	}
-	left, err := os.ReadDir(filepath.Join(dir, "shop"))
-	if err != nil || len(left) != 1 || left[0].Name() != "main.conc" {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-}
-
 // Every template can be made for every provider: the project has no errors, and its
 // documents name the variables that its manifest names.
 func TestInitProviders(t *testing.T) {
 	for _, p := range provider.Names() {
-		_, known := modelSetups[p]
-		if known != (p != provider.Scripted) {
-			t.Errorf("modelSetups has no row for %s", p)
-		}
+		known := p != provider.Scripted
 		for _, k := range templateNames() {
 			dir := t.TempDir()
 			var out strings.Builder

@@ -32,13 +32,13 @@ pub tool Greeter {
 fn main() {}`
 
 // serveIn runs `mcp serve` in dir and gives what it writes to stderr, and its end.
-func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, f *serveFlags) (*bufio.Reader, <-chan error) {
+func serveIn(ctx context.Context, t *testing.T, dir string, stdin io.Reader, flags ...string) (*bufio.Reader, <-chan error) {
 	t.Helper()
 	errs, log := io.Pipe()
 	done := make(chan error, 1)
 	a := &console.Console{Stdin: stdin, Stdout: io.Discard, Stderr: log, Dir: dir, LogLevel: "info"}
 	go func() {
-		done <- mcpServe(ctx, a, "tools.conc", f)
+		done <- execute(ctx, a, append([]string{"mcp", "serve", "tools.conc"}, flags...)...)
 		_ = log.Close()
 	}()
 	t.Cleanup(func() { _ = errs.Close() })
@@ -61,7 +61,7 @@ func TestServeHTTP(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"tools.conc": servedTool})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	log, done := serveIn(ctx, t, dir, strings.NewReader(""), &serveFlags{http: "127.0.0.1:0"})
+	log, done := serveIn(ctx, t, dir, strings.NewReader(""), "--http", "127.0.0.1:0")
 	line, err := log.ReadString('\n')
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "serving ")
 	if err != nil || !ok {
@@ -104,7 +104,7 @@ func TestServeInterrupted(t *testing.T) {
 	defer client.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	_, done := serveIn(ctx, t, dir, stdin, &serveFlags{})
+	_, done := serveIn(ctx, t, dir, stdin)
 	if _, err := client.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")); err != nil { // it listens
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestServeEndsCalls(t *testing.T) {
 			defer client.Close()
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
-			log, done := serveIn(ctx, t, dir, stdin, &serveFlags{})
+			log, done := serveIn(ctx, t, dir, stdin)
 			for _, line := range []string{
 				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 				`{"jsonrpc":"2.0","method":"notifications/initialized"}`,

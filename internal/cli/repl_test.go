@@ -30,3 +30,11 @@ func painted(t *testing.T, line string) string {
 	}
 	return text
 }
+
+// TestReplColours: what is typed has the colours of what it is.
+func TestReplColours(t *testing.T) {
+	c := painted(t, `let s = "a"; s.len()`)
+	if want := "\x1b[35mlet\x1b[0m s = \x1b[32m\"a\"\x1b[0m; s.\x1b[34mlen\x1b[0m()"; c != want {
+		t.Errorf("%q, want %q", c, want)
+	}
+}

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -124,15 +122,6 @@ func played(a *console.Console, name string) (*engine.Tape, *engine.StoredRun, e
 		return nil, nil, console.Broken("", "%s: %v", name, err)
 	}
 	return t, own, nil
-}
-
-// notUsed says that n entries of a tape, of these kinds, were not used.
-func notUsed(kinds []string, n int) string {
-	what := fmt.Sprintf("%d entries of the tape were", n)
-	if n == 1 {
-		what = "1 entry of the tape was"
-	}
-	return what + " not used: " + strings.Join(kinds, ", ")
 }
 
 // readTape reads the tape in a file.

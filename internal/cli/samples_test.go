@@ -166,7 +166,12 @@ func TestReplSamples(t *testing.T) {
 	_, section, _ := strings.Cut(string(manual), "\n## repl\n")
 	_, session, _ := strings.Cut(section, "```text\n")
 	session, _, _ = strings.Cut(session, "```")
-	for name, text := range map[string]string{"help": replHelp, "manual": session} {
+	repl, _, err := root(&console.Console{}).Find([]string{"repl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	help, _, _ := strings.Cut(repl.Long, "\n  :type ")
+	for name, text := range map[string]string{"help": help, "manual": session} {
 		var typed, want strings.Builder
 		open := false
 		for line := range strings.Lines(text) {

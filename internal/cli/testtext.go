@@ -52,7 +52,7 @@ func tellResult(a *console.Console, r engine.TestResult) {
 			limit = len(r.Record.Emits)
 		}
 		tellRecord(a, &failure, r, limit)
-		b.WriteString(indent(failure.String(), "      "))
+		b.WriteString(console.Indent(failure.String(), "      "))
 	}
 	// A reader who has gone away shows when the summary is written.
 	_, _ = a.Stdout.Write(b.Bytes())
@@ -80,23 +80,11 @@ func tellRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits 
 		}
 	}
 	if r.Record.Output != "" {
-		b.WriteString("printed:\n" + indent(console.Printable(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.OutTerminal), "  "))
+		b.WriteString("printed:\n" + console.Indent(console.Printable(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.OutTerminal), "  "))
 	}
 	if len(r.Record.Log) > 0 {
-		b.WriteString("logged:\n" + indent(console.Printable(strings.Join(r.Record.Log, "\n")+"\n", a.OutTerminal), "  "))
+		b.WriteString("logged:\n" + console.Indent(console.Printable(strings.Join(r.Record.Log, "\n")+"\n", a.OutTerminal), "  "))
 	}
-}
-
-// indent puts a prefix before each line of a text that is not empty.
-func indent(text, prefix string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		if line != "\n" {
-			b.WriteString(prefix)
-		}
-		b.WriteString(line)
-	}
-	return b.String()
 }
 
 // tellSummary ends the text of a run of tests.

@@ -28,7 +28,7 @@ type watched struct {
 func watchTests(t *testing.T, screen bool, files map[string]string) *watched {
 	t.Helper()
 	return watching(t, screen, files, func(ctx context.Context, a *console.Console) error {
-		return runTests(ctx, a, "main.conc", &testFlags{watch: true, format: "text"})
+		return execute(ctx, a, "test", "--watch", "main.conc")
 	})
 }
 
@@ -269,7 +269,7 @@ func TestWatchRun(t *testing.T) {
 	defer end(nil)
 	a := &console.Console{Stdin: strings.NewReader(""), Stdout: l, Stderr: l, Dir: dir, Pause: l.pause}
 	go func() {
-		l.done <- runPath(ctx, a, "main.conc", nil, &runFlags{emit: "text", format: "text", watch: true})
+		l.done <- execute(ctx, a, "run", "--watch", "main.conc")
 	}()
 
 	l.until("one\n", "watching 2 files; Ctrl-C ends\n")
@@ -290,9 +290,7 @@ func TestWatchRun(t *testing.T) {
 // TestWatchCheck: check looks again too.
 func TestWatchCheck(t *testing.T) {
 	w := watching(t, false, map[string]string{"main.conc": "fn main() { let x: Int = true; println(x); }\n"}, func(ctx context.Context, a *console.Console) error {
-		root := root(a)
-		root.SetArgs([]string{"check", "--watch", "main.conc"})
-		return root.ExecuteContext(ctx)
+		return execute(ctx, a, "check", "--watch", "main.conc")
 	})
 	w.settle()
 	if out, err := w.wrote(); out != "" || !strings.Contains(err, "1 error\n\nwatching 1 file; Ctrl-C ends\n") {
@@ -312,9 +310,7 @@ func TestWatchTools(t *testing.T) {
 		"count.conc": "mod part;\n/// Counts\npub fn count() -> Int { part::number() }\nfn main() {}\n",
 		"part.conc":  "pub fn number() -> Int { 1 }\n",
 	}, func(ctx context.Context, a *console.Console) error {
-		root := root(a)
-		root.SetArgs([]string{"check", "--watch", "main.conc", "--host-tools", "tools.yaml"})
-		return root.ExecuteContext(ctx)
+		return execute(ctx, a, "check", "--watch", "main.conc", "--host-tools", "tools.yaml")
 	})
 	w.settle()
 	if out, err := w.wrote(); out != "" || err != "\nwatching 4 files; Ctrl-C ends\n" {

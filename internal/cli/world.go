@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -100,3 +101,12 @@ func answers(given []string) ([]engine.Answer, error) {
 }
 
 var modeNames = []string{"text", "ndjson", "none"}
+
+// notUsed says that n entries of a tape, of these kinds, were not used.
+func notUsed(kinds []string, n int) string {
+	what := fmt.Sprintf("%d entries of the tape were", n)
+	if n == 1 {
+		what = "1 entry of the tape was"
+	}
+	return what + " not used: " + strings.Join(kinds, ", ")
+}
