@@ -25,7 +25,7 @@ func attachable(a *console.Console, f *runFlags, s engine.Source, signals *inter
 		return console.Usage("--debug takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", f.debug, err)
 	}
 	defer func() { _ = l.Close() }()
-	s.Mock = f.mock
+	s.Mock = f.Mock
 	a.Debugging.Debugger = dap.Attachable(s)
 	interrupt.FollowDebugger(a, signals)
 	fmt.Fprintf(a.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
@@ -107,7 +108,7 @@ func build(a *console.Console, path, emit, out string, on optimize.Set) error {
 		out = strings.TrimSuffix(base, driver.SourceExt) + driver.IRExt
 	}
 	if name == driver.IR {
-		trustBuilt(a, text.Bytes())
+		program.TrustBuilt(a, text.Bytes())
 	}
 	if out == "" || out == "-" {
 		_, err := a.Stdout.Write(text.Bytes())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
@@ -18,8 +19,8 @@ var checkForms = []string{"text", "json"}
 func newCheck(a *console.Console) *cobra.Command {
 	var form string
 	var watch, fix, diffs bool
-	var audit auditFlags
-	var tools toolFlags
+	var audit program.AuditFlags
+	var tools program.ToolFlags
 	c := &cobra.Command{
 		Use:   "check [PATH | -]",
 		Short: "Look for mistakes without running",
@@ -42,10 +43,10 @@ reason and what to write instead. Says nothing when all is well.
 			if err := console.OneOf("--format", form, checkForms); err != nil {
 				return err
 			}
-			if err := usableAudit(a, &audit); err != nil {
+			if err := program.UsableAudit(a, &audit); err != nil {
 				return err
 			}
-			s, err := programSource(a, p, nil)
+			s, err := program.Source(a, p, nil)
 			if err != nil {
 				return err
 			}
@@ -76,7 +77,7 @@ reason and what to write instead. Says nothing when all is well.
 			var again analysis.Again
 			return rerun.OnChange(ctx, a, false, func(_ context.Context, seen func(string)) error {
 				s.Seen = seen
-				tools.watched(a, seen)
+				tools.Watch(a, seen)
 				return check(c.Context(), a, again.Request(s), &tools, form == "json")
 			})
 		},
@@ -84,16 +85,16 @@ reason and what to write instead. Says nothing when all is well.
 	c.Flags().BoolVar(&fix, "fix", false, "make the safe fixes of what is found, until none is left")
 	c.Flags().BoolVar(&diffs, "diff", false, "show the safe fixes as a diff on stdout, and write nothing")
 	c.Flags().BoolVar(&watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
-	audit.add(c)
-	tools.add(c)
+	audit.Add(c)
+	tools.Add(c)
 	c.Flags().StringVar(&form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "format", func() []string { return checkForms })
 	return c
 }
 
-func check(ctx context.Context, a *console.Console, s engine.Source, f *toolFlags, asJSON bool) error {
-	found, err := engine.CheckWith(ctx, s, toolSources(a, f, nil))
+func check(ctx context.Context, a *console.Console, s engine.Source, f *program.ToolFlags, asJSON bool) error {
+	found, err := engine.CheckWith(ctx, s, program.ToolSources(a, f, nil))
 	if err != nil {
 		return console.Refused(err)
 	}

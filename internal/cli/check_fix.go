@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/compile/repair"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
@@ -13,11 +14,11 @@ import (
 
 // applyFixes makes safe fixes until there are none left, writes the files, and gives what is found then.
 // With a diff it shows that in place of writing.
-func applyFixes(ctx context.Context, a *console.Console, s engine.Source, f *toolFlags, asDiff bool) (found engine.Diagnostics, err error) {
+func applyFixes(ctx context.Context, a *console.Console, s engine.Source, f *program.ToolFlags, asDiff bool) (found engine.Diagnostics, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}
 	for more := true; more; {
-		if found, err = engine.CheckWith(ctx, s, toolSources(a, f, nil)); err != nil {
+		if found, err = engine.CheckWith(ctx, s, program.ToolSources(a, f, nil)); err != nil {
 			return found, console.Refused(err)
 		}
 		changed := rounds.Round(found.Sorted())

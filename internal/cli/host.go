@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -197,7 +198,7 @@ Exit code 1 says that a check failed.
 	c.Flags().StringVar(&f.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
 	c.Flags().StringSliceVar(&f.only, "only", nil, "these `CHECKS` alone, separated by commas")
 	c.Flags().BoolVar(&f.json, "json", false, "an object with all that was found")
-	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
+	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
 	return c
 }
 
@@ -277,7 +278,7 @@ func hostNamed(a *console.Console, name string) (engine.HostConfig, *engine.Prog
 }
 
 func hostTest(parent context.Context, a *console.Console, o hostcheck.Options, f *hostTestFlags) (failed error) {
-	record, end, err := recordHost(a, f.wire, f.program, &o.Config)
+	record, end, err := program.RecordHost(a, f.wire, f.program, &o.Config)
 	if err != nil {
 		return err
 	}

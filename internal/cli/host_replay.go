@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
@@ -36,11 +37,11 @@ Lines are compared as JSON. A mark such as ***API_KEY*** fits any text. What els
 stands behind the file is ignored, as a vendor's host is started with flags.`,
 		DisableFlagParsing: true, // the flags of another program's are among them
 		RunE: func(c *cobra.Command, args []string) error {
-			f, err := replayArgs(args)
+			f, err := program.ReplayArgs(args)
 			if err != nil {
 				return err
 			}
-			if f.help {
+			if f.Help {
 				return c.Help()
 			}
 			return hostReplay(a, f)
@@ -48,45 +49,45 @@ stands behind the file is ignored, as a vendor's host is started with flags.`,
 	}
 }
 
-func hostReplay(a *console.Console, f replayFlags) error {
-	if err := a.ApplyFlags(f.dir, ""); err != nil {
+func hostReplay(a *console.Console, f program.ReplayFlags) error {
+	if err := a.ApplyFlags(f.Dir, ""); err != nil {
 		return err
 	}
-	file, err := userfile.Open(a.Abs(f.file), userfile.MaxRecording)
+	file, err := userfile.Open(a.Abs(f.File), userfile.MaxRecording)
 	if err != nil {
-		return console.Usage("`concerto run --wire "+f.file+"` makes one", "replay: %s: %v", f.file, console.Cause(err))
+		return console.Usage("`concerto run --wire "+f.File+"` makes one", "replay: %s: %v", f.File, console.Cause(err))
 	}
 	r, err := hosttrace.Read(file)
 	err = errors.Join(err, file.Close())
 	var line *hosttrace.LineError
 	switch {
 	case errors.As(err, &line):
-		return console.Usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", f.file, line.Number, line.Why)
+		return console.Usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", f.File, line.Number, line.Why)
 	case err != nil:
-		return console.Usage("", "replay: %s: %v", f.file, console.Cause(err))
+		return console.Usage("", "replay: %s: %v", f.File, console.Cause(err))
 	}
 	getenv := func(name string) string { return procgroup.Getenv(a.Environ, name) }
-	if f.version {
+	if f.Version {
 		return recordedVersion(a, r, &f, getenv)
 	}
-	host, proc, err := hostreplay.Choose(r, f.host, f.proc, getenv)
+	host, proc, err := hostreplay.Choose(r, f.Host, f.Proc, getenv)
 	if err != nil {
-		return noReplay(a, f.file, err)
+		return noReplay(a, f.File, err)
 	}
-	code := hostreplay.Play(hostreplay.Options{Recording: r, File: f.file, Host: host, Proc: proc, Timing: f.timing, Strict: f.strict,
+	code := hostreplay.Play(hostreplay.Options{Recording: r, File: f.File, Host: host, Proc: proc, Timing: f.Timing, Strict: f.Strict,
 		In: a.Stdin, Out: a.Stdout, Err: a.Stderr})
 	return console.ExitError(code)
 }
 
 // recordedVersion says what the recorded program did to --version.
-func recordedVersion(a *console.Console, r *hosttrace.Recording, f *replayFlags, getenv func(string) string) error {
-	host, err := hostreplay.ChooseHost(r, f.host, getenv)
+func recordedVersion(a *console.Console, r *hosttrace.Recording, f *program.ReplayFlags, getenv func(string) string) error {
+	host, err := hostreplay.ChooseHost(r, f.Host, getenv)
 	if err != nil {
-		return noReplay(a, f.file, err)
+		return noReplay(a, f.File, err)
 	}
 	version, ok := r.ProgramVersion(host)
 	if !ok {
-		return noReplay(a, f.file, fmt.Errorf("host '%s' was not asked for its version", host))
+		return noReplay(a, f.File, fmt.Errorf("host '%s' was not asked for its version", host))
 	}
 	_, err = fmt.Fprintln(a.Stdout, version)
 	return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
@@ -44,7 +45,7 @@ nothing but you answers.
 		},
 		RunE: func(c *cobra.Command, args []string) error { return hostTalk(c.Context(), a, args[0], wire) },
 	}
-	c.Flags().StringVar(&wire, "wire", "", wireUsage)
+	c.Flags().StringVar(&wire, "wire", "", program.WireUsage)
 	return c
 }
 
@@ -56,7 +57,7 @@ func hostTalk(parent context.Context, a *console.Console, name, wire string) (fa
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	<-signals.Ready
-	record, end, err := recordHost(a, wire, p.MainFile(), &c)
+	record, end, err := program.RecordHost(a, wire, p.MainFile(), &c)
 	if err != nil {
 		return err
 	}

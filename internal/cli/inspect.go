@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
@@ -90,11 +91,11 @@ func openRecorded(ctx context.Context, a *console.Console, name, path string, si
 	if path == "" && t.Program() != "" && console.IsFile(a.Abs(t.Program())) {
 		path = t.Program()
 	}
-	from, err := programSource(a, path, nil)
+	from, err := program.Source(a, path, nil)
 	if err != nil {
 		return nil, false, err
 	}
-	p, _, err := prepare(ctx, a, from, &worldFlags{}, signals)
+	p, _, err := program.Prepare(ctx, a, from, &program.WorldFlags{}, signals)
 	if err != nil {
 		return nil, false, err
 	}

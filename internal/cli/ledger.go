@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
@@ -20,7 +21,7 @@ func recordingDecisions(a *console.Console, o *engine.Options, file string) (end
 	}
 	l, err := engine.OpenLedger(a.Abs(file), engine.LedgerOptions{})
 	if err != nil {
-		return nil, refusedAudit(err)
+		return nil, program.RefusedAudit(err)
 	}
 	if n := l.Torn(); n > 0 {
 		a.Notef("ledger: %d bytes of a torn line were cut from %s\n", n, file)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/mcp"
@@ -18,7 +19,7 @@ import (
 
 // serveFlags are the flags of mcp serve.
 type serveFlags struct {
-	worldFlags
+	program.WorldFlags
 	http     string
 	tokenEnv string
 	origins  []string
@@ -44,7 +45,7 @@ holds ("Authorization: Bearer …").
   concerto mcp serve tools.conc --http 8080
   concerto mcp serve tools.conc --http 0.0.0.0:8080 --token-env TOOLS_TOKEN
 
-` + permissionHelp("concerto mcp serve") + `
+` + program.PermissionHelp("concerto mcp serve") + `
 
 A compiled program that was built elsewhere needs --trust, or these flags.`,
 		Args: console.OnePath(false),
@@ -56,14 +57,14 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
 	c.Flags().StringVar(&f.tokenEnv, "token-env", "", "the environment `VARIABLE` with the token that HTTP clients must give")
 	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "let web pages of this `ORIGIN` call, such as https://example.org; repeatable")
-	f.add(c)
+	f.Add(c)
 	return c
 }
 
 func mcpServe(parent context.Context, a *console.Console, path string, f *serveFlags) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	p, o, err := prepare(ctx, a, servedSource(a, path, f), &f.worldFlags, signals)
+	p, o, err := program.Prepare(ctx, a, servedSource(a, path, f), &f.WorldFlags, signals)
 	if err != nil {
 		return err
 	}
@@ -72,11 +73,11 @@ func mcpServe(parent context.Context, a *console.Console, path string, f *serveF
 	if err != nil {
 		return err
 	}
-	endTools, err := hostTools(ctx, a, &f.tools, p, &o)
+	endTools, err := program.RegisterTools(ctx, a, &f.Tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := audited(a, p, &o, &f.audit)
+	endAudit, err := program.OpenAudit(a, p, &o, &f.Audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -96,7 +97,7 @@ func mcpServe(parent context.Context, a *console.Console, path string, f *serveF
 // it is one that does nothing, when there are tools to offer.
 func servedSource(a *console.Console, path string, f *serveFlags) engine.Source {
 	s := engine.Source{Path: path, Dir: a.Dir}
-	if path != "" || len(f.tools.files)+len(f.tools.modules) == 0 {
+	if path != "" || len(f.Tools.Files)+len(f.Tools.Modules) == 0 {
 		return s
 	}
 	if _, ok := manifest.Locate(a.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 	"github.com/concerto-lang/concerto/internal/editor/repl"
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -57,7 +58,7 @@ exit code 1.`
 
 // replFlags are those of the command.
 type replFlags struct {
-	world   worldFlags
+	world   program.WorldFlags
 	emit    string
 	noInput bool
 }
@@ -75,7 +76,7 @@ func newRepl(a *console.Console) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
-	f.world.add(c)
+	f.world.Add(c)
 	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
 	return c
 }
@@ -106,7 +107,7 @@ func startSession(parent context.Context, a *console.Console, path string, args 
 	if strings.HasSuffix(path, engine.IRExt) {
 		return console.Usage("name the source file or the project", "`concerto repl` needs the sources of a program")
 	}
-	if err := console.OneOf("--emit", f.emit, modeNames); err != nil {
+	if err := console.OneOf("--emit", f.emit, program.ModeNames); err != nil {
 		return err
 	}
 	a.NoInput = f.noInput
@@ -135,17 +136,17 @@ func replSource(a *console.Console, path string) engine.Source {
 // replSession is a session until its end, or until it begins anew.
 func replSession(ctx context.Context, a *console.Console, path string, args []string, f *replFlags, lines lineSource, signals *lineInterrupts) error {
 	s := replSource(a, path)
-	p, o, err := prepare(ctx, a, s, &f.world, signals.Handler)
+	p, o, err := program.Prepare(ctx, a, s, &f.world, signals.Handler)
 	if err != nil {
 		return err
 	}
-	s.Mock = f.world.mock
+	s.Mock = f.world.Mock
 	o.Args = args
-	endTools, err := hostTools(ctx, a, &f.world.tools, p, &o)
+	endTools, err := program.RegisterTools(ctx, a, &f.world.Tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := audited(a, p, &o, &f.world.audit)
+	endAudit, err := program.OpenAudit(a, p, &o, &f.world.Audit)
 	if err != nil {
 		return endTools(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
@@ -53,7 +54,7 @@ where one is not set its mark stands.`,
 
 func replay(parent context.Context, a *console.Console, file, path, form string) error {
 	if form != "" {
-		if err := console.OneOf("--emit", form, modeNames); err != nil {
+		if err := console.OneOf("--emit", form, program.ModeNames); err != nil {
 			return err
 		}
 	}
@@ -68,19 +69,19 @@ func replay(parent context.Context, a *console.Console, file, path, form string)
 	}
 	var s engine.Source
 	if path != "" || own == nil {
-		if s, err = programSource(a, path, nil); err != nil {
+		if s, err = program.Source(a, path, nil); err != nil {
 			return err
 		}
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	a.Interrupt = signals.Interrupt
-	p, o, err := prepared(a, &worldFlags{}, signals, func(grants *engine.Grants) (*engine.Program, string, error) {
+	p, o, err := program.PrepareWith(a, &program.WorldFlags{}, signals, func(grants *engine.Grants) (*engine.Program, string, error) {
 		if path == "" && own != nil {
 			p, err := own.Program()
 			return p, own.Root, err
 		}
-		return program(ctx, a, s, &worldFlags{}, grants)
+		return program.Open(ctx, a, s, &program.WorldFlags{}, grants)
 	})
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func replay(parent context.Context, a *console.Console, file, path, form string)
 	o.Output = engine.Output{To: a.Stdout, Mode: mode, Terminal: a.OutTerminal}
 	unused, n, err := p.Replay(ctx, t, o)
 	if n > 0 && err == nil {
-		a.Complain("warning: "+notUsed(unused, n), "")
+		a.Complain("warning: "+program.NotUsed(unused, n), "")
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
@@ -85,7 +86,7 @@ func newResume(a *console.Console) *cobra.Command {
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
 	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
-	f.add(c)
+	f.Add(c)
 	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
 	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
 	relayFlag(c, &f.relay)
@@ -128,7 +129,7 @@ func resume(parent context.Context, a *console.Console, run string, f *runFlags,
 	for _, x := range []struct {
 		flag, value string
 		forms       []string
-	}{{"--emit", f.emit, modeNames}, {"--format", f.format, statsForms}} {
+	}{{"--emit", f.emit, program.ModeNames}, {"--format", f.format, statsForms}} {
 		if err := console.OneOf(x.flag, x.value, x.forms); err != nil {
 			return err
 		}
@@ -157,7 +158,7 @@ func resumeOnce(ctx context.Context, a *console.Console, stored *engine.StoredRu
 	if err := changed(ctx, a, stored, how); err != nil {
 		return err
 	}
-	p, o, err := prepared(a, &f.worldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
+	p, o, err := program.PrepareWith(a, &f.WorldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
 		p, err := stored.Program()
 		return p, stored.Root, err
 	})

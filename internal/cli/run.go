@@ -12,15 +12,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/heap"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
 // runFlags are the flags of run.
 type runFlags struct {
-	worldFlags
+	program.WorldFlags
 	emit    string
-	code    codeFlag
+	code    program.CodeFlag
 	watch   bool
 	detail  bool
 	stats   bool
@@ -71,7 +72,7 @@ With --relay the run is told of through this machine's hostd (` + "`concerto hos
 that people follow it from elsewhere and answer what it asks; [relay] share = true in
 the manifest does the same. Without a hostd the run goes on as if it were not given.
 
-` + permissionHelp("concerto run") + `
+` + program.PermissionHelp("concerto run") + `
 
 A compiled program that was built by somebody else and asks for commands, hosts,
 files or the network is listed with what it may do, and you are asked once
@@ -135,9 +136,9 @@ func newRun(a *console.Console) *cobra.Command {
 	c.Flags().VarP(&f.code, "eval", "e", "run `CODE`: a program, or the statements of its main")
 	c.Flags().BoolVar(&f.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
 	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
-	f.add(c)
+	f.Add(c)
 	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
-	c.Flags().StringVar(&f.input, "input", "", inputUsage)
+	c.Flags().StringVar(&f.input, "input", "", program.InputUsage)
 	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal, and never read stdin")
 	relayFlag(c, &f.relay)
 	c.Flags().StringVar(&f.debug, "debug", "", "wait at `ADDR`, such as 127.0.0.1:4711, for an editor that debugs the program")
@@ -145,10 +146,10 @@ func newRun(a *console.Console) *cobra.Command {
 	f.durable.add(c)
 	f.durable.command = c
 	c.ValidArgsFunction = console.CompleteFiles("conc", "conc-ir")
-	console.CompleteFlag(c, "emit", func() []string { return modeNames })
+	console.CompleteFlag(c, "emit", func() []string { return program.ModeNames })
 	console.CompleteFlag(c, "format", func() []string { return statsForms })
 	console.CompleteFlag(c, "progress", func() []string { return progressForms })
-	f.permissions.complete(a, c)
+	f.Permissions.Complete(a, c)
 	return c
 }
 
@@ -159,13 +160,13 @@ func (f *runFlags) records(c *cobra.Command) {
 	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
 	c.Flags().StringVar(&f.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto replay")
 	c.Flags().StringVar(&f.ledger, "ledger", "", "record who decided what in `FILE`, which shows when it was changed")
-	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
+	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
 	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
 	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
 }
 
 func runPath(parent context.Context, a *console.Console, path string, args []string, f *runFlags) error {
-	if err := console.OneOf("--emit", f.emit, modeNames); err != nil {
+	if err := console.OneOf("--emit", f.emit, program.ModeNames); err != nil {
 		return err
 	}
 	switch err := console.OneOf("--format", f.format, statsForms); {
@@ -179,7 +180,7 @@ func runPath(parent context.Context, a *console.Console, path string, args []str
 		return err
 	}
 	f.shown, a.NoInput = form, f.noInput
-	inputs, err := input(a, f.input)
+	inputs, err := program.ReadInputs(a, f.input)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func runPath(parent context.Context, a *console.Console, path string, args []str
 	if f.detail {
 		a.Began = time.Now()
 	}
-	s, err := programSource(a, path, f.given())
+	s, err := program.Source(a, path, f.given())
 	if err != nil {
 		return err
 	}
@@ -213,17 +214,17 @@ func runPath(parent context.Context, a *console.Console, path string, args []str
 
 // given is what -e gives, nil without it.
 func (f *runFlags) given() *string {
-	if !f.code.given {
+	if !f.code.Given {
 		return nil
 	}
-	return &f.code.text
+	return &f.code.Text
 }
 
 func runOnce(ctx context.Context, a *console.Console, s engine.Source, args []string, f *runFlags, signals *interrupt.Handler) error {
 	if f.detail {
 		a.Began = time.Now() // under --watch each run begins anew
 	}
-	p, o, err := prepare(ctx, a, s, &f.worldFlags, signals)
+	p, o, err := program.Prepare(ctx, a, s, &f.WorldFlags, signals)
 	if err != nil {
 		return err
 	}
@@ -240,12 +241,12 @@ func runOnce(ctx context.Context, a *console.Console, s engine.Source, args []st
 // runProgram runs a program with all that is shown and kept of a run.
 func runProgram(ctx context.Context, a *console.Console, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupt.Handler, run func() error) error {
 	if f.wire != "" {
-		if err := unplayedBy(a, p, f.wire); err != nil {
+		if err := program.CheckWireFile(a, p, f.wire); err != nil {
 			return err
 		}
 	}
-	f.tools.watched(a, seen)
-	endTools, err := hostTools(ctx, a, &f.tools, p, o)
+	f.Tools.Watch(a, seen)
+	endTools, err := program.RegisterTools(ctx, a, &f.Tools, p, o)
 	if err != nil {
 		return err
 	}
@@ -272,10 +273,10 @@ func runProgram(ctx context.Context, a *console.Console, p *engine.Program, o *e
 	signals.Before(end)
 	o.Log = a.LogWriter()
 	o.Output = engine.Output{To: a.Stdout, Mode: engine.Modes[f.emit], Terminal: a.OutTerminal, Detail: a.Began}
-	if f.ledger != "" && f.audit.file != "" && sameFile(a.Abs(f.ledger), a.Abs(f.audit.file)) {
+	if f.ledger != "" && f.Audit.File != "" && sameFile(a.Abs(f.ledger), a.Abs(f.Audit.File)) {
 		return endTools(twoLogs(f.ledger))
 	}
-	endAudit, err := audited(a, p, o, &f.audit)
+	endAudit, err := program.OpenAudit(a, p, o, &f.Audit)
 	if err != nil {
 		return endTools(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/serve"
 	"github.com/concerto-lang/concerto/internal/engine"
 )
@@ -22,8 +23,8 @@ type applicationFlags struct {
 	roots    []string
 	source   bool
 	passEnv  []string
-	tools    toolFlags
-	audit    auditFlags
+	tools    program.ToolFlags
+	audit    program.AuditFlags
 	sessions int
 	message  int
 	drain    float64
@@ -63,8 +64,8 @@ This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agen
 	c.Flags().IntVar(&f.sessions, "max-sessions", 100, "let at most `N` sessions run")
 	c.Flags().IntVar(&f.message, "max-message", 16<<20, "refuse messages of more than `BYTES`")
 	c.Flags().Float64Var(&f.drain, "drain", 10, "let sessions that run go on for `SECONDS` when the server is to end")
-	f.tools.add(c)
-	f.audit.add(c)
+	f.tools.Add(c)
+	f.audit.Add(c)
 	return c
 }
 
@@ -82,11 +83,11 @@ func serveApplications(parent context.Context, a *console.Console, f *applicatio
 	<-signals.Ready
 	config.Kill = signals.Kill
 	o := engine.Options{Tools: config.Tools, Kill: config.Kill}
-	endTools, err := hostTools(ctx, a, &f.tools, nil, &o)
+	endTools, err := program.RegisterTools(ctx, a, &f.tools, nil, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := audited(a, nil, &o, &f.audit)
+	endAudit, err := program.OpenAudit(a, nil, &o, &f.audit)
 	if err != nil {
 		return endTools(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -31,9 +32,9 @@ type testFlags struct {
 	html     string
 	wire     string
 
-	permissions permissionFlags
-	audit       auditFlags
-	tools       toolFlags
+	permissions program.PermissionFlags
+	audit       program.AuditFlags
+	tools       program.ToolFlags
 }
 
 // recordings are what --record may be, the first without a value.
@@ -67,7 +68,7 @@ and recorded, when the test passes; --record=all records all tapes anew. With --
 all that a test does not mock is reached for real, and no tape is used. Files and
 environment variables are the real ones, where a test has neither mock nor tape.
 
-` + permissionHelp("concerto test") + `
+` + program.PermissionHelp("concerto test") + `
 
 Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 		Args: console.OnePath(false),
@@ -88,13 +89,13 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	c.Flags().BoolVar(&f.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
 	c.Flags().BoolVar(&f.cover, "coverage", false, "report which lines and listen handlers the tests reach")
 	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
-	c.Flags().StringVar(&f.wire, "wire", "", wireUsage)
-	f.permissions.add(c)
-	f.audit.add(c)
-	f.tools.add(c)
+	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
+	f.permissions.Add(c)
+	f.audit.Add(c)
+	f.tools.Add(c)
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "format", func() []string { return testFormats })
-	f.permissions.complete(a, c)
+	f.permissions.Complete(a, c)
 	return c
 }
 
@@ -120,7 +121,7 @@ func runTests(parent context.Context, a *console.Console, path string, f *testFl
 	if err != nil {
 		return err
 	}
-	grants, err := f.permissions.grants()
+	grants, err := f.permissions.Grants()
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func testOnce(ctx context.Context, a *console.Console, s engine.Source, f *testF
 		o.OnEvent = func(t engine.Test, r *engine.TestResult) { tellEvent(a, t, r) }
 	}
 	if f.wire != "" {
-		if err := unplayedBy(a, p, f.wire); err != nil {
+		if err := program.CheckWireFile(a, p, f.wire); err != nil {
 			return err
 		}
 		file, err := a.CreateRecord("--wire", f.wire)
@@ -183,12 +184,12 @@ func testOnce(ctx context.Context, a *console.Console, s engine.Source, f *testF
 	}
 	var of engine.Options
 	of.WorkDir, of.Dir, of.Allow = a.Dir, a.Dir, allow
-	f.tools.watched(a, s.Seen)
-	endTools, err := toolsFor(ctx, a, &f.tools, p, &of, !f.live)
+	f.tools.Watch(a, s.Seen)
+	endTools, err := program.RegisterTestTools(ctx, a, &f.tools, p, &of, !f.live)
 	if err != nil {
 		return err
 	}
-	endAudit, err := audited(a, p, &of, &f.audit)
+	endAudit, err := program.OpenAudit(a, p, &of, &f.audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -201,7 +202,7 @@ func testOnce(ctx context.Context, a *console.Console, s engine.Source, f *testF
 			s.Seen(a.Abs(file))
 		}
 		if r.UnusedEntries > 0 {
-			a.Complain("warning: "+r.Tape+": "+notUsed(r.Unused, r.UnusedEntries), "")
+			a.Complain("warning: "+r.Tape+": "+program.NotUsed(r.Unused, r.UnusedEntries), "")
 		}
 	}
 	if err != nil {

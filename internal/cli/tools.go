@@ -12,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/tool"
@@ -38,7 +39,7 @@ func newTools(a *console.Console) *cobra.Command {
 }
 
 func newToolsCheck(a *console.Console) *cobra.Command {
-	var f toolFlags
+	var f program.ToolFlags
 	c := &cobra.Command{
 		Use:   "check FILE…",
 		Short: "Look for mistakes in files of tools",
@@ -57,17 +58,17 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
       parameters: {type: object, properties: {sql: {type: string}}, required: [sql]}
       command: [python3, query.py]`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args)+len(f.files)+len(f.modules) == 0 {
+			if len(args)+len(f.Files)+len(f.Modules) == 0 {
 				return console.Usage("`concerto tools check tools.yaml`", "tools check takes files of tools")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			f.files = append(args, f.files...)
+			f.Files = append(args, f.Files...)
 			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *engine.ToolRegistry) error { return checkSandboxes(a, ctx, tools) })
 		},
 	}
-	f.add(c)
+	f.Add(c)
 	return c
 }
 
@@ -92,7 +93,7 @@ func checkSandboxes(a *console.Console, _ context.Context, tools *engine.ToolReg
 }
 
 func newToolsList(a *console.Console) *cobra.Command {
-	var f toolFlags
+	var f program.ToolFlags
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list",
@@ -110,16 +111,16 @@ Concerto.toml here or above, and of the flags.
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, `write {"tools": […]}, as tools/list of concerto serve gives it`)
-	f.add(c)
+	f.Add(c)
 	return c
 }
 
 // callFlags are the flags of tools call.
 type callFlags struct {
-	toolFlags
+	program.ToolFlags
 	args    string
 	answers []string
-	audit   auditFlags
+	audit   program.AuditFlags
 }
 
 func newToolsCall(a *console.Console) *cobra.Command {
@@ -144,23 +145,23 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error { return callTool(c.Context(), a, args[0], &f) },
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return toolNames(c.Context(), a, args, &f.toolFlags)
+			return toolNames(c.Context(), a, args, &f.ToolFlags)
 		},
 	}
 	c.Flags().StringVar(&f.args, "args", "", "the arguments: `JSON`, an object, or @FILE that holds it")
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer what is asked: `CHANNEL=VALUE`; the channel of approvals is tool:approval")
-	f.add(c)
-	f.audit.add(c)
+	f.Add(c)
+	f.audit.Add(c)
 	return c
 }
 
 // withTools calls do with the tools of the manifest and of the flags.
-func withTools(ctx context.Context, a *console.Console, f *toolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
+func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
 	ctx, signals := interrupt.Catch(ctx)
 	defer signals.Stop()
-	s := toolSources(a, f, nil)
+	s := program.ToolSources(a, f, nil)
 	s.Manifest = true
-	set, err := loadTools(ctx, a, s)
+	set, err := program.LoadTools(ctx, a, s)
 	if err != nil {
 		return err
 	}
@@ -233,18 +234,18 @@ func writeTools(w io.Writer, list []engine.ListedTool) error {
 
 // callTool calls a tool, and writes its result.
 func callTool(ctx context.Context, a *console.Console, name string, f *callFlags) error {
-	fixed, err := answers(f.answers)
+	fixed, err := program.Answers(f.answers)
 	if err != nil {
 		return err
 	}
-	args, err := object(a, "--args", f.args)
+	args, err := program.ReadObject(a, "--args", f.args)
 	if err != nil {
 		return err
 	}
-	return withTools(ctx, a, &f.toolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
+	return withTools(ctx, a, &f.ToolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
 		o := engine.Options{WorkDir: a.Dir, Environ: a.Environ, Executable: a.Binary.Executable, Log: a.LogWriter(), LogLevel: a.LogLevel, Tools: tools, Session: toolSession(a),
 			Answers: engine.Answers{Fixed: fixed, Prompter: a.Prompter()}, Output: engine.Output{To: a.Stderr, Mode: engine.ModeText, Terminal: a.ErrTerminal}}
-		endAudit, err := audited(a, nil, &o, &f.audit)
+		endAudit, err := program.OpenAudit(a, nil, &o, &f.audit)
 		if err != nil {
 			return err
 		}
@@ -263,12 +264,12 @@ func callTool(ctx context.Context, a *console.Console, name string, f *callFlags
 }
 
 // toolNames are the names for completion.
-func toolNames(ctx context.Context, a *console.Console, args []string, f *toolFlags) ([]string, cobra.ShellCompDirective) {
+func toolNames(ctx context.Context, a *console.Console, args []string, f *program.ToolFlags) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
-	s := toolSources(a, f, nil)
+	s := program.ToolSources(a, f, nil)
 	s.Manifest, s.Static = true, true
 	set, _, err := engine.LoadTools(ctx, s)
 	if err != nil || set == nil {

@@ -1,4 +1,4 @@
-package cli
+package program
 
 import (
 	"context"
@@ -12,48 +12,48 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// worldFlags say what replaces parts of the world around a program, and what the
+// WorldFlags say what replaces parts of the world around a program, and what the
 // program may touch.
-type worldFlags struct {
+type WorldFlags struct {
 	answers     []string
 	handler     string
 	passEnv     []string
 	envFiles    []string
-	mock        bool
+	Mock        bool
 	trust       bool
-	permissions permissionFlags
-	audit       auditFlags
-	tools       toolFlags
+	Permissions PermissionFlags
+	Audit       AuditFlags
+	Tools       ToolFlags
 }
 
-func (f *worldFlags) add(c *cobra.Command) {
+func (f *WorldFlags) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer awaited emits: `CHANNEL=VALUE`")
 	c.Flags().StringVar(&f.handler, "emit-handler", "", "`COMMAND` that answers awaited emits")
 	c.Flags().StringSliceVar(&f.passEnv, "pass-env", nil, "`NAMES` of environment variables that the emit handler gets, too; * stands for any characters")
 	c.Flags().StringArrayVar(&f.envFiles, "env", nil, "set the environment variables of `FILE`, of lines NAME=VALUE; repeatable")
-	c.Flags().BoolVar(&f.mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
+	c.Flags().BoolVar(&f.Mock, "mock", false, "play every connection: fixed answers, in the schema where there is one")
 	c.Flags().BoolVar(&f.trust, "trust", false, "run a compiled program that was built elsewhere without asking")
-	f.permissions.add(c)
-	f.audit.add(c)
-	f.tools.add(c)
+	f.Permissions.Add(c)
+	f.Audit.Add(c)
+	f.Tools.Add(c)
 }
 
-// prepare compiles or loads the program that a source names, and makes the
+// Prepare compiles or loads the program that a source names, and makes the
 // options that all commands that run it share. When it returns, signals are
 // caught.
-func prepare(ctx context.Context, a *console.Console, s engine.Source, f *worldFlags, signals *interrupt.Handler) (*engine.Program, engine.Options, error) {
-	s.Mock = f.mock
-	return prepared(a, f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return program(ctx, a, s, f, grants) })
+func Prepare(ctx context.Context, a *console.Console, s engine.Source, f *WorldFlags, signals *interrupt.Handler) (*engine.Program, engine.Options, error) {
+	s.Mock = f.Mock
+	return PrepareWith(a, f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return Open(ctx, a, s, f, grants) })
 }
 
-// prepared is prepare for a program that is got in any way.
-func prepared(a *console.Console, f *worldFlags, signals *interrupt.Handler, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
-	fixed, err := answers(f.answers)
+// PrepareWith is prepare for a program that is got in any way.
+func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
+	fixed, err := Answers(f.answers)
 	fixed = append(fixed, a.Debugging.Answers...)
 	if err != nil {
 		return nil, engine.Options{}, err
 	}
-	grants, err := f.permissions.grants()
+	grants, err := f.Permissions.Grants()
 	if err != nil {
 		return nil, engine.Options{}, err
 	}
@@ -73,7 +73,7 @@ func prepared(a *console.Console, f *worldFlags, signals *interrupt.Handler, pro
 	return p, engine.Options{
 		Dir: dir, WorkDir: a.Dir, Environ: environ, Executable: a.Binary.Executable, Allow: grants,
 		Answers: engine.Answers{Fixed: fixed, Handler: f.handler, HandlerDir: a.Dir, PassEnv: f.passEnv},
-		Log:     a.LogWriter(), LogLevel: a.LogLevel, Kill: signals.Kill, Models: engine.Models{Mock: f.mock}, Records: engine.Records{Steps: steps},
+		Log:     a.LogWriter(), LogLevel: a.LogLevel, Kill: signals.Kill, Models: engine.Models{Mock: f.Mock}, Records: engine.Records{Steps: steps},
 	}, nil
 }
 
@@ -87,8 +87,8 @@ func names(flag string, all []string) error {
 	return nil
 }
 
-// answers reads the values of --answer: channel=value each.
-func answers(given []string) ([]engine.Answer, error) {
+// Answers reads the values of --answer: channel=value each.
+func Answers(given []string) ([]engine.Answer, error) {
 	var out []engine.Answer
 	for _, g := range given {
 		channel, v, ok := strings.Cut(g, "=")
@@ -100,10 +100,10 @@ func answers(given []string) ([]engine.Answer, error) {
 	return out, nil
 }
 
-var modeNames = []string{"text", "ndjson", "none"}
+var ModeNames = []string{"text", "ndjson", "none"}
 
-// notUsed says that n entries of a tape, of these kinds, were not used.
-func notUsed(kinds []string, n int) string {
+// NotUsed says that n entries of a tape, of these kinds, were not used.
+func NotUsed(kinds []string, n int) string {
 	what := fmt.Sprintf("%d entries of the tape were", n)
 	if n == 1 {
 		what = "1 entry of the tape was"

@@ -1,4 +1,4 @@
-package cli
+package program
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
-// wireUsage is the help of --wire.
-const wireUsage = "write each line that passes to and from hosts to `FILE`"
+// WireUsage is the help of --wire.
+const WireUsage = "write each line that passes to and from hosts to `FILE`"
 
 // unplayed refuses to record into a file that one of the hosts plays: it would be
 // emptied before it is played.
@@ -33,13 +33,13 @@ func unplayed(a *console.Console, path string, hosts []engine.HostConfig) error 
 		if !c.Recorded() {
 			continue
 		}
-		f, err := replayArgs(c.Args[2:])
+		f, err := ReplayArgs(c.Args[2:])
 		if err != nil {
 			continue // the host says so
 		}
-		played := filepath.FromSlash(f.file)
+		played := filepath.FromSlash(f.File)
 		if !filepath.IsAbs(played) {
-			played = filepath.Join(c.Dir, f.dir, played)
+			played = filepath.Join(c.Dir, f.Dir, played)
 		}
 		if other, err := os.Stat(a.Abs(played)); err == nil && os.SameFile(file, other) {
 			return console.Usage(fmt.Sprintf("name another file, or let [hosts.%s] start what is to be recorded", c.Connector), "--wire: %s is the recording that host '%s' plays", path, c.Name)
@@ -48,8 +48,8 @@ func unplayed(a *console.Console, path string, hosts []engine.HostConfig) error 
 	return nil
 }
 
-// unplayedBy is unplayed for the hosts of a program.
-func unplayedBy(a *console.Console, p *engine.Program, path string) error {
+// CheckWireFile is unplayed for the hosts of a program.
+func CheckWireFile(a *console.Console, p *engine.Program, path string) error {
 	hosts, err := p.HostConfigs()
 	if err != nil {
 		return err
@@ -57,10 +57,10 @@ func unplayedBy(a *console.Console, p *engine.Program, path string) error {
 	return unplayed(a, path, hosts)
 }
 
-// recordHost begins the recording of a host that no run uses; add is nil when path is
+// RecordHost begins the recording of a host that no run uses; add is nil when path is
 // "". end ends it, and gives the error that it is given or why the recording is not
 // whole.
-func recordHost(a *console.Console, path, program string, c *engine.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
+func RecordHost(a *console.Console, path, program string, c *engine.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
 	}
@@ -103,16 +103,16 @@ func hostSecrets(a *console.Console, c *engine.HostConfig) *secret.Set {
 	return known
 }
 
-// replayFlags are the arguments of host replay.
-type replayFlags struct {
-	file, host, dir string
-	proc            int
-	timing, strict  bool
-	version, help   bool
+// ReplayFlags are the arguments of host replay.
+type ReplayFlags struct {
+	File, Host, Dir string
+	Proc            int
+	Timing, Strict  bool
+	Version, Help   bool
 }
 
-// replayArgs reads the arguments: the file, what this command knows, and anything.
-func replayArgs(args []string) (f replayFlags, err error) {
+// ReplayArgs reads the arguments: the file, what this command knows, and anything.
+func ReplayArgs(args []string) (f ReplayFlags, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, given := strings.Cut(args[i], "=")
 		take := func() string {
@@ -124,31 +124,31 @@ func replayArgs(args []string) (f replayFlags, err error) {
 		}
 		switch name {
 		case "--host":
-			f.host = take()
+			f.Host = take()
 		case "--proc":
 			text := take()
-			if f.proc, err = strconv.Atoi(text); err != nil || f.proc < 1 {
+			if f.Proc, err = strconv.Atoi(text); err != nil || f.Proc < 1 {
 				return f, console.Usage("a process has a number from 1 on", "--proc cannot be %q", text)
 			}
 		case "-C", "--directory": // of all commands, before the file
-			if f.file == "" {
-				f.dir = take()
+			if f.File == "" {
+				f.Dir = take()
 			}
 		case "--timing":
-			f.timing = true
+			f.Timing = true
 		case "--strict":
-			f.strict = true
+			f.Strict = true
 		case "--version":
-			f.version = true
+			f.Version = true
 		case "--help", "-h":
-			f.help = f.help || f.file == ""
+			f.Help = f.Help || f.File == ""
 		default:
-			if f.file == "" && !strings.HasPrefix(name, "-") {
-				f.file = args[i]
+			if f.File == "" && !strings.HasPrefix(name, "-") {
+				f.File = args[i]
 			}
 		}
 	}
-	if f.file == "" && !f.help {
+	if f.File == "" && !f.Help {
 		return f, console.Usage("`concerto run --wire talk.wire` makes one", "host replay takes the file of a recording")
 	}
 	return f, nil

@@ -1,4 +1,4 @@
-package cli
+package program
 
 import (
 	"encoding/csv"
@@ -11,16 +11,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// permissionFlags say what the program may touch: --sandbox, and a flag for each
+// PermissionFlags say what the program may touch: --sandbox, and a flag for each
 // of engine.Permissions.
-type permissionFlags struct {
+type PermissionFlags struct {
 	sandbox bool
 	lists   [len(engine.Permissions)]listFlag
 }
 
-// permissionHelp explains the flags. It is a part of the help of each command
+// PermissionHelp explains the flags. It is a part of the help of each command
 // that has them.
-func permissionHelp(command string) string {
+func PermissionHelp(command string) string {
 	var b strings.Builder
 	b.WriteString(`What the program may touch (spec/19-permissions.md) can be narrowed. A flag
 allows what it lists of its kind and no more, or without a list all of it; other
@@ -47,7 +47,7 @@ behind "=", separated by commas; a flag may be repeated.
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func (f *permissionFlags) add(c *cobra.Command) {
+func (f *PermissionFlags) Add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "let the program touch nothing but what the --allow flags allow")
 	for i, k := range engine.Permissions {
 		c.Flags().Var(&f.lists[i], k.Flag, k.Doc)
@@ -55,8 +55,8 @@ func (f *permissionFlags) add(c *cobra.Command) {
 	}
 }
 
-// grants are what the flags allow.
-func (f *permissionFlags) grants() (engine.Grants, error) {
+// Grants are what the flags allow.
+func (f *PermissionFlags) Grants() (engine.Grants, error) {
 	g := engine.Grants{Sandbox: f.sandbox, Allow: map[engine.Permission]engine.Granted{}}
 	for i, l := range f.lists {
 		if l.given {
@@ -107,8 +107,8 @@ func (l *listFlag) String() string {
 // Type is what the flag's value is in the help.
 func (l *listFlag) Type() string { return "list" }
 
-// complete completes the values of the flags: paths as the shell does, and names of variables.
-func (f *permissionFlags) complete(a *console.Console, c *cobra.Command) {
+// Complete completes the values of the flags: paths as the shell does, and names of variables.
+func (f *PermissionFlags) Complete(a *console.Console, c *cobra.Command) {
 	for _, k := range engine.Permissions {
 		if k.Kind == engine.PermitRead || k.Kind == engine.PermitWrite {
 			continue

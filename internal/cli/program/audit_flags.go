@@ -1,4 +1,4 @@
-package cli
+package program
 
 import (
 	"errors"
@@ -10,30 +10,30 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 )
 
-// auditFlags say where calls of tools are recorded.
-type auditFlags struct {
-	file string
+// AuditFlags say where calls of tools are recorded.
+type AuditFlags struct {
+	File string
 	each bool
 }
 
-func (f *auditFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.file, "audit", "", "record every call of a tool in `FILE`, which shows when it was changed")
+func (f *AuditFlags) Add(c *cobra.Command) {
+	c.Flags().StringVar(&f.File, "audit", "", "record every call of a tool in `FILE`, which shows when it was changed")
 	c.Flags().BoolVar(&f.each, "audit-sync", false, "have each record of the audit on the disk before the call goes on")
 }
 
-// audited opens the audit log that the flags name, or else the program's manifest, for
+// OpenAudit opens the audit log that the flags name, or else the program's manifest, for
 // what o says. end closes it, once all is run, and tells its head.
-func audited(a *console.Console, p *engine.Program, o *engine.Options, f *auditFlags) (end func(error) error, err error) {
+func OpenAudit(a *console.Console, p *engine.Program, o *engine.Options, f *AuditFlags) (end func(error) error, err error) {
 	how := engine.AuditOptions{Version: a.Binary.Release, SyncEach: f.each}
 	var log *engine.AuditLog
-	if f.file != "" {
-		log, err = engine.OpenAudit(a.Abs(f.file), how)
+	if f.File != "" {
+		log, err = engine.OpenAudit(a.Abs(f.File), how)
 	} else if p != nil {
 		log, err = p.OpenAudit(o, how)
 	}
 	switch {
 	case err != nil:
-		return nil, refusedAudit(err)
+		return nil, RefusedAudit(err)
 	case log == nil && f.each:
 		return nil, console.Usage("add --audit FILE, or [audit] file to the manifest", "--audit-sync is of an audit log, and there is none")
 	case log == nil:
@@ -50,8 +50,8 @@ func audited(a *console.Console, p *engine.Program, o *engine.Options, f *auditF
 	}, nil
 }
 
-// refusedAudit is the error of a command that cannot have its audit log.
-func refusedAudit(err error) error {
+// RefusedAudit is the error of a command that cannot have its audit log.
+func RefusedAudit(err error) error {
 	var broken *engine.AuditBrokenError
 	var locked *engine.AuditLockedError
 	switch {
@@ -63,17 +63,17 @@ func refusedAudit(err error) error {
 	return console.Usage("", "%v", err)
 }
 
-// usableAudit says whether a run may record into a file: no other process writes it, and
+// UsableAudit says whether a run may record into a file: no other process writes it, and
 // its chain is whole.
-func usableAudit(a *console.Console, f *auditFlags) error {
-	if f.file == "" {
+func UsableAudit(a *console.Console, f *AuditFlags) error {
+	if f.File == "" {
 		if f.each {
 			return console.Usage("add --audit FILE", "--audit-sync is of an audit log, and there is none")
 		}
 		return nil
 	}
-	if err := audit.Usable(a.Abs(f.file), "audit log"); err != nil {
-		return refusedAudit(err)
+	if err := audit.Usable(a.Abs(f.File), "audit log"); err != nil {
+		return RefusedAudit(err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package cli
+package program
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ const maxTrusted = 1000
 
 // consent gives an error unless a compiled program may run. root is the
 // directory at which the program's relative paths start.
-func consent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *worldFlags, g *engine.Grants) error {
+func consent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *WorldFlags, g *engine.Grants) error {
 	asks := p.Asks()
 	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || trusts(a, data) {
 		return nil
@@ -147,9 +147,9 @@ func trusting(a *console.Console, data []byte) error {
 	return forgetOldest(dir)
 }
 
-// trustBuilt remembers a program that was compiled here and would need the user's
+// TrustBuilt remembers a program that was compiled here and would need the user's
 // consent. When that fails, running the program asks for consent.
-func trustBuilt(a *console.Console, data []byte) {
+func TrustBuilt(a *console.Console, data []byte) {
 	p, err := engine.Load(data)
 	if err != nil || len(p.Asks()) == 0 {
 		return

@@ -1,4 +1,6 @@
-package cli
+// Package program loads the program that a command line names and prepares what it runs with: the flags that replace
+// parts of the world around it, its permissions, tools and audit log.
+package program
 
 import (
 	"bytes"
@@ -21,32 +23,32 @@ const (
 	codeName  = "<code>"
 )
 
-// codeFlag is the value of -e, which may be empty.
-type codeFlag struct {
-	text  string
-	given bool
+// CodeFlag is the value of -e, which may be empty.
+type CodeFlag struct {
+	Text  string
+	Given bool
 }
 
 // Set takes the code; a second one is a further line of it.
-func (c *codeFlag) Set(text string) error {
-	if c.given {
-		text = c.text + "\n" + text
+func (c *CodeFlag) Set(text string) error {
+	if c.Given {
+		text = c.Text + "\n" + text
 	}
-	c.text, c.given = text, true
+	c.Text, c.Given = text, true
 	return nil
 }
 
-func (c *codeFlag) String() string { return c.text }
+func (c *CodeFlag) String() string { return c.Text }
 
 // Type is what the flag's value is in the help.
-func (c *codeFlag) Type() string { return "string" }
+func (c *CodeFlag) Type() string { return "string" }
 
 // onStdin is the PATH that stands for standard input.
 const onStdin = "-"
 
-// programSource is the program to run: what path names, or code when it is not nil, or
+// Source is the program to run: what path names, or code when it is not nil, or
 // the text on standard input. Code and standard input are read once.
-func programSource(a *console.Console, path string, code *string) (engine.Source, error) {
+func Source(a *console.Console, path string, code *string) (engine.Source, error) {
 	s := engine.Source{Path: path, Dir: a.Dir, Overlay: a.Overlay}
 	switch {
 	case code != nil && path != "":
@@ -66,9 +68,9 @@ func programSource(a *console.Console, path string, code *string) (engine.Source
 // isCompiled says whether a text is a compiled program: no source begins as one.
 func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) }
 
-// program compiles or loads the program that a source names. dir is the
+// Open compiles or loads the program that a source names. dir is the
 // directory at which the manifest's relative paths start.
-func program(ctx context.Context, a *console.Console, s engine.Source, f *worldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
+func Open(ctx context.Context, a *console.Console, s engine.Source, f *WorldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
 	if s.Given != nil && isCompiled(s.Given.Text) {
 		return load(ctx, a, s.Given.Name, a.Dir, s.Given.Text, f, g)
 	}
@@ -91,7 +93,7 @@ func program(ctx context.Context, a *console.Console, s engine.Source, f *worldF
 }
 
 // load loads a compiled program that lies in dir.
-func load(ctx context.Context, a *console.Console, name, dir string, data []byte, f *worldFlags, g *engine.Grants) (*engine.Program, string, error) {
+func load(ctx context.Context, a *console.Console, name, dir string, data []byte, f *WorldFlags, g *engine.Grants) (*engine.Program, string, error) {
 	p, err := engine.Load(data)
 	if err != nil {
 		return nil, "", console.Usage(console.Reload(err), "%s: %v", name, err)

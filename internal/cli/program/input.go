@@ -1,4 +1,4 @@
-package cli
+package program
 
 import (
 	"encoding/json"
@@ -9,16 +9,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-const inputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
+const InputUsage = "what std::app::inputs gives: `JSON`, an object, or @FILE that holds it"
 
-// input reads the value of --input.
-func input(a *console.Console, given string) (json.RawMessage, error) {
-	return object(a, "--input", given)
+// ReadInputs reads the value of --input.
+func ReadInputs(a *console.Console, given string) (json.RawMessage, error) {
+	return ReadObject(a, "--input", given)
 }
 
-// object reads the value of a flag that is a JSON object, or @ and the file that holds one;
+// ReadObject reads the value of a flag that is a JSON object, or @ and the file that holds one;
 // nil for "".
-func object(a *console.Console, flag, given string) (json.RawMessage, error) {
+func ReadObject(a *console.Console, flag, given string) (json.RawMessage, error) {
 	if given == "" {
 		return nil, nil
 	}

@@ -1,0 +1,99 @@
+package program
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// ToolFlags say which tools the application has: those of files and of programs.
+type ToolFlags struct {
+	Files   []string
+	Modules []string
+	seen    func(path string) // for --watch: hears of the files of programs that are tools
+}
+
+func (f *ToolFlags) Add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.Files, "host-tools", nil, "give agents and hosts the tools of `FILE`, in YAML or JSON; repeatable")
+	c.Flags().StringArrayVar(&f.Modules, "host-tools-module", nil, "give them the described functions of the pub tools of a program `FILE`.conc; repeatable")
+	for flag, endings := range map[string][]string{"host-tools": {"yaml", "yml", "json"}, "host-tools-module": {"conc"}} {
+		if err := c.MarkFlagFilename(flag, endings...); err != nil {
+			panic(err) // a flag that is not there
+		}
+	}
+}
+
+// Watch tells of the files, for --watch, and has those told of that are read because of
+// them.
+func (f *ToolFlags) Watch(a *console.Console, seen func(path string)) {
+	f.seen = seen
+	for _, file := range slices.Concat(f.Files, f.Modules) {
+		if seen != nil {
+			seen(a.Abs(file))
+		}
+	}
+}
+
+// ToolSources are the tools of the flags, for what o says.
+func ToolSources(a *console.Console, f *ToolFlags, o *engine.Options) engine.ToolSources {
+	around := engine.Options{Environ: a.Environ, Executable: a.Binary.Executable, WorkDir: a.Dir, Log: a.Stderr, LogLevel: a.LogLevel}
+	if o != nil {
+		around.Kill, around.Allow = o.Kill, o.Allow
+	}
+	return engine.ToolSources{Files: f.Files, Modules: f.Modules, Dir: a.Dir, Around: around, Seen: f.seen}
+}
+
+// RegisterTools registers the tools of the flags for what o says, before a program runs: p, or
+// several that are not known yet (nil). Mistakes in them, and in the program's own [tools],
+// are shown, and the error is then an exitError. end ends what the tools share, when the
+// runs are over.
+func RegisterTools(ctx context.Context, a *console.Console, f *ToolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
+	return RegisterTestTools(ctx, a, f, p, o, false)
+}
+
+// RegisterTestTools is hostTools, also for tests that reach nothing outside.
+func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
+	nothing := func(err error) error { return err }
+	if len(f.Files)+len(f.Modules) == 0 && (p == nil || !p.HasTools()) {
+		return nothing, nil
+	}
+	s := ToolSources(a, f, o)
+	s.Program, s.Tests = p, tests
+	set, err := LoadTools(ctx, a, s)
+	if err != nil {
+		return nothing, err
+	}
+	mine := o.Tools == nil && len(f.Files)+len(f.Modules) > 0
+	if mine {
+		o.Tools = &engine.ToolRegistry{}
+	}
+	end = func(err error) error {
+		if mine {
+			o.Tools.Close() // which waits for what handlers have begun
+		}
+		if closing := set.Close(); err == nil {
+			err = closing
+		}
+		return err
+	}
+	if err := set.Register(o.Tools); err != nil {
+		return nothing, console.Usage("give one of them another name, or a version of its own", "%v", end(err))
+	}
+	return end, nil
+}
+
+// LoadTools reads tools and shows what is wrong with them.
+func LoadTools(ctx context.Context, a *console.Console, s engine.ToolSources) (*engine.ToolSet, error) {
+	set, found, err := engine.LoadTools(ctx, s)
+	if shown := a.ShowDiagnostics(found); shown != nil {
+		return nil, shown
+	}
+	if err != nil {
+		return nil, console.Usage("`concerto tools check FILE` looks at a file of tools; a module is a program with a `pub tool`", "%v", err)
+	}
+	return set, nil
+}
