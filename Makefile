@@ -8,7 +8,7 @@ all: build
 STATICCHECK = go tool -modfile=.ci/tools/go.mod staticcheck
 
 # What is written in Concerto and stands in its style; a test of format holds it.
-OWN = stdlib bench internal/cli/templates $(filter-out examples/seeds/,$(wildcard examples/*/))
+OWN = stdlib bench internal/cli/project/templates $(filter-out examples/seeds/,$(wildcard examples/*/))
 
 # Modules of their own, for they use the SDK as its users do.
 MODULES = sdk/go sdk/testdata/probe examples/hosts/go/host

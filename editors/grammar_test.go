@@ -50,7 +50,7 @@ func TestGrammar(t *testing.T) {
 	for name, text := range odd {
 		all = append(all, classified(name, text))
 	}
-	for _, dir := range []string{"../examples", "../stdlib", "../bench", "../internal/cli/templates"} {
+	for _, dir := range []string{"../examples", "../stdlib", "../bench", "../internal/cli/project/templates"} {
 		if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".conc" {
 				return err

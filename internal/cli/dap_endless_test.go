@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/editors"
 	"github.com/concerto-lang/concerto/internal/editor/dap"
 )
 
@@ -164,7 +165,7 @@ func debugsHere(t *testing.T, texts map[string]string) (d *debugger, step *atomi
 	step = &atomic.Int64{}
 	var passed atomic.Int64
 	a := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int {
-		return runLaunched(&console.Console{Dir: dir, Binary: console.Binary{Execute: run}}, l, r)
+		return editors.RunLaunched(&console.Console{Dir: dir, Binary: console.Binary{Execute: run}}, l, r)
 	}, Dir: dir, Now: func() time.Time { return time.Unix(0, passed.Add(step.Load())) }}
 	requests, in := io.Pipe()
 	out, said := io.Pipe()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/project"
 	"github.com/concerto-lang/concerto/internal/data/provider"
 )
 
@@ -54,7 +55,7 @@ func TestInitGivenUp(t *testing.T) {
 func TestInitProviders(t *testing.T) {
 	for _, p := range provider.Names() {
 		known := p != provider.Scripted
-		for _, k := range templateNames() {
+		for _, k := range project.TemplateNames() {
 			dir := t.TempDir()
 			var out strings.Builder
 			if code := run([]string{"init", "shop", "--template", k, "--provider", p}, &console.Console{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Dir: dir}); code != 0 {

@@ -4,6 +4,15 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/editors"
+	"github.com/concerto-lang/concerto/internal/cli/help"
+	"github.com/concerto-lang/concerto/internal/cli/hosts"
+	"github.com/concerto-lang/concerto/internal/cli/project"
+	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/cli/runs"
+	"github.com/concerto-lang/concerto/internal/cli/serve"
+	"github.com/concerto-lang/concerto/internal/cli/tests"
+	"github.com/concerto-lang/concerto/internal/cli/tools"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/spf13/cobra"
 )
@@ -29,34 +38,34 @@ interrupted.`
 
 // commands are all commands of the program. The help, the completion and the manual pages list them.
 var commands = []func(*console.Console) *cobra.Command{
-	newRun,
-	newResume,
-	newRuns,
-	newAnswer,
-	newFork,
-	newReplay,
-	newInspect,
-	newKeeper,
-	newBuild,
-	newCheck,
-	newTest,
-	newRepl,
-	newDap,
-	newFmt,
-	newLsp,
-	newInit,
-	newHost,
-	newMcp,
-	newServe,
-	newTools,
-	newAudit,
+	runner.NewRun,
+	runner.NewResume,
+	runs.NewRuns,
+	runs.NewAnswer,
+	runs.NewFork,
+	runner.NewReplay,
+	runs.NewInspect,
+	hosts.NewKeeper,
+	project.NewBuild,
+	project.NewCheck,
+	tests.NewTest,
+	editors.NewRepl,
+	editors.NewDap,
+	project.NewFmt,
+	editors.NewLsp,
+	project.NewInit,
+	hosts.NewHost,
+	tools.NewMcp,
+	serve.NewServe,
+	tools.NewTools,
+	runs.NewAudit,
 	newRelay,
 	newHostd,
-	newExplain,
-	newDoc,
-	newVersion,
-	newCompletion,
-	newMan,
+	help.NewExplain,
+	help.NewDoc,
+	help.NewVersion,
+	help.NewCompletion,
+	help.NewMan,
 }
 
 // root is the command with all its commands.

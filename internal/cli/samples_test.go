@@ -40,7 +40,17 @@ func TestSamples(t *testing.T) {
 	for _, s := range samplesOf(string(manual)) {
 		samples[s] = "spec/18-cli.md"
 	}
-	for _, dir := range []string{".", "../../internal/compile/diag", "../../sema", "../../internal/compile/manifest"} {
+	dirs := []string{".", "../compile/diag", "../../sema", "../compile/manifest"}
+	all, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all {
+		if e.IsDir() && e.Name() != "testdata" {
+			dirs = append(dirs, e.Name())
+		}
+	}
+	for _, dir := range dirs {
 		for _, text := range texts(t, dir) {
 			for _, s := range samplesOf(text) {
 				samples[s] = "a text in " + dir

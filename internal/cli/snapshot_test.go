@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -33,7 +34,7 @@ func verifySnapshots(file string) {
 			panic(err)
 		}
 	}
-	atBoundary = func(verify func() (refused, err error)) {
+	runner.AtBoundary = func(verify func() (refused, err error)) {
 		switch refused, err := verify(); {
 		case err != nil:
 			note("wrong: " + err.Error())

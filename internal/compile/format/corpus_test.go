@@ -13,7 +13,7 @@ import (
 // style. The seeds are left as they were given.
 func TestOwnSourcesAreFormatted(t *testing.T) {
 	checked := 0
-	for _, root := range []string{"../../../stdlib", "../../../examples", "../../../internal/cli/templates", "../../../bench"} {
+	for _, root := range []string{"../../../stdlib", "../../../examples", "../../../internal/cli/project/templates", "../../../bench"} {
 		err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() && d.Name() == "seeds" {
 				return skipDir(err)

@@ -1,0 +1,136 @@
+// Package editors has the interactive commands: the language server, the debugger and the REPL.
+package editors
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/editor/dap"
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+const dapHelp = `Speaks the Debug Adapter Protocol on standard input and output: editors start it.
+
+  concerto dap                      for an editor that starts it
+  concerto dap --tcp 127.0.0.1:4711 for one that connects, one after the other
+
+The editor's launch names a program: {"program": "triage.conc"}. It may also give
+cwd, args, env, stopOnEntry, mock, answers {"channel": value}, emitHandler, test (the
+name of one test) and showStd (step into the library).
+
+To debug a program that you start yourself: ` + "`concerto run --debug ADDR`" + `.`
+
+func NewDap(a *console.Console) *cobra.Command {
+	var address string
+	c := &cobra.Command{
+		Use:   "dap",
+		Short: "Debug programs from an editor",
+		Long:  dapHelp,
+		Args:  console.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			adapter := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return RunLaunched(a, l, r) }, Dir: a.Dir}
+			if address != "" {
+				return dapListen(a, adapter, address)
+			}
+			if a.Terminal {
+				return console.Usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
+					"`concerto dap` speaks with an editor, which starts it: there is none on a terminal")
+			}
+			return adapter.Serve(a.Stdin, a.Stdout)
+		},
+	}
+	c.Flags().StringVar(&address, "tcp", "", "serve editors that connect to `ADDR`, such as 127.0.0.1:4711, one after the other")
+	return c
+}
+
+// dapListen serves those who connect, one after the other, until it is ended.
+func dapListen(a *console.Console, adapter *dap.Adapter, address string) error {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return console.Usage("--tcp takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", address, err)
+	}
+	defer func() { _ = l.Close() }()
+	fmt.Fprintf(a.Stderr, "concerto: waits for an editor on %s\n", l.Addr())
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return fmt.Errorf("wait for an editor: %w", err)
+		}
+		if err := adapter.Serve(c, c); err != nil {
+			a.Complain(err.Error(), "")
+		}
+		_ = c.Close()
+	}
+}
+
+// RunLaunched runs what an editor has launched, as the command line would.
+func RunLaunched(a *console.Console, l *dap.Launch, r *dap.Run) int {
+	child := &console.Console{Stdin: strings.NewReader(""), Stdout: r.Stdout, Stderr: r.Stderr, Environ: environWith(a.Environ, l.Env), Binary: a.Binary,
+		Dir: a.Abs(l.Cwd), Debugging: console.Debugging{Debugger: r, Answers: launchAnswers(l)}}
+	return child.Binary.Execute(launchArgs(l), child)
+}
+
+// launchArgs are the arguments of the command that does what an editor's launch says.
+func launchArgs(l *dap.Launch) []string {
+	program := l.Program
+	if strings.HasPrefix(program, "-") {
+		program = "." + string(filepath.Separator) + program
+	}
+	if l.Test != "" {
+		return []string{"test", "--parallel=1", "--timeout=-1", "-v", "--filter=^(" + regexp.QuoteMeta(l.Test) + ")$", program}
+	}
+	args := []string{"run", program}
+	if l.Mock {
+		args = append(args, "--mock")
+	}
+	if l.EmitHandler != "" {
+		args = append(args, "--emit-handler="+l.EmitHandler)
+	}
+	return append(append(args, "--"), l.Args...)
+}
+
+// launchAnswers returns the answers in an editor's launch request. A text is read as the type that the
+// program wants, as one of --answer is; any other value is that value.
+func launchAnswers(l *dap.Launch) (all []engine.Answer) {
+	for _, channel := range slices.Sorted(maps.Keys(l.Answers)) {
+		a := engine.Answer{Channel: channel, JSON: l.Answers[channel]}
+		if text := ""; json.Unmarshal(a.JSON, &text) == nil && string(a.JSON) != "null" {
+			a.Value, a.JSON = text, nil
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// environWith is an environment with variables set, or with null taken away.
+func environWith(environ []string, set map[string]any) []string {
+	out := slices.DeleteFunc(slices.Clone(environ), func(x string) bool {
+		name, _, _ := strings.Cut(x, "=")
+		_, given := set[name]
+		return given
+	})
+	for _, name := range sortedKeys(set) {
+		if set[name] != nil {
+			out = append(out, name+"="+fmt.Sprint(set[name]))
+		}
+	}
+	return out
+}

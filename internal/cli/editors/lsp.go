@@ -1,0 +1,157 @@
+package editors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/heap"
+	"github.com/concerto-lang/concerto/internal/cli/help"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/editor/lsp"
+	"github.com/concerto-lang/concerto/internal/process/lockfile"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/runtime/mcp"
+)
+
+// lspFlags are the flags of lsp.
+type lspFlags struct {
+	stdio     bool
+	tcp       string
+	log       string
+	checkSync bool
+}
+
+// editorsStart says how editors start the language server.
+const editorsStart = "name the command `concerto lsp` where your editor wants the language server of *.conc files: " +
+	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
+
+func NewLsp(a *console.Console) *cobra.Command {
+	var f lspFlags
+	c := &cobra.Command{
+		Use:   "lsp",
+		Short: "Serve an editor: the language server",
+		Long: `Speaks the language server protocol with an editor, which starts it: mistakes
+while typing, repairs, formatting. It knows the programs of all folders that the
+editor has open, and each file that the editor opens. On stdout are messages of
+the protocol only.
+
+  concerto lsp                       on stdin and stdout, as editors want it
+  concerto lsp --tcp 127.0.0.1:9257  wait for one editor there
+  concerto lsp --log lsp.log         write down what is asked, and how it is answered
+
+Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
+		Args: console.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return serveEditor(c.Context(), a, &f) },
+	}
+	c.Flags().BoolVar(&f.stdio, "stdio", false, "speak over stdin and stdout (what is done without --tcp)")
+	c.Flags().StringVar(&f.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port, in place of stdin and stdout")
+	c.Flags().StringVar(&f.log, "log", "", "append what comes and goes to `FILE`, without texts")
+	c.Flags().BoolVar(&f.checkSync, "check-sync", false, "answer concerto/text, by which tests compare documents")
+	return c
+}
+
+func serveEditor(ctx context.Context, a *console.Console, f *lspFlags) error {
+	switch {
+	case f.stdio && f.tcp != "":
+		return console.Usage("leave out one of them", "--stdio and --tcp contradict each other")
+	case f.tcp == "" && a.Terminal:
+		return console.Usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
+	}
+	o := lsp.Options{In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Dir: a.Dir, Name: a.Binary.Release, State: a.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: a.UserDir("XDG_CACHE_HOME", ".cache"),
+		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: f.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(ctx, a, child) }}
+	if f.log != "" {
+		file, err := userfile.OpenWrite(a.Abs(f.log), os.O_APPEND|os.O_CREATE, 0o600)
+		if err != nil {
+			return console.Usage("name a file that can be written", "--log: %v", console.Cause(err))
+		}
+		defer file.Close()
+		o.Log = file
+	}
+	if f.tcp != "" {
+		conn, err := accept(ctx, a, f.tcp)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		o.In, o.Out = conn, conn
+	}
+	if a.Binary.OwnHeap {
+		debug.SetGCPercent(heap.ServingGrowth)
+	}
+	a.ExitCode = lsp.Serve(ctx, o)
+	return nil
+}
+
+// accept waits for one editor.
+func accept(ctx context.Context, a *console.Console, addr string) (net.Conn, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, console.Usage("give a host and a port that is free, as in 127.0.0.1:9257, or port 0", "--tcp: %v", console.Cause(err))
+	}
+	defer l.Close()
+	if !mcp.IsLoopback(addr) {
+		fmt.Fprintf(a.Stderr, "warning: whoever reaches %s reads and changes what the editor may: give an address of the loopback\n", l.Addr())
+	}
+	fmt.Fprintf(a.Stderr, "waiting for an editor at %s\n", l.Addr())
+	return l.Accept()
+}
+
+// childEnds is how long a command of the server may go on once its request is cancelled: a run ends its hosts.
+const childEnds = 5 * time.Second
+
+// again runs this program as the server wants it, and interrupts it when nobody wants its result any more.
+func again(ctx context.Context, a *console.Console, child *lsp.Child) (code int, err error) {
+	args := child.Args
+	if len(child.Texts) > 0 {
+		file, err := overlayFile(child.Texts)
+		if err != nil {
+			return 0, err
+		}
+		defer os.Remove(file)
+		args = append([]string{"--overlay", file}, args...)
+	}
+	c := exec.CommandContext(ctx, a.Binary.Executable, args...)
+	c.Dir, c.Env, c.Stdout, c.Stderr, c.WaitDelay = child.Dir, a.Environ, child.Stdout, child.Stderr, childEnds
+	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
+	err = c.Run()
+	if exit, ended := errors.AsType[*exec.ExitError](err); ended {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// overlayFile writes texts for --overlay.
+func overlayFile(texts map[string]string) (path string, err error) {
+	data, err := json.Marshal(texts)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp("", "concerto-overlay-*.json")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	return f.Name(), errors.Join(err, f.Close())
+}
+
+// explained is what the catalogue says of a code, as `concerto explain` shows it.
+func explained(code string) string {
+	var b strings.Builder
+	if i := diag.Lookup(code); i != nil {
+		if err := help.Page(&b, i); err != nil {
+			panic(err) // a builder takes everything
+		}
+	}
+	return b.String()
+}

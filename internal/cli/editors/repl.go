@@ -1,0 +1,435 @@
+package editors
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/help"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/editor/doc"
+	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+const replHelp = `Runs what you type, line by line: statements, declarations and expressions, each
+checked as in a file.
+
+  concerto repl                     with the manifest here or above, if there is one
+  concerto repl triage.conc         and with the declarations of a program
+  concerto repl --mock              agents answer without a model
+
+  > let xs = [3, 1, 2];
+  > xs.sort()
+  [1,2,3]
+  > _.len()                         ` + "`_`" + ` is the last value
+  3
+  > agent Judge uses scripted { system_prompt: "Be brief." }
+  > Judge.execute("Is water wet?")?.text
+  "scripted reply to: Is water wet?"
+
+An open bracket makes the line go on. Tab completes, Ctrl-C ends what runs, Ctrl-D the
+session and every host. What has a mistake changes nothing. A declaration takes the place of
+the one of its name; variables made of a type that changes so are gone.
+
+`
+
+const replCommands = `  :type EXPR     the type of an expression, which is not run
+  :doc NAME      what there is to know of a name
+  :load FILE     run a file's text as if it were typed
+  :time INPUT    run it, and say how long that took
+  :save FILE     write what was typed to a file, as a program
+  :reset         begin anew
+  :help          this
+  :quit          end, as Ctrl-D, exit and quit
+`
+
+const replEnd = `
+Without a terminal there is no prompt, and the first mistake or error ends it with
+exit code 1.`
+
+// replFlags are those of the command.
+type replFlags struct {
+	world   program.WorldFlags
+	emit    string
+	noInput bool
+}
+
+func NewRepl(a *console.Console) *cobra.Command {
+	var f replFlags
+	c := &cobra.Command{
+		Use:   "repl [PATH]",
+		Short: "Run what you type, line by line",
+		Long:  replHelp + replCommands + replEnd,
+		Args:  console.OnePath(true),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, rest := console.Path(c, args)
+			return startSession(c.Context(), a, p, rest, &f)
+		},
+	}
+	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	f.world.Add(c)
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
+	return c
+}
+
+// lineSource is where a session's lines come from.
+type lineSource interface {
+	// next gives a line. The error is io.EOF at the end, errInterrupted for a line that was
+	// given up.
+	next(ctx context.Context, prompt string) (string, error)
+	// interactive says that somebody is there, for whom a mistake ends nothing.
+	interactive() bool
+	// of says which session helps with what is typed.
+	of(*repl.Session)
+	// remember keeps an entry, which may have several lines.
+	remember(entry string)
+}
+
+// The prompts, of the first line of an input and of further ones.
+const (
+	firstPrompt   = "> "
+	furtherPrompt = ". "
+)
+
+// errReset begins a session anew.
+var errReset = errors.New("reset")
+
+func startSession(parent context.Context, a *console.Console, path string, args []string, f *replFlags) error {
+	if strings.HasSuffix(path, engine.IRExt) {
+		return console.Usage("name the source file or the project", "`concerto repl` needs the sources of a program")
+	}
+	if err := console.OneOf("--emit", f.emit, program.ModeNames); err != nil {
+		return err
+	}
+	a.NoInput = f.noInput
+	ctx, signals := catchLines(parent)
+	defer signals.Stop()
+	lines, end := openLines(a)
+	defer end()
+	signals.alone = !lines.interactive()
+	for {
+		err := replSession(ctx, a, path, args, f, lines, signals)
+		if !errors.Is(err, errReset) {
+			return err
+		}
+	}
+}
+
+// replSource is the program under a session.
+func replSource(a *console.Console, path string) engine.Source {
+	s := engine.Source{Path: path, Dir: a.Dir, Plain: true}
+	if path == "" {
+		s.Given = &engine.Given{Name: repl.Name, Text: []byte(repl.Empty)}
+	}
+	return s
+}
+
+// replSession is a session until its end, or until it begins anew.
+func replSession(ctx context.Context, a *console.Console, path string, args []string, f *replFlags, lines lineSource, signals *lineInterrupts) error {
+	s := replSource(a, path)
+	p, o, err := program.Prepare(ctx, a, s, &f.world, signals.Handler)
+	if err != nil {
+		return err
+	}
+	s.Mock = f.world.Mock
+	o.Args = args
+	endTools, err := program.RegisterTools(ctx, a, &f.world.Tools, p, &o)
+	if err != nil {
+		return err
+	}
+	endAudit, err := program.OpenAudit(a, p, &o, &f.world.Audit)
+	if err != nil {
+		return endTools(err)
+	}
+	o.Answers.Prompter = a.Prompter()
+	o.Log = a.LogWriter()
+	out := &lineEnds{w: a.Stdout}
+	o.Output = engine.Output{To: out, Mode: engine.Modes[f.emit], Terminal: a.OutTerminal}
+	err = p.Interactive(ctx, o, func(m *engine.Machine) error {
+		session, err := repl.New(s, m)
+		if err != nil {
+			return console.Refused(err)
+		}
+		lines.of(session)
+		return (&talker{Console: a, session: session, lines: lines, signals: signals, out: out}).all(ctx)
+	})
+	return endTools(endAudit(err))
+}
+
+// talker takes the lines of a session.
+type talker struct {
+	*console.Console
+	session *repl.Session
+	lines   lineSource
+	signals *lineInterrupts
+	out     *lineEnds
+}
+
+// all takes lines until they end.
+func (t *talker) all(ctx context.Context) error {
+	<-t.signals.Ready
+	for {
+		text, err := t.input(ctx)
+		switch {
+		case errors.Is(err, console.ErrInterrupted) && ctx.Err() == nil:
+			continue
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, io.EOF):
+			t.out.endLine()
+			return nil
+		case err != nil:
+			return fmt.Errorf("read standard input: %w", err)
+		}
+		err = t.take(ctx, text)
+		switch {
+		case errors.Is(err, io.EOF):
+			t.out.endLine()
+			return nil
+		case errors.Is(err, errReset), ctx.Err() != nil:
+			return err
+		case err != nil && !t.lines.interactive():
+			if code := t.tell(err); code == console.ExitInterrupted {
+				return console.ExitError(code)
+			}
+			return console.ExitError(console.ExitFailed)
+		case err != nil:
+			t.tell(err)
+		}
+	}
+}
+
+// tell shows an error and gives its code.
+func (t *talker) tell(err error) int {
+	t.out.endLine()
+	var wrong *repl.Mistakes
+	if errors.As(err, &wrong) {
+		var l engine.Diagnostics
+		for _, d := range wrong.Found {
+			l.Add(d)
+		}
+		_ = t.ShowDiagnostics(l) // what it gives is the code of another command
+		return console.ExitFailed
+	}
+	return t.Fail(err)
+}
+
+// input reads an entry: a line, and further ones as long as a bracket or a string is open.
+func (t *talker) input(ctx context.Context) (string, error) {
+	text, err := t.lines.next(ctx, firstPrompt)
+	if err != nil {
+		return "", err
+	}
+	if _, _, is := replCommand(text); is {
+		t.lines.remember(text)
+		return text, nil
+	}
+	for repl.Open(text) {
+		line, err := t.lines.next(ctx, furtherPrompt)
+		if errors.Is(err, io.EOF) {
+			break // it is shown what is missing
+		}
+		if err != nil {
+			return "", err
+		}
+		text += "\n" + line
+	}
+	t.lines.remember(text)
+	return text, nil
+}
+
+// replCommand says whether a line is one for the session itself.
+func replCommand(text string) (name, rest string, is bool) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, ":") {
+		return "", "", false
+	}
+	name, rest, _ = strings.Cut(text[1:], " ")
+	return name, strings.TrimSpace(rest), true
+}
+
+// take does what an input says.
+func (t *talker) take(ctx context.Context, text string) error {
+	name, rest, is := replCommand(text)
+	if !is && t.leaves(text) {
+		return io.EOF
+	}
+	if !is {
+		return t.run(ctx, repl.Name, text)
+	}
+	for _, c := range talkCommands {
+		if c.name == name {
+			if c.wants != "" && rest == "" {
+				return console.Usage("write `:"+name+" "+c.wants+"`", ":%s wants more", name)
+			}
+			return c.do(t, ctx, rest)
+		}
+	}
+	var names []string
+	for _, c := range talkCommands {
+		names = append(names, c.name)
+	}
+	hint := "`:help` lists the commands"
+	if near := suggest.Nearest(name, names); near != "" {
+		hint = "did you mean `:" + near + "`?"
+	}
+	return console.Usage(hint, "there is no command `:%s`", name)
+}
+
+// leaves reports whether an input ends the session, as in other languages' sessions: `exit` or
+// `quit`, unless the program has that name.
+func (t *talker) leaves(text string) bool {
+	name := strings.TrimSuffix(strings.TrimRight(strings.TrimSpace(text), ";"), "()")
+	if name != "exit" && name != "quit" {
+		return false
+	}
+	_, err := t.session.Type(name)
+	return err != nil
+}
+
+// talkCommands are what may be said to the session itself.
+var talkCommands []talkCommand
+
+type talkCommand struct {
+	name, wants string
+	do          func(t *talker, ctx context.Context, rest string) error
+}
+
+func init() {
+	talkCommands = []talkCommand{
+		{"type", "EXPR", func(t *talker, _ context.Context, rest string) error {
+			text, err := t.session.Type(rest)
+			return t.say(text, err)
+		}},
+		{"doc", "NAME", func(t *talker, ctx context.Context, rest string) error {
+			known, _ := doc.Find(rest)
+			ofLibrary := len(known) > 0 && strings.ContainsAny(rest, ".:") // such as String.len
+			if text := t.session.Doc(ctx, rest); text != "" && !ofLibrary {
+				return t.say(text, nil)
+			}
+			t.out.endLine()
+			return help.ShowTopic(t.Console, rest)
+		}},
+		{"load", "FILE", func(t *talker, ctx context.Context, rest string) error {
+			text, err := userfile.Read(t.Abs(rest), userfile.MaxText)
+			if err != nil {
+				return console.Usage("name a file of statements and declarations", "read %s: %v", rest, console.Cause(err))
+			}
+			return t.run(ctx, rest, string(text))
+		}},
+		{"time", "INPUT", func(t *talker, ctx context.Context, rest string) error {
+			began := time.Now()
+			err := t.run(ctx, repl.Name, rest)
+			return t.say("took "+time.Since(began).Round(time.Microsecond).String(), err)
+		}},
+		{"save", "FILE", func(t *talker, _ context.Context, rest string) error {
+			if err := console.WriteFile(t.Abs(rest), []byte(t.session.Save())); err != nil {
+				return console.Usage("name a file that can be written", "write %s: %v", rest, err)
+			}
+			return nil
+		}},
+		{"reset", "", func(*talker, context.Context, string) error { return errReset }},
+		{"help", "", func(t *talker, _ context.Context, _ string) error {
+			return t.say(strings.TrimSuffix(replCommands, "\n"), nil)
+		}},
+		{"quit", "", func(*talker, context.Context, string) error { return io.EOF }},
+	}
+}
+
+// say writes a line of its own to stdout.
+func (t *talker) say(text string, err error) error {
+	if err != nil {
+		return err
+	}
+	t.out.endLine()
+	_, err = fmt.Fprintln(t.out, console.Printable(text, t.OutTerminal))
+	return err
+}
+
+// run runs an input, and shows what it gives.
+func (t *talker) run(ctx context.Context, name, text string) error {
+	ctx, done := t.signals.line(ctx)
+	defer done()
+	r, err := t.session.Run(ctx, name, text)
+	if err != nil {
+		if cut := context.Cause(ctx); cut != nil {
+			err = cut
+		}
+		return err
+	}
+	if len(r.Found) > 0 {
+		t.out.endLine()
+		var l engine.Diagnostics
+		for _, d := range r.Found {
+			l.Add(d)
+		}
+		_ = t.ShowDiagnostics(l) // there are warnings alone
+	}
+	if len(r.Dropped) > 0 {
+		t.out.endLine()
+		_, _ = fmt.Fprintf(t.Stderr, "concerto: gone, as what it is made of was declared anew: %s\n", strings.Join(r.Dropped, ", "))
+	}
+	if r.Shown == "" {
+		return nil
+	}
+	return t.say(r.Shown, nil)
+}
+
+// lineEnds is an output of which it is known whether its last line has ended.
+type lineEnds struct {
+	w    io.Writer
+	open bool
+}
+
+// Write writes to the output.
+func (l *lineEnds) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.open = p[len(p)-1] != '\n'
+	}
+	return l.w.Write(p)
+}
+
+// endLine ends the last line.
+func (l *lineEnds) endLine() {
+	if l.open {
+		_, _ = l.Write([]byte("\n")) // the next write says what is wrong
+	}
+}
+
+// piped is a console without a terminal.
+type piped struct{ in *bufio.Reader }
+
+func (p *piped) next(ctx context.Context, _ string) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	c := make(chan read, 1)
+	go func() { // what is read when the session has ended is lost with the process
+		line, err := p.in.ReadString('\n')
+		c <- read{line, err}
+	}()
+	select {
+	case r := <-c:
+		if r.line != "" {
+			return strings.TrimRight(r.line, "\r\n"), nil
+		}
+		return "", r.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func (p *piped) interactive() bool { return false }
+func (p *piped) of(*repl.Session)  {}
+func (p *piped) remember(string)   {}

@@ -1,0 +1,240 @@
+package editors
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/editor/repl"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+// openLines is where lines come from; end gives the terminal back.
+func openLines(a *console.Console) (c lineSource, end func()) {
+	switch {
+	case !a.Terminal:
+		return &piped{bufio.NewReader(a.Stdin)}, func() {}
+	case !a.ErrScreen || a.Raw == nil:
+		return &dumb{piped{bufio.NewReader(a.Stdin)}, a}, func() {}
+	}
+	end = a.BeginDrawing()
+	h := &history{path: a.StateFile("repl_history"), secrets: &secret.Set{}}
+	h.secrets.AddNamed(a.Environ)
+	h.load()
+	return &drawn{screen: a.Bottom(), history: h, color: a.Color}, end
+}
+
+// dumb is a terminal on which nothing can be drawn.
+type dumb struct {
+	piped
+	app *console.Console
+}
+
+func (d *dumb) next(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(d.app.Stderr, prompt)
+	return d.piped.next(ctx, prompt)
+}
+
+func (d *dumb) interactive() bool { return true }
+
+// drawn is a terminal: Tab completes, the arrows recall, and what is typed has colours.
+type drawn struct {
+	screen  *screen.Screen
+	history *history
+	session *repl.Session
+	color   bool
+	before  string // the lines of the input that were typed already
+	at      int    // in the history
+	typed   string // what was typed before it was gone back in
+}
+
+func (d *drawn) interactive() bool     { return true }
+func (d *drawn) of(s *repl.Session)    { d.session = s }
+func (d *drawn) remember(entry string) { d.history.add(entry) }
+
+func (d *drawn) next(ctx context.Context, prompt string) (string, error) {
+	if prompt == firstPrompt {
+		d.before = ""
+	}
+	d.at, d.typed = len(d.history.entries), ""
+	line, err := d.screen.Ask(ctx, screen.Prompt{Label: prompt, Help: d})
+	if errors.Is(err, screen.ErrLeft) {
+		d.screen.Say(prompt + "^C")
+		return "", console.ErrInterrupted
+	}
+	if err != nil {
+		return "", err
+	}
+	shown := screen.Painted(terminal.Escape(line), d.Paint(line))
+	d.screen.Say(prompt + strings.ReplaceAll(shown, "\n", "\n"+furtherPrompt))
+	d.before += line + "\n"
+	return line, nil
+}
+
+// Complete completes the word where Tab was pressed, as far as all that may stand there agree.
+func (d *drawn) Complete(text string, at int) (completed string, to int, choices []string) {
+	line := []rune(text)
+	bytes := len(string(line[:at]))
+	c := d.complete(text, bytes)
+	if len(c.Items) == 0 {
+		return text, at, nil
+	}
+	common := c.Items[0]
+	for _, item := range c.Items[1:] {
+		for !strings.HasPrefix(item, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	for !utf8.ValidString(common) {
+		common = common[:len(common)-1]
+	}
+	typed := text[c.From:bytes]
+	if len(common) <= len(typed) {
+		common = typed
+		if len(c.Items) > 1 {
+			choices = c.Items[:min(len(c.Items), mostChoices)]
+			if more := len(c.Items) - len(choices); more > 0 {
+				choices = append(choices[:len(choices):len(choices)], fmt.Sprintf("… %d more", more))
+			}
+		}
+	}
+	return text[:c.From] + common + text[bytes:], utf8.RuneCountInString(text[:c.From] + common), choices
+}
+
+// mostChoices is how many of them are shown.
+const mostChoices = 40
+
+// complete asks the session, or for a command of its own.
+func (d *drawn) complete(text string, at int) repl.Completion {
+	if strings.HasPrefix(text, ":") && d.before == "" && !strings.Contains(text[:at], " ") {
+		c := repl.Completion{From: 0, To: at}
+		for _, x := range talkCommands {
+			if name := ":" + x.name; strings.HasPrefix(name, text[:at]) {
+				c.Items = append(c.Items, name)
+			}
+		}
+		return c
+	}
+	skip := 0
+	if name, _, is := replCommand(text); is && d.before == "" {
+		skip = min(len(name)+2, at)
+	}
+	if d.session == nil {
+		return repl.Completion{From: at, To: at}
+	}
+	whole := d.before + text[skip:]
+	c := d.session.Complete(context.Background(), whole, len(d.before)+at-skip)
+	c.From += skip - len(d.before)
+	c.To += skip - len(d.before)
+	if c.From < 0 {
+		return repl.Completion{From: at, To: at}
+	}
+	return c
+}
+
+// sgr are the colours of hues.
+var sgr = map[repl.Hue]string{repl.Keyword: "35", repl.Text: "32", repl.Number: "33", repl.Comment: "90", repl.TypeHue: "36", repl.Function: "34"}
+
+// Paint gives the colours of what is typed.
+func (d *drawn) Paint(text string) (all []screen.Paint) {
+	if !d.color || d.session == nil || strings.HasPrefix(text, ":") {
+		return nil
+	}
+	for _, c := range d.session.Colours(context.Background(), d.before+text) {
+		from, to := max(c.From-len(d.before), 0), c.To-len(d.before)
+		if to > from && to <= len(text) {
+			all = append(all, screen.Paint{From: utf8.RuneCountInString(text[:from]), To: utf8.RuneCountInString(text[:to]), Code: sgr[c.Hue]})
+		}
+	}
+	return all
+}
+
+// Earlier gives the entry before.
+func (d *drawn) Earlier(text string) (string, bool) {
+	if d.at == 0 {
+		return "", false
+	}
+	if d.at == len(d.history.entries) {
+		d.typed = text
+	}
+	d.at--
+	return d.history.entries[d.at], true
+}
+
+// Later gives the entry after, and in the end what was being typed.
+func (d *drawn) Later(string) (string, bool) {
+	if d.at >= len(d.history.entries) {
+		return "", false
+	}
+	if d.at++; d.at == len(d.history.entries) {
+		return d.typed, true
+	}
+	return d.history.entries[d.at], true
+}
+
+// history is what was typed, in this session and in those before.
+type history struct {
+	path    string // "" keeps nothing
+	entries []string
+	secrets *secret.Set
+}
+
+// continued begins the lines of an entry in the file but the first.
+const continued = "\t"
+
+// mostHistory is how many entries are kept.
+const mostHistory = 1000
+
+// load reads what was typed in earlier sessions. Without it there is less to recall: that is no
+// error.
+func (h *history) load() {
+	if h.path == "" {
+		return
+	}
+	text, _ := os.ReadFile(h.path)
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		if more, ok := strings.CutPrefix(line, continued); ok && len(h.entries) > 0 {
+			h.entries[len(h.entries)-1] += "\n" + more
+		} else if line != "" {
+			h.entries = append(h.entries, line)
+		}
+	}
+	if over := len(h.entries) - mostHistory; over > 0 {
+		h.entries = h.entries[over:]
+		var kept strings.Builder
+		for _, entry := range h.entries {
+			kept.WriteString(written(entry))
+		}
+		_ = os.WriteFile(h.path, []byte(kept.String()), 0o600)
+	}
+}
+
+// written is an entry as the file has it.
+func written(entry string) string { return strings.ReplaceAll(entry, "\n", "\n"+continued) + "\n" }
+
+// add notes an entry, unless it begins with a space or holds a secret.
+func (h *history) add(entry string) {
+	last := len(h.entries) > 0 && h.entries[len(h.entries)-1] == entry
+	if strings.TrimSpace(entry) == "" || entry[0] == ' ' || h.secrets.Holds(entry) || last {
+		return
+	}
+	h.entries = append(h.entries, entry)
+	if h.path == "" || os.MkdirAll(filepath.Dir(h.path), 0o700) != nil {
+		return
+	}
+	f, err := os.OpenFile(h.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.WriteString(written(entry)) // what is not kept cannot be recalled, which is no error
+	_ = f.Close()
+}

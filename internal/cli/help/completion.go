@@ -1,0 +1,53 @@
+package help
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+)
+
+// shells write the script that makes a shell complete command lines.
+var shells = []struct {
+	name  string
+	write func(root *cobra.Command) error
+}{
+	{"bash", func(r *cobra.Command) error { return r.GenBashCompletionV2(r.OutOrStdout(), true) }},
+	{"zsh", func(r *cobra.Command) error { return r.GenZshCompletion(r.OutOrStdout()) }},
+	{"fish", func(r *cobra.Command) error { return r.GenFishCompletion(r.OutOrStdout(), true) }},
+	{"powershell", func(r *cobra.Command) error { return r.GenPowerShellCompletionWithDesc(r.OutOrStdout()) }},
+}
+
+func NewCompletion(a *console.Console) *cobra.Command {
+	var names []string
+	for _, s := range shells {
+		names = append(names, s.name)
+	}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Let the shell complete command lines",
+		Long: `Writes the script that makes a shell complete commands, flags, their values and
+paths. SHELL is ` + strings.Join(names, ", ") + `.
+
+  bash        concerto completion bash > ~/.local/share/bash-completion/completions/concerto
+  zsh         concerto completion zsh > "${fpath[1]}/_concerto"
+  fish        concerto completion fish > ~/.config/fish/completions/concerto.fish
+  powershell  concerto completion powershell | Out-String | Invoke-Expression`,
+		ValidArgs: names,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return console.Usage("`concerto completion bash`, for one", "completion takes the name of a shell")
+			}
+			if err := console.OneOf("the shell", args[0], names); err != nil {
+				return err
+			}
+			for _, s := range shells {
+				if s.name == args[0] {
+					return s.write(c.Root())
+				}
+			}
+			return nil
+		},
+	}
+}

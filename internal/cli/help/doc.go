@@ -1,0 +1,159 @@
+package help
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/editor/doc"
+)
+
+func NewDoc(a *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doc [NAME]",
+		Short: "Tell what a function, keyword or manifest key does",
+		Long: `Tells what a function or type of the library, a keyword, a decorator or a key of
+Concerto.toml does, with an example. A module, a type or a section of the
+manifest lists what it has. Without a name, lists everything.
+
+  concerto doc json::parse       a function of a module
+  concerto doc Array.push        a method
+  concerto doc push              every method of that name
+  concerto doc listen            a keyword
+  concerto doc @retry            a decorator
+  concerto doc hosts.*.command   a key of the manifest
+  concerto doc fs                a module`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return console.Usage("ask for one at a time", "doc takes one name, not %d", len(args))
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+			for _, g := range doc.Groups() {
+				for _, t := range g.Topics {
+					names = append(names, t.Name+"\t"+t.Summary())
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return docContents(a.Stdout)
+			}
+			return ShowTopic(a, args[0])
+		},
+	}
+}
+
+func ShowTopic(a *console.Console, name string) error {
+	topics, group := doc.Find(name)
+	b := bufio.NewWriter(a.Stdout)
+	switch {
+	case len(topics) == 0 && group == nil:
+		hint := "`concerto doc` lists what there is"
+		if near := doc.Near(name); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		return console.Usage(hint, "nothing is known of %q", name)
+	case len(topics) > 3:
+		fmt.Fprintf(b, "%s is the name of several:\n\n", name)
+		docList(b, topics)
+	default:
+		for i := range topics {
+			if i > 0 {
+				b.WriteString("\n")
+			}
+			docTopic(b, &topics[i])
+		}
+	}
+	if len(topics) == 1 {
+		if methods := doc.Members(topics[0].Name); len(methods) > 0 {
+			fmt.Fprintf(b, "\nMethods:\n\n")
+			docList(b, methods)
+		}
+	}
+	if group != nil {
+		if len(topics) > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(b, "%s\n\n%s\n\n", group.Title, prose(group.Intro))
+		docList(b, group.Topics)
+	}
+	return b.Flush()
+}
+
+// docTopic writes what there is to say of one thing.
+func docTopic(b io.Writer, t *doc.Topic) {
+	fmt.Fprintln(b, t.Name)
+	if t.Signature != "" {
+		fmt.Fprintf(b, "\n%s", console.Indent(t.Signature+"\n", "    "))
+	}
+	fmt.Fprintf(b, "\n%s\n", prose(t.Doc))
+	if t.Example != "" {
+		fmt.Fprintf(b, "\nExample:\n\n%s", console.Indent(t.Example+"\n", "    "))
+	}
+}
+
+// docList writes a line a topic.
+func docList(b io.Writer, topics []doc.Topic) {
+	width := 0
+	for _, t := range topics {
+		width = max(width, len(t.Name))
+	}
+	for _, t := range topics {
+		fmt.Fprintf(b, "  %-*s  %s\n", width, t.Name, t.Summary())
+	}
+}
+
+// docContents lists everything by its name.
+func docContents(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	for _, g := range doc.Groups() {
+		fmt.Fprintf(b, "%s\n", g.Title)
+		var names []string
+		for _, t := range g.Topics {
+			names = append(names, strings.TrimPrefix(t.Name, g.Name+"."))
+		}
+		b.WriteString(console.Indent(console.Wrap(strings.Join(names, " "), 78)+"\n", "  ") + "\n")
+	}
+	b.WriteString("`concerto doc NAME` tells more about one.\n")
+	return b.Flush()
+}
+
+// prose fills the paragraphs of a comment to the width of the output. A line
+// that is a call or an element of a list stays a line of its own.
+func prose(text string) string {
+	var out, paragraph []string
+	end := func() {
+		if len(paragraph) > 0 {
+			out = append(out, console.Wrap(strings.Join(paragraph, " "), 80))
+			paragraph = nil
+		}
+	}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			end()
+			out = append(out, "")
+		case strings.HasPrefix(line, "- "):
+			end()
+			out = append(out, "  "+line)
+		case strings.HasPrefix(line, "`") && strings.ContainsAny(line, "(["):
+			end()
+			if n := len(out); n > 0 && !strings.HasPrefix(out[n-1], "    ") {
+				out = append(out, "")
+			}
+			out = append(out, "    "+strings.Replace(strings.TrimSuffix(strings.TrimPrefix(line, "`"), "`"), "` is ", " is ", 1))
+		default:
+			paragraph = append(paragraph, line)
+		}
+	}
+	end()
+	return strings.Join(out, "\n")
+}

@@ -1,0 +1,114 @@
+// Package help has the commands that explain: explain, doc, version, the manual pages and the shells' completion.
+package help
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+func NewExplain(a *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain [CODE | WORD]",
+		Short: "Explain a diagnostic, by its code or a word of its title",
+		Long: `Explains what a diagnostic means, with a program that has the mistake and the same
+program without it. Without a code, lists them all.
+
+  concerto explain E0801
+  concerto explain 301     E0301, or W0301
+  concerto explain import  what has the word in its title`,
+		Args: console.OnePath(false),
+		ValidArgsFunction: func(*cobra.Command, []string, string) (codes []string, _ cobra.ShellCompDirective) {
+			for _, i := range diag.Catalogue() {
+				codes = append(codes, i.Code+"\t"+i.Title)
+			}
+			return codes, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			text, _ := console.Path(c, args)
+			return explain(a, text)
+		},
+	}
+}
+
+func explain(a *console.Console, text string) error {
+	if text == "" {
+		return list(a.Stdout, diag.Catalogue())
+	}
+	found, code := named(text)
+	if len(found) == 1 {
+		return Page(a.Stdout, found[0])
+	}
+	if len(found) > 1 {
+		return list(a.Stdout, found)
+	}
+	var codes []string
+	for _, i := range diag.Catalogue() {
+		codes = append(codes, i.Code)
+	}
+	hint := "`concerto explain` lists the codes"
+	if near := suggest.Nearest(code, codes); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	if code == "" {
+		return console.Usage(hint, "no diagnostic has the code %s, or %q in its title", strings.ToUpper(text), text)
+	}
+	return console.Usage(hint, "no diagnostic has the code %s", code)
+}
+
+// named finds the diagnostics that a text names: by a code, of which the letter and zeros before the number may be
+// left out, or by a part of a title. code is how the text reads as one, "" when it does not.
+func named(text string) (found []*diag.Info, code string) {
+	letters := strings.ToUpper(strings.TrimRight(text, "0123456789"))
+	if digits := text[len(letters):]; digits != "" && (letters == "" || letters == "E" || letters == "W") {
+		digits = strings.Repeat("0", max(0, 4-len(digits))) + digits
+		code = cmp.Or(letters, "E") + digits
+		for _, i := range diag.Catalogue() {
+			if i.Code == letters+digits || letters == "" && i.Code[1:] == digits {
+				found = append(found, i)
+			}
+		}
+		return found, code
+	}
+	for _, i := range diag.Catalogue() {
+		if strings.Contains(strings.ToLower(i.Title), strings.ToLower(text)) {
+			found = append(found, i)
+		}
+	}
+	return found, ""
+}
+
+// list writes codes with their titles.
+func list(w io.Writer, infos []*diag.Info) error {
+	b := bufio.NewWriter(w)
+	all := slices.Clone(infos)
+	slices.SortFunc(all, func(x, y *diag.Info) int { return strings.Compare(x.Code, y.Code) })
+	for _, i := range all {
+		fmt.Fprintf(b, "%s  %s\n", i.Code, i.Title)
+	}
+	return b.Flush()
+}
+
+// Page writes what the catalogue says of one code.
+func Page(w io.Writer, i *diag.Info) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprintf(b, "%s: %s\n\n%s\n", i.Code, i.Title, console.Wrap(i.Explain, 80))
+	for _, p := range i.Pairs() {
+		for _, part := range [2][2]string{{"Wrong", p.Bad}, {"Right", p.Good}} {
+			fmt.Fprintf(b, "\n%s:\n\n", part[0])
+			for line := range strings.Lines(strings.TrimRight(part[1], "\n") + "\n") {
+				fmt.Fprint(b, "    "+line)
+			}
+		}
+	}
+	return b.Flush()
+}

@@ -1,0 +1,125 @@
+package help
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+func NewMan(a *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages",
+		Long: `Writes a manual page for each command into a directory, from the same texts that
+--help shows. The same version writes the same bytes.
+
+  concerto man ~/.local/share/man/man1
+  man concerto-run`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return console.Usage("`concerto man ~/.local/share/man/man1`", "man takes the directory to write to")
+			}
+			return man(a, c.Root(), args[0])
+		},
+	}
+}
+
+func man(a *console.Console, root *cobra.Command, dir string) error {
+	full := a.Abs(dir)
+	if err := os.MkdirAll(full, 0o777); err != nil {
+		return console.Usage("", "make %s: %v", dir, console.Cause(err))
+	}
+	pages := []*cobra.Command{root}
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			pages = append(pages, c)
+		}
+	}
+	for _, c := range pages {
+		if err := console.WriteFile(filepath.Join(full, pageName(c)+".1"), []byte(manPage(c, a.Binary.Release))); err != nil {
+			return console.Usage("", "write %s.1 into %s: %v", pageName(c), dir, err)
+		}
+	}
+	a.Verbosef("wrote %d pages into %s", len(pages), dir)
+	return nil
+}
+
+// pageName is a command's page: concerto, concerto-run, ….
+func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// manPage is a command's manual page, in the man macros.
+func manPage(c *cobra.Command, release string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH %s 1 \"\" \"concerto %s\" \"Concerto\"\n", strings.ToUpper(pageName(c)), release)
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(pageName(c)), roff(c.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(c.UseLine()))
+	b.WriteString(".SH DESCRIPTION\n")
+	manText(&b, c.Long)
+	manFlags(&b, "OPTIONS", c.NonInheritedFlags())
+	manFlags(&b, "OPTIONS OF ALL COMMANDS", c.InheritedFlags())
+	b.WriteString(".SH SEE ALSO\n")
+	var others []string
+	for _, o := range append([]*cobra.Command{c.Root()}, c.Root().Commands()...) {
+		if o != c && (o.IsAvailableCommand() || o == c.Root()) {
+			others = append(others, fmt.Sprintf(".BR %s (1)", roff(pageName(o))))
+		}
+	}
+	b.WriteString(strings.Join(others, ",\n") + "\n")
+	return b.String()
+}
+
+// manText writes help text: indented lines as they are, the rest as
+// paragraphs.
+func manText(b *strings.Builder, text string) {
+	verbatim := false
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		indented := strings.HasPrefix(line, "  ")
+		if indented != verbatim && (indented || line != "") {
+			b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[indented])
+			verbatim = indented
+		}
+		if line == "" {
+			b.WriteString(".PP\n")
+			continue
+		}
+		b.WriteString(roff(line) + "\n")
+	}
+	if verbatim {
+		b.WriteString(".fi\n")
+	}
+}
+
+func manFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
+	if !flags.HasAvailableFlags() {
+		return
+	}
+	fmt.Fprintf(b, ".SH %s\n", title)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		names := "--" + f.Name
+		if f.Shorthand != "" {
+			names = "-" + f.Shorthand + ", " + names
+		}
+		value, text := pflag.UnquoteUsage(f)
+		if value != "" {
+			names += " " + value
+		}
+		fmt.Fprintf(b, ".TP\n.B %s\n%s\n", roff(names), roff(text))
+	})
+}
+
+// roff escapes a line of text for troff.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+		s = `\&` + s
+	}
+	return s
+}

@@ -1,0 +1,320 @@
+// Package hosts has the commands that list, check, talk to and replay hosts.
+package hosts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+func NewHost(a *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "host",
+		Short: "Look at hosts and try them out",
+		Long:  "Looks at the hosts that a program declares, and tries out one of them or one that is being written.",
+		Args:  console.UnknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return console.Usage("`concerto host list`, `concerto host test NAME` or `concerto host talk NAME`", "say what to do")
+		},
+	}
+	c.AddCommand(newHostBridge(a), newHostList(a), newHostTest(a), newHostTalk(a), newHostReplay(a))
+	return c
+}
+
+func newHostList(a *console.Console) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list [PATH]",
+		Short: "Tell which hosts a program declares, and whether they start",
+		Long: `Starts each host that a program declares, and ends it: a line each with its name,
+transport, command, whether that was found, and what a host with parameters says
+when it is initialised, its version and capabilities. Exit code 1 says that one
+of them cannot be started.
+
+  concerto host list             the project here or above
+  concerto host list --json      for programs`,
+		Args: console.OnePath(false),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, _ := console.Path(c, args)
+			return hostList(c.Context(), a, p, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "an array of objects")
+	return c
+}
+
+// seenHost is a host in the list.
+type seenHost struct {
+	Name         string   `json:"name"`
+	Connector    string   `json:"connector"`
+	Transport    string   `json:"transport"`
+	Command      []string `json:"command"`
+	Found        bool     `json:"found"`
+	Version      string   `json:"version,omitempty"`
+	Capabilities []string `json:"capabilities,omitempty"`
+	Error        string   `json:"error,omitempty"`
+}
+
+func hostList(parent context.Context, a *console.Console, path string, asJSON bool) error {
+	_, configs, err := hostConfigs(a, path)
+	if err != nil {
+		return err
+	}
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
+	hosts := host.New(host.Options{Configs: configs, Environ: a.Environ, Run: a.Processes(), Log: func(name, line string) { sayOfHost(a, name, line) }})
+	defer hosts.Close(ctx)
+	all := []seenHost{}
+	for _, c := range configs {
+		state, err := hosts.Look(ctx, c.Name)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		l := seenHost{Name: c.Name, Connector: c.Connector, Transport: transportOf(c), Command: commandOf(c, a.Dir),
+			Found: !errors.Is(err, procgroup.ErrNotFound), Version: state.Version, Capabilities: state.Capabilities}
+		if err != nil {
+			l.Error = err.Error()
+		}
+		all = append(all, l)
+	}
+	if err := writeHosts(a, all, asJSON); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(l seenHost) bool { return l.Error != "" }) {
+		return console.ExitError(console.ExitFailed)
+	}
+	return nil
+}
+
+func writeHosts(a *console.Console, all []seenHost, asJSON bool) error {
+	if asJSON {
+		return a.WriteJSON(all)
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	for _, l := range all {
+		found := "found"
+		if !l.Found {
+			found = "not found"
+		}
+		cells := []string{l.Name, l.Transport, strings.Join(l.Command, " "), found, l.Version, strings.Join(l.Capabilities, ",")}
+		for i, cell := range cells {
+			if cell == "" {
+				cell = "-"
+			}
+			cells[i] = console.Printable(cell, a.OutTerminal)
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, l := range all {
+		if l.Error != "" {
+			a.Complain(l.Error, "")
+		}
+	}
+	return nil
+}
+
+func transportOf(c engine.HostConfig) string {
+	if c.Transport == "" {
+		return "stdio"
+	}
+	return c.Transport
+}
+
+// commandOf is what starts a host, a file below dir as seen from there.
+func commandOf(c engine.HostConfig, dir string) []string {
+	command := host.Program(&c)
+	if below, err := filepath.Rel(dir, command); err == nil && filepath.IsAbs(command) && filepath.IsLocal(below) {
+		command = "./" + filepath.ToSlash(below)
+	}
+	return append([]string{command}, c.Args...)
+}
+
+// hostConfigs are the hosts of a program, which must compile.
+func hostConfigs(a *console.Console, path string) (*engine.Program, []engine.HostConfig, error) {
+	p, found, err := engine.CompileSource(engine.Source{Path: path, Dir: a.Dir})
+	if err != nil {
+		return nil, nil, console.Refused(err)
+	}
+	if p == nil {
+		return nil, nil, a.ShowDiagnostics(found)
+	}
+	configs, err := p.HostConfigs()
+	return p, configs, err
+}
+
+// hostTestFlags are the flags of host test.
+type hostTestFlags struct {
+	transport string
+	only      []string
+	json      bool
+	wire      string
+	program   string // the file of the program that declares the host; "" for a command
+}
+
+func newHostTest(a *console.Console) *cobra.Command {
+	var f hostTestFlags
+	c := &cobra.Command{
+		Use:   "test NAME | -- COMMAND ARGS…",
+		Short: "Check that a host speaks the protocol",
+		Long: `Makes up to ` + fmt.Sprint(len(hostcheck.Names())) + ` checks of a host that the program here declares, or of a command:
+
+` + wrapped(hostcheck.Names()) + `
+
+Each is a prompt such as "concerto test: question". A host of one of the SDKs that
+is testable answers them all; another passes a check by whatever the protocol
+allows, and one that it does nothing for is skipped. Nothing is allowed to it.
+Exit code 1 says that a check failed.
+
+  concerto host test Coder
+  concerto host test -- python3 coder.py
+  concerto host test --only question,approval -- ./coder
+  concerto host test --transport claude-code -- claude`,
+		RunE: func(c *cobra.Command, args []string) error {
+			o, err := hostUnderTest(a, c.ArgsLenAtDash(), args, &f)
+			if err != nil {
+				return err
+			}
+			return hostTest(c.Context(), a, o, &f)
+		},
+	}
+	c.Flags().StringVar(&f.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
+	c.Flags().StringSliceVar(&f.only, "only", nil, "these `CHECKS` alone, separated by commas")
+	c.Flags().BoolVar(&f.json, "json", false, "an object with all that was found")
+	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
+	return c
+}
+
+// wrapped is a list of words over lines of help.
+func wrapped(words []string) string {
+	return "  " + strings.ReplaceAll(console.Wrap(strings.Join(words, " "), 76), "\n", "\n  ")
+}
+
+// hostUnderTest is what the arguments name: a host of the program, or a command
+// behind `--`.
+func hostUnderTest(a *console.Console, dash int, args []string, f *hostTestFlags) (hostcheck.Options, error) {
+	o := hostcheck.Options{Environ: a.Environ, Run: a.Processes(), Only: f.only, Stderr: func(line string) { sayOfHost(a, "the host", line) }}
+	for _, name := range f.only {
+		if err := console.OneOf("--only", name, hostcheck.Names()); err != nil {
+			return o, err
+		}
+	}
+	if f.transport != "" && !slices.Contains(host.Transports(), f.transport) {
+		return o, console.Usage("the transports are "+strings.Join(host.Transports(), ", "), "--transport cannot be %q", f.transport)
+	}
+	named := len(args)
+	if dash >= 0 {
+		named = dash
+	}
+	switch {
+	case named == 0 && dash >= 0 && len(args) > 0:
+		o.Config = engine.HostConfig{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: a.Dir, OutputFormat: "json"}
+		if strings.Contains(args[0], "/") {
+			o.Config.Command = a.Abs(args[0])
+		}
+	case named == 1 && len(args) == 1:
+		c, p, err := hostNamed(a, args[0])
+		if err != nil {
+			return o, err
+		}
+		o.Config, f.program = c, p.MainFile()
+	default:
+		return o, console.Usage("`concerto host test NAME` or `concerto host test -- COMMAND ARGS…`", "host test takes the name of a host, or a command behind --")
+	}
+	if f.transport != "" {
+		o.Config.Transport = f.transport
+	}
+	return o, nil
+}
+
+// sayOfHost says what a host writes to its standard error, for --verbose.
+func sayOfHost(a *console.Console, name, line string) {
+	a.Verbosef("%s: %s", name, console.Printable(line, a.ErrTerminal))
+}
+
+// hostNamed is the host that is declared by a name, or that has its section of the
+// manifest under it.
+func hostNamed(a *console.Console, name string) (engine.HostConfig, *engine.Program, error) {
+	p, configs, err := hostConfigs(a, "")
+	if err != nil {
+		return engine.HostConfig{}, nil, err
+	}
+	var names []string
+	for _, c := range configs {
+		if c.Name == name {
+			return c, p, nil
+		}
+		names = append(names, c.Name)
+	}
+	for _, c := range configs {
+		if c.Connector == name {
+			return c, p, nil
+		}
+	}
+	hint := "the program declares no host; a command is tried with `concerto host test -- COMMAND`"
+	if near := suggest.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "?"
+	} else if len(names) > 0 {
+		hint = "the program declares " + strings.Join(names, ", ")
+	}
+	return engine.HostConfig{}, nil, console.Usage(hint, "there is no host %q", name)
+}
+
+func hostTest(parent context.Context, a *console.Console, o hostcheck.Options, f *hostTestFlags) (failed error) {
+	record, end, err := program.RecordHost(a, f.wire, f.program, &o.Config)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = end(failed) }()
+	o.Wire = record
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
+	report := struct {
+		Host   string              `json:"host"`
+		Checks []hostcheck.Verdict `json:"checks"`
+		hostcheck.Sum
+	}{Host: o.Config.Name, Checks: []hostcheck.Verdict{}}
+	err = hostcheck.Run(ctx, o, func(v hostcheck.Verdict) {
+		report.Checks = append(report.Checks, v)
+		report.Add(v)
+		if !f.json {
+			_, err := fmt.Fprint(a.Stdout, console.Printable(v.Text(), a.OutTerminal))
+			failed = errors.Join(failed, err)
+		}
+		if v.Why != "" {
+			a.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, a.ErrTerminal))
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case f.json:
+		failed = a.WriteJSON(report)
+	default:
+		_, err := fmt.Fprint(a.Stdout, report.Sum.Text())
+		failed = errors.Join(failed, err)
+	}
+	if failed == nil && report.Failed > 0 {
+		return console.ExitError(console.ExitFailed)
+	}
+	return failed
+}

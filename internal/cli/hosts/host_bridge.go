@@ -1,0 +1,38 @@
+package hosts
+
+import (
+	"errors"
+	"io"
+	"net"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/spf13/cobra"
+)
+
+// newHostBridge is what an agent starts as an MCP server: the program's tools are
+// behind it.
+func newHostBridge(a *console.Console) *cobra.Command {
+	return &cobra.Command{
+		Use:    "bridge SOCKET",
+		Short:  "Pass lines on between an agent and the tools of a run",
+		Long:   "Concerto has agents of transport acp start this to reach the tools of a program that runs.",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE:   func(_ *cobra.Command, args []string) error { return bridge(args[0], a.Stdin, a.Stdout) },
+	}
+}
+
+// bridge passes on what comes, until either side ends.
+func bridge(path string, in io.Reader, out io.Writer) error {
+	at, err := net.Dial("unix", path)
+	if err != nil {
+		return console.Usage("it is started by agents while a program runs", "there are no tools at %s: %v", path, errors.Unwrap(err))
+	}
+	defer at.Close()
+	go func() {
+		_, _ = io.Copy(at, in) // its end is the agent's
+		at.(*net.UnixConn).CloseWrite()
+	}()
+	_, err = io.Copy(out, at)
+	return err
+}

@@ -1,0 +1,384 @@
+package hosts
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/runtime/host"
+)
+
+func newHostTalk(a *console.Console) *cobra.Command {
+	var wire string
+	c := &cobra.Command{
+		Use:   "talk NAME",
+		Short: "Talk to a host by hand",
+		Long: `Sends each line of stdin to a host that the program here declares, as a prompt,
+and shows what it says as it comes. While it waits for an answer the next line is
+that: text, or an object or array of JSON. The program itself does not run, and
+nothing but you answers.
+
+  :cancel   ends the exchange
+  :quit     ends the talk; when stdin is no terminal, as its end does: what has
+            begun comes to its end, and nobody answers
+
+  concerto host talk Coder
+  concerto host talk Coder --wire talk.wire    what passes is recorded
+  printf 'tidy up\nyes\n' | concerto host talk Coder`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return console.Usage("`concerto host list` names them", "host talk takes the name of a host")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return hostTalk(c.Context(), a, args[0], wire) },
+	}
+	c.Flags().StringVar(&wire, "wire", "", program.WireUsage)
+	return c
+}
+
+func hostTalk(parent context.Context, a *console.Console, name, wire string) (failed error) {
+	c, p, err := hostNamed(a, name)
+	if err != nil {
+		return err
+	}
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
+	record, end, err := program.RecordHost(a, wire, p.MainFile(), &c)
+	if err != nil {
+		return err
+	}
+	defer func() { failed = end(failed) }()
+	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: a.Environ, Run: a.Processes(), Wire: record,
+		Log: func(host, line string) { a.Notef("%s: %s\n", host, console.Printable(line, a.ErrTerminal)) }, Remark: func(level, line string) { remarkOfHost(a, level, line) }})
+	defer hosts.Close(context.WithoutCancel(ctx))
+	t := &talk{Console: a, hosts: hosts, name: c.Name, typed: make(chan string)}
+	go t.read()
+	return t.talk(ctx)
+}
+
+// remarkOfHost says what is to be said of a host, as the log of a run does.
+func remarkOfHost(a *console.Console, level, line string) {
+	switch {
+	case level == "debug":
+		a.Verbosef("%s", console.Printable(line, a.ErrTerminal))
+	case !a.Quiet:
+		a.Notef("%s: %s\n", level, console.Printable(line, a.ErrTerminal))
+	}
+}
+
+// talk is a conversation by hand. A typed line that nobody wants yet is held: it is the
+// next answer, or the next prompt. So lines may also come from a file.
+type talk struct {
+	*console.Console
+	hosts *host.Hosts
+	name  string
+	typed chan string // lines of stdin; closed at its end
+	held  *string
+	over  bool // stdin has ended
+
+	open []effect.HostMessage // what the host waits for, in its order
+}
+
+// The commands.
+const (
+	cancelCommand = ":cancel"
+	quitCommand   = ":quit"
+)
+
+// errQuit ends the talk.
+var errQuit = errors.New("quit")
+
+func (t *talk) read() {
+	defer close(t.typed)
+	in := bufio.NewReader(t.Stdin)
+	for {
+		line, err := in.ReadString('\n')
+		if strings.TrimSpace(line) != "" {
+			t.typed <- strings.TrimRight(line, "\r\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// ask shows who is to type, on a terminal.
+func (t *talk) ask(what string) {
+	if t.Terminal {
+		fmt.Fprint(t.Stderr, what+"> ")
+	}
+}
+
+func (t *talk) talk(ctx context.Context) error {
+	for {
+		prompt, err := t.prompt(ctx)
+		if err == nil {
+			err = t.exchange(ctx, prompt)
+		}
+		switch {
+		case errors.Is(err, errQuit):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// prompt waits for a line that is one.
+func (t *talk) prompt(ctx context.Context) (string, error) {
+	for {
+		line, ok := "", !t.over
+		if t.held != nil {
+			line, t.held = *t.held, nil
+		} else if ok {
+			t.ask(t.name)
+			select {
+			case line, ok = <-t.typed:
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		}
+		switch {
+		case !ok || line == quitCommand:
+			return "", errQuit
+		case line == cancelCommand:
+			t.Notef("nothing is to be cancelled\n")
+		default:
+			return line, nil
+		}
+	}
+}
+
+// heard is what comes of an exchange: its number, messages, or its end.
+type heard struct {
+	id       int64
+	messages []effect.HostMessage
+	err      error
+}
+
+// exchange sends a prompt and shows what follows, to its end.
+func (t *talk) exchange(parent context.Context, prompt string) error {
+	ctx, stop := context.WithCancel(parent)
+	defer stop()
+	t.open = nil
+	all := make(chan heard)
+	go t.listen(ctx, prompt, all)
+	id := int64(0)
+	leave := func(reason string) error {
+		stop()
+		for h := range all { // it may have been opened meanwhile
+			id = max(id, h.id)
+		}
+		return t.perform(parent, &effect.ExchangeClose{ID: id, Reason: reason})
+	}
+	command := "" // that ends the exchange, as soon as its prompt has been sent
+	for {
+		typed := t.typed
+		if t.held != nil || t.over || command != "" {
+			typed = nil
+		}
+		select {
+		case <-parent.Done():
+			return errors.Join(leave("the talk has ended"), context.Cause(parent))
+		case line, ok := <-typed:
+			switch {
+			case !ok, line == quitCommand && !t.Terminal:
+				t.over = true // what has begun comes to its end
+			case line == cancelCommand || line == quitCommand:
+				command = line
+			default:
+				t.held = &line
+			}
+		case h := <-all:
+			id = max(id, h.id)
+			if h.err != nil {
+				t.show("error: " + h.err.Error())
+				return leave("")
+			}
+			if t.take(h.messages) {
+				return leave("")
+			}
+		}
+		if command != "" && id > 0 {
+			err := leave("cancelled by hand")
+			t.show("cancelled")
+			if command == quitCommand {
+				err = errors.Join(err, errQuit)
+			}
+			return err
+		}
+		if err := t.answer(parent, id); err != nil {
+			return err
+		}
+	}
+}
+
+// listen opens an exchange and tells what comes of it, until its last message, an
+// error, or the end of ctx.
+func (t *talk) listen(ctx context.Context, prompt string, all chan<- heard) {
+	defer close(all)
+	tell := func(h heard) bool {
+		select {
+		case all <- h:
+			return h.err == nil
+		case <-ctx.Done():
+			if h.id > 0 {
+				all <- h // who leaves closes it
+			}
+			return false
+		}
+	}
+	opened, err := t.hosts.Perform(ctx, &effect.ExchangeOpen{Host: t.name, Prompt: prompt})
+	if err != nil {
+		tell(heard{err: err})
+		return
+	}
+	id := opened.(*effect.ExchangeOpened).ID
+	if !tell(heard{id: id}) {
+		return
+	}
+	for {
+		got, err := t.hosts.Perform(ctx, &effect.ExchangeNext{ID: id})
+		if err != nil {
+			tell(heard{err: err})
+			return
+		}
+		messages := got.(*effect.ExchangeMessages).Messages
+		if !tell(heard{messages: messages}) || hostmsg.Of(messages[len(messages)-1].Type).Terminal() {
+			return
+		}
+	}
+}
+
+// take shows messages and notes what waits; it gives true at the last one.
+func (t *talk) take(messages []effect.HostMessage) (last bool) {
+	for i := range messages {
+		m := messages[i]
+		t.show(toldMessage(&m))
+		row := hostmsg.Of(m.Type)
+		switch {
+		case row.Terminal():
+			return true
+		case row.Waits():
+			t.open = append(t.open, m)
+			t.ask("answer")
+		case row.Role == hostmsg.TakesBack:
+			t.open = slices.DeleteFunc(t.open, func(o effect.HostMessage) bool { return o.ID == m.ID })
+		}
+	}
+	return false
+}
+
+// answer answers what waits with the line that was typed.
+func (t *talk) answer(ctx context.Context, id int64) error {
+	for len(t.open) > 0 && (t.held != nil || t.over) {
+		m := t.open[0]
+		t.open = t.open[1:]
+		r := &effect.ExchangeReply{ID: id, InReplyTo: m.Type, AnswerTo: m.ID}
+		if t.held == nil {
+			r.Error = "nobody answers: the input has ended"
+		} else {
+			r.Value = typedValue(*t.held)
+			t.held = nil
+		}
+		if err := t.perform(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *talk) perform(ctx context.Context, r effect.Request) error {
+	_, err := t.hosts.Perform(ctx, r)
+	return err
+}
+
+// show writes what the host said.
+func (t *talk) show(text string) { fmt.Fprintln(t.Stdout, console.Printable(text, t.OutTerminal)) }
+
+// typedValue is a typed answer: an object or an array as it is, anything else as text.
+func typedValue(line string) json.RawMessage {
+	text := strings.TrimSpace(line)
+	if (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	quoted, err := json.Marshal(line)
+	if err != nil {
+		panic(err) // a text is JSON
+	}
+	return quoted
+}
+
+// toldMessage is a message as a line for people: its type, what it says, and what can
+// be answered.
+func toldMessage(m *effect.HostMessage) string {
+	var all struct {
+		Message, Text, Chunk, Level, Stage, Question, Description, Tool, Code, Risk string
+		RiskLevel                                                                   string `json:"risk_level"`
+		Percent                                                                     *float64
+		Options                                                                     []any
+		Args                                                                        json.RawMessage
+	}
+	// A member of another type than it should be leaves the message to speak.
+	err := json.Unmarshal(m.Text, &all)
+	say := func(texts ...string) string {
+		texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+		if err != nil || len(texts) == 0 {
+			return m.Type + ": " + string(m.Text)
+		}
+		if sort := all.Stage + all.Level; sort != "" {
+			return m.Type + " (" + sort + "): " + strings.Join(texts, " ")
+		}
+		return m.Type + ": " + strings.Join(texts, " ")
+	}
+	within := func(open, text, shut string) string {
+		if text == "" {
+			return ""
+		}
+		return open + text + shut
+	}
+	var options []string
+	for _, o := range all.Options {
+		options = append(options, fmt.Sprint(o))
+	}
+	offered := within("[", strings.Join(options, ", "), "]")
+	switch hostmsg.Of(m.Type).Form {
+	case hostmsg.Inquiry:
+		return say(all.Question, offered)
+	case hostmsg.YesNo:
+		return say(terminal.OneLine(all.Description), within("(risk ", all.RiskLevel, ")"), offered)
+	}
+	switch m.Type {
+	case "progress":
+		percent := ""
+		if all.Percent != nil {
+			percent = fmt.Sprintf("(%g%%)", *all.Percent)
+		}
+		return say(all.Message, percent)
+	case "log":
+		return say(all.Message)
+	case "partial":
+		return say(all.Text + all.Chunk)
+	case "tool_call":
+		return say(all.Tool, string(all.Args))
+	case hostmsg.Result:
+		return say(all.Text)
+	case hostmsg.Error:
+		return say(all.Message, within("(", all.Code, ")"))
+	}
+	return m.Type + ": " + string(m.Text)
+}

@@ -1,0 +1,122 @@
+package project
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/compile/optimize"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+)
+
+// stageNames are the values of --emit.
+func stageNames() []string {
+	var names []string
+	for _, s := range driver.Stages {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func NewBuild(a *console.Console) *cobra.Command {
+	var out, emit, passes string
+	c := &cobra.Command{
+		Use:   "build [PATH]",
+		Short: "Compile a program into one file",
+		Long: `Compiles a program, with what its manifest says, into one .conc-ir file that
+` + "`concerto run`" + ` runs without the sources. Keys are in it only by the names of their
+environment variables. The same sources give the same bytes, wherever they lie.
+
+  concerto build                        writes main.conc-ir for an entry main.conc
+  concerto build triage.conc -o t.conc-ir
+  concerto build --emit asm triage.conc  shows the instructions
+  concerto build --emit asm --passes none triage.conc  … as they are before they are optimised
+
+--emit shows a stage on stdout: tokens, ast (the syntax tree), asm (the code as
+text) or ir (the file's content).
+
+--passes chooses the optimisations: all (the default), none, or some by name,
+separated by commas; with a minus before it one is left out (--passes -inline).
+A program does the same with any choice.
+
+` + passNames(),
+		Args: console.OnePath(false),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("emit") {
+				if err := console.OneOf("--emit", emit, stageNames()); err != nil {
+					return err
+				}
+			}
+			on, err := optimize.Parse(passes)
+			if err != nil {
+				return console.Usage("", "--passes: %v", err)
+			}
+			p, _ := console.Path(c, args)
+			return build(a, p, emit, out, on)
+		},
+	}
+	c.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`; - is stdout")
+	c.Flags().StringVar(&emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
+	c.Flags().StringVar(&passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
+	c.ValidArgsFunction = console.CompleteFiles("conc")
+	console.CompleteFlag(c, "emit", stageNames)
+	return c
+}
+
+// passNames lists the optimisations for --help.
+func passNames() string {
+	var b strings.Builder
+	for i, p := range optimize.Passes {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "  %-8s %s", p.Name, p.Doc)
+	}
+	return b.String()
+}
+
+// build writes a stage of the compilation: to out; else to stdout when emit
+// names the stage; else to a file named after the entry.
+func build(a *console.Console, path, emit, out string, on optimize.Set) error {
+	in, err := driver.Load(driver.Request{Path: path, Dir: a.Dir, Overlay: a.Overlay})
+	if err != nil {
+		return console.Refused(err)
+	}
+	in.Passes = on
+	if in.Entry == nil {
+		return a.ShowDiagnostics(in.Diagnostics)
+	}
+	name := cmp.Or(emit, driver.IR)
+	s := driver.Stages[slices.Index(stageNames(), name)]
+	var text bytes.Buffer
+	found, err := s.Write(&text, in)
+	if err != nil {
+		return err
+	}
+	if err := a.ShowDiagnostics(found); err != nil {
+		return err
+	}
+	if out == "" && emit == "" {
+		base := filepath.Base(filepath.FromSlash(in.EntryName))
+		out = strings.TrimSuffix(base, driver.SourceExt) + driver.IRExt
+	}
+	if name == driver.IR {
+		program.TrustBuilt(a, text.Bytes())
+	}
+	if out == "" || out == "-" {
+		_, err := a.Stdout.Write(text.Bytes())
+		return err
+	}
+	if err := console.WriteFile(a.Abs(out), text.Bytes()); err != nil {
+		return console.Usage("", "write %s: %v", out, err)
+	}
+	a.Verbosef("wrote %s, %d bytes", out, text.Len())
+	return nil
+}

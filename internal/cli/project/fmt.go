@@ -1,0 +1,230 @@
+package project
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
+	"github.com/concerto-lang/concerto/internal/compile/format"
+	"github.com/concerto-lang/concerto/internal/compile/manifest"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/text/source"
+)
+
+// fmtFlags are the flags of fmt.
+type fmtFlags struct {
+	check bool
+	stdin bool
+	width int
+}
+
+// The line widths that fmt accepts: a narrower line would separate words from
+// their commas, a wider one is probably a mistake.
+const minWidth, maxWidth = 40, 400
+
+func NewFmt(a *console.Console) *cobra.Command {
+	var f fmtFlags
+	c := &cobra.Command{
+		Use:   "fmt [PATH…]",
+		Short: "Write programs in the one style",
+		Long: `Rewrites .conc files in the one style of the language. A PATH is a file, or a
+directory with all that is below it; without one, the project here or above.
+Comments stay where they are, literals as they are written, and what a program
+means never changes. A file with mistakes is left as it is.
+
+  concerto fmt                the project here or above
+  concerto fmt triage.conc    one file
+  concerto fmt --check        list what is not in the style, and change nothing
+  concerto fmt --stdin        from stdin to stdout, for editors
+
+Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
+		RunE: func(c *cobra.Command, args []string) error { return formatPaths(a, args, &f) },
+	}
+	c.Flags().BoolVar(&f.check, "check", false, "list the files that would change, and exit 1 if there are any")
+	c.Flags().BoolVar(&f.stdin, "stdin", false, "format what comes on stdin to stdout")
+	c.Flags().IntVar(&f.width, "width", format.DefaultWidth, "most `CHARACTERS` of a line")
+	c.ValidArgsFunction = console.CompleteFiles("conc")
+	return c
+}
+
+func formatPaths(a *console.Console, paths []string, f *fmtFlags) error {
+	if f.width < minWidth || f.width > maxWidth {
+		return console.Usage(fmt.Sprintf("lines may be %d to %d characters wide", minWidth, maxWidth), "--width cannot be %d", f.width)
+	}
+	if f.stdin {
+		if len(paths) > 0 {
+			return console.Usage("leave out the paths, or --stdin", "fmt --stdin takes no path, not %s", paths[0])
+		}
+		return fmtStdin(a, f)
+	}
+	files, err := sources(a, paths)
+	if err != nil {
+		return err
+	}
+	broken, changed := false, 0
+	for _, name := range files {
+		switch differs, err := fmtFile(a, name, f); {
+		case err == errHasMistakes:
+			broken = true
+		case err != nil:
+			return err
+		case differs:
+			changed++
+		}
+	}
+	a.Verbosef("%s, %d not in the style", console.Count(len(files), "file"), changed)
+	switch {
+	case broken:
+		return console.ExitError(console.ExitRefused)
+	case f.check && changed > 0:
+		return console.ExitError(console.ExitFailed)
+	}
+	return nil
+}
+
+// errHasMistakes says that a file does not parse. Its diagnostics have been
+// shown.
+var errHasMistakes = errors.New("the file has mistakes")
+
+func fmtStdin(a *console.Console, f *fmtFlags) error {
+	text, err := io.ReadAll(a.Stdin)
+	if err != nil {
+		return console.Usage("", "read stdin: %v", err)
+	}
+	out, err := formatText(a, "<stdin>", text, f.width)
+	switch {
+	case err != nil:
+		return console.ExitError(console.ExitRefused)
+	case !f.check:
+		_, err = a.Stdout.Write(out)
+		return err
+	case !bytes.Equal(text, out):
+		fmt.Fprintln(a.Stdout, "<stdin>")
+		return console.ExitError(console.ExitFailed)
+	}
+	return nil
+}
+
+// formatText formats a text, or shows its mistakes.
+func formatText(a *console.Console, name string, text []byte, width int) ([]byte, error) {
+	out, found := format.Source(source.NewFile(name, text), width)
+	if !found.HasErrors() {
+		return out, nil
+	}
+	if err := diag.Text(a.Stderr, found.Sorted(), diag.TextOptions{Color: a.Color}); err != nil {
+		return nil, err
+	}
+	return nil, errHasMistakes
+}
+
+// fmtFile formats one file and says whether it was not in the style before.
+func fmtFile(a *console.Console, name string, f *fmtFlags) (differs bool, err error) {
+	path := a.Abs(name)
+	text, err := userfile.Read(path, userfile.MaxText)
+	if err != nil {
+		return false, console.Usage("", "read %s: %v", name, console.Cause(err))
+	}
+	out, err := formatText(a, filepath.ToSlash(name), text, f.width)
+	if err != nil || bytes.Equal(text, out) {
+		return false, err
+	}
+	if f.check {
+		fmt.Fprintln(a.Stdout, filepath.ToSlash(name))
+		return true, nil
+	}
+	if err := console.WriteFile(path, out); err != nil {
+		return true, console.Usage("the file is as it was", "write %s: %v", name, err)
+	}
+	a.Verbosef("rewrote %s", name)
+	return true, nil
+}
+
+// sources gives the source files that paths name or contain, each once, named as
+// the user would name them.
+func sources(a *console.Console, paths []string) ([]string, error) {
+	if len(paths) == 0 {
+		root, err := projectDir(a)
+		if err != nil {
+			return nil, err
+		}
+		paths = []string{root}
+	}
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(a.Abs(path))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, console.Usage("name a .conc file, or a directory", "%s: no such file or directory", path)
+		case err != nil:
+			return nil, console.Usage("", "read %s: %v", path, console.Cause(err))
+		case info.IsDir():
+			below, err := sourcesBelow(a, path)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, below...)
+		case filepath.Ext(path) != driver.SourceExt:
+			return nil, console.Usage("sources end in .conc", "%s is no Concerto source", path)
+		default:
+			files = append(files, path)
+		}
+	}
+	seen := map[string]bool{}
+	return slices.DeleteFunc(files, func(name string) bool {
+		full := filepath.Clean(a.Abs(name))
+		twice := seen[full]
+		seen[full] = true
+		return twice
+	}), nil
+}
+
+// projectDir is the nearest directory with a manifest, from the working
+// directory up, relative to the working directory.
+func projectDir(a *console.Console) (string, error) {
+	found, ok := manifest.Locate(a.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil })
+	if !ok {
+		return "", console.Usage("name a file or directory: `concerto fmt .`", "no %s here or above", manifest.FileName)
+	}
+	dir, err := filepath.Rel(a.Dir, filepath.Dir(found))
+	if err != nil {
+		dir = filepath.Dir(found)
+	}
+	return dir, nil
+}
+
+// sourcesBelow gives the sources in a directory and its subdirectories, in
+// order, except hidden directories and node_modules.
+func sourcesBelow(a *console.Console, dir string) (files []string, err error) {
+	root := a.Abs(dir)
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		switch {
+		case d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "node_modules"):
+			return fs.SkipDir
+		case !d.IsDir() && filepath.Ext(name) == driver.SourceExt:
+			if rel, err := filepath.Rel(a.Dir, path); err == nil && !filepath.IsAbs(dir) {
+				path = rel
+			}
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, console.Usage("", "read %s: %v", dir, console.Cause(err))
+	}
+	return files, nil
+}

@@ -1,0 +1,354 @@
+package project
+
+import (
+	"bufio"
+	"cmp"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	texttemplate "text/template"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/sdk"
+)
+
+// templateFiles are the projects that init makes, in a directory each, and the
+// files that all of them get. They are text templates: {{name}} is the project's
+// name, {{connection}} the keys of its connection, {{vendor}} whose models it asks
+// and {{model}} what to do before; these three are empty for scripted replies.
+//
+//go:embed templates
+var templateFiles embed.FS
+
+// template is a kind of project. with names a folder of files that it shares with
+// others, and next is what can be done with it besides what all can.
+type template struct {
+	name, about, with, next string
+	sdk                     bool // concerto.py goes with it
+}
+
+// templates are in the order in which init offers them; the first is the
+// default.
+var templates = []template{
+	{name: "hello", about: "an agent that answers"},
+	{name: "supervise", about: "a host that works, and who decides about it"},
+	{name: "pipeline", about: "stages: agents and a host, one after the other"},
+	{name: "tools", about: "an agent that calls functions of the program"},
+	{name: "service", about: "an application in Python, with an agent and tools for it", next: "python3 app.py    run the application", sdk: true},
+	{name: "claude-code", about: "Claude Code, supervised", with: "agent"},
+	{name: "codex", about: "Codex, supervised", with: "agent"},
+	{name: "acp", about: "an agent that speaks ACP, supervised", with: "agent"},
+}
+
+func TemplateNames() (names []string) {
+	for _, t := range templates {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+func NewInit(a *console.Console) *cobra.Command {
+	var kind, provider string
+	list := ""
+	for _, t := range templates {
+		list += fmt.Sprintf("  %-11s %s\n", t.name, t.about)
+	}
+	c := &cobra.Command{
+		Use:   "init NAME",
+		Short: "Make a new project",
+		Long: `Makes a directory with a project that runs as it is, without a network and
+without a key: a program, its Concerto.toml, a README and what else the template
+needs. On a terminal it asks for what the command line leaves open.
+
+  concerto init triage                       in the directory triage
+  concerto init triage --template supervise  with a host
+  concerto init .                            here, if nothing is here yet
+
+  concerto init triage --provider anthropic  with a model of Anthropic
+
+Templates:
+` + list + `
+With --provider, Concerto.toml has a connection to that provider's models instead
+of scripted replies, and the README says which environment variable holds the key.
+The tests still need no key. Nothing that exists is overwritten.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return console.Usage("a name has no spaces", "init takes one name, not %d", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			return initProject(a, strings.Join(args, ""), kind, provider)
+		},
+	}
+	c.Flags().StringVarP(&kind, "template", "t", "", "kind of project: `NAME` is "+strings.Join(TemplateNames(), ", "))
+	c.Flags().StringVar(&provider, "provider", "scripted", "whose models the agents ask: `NAME` is "+providerList())
+	console.CompleteFlag(c, "template", TemplateNames)
+	return c
+}
+
+func initProject(a *console.Console, dir, kind, provider string) error {
+	in := bufio.NewReader(a.Stdin)
+	if dir == "" {
+		if !a.Terminal {
+			return console.Usage("`concerto init triage`", "the project needs a name")
+		}
+		var err error
+		if dir, err = askName(a, in); err != nil {
+			return err
+		}
+	}
+	if kind != "" {
+		if err := console.OneOf("--template", kind, TemplateNames()); err != nil {
+			return err
+		}
+	}
+	if err := checkProvider(provider); err != nil {
+		return err
+	}
+	name := filepath.Base(filepath.Clean(a.Abs(dir)))
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := vacant(a, dir); err != nil {
+		return err
+	}
+	if kind == "" {
+		kind = templates[0].name
+		if a.Terminal {
+			var err error
+			if kind, err = askTemplate(a, in); err != nil {
+				return err
+			}
+		}
+	}
+	if err := writeProject(a, dir, name, kind, provider); err != nil {
+		return console.Usage("nothing has been left behind", "make the project %s: %v", dir, err)
+	}
+	nextSteps(a, dir, name, kind, provider)
+	return nil
+}
+
+// projectName matches the names that a project may have: they are valid as the
+// name of a directory, or a part of it, on every system.
+var projectName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`) })
+
+func checkName(name string) error {
+	if projectName().MatchString(name) {
+		return nil
+	}
+	hint := "a name starts with a letter and goes on with letters, digits, `_` and `-`, 64 in all at most"
+	better := strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "_"), "_-0123456789")
+	if projectName().MatchString(better) {
+		hint = "did you mean " + better + "?"
+	}
+	return console.Usage(hint, "%q cannot be the name of a project", name)
+}
+
+// vacant gives an error unless dir does not exist or is an empty directory: only
+// there may a project be made.
+func vacant(a *console.Console, dir string) error {
+	entries, err := os.ReadDir(a.Abs(dir))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && len(entries) == 0:
+		return nil
+	case err == nil:
+		return console.Usage("choose another name, or an empty directory", "the directory %s is not empty", dir)
+	}
+	if info, e := os.Stat(a.Abs(dir)); e == nil && !info.IsDir() {
+		return console.Usage("choose another name", "there is a file called %s", dir)
+	}
+	return console.Usage("", "read %s: %v", dir, console.Cause(err))
+}
+
+// askName asks for the project's name until it is one.
+func askName(a *console.Console, in *bufio.Reader) (string, error) {
+	for {
+		line, err := ask(a, in, "Name of the project: ")
+		if err != nil {
+			return "", err
+		}
+		if line == "" {
+			continue
+		}
+		err = checkName(filepath.Base(line))
+		if err == nil {
+			return line, nil
+		}
+		a.Fail(err)
+	}
+}
+
+// askTemplate asks which template it shall be, by number or name.
+func askTemplate(a *console.Console, in *bufio.Reader) (string, error) {
+	fmt.Fprintln(a.Stderr, "Templates:")
+	for i, t := range templates {
+		fmt.Fprintf(a.Stderr, "  %d  %-11s %s\n", i+1, t.name, t.about)
+	}
+	for {
+		line, err := ask(a, in, fmt.Sprintf("Which one? [%s] ", templates[0].name))
+		if err != nil {
+			return "", err
+		}
+		if line == "" {
+			return templates[0].name, nil
+		}
+		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(templates) {
+			return templates[n-1].name, nil
+		}
+		err = console.OneOf("the template", line, TemplateNames())
+		if err == nil {
+			return line, nil
+		}
+		a.Fail(err)
+	}
+}
+
+// ask prompts and reads a line.
+func ask(a *console.Console, in *bufio.Reader, prompt string) (string, error) {
+	fmt.Fprint(a.Stderr, prompt)
+	line, err := in.ReadString('\n')
+	if err == nil || errors.Is(err, io.EOF) && line != "" {
+		return strings.TrimSpace(line), nil
+	}
+	fmt.Fprintln(a.Stderr)
+	if errors.Is(err, io.EOF) {
+		return "", console.Usage("`concerto init NAME --template hello` asks nothing", "nothing has been made")
+	}
+	return "", console.Usage("", "read the answer: %v", err)
+}
+
+// writeProject writes a template's files into dir. When a file cannot be written,
+// all that it made is removed.
+func writeProject(a *console.Console, dir, name, kind, provider string) error {
+	s := scaffold{root: a.Abs(dir), funcs: projectFuncs(name, provider)}
+	t := templateOf(kind)
+	err := s.mkdir(s.root)
+	for _, source := range []string{"common", t.with, kind} {
+		if err == nil && source != "" {
+			err = s.copy("templates/" + source)
+		}
+	}
+	if err == nil && t.sdk {
+		err = s.write(filepath.Join(s.root, "concerto.py"), string(sdk.Python))
+	}
+	if err != nil {
+		s.undo()
+	}
+	return console.Cause(err)
+}
+
+// templateOf is the template of a name that there is.
+func templateOf(kind string) template {
+	return templates[slices.IndexFunc(templates, func(t template) bool { return t.name == kind })]
+}
+
+// scaffold is a project in the making.
+type scaffold struct {
+	root  string
+	funcs texttemplate.FuncMap
+	made  []string // files and directories, outer ones first
+}
+
+// copy writes the files of one folder of templateFiles.
+func (s *scaffold) copy(from string) error {
+	return fs.WalkDir(templateFiles, from, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := templateFiles.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		rel := strings.TrimPrefix(p, from+"/")
+		if rel == "gitignore" { // under its own name it would hold where the template lies
+			rel = ".gitignore"
+		}
+		to := filepath.Join(s.root, filepath.FromSlash(rel))
+		if err := s.mkdir(filepath.Dir(to)); err != nil {
+			return err
+		}
+		parsed, err := texttemplate.New(p).Funcs(s.funcs).Parse(string(text))
+		if err != nil {
+			return err
+		}
+		var b strings.Builder
+		if err := parsed.Execute(&b, nil); err != nil {
+			return err
+		}
+		return s.write(to, b.String())
+	})
+}
+
+// mkdir makes a directory with those above it.
+func (s *scaffold) mkdir(dir string) error {
+	if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
+		return err
+	}
+	if err := s.mkdir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o777)
+	if err == nil {
+		s.made = append(s.made, dir)
+	}
+	return err
+}
+
+// write writes a file that is not there yet.
+func (s *scaffold) write(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return err
+	}
+	s.made = append(s.made, path)
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+func (s *scaffold) undo() {
+	for i := len(s.made) - 1; i >= 0; i-- {
+		os.Remove(s.made[i])
+	}
+}
+
+// nextSteps says what there is now and what can be done with it.
+func nextSteps(a *console.Console, dir, name, kind, provider string) {
+	if a.Quiet {
+		return
+	}
+	fmt.Fprintf(a.Stdout, "%s is there, made from the template %s. Next:\n\n", name, kind)
+	if filepath.Clean(dir) != "." {
+		fmt.Fprintf(a.Stdout, "  cd %s\n", dir)
+	}
+	t := templateOf(kind)
+	setup, asksModel := modelSetups[provider]
+	if asksModel = asksModel && t.with != "agent"; asksModel {
+		for _, s := range setup.steps {
+			fmt.Fprintf(a.Stdout, "  %s    # %s\n", s.command, s.why)
+		}
+	}
+	fmt.Fprintf(a.Stdout, "  %s", cmp.Or(t.next, "concerto run      run it"))
+	if !asksModel {
+		fmt.Fprint(a.Stdout, "; it needs no key")
+	}
+	fmt.Fprint(a.Stdout, `
+  concerto test     run its tests
+  concerto check    look for mistakes
+
+README.md says what is where.
+`)
+}

@@ -1,0 +1,93 @@
+package project
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	texttemplate "text/template"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
+)
+
+// modelSetup is what a new project needs to ask the models of one provider.
+type modelSetup struct {
+	vendor   string
+	manifest string // the keys of the connection, after its provider
+	steps    []step // what to do before the first run
+}
+
+// step is a command for the shell, and why to run it.
+type step struct{ command, why string }
+
+// modelSetups are by the provider's name. The scripted provider has none: the
+// templates contain its replies.
+var modelSetups = map[string]modelSetup{
+	"openai": {"OpenAI", `default_model = "gpt-4o"
+api_key_env = "OPENAI_API_KEY"`, []step{{"export OPENAI_API_KEY=…", "your key, from https://platform.openai.com/api-keys"}}},
+	"anthropic": {"Anthropic", `default_model = "claude-sonnet-4-5"
+api_key_env = "ANTHROPIC_API_KEY"`, []step{{"export ANTHROPIC_API_KEY=…", "your key, from https://console.anthropic.com/settings/keys"}}},
+	"gemini": {"Google", `default_model = "gemini-2.5-flash"
+api_key_env = "GEMINI_API_KEY"`, []step{{"export GEMINI_API_KEY=…", "your key, from https://aistudio.google.com/apikey"}}},
+	"ollama": {"Ollama", `default_model = "llama3.2"`, []step{{"ollama pull llama3.2", "download the model; no key is needed"}}},
+	"azure": {"Azure OpenAI", `base_url = "https://NAME.openai.azure.com" # write your resource's name for NAME
+default_model = "gpt-4o"                     # the name of your deployment
+api_key_env = "AZURE_OPENAI_API_KEY"`, []step{{"export AZURE_OPENAI_API_KEY=…", "your resource's key; also write its name into Concerto.toml"}}},
+	"vertex": {"Google Cloud", `project = "PROJECT" # write your project's id
+location = "us-central1"
+default_model = "gemini-2.5-flash"
+token_command = ["gcloud", "auth", "print-access-token"]`, []step{{"gcloud auth login", "once; also write your project's id into Concerto.toml"}}},
+	"bedrock": {"Amazon Bedrock", `location = "us-east-1"
+default_model = "amazon.nova-lite-v1:0"`, []step{
+		{"export AWS_ACCESS_KEY_ID=…", "credentials of AWS that may use the model"},
+		{"export AWS_SECRET_ACCESS_KEY=…", "and AWS_SESSION_TOKEN, for credentials that expire"}}},
+}
+
+// section returns the keys of a connection for Concerto.toml.
+func (m *modelSetup) section(name string) string {
+	return fmt.Sprintf("provider = %q\n%s", name, m.manifest)
+}
+
+// readme returns the README's words on what to do before the model is asked.
+func (m *modelSetup) readme() string {
+	var b strings.Builder
+	b.WriteString("```\n")
+	for _, s := range m.steps {
+		fmt.Fprintf(&b, "%s    # %s\n", s.command, s.why)
+	}
+	b.WriteString("```\n\nA key is never written into the project. `concerto run --env .env` reads variables from the file `.env`, which git ignores.\n" +
+		"`concerto test` asks no model, and `concerto run --mock` plays one.")
+	return b.String()
+}
+
+// checkProvider returns an error that lists the providers unless name is one.
+func checkProvider(name string) error {
+	names := provider.Names()
+	if slices.Contains(names, name) {
+		return nil
+	}
+	hint := "for a server with another provider's API, choose that one and write its address as `base_url` into Concerto.toml"
+	if near := suggest.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "?"
+	}
+	return console.Usage(hint, "unknown provider %q: known are %s", name, strings.Join(names, ", "))
+}
+
+// providerList names the providers, for a flag's help.
+func providerList() string { return strings.Join(provider.Names(), ", ") }
+
+// projectFuncs are the functions of the templates of a project.
+func projectFuncs(name, provider string) texttemplate.FuncMap {
+	setup, real := modelSetups[provider]
+	connection, model := "", ""
+	if real {
+		connection, model = setup.section(provider), setup.readme()
+	}
+	return texttemplate.FuncMap{
+		"name":       func() string { return name },
+		"connection": func() string { return connection },
+		"vendor":     func() string { return setup.vendor },
+		"model":      func() string { return model },
+	}
+}

@@ -1,0 +1,119 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// durableFlags say how a run is kept so that it can be gone on with.
+type durableFlags struct {
+	journal    string
+	park, wait bool
+	sync       string
+	verify     bool           // go on from snapshots
+	every      int            // records between snapshots; 0: as the manifest says
+	dir        string         // where it is kept, as people name it
+	command    *cobra.Command // whose flags are kept with the run
+}
+
+var syncForms = []string{"output", "every", "never"}
+
+func (f *durableFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.journal, "journal", "", "keep in `DIR`, new or empty, what is needed to go on with the run: concerto resume DIR")
+	f.waiting(c)
+}
+
+// waiting adds the flags that a resumed run has too.
+func (f *durableFlags) waiting(c *cobra.Command) {
+	c.Flags().BoolVar(&f.park, "park", false, "end with exit code 75 when the run waits for answers and times alone (with --journal)")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers that nobody here gives: concerto answer (with --journal)")
+	c.Flags().StringVar(&f.sync, "sync", "", "put the journal on the disk: `WHEN` is output (before what cannot be made twice leaves), every (result) or never (default output)")
+	c.Flags().IntVar(&f.every, "snapshot-every", 0, "take a snapshot of the run after `N` records, 1 wherever it waits (default: by [run] snapshot_every, as long as that takes little time)")
+	c.Flags().BoolVar(&f.verify, "verify-snapshots", false, "go on from a snapshot of the run wherever it waits, and fail unless the next one is the same (with --journal)")
+	c.MarkFlagsMutuallyExclusive("park", "wait")
+}
+
+// kept are flags that say nothing of how a run goes on.
+var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
+
+// journaled says where a run is kept, if it is.
+func journaled(a *console.Console, p *engine.Program, o *engine.Options, f *runFlags) error {
+	d := &f.durable
+	if d.sync != "" {
+		if err := console.OneOf("--sync", d.sync, syncForms); err != nil {
+			return err
+		}
+	}
+	if err := d.checkEvery(); err != nil {
+		return err
+	}
+	root, err := p.JournalRoot(o)
+	if err != nil {
+		return err
+	}
+	switch {
+	case d.journal != "" && f.watch:
+		return console.Usage("leave one of them out", "--watch runs the program again and again, and --journal keeps one run")
+	case d.journal != "":
+		d.dir, a.RunName = d.journal, d.journal
+		o.Records.Durable = durable(a, d, a.Abs(d.journal))
+	case root != "" && !f.watch:
+		id := engine.NewRunID()
+		o.Session.SessionID, d.dir = id, id
+		o.Records.Durable = durable(a, d, filepath.Join(root, id))
+		if err := os.MkdirAll(root, 0o700); err != nil {
+			return fmt.Errorf("make %s, where the manifest has runs kept: %w", root, err)
+		}
+		a.Notef("concerto: run %s is kept in %s\n", id, a.Relative(o.Records.Durable.Dir))
+	case d.park || d.wait || d.sync != "" || d.verify || d.every > 0:
+		return console.Usage("add --journal DIR", "--park, --wait, --sync, --snapshot-every and --verify-snapshots are of runs that are kept")
+	default:
+		return nil
+	}
+	if f.tape != "" {
+		return console.Usage("leave one of them out: `concerto runs tape` makes a tape of a journal", "--record and --journal both write down what the run gets")
+	}
+	given, err := json.Marshal(keptFlags(d.command.Flags()))
+	if err != nil {
+		return err
+	}
+	o.Records.Durable.Given = given
+	return nil
+}
+
+// checkEvery says what is wrong with --snapshot-every.
+func (f *durableFlags) checkEvery() error {
+	if f.every < 0 || f.command != nil && f.every == 0 && f.command.Flags().Changed("snapshot-every") {
+		return console.Usage("--snapshot-every 1 takes one wherever the run waits", "--snapshot-every cannot be %d", f.every)
+	}
+	return nil
+}
+
+func durable(a *console.Console, d *durableFlags, dir string) *engine.Durable {
+	return &engine.Durable{Dir: dir, Park: d.park, Wait: d.wait, Sync: d.sync, VerifySnapshots: d.verify, SnapshotEvery: d.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
+}
+
+// keptFlags are the flags that were given, with their values.
+func keptFlags(all *pflag.FlagSet) map[string][]string {
+	kept := map[string][]string{}
+	all.Visit(func(f *pflag.Flag) {
+		if slices.Contains(unkept, f.Name) {
+			return
+		}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			kept[f.Name] = many.GetSlice()
+			return
+		}
+		kept[f.Name] = []string{f.Value.String()}
+	})
+	return kept
+}

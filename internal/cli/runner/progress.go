@@ -1,0 +1,112 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/term/progress"
+	"github.com/concerto-lang/concerto/internal/term/screen"
+)
+
+// progressForms are the values of --progress.
+var progressForms = []string{"auto", "plain", "none"}
+
+// progressVariable is what says how progress is shown where --progress does not.
+const progressVariable = "CONCERTO_PROGRESS"
+
+// progressForm is how the progress of a run is shown: what the flag says, else
+// the variable, else auto; with --quiet not at all, unless the flag says so.
+func progressForm(a *console.Console, flag string) (string, error) {
+	name := "--progress"
+	if flag == "" && a.Quiet {
+		flag = "none"
+	}
+	if flag == "" {
+		name = progressVariable
+		for _, v := range a.Environ {
+			if value, ok := strings.CutPrefix(v, progressVariable+"="); ok {
+				flag = value
+			}
+		}
+	}
+	if flag == "" {
+		flag = "auto"
+	}
+	return flag, console.OneOf(name, flag, progressForms)
+}
+
+// shownProgress shows what a run does with its hosts, on stderr.
+type shownProgress struct {
+	a     *console.Console
+	began time.Time
+	tally progress.Tally
+	plain *progress.Plain // nil when the view is live
+	view  *progress.View  // nil when it is not
+}
+
+// showProgress has the run that the options are for show its progress: by lines at
+// the bottom of the terminal that are drawn again and again, else by lines that
+// stay. Nothing is followed of a program that has no hosts: it has none, but for
+// stages that can be seen. What it gives is told of the run's end; nil when nothing
+// is shown.
+func showProgress(a *console.Console, f *runFlags, p *engine.Program, o *engine.Options) *shownProgress {
+	live := f.shown == "auto" && a.ErrScreen && !a.WritesRecords() && !(a.OutTerminal && f.emit == "ndjson")
+	if f.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
+		return nil
+	}
+	s := &shownProgress{a: a, began: time.Now()}
+	if live {
+		s.view = progress.NewView()
+		o.Output.Viewed = true
+		a.Bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
+	} else {
+		s.plain = progress.NewPlain(func(line string) { a.Notef("%s\n", line) })
+	}
+	o.Records.OnActivity = s.hear
+	others := o.Records.OnUsage
+	o.Records.OnUsage = func(each []engine.ModelUsage, all engine.ModelUsage) {
+		s.tally.Used.Tokens += all.TokensIn + all.TokensOut
+		s.tally.Used.Cost += all.Cost.USD()
+		if others != nil {
+			others(each, all)
+		}
+	}
+	return s
+}
+
+func (s *shownProgress) hear(e engine.Activity) {
+	s.tally.Add(&e)
+	if s.view != nil {
+		s.view.Hear(e)
+	} else {
+		s.plain.Hear(e)
+	}
+}
+
+// end leaves a line about the run, when a host had a part in it.
+func (s *shownProgress) end(err error) {
+	if s == nil {
+		return
+	}
+	if s.plain != nil {
+		s.plain.End(err)
+	}
+	if s.tally.Exchanges == 0 {
+		return
+	}
+	how := "done in"
+	_, left := errors.AsType[*engine.Suspended](err)
+	switch {
+	case left:
+		how = "suspended after"
+	case errors.Is(err, console.ErrInterrupted), errors.Is(err, context.Canceled):
+		how = "interrupted after"
+	case err != nil:
+		how = "failed after"
+	}
+	s.a.Notef("%s\n", s.tally.Summary(how, time.Since(s.began)))
+}

@@ -1,0 +1,128 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/relay/client"
+	"github.com/concerto-lang/concerto/relay/protocol"
+)
+
+// The variables by which a run is told of hostd.
+const (
+	relaySocket = "CONCERTO_RELAY_SOCK" // hostd's socket; runs are told of there
+	hostdSocket = "RELAY_HOSTD_SOCK"    // the same, for what hostd has started
+	relayParent = "RELAY_RUN_ID"        // the run of which this process is a part
+)
+
+// anySocket is the value of --relay without one.
+const anySocket = "auto"
+
+const relayUsage = "tell the relay's hostd on this machine, at `SOCKET`, what the run does, and let people there answer"
+
+// relayFlag adds --relay.
+func relayFlag(c *cobra.Command, socket *string) {
+	c.Flags().StringVar(socket, "relay", "", relayUsage)
+	c.Flags().Lookup("relay").NoOptDefVal = anySocket
+}
+
+// hostdWait is how long a run with --relay waits for a hostd whose socket exists.
+const hostdWait = 10 * time.Second
+
+// relayed reports this process to the relay if the flag, the manifest or the environment says
+// so. A process is reported once, however many programs run in it. With the flag it waits for
+// hostd, and its error says why hostd was not reached.
+func relayed(ctx context.Context, a *console.Console, p *engine.Program, flag string, o *engine.Options) error {
+	share, title := p.Sharing()
+	if a.Relay == nil && (flag != "" || share || a.Getenv(relaySocket) != "") {
+		told, err := relaySource(ctx, a, flag, title)
+		if err != nil {
+			return err
+		}
+		a.Relay = told
+	}
+	if a.Relay != nil {
+		o.Answers.Relay = a.Relay
+	}
+	return nil
+}
+
+// relaySource connects to hostd and reports this process to it.
+func relaySource(ctx context.Context, a *console.Console, flag, title string) (*client.Source, error) {
+	socket := ""
+	if flag != anySocket {
+		socket = flag
+	}
+	for _, name := range []string{relaySocket, hostdSocket} {
+		if socket == "" {
+			socket = a.Getenv(name)
+		}
+	}
+	if socket == "" {
+		socket = protocol.HostdSocket(a.Getenv)
+	}
+	dir := a.Dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	told := client.New(client.Options{Socket: a.Abs(socket), Started: protocol.Started{
+		Tool: "concerto", Cwd: dir, Command: secret.WithoutTokens(strings.Join(append([]string{"concerto"}, os.Args[1:]...), " "), protocol.Redacted), Title: title, Source: "concerto", ParentRunID: a.Getenv(relayParent),
+	}})
+	if flag != "" {
+		if err := told.Await(ctx, hostdWait); err != nil {
+			if ctx.Err() != nil {
+				return nil, console.ErrInterrupted
+			}
+			return nil, &runs.Problem{Message: fmt.Sprintf("--relay: hostd does not answer at %s: %v", a.Abs(socket), err), Hint: "`concerto-relay doctor` checks hostd; without --relay the program runs without it"}
+		}
+	}
+	if err := told.Absent(); err != nil && !a.Quiet {
+		a.Complain(fmt.Sprintf("no hostd at %s (%v): the run goes on without it, and is told of when one is there", a.Abs(socket), err), "")
+	}
+	return told, nil
+}
+
+// telling is a stream of the command's of which the relay is told.
+type telling struct {
+	io.Writer
+	to     *client.Source
+	stream string
+}
+
+func (t telling) Write(b []byte) (int, error) {
+	t.to.Wrote(t.stream, string(b))
+	return t.Writer.Write(b)
+}
+
+// drawingTold is drawing, of which the relay hears what the command writes to stderr, also
+// behind end.
+func drawingTold(a *console.Console) func() {
+	if a.Relay == nil {
+		return a.BeginDrawing()
+	}
+	if t, again := a.Stderr.(telling); again {
+		a.Stderr = t.Writer
+	}
+	end := a.BeginDrawing()
+	tell := func() {
+		if _, already := a.Stderr.(telling); !already {
+			a.Stderr = telling{a.Stderr, a.Relay, "stderr"}
+		}
+	}
+	tell()
+	return func() {
+		end()
+		tell()
+	}
+}

@@ -1,0 +1,233 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+)
+
+// takeKept sets the flags of the first run that are not given again.
+func takeKept(all *pflag.FlagSet, given json.RawMessage) error {
+	var kept map[string][]string
+	if given == nil {
+		return nil
+	}
+	if err := json.Unmarshal(given, &kept); err != nil {
+		return fmt.Errorf("the flags of the run: %w", err)
+	}
+	for name, values := range kept {
+		f := all.Lookup(name)
+		if f == nil || f.Changed && name != "answer" {
+			continue
+		}
+		if many, ok := f.Value.(pflag.SliceValue); ok {
+			if err := many.Replace(append(values, many.GetSlice()...)); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, v := range values {
+			if err := all.Set(name, v); err != nil {
+				return fmt.Errorf("the flags of the run: --%s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+const resumeHelp = `Goes on with a run that was kept by --journal, or by [run] journal in the manifest:
+
+after Ctrl-C, kill -9, a full disk, a power failure, or when it was parked until
+somebody answers. What it got is not got again, what it has done not done again; it
+prints what it had not printed.
+
+RUN is the run's directory, or its id where the manifest says [run] journal.
+
+  concerto run --journal job --park review.conc   waits for an answer: exit code 75
+  concerto answer job q7 yes
+  concerto resume job                             goes on
+  concerto resume --due runs                      all that have an answer or a time
+
+The flags of the first run hold unless they are given again. A run that has ended
+gives its exit code again.
+
+If the program has changed meanwhile, say what is to run: the program that the run
+began with (--as-started), or the one that is there now (--accept-changes), which is
+tried out first: it must ask for the same things in the same order up to here.`
+
+func NewResume(a *console.Console) *cobra.Command {
+	var f runFlags
+	var how resumeFlags
+	c := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that was interrupted",
+		Long:  resumeHelp,
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			f.durable.command = c
+			if how.due {
+				return resumeDue(c.Context(), a, args[0])
+			}
+			return resume(c.Context(), a, args[0], &f, &how)
+		},
+	}
+	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
+	f.Add(c)
+	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
+	relayFlag(c, &f.relay)
+	f.records(c)
+	_ = c.Flags().MarkHidden("record")
+	f.durable.waiting(c)
+	c.Flags().BoolVar(&how.asStarted, "as-started", false, "the program has changed: run the one that the run began with")
+	c.Flags().BoolVar(&how.accept, "accept-changes", false, "the program has changed: run the one that is there now, if it has done the same so far")
+	c.Flags().BoolVar(&how.due, "due", false, "go on with every run below a directory that has an answer, or whose time has come")
+	c.MarkFlagsMutuallyExclusive("as-started", "accept-changes")
+	return c
+}
+
+// resumeFlags say which program goes on.
+type resumeFlags struct{ asStarted, accept, due bool }
+
+func resume(parent context.Context, a *console.Console, run string, f *runFlags, how *resumeFlags) error {
+	dir, err := RunDir(a, run)
+	if err != nil {
+		return err
+	}
+	f.durable.dir = run
+	a.RunName = run
+	stored, err := engine.OpenRun(dir)
+	if err != nil {
+		return err
+	}
+	if code, over := stored.Finished(); over {
+		a.Verbosef("the run has ended")
+		return console.ExitError(code)
+	}
+	if err := takeKept(f.durable.command.Flags(), stored.Given); err != nil {
+		return err
+	}
+	form, err := progressForm(a, f.shown)
+	if err != nil {
+		return err
+	}
+	f.shown, a.NoInput = form, f.noInput
+	for _, x := range []struct {
+		flag, value string
+		forms       []string
+	}{{"--emit", f.emit, program.ModeNames}, {"--format", f.format, statsForms}} {
+		if err := console.OneOf(x.flag, x.value, x.forms); err != nil {
+			return err
+		}
+	}
+	if f.durable.sync != "" {
+		if err := console.OneOf("--sync", f.durable.sync, syncForms); err != nil {
+			return err
+		}
+	}
+	if err := f.durable.checkEvery(); err != nil {
+		return err
+	}
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	a.Interrupt = signals.Interrupt
+	for {
+		err := resumeOnce(ctx, a, stored, f, how, signals)
+		var suspended *engine.Suspended
+		if !errors.As(err, &suspended) || suspended.Why != nil || !stored.Answered(suspended.Waiting) {
+			return err
+		}
+	}
+}
+
+func resumeOnce(ctx context.Context, a *console.Console, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupt.Handler) error {
+	if err := changed(ctx, a, stored, how); err != nil {
+		return err
+	}
+	p, o, err := program.PrepareWith(a, &f.WorldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
+		p, err := stored.Program()
+		return p, stored.Root, err
+	})
+	if err != nil {
+		return err
+	}
+	o.Records.Durable = durable(a, &f.durable, stored.Dir)
+	return runProgram(ctx, a, p, &o, f, nil, signals, func() error { return stored.Resume(ctx, o) })
+}
+
+// changed compares the program's sources with what the run began with.
+func changed(ctx context.Context, a *console.Console, stored *engine.StoredRun, how *resumeFlags) error {
+	if how.asStarted || stored.Name == "" {
+		return nil
+	}
+	path := filepath.Join(stored.Root, stored.Name)
+	if !console.IsFile(path) {
+		return nil
+	}
+	p, found, err := engine.Compile(path, stored.Root)
+	if err == nil && p != nil && stored.Is(p) {
+		return nil
+	}
+	what := "has changed since the run began"
+	if err != nil || found.HasErrors() {
+		what += ", and does not compile now"
+	}
+	if !how.accept {
+		return console.Usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", a.Relative(path), what)
+	}
+	if p == nil {
+		return console.Usage("mend it, or give --as-started", "%s %s", a.Relative(path), what)
+	}
+	err = stored.Adopt(ctx, p, a.Environ)
+	if gone, ok := errors.AsType[*runs.Gone](err); ok {
+		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", a.Relative(path), what, gone)
+	}
+	return err
+}
+
+// resumeDue goes on with each run below a directory that can go on.
+func resumeDue(ctx context.Context, a *console.Console, root string) error {
+	dir, err := RootOf(a, []string{root})
+	if err != nil {
+		return err
+	}
+	all, err := runs.List(dir)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, r := range all {
+		if !runs.IsDue(r, time.Now()) {
+			continue
+		}
+		a.Notef("concerto: resume %s\n", a.Relative(r.Dir))
+		c := exec.CommandContext(ctx, a.Binary.Executable, "resume", r.Dir)
+		c.Dir, c.Env, c.Stdout, c.Stderr = a.Dir, a.Environ, a.Stdout, a.Stderr
+		err := c.Run()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == console.ExitWaiting {
+			err = nil
+		}
+		if err != nil {
+			failed++
+			a.Complain(fmt.Sprintf("%s: %v", a.Relative(r.Dir), err), "")
+		}
+	}
+	if failed > 0 {
+		return console.ExitError(console.ExitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,326 @@
+// Package runner has the commands that run a program: run, resume and replay.
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/heap"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/cli/rerun"
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	program.WorldFlags
+	emit    string
+	code    program.CodeFlag
+	watch   bool
+	detail  bool
+	stats   bool
+	format  string // of stats
+	noInput bool
+	input   string
+	inputs  json.RawMessage // what input says
+	shown   string          // progress: one of progressForms, "" for what is usual
+
+	relay      string // hostd's socket, anySocket for the usual one, "" when nothing is said
+	profile    string
+	trace      string
+	transcript string
+	wire       string
+	tape       string
+	durable    durableFlags
+	ledger     string
+	debug      string
+}
+
+var statsForms = []string{"text", "json"}
+
+var runHelp = `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
+stderr. Ctrl-C ends the run with everything it has started; a second one does so
+without waiting for hosts that take their time.
+
+  concerto run                      the project here or above
+  concerto run triage.conc          one file
+  concerto run triage.conc-ir       a compiled program
+  concerto run triage.conc -- a b   std::env::args gives ["a", "b"]
+  concerto run -e 'println(6 * 7)'  statements, or a whole program
+  concerto run -                    a program on standard input
+  concerto run --watch triage.conc  again whenever a file of it changes; what still
+                                    runs is ended
+
+With --mock every model is played: no key, no network, the same answers each
+time, in the schema where the program asks for one.
+
+Awaited emits (await emit("approve", x)) are answered by, in this order:
+  --answer approve=yes              the same value each time; repeatable; JSON
+                                    where the program wants more than text
+  --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
+                                    {"value":…} or {"error":"…"} out, a line each
+  you, when stdin is a terminal, else the next line of stdin, and people who follow the
+  run from elsewhere, through this machine's hostd (--relay): who answers first
+
+With --relay the run is told of through this machine's hostd (` + "`concerto hostd`" + `), so
+that people follow it from elsewhere and answer what it asks; [relay] share = true in
+the manifest does the same. Without a hostd the run goes on as if it were not given.
+
+` + program.PermissionHelp("concerto run") + `
+
+A compiled program that was built by somebody else and asks for commands, hosts,
+files or the network is listed with what it may do, and you are asked once
+whether to run it. Where nobody can be asked it ends with exit code 2, unless
+--trust, or a flag for each kind that it asks for, has decided.
+
+What its hosts do is shown on stderr: on a terminal by lines that are drawn again
+as they go on, else, or with --progress plain, by a line when one starts, asks, is
+answered and by whom, and ends. --progress none, or -q, shows nothing;
+CONCERTO_PROGRESS is the flag where it is not given.
+
+What hosts ask and nobody answers is asked you, when stdin and stderr are
+terminals; --no-input asks nobody.
+
+What it does with models:
+  -v                                a line on stderr for each request, reply, tool
+                                    call, repair and retry, with tokens, time and cost
+  -vv                               and what was said
+  --transcript talk.ndjson          the same whole, as records (spec/20-transcript.md)
+  --wire talk.wire                  each line that passes between the run and its hosts,
+                                    as it happens; ` + "`concerto host replay`" + ` plays it
+  --stats                           what was used, by model, agent, stage and task;
+                                    --stats --format json is one line for programs
+
+Who decided what hosts and the program asked, and which calls of tools are approved of:
+  --ledger decisions.ndjson         a record for each, chained by hashes;
+                                    ` + "`concerto audit show`" + ` tells it, ` + "`audit verify`" + ` that it is whole
+
+A run that can be run again without the world:
+  --record bug.tape                 what models, hosts, files, people and the clock gave
+                                    it; ` + "`concerto replay bug.tape`" + ` plays it
+
+A run that survives its process, and the machine's power:
+  --journal DIR                     keep in DIR all that is needed to go on with it:
+                                    ` + "`concerto resume DIR`" + `
+  --journal DIR --park              and wait without a process for answers that nobody
+                                    here gives: exit code 75, ` + "`concerto answer`" + `, resume
+[run] journal = "runs" in the manifest does so for each run.
+
+With an editor's debugger, which attaches to it before its first line:
+  --debug 127.0.0.1:4711            (` + "`concerto dap`" + ` is what editors start themselves)
+
+Where a run spends its time:
+  --profile cpu.pprof               by functions and lines: go tool pprof -top cpu.pprof
+  --trace trace.json                its tasks, effects, hosts and agents on a time
+                                    line: open it in ui.perfetto.dev`
+
+func NewRun(a *console.Console) *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
+		Short: "Run a program",
+		Long:  runHelp,
+		Args:  console.OnePath(true),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, rest := console.Path(c, args)
+			return runPath(c.Context(), a, p, rest, &f)
+		},
+	}
+	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().VarP(&f.code, "eval", "e", "run `CODE`: a program, or the statements of its main")
+	c.Flags().BoolVar(&f.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
+	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
+	f.Add(c)
+	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().StringVar(&f.input, "input", "", program.InputUsage)
+	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal, and never read stdin")
+	relayFlag(c, &f.relay)
+	c.Flags().StringVar(&f.debug, "debug", "", "wait at `ADDR`, such as 127.0.0.1:4711, for an editor that debugs the program")
+	f.records(c)
+	f.durable.add(c)
+	f.durable.command = c
+	c.ValidArgsFunction = console.CompleteFiles("conc", "conc-ir")
+	console.CompleteFlag(c, "emit", func() []string { return program.ModeNames })
+	console.CompleteFlag(c, "format", func() []string { return statsForms })
+	console.CompleteFlag(c, "progress", func() []string { return progressForms })
+	f.Permissions.Complete(a, c)
+	return c
+}
+
+// records adds the flags that say what is recorded of a run, and where.
+func (f *runFlags) records(c *cobra.Command) {
+	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
+	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
+	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
+	c.Flags().StringVar(&f.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto replay")
+	c.Flags().StringVar(&f.ledger, "ledger", "", "record who decided what in `FILE`, which shows when it was changed")
+	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
+	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
+	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
+}
+
+func runPath(parent context.Context, a *console.Console, path string, args []string, f *runFlags) error {
+	if err := console.OneOf("--emit", f.emit, program.ModeNames); err != nil {
+		return err
+	}
+	switch err := console.OneOf("--format", f.format, statsForms); {
+	case err != nil:
+		return err
+	case f.format != "text" && !f.stats:
+		return console.Usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
+	}
+	form, err := progressForm(a, f.shown)
+	if err != nil {
+		return err
+	}
+	f.shown, a.NoInput = form, f.noInput
+	inputs, err := program.ReadInputs(a, f.input)
+	if err != nil {
+		return err
+	}
+	f.inputs = inputs
+	if f.detail {
+		a.Began = time.Now()
+	}
+	s, err := program.Source(a, path, f.given())
+	if err != nil {
+		return err
+	}
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	a.Interrupt = signals.Interrupt
+	if f.debug != "" {
+		return attachable(a, f, s, signals, func() error { return runOnce(ctx, a, s, args, f, signals) })
+	}
+	interrupt.FollowDebugger(a, signals)
+	if !f.watch {
+		return runOnce(ctx, a, s, args, f, signals)
+	}
+	if s.Given != nil {
+		return console.Usage("name a file", "--watch has nothing to look at in a program that is in no file")
+	}
+	return rerun.OnChange(ctx, a, true, func(ctx context.Context, seen func(string)) error {
+		s := s
+		s.Seen = seen
+		return runOnce(ctx, a, s, args, f, signals)
+	})
+}
+
+// given is what -e gives, nil without it.
+func (f *runFlags) given() *string {
+	if !f.code.Given {
+		return nil
+	}
+	return &f.code.Text
+}
+
+func runOnce(ctx context.Context, a *console.Console, s engine.Source, args []string, f *runFlags, signals *interrupt.Handler) error {
+	if f.detail {
+		a.Began = time.Now() // under --watch each run begins anew
+	}
+	p, o, err := program.Prepare(ctx, a, s, &f.WorldFlags, signals)
+	if err != nil {
+		return err
+	}
+	o.Args, o.Inputs = args, f.inputs
+	if a.Debugging.Debugger != nil {
+		o.Records.Debugger = a.Debugging.Debugger
+	}
+	if err := journaled(a, p, &o, f); err != nil {
+		return err
+	}
+	return runProgram(ctx, a, p, &o, f, s.Seen, signals, func() error { return p.Run(ctx, o) })
+}
+
+// runProgram runs a program with all that is shown and kept of a run.
+func runProgram(ctx context.Context, a *console.Console, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupt.Handler, run func() error) error {
+	if f.wire != "" {
+		if err := program.CheckWireFile(a, p, f.wire); err != nil {
+			return err
+		}
+	}
+	f.Tools.Watch(a, seen)
+	endTools, err := program.RegisterTools(ctx, a, &f.Tools, p, o)
+	if err != nil {
+		return err
+	}
+	if a.Binary.OwnProcess && len(p.Hosts()) > 0 && !f.watch {
+		// A listen passes each message from one goroutine to another, and only the
+		// host runs at the same time. Waking a second processor for each message
+		// costs a quarter of the rate: the benchmark questions reaches 0.61 of
+		// bare Go's rate with two processors, and 0.81 with one. One-way messages
+		// are as fast with either.
+		runtime.GOMAXPROCS(1)
+	}
+	if a.Binary.OwnHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
+		heap.Grow()
+	}
+	if o.Answers.Prompter = a.Prompter(); o.Answers.Prompter == nil && !a.NoInput {
+		o.Answers.Stdin = a.PipedInput()
+	}
+	if err := relayed(ctx, a, p, f.relay, o); err != nil {
+		return endTools(err)
+	}
+	a.MarkEditable(p)
+	end := drawingTold(a)
+	defer end()
+	signals.Before(end)
+	o.Log = a.LogWriter()
+	o.Output = engine.Output{To: a.Stdout, Mode: engine.Modes[f.emit], Terminal: a.OutTerminal, Detail: a.Began}
+	if f.ledger != "" && f.Audit.File != "" && sameFile(a.Abs(f.ledger), a.Abs(f.Audit.File)) {
+		return endTools(twoLogs(f.ledger))
+	}
+	endAudit, err := program.OpenAudit(a, p, o, &f.Audit)
+	if err != nil {
+		return endTools(err)
+	}
+	endLedger, err := recordingDecisions(a, o, f.ledger)
+	if err != nil {
+		return endTools(endAudit(err))
+	}
+	var used stats
+	if f.stats {
+		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
+	}
+	progress := showProgress(a, f, p, o)
+	o.Records.Boundary = AtBoundary
+	err = recording(a, f, o, run)
+	end()
+	err = endTools(endAudit(endLedger(err)))
+	progress.end(err)
+	if f.stats {
+		tellStats(a, &used, f.format == "json" || a.WritesRecords())
+	}
+	return err
+}
+
+// atBoundary, when set, is called at the boundaries of runs with a tape: by tests.
+var AtBoundary func(verify func() (refused, err error))
+
+// recording calls run with the files open to which its profile, trace and
+// transcript are written.
+func recording(a *console.Console, f *runFlags, o *engine.Options, run func() error) (err error) {
+	for _, r := range []struct {
+		flag, path string
+		to         *io.Writer
+	}{{"--profile", f.profile, &o.Records.Profile}, {"--trace", f.trace, &o.Records.Trace}, {"--transcript", f.transcript, &o.Records.Transcript}, {"--wire", f.wire, &o.Records.Wire},
+		{"--record", f.tape, &o.Records.Tape}} {
+		if r.path == "" {
+			continue
+		}
+		file, ferr := a.CreateRecord(r.flag, r.path)
+		if ferr != nil {
+			return ferr
+		}
+		*r.to = file
+		defer func() { err = console.CloseRecord(err, file, r.path) }()
+	}
+	return run()
+}

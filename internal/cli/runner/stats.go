@@ -1,0 +1,144 @@
+package runner
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// stats are what a run has used of models.
+type stats struct {
+	each []engine.ModelUsage
+	all  engine.ModelUsage
+	by   engine.Shares
+}
+
+func (s *stats) models(each []engine.ModelUsage, all engine.ModelUsage) {
+	s.each, s.all = each, all
+}
+
+func (s *stats) shares(by engine.Shares) { s.by = by }
+
+// tellStats writes what a run has used to stderr.
+func tellStats(a *console.Console, s *stats, asJSON bool) {
+	switch {
+	case asJSON:
+		statsLine(a, s)
+	case len(s.each) == 0:
+		fmt.Fprintln(a.Stderr, "stats: no model was asked")
+	default:
+		statsTable(a, s)
+	}
+}
+
+// statsTable writes a line for each model. Agents, stages and tasks have a line
+// each where there are several of them.
+func statsTable(a *console.Console, s *stats) {
+	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(a.Stderr, "stats:")
+	fmt.Fprintln(w, "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model")
+	line := func(u engine.ModelUsage, name string) {
+		cost := "unknown"
+		if u.Priced {
+			cost = u.Cost.String()
+		}
+		fmt.Fprintf(w, "%d\t%d\t%d\t%d\t%s\t  %s\n", u.Calls, u.Failed, u.TokensIn, u.TokensOut, cost, name)
+	}
+	for _, u := range s.each {
+		line(u, u.Connection+" "+u.Model)
+	}
+	more := 0
+	for _, all := range [][]engine.Share{s.by.Agents, s.by.Stages, s.by.Tasks} {
+		more += max(len(all)-maxShares, 0)
+		for _, x := range all[:min(len(all), maxShares)] {
+			if len(all) > 1 || x.Stage != "" {
+				line(x.Usage, shareName(x))
+			}
+		}
+	}
+	if len(s.each) > 1 {
+		line(s.all, "all")
+	}
+	w.Flush()
+	if more > 0 {
+		fmt.Fprintf(a.Stderr, "… and %d more: --stats --format json has all\n", more)
+	}
+	if n := s.all.Refused; n > 0 {
+		fmt.Fprintf(a.Stderr, "budget reached after %d of %d calls\n", s.all.Calls, s.all.Calls+n)
+	}
+}
+
+// maxShares bounds how many agents, stages and tasks the table has, each.
+const maxShares = 20
+
+func shareName(x engine.Share) string {
+	switch {
+	case x.Agent != "":
+		return "agent " + x.Agent
+	case x.Stage != "":
+		return "stage " + x.Pipeline + "/" + x.Stage
+	}
+	return strings.TrimSpace(fmt.Sprintf("task %d %s", x.Task, x.Function))
+}
+
+// usedJSON is what was used, as a member of what the line lists.
+type usedJSON struct {
+	Connection string          `json:"connection,omitempty"`
+	Model      string          `json:"model,omitempty"`
+	Agent      string          `json:"agent,omitempty"`
+	Pipeline   string          `json:"pipeline,omitempty"`
+	Stage      string          `json:"stage,omitempty"`
+	Task       int64           `json:"task,omitempty"`
+	Function   string          `json:"function,omitempty"`
+	Calls      int64           `json:"calls"`
+	Failed     int64           `json:"failed"`
+	Refused    int64           `json:"refused,omitempty"` // calls that the budget did not allow; of all models
+	TokensIn   int64           `json:"tokens_in"`
+	TokensOut  int64           `json:"tokens_out"`
+	Cost       json.RawMessage `json:"cost_usd"` // null when a price is not known
+}
+
+func usedBy(u engine.ModelUsage) usedJSON {
+	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Cost: json.RawMessage("null")}
+	if u.Priced {
+		x.Cost = json.RawMessage(u.Cost.String())
+	}
+	return x
+}
+
+// statsLine writes one line of JSON.
+func statsLine(a *console.Console, s *stats) {
+	list := func(all []engine.Share) []usedJSON {
+		out := []usedJSON{}
+		for _, x := range all {
+			u := usedBy(x.Usage)
+			u.Agent, u.Pipeline, u.Stage, u.Task, u.Function = x.Agent, x.Pipeline, x.Stage, x.Task, x.Function
+			out = append(out, u)
+		}
+		return out
+	}
+	models := []usedJSON{}
+	for _, u := range s.each {
+		models = append(models, usedBy(u))
+	}
+	var line struct {
+		Stats struct {
+			All    usedJSON   `json:"all"`
+			Models []usedJSON `json:"models"`
+			Agents []usedJSON `json:"agents"`
+			Stages []usedJSON `json:"stages"`
+			Tasks  []usedJSON `json:"tasks"`
+		} `json:"stats"`
+	}
+	line.Stats.All, line.Stats.Models = usedBy(s.all), models
+	line.Stats.Agents, line.Stats.Stages, line.Stats.Tasks = list(s.by.Agents), list(s.by.Stages), list(s.by.Tasks)
+	text, err := json.Marshal(&line)
+	if err != nil {
+		panic("stats have no JSON: " + err.Error())
+	}
+	fmt.Fprintf(a.Stderr, "%s\n", text)
+}

@@ -1,0 +1,211 @@
+package runs
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/term/terminal"
+)
+
+func NewAudit(a *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "audit",
+		Short: "Look at the audit log of calls of tools",
+		Long: `With --audit FILE, or [audit] file in the manifest, a run records every call of a
+tool, made or refused, in a log whose lines are chained by their hashes: what is
+changed, left out or put in between shows (spec/23-audit.md).`,
+		Args: console.UnknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(newAuditVerify(a), newAuditShow(a))
+	return c
+}
+
+func newAuditVerify(a *console.Console) *cobra.Command {
+	var head string
+	c := &cobra.Command{
+		Use:   "verify FILE|RUN",
+		Short: "Say whether an audit log was changed",
+		Long: `Goes through a log and holds each line to the one before. Says how many records
+and calls it has, how many calls have not ended, and the hash of the last line.
+
+  concerto audit verify audit.ndjson
+  concerto audit verify audit.ndjson --head HASH
+  concerto audit verify job         the ledger of a run that is kept, and, when it has
+                                    ended, its end
+
+A chain does not show that its end was cut off: --head does, with a hash that a
+run has told at its end, or verify before.
+
+Exit codes: 0 it is whole, 76 it is not, 2 the command was misused.`,
+		Args: oneFile,
+		RunE: func(_ *cobra.Command, args []string) error { return auditVerify(a, args[0], head) },
+	}
+	c.Flags().StringVar(&head, "head", "", "one of its lines must have this `HASH`")
+	return c
+}
+
+// oneFile accepts one argument, the file of a log.
+func oneFile(c *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return console.Usage("`"+c.CommandPath()+" audit.ndjson`, for one", "%s takes one FILE", c.CommandPath())
+	}
+	return nil
+}
+
+// auditLog opens a log for reading: a file, or the ledger of a run. It gives its name, and, of a run
+// that has ended, the hash of its last record.
+func auditLog(a *console.Console, path string) (f *os.File, name, head string, err error) {
+	if info, err := os.Stat(a.Abs(path)); err != nil || info.IsDir() {
+		if dir, err := runner.RunDir(a, path); err == nil {
+			a.RunName = path
+			run, err := engine.OpenRun(dir)
+			if err != nil {
+				return nil, "", "", err
+			}
+			head = run.LedgerHead
+			path = filepath.Join(a.Relative(dir), engine.LedgerFile)
+		}
+	}
+	f, err = userfile.Open(a.Abs(path), userfile.Unlimited)
+	if err != nil {
+		return nil, "", "", console.Usage("a run writes one with --audit FILE", "read %s: %v", path, console.Cause(err))
+	}
+	return f, path, head, nil
+}
+
+func auditVerify(a *console.Console, path, head string) error {
+	if raw, err := hex.DecodeString(head); err != nil || head != "" && len(raw) != 32 || strings.ToLower(head) != head {
+		return console.Usage("give the 64 digits that `concerto audit verify` says behind `head`", "--head cannot be %q", head)
+	}
+	f, path, last, err := auditLog(a, path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	s, err := audit.Verify(f, path, cmp.Or(head, last))
+	if err != nil {
+		return readAudit(a, err)
+	}
+	_, err = fmt.Fprintln(a.Stdout, s)
+	return err
+}
+
+// readAudit is the error of reading a log. That it was changed is said here, as the place
+// alone.
+func readAudit(a *console.Console, err error) error {
+	var broken *engine.AuditBrokenError
+	if !errors.As(err, &broken) {
+		return err
+	}
+	fmt.Fprintln(a.Stderr, terminal.Escape(broken.Error()))
+	return console.ExitError(console.ExitBroken)
+}
+
+// outcomes are what becomes of calls, as --outcome takes them.
+func outcomes() []string {
+	var all []string
+	for _, o := range engine.ToolOutcomes {
+		all = append(all, string(o))
+	}
+	return all
+}
+
+func newAuditShow(a *console.Console) *cobra.Command {
+	var f audit.Filter
+	var since string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "show FILE|RUN",
+		Short: "Show the records of an audit log",
+		Long: `Shows a log's records for a person, or, with --json, its lines as they stand. It
+holds them to each other on the way, and ends with exit code 76 where one was
+changed.
+
+  concerto audit show audit.ndjson
+  concerto audit show audit.ndjson --tool deploy --since 24h
+  concerto audit show audit.ndjson --outcome denied --json
+
+--since takes a time (2026-01-05T10:00:00Z, 2026-01-05) or how long ago (90s, 2h).`,
+		Args: oneFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			var err error
+			if f.Since, err = sinceTime(since, time.Now()); err != nil {
+				return err
+			}
+			if f.Outcome != "" {
+				if err := console.OneOf("--outcome", f.Outcome, outcomes()); err != nil {
+					return err
+				}
+			}
+			return auditShow(a, args[0], f, asJSON)
+		},
+	}
+	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of the tool `NAME`")
+	c.Flags().StringVar(&f.Session, "session", "", "only what belongs to the run `ID`")
+	c.Flags().StringVar(&f.Outcome, "outcome", "", "only ends of calls with this `OUTCOME`: ok, denied, …")
+	c.Flags().StringVar(&since, "since", "", "only from this `TIME` on")
+	c.Flags().BoolVar(&asJSON, "json", false, "the lines as they stand in the log")
+	if err := c.RegisterFlagCompletionFunc("outcome", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return outcomes(), cobra.ShellCompDirectiveNoFileComp
+	}); err != nil {
+		panic(err) // a flag that is not there
+	}
+	return c
+}
+
+// sinceForms are the forms of --since that are times.
+var sinceForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"}
+
+// sinceTime reads --since; the zero time without it.
+func sinceTime(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	for _, form := range sinceForms {
+		if at, err := time.Parse(form, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, console.Usage("write 2026-01-05T10:00:00Z, 2026-01-05, or how long ago, as in 2h", "--since cannot be %q", text)
+}
+
+func auditShow(a *console.Console, path string, f audit.Filter, asJSON bool) error {
+	file, path, _, err := auditLog(a, path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for l, err := range audit.Lines(file, path) {
+		if err != nil {
+			return readAudit(a, err)
+		}
+		if !f.Match(l) {
+			continue
+		}
+		text := string(l.Text)
+		if !asJSON {
+			text = console.Printable(l.String(), a.OutTerminal)
+		}
+		if _, err := fmt.Fprintln(a.Stdout, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package runs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/internal/engine/timetravel/view"
+)
+
+// viewRecorded shows a recorded run on the terminal, until somebody leaves or the context ends.
+func viewRecorded(ctx context.Context, a *console.Console, s *timetravel.Source, name string, tape bool, at int64, signals *interrupt.Handler) (err error) {
+	if !a.Terminal || !a.Screen || a.Raw == nil {
+		return console.Usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", name), "without a terminal there is nothing to look at %s with", name)
+	}
+	r, problem := s.Play(ctx, 0)
+	if r == nil {
+		return problem
+	}
+	if n := int64(len(r.Effects)); at > n {
+		return noSuchEffect(name, at, n)
+	}
+	session, err := r.Look()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	b, err := view.New(r, session, at, problem)
+	if err != nil {
+		return err
+	}
+	b.Name, b.Color = name, a.OutColor
+	if !tape {
+		b.Fork = func(effect int64, result json.RawMessage) string { return forkHere(a, r, name, effect, result) }
+	}
+	return interact(ctx, a, b, signals)
+}
+
+func noSuchEffect(name string, at, n int64) error {
+	return console.Usage(fmt.Sprintf("`concerto inspect %s --json` lists its effects", name), "%s has no effect %d: it has made %d", name, at, n)
+}
+
+// The terminal's second screen, which leaves what stood there as it was.
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l"
+	leaveScreen = "\x1b[?25h\x1b[?1049l"
+)
+
+// sizeLook is how often it is looked whether the terminal has another size.
+const sizeLook = 100 * time.Millisecond
+
+// interact draws, and takes keys, until somebody leaves. The terminal is then as it was.
+func interact(ctx context.Context, a *console.Console, b *view.View, signals *interrupt.Handler) error {
+	restore, err := a.Raw()
+	if err != nil {
+		return fmt.Errorf("take keys from the terminal: %w", err)
+	}
+	back := func() {
+		_, _ = io.WriteString(a.Stdout, leaveScreen) // there is nowhere to report it
+		restore()
+	}
+	signals.Before(back)
+	defer back()
+	<-signals.Ready // a signal must find somebody who gives the terminal back
+	if _, err := io.WriteString(a.Stdout, enterScreen); err != nil {
+		return err
+	}
+	keys := typed(ctx, a.Stdin)
+	look := time.NewTicker(sizeLook)
+	defer look.Stop()
+	var drawn canvas
+	for {
+		width, height := a.Size()
+		if err := drawn.show(a.Stdout, b, width, height); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case k, ok := <-keys:
+			if !ok { // nobody types any more
+				return nil
+			}
+			drawn.stale = true
+			leave, err := b.Type(k)
+			if errors.Is(err, view.ErrInterrupted) {
+				err = console.ErrInterrupted
+			}
+			if leave || err != nil {
+				return err
+			}
+		case <-look.C:
+		}
+	}
+}
+
+// typed hands on what is typed. The reading goroutine ends with what it reads from, or with the
+// process: a terminal cannot be told to give up.
+func typed(ctx context.Context, in io.Reader) <-chan []byte {
+	keys := make(chan []byte)
+	go func() {
+		defer close(keys)
+		for {
+			b := make([]byte, 256)
+			n, err := in.Read(b)
+			if n > 0 {
+				select {
+				case keys <- b[:n]:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return keys
+}
+
+// canvas is what stands on the terminal.
+type canvas struct {
+	rows          []string
+	width, height int
+	stale         bool
+}
+
+// show draws the rows that have changed.
+func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
+	whole := width != c.width || height != c.height
+	if !whole && !c.stale {
+		return nil
+	}
+	rows := b.Draw(width, height)
+	var out bytes.Buffer
+	if whole {
+		out.WriteString("\x1b[H\x1b[J")
+	}
+	for i, r := range rows {
+		if whole || i >= len(c.rows) || r != c.rows[i] {
+			fmt.Fprintf(&out, "\x1b[%d;1H%s\x1b[K", i+1, r)
+		}
+	}
+	c.rows, c.width, c.height, c.stale = rows, width, height, false
+	_, err := to.Write(out.Bytes())
+	return err
+}
+
+// forkHere makes a fork of the run, and says where it is. Output is in no journal: where nothing is
+// changed, the fork is made at the effect before.
+func forkHere(a *console.Console, r *timetravel.Recording, run string, effect int64, result json.RawMessage) string {
+	dir, err := runner.RunDir(a, run)
+	if err != nil {
+		return err.Error()
+	}
+	if len(result) == 0 {
+		effect = r.Kept(effect)
+	}
+	id := engine.NewRunID()
+	to := filepath.Join(filepath.Dir(dir), id)
+	change := runs.Change{Effect: effect}
+	if len(result) > 0 {
+		change.Result = result
+	}
+	if _, err := runs.Fork(dir, to, id, change); err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("the fork is in %s: concerto resume %s --as-started", a.Relative(to), a.Relative(to))
+}

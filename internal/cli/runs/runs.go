@@ -1,0 +1,255 @@
+// Package runs has the commands about runs that are stored: runs, answer, fork, inspect and audit.
+package runs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/engine/runs"
+)
+
+const runsHelp = `Tells of runs that are kept by --journal, or by [run] journal in the manifest.
+
+RUN is a run's directory, or its id where the manifest says [run] journal; ROOT is a
+directory with such directories, that of the manifest unless it is given.`
+
+func NewRuns(a *console.Console) *cobra.Command {
+	c := &cobra.Command{Use: "runs", Short: "Tell of runs that are kept, end them, remove them", Long: runsHelp, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	var asJSON bool
+	var out string
+	add := func(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
+		x := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), args) }}
+		x.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+		c.AddCommand(x)
+		return x
+	}
+	add("list [ROOT]", "The runs below a directory, the oldest first", cobra.MaximumNArgs(1), func(_ context.Context, args []string) error { return runsList(a, args, asJSON) })
+	add("show RUN", "What a run has done, and what it waits for", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsShow(a, args[0], asJSON) })
+	add("verify RUN", "Look whether a run's journal is as it was written", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsVerify(a, args[0], asJSON) })
+	add("tape RUN", "Make a tape of a run, for concerto replay", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsTape(a, args[0], out) }).
+		Flags().StringVarP(&out, "output", "o", "", "write it to `FILE` (default stdout)")
+	add("stop RUN", "End a run", cobra.ExactArgs(1), func(ctx context.Context, args []string) error { return runsStop(ctx, a, args[0]) })
+	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), func(_ context.Context, args []string) error { return runsRemove(a, args) })
+	return c
+}
+
+func runsList(a *console.Console, args []string, asJSON bool) error {
+	root, err := runner.RootOf(a, args)
+	if err != nil {
+		return err
+	}
+	all, err := runs.List(root)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.WriteJSON(all)
+	}
+	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "RUN\tSTATE\tPROGRAM\tSTARTED\tWAITS FOR")
+	for _, r := range all {
+		waits := make([]string, 0, len(r.Pending))
+		for _, q := range r.Pending {
+			waits = append(waits, q.ID+" "+q.Channel)
+		}
+		name := r.Run
+		if name == "" {
+			name = a.Relative(r.Dir)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, console.Printable(strings.Join(waits, ", "), a.OutTerminal))
+	}
+	return w.Flush()
+}
+
+func runsShow(a *console.Console, run string, asJSON bool) error {
+	dir, err := runner.RunDir(a, run)
+	if err != nil {
+		return err
+	}
+	a.RunName = run
+	s, err := runs.Show(dir)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return a.WriteJSON(s)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "run      %s\nstate    %s", s.Run, s.State)
+	if s.Exit != nil {
+		fmt.Fprintf(&b, ", exit code %d", *s.Exit)
+	}
+	if s.Damage != "" {
+		fmt.Fprintf(&b, "\n         %s", s.Damage)
+	}
+	fmt.Fprintf(&b, "\nprogram  %s\nstarted  %s\neffects  %d done, %d not done, %d unknown, %d pending\n", s.Program, s.Started, s.Effects.Done, s.Effects.None, s.Effects.Unknown, s.Effects.Pending)
+	fmt.Fprintf(&b, "models   %d calls, of which %d are unknown; %d tokens in, %d out, $%.4f\njournal  %d records, %d bytes", s.Usage.Calls, s.Usage.UnknownCalls, s.Usage.TokensIn, s.Usage.TokensOut, s.Usage.CostUSD, s.Journal.Records, s.Journal.Bytes)
+	if s.KeptFrom > 0 {
+		fmt.Fprintf(&b, "; what was before effect %d is not kept", s.KeptFrom)
+	}
+	b.WriteByte('\n')
+	for _, q := range s.Pending {
+		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, a.OutTerminal), q.Type, q.Since, run, q.ID)
+	}
+	for _, q := range s.Answered {
+		how := string(q.Value)
+		switch {
+		case q.Error != nil:
+			how = "refused: " + string(q.Error)
+		case q.Value == nil:
+			how = "with a value that is kept in a file of its own"
+		}
+		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, a.OutTerminal), how, q.By, q.At)
+	}
+	for _, u := range s.Unknown {
+		fmt.Fprintf(&b, "unknown  %s %s %s, begun %s: %s\n", u.ID, u.Kind, u.Request, u.Began, u.Policy)
+	}
+	for _, t := range s.Timers {
+		fmt.Fprintf(&b, "timer    effect %d, until %s\n", t.Effect, t.Due)
+	}
+	for _, h := range s.Hosts {
+		fmt.Fprintf(&b, "host     %s, process %d, %s\n", h.Host, h.PID, h.State)
+	}
+	_, err = fmt.Fprint(a.Stdout, console.Printable(b.String(), a.OutTerminal))
+	return err
+}
+
+func runsVerify(a *console.Console, run string, asJSON bool) error {
+	dir, err := runner.RunDir(a, run)
+	if err != nil {
+		return err
+	}
+	a.RunName = run
+	v, err := runs.Verify(dir)
+	if asJSON {
+		out := struct {
+			OK      bool   `json:"ok"`
+			Records uint64 `json:"records"`
+			Before  uint64 `json:"not_kept,omitempty"`
+			Torn    int    `json:"torn_bytes"`
+			OutTorn int    `json:"out_torn_bytes,omitempty"`
+			Problem string `json:"problem,omitempty"`
+		}{OK: err == nil, Records: v.Records, Before: v.Before, Torn: v.Torn, OutTorn: v.OutTorn}
+		if err != nil {
+			out.Problem = err.Error()
+		}
+		return errors.Join(a.WriteJSON(out), err)
+	}
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%d records, all as they were written", v.Records)
+	if v.Before > 0 {
+		text += fmt.Sprintf("; %d before them are not kept", v.Before)
+	}
+	if v.Torn > 0 {
+		text += fmt.Sprintf("; %d bytes at the end were being written when the run was interrupted", v.Torn)
+	}
+	if v.OutTorn > 0 {
+		text += fmt.Sprintf("; %d bytes at the end of out.ndjson are an unfinished line, which is written again", v.OutTorn)
+	}
+	_, err = fmt.Fprintln(a.Stdout, text)
+	return err
+}
+
+func runsStop(ctx context.Context, a *console.Console, run string) error {
+	dir, err := runner.RunDir(a, run)
+	if err != nil {
+		return err
+	}
+	a.RunName = run
+	return runs.Stop(ctx, dir)
+}
+
+func runsRemove(a *console.Console, all []string) error {
+	for _, run := range all {
+		dir, err := runner.RunDir(a, run)
+		if err != nil {
+			return err
+		}
+		a.RunName = run
+		if err := runs.Remove(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func runsTape(a *console.Console, run, file string) (err error) {
+	dir, err := runner.RunDir(a, run)
+	if err != nil {
+		return err
+	}
+	a.RunName = run
+	if file == "" {
+		return runs.Tape(dir, a.Stdout)
+	}
+	f, err := console.PrivateFile(a.Abs(file))
+	if err != nil {
+		return console.Usage("", "write %s: %v", file, console.Cause(err))
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return runs.Tape(dir, f)
+}
+
+const answerHelp = `Answers a question that a run waits for: by the id that ` + "`concerto runs show`" + ` and the
+parked run itself tell. VALUE is a text where the program awaits one, or anything;
+else JSON, or a word such as the name of a variant. The first answer wins.
+
+  concerto answer job q7 yes
+  concerto answer job q7 '{"ok":true,"why":"small change"}'
+  concerto answer job q7 --refuse "nobody is here to decide"
+
+A run that is alive sees it at once; one that is parked when it is gone on with.`
+
+func NewAnswer(a *console.Console) *cobra.Command {
+	var given runs.GivenAnswer
+	var refuse string
+	c := &cobra.Command{
+		Use:   "answer RUN ID [VALUE]",
+		Short: "Answer a question that a run waits for",
+		Long:  answerHelp,
+		Args:  cobra.RangeArgs(2, 3),
+		RunE: func(c *cobra.Command, args []string) error {
+			refused := c.Flags().Changed("refuse")
+			if refused == (len(args) == 3) {
+				return console.Usage("concerto answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
+			}
+			if refused {
+				given.Refuse = &refuse
+			} else {
+				given.Text = args[2]
+			}
+			if given.By == "" {
+				given.By = userName()
+			}
+			dir, err := runner.RunDir(a, args[0])
+			if err != nil {
+				return err
+			}
+			a.RunName = args[0]
+			return runs.Answer(dir, args[1], given)
+		},
+	}
+	c.Flags().BoolVar(&given.JSON, "json", false, "VALUE is JSON")
+	c.Flags().StringVar(&given.By, "by", "", "who answers: `NAME` (default: the user)")
+	c.Flags().StringVar(&refuse, "refuse", "", "refuse to answer: the program gets an EmitError with `TEXT`")
+	return c
+}
+
+// userName is who runs the command.
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "somebody"
+}

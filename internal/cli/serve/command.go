@@ -1,0 +1,135 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// applicationFlags are the flags of serve.
+type applicationFlags struct {
+	stdio    bool
+	web      webFlags
+	roots    []string
+	source   bool
+	passEnv  []string
+	tools    program.ToolFlags
+	audit    program.AuditFlags
+	sessions int
+	message  int
+	drain    float64
+}
+
+func NewServe(a *console.Console) *cobra.Command {
+	var f applicationFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Run programs for an application, with the application's own tools",
+		Long: `Runs programs for an application in another process, and lets it give them
+tools of its own: the application speaks JSON-RPC 2.0 (spec/22-serve.md), a
+message a line on stdin and stdout, or over HTTP and WebSocket. It registers
+tools, starts programs as sessions, gets their events, and answers their awaited
+emits and the calls of its tools. It ends with Ctrl-C or SIGTERM, and over stdin
+when that ends.
+
+  concerto serve
+  concerto serve --root ./flows --max-sessions 10 --host-tools tools.yaml
+  concerto serve --http 8080 --token-env SERVE_TOKEN
+
+Over HTTP a port alone is one of the loopback, and clients give a bearer token:
+that of --token-env, or one that is made and written to stderr with the address.
+
+Programs, and the directories in which they work, lie below a --root. What a
+program may do is what its own [permissions] say.
+
+This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agents.`,
+		Args: console.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return serveApplications(c.Context(), a, &f) },
+	}
+	c.Flags().BoolVar(&f.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
+	f.web.add(c)
+	c.Flags().StringArrayVar(&f.roots, "root", nil, "programs lie below `DIR`; repeatable; relative paths start at the first (default: here)")
+	c.Flags().BoolVar(&f.source, "allow-source", false, "take programs as source and IR over HTTP, too")
+	c.Flags().StringArrayVar(&f.passEnv, "pass-env", nil, "let such programs see the environment variable `NAME`; repeatable")
+	c.Flags().IntVar(&f.sessions, "max-sessions", 100, "let at most `N` sessions run")
+	c.Flags().IntVar(&f.message, "max-message", 16<<20, "refuse messages of more than `BYTES`")
+	c.Flags().Float64Var(&f.drain, "drain", 10, "let sessions that run go on for `SECONDS` when the server is to end")
+	f.tools.Add(c)
+	f.audit.Add(c)
+	return c
+}
+
+func serveApplications(parent context.Context, a *console.Console, f *applicationFlags) error {
+	config, err := served(a, f)
+	if err != nil {
+		return err
+	}
+	listen, web, err := listening(a, f)
+	if err != nil {
+		return err
+	}
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
+	config.Kill = signals.Kill
+	o := engine.Options{Tools: config.Tools, Kill: config.Kill}
+	endTools, err := program.RegisterTools(ctx, a, &f.tools, nil, &o)
+	if err != nil {
+		return err
+	}
+	endAudit, err := program.OpenAudit(a, nil, &o, &f.audit)
+	if err != nil {
+		return endTools(err)
+	}
+	config.Audit = o.Records.Audit
+	s := New(config)
+	if listen == nil {
+		err = s.ServeLines(ctx, a.Stdin, a.Stdout)
+	} else {
+		err = serveHTTP(ctx, a, s, listen, web)
+	}
+	return endTools(endAudit(err))
+}
+
+// served is what the flags say of the server.
+func served(a *console.Console, f *applicationFlags) (Config, error) {
+	c := Config{Version: a.Binary.Release, Tools: &engine.ToolRegistry{}, Environ: a.Environ, PassEnv: f.passEnv, Source: f.source, Executable: a.Binary.Executable,
+		Sessions: f.sessions, Message: f.message, Drain: time.Duration(f.drain * float64(time.Second)), LogLevel: a.LogLevel, Log: func(level, message string) { serverLog(a, level, message) }}
+	switch {
+	case f.sessions < 1:
+		return c, console.Usage("give 1 or more", "--max-sessions cannot be %d", f.sessions)
+	case f.message < 1024:
+		return c, console.Usage("give 1024 or more", "--max-message cannot be %d", f.message)
+	case !(f.drain >= 0 && f.drain <= 86400):
+		return c, console.Usage("give seconds, 86400 at most", "--drain cannot be %g", f.drain)
+	}
+	if len(f.roots) == 0 {
+		f.roots = []string{a.Dir}
+	}
+	for _, given := range f.roots {
+		root, err := filepath.EvalSymlinks(a.Abs(given))
+		info, serr := os.Stat(root)
+		if err != nil || serr != nil || !info.IsDir() {
+			return c, console.Usage("--root takes a directory that exists", "no directory %s", given)
+		}
+		c.Roots = append(c.Roots, root)
+	}
+	return c, nil
+}
+
+// serverLog writes a line of the server's own log.
+func serverLog(a *console.Console, level, message string) {
+	if level == "debug" && a.Verbose == 0 || a.Quiet && level != "error" {
+		return
+	}
+	fmt.Fprintf(a.Stderr, "%s: %s\n", level, console.Printable(message, a.ErrTerminal))
+}

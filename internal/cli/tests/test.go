@@ -1,0 +1,290 @@
+// Package tests has the command that runs a program's tests.
+package tests
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/cli/rerun"
+	"github.com/concerto-lang/concerto/internal/editor/analysis"
+	"github.com/concerto-lang/concerto/internal/engine"
+)
+
+// testFlags are the flags of test.
+type testFlags struct {
+	filter   string
+	format   string
+	parallel int
+	timeout  float64
+	seed     int64
+	live     bool
+	record   string
+	watch    bool
+	list     bool
+	cover    bool
+	html     string
+	wire     string
+
+	permissions program.PermissionFlags
+	audit       program.AuditFlags
+	tools       program.ToolFlags
+}
+
+// recordings are what --record may be, the first without a value.
+var recordings = []string{"missing", "all"}
+
+var testFormats = []string{"text", "json", "ndjson", "junit"}
+
+func NewTest(a *console.Console) *cobra.Command {
+	var f testFlags
+	c := &cobra.Command{
+		Use:   "test [PATH]",
+		Short: "Run a program's tests",
+		Long: `Runs the @test functions of a program, each by itself, and reports on stdout. A
+test reaches no model, host or network: it mocks what it needs, or has it on its
+tape, and its clock stands still but for what it waits for.
+
+  concerto test                       the project here or above
+  concerto test triage.conc           one file
+  concerto test --filter 'numbers ::' what has this in its name
+  concerto test -v                    also what each test emitted and printed
+  concerto test --coverage            which lines and handlers the tests reach
+  concerto test --watch               again at each change
+  concerto test --list                which tests there are, and where; runs none
+
+A test that runs for more than 60 seconds of real time is ended and has failed; the
+others go on. --timeout, or [limits] max_test_seconds, allows more or less.
+
+A tape is tapes/FILE/FUNCTION.tape beside the test's file. --record makes those that
+are missing: what a test finds neither in a mock nor on its tape is reached for real
+and recorded, when the test passes; --record=all records all tapes anew. With --live
+all that a test does not mock is reached for real, and no tape is used. Files and
+environment variables are the real ones, where a test has neither mock nor tape.
+
+` + program.PermissionHelp("concerto test") + `
+
+Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
+		Args: console.OnePath(false),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, _ := console.Path(c, args)
+			return runTests(c.Context(), a, p, &f)
+		},
+	}
+	c.Flags().StringVar(&f.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
+	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of the report: text, json, ndjson (a line for each event, when it happens) or junit")
+	c.Flags().IntVar(&f.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
+	c.Flags().Float64Var(&f.timeout, "timeout", 0, "end a test after `SECONDS` of real time; -1 never (default 60, or [limits] max_test_seconds)")
+	c.Flags().Int64Var(&f.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
+	c.Flags().BoolVar(&f.live, "live", false, "let tests reach agents, hosts and the network where they mock nothing")
+	c.Flags().StringVar(&f.record, "record", "", "record what tests find neither in a mock nor on their tape; `all`: record all tapes anew")
+	c.Flags().Lookup("record").NoOptDefVal = recordings[0]
+	c.Flags().BoolVar(&f.list, "list", false, "list the tests in place of running them; with --format json for editors")
+	c.Flags().BoolVar(&f.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
+	c.Flags().BoolVar(&f.cover, "coverage", false, "report which lines and listen handlers the tests reach")
+	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
+	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
+	f.permissions.Add(c)
+	f.audit.Add(c)
+	f.tools.Add(c)
+	c.ValidArgsFunction = console.CompleteFiles("conc")
+	console.CompleteFlag(c, "format", func() []string { return testFormats })
+	f.permissions.Complete(a, c)
+	return c
+}
+
+// testReport is what a run of tests came to.
+type testReport struct {
+	Results  []engine.TestResult
+	Took     time.Duration
+	Coverage *coverage // nil without --coverage
+}
+
+func (r *testReport) failed() int {
+	n := 0
+	for _, x := range r.Results {
+		if x.Failure != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func runTests(parent context.Context, a *console.Console, path string, f *testFlags) error {
+	selected, err := f.selection()
+	if err != nil {
+		return err
+	}
+	grants, err := f.permissions.Grants()
+	if err != nil {
+		return err
+	}
+	if filepath.Ext(path) == engine.IRExt {
+		return console.Usage("name the source file or the project", "%s: a compiled program holds no tests", path)
+	}
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	interrupt.FollowDebugger(a, signals)
+	<-signals.Ready
+	s := engine.Source{Path: path, Dir: a.Dir, Overlay: a.Overlay, Tests: true, Seen: func(string) {}}
+	if !f.watch {
+		return testOnce(ctx, a, s, f, grants, selected, signals.Kill)
+	}
+	var again analysis.Again
+	return rerun.OnChange(ctx, a, false, func(_ context.Context, seen func(path string)) error {
+		s.Seen = seen
+		return testOnce(ctx, a, again.Request(s), f, grants, selected, signals.Kill)
+	})
+}
+
+// testOnce compiles and runs the tests. It calls s.Seen with each file that they
+// depend on.
+func testOnce(ctx context.Context, a *console.Console, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
+	p, found, err := engine.CompileSource(s)
+	if err != nil {
+		return console.Refused(err)
+	}
+	if err := a.ShowDiagnostics(found); err != nil {
+		return err
+	}
+	tests := p.Tests()
+	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
+		return console.Usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
+	}
+	if f.list {
+		return listTests(a, tests, selected, f.format == "json")
+	}
+	o := engine.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Record: f.record, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.Environ, Executable: a.Binary.Executable, WorkDir: a.Dir, Allow: allow,
+		Cover: f.cover || f.html != "", Kill: kill, Log: a.LogWriter(), LogLevel: a.LogLevel}
+	if a.Debugging.Debugger != nil {
+		o.Debugger = a.Debugging.Debugger
+	}
+	switch f.format {
+	case "text":
+		o.OnResult = func(r engine.TestResult) { tellResult(a, r) }
+	case "ndjson":
+		o.OnEvent = func(t engine.Test, r *engine.TestResult) { tellEvent(a, t, r) }
+	}
+	if f.wire != "" {
+		if err := program.CheckWireFile(a, p, f.wire); err != nil {
+			return err
+		}
+		file, err := a.CreateRecord("--wire", f.wire)
+		if err != nil {
+			return err
+		}
+		defer func() { failed = console.CloseRecord(failed, file, f.wire) }()
+		o.Wire = file
+	}
+	var of engine.Options
+	of.WorkDir, of.Dir, of.Allow = a.Dir, a.Dir, allow
+	f.tools.Watch(a, s.Seen)
+	endTools, err := program.RegisterTestTools(ctx, a, &f.tools, p, &of, !f.live)
+	if err != nil {
+		return err
+	}
+	endAudit, err := program.OpenAudit(a, p, &of, &f.audit)
+	if err != nil {
+		return endTools(err)
+	}
+	o.Audit, o.Tools = of.Records.Audit, of.Tools
+	began := time.Now()
+	results, points, err := p.RunTests(ctx, o)
+	err = endTools(endAudit(err))
+	for _, r := range results {
+		for _, file := range r.Record.Files {
+			s.Seen(a.Abs(file))
+		}
+		if r.UnusedEntries > 0 {
+			a.Complain("warning: "+r.Tape+": "+program.NotUsed(r.Unused, r.UnusedEntries), "")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	r := &testReport{Results: results, Took: time.Since(began)}
+	if o.Cover {
+		r.Coverage = summarize(p, points)
+	}
+	return finishTests(a, r, f)
+}
+
+// selection is --filter as a choice of tests, with the other flags checked.
+func (f *testFlags) selection() (func(engine.Test) bool, error) {
+	if err := console.OneOf("--format", f.format, testFormats); err != nil {
+		return nil, err
+	}
+	if ran := f.format == "junit" || f.format == "ndjson"; f.list && (ran || f.watch) {
+		report := "junit"
+		if ran {
+			report = f.format
+		}
+		return nil, console.Usage("leave out --list to run them", "--list runs no tests: it has no %s report, and nothing to watch", report)
+	}
+	if f.record != "" {
+		if err := console.OneOf("--record", f.record, recordings); err != nil {
+			return nil, err
+		}
+		if f.live {
+			return nil, console.Usage("leave one of them out", "--live uses no tapes, and --record makes some")
+		}
+	}
+	if f.parallel < 0 {
+		return nil, console.Usage("--parallel takes a number from 1 on", "--parallel cannot be %d", f.parallel)
+	}
+	if f.filter == "" {
+		return nil, nil
+	}
+	re, err := regexp.Compile(f.filter)
+	if err != nil {
+		return nil, console.Usage("write special characters with a backslash before them, as in `\\(`", "--filter is not a regular expression: %v", err)
+	}
+	return func(t engine.Test) bool { return re.MatchString(t.Name) || re.MatchString(t.Function) }, nil
+}
+
+func matchesAny(tests []engine.Test, selected func(engine.Test) bool) bool {
+	for _, t := range tests {
+		if selected(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// finishTests writes the part of the report that has not been written yet.
+func finishTests(a *console.Console, r *testReport, f *testFlags) error {
+	var err error
+	switch f.format {
+	case "json":
+		err = writeJSONReport(a.Stdout, r)
+	case "junit":
+		err = writeJUnitReport(a.Stdout, r)
+	case "ndjson": // each line was written when it happened
+	default:
+		tellSummary(a, r)
+	}
+	if err != nil {
+		return fmt.Errorf("write the report: %w", err)
+	}
+	if f.html != "" {
+		if err := console.WriteFile(a.Abs(f.html), r.Coverage.page()); err != nil {
+			return console.Usage("", "write %s: %v", f.html, console.Cause(err))
+		}
+	}
+	if r.failed() > 0 {
+		return console.ExitError(console.ExitFailed)
+	}
+	return nil
+}
+
+// testPlace is where a failure is shown when no place in it is to blame.
+func testPlace(t engine.Test) engine.Place {
+	return engine.Place{Function: t.Function, File: t.File, Line: t.Line}
+}

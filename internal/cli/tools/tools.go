@@ -1,0 +1,287 @@
+// Package tools has the commands that check, list, call and serve tools, and mcp.
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
+	"github.com/concerto-lang/concerto/internal/cli/interrupt"
+	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/runtime/tool"
+)
+
+func NewTools(a *console.Console) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "tools",
+		Short: "Look at an application's tools, and call them",
+		Long: `Works with the tools that agents and hosts get from an application: those of files
+(--host-tools FILE), of programs (--host-tools-module FILE.conc), and of the sections
+[tools.X] of the Concerto.toml here or above.
+
+  concerto tools check tools.yaml
+  concerto tools list --host-tools tools.yaml
+  concerto tools call query --args '{"sql": "select 1"}' --host-tools tools.yaml`,
+		Args: console.UnknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return console.Usage("`concerto tools list`, `concerto tools check FILE` or `concerto tools call NAME`", "say what to do")
+		},
+	}
+	c.AddCommand(newToolsCheck(a), newToolsList(a), newToolsCall(a))
+	return c
+}
+
+func newToolsCheck(a *console.Console) *cobra.Command {
+	var f program.ToolFlags
+	c := &cobra.Command{
+		Use:   "check FILE…",
+		Short: "Look for mistakes in files of tools",
+		Long: `Checks files of tools, the tools of the Concerto.toml here or above, and whether all of
+them can be had at once: every mistake with its place. MCP servers are asked what they
+have. What this machine lacks for the sandboxes of commands is a warning. Says nothing
+when all is well.
+
+  concerto tools check tools.yaml more.yaml
+
+A tool has a name, a description, a JSON Schema of its arguments, and what answers calls:
+
+  tools:
+    - name: query
+      description: Query the database
+      parameters: {type: object, properties: {sql: {type: string}}, required: [sql]}
+      command: [python3, query.py]`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args)+len(f.Files)+len(f.Modules) == 0 {
+				return console.Usage("`concerto tools check tools.yaml`", "tools check takes files of tools")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			f.Files = append(args, f.Files...)
+			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *engine.ToolRegistry) error { return checkSandboxes(a, ctx, tools) })
+		},
+	}
+	f.Add(c)
+	return c
+}
+
+// checkSandboxes says which tools this machine cannot hold to their sandboxes.
+func checkSandboxes(a *console.Console, _ context.Context, tools *engine.ToolRegistry) error {
+	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.Binary.Executable}
+	defer run.End()
+	for _, t := range tools.List() {
+		lacks, fails := tool.Lacks(t, run)
+		if len(lacks) == 0 {
+			continue
+		}
+		then := "it runs without that"
+		if fails {
+			then = "its calls fail"
+		}
+		if _, err := fmt.Fprintf(a.Stderr, "warning: tool '%s': this machine lacks %s: %s\n", t.Name, strings.Join(lacks, ", and "), then); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newToolsList(a *console.Console) *cobra.Command {
+	var f program.ToolFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the tools that there are",
+		Long: `Lists the tools by name, with their version, their owner and what they do: those of the
+Concerto.toml here or above, and of the flags.
+
+  concerto tools list
+  concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
+		Args: console.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *engine.ToolRegistry) error {
+				return listTools(ctx, a, tools, asJSON)
+			})
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, `write {"tools": […]}, as tools/list of concerto serve gives it`)
+	f.Add(c)
+	return c
+}
+
+// callFlags are the flags of tools call.
+type callFlags struct {
+	program.ToolFlags
+	args    string
+	answers []string
+	audit   program.AuditFlags
+}
+
+func newToolsCall(a *console.Console) *cobra.Command {
+	var f callFlags
+	c := &cobra.Command{
+		Use:   "call NAME",
+		Short: "Call a tool",
+		Long: `Calls a tool as an agent would: its arguments are held against its schema, and where it
+requires approval somebody is asked. Its result is written as one line of JSON, with
+success, output, error and metadata.
+
+  concerto tools call query --args '{"sql": "select 1"}'
+  concerto tools call query@2 --args @args.json --host-tools tools.yaml
+  concerto tools call drop --answer tool:approval=yes
+
+Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return console.Usage("`concerto tools call NAME --args JSON`", "tools call takes the name of one tool")
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return callTool(c.Context(), a, args[0], &f) },
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return toolNames(c.Context(), a, args, &f.ToolFlags)
+		},
+	}
+	c.Flags().StringVar(&f.args, "args", "", "the arguments: `JSON`, an object, or @FILE that holds it")
+	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer what is asked: `CHANNEL=VALUE`; the channel of approvals is tool:approval")
+	f.Add(c)
+	f.audit.Add(c)
+	return c
+}
+
+// withTools calls do with the tools of the manifest and of the flags.
+func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
+	ctx, signals := interrupt.Catch(ctx)
+	defer signals.Stop()
+	s := program.ToolSources(a, f, nil)
+	s.Manifest = true
+	set, err := program.LoadTools(ctx, a, s)
+	if err != nil {
+		return err
+	}
+	var tools engine.ToolRegistry
+	if err = set.Register(&tools); err != nil {
+		err = console.Usage("give one of them another name, or a version of its own", "%v", err)
+	} else {
+		err = do(ctx, &tools)
+	}
+	tools.Close()
+	if closing := set.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// toolSession is what tools are told by a command that runs no program.
+func toolSession(a *console.Console) engine.ToolContext {
+	return engine.ToolContext{Caller: "client:tools", Cwd: a.Dir}
+}
+
+func listTools(ctx context.Context, a *console.Console, tools *engine.ToolRegistry, asJSON bool) error {
+	s, err := tools.Open(ctx, toolSession(a))
+	if err != nil {
+		return err
+	}
+	list := append([]engine.ListedTool{}, s.List()...)
+	if asJSON {
+		err = writeLine(a.Stdout, map[string]any{"tools": list})
+	} else {
+		err = writeTools(a.Stdout, list)
+	}
+	if closing := s.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// writeLine writes a value as a line of JSON.
+func writeLine(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// writeTools writes tools for people, in columns.
+func writeTools(w io.Writer, list []engine.ListedTool) error {
+	wide := [2]int{}
+	rows := make([][2]string, len(list))
+	for i, t := range list {
+		rows[i] = [2]string{fmt.Sprintf("%s@%d", t.Name, t.Version), t.Owner}
+		for j, cell := range rows[i] {
+			wide[j] = max(wide[j], len(cell))
+		}
+	}
+	for i, t := range list {
+		more, _, _ := strings.Cut(t.Description, "\n")
+		if t.HiddenBy != "" {
+			more += " (hidden by that of " + t.HiddenBy + ")"
+		}
+		if t.RequiresApproval {
+			more += " (asks)"
+		}
+		if _, err := fmt.Fprintf(w, "%-*s  %-*s  %s\n", wide[0], rows[i][0], wide[1], rows[i][1], more); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// callTool calls a tool, and writes its result.
+func callTool(ctx context.Context, a *console.Console, name string, f *callFlags) error {
+	fixed, err := program.Answers(f.answers)
+	if err != nil {
+		return err
+	}
+	args, err := program.ReadObject(a, "--args", f.args)
+	if err != nil {
+		return err
+	}
+	return withTools(ctx, a, &f.ToolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
+		o := engine.Options{WorkDir: a.Dir, Environ: a.Environ, Executable: a.Binary.Executable, Log: a.LogWriter(), LogLevel: a.LogLevel, Tools: tools, Session: toolSession(a),
+			Answers: engine.Answers{Fixed: fixed, Prompter: a.Prompter()}, Output: engine.Output{To: a.Stderr, Mode: engine.ModeText, Terminal: a.ErrTerminal}}
+		endAudit, err := program.OpenAudit(a, nil, &o, &f.audit)
+		if err != nil {
+			return err
+		}
+		result, err := engine.CallTool(ctx, o, name, args)
+		if err = endAudit(err); err != nil {
+			return err
+		}
+		if err := writeLine(a.Stdout, result); err != nil {
+			return err
+		}
+		if !result.Success {
+			return console.ExitError(console.ExitFailed)
+		}
+		return nil
+	})
+}
+
+// toolNames are the names for completion.
+func toolNames(ctx context.Context, a *console.Console, args []string, f *program.ToolFlags) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	s := program.ToolSources(a, f, nil)
+	s.Manifest, s.Static = true, true
+	set, _, err := engine.LoadTools(ctx, s)
+	if err != nil || set == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var tools engine.ToolRegistry
+	if set.Register(&tools) == nil {
+		for _, t := range tools.List() {
+			names = append(names, t.Name)
+		}
+	}
+	_ = set.Close() // nothing was started
+	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
+}
