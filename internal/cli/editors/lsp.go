@@ -24,8 +24,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
-// lspFlags are the flags of lsp.
-type lspFlags struct {
+// lspCommand is the command lsp with its options.
+type lspCommand struct {
+	*console.Console
+
 	stdio     bool
 	tcp       string
 	log       string
@@ -37,7 +39,7 @@ const editorsStart = "name the command `concerto lsp` where your editor wants th
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 
 func NewLsp(a *console.Console) *cobra.Command {
-	var f lspFlags
+	f := lspCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "lsp",
 		Short: "Serve an editor: the language server",
@@ -52,7 +54,7 @@ the protocol only.
 
 Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 		Args: console.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return serveEditor(c.Context(), a, &f) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.serveEditor(c.Context()) },
 	}
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "speak over stdin and stdout (what is done without --tcp)")
 	c.Flags().StringVar(&f.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port, in place of stdin and stdout")
@@ -61,35 +63,35 @@ Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 	return c
 }
 
-func serveEditor(ctx context.Context, a *console.Console, f *lspFlags) error {
+func (cmd *lspCommand) serveEditor(ctx context.Context) error {
 	switch {
-	case f.stdio && f.tcp != "":
+	case cmd.stdio && cmd.tcp != "":
 		return console.Usage("leave out one of them", "--stdio and --tcp contradict each other")
-	case f.tcp == "" && a.Terminal:
+	case cmd.tcp == "" && cmd.Terminal:
 		return console.Usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
 	}
-	o := lsp.Options{In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Dir: a.Dir, Name: a.Binary.Release, State: a.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: a.UserDir("XDG_CACHE_HOME", ".cache"),
-		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: f.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(ctx, a, child) }}
-	if f.log != "" {
-		file, err := userfile.OpenWrite(a.Abs(f.log), os.O_APPEND|os.O_CREATE, 0o600)
+	o := lsp.Options{In: cmd.Stdin, Out: cmd.Stdout, Err: cmd.Stderr, Dir: cmd.Dir, Name: cmd.Binary.Release, State: cmd.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: cmd.UserDir("XDG_CACHE_HOME", ".cache"),
+		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: cmd.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(ctx, cmd.Console, child) }}
+	if cmd.log != "" {
+		file, err := userfile.OpenWrite(cmd.Abs(cmd.log), os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
 			return console.Usage("name a file that can be written", "--log: %v", console.Cause(err))
 		}
 		defer file.Close()
 		o.Log = file
 	}
-	if f.tcp != "" {
-		conn, err := accept(ctx, a, f.tcp)
+	if cmd.tcp != "" {
+		conn, err := accept(ctx, cmd.Console, cmd.tcp)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
 		o.In, o.Out = conn, conn
 	}
-	if a.Binary.OwnHeap {
+	if cmd.Binary.OwnHeap {
 		debug.SetGCPercent(heap.ServingGrowth)
 	}
-	a.ExitCode = lsp.Serve(ctx, o)
+	cmd.ExitCode = lsp.Serve(ctx, o)
 	return nil
 }
 

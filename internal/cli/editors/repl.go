@@ -57,15 +57,17 @@ const replEnd = `
 Without a terminal there is no prompt, and the first mistake or error ends it with
 exit code 1.`
 
-// replFlags are those of the command.
-type replFlags struct {
+// replCommand is the command repl with its options.
+type replCommand struct {
+	*console.Console
+
 	world   program.WorldFlags
 	emit    string
 	noInput bool
 }
 
 func NewRepl(a *console.Console) *cobra.Command {
-	var f replFlags
+	f := replCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "repl [PATH]",
 		Short: "Run what you type, line by line",
@@ -73,7 +75,7 @@ func NewRepl(a *console.Console) *cobra.Command {
 		Args:  console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := console.Path(c, args)
-			return startSession(c.Context(), a, p, rest, &f)
+			return f.startSession(c.Context(), p, rest)
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -104,21 +106,21 @@ const (
 // errReset begins a session anew.
 var errReset = errors.New("reset")
 
-func startSession(parent context.Context, a *console.Console, path string, args []string, f *replFlags) error {
+func (cmd *replCommand) startSession(parent context.Context, path string, args []string) error {
 	if strings.HasSuffix(path, engine.IRExt) {
 		return console.Usage("name the source file or the project", "`concerto repl` needs the sources of a program")
 	}
-	if err := console.OneOf("--emit", f.emit, program.ModeNames); err != nil {
+	if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
 		return err
 	}
-	a.NoInput = f.noInput
+	cmd.NoInput = cmd.noInput
 	ctx, signals := catchLines(parent)
 	defer signals.Stop()
-	lines, end := openLines(a)
+	lines, end := openLines(cmd.Console)
 	defer end()
 	signals.alone = !lines.interactive()
 	for {
-		err := replSession(ctx, a, path, args, f, lines, signals)
+		err := cmd.replSession(ctx, path, args, lines, signals)
 		if !errors.Is(err, errReset) {
 			return err
 		}
@@ -135,33 +137,33 @@ func replSource(a *console.Console, path string) engine.Source {
 }
 
 // replSession is a session until its end, or until it begins anew.
-func replSession(ctx context.Context, a *console.Console, path string, args []string, f *replFlags, lines lineSource, signals *lineInterrupts) error {
-	s := replSource(a, path)
-	p, o, err := program.Prepare(ctx, a, s, &f.world, signals.Handler)
+func (cmd *replCommand) replSession(ctx context.Context, path string, args []string, lines lineSource, signals *lineInterrupts) error {
+	s := replSource(cmd.Console, path)
+	p, o, err := program.Prepare(ctx, cmd.Console, s, &cmd.world, signals.Handler)
 	if err != nil {
 		return err
 	}
-	s.Mock = f.world.Mock
+	s.Mock = cmd.world.Mock
 	o.Args = args
-	endTools, err := program.RegisterTools(ctx, a, &f.world.Tools, p, &o)
+	endTools, err := program.RegisterTools(ctx, cmd.Console, &cmd.world.Tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(a, p, &o, &f.world.Audit)
+	endAudit, err := program.OpenAudit(cmd.Console, p, &o, &cmd.world.Audit)
 	if err != nil {
 		return endTools(err)
 	}
-	o.Answers.Prompter = a.Prompter()
-	o.Log = a.LogWriter()
-	out := &lineEnds{w: a.Stdout}
-	o.Output = engine.Output{To: out, Mode: engine.Modes[f.emit], Terminal: a.OutTerminal}
+	o.Answers.Prompter = cmd.Prompter()
+	o.Log = cmd.LogWriter()
+	out := &lineEnds{w: cmd.Stdout}
+	o.Output = engine.Output{To: out, Mode: engine.Modes[cmd.emit], Terminal: cmd.OutTerminal}
 	err = p.Interactive(ctx, o, func(m *engine.Machine) error {
 		session, err := repl.New(s, m)
 		if err != nil {
 			return console.Refused(err)
 		}
 		lines.of(session)
-		return (&talker{Console: a, session: session, lines: lines, signals: signals, out: out}).all(ctx)
+		return (&talker{Console: cmd.Console, session: session, lines: lines, signals: signals, out: out}).all(ctx)
 	})
 	return endTools(endAudit(err))
 }
@@ -230,7 +232,7 @@ func (t *talker) input(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, _, is := replCommand(text); is {
+	if _, _, is := sessionCommand(text); is {
 		t.lines.remember(text)
 		return text, nil
 	}
@@ -248,8 +250,8 @@ func (t *talker) input(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// replCommand says whether a line is one for the session itself.
-func replCommand(text string) (name, rest string, is bool) {
+// sessionCommand says whether a line is one for the session itself.
+func sessionCommand(text string) (name, rest string, is bool) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, ":") {
 		return "", "", false
@@ -260,7 +262,7 @@ func replCommand(text string) (name, rest string, is bool) {
 
 // take does what an input says.
 func (t *talker) take(ctx context.Context, text string) error {
-	name, rest, is := replCommand(text)
+	name, rest, is := sessionCommand(text)
 	if !is && t.leaves(text) {
 		return io.EOF
 	}

@@ -124,7 +124,7 @@ func (d *drawn) complete(text string, at int) repl.Completion {
 		return c
 	}
 	skip := 0
-	if name, _, is := replCommand(text); is && d.before == "" {
+	if name, _, is := sessionCommand(text); is && d.before == "" {
 		skip = min(len(name)+2, at)
 	}
 	if d.session == nil {

@@ -161,8 +161,10 @@ func hostConfigs(a *console.Console, path string) (*engine.Program, []engine.Hos
 	return p, configs, err
 }
 
-// hostTestFlags are the flags of host test.
-type hostTestFlags struct {
+// testCommand is the command host test with its options.
+type testCommand struct {
+	*console.Console
+
 	transport string
 	only      []string
 	json      bool
@@ -171,7 +173,7 @@ type hostTestFlags struct {
 }
 
 func newHostTest(a *console.Console) *cobra.Command {
-	var f hostTestFlags
+	f := testCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "test NAME | -- COMMAND ARGS…",
 		Short: "Check that a host speaks the protocol",
@@ -189,11 +191,11 @@ Exit code 1 says that a check failed.
   concerto host test --only question,approval -- ./coder
   concerto host test --transport claude-code -- claude`,
 		RunE: func(c *cobra.Command, args []string) error {
-			o, err := hostUnderTest(a, c.ArgsLenAtDash(), args, &f)
+			o, err := f.hostUnderTest(c.ArgsLenAtDash(), args)
 			if err != nil {
 				return err
 			}
-			return hostTest(c.Context(), a, o, &f)
+			return f.hostTest(c.Context(), o)
 		},
 	}
 	c.Flags().StringVar(&f.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
@@ -210,15 +212,15 @@ func wrapped(words []string) string {
 
 // hostUnderTest is what the arguments name: a host of the program, or a command
 // behind `--`.
-func hostUnderTest(a *console.Console, dash int, args []string, f *hostTestFlags) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: a.Environ, Run: a.Processes(), Only: f.only, Stderr: func(line string) { sayOfHost(a, "the host", line) }}
-	for _, name := range f.only {
+func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Options, error) {
+	o := hostcheck.Options{Environ: cmd.Environ, Run: cmd.Processes(), Only: cmd.only, Stderr: func(line string) { sayOfHost(cmd.Console, "the host", line) }}
+	for _, name := range cmd.only {
 		if err := console.OneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err
 		}
 	}
-	if f.transport != "" && !slices.Contains(host.Transports(), f.transport) {
-		return o, console.Usage("the transports are "+strings.Join(host.Transports(), ", "), "--transport cannot be %q", f.transport)
+	if cmd.transport != "" && !slices.Contains(host.Transports(), cmd.transport) {
+		return o, console.Usage("the transports are "+strings.Join(host.Transports(), ", "), "--transport cannot be %q", cmd.transport)
 	}
 	named := len(args)
 	if dash >= 0 {
@@ -226,21 +228,21 @@ func hostUnderTest(a *console.Console, dash int, args []string, f *hostTestFlags
 	}
 	switch {
 	case named == 0 && dash >= 0 && len(args) > 0:
-		o.Config = engine.HostConfig{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: a.Dir, OutputFormat: "json"}
+		o.Config = engine.HostConfig{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: cmd.Dir, OutputFormat: "json"}
 		if strings.Contains(args[0], "/") {
-			o.Config.Command = a.Abs(args[0])
+			o.Config.Command = cmd.Abs(args[0])
 		}
 	case named == 1 && len(args) == 1:
-		c, p, err := hostNamed(a, args[0])
+		c, p, err := hostNamed(cmd.Console, args[0])
 		if err != nil {
 			return o, err
 		}
-		o.Config, f.program = c, p.MainFile()
+		o.Config, cmd.program = c, p.MainFile()
 	default:
 		return o, console.Usage("`concerto host test NAME` or `concerto host test -- COMMAND ARGS…`", "host test takes the name of a host, or a command behind --")
 	}
-	if f.transport != "" {
-		o.Config.Transport = f.transport
+	if cmd.transport != "" {
+		o.Config.Transport = cmd.transport
 	}
 	return o, nil
 }
@@ -278,8 +280,8 @@ func hostNamed(a *console.Console, name string) (engine.HostConfig, *engine.Prog
 	return engine.HostConfig{}, nil, console.Usage(hint, "there is no host %q", name)
 }
 
-func hostTest(parent context.Context, a *console.Console, o hostcheck.Options, f *hostTestFlags) (failed error) {
-	record, end, err := program.RecordHost(a, f.wire, f.program, &o.Config)
+func (cmd *testCommand) hostTest(parent context.Context, o hostcheck.Options) (failed error) {
+	record, end, err := program.RecordHost(cmd.Console, cmd.wire, cmd.program, &o.Config)
 	if err != nil {
 		return err
 	}
@@ -296,21 +298,21 @@ func hostTest(parent context.Context, a *console.Console, o hostcheck.Options, f
 	err = hostcheck.Run(ctx, o, func(v hostcheck.Verdict) {
 		report.Checks = append(report.Checks, v)
 		report.Add(v)
-		if !f.json {
-			_, err := fmt.Fprint(a.Stdout, console.Printable(v.Text(), a.OutTerminal))
+		if !cmd.json {
+			_, err := fmt.Fprint(cmd.Stdout, console.Printable(v.Text(), cmd.OutTerminal))
 			failed = errors.Join(failed, err)
 		}
 		if v.Why != "" {
-			a.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, a.ErrTerminal))
+			cmd.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, cmd.ErrTerminal))
 		}
 	})
 	switch {
 	case err != nil:
 		return err
-	case f.json:
-		failed = a.WriteJSON(report)
+	case cmd.json:
+		failed = cmd.WriteJSON(report)
 	default:
-		_, err := fmt.Fprint(a.Stdout, report.Sum.Text())
+		_, err := fmt.Fprint(cmd.Stdout, report.Sum.Text())
 		failed = errors.Join(failed, err)
 	}
 	if failed == nil && report.Failed > 0 {

@@ -22,8 +22,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// fmtFlags are the flags of fmt.
-type fmtFlags struct {
+// fmtCommand is the command fmt with its options.
+type fmtCommand struct {
+	*console.Console
+
 	check bool
 	stdin bool
 	width int
@@ -34,7 +36,7 @@ type fmtFlags struct {
 const minWidth, maxWidth = 40, 400
 
 func NewFmt(a *console.Console) *cobra.Command {
-	var f fmtFlags
+	f := fmtCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "fmt [PATH…]",
 		Short: "Write programs in the one style",
@@ -49,7 +51,7 @@ means never changes. A file with mistakes is left as it is.
   concerto fmt --stdin        from stdin to stdout, for editors
 
 Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
-		RunE: func(c *cobra.Command, args []string) error { return formatPaths(a, args, &f) },
+		RunE: func(c *cobra.Command, args []string) error { return f.formatPaths(args) },
 	}
 	c.Flags().BoolVar(&f.check, "check", false, "list the files that would change, and exit 1 if there are any")
 	c.Flags().BoolVar(&f.stdin, "stdin", false, "format what comes on stdin to stdout")
@@ -58,23 +60,23 @@ Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
 	return c
 }
 
-func formatPaths(a *console.Console, paths []string, f *fmtFlags) error {
-	if f.width < minWidth || f.width > maxWidth {
-		return console.Usage(fmt.Sprintf("lines may be %d to %d characters wide", minWidth, maxWidth), "--width cannot be %d", f.width)
+func (cmd *fmtCommand) formatPaths(paths []string) error {
+	if cmd.width < minWidth || cmd.width > maxWidth {
+		return console.Usage(fmt.Sprintf("lines may be %d to %d characters wide", minWidth, maxWidth), "--width cannot be %d", cmd.width)
 	}
-	if f.stdin {
+	if cmd.stdin {
 		if len(paths) > 0 {
 			return console.Usage("leave out the paths, or --stdin", "fmt --stdin takes no path, not %s", paths[0])
 		}
-		return fmtStdin(a, f)
+		return cmd.fmtStdin()
 	}
-	files, err := sources(a, paths)
+	files, err := sources(cmd.Console, paths)
 	if err != nil {
 		return err
 	}
 	broken, changed := false, 0
 	for _, name := range files {
-		switch differs, err := fmtFile(a, name, f); {
+		switch differs, err := cmd.fmtFile(name); {
 		case err == errHasMistakes:
 			broken = true
 		case err != nil:
@@ -83,11 +85,11 @@ func formatPaths(a *console.Console, paths []string, f *fmtFlags) error {
 			changed++
 		}
 	}
-	a.Verbosef("%s, %d not in the style", console.Count(len(files), "file"), changed)
+	cmd.Verbosef("%s, %d not in the style", console.Count(len(files), "file"), changed)
 	switch {
 	case broken:
 		return console.ExitError(console.ExitRefused)
-	case f.check && changed > 0:
+	case cmd.check && changed > 0:
 		return console.ExitError(console.ExitFailed)
 	}
 	return nil
@@ -97,20 +99,20 @@ func formatPaths(a *console.Console, paths []string, f *fmtFlags) error {
 // shown.
 var errHasMistakes = errors.New("the file has mistakes")
 
-func fmtStdin(a *console.Console, f *fmtFlags) error {
-	text, err := io.ReadAll(a.Stdin)
+func (cmd *fmtCommand) fmtStdin() error {
+	text, err := io.ReadAll(cmd.Stdin)
 	if err != nil {
 		return console.Usage("", "read stdin: %v", err)
 	}
-	out, err := formatText(a, "<stdin>", text, f.width)
+	out, err := formatText(cmd.Console, "<stdin>", text, cmd.width)
 	switch {
 	case err != nil:
 		return console.ExitError(console.ExitRefused)
-	case !f.check:
-		_, err = a.Stdout.Write(out)
+	case !cmd.check:
+		_, err = cmd.Stdout.Write(out)
 		return err
 	case !bytes.Equal(text, out):
-		fmt.Fprintln(a.Stdout, "<stdin>")
+		fmt.Fprintln(cmd.Stdout, "<stdin>")
 		return console.ExitError(console.ExitFailed)
 	}
 	return nil
@@ -129,24 +131,24 @@ func formatText(a *console.Console, name string, text []byte, width int) ([]byte
 }
 
 // fmtFile formats one file and says whether it was not in the style before.
-func fmtFile(a *console.Console, name string, f *fmtFlags) (differs bool, err error) {
-	path := a.Abs(name)
+func (cmd *fmtCommand) fmtFile(name string) (differs bool, err error) {
+	path := cmd.Abs(name)
 	text, err := userfile.Read(path, userfile.MaxText)
 	if err != nil {
 		return false, console.Usage("", "read %s: %v", name, console.Cause(err))
 	}
-	out, err := formatText(a, filepath.ToSlash(name), text, f.width)
+	out, err := formatText(cmd.Console, filepath.ToSlash(name), text, cmd.width)
 	if err != nil || bytes.Equal(text, out) {
 		return false, err
 	}
-	if f.check {
-		fmt.Fprintln(a.Stdout, filepath.ToSlash(name))
+	if cmd.check {
+		fmt.Fprintln(cmd.Stdout, filepath.ToSlash(name))
 		return true, nil
 	}
 	if err := console.WriteFile(path, out); err != nil {
 		return true, console.Usage("the file is as it was", "write %s: %v", name, err)
 	}
-	a.Verbosef("rewrote %s", name)
+	cmd.Verbosef("rewrote %s", name)
 	return true, nil
 }
 

@@ -13,39 +13,39 @@ import (
 
 // attachable runs a program to which editors attach: it stands before its first line until the
 // first of them lets it begin.
-func attachable(a *console.Console, f *runFlags, s engine.Source, signals *interrupt.Handler, run func() error) error {
+func (cmd *runCommand) attachable(s engine.Source, signals *interrupt.Handler, run func() error) error {
 	switch {
-	case f.watch:
+	case cmd.watch:
 		return console.Usage("leave out one of them", "--debug and --watch contradict each other")
 	case filepath.Ext(s.Path) == engine.IRExt || s.Given != nil:
 		return console.Usage("name the source file or the project", "--debug needs a program that is in a file of sources")
 	}
-	l, err := net.Listen("tcp", f.debug)
+	l, err := net.Listen("tcp", cmd.debug)
 	if err != nil {
-		return console.Usage("--debug takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", f.debug, err)
+		return console.Usage("--debug takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", cmd.debug, err)
 	}
 	defer func() { _ = l.Close() }()
-	s.Mock = f.Mock
-	a.Debugging.Debugger = dap.Attachable(s)
-	interrupt.FollowDebugger(a, signals)
-	fmt.Fprintf(a.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())
+	s.Mock = cmd.Mock
+	cmd.Debugging.Debugger = dap.Attachable(s)
+	interrupt.FollowDebugger(cmd.Console, signals)
+	fmt.Fprintf(cmd.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return // the run has ended
 			}
-			if err := (&dap.Adapter{Dir: a.Dir, Attach: a.Debugging.Debugger}).Serve(c, c); err != nil {
-				a.Complain(err.Error(), "")
+			if err := (&dap.Adapter{Dir: cmd.Dir, Attach: cmd.Debugging.Debugger}).Serve(c, c); err != nil {
+				cmd.Complain(err.Error(), "")
 			}
 			_ = c.Close()
 		}
 	}()
 	code := console.ExitOK
 	if err := run(); err != nil {
-		code = a.Fail(err)
+		code = cmd.Fail(err)
 	}
-	a.Debugging.Debugger.End(code)
+	cmd.Debugging.Debugger.End(code)
 	if code != console.ExitOK {
 		return console.ExitError(code)
 	}

@@ -46,8 +46,8 @@ func (f *durableFlags) waiting(c *cobra.Command) {
 var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
 // journaled says where a run is kept, if it is.
-func journaled(a *console.Console, p *engine.Program, o *engine.Options, f *runFlags) error {
-	d := &f.durable
+func (cmd *runCommand) journaled(p *engine.Program, o *engine.Options) error {
+	d := &cmd.durable
 	if d.sync != "" {
 		if err := console.OneOf("--sync", d.sync, syncForms); err != nil {
 			return err
@@ -61,25 +61,25 @@ func journaled(a *console.Console, p *engine.Program, o *engine.Options, f *runF
 		return err
 	}
 	switch {
-	case d.journal != "" && f.watch:
+	case d.journal != "" && cmd.watch:
 		return console.Usage("leave one of them out", "--watch runs the program again and again, and --journal keeps one run")
 	case d.journal != "":
-		d.dir, a.RunName = d.journal, d.journal
-		o.Records.Durable = durable(a, d, a.Abs(d.journal))
-	case root != "" && !f.watch:
+		d.dir, cmd.RunName = d.journal, d.journal
+		o.Records.Durable = durable(cmd.Console, d, cmd.Abs(d.journal))
+	case root != "" && !cmd.watch:
 		id := engine.NewRunID()
 		o.Session.SessionID, d.dir = id, id
-		o.Records.Durable = durable(a, d, filepath.Join(root, id))
+		o.Records.Durable = durable(cmd.Console, d, filepath.Join(root, id))
 		if err := os.MkdirAll(root, 0o700); err != nil {
 			return fmt.Errorf("make %s, where the manifest has runs kept: %w", root, err)
 		}
-		a.Notef("concerto: run %s is kept in %s\n", id, a.Relative(o.Records.Durable.Dir))
+		cmd.Notef("concerto: run %s is kept in %s\n", id, cmd.Relative(o.Records.Durable.Dir))
 	case d.park || d.wait || d.sync != "" || d.verify || d.every > 0:
 		return console.Usage("add --journal DIR", "--park, --wait, --sync, --snapshot-every and --verify-snapshots are of runs that are kept")
 	default:
 		return nil
 	}
-	if f.tape != "" {
+	if cmd.files.tape != "" {
 		return console.Usage("leave one of them out: `concerto runs tape` makes a tape of a journal", "--record and --journal both write down what the run gets")
 	}
 	given, err := json.Marshal(keptFlags(d.command.Flags()))

@@ -53,18 +53,18 @@ type shownProgress struct {
 // stay. Nothing is followed of a program that has no hosts: it has none, but for
 // stages that can be seen. What it gives is told of the run's end; nil when nothing
 // is shown.
-func showProgress(a *console.Console, f *runFlags, p *engine.Program, o *engine.Options) *shownProgress {
-	live := f.shown == "auto" && a.ErrScreen && !a.WritesRecords() && !(a.OutTerminal && f.emit == "ndjson")
-	if f.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
+func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shownProgress {
+	live := cmd.shown == "auto" && cmd.ErrScreen && !cmd.WritesRecords() && !(cmd.OutTerminal && cmd.emit == "ndjson")
+	if cmd.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
 		return nil
 	}
-	s := &shownProgress{a: a, began: time.Now()}
+	s := &shownProgress{a: cmd.Console, began: time.Now()}
 	if live {
 		s.view = progress.NewView()
 		o.Output.Viewed = true
-		a.Bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
+		cmd.Bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
 	} else {
-		s.plain = progress.NewPlain(func(line string) { a.Notef("%s\n", line) })
+		s.plain = progress.NewPlain(func(line string) { cmd.Notef("%s\n", line) })
 	}
 	o.Records.OnActivity = s.hear
 	others := o.Records.OnUsage

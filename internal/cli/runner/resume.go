@@ -69,8 +69,7 @@ began with (--as-started), or the one that is there now (--accept-changes), whic
 tried out first: it must ask for the same things in the same order up to here.`
 
 func NewResume(a *console.Console) *cobra.Command {
-	var f runFlags
-	var how resumeFlags
+	f := resumeCommand{runCommand: runCommand{Console: a}}
 	c := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was interrupted",
@@ -78,10 +77,10 @@ func NewResume(a *console.Console) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			f.durable.command = c
-			if how.due {
+			if f.due {
 				return resumeDue(c.Context(), a, args[0])
 			}
-			return resume(c.Context(), a, args[0], &f, &how)
+			return f.resume(c.Context(), args[0])
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -93,60 +92,64 @@ func NewResume(a *console.Console) *cobra.Command {
 	f.records(c)
 	_ = c.Flags().MarkHidden("record")
 	f.durable.waiting(c)
-	c.Flags().BoolVar(&how.asStarted, "as-started", false, "the program has changed: run the one that the run began with")
-	c.Flags().BoolVar(&how.accept, "accept-changes", false, "the program has changed: run the one that is there now, if it has done the same so far")
-	c.Flags().BoolVar(&how.due, "due", false, "go on with every run below a directory that has an answer, or whose time has come")
+	c.Flags().BoolVar(&f.asStarted, "as-started", false, "the program has changed: run the one that the run began with")
+	c.Flags().BoolVar(&f.accept, "accept-changes", false, "the program has changed: run the one that is there now, if it has done the same so far")
+	c.Flags().BoolVar(&f.due, "due", false, "go on with every run below a directory that has an answer, or whose time has come")
 	c.MarkFlagsMutuallyExclusive("as-started", "accept-changes")
 	return c
 }
 
-// resumeFlags say which program goes on.
-type resumeFlags struct{ asStarted, accept, due bool }
+// resumeCommand is the command resume: it runs a program as run does, from the history of a stored run.
+type resumeCommand struct {
+	runCommand
+	asStarted, accept bool // which program it is
+	due               bool // all runs that can go on
+}
 
-func resume(parent context.Context, a *console.Console, run string, f *runFlags, how *resumeFlags) error {
-	dir, err := RunDir(a, run)
+func (cmd *resumeCommand) resume(parent context.Context, run string) error {
+	dir, err := RunDir(cmd.Console, run)
 	if err != nil {
 		return err
 	}
-	f.durable.dir = run
-	a.RunName = run
+	cmd.durable.dir = run
+	cmd.RunName = run
 	stored, err := engine.OpenRun(dir)
 	if err != nil {
 		return err
 	}
 	if code, over := stored.Finished(); over {
-		a.Verbosef("the run has ended")
+		cmd.Verbosef("the run has ended")
 		return console.ExitError(code)
 	}
-	if err := takeKept(f.durable.command.Flags(), stored.Given); err != nil {
+	if err := takeKept(cmd.durable.command.Flags(), stored.Given); err != nil {
 		return err
 	}
-	form, err := progressForm(a, f.shown)
+	form, err := progressForm(cmd.Console, cmd.shown)
 	if err != nil {
 		return err
 	}
-	f.shown, a.NoInput = form, f.noInput
+	cmd.shown, cmd.NoInput = form, cmd.noInput
 	for _, x := range []struct {
 		flag, value string
 		forms       []string
-	}{{"--emit", f.emit, program.ModeNames}, {"--format", f.format, statsForms}} {
+	}{{"--emit", cmd.emit, program.ModeNames}, {"--format", cmd.format, statsForms}} {
 		if err := console.OneOf(x.flag, x.value, x.forms); err != nil {
 			return err
 		}
 	}
-	if f.durable.sync != "" {
-		if err := console.OneOf("--sync", f.durable.sync, syncForms); err != nil {
+	if cmd.durable.sync != "" {
+		if err := console.OneOf("--sync", cmd.durable.sync, syncForms); err != nil {
 			return err
 		}
 	}
-	if err := f.durable.checkEvery(); err != nil {
+	if err := cmd.durable.checkEvery(); err != nil {
 		return err
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	a.Interrupt = signals.Interrupt
+	cmd.Interrupt = signals.Interrupt
 	for {
-		err := resumeOnce(ctx, a, stored, f, how, signals)
+		err := cmd.resumeOnce(ctx, stored, signals)
 		var suspended *engine.Suspended
 		if !errors.As(err, &suspended) || suspended.Why != nil || !stored.Answered(suspended.Waiting) {
 			return err
@@ -154,24 +157,24 @@ func resume(parent context.Context, a *console.Console, run string, f *runFlags,
 	}
 }
 
-func resumeOnce(ctx context.Context, a *console.Console, stored *engine.StoredRun, f *runFlags, how *resumeFlags, signals *interrupt.Handler) error {
-	if err := changed(ctx, a, stored, how); err != nil {
+func (cmd *resumeCommand) resumeOnce(ctx context.Context, stored *engine.StoredRun, signals *interrupt.Handler) error {
+	if err := cmd.checkProgram(ctx, stored); err != nil {
 		return err
 	}
-	p, o, err := program.PrepareWith(a, &f.WorldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
+	p, o, err := program.PrepareWith(cmd.Console, &cmd.WorldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
 		p, err := stored.Program()
 		return p, stored.Root, err
 	})
 	if err != nil {
 		return err
 	}
-	o.Records.Durable = durable(a, &f.durable, stored.Dir)
-	return runProgram(ctx, a, p, &o, f, nil, signals, func() error { return stored.Resume(ctx, o) })
+	o.Records.Durable = durable(cmd.Console, &cmd.durable, stored.Dir)
+	return cmd.runProgram(ctx, p, &o, nil, signals, func() error { return stored.Resume(ctx, o) })
 }
 
-// changed compares the program's sources with what the run began with.
-func changed(ctx context.Context, a *console.Console, stored *engine.StoredRun, how *resumeFlags) error {
-	if how.asStarted || stored.Name == "" {
+// checkProgram compares the program's sources with what the run began with.
+func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.StoredRun) error {
+	if cmd.asStarted || stored.Name == "" {
 		return nil
 	}
 	path := filepath.Join(stored.Root, stored.Name)
@@ -186,15 +189,15 @@ func changed(ctx context.Context, a *console.Console, stored *engine.StoredRun, 
 	if err != nil || found.HasErrors() {
 		what += ", and does not compile now"
 	}
-	if !how.accept {
-		return console.Usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", a.Relative(path), what)
+	if !cmd.accept {
+		return console.Usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", cmd.Relative(path), what)
 	}
 	if p == nil {
-		return console.Usage("mend it, or give --as-started", "%s %s", a.Relative(path), what)
+		return console.Usage("mend it, or give --as-started", "%s %s", cmd.Relative(path), what)
 	}
-	err = stored.Adopt(ctx, p, a.Environ)
+	err = stored.Adopt(ctx, p, cmd.Environ)
 	if gone, ok := errors.AsType[*runs.Gone](err); ok {
-		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", a.Relative(path), what, gone)
+		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", cmd.Relative(path), what, gone)
 	}
 	return err
 }

@@ -18,8 +18,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// runFlags are the flags of run.
-type runFlags struct {
+// runCommand is the command run with its options.
+type runCommand struct {
+	*console.Console
+
 	program.WorldFlags
 	emit    string
 	code    program.CodeFlag
@@ -32,15 +34,15 @@ type runFlags struct {
 	inputs  json.RawMessage // what input says
 	shown   string          // progress: one of progressForms, "" for what is usual
 
-	relay      string // hostd's socket, anySocket for the usual one, "" when nothing is said
-	profile    string
-	trace      string
-	transcript string
-	wire       string
-	tape       string
-	durable    durableFlags
-	ledger     string
-	debug      string
+	relay   string // hostd's socket, anySocket for the usual one, "" when nothing is said
+	durable durableFlags
+	debug   string
+	files   recordFiles
+}
+
+// recordFiles are the files that are written while the program runs, "" for none.
+type recordFiles struct {
+	profile, trace, transcript, wire, tape, ledger string
 }
 
 var statsForms = []string{"text", "json"}
@@ -122,7 +124,7 @@ Where a run spends its time:
                                     line: open it in ui.perfetto.dev`
 
 func NewRun(a *console.Console) *cobra.Command {
-	var f runFlags
+	f := runCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
 		Short: "Run a program",
@@ -130,7 +132,7 @@ func NewRun(a *console.Console) *cobra.Command {
 		Args:  console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := console.Path(c, args)
-			return runPath(c.Context(), a, p, rest, &f)
+			return f.runPath(c.Context(), p, rest)
 		},
 	}
 	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
@@ -155,103 +157,103 @@ func NewRun(a *console.Console) *cobra.Command {
 }
 
 // records adds the flags that say what is recorded of a run, and where.
-func (f *runFlags) records(c *cobra.Command) {
-	c.Flags().BoolVar(&f.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
-	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of --stats: text or json")
-	c.Flags().StringVar(&f.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
-	c.Flags().StringVar(&f.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto replay")
-	c.Flags().StringVar(&f.ledger, "ledger", "", "record who decided what in `FILE`, which shows when it was changed")
-	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
-	c.Flags().StringVar(&f.profile, "profile", "", "write a CPU profile to `FILE`")
-	c.Flags().StringVar(&f.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
+func (cmd *runCommand) records(c *cobra.Command) {
+	c.Flags().BoolVar(&cmd.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
+	c.Flags().StringVar(&cmd.format, "format", "text", "`FORM` of --stats: text or json")
+	c.Flags().StringVar(&cmd.files.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
+	c.Flags().StringVar(&cmd.files.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto replay")
+	c.Flags().StringVar(&cmd.files.ledger, "ledger", "", "record who decided what in `FILE`, which shows when it was changed")
+	c.Flags().StringVar(&cmd.files.wire, "wire", "", program.WireUsage)
+	c.Flags().StringVar(&cmd.files.profile, "profile", "", "write a CPU profile to `FILE`")
+	c.Flags().StringVar(&cmd.files.trace, "trace", "", "write a trace of tasks and effects to `FILE`")
 }
 
-func runPath(parent context.Context, a *console.Console, path string, args []string, f *runFlags) error {
-	if err := console.OneOf("--emit", f.emit, program.ModeNames); err != nil {
+func (cmd *runCommand) runPath(parent context.Context, path string, args []string) error {
+	if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
 		return err
 	}
-	switch err := console.OneOf("--format", f.format, statsForms); {
+	switch err := console.OneOf("--format", cmd.format, statsForms); {
 	case err != nil:
 		return err
-	case f.format != "text" && !f.stats:
+	case cmd.format != "text" && !cmd.stats:
 		return console.Usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
 	}
-	form, err := progressForm(a, f.shown)
+	form, err := progressForm(cmd.Console, cmd.shown)
 	if err != nil {
 		return err
 	}
-	f.shown, a.NoInput = form, f.noInput
-	inputs, err := program.ReadInputs(a, f.input)
+	cmd.shown, cmd.NoInput = form, cmd.noInput
+	inputs, err := program.ReadInputs(cmd.Console, cmd.input)
 	if err != nil {
 		return err
 	}
-	f.inputs = inputs
-	if f.detail {
-		a.Began = time.Now()
+	cmd.inputs = inputs
+	if cmd.detail {
+		cmd.Began = time.Now()
 	}
-	s, err := program.Source(a, path, f.given())
+	s, err := program.Source(cmd.Console, path, cmd.given())
 	if err != nil {
 		return err
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	a.Interrupt = signals.Interrupt
-	if f.debug != "" {
-		return attachable(a, f, s, signals, func() error { return runOnce(ctx, a, s, args, f, signals) })
+	cmd.Interrupt = signals.Interrupt
+	if cmd.debug != "" {
+		return cmd.attachable(s, signals, func() error { return cmd.runOnce(ctx, s, args, signals) })
 	}
-	interrupt.FollowDebugger(a, signals)
-	if !f.watch {
-		return runOnce(ctx, a, s, args, f, signals)
+	interrupt.FollowDebugger(cmd.Console, signals)
+	if !cmd.watch {
+		return cmd.runOnce(ctx, s, args, signals)
 	}
 	if s.Given != nil {
 		return console.Usage("name a file", "--watch has nothing to look at in a program that is in no file")
 	}
-	return rerun.OnChange(ctx, a, true, func(ctx context.Context, seen func(string)) error {
+	return rerun.OnChange(ctx, cmd.Console, true, func(ctx context.Context, seen func(string)) error {
 		s := s
 		s.Seen = seen
-		return runOnce(ctx, a, s, args, f, signals)
+		return cmd.runOnce(ctx, s, args, signals)
 	})
 }
 
 // given is what -e gives, nil without it.
-func (f *runFlags) given() *string {
-	if !f.code.Given {
+func (cmd *runCommand) given() *string {
+	if !cmd.code.Given {
 		return nil
 	}
-	return &f.code.Text
+	return &cmd.code.Text
 }
 
-func runOnce(ctx context.Context, a *console.Console, s engine.Source, args []string, f *runFlags, signals *interrupt.Handler) error {
-	if f.detail {
-		a.Began = time.Now() // under --watch each run begins anew
+func (cmd *runCommand) runOnce(ctx context.Context, s engine.Source, args []string, signals *interrupt.Handler) error {
+	if cmd.detail {
+		cmd.Began = time.Now() // under --watch each run begins anew
 	}
-	p, o, err := program.Prepare(ctx, a, s, &f.WorldFlags, signals)
+	p, o, err := program.Prepare(ctx, cmd.Console, s, &cmd.WorldFlags, signals)
 	if err != nil {
 		return err
 	}
-	o.Args, o.Inputs = args, f.inputs
-	if a.Debugging.Debugger != nil {
-		o.Records.Debugger = a.Debugging.Debugger
+	o.Args, o.Inputs = args, cmd.inputs
+	if cmd.Debugging.Debugger != nil {
+		o.Records.Debugger = cmd.Debugging.Debugger
 	}
-	if err := journaled(a, p, &o, f); err != nil {
+	if err := cmd.journaled(p, &o); err != nil {
 		return err
 	}
-	return runProgram(ctx, a, p, &o, f, s.Seen, signals, func() error { return p.Run(ctx, o) })
+	return cmd.runProgram(ctx, p, &o, s.Seen, signals, func() error { return p.Run(ctx, o) })
 }
 
 // runProgram runs a program with all that is shown and kept of a run.
-func runProgram(ctx context.Context, a *console.Console, p *engine.Program, o *engine.Options, f *runFlags, seen func(string), signals *interrupt.Handler, run func() error) error {
-	if f.wire != "" {
-		if err := program.CheckWireFile(a, p, f.wire); err != nil {
+func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *engine.Options, seen func(string), signals *interrupt.Handler, run func() error) error {
+	if cmd.files.wire != "" {
+		if err := program.CheckWireFile(cmd.Console, p, cmd.files.wire); err != nil {
 			return err
 		}
 	}
-	f.Tools.Watch(a, seen)
-	endTools, err := program.RegisterTools(ctx, a, &f.Tools, p, o)
+	cmd.Tools.Watch(cmd.Console, seen)
+	endTools, err := program.RegisterTools(ctx, cmd.Console, &cmd.Tools, p, o)
 	if err != nil {
 		return err
 	}
-	if a.Binary.OwnProcess && len(p.Hosts()) > 0 && !f.watch {
+	if cmd.Binary.OwnProcess && len(p.Hosts()) > 0 && !cmd.watch {
 		// A listen passes each message from one goroutine to another, and only the
 		// host runs at the same time. Waking a second processor for each message
 		// costs a quarter of the rate: the benchmark questions reaches 0.61 of
@@ -259,44 +261,44 @@ func runProgram(ctx context.Context, a *console.Console, p *engine.Program, o *e
 		// are as fast with either.
 		runtime.GOMAXPROCS(1)
 	}
-	if a.Binary.OwnHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
+	if cmd.Binary.OwnHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		heap.Grow()
 	}
-	if o.Answers.Prompter = a.Prompter(); o.Answers.Prompter == nil && !a.NoInput {
-		o.Answers.Stdin = a.PipedInput()
+	if o.Answers.Prompter = cmd.Prompter(); o.Answers.Prompter == nil && !cmd.NoInput {
+		o.Answers.Stdin = cmd.PipedInput()
 	}
-	if err := relayed(ctx, a, p, f.relay, o); err != nil {
+	if err := relayed(ctx, cmd.Console, p, cmd.relay, o); err != nil {
 		return endTools(err)
 	}
-	a.MarkEditable(p)
-	end := drawingTold(a)
+	cmd.MarkEditable(p)
+	end := drawingTold(cmd.Console)
 	defer end()
 	signals.Before(end)
-	o.Log = a.LogWriter()
-	o.Output = engine.Output{To: a.Stdout, Mode: engine.Modes[f.emit], Terminal: a.OutTerminal, Detail: a.Began}
-	if f.ledger != "" && f.Audit.File != "" && sameFile(a.Abs(f.ledger), a.Abs(f.Audit.File)) {
-		return endTools(twoLogs(f.ledger))
+	o.Log = cmd.LogWriter()
+	o.Output = engine.Output{To: cmd.Stdout, Mode: engine.Modes[cmd.emit], Terminal: cmd.OutTerminal, Detail: cmd.Began}
+	if cmd.files.ledger != "" && cmd.Audit.File != "" && sameFile(cmd.Abs(cmd.files.ledger), cmd.Abs(cmd.Audit.File)) {
+		return endTools(twoLogs(cmd.files.ledger))
 	}
-	endAudit, err := program.OpenAudit(a, p, o, &f.Audit)
+	endAudit, err := program.OpenAudit(cmd.Console, p, o, &cmd.Audit)
 	if err != nil {
 		return endTools(err)
 	}
-	endLedger, err := recordingDecisions(a, o, f.ledger)
+	endLedger, err := recordingDecisions(cmd.Console, o, cmd.files.ledger)
 	if err != nil {
 		return endTools(endAudit(err))
 	}
 	var used stats
-	if f.stats {
+	if cmd.stats {
 		o.Records.OnUsage, o.Records.OnShares = used.models, used.shares
 	}
-	progress := showProgress(a, f, p, o)
+	progress := cmd.showProgress(p, o)
 	o.Records.Boundary = AtBoundary
-	err = recording(a, f, o, run)
+	err = cmd.recording(o, run)
 	end()
 	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
-	if f.stats {
-		tellStats(a, &used, f.format == "json" || a.WritesRecords())
+	if cmd.stats {
+		tellStats(cmd.Console, &used, cmd.format == "json" || cmd.WritesRecords())
 	}
 	return err
 }
@@ -306,16 +308,16 @@ var AtBoundary func(verify func() (refused, err error))
 
 // recording calls run with the files open to which its profile, trace and
 // transcript are written.
-func recording(a *console.Console, f *runFlags, o *engine.Options, run func() error) (err error) {
+func (cmd *runCommand) recording(o *engine.Options, run func() error) (err error) {
 	for _, r := range []struct {
 		flag, path string
 		to         *io.Writer
-	}{{"--profile", f.profile, &o.Records.Profile}, {"--trace", f.trace, &o.Records.Trace}, {"--transcript", f.transcript, &o.Records.Transcript}, {"--wire", f.wire, &o.Records.Wire},
-		{"--record", f.tape, &o.Records.Tape}} {
+	}{{"--profile", cmd.files.profile, &o.Records.Profile}, {"--trace", cmd.files.trace, &o.Records.Trace}, {"--transcript", cmd.files.transcript, &o.Records.Transcript}, {"--wire", cmd.files.wire, &o.Records.Wire},
+		{"--record", cmd.files.tape, &o.Records.Tape}} {
 		if r.path == "" {
 			continue
 		}
-		file, ferr := a.CreateRecord(r.flag, r.path)
+		file, ferr := cmd.CreateRecord(r.flag, r.path)
 		if ferr != nil {
 			return ferr
 		}

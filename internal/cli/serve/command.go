@@ -15,8 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// applicationFlags are the flags of serve.
-type applicationFlags struct {
+// serveCommand is the command serve with its options.
+type serveCommand struct {
+	*console.Console
+
 	stdio    bool
 	web      webFlags
 	roots    []string
@@ -30,7 +32,7 @@ type applicationFlags struct {
 }
 
 func NewServe(a *console.Console) *cobra.Command {
-	var f applicationFlags
+	f := serveCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run programs for an application, with the application's own tools",
@@ -53,7 +55,7 @@ program may do is what its own [permissions] say.
 
 This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agents.`,
 		Args: console.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return serveApplications(c.Context(), a, &f) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.serveApplications(c.Context()) },
 	}
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
 	f.web.add(c)
@@ -68,12 +70,12 @@ This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agen
 	return c
 }
 
-func serveApplications(parent context.Context, a *console.Console, f *applicationFlags) error {
-	config, err := served(a, f)
+func (cmd *serveCommand) serveApplications(parent context.Context) error {
+	config, err := cmd.served()
 	if err != nil {
 		return err
 	}
-	listen, web, err := listening(a, f)
+	listen, web, err := cmd.listening()
 	if err != nil {
 		return err
 	}
@@ -82,41 +84,41 @@ func serveApplications(parent context.Context, a *console.Console, f *applicatio
 	<-signals.Ready
 	config.Kill = signals.Kill
 	o := engine.Options{Tools: config.Tools, Kill: config.Kill}
-	endTools, err := program.RegisterTools(ctx, a, &f.tools, nil, &o)
+	endTools, err := program.RegisterTools(ctx, cmd.Console, &cmd.tools, nil, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(a, nil, &o, &f.audit)
+	endAudit, err := program.OpenAudit(cmd.Console, nil, &o, &cmd.audit)
 	if err != nil {
 		return endTools(err)
 	}
 	config.Audit = o.Records.Audit
 	s := New(config)
 	if listen == nil {
-		err = s.ServeLines(ctx, a.Stdin, a.Stdout)
+		err = s.ServeLines(ctx, cmd.Stdin, cmd.Stdout)
 	} else {
-		err = serveHTTP(ctx, a, s, listen, web)
+		err = serveHTTP(ctx, cmd.Console, s, listen, web)
 	}
 	return endTools(endAudit(err))
 }
 
 // served is what the flags say of the server.
-func served(a *console.Console, f *applicationFlags) (Config, error) {
-	c := Config{Version: a.Binary.Release, Tools: &engine.ToolRegistry{}, Environ: a.Environ, PassEnv: f.passEnv, Source: f.source, Executable: a.Binary.Executable,
-		Sessions: f.sessions, Message: f.message, Drain: time.Duration(f.drain * float64(time.Second)), LogLevel: a.LogLevel, Log: func(level, message string) { serverLog(a, level, message) }}
+func (cmd *serveCommand) served() (Config, error) {
+	c := Config{Version: cmd.Binary.Release, Tools: &engine.ToolRegistry{}, Environ: cmd.Environ, PassEnv: cmd.passEnv, Source: cmd.source, Executable: cmd.Binary.Executable,
+		Sessions: cmd.sessions, Message: cmd.message, Drain: time.Duration(cmd.drain * float64(time.Second)), LogLevel: cmd.LogLevel, Log: func(level, message string) { serverLog(cmd.Console, level, message) }}
 	switch {
-	case f.sessions < 1:
-		return c, console.Usage("give 1 or more", "--max-sessions cannot be %d", f.sessions)
-	case f.message < 1024:
-		return c, console.Usage("give 1024 or more", "--max-message cannot be %d", f.message)
-	case !(f.drain >= 0 && f.drain <= 86400):
-		return c, console.Usage("give seconds, 86400 at most", "--drain cannot be %g", f.drain)
+	case cmd.sessions < 1:
+		return c, console.Usage("give 1 or more", "--max-sessions cannot be %d", cmd.sessions)
+	case cmd.message < 1024:
+		return c, console.Usage("give 1024 or more", "--max-message cannot be %d", cmd.message)
+	case !(cmd.drain >= 0 && cmd.drain <= 86400):
+		return c, console.Usage("give seconds, 86400 at most", "--drain cannot be %g", cmd.drain)
 	}
-	if len(f.roots) == 0 {
-		f.roots = []string{a.Dir}
+	if len(cmd.roots) == 0 {
+		cmd.roots = []string{cmd.Dir}
 	}
-	for _, given := range f.roots {
-		root, err := filepath.EvalSymlinks(a.Abs(given))
+	for _, given := range cmd.roots {
+		root, err := filepath.EvalSymlinks(cmd.Abs(given))
 		info, serr := os.Stat(root)
 		if err != nil || serr != nil || !info.IsDir() {
 			return c, console.Usage("--root takes a directory that exists", "no directory %s", given)

@@ -38,24 +38,24 @@ func (f *webFlags) given() bool {
 }
 
 // listening listens where the flags say; nil: over stdin and stdout.
-func listening(a *console.Console, f *applicationFlags) (net.Listener, Web, error) {
-	w := &f.web
+func (cmd *serveCommand) listening() (net.Listener, Web, error) {
+	w := &cmd.web
 	web := Web{Origins: w.origins}
 	if w.address == "" {
-		if w.given() || f.source || len(f.passEnv) > 0 {
+		if w.given() || cmd.source || len(cmd.passEnv) > 0 {
 			return nil, web, console.Usage("add --http, or leave them out", "--token-env, --no-token, --allow-origin, --tls-cert, --tls-key, --allow-source and --pass-env are of --http alone")
 		}
 		return nil, web, nil
 	}
-	if f.stdio {
+	if cmd.stdio {
 		return nil, web, console.Usage("leave out one of them", "--stdio and --http cannot both be")
 	}
 	address, loopback := Address(w.address)
 	web.Loopback = loopback
-	if err := setToken(a, w, &web); err != nil {
+	if err := setToken(cmd.Console, w, &web); err != nil {
 		return nil, web, err
 	}
-	secure, err := certificates(a, w)
+	secure, err := certificates(cmd.Console, w)
 	if err != nil {
 		return nil, web, err
 	}
@@ -65,7 +65,7 @@ func listening(a *console.Console, f *applicationFlags) (net.Listener, Web, erro
 	}
 	if secure == nil {
 		if !loopback {
-			fmt.Fprintf(a.Stderr, "warning: what is said to %s, the token too, can be read on the way: give --tls-cert and --tls-key, or an address of the loopback\n", w.address)
+			fmt.Fprintf(cmd.Stderr, "warning: what is said to %s, the token too, can be read on the way: give --tls-cert and --tls-key, or an address of the loopback\n", w.address)
 		}
 		return l, web, nil
 	}

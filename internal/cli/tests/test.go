@@ -18,8 +18,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 )
 
-// testFlags are the flags of test.
-type testFlags struct {
+// testCommand is the command test with its options.
+type testCommand struct {
+	*console.Console
+
 	filter   string
 	format   string
 	parallel int
@@ -44,7 +46,7 @@ var recordings = []string{"missing", "all"}
 var testFormats = []string{"text", "json", "ndjson", "junit"}
 
 func NewTest(a *console.Console) *cobra.Command {
-	var f testFlags
+	f := testCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "test [PATH]",
 		Short: "Run a program's tests",
@@ -75,7 +77,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return runTests(c.Context(), a, p, &f)
+			return f.runTests(c.Context(), p)
 		},
 	}
 	c.Flags().StringVar(&f.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
@@ -117,12 +119,12 @@ func (r *testReport) failed() int {
 	return n
 }
 
-func runTests(parent context.Context, a *console.Console, path string, f *testFlags) error {
-	selected, err := f.selection()
+func (cmd *testCommand) runTests(parent context.Context, path string) error {
+	selected, err := cmd.selection()
 	if err != nil {
 		return err
 	}
-	grants, err := f.permissions.Grants()
+	grants, err := cmd.permissions.Grants()
 	if err != nil {
 		return err
 	}
@@ -131,66 +133,66 @@ func runTests(parent context.Context, a *console.Console, path string, f *testFl
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	interrupt.FollowDebugger(a, signals)
+	interrupt.FollowDebugger(cmd.Console, signals)
 	<-signals.Ready
-	s := engine.Source{Path: path, Dir: a.Dir, Overlay: a.Overlay, Tests: true, Seen: func(string) {}}
-	if !f.watch {
-		return testOnce(ctx, a, s, f, grants, selected, signals.Kill)
+	s := engine.Source{Path: path, Dir: cmd.Dir, Overlay: cmd.Overlay, Tests: true, Seen: func(string) {}}
+	if !cmd.watch {
+		return cmd.testOnce(ctx, s, grants, selected, signals.Kill)
 	}
 	var again analysis.Again
-	return rerun.OnChange(ctx, a, false, func(_ context.Context, seen func(path string)) error {
+	return rerun.OnChange(ctx, cmd.Console, false, func(_ context.Context, seen func(path string)) error {
 		s.Seen = seen
-		return testOnce(ctx, a, again.Request(s), f, grants, selected, signals.Kill)
+		return cmd.testOnce(ctx, again.Request(s), grants, selected, signals.Kill)
 	})
 }
 
 // testOnce compiles and runs the tests. It calls s.Seen with each file that they
 // depend on.
-func testOnce(ctx context.Context, a *console.Console, s engine.Source, f *testFlags, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
+func (cmd *testCommand) testOnce(ctx context.Context, s engine.Source, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
 		return console.Refused(err)
 	}
-	if err := a.ShowDiagnostics(found); err != nil {
+	if err := cmd.ShowDiagnostics(found); err != nil {
 		return err
 	}
 	tests := p.Tests()
-	if f.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
-		return console.Usage("`concerto test` alone runs all of them", "no test's name matches %q", f.filter)
+	if cmd.filter != "" && len(tests) > 0 && !matchesAny(tests, selected) {
+		return console.Usage("`concerto test` alone runs all of them", "no test's name matches %q", cmd.filter)
 	}
-	if f.list {
-		return listTests(a, tests, selected, f.format == "json")
+	if cmd.list {
+		return listTests(cmd.Console, tests, selected, cmd.format == "json")
 	}
-	o := engine.TestOptions{Select: selected, Parallel: f.parallel, Seed: f.seed, Live: f.live, Record: f.record, Limit: time.Duration(f.timeout * float64(time.Second)), Environ: a.Environ, Executable: a.Binary.Executable, WorkDir: a.Dir, Allow: allow,
-		Cover: f.cover || f.html != "", Kill: kill, Log: a.LogWriter(), LogLevel: a.LogLevel}
-	if a.Debugging.Debugger != nil {
-		o.Debugger = a.Debugging.Debugger
+	o := engine.TestOptions{Select: selected, Parallel: cmd.parallel, Seed: cmd.seed, Live: cmd.live, Record: cmd.record, Limit: time.Duration(cmd.timeout * float64(time.Second)), Environ: cmd.Environ, Executable: cmd.Binary.Executable, WorkDir: cmd.Dir, Allow: allow,
+		Cover: cmd.cover || cmd.html != "", Kill: kill, Log: cmd.LogWriter(), LogLevel: cmd.LogLevel}
+	if cmd.Debugging.Debugger != nil {
+		o.Debugger = cmd.Debugging.Debugger
 	}
-	switch f.format {
+	switch cmd.format {
 	case "text":
-		o.OnResult = func(r engine.TestResult) { tellResult(a, r) }
+		o.OnResult = func(r engine.TestResult) { tellResult(cmd.Console, r) }
 	case "ndjson":
-		o.OnEvent = func(t engine.Test, r *engine.TestResult) { tellEvent(a, t, r) }
+		o.OnEvent = func(t engine.Test, r *engine.TestResult) { tellEvent(cmd.Console, t, r) }
 	}
-	if f.wire != "" {
-		if err := program.CheckWireFile(a, p, f.wire); err != nil {
+	if cmd.wire != "" {
+		if err := program.CheckWireFile(cmd.Console, p, cmd.wire); err != nil {
 			return err
 		}
-		file, err := a.CreateRecord("--wire", f.wire)
+		file, err := cmd.CreateRecord("--wire", cmd.wire)
 		if err != nil {
 			return err
 		}
-		defer func() { failed = console.CloseRecord(failed, file, f.wire) }()
+		defer func() { failed = console.CloseRecord(failed, file, cmd.wire) }()
 		o.Wire = file
 	}
 	var of engine.Options
-	of.WorkDir, of.Dir, of.Allow = a.Dir, a.Dir, allow
-	f.tools.Watch(a, s.Seen)
-	endTools, err := program.RegisterTestTools(ctx, a, &f.tools, p, &of, !f.live)
+	of.WorkDir, of.Dir, of.Allow = cmd.Dir, cmd.Dir, allow
+	cmd.tools.Watch(cmd.Console, s.Seen)
+	endTools, err := program.RegisterTestTools(ctx, cmd.Console, &cmd.tools, p, &of, !cmd.live)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(a, p, &of, &f.audit)
+	endAudit, err := program.OpenAudit(cmd.Console, p, &of, &cmd.audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -200,10 +202,10 @@ func testOnce(ctx context.Context, a *console.Console, s engine.Source, f *testF
 	err = endTools(endAudit(err))
 	for _, r := range results {
 		for _, file := range r.Record.Files {
-			s.Seen(a.Abs(file))
+			s.Seen(cmd.Abs(file))
 		}
 		if r.UnusedEntries > 0 {
-			a.Complain("warning: "+r.Tape+": "+program.NotUsed(r.Unused, r.UnusedEntries), "")
+			cmd.Complain("warning: "+r.Tape+": "+program.NotUsed(r.Unused, r.UnusedEntries), "")
 		}
 	}
 	if err != nil {
@@ -213,36 +215,36 @@ func testOnce(ctx context.Context, a *console.Console, s engine.Source, f *testF
 	if o.Cover {
 		r.Coverage = summarize(p, points)
 	}
-	return finishTests(a, r, f)
+	return cmd.finishTests(r)
 }
 
 // selection is --filter as a choice of tests, with the other flags checked.
-func (f *testFlags) selection() (func(engine.Test) bool, error) {
-	if err := console.OneOf("--format", f.format, testFormats); err != nil {
+func (cmd *testCommand) selection() (func(engine.Test) bool, error) {
+	if err := console.OneOf("--format", cmd.format, testFormats); err != nil {
 		return nil, err
 	}
-	if ran := f.format == "junit" || f.format == "ndjson"; f.list && (ran || f.watch) {
+	if ran := cmd.format == "junit" || cmd.format == "ndjson"; cmd.list && (ran || cmd.watch) {
 		report := "junit"
 		if ran {
-			report = f.format
+			report = cmd.format
 		}
 		return nil, console.Usage("leave out --list to run them", "--list runs no tests: it has no %s report, and nothing to watch", report)
 	}
-	if f.record != "" {
-		if err := console.OneOf("--record", f.record, recordings); err != nil {
+	if cmd.record != "" {
+		if err := console.OneOf("--record", cmd.record, recordings); err != nil {
 			return nil, err
 		}
-		if f.live {
+		if cmd.live {
 			return nil, console.Usage("leave one of them out", "--live uses no tapes, and --record makes some")
 		}
 	}
-	if f.parallel < 0 {
-		return nil, console.Usage("--parallel takes a number from 1 on", "--parallel cannot be %d", f.parallel)
+	if cmd.parallel < 0 {
+		return nil, console.Usage("--parallel takes a number from 1 on", "--parallel cannot be %d", cmd.parallel)
 	}
-	if f.filter == "" {
+	if cmd.filter == "" {
 		return nil, nil
 	}
-	re, err := regexp.Compile(f.filter)
+	re, err := regexp.Compile(cmd.filter)
 	if err != nil {
 		return nil, console.Usage("write special characters with a backslash before them, as in `\\(`", "--filter is not a regular expression: %v", err)
 	}
@@ -259,23 +261,23 @@ func matchesAny(tests []engine.Test, selected func(engine.Test) bool) bool {
 }
 
 // finishTests writes the part of the report that has not been written yet.
-func finishTests(a *console.Console, r *testReport, f *testFlags) error {
+func (cmd *testCommand) finishTests(r *testReport) error {
 	var err error
-	switch f.format {
+	switch cmd.format {
 	case "json":
-		err = writeJSONReport(a.Stdout, r)
+		err = writeJSONReport(cmd.Stdout, r)
 	case "junit":
-		err = writeJUnitReport(a.Stdout, r)
+		err = writeJUnitReport(cmd.Stdout, r)
 	case "ndjson": // each line was written when it happened
 	default:
-		tellSummary(a, r)
+		tellSummary(cmd.Console, r)
 	}
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	if f.html != "" {
-		if err := console.WriteFile(a.Abs(f.html), r.Coverage.page()); err != nil {
-			return console.Usage("", "write %s: %v", f.html, console.Cause(err))
+	if cmd.html != "" {
+		if err := console.WriteFile(cmd.Abs(cmd.html), r.Coverage.page()); err != nil {
+			return console.Usage("", "write %s: %v", cmd.html, console.Cause(err))
 		}
 	}
 	if r.failed() > 0 {

@@ -40,7 +40,7 @@ func NewMcp(a *console.Console) *cobra.Command {
 }
 
 func newMcpAdd(a *console.Console) *cobra.Command {
-	var f addFlags
+	f := mcpAddCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "add NAME [-- COMMAND ARGS…]",
 		Short: "Declare the tools of an MCP server",
@@ -58,7 +58,7 @@ Neither a file nor a section that exists is overwritten.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return mcpAdd(c.Context(), a, args[0], f, args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error { return f.mcpAdd(c.Context(), args[0], args[1:]) },
 	}
 	c.Flags().StringVar(&f.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
@@ -67,8 +67,10 @@ Neither a file nor a section that exists is overwritten.`,
 	return c
 }
 
-// addFlags are the flags of mcp add.
-type addFlags struct {
+// mcpAddCommand is the command mcp add with its options.
+type mcpAddCommand struct {
+	*console.Console
+
 	url             string
 	env, headersEnv []string
 	passEnv         []string
@@ -90,15 +92,15 @@ func pairs(flag string, all []string) (map[string]string, error) {
 // serverName is what an mcp block may be called.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`) })
 
-func mcpAdd(ctx context.Context, a *console.Console, name string, f addFlags, command []string) error {
-	url := f.url
+func (cmd *mcpAddCommand) mcpAdd(ctx context.Context, name string, command []string) error {
+	url := cmd.url
 	switch {
 	case !serverName().MatchString(name):
 		return console.Usage("write it like `Files`", "%q cannot be the name of a server: it begins with an upper-case letter", name)
 	case (url == "") == (len(command) == 0):
 		return console.Usage("`concerto mcp add "+name+" -- COMMAND`, or --url URL", "give the command of a server to start, or the address of one that runs")
 	}
-	dir := manifestDir(a)
+	dir := manifestDir(cmd.Console)
 	file := filepath.Join(dir, strings.ToLower(name)+".conc")
 	if _, err := os.Stat(file); err == nil {
 		return console.Usage("remove it, or choose another name", "%s exists", file)
@@ -111,7 +113,7 @@ func mcpAdd(ctx context.Context, a *console.Console, name string, f addFlags, co
 	if strings.Contains(string(written), section) {
 		return console.Usage("remove it, or choose another name", "Concerto.toml has a section %s", section)
 	}
-	config, members, err := f.config(name, dir, command)
+	config, members, err := cmd.config(name, dir, command)
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func mcpAdd(ctx context.Context, a *console.Console, name string, f addFlags, co
 	if err := refuseSecrets(section); err != nil {
 		return err
 	}
-	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: a.Processes()})
+	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: cmd.Processes()})
 	if err != nil {
 		hint := "run its command by itself, to see what it says; a variable that it needs is passed with --pass-env NAME"
 		if url != "" {
@@ -141,7 +143,7 @@ func mcpAdd(ctx context.Context, a *console.Console, name string, f addFlags, co
 		return err
 	}
 	module := strings.ToLower(name)
-	_, err = fmt.Fprintf(a.Stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
+	_, err = fmt.Fprintf(cmd.Stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
 	return err
 }
 
@@ -166,33 +168,33 @@ func secretsOf(c mcp.Config) *secret.Set {
 }
 
 // config is the server that the flags describe, and the members of its section.
-func (f addFlags) config(name, dir string, command []string) (mcp.Config, string, error) {
-	c := mcp.Config{Name: name, Transport: "stdio", Dir: dir, URL: f.url}
-	env, err := pairs("env", f.env)
+func (cmd *mcpAddCommand) config(name, dir string, command []string) (mcp.Config, string, error) {
+	c := mcp.Config{Name: name, Transport: "stdio", Dir: dir, URL: cmd.url}
+	env, err := pairs("env", cmd.env)
 	if err != nil {
 		return c, "", err
 	}
-	headers, err := pairs("header-env", f.headersEnv)
+	headers, err := pairs("header-env", cmd.headersEnv)
 	switch {
 	case err != nil:
 		return c, "", err
-	case f.url != "" && len(env)+len(f.passEnv) > 0:
+	case cmd.url != "" && len(env)+len(cmd.passEnv) > 0:
 		return c, "", console.Usage("leave it out", "--env and --pass-env are of servers that are started: a command, not a URL")
-	case f.url == "" && len(headers) > 0:
+	case cmd.url == "" && len(headers) > 0:
 		return c, "", console.Usage("leave it out, or give the command a variable: --env NAME=VALUE", "--header-env is of servers with a URL")
 	}
-	c.Env, c.HeadersEnv, c.PassEnv = env, headers, f.passEnv
-	if f.url != "" {
+	c.Env, c.HeadersEnv, c.PassEnv = env, headers, cmd.passEnv
+	if cmd.url != "" {
 		c.Transport = "http"
-		return c, "url = " + tomlString(f.url) + "\n" + tomlTable("headers_env", headers), nil
+		return c, "url = " + tomlString(cmd.url) + "\n" + tomlTable("headers_env", headers), nil
 	}
 	c.Command, c.Args = command[0], command[1:]
 	members := "command = " + tomlString(command[0]) + "\n"
 	if len(command) > 1 {
 		members += "args = [" + tomlStrings(command[1:]) + "]\n"
 	}
-	if len(f.passEnv) > 0 {
-		members += "pass_env = [" + tomlStrings(f.passEnv) + "]\n"
+	if len(cmd.passEnv) > 0 {
+		members += "pass_env = [" + tomlStrings(cmd.passEnv) + "]\n"
 	}
 	return c, members + tomlTable("env", env), nil
 }

@@ -17,8 +17,10 @@ import (
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
-// serveFlags are the flags of mcp serve.
-type serveFlags struct {
+// mcpServeCommand is the command mcp serve with its options.
+type mcpServeCommand struct {
+	*console.Console
+
 	program.WorldFlags
 	http     string
 	tokenEnv string
@@ -26,7 +28,7 @@ type serveFlags struct {
 }
 
 func newMcpServe(a *console.Console) *cobra.Command {
-	var f serveFlags
+	f := mcpServeCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "serve [PATH]",
 		Short: "Offer a program's tools and pipelines as an MCP server",
@@ -51,7 +53,7 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return mcpServe(c.Context(), a, p, &f)
+			return f.mcpServe(c.Context(), p)
 		},
 	}
 	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
@@ -61,30 +63,30 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 	return c
 }
 
-func mcpServe(parent context.Context, a *console.Console, path string, f *serveFlags) error {
+func (cmd *mcpServeCommand) mcpServe(parent context.Context, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	p, o, err := program.Prepare(ctx, a, servedSource(a, path, f), &f.WorldFlags, signals)
+	p, o, err := program.Prepare(ctx, cmd.Console, cmd.servedSource(path), &cmd.WorldFlags, signals)
 	if err != nil {
 		return err
 	}
-	o.Output = engine.Output{To: a.Stderr, Terminal: a.ErrTerminal}
-	listen, err := listen(a, f)
+	o.Output = engine.Output{To: cmd.Stderr, Terminal: cmd.ErrTerminal}
+	listen, err := cmd.listen()
 	if err != nil {
 		return err
 	}
-	endTools, err := program.RegisterTools(ctx, a, &f.Tools, p, &o)
+	endTools, err := program.RegisterTools(ctx, cmd.Console, &cmd.Tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(a, p, &o, &f.Audit)
+	endAudit, err := program.OpenAudit(cmd.Console, p, &o, &cmd.Audit)
 	if err != nil {
 		return endTools(err)
 	}
 	err = p.Serve(ctx, o, engine.ServeOptions{
-		In: io.NopCloser(a.Stdin), Out: keptOpen{a.Stdout}, HTTP: listen,
-		Ready:    func(url string) { fmt.Fprintln(a.Stderr, "serving "+url) },
-		Withheld: func(why string) { fmt.Fprintln(a.Stderr, why) },
+		In: io.NopCloser(cmd.Stdin), Out: keptOpen{cmd.Stdout}, HTTP: listen,
+		Ready:    func(url string) { fmt.Fprintln(cmd.Stderr, "serving "+url) },
+		Withheld: func(why string) { fmt.Fprintln(cmd.Stderr, why) },
 	})
 	err = endTools(endAudit(err))
 	if errors.Is(err, engine.ErrNothingOffered) {
@@ -95,29 +97,29 @@ func mcpServe(parent context.Context, a *console.Console, path string, f *serveF
 
 // servedSource is the program that is served. Without a PATH, and a project here or above,
 // it is one that does nothing, when there are tools to offer.
-func servedSource(a *console.Console, path string, f *serveFlags) engine.Source {
-	s := engine.Source{Path: path, Dir: a.Dir}
-	if path != "" || len(f.Tools.Files)+len(f.Tools.Modules) == 0 {
+func (cmd *mcpServeCommand) servedSource(path string) engine.Source {
+	s := engine.Source{Path: path, Dir: cmd.Dir}
+	if path != "" || len(cmd.Tools.Files)+len(cmd.Tools.Modules) == 0 {
 		return s
 	}
-	if _, ok := manifest.Locate(a.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
+	if _, ok := manifest.Locate(cmd.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
 		s.Given = &engine.Given{Name: "tools", Text: []byte("fn main() {}")}
 	}
 	return s
 }
 
 // listen is where the flags let a program be served over HTTP.
-func listen(a *console.Console, f *serveFlags) (engine.Listen, error) {
-	l := engine.Listen{Address: f.http, Origins: f.origins}
+func (cmd *mcpServeCommand) listen() (engine.Listen, error) {
+	l := engine.Listen{Address: cmd.http, Origins: cmd.origins}
 	switch {
-	case f.http == "" && (f.tokenEnv != "" || len(f.origins) > 0):
+	case cmd.http == "" && (cmd.tokenEnv != "" || len(cmd.origins) > 0):
 		return l, console.Usage("add --http, or leave them out", "--token-env and --allow-origin are of --http alone")
-	case f.tokenEnv != "":
-		if l.Token = os.Getenv(f.tokenEnv); l.Token == "" {
-			return l, console.Usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", f.tokenEnv)
+	case cmd.tokenEnv != "":
+		if l.Token = os.Getenv(cmd.tokenEnv); l.Token == "" {
+			return l, console.Usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", cmd.tokenEnv)
 		}
-	case f.http != "" && !mcp.IsLoopback(f.http):
-		fmt.Fprintf(a.Stderr, "warning: whoever reaches %s may call: give --token-env, or an address of the loopback\n", f.http)
+	case cmd.http != "" && !mcp.IsLoopback(cmd.http):
+		fmt.Fprintf(cmd.Stderr, "warning: whoever reaches %s may call: give --token-env, or an address of the loopback\n", cmd.http)
 	}
 	return l, nil
 }

@@ -116,8 +116,10 @@ Concerto.toml here or above, and of the flags.
 	return c
 }
 
-// callFlags are the flags of tools call.
-type callFlags struct {
+// callCommand is the command tools call with its options.
+type callCommand struct {
+	*console.Console
+
 	program.ToolFlags
 	args    string
 	answers []string
@@ -125,7 +127,7 @@ type callFlags struct {
 }
 
 func newToolsCall(a *console.Console) *cobra.Command {
-	var f callFlags
+	f := callCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "call NAME",
 		Short: "Call a tool",
@@ -144,7 +146,7 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return callTool(c.Context(), a, args[0], &f) },
+		RunE: func(c *cobra.Command, args []string) error { return f.callTool(c.Context(), args[0]) },
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return toolNames(c.Context(), a, args, &f.ToolFlags)
 		},
@@ -234,19 +236,19 @@ func writeTools(w io.Writer, list []engine.ListedTool) error {
 }
 
 // callTool calls a tool, and writes its result.
-func callTool(ctx context.Context, a *console.Console, name string, f *callFlags) error {
-	fixed, err := program.Answers(f.answers)
+func (cmd *callCommand) callTool(ctx context.Context, name string) error {
+	fixed, err := program.Answers(cmd.answers)
 	if err != nil {
 		return err
 	}
-	args, err := program.ReadObject(a, "--args", f.args)
+	args, err := program.ReadObject(cmd.Console, "--args", cmd.args)
 	if err != nil {
 		return err
 	}
-	return withTools(ctx, a, &f.ToolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
-		o := engine.Options{WorkDir: a.Dir, Environ: a.Environ, Executable: a.Binary.Executable, Log: a.LogWriter(), LogLevel: a.LogLevel, Tools: tools, Session: toolSession(a),
-			Answers: engine.Answers{Fixed: fixed, Prompter: a.Prompter()}, Output: engine.Output{To: a.Stderr, Mode: engine.ModeText, Terminal: a.ErrTerminal}}
-		endAudit, err := program.OpenAudit(a, nil, &o, &f.audit)
+	return withTools(ctx, cmd.Console, &cmd.ToolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
+		o := engine.Options{WorkDir: cmd.Dir, Environ: cmd.Environ, Executable: cmd.Binary.Executable, Log: cmd.LogWriter(), LogLevel: cmd.LogLevel, Tools: tools, Session: toolSession(cmd.Console),
+			Answers: engine.Answers{Fixed: fixed, Prompter: cmd.Prompter()}, Output: engine.Output{To: cmd.Stderr, Mode: engine.ModeText, Terminal: cmd.ErrTerminal}}
+		endAudit, err := program.OpenAudit(cmd.Console, nil, &o, &cmd.audit)
 		if err != nil {
 			return err
 		}
@@ -254,7 +256,7 @@ func callTool(ctx context.Context, a *console.Console, name string, f *callFlags
 		if err = endAudit(err); err != nil {
 			return err
 		}
-		if err := writeLine(a.Stdout, result); err != nil {
+		if err := writeLine(cmd.Stdout, result); err != nil {
 			return err
 		}
 		if !result.Success {
