@@ -25,8 +25,14 @@ func stageNames() []string {
 	return names
 }
 
+// buildCommand is the command build with its options.
+type buildCommand struct {
+	*console.Console
+	out, emit, passes string
+}
+
 func NewBuild(a *console.Console) *cobra.Command {
-	var out, emit, passes string
+	k := buildCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "build [PATH]",
 		Short: "Compile a program into one file",
@@ -50,21 +56,21 @@ A program does the same with any choice.
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("emit") {
-				if err := console.OneOf("--emit", emit, stageNames()); err != nil {
+				if err := console.OneOf("--emit", k.emit, stageNames()); err != nil {
 					return err
 				}
 			}
-			on, err := optimize.Parse(passes)
+			on, err := optimize.Parse(k.passes)
 			if err != nil {
 				return console.Usage("", "--passes: %v", err)
 			}
 			p, _ := console.Path(c, args)
-			return build(a, p, emit, out, on)
+			return k.build(p, on)
 		},
 	}
-	c.Flags().StringVarP(&out, "output", "o", "", "write to `FILE`; - is stdout")
-	c.Flags().StringVar(&emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
-	c.Flags().StringVar(&passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
+	c.Flags().StringVarP(&k.out, "output", "o", "", "write to `FILE`; - is stdout")
+	c.Flags().StringVar(&k.emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
+	c.Flags().StringVar(&k.passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "emit", stageNames)
 	return c
@@ -84,39 +90,40 @@ func passNames() string {
 
 // build writes a stage of the compilation: to out; else to stdout when emit
 // names the stage; else to a file named after the entry.
-func build(a *console.Console, path, emit, out string, on optimize.Set) error {
-	in, err := driver.Load(driver.Request{Path: path, Dir: a.Dir, Overlay: a.Overlay})
+func (cmd *buildCommand) build(path string, on optimize.Set) error {
+	out := cmd.out
+	in, err := driver.Load(driver.Request{Path: path, Dir: cmd.Dir, Overlay: cmd.Overlay})
 	if err != nil {
 		return console.Refused(err)
 	}
 	in.Passes = on
 	if in.Entry == nil {
-		return a.ShowDiagnostics(in.Diagnostics)
+		return cmd.ShowDiagnostics(in.Diagnostics)
 	}
-	name := cmp.Or(emit, driver.IR)
+	name := cmp.Or(cmd.emit, driver.IR)
 	s := driver.Stages[slices.Index(stageNames(), name)]
 	var text bytes.Buffer
 	found, err := s.Write(&text, in)
 	if err != nil {
 		return err
 	}
-	if err := a.ShowDiagnostics(found); err != nil {
+	if err := cmd.ShowDiagnostics(found); err != nil {
 		return err
 	}
-	if out == "" && emit == "" {
+	if out == "" && cmd.emit == "" {
 		base := filepath.Base(filepath.FromSlash(in.EntryName))
 		out = strings.TrimSuffix(base, driver.SourceExt) + driver.IRExt
 	}
 	if name == driver.IR {
-		program.TrustBuilt(a, text.Bytes())
+		program.TrustBuilt(cmd.Console, text.Bytes())
 	}
 	if out == "" || out == "-" {
-		_, err := a.Stdout.Write(text.Bytes())
+		_, err := cmd.Stdout.Write(text.Bytes())
 		return err
 	}
-	if err := console.WriteFile(a.Abs(out), text.Bytes()); err != nil {
+	if err := console.WriteFile(cmd.Abs(out), text.Bytes()); err != nil {
 		return console.Usage("", "write %s: %v", out, err)
 	}
-	a.Verbosef("wrote %s, %d bytes", out, text.Len())
+	cmd.Verbosef("wrote %s, %d bytes", out, text.Len())
 	return nil
 }

@@ -17,11 +17,17 @@ import (
 
 var checkForms = []string{"text", "json"}
 
+// checkCommand is the command check with its options.
+type checkCommand struct {
+	*console.Console
+	form              string
+	watch, fix, diffs bool
+	audit             program.AuditFlags
+	tools             program.ToolFlags
+}
+
 func NewCheck(a *console.Console) *cobra.Command {
-	var form string
-	var watch, fix, diffs bool
-	var audit program.AuditFlags
-	var tools program.ToolFlags
+	k := checkCommand{Console: a}
 	c := &cobra.Command{
 		Use:   "check [PATH | -]",
 		Short: "Look for mistakes without running",
@@ -40,74 +46,78 @@ reason and what to write instead. Says nothing when all is well.
 ` + "`concerto explain CODE` tells more about one kind of mistake.",
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
-			p, _ := console.Path(c, args)
-			if err := console.OneOf("--format", form, checkForms); err != nil {
-				return err
-			}
-			if err := program.UsableAudit(a, &audit); err != nil {
-				return err
-			}
-			s, err := program.Source(a, p, nil)
-			if err != nil {
-				return err
-			}
-			fix = fix || diffs
-			switch {
-			case s.Given != nil && watch:
-				return console.Usage("name a file", "--watch has nothing to look at in what stands on standard input")
-			case s.Given != nil && fix:
-				return console.Usage("name a file", "--fix and --diff have no file in what stands on standard input")
-			case watch && fix:
-				return console.Usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")
-			case diffs && form == "json":
-				return console.Usage("leave out one of them", "--diff and --format json both write to stdout")
-			}
-			if fix {
-				found, err := applyFixes(c.Context(), a, s, &tools, diffs)
-				if err != nil {
-					return err
-				}
-				return showFound(a, found, form == "json")
-			}
-			if !watch {
-				return check(c.Context(), a, s, &tools, form == "json")
-			}
-			ctx, signals := interrupt.Catch(c.Context())
-			defer signals.Stop()
-			<-signals.Ready
-			var again analysis.Again
-			return rerun.OnChange(ctx, a, false, func(_ context.Context, seen func(string)) error {
-				s.Seen = seen
-				tools.Watch(a, seen)
-				return check(c.Context(), a, again.Request(s), &tools, form == "json")
-			})
+			path, _ := console.Path(c, args)
+			return k.run(c.Context(), path)
 		},
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "make the safe fixes of what is found, until none is left")
-	c.Flags().BoolVar(&diffs, "diff", false, "show the safe fixes as a diff on stdout, and write nothing")
-	c.Flags().BoolVar(&watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
-	audit.Add(c)
-	tools.Add(c)
-	c.Flags().StringVar(&form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
+	c.Flags().BoolVar(&k.fix, "fix", false, "make the safe fixes of what is found, until none is left")
+	c.Flags().BoolVar(&k.diffs, "diff", false, "show the safe fixes as a diff on stdout, and write nothing")
+	c.Flags().BoolVar(&k.watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
+	k.audit.Add(c)
+	k.tools.Add(c)
+	c.Flags().StringVar(&k.form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "format", func() []string { return checkForms })
 	return c
 }
 
-func check(ctx context.Context, a *console.Console, s engine.Source, f *program.ToolFlags, asJSON bool) error {
-	found, err := engine.CheckWith(ctx, s, program.ToolSources(a, f, nil))
+func (cmd *checkCommand) run(parent context.Context, path string) error {
+	if err := console.OneOf("--format", cmd.form, checkForms); err != nil {
+		return err
+	}
+	if err := program.UsableAudit(cmd.Console, &cmd.audit); err != nil {
+		return err
+	}
+	s, err := program.Source(cmd.Console, path, nil)
+	if err != nil {
+		return err
+	}
+	fix := cmd.fix || cmd.diffs
+	switch {
+	case s.Given != nil && cmd.watch:
+		return console.Usage("name a file", "--watch has nothing to look at in what stands on standard input")
+	case s.Given != nil && fix:
+		return console.Usage("name a file", "--fix and --diff have no file in what stands on standard input")
+	case cmd.watch && fix:
+		return console.Usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")
+	case cmd.diffs && cmd.form == "json":
+		return console.Usage("leave out one of them", "--diff and --format json both write to stdout")
+	}
+	if fix {
+		found, err := cmd.applyFixes(parent, s)
+		if err != nil {
+			return err
+		}
+		return cmd.showFound(found)
+	}
+	if !cmd.watch {
+		return cmd.check(parent, s)
+	}
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	<-signals.Ready
+	var again analysis.Again
+	return rerun.OnChange(ctx, cmd.Console, false, func(_ context.Context, seen func(string)) error {
+		s.Seen = seen
+		cmd.tools.Watch(cmd.Console, seen)
+		return cmd.check(parent, again.Request(s))
+	})
+}
+
+func (cmd *checkCommand) check(ctx context.Context, s engine.Source) error {
+	found, err := engine.CheckWith(ctx, s, program.ToolSources(cmd.Console, &cmd.tools, nil))
 	if err != nil {
 		return console.Refused(err)
 	}
-	return showFound(a, found, asJSON)
+	return cmd.showFound(found)
 }
 
 // showFound shows what a check has found.
-func showFound(a *console.Console, found engine.Diagnostics, asJSON bool) error {
-	if !asJSON {
-		return a.ShowDiagnostics(found)
+func (cmd *checkCommand) showFound(found engine.Diagnostics) error {
+	if cmd.form != "json" {
+		return cmd.ShowDiagnostics(found)
 	}
-	if err := diag.JSON(a.Stdout, found.Sorted()); err != nil {
+	if err := diag.JSON(cmd.Stdout, found.Sorted()); err != nil {
 		return err
 	}
 	if found.HasErrors() {

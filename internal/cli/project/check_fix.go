@@ -14,30 +14,30 @@ import (
 
 // applyFixes makes safe fixes until there are none left, writes the files, and gives what is found then.
 // With a diff it shows that in place of writing.
-func applyFixes(ctx context.Context, a *console.Console, s engine.Source, f *program.ToolFlags, asDiff bool) (found engine.Diagnostics, err error) {
+func (cmd *checkCommand) applyFixes(ctx context.Context, s engine.Source) (found engine.Diagnostics, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}
 	for more := true; more; {
-		if found, err = engine.CheckWith(ctx, s, program.ToolSources(a, f, nil)); err != nil {
+		if found, err = engine.CheckWith(ctx, s, program.ToolSources(cmd.Console, &cmd.tools, nil)); err != nil {
 			return found, console.Refused(err)
 		}
 		changed := rounds.Round(found.Sorted())
 		for _, x := range changed {
-			s.Overlay[a.Abs(x.Name())] = x.Text()
+			s.Overlay[cmd.Abs(x.Name())] = x.Text()
 		}
 		more = len(changed) > 0
 	}
 	for _, x := range rounds.Files() {
-		if asDiff {
-			if _, err := a.Stdout.Write(repair.Diff(x.Name(), x.Was.Text, repair.Show(x.Was, x.Edits))); err != nil {
+		if cmd.diffs {
+			if _, err := cmd.Stdout.Write(repair.Diff(x.Name(), x.Was.Text, repair.Show(x.Was, x.Edits))); err != nil {
 				return found, err
 			}
 			continue
 		}
-		if err := console.WriteFile(a.Abs(x.Name()), x.Text()); err != nil {
+		if err := console.WriteFile(cmd.Abs(x.Name()), x.Text()); err != nil {
 			return found, console.Usage("this file and those behind it are as they were", "write %s: %v", x.Name(), err)
 		}
-		fmt.Fprintf(a.Stderr, "%s: %d fixed\n", x.Name(), x.Fixes)
+		fmt.Fprintf(cmd.Stderr, "%s: %d fixed\n", x.Name(), x.Fixes)
 	}
 	return found, nil
 }
