@@ -216,13 +216,13 @@ var Policy = []Rule{
 	{Package: "internal/engine/durable", Imports: "internal/data/effect internal/data/hostmsg internal/text/jsonschema internal/data/secret internal/record/tape runtime/host internal/record/journal vm"},
 	{Package: "runtime/host/hosttest", Imports: "internal/data/value internal/data/hostmsg internal/data/hostpolicy internal/data/effect internal/process/procgroup runtime/host", Tests: true},
 	{Package: "runtime/budget", Imports: "runtime/world/clock"},
-	{Package: "runtime/llm", Imports: "internal/data/effect internal/text/jsonread internal/data/secret internal/data/provider internal/text/suggest runtime/world/clock internal/text/utf8cut"},
+	{Package: "runtime/llm", Imports: "internal/data/effect internal/data/secret internal/data/provider internal/text/suggest runtime/world/clock internal/text/utf8cut"},
 	{Package: "internal/engine/transcript", Imports: "internal/data/effect vm runtime/budget runtime/llm"},
 	{Package: "runtime/world/logs", Imports: "internal/data/effect internal/data/secret"},
 	{Package: "runtime/mcp", Imports: "internal/data/effect internal/process/procgroup internal/text/suggest runtime/world/clock"},
 	{Package: "runtime/mock", Imports: "internal/data/value internal/data/hostmsg internal/data/effect"},
 	{Package: "runtime/world/sqlitestore", Imports: "internal/data/value internal/data/effect internal/data/memstore internal/data/intmath"},
-	{Package: "runtime/tool", Imports: "internal/data/effect internal/process/stderrlog internal/text/ndjson internal/process/procgroup internal/process/sandbox internal/data/toolname internal/record/audit internal/data/decision internal/text/jcs internal/text/jsonread internal/text/jsonschema internal/text/jsonwrite internal/text/suggest runtime/world/clock runtime/world/httpclient"},
+	{Package: "runtime/tool", Imports: "internal/data/effect internal/process/stderrlog internal/text/ndjson internal/process/procgroup internal/process/sandbox internal/data/toolname internal/record/audit internal/data/decision internal/text/jcs internal/text/jsonschema internal/text/jsonwrite internal/text/suggest runtime/world/clock runtime/world/httpclient"},
 	{Package: "runtime/tool/tooltest", Imports: "internal/record/audit runtime/tool", Tests: true},
 	{Package: "runtime", Imports: `internal/data/effect internal/process/procgroup internal/data/secret internal/record/hosttrace runtime/world/clock runtime/world/command runtime/world/emit runtime/world/env runtime/world/files
 		runtime/world/httpclient runtime/host runtime/keeper runtime/budget runtime/llm runtime/world/logs runtime/mcp runtime/mock

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // anthropic is the form of Anthropic's Messages API. A schema travels as a tool
@@ -142,7 +141,7 @@ func (p anthropic) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		anthropicReply
 		Error json.RawMessage `json:"error"`
 	}
-	if err := jsonread.Unmarshal(answer, &reply); err != nil {
+	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, err
 	}
 	if err := errorInside(reply.Error, p.refusal, answer); err != nil {
@@ -282,7 +281,7 @@ type anthropicEvent struct {
 
 func (s *anthropicStream) event(data []byte) (string, error) {
 	var e anthropicEvent
-	if err := jsonread.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	switch e.Type {

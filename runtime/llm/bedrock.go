@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // bedrock is the form of the Converse API of Amazon Bedrock, which is the same for the
@@ -258,7 +257,7 @@ func (p bedrock) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 		bedrockReply
 		Error json.RawMessage `json:"error"`
 	}
-	if err := jsonread.Unmarshal(answer, &reply); err != nil {
+	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, err
 	}
 	if err := errorInside(reply.Error, p.refusal, answer); err != nil {
@@ -338,7 +337,7 @@ const maxBlocks = 10000
 
 func (s *bedrockStream) event(data []byte) (string, error) {
 	var e bedrockEvent
-	if err := jsonread.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	switch {

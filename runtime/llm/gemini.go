@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // gemini is the form of Google's generateContent. A schema is a field of the
@@ -261,7 +260,7 @@ type geminiStream struct {
 
 func (s *geminiStream) event(data []byte) (string, error) {
 	var e geminiReply
-	if err := jsonread.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	if err := errorInside(e.Error, gemini{}.refusal, data); err != nil {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // ollama is the form of Ollama's chat API. A schema is a field of the request.
@@ -160,7 +159,7 @@ type ollamaStream struct {
 
 func (s *ollamaStream) event(data []byte) (string, error) {
 	var e ollamaReply
-	if err := jsonread.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	if err := errorInside(e.Error, ollama{}.refusal, data); err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
-	"github.com/concerto-lang/concerto/internal/text/jsonread"
 )
 
 // openAI is the form of OpenAI's chat completions, which many servers take. own
@@ -205,7 +204,7 @@ type openAIText struct {
 
 func (p openAI) read(answer []byte, w *wanted) (*effect.AgentReply, error) {
 	var reply openAIReply
-	if err := jsonread.Unmarshal(answer, &reply); err != nil {
+	if err := json.Unmarshal(answer, &reply); err != nil {
 		return nil, err
 	}
 	if err := errorInside(reply.Error, p.refusal, answer); err != nil {
@@ -258,7 +257,7 @@ func openAIStop(reason string) string {
 // contentText is a message's content: a string, null, or parts with texts.
 func contentText(raw json.RawMessage) string {
 	var s string
-	if len(raw) == 0 || jsonread.Unmarshal(raw, &s) == nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
 		return s
 	}
 	var parts []struct {
@@ -278,7 +277,7 @@ func contentText(raw json.RawMessage) string {
 // string; some servers give the object itself.
 func argumentsText(raw json.RawMessage) string {
 	var s string
-	if len(raw) == 0 || jsonread.Unmarshal(raw, &s) == nil {
+	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil {
 		return s
 	}
 	return string(raw)
@@ -310,7 +309,7 @@ func (s *openAIStream) event(data []byte) (string, error) {
 		return "", nil
 	}
 	var e openAIReply
-	if err := jsonread.Unmarshal(data, &e); err != nil {
+	if err := json.Unmarshal(data, &e); err != nil {
 		return "", err
 	}
 	if err := errorInside(e.Error, openAI{}.refusal, data); err != nil {

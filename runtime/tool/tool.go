@@ -34,7 +34,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/text/jsonread"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -233,7 +232,7 @@ func (r *Result) UnmarshalJSON(text []byte) error {
 		Error    *string         `json:"error"`
 		Metadata map[string]any  `json:"metadata"`
 	}
-	if jsonread.Unmarshal(text, &w) != nil || w.Success == nil {
+	if json.Unmarshal(text, &w) != nil || w.Success == nil {
 		return fmt.Errorf(`the result must be {"success": true or false, "output": any value, "error": a text, "metadata": an object}, of which success is required, got %s`, beginning(text, quoted))
 	}
 	*r = Result{Success: *w.Success, Output: w.Output, Metadata: w.Metadata}

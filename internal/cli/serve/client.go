@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/concerto-lang/concerto/internal/text/jsonread"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
@@ -101,7 +100,7 @@ func (c *client) withdraw(id string, why error) {
 // answered takes a response. One to a request that is not open is ignored.
 func (c *client) answered(m *message) {
 	var id string
-	if jsonread.Unmarshal(m.ID, &id) != nil {
+	if json.Unmarshal(m.ID, &id) != nil {
 		return
 	}
 	c.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/concerto-lang/concerto/internal/text/jsonread"
 	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 	"github.com/concerto-lang/concerto/runtime/tool"
 )
@@ -64,7 +63,7 @@ func (f form) read(text json.RawMessage, to any) *Error {
 	if u, ok := to.(usual); ok && u.usual(text, v) {
 		return nil
 	}
-	if err := jsonread.Unmarshal(text, to); err != nil {
+	if err := json.Unmarshal(text, to); err != nil {
 		return badParam("", "%v", err)
 	}
 	return nil
