@@ -55,11 +55,21 @@ func (p *parser) leavesBars(open int) bool {
 	if !p.newLine() || p.indent(p.i) > p.indent(open) {
 		return false
 	}
+	fields := 0 // open braces of structs' patterns
 	for i := p.i; i < len(p.toks); i++ {
 		switch p.toks[i].Kind {
 		case lexer.Bar:
 			return false
-		case lexer.Semi, lexer.LBrace, lexer.RBrace, lexer.FatArrow:
+		case lexer.LBrace:
+			if p.k != lexer.Ident || p.toks[i-1].Kind != lexer.Ident {
+				return true
+			}
+			fields++
+		case lexer.RBrace:
+			if fields--; fields < 0 {
+				return true
+			}
+		case lexer.Semi, lexer.FatArrow:
 			return true
 		}
 	}

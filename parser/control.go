@@ -503,7 +503,7 @@ func (p *parser) jump() ast.Expr {
 
 // stmtMissesEnd says whether the next statement stands here, and the `;` before it is missing.
 func (p *parser) stmtMissesEnd() bool {
-	return p.k != lexer.Semi && p.k != lexer.RBrace && p.k != lexer.EOF && p.mayBeNext(p.i)
+	return !ends[p.k] && p.mayBeNext(p.i)
 }
 
 // unendedJump notes a jump without its `;`: it may have been meant to go on, and not to end what it stands in.
