@@ -66,7 +66,7 @@ func eachOfCorpus(t *testing.T, wanted func(*txtar.Archive) bool, test func(*cor
 				continue
 			}
 			m := corpusRun.FindStringSubmatch(line)
-			if m == nil {
+			if m == nil || strings.Contains(m[1], "--relay") { // hostd is the script's: without it, a warning comes before the end or not
 				continue
 			}
 			ran++
