@@ -1,0 +1,121 @@
+package arch
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/concerto-lang/concerto/internal/testkit/golden"
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+)
+
+// namedImporters is how many importers of a package a list names.
+const namedImporters = 3
+
+// TestLinked compares the packages that each program links on Linux with testdata/linked/PROGRAM.txt: what a change
+// adds to a program is seen in its diff. A line is a package and who imports it; packages of Go's library come last,
+// without importers, and only those that ours import, since the others differ between versions of Go.
+// `go test ./internal/arch -run TestLinked -update` renews the lists.
+func TestLinked(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	for _, program := range []string{"concerto", "concerto-relay"} {
+		got, file := linked(t, program), filepath.Join("testdata", "linked", program+".txt")
+		if golden.Updating() {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("cmd/%s links other packages than %s says (-want +got). Renew the file with -update when that is meant:\n%s", program, file, diff)
+		}
+	}
+}
+
+// linked lists the packages of a program.
+func linked(t *testing.T, program string) string {
+	t.Helper()
+	list := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,Standard", "./cmd/"+program)
+	list.Dir = "../.."
+	list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0")
+	out, err := list.StdoutPipe()
+	if err == nil {
+		err = list.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	importers, library := map[string][]string{}, map[string]bool{}
+	for d := json.NewDecoder(out); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+			Standard   bool
+		}
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if p.Standard {
+			continue
+		}
+		importers[p.ImportPath] = importers[p.ImportPath]
+		for _, i := range p.Imports {
+			switch first, _, _ := strings.Cut(i, "/"); {
+			case strings.Contains(first, "."):
+				importers[i] = append(importers[i], p.ImportPath)
+			case strings.HasPrefix(p.ImportPath, Module):
+				library[i] = true
+			}
+		}
+	}
+	if err := list.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, pkg := range slices.Sorted(maps.Keys(importers)) {
+		fmt.Fprintln(&b, strings.TrimRight(fmt.Sprintf("%-60s %s", short(pkg), whose(importers[pkg])), " "))
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(library)) {
+		fmt.Fprintln(&b, pkg)
+	}
+	return b.String()
+}
+
+// whose names the importers of a package, the first in order.
+func whose(importers []string) string {
+	if len(importers) == 0 {
+		return ""
+	}
+	slices.Sort(importers)
+	names := "from"
+	for _, i := range importers[:min(len(importers), namedImporters)] {
+		names += " " + short(i)
+	}
+	if more := len(importers) - namedImporters; more > 0 {
+		names += fmt.Sprintf(" +%d", more)
+	}
+	return names
+}
+
+// short is a package of ours by its path below the module; those of others stay whole.
+func short(pkg string) string {
+	if pkg == Module {
+		return "."
+	}
+	return strings.TrimPrefix(pkg, Module+"/")
+}
