@@ -73,7 +73,9 @@ func linked(t *testing.T, program string) string {
 		if p.Standard {
 			continue
 		}
-		importers[p.ImportPath] = importers[p.ImportPath]
+		if _, known := importers[p.ImportPath]; !known {
+			importers[p.ImportPath] = nil
+		}
 		for _, i := range p.Imports {
 			switch first, _, _ := strings.Cut(i, "/"); {
 			case strings.Contains(first, "."):
