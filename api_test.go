@@ -117,7 +117,7 @@ func TestOptionsAreOpen(t *testing.T) {
 	}
 }
 
-// TestNamesOfTheEngine compares the names that this package gives to states and kinds of permissions with the engine's.
+// TestNamesOfTheEngine compares the names of states and kinds of permissions with the engine's.
 func TestNamesOfTheEngine(t *testing.T) {
 	for ours, engines := range map[RunState]string{RunRunning: durable.Running, RunSuspended: durable.Suspend, RunWaiting: durable.Waiting,
 		RunFinished: durable.Finished, RunFailed: durable.Failed, RunDamaged: durable.IsDamaged} {

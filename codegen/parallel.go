@@ -70,7 +70,7 @@ func (f *builder) race(e *ast.Race, hint int) val {
 	return f.group(ir.OpRace, f.info.Concurrent(e), hint, func(int) types.Type { return t })
 }
 
-// group generates the elements of an expression, whose types to gives, and the
+// group generates the elements of an expression, whose types to returns, and the
 // operation that runs them.
 func (f *builder) group(op ir.Op, c *sema.Concurrent, hint int, to func(i int) types.Type) val {
 	d := f.scratch(hint)

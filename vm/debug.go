@@ -353,7 +353,8 @@ func (r reader) write(l ir.Local, v value.Slot) bool {
 	return true
 }
 
-// whole is read, where a cell counts as itself.
+// whole returns what a variable's register or slot holds: of one in a cell, the cell. ok is false
+// where it has no value.
 func (r reader) whole(l ir.Local) (v value.Slot, ok bool) {
 	if l.Register >= len(r.classes) || r.classes[l.Register] == ir.Unset {
 		return v, false

@@ -172,20 +172,11 @@ func (r reader) locals(all []ir.Local, in *function) (out []Variable) {
 	return out
 }
 
+// read returns the value of a variable: of one in a cell, what the cell holds. ok is false
+// where it has no value.
 func (r reader) read(l ir.Local) (v value.Slot, ok bool) {
-	if l.Register >= len(r.classes) || r.classes[l.Register] == ir.Unset {
-		return v, false
-	}
-	v = boxed(*slotAt(r.fp, uint8(l.Register)), r.classes[l.Register])
-	if l.Slot >= 0 {
-		a := v.Array()
-		if a == nil || l.Slot >= a.Len {
-			return v, false
-		}
-		v = a.At(l.Slot)
-	}
-	if v.Kind() == value.KindCell {
+	if v, ok = r.whole(l); ok && v.Kind() == value.KindCell {
 		v = v.Fields()[0]
 	}
-	return v, true
+	return v, ok
 }

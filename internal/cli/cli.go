@@ -1,4 +1,4 @@
-// Package cli is the command concerto. It turns flags into calls of package concerto,
+// Package cli is the command concerto. It turns flags into calls of package engine,
 // and their results into text and exit codes (spec/18-cli.md).
 package cli
 

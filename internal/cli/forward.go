@@ -6,8 +6,9 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // relayProgram is the program of the relay. It is apart, as this one is not to carry

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // The manual's chapter on the command names each command and each flag that is shown.

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/editors"
 	"github.com/concerto-lang/concerto/internal/cli/help"
@@ -14,7 +16,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/tests"
 	"github.com/concerto-lang/concerto/internal/cli/tools"
 	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/spf13/cobra"
 )
 
 const rootHelp = `Concerto orchestrates AI agents: small typed programs that talk to models,

@@ -12,9 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // TestSamples: each command line that the help, the manual of commands or a hint shows names a

@@ -6,10 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
 // UnknownCommand refuses an argument of a command group that is none of its

@@ -37,8 +37,8 @@ type Console struct {
 	Dir     string // working directory; -C changes it
 	Terminals
 	person
-	// Pause waits between two looks of --watch at the files; nil waits for
-	// lookEvery.
+	// Pause waits between two looks of --watch at the files; nil: package rerun's
+	// own interval.
 	Pause func(context.Context) error
 
 	Began    time.Time // of a run with --emit-detail; else zero
@@ -78,14 +78,14 @@ type subject struct {
 // Terminals say which of the standard streams are terminals, and what they can do.
 type Terminals struct {
 	Terminal bool // stdin is one: awaited emits may be asked for
-	// OutTerminal and errTerminal say that stdout and stderr are terminals.
+	// OutTerminal and ErrTerminal report that stdout and stderr are terminals.
 	// There, text from models and hosts must not contain control sequences.
 	OutTerminal, ErrTerminal bool
 	Color                    bool // stderr takes colours
 	OutColor                 bool // stdout does
 	Screen                   bool // stdout is a terminal that can be cleared
-	// ErrScreen says that stderr is a terminal on which lines can be drawn. size is
-	// its size; raw has stdin hand on each key, until restore is called.
+	// ErrScreen reports that stderr is a terminal on which lines can be drawn. Size returns
+	// its size; Raw makes stdin pass on each key, until restore is called.
 	ErrScreen bool
 	Size      func() (width, height int)
 	Raw       func() (restore func(), err error)
@@ -94,10 +94,10 @@ type Terminals struct {
 // maxStack is how many lines of the stack a report of a bug shows.
 const maxStack = 40
 
-// Bug reports a broken invariant of ours.
+// Bug reports a broken invariant of our own code, with the stack of the caller.
 func (a *Console) Bug(p any) { a.bugAt(p, string(debug.Stack())) }
 
-// bugAt is bug with the stack of the goroutine that found it.
+// bugAt is Bug with the stack of the goroutine that found it.
 func (a *Console) bugAt(p any, text string) {
 	stack := strings.SplitAfterN(text, "\n", maxStack+2)
 	stack = stack[1:min(len(stack), maxStack+1)] // without the goroutine's number
@@ -105,7 +105,7 @@ func (a *Console) bugAt(p any, text string) {
 		p, a.Binary.Version(), strings.Join(stack, ""))
 }
 
-// Abs is a path seen from the working directory.
+// Abs returns a path as an absolute one, seen from the working directory.
 func (a *Console) Abs(path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -26,7 +26,7 @@ const (
 	// bytes.
 	filling = 4 << 20
 	// firstMarked is the least size of the heap when the first collection begins
-	// to mark, in bytes: with usualGrowth Go begins between 12 and 16 MiB.
+	// to mark, in bytes: with UsualGrowth Go begins between 12 and 16 MiB.
 	firstMarked = 12 << 20
 	// pagedRoom is how much memory large pages are asked for, in bytes.
 	pagedRoom = 256 << 20

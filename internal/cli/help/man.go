@@ -6,9 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 func NewMan(a *console.Console) *cobra.Command {

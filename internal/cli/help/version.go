@@ -3,8 +3,9 @@ package help
 import (
 	"fmt"
 
-	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 func NewVersion(a *console.Console) *cobra.Command {

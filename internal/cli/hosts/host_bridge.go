@@ -5,8 +5,9 @@ import (
 	"io"
 	"net"
 
-	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
 // newHostBridge is what an agent starts as an MCP server: the program's tools are

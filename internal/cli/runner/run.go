@@ -303,7 +303,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	return err
 }
 
-// atBoundary, when set, is called at the boundaries of runs with a tape: by tests.
+// AtBoundary, when set, is called at the boundaries of runs with a tape: by tests.
 var AtBoundary func(verify func() (refused, err error))
 
 // recording calls run with the files open to which its profile, trace and

@@ -1,6 +1,6 @@
 // Package serve is `concerto serve` (spec/22-serve.md): applications in other processes
 // register tools, run programs as sessions, follow them and answer what they ask, by
-// JSON-RPC 2.0 over stdio, HTTP or WebSocket. It is one more user of package concerto.
+// JSON-RPC 2.0 over stdio, HTTP or WebSocket. It uses package engine as the other commands do.
 //
 //	transport ── receive ──> client ── methods ──> sessions, registry
 //	transport <── outbox <── client <── events, questions
