@@ -16,7 +16,6 @@ import (
 const (
 	mostFileLines     = 800
 	mostFunctionLines = 80
-	mostFields        = 20
 )
 
 // larger are those that may be larger, up to so many lines, and why.
@@ -29,7 +28,7 @@ var larger = map[string]struct {
 	"internal/testkit/program/kind.go:init": {140, "a table of kinds that refer to one another, which literals cannot"},
 }
 
-// TestSizes holds files, functions and structs to sizes that can be read at once.
+// TestSizes holds files and functions to sizes that can be read at once.
 // Tables that a function fills, and literals, are not shorter for being split:
 // they are declared as values.
 func TestSizes(t *testing.T) {
@@ -56,30 +55,12 @@ func TestSizes(t *testing.T) {
 				check(name+":"+d.Name.Name, line(d.End())-line(d.Pos())+1, mostFunctionLines)
 			}
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			s, ok := n.(*ast.TypeSpec)
-			if !ok {
-				return true
-			}
-			if st, ok := s.Type.(*ast.StructType); ok && fields(st) > mostFields {
-				t.Errorf("%s: %s has %d fields; %d are the most: which of them belong together?", name, s.Name.Name, fields(st), mostFields)
-			}
-			return true
-		})
 	}
 	for what := range larger {
 		if !used[what] {
 			t.Errorf("%s need no longer be allowed to be larger", what)
 		}
 	}
-}
-
-func fields(s *ast.StructType) int {
-	n := 0
-	for _, f := range s.Fields.List {
-		n += max(len(f.Names), 1)
-	}
-	return n
 }
 
 // goFiles reads every Go file of the module, tests and benchmarks included.

@@ -1,0 +1,154 @@
+package arch
+
+import (
+	"go/ast"
+	"path"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+)
+
+// mostFields is how many fields a struct may have. An embedded struct counts with all of its fields, and so does one
+// that a pointer embeds, one of another package and one that an alias names: embedding is no way around the limit.
+const mostFields = 30
+
+// largeStructs are the structs that have more fields, and how many. The list only shrinks.
+var largeStructs = map[string]int{
+	"internal/cli/editors.lspCommand":    34,
+	"internal/cli/editors.replCommand":   33,
+	"internal/cli/editors.talker":        34,
+	"internal/cli/hosts.talk":            36,
+	"internal/cli/hosts.testCommand":     35,
+	"internal/cli/project.buildCommand":  33,
+	"internal/cli/project.checkCommand":  36,
+	"internal/cli/project.fmtCommand":    33,
+	"internal/cli/runner.resumeCommand":  56,
+	"internal/cli/runner.runCommand":     53,
+	"internal/cli/serve.serveCommand":    40,
+	"internal/cli/tests.testCommand":     45,
+	"internal/cli/tools.callCommand":     36,
+	"internal/cli/tools.mcpAddCommand":   34,
+	"internal/cli/tools.mcpServeCommand": 42,
+	"internal/editor/lsp.server":         39,
+	"internal/engine/durable.event":      57,
+	"internal/engine/transcript.event":   32,
+	"internal/record/journal.Record":     56,
+	"parser.parser":                      35,
+	"relay/server.host":                  38,
+	"runtime.Config":                     33,
+	"runtime/host.Config":                33,
+	"runtime/host.process":               41,
+	"runtime/host.reader":                50,
+	"sema.checker":                       40,
+	"vm.VM":                              74,
+	"vm.evaluation":                      37,
+	"vm.task":                            32,
+}
+
+// TestStructs holds structs to that size.
+func TestStructs(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	types := declaredTypes(packageFiles(t))
+	for name, e := range types {
+		if e.alias {
+			continue
+		}
+		switch n, allowed := types.fields(name), largeStructs[name.String()]; {
+		case n <= mostFields && allowed > 0:
+			t.Errorf("%s has %d fields: remove it from largeStructs", name, n)
+		case n > max(mostFields, allowed):
+			t.Errorf("%s has %d fields, those of embedded structs counted; %d are the most: which of them are a part with methods of its own?",
+				name, n, max(mostFields, allowed))
+		case n < allowed:
+			t.Errorf("%s has %d fields now: say so in largeStructs", name, n)
+		}
+	}
+	for name := range largeStructs {
+		if i := strings.LastIndexByte(name, '.'); types[declared{name[:i], name[i+1:]}].expr == nil {
+			t.Errorf("%s is not declared: remove it from largeStructs", name)
+		}
+	}
+}
+
+// declared names a type of a package of the module.
+type declared struct{ pkg, name string }
+
+func (d declared) String() string { return d.pkg + "." + d.name }
+
+// typeTable has what the types of the module are declared as.
+type typeTable map[declared]typeExpr
+
+// typeExpr is a type as it is written in a package, whose file imports others of the module by these names.
+type typeExpr struct {
+	expr    ast.Expr
+	alias   bool
+	pkg     string
+	imports map[string]string
+}
+
+// with is another type that is written in the same file.
+func (e typeExpr) with(x ast.Expr) typeExpr { return typeExpr{x, false, e.pkg, e.imports} }
+
+func declaredTypes(packages map[string][]*ast.File) typeTable {
+	table := typeTable{}
+	for pkg, files := range packages {
+		for _, f := range files {
+			imports := map[string]string{}
+			for _, i := range f.Imports {
+				p, _ := strconv.Unquote(i.Path.Value)
+				if inner, ok := strings.CutPrefix(p, Module+"/"); ok {
+					name := path.Base(inner)
+					if i.Name != nil {
+						name = i.Name.Name
+					}
+					imports[name] = inner
+				}
+			}
+			for _, d := range f.Decls {
+				if d, ok := d.(*ast.GenDecl); ok {
+					for _, s := range d.Specs {
+						if s, ok := s.(*ast.TypeSpec); ok {
+							table[declared{pkg, s.Name.Name}] = typeExpr{s.Type, s.Assign.IsValid(), pkg, imports}
+						}
+					}
+				}
+			}
+		}
+	}
+	return table
+}
+
+// fields counts the fields of a type of the table, 0 for one that is no struct.
+func (t typeTable) fields(name declared) int { return t.fieldsOf(t[name]) }
+
+func (t typeTable) fieldsOf(e typeExpr) int {
+	switch x := e.expr.(type) {
+	case *ast.StructType:
+		n := 0
+		for _, f := range x.Fields.List {
+			if len(f.Names) > 0 {
+				n += len(f.Names)
+			} else {
+				n += max(t.fieldsOf(e.with(f.Type)), 1)
+			}
+		}
+		return n
+	case *ast.StarExpr:
+		return t.fieldsOf(e.with(x.X))
+	case *ast.ParenExpr:
+		return t.fieldsOf(e.with(x.X))
+	case *ast.IndexExpr:
+		return t.fieldsOf(e.with(x.X))
+	case *ast.IndexListExpr:
+		return t.fieldsOf(e.with(x.X))
+	case *ast.Ident:
+		return t.fields(declared{e.pkg, x.Name})
+	case *ast.SelectorExpr:
+		if pkg, ok := x.X.(*ast.Ident); ok {
+			return t.fields(declared{e.imports[pkg.Name], x.Sel.Name})
+		}
+	}
+	return 0
+}
