@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
@@ -117,7 +118,7 @@ func ListRuns(dir string) ([]*StoredRun, error) {
 	return out, nil
 }
 
-func stored(r *runs.Info) *StoredRun {
+func stored(r *durable.Shown) *StoredRun {
 	s := &StoredRun{Dir: r.Dir, ID: r.Run, Program: r.Program, State: RunState(r.State), Damage: r.Damage,
 		Usage: Usage{Calls: int64(r.Usage.Calls), TokensIn: r.Usage.TokensIn, TokensOut: r.Usage.TokensOut, CostUSD: r.Usage.CostUSD}}
 	if began, err := time.Parse(time.RFC3339, r.Started); err == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/runtime/budget"
 	"github.com/concerto-lang/concerto/vm"
@@ -145,7 +146,7 @@ func convert(err error) error {
 		e.Kind, e.Hint = ErrNotFound, x.Hint
 		return e
 	}
-	if x, ok := errors.AsType[*engine.DivergedError](err); ok && !x.Journal {
+	if x, ok := errors.AsType[*tape.DivergedError](err); ok && !x.Journal {
 		e.Kind, e.Message, e.Place = ErrDiverged, x.Message(), place(x.Place)
 		return e
 	}
@@ -183,7 +184,7 @@ var kinds = []struct {
 	{ErrDamaged, as[*journal.Damaged]},
 	{ErrDamaged, as[*audit.BrokenError]},
 	{ErrSecret, as[*durable.SecretError]},
-	{ErrDiverged, as[*engine.DivergedError]},
+	{ErrDiverged, as[*tape.DivergedError]},
 }
 
 func is(target error) func(error) bool {

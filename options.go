@@ -194,7 +194,7 @@ func (o *Options) engine() (engine.Options, error) {
 // answer encodes an answer of the application.
 func answer(v any, err error) (json.RawMessage, error) {
 	if errors.Is(err, ErrNoAnswer) {
-		return nil, engine.ErrNobody
+		return nil, tool.ErrNobody
 	}
 	if err != nil {
 		return nil, err

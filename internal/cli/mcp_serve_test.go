@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 const servedTool = `
@@ -172,7 +172,7 @@ func TestServeEndsCalls(t *testing.T) {
 			}()
 			end(cancel, client)
 			err := <-done
-			var failed *engine.Uncaught
+			var failed *vm.Uncaught
 			switch {
 			case name == "interrupted" && errors.Is(err, console.ErrInterrupted), name == "left" && err == nil,
 				name == "panicked" && errors.As(err, &failed) && failed.Panic:

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/serve"
 	"github.com/concerto-lang/concerto/internal/cli/tests"
 	"github.com/concerto-lang/concerto/internal/cli/tools"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
 const rootHelp = `Concerto orchestrates AI agents: small typed programs that talk to models,
@@ -101,7 +101,7 @@ func root(a *console.Console) *cobra.Command {
 	for _, add := range commands {
 		root.AddCommand(add(a))
 	}
-	console.CompleteFlag(root, "log-level", func() []string { return engine.LogLevels })
+	console.CompleteFlag(root, "log-level", func() []string { return logs.Levels })
 	return root
 }
 

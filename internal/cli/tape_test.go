@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	tape0 "github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/testkit/conversation"
 	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 )
@@ -134,7 +135,7 @@ func changedTapes(t *testing.T, files map[string]string, diverged *counts) {
 				continue // refused before it is replayed
 			}
 			_, _, err = p.Replay(t.Context(), changed, engine.Options{WorkDir: dir})
-			if d, ok := errors.AsType[*engine.DivergedError](err); ok {
+			if d, ok := errors.AsType[*tape0.DivergedError](err); ok {
 				diverged.add(string(d.Kind))
 			}
 		}

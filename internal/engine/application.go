@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
@@ -104,8 +105,8 @@ func given(ctx context.Context, channel string, v json.RawMessage, err error) (e
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, ErrNobody):
-		return nil, effect.Errorf("EmitError", "%v", ErrNobody).With("channel", channel).With("reason", "no_listener")
+	case errors.Is(err, tool.ErrNobody):
+		return nil, effect.Errorf("EmitError", "%v", tool.ErrNobody).With("channel", channel).With("reason", "no_listener")
 	case err != nil:
 		return nil, effect.Errorf("EmitError", "%v", err).With("channel", channel).With("reason", "refused")
 	case !json.Valid(v):

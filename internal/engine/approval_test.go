@@ -24,7 +24,7 @@ import (
 func audited(t *testing.T, p *engine.Program, o engine.Options) (calls []string, log string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
-	a, err := engine.OpenAudit(file, audit.Options{})
+	a, err := audit.Open(file, audit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ func TestUnrecordedCalls(t *testing.T) {
 		fn called(name: String) -> Any { try { dispatch_tool(name, { "sku": "a" }) } catch ToolError(e) { e.reason } }
 		fn main() { emit("first", called("order")); emit("then", [called("order"), try { dispatch_tool("Own_count", {}) } catch ToolError(e) { e.message }]); }`})
 	full := false
-	log, err := engine.OpenAudit(filepath.Join(t.TempDir(), "a.ndjson"), audit.Options{Wrap: func(f audit.File) audit.File { return filling{f, &full} }})
+	log, err := audit.Open(filepath.Join(t.TempDir(), "a.ndjson"), audit.Options{Wrap: func(f audit.File) audit.File { return filling{f, &full} }})
 	if err != nil {
 		t.Fatal(err)
 	}

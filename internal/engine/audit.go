@@ -11,25 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// AuditLog is an audit log that is being written (spec/23-audit.md). Many runs may
-// share one. Safe for concurrent use.
-type AuditLog = audit.Log
-
-// AuditOptions are how an audit log is written. The zero value will do.
-type AuditOptions = audit.Options
-
-// What OpenAudit fails with besides the errors of the file: another process writes the
-// log, or its chain is broken.
-type (
-	AuditLockedError = audit.LockedError
-	AuditBrokenError = audit.BrokenError
-)
-
-// OpenAudit takes an audit log over, or makes a new one. Who opens it closes it, after
-// the runs that write to it.
-func OpenAudit(file string, o audit.Options) (*audit.Log, error) { return audit.Open(file, o) }
-
-// OpenAudit is OpenAudit for the log that the program's manifest names, of which it takes
+// OpenAudit opens the audit log that the program's manifest names, of which it takes
 // what says where a run is, and what it may write; nil without one. A run of
 // which Records.Audit is nil does the same; runs beside it in this process then share its log.
 func (p *Program) OpenAudit(run *Options, o audit.Options) (*audit.Log, error) {
@@ -37,7 +19,7 @@ func (p *Program) OpenAudit(run *Options, o audit.Options) (*audit.Log, error) {
 	if file == "" || err != nil {
 		return nil, err
 	}
-	return OpenAudit(file, o)
+	return audit.Open(file, o)
 }
 
 // auditFile is the log that the manifest names, "" for none. The error says that the run may
@@ -82,12 +64,12 @@ func (p *Program) audited(o *Options) (end func(error) error, err error) {
 // SharedAudit opens an audit log for one run of this process, or returns it when other runs have it
 // open: a log has one writer. release must be called when the run has ended; the last one closes it.
 func SharedAudit(file string) (log *audit.Log, release func() error, err error) {
-	return audits.acquire(file, func() (*audit.Log, error) { return OpenAudit(file, audit.Options{}) })
+	return audits.acquire(file, func() (*audit.Log, error) { return audit.Open(file, audit.Options{}) })
 }
 
 // SharedLedger is SharedAudit for a ledger.
 func SharedLedger(file string) (l *ledger.Ledger, release func() error, err error) {
-	return ledgers.acquire(file, func() (*ledger.Ledger, error) { return OpenLedger(file, ledger.Options{}) })
+	return ledgers.acquire(file, func() (*ledger.Ledger, error) { return ledger.Open(file, ledger.Options{}) })
 }
 
 var (

@@ -63,32 +63,6 @@ func (e *Suspended) Error() string {
 // Unwrap gives why.
 func (e *Suspended) Unwrap() error { return e.Why }
 
-// Errors of a run's directory; the error's text says more.
-type (
-	// Unwritable is why a run was suspended whose journal cannot be written.
-	Unwritable = durable.Unwritable
-	// JournalDamaged says that a directory is not as it was written.
-	JournalDamaged = journal.Damaged
-	// JournalHeld says that another process runs the run.
-	JournalHeld = journal.Held
-	// JournalNewer says that a newer version has written it.
-	JournalNewer = journal.Newer
-	// HoldsRun says that a directory for a new run holds one.
-	HoldsRun = journal.HoldsRun
-	// DirUnusable says that a run's directory cannot be made, or written to.
-	DirUnusable = journal.Unusable
-	// DirNotEmpty says that a directory for a new run has something else in it.
-	DirNotEmpty = journal.NotEmpty
-	// SecretError says that a secret of the run is missing, or another one.
-	SecretError = durable.SecretError
-)
-
-// ErrNoRun says that a directory holds no run.
-var ErrNoRun = journal.ErrNoRun
-
-// NewRunID gives a run's id: no other run on any machine has it.
-func NewRunID() string { return procgroup.NewID() }
-
 // JournalRoot is the directory below which the program's [run] has its runs kept; "" when it
 // does not.
 func (p *Program) JournalRoot(o *Options) (string, error) {

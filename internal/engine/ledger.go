@@ -15,16 +15,6 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// LedgerOptions are how a ledger is written. The zero value will do.
-type LedgerOptions = ledger.Options
-
-// LedgerFile is the name of the ledger in a durable run's directory.
-const LedgerFile = journal.LedgerFile
-
-// OpenLedger takes a ledger over, or makes a new one. Who opens it closes it, after the runs that
-// write to it. It fails with an *AuditLockedError, an *AuditBrokenError, or an error of the file.
-func OpenLedger(file string, o ledger.Options) (*ledger.Ledger, error) { return ledger.Open(file, o) }
-
 // decisions has the run's decisions recorded, where they are to be. A durable run has a ledger of
 // its own besides.
 func (o *Options) decisions(world *runtime.Runtime, c *vm.Config) error {

@@ -206,7 +206,7 @@ func TestServeTools(t *testing.T) {
 	}
 
 	file := t.TempDir() + "/a.ndjson"
-	log, err := engine.OpenAudit(file, audit.Options{})
+	log, err := audit.Open(file, audit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

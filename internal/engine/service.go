@@ -80,9 +80,6 @@ func (PrintEvent) runEvent() {}
 func (LogEvent) runEvent()   {}
 func (ToolEvent) runEvent()  {}
 
-// ErrNobody says that nobody is there who could answer.
-var ErrNobody = tool.ErrNobody
-
 // hears says whether somebody hears the run as a whole.
 func (o *Options) hears() bool { return o.Service != nil && o.Service.Hear != nil }
 
@@ -148,7 +145,7 @@ func (s *Service) answered(ctx context.Context, number int64, r *effect.AwaitEmi
 		return nil, noListener(r.Channel)
 	}
 	v, err := s.Answer(ctx, number, r.Channel, r.Payload)
-	if ctx.Err() == nil && errors.Is(err, ErrNobody) {
+	if ctx.Err() == nil && errors.Is(err, tool.ErrNobody) {
 		return nil, noListener(r.Channel)
 	}
 	return given(ctx, r.Channel, v, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -185,7 +186,7 @@ func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error
 	defer context.AfterFunc(ctx, func() { run.Suspend(context.Cause(ctx)) })()
 	_, err = machine.Run(context.Background())
 	err = firstError(err, world.Close(context.Background()))
-	diverged, ok := errors.AsType[*DivergedError](err)
+	diverged, ok := errors.AsType[*tape.DivergedError](err)
 	switch why := run.Err(); {
 	case ok:
 		return diverged
@@ -196,5 +197,5 @@ func (s *StoredRun) try(ctx context.Context, p *Program, environ []string) error
 	case err != nil:
 		return err
 	}
-	return &DivergedError{Journal: true, Reason: "the program ends before it has done what the run has"}
+	return &tape.DivergedError{Journal: true, Reason: "the program ends before it has done what the run has"}
 }

@@ -43,14 +43,11 @@ func (t *Tape) Run() string { return t.tape.Run }
 
 // Mode is the form of the recorded run's output.
 func (t *Tape) Mode() emit.Mode {
-	if m, ok := Modes[t.tape.Emit]; ok {
+	if m, ok := emit.Modes[t.tape.Emit]; ok {
 		return m
 	}
 	return emit.Text
 }
-
-// DivergedError is the error of a program that does something else than the recorded run.
-type DivergedError = tape.DivergedError
 
 // recordTape begins a run's tape, if there is to be one. end writes its end.
 func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (end func(error) error) {
@@ -166,7 +163,7 @@ func (p *Program) Replay(ctx context.Context, t *Tape, o Options) (unused []stri
 	if err == nil {
 		o.ended(outcome.Value)
 	}
-	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*DivergedError)) {
+	if err = diverged(err); ctx.Err() != nil && errors.As(err, new(*tape.DivergedError)) {
 		err = context.Cause(ctx) // the tape does not have how an interrupted run ends
 	}
 	err = firstError(err, world.Close(context.WithoutCancel(ctx)))
@@ -189,7 +186,7 @@ func numbered(next effect.Performer) effect.Performer {
 
 // diverged adds where the program left its tape.
 func diverged(err error) error {
-	d, ok := errors.AsType[*DivergedError](err)
+	d, ok := errors.AsType[*tape.DivergedError](err)
 	if !ok {
 		return err
 	}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // taped runs a program and gives its output and its tape.
 func taped(t *testing.T, p *Program, o Options) (out string, tape []byte) {
 	t.Helper()
 	var text, record bytes.Buffer
-	o.Output = Output{To: &text, Mode: Modes["ndjson"]}
+	o.Output = Output{To: &text, Mode: emit.Modes["ndjson"]}
 	o.Records.Tape = &record
 	err := p.Run(t.Context(), o)
 	return fmt.Sprintf("%s%v", &text, err), record.Bytes()

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/prompt"
 	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // PipedInput returns standard input if it is no terminal and can hold lines: not a
@@ -27,7 +28,7 @@ func (a *Console) PipedInput() io.Reader {
 // into. They are made when they are first needed, once: one reads what is typed.
 type person struct {
 	NoInput bool // nobody is asked
-	Asked   engine.Prompter
+	Asked   emit.Prompter
 	drawn   *screen.Screen
 	// Interrupt is what Ctrl-C does while a prompt takes each key.
 	Interrupt func()
@@ -35,7 +36,7 @@ type person struct {
 
 // Prompter asks on the terminal, when there is one. Hosts' questions are put
 // there when it can also be seen what is asked.
-func (a *Console) Prompter() engine.Prompter {
+func (a *Console) Prompter() emit.Prompter {
 	switch {
 	case a.Debugging.Debugger != nil && a.Debugging.Debugger.Launched():
 		return a.Debugging.Debugger
@@ -45,9 +46,9 @@ func (a *Console) Prompter() engine.Prompter {
 	case a.ErrScreen:
 		a.Asked = &prompt.Person{Terminal: a.Bottom(), Now: time.Now}
 	case a.ErrTerminal:
-		a.Asked = &prompt.Person{Terminal: prompt.NewLines(engine.NewTerminal(a.Stdin, a.Stderr)), Now: time.Now}
+		a.Asked = &prompt.Person{Terminal: prompt.NewLines(emit.NewTerminal(a.Stdin, a.Stderr)), Now: time.Now}
 	default:
-		a.Asked = engine.NewTerminal(a.Stdin, a.Stderr)
+		a.Asked = emit.NewTerminal(a.Stdin, a.Stderr)
 	}
 	return a.Asked
 }

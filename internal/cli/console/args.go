@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // UnknownCommand refuses an argument of a command group that is none of its
@@ -68,7 +68,7 @@ func OnePath(rest bool) cobra.PositionalArgs {
 			if rest {
 				hint = "put arguments for the program after `--`"
 			}
-			for _, k := range engine.Permissions {
+			for _, k := range permit.Kinds {
 				if f := c.Flags().Lookup(k.Flag); f != nil && f.Changed && f.Value.String() == Everything {
 					hint = "what --" + k.Flag + " lists stands behind `=`: --" + k.Flag + "=" + before[0]
 				}

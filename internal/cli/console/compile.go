@@ -5,11 +5,12 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // Compile compiles a source and shows its diagnostics. When there are errors
 // among them, the error is an exitError.
-func (a *Console) Compile(s engine.Source) (*engine.Program, error) {
+func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 	s.Loaded = func(entry, manifest string) {
 		if manifest == "" {
 			manifest = "no manifest"
@@ -27,7 +28,7 @@ func (a *Console) Compile(s engine.Source) (*engine.Program, error) {
 // Refused makes an error about reading sources a usage error: a file that cannot
 // be read is not a program that failed.
 func Refused(err error) error {
-	if _, ok := err.(*engine.PathError); ok {
+	if _, ok := err.(*driver.PathError); ok {
 		return err
 	}
 	return Usage("", "%v", err)
@@ -35,7 +36,7 @@ func Refused(err error) error {
 
 // ShowDiagnostics writes diagnostics to stderr; with --quiet, errors only. When there are
 // errors it adds their number and gives an exitError.
-func (a *Console) ShowDiagnostics(found engine.Diagnostics) error {
+func (a *Console) ShowDiagnostics(found diag.List) error {
 	all := found.Sorted()
 	shown := all
 	if a.Quiet {

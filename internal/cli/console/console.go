@@ -15,15 +15,17 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/editor/dap"
-	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/ir"
 	"github.com/concerto-lang/concerto/relay/client"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/logs"
 )
 
 // Version is the release with what it runs and was built with.
 func (b Binary) Version() string {
-	return fmt.Sprintf("%s (IR %s, %s %s/%s)", b.Release, engine.IRVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%s (IR %s, %s %s/%s)", b.Release, ir.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // Console is what all commands share: the standard streams, the environment, the
@@ -64,8 +66,8 @@ type Binary struct {
 
 // Debugging is what an editor has launched.
 type Debugging struct {
-	Debugger *dap.Run        // nil without one
-	Answers  []engine.Answer // to its awaited emits
+	Debugger *dap.Run     // nil without one
+	Answers  []emit.Fixed // to its awaited emits
 }
 
 // subject are the program and the run that a command is about.
@@ -139,7 +141,7 @@ func (a *Console) ApplyFlags(chdir, overlay string) error {
 	case a.Quiet && a.Verbose > 0:
 		return Usage("give one of them", "--quiet and --verbose contradict each other")
 	case a.LogLevel != "":
-		return OneOf("--log-level", a.LogLevel, engine.LogLevels)
+		return OneOf("--log-level", a.LogLevel, logs.Levels)
 	case a.Quiet:
 		a.LogLevel = "error"
 	case a.Verbose > 0:

@@ -8,7 +8,10 @@ import (
 	"path/filepath"
 
 	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // suspended says why a run was left where it is, and how to go on.
@@ -20,8 +23,8 @@ func (a *Console) suspended(e *engine.Suspended) int {
 			name = e.Run
 		}
 	}
-	var unwritable *engine.Unwritable
-	var damaged *engine.JournalDamaged
+	var unwritable *durable.Unwritable
+	var damaged *journal.Damaged
 	switch {
 	case e.Why == nil:
 		for _, q := range e.Waiting {
@@ -41,10 +44,10 @@ func (a *Console) suspended(e *engine.Suspended) int {
 	case errors.As(e.Why, &damaged):
 		a.Complain(e.Why.Error(), damaged.Next)
 		return ExitBroken
-	case errors.As(e.Why, new(*engine.DivergedError)):
+	case errors.As(e.Why, new(*tape.DivergedError)):
 		a.Complain(e.Why.Error(), "")
 		return ExitBroken
-	case errors.Is(e.Why, engine.ErrNoReader):
+	case errors.Is(e.Why, emit.ErrNoReader):
 		return ExitFailed
 	case errors.Is(e.Why, ErrInterrupted), errors.Is(e.Why, context.Canceled):
 		a.Complain("suspended", fmt.Sprintf("concerto resume %s goes on with it; concerto runs stop %s ends it", name, name))
@@ -57,22 +60,22 @@ func (a *Console) suspended(e *engine.Suspended) int {
 // noRun says why a run's directory cannot be used.
 func (a *Console) noRun(err error) int {
 	name := a.RunName
-	var damaged *engine.JournalDamaged
-	var held *engine.JournalHeld
-	var secret *engine.SecretError
-	var unusable *engine.DirUnusable
+	var damaged *journal.Damaged
+	var held *journal.Held
+	var secret *durable.SecretError
+	var unusable *journal.Unusable
 	switch {
 	case errors.As(err, &damaged):
 		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("nothing was changed; concerto fork %s --at N saves what stands before", name)))
 		return ExitBroken
-	case errors.As(err, new(*engine.DivergedError)):
+	case errors.As(err, new(*tape.DivergedError)):
 		a.Complain(err.Error(), "")
 		return ExitBroken
-	case errors.As(err, new(*runs.Gone)):
+	case errors.As(err, new(*durable.Gone)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), fmt.Sprintf("concerto runs show %s tells what it has done and waits for; history = \"all\" keeps all of a run", name))
-	case errors.As(err, new(*runs.OtherEngine)):
+	case errors.As(err, new(*durable.OtherEngine)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "go on with it by the concerto that has run it")
-	case errors.As(err, new(*engine.HoldsRun)):
+	case errors.As(err, new(*journal.HoldsRun)):
 		a.Complain(fmt.Sprintf("%s holds a run: go on with it by concerto resume %s", name, name), "")
 	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
 		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "make room and try again; the run is as it was")
@@ -86,7 +89,7 @@ func (a *Console) noRun(err error) int {
 			name = held.Run
 		}
 		a.Complain(fmt.Sprintf("run %s %s", name, held), "concerto answer, runs show and inspect work all the same")
-	case errors.As(err, new(*engine.JournalNewer)):
+	case errors.As(err, new(*journal.Newer)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "use the concerto that made it, or a newer one")
 	case errors.As(err, &secret):
 		a.Complain(err.Error(), "set "+secret.Name+" as it was when the run began")

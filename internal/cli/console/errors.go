@@ -6,8 +6,15 @@ import (
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/ir"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // The exit codes (spec/18-cli.md).
@@ -59,22 +66,22 @@ var ErrInterrupted = errors.New("interrupted")
 // Fail reports an error and gives its exit code.
 func (a *Console) Fail(err error) int {
 	var usage *usageError
-	var path *engine.PathError
+	var path *driver.PathError
 	var exit ExitError
-	var uncaught *engine.Uncaught
-	var broken *engine.Broken
+	var uncaught *vm.Uncaught
+	var broken *vm.Broken
 	var changed *brokenError
-	var diverged *engine.DivergedError
+	var diverged *tape.DivergedError
 	var suspended *engine.Suspended
 	var problem *runs.Problem
 	switch {
 	case errors.As(err, &suspended):
 		return a.suspended(suspended)
-	case errors.As(err, new(*engine.JournalDamaged)), errors.As(err, new(*engine.SecretError)), errors.As(err, new(*engine.JournalHeld)),
-		errors.As(err, new(*engine.JournalNewer)), errors.As(err, new(*engine.HoldsRun)), errors.As(err, new(*engine.DirNotEmpty)), errors.As(err, new(*engine.DirUnusable)), errors.As(err, new(*runs.Gone)), errors.As(err, new(*runs.OtherEngine)), errors.Is(err, engine.ErrNoRun),
+	case errors.As(err, new(*journal.Damaged)), errors.As(err, new(*durable.SecretError)), errors.As(err, new(*journal.Held)),
+		errors.As(err, new(*journal.Newer)), errors.As(err, new(*journal.HoldsRun)), errors.As(err, new(*journal.NotEmpty)), errors.As(err, new(*journal.Unusable)), errors.As(err, new(*durable.Gone)), errors.As(err, new(*durable.OtherEngine)), errors.Is(err, journal.ErrNoRun),
 		errors.As(err, &diverged) && diverged.Journal:
 		return a.noRun(err)
-	case errors.As(err, new(*runs.NoEffect)):
+	case errors.As(err, new(*durable.NoEffect)):
 		return a.noEffect(err)
 	case errors.As(err, &problem):
 		a.Complain(problem.Message, problem.Hint)
@@ -99,7 +106,7 @@ func (a *Console) Fail(err error) int {
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		a.Complain("interrupted", "")
 		return ExitInterrupted
-	case errors.Is(err, engine.ErrNoMain):
+	case errors.Is(err, vm.ErrNoMain):
 		a.Complain(err.Error(), "a run begins with `fn main() { … }`")
 		return ExitRefused
 	case errors.As(err, &broken) && a.Loaded != "":
@@ -108,7 +115,7 @@ func (a *Console) Fail(err error) int {
 	case errors.As(err, &broken):
 		a.bugAt(broken, broken.Stack)
 		return ExitFailed
-	case errors.Is(err, engine.ErrNoReader):
+	case errors.Is(err, emit.ErrNoReader):
 		// The reader of the output has gone away on purpose: this needs no
 		// message.
 		return ExitFailed
@@ -132,9 +139,9 @@ func (a *Console) Complain(what, hint string) {
 // Reload is the next step after a compiled program that cannot be loaded.
 func Reload(err error) string {
 	switch {
-	case errors.Is(err, engine.ErrVersion):
+	case errors.Is(err, ir.ErrVersion):
 		return "build it again with this version of concerto"
-	case errors.Is(err, engine.ErrInvalid):
+	case errors.Is(err, ir.ErrInvalid):
 		return "the file was changed after it was built: build it again"
 	}
 	return "compiled programs come from `concerto build`; to run a source file, name it with the ending .conc"

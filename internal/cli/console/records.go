@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // With --emit-detail everything that a run writes to stderr is a JSON object on
@@ -49,7 +49,7 @@ type call struct {
 	Left     int    `json:"left,omitempty"`
 }
 
-func (a *Console) failure(e *engine.Uncaught) failure {
+func (a *Console) failure(e *vm.Uncaught) failure {
 	f := failure{
 		T: a.since(), Level: "error", Kind: e.Kind, Message: e.Message, Hint: e.Hint, Panic: e.Panic, Unawaited: e.Task,
 		File: e.Place.File, Line: e.Place.Line, Column: e.Place.Column, Task: e.Number,
@@ -60,7 +60,7 @@ func (a *Console) failure(e *engine.Uncaught) failure {
 	return f
 }
 
-func callOf(p engine.Place) call {
+func callOf(p vm.Place) call {
 	return call{p.Function, p.File, p.Line, p.Column, p.Cycle, p.Times, p.Left}
 }
 

@@ -6,9 +6,9 @@ import (
 	"strconv"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
-	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/internal/text/source"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // report writes an uncaught error: what and where, the source line with a
@@ -22,7 +22,7 @@ import (
 //	  = in main at main.conc:8:10
 //
 // Those of tasks that nobody awaited follow, one after the other.
-func (a *Console) report(e *engine.Uncaught) {
+func (a *Console) report(e *vm.Uncaught) {
 	if a.WritesRecords() {
 		a.record(a.failure(e))
 		for _, o := range e.Others {
@@ -49,7 +49,7 @@ func (a *Console) report(e *engine.Uncaught) {
 // WriteFailure writes an error's message with its place, source line and trace.
 // Control characters are escaped also where w is no terminal: what is logged is read on one later.
 // A failed write is ignored: there is nowhere to report it.
-func WriteFailure(w io.Writer, what string, place engine.Place, trace []engine.Place, color bool) {
+func WriteFailure(w io.Writer, what string, place vm.Place, trace []vm.Place, color bool) {
 	say := func(format string, args ...any) {
 		_, _ = io.WriteString(w, terminal.Escape(fmt.Sprintf(format, args...)))
 	}
@@ -91,7 +91,7 @@ func thousands(n int) string {
 }
 
 // at is a place as FILE:LINE:COLUMN.
-func at(p engine.Place) string {
+func at(p vm.Place) string {
 	if p.Column == 0 {
 		return fmt.Sprintf("%s:%d", p.File, p.Line)
 	}

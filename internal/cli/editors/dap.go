@@ -15,7 +15,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/editor/dap"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 const dapHelp = `Speaks the Debug Adapter Protocol on standard input and output: editors start it.
@@ -100,9 +100,9 @@ func launchArgs(l *dap.Launch) []string {
 
 // launchAnswers returns the answers in an editor's launch request. A text is read as the type that the
 // program wants, as one of --answer is; any other value is that value.
-func launchAnswers(l *dap.Launch) (all []engine.Answer) {
+func launchAnswers(l *dap.Launch) (all []emit.Fixed) {
 	for _, channel := range slices.Sorted(maps.Keys(l.Answers)) {
-		a := engine.Answer{Channel: channel, JSON: l.Answers[channel]}
+		a := emit.Fixed{Channel: channel, JSON: l.Answers[channel]}
 		if text := ""; json.Unmarshal(a.JSON, &text) == nil && string(a.JSON) != "null" {
 			a.Value, a.JSON = text, nil
 		}

@@ -14,11 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/help"
 	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/doc"
 	"github.com/concerto-lang/concerto/internal/editor/repl"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 const replHelp = `Runs what you type, line by line: statements, declarations and expressions, each
@@ -107,7 +110,7 @@ const (
 var errReset = errors.New("reset")
 
 func (cmd *replCommand) startSession(parent context.Context, path string, args []string) error {
-	if strings.HasSuffix(path, engine.IRExt) {
+	if strings.HasSuffix(path, driver.IRExt) {
 		return console.Usage("name the source file or the project", "`concerto repl` needs the sources of a program")
 	}
 	if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
@@ -128,10 +131,10 @@ func (cmd *replCommand) startSession(parent context.Context, path string, args [
 }
 
 // replSource is the program under a session.
-func replSource(a *console.Console, path string) engine.Source {
-	s := engine.Source{Path: path, Dir: a.Dir, Plain: true}
+func replSource(a *console.Console, path string) driver.Request {
+	s := driver.Request{Path: path, Dir: a.Dir, Plain: true}
 	if path == "" {
-		s.Given = &engine.Given{Name: repl.Name, Text: []byte(repl.Empty)}
+		s.Given = &driver.Given{Name: repl.Name, Text: []byte(repl.Empty)}
 	}
 	return s
 }
@@ -156,7 +159,7 @@ func (cmd *replCommand) replSession(ctx context.Context, path string, args []str
 	o.Answers.Prompter = cmd.Prompter()
 	o.Log = cmd.LogWriter()
 	out := &lineEnds{w: cmd.Stdout}
-	o.Output = engine.Output{To: out, Mode: engine.Modes[cmd.emit], Terminal: cmd.OutTerminal}
+	o.Output = engine.Output{To: out, Mode: emit.Modes[cmd.emit], Terminal: cmd.OutTerminal}
 	err = p.Interactive(ctx, o, func(m *engine.Machine) error {
 		session, err := repl.New(s, m)
 		if err != nil {
@@ -216,7 +219,7 @@ func (t *talker) tell(err error) int {
 	t.out.endLine()
 	var wrong *repl.Mistakes
 	if errors.As(err, &wrong) {
-		var l engine.Diagnostics
+		var l diag.List
 		for _, d := range wrong.Found {
 			l.Add(d)
 		}
@@ -371,7 +374,7 @@ func (t *talker) run(ctx context.Context, name, text string) error {
 	}
 	if len(r.Found) > 0 {
 		t.out.endLine()
-		var l engine.Diagnostics
+		var l diag.List
 		for _, d := range r.Found {
 			l.Add(d)
 		}

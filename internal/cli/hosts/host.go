@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
@@ -132,7 +133,7 @@ func writeHosts(a *console.Console, all []seenHost, asJSON bool) error {
 	return nil
 }
 
-func transportOf(c engine.HostConfig) string {
+func transportOf(c host.Config) string {
 	if c.Transport == "" {
 		return "stdio"
 	}
@@ -140,7 +141,7 @@ func transportOf(c engine.HostConfig) string {
 }
 
 // commandOf is what starts a host, a file below dir as seen from there.
-func commandOf(c engine.HostConfig, dir string) []string {
+func commandOf(c host.Config, dir string) []string {
 	command := host.Program(&c)
 	if below, err := filepath.Rel(dir, command); err == nil && filepath.IsAbs(command) && filepath.IsLocal(below) {
 		command = "./" + filepath.ToSlash(below)
@@ -149,8 +150,8 @@ func commandOf(c engine.HostConfig, dir string) []string {
 }
 
 // hostConfigs are the hosts of a program, which must compile.
-func hostConfigs(a *console.Console, path string) (*engine.Program, []engine.HostConfig, error) {
-	p, found, err := engine.CompileSource(engine.Source{Path: path, Dir: a.Dir})
+func hostConfigs(a *console.Console, path string) (*engine.Program, []host.Config, error) {
+	p, found, err := engine.CompileSource(driver.Request{Path: path, Dir: a.Dir})
 	if err != nil {
 		return nil, nil, console.Refused(err)
 	}
@@ -228,7 +229,7 @@ func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Option
 	}
 	switch {
 	case named == 0 && dash >= 0 && len(args) > 0:
-		o.Config = engine.HostConfig{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: cmd.Dir, OutputFormat: "json"}
+		o.Config = host.Config{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: cmd.Dir, OutputFormat: "json"}
 		if strings.Contains(args[0], "/") {
 			o.Config.Command = cmd.Abs(args[0])
 		}
@@ -254,10 +255,10 @@ func sayOfHost(a *console.Console, name, line string) {
 
 // hostNamed is the host that is declared by a name, or that has its section of the
 // manifest under it.
-func hostNamed(a *console.Console, name string) (engine.HostConfig, *engine.Program, error) {
+func hostNamed(a *console.Console, name string) (host.Config, *engine.Program, error) {
 	p, configs, err := hostConfigs(a, "")
 	if err != nil {
-		return engine.HostConfig{}, nil, err
+		return host.Config{}, nil, err
 	}
 	var names []string
 	for _, c := range configs {
@@ -277,7 +278,7 @@ func hostNamed(a *console.Console, name string) (engine.HostConfig, *engine.Prog
 	} else if len(names) > 0 {
 		hint = "the program declares " + strings.Join(names, ", ")
 	}
-	return engine.HostConfig{}, nil, console.Usage(hint, "there is no host %q", name)
+	return host.Config{}, nil, console.Usage(hint, "there is no host %q", name)
 }
 
 func (cmd *testCommand) hostTest(parent context.Context, o hostcheck.Options) (failed error) {

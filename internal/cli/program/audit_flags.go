@@ -24,10 +24,10 @@ func (f *AuditFlags) Add(c *cobra.Command) {
 // OpenAudit opens the audit log that the flags name, or else the program's manifest, for
 // what o says. end closes it, once all is run, and tells its head.
 func OpenAudit(a *console.Console, p *engine.Program, o *engine.Options, f *AuditFlags) (end func(error) error, err error) {
-	how := engine.AuditOptions{Version: a.Binary.Release, SyncEach: f.each}
-	var log *engine.AuditLog
+	how := audit.Options{Version: a.Binary.Release, SyncEach: f.each}
+	var log *audit.Log
 	if f.File != "" {
-		log, err = engine.OpenAudit(a.Abs(f.File), how)
+		log, err = audit.Open(a.Abs(f.File), how)
 	} else if p != nil {
 		log, err = p.OpenAudit(o, how)
 	}
@@ -52,8 +52,8 @@ func OpenAudit(a *console.Console, p *engine.Program, o *engine.Options, f *Audi
 
 // RefusedAudit is the error of a command that cannot have its audit log.
 func RefusedAudit(err error) error {
-	var broken *engine.AuditBrokenError
-	var locked *engine.AuditLockedError
+	var broken *audit.BrokenError
+	var locked *audit.LockedError
 	switch {
 	case errors.As(err, &broken):
 		return console.Broken("look at it with `concerto audit show "+broken.File+"`; a run begins with another file, or when this one is moved away", "%v", broken)

@@ -14,7 +14,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // The names of programs that are in no file, where a file's name would stand.
@@ -48,19 +50,19 @@ const onStdin = "-"
 
 // Source is the program to run: what path names, or code when it is not nil, or
 // the text on standard input. Code and standard input are read once.
-func Source(a *console.Console, path string, code *string) (engine.Source, error) {
-	s := engine.Source{Path: path, Dir: a.Dir, Overlay: a.Overlay}
+func Source(a *console.Console, path string, code *string) (driver.Request, error) {
+	s := driver.Request{Path: path, Dir: a.Dir, Overlay: a.Overlay}
 	switch {
 	case code != nil && path != "":
 		return s, console.Usage("leave out one of them; arguments for the program stand behind `--`", "both a path and -e are given")
 	case code != nil:
-		s.Given = &engine.Given{Name: codeName, Text: []byte(*code), Body: true}
+		s.Given = &driver.Given{Name: codeName, Text: []byte(*code), Body: true}
 	case path == onStdin:
 		text, err := io.ReadAll(a.Stdin)
 		if err != nil {
 			return s, console.Usage("", "read standard input: %v", console.Cause(err))
 		}
-		s.Given = &engine.Given{Name: stdinName, Text: text}
+		s.Given = &driver.Given{Name: stdinName, Text: text}
 	}
 	return s, nil
 }
@@ -70,11 +72,11 @@ func isCompiled(text []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(text)
 
 // Open compiles or loads the program that a source names. dir is the
 // directory at which the manifest's relative paths start.
-func Open(ctx context.Context, a *console.Console, s engine.Source, f *WorldFlags, g *engine.Grants) (p *engine.Program, dir string, err error) {
+func Open(ctx context.Context, a *console.Console, s driver.Request, f *WorldFlags, g *permit.Grants) (p *engine.Program, dir string, err error) {
 	if s.Given != nil && isCompiled(s.Given.Text) {
 		return load(ctx, a, s.Given.Name, a.Dir, s.Given.Text, f, g)
 	}
-	if s.Given != nil || filepath.Ext(s.Path) != engine.IRExt {
+	if s.Given != nil || filepath.Ext(s.Path) != driver.IRExt {
 		p, err = a.Compile(s)
 		return p, a.Dir, err
 	}
@@ -93,7 +95,7 @@ func Open(ctx context.Context, a *console.Console, s engine.Source, f *WorldFlag
 }
 
 // load loads a compiled program that lies in dir.
-func load(ctx context.Context, a *console.Console, name, dir string, data []byte, f *WorldFlags, g *engine.Grants) (*engine.Program, string, error) {
+func load(ctx context.Context, a *console.Console, name, dir string, data []byte, f *WorldFlags, g *permit.Grants) (*engine.Program, string, error) {
 	p, err := engine.Load(data)
 	if err != nil {
 		return nil, "", console.Usage(console.Reload(err), "%s: %v", name, err)

@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // PermissionFlags say what the program may touch: --sandbox, and a flag for each
-// of engine.Permissions.
+// of permit.Kinds.
 type PermissionFlags struct {
 	sandbox bool
-	lists   [len(engine.Permissions)]listFlag
+	lists   [len(permit.Kinds)]listFlag
 }
 
 // PermissionHelp explains the flags. It is a part of the help of each command
@@ -31,13 +31,13 @@ behind "=", separated by commas; a flag may be repeated.
 `)
 	for _, line := range [][2]string{
 		{"--sandbox", "no files, network, variables, commands or hosts"},
-		{"--sandbox " + engine.PermitRead.Give("data") + " " + engine.PermitWrite.Give("data/out"), ""},
+		{"--sandbox " + permit.Read.Give("data") + " " + permit.Write.Give("data/out"), ""},
 		{"", "files in data, of which those in data/out to write"},
-		{"--sandbox " + engine.PermitNet.Give("api.openai.com") + " " + engine.PermitEnv.Give("OPENAI_API_KEY"), ""},
+		{"--sandbox " + permit.Net.Give("api.openai.com") + " " + permit.Env.Give("OPENAI_API_KEY"), ""},
 		{"", "its model with its key, and nothing else"},
-		{engine.PermitRun.Give("git") + " " + engine.PermitHost.Give("Coder"), ""},
+		{permit.Run.Give("git") + " " + permit.Host.Give("Coder"), ""},
 		{"", "of commands git alone, of hosts Coder alone"},
-		{"--" + engine.Permissions[engine.PermitNet].Flag + "=", "no network host"},
+		{"--" + permit.Kinds[permit.Net].Flag + "=", "no network host"},
 	} {
 		if line[0] != "" {
 			line[0] = command + " " + line[0]
@@ -49,18 +49,18 @@ behind "=", separated by commas; a flag may be repeated.
 
 func (f *PermissionFlags) Add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.sandbox, "sandbox", false, "let the program touch nothing but what the --allow flags allow")
-	for i, k := range engine.Permissions {
+	for i, k := range permit.Kinds {
 		c.Flags().Var(&f.lists[i], k.Flag, k.Doc)
 		c.Flags().Lookup(k.Flag).NoOptDefVal = console.Everything
 	}
 }
 
 // Grants are what the flags allow.
-func (f *PermissionFlags) Grants() (engine.Grants, error) {
-	g := engine.Grants{Sandbox: f.sandbox, Allow: map[engine.Permission]engine.Granted{}}
+func (f *PermissionFlags) Grants() (permit.Grants, error) {
+	g := permit.Grants{Sandbox: f.sandbox, Allow: map[permit.Kind]permit.List{}}
 	for i, l := range f.lists {
 		if l.given {
-			g.Allow[engine.Permission(i)] = l.Granted
+			g.Allow[permit.Kind(i)] = l.List
 		}
 	}
 	if err := g.Check(); err != nil {
@@ -71,7 +71,7 @@ func (f *PermissionFlags) Grants() (engine.Grants, error) {
 
 // listFlag is a flag that lists what is allowed of a kind.
 type listFlag struct {
-	engine.Granted
+	permit.List
 	given bool
 }
 
@@ -109,12 +109,12 @@ func (l *listFlag) Type() string { return "list" }
 
 // Complete completes the values of the flags: paths as the shell does, and names of variables.
 func (f *PermissionFlags) Complete(a *console.Console, c *cobra.Command) {
-	for _, k := range engine.Permissions {
-		if k.Kind == engine.PermitRead || k.Kind == engine.PermitWrite {
+	for _, k := range permit.Kinds {
+		if k.Kind == permit.Read || k.Kind == permit.Write {
 			continue
 		}
 		console.CompleteFlag(c, k.Flag, func() (names []string) {
-			if k.Kind == engine.PermitEnv {
+			if k.Kind == permit.Env {
 				for _, v := range a.Environ {
 					name, _, _ := strings.Cut(v, "=")
 					names = append(names, name)

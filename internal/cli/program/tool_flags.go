@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 // ToolFlags say which tools the application has: those of files and of programs.
@@ -69,7 +70,7 @@ func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p 
 	}
 	mine := o.Tools == nil && len(f.Files)+len(f.Modules) > 0
 	if mine {
-		o.Tools = &engine.ToolRegistry{}
+		o.Tools = &tool.Registry{}
 	}
 	end = func(err error) error {
 		if mine {

@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // Compiled programs come from anywhere. A program that asks for commands, hosts,
@@ -30,7 +31,7 @@ const maxTrusted = 1000
 
 // consent gives an error unless a compiled program may run. root is the
 // directory at which the program's relative paths start.
-func consent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *WorldFlags, g *engine.Grants) error {
+func consent(ctx context.Context, a *console.Console, path, root string, data []byte, p *engine.Program, f *WorldFlags, g *permit.Grants) error {
 	asks := p.Asks()
 	if f.trust || !slices.ContainsFunc(asks, func(x engine.Ask) bool { return !g.Decides(x.Kind) }) || trusts(a, data) {
 		return nil
@@ -60,9 +61,9 @@ func listed(asks []engine.Ask) string {
 	width := 0
 	var lines [][2]string
 	for _, x := range asks {
-		what := engine.Permissions[x.Kind].Any
+		what := permit.Kinds[x.Kind].Any
 		if x.Name != "" {
-			what = strings.Replace(engine.Permissions[x.Kind].May, "%s", plain(x.Name), 1)
+			what = strings.Replace(permit.Kinds[x.Kind].May, "%s", plain(x.Name), 1)
 		}
 		lines = append(lines, [2]string{what, plain(x.Detail)})
 		width = max(width, len(what))
@@ -84,7 +85,7 @@ var oneLine = strings.NewReplacer("\n", `\n`, "\t", `\t`)
 // root is the directory at which the program's relative paths start.
 func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
 	var out []string
-	for _, k := range engine.Permissions {
+	for _, k := range permit.Kinds {
 		var names []string
 		whole, asked := false, false
 		for _, x := range asks {
@@ -107,7 +108,7 @@ func flagsOf(a *console.Console, asks []engine.Ask, root string) []string {
 // flagValue is what a program asks for, as a flag names it: a path is relative to
 // the working directory.
 func flagValue(a *console.Console, x engine.Ask, root string) string {
-	if x.Kind != engine.PermitRead && x.Kind != engine.PermitWrite || filepath.IsAbs(x.Name) {
+	if x.Kind != permit.Read && x.Kind != permit.Write || filepath.IsAbs(x.Name) {
 		return x.Name
 	}
 	return a.DisplayPath(filepath.Join(root, x.Name))

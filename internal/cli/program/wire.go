@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
+	"github.com/concerto-lang/concerto/runtime/host"
 )
 
 // WireUsage is the help of --wire.
@@ -20,7 +21,7 @@ const WireUsage = "write each line that passes to and from hosts to `FILE`"
 
 // unplayed refuses to record into a file that one of the hosts plays: it would be
 // emptied before it is played.
-func unplayed(a *console.Console, path string, hosts []engine.HostConfig) error {
+func unplayed(a *console.Console, path string, hosts []host.Config) error {
 	if path == "" {
 		return nil
 	}
@@ -60,11 +61,11 @@ func CheckWireFile(a *console.Console, p *engine.Program, path string) error {
 // RecordHost begins the recording of a host that no run uses; add is nil when path is
 // "". end ends it, and gives the error that it is given or why the recording is not
 // whole.
-func RecordHost(a *console.Console, path, program string, c *engine.HostConfig) (add func(hosttrace.Line), end func(error) error, err error) {
+func RecordHost(a *console.Console, path, program string, c *host.Config) (add func(hosttrace.Line), end func(error) error, err error) {
 	if path == "" {
 		return nil, func(err error) error { return err }, nil
 	}
-	if err := unplayed(a, path, []engine.HostConfig{*c}); err != nil {
+	if err := unplayed(a, path, []host.Config{*c}); err != nil {
 		return nil, nil, err
 	}
 	file, err := a.CreateRecord("--wire", path)
@@ -90,7 +91,7 @@ func RecordHost(a *console.Console, path, program string, c *engine.HostConfig) 
 
 // hostSecrets are the values of the variables that hold keys: those of the host, those
 // of others in its manifest, and all whose names suggest it.
-func hostSecrets(a *console.Console, c *engine.HostConfig) *secret.Set {
+func hostSecrets(a *console.Console, c *host.Config) *secret.Set {
 	known := &secret.Set{}
 	add := func(name string) { known.Add(name, procgroup.Getenv(a.Environ, name)) }
 	for _, p := range c.ParamsEnv {

@@ -10,6 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // WorldFlags say what replaces parts of the world around a program, and what the
@@ -41,13 +44,13 @@ func (f *WorldFlags) Add(c *cobra.Command) {
 // Prepare compiles or loads the program that a source names, and makes the
 // options that all commands that run it share. When it returns, signals are
 // caught.
-func Prepare(ctx context.Context, a *console.Console, s engine.Source, f *WorldFlags, signals *interrupt.Handler) (*engine.Program, engine.Options, error) {
+func Prepare(ctx context.Context, a *console.Console, s driver.Request, f *WorldFlags, signals *interrupt.Handler) (*engine.Program, engine.Options, error) {
 	s.Mock = f.Mock
-	return PrepareWith(a, f, signals, func(grants *engine.Grants) (*engine.Program, string, error) { return Open(ctx, a, s, f, grants) })
+	return PrepareWith(a, f, signals, func(grants *permit.Grants) (*engine.Program, string, error) { return Open(ctx, a, s, f, grants) })
 }
 
 // PrepareWith is prepare for a program that is got in any way.
-func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, program func(*engine.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
+func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, program func(*permit.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
 	fixed, err := Answers(f.answers)
 	fixed = append(fixed, a.Debugging.Answers...)
 	if err != nil {
@@ -88,14 +91,14 @@ func names(flag string, all []string) error {
 }
 
 // Answers reads the values of --answer: channel=value each.
-func Answers(given []string) ([]engine.Answer, error) {
-	var out []engine.Answer
+func Answers(given []string) ([]emit.Fixed, error) {
+	var out []emit.Fixed
 	for _, g := range given {
 		channel, v, ok := strings.Cut(g, "=")
 		if !ok || channel == "" {
 			return nil, console.Usage("write --answer CHANNEL=VALUE, as in --answer approve=yes", "--answer cannot be %q", g)
 		}
-		out = append(out, engine.Answer{Channel: channel, Value: v})
+		out = append(out, emit.Fixed{Channel: channel, Value: v})
 	}
 	return out, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 var checkForms = []string{"text", "json"}
@@ -104,7 +105,7 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	})
 }
 
-func (cmd *checkCommand) check(ctx context.Context, s engine.Source) error {
+func (cmd *checkCommand) check(ctx context.Context, s driver.Request) error {
 	found, err := engine.CheckWith(ctx, s, program.ToolSources(cmd.Console, &cmd.tools, nil))
 	if err != nil {
 		return console.Refused(err)
@@ -113,7 +114,7 @@ func (cmd *checkCommand) check(ctx context.Context, s engine.Source) error {
 }
 
 // showFound shows what a check has found.
-func (cmd *checkCommand) showFound(found engine.Diagnostics) error {
+func (cmd *checkCommand) showFound(found diag.List) error {
 	if cmd.form != "json" {
 		return cmd.ShowDiagnostics(found)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/program"
+	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/compile/repair"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
@@ -14,7 +15,7 @@ import (
 
 // applyFixes makes safe fixes until there are none left, writes the files, and gives what is found then.
 // With a diff it shows that in place of writing.
-func (cmd *checkCommand) applyFixes(ctx context.Context, s engine.Source) (found engine.Diagnostics, err error) {
+func (cmd *checkCommand) applyFixes(ctx context.Context, s driver.Request) (found diag.List, err error) {
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}
 	for more := true; more; {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // lookEvery is how often --watch looks at the files. Polling works on every file
@@ -64,7 +64,7 @@ func untilChange(ctx context.Context, a *console.Console, restart, first bool, r
 		<-ended
 		return changed.path, changed.err
 	case err := <-ended:
-		var path *engine.PathError
+		var path *driver.PathError
 		switch {
 		case ctx.Err() != nil:
 			return "", context.Cause(ctx)

@@ -8,16 +8,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/editor/dap"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
 // attachable runs a program to which editors attach: it stands before its first line until the
 // first of them lets it begin.
-func (cmd *runCommand) attachable(s engine.Source, signals *interrupt.Handler, run func() error) error {
+func (cmd *runCommand) attachable(s driver.Request, signals *interrupt.Handler, run func() error) error {
 	switch {
 	case cmd.watch:
 		return console.Usage("leave out one of them", "--debug and --watch contradict each other")
-	case filepath.Ext(s.Path) == engine.IRExt || s.Given != nil:
+	case filepath.Ext(s.Path) == driver.IRExt || s.Given != nil:
 		return console.Usage("name the source file or the project", "--debug needs a program that is in a file of sources")
 	}
 	l, err := net.Listen("tcp", cmd.debug)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // durableFlags say how a run is kept so that it can be gone on with.
@@ -65,11 +66,11 @@ func (cmd *runCommand) journaled(p *engine.Program, o *engine.Options) error {
 		return console.Usage("leave one of them out", "--watch runs the program again and again, and --journal keeps one run")
 	case d.journal != "":
 		d.dir, cmd.RunName = d.journal, d.journal
-		o.Records.Durable = durable(cmd.Console, d, cmd.Abs(d.journal))
+		o.Records.Durable = d.records(cmd.Console, cmd.Abs(d.journal))
 	case root != "" && !cmd.watch:
-		id := engine.NewRunID()
+		id := procgroup.NewID()
 		o.Session.SessionID, d.dir = id, id
-		o.Records.Durable = durable(cmd.Console, d, filepath.Join(root, id))
+		o.Records.Durable = d.records(cmd.Console, filepath.Join(root, id))
 		if err := os.MkdirAll(root, 0o700); err != nil {
 			return fmt.Errorf("make %s, where the manifest has runs kept: %w", root, err)
 		}
@@ -98,8 +99,9 @@ func (f *durableFlags) checkEvery() error {
 	return nil
 }
 
-func durable(a *console.Console, d *durableFlags, dir string) *engine.Durable {
-	return &engine.Durable{Dir: dir, Park: d.park, Wait: d.wait, Sync: d.sync, VerifySnapshots: d.verify, SnapshotEvery: d.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
+// records returns the options of a durable run in a directory.
+func (f *durableFlags) records(a *console.Console, dir string) *engine.Durable {
+	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, VerifySnapshots: f.verify, SnapshotEvery: f.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
 }
 
 // keptFlags are the flags that were given, with their values.

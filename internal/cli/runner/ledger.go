@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
 )
 
 // recordingDecisions opens the ledger of a run, if it is to have one. end closes it, once all is
@@ -19,7 +20,7 @@ func recordingDecisions(a *console.Console, o *engine.Options, file string) (end
 	if log := o.Records.Audit; log != nil && sameFile(log.Path(), a.Abs(file)) {
 		return nil, twoLogs(file)
 	}
-	l, err := engine.OpenLedger(a.Abs(file), engine.LedgerOptions{})
+	l, err := ledger.Open(a.Abs(file), ledger.Options{})
 	if err != nil {
 		return nil, program.RefusedAudit(err)
 	}

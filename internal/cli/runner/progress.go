@@ -8,8 +8,10 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/record/activity"
 	"github.com/concerto-lang/concerto/internal/term/progress"
 	"github.com/concerto-lang/concerto/internal/term/screen"
+	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // progressForms are the values of --progress.
@@ -68,7 +70,7 @@ func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shown
 	}
 	o.Records.OnActivity = s.hear
 	others := o.Records.OnUsage
-	o.Records.OnUsage = func(each []engine.ModelUsage, all engine.ModelUsage) {
+	o.Records.OnUsage = func(each []budget.Usage, all budget.Usage) {
 		s.tally.Used.Tokens += all.TokensIn + all.TokensOut
 		s.tally.Used.Cost += all.Cost.USD()
 		if others != nil {
@@ -78,7 +80,7 @@ func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shown
 	return s
 }
 
-func (s *shownProgress) hear(e engine.Activity) {
+func (s *shownProgress) hear(e activity.Event) {
 	s.tally.Add(&e)
 	if s.view != nil {
 		s.view.Hear(e)

@@ -10,8 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 func NewReplay(a *console.Console) *cobra.Command {
@@ -67,7 +70,7 @@ func replay(parent context.Context, a *console.Console, file, path, form string)
 			path = name
 		}
 	}
-	var s engine.Source
+	var s driver.Request
 	if path != "" || own == nil {
 		if s, err = program.Source(a, path, nil); err != nil {
 			return err
@@ -76,7 +79,7 @@ func replay(parent context.Context, a *console.Console, file, path, form string)
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	a.Interrupt = signals.Interrupt
-	p, o, err := program.PrepareWith(a, &program.WorldFlags{}, signals, func(grants *engine.Grants) (*engine.Program, string, error) {
+	p, o, err := program.PrepareWith(a, &program.WorldFlags{}, signals, func(grants *permit.Grants) (*engine.Program, string, error) {
 		if path == "" && own != nil {
 			p, err := own.Program()
 			return p, own.Root, err
@@ -88,7 +91,7 @@ func replay(parent context.Context, a *console.Console, file, path, form string)
 	}
 	mode := t.Mode()
 	if form != "" {
-		mode = engine.Modes[form]
+		mode = emit.Modes[form]
 	}
 	o.Output = engine.Output{To: a.Stdout, Mode: mode, Terminal: a.OutTerminal}
 	unused, n, err := p.Replay(ctx, t, o)

@@ -16,7 +16,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
 // takeKept sets the flags of the first run that are not given again.
@@ -161,14 +163,14 @@ func (cmd *resumeCommand) resumeOnce(ctx context.Context, stored *engine.StoredR
 	if err := cmd.checkProgram(ctx, stored); err != nil {
 		return err
 	}
-	p, o, err := program.PrepareWith(cmd.Console, &cmd.WorldFlags, signals, func(*engine.Grants) (*engine.Program, string, error) {
+	p, o, err := program.PrepareWith(cmd.Console, &cmd.WorldFlags, signals, func(*permit.Grants) (*engine.Program, string, error) {
 		p, err := stored.Program()
 		return p, stored.Root, err
 	})
 	if err != nil {
 		return err
 	}
-	o.Records.Durable = durable(cmd.Console, &cmd.durable, stored.Dir)
+	o.Records.Durable = cmd.durable.records(cmd.Console, stored.Dir)
 	return cmd.runProgram(ctx, p, &o, nil, signals, func() error { return stored.Resume(ctx, o) })
 }
 
@@ -196,7 +198,7 @@ func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.Store
 		return console.Usage("mend it, or give --as-started", "%s %s", cmd.Relative(path), what)
 	}
 	err = stored.Adopt(ctx, p, cmd.Environ)
-	if gone, ok := errors.AsType[*runs.Gone](err); ok {
+	if gone, ok := errors.AsType[*durable.Gone](err); ok {
 		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", cmd.Relative(path), what, gone)
 	}
 	return err

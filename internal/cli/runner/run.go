@@ -16,6 +16,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // runCommand is the command run with its options.
@@ -223,7 +225,7 @@ func (cmd *runCommand) given() *string {
 	return &cmd.code.Text
 }
 
-func (cmd *runCommand) runOnce(ctx context.Context, s engine.Source, args []string, signals *interrupt.Handler) error {
+func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []string, signals *interrupt.Handler) error {
 	if cmd.detail {
 		cmd.Began = time.Now() // under --watch each run begins anew
 	}
@@ -275,7 +277,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	defer end()
 	signals.Before(end)
 	o.Log = cmd.LogWriter()
-	o.Output = engine.Output{To: cmd.Stdout, Mode: engine.Modes[cmd.emit], Terminal: cmd.OutTerminal, Detail: cmd.Began}
+	o.Output = engine.Output{To: cmd.Stdout, Mode: emit.Modes[cmd.emit], Terminal: cmd.OutTerminal, Detail: cmd.Began}
 	if cmd.files.ledger != "" && cmd.Audit.File != "" && sameFile(cmd.Abs(cmd.files.ledger), cmd.Abs(cmd.Audit.File)) {
 		return endTools(twoLogs(cmd.files.ledger))
 	}

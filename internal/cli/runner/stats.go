@@ -7,21 +7,22 @@ import (
 	"text/tabwriter"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/transcript"
+	"github.com/concerto-lang/concerto/runtime/budget"
 )
 
 // stats are what a run has used of models.
 type stats struct {
-	each []engine.ModelUsage
-	all  engine.ModelUsage
-	by   engine.Shares
+	each []budget.Usage
+	all  budget.Usage
+	by   transcript.Usage
 }
 
-func (s *stats) models(each []engine.ModelUsage, all engine.ModelUsage) {
+func (s *stats) models(each []budget.Usage, all budget.Usage) {
 	s.each, s.all = each, all
 }
 
-func (s *stats) shares(by engine.Shares) { s.by = by }
+func (s *stats) shares(by transcript.Usage) { s.by = by }
 
 // tellStats writes what a run has used to stderr.
 func tellStats(a *console.Console, s *stats, asJSON bool) {
@@ -41,7 +42,7 @@ func statsTable(a *console.Console, s *stats) {
 	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.Stderr, "stats:")
 	fmt.Fprintln(w, "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model")
-	line := func(u engine.ModelUsage, name string) {
+	line := func(u budget.Usage, name string) {
 		cost := "unknown"
 		if u.Priced {
 			cost = u.Cost.String()
@@ -52,7 +53,7 @@ func statsTable(a *console.Console, s *stats) {
 		line(u, u.Connection+" "+u.Model)
 	}
 	more := 0
-	for _, all := range [][]engine.Share{s.by.Agents, s.by.Stages, s.by.Tasks} {
+	for _, all := range [][]transcript.Share{s.by.Agents, s.by.Stages, s.by.Tasks} {
 		more += max(len(all)-maxShares, 0)
 		for _, x := range all[:min(len(all), maxShares)] {
 			if len(all) > 1 || x.Stage != "" {
@@ -75,7 +76,7 @@ func statsTable(a *console.Console, s *stats) {
 // maxShares bounds how many agents, stages and tasks the table has, each.
 const maxShares = 20
 
-func shareName(x engine.Share) string {
+func shareName(x transcript.Share) string {
 	switch {
 	case x.Agent != "":
 		return "agent " + x.Agent
@@ -102,7 +103,7 @@ type usedJSON struct {
 	Cost       json.RawMessage `json:"cost_usd"` // null when a price is not known
 }
 
-func usedBy(u engine.ModelUsage) usedJSON {
+func usedBy(u budget.Usage) usedJSON {
 	x := usedJSON{Connection: u.Connection, Model: u.Model, Calls: u.Calls, Failed: u.Failed, Refused: u.Refused, TokensIn: u.TokensIn, TokensOut: u.TokensOut, Cost: json.RawMessage("null")}
 	if u.Priced {
 		x.Cost = json.RawMessage(u.Cost.String())
@@ -112,7 +113,7 @@ func usedBy(u engine.ModelUsage) usedJSON {
 
 // statsLine writes one line of JSON.
 func statsLine(a *console.Console, s *stats) {
-	list := func(all []engine.Share) []usedJSON {
+	list := func(all []transcript.Share) []usedJSON {
 		out := []usedJSON{}
 		for _, x := range all {
 			u := usedBy(x.Usage)

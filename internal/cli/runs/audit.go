@@ -17,7 +17,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 func NewAudit(a *console.Console) *cobra.Command {
@@ -77,7 +79,7 @@ func auditLog(a *console.Console, path string) (f *os.File, name, head string, e
 				return nil, "", "", err
 			}
 			head = run.LedgerHead
-			path = filepath.Join(a.Relative(dir), engine.LedgerFile)
+			path = filepath.Join(a.Relative(dir), journal.LedgerFile)
 		}
 	}
 	f, err = userfile.Open(a.Abs(path), userfile.Unlimited)
@@ -107,7 +109,7 @@ func auditVerify(a *console.Console, path, head string) error {
 // readAudit is the error of reading a log. That it was changed is said here, as the place
 // alone.
 func readAudit(a *console.Console, err error) error {
-	var broken *engine.AuditBrokenError
+	var broken *audit.BrokenError
 	if !errors.As(err, &broken) {
 		return err
 	}
@@ -118,7 +120,7 @@ func readAudit(a *console.Console, err error) error {
 // outcomes are what becomes of calls, as --outcome takes them.
 func outcomes() []string {
 	var all []string
-	for _, o := range engine.ToolOutcomes {
+	for _, o := range tool.Outcomes {
 		all = append(all, string(o))
 	}
 	return all

@@ -11,8 +11,10 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
 const forkHelp = `Makes a new run with the history of another up to an effect, gives that effect another
@@ -27,7 +29,7 @@ Files, stores and what others were told are not turned back: which files the his
 has written is said. A host's exchange that is open there is lost.`
 
 func NewFork(a *console.Console) *cobra.Command {
-	var change runs.Change
+	var change durable.Change
 	var answer, result, failure, to string
 	var noRun bool
 	c := &cobra.Command{
@@ -75,20 +77,20 @@ func NewFork(a *console.Console) *cobra.Command {
 }
 
 // fork makes the directory of a fork, and gives it as people name it.
-func fork(a *console.Console, run, to string, change runs.Change) (string, error) {
+func fork(a *console.Console, run, to string, change durable.Change) (string, error) {
 	dir, err := runner.RunDir(a, run)
 	if err != nil {
 		return "", err
 	}
 	a.RunName = run
-	id := engine.NewRunID()
+	id := procgroup.NewID()
 	if to == "" {
 		to = a.Relative(filepath.Join(filepath.Dir(dir), id))
 	}
 	a.RunName = to
 	written, err := runs.Fork(dir, a.Abs(to), id, change)
 	if err != nil {
-		if !errors.As(err, new(*engine.HoldsRun)) && !errors.As(err, new(*engine.DirNotEmpty)) {
+		if !errors.As(err, new(*journal.HoldsRun)) && !errors.As(err, new(*journal.NotEmpty)) {
 			a.RunName = run
 		}
 		return "", err

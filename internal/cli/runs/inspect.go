@@ -13,9 +13,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
-	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
+	"github.com/concerto-lang/concerto/internal/record/tape"
 )
 
 const inspectHelp = `Looks into a run that is kept, also while it is in progress, or into the tape of one:
@@ -146,7 +146,7 @@ func inspectOne(a *console.Console, r *timetravel.Recording, name string, at int
 
 // strayed says that a program is not that of a recorded run.
 func strayed(a *console.Console, name string, err error) error {
-	if d, ok := errors.AsType[*engine.DivergedError](err); ok {
+	if d, ok := errors.AsType[*tape.DivergedError](err); ok {
 		return console.Broken("the program is another one than was recorded", "%s cannot be played further: %v", name, d)
 	}
 	return err

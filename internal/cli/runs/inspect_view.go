@@ -13,10 +13,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
-	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel/view"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
 // viewRecorded shows a recorded run on the terminal, until somebody leaves or the context ends.
@@ -167,9 +168,9 @@ func forkHere(a *console.Console, r *timetravel.Recording, run string, effect in
 	if len(result) == 0 {
 		effect = r.Kept(effect)
 	}
-	id := engine.NewRunID()
+	id := procgroup.NewID()
 	to := filepath.Join(filepath.Dir(dir), id)
-	change := runs.Change{Effect: effect}
+	change := durable.Change{Effect: effect}
 	if len(result) > 0 {
 		change.Result = result
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/runtime/tool"
 )
 
 // serveCommand is the command serve with its options.
@@ -104,7 +105,7 @@ func (cmd *serveCommand) serveApplications(parent context.Context) error {
 
 // served is what the flags say of the server.
 func (cmd *serveCommand) served() (Config, error) {
-	c := Config{Version: cmd.Binary.Release, Tools: &engine.ToolRegistry{}, Environ: cmd.Environ, PassEnv: cmd.passEnv, Source: cmd.source, Executable: cmd.Binary.Executable,
+	c := Config{Version: cmd.Binary.Release, Tools: &tool.Registry{}, Environ: cmd.Environ, PassEnv: cmd.passEnv, Source: cmd.source, Executable: cmd.Binary.Executable,
 		Sessions: cmd.sessions, Message: cmd.message, Drain: time.Duration(cmd.drain * float64(time.Second)), LogLevel: cmd.LogLevel, Log: func(level, message string) { serverLog(cmd.Console, level, message) }}
 	switch {
 	case cmd.sessions < 1:

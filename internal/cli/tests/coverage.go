@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // coverage is what the tests reached: the lines with code of each file, and the
@@ -41,7 +42,7 @@ type handlerCover struct {
 
 // summarize makes the coverage of a program from its points, which say whether
 // the tests reached them.
-func summarize(p *engine.Program, points []engine.Point) *coverage {
+func summarize(p *engine.Program, points []vm.Point) *coverage {
 	c := &coverage{Handlers: []handlerCover{}, Files: []*fileCover{}}
 	skip := testLines(p, points)
 	files := map[string]*fileCover{}
@@ -81,7 +82,7 @@ func summarize(p *engine.Program, points []engine.Point) *coverage {
 
 // testLines gives a function that says whether a point is within a test: from
 // the line where the test's function begins to its last line.
-func testLines(p *engine.Program, points []engine.Point) func(engine.Point) bool {
+func testLines(p *engine.Program, points []vm.Point) func(vm.Point) bool {
 	type span struct{ from, to int }
 	spans := map[string][]span{}
 	for _, t := range p.Tests() {
@@ -93,7 +94,7 @@ func testLines(p *engine.Program, points []engine.Point) func(engine.Point) bool
 		}
 		spans[t.File] = append(spans[t.File], s)
 	}
-	return func(x engine.Point) bool {
+	return func(x vm.Point) bool {
 		for _, s := range spans[x.File] {
 			if s.from <= x.Line && x.Line <= s.to {
 				return true

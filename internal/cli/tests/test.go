@@ -16,6 +16,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/rerun"
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
+	"github.com/concerto-lang/concerto/runtime/world/permit"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // testCommand is the command test with its options.
@@ -128,14 +131,14 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if filepath.Ext(path) == engine.IRExt {
+	if filepath.Ext(path) == driver.IRExt {
 		return console.Usage("name the source file or the project", "%s: a compiled program holds no tests", path)
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	interrupt.FollowDebugger(cmd.Console, signals)
 	<-signals.Ready
-	s := engine.Source{Path: path, Dir: cmd.Dir, Overlay: cmd.Overlay, Tests: true, Seen: func(string) {}}
+	s := driver.Request{Path: path, Dir: cmd.Dir, Overlay: cmd.Overlay, Tests: true, Seen: func(string) {}}
 	if !cmd.watch {
 		return cmd.testOnce(ctx, s, grants, selected, signals.Kill)
 	}
@@ -148,7 +151,7 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 
 // testOnce compiles and runs the tests. It calls s.Seen with each file that they
 // depend on.
-func (cmd *testCommand) testOnce(ctx context.Context, s engine.Source, allow engine.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
+func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow permit.Grants, selected func(engine.Test) bool, kill <-chan struct{}) (failed error) {
 	p, found, err := engine.CompileSource(s)
 	if err != nil {
 		return console.Refused(err)
@@ -287,6 +290,6 @@ func (cmd *testCommand) finishTests(r *testReport) error {
 }
 
 // testPlace is where a failure is shown when no place in it is to blame.
-func testPlace(t engine.Test) engine.Place {
-	return engine.Place{Function: t.Function, File: t.File, Line: t.Line}
+func testPlace(t engine.Test) vm.Place {
+	return vm.Place{Function: t.Function, File: t.File, Line: t.Line}
 }

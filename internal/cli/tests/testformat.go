@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/vm"
 )
 
 // jsonReport is the report of --format json (spec/16-tests.md).
@@ -57,7 +58,7 @@ type jsonEmit struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-func placeJSON(p engine.Place) jsonPlace {
+func placeJSON(p vm.Place) jsonPlace {
 	return jsonPlace{p.Function, p.File, p.Line, p.Column, p.Times}
 }
 

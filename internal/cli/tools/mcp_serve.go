@@ -14,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/compile/manifest"
 	"github.com/concerto-lang/concerto/internal/engine"
+	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
@@ -97,20 +98,20 @@ func (cmd *mcpServeCommand) mcpServe(parent context.Context, path string) error 
 
 // servedSource is the program that is served. Without a PATH, and a project here or above,
 // it is one that does nothing, when there are tools to offer.
-func (cmd *mcpServeCommand) servedSource(path string) engine.Source {
-	s := engine.Source{Path: path, Dir: cmd.Dir}
+func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
+	s := driver.Request{Path: path, Dir: cmd.Dir}
 	if path != "" || len(cmd.Tools.Files)+len(cmd.Tools.Modules) == 0 {
 		return s
 	}
 	if _, ok := manifest.Locate(cmd.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
-		s.Given = &engine.Given{Name: "tools", Text: []byte("fn main() {}")}
+		s.Given = &driver.Given{Name: "tools", Text: []byte("fn main() {}")}
 	}
 	return s
 }
 
 // listen is where the flags let a program be served over HTTP.
-func (cmd *mcpServeCommand) listen() (engine.Listen, error) {
-	l := engine.Listen{Address: cmd.http, Origins: cmd.origins}
+func (cmd *mcpServeCommand) listen() (mcp.Listen, error) {
+	l := mcp.Listen{Address: cmd.http, Origins: cmd.origins}
 	switch {
 	case cmd.http == "" && (cmd.tokenEnv != "" || len(cmd.origins) > 0):
 		return l, console.Usage("add --http, or leave them out", "--token-env and --allow-origin are of --http alone")

@@ -17,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/tool"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 func NewTools(a *console.Console) *cobra.Command {
@@ -66,7 +67,7 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			f.Files = append(args, f.Files...)
-			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *engine.ToolRegistry) error { return checkSandboxes(a, ctx, tools) })
+			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *tool.Registry) error { return checkSandboxes(a, ctx, tools) })
 		},
 	}
 	f.Add(c)
@@ -74,7 +75,7 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
 }
 
 // checkSandboxes says which tools this machine cannot hold to their sandboxes.
-func checkSandboxes(a *console.Console, _ context.Context, tools *engine.ToolRegistry) error {
+func checkSandboxes(a *console.Console, _ context.Context, tools *tool.Registry) error {
 	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.Binary.Executable}
 	defer run.End()
 	for _, t := range tools.List() {
@@ -106,7 +107,7 @@ Concerto.toml here or above, and of the flags.
   concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
 		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *engine.ToolRegistry) error {
+			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *tool.Registry) error {
 				return listTools(ctx, a, tools, asJSON)
 			})
 		},
@@ -159,7 +160,7 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 }
 
 // withTools calls do with the tools of the manifest and of the flags.
-func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do func(context.Context, *engine.ToolRegistry) error) error {
+func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do func(context.Context, *tool.Registry) error) error {
 	ctx, signals := interrupt.Catch(ctx)
 	defer signals.Stop()
 	s := program.ToolSources(a, f, nil)
@@ -168,7 +169,7 @@ func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do
 	if err != nil {
 		return err
 	}
-	var tools engine.ToolRegistry
+	var tools tool.Registry
 	if err = set.Register(&tools); err != nil {
 		err = console.Usage("give one of them another name, or a version of its own", "%v", err)
 	} else {
@@ -182,16 +183,16 @@ func withTools(ctx context.Context, a *console.Console, f *program.ToolFlags, do
 }
 
 // toolSession is what tools are told by a command that runs no program.
-func toolSession(a *console.Console) engine.ToolContext {
-	return engine.ToolContext{Caller: "client:tools", Cwd: a.Dir}
+func toolSession(a *console.Console) tool.Context {
+	return tool.Context{Caller: "client:tools", Cwd: a.Dir}
 }
 
-func listTools(ctx context.Context, a *console.Console, tools *engine.ToolRegistry, asJSON bool) error {
+func listTools(ctx context.Context, a *console.Console, tools *tool.Registry, asJSON bool) error {
 	s, err := tools.Open(ctx, toolSession(a))
 	if err != nil {
 		return err
 	}
-	list := append([]engine.ListedTool{}, s.List()...)
+	list := append([]tool.Listed{}, s.List()...)
 	if asJSON {
 		err = writeLine(a.Stdout, map[string]any{"tools": list})
 	} else {
@@ -211,7 +212,7 @@ func writeLine(w io.Writer, v any) error {
 }
 
 // writeTools writes tools for people, in columns.
-func writeTools(w io.Writer, list []engine.ListedTool) error {
+func writeTools(w io.Writer, list []tool.Listed) error {
 	wide := [2]int{}
 	rows := make([][2]string, len(list))
 	for i, t := range list {
@@ -245,9 +246,9 @@ func (cmd *callCommand) callTool(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return withTools(ctx, cmd.Console, &cmd.ToolFlags, func(ctx context.Context, tools *engine.ToolRegistry) error {
+	return withTools(ctx, cmd.Console, &cmd.ToolFlags, func(ctx context.Context, tools *tool.Registry) error {
 		o := engine.Options{WorkDir: cmd.Dir, Environ: cmd.Environ, Executable: cmd.Binary.Executable, Log: cmd.LogWriter(), LogLevel: cmd.LogLevel, Tools: tools, Session: toolSession(cmd.Console),
-			Answers: engine.Answers{Fixed: fixed, Prompter: cmd.Prompter()}, Output: engine.Output{To: cmd.Stderr, Mode: engine.ModeText, Terminal: cmd.ErrTerminal}}
+			Answers: engine.Answers{Fixed: fixed, Prompter: cmd.Prompter()}, Output: engine.Output{To: cmd.Stderr, Mode: emit.Text, Terminal: cmd.ErrTerminal}}
 		endAudit, err := program.OpenAudit(cmd.Console, nil, &o, &cmd.audit)
 		if err != nil {
 			return err
@@ -278,7 +279,7 @@ func toolNames(ctx context.Context, a *console.Console, args []string, f *progra
 	if err != nil || set == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var tools engine.ToolRegistry
+	var tools tool.Registry
 	if set.Register(&tools) == nil {
 		for _, t := range tools.List() {
 			names = append(names, t.Name)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/hostcheck"
+	"github.com/concerto-lang/concerto/internal/record/activity"
+	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/internal/term/progress"
 	"github.com/concerto-lang/concerto/internal/term/prompt"
 	"github.com/concerto-lang/concerto/internal/term/screen"
@@ -84,7 +86,7 @@ func (x *terminal) Say(string) {}
 func TestNewTypes(t *testing.T) {
 	typist := &terminal{types: []string{"s", "2"}}
 	file := filepath.Join(t.TempDir(), "ledger.ndjson")
-	l, err := engine.OpenLedger(file, engine.LedgerOptions{})
+	l, err := ledger.Open(file, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +98,7 @@ func TestNewTypes(t *testing.T) {
 	err = compile(t).Run(t.Context(), engine.Options{
 		Environ: []string{"PATH=/bin:/usr/bin"}, Output: engine.Output{To: &out},
 		Answers: engine.Answers{Prompter: &prompt.Person{Terminal: typist, Now: time.Now}},
-		Records: engine.Records{Ledger: l, OnActivity: func(a engine.Activity) {
+		Records: engine.Records{Ledger: l, OnActivity: func(a activity.Event) {
 			tally.Add(&a)
 			a.At = 0
 			plain.Hear(a)

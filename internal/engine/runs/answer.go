@@ -108,7 +108,7 @@ func answeredBy(id, by string, at int64) error {
 }
 
 // notWaiting lists the questions that wait.
-func notWaiting(s *Info, id string) error {
+func notWaiting(s *durable.Shown, id string) error {
 	if s.Exit != nil {
 		return &Problem{Message: fmt.Sprintf("there is no question %s: the run has ended", id)}
 	}
@@ -126,7 +126,7 @@ func notWaiting(s *Info, id string) error {
 }
 
 // IsDue says whether a waiting run has an answer to take, or a timer that is over.
-func IsDue(s *Info, now time.Time) bool {
+func IsDue(s *durable.Shown, now time.Time) bool {
 	dir := journal.At(s.Dir)
 	return s.State == durable.Waiting && (slices.ContainsFunc(s.Pending, func(q durable.ShownQuestion) bool { return dir.IsAnswered(q.ID) }) ||
 		slices.ContainsFunc(s.Unknown, func(u durable.ShownUnknown) bool { return dir.IsAnswered(u.ID) }) ||

@@ -10,24 +10,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 )
 
-// Change is what an effect of a run gives in a fork, in the place of what it gave; without any
-// of it the fork goes on behind what it gave.
-type Change = durable.Change
-
-// NoEffect says that a run has no such effect.
-type NoEffect = durable.NoEffect
-
-// Gone says that what is wanted of a run stands in that part of its history that is not kept.
-type Gone = durable.Gone
-
-// OtherEngine says that a run can be gone on with by the version alone that has made its snapshots.
-type OtherEngine = durable.OtherEngine
-
 // Fork makes a new run in the directory to, new or empty, with the history of another up to an
 // effect, and that effect's result changed. The new run is yet to be gone on with. written are the
 // files that the history has written, which are not turned back. Of a run whose journal is damaged there is what stands before that. The error is a *durable.NoEffect, a
 // *Problem when the change does not fit, or one of durable.Open and of directories.
-func Fork(dir, to, id string, c Change) (written []string, err error) {
+func Fork(dir, to, id string, c durable.Change) (written []string, err error) {
 	s, err := durable.Good(dir)
 	if err == nil {
 		err = s.Whole()

@@ -36,12 +36,9 @@ func Root(dir string) (string, error) {
 	return conf.JournalRoot(in.Root), nil
 }
 
-// Info is what is to be told of a run.
-type Info = durable.Shown
-
 // Show tells of the run in a directory; of one that is damaged, that it is. The error is
 // journal.ErrNoRun, a *journal.Newer, or one of the files.
-func Show(dir string) (*Info, error) {
+func Show(dir string) (*durable.Shown, error) {
 	s, err := durable.Open(dir)
 	if damaged, ok := errors.AsType[*journal.Damaged](err); ok {
 		return durable.Broken(dir, damaged), nil
@@ -57,7 +54,7 @@ func Show(dir string) (*Info, error) {
 }
 
 // show tells of the run.
-func show(s *durable.Stored, running bool) (*Info, error) {
+func show(s *durable.Stored, running bool) (*durable.Shown, error) {
 	p, err := ir.Decode(s.Program)
 	if err != nil {
 		return nil, err
@@ -101,15 +98,15 @@ func connections(p *ir.Program) (all runtime.Parties, err error) {
 }
 
 // List tells of the runs in the directories below one, the oldest first.
-func List(root string) ([]*Info, error) {
+func List(root string) ([]*durable.Shown, error) {
 	all, err := os.ReadDir(root)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []*Info{}, nil
+		return []*durable.Shown{}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	runs := []*Info{}
+	runs := []*durable.Shown{}
 	for _, e := range all {
 		if !e.IsDir() {
 			continue
@@ -126,7 +123,7 @@ func List(root string) ([]*Info, error) {
 		}
 		runs = append(runs, s)
 	}
-	slices.SortStableFunc(runs, func(a, b *Info) int { return strings.Compare(a.Started, b.Started) })
+	slices.SortStableFunc(runs, func(a, b *durable.Shown) int { return strings.Compare(a.Started, b.Started) })
 	return runs, nil
 }
 

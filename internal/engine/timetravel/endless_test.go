@@ -8,6 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 	"github.com/concerto-lang/concerto/internal/engine/timetravel"
+	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
 
 // TestEndless: a recording that was cut off while the program computed without end is played to
@@ -25,7 +26,7 @@ func TestEndless(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var tape bytes.Buffer
-	o := engine.Options{Records: engine.Records{Tape: &tape}, Output: engine.Output{To: cancelling{cancel}, Mode: engine.Modes["ndjson"]}}
+	o := engine.Options{Records: engine.Records{Tape: &tape}, Output: engine.Output{To: cancelling{cancel}, Mode: emit.Modes["ndjson"]}}
 	if err := p.Run(ctx, o); err == nil {
 		t.Fatal("it has ended by itself")
 	}
