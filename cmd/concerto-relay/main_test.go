@@ -15,6 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/internal/testkit/browser"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // asCommand is set where this program is the command, whatever it is called.
@@ -46,7 +47,10 @@ func TestMain(m *testing.M) {
 // tests are this package's, some of which drive a browser.
 type tests struct{ m *testing.M }
 
-func (t tests) Run() int { return browser.Main(t.m) }
+func (t tests) Run() int {
+	defer testproc.RemoveCommand()
+	return browser.Main(t.m)
+}
 
 // TestScripts plays what users do: a file each behaviour.
 func TestScripts(t *testing.T) {

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"os"
@@ -13,26 +13,18 @@ import (
 // prints, a run that is started on the page, on a terminal, which asks, is approved and
 // written to, a file that is changed beside it, and the run's end.
 func TestPage(t *testing.T) {
-	t.Parallel()
-	browser.Full(t)
-	browser.Need(t)
-	h := newHost(t)
-	if err := os.WriteFile(filepath.Join(h.dir, "note.txt"), []byte("note\n"), 0o600); err != nil {
+	r := newRelay(t)
+	if err := os.WriteFile(filepath.Join(r.dir, "note.txt"), []byte("note\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "LOCAL_UNIX_SOCKET=" + filepath.Join(h.dir, "s"), "HOST_ID=desk"}, "--with-hostd")
-	_, link, found := strings.Cut(strings.Join(d.before, "\n"), "once: ")
-	if !found || !strings.HasPrefix(link, d.url+"/setup#") {
-		t.Fatalf("it says %q", d.before)
+	r.serve(nil)
+	if !strings.HasPrefix(r.setup, r.url+"/setup#") {
+		t.Fatalf("the link is %q", r.setup)
 	}
 	b := browser.Open(t)
 	b.Expect("401")
-	b.Go(strings.TrimSpace(link))
-	b.Click("@login-user")
-	b.Type("ann")
-	b.Press("Tab")
-	b.Type("correct horse")
-	b.Press("Enter")
+	b.Go(r.setup)
+	login(b)
 	b.See("Nothing waits for you")
 	b.Eval("location.hash = '#/start'")
 	b.Wait("__see.all('@start-tool').length === 1")
@@ -54,7 +46,7 @@ func TestPage(t *testing.T) {
 	b.Wait("document.querySelector('[data-testid=approve]').ariaDisabled === 'false'")
 	b.Click("@approve")
 	b.Wait("__see.all('@edit').length === 1 && __see.text('.source').includes('changed by hand')")
-	if text, err := os.ReadFile(filepath.Join(h.dir, "note.txt")); err != nil || string(text) != "changed by hand" {
+	if text, err := os.ReadFile(filepath.Join(r.dir, "note.txt")); err != nil || string(text) != "changed by hand" {
 		t.Errorf("the file has %q, %v", text, err)
 	}
 
@@ -70,5 +62,5 @@ func TestPage(t *testing.T) {
 	b.Eval("location.hash = '#/runs'")
 	b.Wait("__see.text('@run-row').includes('exit 4')")
 	b.Expect("ERR_CONNECTION_REFUSED") // the page looks for its server
-	d.stop()
+	r.stop()
 }

@@ -1,4 +1,4 @@
-package main
+package main_test
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,31 +37,23 @@ func proxied(t *testing.T) (address string, to *atomic.Pointer[url.URL], client 
 // address. The link that it prints opens the page there; somebody sets it up on a phone, has it
 // notified, and approves what a run on this machine asks; pages of elsewhere may do nothing.
 func TestProxied(t *testing.T) {
-	t.Parallel()
-	browser.Full(t)
-	browser.Need(t)
-	h := newHost(t)
+	r := newRelay(t)
 	address, to, client := proxied(t)
 	service := pushtest.New(t)
-	d := start(t, h.dir, []string{"XDG_CONFIG_HOME=" + h.dir, "LOCAL_UNIX_SOCKET=" + filepath.Join(h.dir, "s"), "HOST_ID=desk"}, "--with-hostd", "--push-insecure", "--public-url", address)
-	at, err := url.Parse(d.url)
+	r.serve(nil, "--push-insecure", "--public-url", address)
+	at, err := url.Parse(r.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	to.Store(at)
-	_, link, _ := strings.Cut(strings.Join(d.before, "\n"), "once: ")
-	if !strings.HasPrefix(link, address+"/setup#") {
-		t.Fatalf("it says %q", d.before)
+	if !strings.HasPrefix(r.setup, address+"/setup#") {
+		t.Fatalf("the link is %q", r.setup)
 	}
 	b := browser.Open(t)
 	b.Emulate(browser.Phone, browser.Dark)
 	b.Expect("401")
-	b.Go(strings.TrimSpace(link))
-	b.Tap("@login-user")
-	b.Type("ann")
-	b.Press("Tab")
-	b.Type("correct horse")
-	b.Press("Enter")
+	b.Go(r.setup)
+	login(b)
 	b.Wait("location.pathname === '/' && document.querySelector('[data-testid=conn]').dataset.state === 'online'")
 	if is := b.Eval("location.origin + ' ' + isSecureContext"); is != address+" true" {
 		t.Errorf("the page is at %v", is)
@@ -76,7 +67,7 @@ func TestProxied(t *testing.T) {
 	b.Tap("=Notify this device")
 	b.See("This device is notified when a run asks.")
 
-	id := h.detached(`printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
+	id := r.do(0, "", "run", "--detach", "--title", "a test", "--", `printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
 	note, said := phone.Next()
 	if note.RunID != id || note.RequestID == "" {
 		t.Errorf("%+v", note)
@@ -89,7 +80,7 @@ func TestProxied(t *testing.T) {
 	if over, _ := phone.Next(); !over.Withdrawn || over.RequestID != note.RequestID {
 		t.Errorf("%+v", over)
 	}
-	if out := h.do(4, "attach", id); !strings.Contains(out, "said y") {
+	if out := r.do(4, "", "attach", id); !strings.Contains(out, "said y") {
 		t.Errorf("the run wrote %q", out)
 	}
 
@@ -116,5 +107,5 @@ func TestProxied(t *testing.T) {
 	}
 	b.Expect("502") // the page looks for its server
 	b.Expect("WebSocket")
-	d.stop()
+	r.stop()
 }
