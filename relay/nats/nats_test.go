@@ -89,11 +89,3 @@ func TestBus(t *testing.T) {
 		}
 	}
 }
-
-func TestURL(t *testing.T) {
-	for text, good := range map[string]bool{"nats://127.0.0.1:4222": true, "nats://a:1,tls://b": true, "http://a": false, "a:4222": false, "": false, "nats://": false, "nats://u:secret@[": false} {
-		if err := nats.CheckURL(text); (err == nil) != good || err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
-}
