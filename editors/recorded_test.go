@@ -1,13 +1,8 @@
 package editors_test
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
-	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,65 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/concerto-lang/concerto/internal/editor/lsp/frame"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
-// record has the tests of editors write down what each says to the language server.
+// record has the tests of editors record what each sends to the language server.
 var record = flag.Bool("record", false, "write what the editors say to the server into testdata/sessions")
 
 const sessions = "testdata/sessions"
-
-// recorder is a command that does what concerto does, and keeps what it is told as a language server.
-func recorder(t *testing.T, command, editor string, where map[string]string) string {
-	t.Helper()
-	if !*record {
-		return command
-	}
-	dir := t.TempDir()
-	raw, script := filepath.Join(dir, "raw"), filepath.Join(dir, "concerto")
-	text := fmt.Sprintf("#!/bin/sh\nif [ \"$1\" = lsp ]; then tee '%s' | '%s' \"$@\"; else exec '%s' \"$@\"; fi\n", raw, command, command)
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	where[dir] = "/recorded"
-	t.Cleanup(func() { keep(t, raw, editor, where) })
-	return script
-}
-
-// keep writes a session as a message a line, with names for what differs from machine to machine.
-func keep(t *testing.T, raw, editor string, where map[string]string) {
-	file, err := os.Open(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	var out bytes.Buffer
-	for r := bufio.NewReader(file); ; {
-		body, err := frame.Read(r)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m any // editors escape as they like
-		if err := json.Unmarshal(body, &m); err != nil {
-			t.Fatal(err)
-		}
-		if body, err = json.Marshal(m); err != nil {
-			t.Fatal(err)
-		}
-		for path, name := range where {
-			body = bytes.ReplaceAll(body, []byte(path), []byte(name))
-		}
-		out.Write(append(body, '\n'))
-	}
-	if err := errors.Join(os.MkdirAll(sessions, 0o777), os.WriteFile(filepath.Join(sessions, editor+".ndjson"), out.Bytes(), 0o666)); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestRecordedSessions says to the server what real editors have said, and demands that each request is answered.
 func TestRecordedSessions(t *testing.T) {

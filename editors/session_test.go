@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
@@ -59,10 +60,13 @@ func edits(t *testing.T, name string, args ...string) {
 	if err := os.WriteFile(file, []byte(written), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if *record {
+		command = lsptest.Record(t, command, filepath.Join(sessions, name+".ndjson"), map[string]string{dir: "/recorded/root"})
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, name, args...)
-	c.Env = append(os.Environ(), "CONCERTO="+recorder(t, command, name, map[string]string{dir: "/recorded/root"}), "PROGRAM="+file, "OUT="+out, "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_CACHE_HOME="+dir, "XDG_DATA_HOME="+dir)
+	c.Env = append(os.Environ(), "CONCERTO="+command, "PROGRAM="+file, "OUT="+out, "HOME="+dir, "XDG_STATE_HOME="+dir, "XDG_CACHE_HOME="+dir, "XDG_DATA_HOME="+dir)
 	said, err := c.CombinedOutput()
 	text, readErr := os.ReadFile(out)
 	if err != nil || readErr != nil {

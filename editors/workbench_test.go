@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
@@ -174,7 +175,10 @@ func serveWorkbench(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	text, err := settings(recorder(t, command, "workbench", map[string]string{dir: "/recorded/root", home: "/recorded/home"}))
+	if *record {
+		command = lsptest.Record(t, command, filepath.Join(sessions, "workbench.ndjson"), map[string]string{dir: "/recorded/root", home: "/recorded/home"})
+	}
+	text, err := settings(command)
 	if err != nil {
 		t.Fatal(err)
 	}
