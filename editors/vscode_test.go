@@ -7,12 +7,11 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testkit/browser"
 	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 func TestMain(m *testing.M) {
-	code := browser.Main(m)
+	code := m.Run()
 	testproc.RemoveCommand()
 	os.Exit(code)
 }

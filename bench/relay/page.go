@@ -9,7 +9,7 @@ import (
 
 // page: what the tests of the page measure in a browser, when they are asked to.
 func page(*lab) (string, error) {
-	c := exec.Command("go", "test", "./relay/web", "-run", "^TestFigures$", "-count=1", "-v")
+	c := exec.Command("go", "test", "./tools/relay/web", "-run", "^TestFigures$", "-count=1", "-v")
 	c.Env = append(os.Environ(), "CONCERTO_FIGURES=1")
 	out, err := c.CombinedOutput()
 	if err != nil {

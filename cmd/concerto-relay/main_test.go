@@ -14,8 +14,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
-	"github.com/concerto-lang/concerto/internal/testkit/browser"
-	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 )
 
 // asCommand is set where this program is the command, whatever it is called.
@@ -41,15 +39,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU())); err != nil {
 		panic(err)
 	}
-	testscript.Main(tests{m}, map[string]func(){"concerto-relay": call, "relay-server": call, "relay-hostd": call})
-}
-
-// tests are this package's, some of which drive a browser.
-type tests struct{ m *testing.M }
-
-func (t tests) Run() int {
-	defer testproc.RemoveCommand()
-	return browser.Main(t.m)
+	testscript.Main(m, map[string]func(){"concerto-relay": call, "relay-server": call, "relay-hostd": call})
 }
 
 // TestScripts plays what users do: a file each behaviour.

@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/web"
 )
 
-//go:generate go run ../../web/gen -o dist -web ../../web -tree page=page -root root style.css page/page.css page/main.js
+//go:generate go run ../../tools/web/gen -o dist -web ../../web -tree page=page -root root style.css page/page.css page/main.js
 
 //go:embed dist
 var dist embed.FS

@@ -1,0 +1,111 @@
+package main_test
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// proxied is a proxy that has https, with a certificate of its own, before a server that is named later.
+func proxied(t *testing.T) (address string, to *atomic.Pointer[url.URL], client *http.Client) {
+	t.Helper()
+	to = &atomic.Pointer[url.URL]{}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(to.Load())
+		r.Out.Host = r.In.Host
+		r.SetXForwarded()
+	}}
+	s := httptest.NewTLSServer(proxy)
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "https://relay.test:" + u.Port(), to, s.Client()
+}
+
+// TestProxied goes the README's way to a phone: a proxy that has https before the server, which is told its
+// address. The link that it prints opens the page there; somebody sets it up on a phone, has it
+// notified, and approves what a run on this machine asks; pages of elsewhere may do nothing.
+func TestProxied(t *testing.T) {
+	r := newRelay(t)
+	address, to, client := proxied(t)
+	service := pushtest.New(t)
+	r.serve(nil, "--push-insecure", "--public-url", address)
+	at, err := url.Parse(r.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to.Store(at)
+	if !strings.HasPrefix(r.setup, address+"/setup#") {
+		t.Fatalf("the link is %q", r.setup)
+	}
+	b := browser.Open(t)
+	b.Emulate(browser.Phone, browser.Dark)
+	b.Expect("401")
+	b.Go(r.setup)
+	login(b)
+	b.Wait("location.pathname === '/' && document.querySelector('[data-testid=conn]').dataset.state === 'online'")
+	if is := b.Eval("location.origin + ' ' + isSecureContext"); is != address+" true" {
+		t.Errorf("the page is at %v", is)
+	}
+	b.Wait("navigator.serviceWorker.controller") // it opens without a connection
+	b.Eval("location.hash = '#/settings'")
+	b.Allow(address, "notifications")
+	key, _ := b.Eval("fetch('/push/key').then((a) => a.json()).then((x) => x.key)").(string)
+	phone := service.Subscribe("phone", key)
+	b.Eval(fmt.Sprintf("PushManager.prototype.subscribe = async (options) => ({ options, toJSON: () => (%s) })", phone.JSON())) // what a vendor's push service gives
+	b.Tap("=Notify this device")
+	b.See("This device is notified when a run asks.")
+
+	id := r.do(0, "", "run", "--detach", "--title", "a test", "--", `printf 'Go on? [y/N] '; read x; echo "said $x"; exit 4`)
+	note, said := phone.Next()
+	if note.RunID != id || note.RequestID == "" {
+		t.Errorf("%+v", note)
+	}
+	b.Push(address, said.Text)
+	b.Eval("location.hash = '#/inbox'")
+	b.Wait("__see.text('@approval-card').includes('Go on?') && document.querySelector('[data-testid=approve]').ariaDisabled === 'false'")
+	b.Tap("@approve")
+	b.Wait("__see.text('@settled').includes('approved by ann')")
+	if over, _ := phone.Next(); !over.Withdrawn || over.RequestID != note.RequestID {
+		t.Errorf("%+v", over)
+	}
+	if out := r.do(4, "", "attach", id); !strings.Contains(out, "said y") {
+		t.Errorf("the run wrote %q", out)
+	}
+
+	login := func(origin string) *http.Response {
+		q, err := http.NewRequestWithContext(t.Context(), "POST", strings.Replace(address, "relay.test", "127.0.0.1", 1)+"/auth/login", bytes.NewReader([]byte(`{"username":"ann","password":"correct horse"}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Host = strings.TrimPrefix(address, "https://")
+		q.Header.Set("Origin", origin)
+		a, err := client.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		return a
+	}
+	if a := login("https://evil.test"); a.StatusCode != http.StatusForbidden {
+		t.Errorf("a page of elsewhere gets %s", a.Status)
+	}
+	a := login(address)
+	if set := a.Header.Get("Set-Cookie"); a.StatusCode != http.StatusOK || !strings.HasPrefix(set, "__Host-concerto=") || !strings.Contains(set, "Secure") || a.Header.Get("Strict-Transport-Security") == "" {
+		t.Errorf("a login gives %s, %q", a.Status, set)
+	}
+	b.Expect("502") // the page looks for its server
+	b.Expect("WebSocket")
+	r.stop()
+}

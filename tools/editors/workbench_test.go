@@ -1,0 +1,234 @@
+package editors_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/editor/lsp/lsptest"
+	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// record has the test record what the workbench sends to the language server.
+var record = flag.Bool("record", false, "record what the workbench sends in testdata/sessions of editors")
+
+func TestMain(m *testing.M) {
+	code := browser.Main(m)
+	testproc.RemoveCommand()
+	os.Exit(code)
+}
+
+// workbench is where `make vscode-e2e` puts VS Code for browsers, and extension what `make vscode` builds.
+const (
+	workbench = "../../bin/workbench/node_modules/code-server/out/node/entry.js"
+	extension = "../../bin/concerto.vsix"
+)
+
+const supervised = `fn area(width: Int, height: Int) -> Int { width * height }
+
+@test
+fn areas() {
+    assert_eq(area(2, 3), 6);
+}
+
+fn main() {
+    let size = area(2, 3);
+
+    println("${size} ${siz}");
+}
+`
+
+// TestWorkbench plays what a person does in the real workbench with the extension that is shipped: a mistake is
+// underlined and mended by its fix, a completion is taken, a name is renamed, a breakpoint is hit, a test is green.
+func TestWorkbench(t *testing.T) {
+	if os.Getenv("CONCERTO_WORKBENCH") == "" {
+		t.Skip("make vscode-e2e plays in the real workbench")
+	}
+	dir := filepath.Join(t.TempDir(), "rooms")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "main.conc"), []byte(supervised), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := browser.Open(t)
+	b.Expect("") // the workbench says errors of its own: it has no gallery of extensions here
+	b.Go(serveWorkbench(t, dir) + "?folder=" + dir)
+	b.Wait("__see.text('.explorer-folders-view').includes('main.conc')")
+	w := &desk{Tab: b, t: t}
+	b.Click(".explorer-folders-view .monaco-list-row") // by its name nothing is found: that wants a binary from elsewhere
+	b.Wait("__see.text('.view-lines').includes('fn')")
+
+	b.Wait("__see.all('.squiggly-error').length === 1")
+	w.at(11, 26)
+	b.Wait("__see.all('.codicon-gutter-lightbulb-auto-fix, .codicon-light-bulb, .codicon-lightbulb-autofix').length > 0")
+	for range 20 { // what the workbench asks for by itself may take the place of what a person asks for
+		b.Press("Ctrl+.")
+		if b.Soon("__see.text('.action-widget').includes('Change to')") {
+			break
+		}
+		b.Press("Escape")
+	}
+	b.Press("Enter")
+	b.Wait("__see.all('.squiggly-error').length === 0")
+
+	w.at(10, 1)
+	b.Type("    println(are")
+	b.Wait("__see.text('.suggest-widget').includes('area')")
+	b.Press("Tab")
+	b.Type("size, 2")
+	b.Press("End")
+	b.Type(";")
+	w.shows("println(area(size, 2));")
+
+	w.at(9, 10)
+	b.Press("F2")
+	b.Wait("__see.all('.rename-box input').length === 1 && document.activeElement.closest('.rename-box')")
+	b.Press("Ctrl+a")
+	b.Type("square")
+	b.Press("Enter")
+	w.shows("let square: Int = area(2, 3);", "println(area(square, 2));", "${square} ${square}") // with the type, which is shown only
+	b.Press("Ctrl+s")
+
+	w.at(10, 5)
+	b.Press("F9")
+	b.Wait("__see.all('.codicon-debug-breakpoint').length > 0")
+	b.Press("F5")
+	b.Wait("__see.all('.debug-top-stack-frame-line').length > 0 && __see.text('.debug-viewlet').includes('square')")
+	w.picture()
+	b.Press("F10")
+	b.Wait("__see.text('.debug-viewlet').includes('after step') && __see.text('.repl').includes('12')")
+	b.Press("F5")
+	b.Wait("__see.all('.debug-toolbar').length === 0")
+
+	w.command("Test: Run All Tests")
+	b.Wait("__see.all('.testing-run-glyph.codicon-testing-passed-icon').length === 1")
+	got, err := os.ReadFile(filepath.Join(dir, "main.conc"))
+	if err != nil || !strings.Contains(string(got), "println(area(square, 2));") {
+		t.Errorf("%v\n%s", err, got)
+	}
+}
+
+// desk is the workbench, as a person uses it.
+type desk struct {
+	*browser.Tab
+	t *testing.T
+}
+
+// box opens the box of names and commands, and types into it.
+func (w *desk) box(keys, text string) {
+	w.t.Helper()
+	w.Press(keys)
+	w.Wait("document.activeElement.closest('.quick-input-widget')")
+	w.Type(text)
+}
+
+// at puts the cursor to a place in the text.
+func (w *desk) at(line, column int) {
+	w.t.Helper()
+	w.box("Ctrl+g", fmt.Sprintf("%d:%d", line, column))
+	w.Press("Enter")
+	w.Wait("!document.activeElement.closest('.quick-input-widget')")
+}
+
+// command runs a command by its title.
+func (w *desk) command(title string) {
+	w.t.Helper()
+	w.box("F1", title)
+	w.Wait("__see.text('.quick-input-list .focused').includes(" + strconv.Quote(title) + ")")
+	w.Press("Enter")
+}
+
+// shows waits until the text has all of these.
+func (w *desk) shows(texts ...string) {
+	w.t.Helper()
+	for _, text := range texts {
+		w.Wait("__see.text('.view-lines').replaceAll('\\u00a0', ' ').includes(" + strconv.Quote(text) + ")")
+	}
+}
+
+// picture keeps what the window shows, where CONCERTO_PICTURE names a file.
+func (w *desk) picture() {
+	w.t.Helper()
+	if file := os.Getenv("CONCERTO_PICTURE"); file != "" {
+		if err := os.WriteFile(file, w.Screenshot(""), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// settings are what a person has set: the command that was built, and no welcome.
+func settings(command string) ([]byte, error) {
+	return json.Marshal(map[string]any{
+		"concerto.command": command, "workbench.startupEditor": "none", "security.workspace.trust.enabled": false, "telemetry.telemetryLevel": "off",
+		"extensions.ignoreRecommendations": true, "workbench.tips.enabled": false, "chat.commandCenter.enabled": false, "editor.minimap.enabled": false,
+	})
+}
+
+var serves = regexp.MustCompile(`HTTP server listening on (http://\S+/)`)
+
+// serveWorkbench starts the workbench with the extension, and gives its address.
+func serveWorkbench(t *testing.T, dir string) string {
+	t.Helper()
+	command, err := testproc.Command()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	if *record {
+		command = lsptest.Record(t, command, "../../editors/testdata/sessions/workbench.ndjson", map[string]string{dir: "/recorded/root", home: "/recorded/home"})
+	}
+	text, err := settings(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, whose := range []string{"User", "Machine"} { // commands are set for the machine on which they run
+		dir := filepath.Join(home, "data", whose)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "settings.json"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := append(os.Environ(), "HOME="+home, "XDG_STATE_HOME="+home, "XDG_CACHE_HOME="+home, "XDG_CONFIG_HOME="+home, "XDG_DATA_HOME="+home)
+	args := []string{workbench, "--user-data-dir", filepath.Join(home, "data"), "--extensions-dir", filepath.Join(home, "extensions")}
+	install := exec.Command("node", append(args, "--install-extension", extension)...)
+	install.Env = env
+	if out, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p, err := procgroup.Start(procgroup.Command{
+		Path: install.Path, Env: env,
+		Args: append(args, "--auth", "none", "--bind-addr", "127.0.0.1:0", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Kill()
+		<-p.Gone()
+	})
+	lines := bufio.NewScanner(p.Stdout)
+	for lines.Scan() {
+		if m := serves.FindStringSubmatch(lines.Text()); m != nil {
+			go func() {
+				for lines.Scan() {
+				}
+			}()
+			return m[1]
+		}
+	}
+	t.Fatalf("the workbench does not start: %v", lines.Err())
+	return ""
+}

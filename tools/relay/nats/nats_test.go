@@ -1,0 +1,91 @@
+package nats_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/nats"
+	"github.com/concerto-lang/concerto/tools/relay/nats/natstest"
+)
+
+// said is a log that can be read while it is written.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+// until waits until something is so.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: it did not come about", what)
+		}
+	}
+}
+
+// TestBus: what one publishes the other hears and the first does not; when NATS goes that is said, and when
+// it comes again, also for the first time, all goes on.
+func TestBus(t *testing.T) {
+	n := natstest.Start(t)
+	if !n.InProcess() {
+		t.Skip("this NATS server cannot be stopped")
+	}
+	n.Stop()
+	log := &said{}
+	connect := func() (*nats.Bus, chan string) {
+		b, err := nats.Connect(n.URL, slog.New(slog.NewTextHandler(log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(b.Close)
+		heard := make(chan string, 100)
+		if err := b.Subscribe("run.>", func(subject string, body []byte) { heard <- subject + " " + string(body) }); err != nil {
+			t.Fatal(err)
+		}
+		return b, heard
+	}
+	one, toOne := connect()
+	two, toTwo := connect()
+	for round := range 2 {
+		one.Publish("run.lost.1", nil) // nobody waits for it
+		if one.Up() {
+			t.Error("it is up, and NATS is not there")
+		}
+		n.Again()
+		until(t, "both are connected", func() bool { return one.Up() && two.Up() })
+		until(t, "what is published is heard", func() bool { // a subscription takes a moment
+			one.Publish("run.a.7", []byte("x"))
+			select {
+			case got := <-toTwo:
+				return got == "run.a.7 x"
+			case <-time.After(10 * time.Millisecond):
+				return false
+			}
+		})
+		if round == 0 {
+			n.Stop()
+			until(t, "it is seen to be gone", func() bool { return !one.Up() && !two.Up() })
+		}
+	}
+	if len(toOne) > 0 {
+		t.Errorf("it hears itself: %s", <-toOne)
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	for _, want := range []string{"NATS is not there", "NATS is there", "NATS is gone", "NATS is back"} {
+		if !strings.Contains(log.text.String(), want) {
+			t.Errorf("the log does not say %q:\n%s", want, &log.text)
+		}
+	}
+}

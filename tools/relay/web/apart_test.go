@@ -1,0 +1,164 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// away has the page's server go, and waits until the page says so.
+func away(r *webtest.Relay, b *browser.Tab) {
+	r.Stop()
+	b.Wait("document.querySelector('[data-testid=conn]').dataset.state === 'offline'")
+}
+
+// kept is a function that gives what the browser keeps in a store.
+const kept = `(async (store) => {
+	const db = await new Promise((done, failed) => Object.assign(indexedDB.open("concerto-relay"), { onsuccess: (e) => done(e.target.result), onerror: failed }));
+	const all = await new Promise((done) => (db.transaction(store).objectStore(store).getAll().onsuccess = (e) => done(e.target.result)));
+	db.close();
+	return all;
+})`
+
+// TestOffline: what was seen stays to be seen without a connection, also after a reload; what one
+// decides and writes then waits, is sent in order when the server is back, and says what became of it.
+func TestOffline(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	run.Write("ready to go\n")
+	run.Ask("q1", webtest.Data{"prompt": "Release?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "make release"}, "args_sha256": strings.Repeat("ab", 32)})
+	run.Ask("q2", webtest.Data{"prompt": "Tell everybody?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "make tell"}, "args_sha256": strings.Repeat("cd", 32)})
+	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b.Expect("ERR_")
+	b.Expect("WebSocket")
+	b.Wait("__see.all('@approval-card').length === 2 && __see.text('@run-thread').includes('ready to go')")
+	b.Wait("navigator.serviceWorker.ready")
+	b.Wait(kept + "('events').then((all) => all.length >= 4)")
+	b.Wait(kept + "('meta').then((all) => all.some((x) => x.requests?.length === 2))")
+	away(r, b)
+	b.Reload()
+	b.Wait("__see.text('@run-thread').includes('ready to go') && __see.all('@approval-card').length === 2")
+	b.See("cannot be reached")
+	decide(b, "@approve")
+	b.Wait("__see.text('@approval-card').includes('aiting to send')")
+	b.Click("@composer")
+	b.Type("and tag it")
+	b.Press("Enter")
+	b.Wait("__see.text('@sending').toLowerCase().includes('waiting to send')")
+	b.Reload()
+	b.Wait("__see.all('@outbox-entry').length === 2 || __see.text('main').includes('and tag it')")
+
+	r.Again()
+	host = r.Host("desk")
+	host.Say(protocol.Heartbeat, "", 0, webtest.Data{})
+	first := host.Next(protocol.RunApprove)
+	second := host.Next(protocol.RunSendInput)
+	d, err := protocol.Decode[protocol.Decide](&first)
+	if err != nil || d.RequestID != "q1" || d.ArgsSHA256 != strings.Repeat("ab", 32) {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if in, err := protocol.Decode[protocol.SendInput](&second); err != nil || in.Text != "and tag it\n" {
+		t.Errorf("%+v, %v", in, err)
+	}
+	run.Over(host)
+	run.Resolve("q1", "approve", "olga")
+	b.Wait("__see.text('@resolved').includes('approved by olga')")
+}
+
+// TestTwoPeople: two decide at once; one is first, and the other is told who it was, and what.
+func TestTwoPeople(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	run.Ask("q1", webtest.Data{"prompt": "Release?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "make release"}})
+	ann, olga := enter(t, r, webtest.Owner, "#/inbox"), enter(t, r, webtest.Operator, "#/inbox")
+	for _, b := range []*browser.Tab{ann, olga} {
+		b.See("make release")
+		awake(b)
+	}
+	decide(ann, "@approve")
+	host.Next(protocol.RunApprove)
+	decide(olga, "@deny")
+	olga.Wait("/already decided|ann/i.test(__see.text('body'))")
+	run.Resolve("q1", "approve", webtest.Owner)
+	for _, b := range []*browser.Tab{ann, olga} {
+		b.Wait("__see.text('@settled').includes('approved by ann')")
+		if n := b.Count("@approval-card"); n != 0 {
+			t.Errorf("%d cards are left", n)
+		}
+	}
+}
+
+// TestTwoTabs: what one does in one tab is seen in the other; logging out of one ends both, and
+// leaves nothing on the device.
+func TestTwoTabs(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	run.Ask("q1", webtest.Data{"prompt": "Release?"})
+	b := enter(t, r, webtest.Operator, "#/inbox")
+	other := b.Beside()
+	other.Expect("401")
+	other.Go(r.URL + "/#/runs/run_1")
+	other.Wait("__see.all('@approval-card').length === 1")
+	b.See("Release?")
+	decide(b, "@approve")
+	host.Next(protocol.RunApprove)
+	run.Resolve("q1", "approve", webtest.Operator)
+	other.Wait("__see.text('@resolved').includes('approved by olga')")
+	b.Expect("401")
+	b.Eval("location.hash = '#/settings'")
+	b.Click("@logout")
+	b.See("Log in")
+	other.Wait("__see.all('@login-user').length === 1")
+	b.Wait("indexedDB.databases().then((all) => all.length === 0)") // the other tab closes its own first
+	if left := b.Eval("Object.keys(localStorage).filter((k) => k !== 'theme').length + sessionStorage.length"); left != 0.0 {
+		t.Errorf("%v texts are left", left)
+	}
+}
+
+// TestSessionEnds: the page asks who one is over what was open, which is still there, with what was
+// being written.
+func TestSessionEnds(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{"title": "the release"})
+	run.Write("ready\n")
+	b := enterByHand(t, r, webtest.Operator, "#/runs/run_1")
+	b.Wait("__see.text('@run-thread').includes('ready')")
+	b.Click("@composer")
+	b.Type("half a thou")
+	all, err := r.Store.Tokens(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, token := range all {
+		if token.User == webtest.Operator {
+			if err := r.Revoke(token.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.See("Log in again")
+	run.Write("meanwhile\n")
+	login(b, webtest.Operator)
+	b.Wait("__see.text('@run-thread').includes('meanwhile') && location.hash === '#/runs/run_1'")
+	if draft := b.Eval("document.querySelector('[data-testid=composer]').value"); draft != "half a thou" {
+		t.Errorf("the draft is %q", draft)
+	}
+}

@@ -1,0 +1,76 @@
+package web_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// TestDrafts: what is being typed, to a run and into what it asks, is still there when the page is loaded again, but for
+// secrets; what was sent is not, and who logs out leaves none of it.
+func TestDrafts(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	run.Ask("q1", webtest.Data{"prompt": "How?", "from": webtest.Data{"kind": "emit", "channel": "how"}, "questions": []webtest.Data{
+		{"id": "say", "question": "What is said?", "kind": "text", "required": true},
+		{"id": "when", "question": "When?", "kind": "choice", "allow_other": true, "options": []webtest.Data{{"value": "now", "label": "Now"}}},
+		{"id": "where", "question": "Where?", "kind": "multi", "options": []webtest.Data{{"value": "here", "label": "Here"}, {"value": "there", "label": "There"}}},
+		{"id": "tag", "question": "Tag it?", "kind": "confirm", "default": true},
+		{"id": "pin", "question": "The PIN?", "kind": "text", "secret": true},
+	}})
+	b := enter(t, r, webtest.Operator, "#/inbox")
+	b.See("What is said?")
+	b.Click("[data-testid=approval-card] textarea")
+	b.Type("Half a thou")
+	b.Click("=Something else")
+	b.Click("[aria-label='What else']")
+	b.Type("at noon")
+	b.Click("=There")
+	b.Click("=No")
+	b.Click("[type=password]")
+	b.Type("4711")
+	b.Eval("location.hash = '#/runs/run_1'") // the same card, elsewhere
+	typed := "[document.querySelector('[data-testid=approval-card] textarea')?.value, document.querySelector(\"[aria-label='What else']\")?.value, [...document.querySelectorAll('[data-testid=approval-card] :checked')].map((e) => e.parentElement.innerText.trim()).join(), document.querySelector('[type=password]')?.value].join('|')"
+	b.Wait(typed + " === 'Half a thou|at noon|Something else,There,No|'")
+	b.Click("@composer")
+	b.Type("wait for\nme") // the first line is sent
+	first := host.Next(protocol.RunSendInput)
+	if in, err := protocol.Decode[protocol.SendInput](&first); err != nil || in.Text != "wait for\n" {
+		t.Errorf("%+v, %v", in, err)
+	}
+	b.Reload()
+	b.Wait(typed + " === 'Half a thou|at noon|Something else,There,No|' && document.querySelector('[data-testid=composer]').value === 'me'")
+	if kept, _ := b.Eval("JSON.stringify(sessionStorage) + JSON.stringify(localStorage)").(string); strings.Contains(kept, "4711") || strings.Contains(kept, "wait for") {
+		t.Errorf("what is kept is %s", kept)
+	}
+	awake(b)
+	b.Click("[data-testid=approval-card] textarea")
+	b.Press("End")
+	b.Type("ght")
+	decide(b, "@approve")
+	told := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&told)
+	if answers, _ := json.Marshal(d.Answers); err != nil || string(answers) != `{"say":"Half a thought","when":"at noon","where":["there"],"tag":false}` {
+		t.Errorf("the host is told %s, %v", answers, err)
+	}
+	run.Resolve("q1", "approve", webtest.Operator)
+	b.Wait("__see.text('@resolved').includes('by olga')")
+	if kept, _ := b.Eval("JSON.stringify(sessionStorage)").(string); strings.Contains(kept, "thou") || !strings.Contains(kept, "me") {
+		t.Errorf("what is kept is %s", kept)
+	}
+	b.Expect("401")
+	b.Eval("location.hash = '#/settings'")
+	b.Click("@logout")
+	b.See("Log in")
+	if left := b.Eval("sessionStorage.length"); left != 0.0 {
+		t.Errorf("%v texts are left", left)
+	}
+}

@@ -1,0 +1,65 @@
+package web_test
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
+
+// enter opens the page, where somebody is logged in.
+func enter(t *testing.T, r *webtest.Relay, user, at string) *browser.Tab {
+	t.Helper()
+	b := browser.Open(t)
+	b.Cookie(r.URL, r.Session(user))
+	b.Go(r.URL + "/" + at)
+	b.Wait(online)
+	return b
+}
+
+// enterByHand opens the page, and logs somebody in there.
+func enterByHand(t *testing.T, r *webtest.Relay, user, at string) *browser.Tab {
+	t.Helper()
+	b := browser.Open(t)
+	b.Expect("401") // it asks who one is before anybody is anybody
+	b.Go(r.URL + "/" + at)
+	login(b, user)
+	return b
+}
+
+const online = "document.querySelector('[data-testid=conn]').dataset.state === 'online'"
+
+func login(b *browser.Tab, user string) {
+	b.Click("@login-user")
+	b.Type(user)
+	b.Press("Tab")
+	b.Type(webtest.Password)
+	b.Press("Enter")
+	b.Wait(online)
+}
+
+// loaded waits until a screen is there, with all that it shows.
+func loaded(b *browser.Tab) {
+	b.Wait("__see.all('main h1').length === 1 && !document.querySelector('main').textContent.includes('Loading')")
+}
+
+// decide clicks on a button of a card until it is taken: a card that has just moved, as when a banner comes, takes nothing.
+func decide(b *browser.Tab, place string) {
+	awake(b)
+	for {
+		b.Eval("void (globalThis.card = __see.one(" + strconv.Quote(place) + ").closest('[data-testid=approval-card]'))")
+		b.Click(place)
+		if b.Soon("!card.isConnected || !['open', 'args-changed', 'rejected'].includes(card.dataset.state)") {
+			return
+		}
+	}
+}
+
+// awake waits until the cards that are in sight take keys and clicks.
+func awake(b *browser.Tab) {
+	b.Wait("__see.all('@approve').length > 0 && __see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top < 0 || e.getBoundingClientRect().top > innerHeight - 60)")
+}

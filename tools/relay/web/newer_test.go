@@ -1,0 +1,84 @@
+package web_test
+
+import (
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// builtAs is of which build the page is that is shown.
+const builtAs = "[...document.querySelectorAll('script[src]')].map((e) => e.src.split('/')[4]).join()"
+
+// TestNewerPage: when the server has a newer page, who has the older one open is told, and goes on until that one wants
+// it; then all tabs have the newer one, whole, with what was typed there; and what waits to be sent is sent once.
+func TestNewerPage(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	run.Ask("q1", webtest.Data{"prompt": "Release?"})
+	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b.Wait("navigator.serviceWorker.ready")
+	b.Wait("navigator.serviceWorker.controller && __see.all('@approval-card').length === 1")
+	other := b.Beside()
+	other.Go(r.URL + "/#/runs")
+	other.See("the release")
+	for _, tab := range []*browser.Tab{b, other} {
+		tab.Expect("ERR_")
+		tab.Expect("WebSocket")
+	}
+	older := b.Eval(builtAs)
+	if past := other.Eval("performance.getEntriesByName(location.origin + '/auth/me').map((e) => e.workerFinalSourceType).join()"); past != "network" {
+		t.Errorf("what the page asks the server comes by the worker: %v", past)
+	}
+
+	r.Stop()
+	r.Newer()
+	r.Again()
+	b.Wait(online)
+	b.Eval("navigator.serviceWorker.getRegistration('/').then((r) => r.update()).then(() => 0)")
+	b.See("A newer version of this page is there.")
+	other.See("A newer version of this page is there.")
+	other.Reload()
+	other.See("A newer version of this page is there.")
+	if is := other.Eval(builtAs); is != older {
+		t.Errorf("a tab that is loaded again has %v beside %v", is, older)
+	}
+
+	away(r, b)
+	decide(b, "@approve")
+	b.Wait("__see.text('@approval-card').includes('aiting to send')")
+	b.Click("@composer")
+	b.Type("and tag it")
+	b.Press("Enter")
+	b.Type("half a thou")
+	b.Wait("__see.text('@sending').toLowerCase().includes('waiting to send')")
+	b.Eval("void setInterval(() => __see.one('=Try now')?.click(), 5)") // what a page asks the server does not wake the older worker
+	other.Click("=Use it")
+	for _, tab := range []*browser.Tab{b, other} {
+		tab.Wait(builtAs + " !== '" + older.(string) + "'")
+		tab.Gone("A newer version of this page is there.")
+	}
+	b.Wait("__see.text('@approval-card').includes('aiting to send') && document.querySelector('[data-testid=composer]').value === 'half a thou'")
+	r.Again()
+	host = r.Host("desk")
+	host.Say(protocol.Heartbeat, "", 0, webtest.Data{})
+	first := host.Next(protocol.RunApprove)
+	if d, err := protocol.Decode[protocol.Decide](&first); err != nil || d.RequestID != "q1" {
+		t.Errorf("%+v, %v", d, err)
+	}
+	second := host.Next(protocol.RunSendInput)
+	if in, err := protocol.Decode[protocol.SendInput](&second); err != nil || in.Text != "and tag it\n" {
+		t.Errorf("%+v, %v", in, err)
+	}
+	run.Over(host)
+	run.Resolve("q1", "approve", webtest.Operator)
+	b.Wait("__see.text('@resolved').includes('approved by olga')")
+	if n := b.Eval("caches.keys().then((all) => all.length)"); n != 1.0 {
+		t.Errorf("%v builds are kept", n)
+	}
+}

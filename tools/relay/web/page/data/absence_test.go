@@ -1,0 +1,90 @@
+package data_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// says has a host write lines that are the seqs of its events.
+func says(h *servertest.Peer, run string, from, to int64) {
+	for seq := from; seq <= to; seq++ {
+		h.Say(protocol.RunOutput, run, seq, servertest.Output(fmt.Sprintf("%d\n", seq)))
+	}
+	h.Acked(run, to)
+}
+
+// lines are numbers, each on its line.
+func lines(from, to int64) string {
+	var b strings.Builder
+	for seq := from; seq <= to; seq++ {
+		fmt.Fprintf(&b, "%d\n", seq)
+	}
+	return b.String()
+}
+
+// TestCut: what is told while connections are cut comes once and in order, to a page that is there and to one that is
+// loaded again; what a run of another says does not disturb it.
+func TestCut(t *testing.T) {
+	browser.Full(t)
+	r := start(t)
+	h := r.host("h1")
+	h.Begin("run_a")
+	says(h, "run_a", 2, 20)
+	b := r.tab("olga")
+	b.Wait("state('run_a').live && watch('run_a').last.value === 20")
+	for round := range int64(3) {
+		from := 21 + 100*round
+		for seq := from; seq < from+50; seq++ {
+			h.Say(protocol.RunOutput, "run_a", seq, servertest.Output(fmt.Sprintf("%d\n", seq)))
+		}
+		if round == 1 {
+			b.Reload()
+			b.Wait("globalThis.ready && state('run_a')")
+		}
+		r.stop() // some of them were told, some only kept, some neither
+		r.again()
+		h = r.host("h1")
+		says(h, "run_a", from, from+99) // it begins anew where it is not sure
+		b.Wait(fmt.Sprintf("state('run_a').live && watch('run_a').last.value === %d", from+99))
+		same(t, b, "output('run_a')", lines(2, from+99))
+	}
+	same(t, b, "watch('run_a').earlier.value.more", false)
+}
+
+// TestWeek: 10,000 events come in after an absence without a moment in which the page does not answer; who opens the
+// run anew begins at its end, and has the rest by pages.
+func TestWeek(t *testing.T) {
+	browser.Full(t)
+	r := start(t)
+	h := r.host("h1")
+	h.Begin("run_a")
+	says(h, "run_a", 2, 10)
+	b := r.tab("olga")
+	b.Wait("state('run_a').live && watch('run_a').last.value === 10")
+	r.cut(b)
+	const end = 10_010
+	h = r.host("h1")
+	says(h, "run_a", 11, end)
+	long := b.Tasks(50*time.Millisecond, func() {
+		r.back(b)
+		b.Wait(fmt.Sprintf("state('run_a').live && watch('run_a').last.value === %d", end))
+	})
+	if len(long) > 0 {
+		t.Errorf("the page did not answer for %v", long)
+	}
+	same(t, b, "output('run_a')", lines(2, end))
+
+	b.Wait("(async () => (await cache.getEvents('run_a')).length === 2000)()")
+	other := r.tab("vera")
+	other.Wait("state('run_a').live && items('run_a').length > 0")
+	same(t, other, "[output('run_a').split('\\n')[0], watch('run_a').earlier.value.more]", []any{fmt.Sprint(end - 499), true})
+	other.Eval("(async () => { while (watch('run_a').earlier.value.more) await watch('run_a').loadEarlier(); })()")
+	same(t, other, "output('run_a')", lines(2, end))
+	same(t, other, "items('run_a')[0].kind + new Set(items('run_a').map((x) => x.key)).size", fmt.Sprint("started", 1+(end/500+1)))
+}

@@ -1,0 +1,83 @@
+package data_test
+
+import (
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/servertest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// sockets has the page's connections in `sockets`; hold() keeps from the page that they are closed, until
+// release().
+const sockets = `(() => {
+	const Real = WebSocket;
+	globalThis.sockets = [];
+	globalThis.WebSocket = class extends Real { constructor(url) { super(url); sockets.push(this); } };
+	let held = null;
+	globalThis.hold = () => {
+		held = [];
+		for (const ws of sockets) {
+			const { onclose } = ws;
+			ws.onclose = (e) => (held ? held.push(() => onclose(e)) : onclose(e));
+		}
+	};
+	globalThis.release = () => { const all = held; held = null; for (const fn of all) fn(); };
+})()`
+
+// TestClosing: between the moment in which a connection ends and the one in which the page is told of it nothing is
+// sent into it, and nothing is lost: what is decided, asked and looked at meanwhile goes out with the next one, once.
+func TestClosing(t *testing.T) {
+	browser.Full(t)
+	r := start(t)
+	h := r.host("h1")
+	h.Begin("run_a")
+	h.Begin("run_b")
+	ask(h, "run_a", "q1", 2, nil)
+	ask(h, "run_a", "q2", 3, nil)
+	b := r.tab("olga")
+	b.Go(r.url + "/?idle")
+	b.Wait("globalThis.ready")
+	b.Eval(sockets)
+	b.Eval("data.start()")
+	b.Wait("data.requests.value.length === 2 && state('run_a').live")
+	closed(t, b, h, "q1", "")
+	closed(t, b, h, "q2", "await new Promise((ok) => { const look = () => (sockets.every((ws) => ws.readyState === 3) ? ok() : setTimeout(look, 5)); look(); });")
+	h.Say(protocol.RunOutput, "run_b", 2, servertest.Output("seen"))
+	b.Wait("output('run_b') === 'seen'")
+}
+
+// closed closes the page's connections, does what more says, and then all that sends, before the page is told.
+func closed(t *testing.T, b *browser.Tab, h *servertest.Peer, id, more string) {
+	t.Helper()
+	b.Eval(`(async () => {
+		hold();
+		for (const ws of sockets.splice(0)) ws.close();
+		` + more + `
+		globalThis.asked = data.rpc("rpc.fs.read", "run_a", { path: "` + id + `" });
+		data.sendKeys("run_a", "lost");
+		data.resize("run_a", 90, 30);
+		watch("run_b");
+		await data.decide(request("` + id + `"), "approve");
+		await new Promise((ok) => setTimeout(ok, 10)); // after that of the keys, which go together
+	})()`)
+	same(t, b, "[data.conn.value.state, entry('"+id+"').state]", `["online","waiting"]`) // nobody has told the page
+	b.Eval("release()")
+	for told := 0; told < 2; {
+		e := h.Read()
+		switch e.Type {
+		case protocol.RunApprove:
+			told++
+			if got := decision(t, e); got != "run.permission.approve "+id {
+				t.Errorf("%s: the host is told %s", id, got)
+			}
+		case "rpc.fs.read":
+			told++
+			h.Say(protocol.RPCResponse, "run_a", 0, map[string]any{"request_id": e.ID, "rpc_type": e.Type, "ok": true, "result": e.Data})
+		case protocol.RunSendKeys, protocol.RunResize:
+			t.Errorf("%s: %s comes late: %s", id, e.Type, e.Data)
+		}
+	}
+	same(t, b, "asked.then((r) => r.path)", id)
+	b.Wait("card('" + id + "').state === 'deciding' && state('run_a').live && state('run_b').live")
+}

@@ -1,0 +1,136 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/server/push/pushtest"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// subscribed stands for the one part of push that a browser under test cannot have, its vendor's push service: the
+// page's subscription is one of a push service of the tests. What the page says when it subscribes is kept.
+const subscribed = `(() => {
+	let subscription = null;
+	globalThis.asked = [];
+	PushManager.prototype.getSubscription = async function () { return subscription; };
+	PushManager.prototype.subscribe = async function (options) {
+		if (Notification.permission !== "granted") throw new DOMException("nobody has allowed it", "NotAllowedError");
+		const key = btoa(String.fromCharCode(...new Uint8Array(options.applicationServerKey))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+		asked.push({ userVisibleOnly: options.userVisibleOnly, key });
+		const json = %s;
+		return subscription = { endpoint: json.endpoint, options, toJSON: () => json, unsubscribe: async () => (subscription = null, true) };
+	};
+})()`
+
+// notes are the notifications that a person sees, as the page's service worker has shown them.
+const notes = `navigator.serviceWorker.getRegistration("/").then((r) => r.getNotifications()).then((all) => all.map((n) => ({ title: n.title, body: n.body, tag: n.tag })))`
+
+// clickNote is a click on a notification. Chromium without a window has none to be clicked on: the worker is told
+// of it as Chromium tells it.
+const clickNote = `(async () => {
+	const [n] = await registration.getNotifications();
+	const e = new NotificationEvent("notificationclick", { notification: n, action: "" });
+	let work = null;
+	e.waitUntil = (p) => { work = p; };
+	self.dispatchEvent(e);
+	await work;
+	return n.data.request_id;
+})()`
+
+// notify has the browser's push service tell of something, until that is shown. Chromium forgets a notification about
+// which it is asked before it is on the display: it is asked late, and later still when it is told again.
+func notify(t *testing.T, b *browser.Tab, r *webtest.Relay, text string) {
+	t.Helper()
+	for wait := 100; wait < 20_000; wait *= 2 {
+		b.Push(r.URL, text)
+		shown := b.InWorker(r.URL, fmt.Sprintf("new Promise((done) => setTimeout(done, %d)).then(() => registration.getNotifications()).then((all) => all.length)", wait))
+		if shown == 1.0 {
+			return
+		}
+	}
+	t.Fatalf("nothing is shown of %s", text)
+}
+
+// TestPush: somebody has this device notified; what a run asks comes through a push service, encrypted, and is shown
+// without its arguments; a click on it shows the run and its request, in a tab that is there or a new one; what is decided elsewhere is taken back.
+func TestPush(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	service := pushtest.New(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "the release"})
+	b := enter(t, r, webtest.Operator, "#/settings")
+	b.Wait("navigator.serviceWorker.ready")
+	key, _ := b.Eval("fetch('/push/key').then((a) => a.json()).then((x) => x.key)").(string)
+	phone := service.Subscribe("phone", key)
+	b.Eval(fmt.Sprintf(subscribed, phone.JSON()))
+	b.Allow(r.URL, "notifications")
+	b.Click("=Notify this device")
+	b.See("This device is notified when a run asks.")
+	if asked, _ := json.Marshal(b.Eval("asked")); string(asked) != fmt.Sprintf(`[{"key":%q,"userVisibleOnly":true}]`, key) {
+		t.Errorf("the page subscribes by %s", asked)
+	}
+
+	run.Write("before it asked\n")
+	run.Ask("q1", webtest.Data{"prompt": "Push it?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git push s3cret"}, "op_args_summary": "git push s3cret"})
+	_, said := phone.Next()
+	notify(t, b, r, said.Text)
+	shown, _ := json.Marshal(b.Eval(notes))
+	if text := string(shown); !strings.Contains(text, `"title":"the release"`) || !strings.Contains(text, "asks for a permission: bash") || strings.Contains(text, "s3cret") {
+		t.Errorf("what is shown is %s", text)
+	}
+	for n := range 100 { // what it asks is not at the end any more
+		run.Say(protocol.RunEmit, webtest.Data{"channel": "step", "payload": n, "awaited": false})
+	}
+	if id := b.InWorker(r.URL, clickNote); id != "q1" {
+		t.Errorf("the notification is of %v", id)
+	}
+	b.Wait("location.hash === '#/runs/run_1?request=q1' && __see.text('@approval-card').includes('git push s3cret') && document.activeElement.contains(__see.one('@approval-card'))")
+	b.Wait("(({ top, bottom }) => top >= 0 && bottom <= innerHeight)(__see.one('@approval-card').getBoundingClientRect())")
+	awake(b)
+	b.Press("a", "Enter")
+	host.Next(protocol.RunApprove)
+	run.Resolve("q1", "approve", webtest.Operator)
+	if over, _ := phone.Next(); !over.Withdrawn || over.RequestID != "q1" {
+		t.Errorf("%+v", over)
+	}
+	b.Wait("__see.text('@resolved').includes('approved by olga')")
+	b.Wait(notes + ".then((all) => all.length === 0)")
+
+	run.Ask("q2", webtest.Data{"prompt": "And tell?"})
+	_, said = phone.Next()
+	notify(t, b, r, said.Text)
+	run.Resolve("q2", "deny", "ann")
+	over, said := phone.Next()
+	if !over.Withdrawn {
+		t.Errorf("%+v", over)
+	}
+	b.Push(r.URL, said.Text)
+	b.Wait(notes + ".then((all) => all.length === 0)")
+
+	b.Eval("location.hash = '#/settings'")
+	b.Click("=Notify it no more")
+	b.See("Be notified when a run asks")
+	run.Ask("q3", webtest.Data{"prompt": "Still there?"})
+	b.Wait("document.title.startsWith('(1)')")
+	if subs, err := r.Store.Subscriptions(t.Context()); err != nil || len(subs) != 0 {
+		t.Errorf("%d subscriptions are left, %v", len(subs), err)
+	}
+
+	// A click where no tab shows the page opens one, which comes to the request itself.
+	b.Go("about:blank")
+	notify(t, b, r, `{"title": "the release", "run_id": "run_1", "request_id": "q3", "summary": "asks for a permission"}`)
+	opened, _ := b.InWorker(r.URL, "(async () => { let at; clients.openWindow = async (url) => { at = url; return null; }; await "+clickNote+"; return at; })()").(string)
+	if opened != "/#/runs/run_1?request=q3" {
+		t.Fatalf("what is opened is %q", opened)
+	}
+	b.Go(r.URL + opened)
+	b.Wait("__see.text('@approval-card').includes('Still there?') && document.activeElement.contains(__see.one('@approval-card'))")
+}

@@ -1,0 +1,324 @@
+package web_test
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// TestFollowAndDecide: who logs in sees what runs, follows one as it writes, approves what it asks
+// where it asks it, writes to it, and sees what became of each; after a reload all is as it was.
+func TestFollowAndDecide(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "fix the rounding"})
+	b := enterByHand(t, r, webtest.Operator, "#/runs")
+	b.See("fix the rounding")
+	if row := b.Text("@run-row"); !strings.Contains(row, "running") || !strings.Contains(row, "desk") {
+		t.Errorf("the run's row says %q", row)
+	}
+	b.Click("@run-row")
+	run.Write("\x1b[32mlooking\x1b[0m at total.go\n")
+	b.Wait("__see.text('@run-thread').includes('looking at total.go')")
+
+	run.Ask("b1", webtest.Data{"prompt": "Push it?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git push origin fix"}, "args_sha256": strings.Repeat("ab", 32)})
+	b.Wait("__see.text('@approval-card').includes('git push origin fix')")
+	b.Wait("document.title.startsWith('(1) ')")
+	b.Wait("[...document.querySelectorAll('[aria-live=assertive]')].some((e) => e.textContent.includes('fix the rounding'))")
+	decide(b, "@approve")
+	told := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&told)
+	if err != nil || d.RequestID != "b1" || d.ArgsSHA256 != strings.Repeat("ab", 32) || told.RunID != "run_1" {
+		t.Errorf("the host is told %s %+v, %v", told.RunID, d, err)
+	}
+	run.Resolve("b1", "approve", webtest.Operator)
+	b.Wait("__see.text('@resolved').includes('approved by olga')")
+	b.Wait("!document.title.startsWith('(')")
+
+	b.Click("@composer")
+	b.Type("go on")
+	b.Press("Enter")
+	told = host.Next(protocol.RunSendInput)
+	in, err := protocol.Decode[protocol.SendInput](&told)
+	if err != nil || in.Text != "go on\n" {
+		t.Errorf("the host is told %+v, %v", in, err)
+	}
+	run.Say(protocol.RunInput, webtest.Data{"actor": "web", "input_id": in.InputID, "text_redacted": "go on\n", "text_sha256": strings.Repeat("0", 64), "by": "olga"})
+	b.Wait("__see.all('@sending').length === 0 && __see.text('@run-thread').includes('go on')")
+
+	b.Reload()
+	b.Wait("__see.text('@run-thread').includes('looking at total.go') && __see.text('@run-thread').includes('go on') && __see.text('@resolved').includes('approved by olga')")
+	if n := b.Count("@resolved"); n != 1 {
+		t.Errorf("the request is there %d times", n)
+	}
+	run.Write("done\n")
+	run.Say(protocol.RunExited, webtest.Data{"exit_code": 0})
+	b.Wait("__see.all('@composer').length === 0 && __see.text('main').includes('done')")
+}
+
+// TestInboxByKeys: a keyboard alone is enough to find what is asked, and to deny and approve it; a
+// key that comes too early, or alone, does nothing.
+func TestInboxByKeys(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "first"})
+	run.Ask("q1", webtest.Data{"prompt": "Delete the branch?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "git branch -D old"}})
+	run.Ask("q2", webtest.Data{"prompt": "Run the tests?", "op_tool": "bash", "op_args": webtest.Data{"cmd": "go test ./..."}})
+	b := enter(t, r, webtest.Operator, "#/hosts")
+	b.Press("g", "i")
+	b.See("Delete the branch?")
+	b.Press("j", "d")
+	b.Wait("document.querySelector('[data-key=\"run_1 q1\"]').contains(document.activeElement)")
+	b.Press("Escape", "Enter") // taken back: Enter opens the run
+	b.Wait("location.hash === '#/runs/run_1'")
+	b.Press("g", "i")
+	b.Wait("__see.all('@approval-card').length === 2")
+	awake(b)
+	b.Press("j", "d", "Enter")
+	deny := host.Next(protocol.RunDeny)
+	if d, err := protocol.Decode[protocol.Decide](&deny); err != nil || d.RequestID != "q1" {
+		t.Errorf("denied is %+v, %v", d, err)
+	}
+	run.Resolve("q1", "deny", webtest.Operator)
+	b.Wait("__see.all('@approval-card').length === 1 && __see.text('@settled').includes('denied by olga')")
+	b.Press("j", "a", "Enter")
+	approve := host.Next(protocol.RunApprove)
+	if d, err := protocol.Decode[protocol.Decide](&approve); err != nil || d.RequestID != "q2" {
+		t.Errorf("approved is %+v, %v", d, err)
+	}
+	run.Resolve("q2", "approve", webtest.Operator)
+	b.See("Nothing waits for you")
+	b.Press("?")
+	b.See("approve what is chosen, then Enter")
+	b.Press("Escape")
+	b.Press("g", "r")
+	b.Wait("__see.all('@run-row').length === 1")
+	b.Press("/")
+	b.Wait("document.activeElement.type === 'search'")
+	b.Type("nothing like it")
+	b.See("No run is like that")
+}
+
+// TestRoles: what one may not do is not offered.
+func TestRoles(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{})
+	run.Ask("q1", webtest.Data{"prompt": "May I?"})
+	b := enterByHand(t, r, webtest.Viewer, "#/inbox")
+	b.See("May I?")
+	for place, why := range map[string]string{"@approve": "decides", "@deny": "decides", "=Start": "starts", "=Audit": "reads the audit log"} {
+		if b.Count(place) != 0 {
+			t.Errorf("a viewer %s", why)
+		}
+	}
+	b.Press("j", "a", "Enter")
+	b.Eval("location.hash = '#/runs/run_1'")
+	b.Wait("__see.all('@run-thread').length === 1")
+	for _, place := range []string{"@composer", "@stop", "@approve"} {
+		if b.Count(place) != 0 {
+			t.Errorf("a viewer has %s", place)
+		}
+	}
+	b.Eval("location.hash = '#/settings'")
+	b.See("Log out")
+	b.Gone("Devices and tokens")
+	b.Click("@logout")
+	b.See("Log in")
+}
+
+// TestHostile: texts that mean harm are shown as texts, on every screen, on a desk and a phone; they make none wider, and
+// keep nobody out.
+func TestHostile(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	r.Hostile()
+	b := enter(t, r, webtest.Owner, "#/inbox")
+	for _, at := range []string{"#/inbox", "#/runs", "#/runs/run_hostile", "#/runs/run_hostile/terminal", "#/hosts", "#/audit"} {
+		b.Emulate(browser.Desk, browser.Light)
+		b.Eval("location.hash = '" + at + "'")
+		b.Wait("__see.all('main h1').length === 1 && !__see.text('main').startsWith('Loading')")
+		b.Axe()
+		b.Emulate(browser.Phone, browser.Dark)
+		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+			t.Errorf("%s is %v wider than a phone", at, wide)
+		}
+		if at != "#/hosts" && at != "#/audit" && !strings.HasSuffix(at, "terminal") {
+			b.See("<img src=x onerror=")
+			b.See("⟦U+202E⟧")
+		}
+		if n := b.Eval("document.querySelectorAll('img, script:not([src^=\"/assets/\"]), iframe, a[href^=javascript]').length"); n != 0.0 {
+			t.Errorf("%s has %v elements of the run", at, n)
+		}
+	}
+	if title, _ := b.Eval("document.title").(string); strings.Contains(title, "harmed") {
+		t.Errorf("the title is %q", title)
+	}
+	if b.Eval("({}).polluted === undefined") != true {
+		t.Error("the payload has changed the prototype")
+	}
+}
+
+// TestSetup: the link that serve prints makes the first owner, who is on the page at once.
+func TestSetup(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Empty(t)
+	code, err := r.Auth.Setup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := browser.Open(t)
+	b.Go(r.URL + "/setup#" + code)
+	b.See("Set up the relay")
+	b.Click("@login-user")
+	b.Type("ann")
+	b.Press("Tab")
+	b.Type("short")
+	b.Press("Enter")
+	b.See("A password has 10 characters or more.")
+	b.Eval("document.querySelector('[data-testid=login-pass]').select()")
+	b.Type("long enough by now")
+	b.Press("Enter")
+	b.Wait("location.pathname === '/' && document.querySelector('main h1')?.textContent === 'Inbox'")
+}
+
+// TestApprovalShowsAll: of a command that hides parts of itself nothing is missing on its card
+// without a mark, and a card on which secrets are redacted says so.
+func TestApprovalShowsAll(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	run := webtest.Begin(r.Host("desk"), "run_1", webtest.Data{"title": "hides"})
+	long := "echo " + strings.Repeat("0123456789", 1000) + "; rm -rf end-of-it"
+	var want []any
+	for i, c := range []struct{ cmd, shown string }{
+		{"echo a\nrm -rf x", "echo a\nrm -rf x"},
+		{"rm -rf \u202egpj.x\u2066\u200b", "rm -rf ⟦U+202E⟧gpj.x⟦U+2066⟧⟦U+200B⟧"},
+		{"echo \x1b[2K\x1b[8mrm -rf x\x1b[0m\r", "echo ⟦ESC⟧[2K⟦ESC⟧[8mrm -rf x⟦ESC⟧[0m⟦CR⟧"},
+		{"cat <<'E' > x\n\"'`$(rm -rf y)`'\"\nE", "cat <<'E' > x\n\"'`$(rm -rf y)`'\"\nE"},
+		{long, long},
+	} {
+		run.Ask("b"+strconv.Itoa(i), webtest.Data{"prompt": "Run: it", "op_tool": "bash", "op_args": webtest.Data{"cmd": c.cmd}})
+		want = append(want, c.shown)
+	}
+	run.Ask("b9", webtest.Data{"prompt": "Run: it", "op_tool": "bash", "op_args": webtest.Data{"cmd": "curl ***REDACTED***"}, "redacted": true})
+	b := enter(t, r, webtest.Operator, "#/inbox")
+	b.Wait("__see.all('@approval-card').length === 6")
+	shown := b.Eval("[...document.querySelectorAll('.approval-arg pre')].map((e) => e.textContent)")
+	if want = append(want, "curl ***REDACTED***"); !reflect.DeepEqual(shown, want) {
+		t.Errorf("the cards show %.2000q", shown)
+	}
+	if n := b.Count("@redacted"); n != 1 {
+		t.Errorf("%d cards say that something is redacted", n)
+	}
+}
+
+// TestAnswerIsShown: a question that is answered with yes or no takes one tap. Its answer is shown as
+// an answer with its value, in the inbox and in the thread, and is no approval.
+func TestAnswerIsShown(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "asks", "source": "concerto"})
+	run.Ask("q1", webtest.Data{"reason": "permission", "prompt": "Ship it?", "from": webtest.Data{"kind": "emit", "channel": "ship"},
+		"questions": []webtest.Data{{"id": "answer", "question": "Ship it?", "kind": "confirm", "required": true}}})
+	b := enter(t, r, webtest.Operator, "#/inbox")
+	b.See("Ship it?")
+	if text := b.Text("@approval-card"); strings.Count(text, "Ship it?") != 1 || strings.Contains(text, "Approve") || b.Count("@approval-card input[type=radio]") != 0 {
+		t.Errorf("the card says %q", text)
+	}
+	decide(b, "@deny")
+	told := host.Next(protocol.RunApprove)
+	d, err := protocol.Decode[protocol.Decide](&told)
+	if err != nil || string(d.Answers) != `{"answer":false}` {
+		t.Errorf("the host is told %+v, %v", d, err)
+	}
+	run.Say(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer", "answer": false, "by": webtest.Operator, "actor": "web"})
+	b.Wait("__see.text('@settled').includes('answered false by olga')")
+	b.Go(r.URL + "/#/runs/run_1")
+	b.Wait("__see.text('@resolved').includes('answered false by olga')")
+	lines, err := r.Store.AuditLines(t.Context(), 0, 100)
+	if log := strings.Join(lines, "\n"); err != nil || !strings.Contains(log, `"answer":"false"`) || !strings.Contains(log, `"decision":"answer"`) || strings.Contains(log, `"decision":"approve"`) {
+		t.Errorf("the audit log has %s", log)
+	}
+}
+
+// TestStructure: the structure shows a pipeline's stages, which of them is at work, and what it waits for.
+func TestStructure(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Greeting("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"source": "concerto"})
+	node := func(kind, id, name string) webtest.Data {
+		return webtest.Data{"id": kind + ":" + id, "kind": kind, "name": name}
+	}
+	edges := []webtest.Data{{"from": "program:main", "to": "pipeline:P"}, {"from": "pipeline:P", "to": "stage:P.one"}, {"from": "stage:P.one", "to": "stage:P.two"}, {"from": "stage:P.two", "to": "host:Coder"}}
+	run.Say(protocol.RunMeta, webtest.Data{"structure": webtest.Data{"nodes": []webtest.Data{node("program", "main", "main"), node("pipeline", "P", "P"), node("stage", "P.one", "one"), node("stage", "P.two", "two"), node("host", "Coder", "Coder")}, "edges": edges}})
+	stage := func(event, name string) {
+		run.Say(protocol.RunEmit, webtest.Data{"channel": "pipeline:" + event, "payload": webtest.Data{"name": "P", "stage": name}, "awaited": false})
+	}
+	run.Stored()
+	b := enter(t, r, webtest.Operator, "#/runs/run_1/structure")
+	is := func(at, marked string) {
+		t.Helper()
+		b.Wait("document.querySelector('.graph-facts')?.textContent === " + strconv.Quote(at))
+		if got := b.Eval("[...document.querySelectorAll('.node.here title')].map((n) => n.textContent).join()"); got != marked {
+			t.Errorf("%q marks %v, want %s", at, got, marked)
+		}
+	}
+	is("now at main", "program main")
+	stage("stage_start", "one")
+	is("now at one", "stage one")
+	stage("stage_complete", "one")
+	stage("stage_start", "two")
+	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
+	is("now at two, which waits for Coder", "stage two")
+	run.Ask("q1", webtest.Data{"prompt": "Which?", "questions": []webtest.Data{{"id": "q", "question": "Which?", "kind": "text"}}})
+	is("now at two, which waits for an answer", "stage two")
+	run.Say(protocol.RunPermissionResolved, webtest.Data{"request_id": "q1", "decision": "answer"})
+	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "complete"})
+	stage("error", "two")
+	is("now at main", "program main")
+	run.Say(protocol.RunExited, webtest.Data{"exit_code": 0})
+	is("", "")
+}
+
+// TestMarkdownIsDrawn: what agents say and ask is drawn as Markdown; a command that is approved, and what a tool
+// has printed, stay as they are.
+func TestMarkdownIsDrawn(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	run := webtest.Begin(r.Greeting("desk"), "run_1", webtest.Data{"source": "concerto"})
+	run.Say(protocol.RunEmit, webtest.Data{"channel": "said", "payload": "**emitted**\n\n- [a](https://x.example)", "awaited": false})
+	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "start"})
+	run.Say(protocol.RunListen, webtest.Data{"listen_id": "l1", "host": "Coder", "phase": "message", "message_type": "progress", "message_id": "m1", "value": "**heard**"})
+	run.Write("**printed**\n")
+	run.Ask("q1", webtest.Data{"prompt": "**asked**", "questions": []webtest.Data{{"id": "a", "question": "**first**", "kind": "text"}, {"id": "b", "question": "**second**", "kind": "choice", "options": []webtest.Data{{"value": "x", "label": "**option**"}}}}})
+	run.Ask("q2", webtest.Data{"prompt": "rm **approved** --now", "op_tool": "bash", "op_args": webtest.Data{"cmd": "rm **approved**"}})
+	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b.Wait("document.querySelectorAll('[data-testid=approval-card]').length === 2")
+	if got := b.Eval("[...document.querySelectorAll('strong')].map((e) => e.textContent).join()"); got != "emitted,heard,asked,first,second" {
+		t.Errorf("bold are %v", got)
+	}
+	if text := b.Text("main"); !strings.Contains(text, "**printed**") || !strings.Contains(text, "rm **approved** --now") || !strings.Contains(text, "**option**") {
+		t.Errorf("the page shows %s", text)
+	}
+}

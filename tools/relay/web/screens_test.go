@@ -1,0 +1,148 @@
+package web_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// screens are all that there are to be seen, by the names of their pictures: where each is, what it
+// shows, and what one does there first.
+var screens = []struct {
+	name, at, shows string
+	first           func(b *browser.Tab)
+}{
+	{"inbox", "#/inbox", "git push", nil},
+	{"runs", "#/runs", "nightly migration", nil},
+	{"run-pty", "#/runs/run_claude", "git push", nil},
+	{"run-concerto", "#/runs/run_concerto", "184200", nil},
+	{"run-ndjson", "#/runs/run_ndjson", "two remarks", nil},
+	{"run-over", "#/runs/run_over", "exit code 2", nil},
+	{"terminal", "#/runs/run_claude/terminal", "", func(b *browser.Tab) {
+		b.Wait("document.querySelector('.xterm-rows')?.textContent.includes('Understood')")
+	}},
+	{"files", "#/runs/run_claude/files", "README.md", nil},
+	{"file", "#/runs/run_claude/files?file=main.conc", "Architect", nil},
+	{"edit", "#/runs/run_claude/files?file=checkout%2Ftotal.go", "", func(b *browser.Tab) {
+		b.Wait("__see.all('@edit').length === 1")
+		b.Click("@edit")
+		b.Wait("__see.all('@editor').length === 1")
+	}},
+	{"search", "#/runs/run_claude/files?q=Money", "lines have it", nil},
+	{"diff", "#/runs/run_claude/diff", "rounded once", nil},
+	{"structure", "#/runs/run_concerto/structure", "Architect", nil},
+	{"run-hostile", "#/runs/run_hostile", "onerror", nil},
+	{"hosts", "#/hosts", "ci-runner", nil},
+	{"host", "#/hosts/desk", "ripgrep", func(b *browser.Tab) { b.Click("=Show the last lines"); b.See("connected to") }},
+	{"pair", "#/hosts/pair", "Pair a host", nil},
+	{"start", "#/start", "Directory", nil},
+	{"audit", "#/audit", "run started", nil},
+	{"settings", "#/settings", "Users", nil},
+	{"keys", "#/runs", "", func(b *browser.Tab) { b.Press("?"); b.See("the views of a run") }},
+}
+
+// looked is a page whose screens are looked at, one after the other; dir is where pictures of them go, "" for
+// nowhere.
+type looked struct {
+	*browser.Tab
+	t      *testing.T
+	dir    string
+	device browser.Device
+	theme  browser.Theme
+}
+
+// TestScreens: on a phone and on a desk each screen comes to what it shows, says of nothing that it failed,
+// and is no wider than what shows it; nothing that keeps people from using it is found there, and what one touches
+// is large enough. Where CONCERTO_SCREENSHOTS names a directory, pictures
+// of all are written there, light and dark.
+func TestScreens(t *testing.T) {
+	browser.Full(t)
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	r.Samples()
+	r.Hostile()
+	l := &looked{Tab: browser.Open(t), t: t, dir: os.Getenv("CONCERTO_SCREENSHOTS"), device: browser.Desk}
+	themes := []browser.Theme{browser.Light}
+	if l.dir != "" {
+		themes = append(themes, browser.Dark)
+		if err := os.MkdirAll(l.dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Expect("401")
+	l.Go(r.URL)
+	l.See("Log in")
+	for _, l.theme = range themes {
+		l.look("login")
+	}
+	login(l.Tab, webtest.Owner)
+	for _, l.device = range []browser.Device{browser.Desk, browser.Phone} {
+		for _, l.theme = range themes {
+			l.Emulate(l.device, l.theme)
+			l.Reload() // nothing is left of the ones before
+			for _, s := range screens {
+				l.Eval("location.hash = '" + s.at + "'; new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+				if s.shows != "" {
+					l.See(s.shows)
+				}
+				if s.first != nil {
+					s.first(l.Tab)
+				}
+				l.look(s.name)
+				l.keepsOut(s.name)
+			}
+		}
+	}
+	l.Emulate(browser.Phone, browser.Dark)
+	l.Axe()
+}
+
+// small are those that one touches, and can hardly hit, as HTML.
+const small = `[...document.querySelectorAll("button, a[href], input:not([type=checkbox], [type=radio]), select, textarea, summary, [role=tab]")].filter((e) => e.checkVisibility() && getComputedStyle(e).display !== "inline" && !e.closest(".approval-who"))
+	.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height < 24; }).map((e) => e.outerHTML.slice(0, 120)).join("\n")`
+
+// keepsOut says what of a screen, as it is now, keeps people from using it: on a desk what axe finds, on a phone what
+// is too small.
+func (l *looked) keepsOut(name string) {
+	switch {
+	case l.theme != browser.Light || name == "run-hostile": // TestHostile has that one
+	case !l.device.Touch:
+		l.Axe()
+	default:
+		if found := l.Eval(small); found != "" {
+			l.t.Errorf("%s: too small to be touched:\n%v", name, found)
+		}
+	}
+}
+
+// look says what is wrong with what is shown, and makes a picture of all of it.
+func (l *looked) look(name string) {
+	name += "-" + l.device.Name + "-" + l.theme.Name
+	l.Emulate(l.device, l.theme)
+	l.Wait("!/Loading|Asking/.test(__see.text('body')) && !document.querySelector('.toast')")
+	if wide := l.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+		l.t.Errorf("%s is wider by %v pixels than what shows it", name, wide)
+	}
+	if more := l.Eval("document.querySelector('.run') ? document.documentElement.scrollHeight - innerHeight : 0"); more != 0.0 {
+		l.t.Errorf("%s: a run fills the window, and scrolls within; here all scrolls, by %v pixels", name, more)
+	}
+	if failed := l.Text(".failed"); strings.TrimSpace(failed) != "" {
+		l.t.Errorf("%s: %s", name, failed)
+	}
+	if l.dir == "" {
+		return
+	}
+	tall := l.device // so that all of it is there, and what stands at an edge stays there
+	tall.Height = int64(l.Eval("document.documentElement.scrollHeight").(float64))
+	l.Emulate(tall, l.theme)
+	l.Wait("__see.all('@approve').every((e) => e.ariaDisabled !== 'true' || e.getBoundingClientRect().top > innerHeight - 60)")
+	if err := os.WriteFile(filepath.Join(l.dir, name+".png"), l.Screenshot(""), 0o666); err != nil {
+		l.t.Fatal(err)
+	}
+	l.Emulate(l.device, l.theme)
+}

@@ -1,0 +1,70 @@
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/relay/protocol"
+	"github.com/concerto-lang/concerto/relay/web/webtest"
+	"github.com/concerto-lang/concerto/tools/browser"
+)
+
+// TestARunWithoutATerminal: a run that is on no terminal has no Terminal tab and nothing to write to;
+// looking at its files leaves nothing in its thread, what is changed does; one that has ended is
+// started again with what it was started with, or resumed when it waits.
+func TestARunWithoutATerminal(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Greeting("desk")
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "asks", "source": "ndjson", "tool": "reviewer", "command": "python3 review.py --all", "cwd": "/srv/review"})
+	for id, tool := range map[string]string{"t1": "rpc.fs.read", "t2": "rpc.git.diff", "t3": "rpc.fs.list"} {
+		run.Say(protocol.ToolCall, webtest.Data{"request_id": id, "tool": tool, "actor": "web", "args": webtest.Data{"path": "looked-at"}})
+		run.Say(protocol.ToolResult, webtest.Data{"request_id": id, "tool": tool, "actor": "web", "ok": true, "duration_ms": 3})
+	}
+	run.Say(protocol.ToolCall, webtest.Data{"request_id": "t4", "tool": "bash", "actor": "web", "args": webtest.Data{"cmd": "make"}})
+	run.Stored()
+	b := enter(t, r, webtest.Operator, "#/runs/run_1")
+	b.Wait("__see.text('@run-thread').includes('make')")
+	if text := b.Text("main"); strings.Contains(text, "looked-at") || strings.Contains(text, "Terminal") || b.Count("@composer") != 0 || b.Count("@again") != 0 {
+		t.Errorf("the run's page says %q", text)
+	}
+	parked := webtest.Begin(host, "run_2", webtest.Data{"source": "concerto", "command": "concerto run --park main.conc"})
+	parked.Say(protocol.RunMeta, webtest.Data{"labels": webtest.Data{"run": "r_7"}})
+	parked.Say(protocol.RunExited, webtest.Data{"exit_code": 75})
+	parked.Stored()
+	run.Say(protocol.RunExited, webtest.Data{"exit_code": 1})
+	run.Stored()
+	webtest.Answer(host)
+	b.Click("@again")
+	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'python3 review.py --all'")
+	if dir := b.Eval("document.querySelector('input[list=start-dirs]').value"); dir != "/srv/review" {
+		t.Errorf("it starts in %v", dir)
+	}
+	b.Eval("location.hash = '#/runs/run_2'")
+	b.Wait("__see.text('@again') === 'Resume'")
+	b.Click("@again")
+	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'concerto resume r_7'")
+}
+
+// TestNames: a machine is called by its name, and by another once an owner has given it one.
+func TestNames(t *testing.T) {
+	browser.Need(t)
+	t.Parallel()
+	r := webtest.Start(t)
+	host := r.Host("host_yoacsm")
+	host.Say(protocol.Hello, "", 0, protocol.HelloData{Protocol: protocol.Version, Agent: "test/1", Name: "ann-laptop", Instance: "i"})
+	host.Next(protocol.Welcome)
+	run := webtest.Begin(host, "run_1", webtest.Data{"title": "fix"})
+	run.Ask("q1", webtest.Data{"prompt": "Push?", "op_tool": "bash"})
+	webtest.Answer(host)
+	b := enter(t, r, webtest.Owner, "#/inbox")
+	b.Wait("__see.text('@approval-card').includes('on ann-laptop')")
+	b.Eval("location.hash = '#/hosts/host_yoacsm'")
+	b.Wait("document.querySelector('[data-testid=host-name]')?.value === 'ann-laptop'")
+	b.See("system")
+	b.Eval("{ const name = document.querySelector('[data-testid=host-name]'); name.value = 'the desk'; name.form.requestSubmit(); }")
+	b.Wait("document.querySelector('main h1').textContent === 'the desk'")
+	b.Eval("location.hash = '#/runs'")
+	b.Wait("__see.text('@run-row').includes('the desk')")
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/concerto-lang/concerto/tools/web/build"
+)
+
+// mostScript bounds what all parts and what they are built of weigh, packed, without the
+// terminal's own module: a page adds its own to that, and all must stay below 60 kB.
+const mostScript = 31_000
+
+func TestThePartsAreLight(t *testing.T) {
+	web := os.DirFS("../../../web")
+	names, err := fs.Glob(web, "parts/*.js")
+	if err != nil || len(names) < 15 {
+		t.Fatalf("%d parts, %v", len(names), err)
+	}
+	var all strings.Builder
+	for i, name := range names {
+		if name != "parts/xterm.js" {
+			fmt.Fprintf(&all, "export * as part%d from %q;\n", i, name)
+		}
+	}
+	page := fstest.MapFS{"all.js": {Data: []byte(all.String())}}
+	built, err := build.Build(build.Input{Tree: map[string]fs.FS{"": web, "test": page}, Entries: []string{"test/all.js"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, name := range built.Needs["test/all.js"] {
+		var packed bytes.Buffer
+		w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(built.Files[name]); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		total += packed.Len()
+	}
+	if total > mostScript {
+		t.Errorf("all parts weigh %d bytes; %d are the most", total, mostScript)
+	}
+	t.Logf("all parts weigh %d bytes", total)
+}

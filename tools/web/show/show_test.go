@@ -1,0 +1,550 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/concerto-lang/concerto/tools/browser"
+	"github.com/concerto-lang/concerto/web"
+)
+
+func TestMain(m *testing.M) { os.Exit(browser.Main(m)) }
+
+// parts are the names of all that the page shows.
+const parts = "approval forms elements texts notices diffs json thread source graph terminal lists"
+
+// built is the page, which all tests look at, and modules that some of them call by themselves.
+var built = sync.OnceValues(func() (*web.Dist, error) {
+	return open(os.DirFS("../../../web"), "parts/layout.js", "parts/markdown.js", "parts/approval.js", "parts/base.js")
+})
+
+// show opens the page of a part, beside those of other tests.
+func show(t *testing.T, part string) *browser.Tab {
+	t.Helper()
+	browser.Need(t)
+	t.Parallel()
+	page, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(secured(page))
+	t.Cleanup(server.Close)
+	b := browser.Open(t)
+	b.Go(server.URL + "/components.html#" + part)
+	b.Wait("document.querySelector('section.part')")
+	return b
+}
+
+// turn goes to another part's page.
+func turn(b *browser.Tab, part string) {
+	b.Eval("location.hash = '" + part + "'")
+	b.Wait("document.querySelector('#part-" + part + "')")
+}
+
+// sample is the place of one state of a part.
+func sample(name string) string { return `[data-sample="` + name + `"]` }
+
+// TestScreenshots writes pictures of all parts into a directory, to be looked at.
+func TestScreenshots(t *testing.T) {
+	dir := os.Getenv("CONCERTO_SCREENSHOTS")
+	if dir == "" {
+		t.Skip("CONCERTO_SCREENSHOTS names no directory")
+	}
+	b := show(t, "approval")
+	for part := range strings.FieldsSeq(parts) {
+		turn(b, part)
+		for _, d := range []browser.Device{browser.Desk, browser.Phone} {
+			for _, th := range []browser.Theme{browser.Light, browser.Dark, browser.Contrast} {
+				b.Emulate(d, th)
+				if err := os.WriteFile(filepath.Join(dir, part+"-"+d.Name+"-"+th.Name+".png"), b.Screenshot("main"), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// TestNothingKeepsPeopleOut holds every part, in all its states, to what axe knows.
+func TestNothingKeepsPeopleOut(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "approval")
+	for part := range strings.FieldsSeq(parts) {
+		turn(b, part)
+		if part == "terminal" {
+			b.Wait("document.querySelector('.xterm-rows')")
+		}
+		b.Axe()
+	}
+	b.Emulate(browser.Phone, browser.Dark)
+	for part := range strings.FieldsSeq(parts) {
+		turn(b, part)
+		if wide := b.Eval("document.documentElement.scrollWidth - innerWidth"); wide != 0.0 {
+			t.Errorf("%s is %v pixels wider than a phone", part, wide)
+		}
+		if small := b.Eval(tooSmall); small != "" {
+			t.Errorf("fingers miss, of %s: %v", part, small)
+		}
+	}
+	turn(b, "forms")
+	b.Axe()
+}
+
+// tooSmall names the buttons, fields and tabs that a finger would miss: below 44 pixels, but
+// within a line of text.
+const tooSmall = `[...document.querySelectorAll("section.part :is(button, select, textarea, input:not([type=checkbox], [type=radio]), [role=tab], [role=option], .form-option)")]
+	.filter((e) => e.checkVisibility() && e.getBoundingClientRect().height < 43.9 && getComputedStyle(e).display !== "inline" && !e.closest(".xterm"))
+	.map((e) => e.outerHTML.slice(0, 120) + " " + e.getBoundingClientRect().height).slice(0, 5).join("\n")`
+
+// TestHostileTextsAreTexts: what comes from elsewhere is neither HTML nor does it turn or
+// hide what stands about it.
+func TestHostileTextsAreTexts(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "approval")
+	for place, part := range map[string]string{
+		"approval hostile texts": "approval", "forms hostile texts": "forms", "texts what is hidden": "texts", "texts markdown that is hostile": "texts", "diffs hostile": "diffs", "source hostile": "source", "json an object": "json", "lists list": "lists",
+	} {
+		turn(b, part)
+		text := b.Text(sample(place))
+		for _, want := range []string{"<img src=x onerror=alert(1)><script>alert(2)</script> &amp; ", "⟦U+202E⟧gnp.exe⟦U+2066⟧", "⟦U+200B⟧invisible", "⟦BEL⟧"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s does not show %q:\n%s", place, want, text)
+			}
+		}
+		if n := b.Count(sample(place) + " img, " + sample(place) + " script"); n != 0 {
+			t.Errorf("%s has %d elements of the text", place, n)
+		}
+	}
+	turn(b, "texts")
+	text := b.Text(sample("texts a terminal's text"))
+	for _, want := range []string{"100 %", "backspwards", "red", "orange", "⟦U+202E⟧gnp"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("a terminal's text lacks %q:\n%s", want, text)
+		}
+	}
+	for _, not := range []string{"50 %", "title", "[31m", "[2J"} {
+		if strings.Contains(text, not) {
+			t.Errorf("a terminal's text shows %q:\n%s", not, text)
+		}
+	}
+}
+
+// TestAnApprovalTakesNothingTooEarly: for half a second after it appeared a card is
+// not decided, by whatever means, and nothing on it has the focus.
+func TestAnApprovalTakesNothingTooEarly(t *testing.T) {
+	b := show(t, "elements")
+	took := b.Eval(`(async () => {
+		const decided = window.decided;
+		decided.value = null;
+		location.hash = "approval";
+		while (!document.querySelector("[data-testid=approve]")) await new Promise((done) => requestAnimationFrame(done));
+		const began = performance.now();
+		while (!decided.value) {
+			document.querySelector("[data-testid=approve]").click();
+			await new Promise((done) => setTimeout(done, 5));
+		}
+		return [performance.now() - began, document.activeElement === document.body];
+	})()`).([]any)
+	if took[0].(float64) < 490 {
+		t.Errorf("it was approved after %v ms", took[0])
+	}
+	if took[1] != true {
+		t.Error("a card that appears takes the focus")
+	}
+	first := sample("approval a command")
+	b.Eval("window.decided.value = null")
+	b.Click(first + " [data-testid=deny]")
+	b.Wait("window.decided.value.decision === 'deny'")
+	// What moves under the pointer takes nothing either; keys mean what has the focus.
+	moved := b.Eval(`(async () => {
+		const approve = document.querySelector("[data-testid=approve]");
+		const above = document.querySelector("#part-approval");
+		const decided = window.decided;
+		const click = (detail) => {
+			decided.value = null;
+			approve.dispatchEvent(new MouseEvent("click", { bubbles: true, detail }));
+			return decided.value?.decision ?? "nothing";
+		};
+		const before = click(1);
+		above.style.paddingTop = "200px";
+		const pointer = click(1);
+		const key = click(0);
+		const began = performance.now();
+		while (click(1) === "nothing") await new Promise((done) => setTimeout(done, 5));
+		return [before, pointer, key, performance.now() - began >= 490].join();
+	})()`)
+	if moved != "approve,nothing,approve,true" {
+		t.Errorf("before it moved, by pointer, by key, and later: %v", moved)
+	}
+	if got := b.Spoken(first + " section"); got != "region Run a command" {
+		t.Errorf("the card is told as %q", got)
+	}
+	if got := b.Spoken(first + " [data-testid=approve]"); got != "button Approve" {
+		t.Errorf("the button is told as %q", got)
+	}
+	for state, says := range map[string]string{
+		"waiting to send": "Waiting to send: approve.", "applied": "Approved by ann.", "decided by another": "Already decided: denied by bob.",
+		"arguments changed": "Nothing was approved: look again.", "expired": "nobody decided in time", "withdrawn": "the run no longer asks",
+		"rejected": "There is no branch next.", "only to look at": "You may look at this", "a file": "expires in 42 s", "long arguments": "60 lines",
+		"letters from right to left": "the order on the screen may not be the real one",
+	} {
+		if text := b.Text(sample("approval " + state)); !strings.Contains(text, says) {
+			t.Errorf("%s: it does not say %q:\n%s", state, says, text)
+		}
+	}
+	if n := b.Count(sample("approval applied") + " button[data-testid]"); n != 0 {
+		t.Error("what is decided can be decided again")
+	}
+}
+
+// TestAQuestionIsAnsweredOnTheCard: nothing goes out before it is answered; a reason, and
+// "for the rest of the run", go along.
+func TestAQuestionIsAnsweredOnTheCard(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "approval")
+	card := sample("approval a question")
+	if n := strings.Count(b.Text(card), "Which branch shall it go to?"); n != 1 {
+		t.Errorf("it asks %d times", n)
+	}
+	b.Eval("window.decided.value = null")
+	b.Click(card + " [data-testid=approve]")
+	b.See("An answer is needed.")
+	b.Wait("document.activeElement.type === 'radio'")
+	if v := b.Eval("window.decided.value"); v != nil {
+		t.Errorf("it went out without an answer: %v", v)
+	}
+	b.Press("Space", "ArrowDown")
+	b.Gone("An answer is needed.")
+	b.Click(card + " [data-testid=approve]")
+	b.Wait("window.decided.value?.answers.branch === 'next'")
+	command := sample("approval a command")
+	b.Click(command + " summary")
+	b.Click(command + " input[type=text]")
+	b.Type("seen")
+	b.Click(command + " input[type=checkbox]")
+	b.Click(command + " [data-testid=approve]")
+	b.Wait(`JSON.stringify(window.decided.value) === '{"request":"r1","decision":"approve","text":"seen","scope":"session"}'`)
+}
+
+// TestAFormTakesEveryKind fills in a form of all kinds by keyboard and mouse, first wrongly.
+func TestAFormTakesEveryKind(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "forms")
+	form := sample("forms every kind")
+	in := func(label string) string {
+		return form + " [aria-label=\"" + label + "\"]"
+	}
+	b.Click(form + " [type=submit]")
+	b.Wait("document.querySelectorAll('" + form + " .form-error').length === 6")
+	b.Wait("document.activeElement.matches('textarea')") // a frame after it is told
+	if got := b.Spoken(":focus"); got != "textbox Name What is it called? (invalid, required)" && !strings.Contains(got, "invalid") {
+		t.Errorf("the focus is on %q", got)
+	}
+	b.Type("a thing")
+	b.Click(form + " fieldset:nth-of-type(1) label:nth-of-type(3)")
+	b.Click(in("What else"))
+	b.Type("by rail")
+	b.Click("=lint")
+	b.Click("=No")
+	b.Click("[type=password]")
+	b.Type("hunter2")
+	b.Click("textarea.json[rows='4']")
+	b.Type("{oops")
+	field := func(n int) string {
+		return form + " form > fieldset:last-of-type > .form-question:nth-of-type(" + string(rune('0'+n)) + ") "
+	}
+	for n, text := range map[int]string{1: "x", 2: "1.5", 3: "cheap"} {
+		b.Click(field(n) + "input, " + field(n) + "textarea")
+		b.Type(text)
+	}
+	b.Click(form + " [type=submit]")
+	for _, says := range []string{"This is not JSON", "It must have 2 characters at least.", "It must be a whole number.", "This is not a number.", "A value is needed."} {
+		b.See(says)
+	}
+	b.Wait("document.activeElement.matches('textarea.json')")
+	b.Press("Ctrl+a", "Delete")
+	b.Type(`{"deep": [1, null]}`)
+	for n, text := range map[int]string{1: "Ada", 2: "12", 3: ""} {
+		b.Click(field(n) + "input, " + field(n) + "textarea")
+		b.Press("Ctrl+a", "Delete")
+		b.Type(text)
+	}
+	b.Click(field(4) + "select")
+	b.Press("Escape", "n")
+	b.Click("=It is a gift")
+	b.Click(field(6) + "textarea")
+	b.Type("one\ntwo")
+	b.Click(form + " fieldset fieldset textarea")
+	b.Type("Köln")
+	b.Click(form + " [type=submit]")
+	b.Wait("window.sent.value")
+	got, err := json.Marshal(b.Eval("window.sent.value"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"choice":"by rail","confirm":false,"json":{"deep":[1,null]},"multi":["test","lint"],"order":{"address":{"city":"Köln"},"count":12,"gift":true,"kind":"new","name":"Ada","tags":["one","two"]},"secret":"hunter2","text":"a thing"}`; string(got) != want {
+		t.Errorf("the answers are\n%s, not\n%s", got, want)
+	}
+	for _, says := range []string{"This name is taken.", "By air is not possible."} {
+		if !strings.Contains(b.Text(sample("forms what the host refused")), says) {
+			t.Errorf("what the host said is not shown: %s", says)
+		}
+	}
+}
+
+// TestTenThousandItems: they scroll without a task that one would notice, with few
+// elements; what comes before or grows moves nothing, and the end is followed.
+func TestTenThousandItems(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "thread")
+	many := sample("thread ten thousand items")
+	box := "document.querySelector('" + many + " .thread-scroll')"
+	b.Wait(box + ".innerText.includes('item 9999')")
+	long := b.Tasks(50*time.Millisecond, func() {
+		b.Eval(`(async () => {
+			const box = ` + box + `;
+			for (const step of [-300, 1500, -20000, 5000, -400000, 60000, -50]) for (let i = 0; i < 12; i++) {
+				box.scrollTop += step;
+				await new Promise((done) => requestAnimationFrame(done));
+			}
+		})()`)
+	})
+	if len(long) > 0 {
+		t.Errorf("scrolling has tasks of %v", long)
+	}
+	if n := b.Count(many + " .thread-row"); n > 80 {
+		t.Errorf("%d rows have elements", n)
+	}
+	// what one reads stays where it is
+	b.Eval(box + ".scrollTop = 30000")
+	first := "[...document.querySelectorAll('" + many + " .thread-row')].find((e) => e.getBoundingClientRect().bottom > " + box + ".getBoundingClientRect().top)"
+	settled := "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
+	place := "(async () => { await " + settled + "; const e = " + first + "; return e.dataset.row + ' ' + Math.round(e.getBoundingClientRect().top) })()"
+	b.Wait("(() => { const rows = " + box + ".querySelectorAll('.thread-row'), seen = " + box + ".getBoundingClientRect(); return rows[0].getBoundingClientRect().top < seen.top - 300 && rows[rows.length - 1].getBoundingClientRect().bottom > seen.bottom + 300; })()") // those near are there before they are in sight
+	was := b.Eval(place)
+	b.Eval("globalThis.row = " + first)
+	for _, change := range []string{"window.thread.before(500)", "window.thread.grow('k3', 'a long text\\n'.repeat(40))", "window.thread.add(100)"} {
+		b.Eval("void " + change)
+		if is := b.Eval(place); is != was {
+			t.Errorf("after %s the first row is %v, not %v", change, is, was)
+		}
+		if b.Eval("row === "+first) != true {
+			t.Errorf("after %s what is read is made anew", change)
+		}
+	}
+	b.Click(many + " .thread-end")
+	b.Wait(box + ".innerText.includes('item 10599')")
+	b.Eval("void window.thread.add(2)")
+	b.Wait(box + ".innerText.includes('item 10601')")
+	b.Eval("void window.thread.grow('k10601', 'grown\\n'.repeat(30) + 'to its end')")
+	b.Wait("Math.abs(" + box + ".scrollHeight - " + box + ".clientHeight - " + box + ".scrollTop) < 2 && " + box + ".innerText.includes('to its end')")
+	b.Eval(box + ".focus()")
+	b.Press("Home")
+	b.Wait("document.activeElement.getAttribute('aria-posinset') === '1'")
+	b.Eval("for (const key of 'jjk') document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))") // faster than a frame
+	b.Wait("document.activeElement.getAttribute('aria-posinset') === '2'")
+	if got := b.Spoken(":focus"); !strings.HasPrefix(got, "article ") {
+		t.Errorf("a row is told as %q", got)
+	}
+}
+
+// TestTreesAndDiffsOpen by keyboard and mouse, and show all that they have.
+// TestAThreadFollows: a thread that is at its end stays there when its window changes its size for a moment, as when
+// a banner comes and goes; who scrolls away is let go.
+func TestAThreadFollows(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "thread")
+	b.Eval("globalThis.box = document.querySelector('" + sample("thread ten thousand items") + " .thread-scroll')")
+	b.Wait("box.innerText.includes('item 9999')")
+	for _, taller := range []int{53, -80} {
+		b.Eval(fmt.Sprintf(`(async () => {
+			const frame = () => new Promise((done) => requestAnimationFrame(done)), all = box.closest(".thread").parentElement, was = all.clientHeight;
+			all.style.height = was + %d + "px";
+			await frame();
+			await new Promise((done) => setTimeout(done)); // it was drawn, and nobody was told yet that it has scrolled
+			all.style.height = was + "px";
+			for (let i = 0; i < 4; i++) await frame();
+		})()`, taller))
+		b.Wait("Math.abs(box.scrollHeight - box.clientHeight - box.scrollTop) < 2 && box.innerText.includes('item 9999')")
+	}
+	b.Eval("void (box.scrollTop -= 300)")
+	b.Wait("__see.all('" + sample("thread ten thousand items") + " .thread-end').length === 1")
+	if away, _ := b.Eval("box.scrollHeight - box.clientHeight - box.scrollTop").(float64); away < 200 {
+		t.Errorf("who has scrolled away is %v from the end", away)
+	}
+}
+
+func TestTreesAndDiffsOpen(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "json")
+	tree := sample("json an object")
+	b.Click(tree + " [role=treeitem]")
+	b.Click(tree + " [role=treeitem]")
+	b.Eval("document.querySelector('" + tree + " [role=treeitem]').focus()")
+	b.Press("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight")
+	b.See(`"Ada"`)
+	b.Press("ArrowLeft", "ArrowDown", "ArrowDown", "Enter")
+	b.See("150 more of 250")
+	b.Click(tree + " input")
+	b.Type("needle")
+	b.Wait("document.querySelectorAll('" + tree + " mark').length === 1")
+	if text := b.Text(tree); !strings.Contains(text, "1 hit") || !strings.Contains(text, "200:") || strings.Contains(text, "4711") {
+		t.Errorf("the search shows\n%s", text)
+	}
+	turn(b, "diffs")
+	if text := b.Text(sample("diffs two files")); strings.Contains(text, "memory: 512Mi") || !strings.Contains(text, "−\nremoved\ttag: 2026.11.3") && !strings.Contains(strings.Join(strings.Fields(text), " "), "− removed tag: 2026.11.3") {
+		t.Errorf("the diff shows\n%s", text)
+	}
+	b.Click("=5 lines without change: show")
+	b.See("memory: 512Mi")
+}
+
+// TestATerminalTakesKeys: what one types comes out; the history's questions to a terminal
+// are not answered; its colours need no weaker policy.
+func TestATerminalTakesKeys(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "terminal")
+	b.Wait("document.querySelector('.xterm-rows')?.innerText.includes('make check')")
+	b.Wait("/^\\d+x\\d+$/.test(window.terminal.sized.value)")
+	if v := b.Eval("window.terminal.typed.value"); v != "" {
+		t.Errorf("the history is answered with %q", v)
+	}
+	if v := b.Eval("getComputedStyle([...document.querySelectorAll('.xterm-rows span')].find((e) => e.textContent === 'true colour')).color"); v != "rgb(255, 120, 40)" {
+		t.Errorf("a colour is %v", v)
+	}
+	b.Click("@terminal")
+	b.Type("ls\n")
+	b.Press("Escape", "Tab", "ArrowUp", "Ctrl+c")
+	b.Wait(`window.terminal.typed.value === "ls\r\u001b\t\u001b[A\u0003"`)
+	b.Eval("window.terminal.typed.value = ''")
+	b.Click("=Ctrl")
+	b.Type("dx")
+	b.Click("=Left")
+	b.Wait(`window.terminal.typed.value === "\u0004x\u001b[D"`)
+	b.Eval(`void window.terminal.write("\u001b[6n")`)
+	b.Wait(`window.terminal.typed.value.endsWith("R")`)
+}
+
+// TestKeysAlone: lists, tabs, dialogs and the help are gone through without a mouse.
+func TestKeysAlone(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "lists")
+	b.Eval("document.querySelector('[role=option][tabindex=\"0\"]').focus()")
+	if got := b.Spoken(":focus"); !strings.Contains(got, "build.go") || !strings.Contains(got, "selected") {
+		t.Errorf("the list begins at %q", got)
+	}
+	b.Press("ArrowUp", "Enter")
+	b.Wait("document.querySelector('output').textContent === 'a'")
+	b.Press("b", "Enter")
+	b.Wait("document.querySelector('output').textContent === 'b'")
+	b.Press("Tab")
+	if got := b.Spoken(":focus"); got != "tab Thread (selected)" {
+		t.Errorf("after the list comes %q", got)
+	}
+	b.Press("ArrowRight")
+	b.See("Shown: two")
+	b.Press("ArrowLeft", "ArrowLeft")
+	b.See("Shown: three")
+	b.Press("Tab", "Enter")
+	b.See("It cannot be undone.")
+	if got := b.Spoken(":focus"); got != "button No" {
+		t.Errorf("the dialog begins at %q", got)
+	}
+	b.Press("Escape")
+	b.Gone("It cannot be undone.")
+	if got := b.Spoken(":focus"); got != "button Ask something" {
+		t.Errorf("after the dialog the focus is on %q", got)
+	}
+	b.Press("?")
+	b.See("the next one")
+	if got := b.Spoken(":focus"); got != "button Close" {
+		t.Errorf("the help begins at %q", got)
+	}
+	b.Press("Escape")
+	b.Gone("the next one")
+}
+
+// TestAGraphIsDrawnWhole: no box lies upon another, no name is cut, and who does not see it is
+// told the same.
+func TestAGraphIsDrawnWhole(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "graph")
+	wrong := b.Eval(`(() => {
+		const nodes = [...document.querySelectorAll(".graph .node")].map((n) => ({ name: n.textContent, box: n.querySelector("rect").getBBox(), texts: [...n.querySelectorAll("text")].map((t) => t.getBBox()) }));
+		const out = nodes.length === 9 ? [] : [nodes.length + " nodes"];
+		nodes.forEach((m, i) => {
+			for (const t of m.texts) if (t.x + t.width > m.box.x + m.box.width - 4) out.push(m.name + " is cut");
+			for (const n of nodes.slice(i + 1)) if (m.box.x < n.box.x + n.box.width && n.box.x < m.box.x + m.box.width && m.box.y < n.box.y + n.box.height && n.box.y < m.box.y + m.box.height) out.push(m.name + " lies upon " + n.name);
+		});
+		return out.join("; ");
+	})()`)
+	if wrong != "" {
+		t.Errorf("the graph: %v", wrong)
+	}
+	if text := b.Eval("document.querySelector('.graph ul').innerText"); !strings.Contains(text.(string), "agent Critic, now at work, to Release, Notes") {
+		t.Errorf("who does not see it is told\n%v", text)
+	}
+	took := b.Eval(`(async () => {
+		const { layout } = await import(document.querySelector("link[href$='/style.css']").href.replace("style.css", "parts/layout.js"));
+		const nodes = Array.from({ length: 500 }, (_, i) => ({ id: "n" + i, kind: "agent", name: "agent " + i }));
+		const edges = nodes.flatMap((n, i) => [{ from: n.id, to: "n" + (i * 7 + 1) % 500 }, { from: n.id, to: "n" + (i * 3 + 11) % 500 }]);
+		const began = performance.now();
+		const drawn = layout({ nodes, edges });
+		return [drawn.nodes.length, Number.isFinite(drawn.width + drawn.height), performance.now() - began];
+	})()`).([]any)
+	if took[0] != 500.0 || took[1] != true {
+		t.Errorf("of 500 nodes it draws %v", took)
+	}
+	t.Logf("500 nodes take %v ms", took[2])
+}
+
+// TestNoticesAreSaid: a notice goes by itself, an error stays; both are told.
+func TestNoticesAreSaid(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "notices")
+	b.Click("=Say that it failed")
+	b.Click("=Say that it failed")
+	b.See("It failed: <img src=x")
+	if n := b.Count(".toast"); n != 1 {
+		t.Errorf("the same is said %d times", n)
+	}
+	if got := b.Spoken(".toast"); !strings.HasPrefix(got, "alert") {
+		t.Errorf("an error is told as %q", got)
+	}
+	b.Click("=Close this notice")
+	b.Gone("It failed")
+	b.Click("=Announce")
+	b.Wait("document.querySelector('[aria-live=polite]').textContent === 'New request of claude'")
+	b.Click("=Announce at once")
+	b.Wait("document.querySelector('[aria-live=assertive]').textContent === 'Now'")
+}
+
+// TestPictures holds some states against their goldens.
+func TestPictures(t *testing.T) {
+	browser.Full(t)
+	b := show(t, "approval")
+	small, still := browser.Phone, browser.Light
+	small.Scale, still.ReducedMotion = 1, true
+	for _, p := range []struct {
+		name, part, state string
+		device            browser.Device
+		theme             browser.Theme
+	}{
+		{"approval-file-phone-light", "approval", "a file", small, still},
+		{"approval-waiting-desk-contrast", "approval", "waiting to send", browser.Desk, browser.Contrast},
+		{"elements-desk-dark", "elements", "marks", browser.Desk, browser.Dark},
+		{"graph-desk-dark", "graph", "a program's structure", browser.Desk, browser.Dark},
+		{"source-desk-dark", "source", "a program", browser.Desk, browser.Dark},
+	} {
+		b.Emulate(p.device, p.theme)
+		b.Eval("location.hash = encodeURIComponent(\"" + p.part + "/" + p.state + "\")") // alone: nothing moves it
+		b.Wait("document.querySelectorAll('[data-sample]').length === 1 && document.querySelector('[data-sample]').dataset.sample === \"" + p.part + " " + p.state + "\" && !document.querySelector('[data-testid][aria-disabled=true]')")
+		b.Golden(p.name, sample(p.part+" "+p.state))
+	}
+}

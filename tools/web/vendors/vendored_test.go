@@ -1,0 +1,52 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"testing"
+
+	"github.com/concerto-lang/concerto/tools/web/build"
+)
+
+// TestVendoredFilesAreAsPublished holds each file against the hash in its source.json,
+// and finds those that none speaks of.
+func TestVendoredFilesAreAsPublished(t *testing.T) {
+	root := os.DirFS(filepath.Join("..", "..", ".."))
+	dirs, err := fs.Glob(root, "web/vendor/*")
+	if err != nil || len(dirs) < 4 {
+		t.Fatalf("%d packages, %v", len(dirs), err)
+	}
+	for _, dir := range append(dirs, "tools/browser/axe") {
+		s, err := build.ReadSource(root, path.Join(dir, build.SourceFile))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		said := map[string]bool{build.SourceFile: true}
+		for _, f := range s.Files {
+			said[f.Name] = true
+			data, err := fs.ReadFile(root, path.Join(dir, f.Name))
+			if err != nil {
+				t.Error(err)
+			} else if sum := fmt.Sprintf("%x", sha256.Sum256(data)); sum != f.SHA256 {
+				t.Errorf("%s/%s is not what %s@%s has: its hash is %s", dir, f.Name, s.Package, s.Version, sum)
+			}
+		}
+		if !said["LICENSE"] || s.Licence == "" {
+			t.Errorf("%s does not say under which licence it may be used", dir)
+		}
+		entries, err := fs.ReadDir(root, dir)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, e := range entries {
+			if !said[e.Name()] && path.Ext(e.Name()) != ".go" {
+				t.Errorf("%s/%s: its source.json does not speak of it", dir, e.Name())
+			}
+		}
+	}
+}
