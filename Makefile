@@ -3,9 +3,9 @@
 
 all: build
 
-# Of the version in .ci/tools, which is a module of its own: what only looks at the
-# project is nothing that it requires.
-STATICCHECK = go tool -modfile=.ci/tools/go.mod staticcheck
+# The packages of the product, and those of tools/, a module of its own: generators, tests in a browser and
+# whatever else needs modules that the product does not.
+ALL = ./... ./tools/...
 
 # What is written in Concerto and stands in its style; a test of format holds it.
 OWN = stdlib bench internal/cli/project/templates $(filter-out examples/seeds/,$(wildcard examples/*/))
@@ -19,7 +19,7 @@ build:
 	CGO_ENABLED=0 go build -o bin/concerto-relay ./cmd/concerto-relay
 
 test:
-	go test ./...
+	go test $(ALL)
 
 # A part of the tests that ends within two minutes on two cores: the compiler, the VM, the library,
 # hosts, models, the examples, and scripts that run the command. `make test` runs all.
@@ -36,7 +36,7 @@ quick:
 # and would take ten times as long. Without RACE_ALL a quarter of the scripts and of the
 # manual's pages are run.
 RACE_ALL ?= 1
-RACE ?= ./...
+RACE ?= $(ALL)
 UNRACED = -gcflags=github.com/ncruces/go-sqlite3-wasm/...=-race=false -gcflags=golang.org/x/crypto/...=-race=false
 UNCHECKED = -gcflags=github.com/concerto-lang/concerto/vm=-d=checkptr=0 -gcflags=github.com/concerto-lang/concerto/internal/data/value=-d=checkptr=0
 race:
@@ -47,9 +47,9 @@ checkptr:
 
 lint:
 	@test -z "$$(gofmt -l .)" || { echo "not gofmt-formatted:"; gofmt -l .; exit 1; }
-	go vet ./...
+	go vet $(ALL)
 	for module in $(MODULES); do go vet -C $$module ./... || exit 1; done
-	$(STATICCHECK) ./...
+	go tool staticcheck $(ALL)
 
 fmt:
 	gofmt -w .
@@ -79,7 +79,7 @@ spec:
 	go test ./spec/...
 
 cover:
-	go test -coverpkg=./... -coverprofile=cover.out ./...
+	go test -coverpkg=./... -coverprofile=cover.out $(ALL)
 	go tool cover -func=cover.out | tail -1
 
 # Small changes of the code that no test notices; -n says how many are tried of a
@@ -101,12 +101,12 @@ durable-kill:
 # at the app once, each input came once or not at all. Then, the networks lose frames.
 RELAY_ROUNDS ?= 1000
 relay-kill:
-	RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./relay/relaytest -count=1 -timeout 0 -v
+	RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./tools/relay/relaytest -count=1 -timeout 0 -v
 
 # Three servers on one database are killed at random, so often, with a NATS server of its own that runs beside
 # (RELAY_NATS names another), and without. The server's version is the one that the tests embed.
 replicas:
-	.ci/nats env RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./relay/relaytest -run TestReplicas -count=1 -timeout 0 -v
+	.ci/nats env RELAY_KILL_ROUNDS=$(RELAY_ROUNDS) go test ./tools/relay/relaytest -run TestReplicas -count=1 -timeout 0 -v
 
 # A run whose host dies each second: nothing is lost, and nothing grows.
 SOAK ?= 30m
@@ -121,20 +121,23 @@ misbehave:
 # Pictures of each screen of the relay's page, on a phone and a desk, light and dark.
 SCREENSHOTS ?= $(CURDIR)/bin/screenshots
 screenshots:
-	CONCERTO_SCREENSHOTS=$(SCREENSHOTS) go test ./relay/web -run TestScreens -count=1
+	CONCERTO_SCREENSHOTS=$(SCREENSHOTS) go test ./tools/relay/web -run TestScreens -count=1
 
 # The black-box suite, when it lies beside the checkout.
 conformance: build
 	.ci/conformance
 
-# go.mod lists the modules that the code imports, and no others.
+# Each go.mod lists the modules that its code imports, and no others, and is enough without the other.
 tidy:
 	go mod tidy -diff
+	go -C tools mod tidy -diff
+	GOWORK=off go vet ./...
+	GOWORK=off go -C tools vet ./...
 
 check: tidy lint test race checkptr spec gen
 	@git diff --exit-code || { echo "make gen changed files: commit them"; exit 1; }
 	go test ./lexer ./parser ./sema ./codegen ./internal/compile/optimize -update
-	RELAY_KILL_ROUNDS=50 go test ./relay/relaytest -count=1
+	RELAY_KILL_ROUNDS=50 go test ./tools/relay/relaytest -count=1
 	@git diff --exit-code || { echo "golden files are out of date: run make golden and read the diff"; exit 1; }
 
 # The protocol's reference server, for TestMCPReference, and with it the reference
@@ -145,11 +148,11 @@ mcp-reference:
 # Holds the published modules in web/vendor, and axe, against what npm has of them;
 # those that are missing are fetched.
 web-vendor:
-	go run ./web/vendors web/vendor/* internal/testkit/browser/axe
+	go run ./tools/web/vendors web/vendor/* tools/browser/axe
 
 # The page that shows every part of pages in all its states.
 components:
-	go run ./web/show
+	go run ./tools/web/show
 
 # JavaScript of the SDK in TypeScript; a test says when it is out of date.
 sdk:
@@ -163,7 +166,7 @@ vscode: editors/vscode/node_modules
 # Plays what a person does with the extension in a real workbench, and makes the picture that the README shows; 4 minutes.
 vscode-e2e: vscode
 	.ci/workbench bin/workbench
-	CONCERTO_WORKBENCH=1 CONCERTO_PICTURE="$(PICTURE)" go test ./editors -run TestWorkbench -count=1 -v
+	CONCERTO_WORKBENCH=1 CONCERTO_PICTURE="$(PICTURE)" go test ./tools/editors -run TestWorkbench -count=1 -v
 
 editors/vscode/node_modules: editors/vscode/package-lock.json
 	npm ci --no-audit --no-fund --ignore-scripts --prefix editors/vscode

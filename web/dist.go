@@ -1,7 +1,7 @@
 // Package web serves a page that is built of ES modules; its API promises nothing.
 // Beside it lie the parts that pages share: parts (components), vendor (published
-// modules, byte for byte), style.css; web/build makes a page of these and its own
-// modules, web/gen writes it where the page's package embeds it.
+// modules, byte for byte), style.css; tools/web/build makes a page of these and its own
+// modules, tools/web/gen writes it where the page's package embeds it.
 package web
 
 //go:generate go run ./lexemes parts/lexemes.js
@@ -63,7 +63,7 @@ type Dist struct {
 	assets []string
 }
 
-// Open reads a page that web/gen wrote. A file there is plain, or has the end of
+// Open reads a page that tools/web/gen wrote. A file there is plain, or has the end of
 // an encoding; the plain form of one that has none is unpacked. It fails when a
 // file has a type that it does not know, or is damaged.
 func Open(dist fs.FS) (*Dist, error) {

@@ -50,23 +50,23 @@ var libraries = []struct{ path, by string }{
 	{"github.com/ncruces/go-sqlite3", "relay/powercut"},
 	{"github.com/jackc/pgx", "relay/store/postgres"},
 	{"github.com/nats-io/nats.go", "relay/nats"},
-	{"github.com/nats-io/nats-server/v2", "relay/nats/natstest"},
+	{"github.com/nats-io/nats-server/v2", "tools/relay/nats/natstest"},
 	{"github.com/google/go-cmp", "relay/store/storetest"},
 	{"golang.org/x/crypto/argon2", "relay/server/auth"},
 	{"github.com/landlock-lsm/go-landlock", "internal/process/sandbox/inside"},
 	{"github.com/coder/websocket", "internal/cli/serve"},
 	{"github.com/coder/websocket", "internal/cli/serve/servetest"},
-	{"github.com/coder/websocket", "relay/faultproxy"}, // its tests
-	{"github.com/coder/websocket", "relay/relaytest"},  // its tests
+	{"github.com/coder/websocket", "relay/faultproxy"},      // its tests
+	{"github.com/coder/websocket", "tools/relay/relaytest"}, // its tests
 	{"github.com/coder/websocket", "bench/relay"},
 	{"github.com/coder/websocket", "relay/hostd/link"},
 	{"github.com/coder/websocket", "cmd/concerto-relay"},
 	{"github.com/coder/websocket", "relay/server"},
 	{"github.com/coder/websocket", "relay/server/servertest"},
-	{"github.com/andybalholm/brotli", "web/gen"},
-	{"github.com/klauspost/compress", "web/gen"}, // a hundredth smaller than Go's own
-	{"github.com/evanw/esbuild", "web/build"},
-	{"github.com/chromedp", "internal/testkit/browser"},
+	{"github.com/andybalholm/brotli", "tools/web/gen"},
+	{"github.com/klauspost/compress", "tools/web/gen"}, // a hundredth smaller than Go's own
+	{"github.com/evanw/esbuild", "tools/web/build"},
+	{"github.com/chromedp", "tools/browser"},
 	{"golang.org/x/term", "internal/cli"},
 	{"golang.org/x/term", "cmd/concerto-relay"},
 	{"golang.org/x/sys", "internal/process/procgroup"},
@@ -97,7 +97,7 @@ var ambient = map[string][]string{
 	"path/filepath": {"Abs", "EvalSymlinks", "Glob", "Walk", "WalkDir"},
 }
 
-// packageFiles parses the files of every package of the module, tests left out.
+// packageFiles parses the files of every package of the module and of tools, tests left out.
 func packageFiles(t *testing.T) map[string][]*ast.File {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -114,7 +114,7 @@ func packageFiles(t *testing.T) map[string][]*ast.File {
 		if d.IsDir() && p != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules") {
 			return fs.SkipDir
 		}
-		if d.IsDir() && p != "." && isModule(filepath.Join(root, filepath.FromSlash(p))) {
+		if d.IsDir() && p != "." && p != toolsFolder && isModule(filepath.Join(root, filepath.FromSlash(p))) {
 			return fs.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
@@ -342,7 +342,7 @@ func TestFileSizes(t *testing.T) {
 		t.Fatalf("only %d files are tracked", len(files))
 	}
 	for _, name := range files {
-		if strings.Contains("/"+name, "/testdata/") || strings.HasPrefix(name, "web/vendor/") || strings.HasPrefix(name, "internal/testkit/browser/axe/") || filepath.Base(name) == "package-lock.json" {
+		if strings.Contains("/"+name, "/testdata/") || strings.HasPrefix(name, "web/vendor/") || strings.HasPrefix(name, "tools/browser/axe/") || filepath.Base(name) == "package-lock.json" {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(root, filepath.FromSlash(name)))

@@ -43,7 +43,6 @@ var small = map[string]string{
 	"web/lexemes":               "a program: it writes the lexemes that the page's highlighter uses",
 	"cmd/concerto":              "a program: it calls internal/cli",
 	"sdk":                       "embeds the SDKs' files, which are beside it",
-	"relay/relaytest":           "only tests are in it",
 	"internal/data/intmath":     "used by the VM, the checker and the library, which share nothing else below them",
 	"internal/data/provider":    "the list of providers, for the manifest and for the runtime",
 	"relay/ancestry":            "used by the daemon's socket and by the process that holds a terminal",

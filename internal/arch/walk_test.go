@@ -22,7 +22,7 @@ var (
 	// `sema/stmt.go:let`.
 	reference = regexp.MustCompile("`([a-zA-Z0-9_./-]+\\.(?:go|conc|js))(?::([A-Za-z0-9_]+))?`")
 	// folder is the form in which the guides name a package or another folder: `internal/text/source`.
-	folder = regexp.MustCompile("`((?:cmd|docs|examples|internal|parser|relay|runtime|sdk|sema|spec|stdlib|vm|web)/[a-zA-Z0-9_/-]+)`")
+	folder = regexp.MustCompile("`((?:cmd|docs|examples|internal|parser|relay|runtime|sdk|sema|spec|stdlib|tools|vm|web)/[a-zA-Z0-9_/-]+)`")
 	// testName is the form in which the guides name a test by its package, such as
 	// `runtime/tool:TestGrants`, or a script of the commands.
 	testName = regexp.MustCompile("`(?:([a-z][a-z0-9/-]*:Test[A-Z]\\w*)|(\\w+\\.txtar))`")

@@ -25,7 +25,7 @@ var dist embed.FS
 // It panics when the embedded page is damaged, which is our bug.
 func Routes() []auth.Route { return RoutesOf(Built()) }
 
-// Built is the embedded page, as web/gen has written it.
+// Built is the embedded page, as tools/web/gen has written it.
 func Built() fs.FS {
 	built, err := fs.Sub(dist, "dist")
 	if err != nil {

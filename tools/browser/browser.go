@@ -1,5 +1,5 @@
 // Package browser drives a real browser, Chromium without a window, for the tests of
-// pages. One process serves all tests of a package, each in a tab of its own, whose
+// pages (its API promises nothing). One process serves all tests of a package, each in a tab of its own, whose
 // cookies and storage nobody shares; a test fails when its page's console says an
 // error. What a test does goes through mouse and keyboard, and what it asks is what
 // a person sees or is told. Only tests import it.

@@ -1,0 +1,91 @@
+package arch
+
+import (
+	"encoding/json"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+)
+
+// toolsFolder holds the module of the generators and tests that need more modules than the product.
+const toolsFolder = "tools"
+
+// mostRequirements bounds the modules of others that the product and its tests import.
+const mostRequirements = 22
+
+// requirements returns the versions of the modules that a go.mod lists, and how many of them packages of ours import.
+func requirements(t *testing.T, dir string) (versions map[string]string, direct int) {
+	t.Helper()
+	edit := exec.Command("go", "mod", "edit", "-json")
+	edit.Dir = filepath.Join("..", "..", dir)
+	edit.Env = append(os.Environ(), "GOWORK=off")
+	out, err := edit.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Require []struct {
+			Path, Version string
+			Indirect      bool
+		}
+	}
+	if err := json.Unmarshal(out, &file); err != nil {
+		t.Fatal(err)
+	}
+	versions = map[string]string{}
+	for _, r := range file.Require {
+		versions[r.Path] = r.Version
+		if !r.Indirect {
+			direct++
+		}
+	}
+	return versions, direct
+}
+
+// TestRequirements bounds the number of modules that go.mod requires directly, and compares the versions with those
+// of tools: in the workspace the higher version counts for both, and the product would be tested with other modules
+// than its users build it with.
+func TestRequirements(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	product, direct := requirements(t, ".")
+	if direct > mostRequirements {
+		t.Errorf("go.mod requires %d modules directly; %d are the most. What only generators or tests need may move to %s", direct, mostRequirements, toolsFolder)
+	}
+	tools, _ := requirements(t, toolsFolder)
+	for module, version := range product {
+		if other, both := tools[module]; both && other != version {
+			t.Errorf("go.mod requires %s %s, and %s/go.mod %s", module, version, toolsFolder, other)
+		}
+	}
+}
+
+// TestNothingNeedsTools checks that no package outside of tools imports one of tools, tests included: the product
+// is built and tested without the workspace, too.
+func TestNothingNeedsTools(t *testing.T) {
+	randtest.InOneGoroutine(t)
+	within := 0
+	for name, source := range goFiles(t) {
+		if strings.HasPrefix(name, toolsFolder+"/") {
+			within++
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range imported(f) {
+			if strings.HasPrefix(p, Module+"/"+toolsFolder+"/") {
+				t.Errorf("%s imports %s, which is in the module of the tools", name, p)
+			}
+		}
+	}
+	if within == 0 {
+		t.Errorf("%s has no Go files", toolsFolder)
+	}
+}
