@@ -16,7 +16,7 @@ func (l *lab) bin(name string) string { return filepath.Join(l.dir, name) }
 // newLab builds the binaries in a scratch directory; peers says whether the
 // peers of the workloads are needed.
 func newLab(peers bool) (*lab, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/concerto-lang/concerto").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the module: %w", err)
 	}
@@ -48,11 +48,12 @@ func (l *lab) build(peers bool) error {
 	return l.goBuild(filepath.Join(l.root, "bench", "govms"), ".")
 }
 
-// goBuild builds commands; each binary has its package's name.
+// goBuild builds commands of the module in a directory; each binary has its package's name.
 func (l *lab) goBuild(dir string, packages ...string) error {
 	cmd := exec.Command("go", append([]string{"build", "-o", l.dir + string(filepath.Separator)}, packages...)...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as `make build` does: no C library is loaded at start
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", // as `make build` does: no C library is loaded at start
+		"GOWORK=off") // govms is not in the workspace
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s in %s: %w\n%s", strings.Join(packages, " "), dir, err, text)
 	}
