@@ -17,7 +17,7 @@ import (
 const toolsFolder = "tools"
 
 // mostRequirements bounds the modules of others that the product and its tests import.
-const mostRequirements = 22
+const mostRequirements = 21
 
 // requirements returns the versions of the modules that a go.mod lists, and how many of them packages of ours import.
 func requirements(t *testing.T, dir string) (versions map[string]string, direct int) {
