@@ -2,7 +2,7 @@
 // nothing. It takes what the entries of a page need out of several trees of files,
 // joins it into as few files as there are moments at which it is needed, compiles
 // templates of elements into calls, and leaves out what a browser does not need.
-// It touches no file system but those it is given; web/gen compresses and writes.
+// It touches no file system but those it is given; tools/web/gen compresses and writes.
 package build
 
 import (
