@@ -40,7 +40,7 @@ var update = flag.Bool("update", false, "rewrite what the pages say is printed")
 const asHost = "SPEC_TESTHOST"
 
 // patience bounds one command.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // command builds the command once.
 var command = testproc.Command

@@ -557,7 +557,7 @@ func TestListenWithdrawBetweenWaits(t *testing.T) {
 	l.int(5000)
 	l.str("sleep")
 	w := &betweenWaits{}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	out, err := l.runIn(ctx, t, Config{Performer: w})
 	if err != nil {

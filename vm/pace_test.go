@@ -117,7 +117,7 @@ func TestBoundInNative(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	out, err := m.Run(ctx)
 	if err != nil || value.Text(out.Value) != `{"ok":null}` {

@@ -70,7 +70,7 @@ type hostSeen struct {
 // hosts waits until the hosts are as they are to be.
 func (d *daemon) hosts(token string, want func([]hostSeen) bool) []hostSeen {
 	d.Helper()
-	for end := time.Now().Add(60 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		var all []hostSeen
 		d.ask("GET", "/hosts", token, "", &all)
 		if want(all) {

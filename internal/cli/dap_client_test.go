@@ -30,7 +30,7 @@ type debugger struct {
 }
 
 // debugWait bounds what a test waits for, which takes milliseconds where the machine has time.
-const debugWait = 60 * time.Second
+const debugWait = 2 * time.Minute
 
 // debugs starts the command, and an editor that speaks with it.
 func debugs(t *testing.T, texts map[string]string) *debugger {

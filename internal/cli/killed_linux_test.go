@@ -16,7 +16,7 @@ import (
 
 // outlive bounds the wait for processes to be gone, which takes milliseconds where
 // the machine has time for it.
-const outlive = 30 * time.Second
+const outlive = 2 * time.Minute
 
 // family is what begins a host that starts four others (family4).
 const family = `

@@ -84,7 +84,7 @@ func hostdCmd(ts *testscript.TestScript, neg bool, args []string) {
 func (f *fakeHostd) within(ts *testscript.TestScript, c chan struct{}, what string) {
 	select {
 	case <-c:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		ts.Fatalf("%s:\n%s", what, strings.Join(f.lines, ""))

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is for a machine that does something else, too.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // echo answers each message with itself; a plain request with "plain".
 func echo(t *testing.T) string {

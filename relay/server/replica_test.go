@@ -196,7 +196,7 @@ func (w *trio) forgets() {
 	before := w.two.HelloApp(servertest.Viewer, "")
 	forgotten := func(run string) {
 		w.Helper()
-		for end := time.Now().Add(30 * time.Second); server.Knows(w.two.Server, run); {
+		for end := time.Now().Add(2 * time.Minute); server.Knows(w.two.Server, run); {
 			if time.Now().After(end) {
 				w.Fatalf("%s is known still", run)
 			}

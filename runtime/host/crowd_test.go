@@ -74,7 +74,7 @@ func TestCrowd(t *testing.T) {
 	if err := h.Close(ctx); err != nil {
 		t.Error(err)
 	}
-	for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > routines+1 && time.Now().Before(until); {
+	for until := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > routines+1 && time.Now().Before(until); {
 		runtime.Gosched()
 	}
 	if got := descriptors(t) - files; got > 8 {

@@ -41,7 +41,7 @@ type talker struct {
 }
 
 // patience is longer than anything takes.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // exchanges is how many a talker has.
 const exchanges = 12

@@ -39,7 +39,7 @@ func TestRealHosts(t *testing.T) {
 					OutputFormat: "json", Params: []byte(`{"model":"opus"}`), Timeout: 60,
 				}},
 			})
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 			defer cancel()
 			talk(ctx, t, h)
 			if err := h.Close(ctx); err != nil {

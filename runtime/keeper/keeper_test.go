@@ -62,7 +62,7 @@ func beHost() {
 }
 
 // patience is longer than anything takes.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // client is a run's end of a keeper, ended with the test.
 func client(t *testing.T, dir string, owner int64, change ...func(*keeper.Options)) *keeper.Client {

@@ -361,7 +361,7 @@ func ended(t *testing.T, file string) {
 		t.Fatal(err)
 	}
 	// It was killed, or would not end at all; its last thread may take a moment to.
-	if left, err := testproc.Ended(10*time.Second, pid); err != nil || len(left) > 0 {
+	if left, err := testproc.Ended(2*time.Minute, pid); err != nil || len(left) > 0 {
 		t.Errorf("%v is left (%v)", left, err)
 	}
 }
@@ -421,7 +421,7 @@ func TestCommandKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = c.Wait()
-			if left, err := testproc.Ended(30*time.Second, leader, fileNumber(t, file)); err != nil || len(left) > 0 {
+			if left, err := testproc.Ended(2*time.Minute, leader, fileNumber(t, file)); err != nil || len(left) > 0 {
 				t.Errorf("%v are left (%v)", left, err)
 			}
 		})

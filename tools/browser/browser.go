@@ -26,7 +26,7 @@ const without = "Translate,BlinkGenPropertyTrees,WebUIOmniboxPopup,WebUIOmniboxA
 
 // patience is how long a page may take for what a test waits for. No test waits so long but one that fails, and
 // those of a machine that has much else to do.
-const patience = 90 * time.Second
+const patience = 2 * time.Minute
 
 // process is the browser of this test binary.
 var process struct {

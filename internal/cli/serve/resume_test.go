@@ -228,7 +228,7 @@ func TestFlood(t *testing.T) {
 → {"jsonrpc":"2.0","id":2,"method":"tools/register","params":{"tools":[{"name":"t","description":"T"}]}}
 ← {"jsonrpc":"2.0","id":2,"result":{"registered":["t@1"]}}
 `)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for i := range 1001 {
 		if err := w.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"a%d","method":"tools/call","params":{"name":"t"}}`, i)); err != nil {

@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"context"
 	"errors"
 
 	"github.com/google/go-dap"
@@ -128,6 +129,9 @@ func (s *session) inRun(f func()) error {
 	case !s.launched && !s.attached:
 		return errors.New("nothing has been launched")
 	case !s.run.do(f):
+		if why := context.Cause(s.ctx); why != nil { // it was stopped before the program ended
+			return why
+		}
 		return errors.New("the program has ended")
 	}
 	return nil

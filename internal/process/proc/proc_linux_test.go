@@ -50,7 +50,7 @@ func TestMarked(t *testing.T) {
 	defer c.Process.Kill()
 	// A program's environment is there a moment after its start has been told.
 	var env []byte
-	for end := time.Now().Add(time.Minute); len(env) == 0 && time.Now().Before(end); {
+	for end := time.Now().Add(2 * time.Minute); len(env) == 0 && time.Now().Before(end); {
 		env = Environ(c.Process.Pid)
 	}
 	for run, want := range map[string]bool{"r_mine": true, "r_other": false, "r_min": false, "mine": false} {

@@ -63,7 +63,7 @@ func TestManyChildren(t *testing.T) {
 		}
 	}
 	// The goroutine that waits for all ends after it has told of the last one.
-	for until := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > routines && time.Now().Before(until); {
+	for until := time.Now().Add(2 * time.Minute); runtime.NumGoroutine() > routines && time.Now().Before(until); {
 		runtime.Gosched()
 	}
 	if got := runtime.NumGoroutine(); got > routines {

@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds waits; nothing but a bug comes near it.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func init() {
 	self := func() *Run { return &Run{ID: os.Getenv("PROCGROUP_RUN"), Executable: os.Args[0]} }

@@ -179,7 +179,7 @@ func (s *stage) ask(ctx context.Context, p Prompt) chan string {
 func (s *stage) until(text string) {
 	s.t.Helper()
 	over := make(chan struct{})
-	timer := time.AfterFunc(30*time.Second, func() { close(over) })
+	timer := time.AfterFunc(2*time.Minute, func() { close(over) })
 	defer timer.Stop()
 	if got, ok := s.term.Wait(func(x testterm.State) bool { return strings.Contains(x.Text(), text) }, over); !ok {
 		s.t.Fatalf("%q is not shown:\n%s", text, got.Text())

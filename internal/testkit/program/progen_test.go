@@ -147,7 +147,7 @@ func perform(p *ir.Program, natives func(string) vm.Native, copies bool) (out st
 	if natives != nil {
 		c.Natives = natives
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	_, failed, err = compiletest.Run(ctx, c)
 	return w.out.String() + compiletest.Failure(failed), failed, err

@@ -19,7 +19,7 @@ const (
 )
 
 // giveUp is after how long a test no longer waits for what is to be shown.
-const giveUp = 60 * time.Second
+const giveUp = 2 * time.Minute
 
 // Running is a command on a pseudo-terminal.
 type Running struct {

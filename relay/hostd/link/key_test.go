@@ -80,7 +80,7 @@ func (k *keyring) pin(key ed25519.PublicKey) error {
 // errors waits until a link says why there is no connection, in words.
 func (h *host) errs(want string) {
 	h.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		err := h.link.State().Err
 		if err != nil && strings.Contains(err.Error(), want) {
 			return

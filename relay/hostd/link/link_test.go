@@ -99,7 +99,7 @@ func (s *server) accept() *peer {
 	select {
 	case p := <-s.conns:
 		return p
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		s.t.Fatal("no host connects")
 		return nil
 	}
@@ -115,7 +115,7 @@ func (p *peer) close(code int) {
 
 func (p *peer) read() protocol.Envelope {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	kind, frame, err := p.conn.Read(ctx)
 	if err != nil {

@@ -30,7 +30,7 @@ func TestServer(t *testing.T) {
 	for i := range events / 2 {
 		h.output("run_a", fmt.Sprint(events/2+i+1))
 	}
-	deadline := time.After(60 * time.Second)
+	deadline := time.After(2 * time.Minute)
 	for {
 		if run, _ := h.spool.Run("run_a"); run.Acked == events {
 			break

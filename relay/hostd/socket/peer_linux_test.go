@@ -75,7 +75,7 @@ func TestMark(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A program's environment is there a moment after its start has been told.
-		for end := time.Now().Add(time.Minute); len(proc.Environ(c.Process.Pid)) == 0 && time.Now().Before(end); {
+		for end := time.Now().Add(2 * time.Minute); len(proc.Environ(c.Process.Pid)) == 0 && time.Now().Before(end); {
 		}
 		if got := markOf(c.Process.Pid); got != want {
 			t.Errorf("%q: %q", mark, got)

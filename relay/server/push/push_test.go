@@ -159,7 +159,7 @@ func asks(p *servertest.Peer, run string, seq int64, id string) {
 // until waits for what has no event of its own.
 func (f *fixture) until(what string, so func() bool) {
 	f.Helper()
-	for end := time.Now().Add(60 * time.Second); !so(); runtime.Gosched() {
+	for end := time.Now().Add(2 * time.Minute); !so(); runtime.Gosched() {
 		if time.Now().After(end) {
 			f.Fatalf("it never is so: %s", what)
 		}

@@ -25,7 +25,7 @@ import (
 )
 
 // patience is how long a test waits for what must come. No test waits so long but one that fails.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // Relay is a server for a test.
 type Relay struct {

@@ -19,7 +19,7 @@ import (
 )
 
 // patience bounds every wait of the suite; nothing but a bug comes near it.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // A Peer makes the configuration of a host that plays the script file and
 // speaks over the transport under test. Name, formats, parameters and limits

@@ -40,7 +40,7 @@ func perform(t *testing.T, s *Sink, r effect.Request) effect.Result {
 
 func finish(t *testing.T, s *Sink) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(bg, 20*time.Second)
+	ctx, cancel := context.WithTimeout(bg, 2*time.Minute)
 	defer cancel()
 	if err := s.Close(ctx); err != nil {
 		t.Fatal(err)

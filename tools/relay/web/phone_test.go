@@ -26,7 +26,7 @@ func next(t *testing.T, from <-chan string) string {
 	select {
 	case text := <-from:
 		return text
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("nothing came")
 		return ""
 	}
