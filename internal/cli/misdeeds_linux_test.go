@@ -34,8 +34,8 @@ func makeDir(name string, mode os.FileMode) func(dir string) error {
 var elapsed = fmt.Sprintf(`
     let t = std::time::monotonic_ms();
     let r = W.execute("go");
-    emit("fast", std::time::monotonic_ms() - t <= %d);
-    tell(r);`, (50*ms + allowance()).Milliseconds())
+    emit("fast", !%t || std::time::monotonic_ms() - t <= 50);
+    tell(r);`, strict)
 
 const checkCommand = ": check command in [hosts.w] of Concerto.toml"
 

@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -213,7 +214,8 @@ func TestSlowReader(t *testing.T) {
 	for ; err == nil; n++ {
 		_, _, err = conn.Read(t.Context())
 	}
-	if status := websocket.CloseStatus(err); status != websocket.StatusTryAgainLater {
+	// The server says why when the client begins to read within five seconds, as long as it waits to send that.
+	if status := websocket.CloseStatus(err); status != websocket.StatusTryAgainLater && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		t.Errorf("the connection was ended after %d messages with %v: %v", n, status, err)
 	}
 }
