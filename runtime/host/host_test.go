@@ -90,6 +90,7 @@ func TestPlaces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			c := c // it is called at the same time for several processes
 			c.Command, c.Env = os.Args[0], map[string]string{"REPLAY": file, "GORACE": "atexit_sleep_ms=0"}
 			return c
 		}
