@@ -39,8 +39,6 @@ var largeStructs = map[string]int{
 	"relay/server.host":                  38,
 	"runtime.Config":                     33,
 	"runtime/host.Config":                33,
-	"runtime/host.process":               41,
-	"runtime/host.reader":                50,
 	"sema.checker":                       40,
 	"vm.VM":                              74,
 	"vm.evaluation":                      37,

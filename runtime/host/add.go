@@ -7,7 +7,7 @@ func (h *Hosts) Add(c Config) {
 	defer h.mu.Unlock()
 	if was := h.pools[c.Name]; was != nil {
 		for p := range h.processes {
-			if p.idle() && p.cfg == was.cfg {
+			if p.life.idle() && p.cfg == was.cfg {
 				p.retire(leaveIdle)
 			}
 		}

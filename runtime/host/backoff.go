@@ -92,14 +92,7 @@ func (pl *pool) failed(err error) {
 // host's, such as the end of the run, is none.
 func (p *process) aborted(err error) {
 	e, ok := errors.AsType[*effect.Error](err)
-	if !ok {
-		return
-	}
-	p.mu.Lock()
-	was := p.counted
-	p.counted = true
-	p.mu.Unlock()
-	if !was {
+	if ok && p.life.countFailure() {
 		p.hosts.pools[p.cfg.Name].starts.fail(e)
 	}
 }

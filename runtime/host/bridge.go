@@ -103,9 +103,7 @@ const noExchange = "no exchange is running"
 // inject adds a message of ours to the exchange that runs, as if the host had said it.
 // It gives why it could not.
 func (p *process) inject(line []byte) (problem string) {
-	p.mu.Lock()
-	in, t := p.cur, p.turn.Load()
-	p.mu.Unlock()
+	in, t := p.life.current()
 	if in == nil || t == nil || t.one || in.refuses() {
 		return noExchange
 	}
@@ -122,7 +120,7 @@ func (p *process) inject(line []byte) (problem string) {
 
 // beside takes apart what came over the bridge of a process that is kept; ok is false for a line of its own.
 func (p *process) beside(text []byte) (client int, line []byte, left, ok bool) {
-	if p.kept == nil || p.entry == nil {
+	if p.kept.conn == nil || p.entry == nil {
 		return 0, nil, false, false
 	}
 	return keeper.OverBridge(text)
@@ -141,9 +139,9 @@ func (p *process) hear(text []byte) adapter.Output {
 }
 
 // sides are lines over the bridge as the keeper takes them, of a process that is kept.
-func (p *process) sides(all []adapter.BridgeLine) (out []keeper.Side) {
+func (c *custody) sides(all []adapter.BridgeLine) (out []keeper.Side) {
 	for _, x := range all {
-		if p.kept != nil {
+		if c.conn != nil {
 			out = append(out, keeper.Side{Client: x.Client, Line: x.Line})
 		}
 	}

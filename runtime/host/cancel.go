@@ -29,7 +29,7 @@ func cancelLine(reason string) []byte {
 // other process is ended. The host takes its next exchange after that.
 func (ex *exchange) cancel(p *process, reason string) {
 	defer ex.free()
-	if !p.cancels {
+	if !p.announced.cancels {
 		p.retire(0)
 		return
 	}

@@ -111,15 +111,15 @@ func (h *Hosts) openAt(ctx context.Context, r *effect.ExchangeOpen, at *place) (
 		return nil, ErrClosed
 	}
 	p.goesOnWith(ex.session)
-	p.begin(ex.in, p.opens(ex.asked), ex.promptFor(p))
+	p.begin(ex.in, p.kept.opens(ex.asked), ex.promptFor(p))
 	return ex.opened(), nil
 }
 
 // opened names the exchange, and its process where that is kept.
 func (ex *exchange) opened() *effect.ExchangeOpened {
 	o := &effect.ExchangeOpened{ID: ex.id}
-	if p := ex.process(); p != nil && p.kept != nil {
-		o.Process, o.Turn, o.Session = int64(p.number), p.turnNumber(), p.conversation()
+	if p := ex.process(); p != nil && p.kept.conn != nil {
+		o.Process, o.Turn, o.Session = int64(p.number), p.kept.begun.Load(), p.conversation()
 		ex.course.Opened(o)
 	}
 	return o
@@ -267,7 +267,7 @@ func (ex *exchange) another(ctx context.Context) error {
 	if lost := ex.in.whyLost(); lost != nil {
 		return ex.revive(ctx, lost)
 	}
-	return ex.restart(ctx, ex.wish, func(p *process) { p.begin(ex.in, p.opens(ex.asked), ex.promptFor(p)) })
+	return ex.restart(ctx, ex.wish, func(p *process) { p.begin(ex.in, p.kept.opens(ex.asked), ex.promptFor(p)) })
 }
 
 // restart gives the exchange to a new process, which begin tells of it.
@@ -322,8 +322,8 @@ func (h *Hosts) close(r *effect.ExchangeClose) error {
 	ex.beat.Stop()
 	ex.over()
 	p := ex.heedless()
-	if line := ex.given.Load(); line > 0 && p != nil && p.kept != nil {
-		p.kept.Ack(line)
+	if line := ex.given.Load(); line > 0 && p != nil && p.kept.conn != nil {
+		p.kept.conn.Ack(line)
 	}
 	if ex.in.drain() {
 		h.running.Add(1)

@@ -195,7 +195,7 @@ func (h *Hosts) shut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for p := range h.processes {
-		if p.idle() {
+		if p.life.idle() {
 			p.retire(leaveIdle)
 		}
 	}

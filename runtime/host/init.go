@@ -117,7 +117,7 @@ func (p *process) initialise(ctx context.Context, text []byte) error {
 func (p *process) acknowledged(m *effect.HostMessage) error {
 	switch hostmsg.Of(m.Type).Role {
 	case hostmsg.Acknowledges:
-		p.capable(m.Text)
+		p.announced.read(m.Text, p.words != nil)
 		p.keepAck(m.Text)
 		p.rest(false)
 		return nil
@@ -127,9 +127,16 @@ func (p *process) acknowledged(m *effect.HostMessage) error {
 	return p.told(p.cfg.failure("did not acknowledge initialization: it answered %s", stderrlog.Quote(m.Text)))
 }
 
-// capable reads what an acknowledgement announces. A list of anything is taken: what is no known
+// announcement is what a process has said of itself when it acknowledged its initialisation.
+type announcement struct {
+	cancels, resumes bool
+	hearsTools       bool  // it is to be told of its tools
+	state            State // all that it said of itself
+}
+
+// read reads an acknowledgement; a vendor's agent hears of tools in another way. A list of anything is accepted: what is no known
 // name means nothing.
-func (p *process) capable(line []byte) {
+func (a *announcement) read(line []byte, vendor bool) {
 	var ack struct {
 		Version      any   `json:"version"`
 		Capabilities []any `json:"capabilities"`
@@ -137,13 +144,13 @@ func (p *process) capable(line []byte) {
 	if json.Unmarshal(line, &ack) != nil {
 		return
 	}
-	p.cancels = slices.Contains(ack.Capabilities, any("cancel"))
-	p.tells = slices.Contains(ack.Capabilities, any("tools")) && p.words == nil
-	p.resumes = slices.Contains(ack.Capabilities, any("resume"))
-	p.state.Version, _ = ack.Version.(string)
+	a.cancels = slices.Contains(ack.Capabilities, any("cancel"))
+	a.hearsTools = slices.Contains(ack.Capabilities, any("tools")) && !vendor
+	a.resumes = slices.Contains(ack.Capabilities, any("resume"))
+	a.state.Version, _ = ack.Version.(string)
 	for _, c := range ack.Capabilities {
 		if name, ok := c.(string); ok {
-			p.state.Capabilities = append(p.state.Capabilities, name)
+			a.state.Capabilities = append(a.state.Capabilities, name)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (p *workplaces) settle(ctx context.Context, session string) error {
 	p.mu.Unlock()
 	for _, o := range ending {
 		select {
-		case <-o.gone:
+		case <-o.stages.gone:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-o.hosts.closing:

@@ -132,10 +132,10 @@ type keptExchange struct {
 	again   *revival     // nil: it is with its first process; under the exchange's lock
 }
 
-// lasting is what a process has because it is kept.
-type lasting struct {
-	kept   *keeper.Conn // nil: it is not
-	begun  int64        // exchanges; under the process's lock
+// custody is what a process has because it is kept.
+type custody struct {
+	conn   *keeper.Conn // nil: it is not
+	begun  atomic.Int64 // exchanges
 	repeat repeats
 }
 
@@ -151,7 +151,7 @@ func (p *process) framed(l line) line {
 	if p.words == nil && l.size() > 0 && f.note.Sum == "" {
 		f.note.Sum = l.sum()
 	}
-	head := p.kept.Frame(f.kind, f.heard, jsonobject.Encode(f.note), f.sides, l.size())
+	head := p.kept.conn.Frame(f.kind, f.heard, jsonobject.Encode(f.note), f.sides, l.size())
 	out := line{short: append(head, l.short...), long: make([]stretch, len(l.long))}
 	for i, s := range l.long {
 		s.at += len(head)
@@ -168,8 +168,8 @@ func (l *line) sum() string {
 }
 
 // opens is the sum of what an exchange is opened with, where the process is kept.
-func (p *process) opens(r *effect.ExchangeOpen) string {
-	if p.kept == nil {
+func (c *custody) opens(r *effect.ExchangeOpen) string {
+	if c.conn == nil {
 		return ""
 	}
 	return sumOf(r)
@@ -187,7 +187,7 @@ func sumOf(r *effect.ExchangeOpen) string {
 
 // saying is the framing of what a line of ours became in the words of an adapter. Who calls it has the adapter.
 func (p *process) saying(f framing, ours []byte) framing {
-	if p.kept == nil {
+	if p.kept.conn == nil {
 		return f
 	}
 	if f.note == nil {
@@ -201,28 +201,21 @@ func (p *process) saying(f framing, ours []byte) framing {
 	return f
 }
 
-// beginning is the framing of the first line of a turn. Who calls it holds the process's lock.
-func (p *process) beginning(t *turn) framing {
+// beginning is the framing of the first line of a turn.
+func (c *custody) beginning(t *turn) framing {
 	if t.one {
 		return framing{kind: keeper.KindPinned}
 	}
-	p.begun++
-	n := &begunNote{Turn: p.begun, Open: t.opens, At: time.Now(), Since: t.since}
+	n := &begunNote{Turn: c.begun.Add(1), Open: t.opens, At: time.Now(), Since: t.since}
 	if t.again != nil {
 		n.Revived = &t.again.note
 	}
 	return framing{kind: keeper.KindBegin, note: &lineNote{Begun: n}}
 }
 
-func (p *process) turnNumber() int64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.begun
-}
-
 // keep notes something of a process that is kept.
 func (p *process) keep(kind keeper.Kind, n lineNote) {
-	if p.kept == nil {
+	if p.kept.conn == nil {
 		return
 	}
 	f := framing{kind: kind, note: &n}
@@ -256,8 +249,8 @@ func (p *process) keepRest(served bool) {
 
 // journaled tells the keeper, at times, that the lines up to one are in the run's journal.
 func (ex *exchange) journaled(line int64) {
-	if p := ex.process(); p != nil && p.kept != nil && line > 0 {
-		p.kept.AckSoon(line)
+	if p := ex.process(); p != nil && p.kept.conn != nil && line > 0 {
+		p.kept.conn.AckSoon(line)
 	}
 }
 
@@ -283,8 +276,8 @@ func (h *Hosts) Suspend() {
 // dropKept leaves unread what a process that was ended has said and nobody wants: of one that is kept that may be
 // much. A trace has it all the same.
 func (p *process) dropKept() {
-	if p.kept != nil && p.hosts.opts.Wire == nil {
-		p.kept.Drop()
+	if p.kept.conn != nil && p.hosts.opts.Wire == nil {
+		p.kept.conn.Drop()
 	}
 }
 
@@ -331,6 +324,6 @@ func (r *repeats) none() bool {
 }
 
 // repeated says that the process has a line already.
-func (p *process) repeated(l *line) bool {
-	return p.kept != nil && l.frame.kind == 0 && !p.repeat.none() && p.repeat.take(l.sum())
+func (c *custody) repeated(l *line) bool {
+	return c.conn != nil && l.frame.kind == 0 && !c.repeat.none() && c.repeat.take(l.sum())
 }

@@ -123,10 +123,10 @@ func (c *Config) denied() string { return "denied by [hosts." + c.Connector + ".
 // runs holds it up. The rules decide approvals alone, whatever else is answered by yes
 // or no: they read the kind, the paths and the arguments of what a host asks to do.
 func (r *reader) decide(t *turn, m *effect.HostMessage, line []byte) error {
-	if r.rules == nil || m.Type != hostmsg.Approval {
+	if r.p.rules == nil || m.Type != hostmsg.Approval {
 		return nil
 	}
-	switch vendor := r.words != nil; {
+	switch vendor := r.p.words != nil; {
 	case vendor && t.one:
 		return r.decideAside(m, line, "no exchange is running that could decide it")
 	case t.one:
@@ -139,7 +139,7 @@ func (r *reader) decide(t *turn, m *effect.HostMessage, line []byte) error {
 	}
 	verdict := r.decidedBefore(m)
 	if verdict == hostpolicy.Ask {
-		verdict = r.rules.Decide(hostpolicy.Of(line))
+		verdict = r.p.rules.Decide(hostpolicy.Of(line))
 	}
 	if verdict == hostpolicy.Ask {
 		return nil
@@ -154,12 +154,12 @@ func (r *reader) decide(t *turn, m *effect.HostMessage, line []byte) error {
 // decidedBefore is how an approval was decided, and answered, by the process before this one, whose journal does not have it: what the rules
 // say now may be another thing. It is Ask where nothing was.
 func (r *reader) decidedBefore(m *effect.HostMessage) hostpolicy.Verdict {
-	if r.kept == nil || r.repeat.none() {
+	if r.p.kept.conn == nil || r.p.kept.repeat.none() {
 		return hostpolicy.Ask
 	}
 	for _, v := range []hostpolicy.Verdict{hostpolicy.Allow, hostpolicy.Deny} {
 		l := line{short: appendReply(nil, answering(m, r.answerOf(v)))}
-		if r.repeat.has(l.sum()) {
+		if r.p.kept.repeat.has(l.sum()) {
 			return v
 		}
 	}
@@ -171,7 +171,7 @@ func (r *reader) answerOf(v hostpolicy.Verdict) string {
 	if v == hostpolicy.Allow {
 		return r.allowance()
 	}
-	return r.cfg.denied()
+	return r.p.cfg.denied()
 }
 
 // answering is the reply to a message with a text.
@@ -182,18 +182,18 @@ func answering(m *effect.HostMessage, text string) *effect.ExchangeReply {
 // decideAside answers an approval that a vendor's agent asks for while nobody could
 // be asked: what the rules do not allow is denied, so that it need not wait.
 func (r *reader) decideAside(m *effect.HostMessage, line []byte, nobody string) error {
-	switch r.rules.Decide(hostpolicy.Of(line)) {
+	switch r.p.rules.Decide(hostpolicy.Of(line)) {
 	case hostpolicy.Allow:
 		nobody = r.allowance()
 	case hostpolicy.Deny:
-		nobody = r.cfg.denied()
+		nobody = r.p.cfg.denied()
 	}
 	return r.answer(m, nobody)
 }
 
 // answer answers a message with a text.
 func (r *reader) answer(m *effect.HostMessage, text string) error {
-	if _, ok := r.send(appendReply(nil, answering(m, text)), false); !ok {
+	if _, ok := r.p.send(appendReply(nil, answering(m, text)), false); !ok {
 		return errDeaf
 	}
 	return nil
@@ -201,7 +201,7 @@ func (r *reader) answer(m *effect.HostMessage, text string) error {
 
 // allowance is the answer that allows: a host of ours gets a word that people give.
 func (r *reader) allowance() string {
-	if r.words == nil {
+	if r.p.words == nil {
 		return "yes"
 	}
 	return decision.Once
@@ -214,7 +214,7 @@ func (r *reader) decided(verdict hostpolicy.Verdict, m *effect.HostMessage, line
 	}
 	_ = json.Unmarshal(line, &a) // it has been read as a message
 	o := jsonobject.New(effect.Decided)
-	o.Text("host", r.cfg.Name)
+	o.Text("host", r.p.cfg.Name)
 	for _, m := range []jsonobject.Member{
 		{Name: "id", Value: json.RawMessage(m.ID)},
 		{Name: "decision", Value: jsonobject.Encode(verdict)},

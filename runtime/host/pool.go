@@ -154,7 +154,7 @@ func (s *slot) current(ctx context.Context, w wish) (*process, error) {
 		}
 		s.p.retire(leaveIdle)
 		select {
-		case <-s.p.gone:
+		case <-s.p.stages.gone:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-s.pool.hosts.closing:
@@ -163,7 +163,7 @@ func (s *slot) current(ctx context.Context, w wish) (*process, error) {
 		s.p = nil
 	}
 	p, err := s.spawn(ctx, w)
-	if err == nil && w.session != "" && !p.resumes {
+	if err == nil && w.session != "" && !p.announced.resumes {
 		return nil, s.pool.cfg.noResume()
 	}
 	return p, err
@@ -178,7 +178,7 @@ func (s *slot) mayResume() bool {
 		return true
 	}
 	known := s.p != nil && s.p.usable()
-	return (c.Init || c.hasParams()) && c.inputJSON() && (!known || s.p.resumes)
+	return (c.Init || c.hasParams()) && c.inputJSON() && (!known || s.p.announced.resumes)
 }
 
 func (c *Config) noResume() error {
@@ -194,23 +194,13 @@ func (p *process) unfit(w wish) string {
 	switch proto := p.cfg.protocol(); {
 	case p.words != nil && !p.tools.Equal(w.tools):
 		return "it is to be told of other tools" // an agent hears of them when it begins
-	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.turns() > 0:
+	case w.session == "" && proto.OneConversation && p.cfg.Vendor.Session == "fresh" && p.life.hasServed():
 		return "a conversation of its own is wanted"
 	// A host that speaks our protocol is told in its prompt.
-	case w.session != "" && p.conversation() != w.session && (p.words != nil || !p.resumes):
+	case w.session != "" && p.conversation() != w.session && (p.words != nil || !p.announced.resumes):
 		return "another conversation is to go on"
 	}
 	return ""
-}
-
-// turns is how many exchanges the process has completed, one at most.
-func (p *process) turns() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.served {
-		return 1
-	}
-	return 0
 }
 
 // spawn starts and initialises a process, of a conversation when one is named.

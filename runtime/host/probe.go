@@ -39,7 +39,7 @@ func (h *Hosts) Look(ctx context.Context, name string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	return p.state, nil
+	return p.announced.state, nil
 }
 
 // Transports are the names of the transports, ours first.

@@ -34,26 +34,31 @@ var errCutOff = errors.New("output ended within a message")
 // goroutine that writes to it. An exchange at a time has it; between exchanges it
 // keeps running, and what it says then is dropped.
 type process struct {
-	hosts *Hosts
-	cfg   *Config
-	conn  Conn
-	out   *outbox
-	read  *reader
-	between
-	identity
-	capabilities
+	hosts  *Hosts
+	cfg    *Config
+	number int // the how-manieth of its host, from 1
+	conn   Conn
+	out    *outbox
+	read   *reader
+	aside  stderrlog.Lines // its standard error
+	pulse  *pulse          // nil: nobody asks whether it is silent
+	work   *workspace.Dir  // that it has to itself; nil without isolate
 
-	mu       sync.Mutex
-	cur      *inbox // of the exchange that has the process
-	promptAt int64  // where its prompt begins in all that was sent
-	served   bool   // it has completed an exchange
-	retiring bool
-	fate
+	words *translation         // nil: it speaks our protocol
+	entry *adapter.BridgeEntry // to the program's tools; nil: there is none
+	door  *door                // what is there; nil: nothing, or it is with the keeper
+	tools adapter.Tools        // that it has been told of
+	rules *hostpolicy.Policy   // nil: nothing is decided for it
+	help  *service.Service     // nil: nothing is done for it
 
-	turn atomic.Pointer[turn] // of the newest exchange; nil before the first
-	health
-	stages
-	lasting
+	announced announcement
+	version   *versionCheck // nil when the protocol needs no version
+
+	talk atomic.Pointer[string] // the host's name for the conversation; nil before it has one
+
+	life   lifecycle
+	stages stages
+	kept   custody
 }
 
 // stages of a process are closed when they are reached.
@@ -65,53 +70,12 @@ type stages struct {
 	gone      chan struct{} // nothing is left of it
 }
 
-// between is what stands between what a process says and the program.
-type between struct {
-	words *translation         // nil: it speaks our protocol
-	entry *adapter.BridgeEntry // to the program's tools; nil: there is none
-	door  *door                // what is there; nil: nothing, or it is with the keeper
-	tools adapter.Tools        // that it has been told of
-	rules *hostpolicy.Policy   // nil: nothing is decided for it
-	help  *service.Service     // nil: nothing is done for it
-}
-
-// identity is what a process is called, and where it works.
-type identity struct {
-	number int                    // the how-manieth of its host, from 1
-	talk   atomic.Pointer[string] // the host's name for the conversation; nil before it has one
-	work   *workspace.Dir         // that it has to itself; nil without isolate
-}
-
-// health is what tells how a process fares.
-type health struct {
-	aside   stderrlog.Lines // its standard error
-	pulse   *pulse          // nil: nobody asks whether it is silent
-	done    bool            // the reader has read a terminal message
-	counted bool            // as a start that failed; under the process's lock
-}
-
-// capabilities are those that init_ack announced.
-type capabilities struct {
-	cancels, resumes bool
-	tells            bool          // it is to be told of its tools
-	state            State         // all that it said of itself
-	version          *versionCheck // nil when the protocol needs no version
-}
-
-// fate is how the output of a process ended.
-type fate struct {
-	silent  bool // it has ended
-	ended   bool // and the reader knows why
-	exited  bool // because the process has
-	failure *effect.Error
-}
-
 func newProcess(h *Hosts, c *Config) *process {
 	p := &process{
-		hosts: h, cfg: c, health: health{pulse: newPulse(c, h.opts.Hand), aside: stderrlog.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }}},
+		hosts: h, cfg: c, pulse: newPulse(c, h.opts.Hand), aside: stderrlog.Lines{Log: func(line string) { h.opts.Log(c.Name, line) }},
 		stages: stages{wanted: make(chan struct{}), readDone: make(chan struct{}), writeDone: make(chan struct{}), gone: make(chan struct{})},
 	}
-	p.read = &reader{process: p, room: room{limit: h.opts.MaxMemory}}
+	p.read = &reader{p: p, room: room{limit: h.opts.MaxMemory}}
 	return p
 }
 
@@ -120,8 +84,8 @@ func (p *process) attach(conn Conn) {
 	p.conn, p.out = conn, newOutbox(conn)
 	p.read.role.of(conn)
 	if kept, ok := conn.(keptConn); ok {
-		p.kept, p.out.frame = kept.Conn, p.framed
-		p.kept.OnUnread(p.unread)
+		p.kept.conn, p.out.frame = kept.Conn, p.framed
+		p.kept.conn.OnUnread(p.unread)
 	}
 	if p.hosts.opts.Wire != nil {
 		p.out.tap = p.wireSent
@@ -131,12 +95,12 @@ func (p *process) attach(conn Conn) {
 // start begins writing, and reading as soon as what is read is wanted.
 func (p *process) start() {
 	go func() {
-		defer close(p.writeDone)
+		defer close(p.stages.writeDone)
 		p.out.run()
 	}()
 	go func() {
-		defer close(p.readDone)
-		<-p.wanted
+		defer close(p.stages.readDone)
+		<-p.stages.wanted
 		p.read.run()
 	}()
 }
@@ -153,36 +117,32 @@ func (p *process) goOn(in *inbox, opens string, again *revival, l line) {
 }
 
 func (p *process) beginTurn(next *turn, l line) {
-	p.mu.Lock()
-	in := next.in
-	p.cur = in
-	// What a new process has said already can only be for its first exchange;
-	// of any other, all that it said before it could know of this one is not.
-	if p.turn.Load() != nil {
-		next.since = p.conn.Said()
-	}
-	p.turn.Store(next)
-	p.pulse.begin()
-	if p.kept != nil {
-		l.frame = p.beginning(next)
-	}
-	p.promptAt, _ = p.sendLine(l, true)
-	ended := p.ended
-	p.mu.Unlock()
-	p.want()
+	ended := p.life.begin(next.in, func() (promptAt int64) {
+		// What a new process has said already can only be for its first exchange;
+		// of any other, all that it said before it could know of this one is not.
+		if p.life.turn.Load() != nil {
+			next.since = p.conn.Said()
+		}
+		p.life.turn.Store(next)
+		p.pulse.begin()
+		if p.kept.conn != nil {
+			l.frame = p.kept.beginning(next)
+		}
+		promptAt, _ = p.sendLine(l, true)
+		return promptAt
+	})
+	p.stages.wantRead()
 	if ended {
-		p.tell(in)
+		p.tell(next.in)
 	}
 }
 
-func (p *process) want() { p.wanting.Do(func() { close(p.wanted) }) }
+// wantRead begins reading.
+func (s *stages) wantRead() { s.wanting.Do(func() { close(s.wanted) }) }
 
 // rest takes the process back from its exchange.
 func (p *process) rest(served bool) {
-	p.mu.Lock()
-	p.cur = nil
-	p.served = p.served || served
-	p.mu.Unlock()
+	p.life.rest(served)
 	p.keepRest(served)
 	if served {
 		p.hosts.pools[p.cfg.Name].starts.succeed()
@@ -198,12 +158,6 @@ func (p *process) rest(served bool) {
 	}
 }
 
-func (p *process) idle() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.cur == nil
-}
-
 // usable says that the process can take an exchange.
 func (p *process) usable() bool {
 	select {
@@ -211,32 +165,23 @@ func (p *process) usable() bool {
 		return false
 	default:
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.silent && !p.retiring
+	return p.life.canServe()
 }
 
 // finish is the reader's end: it finds out why nothing more comes, tells the
 // exchange, and sees the process off.
 func (p *process) finish(err error, last ndjson.Line) {
-	p.mu.Lock()
-	p.silent = true
-	ours := p.retiring
-	p.mu.Unlock()
+	ours := p.life.silence()
 	failure, exited := p.why(err, last)
 	p.told(failure)
-	if !ours && !p.done && !broke(err) {
+	if !ours && !p.read.done && !broke(err) {
 		p.aborted(failure)
 	}
 	p.out.close()
 	if exited {
-		within(exitSettles, p.writeDone)
+		within(exitSettles, p.stages.writeDone)
 	}
-	p.mu.Lock()
-	p.ended, p.exited, p.failure = true, exited, failure
-	in, retiring := p.cur, p.retiring
-	p.mu.Unlock()
-	switch {
+	switch in, retiring := p.life.end(failure, exited); {
 	case in != nil:
 		p.tell(in)
 	case !exited && !retiring && !p.hosts.left.Load():
@@ -274,10 +219,7 @@ func (p *process) why(err error, last ndjson.Line) (failure *effect.Error, exite
 // before and has not read the prompt cannot have begun its work: another takes
 // the exchange over.
 func (p *process) tell(in *inbox) {
-	p.mu.Lock()
-	untouched := p.exited && p.served && p.out.consumed() <= p.promptAt
-	failure := p.failure
-	p.mu.Unlock()
+	failure, untouched := p.life.outcome(p.out.consumed())
 	if untouched && in.restart() || isLost(failure) && in.lose(failure) {
 		return
 	}
@@ -288,18 +230,14 @@ func (p *process) tell(in *inbox) {
 // left after patience, it is made to. It returns at once; gone is closed when
 // nothing is left.
 func (p *process) retire(patience time.Duration) {
-	p.mu.Lock()
-	was := p.retiring
-	p.retiring = true
-	p.mu.Unlock()
-	if was {
+	if !p.life.retire() {
 		return
 	}
 	p.out.close()
-	p.want()
+	p.stages.wantRead()
 	go func() {
 		defer p.hosts.unregister(p)
-		defer close(p.gone)
+		defer close(p.stages.gone)
 		t := time.NewTimer(patience)
 		defer t.Stop()
 		select {
@@ -313,8 +251,8 @@ func (p *process) retire(patience time.Duration) {
 		p.dropKept()
 		p.help.Wait()
 		p.conn.CloseWrite()
-		<-p.writeDone
-		<-p.readDone
+		<-p.stages.writeDone
+		<-p.stages.readDone
 		p.aside.End()
 		if p.hosts.opts.Wire != nil {
 			p.wireExit()

@@ -72,7 +72,7 @@ func listOf(all []effect.ToolSpec) []byte {
 // promptFor is the prompt as a process wants it: it may have announced that it is to be told
 // of its tools.
 func (ex *exchange) promptFor(p *process) line {
-	if p.tells && !ex.pool.cfg.SendTools {
+	if p.announced.hearsTools && !ex.pool.cfg.SendTools {
 		return ex.pool.cfg.promptOf(ex.asked, true, ex.key, nil)
 	}
 	return ex.prompt

@@ -29,11 +29,12 @@ type turn struct {
 
 // reader reads what a process says. It is used by who has the role.
 type reader struct {
-	*process
+	p      *process
 	role   role
 	now    *turn       // of the line that was read last
 	before *turn       // the one before now
 	spoken atomic.Bool // the process has sent a message
+	done   bool        // one that ends its exchange
 	room   room        // for what a message unfolds to
 	b      batch       // in hand: of now, and not yet handed on
 
@@ -49,7 +50,7 @@ func (r *reader) run() {
 			r.role.await()
 		}
 	}
-	r.finish(r.err, r.last)
+	r.p.finish(r.err, r.last)
 }
 
 // pass decodes what the host says, waiting for the first of it, and hands it on as
@@ -59,7 +60,7 @@ func (r *reader) run() {
 // takes it next.
 func (r *reader) pass(own bool) (interrupted bool) {
 	for {
-		ready := r.conn.Ready()
+		ready := r.p.conn.Ready()
 		if len(r.b.msgs) > 0 && (r.b.full() || !ready) {
 			r.flush(own)
 			return false
@@ -68,7 +69,7 @@ func (r *reader) pass(own bool) (interrupted bool) {
 		if err == errGone {
 			return true
 		}
-		if t := r.turn.Load(); t != r.now {
+		if t := r.p.life.turn.Load(); t != r.now {
 			r.flush(own)
 			r.before, r.now = r.now, t
 			r.b.lines = nil
@@ -82,7 +83,7 @@ func (r *reader) pass(own bool) (interrupted bool) {
 		}
 		if err != nil {
 			r.flush(own)
-			r.wireBroken(err)
+			r.p.wireBroken(err)
 			r.over, r.err, r.last = true, err, l
 		}
 		if large || r.over {
@@ -101,10 +102,10 @@ func (r *reader) line(lends bool) (ndjson.Line, error) {
 		if lends {
 			r.role.idle()
 		}
-		r.pulse.waits()
-		l, err := r.conn.Read()
+		r.p.pulse.waits()
+		l, err := r.p.conn.Read()
 		interrupted := errors.Is(err, os.ErrDeadlineExceeded)
-		r.pulse.ceases(!interrupted)
+		r.p.pulse.ceases(!interrupted)
 		switch {
 		case lends && r.role.busy(interrupted), interrupted && !lends:
 			return l, errGone
@@ -131,16 +132,16 @@ func (r *reader) flush(own bool) {
 
 // hear takes what a line of the host's says: that line, or what its adapter makes of it.
 func (r *reader) hear(l ndjson.Line, own bool) error {
-	if r.kept != nil && (r.now == nil || l.Offset >= r.now.since) {
+	if r.p.kept.conn != nil && (r.now == nil || l.Offset >= r.now.since) {
 		r.b.read(l)
 	}
-	if r.words == nil {
-		r.wireHeard(l.Text)
+	if r.p.words == nil {
+		r.p.wireHeard(l.Text)
 		return r.take(l)
 	}
 	all, err := r.translate(l)
 	for _, text := range all {
-		if r.kept == nil && (r.b.full() || r.b.size+len(text) > batchBytes) {
+		if r.p.kept.conn == nil && (r.b.full() || r.b.size+len(text) > batchBytes) {
 			r.flush(own)
 		}
 		if err := r.take(ndjson.Line{Text: text, Offset: l.Offset, Half: l.Half}); err != nil {
@@ -162,7 +163,7 @@ func (r *reader) take(l ndjson.Line) error {
 	t := r.turnOf(l)
 	switch {
 	case t == nil || t != r.now || t.over:
-		if unread == nil && r.rules != nil && r.words != nil && m.Type == hostmsg.Approval {
+		if unread == nil && r.p.rules != nil && r.p.words != nil && m.Type == hostmsg.Approval {
 			return r.decideAside(m, l.Text, "no exchange is running that could decide it")
 		}
 		r.stray(t, m, unread, l.Text)
@@ -177,7 +178,7 @@ func (r *reader) take(l ndjson.Line) error {
 		}
 		return unread
 	case r.spoken.Load():
-		r.hosts.remark("warn", r.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(l.Text))
+		r.p.hosts.remark("warn", r.p.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(l.Text))
 		return nil
 	default:
 		plain(m, l.Text)
@@ -189,7 +190,7 @@ func (r *reader) take(l ndjson.Line) error {
 		}
 	}
 	b.keep()
-	r.pulse.takes(m)
+	r.p.pulse.takes(m)
 	r.done = r.done || b.terminal
 	r.named(m, b.terminal)
 	t.over = b.terminal || t.one && r.acknowledges(m)
@@ -199,24 +200,24 @@ func (r *reader) take(l ndjson.Line) error {
 // named hears which conversation a message names. The last one of an exchange
 // tells the program the one that was named last.
 func (r *reader) named(m *effect.HostMessage, last bool) {
-	now := r.conversation()
-	if s := m.Session(); r.words == nil && s != "" && s != now {
+	now := r.p.conversation()
+	if s := m.Session(); r.p.words == nil && s != "" && s != now {
 		now = s
-		r.talk.Store(new(s))
-		r.keepSession(s)
+		r.p.talk.Store(new(s))
+		r.p.keepSession(s)
 	}
 	if last && now != "" {
 		m.Name(now)
 	}
-	if last && r.work != nil && m.Type == hostmsg.Result {
-		r.tellPlace(m)
+	if last && r.p.work != nil && m.Type == hostmsg.Result {
+		r.p.tellPlace(m)
 	}
 }
 
 // acknowledges says that a message is the last of an initialisation. A vendor's agent
 // may say other things before it.
 func (r *reader) acknowledges(m *effect.HostMessage) bool {
-	return r.words == nil || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges
+	return r.p.words == nil || hostmsg.Of(m.Type).Role == hostmsg.Acknowledges
 }
 
 // turnOf is the exchange in which a line was written, this one or the one
@@ -236,25 +237,22 @@ func (r *reader) turnOf(l ndjson.Line) *turn {
 // is to send text that is as it should be; before the acknowledgement of its
 // parameters the line is judged by who waits for that.
 func (r *reader) fallback(line []byte) {
-	if r.cfg.hasParams() {
+	if r.p.cfg.hasParams() {
 		return
 	}
-	r.hosts.pools[r.cfg.Name].plain.Do(func() {
+	r.p.hosts.pools[r.p.cfg.Name].plain.Do(func() {
 		level := "debug"
-		if r.cfg.OutputFormat == "json" {
+		if r.p.cfg.OutputFormat == "json" {
 			level = "warn"
 		}
-		r.hosts.remark(level, r.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(line))
+		r.p.hosts.remark(level, r.p.cfg, "sent a line that is not a message; it counts as the result: %s", stderrlog.Quote(line))
 	})
 }
 
 // stray is a line that came behind the end of an exchange. The first one is
 // told.
 func (r *reader) stray(t *turn, m *effect.HostMessage, unread error, line []byte) {
-	r.mu.Lock()
-	retiring := r.retiring
-	r.mu.Unlock()
-	if t == nil || t.strayed || retiring {
+	if t == nil || t.strayed || r.p.life.isRetiring() {
 		return
 	}
 	t.strayed = true
@@ -262,5 +260,5 @@ func (r *reader) stray(t *turn, m *effect.HostMessage, unread error, line []byte
 	if unread != nil {
 		what = "a line that is not a message"
 	}
-	r.hosts.remark("warn", r.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(line))
+	r.p.hosts.remark("warn", r.p.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(line))
 }

@@ -45,7 +45,7 @@ func (r *resumed) replay(t *turn, journaled int64) {
 			if at < len(r.script) && r.script[at].Kind == keeper.KindHeard && r.script[at].Heard == l.Number {
 				at++
 			} else {
-				p.out.put(line{short: adapter.JoinLines(s.Lines), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: p.sides(s.Bridge)}}, true)
+				p.out.put(line{short: adapter.JoinLines(s.Lines), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: p.kept.sides(s.Bridge)}}, true)
 			}
 		}
 		errands = append(errands, p.words.dated(s.Requests)...)
@@ -107,7 +107,7 @@ func (r *resumed) hearAgain(ours [][]byte) {
 	for _, text := range ours {
 		var m effect.HostMessage
 		if decode(&m, text, nil) == nil && hostmsg.Of(m.Type).Role == hostmsg.Acknowledges {
-			r.p.capable(text)
+			r.p.announced.read(text, r.p.words != nil)
 			r.ready = true
 		}
 	}

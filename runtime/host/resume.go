@@ -118,7 +118,7 @@ func (h *Hosts) takeUp(o *Open, all []keeper.Process) []keeper.Process {
 		// The prompt was still here when this ended.
 		ex.slot.p, ex.proc = r.p, r.p
 		r.rested()
-		r.p.begun = o.Opened.Turn - 1
+		r.p.kept.begun.Store(o.Opened.Turn - 1)
 		r.p.start()
 		r.p.begin(ex.in, sumOf(o.Request), ex.promptFor(r.p))
 	default:
@@ -317,21 +317,21 @@ func (r *resumed) read(c *Config) {
 		switch {
 		case n.Begun != nil:
 			r.turn, r.at, r.resting, r.ready = n.Begun, i, false, true
-			r.p.begun = n.Begun.Turn
+			r.p.kept.begun.Store(n.Begun.Turn)
 		case n.Ack != "":
 			r.ready = true
-			r.p.capable([]byte(n.Ack))
+			r.p.announced.read([]byte(n.Ack), r.p.words != nil)
 			r.p.read.spoken.Store(true)
 		case n.Session != "":
 			r.p.talk.Store(&n.Session)
 		case n.Rest != nil:
 			r.resting, r.ready = true, true
-			r.p.served = r.p.served || n.Rest.Served
+			r.p.life.rest(n.Rest.Served)
 			r.p.read.spoken.Store(n.Rest.Spoken)
 		}
 	}
-	if r.p.begun > 1 {
-		r.p.served = true
+	if r.p.kept.begun.Load() > 1 {
+		r.p.life.rest(true)
 	}
 }
 
@@ -348,19 +348,19 @@ func (r *resumed) goOn(ex *exchange, o *Open) {
 	missing := r.unsaid(o, sums) // those still here when this ended
 	for sum, n := range sums {
 		for range n {
-			p.repeat.add(sum)
+			p.kept.repeat.add(sum)
 		}
 	}
-	p.mu.Lock()
 	t := &turn{in: ex.in, since: r.turn.Since, opens: r.turn.Open}
 	if v := r.turn.Revived; v != nil {
 		t.again = newRevival(*v)
 		ex.again = t.again
 	}
-	p.cur, p.promptAt = ex.in, -1
-	p.turn.Store(t)
-	p.pulse.begin()
-	p.mu.Unlock()
+	p.life.begin(ex.in, func() (promptAt int64) {
+		p.life.turn.Store(t)
+		p.pulse.begin()
+		return -1
+	})
 	ex.follow(o.Course)
 	if t.again != nil {
 		p.goesOnWith(o.Course.conversation())
@@ -379,7 +379,7 @@ func (r *resumed) goOn(ex *exchange, o *Open) {
 		ex.in.finish()
 	}
 	p.start()
-	p.want()
+	p.stages.wantRead()
 	for _, reply := range missing {
 		ex.said(reply, appendReply(nil, reply))
 	}
@@ -390,10 +390,10 @@ func (r *resumed) rested() {
 	in := newInbox()
 	in.drain()
 	t := &turn{in: in, over: true}
-	r.p.turn.Store(t)
+	r.p.life.turn.Store(t)
 	r.replay(t, 0)
 	r.skip(t, r.lines)
 	if r.p.entry != nil {
-		r.p.want() // who comes over the bridge is answered
+		r.p.stages.wantRead() // who comes over the bridge is answered
 	}
 }

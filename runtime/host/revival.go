@@ -139,7 +139,7 @@ func (v *revival) sent(r *effect.ExchangeReply) {
 func (r *reader) reheard(t *turn, m **effect.HostMessage) (known bool, err error) {
 	known, reply, gone := t.again.heard(*m)
 	if reply != nil {
-		if !r.sendReply(reply, (*m).ID) {
+		if !r.p.sendReply(reply, (*m).ID) {
 			return known, errDeaf
 		}
 	}
@@ -166,7 +166,7 @@ func (r *reader) reheard(t *turn, m **effect.HostMessage) (known bool, err error
 // sendReply says the program's reply in the words of who has asked again, by its id.
 func (p *process) sendReply(r *effect.ExchangeReply, to string) (ok bool) {
 	was := line{short: appendReply(nil, r)}
-	if p.repeated(&was) {
+	if p.kept.repeated(&was) {
 		return true
 	}
 	now := *r

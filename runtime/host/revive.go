@@ -36,7 +36,7 @@ func (ex *exchange) revive(ctx context.Context, lost *effect.Error) error {
 	w := wish{session: ex.course.conversation(), tools: ex.tools, of: &again.note.predecessor}
 	ex.given.Store(0)
 	err := ex.restart(ctx, w, func(p *process) {
-		p.goOn(ex.in, p.opens(ex.asked), again, ex.promptAgain(p, w.session, again))
+		p.goOn(ex.in, p.kept.opens(ex.asked), again, ex.promptAgain(p, w.session, again))
 	})
 	if err == nil || ctx.Err() != nil || errors.Is(err, ErrClosed) {
 		return err
@@ -63,7 +63,7 @@ func (ex *exchange) revival() *revival {
 func (ex *exchange) promptAgain(p *process, session string, again *revival) line {
 	asked := *ex.asked
 	asked.Session = session
-	return ex.pool.cfg.promptOf(&asked, p.tells || ex.pool.cfg.SendTools, ex.key, &again.told)
+	return ex.pool.cfg.promptOf(&asked, p.announced.hearsTools || ex.pool.cfg.SendTools, ex.key, &again.told)
 }
 
 // said puts a reply to the exchange's process; one that goes on with the exchange may not have asked for it yet.
@@ -77,7 +77,7 @@ func (ex *exchange) said(r *effect.ExchangeReply, text []byte) (ok bool) {
 		}
 		return ok
 	}
-	if p != nil && p.repeated(&line{short: text}) {
+	if p != nil && p.kept.repeated(&line{short: text}) {
 		return true
 	}
 	to, held := again.route(r)

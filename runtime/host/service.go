@@ -16,8 +16,8 @@ func (p *process) serviceOptions() service.Options {
 		Room:    func() <-chan struct{} { return p.out.more },
 		Resolve: func(path string) (string, bool) { return p.rules.Resolve(path) },
 		Terminals: func() service.Terminals {
-			if p.kept != nil {
-				return p.kept.Terminals()
+			if p.kept.conn != nil {
+				return p.kept.conn.Terminals()
 			}
 			return own
 		},

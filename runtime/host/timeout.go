@@ -56,7 +56,7 @@ func (ex *exchange) lose(failure *effect.Error, reason string) {
 // giveUp ends the process in the middle of an exchange; a host that can be
 // cancelled is told why and has a moment for it.
 func (p *process) giveUp(reason string) {
-	if !p.cancels {
+	if !p.announced.cancels {
 		p.retire(0)
 		return
 	}

@@ -80,7 +80,7 @@ func (p *process) send(text []byte, force bool) (offset int64, ok bool) {
 }
 
 func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
-	if p.repeated(&l) {
+	if p.kept.repeated(&l) {
 		return 0, true
 	}
 	t := p.words
@@ -95,7 +95,7 @@ func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
 	ours := l.bytes()
 	s := t.a.Say(ours)
 	f := p.saying(l.frame, ours)
-	f.sides = p.sides(s.Bridge)
+	f.sides = p.kept.sides(s.Bridge)
 	offset, ok = p.out.put(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
 	p.help.Perform(t.dated(s.Requests))
 	p.door.answer(s.Bridge)

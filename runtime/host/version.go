@@ -108,7 +108,7 @@ func (p *process) recent(ctx context.Context) error {
 	case version == "":
 		p.hosts.remark("warn", p.cfg, "does not say its version: %s", stderrlog.Quote([]byte(check.said)))
 	case !adapter.Older(version, proto.Oldest):
-		p.state.Version = version
+		p.announced.state.Version = version
 	default:
 		return p.cfg.failure("is %s %s, and at least %s is needed", proto.Product, version, proto.Oldest).With("code", "version")
 	}

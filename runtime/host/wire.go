@@ -59,36 +59,36 @@ func (p *process) wireExit() {
 // translate turns a line of the host's into ours, and answers what the adapter can
 // answer. A host that leaves so much unread that no answer fits cannot be served.
 func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
-	_, _, _, beside := r.beside(l.Text)
+	_, _, _, beside := r.p.beside(l.Text)
 	if !beside {
-		r.wireHeard(l.Text)
+		r.p.wireHeard(l.Text)
 	}
-	t := r.words
+	t := r.p.words
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.heard = l.Number
-	s := r.process.hear(l.Text)
-	if now := t.a.Conversation(); now != r.conversation() {
-		r.talk.Store(&now)
+	s := r.p.hear(l.Text)
+	if now := t.a.Conversation(); now != r.p.conversation() {
+		r.p.talk.Store(&now)
 	}
-	if sides := r.sides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
-		if _, ok := r.out.put(line{short: adapter.JoinLines(s.Lines), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
+	if sides := r.p.kept.sides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
+		if _, ok := r.p.out.put(line{short: adapter.JoinLines(s.Lines), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
 			return s.Messages, errDeaf
 		}
 	}
-	r.door.answer(s.Bridge)
+	r.p.door.answer(s.Bridge)
 	if beside && !r.runs(l) {
 		r.refuse(idsOf(s.Messages)...)
 		s.Messages = nil
 	}
 	if len(s.Requests) > 0 {
-		if r.out.full() {
+		if r.p.out.full() {
 			return s.Messages, errDeaf
 		}
-		r.help.Perform(t.dated(s.Requests))
+		r.p.help.Perform(t.dated(s.Requests))
 	}
 	if s.Quiet != "" {
-		r.hosts.remark("debug", r.cfg, "says %s", s.Quiet)
+		r.p.hosts.remark("debug", r.p.cfg, "says %s", s.Quiet)
 	}
 	return s.Messages, nil
 }
@@ -103,13 +103,13 @@ func (r *reader) runs(l ndjson.Line) bool {
 func (r *reader) refuse(calls ...string) {
 	for _, id := range calls {
 		ours := adapter.Refusal(id, noExchange)
-		s := r.words.a.Say(ours)
+		s := r.p.words.a.Say(ours)
 		if len(s.Bridge) == 0 {
 			continue // it is answered
 		}
-		f := r.saying(framing{}, ours)
-		f.sides = r.sides(s.Bridge)
-		r.out.put(line{frame: f}, true)
+		f := r.p.saying(framing{}, ours)
+		f.sides = r.p.kept.sides(s.Bridge)
+		r.p.out.put(line{frame: f}, true)
 	}
 }
 
