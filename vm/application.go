@@ -25,11 +25,11 @@ func (m *VM) In(x Application) { m.config.Application = x }
 // Caller names the innermost function of the program that a native of the library is
 // called for, "" when there is none.
 func (a *Args) Caller() string {
-	t := a.run().current
+	t := a.run().sched.current
 	var at []Place
 	pc := t.pc()
 	for fp := t.fp; pc > 0; {
-		at = t.m.placesAt(at[:0], pc)
+		at = t.m.image.placesAt(at[:0], pc)
 		for _, p := range at {
 			if !p.library() {
 				name, _, _ := strings.Cut(p.Function, " ") // without which of its tasks

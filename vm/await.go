@@ -42,21 +42,21 @@ func opSpawn(t *task, in *ins) status {
 	if st := t.room(1); st != running {
 		return st
 	}
-	if t.m.nested++; t.m.nested > maxNested {
-		t.m.nested--
+	if t.m.sched.nested++; t.m.sched.nested > maxNested {
+		t.m.sched.nested--
 		return t.tooDeep()
 	}
-	f := &t.m.functions[in.imm]
+	f := &t.m.image.functions[in.imm]
 	x := t.child(f, nil, t.window(in.b, in.c)...)
 	t.starting, t.parts.wait.task = true, x
 	*t.slot(in.a) = x.parts.handle.Init("Task", f.Name, x)
-	t.m.ready.front(x, t)
+	t.m.sched.ready.front(x, t)
 	return parked
 }
 
 // room faults when n more tasks would be more than [limits] max_tasks allows.
 func (t *task) room(n int) status {
-	if limit := t.m.sched.most; limit > 0 && t.m.alive-1+n > limit {
+	if limit := t.m.sched.most; limit > 0 && t.m.sched.alive-1+n > limit {
 		return t.fault("more than %s at once: [limits] max_tasks allows no more", count(limit, "task"))
 	}
 	return t.takeMemory(n * taskSize)
@@ -77,7 +77,7 @@ func opAwait(t *task, in *ins) status {
 	if t.cancelled() {
 		return raising
 	}
-	if t.m.isStopped(y) {
+	if t.m.debug.isStopped(y) {
 		return t.fault(taskIsStopped)
 	}
 	if t.waitsFor(y) {
@@ -103,7 +103,7 @@ func (t *task) given(d uint8, y *task) status {
 	case y.raised.cancelled:
 		return t.fault("the awaited task was cancelled")
 	}
-	t.raised = t.m.again(y.raised, t.pc())
+	t.raised = t.m.image.again(y.raised, t.pc())
 	return raising
 }
 
@@ -130,13 +130,13 @@ func (m *VM) ended(t *task) {
 	} else if t.group != nil {
 		m.holdings.pass(t, t.group.t)
 	}
-	if isErr(t.result) && (t == m.main || len(t.watch) == 0) {
+	if isErr(t.result) && (t == m.sched.main || len(t.watch) == 0) {
 		way := m.left.way(m.left.next, t.result.Ref)
 		t.way = &way
 	}
-	if t == m.main && (t.raised != nil || isErr(t.result)) {
-		m.cancelAll()
-	} else if t == m.main {
+	if t == m.sched.main && (t.raised != nil || isErr(t.result)) {
+		m.sched.cancelAll()
+	} else if t == m.sched.main {
 		m.noteUnfinished()
 	}
 	t.served.rootEnded(t)
@@ -148,14 +148,14 @@ func (m *VM) ended(t *task) {
 		if w.g != nil {
 			w.g.over(w.i, t)
 		} else {
-			m.ready.push(w.t)
+			m.sched.ready.push(w.t)
 		}
 	}
 	if len(t.watch) == 0 && t.valued() && !t.stop && (t.raised != nil && !t.raised.cancelled || isErr(t.result)) {
 		if t.served != nil {
 			t.served.lost = append(t.served.lost, t)
 		} else {
-			m.lost = append(m.lost, t)
+			m.ending.lost = append(m.ending.lost, t)
 		}
 	}
 	t.watch, t.parts.watch = nil, [1]watch{}
@@ -164,15 +164,15 @@ func (m *VM) ended(t *task) {
 
 // failed sees to what an error means to the whole run.
 func (m *VM) failed(t *task, r *raised) {
-	if m.evaluating != nil {
+	if m.debug.evaluating != nil {
 		return
 	}
-	if r.panicked && m.panicked == nil {
-		m.panicked = r
-		m.cancelAll()
+	if r.panicked && m.ending.panicked == nil {
+		m.ending.panicked = r
+		m.sched.cancelAll()
 	}
 	if r.cancelled && m.ctxOver() {
-		m.cut = true
+		m.ending.cut = true
 	}
 	if r.cancelled && t.served.over() {
 		t.served.cut = true

@@ -47,7 +47,7 @@ func (g *group) bind(b bound, place int) {
 	}
 	if g.bound == nil {
 		g.bound = &bounding{ms: math.MaxInt64}
-		g.t.m.bounds.unbegun = append(g.t.m.bounds.unbegun, g)
+		g.t.m.requests.bounds.unbegun = append(g.t.m.requests.bounds.unbegun, g)
 	}
 	if b.ms < g.bound.ms {
 		g.bound.ms, g.bound.place = b.ms, place
@@ -61,7 +61,7 @@ func (g *group) bindAsk(k *ask, place int) {
 		return
 	}
 	g.ask, k.work = k, work{g, place}
-	g.t.m.bounds.running++
+	g.t.m.requests.bounds.running++
 }
 
 // work is the race that works on a message.
@@ -85,7 +85,7 @@ func (w *work) end() {
 
 // leave ends the message's hold on the race.
 func (w *work) leave() {
-	w.group.t.m.bounds.running--
+	w.group.t.m.requests.bounds.running--
 	w.group.ask, w.group = nil, nil
 }
 
@@ -97,21 +97,21 @@ type bounds struct {
 
 // beginBounds begins the time of the bounds that wait for it.
 func (m *VM) beginBounds() {
-	for i, g := range m.bounds.unbegun {
+	for i, g := range m.requests.bounds.unbegun {
 		if g.open > 0 && !g.decided {
 			f := &pendingRequest{t: g.t, bound: g}
 			m.start(&effect.Sleep{Milliseconds: g.bound.ms}, f)
 			g.bound.sleep = f
-			m.bounds.running++
+			m.requests.bounds.running++
 		}
-		m.bounds.unbegun[i] = nil
+		m.requests.bounds.unbegun[i] = nil
 	}
-	m.bounds.unbegun = m.bounds.unbegun[:0]
+	m.requests.bounds.unbegun = m.requests.bounds.unbegun[:0]
 }
 
 // boundOver hears that the sleep of the group's bound is over, or was ended.
 func (g *group) boundOver(err error) {
-	g.t.m.bounds.running--
+	g.t.m.requests.bounds.running--
 	g.bound.sleep = nil
 	if err == nil && !g.decided {
 		g.decided, g.winner = true, g.bound.place

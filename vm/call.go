@@ -9,7 +9,7 @@ import (
 func opCall(t *task, in *ins) status { return t.enter(in.a, int(in.imm), unsafe.Pointer(nil)) }
 
 func opNewClosure(t *task, in *ins) status {
-	*t.slot(in.a) = value.NewClosure(&t.m.functions[in.imm].Function, t.window(in.b, in.c)...)
+	*t.slot(in.a) = value.NewClosure(&t.m.image.functions[in.imm].Function, t.window(in.b, in.c)...)
 	return running
 }
 
@@ -69,7 +69,7 @@ func functionName(f *value.Function) string {
 }
 
 func opCallNative(t *task, in *ins) status {
-	n := &t.m.natives[in.imm]
+	n := &t.m.image.natives[in.imm]
 	before := 0 // what the receiver took
 	if t.m.memory.limit > 0 && in.b > 0 {
 		before = value.Size(*t.slot(in.a + 1))

@@ -284,7 +284,7 @@ func TestStackShrinks(t *testing.T) {
 	s := newStage()
 	room := 0
 	var m *VM
-	s.answer = func(string) (string, *effect.Error) { room = len(m.main.stack); return "1", nil }
+	s.answer = func(string) (string, *effect.Error) { room = len(m.sched.main.stack); return "1", nil }
 	m, err := New(Config{Program: &a.Program, Performer: s})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // for itself outlives it.
 
 // over says that every task is to end.
-func (m *VM) over() bool { return m.fatal != nil || m.panicked != nil || m.ctxOver() }
+func (m *VM) over() bool { return m.ending.fatal != nil || m.ending.panicked != nil || m.ctxOver() }
 
 // cancelled says whether the task, or a handler that it runs, has been
 // cancelled, and then sets t.raised.
@@ -34,17 +34,17 @@ func (t *task) cancelled() bool {
 // noteCut keeps the place of the first task that learns of the end of the run's
 // context, at instruction pc.
 func (t *task) noteCut(pc int) {
-	if t.m.cutAt == nil && t.m.ctxOver() {
-		t.m.cutAt = t.stoppedAt(pc, context.Cause(t.m.ctx))
+	if t.m.ending.cutAt == nil && t.m.ctxOver() {
+		t.m.ending.cutAt = t.stoppedAt(pc, context.Cause(t.m.requests.ctx))
 	}
 }
 
 // CutAt says where the run was when its context ended it, and through which
 // calls it had come there; nil when the context has not ended it.
-func (m *VM) CutAt() *Stopped { return m.cutAt }
+func (m *VM) CutAt() *Stopped { return m.ending.cutAt }
 
-// cancel ends a task, soon.
-func (m *VM) cancel(t *task) {
+// cancelTask ends a task, soon.
+func cancelTask(t *task) {
 	if t.ended || t.stop {
 		return
 	}
@@ -53,10 +53,10 @@ func (m *VM) cancel(t *task) {
 }
 
 // cancelAll ends all tasks, the oldest first.
-func (m *VM) cancelAll() {
-	for t := m.oldest; t != nil; {
+func (s *sched) cancelAll() {
+	for t := s.oldest; t != nil; {
 		next := t.birth.newer
-		m.cancel(t)
+		cancelTask(t)
 		t = next
 	}
 }
@@ -81,7 +81,7 @@ func (t *task) interruptRun() {
 // cancelled too.
 func (t *task) interrupt() {
 	if t.starting {
-		t.m.cancel(t.parts.wait.task)
+		cancelTask(t.parts.wait.task)
 	}
 	w := t.wait
 	if w == nil || w.off {
@@ -91,7 +91,7 @@ func (t *task) interrupt() {
 	case waitTask:
 		if !w.task.ended && !w.task.release(watch{t: t}) {
 			w.off = true
-			t.m.ready.push(t)
+			t.m.sched.ready.push(t)
 		}
 	case waitGroup:
 		w.group.cancel()
@@ -110,7 +110,7 @@ func (t *task) interrupt() {
 // task it is cancelled; w is still told of its end, and release gives true.
 func (t *task) release(w watch) bool {
 	if len(t.watch) == 1 && t.group == nil {
-		t.m.cancel(t)
+		cancelTask(t)
 		return true
 	}
 	t.watch = slices.DeleteFunc(t.watch, func(x watch) bool { return x == w })

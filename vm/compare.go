@@ -40,7 +40,7 @@ func (t *task) jumpWhen(in *ins, equal bool) status {
 
 // jumpWhenK compares with a constant.
 func (t *task) jumpWhenK(in *ins, equal bool) status {
-	if value.EqualIn(&t.m.pace, *t.slot(in.a), t.m.constants[short(in)]) == equal {
+	if value.EqualIn(&t.m.pace, *t.slot(in.a), t.m.image.constants[short(in)]) == equal {
 		t.ip = jump(t.ip, in.imm)
 	}
 	return running

@@ -89,10 +89,10 @@ func (t *task) badKey(k value.Slot) status {
 }
 
 func opNewStruct(t *task, in *ins) status {
-	typ := t.m.types[in.imm]
+	typ := t.m.image.types[in.imm]
 	if typ.Kind == value.TypeError {
 		// A program of an older version knows only the first fields.
-		*t.slot(in.a) = typ.Error(t.window(in.b, uint8(len(t.m.program.Types[in.imm].Fields)))...)
+		*t.slot(in.a) = typ.Error(t.window(in.b, uint8(len(t.m.image.program.Types[in.imm].Fields)))...)
 		return running
 	}
 	*t.slot(in.a) = typ.Struct(t.window(in.b, uint8(len(typ.Fields)))...)
@@ -100,7 +100,7 @@ func opNewStruct(t *task, in *ins) status {
 }
 
 func opNewVariant(t *task, in *ins) status {
-	typ := t.m.types[in.imm]
+	typ := t.m.image.types[in.imm]
 	if int(in.c) >= len(typ.Variants) {
 		return t.badOperand(in)
 	}

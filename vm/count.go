@@ -27,7 +27,7 @@ type Run struct {
 }
 
 func doCount(t *task, in *ins) status {
-	t.m.counters[in.imm].times++
+	t.m.image.counters[in.imm].times++
 	return running
 }
 
@@ -46,14 +46,14 @@ func (m *loader) count(b *ir.Block, i int, inside []bool) {
 // without Config.Count.
 func (m *VM) Runs(n int) (runs []Run, all int64) {
 	index := map[string]int{}
-	for i, c := range m.counters {
+	for i, c := range m.image.counters {
 		all += c.times
 		if c.room < n-1 || c.times == 0 {
 			continue
 		}
 		var key []byte
 		var ops []ir.Op
-		for _, x := range m.counters[i-n+1 : i+1] {
+		for _, x := range m.image.counters[i-n+1 : i+1] {
 			key = append(key, byte(x.op))
 			ops = append(ops, x.op)
 		}

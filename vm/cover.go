@@ -28,10 +28,10 @@ type cover struct {
 // this VM and by all others that Fresh connects with it. It is nil without
 // Config.Cover.
 func (m *VM) Covered() []Point {
-	if m.cover == nil {
+	if m.image.cover == nil {
 		return nil
 	}
-	return m.cover.points
+	return m.image.cover.points
 }
 
 // coverBlock gives, by instruction, the points that stand before the
@@ -70,6 +70,6 @@ func (c *cover) point(p Point) int32 {
 }
 
 func doCover(t *task, in *ins) status {
-	t.m.cover.points[in.imm].Hit = true
+	t.m.image.cover.points[in.imm].Hit = true
 	return running
 }

@@ -155,25 +155,25 @@ func (m *loader) makeRoom() {
 }
 
 // Marks are those of the program.
-func (m *VM) Marks() []*Mark { return m.debug.marks }
+func (m *VM) Marks() []*Mark { return m.image.debug.marks }
 
 // Set has the run stand still at a mark, or not.
 func (m *VM) Set(k *Mark, on bool) {
 	if k.set = on; on {
-		m.code[k.pc] = ins{op: opStop, imm: int32(k.n)}
+		m.image.code[k.pc] = ins{op: opStop, imm: int32(k.n)}
 	} else {
-		m.code[k.pc] = ins{op: uint8(ir.OpJump)}
+		m.image.code[k.pc] = ins{op: uint8(ir.OpJump)}
 	}
 }
 
 // SetAll sets the marks for which want says so.
 func (m *VM) SetAll(want func(*Mark) bool) {
-	for i, k := range m.debug.marks {
+	for i, k := range m.image.debug.marks {
 		if on := want(k); on != k.set {
 			k.set = on
-			m.code[k.pc] = ins{op: uint8(ir.OpJump)}
+			m.image.code[k.pc] = ins{op: uint8(ir.OpJump)}
 			if on {
-				m.code[k.pc] = ins{op: opStop, imm: int32(i)}
+				m.image.code[k.pc] = ins{op: opStop, imm: int32(i)}
 			}
 		}
 	}
@@ -182,17 +182,24 @@ func (m *VM) SetAll(want func(*Mark) bool) {
 // Do has f called on the run's goroutine, soon: at once where it waits, and where it computes when
 // it next looks up. It can be called from any goroutine. When the run has ended nothing is called.
 func (m *VM) Do(f func()) {
-	e := m.errands
+	e := m.debug.errands
 	e.mu.Lock()
 	e.list = append(e.list, f)
 	e.any.Store(true)
 	e.mu.Unlock()
-	m.inbox.put(completion{do: m.serveErrands})
+	m.requests.inbox.put(completion{do: m.debug.serveErrands})
+}
+
+// attention is how a run is bound to its debugger.
+type attention struct {
+	errands    *errands    // what other goroutines want of it; nil without a debugger
+	atMark     *task       // it stands at a mark in this task; nil elsewhere
+	evaluating *evaluation // what runs is an expression of the debugger's; nil otherwise
 }
 
 // serveErrands does what other goroutines have asked for.
-func (m *VM) serveErrands() {
-	e := m.errands
+func (a *attention) serveErrands() {
+	e := a.errands
 	if !e.any.Load() {
 		return
 	}
@@ -210,9 +217,9 @@ func (m *VM) serveErrands() {
 func doStop(t *task, in *ins) status {
 	t.budget += slowCost
 	if d := t.debugger(); d != nil {
-		t.m.atMark = t
-		d.Reached(Scene{t}, t.m.debug.marks[in.imm])
-		t.m.atMark = nil
+		t.m.debug.atMark = t
+		d.Reached(Scene{t}, t.m.image.debug.marks[in.imm])
+		t.m.debug.atMark = nil
 		if t.cancelled() { // the run was ended while it stood here: no line more of it runs
 			return raising
 		}
@@ -222,15 +229,15 @@ func doStop(t *task, in *ins) status {
 
 // Ended is closed when the run is to end. It is called by Do, or by who debugs.
 func (m *VM) Ended() <-chan struct{} {
-	if t := m.current; t != nil {
+	if t := m.sched.current; t != nil {
 		t.budget = 0 // it looks up at the next call or loop
 	}
-	return m.ctx.Done()
+	return m.requests.ctx.Done()
 }
 
 // debugger gives whoever debugs the run; nil without one, and within what it evaluates.
 func (t *task) debugger() Debugger {
-	if d := t.m.config.Application.Debugger; d != nil && t.m.evaluating == nil {
+	if d := t.m.config.Application.Debugger; d != nil && t.m.debug.evaluating == nil {
 		return d
 	}
 	return nil
@@ -247,7 +254,7 @@ func (t *task) tellRaised(r *raised) {
 func (t *task) tellHanded(err value.Slot) {
 	if d := t.debugger(); d != nil {
 		_, pc := t.caller(t.fp)
-		last := pc == 0 && (t == t.m.main || len(t.watch) == 0 && t.group == nil) && len(t.scopes) == 0
+		last := pc == 0 && (t == t.m.sched.main || len(t.watch) == 0 && t.group == nil) && len(t.scopes) == 0
 		d.Raised(Scene{t}, Raise{Value: err, Handed: true, Caught: !last})
 	}
 }
@@ -259,12 +266,12 @@ func (t *task) catches(seen []*task) bool {
 		return false
 	}
 	for fp, pc := t.frame(), t.pc(); fp != nil && pc > 0; fp, pc = t.caller(fp) {
-		if t.m.blockAt(pc).regionAt(pc) != nil {
+		if t.m.image.blockAt(pc).regionAt(pc) != nil {
 			return true
 		}
 	}
 	for _, s := range t.scopes {
-		if s.run != nil && t.m.blockAt(s.pc).regionAt(s.pc) != nil {
+		if s.run != nil && t.m.image.blockAt(s.pc).regionAt(s.pc) != nil {
 			return true
 		}
 	}
@@ -373,7 +380,7 @@ func (r reader) whole(l ir.Local) (v value.Slot, ok bool) {
 // Tasks are those that have begun and not ended, the oldest first.
 func (m *VM) Tasks() (all []Scene) {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
-		if t.id > 0 && !t.ended && (m.evaluating == nil || t != m.evaluating.task) {
+		if t.id > 0 && !t.ended && (m.debug.evaluating == nil || t != m.debug.evaluating.task) {
 			all = append(all, Scene{t})
 		}
 	}
@@ -381,10 +388,10 @@ func (m *VM) Tasks() (all []Scene) {
 }
 
 // Entry is where the task begins.
-func (s Scene) Entry() Place { return s.t.m.entryOf(s.t.fn) }
+func (s Scene) Entry() Place { return s.t.m.image.entryOf(s.t.fn) }
 
 // Main says whether the task is the run's first.
-func (s Scene) Main() bool { return s.t == s.t.m.main }
+func (s Scene) Main() bool { return s.t == s.t.m.sched.main }
 
 // Same says whether two are of the same task.
 func (s Scene) Same(o Scene) bool { return s.t == o.t }
@@ -447,14 +454,14 @@ func (s Scene) Ended() bool { return s.t.ended }
 func (s Scene) Starts(o Scene) bool { return s.t.starting && s.t.parts.wait.task == o.t }
 
 // Computes says whether a task computes, so that it comes to a mark.
-func (m *VM) Computes() bool { return m.current != nil }
+func (m *VM) Computes() bool { return m.sched.current != nil }
 
 // Top is the innermost frame of Frames.
 func (s Scene) Top(whole bool) (f Frame, ok bool) {
 	m := s.t.m
 	fp, pc := s.t.frame(), s.t.pc()
 	for caller := false; fp != nil && pc > 0; caller = true {
-		for _, f := range m.framesAt(s.t, fp, pc, caller) {
+		for _, f := range m.image.framesAt(s.t, fp, pc, caller) {
 			if whole || f.Text != "" {
 				return f, true
 			}
@@ -465,10 +472,10 @@ func (s Scene) Top(whole bool) (f Frame, ok bool) {
 }
 
 // Program is what runs.
-func (m *VM) Program() *ir.Program { return m.program }
+func (m *VM) Program() *ir.Program { return m.image.program }
 
 // Stores are the values of the program's stores, in the order of their declarations.
-func (m *VM) Stores() []value.Slot { return m.stores }
+func (m *VM) Stores() []value.Slot { return m.declared.stores }
 
 // Going from line to line. For a Stepper the loader puts an opStep before the first instruction of
 // each line of the program's own files. Without one there is none.
@@ -527,7 +534,7 @@ func (m *loader) fileAt(f *function, b *ir.Block, pc int) (file, within int) {
 func doStep(t *task, _ *ins) status {
 	t.budget += slowCost
 	if s, is := t.m.config.Journal.(Stepper); is && !s.Step(Scene{t}) {
-		t.m.fatal = ErrSuspended
+		t.m.ending.fatal = ErrSuspended
 		panic(suspending{})
 	}
 	return running

@@ -186,14 +186,14 @@ func (m *VM) decide(d *Decision) {
 // fail ends the run, or leaves it, where no status says so.
 func (m *VM) fail(err error) {
 	if errors.Is(err, ErrSuspended) {
-		m.fatal = ErrSuspended
-		if m.current != nil {
+		m.ending.fatal = ErrSuspended
+		if m.sched.current != nil {
 			panic(suspending{})
 		}
 	}
-	if m.fatal == nil {
-		m.fatal = err
-		m.cancelAll()
+	if m.ending.fatal == nil {
+		m.ending.fatal = err
+		m.sched.cancelAll()
 	}
 }
 
@@ -245,7 +245,7 @@ func (s *scope) handlerPlace(typ string) Place {
 	if h == nil {
 		return Place{}
 	}
-	p := s.t.m.place(call{pc: int32(h.entry)})
+	p := s.t.m.image.place(call{pc: int32(h.entry)})
 	if at := h.info.Start; at != nil {
 		p.Line, p.Column = at.Line, at.Column
 	}
@@ -360,7 +360,7 @@ func (a *Args) DecidesCall(call string, question int) func(answer json.RawMessag
 		}
 		d.Answer, d.Call, d.MS = answer, x, x.MS
 		if t := x.Actor.Type; t != effect.ActorDefault && t != effect.ActorTimeout {
-			m.current.takesPart(x.Actor, d.Effect)
+			m.sched.current.takesPart(x.Actor, d.Effect)
 		}
 		if err := m.config.Decisions.Decided(d); err != nil {
 			return &endsRun{err}

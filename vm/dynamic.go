@@ -12,7 +12,7 @@ import (
 // Operations on Any: checked at run time. An Any never shows an Option.
 
 func opAnyField(t *task, in *ins) status {
-	v, st := t.anyField(value.Flat(*t.slot(in.b)), t.m.constants[in.imm])
+	v, st := t.anyField(value.Flat(*t.slot(in.b)), t.m.image.constants[in.imm])
 	if st == running {
 		*t.slot(in.a) = value.Flat(v)
 	}
@@ -213,7 +213,7 @@ func (t *task) anyIndex(o, i value.Slot) (value.Slot, status) {
 			return o, t.fault("an index is an Int, not %s", describe(i))
 		}
 		if o.Kind() == value.KindString {
-			v, ok := t.m.characters().At(o.Str(), i.AsInt(), &t.m.pace)
+			v, ok := t.m.texts.characters().At(o.Str(), i.AsInt(), &t.m.pace)
 			if !ok {
 				return o, t.outOfRange(i.AsInt(), o.Str().Len())
 			}
@@ -246,7 +246,7 @@ func (t *task) tupleIndex(o, i value.Slot) (int, status) {
 }
 
 func opAnySetField(t *task, in *ins) status {
-	o, name := *t.slot(in.a), t.m.constants[in.imm].AsString()
+	o, name := *t.slot(in.a), t.m.image.constants[in.imm].AsString()
 	if o.Kind() == value.KindStruct {
 		if i := o.Type().FieldIndex(name); i >= 0 {
 			v, errs := schema.ConvertIn(&t.m.pace, *t.slot(in.b), o.Type().Fields[i].Type)
@@ -293,7 +293,7 @@ func opAnySetIndex(t *task, in *ins) status {
 }
 
 func opAnyOwnField(t *task, in *ins) status {
-	o, k := *t.slot(in.b), t.m.constants[in.imm]
+	o, k := *t.slot(in.b), t.m.image.constants[in.imm]
 	switch o.Kind() {
 	case value.KindStruct:
 		if i := o.Type().FieldIndex(k.AsString()); i >= 0 {
@@ -329,7 +329,7 @@ func opAnyOwnIndex(t *task, in *ins) status {
 func opErrorField(t *task, in *ins) status {
 	e := *t.slot(in.b)
 	d := t.slot(in.a)
-	switch t.m.constants[in.imm].AsString() {
+	switch t.m.image.constants[in.imm].AsString() {
 	case "message":
 		*d = value.String(value.Message(e))
 	case "kind":

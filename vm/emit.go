@@ -16,7 +16,7 @@ func opEmitBare(t *task, in *ins) status { return t.emitFrom(in, &effect.Emit{})
 
 func opAwaitEmit(t *task, in *ins) status { return t.awaitEmit(in, nil) }
 
-func opAwaitEmitAs(t *task, in *ins) status { return t.awaitEmit(in, t.m.types[in.imm]) }
+func opAwaitEmitAs(t *task, in *ins) status { return t.awaitEmit(in, t.m.image.types[in.imm]) }
 
 // json writes a value for the world.
 func (t *task) json(s value.Slot) []byte { return value.AppendJSONWithin(nil, s, &t.m.memory.text) }
@@ -37,7 +37,7 @@ func (t *task) tell(e *effect.Emit) error {
 	if t.served != nil {
 		t.served.call.Emitted(e)
 	}
-	_, err := t.perform(t.m.ctx, e)
+	_, err := t.perform(t.m.requests.ctx, e)
 	return err
 }
 

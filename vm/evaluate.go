@@ -18,11 +18,11 @@ import (
 // program as it was.
 func (m *VM) Graft(p *ir.Program, n int) error {
 	l := loader{m.image, &m.config}
-	constants, code := len(p.Constants), len(m.code)
-	if constants > cap(m.constants) || cap(m.code)-code < graftLeast {
+	constants, code := len(p.Constants), len(m.image.code)
+	if constants > cap(m.image.constants) || cap(m.image.code)-code < graftLeast {
 		return errors.New("so much has been evaluated that there is no room for more: restart the program")
 	}
-	m.positionMap() // of the program as it was: nobody asks for positions in what is grafted
+	m.image.positionMap() // of the program as it was: nobody asks for positions in what is grafted
 	if err := l.graftData(p, n); err != nil {
 		return err
 	}
@@ -30,16 +30,16 @@ func (m *VM) Graft(p *ir.Program, n int) error {
 	m.config.Application.Debugger = nil // what is grafted has no marks
 	defer func() { m.config.Application.Debugger = debugger }()
 	for i := n; i < len(p.Functions); i++ {
-		f := &m.functions[i]
+		f := &m.image.functions[i]
 		f.info, f.number = &p.Functions[i], i
 		f.Name, f.Params, f.registers = f.info.Name, len(f.info.Params), f.info.Registers
 	}
 	for i := n; i < len(p.Functions); i++ {
-		if len(m.code)+4*len(p.Functions[i].Code)+graftLeast > cap(m.code) {
+		if len(m.image.code)+4*len(p.Functions[i].Code)+graftLeast > cap(m.image.code) {
 			return errors.New("it is too large to be evaluated")
 		}
-		if err := l.loadFunction(&m.functions[i]); err != nil {
-			return fmt.Errorf("load %s: %w", m.functions[i].Name, err)
+		if err := l.loadFunction(&m.image.functions[i]); err != nil {
+			return fmt.Errorf("load %s: %w", m.image.functions[i].Name, err)
 		}
 	}
 	l.settle(code)
@@ -134,7 +134,7 @@ type evaluation struct {
 // Evaluate runs a function while the run's tasks stand still. The error is an *Uncaught when it
 // failed.
 func (m *VM) Evaluate(x Evaluation) (v value.Slot, err error) {
-	f := &m.functions[x.Function]
+	f := &m.image.functions[x.Function]
 	return m.evaluateIn(&evaluation{task: m.newTask(f, value.NewClosure(&f.Function, x.Captured...).Ref), quiet: x.Quiet, stop: x.Stop})
 }
 
@@ -144,21 +144,21 @@ func (m *VM) EvaluateClosure(stop func() error, c value.Slot, args ...value.Slot
 }
 
 func (m *VM) evaluateIn(e *evaluation) (v value.Slot, err error) {
-	current, ready, at := m.current, m.ready, m.atMark
-	e.first = m.made
-	m.ready, m.evaluating = queue{}, e
-	m.ready.push(e.task)
+	current, ready, at := m.sched.current, m.sched.ready, m.debug.atMark
+	e.first = m.requests.made
+	m.sched.ready, m.debug.evaluating = queue{}, e
+	m.sched.ready.push(e.task)
 	m.evaluate(e)
-	left := m.ready.tasks[m.ready.head:]
-	m.current, m.ready, m.evaluating, m.atMark = current, ready, nil, at
+	left := m.sched.ready.tasks[m.sched.ready.head:]
+	m.sched.current, m.sched.ready, m.debug.evaluating, m.debug.atMark = current, ready, nil, at
 	for _, y := range left {
-		m.ready.push(y)
+		m.sched.ready.push(y)
 	}
 	switch r := e.raised; {
 	case e.refused != "":
 		return v, &Refused{e.refused}
-	case m.fatal != nil:
-		return v, m.fatal
+	case m.ending.fatal != nil:
+		return v, m.ending.fatal
 	case e.err != nil:
 		return v, e.err
 	case !e.ended || r != nil && r.cancelled:
@@ -172,11 +172,11 @@ func (m *VM) evaluateIn(e *evaluation) (v value.Slot, err error) {
 // evaluate lets the task, and those that it starts, go on until it has ended.
 func (m *VM) evaluate(e *evaluation) {
 	for !e.ended {
-		if x := m.ready.pop(); x != nil {
+		if x := m.sched.ready.pop(); x != nil {
 			if m.guarded(x) == finished {
 				m.ended(x)
 			}
-			if m.fatal != nil {
+			if m.ending.fatal != nil {
 				return
 			}
 			continue
@@ -188,17 +188,17 @@ func (m *VM) evaluate(e *evaluation) {
 		case e.task.stop: // it waits for nothing of its own: it unwinds when the program lets it
 			return
 		default:
-			m.cancel(e.task)
-			m.endSince(e.first)
+			cancelTask(e.task)
+			m.requests.endSince(e.first)
 		}
 	}
 }
 
 // endSince asks the requests that were made after another one to end.
-func (m *VM) endSince(first int) {
-	for _, seq := range m.underWay() {
+func (r *requests) endSince(first int) {
+	for _, seq := range r.underWay() {
 		if seq > first {
-			m.pending[seq].quit()
+			r.pending[seq].quit()
 		}
 	}
 }
@@ -206,33 +206,33 @@ func (m *VM) endSince(first int) {
 // arrivalSince waits for what comes to a request of the evaluation; what comes to others is kept.
 // ok is false, once, when the evaluation is to end, and afterwards when nothing can come.
 func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
-	over := m.ctx.Done()
+	over := m.requests.ctx.Done()
 	if e.task.stop {
 		over = nil
 	}
-	if len(m.waiting) > 0 && m.waiting[len(m.waiting)-1].seq > e.first {
+	if len(m.requests.waiting) > 0 && m.requests.waiting[len(m.requests.waiting)-1].seq > e.first {
 		return m.performChosen(), true
 	}
 	for {
-		m.serveErrands()
+		m.debug.serveErrands()
 		if !e.task.stop && e.stops() {
 			return c, false
 		}
-		m.arrived = m.inbox.drain(m.arrived)
-		for i, c := range m.arrived {
+		m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
+		for i, c := range m.requests.arrived {
 			if c.seq > e.first {
-				m.arrived = slices.Delete(m.arrived, i, i+1)
+				m.requests.arrived = slices.Delete(m.requests.arrived, i, i+1)
 				return c, true
 			}
 		}
-		if !m.expectsSince(e.first) {
+		if !m.requests.expectsSince(e.first) {
 			if e.err == nil {
 				e.err = errStopped
 			}
 			return c, false
 		}
 		select {
-		case <-m.inbox.wake:
+		case <-m.requests.inbox.wake:
 		case <-over:
 			return c, false
 		}
@@ -240,8 +240,8 @@ func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 }
 
 // expectsSince reports whether a request is under way that was made after another one.
-func (m *VM) expectsSince(first int) bool {
-	for seq := range m.pending {
+func (r *requests) expectsSince(first int) bool {
+	for seq := range r.pending {
 		if seq > first {
 			return true
 		}
@@ -258,18 +258,18 @@ func (e *evaluation) stops() bool {
 }
 
 // stopEvaluation ends the evaluation under way if its Stop says so.
-func (m *VM) stopEvaluation() {
-	if e := m.evaluating; !e.task.stop && e.stops() {
-		m.cancel(e.task)
+func (a *attention) stopEvaluation() {
+	if e := a.evaluating; !e.task.stop && e.stops() {
+		cancelTask(e.task)
 	}
 }
 
 // isStopped reports whether y is a task of the program while something is evaluated.
-func (m *VM) isStopped(y *task) bool {
-	if m.evaluating == nil {
+func (a *attention) isStopped(y *task) bool {
+	if a.evaluating == nil {
 		return false
 	}
-	for x := m.evaluating.birth.older; x != nil; x = x.birth.older {
+	for x := a.evaluating.birth.older; x != nil; x = x.birth.older {
 		if x == y {
 			return true
 		}
@@ -280,7 +280,7 @@ func (m *VM) isStopped(y *task) bool {
 // refuses says whether a request of a quiet evaluation is refused, and notes what it would have
 // done.
 func (t *task) refuses(r effect.Request) bool {
-	e := t.m.evaluating
+	e := t.m.debug.evaluating
 	if !e.quiet || r.Kind() == effect.KindClock {
 		return false
 	}

@@ -68,7 +68,7 @@ func opThrow(t *task, in *ins) status {
 }
 
 func opFault(t *task, in *ins) status {
-	return t.fault("%s", t.m.constants[in.imm].AsString())
+	return t.fault("%s", t.m.image.constants[in.imm].AsString())
 }
 
 func opPanic(t *task, in *ins) status {

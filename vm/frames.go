@@ -57,7 +57,7 @@ func (s Scene) Place() Place { return visible(s.places()) }
 func (s Scene) places() (all []Place) {
 	fp, pc := s.t.frame(), s.t.pc()
 	for ; fp != nil && pc > 0 && len(all) < maxFrames; fp, pc = s.t.caller(fp) {
-		all = s.t.m.placesAt(all, pc)
+		all = s.t.m.image.placesAt(all, pc)
 	}
 	return all
 }
@@ -68,7 +68,7 @@ func (s Scene) Frames(whole bool) (all []Frame) {
 	m := s.t.m
 	fp, pc := s.t.frame(), s.t.pc()
 	for caller := false; fp != nil && pc > 0 && len(all) < maxFrames; caller = true {
-		for _, f := range m.framesAt(s.t, fp, pc, caller) {
+		for _, f := range m.image.framesAt(s.t, fp, pc, caller) {
 			if whole || f.Text != "" {
 				all = append(all, f)
 			}
@@ -80,33 +80,33 @@ func (s Scene) Frames(whole bool) (all []Frame) {
 
 // framesAt are those of one frame of the stack: of inlined calls, of a handler, and its own.
 // caller says that it has called the frame before.
-func (m *VM) framesAt(t *task, fp unsafe.Pointer, pc int, caller bool) (all []Frame) {
-	x, part := m.positionMap().of(pc, 0), 0
+func (i *image) framesAt(t *task, fp unsafe.Pointer, pc int, caller bool) (all []Frame) {
+	x, part := i.positionMap().of(pc, 0), 0
 	if caller {
-		x = m.positionMap().ofCall(pc)
-		part = int(x.at - m.origin[pc])
+		x = i.positionMap().ofCall(pc)
+		part = int(x.at - i.origin[pc])
 	}
-	b := &m.blocks[x.block]
+	b := &i.blocks[x.block]
 	if b.fn == nil {
 		return nil
 	}
-	if b.ir == nil || int(x.block) >= len(m.positionMap().loaded) {
-		return []Frame{{Place: m.place(call{pc: int32(pc)})}}
+	if b.ir == nil || int(x.block) >= len(i.positionMap().loaded) {
+		return []Frame{{Place: i.place(call{pc: int32(pc)})}}
 	}
-	r := m.reader(fp, x)
+	r := i.reader(fp, x)
 	at := call{int32(pc), int32(part), 0}
-	for i := range b.inlined {
-		if in := &b.inlined[i]; m.isInlinedIn(in, at) {
-			all = append(all, m.frame(m.place(at), r, in.Locals, nil))
+	for n := range b.inlined {
+		if in := &b.inlined[n]; i.isInlinedIn(in, at) {
+			all = append(all, i.frame(i.place(at), r, in.Locals, nil))
 			at.level++
 		}
 	}
-	own := m.frame(m.place(at), r, b.ir.Locals, b.fn)
+	own := i.frame(i.place(at), r, b.ir.Locals, b.fn)
 	if s := t.handles(fp, x.block); s != nil {
 		handler := own
 		handler.Function = fmt.Sprintf("listen %s %q", s.decl.Name, s.run.message.Type)
-		y := m.positionMap().of(s.pc, 0)
-		own = m.frame(m.place(call{pc: int32(s.pc)}), m.reader(fp, y), m.blocks[y.block].ir.Locals, b.fn)
+		y := i.positionMap().of(s.pc, 0)
+		own = i.frame(i.place(call{pc: int32(s.pc)}), i.reader(fp, y), i.blocks[y.block].ir.Locals, b.fn)
 		handler.around = &own
 		all = append(all, handler)
 	}
@@ -129,7 +129,7 @@ func (t *task) handles(fp unsafe.Pointer, number int32) *scope {
 			continue
 		}
 		for j := range s.l.handlers {
-			if int32(t.m.blockNumber(s.l.handlers[j].entry)) == number {
+			if int32(t.m.image.blockNumber(s.l.handlers[j].entry)) == number {
 				return s
 			}
 		}

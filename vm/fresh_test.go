@@ -71,7 +71,7 @@ func TestFreshIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameShape(t, "VM", reflect.ValueOf(m).Elem(), reflect.ValueOf(fresh).Elem())
-	for name, n := range map[string]int{"natives": len(m.natives), "agents": len(m.agents), "hosts": len(m.hosts), "stores": len(m.stores), "tools": len(m.tools)} {
+	for name, n := range map[string]int{"natives": len(m.image.natives), "agents": len(m.declared.agents), "hosts": len(m.declared.hosts), "stores": len(m.declared.stores), "tools": len(m.declared.tools)} {
 		if n == 0 {
 			t.Errorf("the program has no %s", name)
 		}

@@ -13,9 +13,9 @@ func (s Scene) GoTo(k *Mark) error {
 		return err
 	}
 	t := s.t
-	from := t.m.positionMap().of(t.pc(), 0)
-	have := t.m.reader(t.fp, from).classes
-	for r, c := range t.m.reader(t.fp, k.at).classes {
+	from := t.m.image.positionMap().of(t.pc(), 0)
+	have := t.m.image.reader(t.fp, from).classes
+	for r, c := range t.m.image.reader(t.fp, k.at).classes {
 		if c != ir.Unset && (r >= len(have) || have[r] != c) {
 			*slotAt(t.fp, uint8(r)) = value.Nil // nothing reads it, but it must be of its class
 		}
@@ -27,16 +27,16 @@ func (s Scene) GoTo(k *Mark) error {
 // CanGoTo returns why GoTo would not go to a mark, or nil if it would.
 func (s Scene) CanGoTo(k *Mark) error {
 	t := s.t
-	if t.m.atMark != t {
+	if t.m.debug.atMark != t {
 		return fmt.Errorf("the task does not stand at the beginning of a line")
 	}
-	from := t.m.positionMap().of(t.pc(), 0)
+	from := t.m.image.positionMap().of(t.pc(), 0)
 	if from.block != k.at.block {
 		return fmt.Errorf("line %d is not in the function, or handler, in which the task stands", k.Line)
 	}
-	have, want := t.m.reader(t.fp, from).classes, t.m.reader(t.fp, k.at).classes
+	have, want := t.m.image.reader(t.fp, from).classes, t.m.image.reader(t.fp, k.at).classes
 	for r, c := range want {
-		if c != ir.Unset && t.m.uses(k.at, r) && (r >= len(have) || have[r] != c || !t.m.holdsSame(from, k.at, r)) {
+		if c != ir.Unset && t.m.image.uses(k.at, r) && (r >= len(have) || have[r] != c || !t.m.image.holdsSame(from, k.at, r)) {
 			return fmt.Errorf("line %d uses what has no value yet here", k.Line)
 		}
 	}
@@ -48,7 +48,7 @@ func (s Scene) CanGoTo(k *Mark) error {
 
 // innerRegions reports whether other regions take errors at one place than at the other.
 func (s Scene) innerRegions(a, b position) bool {
-	all := s.t.m.blocks[a.block].ir.Regions
+	all := s.t.m.image.blocks[a.block].ir.Regions
 	for _, r := range all {
 		in := func(at int32) bool { return r.From <= int(at) && int(at) < r.To }
 		if in(a.at) != in(b.at) {
@@ -69,16 +69,16 @@ func (b *block) variable(at int32, r int) *ir.Local {
 }
 
 // uses reports whether a register at a position holds a variable, or is read before it is set again.
-func (m *VM) uses(at position, r int) bool {
-	b := &m.blocks[at.block]
+func (i *image) uses(at position, r int) bool {
+	b := &i.blocks[at.block]
 	return b.variable(at.at, r) != nil ||
-		b.reaches(int(at.at), r, func(pc int) bool { return m.reads(b.fn, b.ir.Code[pc], r) })
+		b.reaches(int(at.at), r, func(pc int) bool { return i.reads(b.fn, b.ir.Code[pc], r) })
 }
 
 // holdsSame reports whether what a register holds at one position may be what it holds at another
 // of the block: it is of one variable, or each place that sets it for the first sets it for the second.
-func (m *VM) holdsSame(a, b position, r int) bool {
-	k := &m.blocks[a.block]
+func (i *image) holdsSame(a, b position, r int) bool {
+	k := &i.blocks[a.block]
 	if v := k.variable(b.at, r); v != nil {
 		return v == k.variable(a.at, r)
 	}
@@ -147,9 +147,9 @@ func writes(in ir.Instr, r int) bool {
 }
 
 // reads reports whether an instruction reads a register, or begins a listen whose handlers do.
-func (m *VM) reads(f *function, in ir.Instr, r int) bool {
+func (i *image) reads(f *function, in ir.Instr, r int) bool {
 	shape := ir.ShapeOf(in)
-	from, n, _ := m.program.Window(in)
+	from, n, _ := i.program.Window(in)
 	if shape.A && int(in.A) == r || shape.B && int(in.B) == r || shape.C && int(in.C) == r || from <= r && r < from+n {
 		return true
 	}
@@ -158,7 +158,7 @@ func (m *VM) reads(f *function, in ir.Instr, r int) bool {
 	}
 	for _, h := range f.info.Listens[in.Imm].Handlers {
 		for _, in := range h.Code {
-			if m.reads(f, in, r) {
+			if i.reads(f, in, r) {
 				return true
 			}
 		}

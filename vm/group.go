@@ -52,7 +52,7 @@ func opGroup(t *task, in *ins) status {
 			bodies++
 		}
 		y := taskOf(x)
-		if y != nil && !y.ended && t.m.isStopped(y) {
+		if y != nil && !y.ended && t.m.debug.isStopped(y) {
 			return t.fault(taskIsStopped)
 		}
 		if y != nil && !y.ended && t.waitsFor(y) {
@@ -110,7 +110,7 @@ func (g *group) never(x value.Slot) {
 // drop cancels an element that is no member: a Task that nobody else waits for.
 func (g *group) drop(x value.Slot) {
 	if y := taskOf(x); y != nil && len(y.watch) == 0 {
-		g.t.m.cancel(y)
+		cancelTask(y)
 	}
 }
 
@@ -136,7 +136,7 @@ func (g *group) begin(members []*task) status {
 	}
 	m := g.t.m
 	st := g.t.park(&wait{kind: waitGroup, group: g})
-	m.ready.front(members...)
+	m.sched.ready.front(members...)
 	return st
 }
 
@@ -163,7 +163,7 @@ func opParallelFor(t *task, in *ins) status {
 		g.free = int(min(n, int64(items.Len)))
 	}
 	if most := t.m.sched.most; most > 0 {
-		room := max(most-(t.m.alive-1), 1)
+		room := max(most-(t.m.sched.alive-1), 1)
 		if g.free < 0 || g.free > room {
 			g.free = min(room, items.Len)
 		}
@@ -212,7 +212,7 @@ func (g *group) over(i int, y *task) {
 		if g.decided {
 			g.cancel()
 		} else if g.kind == ir.OpParallelFor && g.next < g.items.Len {
-			g.t.m.ready.push(g.round())
+			g.t.m.sched.ready.push(g.round())
 		}
 	}
 	g.end()
@@ -223,7 +223,7 @@ func (g *group) end() {
 	if w := g.t.wait; g.open == 0 && w != nil && w.group == g && !w.off {
 		g.endBound()
 		w.off = true
-		g.t.m.ready.push(g.t)
+		g.t.m.sched.ready.push(g.t)
 	}
 }
 
@@ -238,7 +238,7 @@ func (g *group) cancel() {
 		switch {
 		case y == nil:
 		case y.group == g:
-			g.t.m.cancel(y)
+			cancelTask(y)
 		case !y.release(watch{g: g, i: i}):
 			g.tasks[i] = nil
 			g.open--
@@ -255,7 +255,7 @@ func (g *group) give() status {
 	case g.lost:
 		return t.fault("the awaited task was cancelled")
 	case g.failed != nil:
-		t.raised = t.m.again(g.failed, t.pc())
+		t.raised = t.m.image.again(g.failed, t.pc())
 		return raising
 	case !g.left.IsNil():
 		*d = value.Err(g.left)

@@ -20,21 +20,21 @@ func (m *loader) grows() bool {
 // Grow loads what ir.Growth has added to the program; before is what it had. An error leaves the
 // VM of no further use.
 func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
-	if m.alive > 0 {
+	if m.sched.alive > 0 {
 		return errors.New("grow a program while its tasks run")
 	}
-	l, code := loader{m.image, &m.config}, len(m.code)
+	l, code := loader{m.image, &m.config}, len(m.image.code)
 	if err := l.graftData(p, before.Functions); err != nil {
 		return err
 	}
 	for i := before.Functions; i < len(p.Functions); i++ {
-		f := &m.functions[i]
+		f := &m.image.functions[i]
 		f.info, f.number = &p.Functions[i], i
 		f.Name, f.Params, f.registers = f.info.Name, len(f.info.Params), f.info.Registers
 	}
 	for i := before.Functions; i < len(p.Functions); i++ {
-		if err := l.loadFunction(&m.functions[i]); err != nil {
-			return fmt.Errorf("load %s: %w", m.functions[i].Name, err)
+		if err := l.loadFunction(&m.image.functions[i]); err != nil {
+			return fmt.Errorf("load %s: %w", m.image.functions[i].Name, err)
 		}
 	}
 	if err := l.moreMethods(before.Methods); err != nil {
@@ -47,7 +47,7 @@ func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 		return err
 	}
 	l.settle(code)
-	m.methodCache = methodCache{}
+	m.methods = methodCache{}
 	m.replace(before.Tools)
 	m.declare()
 	return nil
@@ -55,13 +55,13 @@ func (m *VM) Grow(p *ir.Program, before ir.Grown) error {
 
 // replace notes in whose place the tools from a number on have come.
 func (m *VM) replace(first int) {
-	for i, d := range m.toolDecls {
-		for _, later := range m.toolDecls[max(first, i+1):] {
+	for i, d := range m.image.toolDecls {
+		for _, later := range m.image.toolDecls[max(first, i+1):] {
 			if later.info.Name == d.info.Name {
-				if m.replaced == nil {
-					m.replaced = map[*toolDecl]bool{}
+				if m.declared.replaced == nil {
+					m.declared.replaced = map[*toolDecl]bool{}
 				}
-				m.replaced[d] = true
+				m.declared.replaced[d] = true
 			}
 		}
 	}
@@ -71,12 +71,12 @@ func (m *VM) replace(first int) {
 // when all tasks that it has started are. Tools from number first on get their state before.
 func (m *VM) Line(ctx context.Context, function, first int, captured []value.Slot) (v value.Slot, err error) {
 	m.ending = ending{}
-	if first < len(m.tools) {
+	if first < len(m.declared.tools) {
 		if err := m.initToolsFrom(ctx, first); err != nil {
 			return v, err
 		}
 		m.ending = ending{}
 	}
-	f := &m.functions[function]
+	f := &m.image.functions[function]
 	return m.runClosure(ctx, f, value.NewClosure(&f.Function, captured...).Ref, nil)
 }

@@ -203,10 +203,10 @@ func (t *task) reply(s *scope, m *effect.HostMessage, by string, v json.RawMessa
 		return t.undecided(err)
 	}
 	if t.alone() {
-		_, err := t.perform(t.m.ctx, r)
+		_, err := t.perform(t.m.requests.ctx, r)
 		return t.replied(s, r, err)
 	}
-	_, err := t.perform(t.m.atOnce, r)
+	_, err := t.perform(t.m.requests.atOnce, r)
 	if errors.Is(err, effect.ErrWaits) {
 		s.unsent = r
 		t.m.stats.Requests-- // send makes it again
@@ -296,7 +296,7 @@ func opBlockEnd(t *task, in *ins) status {
 func (t *task) noAnswer(s *scope, m *effect.HostMessage) status {
 	if hostmsg.Of(m.Type).Waits() {
 		t.m.stats.Requests++
-		_, err := t.perform(t.m.ctx, &effect.Log{Level: "warn", Message: fmt.Sprintf("host '%s': the handler of \"%s\" returned nil, which is no answer: the host waits for one", s.decl.Name, m.Type)})
+		_, err := t.perform(t.m.requests.ctx, &effect.Log{Level: "warn", Message: fmt.Sprintf("host '%s': the handler of \"%s\" returned nil, which is no answer: the host waits for one", s.decl.Name, m.Type)})
 		if err != nil && t.cancelled() {
 			return raising
 		} else if err != nil {

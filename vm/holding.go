@@ -28,7 +28,7 @@ func (h *holdings) hold(t *task, x holding) {
 // LetGo says that the thing which AskToHold opened under this number, and which
 // requests of this kind close, is being closed, whichever task holds it.
 func (a *Args) LetGo(closing effect.Kind, id int64) {
-	a.vm.holdings.letGo(a.vm.current, closing, id)
+	a.vm.holdings.letGo(a.vm.sched.current, closing, id)
 }
 
 func (h holdings) letGo(t *task, closing effect.Kind, id int64) {
@@ -70,7 +70,7 @@ func (m *VM) closeHoldings(t *task) {
 			o.close(t, reason)
 		} else {
 			m.stats.Requests++
-			_, _ = t.perform(m.ctx, x.closing)
+			_, _ = t.perform(m.requests.ctx, x.closing)
 		}
 	}
 	delete(m.holdings, t)

@@ -119,7 +119,7 @@ func (m *VM) toolsFor(d *Host, host value.Slot) []effect.ToolSpec {
 	if tools.Array().Len == 0 {
 		return nil
 	}
-	return Specs(m.offered(tools, &m.pace))
+	return Specs(m.declared.offered(tools, &m.pace))
 }
 
 // A handler may ask the host whose exchange it serves. When all processes of
@@ -178,7 +178,7 @@ func (d *Host) busy() *effect.Error {
 // otherwise go through the whole chain for each task.
 func (t *task) nowAwaited() {
 	w := t.wait
-	if w == nil || t.m.opening == 0 {
+	if w == nil || t.m.requests.opening == 0 {
 		return
 	}
 	switch w.kind {

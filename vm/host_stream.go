@@ -87,7 +87,7 @@ func (a *Args) hostStreamIn(i int) *hostStream {
 // Its value stands for it in the functions below, as argument 0.
 func (a *Args) Follow(prompt string) (value.Slot, error) {
 	m, d := a.run(), a.Host(0)
-	if d.takenBy(m.current) {
+	if d.takenBy(m.sched.current) {
 		return value.Nil, d.busy()
 	}
 	r := m.openingOf(d, a.Slot(0), prompt)
@@ -95,7 +95,7 @@ func (a *Args) Follow(prompt string) (value.Slot, error) {
 	return a.AskToHold(r,
 		func(effect.Result) (value.Slot, error) { return value.NewHandle("HostExchange", d.Name, x), nil },
 		func(result effect.Result) (int64, effect.Request) {
-			x.by, x.id = m.current, result.(*effect.ExchangeOpened).ID
+			x.by, x.id = m.sched.current, result.(*effect.ExchangeOpened).ID
 			m.hostStreams.open = append(m.hostStreams.open, x)
 			return x.id, &effect.ExchangeClose{ID: x.id}
 		})
@@ -108,7 +108,7 @@ type Given func(m *effect.HostMessage, ask value.Slot) value.Slot
 // the stream is over. How an exchange breaks is raised.
 func (a *Args) NextMessage(given Given) (value.Slot, error) {
 	m, x := a.run(), a.hostStreamIn(0)
-	give := func(effect.Result) (value.Slot, error) { return x.give(m.current, given) }
+	give := func(effect.Result) (value.Slot, error) { return x.give(m.sched.current, given) }
 	if !a.again && (x.closed || x.ready()) {
 		return give(nil)
 	}
@@ -233,7 +233,7 @@ func (l *hostStreams) hear(t *task) {
 func (x *hostStream) arrived(t *task, c completion) {
 	x.next = nil
 	for _, w := range x.waiting {
-		t.m.ready.push(w)
+		t.m.sched.ready.push(w)
 	}
 	x.waiting = nil
 	if x.closed {
@@ -319,7 +319,7 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 		t.m.fail(err)
 		return
 	}
-	if _, err := t.perform(t.m.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
+	if _, err := t.perform(t.m.requests.atOnce, r); errors.Is(err, effect.ErrWaits) && !k.of.closed {
 		t.m.stats.Requests--
 		t.m.start(r, &pendingRequest{t: t})
 	} // any other failure is the next message's, too
@@ -329,7 +329,7 @@ func (k *ask) reply(t *task, by string, v json.RawMessage, problem string) {
 // answered; "" when it can.
 func (a *Args) Refusal() string {
 	m, x := a.run(), a.hostStreamIn(0)
-	m.poll(m.current, m.moment()) // what it takes back may have come
+	m.poll(m.sched.current, m.written.moment()) // what it takes back may have come
 	k := a.ask()
 	switch {
 	case k == nil || k.of != x:
@@ -388,7 +388,7 @@ func (a *Args) Answer(by string, v json.RawMessage, problem string) (value.Slot,
 func (a *Args) Session() string { return a.hostStreamIn(0).session }
 
 // Leave closes the stream.
-func (a *Args) Leave(reason string) { a.hostStreamIn(0).close(a.run().current, reason) }
+func (a *Args) Leave(reason string) { a.hostStreamIn(0).close(a.run().sched.current, reason) }
 
 // close ends the exchange: what the host still waits for gets an error, and the host
 // is told why. A request for messages on its way comes back first.
@@ -415,7 +415,7 @@ func (x *hostStream) close(t *task, reason string) {
 // end gives the exchange's process back. It does not wait.
 func (x *hostStream) end(t *task) {
 	t.m.stats.Requests++
-	_, _ = t.perform(context.WithoutCancel(t.m.ctx), &effect.ExchangeClose{ID: x.id, Reason: x.reason})
+	_, _ = t.perform(context.WithoutCancel(t.m.requests.ctx), &effect.ExchangeClose{ID: x.id, Reason: x.reason})
 }
 
 // closeHostStreams closes what is still open when no task is left.

@@ -106,15 +106,15 @@ func (w *written) begin(ctx context.Context, c *Config) context.Context {
 }
 
 // moment counts one, and gives it.
-func (m *VM) moment() Moment {
-	m.written.now.Ticks++
-	return m.written.now
+func (w *written) moment() Moment {
+	w.now.Ticks++
+	return w.now
 }
 
 // took counts a result that was taken.
-func (m *VM) took() {
-	m.written.now.Taken++
-	m.written.now.Ticks = 0
+func (w *written) took() {
+	w.now.Taken++
+	w.now.Ticks = 0
 }
 
 // ctxOver says whether the run's context has ended, as far as the run has learnt of it: with a
@@ -123,15 +123,15 @@ func (m *VM) ctxOver() bool {
 	if m.config.Journal != nil {
 		return m.written.over
 	}
-	return m.ctx.Err() != nil
+	return m.requests.ctx.Err() != nil
 }
 
 // heedEnd looks whether the run's context has ended; at is where the run stands, nil when it
 // waits.
 func (m *VM) heedEnd(at *Moment) {
-	if j := m.config.Journal; j != nil && m.written.past == nil && !m.written.over && m.ctx.Err() != nil {
+	if j := m.config.Journal; j != nil && m.written.past == nil && !m.written.over && m.requests.ctx.Err() != nil {
 		m.written.over = true
-		j.Over(context.Cause(m.ctx), at)
+		j.Over(context.Cause(m.requests.ctx), at)
 	}
 }
 
@@ -146,7 +146,7 @@ func (m *VM) performWritten(ctx context.Context, t *task, r effect.Request) (eff
 	}
 	result, err := m.performNow(ctx, e, r)
 	if errors.Is(err, ErrSuspended) {
-		m.fatal = ErrSuspended
+		m.ending.fatal = ErrSuspended
 		panic(suspending{})
 	}
 	if j == nil {
@@ -166,12 +166,12 @@ func (m *VM) performNow(ctx context.Context, e int64, r effect.Request) (effect.
 	if p == nil {
 		return m.config.Performer.Perform(ctx, r)
 	}
-	if m.fatal != nil {
-		return nil, m.fatal
+	if m.ending.fatal != nil {
+		return nil, m.ending.fatal
 	}
 	result, known, err := p.Perform(e, r)
 	if over, ended := errors.AsType[*EndedBy](err); ended {
-		m.endPast(over.Cause)
+		m.written.endPast(over.Cause)
 	}
 	if known || err != nil {
 		return result, err
@@ -194,7 +194,7 @@ func (m *VM) tellTaken(c *completion, at *Moment) {
 	if m.config.Journal == nil || c.do != nil {
 		return
 	}
-	f := m.pending[c.seq]
+	f := m.requests.pending[c.seq]
 	m.endedEffect(f.effect, f.request, c.result, c.err, at)
 }
 
@@ -216,8 +216,8 @@ func (m *VM) beginWritten(f *pendingRequest) bool {
 	if p == nil {
 		return false
 	}
-	if m.fatal != nil {
-		m.inbox.put(completion{seq: m.addPending(f), err: m.fatal})
+	if m.ending.fatal != nil {
+		m.requests.inbox.put(completion{seq: m.requests.addPending(f), err: m.ending.fatal})
 		return true
 	}
 	standing, err := p.Begin(f.effect, f.request)
@@ -225,7 +225,7 @@ func (m *VM) beginWritten(f *pendingRequest) bool {
 		m.leavePast()
 		return false
 	}
-	seq := m.addPending(f)
+	seq := m.requests.addPending(f)
 	switch {
 	case err == nil && standing == Recorded:
 		m.written.begun[f.effect] = seq // what it gave stands already
@@ -234,7 +234,7 @@ func (m *VM) beginWritten(f *pendingRequest) bool {
 		f.end = func() { m.forgo(f.effect) }
 	default:
 		m.strayed(f.t.stopped(err))
-		m.inbox.put(completion{seq: seq, err: err})
+		m.requests.inbox.put(completion{seq: seq, err: err})
 	}
 	return true
 }
@@ -243,17 +243,17 @@ func (m *VM) beginWritten(f *pendingRequest) bool {
 func (m *VM) forgo(e int64) {
 	if seq, ok := m.written.again[e]; ok {
 		delete(m.written.again, e)
-		m.inbox.put(completion{seq: seq, err: context.Canceled})
+		m.requests.inbox.put(completion{seq: seq, err: context.Canceled})
 	}
 }
 
 // strayed ends a run that is not as the recorded one was.
 func (m *VM) strayed(err error) {
-	if m.fatal != nil {
+	if m.ending.fatal != nil {
 		return
 	}
-	m.fatal = err
-	m.cancelAll()
+	m.ending.fatal = err
+	m.sched.cancelAll()
 }
 
 // abandonPast completes the requests whose results the past holds with the error that ended the
@@ -261,7 +261,7 @@ func (m *VM) strayed(err error) {
 func (m *VM) abandonPast() {
 	for _, under := range []map[int64]int{m.written.begun, m.written.again} {
 		for _, e := range slices.Sorted(maps.Keys(under)) {
-			m.inbox.put(completion{seq: under[e], err: m.fatal})
+			m.requests.inbox.put(completion{seq: under[e], err: m.ending.fatal})
 		}
 		clear(under)
 	}
@@ -271,14 +271,14 @@ func (m *VM) abandonPast() {
 // past, so that nothing of it reaches the world.
 func (m *VM) leavePast() {
 	w := &m.written
-	if w.past == nil || m.fatal != nil || !w.past.Over() {
+	if w.past == nil || m.ending.fatal != nil || !w.past.Over() {
 		return
 	}
 	p := w.past
 	w.past = nil
 	for _, e := range p.Again() {
 		if seq, ok := w.again[e]; ok {
-			f := m.pending[seq]
+			f := m.requests.pending[seq]
 			m.launch(seq, f.request, f)
 		}
 	}
@@ -293,17 +293,17 @@ func (m *VM) nextPast() (c completion, ok bool) {
 		if m.written.past == nil {
 			return c, false
 		}
-		if m.fatal != nil {
+		if m.ending.fatal != nil {
 			m.abandonPast()
 			return c, false
 		}
 		x, ok := m.written.past.Next()
 		switch {
 		case ok && x.E == 0:
-			m.endPast(x.Err)
+			m.written.endPast(x.Err)
 		case ok:
 			return m.completionOf(x, nil), true
-		case len(m.arrived) == 0 && m.inbox.empty():
+		case len(m.requests.arrived) == 0 && m.requests.inbox.empty():
 			m.strayed(errors.New("the recorded run has not waited for what this one waits for"))
 		default:
 			return c, false
@@ -312,9 +312,9 @@ func (m *VM) nextPast() (c completion, ok bool) {
 }
 
 // endPast ends the run's context as it ended in the past.
-func (m *VM) endPast(cause error) {
-	m.written.over = true
-	m.written.stop(cause)
+func (w *written) endPast(cause error) {
+	w.over = true
+	w.stop(cause)
 }
 
 // completionOf makes a completion of what came to an effect under way.
@@ -327,13 +327,13 @@ func (m *VM) completionOf(x Event, at *Moment) completion {
 
 // pollPast takes what came at a moment.
 func (m *VM) pollPast(at Moment) {
-	for m.written.past != nil && m.fatal == nil {
+	for m.written.past != nil && m.ending.fatal == nil {
 		x, ok := m.written.past.At(at)
 		if !ok {
 			return
 		}
 		if x.E == 0 {
-			m.endPast(x.Err)
+			m.written.endPast(x.Err)
 			continue
 		}
 		m.takeCompletion(m.completionOf(x, &at))
@@ -343,7 +343,7 @@ func (m *VM) pollPast(at Moment) {
 
 // judge decides what a look at the memory in use finds: as in the past, or as it is.
 func (m *VM) judge(n int) bool {
-	at := m.moment()
+	at := m.written.moment()
 	if p := m.written.past; p != nil {
 		return !p.Looked(at)
 	}

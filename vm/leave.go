@@ -148,16 +148,16 @@ func (m *VM) wayPlaces(way []leaving, next string) []Place {
 		trace.addCall(call{pc: e.at.pc})
 		after := next
 		if i+1 < len(way) {
-			after = m.place(call{pc: way[i+1].at.pc}).Function
+			after = m.image.place(call{pc: way[i+1].at.pc}).Function
 		}
-		for _, c := range m.callersOf(&e.at) {
-			if m.place(c).Function == after {
+		for _, c := range m.image.callersOf(&e.at) {
+			if m.image.place(c).Function == after {
 				break
 			}
 			trace.addCall(c)
 		}
 	}
-	return append(out, trace.places(m.place)...)
+	return append(out, trace.places(m.image.place)...)
 }
 
 // callersOf gives the calls around a spot: those that the spot remembers, and

@@ -17,7 +17,7 @@ func (a *Args) run() *VM {
 }
 
 // Program gives the program that runs. It must not be changed.
-func (a *Args) Program() *ir.Program { return a.run().program }
+func (a *Args) Program() *ir.Program { return a.run().image.program }
 
 // Party gives argument i, an agent or a host.
 func (a *Args) Party(i int) value.Party {
@@ -41,7 +41,7 @@ func (a *Args) Host(i int) *Host {
 	if a.Slot(i).Kind() != value.KindHost {
 		a.Wrong(i, "a Host")
 	}
-	return &a.vm.hostDecls[a.Party(i).Index()]
+	return &a.vm.image.hostDecls[a.Party(i).Index()]
 }
 
 // Function gives a function of the program as a value, nil for none.
@@ -49,15 +49,15 @@ func (a *Args) Function(n *int) value.Slot {
 	if n == nil {
 		return value.Nil
 	}
-	return a.run().closureOf(*n)
+	return a.run().image.closureOf(*n)
 }
 
 // Store gives the value of a store's declaration.
-func (a *Args) Store(n int) value.Slot { return a.run().stores[n] }
+func (a *Args) Store(n int) value.Slot { return a.run().declared.stores[n] }
 
 // Tools gives the tools in an Array of Tool, or all that the program declares for
 // nil.
-func (a *Args) Tools(list value.Slot) []*Tool { return a.run().offered(list, a.pace) }
+func (a *Args) Tools(list value.Slot) []*Tool { return a.run().declared.offered(list, a.pace) }
 
 // ToolsOf gives the tools that an agent or a host may call, as an Array.
 func (a *Args) ToolsOf(party value.Slot) value.Slot { return a.run().toolsOf(party, a.pace) }
@@ -80,7 +80,7 @@ func (t Task) Done() bool { return t.t.ended || t.t.stop }
 // Cancel ends it; nobody needs to hear of its error then.
 func (t Task) Cancel() {
 	t.t.seen = true
-	t.t.m.cancel(t.t)
+	cancelTask(t.t)
 }
 
 // Own gives the T that natives keep from call to call: one for each run, zero

@@ -62,8 +62,8 @@ func opListenBegin(t *task, in *ins) status {
 		return t.badOperand(in)
 	}
 	f := host.Party()
-	s := &scope{t: t, l: &t.m.blockAt(t.pc()).fn.listens[in.imm], depth: t.depth(), pc: t.pc(), window: in.a,
-		host: host, decl: &t.m.hostDecls[f.Index()]}
+	s := &scope{t: t, l: &t.m.image.blockAt(t.pc()).fn.listens[in.imm], depth: t.depth(), pc: t.pc(), window: in.a,
+		host: host, decl: &t.m.image.hostDecls[f.Index()]}
 	started, err := t.now()
 	if err != nil {
 		return t.broken(err)
@@ -116,7 +116,7 @@ func (s *scope) event(channel string, fill func(*value.Map)) status {
 // wasCancelled emits the end of a listen whose task, or handler around it, is cancelled.
 // Nothing is emitted once the run itself is over.
 func (s *scope) wasCancelled() {
-	if s.t.m.ctxOver() || s.t.m.fatal != nil {
+	if s.t.m.ctxOver() || s.t.m.ending.fatal != nil {
 		return
 	}
 	raised := s.t.raised

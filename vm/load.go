@@ -100,23 +100,23 @@ func (m *loader) effect(name string) (n int32, ok bool) {
 // declare makes the values of agents, hosts, stores and tools beyond those that there are. The
 // state of tools is computed when the run starts.
 func (m *VM) declare() {
-	p := m.program
-	for i := len(m.stores); i < len(p.Stores); i++ {
-		m.stores = append(m.stores, m.newStore(p.Stores[i]))
+	p := m.image.program
+	for i := len(m.declared.stores); i < len(p.Stores); i++ {
+		m.declared.stores = append(m.declared.stores, m.image.newStore(p.Stores[i]))
 	}
-	for i := len(m.agents); i < len(p.Agents); i++ {
+	for i := len(m.declared.agents); i < len(p.Agents); i++ {
 		a, memory := &p.Agents[i], value.Nil
-		if a.Memory >= 0 && a.Memory < len(m.stores) {
-			memory = m.stores[a.Memory]
+		if a.Memory >= 0 && a.Memory < len(m.declared.stores) {
+			memory = m.declared.stores[a.Memory]
 		}
-		m.agents = append(m.agents, value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: a.Name}, i, memory))
+		m.declared.agents = append(m.declared.agents, value.NewParty(value.KindAgent, &value.Type{Kind: value.TypeAgent, Name: a.Name}, i, memory))
 	}
-	for i := len(m.hosts); i < len(p.Hosts); i++ {
-		m.hosts = append(m.hosts, value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: p.Hosts[i].Name}, i, value.Nil))
+	for i := len(m.declared.hosts); i < len(p.Hosts); i++ {
+		m.declared.hosts = append(m.declared.hosts, value.NewParty(value.KindHost, &value.Type{Kind: value.TypeHost, Name: p.Hosts[i].Name}, i, value.Nil))
 	}
-	for i := len(m.tools); i < len(m.toolDecls); i++ {
-		d := m.toolDecls[i]
-		m.tools = append(m.tools, &Tool{decl: d, self: value.New(value.KindTool, 0, d.typ, make([]value.Slot, len(d.typ.Fields))...)})
+	for i := len(m.declared.tools); i < len(m.image.toolDecls); i++ {
+		d := m.image.toolDecls[i]
+		m.declared.tools = append(m.declared.tools, &Tool{decl: d, self: value.New(value.KindTool, 0, d.typ, make([]value.Slot, len(d.typ.Fields))...)})
 	}
 }
 
@@ -333,19 +333,19 @@ func doEnter(t *task, in *ins) status {
 }
 
 func opLoadTool(t *task, in *ins) status {
-	*t.slot(in.a) = t.m.tools[in.imm].self
+	*t.slot(in.a) = t.m.declared.tools[in.imm].self
 	return running
 }
 
 func opLoadFunction(t *task, in *ins) status {
-	*t.slot(in.a) = t.m.closureOf(int(in.imm))
+	*t.slot(in.a) = t.m.image.closureOf(int(in.imm))
 	return running
 }
 
-func opLoadAgent(t *task, in *ins) status { return t.loadFrom(t.m.agents, in) }
-func opLoadHost(t *task, in *ins) status  { return t.loadFrom(t.m.hosts, in) }
-func opLoadStore(t *task, in *ins) status { return t.loadFrom(t.m.stores, in) }
-func opLoadType(t *task, in *ins) status  { return t.loadFrom(t.m.typeDescs, in) }
+func opLoadAgent(t *task, in *ins) status { return t.loadFrom(t.m.declared.agents, in) }
+func opLoadHost(t *task, in *ins) status  { return t.loadFrom(t.m.declared.hosts, in) }
+func opLoadStore(t *task, in *ins) status { return t.loadFrom(t.m.declared.stores, in) }
+func opLoadType(t *task, in *ins) status  { return t.loadFrom(t.m.image.typeDescs, in) }
 
 func (t *task) loadFrom(table []value.Slot, in *ins) status {
 	*t.slot(in.a) = table[in.imm]

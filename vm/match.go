@@ -10,7 +10,7 @@ import (
 // Run-time types of values: `catch T(e)`, patterns on Any, method lookup, `as`.
 
 func opIsType(t *task, in *ins) status {
-	*bitsAt(t.fp, in.a) = bit(isType(value.Flat(*t.slot(in.b)), t.m.types[in.imm]))
+	*bitsAt(t.fp, in.a) = bit(isType(value.Flat(*t.slot(in.b)), t.m.image.types[in.imm]))
 	return running
 }
 
@@ -87,7 +87,7 @@ func isType(s value.Slot, t *value.Type) bool {
 
 // opCheck gives an Any as a T.
 func opCheck(t *task, in *ins) status {
-	typ := t.m.types[in.imm]
+	typ := t.m.image.types[in.imm]
 	if s := value.Flat(*t.slot(in.b)); in.c != 0 && uint8(s.Kind()) == in.c {
 		*t.slot(in.a) = s
 		return running

@@ -13,13 +13,13 @@ func opCallMethod(t *task, in *ins) status {
 	receiver := value.Flat(*t.slot(in.a + 1))
 	*t.slot(in.a + 1) = receiver
 	key, known := methodKey(receiver)
-	last := t.m.methodCache.of(key, in.imm)
+	last := t.m.methods.of(key, in.imm)
 	if known && last.on == key && last.name == in.imm && last.params == in.b {
 		return t.enter(in.a, int(last.entry), nil)
 	}
-	name := t.m.constants[in.imm].AsString()
+	name := t.m.image.constants[in.imm].AsString()
 	var other *function
-	for _, x := range t.m.methods[name] {
+	for _, x := range t.m.image.methods[name] {
 		if !x.fits(receiver) {
 			continue
 		}

@@ -49,7 +49,7 @@ func (a *Args) offsets() *value.Offsets {
 	if a.vm == nil {
 		return nil
 	}
-	return a.vm.characters()
+	return a.vm.texts.characters()
 }
 
 // Step tells the pace of n elements.

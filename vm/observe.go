@@ -95,7 +95,7 @@ func (t *task) began() {
 	t.m.counts.task++
 	t.id = t.m.counts.task
 	if o != nil {
-		o.TaskBegan(t.id, parent, t.m.entryOf(t.fn))
+		o.TaskBegan(t.id, parent, t.m.image.entryOf(t.fn))
 	}
 }
 
@@ -211,7 +211,7 @@ func (t *task) locate(r effect.Request) {
 
 // perform has r performed on the run's goroutine.
 func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, error) {
-	if t.m.evaluating != nil && t.refuses(r) {
+	if t.m.debug.evaluating != nil && t.refuses(r) {
 		return nil, context.Canceled
 	}
 	came := t.requested(r)
@@ -232,10 +232,10 @@ func (t *task) perform(ctx context.Context, r effect.Request) (effect.Result, er
 func (t *task) performWaiting(r effect.Request) (effect.Result, error) {
 	p := t.m.config.Profile
 	if p == nil {
-		return t.perform(t.m.ctx, r)
+		return t.perform(t.m.requests.ctx, r)
 	}
 	since := p.Now()
-	result, err := t.perform(t.m.ctx, r)
+	result, err := t.perform(t.m.requests.ctx, r)
 	t.m.idle()
 	t.waited("wait for "+string(r.Kind()), since)
 	return result, err

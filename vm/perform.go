@@ -41,7 +41,7 @@ func (a *Args) AskToHold(r effect.Request, give Give, held func(effect.Result) (
 	return a.Ask(r, func(result effect.Result) (value.Slot, error) {
 		id, closing := held(result)
 		if closing != nil {
-			m.holdings.hold(m.current, holding{id, closing})
+			m.holdings.hold(m.sched.current, holding{id, closing})
 		}
 		return give(result)
 	})
@@ -56,7 +56,7 @@ func (a *Args) takeAsked() asked {
 
 // opPerform performs the effect that a native asks for.
 func opPerform(t *task, in *ins) status {
-	n := &t.m.natives[in.imm]
+	n := &t.m.image.natives[in.imm]
 	args := t.arguments(in, n.name)
 	v, err := n.call(args)
 	w := &wait{kind: waitPerform, window: in.a, wrap: in.c != 0}
@@ -90,7 +90,7 @@ func (t *task) ask(r effect.Request, w *wait) status {
 		w.result, w.err = t.performWaiting(r)
 		return t.complete(w)
 	}
-	w.result, w.err = t.perform(t.m.atOnce, r)
+	w.result, w.err = t.perform(t.m.requests.atOnce, r)
 	if !errors.Is(w.err, effect.ErrWaits) {
 		return t.complete(w)
 	}
@@ -136,7 +136,7 @@ func (t *task) giver(w *wait) (Give, error) {
 	m, in := t.m, (*ins)(unsafe.Add(t.ip, -int(insSize)))
 	left, limit := m.pace.Left, m.memory.limit
 	m.pace.Left, m.memory.limit = math.MaxInt, 0 // nothing is counted twice
-	n := &m.natives[in.imm]
+	n := &m.image.natives[in.imm]
 	args := t.arguments(in, n.name)
 	args.again = true
 	_, err := n.call(args)
@@ -171,15 +171,15 @@ type waiting struct {
 // performChosen performs the next one of the requests that wait.
 func (m *VM) performChosen() completion {
 	i := m.choose()
-	w := m.waiting[i]
-	m.waiting = append(m.waiting[:i], m.waiting[i+1:]...)
+	w := m.requests.waiting[i]
+	m.requests.waiting = append(m.requests.waiting[:i], m.requests.waiting[i+1:]...)
 	result, err := m.config.Performer.Perform(w.ctx, w.request)
 	return completion{seq: w.seq, result: result, err: err}
 }
 
 func (m *VM) choose() int {
-	requests := make([]effect.Request, len(m.waiting))
-	for i, w := range m.waiting {
+	requests := make([]effect.Request, len(m.requests.waiting))
+	for i, w := range m.requests.waiting {
 		if w.ctx.Err() != nil {
 			return i
 		}

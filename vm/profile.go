@@ -80,14 +80,14 @@ func (t *task) marked() []Place {
 	pc := t.pc()
 	last := int((t.samples.mark.ip-uintptr(t.code))/insSize) - 1
 	switch fp := uintptr(t.fp); {
-	case t.samples.mark.fp == fp && t.m.blockAt(last).fn == t.m.blockAt(pc).fn:
+	case t.samples.mark.fp == fp && t.m.image.blockAt(last).fn == t.m.image.blockAt(pc).fn:
 		return t.frames(nil, last)
 	case t.samples.mark.fp < fp:
 		if all := t.frames(nil, pc); len(all) > 1 {
 			return all[1:]
 		}
 	case t.samples.mark.fp > fp:
-		return t.frames(t.m.placesAt(nil, last), pc)
+		return t.frames(t.m.image.placesAt(nil, last), pc)
 	}
 	return t.frames(nil, pc)
 }
@@ -95,7 +95,7 @@ func (t *task) marked() []Place {
 // frames appends the calls of the task, the innermost at pc.
 func (t *task) frames(all []Place, pc int) []Place {
 	for fp := t.fp; pc > 0 && len(all) < maxFrames; {
-		all = t.m.placesAt(all, pc)
+		all = t.m.image.placesAt(all, pc)
 		fp, pc = t.caller(fp)
 	}
 	return all

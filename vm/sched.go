@@ -164,20 +164,20 @@ func (r *requests) endPending() {
 // loop runs until every task has ended and every request has come back.
 func (m *VM) loop() {
 	for {
-		for t := m.ready.pop(); t != nil; t = m.ready.pop() {
+		for t := m.sched.ready.pop(); t != nil; t = m.sched.ready.pop() {
 			if m.guarded(t) == finished {
 				m.ended(t)
 			}
-			if m.fatal == ErrSuspended {
+			if m.ending.fatal == ErrSuspended {
 				m.leave()
 				return
 			}
 		}
 		m.beginBounds()
-		if m.alive == 0 {
+		if m.sched.alive == 0 {
 			m.closeHostStreams()
 		}
-		if len(m.pending) == 0 && !m.expectsCalls() {
+		if len(m.requests.pending) == 0 && !m.expectsCalls() {
 			break
 		}
 		if m.config.Boundary != nil && m.settled() {
@@ -186,22 +186,22 @@ func (m *VM) loop() {
 		if c, ok := m.next(); ok {
 			m.takeCompletion(c)
 		}
-		if m.fatal == ErrSuspended {
+		if m.ending.fatal == ErrSuspended {
 			m.leave()
 			return
 		}
 	}
-	if m.alive > 0 && m.fatal == nil {
-		m.fatal = errors.New("broken invariant in the VM: tasks are parked without a request")
+	if m.sched.alive > 0 && m.ending.fatal == nil {
+		m.ending.fatal = errors.New("broken invariant in the VM: tasks are parked without a request")
 	}
-	m.goroutes.Wait()
+	m.requests.goroutes.Wait()
 }
 
 // next waits for the next completion. When the run is cancelled meanwhile,
 // every request is asked once to end. Without a request nothing can come, and
 // ok is false.
 func (m *VM) next() (completion, bool) {
-	if len(m.waiting) > 0 {
+	if len(m.requests.waiting) > 0 {
 		return m.performChosen(), true
 	}
 	if c, ok := m.nextPast(); ok {
@@ -212,40 +212,40 @@ func (m *VM) next() (completion, bool) {
 
 // arrival waits for the next completion of what is performed.
 func (m *VM) arrival() (completion, bool) {
-	for len(m.arrived) == 0 {
-		m.arrived = m.inbox.drain(m.arrived[:0])
-		if len(m.arrived) > 0 {
+	for len(m.requests.arrived) == 0 {
+		m.requests.arrived = m.requests.inbox.drain(m.requests.arrived[:0])
+		if len(m.requests.arrived) > 0 {
 			break
 		}
-		over := m.ctx.Done()
-		if m.told {
+		over := m.requests.ctx.Done()
+		if m.requests.told {
 			over = nil
 		}
-		m.stacks.clear()
+		m.sched.stacks.clear()
 		if j := m.config.Journal; j != nil && m.written.past == nil {
 			j.Waits()
 		}
 		select {
-		case <-m.inbox.wake:
+		case <-m.requests.inbox.wake:
 		case <-m.config.Suspend:
 			if m.config.Boundary != nil && m.settled() {
 				m.config.Boundary(m)
 			}
-			m.fatal = ErrSuspended
+			m.ending.fatal = ErrSuspended
 			return completion{}, false
 		case <-over:
-			m.told = true
+			m.requests.told = true
 			m.heedEnd(nil)
-			m.endPending()
-			if len(m.pending) == 0 {
+			m.requests.endPending()
+			if len(m.requests.pending) == 0 {
 				return completion{}, false
 			}
 		}
 		m.idle()
 	}
-	c := m.arrived[0]
-	m.arrived[0] = completion{}
-	m.arrived = m.arrived[1:]
+	c := m.requests.arrived[0]
+	m.requests.arrived[0] = completion{}
+	m.requests.arrived = m.requests.arrived[1:]
 	m.tellTaken(&c, nil)
 	return c, true
 }
@@ -253,11 +253,11 @@ func (m *VM) arrival() (completion, bool) {
 // guarded resumes t. When a native or an accessor panics with a *value.Fault,
 // the program gets that fault; any other panic is our bug and ends the run.
 func (m *VM) guarded(t *task) (st status) {
-	m.current = t
+	m.sched.current = t
 	for again := true; again; {
 		st, again = m.attempt(t)
 	}
-	m.current = nil
+	m.sched.current = nil
 	return st
 }
 
@@ -280,11 +280,11 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 			return
 		}
 		if b := missingOperand(p); b != nil {
-			m.fatal = b
+			m.ending.fatal = b
 		} else {
-			m.fatal = fmt.Errorf("broken invariant in the VM: %v\n%s", p, debug.Stack())
+			m.ending.fatal = fmt.Errorf("broken invariant in the VM: %v\n%s", p, debug.Stack())
 		}
-		m.cancelAll()
+		m.sched.cancelAll()
 		st = finished
 	}()
 	if !t.started && (t.stop || m.over() || t.served.over()) {
@@ -303,7 +303,7 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 	}
 	if t.starting {
 		t.starting, t.parts.wait.task = false, nil
-		t.m.nested--
+		t.m.sched.nested--
 	}
 	if w := t.wait; w != nil {
 		t.wait = nil
@@ -325,9 +325,9 @@ func (m *VM) takeCompletion(c completion) {
 		c.do()
 		return
 	}
-	f := m.pending[c.seq]
-	delete(m.pending, c.seq)
-	m.took()
+	f := m.requests.pending[c.seq]
+	delete(m.requests.pending, c.seq)
+	m.written.took()
 	if f.release != nil {
 		f.release()
 	}
@@ -343,15 +343,15 @@ func (m *VM) takeCompletion(c completion) {
 		f.stream.arrived(f.t, c)
 	case f.wait != nil:
 		if f.wait.kind == waitOpen {
-			m.opening--
+			m.requests.opening--
 		}
 		f.wait.flight = nil
 		f.wait.result, f.wait.err = c.result, c.err
-		m.ready.push(f.t)
+		m.sched.ready.push(f.t)
 	case f.scope != nil:
 		f.scope.arrived(c)
 		if w := f.t.wait; w != nil && (w.kind == waitMessages || w.kind == waitQuiet) && w.scope == f.scope {
-			m.ready.push(f.t)
+			m.sched.ready.push(f.t)
 			return
 		}
 		f.t.interruptRun()
@@ -366,10 +366,10 @@ func (m *VM) poll(t *task, at Moment) {
 		m.pollPast(at)
 		return
 	}
-	m.arrived = m.inbox.drain(m.arrived)
-	rest := m.arrived[:0]
-	for _, c := range m.arrived {
-		if f := m.pending[c.seq]; f != nil && (f.bound != nil || f.stream != nil || f.ask != nil || f.t == t && f.wait == nil) {
+	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
+	rest := m.requests.arrived[:0]
+	for _, c := range m.requests.arrived {
+		if f := m.requests.pending[c.seq]; f != nil && (f.bound != nil || f.stream != nil || f.ask != nil || f.t == t && f.wait == nil) {
 			m.tellTaken(&c, &at)
 			m.takeCompletion(c)
 			at = m.written.now
@@ -377,8 +377,8 @@ func (m *VM) poll(t *task, at Moment) {
 			rest = append(rest, c)
 		}
 	}
-	clear(m.arrived[len(rest):])
-	m.arrived = rest
+	clear(m.requests.arrived[len(rest):])
+	m.requests.arrived = rest
 }
 
 // start has r performed elsewhere: by the performer itself when it needs no
@@ -388,13 +388,13 @@ func (m *VM) start(r effect.Request, f *pendingRequest) {
 	if m.written.on && m.startWritten(r, f) {
 		return
 	}
-	m.launch(m.addPending(f), r, f)
+	m.launch(m.requests.addPending(f), r, f)
 }
 
 // launch has a request performed that is under way.
 func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	came := f.t.requested(r)
-	inbox, performer := m.inbox, m.config.Performer // other goroutines touch nothing of m
+	inbox, performer := m.requests.inbox, m.config.Performer // other goroutines touch nothing of m
 	put := func(result effect.Result, err error) {
 		if came != nil {
 			came(result, err)
@@ -403,7 +403,7 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	}
 	chosen := m.config.Choose != nil
 	if s, ok := performer.(effect.Starter); ok && !f.closing && !chosen {
-		stop, ok := s.Start(m.ctx, r, put)
+		stop, ok := s.Start(m.requests.ctx, r, put)
 		if ok {
 			f.end = stop
 			return
@@ -412,16 +412,16 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 	var ctx context.Context
 	var cancel context.CancelFunc
 	if f.closing {
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(m.ctx), closeTime)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(m.requests.ctx), closeTime)
 	} else {
-		ctx, cancel = context.WithCancel(m.ctx)
+		ctx, cancel = context.WithCancel(m.requests.ctx)
 	}
 	f.end, f.release = cancel, cancel
 	if chosen {
-		m.waiting = append(m.waiting, waiting{seq, ctx, r})
+		m.requests.waiting = append(m.requests.waiting, waiting{seq, ctx, r})
 		return
 	}
-	m.goroutes.Go(func() {
+	m.requests.goroutes.Go(func() {
 		put(performer.Perform(ctx, r))
 	})
 }
@@ -429,12 +429,12 @@ func (m *VM) launch(seq int, r effect.Request, f *pendingRequest) {
 // alone says that nothing but t can act while it waits: there is no other task,
 // no request under way, no handler that could be cancelled.
 func (t *task) alone() bool {
-	if t.m.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.written.on || t.m.config.Application.Debugger != nil {
+	if t.m.sched.alive != 1 || t.served != nil || t.m.config.Choose != nil || t.m.written.on || t.m.config.Application.Debugger != nil {
 		return false
 	}
-	if len(t.m.pending) > 0 {
+	if len(t.m.requests.pending) > 0 {
 		t.m.poll(t, Moment{}) // timers of handlers that are over
-		if len(t.m.pending) > 0 {
+		if len(t.m.requests.pending) > 0 {
 			return false
 		}
 	}
@@ -452,7 +452,7 @@ func (t *task) alone() bool {
 func (t *task) request(r effect.Request, w *wait) status {
 	w.request = r
 	inline := effect.Inline(r.Kind())
-	if (!inline || t.m.evaluating != nil && t.refuses(r)) && t.cancelled() {
+	if (!inline || t.m.debug.evaluating != nil && t.refuses(r)) && t.cancelled() {
 		return raising
 	}
 	if inline || t.alone() {
@@ -462,7 +462,7 @@ func (t *task) request(r effect.Request, w *wait) status {
 			t.settle()
 		}
 		if inline {
-			w.result, w.err = t.perform(t.m.ctx, r)
+			w.result, w.err = t.perform(t.m.requests.ctx, r)
 			if t.samples.wanted() {
 				t.sample(string(r.Kind()))
 			}
@@ -476,7 +476,7 @@ func (t *task) request(r effect.Request, w *wait) status {
 	w.flight = f
 	t.numbers()
 	if w.kind == waitOpen {
-		t.m.opening++
+		t.m.requests.opening++
 	}
 	return t.park(w)
 }
@@ -490,7 +490,7 @@ func (t *task) park(w *wait) status {
 	}
 	t.hear()
 	t.keepSlots()
-	if t.raised == nil && (len(t.scopes) > 0 || t.m.bounds.running > 0) {
+	if t.raised == nil && (len(t.scopes) > 0 || t.m.requests.bounds.running > 0) {
 		// A completion polled since the task last checked may have cancelled
 		// it. The task is not unwinding, so it does not know yet.
 		t.interruptRun()
@@ -589,9 +589,9 @@ func (t *task) complete(w *wait) status {
 
 // broken ends the run with an error that no program may catch.
 func (t *task) broken(err error) status {
-	if t.m.fatal == nil {
-		t.m.fatal = t.stopped(err)
-		t.m.cancelAll()
+	if t.m.ending.fatal == nil {
+		t.m.ending.fatal = t.stopped(err)
+		t.m.sched.cancelAll()
 	}
 	t.raised = &raised{cancelled: true}
 	return raising

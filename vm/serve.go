@@ -45,22 +45,22 @@ func badArguments(o Offer, format string, args ...any) error {
 // pipelines. withheld gives the reason for each public pipeline that is not
 // offered.
 func (m *VM) Offers() (offers []Offer, withheld []string) {
-	for _, x := range m.tools {
+	for _, x := range m.declared.tools {
 		for i := range x.decl.methods {
 			method := &x.decl.methods[i]
-			if x.decl.info.Public && method.info.Described && !method.info.Approve && m.permits(method) {
-				o := m.offer(x.decl.info.Name+"_"+method.info.Name, method)
+			if x.decl.info.Public && method.info.Described && !method.info.Approve && m.image.permits(method) {
+				o := m.image.offer(x.decl.info.Name+"_"+method.info.Name, method)
 				o.Function = x.decl.info.Name + "::" + method.info.Name
 				offers = append(offers, o)
 			}
 		}
 	}
-	for _, x := range m.pipelines {
+	for _, x := range m.image.pipelines {
 		if x.info.Withheld != "" {
 			withheld = append(withheld, fmt.Sprintf("pipeline %s is not offered: %s", x.info.Run.Name, x.info.Withheld))
 			continue
 		}
-		o := m.offer(x.info.Run.Name, &x.run)
+		o := m.image.offer(x.info.Run.Name, &x.run)
 		o.Pipeline, o.Stages = x.info.Run.Name, x.info.Stages
 		offers = append(offers, o)
 	}
@@ -77,19 +77,19 @@ func (m *VM) Function(name string) (o Offer, problem string) {
 		if full != name {
 			return false
 		}
-		o = m.offer(strings.ReplaceAll(full, "::", "_"), method)
+		o = m.image.offer(strings.ReplaceAll(full, "::", "_"), method)
 		o.Function = full
 		return true
 	}
-	for _, x := range m.tools {
+	for _, x := range m.declared.tools {
 		for i := range x.decl.methods {
 			if find(x.decl.info.Name+"::"+x.decl.methods[i].info.Name, &x.decl.methods[i]) {
 				return o, o.method.uncallable()
 			}
 		}
 	}
-	for i := range m.called {
-		if find(m.called[i].info.Name, &m.called[i]) {
+	for i := range m.image.called {
+		if find(m.image.called[i].info.Name, &m.image.called[i]) {
 			return o, o.method.uncallable()
 		}
 	}
@@ -109,9 +109,9 @@ func (x *ToolFunction) uncallable() string {
 	return ""
 }
 
-func (m *VM) offer(name string, method *ToolFunction) Offer {
+func (i *image) offer(name string, method *ToolFunction) Offer {
 	o := Offer{Name: name, Description: method.info.Description, Parameters: method.outside(), method: method}
-	t := m.types[method.info.Result]
+	t := i.types[method.info.Result]
 	if t.Kind == value.TypeResult && len(t.Args) > 0 {
 		t = t.Args[0]
 	}
@@ -162,7 +162,7 @@ func isData(t *value.Type, seen map[*value.Type]bool) bool {
 
 // InitTools computes the first state of every tool, which calls keep.
 func (m *VM) InitTools(ctx context.Context) error {
-	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace, m.offsets.Clear)
+	m.memory.begin(m.image.program.Limits.MaxMemoryMB, &m.pace, m.texts.offsets.Clear)
 	return m.initTools(ctx)
 }
 
@@ -215,7 +215,7 @@ func (m *VM) Serve(ctx context.Context) error {
 	m.loop()
 	err := m.endOfServing()
 	m.serving.over = err
-	for _, c := range append(m.arrived, m.inbox.close()...) {
+	for _, c := range append(m.requests.arrived, m.requests.inbox.close()...) {
 		if c.do != nil { // calls that came too late
 			c.do()
 		}
@@ -233,32 +233,32 @@ func (m *VM) Serve(ctx context.Context) error {
 // endOfServing is why nothing is served any more.
 func (m *VM) endOfServing() error {
 	switch {
-	case m.fatal != nil:
-		return m.fatal
-	case m.panicked != nil:
-		return m.uncaught(m.panicked)
+	case m.ending.fatal != nil:
+		return m.ending.fatal
+	case m.ending.panicked != nil:
+		return m.uncaught(m.ending.panicked)
 	}
-	return context.Cause(m.ctx)
+	return context.Cause(m.requests.ctx)
 }
 
 // expectsCalls says whether there may be calls to come.
 func (m *VM) expectsCalls() bool {
-	return m.serving != nil && !m.told && m.fatal == nil && m.panicked == nil
+	return m.serving != nil && !m.requests.told && m.ending.fatal == nil && m.ending.panicked == nil
 }
 
 // Begin makes a call. It may be called from any goroutine, also before Serve and
 // after it has ended, and returns at once.
 func (m *VM) Begin(c *Call) {
-	if !m.do(func() { m.begin(c) }) {
+	if !m.requests.do(func() { m.begin(c) }) {
 		c.Done(value.Nil, m.serving.over)
 	}
 }
 
 // do has f called on the run's goroutine; false when the run has ended.
-func (m *VM) do(f func()) bool { return m.inbox.put(completion{do: f}) }
+func (r *requests) do(f func()) bool { return r.inbox.put(completion{do: f}) }
 
 func (m *VM) begin(c *Call) {
-	given, err := m.callArguments(c)
+	given, err := m.declared.callArguments(c)
 	if !m.expectsCalls() {
 		err = m.endOfServing()
 	}
@@ -284,13 +284,13 @@ func (s *served) run() {
 	s.root.served, s.alive, s.given = s, 1, nil
 	ctx, cancel := s.call.Limit(s.call.Context)
 	stop := context.AfterFunc(ctx, func() {
-		s.m.do(func() { s.m.cancel(s.root) })
+		s.m.requests.do(func() { cancelTask(s.root) })
 	})
 	s.ctx, s.stop = ctx, func() {
 		stop()
 		cancel()
 	}
-	s.m.ready.push(s.root)
+	s.m.sched.ready.push(s.root)
 }
 
 // over says that the call is to end.
@@ -302,10 +302,10 @@ func (s *served) rootEnded(t *task) {
 	if s == nil || t != s.root || t.raised == nil && !isErr(t.result) {
 		return
 	}
-	for x := s.m.oldest; x != nil; {
+	for x := s.m.sched.oldest; x != nil; {
 		next := x.birth.newer
 		if x.served == s {
-			s.m.cancel(x)
+			cancelTask(x)
 		}
 		x = next
 	}
@@ -323,12 +323,12 @@ func (s *served) ended() {
 	s.stop()
 	delete(s.m.serving.running, s)
 	ctx := s.ctx
-	if s.m.ctx.Err() != nil {
-		ctx = s.m.ctx
+	if s.m.requests.ctx.Err() != nil {
+		ctx = s.m.requests.ctx
 	}
 	s.call.Done(s.m.outcome(ctx, s.root, s.lost, s.cut))
 	if v := s.m.serving; v.turn == s {
-		if v.turn = nil; len(v.waiting) > 0 && s.m.expectsCalls() && s.m.ctx.Err() == nil {
+		if v.turn = nil; len(v.waiting) > 0 && s.m.expectsCalls() && s.m.requests.ctx.Err() == nil {
 			next := v.waiting[0]
 			v.waiting = v.waiting[1:]
 			next.run()
@@ -337,7 +337,7 @@ func (s *served) ended() {
 }
 
 // callArguments reads a call's arguments, the receiver first.
-func (m *VM) callArguments(c *Call) ([]value.Slot, error) {
+func (d *declared) callArguments(c *Call) ([]value.Slot, error) {
 	o, args := c.Offer, c.Args
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -371,5 +371,5 @@ func (m *VM) callArguments(c *Call) ([]value.Slot, error) {
 	if o.method.tool == nil {
 		return given, nil
 	}
-	return append([]value.Slot{m.tools[o.method.tool.index].self}, given...), nil
+	return append([]value.Slot{d.tools[o.method.tool.index].self}, given...), nil
 }

@@ -108,7 +108,7 @@ func splitSnapshot(data []byte) (head *Snapshot, body []byte, err error) {
 
 // settled says that no task is in the middle of something.
 func (m *VM) settled() bool {
-	return m.written.on && m.whole && m.serving == nil && m.config.Choose == nil && !m.over() && !m.told && len(m.bounds.unbegun) == 0 && m.nested == 0
+	return m.written.on && m.declared.whole && m.serving == nil && m.config.Choose == nil && !m.over() && !m.requests.told && len(m.requests.bounds.unbegun) == 0 && m.sched.nested == 0
 }
 
 // Snapshot writes the state of the run. It may be called by Config.Boundary. Format and Counts of
@@ -117,18 +117,18 @@ func (m *VM) Snapshot(head Snapshot) ([]byte, error) {
 	if !m.settled() {
 		return nil, &Unkept{"the run is beginning, ending, or not recorded"}
 	}
-	for _, f := range m.pending {
+	for _, f := range m.requests.pending {
 		if row := effect.Of(f.request.Kind()); row == nil || row.By == effect.Stores {
 			return nil, &Unkept{"a store's file is being waited for"}
 		}
 	}
-	k := &Keeper{m: m, format: SnapshotFormat, self: m, at: m.positionMap(), ids: map[unsafe.Pointer]uint64{}}
+	k := &Keeper{m: m, format: SnapshotFormat, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
 	body, err := k.write()
 	if err != nil {
 		return nil, err
 	}
 	head.Format = SnapshotFormat
-	head.Counts = SnapshotCounts{Tasks: m.alive, Effects: m.stats.Requests, Requests: len(m.pending), Entities: len(k.entities)}
+	head.Counts = SnapshotCounts{Tasks: m.sched.alive, Effects: m.stats.Requests, Requests: len(m.requests.pending), Entities: len(k.entities)}
 	return head.join(body)
 }
 
@@ -139,13 +139,13 @@ func Restore(config Config, data []byte) (*VM, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace, m.offsets.Clear)
+	m.memory.begin(m.image.program.Limits.MaxMemoryMB, &m.pace, m.texts.offsets.Clear)
 	restored, err := m.readState(data)
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range restored {
-		m.addPending(f)
+		m.requests.addPending(f)
 	}
 	return m, nil
 }
@@ -156,11 +156,11 @@ func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Keeper{m: m, format: head.Format, self: m, at: m.positionMap()}
+	k := &Keeper{m: m, format: head.Format, self: m, at: m.image.positionMap()}
 	if err := k.read(body); err != nil {
 		return nil, err
 	}
-	m.whole = true
+	m.declared.whole = true
 	return k.restored, nil
 }
 
@@ -169,25 +169,25 @@ func (m *VM) readState(data []byte) (restored []*pendingRequest, err error) {
 func (m *VM) Resume(ctx context.Context) (*Outcome, error) {
 	ctx = m.written.begin(ctx, &m.config)
 	m.requests.begin(ctx)
-	restored := m.underWay()
-	all := maps.Clone(m.pending)
-	clear(m.pending)
-	m.made = 0
+	restored := m.requests.underWay()
+	all := maps.Clone(m.requests.pending)
+	clear(m.requests.pending)
+	m.requests.made = 0
 	for _, seq := range restored {
 		f := all[seq]
 		if !m.beginWritten(f) {
-			m.launch(m.addPending(f), f.request, f)
+			m.launch(m.requests.addPending(f), f.request, f)
 		}
 		if f.told {
 			f.quit()
 		}
 	}
 	m.loop()
-	v, err := m.outcome(ctx, m.main, m.lost, m.cut)
+	v, err := m.outcome(ctx, m.sched.main, m.ending.lost, m.ending.cut)
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.entries(m.unfinished)}, nil
+	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.image.entries(m.ending.unfinished)}, nil
 }
 
 // Verified takes a snapshot, has the run go on from it, and checks that its next snapshot is the
@@ -200,8 +200,8 @@ func (m *VM) Verified(head Snapshot) ([]byte, error) {
 		return nil, err
 	}
 	if err := m.verify(head, data); err != nil {
-		m.fatal = err
-		m.cancelAll()
+		m.ending.fatal = err
+		m.sched.cancelAll()
 		return nil, err
 	}
 	return data, nil
@@ -218,7 +218,7 @@ func (m *VM) verify(head Snapshot, data []byte) error {
 		return err
 	}
 	for _, f := range restored {
-		other.addPending(f)
+		other.requests.addPending(f)
 	}
 	if err := m.same(other, head, data); err != nil {
 		return err
@@ -255,11 +255,11 @@ func (m *VM) Renew(data []byte) error {
 	*m = VM{}
 	m.init(left, image)
 	m.written, m.memory = written, memory
-	m.ctx, m.atOnce, m.told = before.ctx, before.atOnce, before.told
-	m.made, m.inbox, m.arrived, m.goroutes = before.made, before.inbox, before.arrived, before.goroutes
+	m.requests.ctx, m.requests.atOnce, m.requests.told = before.ctx, before.atOnce, before.told
+	m.requests.made, m.requests.inbox, m.requests.arrived, m.requests.goroutes = before.made, before.inbox, before.arrived, before.goroutes
 	restored, err := m.readState(data)
 	if err != nil {
-		m.fatal = err
+		m.ending.fatal = err
 		return err
 	}
 	byEffect := map[int64]int{}
@@ -269,11 +269,11 @@ func (m *VM) Renew(data []byte) error {
 	for _, f := range restored {
 		seq, known := byEffect[f.effect]
 		if !known {
-			m.fatal = &Damaged{"a request under way is another"}
-			return m.fatal
+			m.ending.fatal = &Damaged{"a request under way is another"}
+			return m.ending.fatal
 		}
 		f.end, f.release, f.request = before.pending[seq].end, before.pending[seq].release, before.pending[seq].request
-		m.pending[seq] = f
+		m.requests.pending[seq] = f
 	}
 	return nil
 }

@@ -336,8 +336,8 @@ func (k *Keeper) typ(p **value.Type) {
 		*p = value.ResultType
 	case n < built:
 		*p = value.ErrorTypes[n-2]
-	case n-built < len(k.m.types):
-		*p = k.m.types[n-built]
+	case n-built < len(k.m.image.types):
+		*p = k.m.image.types[n-built]
 	default:
 		k.damaged("there is no type %d", n)
 	}
@@ -349,8 +349,8 @@ func (k *Keeper) typeNumbers() map[*value.Type]int {
 	}
 	k.types = map[*value.Type]int{}
 	built := 2 + len(value.ErrorTypes)
-	for i := len(k.m.types) - 1; i >= 0; i-- { // the first of equal ones
-		k.types[k.m.types[i]] = built + i
+	for i := len(k.m.image.types) - 1; i >= 0; i-- { // the first of equal ones
+		k.types[k.m.image.types[i]] = built + i
 	}
 	for i, t := range value.ErrorTypes {
 		k.types[t] = 2 + i

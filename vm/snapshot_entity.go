@@ -133,7 +133,7 @@ func (k *Keeper) read(body []byte) error {
 // check looks whether what was read fits together.
 func (k *Keeper) check() {
 	alive := map[*task]bool{}
-	for t := k.m.oldest; t != nil; t = t.birth.newer {
+	for t := k.m.sched.oldest; t != nil; t = t.birth.newer {
 		alive[t] = true
 	}
 	k.checkHearings()
@@ -184,7 +184,7 @@ func (k *Keeper) framed(t *task, s *scope) bool {
 	slots, depth := t.saved()
 	for pc := t.pc(); pc > 0; {
 		if depth == s.depth {
-			return k.m.blockAt(pc).fn == k.m.blockAt(s.pc).fn
+			return k.m.image.blockAt(pc).fn == k.m.image.blockAt(s.pc).fn
 		}
 		link := slots[depth].Bits
 		pc, depth = int(uint32(link)/uint32(insSize))-1, depth-int(link>>linkBits)/int(slotSize)

@@ -44,15 +44,15 @@ func (k *Keeper) listens(s *scope) bool {
 	if k.err != nil {
 		return false
 	}
-	in, b := &k.m.code[s.pc], k.m.blockAt(s.pc)
+	in, b := &k.m.image.code[s.pc], k.m.image.blockAt(s.pc)
 	if !k.wants(ir.Op(in.op) == ir.OpListenBegin && b.ir != nil && s.window == in.a && s.host.Kind() == value.KindHost, "a listen stands where there is none") {
 		return false
 	}
 	s.l = &b.fn.listens[in.imm]
 	p := s.host.Party()
-	ok := len(p) > 0 && p[value.PartyIndex].Kind() == value.KindInt && uint64(p.Index()) < uint64(len(k.m.hostDecls))
+	ok := len(p) > 0 && p[value.PartyIndex].Kind() == value.KindInt && uint64(p.Index()) < uint64(len(k.m.image.hostDecls))
 	if k.wants(ok, "a listen has no host") {
-		s.decl = &k.m.hostDecls[p.Index()]
+		s.decl = &k.m.image.hostDecls[p.Index()]
 	}
 	return ok
 }
@@ -105,13 +105,13 @@ func (k *Keeper) runBody(r *handlerRun) {
 func (k *Keeper) streamBody(x *hostStream) {
 	refer(k, entityTask, &x.by)
 	n := 0
-	for i := range k.m.hostDecls {
-		if x.decl == &k.m.hostDecls[i] {
+	for i := range k.m.image.hostDecls {
+		if x.decl == &k.m.image.hostDecls[i] {
 			n = i
 		}
 	}
-	if within(k, &n, len(k.m.hostDecls), "a stream is of no host") {
-		x.decl = &k.m.hostDecls[n]
+	if within(k, &n, len(k.m.image.hostDecls), "a stream is of no host") {
+		x.decl = &k.m.image.hostDecls[n]
 	}
 	k.messages(&x.messages)
 	k.Int(&x.id)

@@ -139,9 +139,9 @@ func (k *Keeper) blockHead(p unsafe.Pointer) unsafe.Pointer {
 
 // partyHead makes an agent or a host that builders have made.
 func (k *Keeper) partyHead(p unsafe.Pointer, kind value.Kind, n int) unsafe.Pointer {
-	all, index := k.m.agents, 0
+	all, index := k.m.declared.agents, 0
 	if kind == value.KindHost {
-		all = k.m.hosts
+		all = k.m.declared.hosts
 	}
 	if p != nil {
 		index = value.Slot{Ref: p}.Party().Index()
@@ -213,9 +213,9 @@ func (k *Keeper) closureHead(p unsafe.Pointer) unsafe.Pointer {
 	if p != nil {
 		n = functionOf(value.Slot{Ref: p}).number
 	}
-	if !within(k, &n, len(k.m.functions), "there is no such function") || !k.reading {
+	if !within(k, &n, len(k.m.image.functions), "there is no such function") || !k.reading {
 		return p
 	}
-	f := &k.m.functions[n]
+	f := &k.m.image.functions[n]
 	return value.NewClosure(&f.Function, make([]value.Slot, f.info.Captures)...).Ref
 }

@@ -21,7 +21,7 @@ func (k *Keeper) roots() {
 	number(k, &m.pace.Left)
 	number(k, &m.memory.asked)
 	number(k, &m.memory.known)
-	number(k, &m.bounds.running)
+	number(k, &m.requests.bounds.running)
 	k.tasks()
 	k.requestsUnderWay()
 	k.holdings()
@@ -39,7 +39,7 @@ func (k *Keeper) stream(x **hostStream) { needed(k, entityStream, x, "a stream i
 func (k *Keeper) tasks() {
 	m := k.m
 	var alive []*task
-	for t := m.oldest; t != nil; t = t.birth.newer {
+	for t := m.sched.oldest; t != nil; t = t.birth.newer {
 		alive = append(alive, t)
 	}
 	one := func(t **task) { needed(k, entityTask, t, "a task is missing") }
@@ -53,15 +53,15 @@ func (k *Keeper) tasks() {
 			}
 		}
 	}
-	needed(k, entityTask, &m.main, "there is no main task")
-	list(k, &m.lost, one)
-	list(k, &m.unfinished, func(f **function) {
+	needed(k, entityTask, &m.sched.main, "there is no main task")
+	list(k, &m.ending.lost, one)
+	list(k, &m.ending.unfinished, func(f **function) {
 		n := 0
 		if !k.reading {
 			n = (*f).number
 		}
-		if within(k, &n, len(m.functions), "there is no such function") {
-			*f = &m.functions[n]
+		if within(k, &n, len(m.image.functions), "there is no such function") {
+			*f = &m.image.functions[n]
 		}
 	})
 }
@@ -99,8 +99,8 @@ func (f *pendingRequest) owner() byte {
 // requestsUnderWay are in the order in which they were made.
 func (k *Keeper) requestsUnderWay() {
 	var all []*pendingRequest
-	for _, seq := range k.m.underWay() {
-		all = append(all, k.m.pending[seq])
+	for _, seq := range k.m.requests.underWay() {
+		all = append(all, k.m.requests.pending[seq])
 	}
 	list(k, &all, func(p **pendingRequest) {
 		if k.reading {
@@ -167,7 +167,7 @@ func (k *Keeper) own(f *pendingRequest, owner byte) {
 		}
 		f.wait.request = f.request
 		if f.wait.kind == waitOpen {
-			k.m.opening++
+			k.m.requests.opening++
 		}
 		if f.wait.kind == waitUnwind {
 			return // nobody asks for its end

@@ -78,9 +78,9 @@ func (k *Keeper) writeSlot(s value.Slot) {
 	case value.KindClosure:
 		k.writeClosure(s)
 	case value.KindAgent:
-		k.writeDeclared(tagAgent, k.m.agents, s)
+		k.writeDeclared(tagAgent, k.m.declared.agents, s)
 	case value.KindHost:
-		k.writeDeclared(tagHost, k.m.hosts, s)
+		k.writeDeclared(tagHost, k.m.declared.hosts, s)
 	case value.KindTool:
 		k.writeTool(s)
 	case value.KindTypeDesc:
@@ -119,7 +119,7 @@ func (k *Keeper) writeEnum(s value.Slot) {
 
 func (k *Keeper) writeClosure(s value.Slot) {
 	n := functionOf(s).number
-	if k.m.closures[n].Ref == s.Ref {
+	if k.m.image.closures[n].Ref == s.Ref {
 		k.tagged(tagFunction, uint64(n))
 		return
 	}
@@ -136,7 +136,7 @@ func (k *Keeper) writeDeclared(tag byte, all []value.Slot, s value.Slot) {
 }
 
 func (k *Keeper) writeTool(s value.Slot) {
-	for i, x := range k.m.tools {
+	for i, x := range k.m.declared.tools {
 		if x.self.Ref == s.Ref {
 			k.tagged(tagTool, uint64(i))
 			return
@@ -154,8 +154,8 @@ func (k *Keeper) writeHandle(s value.Slot) {
 	case *memstore.Ledger:
 		k.tagged(tagLedger, k.id(entityLedger, unsafe.Pointer(x)))
 	case *memstore.Memory:
-		for i := range k.m.stores {
-			if k.m.stores[i].Ref == s.Ref {
+		for i := range k.m.declared.stores {
+			if k.m.declared.stores[i].Ref == s.Ref {
 				k.tagged(tagStore, uint64(i))
 				return
 			}
@@ -210,18 +210,18 @@ func (k *Keeper) readDeclared(tag byte, n uint64) value.Slot {
 	case tagUnit:
 		return k.readUnit(n)
 	case tagFunction:
-		if k.wants(n < uint64(len(k.m.functions)), "there is no such function") && k.wants(k.m.functions[n].info.Captures == 0, "a function has captures") {
-			return k.m.closureOf(int(n))
+		if k.wants(n < uint64(len(k.m.image.functions)), "there is no such function") && k.wants(k.m.image.functions[n].info.Captures == 0, "a function has captures") {
+			return k.m.image.closureOf(int(n))
 		}
 	case tagAgent:
-		return k.declared(k.m.agents, n)
+		return k.declared(k.m.declared.agents, n)
 	case tagHost:
-		return k.declared(k.m.hosts, n)
+		return k.declared(k.m.declared.hosts, n)
 	case tagStore:
-		return k.declared(k.m.stores, n)
+		return k.declared(k.m.declared.stores, n)
 	case tagTool:
-		if k.wants(n < uint64(len(k.m.tools)), "there is no such tool") {
-			return k.m.tools[n].self
+		if k.wants(n < uint64(len(k.m.declared.tools)), "there is no such tool") {
+			return k.m.declared.tools[n].self
 		}
 	case tagType:
 		return k.readType()
@@ -290,9 +290,9 @@ func (k *Keeper) readType() value.Slot {
 		k.wants(false, "a type is missing")
 		return value.Nil
 	}
-	for i := range k.m.types {
-		if k.m.types[i] == t {
-			return k.m.typeDescs[i]
+	for i := range k.m.image.types {
+		if k.m.image.types[i] == t {
+			return k.m.image.typeDescs[i]
 		}
 	}
 	return value.NewTypeDesc(t)
@@ -307,7 +307,7 @@ func (k *Keeper) Tool(p **Tool) {
 	if !k.reading {
 		n = (*p).decl.index
 	}
-	if within(k, &n, len(k.m.tools), "there is no such tool") {
-		*p = k.m.tools[n]
+	if within(k, &n, len(k.m.declared.tools), "there is no such tool") {
+		*p = k.m.declared.tools[n]
 	}
 }

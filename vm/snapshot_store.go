@@ -29,7 +29,7 @@ type storePath struct {
 // findStores notes where all stores are.
 func (k *Keeper) findStores() {
 	k.stores = map[unsafe.Pointer]storePath{}
-	for i, s := range k.m.stores {
+	for i, s := range k.m.declared.stores {
 		switch x := s.Handle().Object.(type) {
 		case *memstore.HashMap:
 			k.findHashMap(x, storePath{index: i})
@@ -59,12 +59,12 @@ func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 	if !k.reading && !known {
 		k.refuse("a value is a store that the program does not declare")
 	}
-	within(k, &at.index, len(k.m.stores), "a store is declared nowhere")
+	within(k, &at.index, len(k.m.declared.stores), "a store is declared nowhere")
 	list(k, &at.names, k.Text)
 	if !k.reading || k.err != nil {
 		return p
 	}
-	object := k.m.stores[at.index].Handle().Object
+	object := k.m.declared.stores[at.index].Handle().Object
 	if h, ok := object.(*memstore.HashMap); ok && kind == entityHashMap {
 		for _, name := range at.names {
 			h = h.Scope(name)
@@ -83,7 +83,7 @@ func (k *Keeper) storeHead(kind entityKind, p unsafe.Pointer) unsafe.Pointer {
 
 // storesHold keeps what is in all stores.
 func (k *Keeper) storesHold() {
-	for _, s := range k.m.stores {
+	for _, s := range k.m.declared.stores {
 		switch x := s.Handle().Object.(type) {
 		case *memstore.HashMap:
 			k.hashMap(x)
@@ -153,7 +153,7 @@ func (k *Keeper) ledger(l *memstore.Ledger) {
 
 // toolStates are the states of tools.
 func (k *Keeper) toolStates() {
-	for _, x := range k.m.tools {
+	for _, x := range k.m.declared.tools {
 		k.slots(x.self.Fields())
 	}
 }

@@ -15,16 +15,16 @@ func (k *Keeper) taskHead(p unsafe.Pointer) unsafe.Pointer {
 	valued, n := false, 0
 	if t != nil {
 		valued, n = t.valued(), t.fn.number
-		if t.fn != &k.m.functions[n] {
+		if t.fn != &k.m.image.functions[n] {
 			k.refuse("a task runs for a caller from outside")
 		}
 	}
 	k.Bool(&valued)
-	if !within(k, &n, len(k.m.functions), "there is no such function") || !k.reading {
+	if !within(k, &n, len(k.m.image.functions), "there is no such function") || !k.reading {
 		return p
 	}
-	t = &task{m: k.self, fn: &k.m.functions[n]}
-	t.code, t.constants = unsafe.Pointer(unsafe.SliceData(k.m.code)), unsafe.Pointer(unsafe.SliceData(k.m.constants))
+	t = &task{m: k.self, fn: &k.m.image.functions[n]}
+	t.code, t.constants = unsafe.Pointer(unsafe.SliceData(k.m.image.code)), unsafe.Pointer(unsafe.SliceData(k.m.image.constants))
 	if p := k.m.config.Profile; p != nil {
 		t.samples = &sampling{due: &p.Due}
 	}
@@ -101,7 +101,7 @@ func (k *Keeper) frames(t *task) {
 // under way, those from its window on are the callee's.
 func (k *Keeper) frame(slots []value.Slot, pc int, top bool) {
 	x := k.at.ofCall(pc)
-	b := &k.m.blocks[x.block]
+	b := &k.m.image.blocks[x.block]
 	number(k, &x.block)
 	number(k, &x.at)
 	classes := k.classesOf(x, b)
@@ -122,7 +122,7 @@ func (k *Keeper) registers(b *block, pc int, top bool) int {
 	if top {
 		return b.fn.registers
 	}
-	return int(k.m.code[pc].a)
+	return int(k.m.image.code[pc].a)
 }
 
 // classesOf are the classes of a frame's registers. A stub's are all Full.
@@ -166,7 +166,7 @@ func (k *Keeper) readFrames(t *task) {
 		number(k, &x.block)
 		number(k, &x.at)
 		pc, b := k.place(x)
-		if k.err != nil || !k.wants(k.m.calls(by, b.fn, t.fn), "a frame is not the one that was called") {
+		if k.err != nil || !k.wants(k.m.image.calls(by, b.fn, t.fn), "a frame is not the one that was called") {
 			return
 		}
 		slots := k.room(t, depth, b.fn.registers)
@@ -181,7 +181,7 @@ func (k *Keeper) readFrames(t *task) {
 			t.setPC(pc + 1)
 			return
 		}
-		by = &k.m.code[pc]
+		by = &k.m.image.code[pc]
 		if !k.wants(callsFrame(by), "a frame stands at what calls nothing") {
 			return
 		}
@@ -230,11 +230,11 @@ func callsFrame(in *ins) bool {
 // place finds where a frame stands.
 func (k *Keeper) place(x position) (pc int, b *block) {
 	pc, part, ok := k.at.find(x)
-	if !ok || part != 0 && (part != 1 || k.m.code[pc].op != opSubIntKCall) {
+	if !ok || part != 0 && (part != 1 || k.m.image.code[pc].op != opSubIntKCall) {
 		k.damaged("there is no such place in the program")
 		return 0, nil
 	}
-	return pc, &k.m.blocks[x.block]
+	return pc, &k.m.image.blocks[x.block]
 }
 
 // calls says whether a call, nil for what begins a task of function first, can lead into f.
@@ -281,7 +281,7 @@ func (k *Keeper) wait(t *task) {
 
 // waitFits checks that a task waits at an instruction that so waits.
 func (k *Keeper) waitFits(t *task, w *wait) {
-	in := &k.m.code[t.pc()]
+	in := &k.m.image.code[t.pc()]
 	ok := w.window == in.a
 	switch op := ir.Op(in.op); w.kind {
 	case waitPerform:

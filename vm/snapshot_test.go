@@ -185,10 +185,10 @@ func resumeOlder(t *testing.T, format int) {
 	var data []byte
 	first := Config{Performer: newStage("< {\"type\":\"question\",\"id\":1}\nhang"), Journal: &noted{}, Suspend: suspend}
 	first.Boundary = func(m *VM) {
-		if len(m.pending) < 2 || data != nil { // the answer, and the next messages
+		if len(m.requests.pending) < 2 || data != nil { // the answer, and the next messages
 			return
 		}
-		k := &Keeper{m: m, format: format, self: m, at: m.positionMap(), ids: map[unsafe.Pointer]uint64{}}
+		k := &Keeper{m: m, format: format, self: m, at: m.image.positionMap(), ids: map[unsafe.Pointer]uint64{}}
 		body, err := k.write()
 		if err != nil {
 			t.Error(err)

@@ -24,7 +24,7 @@ const keptStacks = 64
 // calls would keep values alive.
 func (t *task) keepSlots() {
 	depth := t.depth()
-	used := min(depth+t.m.blockAt(t.pc()).fn.registers, len(t.stack))
+	used := min(depth+t.m.image.blockAt(t.pc()).fn.registers, len(t.stack))
 	if used > firstStack && len(t.stack) <= 4*used {
 		clear(t.stack[used:])
 		return
@@ -51,7 +51,7 @@ func (t *task) settle() {
 // takes it. Clearing took a fifth of the time of tasks that hand on to one
 // another.
 func (t *task) freeStack() {
-	t.m.stacks.keep(t.stack)
+	t.m.sched.stacks.keep(t.stack)
 	t.stack, t.fp = nil, nil
 }
 
@@ -97,7 +97,7 @@ func (t *task) unpark() {
 	if room := len(t.parked.slots) + headroom; room > firstStack {
 		s = make([]value.Slot, 2*room)
 	} else {
-		s = t.m.stacks.get()
+		s = t.m.sched.stacks.get()
 	}
 	copy(s, t.parked.slots)
 	clear(t.parked.slots)

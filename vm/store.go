@@ -12,7 +12,7 @@ import (
 
 // newStore makes the value of a store declaration: an empty store, or one with
 // its path when it is in a file.
-func (m *VM) newStore(s ir.Store) value.Slot {
+func (i *image) newStore(s ir.Store) value.Slot {
 	var place *memstore.Place
 	if s.File != "" {
 		place = &memstore.Place{File: s.File, Kind: s.Kind, Name: s.Name}
@@ -21,7 +21,7 @@ func (m *VM) newStore(s ir.Store) value.Slot {
 	case "hashmap":
 		h := memstore.NewHashMap(s.Name)
 		if h.Place = place; place != nil {
-			place.Key, place.Value = m.types[s.Key], m.types[s.Value]
+			place.Key, place.Value = i.types[s.Key], i.types[s.Value]
 		}
 		return h.Value()
 	case "ledger":

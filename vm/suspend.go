@@ -24,22 +24,22 @@ func (m *VM) suspended() bool {
 // leave leaves a suspended run: what has come is written down as taken, which it is when the
 // run is gone on with; what is under way is left.
 func (m *VM) leave() {
-	m.fatal = ErrSuspended
+	m.ending.fatal = ErrSuspended
 	m.recordArrived()
-	for _, seq := range m.underWay() {
-		m.pending[seq].quit()
+	for _, seq := range m.requests.underWay() {
+		m.requests.pending[seq].quit()
 	}
-	m.goroutes.Wait()
+	m.requests.goroutes.Wait()
 	m.recordArrived()
 }
 
 // recordArrived tells the journal of effects that have ended by themselves.
 func (m *VM) recordArrived() {
-	m.arrived = m.inbox.drain(m.arrived)
-	for i := range m.arrived {
-		if c := &m.arrived[i]; c.err == nil || isProgramError(c.err) {
+	m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
+	for i := range m.requests.arrived {
+		if c := &m.requests.arrived[i]; c.err == nil || isProgramError(c.err) {
 			m.tellTaken(c, nil)
 		}
 	}
-	m.arrived = nil
+	m.requests.arrived = nil
 }

@@ -91,7 +91,7 @@ func (m *loader) textTable(run []ir.Instr, at int) (n int) {
 
 func doSwitchText(t *task, in *ins) status {
 	if s := t.slot(in.a).Str(); s != nil {
-		if k, ok := t.m.texts[in.imm][s.S]; ok {
+		if k, ok := t.m.image.texts[in.imm][s.S]; ok {
 			entry := unsafe.Add(t.ip, uintptr(k)*insSize)
 			t.ip = jump(unsafe.Add(entry, insSize), (*ins)(entry).imm)
 			return running

@@ -95,7 +95,7 @@ const (
 // closure is the running closure, nil for a plain function.
 func (m *VM) newTask(f *function, closure unsafe.Pointer, args ...value.Slot) *task {
 	t := &task{m: m, fn: f}
-	t.code, t.constants, t.budget = unsafe.Pointer(unsafe.SliceData(m.code)), unsafe.Pointer(unsafe.SliceData(m.constants)), budget
+	t.code, t.constants, t.budget = unsafe.Pointer(unsafe.SliceData(m.image.code)), unsafe.Pointer(unsafe.SliceData(m.image.constants)), budget
 	n := 1 + len(args)
 	t.parked.slots = make([]value.Slot, n, max(n, min(f.registers, keptSlots))) // with room for the first wait
 	// The bottom frame was "called" by code[0] and returns to code[1], opFrameEnd.
@@ -184,23 +184,23 @@ func (t *task) tick() status {
 // attend hears, while the task computes, of what may cancel it.
 func (t *task) attend() {
 	t.m.beginBounds()
-	if t.m.errands != nil {
-		t.m.serveErrands()
+	if t.m.debug.errands != nil {
+		t.m.debug.serveErrands()
 	}
-	if t.m.evaluating != nil {
-		t.m.stopEvaluation()
+	if t.m.debug.evaluating != nil {
+		t.m.debug.stopEvaluation()
 		return
 	}
-	at := t.m.moment()
+	at := t.m.written.moment()
 	if len(t.scopes) > 0 || len(t.m.hostStreams.open) > 0 {
 		t.hear()
-	} else if t.m.bounds.running == 0 && !t.m.written.on {
+	} else if t.m.requests.bounds.running == 0 && !t.m.written.on {
 		return
 	}
 	t.m.heedEnd(&at)
 	t.m.poll(t, at)
 	if t.m.suspended() {
-		t.m.fatal = ErrSuspended
+		t.m.ending.fatal = ErrSuspended
 		panic(suspending{})
 	}
 }
@@ -210,8 +210,8 @@ func (t *task) attend() {
 type interrupted struct{}
 
 // look is the pace's: it does what tick does, in the midst of an operation.
-func (m *VM) look() (steps int) {
-	t := m.current
+func (s *sched) look() (steps int) {
+	t := s.current
 	if t == nil {
 		return budget
 	}
@@ -335,7 +335,7 @@ func (q *queue) pop() *task {
 // now reads the monotonic clock, in milliseconds, for durations in events.
 func (t *task) now() (ms int64, err error) {
 	t.m.stats.Requests++
-	r, err := t.perform(t.m.ctx, &effect.Clock{})
+	r, err := t.perform(t.m.requests.ctx, &effect.Clock{})
 	if err != nil {
 		return 0, err
 	}

@@ -50,7 +50,7 @@ func opInterpolate(t *task, in *ins) status {
 	window := t.window(in.b, in.c)
 	var room [value.JoinedText]byte
 	if n, ok := value.ShortJoin(&room, window); ok {
-		*t.slot(in.a) = t.m.interned().Joined(&room, n)
+		*t.slot(in.a) = t.m.texts.interned().Joined(&room, n)
 		return running
 	}
 	var first *value.Str
@@ -59,15 +59,15 @@ func opInterpolate(t *task, in *ins) status {
 			window = window[1:]
 		}
 	}
-	text := t.m.room[:0]
+	text := t.m.texts.room[:0]
 	for _, s := range window {
 		text = value.AppendTextWithin(text, s, &t.m.memory.text)
 	}
 	switch {
 	case first == nil:
-		*t.slot(in.a) = t.m.interned().StringOf(text)
+		*t.slot(in.a) = t.m.texts.interned().StringOf(text)
 	case len(first.S)+len(text) <= value.ShortText:
-		*t.slot(in.a) = t.m.interned().StringOf(append(append(room[:0], first.S...), text...))
+		*t.slot(in.a) = t.m.texts.interned().StringOf(append(append(room[:0], first.S...), text...))
 	case len(first.S)+len(text) > value.MaxText:
 		return t.tooLong()
 	default:
@@ -79,7 +79,7 @@ func opInterpolate(t *task, in *ins) status {
 		return t.weigh(*t.slot(in.a))
 	}
 	if cap(text) <= 1<<12 { // room for the next one
-		t.m.room = text
+		t.m.texts.room = text
 	}
 	return running
 }
@@ -90,7 +90,7 @@ func opStringAt(t *task, in *ins) status {
 		return t.badOperand(in)
 	}
 	i := *intAt(t.fp, in.c)
-	s, ok := t.m.characters().At(x, i, &t.m.pace)
+	s, ok := t.m.texts.characters().At(x, i, &t.m.pace)
 	if !ok {
 		return t.outOfRange(i, x.Len())
 	}
@@ -133,7 +133,7 @@ func (t *task) slice(s, lo, hi value.Slot, included bool) (value.Slot, status) {
 	if s.Kind() == value.KindArray {
 		return s.Array().Part(int(from), int(to)).Slot(), running
 	}
-	v, _ := t.m.characters().Slice(s.Str(), from, to, &t.m.pace)
+	v, _ := t.m.texts.characters().Slice(s.Str(), from, to, &t.m.pace)
 	return v, running
 }
 

@@ -218,7 +218,7 @@ func (t *task) throwTool(v value.Slot) status {
 	}
 	value.Share(v)
 	return t.throw(value.NewError("ToolError", value.Message(v),
-		value.ErrorField{Name: "tool", Value: value.String(t.m.blockAt(t.pc()).fn.Name)},
+		value.ErrorField{Name: "tool", Value: value.String(t.m.image.blockAt(t.pc()).fn.Name)},
 		value.ErrorField{Name: "reason", Value: value.String("failed")}, value.ErrorField{Name: "source", Value: v}))
 }
 
@@ -227,11 +227,11 @@ func (m *VM) initTools(ctx context.Context) error { return m.initToolsFrom(ctx, 
 
 // initToolsFrom computes the first state of the tools from a number on.
 func (m *VM) initToolsFrom(ctx context.Context, first int) error {
-	for _, x := range m.tools[first:] {
-		if x.decl.info.Init < 0 || x.decl.info.Init >= len(m.functions) {
+	for _, x := range m.declared.tools[first:] {
+		if x.decl.info.Init < 0 || x.decl.info.Init >= len(m.image.functions) {
 			continue
 		}
-		v, err := m.runTask(ctx, &m.functions[x.decl.info.Init], nil)
+		v, err := m.runTask(ctx, &m.image.functions[x.decl.info.Init], nil)
 		if err != nil {
 			return err
 		}
@@ -253,11 +253,11 @@ func opDispatchTool(t *task, in *ins) status {
 		return t.throw(value.NewError("ToolError", fmt.Sprintf(format, a...),
 			value.ErrorField{Name: "tool", Value: value.String(name.S)}, value.ErrorField{Name: "reason", Value: value.String(reason)}))
 	}
-	x, problem := FindFunction(t.m.offered(*t.slot(in.a + 1), &t.m.pace), name.S)
+	x, problem := FindFunction(t.m.declared.offered(*t.slot(in.a + 1), &t.m.pace), name.S)
 	if x == nil {
 		return fail("not_found", "%s", problem)
 	}
-	if !t.m.permits(x) {
+	if !t.m.image.permits(x) {
 		return fail("denied", "the tool function %s::%s is not permitted: add \"%[1]s\" to `tools` in [permissions]", x.tool.info.Name, x.info.Name)
 	}
 	given, errs := x.arguments(args)
@@ -270,7 +270,7 @@ func opDispatchTool(t *task, in *ins) status {
 	if d := t.debugger(); d != nil {
 		d.Calls(Scene{t}, x.tool.info.Name, x.info.Name)
 	}
-	*t.slot(in.a + 1) = t.m.tools[x.tool.index].self
+	*t.slot(in.a + 1) = t.m.declared.tools[x.tool.index].self
 	for i, v := range given {
 		*t.slot(in.a + 2 + uint8(i)) = v
 	}
@@ -289,9 +289,9 @@ func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	p := s.Party()
 	declared := []int(nil)
 	if s.Kind() == value.KindAgent {
-		declared = m.program.Agents[p.Index()].Tools
+		declared = m.image.program.Agents[p.Index()].Tools
 	} else {
-		declared = m.program.Hosts[p.Index()].Tools
+		declared = m.image.program.Hosts[p.Index()].Tools
 	}
 	all := value.NewArray()
 	add := func(t value.Slot) {
@@ -305,8 +305,8 @@ func (m *VM) toolsOf(s value.Slot, pace *value.Pace) value.Slot {
 	}
 	if !p[value.PartyToolsOff].AsBool() {
 		for _, i := range declared {
-			if i >= 0 && i < len(m.tools) {
-				add(m.tools[i].self)
+			if i >= 0 && i < len(m.declared.tools) {
+				add(m.declared.tools[i].self)
 			}
 		}
 	}
@@ -335,23 +335,23 @@ func Specs(tools []*Tool) (out []effect.ToolSpec) {
 }
 
 // offered lists the tools of an Array of Tool, or all declared ones for nil.
-func (m *VM) offered(list value.Slot, pace *value.Pace) []*Tool {
+func (d *declared) offered(list value.Slot, pace *value.Pace) []*Tool {
 	a := list.Array()
-	if a == nil && m.replaced == nil {
-		return m.tools
+	if a == nil && d.replaced == nil {
+		return d.tools
 	}
 	var tools []*Tool
 	if a == nil {
-		for _, x := range m.tools {
-			if !m.replaced[x.decl] {
+		for _, x := range d.tools {
+			if !d.replaced[x.decl] {
 				tools = append(tools, x)
 			}
 		}
 		return tools
 	}
 	for i := range a.Len {
-		pace.Step(1 + len(m.tools)>>2)
-		for _, x := range m.tools {
+		pace.Step(1 + len(d.tools)>>2)
+		for _, x := range d.tools {
 			if x.self == a.At(i) {
 				tools = append(tools, x)
 			}

@@ -55,7 +55,7 @@ func (m *VM) uncaught(r *raised) *Uncaught {
 // raisedPlaces gives the places of an error's trace. When the error came in an
 // Err that `?` raised, the places of that Err come first.
 func (m *VM) raisedPlaces(r *raised) []Place {
-	places := r.trace.places(m.place)
+	places := r.trace.places(m.image.place)
 	if way := m.left.wayTo(r); len(way) > 0 {
 		places = append(m.wayPlaces(way, places[0].Function), places...)
 	}
@@ -193,10 +193,10 @@ func (t *task) stoppedAt(pc int, err error) *Stopped {
 	e := &Stopped{Err: err}
 	var trace calls
 	for fp := t.frame(); pc > 0; { // the task may be parked
-		t.m.addCaller(&trace, pc)
+		t.m.image.addCaller(&trace, pc)
 		fp, pc = t.caller(fp)
 	}
-	e.Trace = trace.places(t.m.place)
+	e.Trace = trace.places(t.m.image.place)
 	e.Place = visible(e.Trace)
 	e.Trace = userView(e.Trace)
 	return e

@@ -3,9 +3,9 @@ package vm
 // noteUnfinished lists the tasks that are running when main returns: those that
 // the program started and nobody has awaited or cancelled.
 func (m *VM) noteUnfinished() {
-	for t := m.oldest; t != nil; t = t.birth.newer {
+	for t := m.sched.oldest; t != nil; t = t.birth.newer {
 		if t.valued() && !t.stop {
-			m.unfinished = append(m.unfinished, t.fn)
+			m.ending.unfinished = append(m.ending.unfinished, t.fn)
 		}
 	}
 }

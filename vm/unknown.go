@@ -36,7 +36,7 @@ func (t *task) onUnknown() (policy, function string) {
 	for x := t; x != nil; {
 		fp, pc := x.frame(), x.pc()
 		for fp != nil && pc > 0 {
-			if f := x.m.blockAt(pc).fn; f != nil && f.info != nil && f.info.OnUnknown != "" {
+			if f := x.m.image.blockAt(pc).fn; f != nil && f.info != nil && f.info.OnUnknown != "" {
 				return f.info.OnUnknown, f.info.Name
 			}
 			fp, pc = x.caller(fp)

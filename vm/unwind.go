@@ -15,7 +15,7 @@ func (t *task) unwind() status {
 	pc := t.pc()
 	if r.trace.empty() {
 		r.trace.few = r.first[:0]
-		t.m.addCalls(&r.trace, pc, int(t.part))
+		t.m.image.addCalls(&r.trace, pc, int(t.part))
 		t.tellRaised(r)
 	}
 	t.part = 0
@@ -25,7 +25,7 @@ func (t *task) unwind() status {
 			s = nil // of a frame further down
 		}
 		if s == nil || s.pc != pc { // at a listen itself, regions around it come after it
-			if reg := t.m.blockAt(pc).regionAt(pc); reg != nil && !r.panicked && !r.cancelled {
+			if reg := t.m.image.blockAt(pc).regionAt(pc); reg != nil && !r.panicked && !r.cancelled {
 				t.raised = nil
 				t.keepCaught(r)
 				*t.slot(reg.register) = r.value
@@ -41,7 +41,7 @@ func (t *task) unwind() status {
 				return st
 			}
 			pc = t.pc()
-			t.m.addCaller(&r.trace, pc)
+			t.m.image.addCaller(&r.trace, pc)
 			continue
 		}
 		fp, at := t.caller(t.fp)
@@ -52,7 +52,7 @@ func (t *task) unwind() status {
 		}
 		t.setPC(pc + 1)
 		t.fp = fp
-		t.m.addCaller(&r.trace, pc)
+		t.m.image.addCaller(&r.trace, pc)
 	}
 }
 

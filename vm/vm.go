@@ -113,37 +113,32 @@ type Stats struct {
 
 // VM is one run of an image.
 type VM struct {
-	*image
-	config Config
-	declared
-	methodCache
+	image    *image
+	config   Config
+	declared declared
+	methods  methodCache
 
-	args   Args       // of the native being called
-	pace   value.Pace // of natives and of other long work
-	memory memory
-	textCache
+	args     Args       // of the native being called
+	pace     value.Pace // of natives and of other long work
+	memory   memory
+	texts    textCache
 	maxStack int
 
-	sched
-	requests
-	written written
-	ending
-	left    leavings
-	serving *serving
+	sched    sched
+	requests requests
+	written  written
+	ending   ending
+	left     leavings
+	serving  *serving
 
 	stats  Stats
 	counts counts
 
-	own map[any]any // what natives keep: see Own
-	besides
+	own         map[any]any // what natives keep: see Own
+	holdings    holdings
+	telling     map[*task]*telling // with Config.Decisions
+	debug       attention
 	hostStreams hostStreams
-}
-
-// standing is how a run stands to its debugger.
-type standing struct {
-	errands    *errands    // what other goroutines want of it; nil without a debugger
-	atMark     *task       // it stands at a mark in this task; nil elsewhere
-	evaluating *evaluation // what runs is an expression of the debugger's; nil otherwise
 }
 
 // declared are the values of a program's declarations.
@@ -155,13 +150,6 @@ type declared struct {
 	whole  bool // the tools have their state
 	// replaced are tools in whose place others of their names have come: see Grow.
 	replaced map[*toolDecl]bool
-}
-
-// besides is what is kept beside the tasks, most of which have nothing of it.
-type besides struct {
-	holdings holdings
-	telling  map[*task]*telling // with Config.Decisions
-	standing
 }
 
 // counts are the last numbers given.
@@ -215,9 +203,9 @@ func (m *VM) init(config Config, i *image) {
 	}
 	m.requests.init()
 	if config.Application.Debugger != nil {
-		m.errands, m.debug.classes = &errands{}, map[position]ir.Classes{}
+		m.debug.errands, m.image.debug.classes = &errands{}, map[position]ir.Classes{}
 	}
-	m.pace.Look = m.look
+	m.pace.Look = m.sched.look
 	m.args.vm, m.args.pace = m, &m.pace
 	if m.maxStack == 0 {
 		m.maxStack = 8 << 20
@@ -232,28 +220,28 @@ var ErrNoMain = errors.New("the program has no function `main`")
 // context.Cause(ctx) when ctx ended the run, and else the reason from outside.
 // Every goroutine of the run has ended when Run returns.
 func (m *VM) Run(ctx context.Context) (*Outcome, error) {
-	if m.program.Entry < 0 {
+	if m.image.program.Entry < 0 {
 		return nil, ErrNoMain
 	}
-	return m.Call(ctx, m.program.Entry)
+	return m.Call(ctx, m.image.program.Entry)
 }
 
 // Call runs function f of the program with Full arguments, as Run does main.
 func (m *VM) Call(ctx context.Context, f int, args ...value.Slot) (*Outcome, error) {
-	m.memory.begin(m.program.Limits.MaxMemoryMB, &m.pace, m.offsets.Clear)
+	m.memory.begin(m.image.program.Limits.MaxMemoryMB, &m.pace, m.texts.offsets.Clear)
 	if err := m.initTools(ctx); err != nil {
 		return nil, err
 	}
-	m.whole = true
+	m.declared.whole = true
 	if d := m.config.Application.Debugger; d != nil {
 		m.requests.begin(ctx)
 		d.Loaded(m)
 	}
-	v, err := m.runTask(ctx, &m.functions[f], args)
+	v, err := m.runTask(ctx, &m.image.functions[f], args)
 	if err != nil {
 		return nil, err
 	}
-	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.entries(m.unfinished)}, nil
+	return &Outcome{Value: v, Stats: m.stats, Unfinished: m.image.entries(m.ending.unfinished)}, nil
 }
 
 // runTask runs one function as the main task, with all the tasks that it starts,
@@ -266,12 +254,12 @@ func (m *VM) runTask(ctx context.Context, f *function, args []value.Slot) (value
 func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer, args []value.Slot) (value.Slot, error) {
 	ctx = m.written.begin(ctx, &m.config)
 	m.requests.begin(ctx)
-	m.lost, m.unfinished = nil, nil
+	m.ending.lost, m.ending.unfinished = nil, nil
 	t := m.newTask(f, closure, args...)
-	m.main = t
-	m.ready.push(t)
+	m.sched.main = t
+	m.sched.ready.push(t)
 	m.loop()
-	return m.outcome(ctx, m.main, m.lost, m.cut) // a snapshot may have put another in its place
+	return m.outcome(ctx, m.sched.main, m.ending.lost, m.ending.cut) // a snapshot may have put another in its place
 }
 
 // outcome is the result of a task that was run for an outside caller, or the
@@ -280,10 +268,10 @@ func (m *VM) runClosure(ctx context.Context, f *function, closure unsafe.Pointer
 func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (value.Slot, error) {
 	u := (*Uncaught)(nil)
 	switch r := t.raised; {
-	case m.fatal != nil:
-		return value.Nil, m.fatal
-	case m.panicked != nil:
-		return value.Nil, m.uncaught(m.panicked)
+	case m.ending.fatal != nil:
+		return value.Nil, m.ending.fatal
+	case m.ending.panicked != nil:
+		return value.Nil, m.uncaught(m.ending.panicked)
 	case r != nil && r.cancelled:
 		return value.Nil, context.Cause(ctx)
 	case r != nil:
@@ -331,7 +319,7 @@ func (m *VM) uncaughtErr(t *task) *Uncaught {
 		e.Trace = m.wayPlaces(*t.way, "")
 	}
 	if len(e.Trace) == 0 { // nothing of the program's own made it
-		e.Trace = []Place{m.place(call{pc: int32(t.fn.entry), level: atEntry})}
+		e.Trace = []Place{m.image.place(call{pc: int32(t.fn.entry), level: atEntry})}
 	}
 	e.Place, e.Trace = visible(e.Trace), userView(e.Trace)
 	return e

@@ -34,7 +34,7 @@ var crowded = map[string]int{
 	"sema":                                 53,
 	"vm":                                   71,
 	"vm.Keeper()":                          118,
-	"vm.VM()":                              120,
+	"vm.VM()":                              100,
 	"vm.task()":                            159,
 }
 

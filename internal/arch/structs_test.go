@@ -40,7 +40,6 @@ var largeStructs = map[string]int{
 	"runtime.Config":                     33,
 	"runtime/host.Config":                33,
 	"sema.checker":                       40,
-	"vm.VM":                              74,
 	"vm.evaluation":                      37,
 	"vm.task":                            32,
 }
