@@ -48,7 +48,7 @@ func opSpawn(t *task, in *ins) status {
 	}
 	f := &t.m.image.functions[in.imm]
 	x := t.child(f, nil, t.window(in.b, in.c)...)
-	t.starting, t.parts.wait.task = true, x
+	t.state.starting, t.parts.wait.task = true, x
 	*t.slot(in.a) = x.parts.handle.Init("Task", f.Name, x)
 	t.m.sched.ready.front(x, t)
 	return parked
@@ -71,7 +71,7 @@ func opAwait(t *task, in *ins) status {
 		*t.slot(in.a) = *t.slot(in.b)
 		return running
 	}
-	if y.ended {
+	if y.state.ended {
 		return t.given(in.a, y)
 	}
 	if t.cancelled() {
@@ -94,7 +94,7 @@ func opAwait(t *task, in *ins) status {
 
 // given puts into register d what an ended task gave, or raises its error.
 func (t *task) given(d uint8, y *task) status {
-	y.seen = true
+	y.state.seen = true
 	switch {
 	case y.raised == nil:
 		value.Share(y.result)
@@ -109,8 +109,8 @@ func (t *task) given(d uint8, y *task) status {
 
 // ended hears that a task has finished: it tells those who wait for it.
 func (m *VM) ended(t *task) {
-	t.ended = true
-	if t.stack != nil && t.raised == nil && !t.left {
+	t.state.ended = true
+	if t.stack != nil && t.raised == nil && !t.state.left {
 		t.result = boxed(t.stack[0], t.fn.info.Result)
 	}
 	for _, s := range t.scopes { // only after a broken invariant are there any
@@ -127,8 +127,8 @@ func (m *VM) ended(t *task) {
 	if r := t.raised; r != nil {
 		m.closeHoldings(t)
 		m.failed(t, r)
-	} else if t.group != nil {
-		m.holdings.pass(t, t.group.t)
+	} else if t.member.group != nil {
+		m.holdings.pass(t, t.member.group.t)
 	}
 	if isErr(t.result) && (t == m.sched.main || len(t.watch) == 0) {
 		way := m.left.way(m.left.next, t.result.Ref)
@@ -140,9 +140,9 @@ func (m *VM) ended(t *task) {
 		m.noteUnfinished()
 	}
 	t.served.rootEnded(t)
-	if t.group != nil {
-		t.group.over(int(t.index), t)
-		t.group = nil
+	if t.member.group != nil {
+		t.member.group.over(int(t.member.index), t)
+		t.member.group = nil
 	}
 	for _, w := range t.watch {
 		if w.g != nil {
@@ -151,7 +151,7 @@ func (m *VM) ended(t *task) {
 			m.sched.ready.push(w.t)
 		}
 	}
-	if len(t.watch) == 0 && t.valued() && !t.stop && (t.raised != nil && !t.raised.cancelled || isErr(t.result)) {
+	if len(t.watch) == 0 && t.valued() && !t.state.stop && (t.raised != nil && !t.raised.cancelled || isErr(t.result)) {
 		if t.served != nil {
 			t.served.lost = append(t.served.lost, t)
 		} else {
@@ -187,7 +187,7 @@ func (t *task) waitsFor(y *task) bool {
 	if y == t {
 		return true
 	}
-	if t.group == nil && len(t.watch) == 0 {
+	if t.member.group == nil && len(t.watch) == 0 {
 		return false // nobody waits for t
 	}
 	down, up := search{at: []*task{y}}, search{at: []*task{t}}
@@ -241,8 +241,8 @@ func (t *task) awaits() []*task {
 // awaiting lists the tasks that wait for t.
 func (t *task) awaiting() []*task {
 	var all []*task
-	if t.group != nil {
-		all = append(all, t.group.t)
+	if t.member.group != nil {
+		all = append(all, t.member.group.t)
 	}
 	for _, w := range t.watch {
 		all = append(all, w.waiter())

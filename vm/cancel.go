@@ -17,7 +17,7 @@ func (m *VM) over() bool { return m.ending.fatal != nil || m.ending.panicked != 
 // cancelled says whether the task, or a handler that it runs, has been
 // cancelled, and then sets t.raised.
 func (t *task) cancelled() bool {
-	if t.stop || t.m.over() || t.served.over() {
+	if t.state.stop || t.m.over() || t.served.over() {
 		t.noteCut(t.pc())
 		t.raised = &raised{cancelled: true}
 		return true
@@ -45,10 +45,10 @@ func (m *VM) CutAt() *Stopped { return m.ending.cutAt }
 
 // cancelTask ends a task, soon.
 func cancelTask(t *task) {
-	if t.ended || t.stop {
+	if t.state.ended || t.state.stop {
 		return
 	}
-	t.stop = true
+	t.state.stop = true
 	t.interrupt()
 }
 
@@ -64,7 +64,7 @@ func (s *sched) cancelAll() {
 // interruptRun interrupts the task when it, or a handler that it runs, was
 // cancelled.
 func (t *task) interruptRun() {
-	if t.stop {
+	if t.state.stop {
 		t.interrupt()
 		return
 	}
@@ -80,7 +80,7 @@ func (t *task) interruptRun() {
 // exchange. While t starts a task, nobody but t can wait for that one, so it is
 // cancelled too.
 func (t *task) interrupt() {
-	if t.starting {
+	if t.state.starting {
 		cancelTask(t.parts.wait.task)
 	}
 	w := t.wait
@@ -89,7 +89,7 @@ func (t *task) interrupt() {
 	}
 	switch w.kind {
 	case waitTask:
-		if !w.task.ended && !w.task.release(watch{t: t}) {
+		if !w.task.state.ended && !w.task.release(watch{t: t}) {
 			w.off = true
 			t.m.sched.ready.push(t)
 		}
@@ -109,7 +109,7 @@ func (t *task) interrupt() {
 // release says that w no longer needs the task. When nobody else waits for the
 // task it is cancelled; w is still told of its end, and release gives true.
 func (t *task) release(w watch) bool {
-	if len(t.watch) == 1 && t.group == nil {
+	if len(t.watch) == 1 && t.member.group == nil {
 		cancelTask(t)
 		return true
 	}

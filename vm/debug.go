@@ -254,7 +254,7 @@ func (t *task) tellRaised(r *raised) {
 func (t *task) tellHanded(err value.Slot) {
 	if d := t.debugger(); d != nil {
 		_, pc := t.caller(t.fp)
-		last := pc == 0 && (t == t.m.sched.main || len(t.watch) == 0 && t.group == nil) && len(t.scopes) == 0
+		last := pc == 0 && (t == t.m.sched.main || len(t.watch) == 0 && t.member.group == nil) && len(t.scopes) == 0
 		d.Raised(Scene{t}, Raise{Value: err, Handed: true, Caught: !last})
 	}
 }
@@ -380,7 +380,7 @@ func (r reader) whole(l ir.Local) (v value.Slot, ok bool) {
 // Tasks are those that have begun and not ended, the oldest first.
 func (m *VM) Tasks() (all []Scene) {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
-		if t.id > 0 && !t.ended && (m.debug.evaluating == nil || t != m.debug.evaluating.task) {
+		if t.id > 0 && !t.state.ended && (m.debug.evaluating == nil || t != m.debug.evaluating.task) {
 			all = append(all, Scene{t})
 		}
 	}
@@ -448,10 +448,10 @@ func (d Depth) Above(o Depth) bool {
 }
 
 // Ended says whether the task has ended.
-func (s Scene) Ended() bool { return s.t.ended }
+func (s Scene) Ended() bool { return s.t.state.ended }
 
 // Starts says whether the task has started another one, and goes on when that one waits.
-func (s Scene) Starts(o Scene) bool { return s.t.starting && s.t.parts.wait.task == o.t }
+func (s Scene) Starts(o Scene) bool { return s.t.state.starting && s.t.parts.wait.task == o.t }
 
 // Computes says whether a task computes, so that it comes to a mark.
 func (m *VM) Computes() bool { return m.sched.current != nil }

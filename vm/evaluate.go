@@ -123,7 +123,7 @@ const taskIsStopped = "awaiting this task would never end: it belongs to the pro
 
 // evaluation is an expression that is being evaluated while the run's tasks are stopped.
 type evaluation struct {
-	*task
+	task    *task
 	quiet   bool
 	stop    func() error
 	refused string // what it would have done outside; "" for nothing
@@ -154,24 +154,24 @@ func (m *VM) evaluateIn(e *evaluation) (v value.Slot, err error) {
 	for _, y := range left {
 		m.sched.ready.push(y)
 	}
-	switch r := e.raised; {
+	switch r := e.task.raised; {
 	case e.refused != "":
 		return v, &Refused{e.refused}
 	case m.ending.fatal != nil:
 		return v, m.ending.fatal
 	case e.err != nil:
 		return v, e.err
-	case !e.ended || r != nil && r.cancelled:
+	case !e.task.state.ended || r != nil && r.cancelled:
 		return v, context.Canceled
 	case r != nil:
 		return v, m.uncaught(r)
 	}
-	return e.result, nil
+	return e.task.result, nil
 }
 
 // evaluate lets the task, and those that it starts, go on until it has ended.
 func (m *VM) evaluate(e *evaluation) {
-	for !e.ended {
+	for !e.task.state.ended {
 		if x := m.sched.ready.pop(); x != nil {
 			if m.guarded(x) == finished {
 				m.ended(x)
@@ -185,7 +185,7 @@ func (m *VM) evaluate(e *evaluation) {
 		switch {
 		case ok:
 			m.takeCompletion(c)
-		case e.task.stop: // it waits for nothing of its own: it unwinds when the program lets it
+		case e.task.state.stop: // it waits for nothing of its own: it unwinds when the program lets it
 			return
 		default:
 			cancelTask(e.task)
@@ -207,7 +207,7 @@ func (r *requests) endSince(first int) {
 // ok is false, once, when the evaluation is to end, and afterwards when nothing can come.
 func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	over := m.requests.ctx.Done()
-	if e.task.stop {
+	if e.task.state.stop {
 		over = nil
 	}
 	if len(m.requests.waiting) > 0 && m.requests.waiting[len(m.requests.waiting)-1].seq > e.first {
@@ -215,7 +215,7 @@ func (m *VM) arrivalSince(e *evaluation) (c completion, ok bool) {
 	}
 	for {
 		m.debug.serveErrands()
-		if !e.task.stop && e.stops() {
+		if !e.task.state.stop && e.stops() {
 			return c, false
 		}
 		m.requests.arrived = m.requests.inbox.drain(m.requests.arrived)
@@ -259,7 +259,7 @@ func (e *evaluation) stops() bool {
 
 // stopEvaluation ends the evaluation under way if its Stop says so.
 func (a *attention) stopEvaluation() {
-	if e := a.evaluating; !e.task.stop && e.stops() {
+	if e := a.evaluating; !e.task.state.stop && e.stops() {
 		cancelTask(e.task)
 	}
 }
@@ -269,7 +269,7 @@ func (a *attention) isStopped(y *task) bool {
 	if a.evaluating == nil {
 		return false
 	}
-	for x := a.evaluating.birth.older; x != nil; x = x.birth.older {
+	for x := a.evaluating.task.birth.older; x != nil; x = x.birth.older {
 		if x == y {
 			return true
 		}
@@ -287,7 +287,7 @@ func (t *task) refuses(r effect.Request) bool {
 	if e.refused == "" {
 		e.refused = Deed(r)
 	}
-	e.task.stop, t.stop = true, true
+	e.task.state.stop, t.state.stop = true, true
 	return true
 }
 

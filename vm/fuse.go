@@ -141,7 +141,7 @@ func doSubIntKCall(t *task, in *ins) status {
 		return st
 	}
 	if !t.need(int(in.a), headroom) {
-		t.part = 1
+		t.state.part = 1
 		return t.tooDeep()
 	}
 	*intAt(t.fp, in.a+1) = n.AsInt()
@@ -165,7 +165,7 @@ func mulAdd(t *task, in *ins) status {
 	*intAt(t.fp, uint8(in.imm)) = n.AsInt()
 	n, st = t.intArith(ir.AnyAdd, n.AsInt(), *intAt(t.fp, uint8(in.imm>>8)))
 	if st != running {
-		t.part = 1
+		t.state.part = 1
 		return st
 	}
 	*intAt(t.fp, in.a) = n.AsInt()
@@ -180,7 +180,7 @@ func opArrayGetGet(t *task, in *ins) status {
 	}
 	st := t.arrayGet(&ins{a: in.a, b: uint8(in.imm), c: uint8(in.imm >> 8), op: uint8(ir.OpArrayGetFloat)}, false)
 	if st != running {
-		t.part = 1
+		t.state.part = 1
 	}
 	return st
 }

@@ -52,10 +52,10 @@ func opGroup(t *task, in *ins) status {
 			bodies++
 		}
 		y := taskOf(x)
-		if y != nil && !y.ended && t.m.debug.isStopped(y) {
+		if y != nil && !y.state.ended && t.m.debug.isStopped(y) {
 			return t.fault(taskIsStopped)
 		}
-		if y != nil && !y.ended && t.waitsFor(y) {
+		if y != nil && !y.state.ended && t.waitsFor(y) {
 			return t.fault("awaiting this task would never end: it waits, itself or through others, for the one that awaits it")
 		}
 	}
@@ -78,13 +78,13 @@ func opGroup(t *task, in *ins) status {
 		}
 		y := taskOf(x)
 		switch {
-		case y != nil && !y.ended:
+		case y != nil && !y.state.ended:
 			g.tasks[i] = y
 			y.watch = append(y.watch, watch{g: g, i: i})
 			y.nowAwaited()
 			continue
 		case y == nil:
-			y = &task{result: x, flags: flags{ended: true}}
+			y = &task{result: x, state: taskState{ended: true}}
 		}
 		if g.kind != ir.OpRace {
 			g.over(i, y)
@@ -116,14 +116,14 @@ func (g *group) drop(x value.Slot) {
 
 // member makes y a task of the group.
 func (g *group) member(i int, y *task) *task {
-	y.group, y.index, g.tasks[i] = g, int32(i), y
+	y.member.group, y.member.index, g.tasks[i] = g, int32(i), y
 	return y
 }
 
 // settled makes a member that stands for the ended task y: the member ends as y
 // did, without running.
 func (g *group) settled(i int, y *task) *task {
-	y.seen = true
+	y.state.seen = true
 	x := g.member(i, g.t.child(g.t.fn, nil))
 	x.copies = y
 	return x
@@ -192,7 +192,7 @@ func (g *group) round() *task {
 func (g *group) over(i int, y *task) {
 	g.open--
 	g.tasks[i] = nil
-	y.seen = true
+	y.state.seen = true
 	if g.free >= 0 {
 		g.free++
 	}
@@ -202,7 +202,7 @@ func (g *group) over(i int, y *task) {
 			g.decided, g.lost = true, true
 		case y.raised != nil:
 			g.decided, g.failed = true, y.raised
-		case y.left:
+		case y.state.left:
 			g.decided, g.left = true, y.result
 		default:
 			value.Share(y.result)
@@ -237,7 +237,7 @@ func (g *group) cancel() {
 	for i, y := range g.tasks {
 		switch {
 		case y == nil:
-		case y.group == g:
+		case y.member.group == g:
 			cancelTask(y)
 		case !y.release(watch{g: g, i: i}):
 			g.tasks[i] = nil
@@ -283,11 +283,11 @@ func (g *group) members() []*task {
 // opReturnLeft ends a body by an error that is raised where the body's
 // expression stands.
 func opReturnLeft(t *task, in *ins) status {
-	if t.group == nil || t.depth() != 0 {
+	if t.member.group == nil || t.depth() != 0 {
 		return t.badOperand(in)
 	}
 	e := *t.slot(in.a)
 	value.Share(e)
-	t.left, t.result = true, value.Tuple(value.Int(int64(in.imm)), e)
+	t.state.left, t.result = true, value.Tuple(value.Int(int64(in.imm)), e)
 	return finished
 }

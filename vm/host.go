@@ -155,8 +155,8 @@ func (d *Host) heldBy(t *task, seen map[*task]bool) int {
 			n++
 		}
 	}
-	if t.group != nil {
-		n += d.heldBy(t.group.t, seen)
+	if t.member.group != nil {
+		n += d.heldBy(t.member.group.t, seen)
 	}
 	for _, w := range t.watch {
 		n += d.heldBy(w.waiter(), seen)

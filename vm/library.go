@@ -75,11 +75,11 @@ func (a *Args) Task(i int) Task {
 type Task struct{ t *task }
 
 // Done says whether it has ended or was cancelled.
-func (t Task) Done() bool { return t.t.ended || t.t.stop }
+func (t Task) Done() bool { return t.t.state.ended || t.t.state.stop }
 
 // Cancel ends it; nobody needs to hear of its error then.
 func (t Task) Cancel() {
-	t.t.seen = true
+	t.t.state.seen = true
 	cancelTask(t.t)
 }
 

@@ -287,22 +287,22 @@ func (m *VM) attempt(t *task) (st status, again bool) {
 		m.sched.cancelAll()
 		st = finished
 	}()
-	if !t.started && (t.stop || m.over() || t.served.over()) {
+	if !t.state.started && (t.state.stop || m.over() || t.served.over()) {
 		t.raised = &raised{cancelled: true}
 		return finished, false
 	}
-	first := !t.started
-	t.started = true
+	first := !t.state.started
+	t.state.started = true
 	if y := t.copies; y != nil {
-		t.raised, t.left, t.result = y.raised, y.left, y.result
+		t.raised, t.state.left, t.result = y.raised, y.state.left, y.result
 		return finished, false
 	}
 	t.unpark()
 	if first {
 		t.began()
 	}
-	if t.starting {
-		t.starting, t.parts.wait.task = false, nil
+	if t.state.starting {
+		t.state.starting, t.parts.wait.task = false, nil
 		t.m.sched.nested--
 	}
 	if w := t.wait; w != nil {

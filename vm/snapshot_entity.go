@@ -146,14 +146,14 @@ func (k *Keeper) check() {
 		case entityScope:
 			s := (*scope)(e.p)
 			// One that has been left may still have its last request under way.
-			k.wants(!s.open || slices.Contains(s.t.scopes, s) || s.t.ended || s.t.wait.scope == s, "a listen is nobody's")
+			k.wants(!s.open || slices.Contains(s.t.scopes, s) || s.t.state.ended || s.t.wait.scope == s, "a listen is nobody's")
 		}
 	}
 }
 
 func (k *Keeper) checkTask(t *task, alive map[*task]bool) {
-	k.wants(alive[t] != t.ended, "a task neither lives nor has ended")
-	if t.ended || k.err != nil {
+	k.wants(alive[t] != t.state.ended, "a task neither lives nor has ended")
+	if t.state.ended || k.err != nil {
 		return
 	}
 	w := t.wait
@@ -173,8 +173,8 @@ func (k *Keeper) checkTask(t *task, alive map[*task]bool) {
 	if w.scope != nil {
 		k.wants(w.scope.t == t && k.framed(t, w.scope), "a task waits for the listen of another")
 	}
-	if g := t.group; g != nil {
-		k.wants(t.index >= 0 && int(t.index) < len(g.tasks) && g.tasks[t.index] == t, "a task is no member of its group")
+	if g := t.member.group; g != nil {
+		k.wants(t.member.index >= 0 && int(t.member.index) < len(g.tasks) && g.tasks[t.member.index] == t, "a task is no member of its group")
 	}
 	k.wants(w.kind != waitUnwind && w.kind != waitQuiet || t.raised != nil, "no error is on its way")
 }
@@ -199,7 +199,7 @@ func (k *Keeper) checkGroup(g *group, alive map[*task]bool) {
 	k.wants(alive[g.t] && g.t.wait.kind == waitGroup && g.t.wait.group == g, "nobody waits for a group")
 	for i, t := range g.tasks {
 		if t != nil {
-			k.wants(t.group == g && int(t.index) == i || slices.Contains(t.watch, watch{g: g, i: i}), "a group waits for a task that does not know")
+			k.wants(t.member.group == g && int(t.member.index) == i || slices.Contains(t.watch, watch{g: g, i: i}), "a group waits for a task that does not know")
 		}
 	}
 }

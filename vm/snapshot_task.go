@@ -35,17 +35,17 @@ func (k *Keeper) taskHead(p unsafe.Pointer) unsafe.Pointer {
 }
 
 func (k *Keeper) taskBody(t *task) {
-	for _, flag := range []*bool{&t.started, &t.stop, &t.ended, &t.seen, &t.left} {
+	for _, flag := range []*bool{&t.state.started, &t.state.stop, &t.state.ended, &t.state.seen, &t.state.left} {
 		k.Bool(flag)
 	}
 	number(k, &t.id)
 	refer(k, entityRaised, &t.raised)
-	if t.ended {
+	if t.state.ended {
 		k.Slot(&t.result)
 		k.way(t)
 		return
 	}
-	if !k.reading && (t.wait == nil || t.wait.off || t.starting || t.served != nil || !t.started) {
+	if !k.reading && (t.wait == nil || t.wait.off || t.state.starting || t.served != nil || !t.state.started) {
 		k.refuse("a task is not waiting")
 		return
 	}
@@ -54,8 +54,8 @@ func (k *Keeper) taskBody(t *task) {
 	k.frames(t)
 	list(k, &t.scopes, func(s **scope) { needed(k, entityScope, s, "a listen is missing") })
 	k.wait(t)
-	refer(k, entityGroup, &t.group)
-	number(k, &t.index)
+	refer(k, entityGroup, &t.member.group)
+	number(k, &t.member.index)
 	list(k, &t.watch, k.watch)
 	k.telling(t)
 }

@@ -28,13 +28,13 @@ type task struct {
 
 	id      int64     // with Config.Observer or Config.Detail, of a task that has run; before that its parent's, negative
 	samples *sampling // with Config.Profile
-	flags
+	state   taskState
 
 	result value.Slot // of an ended task
 	way    *[]leaving // of an Err that nobody took
 
 	served *served // the call from outside that it belongs to
-	member
+	member member
 	copies *task   // runs nothing: ends as this one did
 	watch  []watch // who waits for it
 	birth  links   // the tasks alive, in the order of their birth
@@ -50,8 +50,8 @@ type machine struct {
 	budget    int            // back-edges and calls until the next tick
 }
 
-// flags say how far a task is.
-type flags struct {
+// taskState is how far a task is from its birth to its end.
+type taskState struct {
 	started  bool
 	starting bool // another one, parts.wait.task, which has its turn first
 	stop     bool // it is cancelled

@@ -4,7 +4,7 @@ package vm
 // the program started and nobody has awaited or cancelled.
 func (m *VM) noteUnfinished() {
 	for t := m.sched.oldest; t != nil; t = t.birth.newer {
-		if t.valued() && !t.stop {
+		if t.valued() && !t.state.stop {
 			m.ending.unfinished = append(m.ending.unfinished, t.fn)
 		}
 	}

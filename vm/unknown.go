@@ -41,10 +41,10 @@ func (t *task) onUnknown() (policy, function string) {
 			}
 			fp, pc = x.caller(fp)
 		}
-		if x.group == nil {
+		if x.member.group == nil {
 			return "", ""
 		}
-		x = x.group.t
+		x = x.member.group.t
 	}
 	return "", ""
 }

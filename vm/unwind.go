@@ -15,10 +15,10 @@ func (t *task) unwind() status {
 	pc := t.pc()
 	if r.trace.empty() {
 		r.trace.few = r.first[:0]
-		t.m.image.addCalls(&r.trace, pc, int(t.part))
+		t.m.image.addCalls(&r.trace, pc, int(t.state.part))
 		t.tellRaised(r)
 	}
-	t.part = 0
+	t.state.part = 0
 	for {
 		s := t.innermost()
 		if s != nil && s.depth != t.depth() {

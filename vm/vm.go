@@ -283,7 +283,7 @@ func (m *VM) outcome(ctx context.Context, t *task, lost []*task, cut bool) (valu
 		u.Number = t.id
 	}
 	for _, x := range lost {
-		if x.seen {
+		if x.state.seen {
 			continue
 		}
 		e := (*Uncaught)(nil)
