@@ -95,7 +95,7 @@ func (p *Program) Members(i *Info, t types.Type) []*Def {
 		}
 	case *types.Param:
 		for _, b := range x.Bounds {
-			if td := c.traits[b.Trait]; td != nil {
+			if td := c.conforms.traits[b.Trait]; td != nil {
 				for _, fn := range td.order {
 					out = append(out, c.functionDef(fn))
 				}
@@ -292,7 +292,7 @@ func (p *Program) SameMethod(d *Def) []*Def {
 		return nil
 	}
 	c := p.checker
-	for _, td := range c.traitOrder {
+	for _, td := range c.conforms.traitOrder {
 		family := []*Function{}
 		if fn := td.methods[d.Name]; fn != nil {
 			family = append(family, fn)
@@ -322,7 +322,7 @@ func (p *Program) SameMethod(d *Def) []*Def {
 func (p *Program) Implementing(d *Def) []*Def {
 	var out []*Def
 	c := p.checker
-	for _, td := range c.traitOrder {
+	for _, td := range c.conforms.traitOrder {
 		if ast.Node(td.decl) != d.Node {
 			continue
 		}

@@ -73,21 +73,21 @@ type taken struct {
 }
 
 // Bodies is what the check has found in bodies, for Config.Bodies of the next one.
-func (p *Program) Bodies() *Bodies { return p.checker.now }
+func (p *Program) Bodies() *Bodies { return p.checker.bodies.now }
 
 // prepareBodies looks what may be taken over, once all that is outside of bodies is checked, and makes the
 // tables of the other files.
 func (c *checker) prepareBodies() {
 	c.findTaken()
-	for _, i := range c.own {
-		if c.taken[i] == nil {
+	for _, i := range c.bodies.own {
+		if c.bodies.taken[i] == nil {
 			i.fill()
 		}
 	}
 }
 
 func (c *checker) findTaken() {
-	w := &c.bodyWork
+	w := &c.bodies
 	w.number = map[*Info]int{}
 	for _, i := range c.prog.Files {
 		if !i.Library {
@@ -187,7 +187,7 @@ func (f *inBody) names(files map[*source.File]bool) bool {
 
 // functionBody checks a function, or takes over what was found in it.
 func (c *checker) functionBody(fn *Function) {
-	w := &c.bodyWork
+	w := &c.bodies
 	if t := w.taken[fn.Info]; t != nil && t.next < len(t.found) {
 		t.next++
 		w.left[fn.Info] = append(w.left[fn.Info], fn)
@@ -211,12 +211,12 @@ func (c *checker) again(fn *Function, f *inBody) {
 		c.libraryModule(file)
 	}
 	for _, u := range f.imports {
-		im := c.allUses[c.own[u.file]][u.number]
+		im := c.bodies.allUses[c.bodies.own[u.file]][u.number]
 		im.used = im.used || u.used
 		c.resolveImport(im)
 	}
 	for _, u := range f.uses {
-		c.noteReferenceTo(fn.mod, c.own[u.file], u.at)
+		c.uses.note(fn.mod, c.bodies.own[u.file], u.at)
 	}
 	for _, d := range f.told {
 		c.diags.Add(d)
@@ -224,7 +224,7 @@ func (c *checker) again(fn *Function, f *inBody) {
 	if len(f.unread) > 0 {
 		c.unread = append(c.unread, unread{found: f})
 	}
-	c.now.files[fn.Info.File] = append(c.now.files[fn.Info.File], f)
+	c.bodies.now.files[fn.Info.File] = append(c.bodies.now.files[fn.Info.File], f)
 }
 
 // noteTold notes what is told about a body.
@@ -293,7 +293,7 @@ func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 	c := p.checker
 	i.fill()
 	var now, later []*Function
-	for _, fn := range c.left[i] {
+	for _, fn := range c.bodies.left[i] {
 		if wanted(fn) {
 			now = append(now, fn)
 		} else {
@@ -303,7 +303,7 @@ func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 	if len(now) == 0 {
 		return
 	}
-	c.left[i] = later
+	c.bodies.left[i] = later
 	defer c.quietly()()
 	c.cfg.Stopped = nil // the check has ended
 	unread := c.unread
@@ -315,14 +315,14 @@ func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 
 // TakenOver is how many bodies the check has taken over.
 func (p *Program) TakenOver() (n int) {
-	for _, t := range p.checker.taken {
+	for _, t := range p.checker.bodies.taken {
 		n += t.next
 	}
 	return n
 }
 
 // TookOver says whether what was found in the bodies of a file was taken over.
-func (p *Program) TookOver(i *Info) bool { return p.checker.taken[i] != nil }
+func (p *Program) TookOver(i *Info) bool { return p.checker.bodies.taken[i] != nil }
 
 // touched reports whether bodies of a file may mean something else after an edit.
 func touched(e *surface.Edit, f *ast.File, found []*inBody) bool {

@@ -190,7 +190,7 @@ func (b *body) finish() {
 	}
 	if !b.failed() && !b.m.info.Library {
 		for _, l := range b.unread {
-			b.c.unread = append(b.c.unread, unread{b.m, l, b.c.noting})
+			b.c.unread = append(b.c.unread, unread{b.m, l, b.c.bodies.noting})
 		}
 	}
 }

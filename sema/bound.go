@@ -12,7 +12,7 @@ import (
 
 // implFits says whether an impl gives type t the trait of a bound, with the
 // bound's arguments. in then holds what the impl's type parameters stand for.
-func (c *checker) implFits(im *impl, t types.Type, bound *types.Bound) (in *instance, ok bool) {
+func (k *conformance) implFits(im *impl, t types.Type, bound *types.Bound) (in *instance, ok bool) {
 	if implKey(im.target) != implKey(t) || !matches(im, t) {
 		return nil, false
 	}
@@ -26,7 +26,7 @@ func (c *checker) implFits(im *impl, t types.Type, bound *types.Bound) (in *inst
 	}
 	for _, p := range im.generics {
 		for _, own := range p.Bounds {
-			if s := in.solved[p]; s != nil && !c.satisfies(s, own.Substitute(in.solved)) {
+			if s := in.solved[p]; s != nil && !k.satisfies(s, own.Substitute(in.solved)) {
 				return nil, false
 			}
 		}
@@ -35,7 +35,7 @@ func (c *checker) implFits(im *impl, t types.Type, bound *types.Bound) (in *inst
 }
 
 // satisfies says whether a type implements what a bound demands.
-func (c *checker) satisfies(t types.Type, bound *types.Bound) bool {
+func (k *conformance) satisfies(t types.Type, bound *types.Bound) bool {
 	t = types.Resolve(t)
 	switch x := t.(type) {
 	case *types.Param:
@@ -52,8 +52,8 @@ func (c *checker) satisfies(t types.Type, bound *types.Bound) bool {
 	case *types.Var:
 		return true
 	}
-	for _, im := range c.traits[bound.Trait].impls {
-		if _, ok := c.implFits(im, t, bound); ok {
+	for _, im := range k.traits[bound.Trait].impls {
+		if _, ok := k.implFits(im, t, bound); ok {
 			return true
 		}
 	}
@@ -61,7 +61,7 @@ func (c *checker) satisfies(t types.Type, bound *types.Bound) bool {
 }
 
 // implemented are the bounds of a trait that a type satisfies.
-func (c *checker) implemented(t types.Type, trait *types.Trait) (out []*types.Bound) {
+func (k *conformance) implemented(t types.Type, trait *types.Trait) (out []*types.Bound) {
 	t = types.Resolve(t)
 	if p, ok := t.(*types.Param); ok {
 		for _, b := range p.Bounds {
@@ -71,7 +71,7 @@ func (c *checker) implemented(t types.Type, trait *types.Trait) (out []*types.Bo
 		}
 		return out
 	}
-	for _, im := range c.traits[trait].impls {
+	for _, im := range k.traits[trait].impls {
 		if implKey(im.target) == implKey(t) && matches(im, t) {
 			in := newInstance(im.generics)
 			in.solve(im.target, t)
@@ -96,7 +96,7 @@ func (b *body) inferFromBounds(in *instance) {
 			}
 			var fit *types.Bound
 			n := 0
-			for _, have := range b.c.implemented(t, bound.Trait) {
+			for _, have := range b.c.conforms.implemented(t, bound.Trait) {
 				if mayMeet(&impl{args: bound.Substitute(in.solved).Args}, &impl{args: have.Args}) {
 					fit, n = have, n+1
 				}
@@ -130,7 +130,7 @@ func (b *body) checkBounds(in *instance, at source.Span) {
 		}
 		for _, bound := range p.Bounds {
 			b.late = append(b.late, func() {
-				if bound := bound.Substitute(in.solved); !b.c.satisfies(t, bound) {
+				if bound := bound.Substitute(in.solved); !b.c.conforms.satisfies(t, bound) {
 					b.boundNotMet(types.Full(t), bound, at)
 				}
 			})
@@ -139,15 +139,15 @@ func (b *body) checkBounds(in *instance, at source.Span) {
 }
 
 func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
-	td := b.c.traits[bound.Trait]
+	td := b.c.conforms.traits[bound.Trait]
 	d := diag.BoundNotMet.At(at, "`%s` does not implement `%s`", t, bound).LabelIn(td.mod.info.File.Source, td.decl.Name.Sp, "the trait")
 	if _, ok := t.(*types.Param); ok {
 		b.report(d.Hint("bind it: `%s: %s`", t, bound))
 		return
 	}
 	var has []string
-	for _, h := range b.c.implemented(t, bound.Trait) {
-		if len(h.Args) > 0 && b.c.satisfies(t, h) {
+	for _, h := range b.c.conforms.implemented(t, bound.Trait) {
+		if len(h.Args) > 0 && b.c.conforms.satisfies(t, h) {
 			has = append(has, h.String())
 		}
 	}
@@ -168,9 +168,9 @@ type candidate struct {
 
 // boundMethods gives the methods of a name that a type parameter has by its
 // bounds: those of the first bound whose trait has the name.
-func (c *checker) boundMethods(p *types.Param, name string) (out []candidate) {
+func (k *conformance) boundMethods(p *types.Param, name string) (out []candidate) {
 	for _, bound := range p.Bounds {
-		td := c.traits[bound.Trait]
+		td := k.traits[bound.Trait]
 		fn := td.methods[name]
 		if fn == nil || len(out) > 0 && out[0].bound.Trait != bound.Trait {
 			continue
@@ -185,11 +185,11 @@ func (c *checker) boundMethods(p *types.Param, name string) (out []candidate) {
 // generic trait, which may be several; none when the method found first is no
 // such trait's.
 func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
-	if !c.genericTraits {
+	if !c.conforms.genericTraits {
 		return nil
 	}
 	first := c.method(t, name)
-	for _, im := range c.impls[implKey(t)] {
+	for _, im := range c.conforms.impls[implKey(t)] {
 		fn := im.method(name)
 		if fn == nil || !matches(im, t) || im.trait == nil || len(im.args) == 0 {
 			continue
@@ -313,7 +313,7 @@ func (b *body) ambiguous(fits []candidate, name *ast.Ident) {
 // ambiguousAnywhere reports a call on an Any of a method that it cannot mean:
 // the method is of a generic trait, and some type has several impls of that.
 func (b *body) ambiguousAnywhere(name *ast.Ident) bool {
-	for _, td := range b.c.traitOrder {
+	for _, td := range b.c.conforms.traitOrder {
 		if len(td.params) == 0 || td.methods[name.Name] == nil {
 			continue
 		}

@@ -93,7 +93,7 @@ func (b *body) testCalled(fn *Function, at source.Span) {
 // callFunction checks a call of a known function. recv is the receiver of a
 // method call; assoc the type of an associated one.
 func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *receiver, assoc, hint types.Type, args []*ast.Arg, p *piped) types.Type {
-	b.c.use(fn)
+	b.c.lib.use(fn)
 	in := newInstance(fn.Generics)
 	if path != nil && len(path.TypeArgs) > 0 {
 		b.typeArguments(in, fn, b.c.resolveAll(b.ts, path.TypeArgs), path.Sp, path.ArgsAt == len(path.Segments)-1)

@@ -11,13 +11,13 @@ import (
 
 // checker holds one run of Check.
 type checker struct {
-	cfg   Config
-	prog  *Program
-	diags diag.List
-	entry *module
-	conformance
-	libraryUse
-	bodyWork
+	cfg      Config
+	prog     *Program
+	diags    diag.List
+	entry    *module
+	conforms conformance
+	lib      libraryUse
+	bodies   bodyWork
 
 	configs []func()            // checks of declarations' constants, once all names are known
 	decls   []*types.Decl       // that the program declares
@@ -29,29 +29,8 @@ type checker struct {
 	folding string // the field of a declaration whose value is computed, "" for none
 	lost    map[*Info][]surface.Loss
 
-	asked
-
-	references map[*Info]map[*Info]reference
-	handingOn  bool // a `pub use` is being read
-}
-
-// conformance is what types implement.
-type conformance struct {
-	impls      map[any][]*impl // by head of the target type
-	methods    map[any]methodList
-	refused    map[string]bool // names of methods whose trait or impl was refused
-	froms      []conversion
-	traits     map[*types.Trait]*traitDecl
-	traitOrder []*traitDecl // the traits in the order of their declaration
-	// genericTraits says that a trait with arguments is implemented.
-	genericTraits bool
-}
-
-// asked is what is known to who asks the program after the check.
-type asked struct {
-	files    map[*Info]*module // of the modules that are files
-	byDecl   map[*ast.FnDecl]*Function
-	inByDecl int // how many of the program's functions it has
+	uses  fileUses
+	index declIndex
 }
 
 // libraryUse is what of the library the program uses.
@@ -104,13 +83,13 @@ type impl struct {
 
 func newChecker(cfg Config) *checker {
 	c := &checker{
-		cfg:         cfg,
-		conformance: conformance{impls: map[any][]*impl{}, refused: map[string]bool{}, traits: map[*types.Trait]*traitDecl{}},
-		libraryUse:  libraryUse{library: map[*ast.File]*module{}},
-		references:  map[*Info]map[*Info]reference{},
+		cfg:      cfg,
+		conforms: conformance{impls: map[any][]*impl{}, refused: map[string]bool{}, traits: map[*types.Trait]*traitDecl{}},
+		lib:      libraryUse{library: map[*ast.File]*module{}},
+		uses:     fileUses{first: map[*Info]map[*Info]reference{}},
 	}
-	c.now = &Bodies{around: cfg.checkedWith(), files: map[*ast.File][]*inBody{}}
-	c.allUses = map[*Info][]*importEntry{}
+	c.bodies.now = &Bodies{around: cfg.checkedWith(), files: map[*ast.File][]*inBody{}}
+	c.bodies.allUses = map[*Info][]*importEntry{}
 	c.special.clear()
 	c.prog = &Program{Name: cfg.Name, checker: c}
 	return c
@@ -135,7 +114,7 @@ func (c *checker) program(files []*ast.File) {
 	for _, p := range c.prog.Pipelines { // first: their results may be inferred
 		c.checkPipeline(p)
 	}
-	c.known.settled = true
+	c.lib.known.settled = true
 	c.prepareBodies()
 	for i := 0; i < len(c.prog.Functions); i++ { // blocks add the functions they declare
 		c.functionBody(c.prog.Functions[i])
@@ -161,9 +140,9 @@ func (c *checker) drainLibrary() {
 		c.prog.Partial = true
 		return
 	}
-	for len(c.pending) > 0 {
-		fn := c.pending[0]
-		c.pending = c.pending[1:]
+	for len(c.lib.pending) > 0 {
+		fn := c.lib.pending[0]
+		c.lib.pending = c.lib.pending[1:]
 		c.prog.Functions = append(c.prog.Functions, fn)
 		c.checkFunction(fn)
 		if fn.Name == streamed {
@@ -208,7 +187,7 @@ func (c *checker) report(m *module, d *diag.Diagnostic) {
 		return
 	}
 	c.diags.Add(d)
-	c.noteTold(m, d)
+	c.bodies.noteTold(m, d)
 }
 
 // libraryModule is the module of a library file, declared when first used.
@@ -216,12 +195,12 @@ func (c *checker) libraryModule(f *ast.File) *module {
 	if f == nil {
 		return nil
 	}
-	c.noteLibrary(f)
-	if m := c.library[f]; m != nil {
+	c.bodies.noteLibrary(f)
+	if m := c.lib.library[f]; m != nil {
 		return m
 	}
 	m := c.newModule(f, true)
-	c.library[f] = m
+	c.lib.library[f] = m
 	c.declare(m)
 	return m
 }

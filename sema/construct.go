@@ -340,7 +340,7 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 // functionValue is a function passed as a value. A generic one takes its type
 // arguments from the place it goes to.
 func (b *body) functionValue(e *ast.PathExpr, fn *Function, hint types.Type) types.Type {
-	b.c.use(fn)
+	b.c.lib.use(fn)
 	b.testCalled(fn, e.Sp)
 	if fn.Shape || fn.variadic() || fn.Effect != "" {
 		b.report(diag.NotAValue.At(e.Sp, "`%s` cannot be passed as a value", fn.Name).Hint("wrap it in a closure"))

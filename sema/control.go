@@ -253,7 +253,7 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	case *types.Named:
 		if fn := b.c.method(t, "to_array"); fn != nil && s.Decl.Library {
 			if a, ok := types.Resolve(fn.Result).(*types.Array); ok {
-				b.c.use(fn)
+				b.c.lib.use(fn)
 				b.info.iterators[x.ID()] = fn
 				in := newInstance(fn.Generics)
 				in.solve(fn.Recv, t)
@@ -313,13 +313,13 @@ func (b *body) source(x ast.Expr, t types.Type) types.Type {
 	if !ok {
 		return nil
 	}
-	b.c.use(next)
-	b.c.use(end)
+	b.c.lib.use(next)
+	b.c.lib.use(end)
 	in := newInstance(next.Generics)
 	in.solve(next.Recv, t)
 	leave := b.c.method(t, "__leave")
 	if leave != nil {
-		b.c.use(leave)
+		b.c.lib.use(leave)
 	}
 	s := &Source{Next: next, Close: end, Leave: leave, Elem: types.Substitute(elem.Elem, in.solved)}
 	b.info.sources[x.ID()] = s

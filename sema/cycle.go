@@ -16,21 +16,28 @@ type reference struct {
 	at   source.Span
 }
 
+// fileUses is which of the program's files use which others, and where first.
+type fileUses struct {
+	first     map[*Info]map[*Info]reference
+	handingOn bool // a `pub use` is being read
+}
+
 // noteReference remembers that m's file uses in's. Files must not use each
 // other in a circle, so that each can be read before those that use it.
 func (c *checker) noteReference(m, in *module, at source.Span) {
 	if m.info == in.info || m.info.Library || in.info.Library {
 		return
 	}
-	c.noteFileUse(m, in, at)
-	c.noteReferenceTo(m, in.info, at)
+	c.bodies.noteFileUse(m, in, at)
+	c.uses.note(m, in.info, at)
 }
 
-func (c *checker) noteReferenceTo(m *module, in *Info, at source.Span) {
-	uses := c.references[m.info]
+// note remembers that m's file uses another one.
+func (u *fileUses) note(m *module, in *Info, at source.Span) {
+	uses := u.first[m.info]
 	if uses == nil {
 		uses = map[*Info]reference{}
-		c.references[m.info] = uses
+		u.first[m.info] = uses
 	}
 	if _, ok := uses[in]; !ok {
 		uses[in] = reference{m, at}
@@ -41,7 +48,7 @@ func (c *checker) noteReferenceTo(m *module, in *Info, at source.Span) {
 // the path to it only hand it on and are not used by that; nor does a `pub use`
 // use what it hands on.
 func (c *checker) noteUse(m *module, e *entity, at source.Span) {
-	if e != nil && e.module == nil && e.mod != nil && !c.handingOn {
+	if e != nil && e.module == nil && e.mod != nil && !c.uses.handingOn {
 		c.noteReference(m, e.mod, at)
 	}
 }
@@ -54,7 +61,7 @@ func (c *checker) fileCycles() {
 	visit = func(i *Info) {
 		state[i] = 1
 		stack = append(stack, i)
-		uses := c.references[i]
+		uses := c.uses.first[i]
 		for _, next := range c.prog.Files {
 			if len(uses) == 0 {
 				break

@@ -284,10 +284,10 @@ func (c *checker) enter(m *module, fn *Function) {
 }
 
 // use brings a library function into the program when it is first called.
-func (c *checker) use(fn *Function) {
+func (l *libraryUse) use(fn *Function) {
 	if fn.Info.Library && !fn.checked && fn.Native == "" && fn.Effect == "" {
 		fn.checked = true
-		c.pending = append(c.pending, fn)
+		l.pending = append(l.pending, fn)
 	}
 }
 
@@ -316,7 +316,7 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	switch {
 	case d.Trait == nil:
 		key := implKey(im.target)
-		c.impls[key] = append(c.impls[key], im)
+		c.conforms.impls[key] = append(c.conforms.impls[key], im)
 	case isFrom(d.Trait):
 		c.defineFrom(m, d, im, ts)
 	default:

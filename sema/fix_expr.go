@@ -256,7 +256,7 @@ func (b *body) byPosition(e *ast.StructLit, v *types.Variant) []diag.Fix {
 
 // implementFor implements a trait for a type before the declaration that asks for it.
 func (b *body) implementFor(t types.Type, bound *types.Bound, at source.Span) []diag.Fix {
-	td := b.c.traits[bound.Trait]
+	td := b.c.conforms.traits[bound.Trait]
 	args := map[*types.Param]types.Type{td.self: t}
 	for i, p := range td.params {
 		args[p] = bound.Args[i]

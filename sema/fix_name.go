@@ -28,15 +28,15 @@ const (
 
 // stdModulesOf are the modules of std that have a name of a kind.
 func (c *checker) stdModulesOf(name string, kind stdKind) []string {
-	if c.stdIndex == nil {
-		c.stdIndex = map[stdName][]string{}
+	if c.lib.stdIndex == nil {
+		c.lib.stdIndex = map[stdName][]string{}
 		if c.cfg.Library != nil {
 			for _, m := range c.cfg.Library.Modules() {
-				c.indexStd(m, c.cfg.Library.Module(m))
+				c.lib.indexStd(m, c.cfg.Library.Module(m))
 			}
 		}
 	}
-	return c.stdIndex[stdName{kind, name}]
+	return c.lib.stdIndex[stdName{kind, name}]
 }
 
 type stdName struct {
@@ -44,7 +44,7 @@ type stdName struct {
 	name string
 }
 
-func (c *checker) indexStd(module string, f *ast.File) {
+func (l *libraryUse) indexStd(module string, f *ast.File) {
 	for _, d := range f.Decls {
 		h := d.Head()
 		if h == nil || !h.Pub || h.Name == nil {
@@ -60,7 +60,7 @@ func (c *checker) indexStd(module string, f *ast.File) {
 		default:
 			continue
 		}
-		c.stdIndex[k] = append(c.stdIndex[k], module)
+		l.stdIndex[k] = append(l.stdIndex[k], module)
 	}
 }
 

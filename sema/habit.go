@@ -156,8 +156,8 @@ func (b *body) swapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, befor
 	}
 	f := b.info.File.Source
 	x, y := f.Slice(values[0].Span()), f.Slice(values[1].Span())
-	if b.c.noting != nil {
-		b.c.noting.told = slices.DeleteFunc(b.c.noting.told, func(d *diag.Diagnostic) bool { return d == found[0] || d == found[1] })
+	if b.c.bodies.noting != nil {
+		b.c.bodies.noting.told = slices.DeleteFunc(b.c.bodies.noting.told, func(d *diag.Diagnostic) bool { return d == found[0] || d == found[1] })
 	}
 	b.c.diags.Truncate(before)
 	b.errors--

@@ -69,8 +69,8 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	im := &importEntry{mod: m, path: full, at: t.Sp, pub: d.Pub, glob: t.Glob, without: without}
 	m.imports = append(m.imports, im)
 	if im.number = -1; m.around == nil && !m.info.Library {
-		im.number = len(c.allUses[m.info])
-		c.allUses[m.info] = append(c.allUses[m.info], im)
+		im.number = len(c.bodies.allUses[m.info])
+		c.bodies.allUses[m.info] = append(c.bodies.allUses[m.info], im)
 	}
 	if t.Glob {
 		m.globs = append(m.globs, im)
@@ -92,7 +92,7 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 func (c *checker) follow(e *entity) *entity {
 	for e != nil && e.imported != nil {
 		e.imported.used = true
-		c.noteImport(e.imported, true)
+		c.bodies.noteImport(e.imported, true)
 		e = c.resolveImport(e.imported)
 	}
 	return e
@@ -104,25 +104,25 @@ func (c *checker) resolveImport(im *importEntry) *entity {
 	case importDone:
 		return im.target
 	case importBusy:
-		c.resolving++
+		c.bodies.resolving++
 		c.report(im.mod, diag.ImportCycle.At(im.at, "this import leads back to itself").Hint("name the module that declares it"))
-		c.resolving--
+		c.bodies.resolving--
 		im.state = importDone
 		return nil
 	}
 	im.state = importBusy
 	saved := c.diags
-	if c.quiet {
+	if c.bodies.quiet {
 		c.diags = diag.List{}
 	}
-	handing := c.handingOn
-	c.handingOn = im.pub
-	c.resolving++
+	handing := c.uses.handingOn
+	c.uses.handingOn = im.pub
+	c.bodies.resolving++
 	e := c.importPath(im.mod, im.path)
-	c.resolving--
-	c.handingOn = handing
-	if c.quiet {
-		c.ofImports.Append(c.diags)
+	c.bodies.resolving--
+	c.uses.handingOn = handing
+	if c.bodies.quiet {
+		c.bodies.ofImports.Append(c.diags)
 		c.diags = saved
 	}
 	if im.state == importBusy {
@@ -216,14 +216,14 @@ func (c *checker) globbed(m, of *module, name string) *entity {
 		if m != of && !g.pub && !m.within(of) {
 			continue
 		}
-		c.noteImport(g, false)
+		c.bodies.noteImport(g, false)
 		in := c.resolveImport(g)
 		if in == nil {
 			continue
 		}
 		if v := c.variantOf(in, &ast.Ident{Name: name}); v != nil {
 			g.used = true
-			c.noteImport(g, true)
+			c.bodies.noteImport(g, true)
 			return v
 		}
 		if in.module == nil {
@@ -237,7 +237,7 @@ func (c *checker) globbed(m, of *module, name string) *entity {
 		}
 		if e != nil {
 			g.used = true
-			c.noteImport(g, true)
+			c.bodies.noteImport(g, true)
 			c.noteUse(m, c.follow(e), g.at)
 			return e
 		}

@@ -55,7 +55,7 @@ func (b *body) libraryHelper(name string) *Function {
 	}
 	fn, _ := m.names[name].obj.(*Function)
 	if fn != nil {
-		b.c.use(fn)
+		b.c.lib.use(fn)
 	}
 	return fn
 }

@@ -16,7 +16,7 @@ import (
 // first, then of the library.
 func (c *checker) method(t types.Type, name string) *Function {
 	t = types.Resolve(t)
-	if fn := c.methodIn(implKey(t), t, name); fn != nil {
+	if fn := c.conforms.methodIn(implKey(t), t, name); fn != nil {
 		return fn
 	}
 	if fn := c.libraryMethod(methodFile(t), t, name); fn != nil {
@@ -34,16 +34,16 @@ func (c *checker) libraryMethod(file string, t types.Type, name string) *Functio
 		return nil
 	}
 	c.libraryModule(c.cfg.Library.Methods(file, name))
-	return c.methodIn(any(file), t, name)
+	return c.conforms.methodIn(any(file), t, name)
 }
 
-func (c *checker) methodIn(key any, t types.Type, name string) *Function {
-	for _, im := range c.impls[key] {
+func (k *conformance) methodIn(key any, t types.Type, name string) *Function {
+	for _, im := range k.impls[key] {
 		if fn := im.methods[name]; fn != nil && im.trait == nil && matches(im, t) {
 			return fn
 		}
 	}
-	for _, im := range c.impls[key] {
+	for _, im := range k.impls[key] {
 		if im.trait == nil || !matches(im, t) {
 			continue
 		}
@@ -111,7 +111,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			}
 		}
 	case *types.Param:
-		if all := b.c.boundMethods(x, e.Name.Name); len(all) > 0 && all[0].fn.Recv != nil {
+		if all := b.c.conforms.boundMethods(x, e.Name.Name); len(all) > 0 && all[0].fn.Recv != nil {
 			m, ok := b.choose(all, e.Name, e.Args, hint)
 			if !ok {
 				b.arguments(e.Args)
@@ -123,11 +123,11 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 			return b.invoke(e, fn, t, hint, p)
 		}
 		b.arguments(e.Args)
-		if b.c.refused[e.Name.Name] {
+		if b.c.conforms.refused[e.Name.Name] {
 			return types.Bad
 		}
-		b.report(unknownName(diag.UnknownMethod, e.Name, "no bound of type parameter `"+x.Name+"` has a method `%s`", b.c.boundNames(x)).
-			Hint("bound it by a trait that has: `%s: %s`", x.Name, b.c.traitWith(e.Name.Name)))
+		b.report(unknownName(diag.UnknownMethod, e.Name, "no bound of type parameter `"+x.Name+"` has a method `%s`", b.c.conforms.boundNames(x)).
+			Hint("bound it by a trait that has: `%s: %s`", x.Name, b.c.conforms.traitWith(e.Name.Name)))
 		return types.Bad
 	}
 	fn := b.c.method(t, e.Name.Name)
@@ -136,7 +136,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 	}
 	if fn == nil || fn.Recv == nil || strings.HasPrefix(e.Name.Name, "__") && !b.info.Library {
 		b.arguments(e.Args)
-		if !b.c.refused[e.Name.Name] {
+		if !b.c.conforms.refused[e.Name.Name] {
 			b.unknownMethod(e, t, fn)
 		}
 		return types.Bad
@@ -273,16 +273,16 @@ func (c *checker) methodAnywhere(m *module, at *ast.Ident) (found, mutates bool)
 		}
 	}
 	mutates = true
-	for _, list := range c.impls {
+	for _, list := range c.conforms.impls {
 		for _, im := range list {
 			if fn := im.method(name); fn != nil && fn.Recv != nil && !fn.Shape {
-				c.use(fn)
+				c.lib.use(fn)
 				found = true
 				mutates = mutates && fn.MutSelf && !isReference(im.target)
 				if fn.Info.Library {
 					c.prog.noteDynamic(name, im.target, fn)
 				} else {
-					c.now.whole = true
+					c.bodies.now.whole = true
 					c.special.untyped = append(c.special.untyped, &untypedMethod{name, im, fn, m, at.Sp})
 				}
 			}
@@ -295,21 +295,21 @@ func (c *checker) methodAnywhere(m *module, at *ast.Ident) (found, mutates bool)
 func (c *checker) methodNames(t types.Type) []string {
 	t = types.Resolve(t)
 	key := implKey(t)
-	if known, ok := c.methods[key]; ok && known.impls == c.implCount(t) {
+	if known, ok := c.conforms.methods[key]; ok && known.impls == c.conforms.implCount(t) {
 		return known.names
 	}
 	names := c.gatherMethods(t)
-	if c.methods == nil {
-		c.methods = map[any]methodList{}
+	if c.conforms.methods == nil {
+		c.conforms.methods = map[any]methodList{}
 	}
-	c.methods[key] = methodList{names, c.implCount(t)} // gathering may bring some of the library's
+	c.conforms.methods[key] = methodList{names, c.conforms.implCount(t)} // gathering may bring some of the library's
 	return names
 }
 
 // implCount is how many impls a type's methods come from.
-func (c *checker) implCount(t types.Type) (n int) {
+func (k *conformance) implCount(t types.Type) (n int) {
 	for _, key := range []any{implKey(t), methodFile(t), "Any"} {
-		n += len(c.impls[key])
+		n += len(k.impls[key])
 	}
 	return n
 }
@@ -323,7 +323,7 @@ type methodList struct {
 func (c *checker) gatherMethods(t types.Type) []string {
 	var names []string
 	add := func(key any) {
-		for _, im := range c.impls[key] {
+		for _, im := range c.conforms.impls[key] {
 			for _, fn := range im.order {
 				if n := fn.Decl.Name.Name; !strings.HasPrefix(n, "__") {
 					names = append(names, n)
@@ -480,9 +480,9 @@ func (b *body) methodInstead(t types.Type, name, meant string) string {
 }
 
 // traitWith names a trait that has a method, for a hint.
-func (c *checker) traitWith(method string) string {
+func (k *conformance) traitWith(method string) string {
 	best := ""
-	for _, t := range c.traits {
+	for _, t := range k.traits {
 		if t.methods[method] != nil && (best == "" || t.trait.Name < best) {
 			best = t.trait.Name
 		}

@@ -53,27 +53,34 @@ func (c *checker) quietly() func() {
 	return func() { c.diags = saved }
 }
 
+// declIndex finds the module of a file and the function of a declaration, for those who ask the program after the check.
+type declIndex struct {
+	files     map[*Info]*module // of the modules that are files
+	functions map[*ast.FnDecl]*Function
+	noted     int // how many of the program's functions it has
+}
+
 // moduleOf is the module of a file, nil when the file is none of the program.
 func (c *checker) moduleOf(i *Info) *module {
 	if i.Library {
-		return c.library[i.File]
+		return c.lib.library[i.File]
 	}
-	if c.files == nil && c.entry != nil {
-		c.files = map[*Info]*module{}
-		c.noteFiles(c.entry)
+	if c.index.files == nil && c.entry != nil {
+		c.index.files = map[*Info]*module{}
+		c.index.noteFiles(c.entry)
 	}
-	return c.files[i]
+	return c.index.files[i]
 }
 
 // noteFiles notes which modules are files, of those in m.
-func (c *checker) noteFiles(m *module) {
-	if c.files[m.info] == nil {
-		c.files[m.info] = m
+func (x *declIndex) noteFiles(m *module) {
+	if x.files[m.info] == nil {
+		x.files[m.info] = m
 	}
 	for _, in := range []map[string]*entity{m.names, m.mods} {
 		for _, e := range in {
 			if e.module != nil && e.module.parent == m {
-				c.noteFiles(e.module)
+				x.noteFiles(e.module)
 			}
 		}
 	}
@@ -456,15 +463,20 @@ func (c *checker) variableOf(d *ast.FnDecl, p *ast.Param) *Local {
 
 // functionOf is the function of a declaration, nil where that was refused.
 func (c *checker) functionOf(d *ast.FnDecl) *Function {
-	if c.byDecl == nil {
-		c.byDecl = map[*ast.FnDecl]*Function{}
+	c.index.noteFunctions(c.prog.Functions)
+	return c.index.functions[d]
+}
+
+// noteFunctions notes which declarations the functions of the program have that are new.
+func (x *declIndex) noteFunctions(all []*Function) {
+	if x.functions == nil {
+		x.functions = map[*ast.FnDecl]*Function{}
 	}
-	for ; c.inByDecl < len(c.prog.Functions); c.inByDecl++ {
-		if fn := c.prog.Functions[c.inByDecl]; !fn.instance && fn.Decl != nil {
-			c.byDecl[fn.Decl] = fn
+	for ; x.noted < len(all); x.noted++ {
+		if fn := all[x.noted]; !fn.instance && fn.Decl != nil {
+			x.functions[fn.Decl] = fn
 		}
 	}
-	return c.byDecl[d]
 }
 
 func (r *refs) mod(d *ast.ModDecl) {

@@ -86,7 +86,7 @@ func (r *refs) methodOf(e *ast.MethodCall, d *Call) *Def {
 	t := types.Loose(r.info.TypeOf(e.Recv))
 	if p, ok := t.(*types.Param); ok {
 		for _, b := range p.Bounds {
-			if td := r.c.traits[b.Trait]; td != nil && td.methods[e.Name.Name] != nil {
+			if td := r.c.conforms.traits[b.Trait]; td != nil && td.methods[e.Name.Name] != nil {
 				return r.c.functionDef(td.methods[e.Name.Name])
 			}
 		}

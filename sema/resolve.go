@@ -360,20 +360,20 @@ func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 // is reported of it, and the whole path must lead to an entity. An import that it looks
 // through is read once, so what is wrong with that is reported.
 func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
-	saved, quiet := c.diags, c.quiet
+	saved, quiet := c.diags, c.bodies.quiet
 	told := 0
-	if c.noting != nil {
-		told = len(c.noting.told)
+	if c.bodies.noting != nil {
+		told = len(c.bodies.noting.told)
 	}
-	c.quiet = true
+	c.bodies.quiet = true
 	e, i := c.prefix(m, segs, len(segs))
-	c.diags, c.quiet = saved, quiet
+	c.diags, c.bodies.quiet = saved, quiet
 	if !quiet {
-		c.diags.Append(c.ofImports)
-		c.ofImports = diag.List{}
+		c.diags.Append(c.bodies.ofImports)
+		c.bodies.ofImports = diag.List{}
 	}
-	if c.noting != nil {
-		c.noting.told = c.noting.told[:told]
+	if c.bodies.noting != nil {
+		c.bodies.noting.told = c.bodies.noting.told[:told]
 	}
 	if i < len(segs) || e == nil || e.refused {
 		return nil

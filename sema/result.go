@@ -149,13 +149,13 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 	if ok, _ := types.Conversion(err, r.Err); ok && (types.Resolve(err) != types.Int || types.Resolve(r.Err) != types.Float) {
 		return l
 	}
-	if fn := b.c.from(err, r.Err); fn != nil {
-		b.c.use(fn)
+	if fn := b.c.conforms.from(err, r.Err); fn != nil {
+		b.c.lib.use(fn)
 		l.Convert = fn
 		return l
 	}
 	if fn := b.c.textOf(err, r.Err); fn != nil && !none {
-		b.c.use(fn)
+		b.c.lib.use(fn)
 		l.Convert = fn
 		return l
 	}
@@ -206,12 +206,12 @@ func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope
 			By(renameToFrom(d, im, from)...).Hint("declare `fn from(e: %s) -> %s`", from, im.target))
 		return
 	}
-	c.froms = append(c.froms, conversion{from, im.target, fn})
+	c.conforms.froms = append(c.conforms.froms, conversion{from, im.target, fn})
 }
 
 // from is the function that converts one error type to another, or nil.
-func (c *checker) from(err, to types.Type) *Function {
-	for _, v := range c.froms {
+func (k *conformance) from(err, to types.Type) *Function {
+	for _, v := range k.froms {
 		if types.Identical(v.from, err) && types.Identical(v.to, to) {
 			return v.fn
 		}

@@ -70,7 +70,7 @@ func (sp *specialiser) clear() {
 
 // note keeps a site until all bodies are checked.
 func (b *body) note(s *site) {
-	b.c.noteSite(s)
+	b.c.bodies.noteSite(s)
 	sp, owner := &b.c.special, b.owner()
 	if _, known := sp.sites[owner]; !known {
 		sp.owners = append(sp.owners, owner)
@@ -218,7 +218,7 @@ func sameArguments(a, b map[*types.Param]types.Type) bool {
 // lists what it may reach. When the bound's arguments are not known even here,
 // every impl of the trait may be meant, so no type may have two.
 func (c *checker) boundCall(s *site, bound *types.Bound) string {
-	td, method := c.traits[bound.Trait], s.fn.Decl.Name.Name
+	td, method := c.conforms.traits[bound.Trait], s.fn.Decl.Name.Name
 	name := c.special.traitName(bound.Trait) + "." + method
 	if bound.Open() {
 		c.onlyOne(s, td)
@@ -239,7 +239,7 @@ func (c *checker) boundCall(s *site, bound *types.Bound) string {
 				continue
 			}
 		}
-		c.use(target)
+		c.lib.use(target)
 		c.prog.noteDynamic(name, im.target, c.implInstance(s, im, target, in))
 	}
 	return name

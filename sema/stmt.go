@@ -159,8 +159,8 @@ func (b *body) declareItems(blk *ast.Block) (leave func()) {
 	}
 	inner := b.m
 	b.info.noteBlock(blk, inner)
-	if b.c.noting != nil {
-		b.c.noting.declares = true
+	if b.c.bodies.noting != nil {
+		b.c.bodies.noting.declares = true
 	}
 	return func() {
 		b.c.unusedImports(inner)

@@ -87,7 +87,7 @@ func (c *checker) useTool(t *Tool) {
 	if t.Info.Library && !slices.Contains(c.prog.Tools, t) {
 		c.prog.Tools = append(c.prog.Tools, t)
 		for _, fn := range t.Methods {
-			c.use(fn)
+			c.lib.use(fn)
 		}
 	}
 }
@@ -340,7 +340,7 @@ func (c *checker) undeclared(t *Tool, e *ast.MethodCall, given map[string]bool) 
 			return fn
 		}
 	}
-	c.now.whole = true // others see it
+	c.bodies.now.whole = true // others see it
 	decl := &ast.FnDecl{DeclHead: ast.DeclHead{Base: t.Decl.Base, Name: e.Name}}
 	fn := &Function{Name: t.Name + "." + e.Name.Name, Decl: decl, Info: t.Info, Tool: t, Undeclared: true, Recv: t.Type, Result: types.Any, mod: t.mod, pub: true}
 	add := func(name string, typ types.Type, at *ast.Ident) {

@@ -11,6 +11,18 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
+// conformance is what types implement.
+type conformance struct {
+	impls      map[any][]*impl // by head of the target type
+	methods    map[any]methodList
+	refused    map[string]bool // names of methods whose trait or impl was refused
+	froms      []conversion
+	traits     map[*types.Trait]*traitDecl
+	traitOrder []*traitDecl // the traits in the order of their declaration
+	// genericTraits says that a trait with arguments is implemented.
+	genericTraits bool
+}
+
 // traitDecl is a trait: signatures, default methods, and who implements it
 // (spec/03-types.md). Within it Self is a type parameter bound by the trait.
 type traitDecl struct {
@@ -30,8 +42,8 @@ func (c *checker) declareTrait(m *module, e *entity, d *ast.TraitDecl) {
 	td.self = &types.Param{Name: "Self", Bounds: []*types.Bound{{Trait: t, Args: asTypes(td.params)}}}
 	t.Origin = td
 	e.trait = td
-	c.traits[t] = td
-	c.traitOrder = append(c.traitOrder, td)
+	c.conforms.traits[t] = td
+	c.conforms.traitOrder = append(c.conforms.traitOrder, td)
 }
 
 // defineTrait types a trait's methods, and the bounds of a type's parameters.
@@ -165,17 +177,17 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 	}
 	td := c.traitNamed(m, n.Segments)
 	if td == nil {
-		c.refuseMethods(d.Methods)
+		c.conforms.refuseMethods(d.Methods)
 		return
 	}
 	args := c.resolveAll(ts, n.Args)
 	if len(args) != len(td.params) {
 		c.traitArguments(m, n, td, "impl ")
-		c.refuseMethods(d.Methods)
+		c.conforms.refuseMethods(d.Methods)
 		return
 	}
 	im.trait, im.args = td, args
-	c.genericTraits = c.genericTraits || len(args) > 0
+	c.conforms.genericTraits = c.conforms.genericTraits || len(args) > 0
 	im.traitArgs = types.Bindings(td.params, args)
 	im.traitArgs[td.self] = im.target
 	for _, fn := range im.order {
@@ -200,19 +212,19 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 	}
 	c.missingMethods(m, d, im)
 	if c.overlapping(m, d, im) {
-		c.refuseMethods(d.Methods)
+		c.conforms.refuseMethods(d.Methods)
 		return
 	}
 	td.impls = append(td.impls, im)
 	key := implKey(im.target)
-	c.impls[key] = append(c.impls[key], im)
+	c.conforms.impls[key] = append(c.conforms.impls[key], im)
 }
 
 // refuseMethods notes methods of an impl that was refused, so that calls of
 // them say nothing more.
-func (c *checker) refuseMethods(ms []*ast.FnDecl) {
+func (k *conformance) refuseMethods(ms []*ast.FnDecl) {
 	for _, d := range ms {
-		c.refused[d.Name.Name] = true
+		k.refused[d.Name.Name] = true
 	}
 }
 
@@ -353,10 +365,10 @@ func (im *impl) method(name string) *Function {
 }
 
 // boundNames lists the methods that a type parameter's bounds give it.
-func (c *checker) boundNames(p *types.Param) []string {
+func (k *conformance) boundNames(p *types.Param) []string {
 	var names []string
 	for _, bound := range p.Bounds {
-		for _, fn := range c.traits[bound.Trait].order {
+		for _, fn := range k.traits[bound.Trait].order {
 			names = append(names, fn.Decl.Name.Name)
 		}
 	}

@@ -262,13 +262,13 @@ func (b *body) ownNames() suggest.Set {
 			names = append(names, l.Name)
 		}
 	}
-	return suggest.Of(names).And(b.c.namesIn(b.m).values)
+	return suggest.Of(names).And(b.c.lib.namesIn(b.m).values)
 }
 
 // libraryNames are the values that are there without any declaration, and the
 // words that begin expressions. A type, which an upper-case name may mean, is none.
 func (c *checker) libraryNames() *namesOf {
-	if c.known.library == nil {
+	if c.lib.known.library == nil {
 		names := append([]string{"true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}, builtinVariants...)
 		if c.cfg.Library != nil {
 			names = append(names, c.cfg.Library.Names()...)
@@ -279,9 +279,9 @@ func (c *checker) libraryNames() *namesOf {
 				values = append(values, n)
 			}
 		}
-		c.known.library = &namesOf{all: suggest.Of(names), values: suggest.Of(values)}
+		c.lib.known.library = &namesOf{all: suggest.Of(names), values: suggest.Of(values)}
 	}
-	return c.known.library
+	return c.lib.known.library
 }
 
 // outerVariable is a variable of the function around a nested one, which it
@@ -340,10 +340,10 @@ const mostCompared = 10_000_000
 
 // maySuggest says whether the nearest of so many names may be looked for.
 func (c *checker) maySuggest(names int) bool {
-	if c.known.compared += names; c.known.compared <= mostCompared {
+	if c.lib.known.compared += names; c.lib.known.compared <= mostCompared {
 		return true
 	}
-	c.now.whole = true // bodies that are checked before decide it
+	c.bodies.now.whole = true // bodies that are checked before decide it
 	return false
 }
 
@@ -351,8 +351,8 @@ func (c *checker) maySuggest(names int) bool {
 type namesOf struct{ all, values, types suggest.Set }
 
 // namesIn are the names that a module declares or imports, with those of what is around it.
-func (c *checker) namesIn(m *module) *namesOf {
-	if n := c.known.modules[m]; n != nil {
+func (l *libraryUse) namesIn(m *module) *namesOf {
+	if n := l.known.modules[m]; n != nil {
 		return n
 	}
 	var values, types []string
@@ -366,13 +366,13 @@ func (c *checker) namesIn(m *module) *namesOf {
 	}
 	n := &namesOf{values: suggest.Of(values), types: suggest.Of(types)}
 	if m.around != nil {
-		around := c.namesIn(m.around)
+		around := l.namesIn(m.around)
 		n.values, n.types = n.values.And(around.values), n.types.And(around.types)
-	} else if c.known.settled {
-		if c.known.modules == nil {
-			c.known.modules = map[*module]*namesOf{}
+	} else if l.known.settled {
+		if l.known.modules == nil {
+			l.known.modules = map[*module]*namesOf{}
 		}
-		c.known.modules[m] = n
+		l.known.modules[m] = n
 	}
 	return n
 }
@@ -388,13 +388,13 @@ func (c *checker) typeNames(ts *typeScope) suggest.Set {
 			params = append(params, p.Name)
 		}
 	}
-	if c.known.builtin == nil {
+	if c.lib.known.builtin == nil {
 		names := slices.AppendSeq(slices.Collect(maps.Keys(basics)), maps.Keys(constructors))
 		if c.cfg.Library != nil {
 			names = append(names, c.cfg.Library.Names()...)
 		}
 		builtin := suggest.Of(names)
-		c.known.builtin = &builtin
+		c.lib.known.builtin = &builtin
 	}
-	return suggest.Of(params).And(c.namesIn(ts.m).types).And(*c.known.builtin)
+	return suggest.Of(params).And(c.lib.namesIn(ts.m).types).And(*c.lib.known.builtin)
 }
