@@ -33,7 +33,7 @@ type braces struct {
 // In another file there is nothing within: ok is false. Should braces open later on
 // the line, these are meant.
 func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool) {
-	b = braces{p.i, p.diags.Len()}
+	b = braces{p.i, p.reports.diags.Len()}
 	if p.k == lexer.LBrace {
 		p.next()
 	} else {
@@ -43,9 +43,9 @@ func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool)
 		}
 		p.tell(d)
 		switch brace := p.braceOnLine(); {
-		case p.excess > 0:
-			p.going = false
-			p.excess--
+		case p.balance.excess > 0:
+			p.reports.going = false
+			p.balance.excess--
 			b.open--
 		case brace >= 0:
 			p.lostText(nil, p.i, brace)
@@ -54,7 +54,7 @@ func (p *parser) openBraces(missing func() *diag.Diagnostic) (b braces, ok bool)
 		case !p.stops() && !p.newLine():
 			panic(bailout{})
 		default:
-			p.closed = false
+			p.balance.closed = false
 			return b, false
 		}
 	}
@@ -85,18 +85,18 @@ func (p *parser) within(b braces) bool {
 	for {
 		switch {
 		case p.left(b):
-			p.closed = false
+			p.balance.closed = false
 			p.unclosed(b)
 		case p.k != lexer.RBrace:
 			return true
-		case p.excess > 0 && p.strayClosing(b):
+		case p.balance.excess > 0 && p.strayClosing(b):
 			p.unopened()
 			continue
 		default:
-			p.closed = true
+			p.balance.closed = true
 			p.next()
 		}
-		p.shallower()
+		p.setting.shallower()
 		return false
 	}
 }
@@ -108,14 +108,14 @@ func (p *parser) left(b braces) bool {
 	if p.k == lexer.EOF {
 		return true
 	}
-	if p.excess >= 0 || p.findCulprit() < 0 || !p.newLine() {
+	if p.balance.excess >= 0 || p.findCulprit() < 0 || !p.newLine() {
 		return false
 	}
 	if startsDecl[p.k] && p.column0(p.i) {
 		return true
 	}
 	here, open := p.indent(p.i), p.indent(b.open)
-	return b.open == p.culprit && (here < open || here == open && p.k != lexer.RBrace)
+	return b.open == p.balance.culprit && (here < open || here == open && p.k != lexer.RBrace)
 }
 
 // strayClosing says whether the `}` here is the one too many: it stands neither
@@ -142,16 +142,16 @@ func (p *parser) unclosed(b braces) {
 		at = b.open
 	}
 	p.settle(at)
-	if at == b.open && b.errs != p.diags.Len() || p.mute {
+	if at == b.open && b.errs != p.reports.diags.Len() || p.reports.mute {
 		return
 	}
 	d := diag.Unclosed.At(p.toks[at].Span(), "this `{` is never closed")
 	if at != b.open {
 		d.Label(p.toks[b.open].Span(), "so this one stays open to the end")
 	}
-	p.lastAt = d.Span.Start
+	p.reports.lastAt = d.Span.Start
 	p.lost()
-	p.diags.Add(d.In(p.file).Repair(p.closeBlock(at), "add its `}`"))
+	p.reports.diags.Add(d.In(p.file).Repair(p.closeBlock(at), "add its `}`"))
 }
 
 // failUnclosed is tellUnclosed that leaves the construct.
@@ -165,7 +165,7 @@ func (p *parser) failUnclosed(open int) {
 func (p *parser) tellUnclosed(open int) {
 	o := p.toks[open]
 	if at := p.findCulprit(); at >= 0 && at != open {
-		p.unclosed(braces{open, p.diags.Len()})
+		p.unclosed(braces{open, p.reports.diags.Len()})
 	} else {
 		p.settle(open)
 		p.report(p.closeLine(diag.Unclosed.At(o.Span(), "this `%s` is never closed", p.src[o.Start:o.End]), open))
@@ -180,11 +180,11 @@ const maxCulprits = 20
 // settle notes that the `{` at token at has been reported. At the end of the
 // file nothing more is to be reported.
 func (p *parser) settle(at int) {
-	p.blamed = append(p.blamed, at)
-	p.culprit = -2
-	p.excess++
-	if p.k == lexer.EOF || len(p.blamed) == maxCulprits {
-		p.excess = max(p.excess, 0)
+	p.balance.blamed = append(p.balance.blamed, at)
+	p.balance.culprit = -2
+	p.balance.excess++
+	if p.k == lexer.EOF || len(p.balance.blamed) == maxCulprits {
+		p.balance.excess = max(p.balance.excess, 0)
 	}
 }
 
@@ -194,7 +194,7 @@ func (p *parser) unopened() {
 	p.report(diag.Unopened.At(p.span(), "no `{` is open for this `}`").
 		Repair(diag.Offer(diag.Remove(p.span()), "Remove the `}`"), "remove it"))
 	p.lost()
-	p.excess--
+	p.balance.excess--
 	for p.next(); !p.newLine() && (p.k == lexer.Semi || p.k == lexer.Comma || p.k == lexer.RParen || p.k == lexer.RBracket); {
 		p.next()
 	}
@@ -218,19 +218,19 @@ func balanceOf(toks []lexer.Token) balance {
 // innermost one open at the first `}` that is indented less than the line of
 // the `{` it would close; without one, the last left open.
 func (p *parser) findCulprit() int {
-	if p.excess >= 0 {
+	if p.balance.excess >= 0 {
 		return -1
 	}
-	if p.culprit != -2 {
-		return p.culprit
+	if p.balance.culprit != -2 {
+		return p.balance.culprit
 	}
-	p.culprit = -1
+	p.balance.culprit = -1
 	suspect := -1
 	var stack []int
 	for i, t := range p.toks {
 		switch t.Kind {
 		case lexer.LBrace:
-			if !slices.Contains(p.blamed, i) {
+			if !slices.Contains(p.balance.blamed, i) {
 				stack = append(stack, i)
 			}
 		case lexer.RBrace:
@@ -245,9 +245,9 @@ func (p *parser) findCulprit() int {
 		}
 	}
 	if len(stack) > 0 {
-		if p.culprit = suspect; suspect < 0 {
-			p.culprit = stack[len(stack)-1]
+		if p.balance.culprit = suspect; suspect < 0 {
+			p.balance.culprit = stack[len(stack)-1]
 		}
 	}
-	return p.culprit
+	return p.balance.culprit
 }

@@ -31,19 +31,19 @@ func closes(opening, closing lexer.Kind) bool {
 // partner is the token that closes the bracket at token open; the end of the
 // file when none does. All partners are found in one pass, on first use.
 func (p *parser) partner(open int) int {
-	if p.matches == nil {
+	if p.balance.matches == nil {
 		p.matchBrackets()
 	}
-	return int(p.matches[open])
+	return int(p.balance.matches[open])
 }
 
 func (p *parser) matchBrackets() {
 	end := int32(len(p.toks) - 1)
-	p.matches = make([]int32, len(p.toks))
+	p.balance.matches = make([]int32, len(p.toks))
 	var stack []int
 	for i, t := range p.toks {
 		if isOpening(t.Kind) {
-			p.matches[i] = end
+			p.balance.matches[i] = end
 			stack = append(stack, i)
 			continue
 		}
@@ -55,7 +55,7 @@ func (p *parser) matchBrackets() {
 		for n := len(stack) - 1; n >= 0; n-- {
 			open := p.toks[stack[n]].Kind
 			if closes(open, t.Kind) {
-				p.matches[stack[n]] = int32(i)
+				p.balance.matches[stack[n]] = int32(i)
 				stack = stack[:n]
 				break
 			}

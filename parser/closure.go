@@ -16,7 +16,7 @@ func (p *parser) closure() ast.Expr {
 		p.next()
 	} else {
 		p.next()
-		outer := p.apart()
+		outer := p.setting.apart()
 		for p.k != lexer.Bar {
 			n.Params = append(n.Params, p.closureParam())
 			if !p.eat(lexer.Comma) || p.stops() || p.leavesBars(open) {
@@ -38,7 +38,7 @@ func (p *parser) closure() ast.Expr {
 		since := p.progress()
 		n.Body = p.lateOperand(since, p.bodyExpr())
 	}
-	p.shallower()
+	p.setting.shallower()
 	n.IDBase = p.base(start)
 	return n
 }
@@ -128,7 +128,7 @@ func (p *parser) fnClosure() ast.Expr {
 	}
 	open := p.i
 	p.want(lexer.LParen)
-	outer := p.apart()
+	outer := p.setting.apart()
 	n := &ast.Closure{Fn: true}
 	n.Params = p.params(false)
 	n.Params = kept(p, n.Params, p.closeBracket(lexer.RParen, open, "`,` or `)`"))
@@ -140,7 +140,7 @@ func (p *parser) fnClosure() ast.Expr {
 	n.Body = p.blockExprOr(func() *diag.Diagnostic {
 		return p.expected("`{`").Hint("an `fn` has a block as its body; `|x| x + 1` takes any expression")
 	})
-	p.shallower()
+	p.setting.shallower()
 	n.IDBase = p.base(start)
 	return n
 }

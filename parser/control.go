@@ -11,18 +11,18 @@ import (
 // inHeadOf reads an expression in the head of a match, a listen and the like,
 // where a bare `{` opens the body.
 func (p *parser) inHeadOf(read func() ast.Expr) ast.Expr {
-	head := p.inHead
-	p.inHead = true
+	head := p.setting.inHead
+	p.setting.inHead = true
 	x := read()
-	p.inHead = head
+	p.setting.inHead = head
 	return x
 }
 
 func (p *parser) headExpr() ast.Expr {
-	head := p.inHead
-	p.inHead = true
+	head := p.setting.inHead
+	p.setting.inHead = true
 	x := p.binary(ast.PrecPipe)
-	p.inHead = head
+	p.setting.inHead = head
 	if p.k == lexer.Assign {
 		p.fail(p.expected("`{`").Repair(diag.Offer(diag.Replace(p.span(), "=="), "Change to `==`"), "`==` compares: `%s == %s`", p.textOf(x.Span(), "x"), p.textAt(min(p.i+1, len(p.toks)-1))))
 	}
@@ -136,7 +136,7 @@ func (p *parser) ifExpr() ast.Expr {
 			n.Else = p.badExpr(p.baseAt(p.behind()))
 		}
 	}
-	p.shallower()
+	p.setting.shallower()
 	n.IDBase = p.base(start)
 	return n
 }
@@ -172,7 +172,7 @@ func (p *parser) matchExpr() ast.Expr {
 // row, from token start, that could not be read. whole says that they ended at
 // their `}`.
 func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
-	outer := p.apart()
+	outer := p.setting.apart()
 	b, ok := p.openBraces(nil)
 	if !ok {
 		p.setting = outer
@@ -180,14 +180,14 @@ func (p *parser) rows(one func(b braces), broken func(start int)) (whole bool) {
 	}
 	for p.within(b) {
 		start := p.i
-		p.going = false
+		p.reports.going = false
 		if !p.guard(func() { one(b) }) || p.i == start {
 			p.sync(start, inList)
 			broken(start)
 		}
 	}
 	p.setting = outer
-	return p.closed
+	return p.balance.closed
 }
 
 // brokenArm completes an arm of which a part could not be read, from token start.
@@ -515,7 +515,7 @@ func (p *parser) unendedJump(n ast.Expr) {
 
 // valueOfJump reads the value that a return or break may have.
 func (p *parser) valueOfJump() ast.Expr {
-	if !startsExpr[p.k] || p.inHead && p.k == lexer.LBrace {
+	if !startsExpr[p.k] || p.setting.inHead && p.k == lexer.LBrace {
 		return nil
 	}
 	since := p.progress()
@@ -529,6 +529,6 @@ func (p *parser) valueOfJump() ast.Expr {
 func (p *parser) operandOfJump() ast.Expr {
 	p.deeper()
 	x := p.expr()
-	p.shallower()
+	p.setting.shallower()
 	return x
 }

@@ -80,7 +80,7 @@ func (p *parser) module() (decls []ast.Decl) {
 // before was none: a run of statements and stray tokens is one mistake.
 func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 	start := p.i
-	p.going = false
+	p.reports.going = false
 	if wrong && !startsDecl[p.k] && !startsExpr[p.k] && p.k != lexer.Let {
 		p.next()
 		return decls, true
@@ -89,9 +89,9 @@ func (p *parser) moduleItem(decls []ast.Decl, wrong bool) ([]ast.Decl, bool) {
 		if !wrong {
 			p.report(p.loose())
 		}
-		quiet, flaws := p.diags, len(p.flaws)
+		quiet, flaws := p.reports.diags, len(p.flaws)
 		p.stmtOrSync(new(ast.Block))
-		p.diags, p.flaws = quiet, p.flaws[:flaws]
+		p.reports.diags, p.flaws = quiet, p.flaws[:flaws]
 		return append(decls, p.badDecl(head{start: p.toks[start].Start}, start)), true
 	}
 	var d ast.Decl
@@ -348,7 +348,7 @@ func (p *parser) fnHead(start int) (*ast.FnDecl, bool) {
 		p.lostText(n, wrong, body)
 		p.seek(body)
 	} else {
-		if p.depth == 0 || !startsStmt[p.k] || !p.newLine() { // in a block, the next statement follows
+		if p.setting.depth == 0 || !startsStmt[p.k] || !p.newLine() { // in a block, the next statement follows
 			p.syncDecl(start)
 		}
 		p.lostText(n, min(wrong, p.i), p.i)

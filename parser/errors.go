@@ -50,14 +50,14 @@ func (p *parser) report(d *diag.Diagnostic) {
 	if p.consequence(at) {
 		return
 	}
-	p.lastAt = at
-	p.diags.Add(d.In(p.file))
+	p.reports.lastAt = at
+	p.reports.diags.Add(d.In(p.file))
 }
 
 // lost notes that the parser is out of step with the text here.
 func (p *parser) lost() {
-	p.lastTok = p.i
-	p.headed = p.heading
+	p.reports.lastTok = p.i
+	p.reports.headed = p.reports.heading
 }
 
 // settled is how many tokens must have been read after an error before
@@ -68,27 +68,27 @@ const settled = 3
 // stands where that stood or right behind it, at characters that the lexer
 // has reported, or at the end of a file that the lexer could not read.
 func (p *parser) consequence(at source.Pos) bool {
-	if at == p.lastAt || p.lexed[at] || p.mute && p.k == lexer.EOF {
+	if at == p.reports.lastAt || p.reports.lexed[at] || p.reports.mute && p.k == lexer.EOF {
 		return true
 	}
-	if p.k == lexer.Bad || p.i > 0 && p.lexed[p.toks[p.i-1].Start] {
+	if p.k == lexer.Bad || p.i > 0 && p.reports.lexed[p.toks[p.i-1].Start] {
 		return true
 	}
-	for _, s := range p.open {
+	for _, s := range p.reports.open {
 		if s <= at && !strings.Contains(p.src[s:at], "\n") {
 			return true
 		}
 	}
-	if p.headed || p.going && p.lastAt >= 0 && !strings.Contains(p.src[min(p.lastAt, at):max(p.lastAt, at)], "\n") {
+	if p.reports.headed || p.reports.going && p.reports.lastAt >= 0 && !strings.Contains(p.src[min(p.reports.lastAt, at):max(p.reports.lastAt, at)], "\n") {
 		return true
 	}
-	switch after := p.i - p.lastTok; {
-	case p.lastAt < 0 || p.lastTok < 0 || after < 0 || after >= settled:
+	switch after := p.i - p.reports.lastTok; {
+	case p.reports.lastAt < 0 || p.reports.lastTok < 0 || after < 0 || after >= settled:
 		return false
 	case after == 0:
 		return true
 	default:
-		return at > p.lastAt && !strings.Contains(p.src[p.lastAt:at], "\n")
+		return at > p.reports.lastAt && !strings.Contains(p.src[p.reports.lastAt:at], "\n")
 	}
 }
 
@@ -97,7 +97,7 @@ func (p *parser) consequence(at source.Pos) bool {
 func (p *parser) tell(d *diag.Diagnostic) {
 	p.report(d)
 	p.lost()
-	p.going = true
+	p.reports.going = true
 }
 
 // fail reports d and leaves the construct.
@@ -105,17 +105,17 @@ func (p *parser) fail(d *diag.Diagnostic) {
 	p.report(d)
 	p.lost()
 	if !startsDecl[p.k] && !startsStmt[p.k] {
-		p.lastAt = max(p.lastAt, p.here()) // told at the end of a line, it stands here
+		p.reports.lastAt = max(p.reports.lastAt, p.here()) // told at the end of a line, it stands here
 	}
 	panic(bailout{})
 }
 
 // inHeader is guard for the header of a declaration, of which one mistake is told.
 func (p *parser) inHeader(f func()) (ok bool) {
-	outer := p.heading
-	p.heading, p.headed = true, false
+	outer := p.reports.heading
+	p.reports.heading, p.reports.headed = true, false
 	ok = p.guard(f)
-	p.heading, p.headed = outer, false
+	p.reports.heading, p.reports.headed = outer, false
 	return ok
 }
 
@@ -123,8 +123,8 @@ func (p *parser) inHeader(f func()) (ok bool) {
 func (p *parser) guard(f func()) (ok bool) {
 	outer := p.setting
 	defer func() {
-		if !ok && p.recovers(outer) {
-			p.caught(recover())
+		if !ok && p.reports.recovers(outer) {
+			p.reports.caught(recover())
 			p.setting = outer
 		}
 	}()
@@ -135,14 +135,14 @@ func (p *parser) guard(f func()) (ok bool) {
 // recovers says whether a construct in a setting may recover from an error:
 // one about depth itself goes all the way to the outermost. Asking instead of
 // catching and panicking again keeps that linear.
-func (p *parser) recovers(s setting) bool { return !p.tooDeep || s.depth == 0 }
+func (r *reports) recovers(s setting) bool { return !r.tooDeep || s.depth == 0 }
 
 // caught handles what ended a construct; all but a bailout is a bug of ours.
-func (p *parser) caught(e any) {
+func (r *reports) caught(e any) {
 	if _, ok := e.(bailout); !ok {
 		panic(e)
 	}
-	p.tooDeep, p.going = false, false
+	r.tooDeep, r.going = false, false
 }
 
 // atEnd wants the end of the text.
@@ -279,7 +279,7 @@ func (p *parser) noName(i int) *diag.Diagnostic {
 func (p *parser) failDeep() {
 	p.report(diag.TooDeep.At(p.span(), "nested more than %d deep", maxNesting).
 		Hint("split the code, or build the value step by step"))
-	p.tooDeep = true
+	p.reports.tooDeep = true
 	panic(bailout{})
 }
 

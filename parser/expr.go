@@ -53,7 +53,7 @@ func (p *parser) assignRest(x ast.Expr) ast.Expr {
 	p.deeper()
 	since := p.progress()
 	n.Value = p.lateOperand(since, p.expr())
-	p.shallower()
+	p.setting.shallower()
 	n.IDBase = p.base(x.Span().Start)
 	return n
 }
@@ -118,7 +118,7 @@ func (p *parser) operator(x ast.Expr, op ast.Op, width int) ast.Expr {
 	p.deeper()
 	since := p.progress()
 	y := p.lateOperand(since, p.binary(next))
-	p.shallower()
+	p.setting.shallower()
 	return &ast.Binary{IDBase: p.base(x.Span().Start), Op: op, OpSpan: at, X: x, Y: y}
 }
 
@@ -153,10 +153,10 @@ func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 	at := p.span()
 	p.next()
 	switch {
-	case startsExpr[p.k] && !(p.inHead && p.k == lexer.LBrace):
+	case startsExpr[p.k] && !(p.setting.inHead && p.k == lexer.LBrace):
 		since := p.progress()
 		n.Hi = p.lateOperand(since, p.binary(ast.PrecRange+1))
-	case p.slice < 0 || p.k != lexer.RBracket || n.Inclusive:
+	case p.setting.slice < 0 || p.k != lexer.RBracket || n.Inclusive:
 		p.fail(diag.OpenRange.At(at, "this range has no end").
 			Hint("write it, as in `0..10`; only slices, `xs[1..]`, leave it out"))
 	}
@@ -172,7 +172,7 @@ func (p *parser) rangeRest(lo ast.Expr) ast.Expr {
 func (p *parser) pipe(x ast.Expr) ast.Expr {
 	p.deeper()
 	right := p.postfix(p.primary(), false)
-	p.shallower()
+	p.setting.shallower()
 	return &ast.Pipe{IDBase: p.base(x.Span().Start), X: x, Right: right, Call: lastCall(right)}
 }
 
@@ -225,7 +225,7 @@ func (p *parser) unary() ast.Expr {
 	p.deeper()
 	since := p.progress()
 	x := p.lateOperand(since, p.unary())
-	p.shallower()
+	p.setting.shallower()
 	return &ast.Unary{IDBase: p.base(start), Op: op, X: x}
 }
 
@@ -258,6 +258,6 @@ func (p *parser) await() ast.Expr {
 		chain := p.postfix(p.primary(), true)
 		x = &ast.Await{IDBase: p.base(start), X: chain}
 	}
-	p.shallower()
+	p.setting.shallower()
 	return p.postfix(x, false)
 }

@@ -18,7 +18,7 @@ func (p *parser) typeArgsAhead() bool {
 	case lexer.LParen, lexer.PathSep:
 		return true
 	case lexer.LBrace:
-		return !p.inHead
+		return !p.setting.inHead
 	}
 	return false
 }

@@ -142,7 +142,7 @@ func (p *parser) arrowAhead() int {
 		}
 		arrow++
 	}
-	if p.kindAt(arrow) != lexer.FatArrow && p.kindAt(arrow) != lexer.Arrow || p.inHead || p.startsLine(arrow) {
+	if p.kindAt(arrow) != lexer.FatArrow && p.kindAt(arrow) != lexer.Arrow || p.setting.inHead || p.startsLine(arrow) {
 		return -1
 	}
 	return arrow
@@ -167,7 +167,7 @@ func (p *parser) arrowClosure(arrow int) ast.Expr {
 	p.seek(arrow + 1)
 	p.deeper()
 	n.Body = p.bodyExpr()
-	p.shallower()
+	p.setting.shallower()
 	n.IDBase = p.base(start)
 	written := head + " " + p.textOf(n.Body.Span(), "…")
 	at := source.Span{Start: start, End: p.toks[arrow].End}
@@ -267,7 +267,7 @@ func (p *parser) methodInStruct(n *ast.StructDecl, h head) {
 		p.report(diag.Unexpected.At(m.Name.Sp, "a struct has fields, and no methods").By(p.toImpl(n, h.start)...).
 			Hint("declare it in an `impl`: `impl %s { %s { … } }`", n.Name.Name, signature))
 	}
-	p.lastAt = p.prevEnd() // a comma that is missing here follows from it
+	p.reports.lastAt = p.prevEnd() // a comma that is missing here follows from it
 }
 
 // toImpl moves the function at a place of a struct, which has been read, and those that follow it, to an impl.
@@ -476,7 +476,7 @@ func (p *parser) handlerBlock() ast.Expr {
 	}
 	p.deeper()
 	n.Body = p.bodyExpr()
-	p.shallower()
+	p.setting.shallower()
 	n.IDBase = p.base(start)
 	written := "=> |" + params + "|"
 	if p.src[start-1] != ' ' {

@@ -27,7 +27,7 @@ var ends = [lexer.NumKinds]bool{
 // stands before it, begins a statement or declaration on a later line, or is one
 // of those that may follow.
 func (p *parser) stops(follow ...lexer.Kind) bool {
-	if ends[p.k] || p.k == lexer.LBrace && p.inHead && !p.mapAhead() {
+	if ends[p.k] || p.k == lexer.LBrace && p.setting.inHead && !p.mapAhead() {
 		return true
 	}
 	for _, k := range follow {
@@ -130,7 +130,7 @@ func (p *parser) namesIn(start, end int) (names []*ast.Ident) {
 		switch t := p.toks[i]; {
 		case t.Kind == lexer.Ident, t.Kind == lexer.Self:
 			names = append(names, &ast.Ident{Base: ast.Base{Sp: t.Span()}, Name: p.textAt(i)})
-		case t.Kind == lexer.String && p.lexed[t.Start]:
+		case t.Kind == lexer.String && p.reports.lexed[t.Start]:
 			names = append(names, p.wordsIn(t.Span())...)
 		}
 	}
@@ -157,12 +157,12 @@ func (p *parser) wordsIn(s source.Span) (names []*ast.Ident) {
 
 // lexerFlaws are the flaws of a text that the lexer could not read.
 func (p *parser) lexerFlaws() {
-	if len(p.lexed) == 0 {
+	if len(p.reports.lexed) == 0 {
 		return
 	}
 	inTokens := 0
 	for _, t := range p.toks {
-		if p.lexed[t.Start] && t.Kind != lexer.EOF {
+		if p.reports.lexed[t.Start] && t.Kind != lexer.EOF {
 			inTokens++
 			f := ast.Flaw{Span: t.Span()}
 			if t.Kind == lexer.String {
@@ -171,10 +171,10 @@ func (p *parser) lexerFlaws() {
 			p.flaws = append(p.flaws, f)
 		}
 	}
-	if inTokens == len(p.lexed) {
+	if inTokens == len(p.reports.lexed) {
 		return
 	}
-	for _, at := range slices.Sorted(maps.Keys(p.lexed)) { // in a string, or a comment without an end
+	for _, at := range slices.Sorted(maps.Keys(p.reports.lexed)) { // in a string, or a comment without an end
 		i := sort.Search(len(p.toks), func(i int) bool { return p.toks[i].Start > at }) - 1
 		s := source.Span{Start: at, End: source.Pos(len(p.src))}
 		if i >= 0 && p.toks[i].Start == at && p.toks[i].Kind != lexer.EOF {
@@ -216,7 +216,7 @@ func (p *parser) comma(k lexer.Kind, open int, what string) bool {
 		p.next()
 		return p.closers == nil || !p.leavesList(open)
 	}
-	if p.k == k || !p.newLine() || p.k == lexer.EOF || p.i == p.lastTok {
+	if p.k == k || !p.newLine() || p.k == lexer.EOF || p.i == p.reports.lastTok {
 		return false
 	}
 	if k == lexer.RBrace && !(p.k.IsWord() && p.peek(1) == lexer.Colon) || k != lexer.RBrace && !startsExpr[p.k] || p.closer(open) < p.i || p.leavesList(open) {
@@ -282,7 +282,7 @@ func (p *parser) endList(k lexer.Kind, open int, what string) listEnd {
 		}
 		return p.listFlaw(ast.Open, start, start)
 	}
-	if k == lexer.RBrace && p.excess < 0 {
+	if k == lexer.RBrace && p.balance.excess < 0 {
 		p.settle(open)
 	}
 	for !ends[p.k] && p.k != lexer.LBrace && p.k != lexer.Assign && !p.newLine() {
@@ -421,12 +421,12 @@ type progress struct {
 }
 
 func (p *parser) progress() progress {
-	return progress{p.i, len(p.flaws), p.diags, p.lastAt, p.lastTok, p.going, p.headed}
+	return progress{p.i, len(p.flaws), p.reports.diags, p.reports.lastAt, p.reports.lastTok, p.reports.going, p.reports.headed}
 }
 
 // othersBrace says whether the `}` here closes a block around the literal whose `{`, at token open, is never closed.
 func (p *parser) othersBrace(open int) bool {
-	return p.k == lexer.RBrace && p.excess < 0 && p.newLine() && p.indent(p.i) < p.indent(open) && p.findCulprit() == open
+	return p.k == lexer.RBrace && p.balance.excess < 0 && p.newLine() && p.indent(p.i) < p.indent(open) && p.findCulprit() == open
 }
 
 // later goes back to where the parser had come, at what was read since as the rest
@@ -438,9 +438,9 @@ func (p *parser) later(since progress) bool {
 		return false
 	}
 	p.seek(since.at)
-	p.diags = since.diags
+	p.reports.diags = since.diags
 	p.flaws = p.flaws[:since.flaws]
-	p.lastAt, p.lastTok, p.going, p.headed = since.lastAt, since.lastTok, since.going, since.headed
+	p.reports.lastAt, p.reports.lastTok, p.reports.going, p.reports.headed = since.lastAt, since.lastTok, since.going, since.headed
 	return true
 }
 
@@ -461,7 +461,7 @@ func (p *parser) goesOn() bool {
 func (p *parser) lateOperand(since progress, x ast.Expr) ast.Expr {
 	word := startsStmt[p.toks[since.at].Kind]
 	next := p.newLine() && p.k != lexer.LBrace && !ends[p.k] && !p.goesOn()
-	if p.i <= since.at || !p.mayBeNext(since.at) || !next && !(p.inHead && (p.k == lexer.Semi || p.k == lexer.RBrace || p.k == lexer.EOF)) || !p.inHead && !word {
+	if p.i <= since.at || !p.mayBeNext(since.at) || !next && !(p.setting.inHead && (p.k == lexer.Semi || p.k == lexer.RBrace || p.k == lexer.EOF)) || !p.setting.inHead && !word {
 		return x
 	}
 	p.later(since)

@@ -20,7 +20,7 @@ func (p *parser) members(n ast.Node, one func(), broken func(start int)) {
 	}
 	for p.within(b) {
 		start := p.i
-		p.going = false
+		p.reports.going = false
 		if !p.guard(func() { one(); p.separator(b) }) || p.i == start {
 			p.sync(start, inList)
 			broken(start)
@@ -242,7 +242,7 @@ func (p *parser) methods(n ast.Node, one func(h head), other func(start source.P
 	}
 	for p.within(b) {
 		start := p.i
-		p.going = false
+		p.reports.going = false
 		ok := p.guard(func() {
 			if other != nil {
 				if is, comma := other(p.here()); is {
@@ -424,7 +424,7 @@ func (p *parser) pipelineDecl(h head) *ast.PipelineDecl {
 	}
 	for p.within(b) {
 		start := p.i
-		p.going = false
+		p.reports.going = false
 		if !p.guard(func() {
 			if s := p.stage(); s != nil {
 				n.Stages = append(n.Stages, s)

@@ -118,7 +118,7 @@ func (p *parser) noExpression() ast.Expr {
 	case p.k == lexer.Less && p.peek(1) == lexer.Ident && p.peek(2) == lexer.Greater && p.peek(3) == lexer.Ident:
 		at, cast := source.Span{Start: p.here(), End: p.toks[p.i+3].End}, p.textAt(p.i+3)+" as "+p.textAt(p.i+1)
 		d.Repair(diag.Change(at, cast, cast, false), "a value is converted by `as`: `%s`", cast)
-	case p.k == lexer.LBrace && p.inHead && p.mapAhead():
+	case p.k == lexer.LBrace && p.setting.inHead && p.mapAhead():
 		d.Hint("here `{` opens the body; put a map or struct in parentheses")
 	case p.k == lexer.Plus && prev == lexer.Plus:
 		d.By(p.stepFix("+=")...).Hint("there is no `++`; write `x += 1`")
@@ -176,7 +176,7 @@ func (p *parser) nameOrContext() ast.Expr {
 		}
 	}
 	path := p.path()
-	if p.k == lexer.LBrace && !p.inHead {
+	if p.k == lexer.LBrace && !p.setting.inHead {
 		return p.structLit(path)
 	}
 	return path
@@ -334,7 +334,7 @@ func (p *parser) array() ast.Expr {
 
 // brace reads what a `{` opens where an operand stands: a map or a block.
 func (p *parser) brace() ast.Expr {
-	if p.inHead {
+	if p.setting.inHead {
 		return p.noExpression()
 	}
 	if p.peek(1) == lexer.RBrace || p.mapAhead() {

@@ -34,7 +34,7 @@ func Parse(f *source.File) (*ast.File, diag.List) {
 	decls := p.module()
 	p.lexerFlaws()
 	file := &ast.File{Source: f, Decls: decls, Comments: p.astComments(), IDs: int(p.ids), Flaws: p.flaws}
-	return file, p.diags
+	return file, p.reports.diags
 }
 
 // ParseExpr reads a text that is one expression. It gives nil when the text
@@ -46,10 +46,10 @@ func ParseExpr(f *source.File) (x ast.Expr, ids int, list diag.List) {
 		x = p.expr()
 		p.atEnd()
 	})
-	if !ok || p.diags.HasErrors() {
+	if !ok || p.reports.diags.HasErrors() {
 		x = nil
 	}
-	return x, int(p.ids), p.diags
+	return x, int(p.ids), p.reports.diags
 }
 
 // ParseSignature reads a text that is one function signature, with decorators
@@ -63,19 +63,19 @@ func ParseSignature(f *source.File) (fn *ast.FnDecl, ids int, list diag.List) {
 		p.eat(lexer.Semi)
 		p.atEnd()
 	})
-	if !ok || p.diags.HasErrors() {
+	if !ok || p.reports.diags.HasErrors() {
 		fn = nil
 	}
-	return fn, int(p.ids), p.diags
+	return fn, int(p.ids), p.reports.diags
 }
 
 // parser is the state of one parse: the session that the pool holds.
 type parser struct {
 	cursor
 	nodes
-	reports
-	balance
-	setting
+	reports  reports
+	balance  balance
+	setting  setting
 	flaws    []ast.Flaw
 	closers  []int32             // by opening bracket, see closer; nil until wanted
 	literals map[int]bool        // those of them that closeLiteral has looked at
@@ -164,9 +164,9 @@ type setting struct {
 }
 
 // apart begins what is no part of a head or a slice and gives the setting before.
-func (p *parser) apart() setting {
-	outer := p.setting
-	p.inHead, p.slice = false, -1
+func (s *setting) apart() setting {
+	outer := *s
+	s.inHead, s.slice = false, -1
 	return outer
 }
 
@@ -174,20 +174,20 @@ func (p *parser) apart() setting {
 // before. slice is their `[`, if its range may be open, else -1.
 func (p *parser) nest(slice int) setting {
 	outer := p.setting
-	p.inHead, p.slice = false, slice
+	p.setting.inHead, p.setting.slice = false, slice
 	p.deeper()
 	return outer
 }
 
 // deeper counts one level of nesting; shallower takes it back.
 func (p *parser) deeper() {
-	p.depth++
-	if p.depth > maxNesting {
+	p.setting.depth++
+	if p.setting.depth > maxNesting {
 		p.failDeep()
 	}
 }
 
-func (p *parser) shallower() { p.depth-- }
+func (s *setting) shallower() { s.depth-- }
 
 // maxNesting is how deep brackets, blocks, types, patterns and chains of
 // operators may be nested: beyond any program, within the stack.

@@ -307,7 +307,7 @@ func leaf(lex *plex.PeekingLexer, read func(*parser)) error {
 // outermost construct.
 func (p *parser) completes(read func()) (ok bool) {
 	defer func() {
-		if !ok && !p.tooDeep {
+		if !ok && !p.reports.tooDeep {
 			if e := recover(); e != (bailout{}) {
 				panic(e)
 			}

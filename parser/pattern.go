@@ -27,7 +27,7 @@ func (p *parser) pattern() ast.Pattern {
 func (p *parser) patternAtom() ast.Pattern {
 	p.deeper()
 	pat := p.patternForm()
-	p.shallower()
+	p.setting.shallower()
 	return pat
 }
 

@@ -188,7 +188,7 @@ func (p *parser) emit() *ast.EmitExpr {
 	case 1:
 		n.Channel = args[0].Value
 	default:
-		if end > 0 || p.going {
+		if end > 0 || p.reports.going {
 			break
 		}
 		p.report(diag.EmitArguments.At(at, "emit takes a channel and at most one payload").Advise(onePayload(args)))

@@ -222,7 +222,7 @@ func (p *parser) semi() {
 	if p.eat(lexer.Semi) {
 		return
 	}
-	if p.k == lexer.RBrace && p.excess > 0 && p.peek(1) == lexer.Semi {
+	if p.k == lexer.RBrace && p.balance.excess > 0 && p.peek(1) == lexer.Semi {
 		p.unopened()
 		return
 	}

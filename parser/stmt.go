@@ -13,7 +13,7 @@ func (p *parser) block() *ast.Block { return p.blockOr(nil) }
 // blockOr is block with the diagnostic for a missing `{`.
 func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	start := p.here()
-	outer := p.apart()
+	outer := p.setting.apart()
 	b := &ast.Block{}
 	braces, ok := p.openBraces(missing)
 	if !ok {
@@ -25,7 +25,7 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 	for p.within(braces) {
 		p.stmtOrSync(b)
 	}
-	if !p.closed {
+	if !p.balance.closed {
 		p.flushTail(b) // more may follow: it is no value yet
 	}
 	p.setting = outer
@@ -36,7 +36,7 @@ func (p *parser) blockOr(missing func() *diag.Diagnostic) *ast.Block {
 
 // guessed notes a block that does not end at a `}`.
 func (p *parser) guessed(n ast.Node) {
-	if !p.closed {
+	if !p.balance.closed {
 		p.flaws = append(p.flaws, ast.Flaw{Kind: ast.Guessed, Node: n, Span: p.behind()})
 	}
 }
@@ -44,15 +44,15 @@ func (p *parser) guessed(n ast.Node) {
 // stmtOrSync reads one statement into b. A broken one is passed over.
 func (p *parser) stmtOrSync(b *ast.Block) {
 	start, outer := p.i, p.setting
-	p.going = false
+	p.reports.going = false
 	p.flushTail(b)
 	read := len(b.Stmts)
 	done := false
 	defer func() {
-		if done || !p.recovers(outer) {
+		if done || !p.reports.recovers(outer) {
 			return
 		}
-		p.caught(recover())
+		p.reports.caught(recover())
 		p.setting = outer
 		p.brokenStmt(b, start, read)
 	}()

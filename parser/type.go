@@ -31,7 +31,7 @@ func (p *parser) plainType() ast.Type {
 		switch p.k {
 		case lexer.LBracket: // T[]
 			if p.peek(1) != lexer.RBracket || p.newLine() {
-				p.shallower()
+				p.setting.shallower()
 				return t
 			}
 			t = p.suffixed(t, start)
@@ -45,7 +45,7 @@ func (p *parser) plainType() ast.Type {
 			t = &ast.OptionType{IDBase: p.baseAt(inner), Elem: t}
 			t = &ast.OptionType{IDBase: p.base(start), Elem: t}
 		default:
-			p.shallower()
+			p.setting.shallower()
 			return t
 		}
 		if n >= maxNesting {

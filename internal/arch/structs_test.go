@@ -35,7 +35,6 @@ var largeStructs = map[string]int{
 	"internal/engine/durable.event":      57,
 	"internal/engine/transcript.event":   32,
 	"internal/record/journal.Record":     56,
-	"parser.parser":                      35,
 	"relay/server.host":                  38,
 	"runtime.Config":                     33,
 	"runtime/host.Config":                33,
