@@ -118,11 +118,12 @@ func (h *Hosts) warnOfRoots(c *Config) {
 // denied is the reason of what the rules deny.
 func (c *Config) denied() string { return "denied by [hosts." + c.Connector + ".permissions]" }
 
-// decide answers an approval that the rules decide, and makes m what the program
+// permit answers an approval that the rules decide, and makes the message what the program
 // hears of it. It is done as soon as the approval is read, so that no handler that
 // runs holds it up. The rules decide approvals alone, whatever else is answered by yes
 // or no: they read the kind, the paths and the arguments of what a host asks to do.
-func (r *reader) decide(t *turn, m *effect.HostMessage, line []byte) error {
+func (r *reader) permit(x *heard) error {
+	t, m, line := x.of, x.m, x.line.Text
 	if r.p.rules == nil || m.Type != hostmsg.Approval {
 		return nil
 	}

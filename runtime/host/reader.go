@@ -151,50 +151,88 @@ func (r *reader) hear(l ndjson.Line, own bool) error {
 	return err
 }
 
+// heard is a line of the host on its way into the batch: decode, route, decide and deliver handle it in this order.
+type heard struct {
+	line   ndjson.Line
+	m      *effect.HostMessage // what it says; where the batch's next message goes
+	unread error               // why it is no message
+	of     *turn               // the exchange in which it was written; nil when there was none
+}
+
 // take adds a line to the batch, if it is a message or counts as one. It fails
 // when the line says that what the host sends cannot be read.
 func (r *reader) take(l ndjson.Line) error {
-	b := &r.b
-	m := b.room()
-	unread := r.room.decodeIn(m, l.Text)
-	if unread == nil && !r.spoken.Load() {
+	x := heard{line: l}
+	r.decode(&x)
+	if !r.route(&x) {
+		return r.aside(&x)
+	}
+	if wanted, err := r.decide(&x); !wanted {
+		return err
+	}
+	r.deliver(&x)
+	return nil
+}
+
+// decode reads the line as a message.
+func (r *reader) decode(x *heard) {
+	x.m = r.b.room()
+	x.unread = r.room.decodeIn(x.m, x.line.Text)
+	if x.unread == nil && !r.spoken.Load() {
 		r.spoken.Store(true)
 	}
-	t := r.turnOf(l)
-	switch {
-	case t == nil || t != r.now || t.over:
-		if unread == nil && r.p.rules != nil && r.p.words != nil && m.Type == hostmsg.Approval {
-			return r.decideAside(m, l.Text, "no exchange is running that could decide it")
-		}
-		r.stray(t, m, unread, l.Text)
-		return nil
-	case unread == nil:
-		if err := r.decide(t, m, l.Text); err != nil {
-			return err
-		}
-	case !errors.Is(unread, errNotMessage):
-		if l.Half {
-			return errCutOff
-		}
-		return unread
-	case r.spoken.Load():
-		r.p.hosts.remark("warn", r.p.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(l.Text))
-		return nil
-	default:
-		plain(m, l.Text)
-		r.fallback(l.Text)
+}
+
+// route finds the exchange of the line, and reports whether that is the one that runs.
+func (r *reader) route(x *heard) bool {
+	x.of = r.turnOf(x.line)
+	return x.of != nil && x.of == r.now && !x.of.over
+}
+
+// aside is what becomes of a line outside the exchange that runs.
+func (r *reader) aside(x *heard) error {
+	if x.unread == nil && r.p.rules != nil && r.p.words != nil && x.m.Type == hostmsg.Approval {
+		return r.decideAside(x.m, x.line.Text, "no exchange is running that could decide it")
 	}
-	if t.again != nil {
-		if known, err := r.reheard(t, &m); known || err != nil {
-			return err
-		}
-	}
-	b.keep()
-	r.p.pulse.takes(m)
-	r.done = r.done || b.terminal
-	r.named(m, b.terminal)
-	t.over = b.terminal || t.one && r.acknowledges(m)
+	r.stray(x)
 	return nil
+}
+
+// decide says whether the line is a message for the exchange. A line that is no message may count as the result, and the
+// host's permissions answer an approval.
+func (r *reader) decide(x *heard) (wanted bool, err error) {
+	switch {
+	case x.unread == nil:
+		if err := r.permit(x); err != nil {
+			return false, err
+		}
+	case !errors.Is(x.unread, errNotMessage):
+		if x.line.Half {
+			return false, errCutOff
+		}
+		return false, x.unread
+	case r.spoken.Load():
+		r.p.hosts.remark("warn", r.p.cfg, "sent a line that is not a message; it is skipped: %s", stderrlog.Quote(x.line.Text))
+		return false, nil
+	default:
+		plain(x.m, x.line.Text)
+		r.fallback(x.line.Text)
+	}
+	if x.of.again != nil {
+		if known, err := r.reheard(x.of, &x.m); known || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// deliver adds the message to the batch, and notes what follows from it for the process and the exchange.
+func (r *reader) deliver(x *heard) {
+	r.b.keep()
+	r.p.pulse.takes(x.m)
+	r.done = r.done || r.b.terminal
+	r.named(x.m, r.b.terminal)
+	x.of.over = r.b.terminal || x.of.one && r.acknowledges(x.m)
 }
 
 // named hears which conversation a message names. The last one of an exchange
@@ -249,16 +287,16 @@ func (r *reader) fallback(line []byte) {
 	})
 }
 
-// stray is a line that came behind the end of an exchange. The first one is
-// told.
-func (r *reader) stray(t *turn, m *effect.HostMessage, unread error, line []byte) {
+// stray reports a line that came after the end of an exchange. Only the first one is reported.
+func (r *reader) stray(x *heard) {
+	t := x.of
 	if t == nil || t.strayed || r.p.life.isRetiring() {
 		return
 	}
 	t.strayed = true
-	what := "a message of type '" + m.Type + "'"
-	if unread != nil {
+	what := "a message of type '" + x.m.Type + "'"
+	if x.unread != nil {
 		what = "a line that is not a message"
 	}
-	r.p.hosts.remark("warn", r.p.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(line))
+	r.p.hosts.remark("warn", r.p.cfg, "sent %s outside an exchange; it is ignored: %s", what, stderrlog.Quote(x.line.Text))
 }
