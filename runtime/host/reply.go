@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/text/ndjson"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -70,6 +71,61 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// said puts a reply to the exchange's process; one that goes on with the exchange may not have asked for it yet.
+func (ex *exchange) said(r *effect.ExchangeReply, text []byte) (ok bool) {
+	ex.mu.Lock()
+	p, again := ex.proc, ex.again
+	ex.mu.Unlock()
+	if again == nil {
+		if _, ok = p.send(text, false); ok {
+			p.pulse.answered(r.InReplyTo, r.AnswerTo)
+		}
+		return ok
+	}
+	if p != nil && p.kept.repeated(&line{short: text}) {
+		return true
+	}
+	to, held := again.route(r)
+	if held || p == nil {
+		return true
+	}
+	if ok = p.sendReply(r, to); ok {
+		again.sent(r)
+		p.pulse.answered(r.InReplyTo, to)
+	}
+	return ok
+}
+
+// send sends a line of ours, in the vendor's words if the host is one, beyond the
+// outbox's limit when force is set. It gives the offset of its first byte in all that
+// was sent, and whether it fitted.
+func (p *process) send(text []byte, force bool) (offset int64, ok bool) {
+	return p.sendLine(line{short: text}, force)
+}
+
+func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
+	if p.kept.repeated(&l) {
+		return 0, true
+	}
+	t := p.words
+	if t == nil {
+		return p.out.put(l, force)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !force && p.out.full() {
+		return 0, false
+	}
+	ours := l.bytes()
+	s := t.a.Say(ours)
+	f := p.saying(l.frame, ours)
+	f.sides = p.kept.sides(s.Bridge)
+	offset, ok = p.out.put(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
+	p.help.Perform(t.dated(s.Requests))
+	p.door.answer(s.Bridge)
+	return offset, ok
 }
 
 // keptBuffer is how large a buffer for replies may be to be kept.

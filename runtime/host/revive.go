@@ -66,31 +66,6 @@ func (ex *exchange) promptAgain(p *process, session string, again *revival) line
 	return ex.pool.cfg.promptOf(&asked, p.announced.hearsTools || ex.pool.cfg.SendTools, ex.key, &again.told)
 }
 
-// said puts a reply to the exchange's process; one that goes on with the exchange may not have asked for it yet.
-func (ex *exchange) said(r *effect.ExchangeReply, text []byte) (ok bool) {
-	ex.mu.Lock()
-	p, again := ex.proc, ex.again
-	ex.mu.Unlock()
-	if again == nil {
-		if _, ok = p.send(text, false); ok {
-			p.pulse.answered(r.InReplyTo, r.AnswerTo)
-		}
-		return ok
-	}
-	if p != nil && p.kept.repeated(&line{short: text}) {
-		return true
-	}
-	to, held := again.route(r)
-	if held || p == nil {
-		return true
-	}
-	if ok = p.sendReply(r, to); ok {
-		again.sent(r)
-		p.pulse.answered(r.InReplyTo, to)
-	}
-	return ok
-}
-
 // lose makes an exchange that was open one whose process is lost.
 func (h *Hosts) lose(ex *exchange, o *Open) {
 	ex.follow(o.Course)

@@ -1,10 +1,13 @@
 package host
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/text/ndjson"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
+	"github.com/concerto-lang/concerto/runtime/keeper"
 )
 
 // ourProtocol is that of spec/host-protocol.md.
@@ -72,32 +75,76 @@ func (p *process) goesOnWith(session string) {
 	}
 }
 
-// send sends a line of ours, in the vendor's words if the host is one, beyond the
-// outbox's limit when force is set. It gives the offset of its first byte in all that
-// was sent, and whether it fitted.
-func (p *process) send(text []byte, force bool) (offset int64, ok bool) {
-	return p.sendLine(line{short: text}, force)
-}
-
-func (p *process) sendLine(l line, force bool) (offset int64, ok bool) {
-	if p.kept.repeated(&l) {
-		return 0, true
+// translate turns a line of the host's into ours, and answers what the adapter can
+// answer. A host that leaves so much unread that no answer fits cannot be served.
+func (r *reader) translate(l ndjson.Line) ([][]byte, error) {
+	_, _, _, beside := r.p.beside(l.Text)
+	if !beside {
+		r.p.wireHeard(l.Text)
 	}
-	t := p.words
-	if t == nil {
-		return p.out.put(l, force)
-	}
+	t := r.p.words
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !force && p.out.full() {
-		return 0, false
+	t.heard = l.Number
+	s := r.p.hear(l.Text)
+	if now := t.a.Conversation(); now != r.p.conversation() {
+		r.p.talk.Store(&now)
 	}
-	ours := l.bytes()
-	s := t.a.Say(ours)
-	f := p.saying(l.frame, ours)
-	f.sides = p.kept.sides(s.Bridge)
-	offset, ok = p.out.put(line{short: adapter.JoinLines(s.Lines), frame: f}, true)
-	p.help.Perform(t.dated(s.Requests))
-	p.door.answer(s.Bridge)
-	return offset, ok
+	if sides := r.p.kept.sides(s.Bridge); len(s.Lines) > 0 || len(sides) > 0 {
+		if _, ok := r.p.out.put(line{short: adapter.JoinLines(s.Lines), frame: framing{kind: keeper.KindHeard, heard: l.Number, sides: sides}}, len(s.Lines) == 0); !ok {
+			return s.Messages, errDeaf
+		}
+	}
+	r.p.door.answer(s.Bridge)
+	if beside && !r.runs(l) {
+		r.refuse(idsOf(s.Messages)...)
+		s.Messages = nil
+	}
+	if len(s.Requests) > 0 {
+		if r.p.out.full() {
+			return s.Messages, errDeaf
+		}
+		r.p.help.Perform(t.dated(s.Requests))
+	}
+	if s.Quiet != "" {
+		r.p.hosts.remark("debug", r.p.cfg, "says %s", s.Quiet)
+	}
+	return s.Messages, nil
+}
+
+// runs says that the exchange runs in which a line was said.
+func (r *reader) runs(l ndjson.Line) bool {
+	t := r.turnOf(l)
+	return t != nil && t == r.now && !t.one && !t.over && !t.in.refuses()
+}
+
+// refuse answers calls of tools, by their ids, that nobody can be asked for. Who calls it has the adapter.
+func (r *reader) refuse(calls ...string) {
+	for _, id := range calls {
+		ours := adapter.Refusal(id, noExchange)
+		s := r.p.words.a.Say(ours)
+		if len(s.Bridge) == 0 {
+			continue // it is answered
+		}
+		f := r.p.saying(framing{}, ours)
+		f.sides = r.p.kept.sides(s.Bridge)
+		r.p.out.put(line{frame: f}, true)
+	}
+}
+
+// idsOf are the ids of messages of ours.
+func idsOf(all [][]byte) (ids []string) {
+	for _, line := range all {
+		ids = append(ids, idOf(line))
+	}
+	return ids
+}
+
+// idOf is the id of a message of ours, a text.
+func idOf(line []byte) string {
+	var m struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(line, &m) // one without is about nothing
+	return m.ID
 }
