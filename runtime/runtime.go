@@ -53,7 +53,7 @@ type Config struct {
 	// Log is where log lines go; LogLevel is one of logs.Levels, "" for "info".
 	Log      io.Writer
 	LogLevel string
-	Bounds
+	Bounds   Bounds
 	// Dir is the directory at which the relative paths in the program start; ""
 	// is the working directory.
 	Dir string
@@ -74,8 +74,8 @@ type Config struct {
 	// Audit is where calls of tools are recorded; nil: nowhere.
 	Audit *audit.Log
 	// Hand is what the program's clocks and sleeps go by, and all time limits; nil: the system's clock.
-	Hand *clock.Hand
-	Listeners
+	Hand      *clock.Hand
+	Listeners Listeners
 	// Layers go around everything, the first outermost.
 	Layers []effect.Layer
 }
@@ -166,17 +166,17 @@ func New(c Config) *Runtime {
 	environment.Session.ID = r.run.ID
 	r.tools.Own = func() (*tool.Session, error) { return r.ownTools(c.Session) }
 	r.log = logs.New(c.Log, c.LogLevel, r.secrets)
-	r.log.Heard = c.Logged
+	r.log.Heard = c.Listeners.Logged
 	if !c.Emit.Detail.IsZero() {
 		r.log.Records(c.Emit.Detail)
 	}
-	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.MaxMemory, Keeper: c.Keeper, Hand: c.Hand, Wire: c.wire(environment.Lookup)})
+	r.hosts = host.New(host.Options{Configs: c.Hosts, Environ: c.Environ, Run: r.run, Log: r.log.Host, Remark: r.log.Remark, MaxMemory: c.Bounds.MaxMemory, Keeper: c.Keeper, Hand: c.Hand, Wire: c.wire(environment.Lookup)})
 	r.parties = c.Parties
 	r.chance = random.New(c.Seed)
-	r.budget = budget.NewBudget(c.MaxTokens, c.MaxCost)
+	r.budget = budget.NewBudget(c.Bounds.MaxTokens, c.Bounds.MaxCost)
 	r.budget.Crossed = func(message string) { r.log.Remark("warn", message) }
 	forTokens := command.New(command.Options{Environ: c.Environ, Run: r.run, Keys: c.all, Dir: c.Root, Hand: c.Hand})
-	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Hand: c.Hand, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Heard, Refused: policy.RefuseConnection})
+	r.llm = llm.New(llm.Config{Connections: c.Connections, Output: printed(forTokens), Hand: c.Hand, Getenv: environment.Lookup, Meter: r.meter, Secrets: r.secrets, Heard: c.Listeners.Heard, Refused: policy.RefuseConnection})
 	c.Emit.Environ, _ = procgroup.Inherit{Pass: c.Emit.PassEnv, Keys: c.all}.Of(c.Environ)
 	c.Emit.Run = r.run
 	c.Emit.Log = func(line string) { r.log.Host("emit-handler", line) }

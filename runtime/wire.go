@@ -6,13 +6,13 @@ import "github.com/concerto-lang/concerto/internal/record/hosttrace"
 // those of the run they are the values of all variables whose names suggest it, since
 // hosts have an environment, and what they say is kept. nil when nothing is recorded.
 func (c *Config) wire(lookup func(string) (string, bool)) func(hosttrace.Line) {
-	if c.Wire == nil {
+	if c.Listeners.Wire == nil {
 		return nil
 	}
 	known := c.secrets(lookup)
 	known.AddNamed(c.Environ)
 	return func(l hosttrace.Line) {
 		l.Text = string(known.JSON([]byte(l.Text)))
-		c.Wire(l)
+		c.Listeners.Wire(l)
 	}
 }

@@ -31,12 +31,10 @@ var largeStructs = map[string]int{
 	"internal/cli/tools.callCommand":     36,
 	"internal/cli/tools.mcpAddCommand":   34,
 	"internal/cli/tools.mcpServeCommand": 42,
-	"internal/editor/lsp.server":         39,
 	"internal/engine/durable.event":      57,
 	"internal/engine/transcript.event":   32,
 	"internal/record/journal.Record":     56,
 	"relay/server.host":                  38,
-	"runtime.Config":                     33,
 	"runtime/host.Config":                33,
 }
 

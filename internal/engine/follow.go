@@ -43,7 +43,7 @@ func (o *Options) follow(c *runtime.Config) *following {
 		return f
 	}
 	f.models = true
-	c.Heard = func(e llm.Event) { f.recorder.Heard(e) }
+	c.Listeners.Heard = func(e llm.Event) { f.recorder.Heard(e) }
 	return f
 }
 

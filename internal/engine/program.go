@@ -169,7 +169,7 @@ func (p *Program) inWorld(ctx context.Context, o *Options, do func(*runtime.Runt
 	}
 	recording := p.recordWire(o.Records.Wire)
 	if recording != nil {
-		config.Wire = recording.Add
+		config.Listeners.Wire = recording.Add
 	}
 	follow := o.follow(&config)
 	if o.own.running, err = p.makeDurable(o, &config); err != nil {

@@ -88,7 +88,7 @@ func (o *Options) told(c *runtime.Config) {
 	if !o.hears() {
 		return
 	}
-	c.Logged = func(level, message string) { o.Service.Hear(LogEvent{level, message}) }
+	c.Listeners.Logged = func(level, message string) { o.Service.Hear(LogEvent{level, message}) }
 }
 
 // toolHooks are what a service wants of the session of tools.

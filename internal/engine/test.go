@@ -293,7 +293,7 @@ func (r *testRun) one(ctx context.Context, image *vm.VM, t Test) (*TestResult, e
 	began := time.Now()
 	config := r.config
 	if r.wire != nil {
-		config.Wire = r.wire.Part()
+		config.Listeners.Wire = r.wire.Part()
 	}
 	held, err := r.tape(t)
 	if err != nil {

@@ -86,7 +86,7 @@ func (c *call) restart(*struct{}) (any, error) {
 	c.inLoop(func() {
 		s := c.loop
 		s.workspace = analysis.New(analysis.Options{Folders: s.folders})
-		for _, d := range s.docs {
+		for _, d := range s.view.docs {
 			s.workspace.Open(d.path, string(d.text))
 		}
 		s.completions, s.push.sent = completions{}, nil

@@ -28,7 +28,7 @@ func (s *server) safely(f func()) {
 // crashed reports a panic: it writes what led to it into the state directory, without texts, and shows the
 // file's path, each once.
 func (s *server) crashed(v *view, doing string, p any, stack []byte) {
-	s.log("panic in %s: %v", doing, p)
+	s.options.log("panic in %s: %v", doing, p)
 	text := v.crash(doing, p, stack)
 	sum := sha256.Sum256([]byte(culprit(stack)))
 	name := "lsp-" + hex.EncodeToString(sum[:6]) + ".txt"
@@ -37,8 +37,8 @@ func (s *server) crashed(v *view, doing string, p any, stack []byte) {
 	}
 	s.reported[name] = true
 	where := "there is no directory for a report of it"
-	if s.State != "" {
-		path := filepath.Join(s.State, name)
+	if s.options.State != "" {
+		path := filepath.Join(s.options.State, name)
 		where = "a report is in " + path + ": please send it"
 		if err := write(path, []byte(text)); err != nil {
 			where = "no report could be written: " + err.Error()

@@ -105,27 +105,27 @@ func (s *server) put(uri protocol.DocumentURI, d *document) {
 }
 
 func (s *server) didOpen(p *protocol.DidOpenTextDocumentParams) {
-	d := newDocument(p.TextDocument.URI, p.TextDocument.Version, []byte(p.TextDocument.Text), s.enc)
+	d := newDocument(p.TextDocument.URI, p.TextDocument.Version, []byte(p.TextDocument.Text), s.view.enc)
 	s.put(d.uri, d)
 	s.workspace.Open(d.path, string(d.text))
 	s.edited()
 }
 
 func (s *server) didChange(p *protocol.DidChangeTextDocumentParams) {
-	d := s.docs[p.TextDocument.URI]
+	d := s.view.docs[p.TextDocument.URI]
 	if d == nil {
-		s.log("an edit of %s, which is not open, is ignored", p.TextDocument.URI)
+		s.options.log("an edit of %s, which is not open, is ignored", p.TextDocument.URI)
 		return
 	}
 	text := d.text
 	for i, c := range p.ContentChanges {
 		l := d.lines()
 		if i > 0 {
-			l = newLines(text, s.enc)
+			l = newLines(text, s.view.enc)
 		}
 		text = l.spliced(c)
 	}
-	d = newDocument(d.uri, p.TextDocument.Version, text, s.enc)
+	d = newDocument(d.uri, p.TextDocument.Version, text, s.view.enc)
 	s.put(d.uri, d)
 	s.workspace.Change(d.path, string(text))
 	s.edited()
@@ -144,9 +144,9 @@ func (l *lines) spliced(c protocol.TextDocumentContentChangePartial) []byte {
 }
 
 func (s *server) didClose(p *protocol.DidCloseTextDocumentParams) {
-	d := s.docs[p.TextDocument.URI]
+	d := s.view.docs[p.TextDocument.URI]
 	if d == nil {
-		s.log("%s, which is not open, is closed", p.TextDocument.URI)
+		s.options.log("%s, which is not open, is closed", p.TextDocument.URI)
 		return
 	}
 	s.put(d.uri, nil)

@@ -118,7 +118,7 @@ func differing(was, is map[string]stamp) (paths []string) {
 // places are the directories to look through: the folders, and those of open documents outside of them.
 func (s *server) places() map[string]bool {
 	all := map[string]bool{} // and whether to look below
-	for _, d := range s.docs {
+	for _, d := range s.view.docs {
 		if filepath.IsAbs(d.path) {
 			all[filepath.Dir(d.path)] = false
 		}

@@ -47,7 +47,7 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 	set := defaults
 	if !isNull(p.InitializationOptions) {
 		if err := set.read(p.InitializationOptions); err != nil {
-			s.log("initializationOptions: %v", err)
+			s.options.log("initializationOptions: %v", err)
 		}
 	}
 	s.change(func(v *view) {
@@ -55,16 +55,16 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 		v.enc = encodingOf(of(p.Capabilities.General).PositionEncodings)
 	})
 	s.phase = running
-	s.folders = foldersOf(p, s.Dir)
+	s.folders = foldersOf(p, s.options.Dir)
 	s.workspace = analysis.New(analysis.Options{Folders: s.folders})
 	s.change(func(v *view) { v.snapshot, v.linked = s.workspace.Snapshot(), linksOf(s.folders) })
-	if p.ProcessID != nil && s.Alive != nil {
+	if p.ProcessID != nil && s.options.Alive != nil {
 		s.look(int(*p.ProcessID))
 	}
 	result := struct {
 		Capabilities options             `json:"capabilities"`
 		ServerInfo   protocol.ServerInfo `json:"serverInfo"`
-	}{s.capabilities(), protocol.ServerInfo{Name: product, Version: s.Name}}
+	}{s.view.capabilities(), protocol.ServerInfo{Name: product, Version: s.options.Name}}
 	return mustMarshal(result), nil
 }
 
@@ -98,7 +98,7 @@ func foldersOf(p *protocol.InitializeParams, dir string) []string {
 // look ends the server once its client's process is gone.
 func (s *server) look(pid int) {
 	s.after(lookEvery, func() {
-		if !s.Alive(pid) {
+		if !s.options.Alive(pid) {
 			s.end(1, "")
 			return
 		}
@@ -109,7 +109,7 @@ func (s *server) look(pid int) {
 // initialized asks the client for what it offers.
 func (s *server) initialized(*protocol.InitializedParams) {
 	s.configure()
-	if s.client.watches() {
+	if s.view.client.watches() {
 		s.ask(protocol.MethodClientRegisterCapability, protocol.RegistrationParams{Registrations: []protocol.Registration{{
 			ID: "files", Method: protocol.MethodWorkspaceDidChangeWatchedFiles,
 			RegisterOptions: mustMarshal(protocol.DidChangeWatchedFilesRegistrationOptions{Watchers: []protocol.FileSystemWatcher{{GlobPattern: watched}}}),

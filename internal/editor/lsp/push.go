@@ -117,7 +117,7 @@ func (s *server) checked(ctx context.Context, v *view) (found findings, err erro
 			s.turn(func() { s.crashed(v, "a check", p, stack) })
 		}
 	}()
-	all, err := s.diagnose(ctx, v.snapshot)
+	all, err := s.options.diagnose(ctx, v.snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -167,9 +167,9 @@ func (s *server) tell(v *view, found findings) {
 		was, known := p.sent[uri]
 		p.sent[uri] = now
 		switch {
-		case s.docs[uri] == nil && d != nil: // closed meanwhile: the next check tells
+		case s.view.docs[uri] == nil && d != nil: // closed meanwhile: the next check tells
 			p.sent[uri] = was
-		case s.client.pulls():
+		case s.view.client.pulls():
 			elsewhere = elsewhere || known && was.id != now.id && was.version == now.version || !known && d == nil && len(items) > 0
 		case was == now && known, !known && d == nil && len(items) == 0:
 		default:
@@ -180,12 +180,12 @@ func (s *server) tell(v *view, found findings) {
 		if _, still := found[uri]; !still {
 			delete(p.sent, uri)
 			elsewhere = true
-			if !s.client.pulls() {
+			if !s.view.client.pulls() {
 				s.publish(uri, nil, nil)
 			}
 		}
 	}
-	if elsewhere && s.client.pulls() && of(of(s.client.Workspace).Diagnostics).RefreshSupport {
+	if elsewhere && s.view.client.pulls() && of(of(s.view.client.Workspace).Diagnostics).RefreshSupport {
 		s.ask(protocol.MethodWorkspaceDiagnosticRefresh, nil, nil)
 	}
 }

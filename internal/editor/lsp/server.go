@@ -60,8 +60,8 @@ const (
 
 // server is the loop's state. Other goroutines hand it what to do by turn.
 type server struct {
-	Options
-	*view
+	options     Options
+	view        *view
 	phase       phase
 	out         *frame.Writer
 	turns       chan func()
@@ -84,11 +84,11 @@ type server struct {
 
 // Serve serves a client until it goes, and gives the exit code.
 func Serve(ctx context.Context, o Options) int {
-	s := &server{Options: o, view: &view{docs: map[protocol.DocumentURI]*document{}, enc: protocol.PositionEncodingKindUTF16, settings: defaults}, turns: make(chan func()), ended: make(chan struct{}),
+	s := &server{options: o, view: &view{docs: map[protocol.DocumentURI]*document{}, enc: protocol.PositionEncodingKindUTF16, settings: defaults}, turns: make(chan func()), ended: make(chan struct{}),
 		running: map[string]*call{}, asked: map[string]func(json.RawMessage, *Error){}, painted: map[protocol.DocumentURI]painted{}, reported: map[string]bool{}}
-	s.view.server = &s.Options
-	if s.diagnose == nil {
-		s.diagnose = func(ctx context.Context, x *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
+	s.view.server = &s.options
+	if s.options.diagnose == nil {
+		s.options.diagnose = func(ctx context.Context, x *analysis.Snapshot) (map[string][]*diag.Diagnostic, error) {
 			return x.Diagnostics(ctx)
 		}
 	}
@@ -150,13 +150,13 @@ func (s *server) end(code int, format string, args ...any) {
 	}
 	s.over, s.code = true, code
 	if format != "" {
-		fmt.Fprintf(s.Err, "concerto lsp: "+format+"\n", args...)
+		fmt.Fprintf(s.options.Err, "concerto lsp: "+format+"\n", args...)
 	}
 }
 
 // read hands what comes to the loop.
 func (s *server) read() {
-	r := bufio.NewReaderSize(s.In, frame.MostHeader/2)
+	r := bufio.NewReaderSize(s.options.In, frame.MostHeader/2)
 	for {
 		body, err := frame.Read(r)
 		if err != nil {
@@ -175,7 +175,7 @@ func (s *server) unread(err error) {
 	case errors.As(err, &notFrame):
 		s.end(1, "%v", err)
 	case errors.Is(err, io.EOF):
-		s.log("the client has gone without `exit`")
+		s.options.log("the client has gone without `exit`")
 		s.end(1, "")
 	default:
 		s.end(1, "read from the client: %v", err)
@@ -190,10 +190,10 @@ func (s *server) receive(m *message, bad *Error) {
 	case m.Method == nil:
 		s.answered(m)
 	case m.ID == nil:
-		s.log("notification %s", *m.Method)
+		s.options.log("notification %s", *m.Method)
 		s.notified(*m.Method, m.Params)
 	default:
-		s.log("request %s %s", m.ID, *m.Method)
+		s.options.log("request %s %s", m.ID, *m.Method)
 		s.requested(m)
 	}
 }
@@ -204,7 +204,7 @@ func (s *server) notified(method string, params json.RawMessage) {
 		if s.phase == shut {
 			s.end(0, "")
 		} else {
-			s.log("`exit` without `shutdown`")
+			s.options.log("`exit` without `shutdown`")
 			s.end(1, "")
 		}
 		return
@@ -214,7 +214,7 @@ func (s *server) notified(method string, params json.RawMessage) {
 		return
 	}
 	if err := take(s, params); err != nil {
-		s.log("%s: %s", method, err.Message)
+		s.options.log("%s: %s", method, err.Message)
 	}
 }
 
@@ -236,7 +236,7 @@ func (s *server) requested(m *message) {
 		}
 		s.stop()
 		s.reply(m.ID, method, null, nil)
-	case requests[method].run == nil || method == methodText && !s.CheckSync:
+	case requests[method].run == nil || method == methodText && !s.options.CheckSync:
 		s.reply(m.ID, method, nil, failed(codeMethodNotFound, "there is no method `%s`", method))
 	case s.running[string(m.ID)] != nil:
 		s.reply(m.ID, method, nil, failed(codeInvalidRequest, "the request %s is still running", m.ID))
@@ -248,16 +248,16 @@ func (s *server) requested(m *message) {
 // reply answers a request.
 func (s *server) reply(id json.RawMessage, method string, result json.RawMessage, err *Error) {
 	if err != nil {
-		s.log("error %s %s: %d %s", id, method, err.Code, err.Message)
+		s.options.log("error %s %s: %d %s", id, method, err.Code, err.Message)
 	} else {
-		s.log("result %s %s", id, method)
+		s.options.log("result %s %s", id, method)
 	}
 	s.out.Write(answer(id, result, err))
 }
 
 // notify tells the client something.
 func (s *server) notify(method string, params any) {
-	s.log("to the client: %s", method)
+	s.options.log("to the client: %s", method)
 	s.out.Write(outgoing(nil, method, params))
 }
 
@@ -269,7 +269,7 @@ func (s *server) ask(method string, params any, then func(json.RawMessage, *Erro
 		then = func(json.RawMessage, *Error) {}
 	}
 	s.asked[id] = then
-	s.log("to the client: %s %s", id, method)
+	s.options.log("to the client: %s %s", id, method)
 	s.out.Write(outgoing(json.RawMessage(id), method, params))
 }
 
@@ -277,7 +277,7 @@ func (s *server) ask(method string, params any, then func(json.RawMessage, *Erro
 func (s *server) answered(m *message) {
 	then := s.asked[string(m.ID)]
 	if then == nil {
-		s.log("an answer to %s, which was not asked", m.ID)
+		s.options.log("an answer to %s, which was not asked", m.ID)
 		return
 	}
 	delete(s.asked, string(m.ID))
@@ -285,8 +285,8 @@ func (s *server) answered(m *message) {
 }
 
 // log writes a line into the log, without texts of documents.
-func (s *server) log(format string, args ...any) {
-	if s.Log != nil {
-		fmt.Fprintf(s.Log, "%s %s\n", time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf(format, args...))
+func (o *Options) log(format string, args ...any) {
+	if o.Log != nil {
+		fmt.Fprintf(o.Log, "%s %s\n", time.Now().UTC().Format("2006-01-02T15:04:05.000Z"), fmt.Sprintf(format, args...))
 	}
 }

@@ -55,7 +55,7 @@ func (s *settings) read(given json.RawMessage) error {
 
 // configure asks the client for its settings, when it can be asked.
 func (s *server) configure() {
-	if !of(s.client.Workspace).Configuration {
+	if !of(s.view.client.Workspace).Configuration {
 		return
 	}
 	s.ask(protocol.MethodWorkspaceConfiguration, protocol.ConfigurationParams{Items: []protocol.ConfigurationItem{{Section: product}}}, func(result json.RawMessage, err *Error) {
@@ -69,12 +69,12 @@ func (s *server) configure() {
 
 // set takes settings.
 func (s *server) set(given json.RawMessage) {
-	next := s.settings
+	next := s.view.settings
 	if err := next.read(given); err != nil {
-		s.log("settings: %v", err)
+		s.options.log("settings: %v", err)
 		return
 	}
-	if next == s.settings {
+	if next == s.view.settings {
 		return
 	}
 	s.change(func(v *view) { v.settings = next })
@@ -83,7 +83,7 @@ func (s *server) set(given json.RawMessage) {
 }
 
 func (s *server) didChangeConfiguration(p *protocol.DidChangeConfigurationParams) {
-	if of(s.client.Workspace).Configuration {
+	if of(s.view.client.Workspace).Configuration {
 		s.configure()
 	} else if !isNull(p.Settings) {
 		s.set(p.Settings)
@@ -92,7 +92,7 @@ func (s *server) didChangeConfiguration(p *protocol.DidChangeConfigurationParams
 
 // refresh has the client ask again for what hangs on settings.
 func (s *server) refresh() {
-	w := of(s.client.Workspace)
+	w := of(s.view.client.Workspace)
 	if of(w.InlayHint).RefreshSupport {
 		s.ask(protocol.MethodWorkspaceInlayHintRefresh, nil, nil)
 	}
@@ -101,7 +101,7 @@ func (s *server) refresh() {
 
 // refreshLenses has the client ask again for what stands over lines.
 func (s *server) refreshLenses() {
-	if of(of(s.client.Workspace).CodeLens).RefreshSupport {
+	if of(of(s.view.client.Workspace).CodeLens).RefreshSupport {
 		s.ask(protocol.MethodWorkspaceCodeLensRefresh, nil, nil)
 	}
 }

@@ -65,7 +65,7 @@ func (c *call) repaint(uri protocol.DocumentURI) (now, was painted, err error) {
 	}
 	c.inLoop(func() {
 		was = c.loop.painted[uri]
-		if c.loop.docs[uri] != nil {
+		if c.loop.view.docs[uri] != nil {
 			c.loop.painted[uri] = now
 		}
 	})
