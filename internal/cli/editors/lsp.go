@@ -26,7 +26,7 @@ import (
 
 // lspCommand is the command lsp with its options.
 type lspCommand struct {
-	*console.Console
+	console *console.Console
 
 	stdio     bool
 	tcp       string
@@ -39,7 +39,7 @@ const editorsStart = "name the command `concerto lsp` where your editor wants th
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 
 func NewLsp(a *console.Console) *cobra.Command {
-	f := lspCommand{Console: a}
+	f := lspCommand{console: a}
 	c := &cobra.Command{
 		Use:   "lsp",
 		Short: "Serve an editor: the language server",
@@ -67,13 +67,13 @@ func (cmd *lspCommand) serveEditor(ctx context.Context) error {
 	switch {
 	case cmd.stdio && cmd.tcp != "":
 		return console.Usage("leave out one of them", "--stdio and --tcp contradict each other")
-	case cmd.tcp == "" && cmd.Terminal:
+	case cmd.tcp == "" && cmd.console.Terminal:
 		return console.Usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
 	}
-	o := lsp.Options{In: cmd.Stdin, Out: cmd.Stdout, Err: cmd.Stderr, Dir: cmd.Dir, Name: cmd.Binary.Release, State: cmd.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: cmd.UserDir("XDG_CACHE_HOME", ".cache"),
-		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: cmd.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(ctx, cmd.Console, child) }}
+	o := lsp.Options{In: cmd.console.Stdin, Out: cmd.console.Stdout, Err: cmd.console.Stderr, Dir: cmd.console.Dir, Name: cmd.console.Binary.Release, State: cmd.console.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: cmd.console.UserDir("XDG_CACHE_HOME", ".cache"),
+		Alive: func(pid int) bool { return !lockfile.Gone(pid) }, Explain: explained, CheckSync: cmd.checkSync, Command: func(ctx context.Context, child *lsp.Child) (int, error) { return again(ctx, cmd.console, child) }}
 	if cmd.log != "" {
-		file, err := userfile.OpenWrite(cmd.Abs(cmd.log), os.O_APPEND|os.O_CREATE, 0o600)
+		file, err := userfile.OpenWrite(cmd.console.Abs(cmd.log), os.O_APPEND|os.O_CREATE, 0o600)
 		if err != nil {
 			return console.Usage("name a file that can be written", "--log: %v", console.Cause(err))
 		}
@@ -81,17 +81,17 @@ func (cmd *lspCommand) serveEditor(ctx context.Context) error {
 		o.Log = file
 	}
 	if cmd.tcp != "" {
-		conn, err := accept(ctx, cmd.Console, cmd.tcp)
+		conn, err := accept(ctx, cmd.console, cmd.tcp)
 		if err != nil {
 			return err
 		}
 		defer conn.Close()
 		o.In, o.Out = conn, conn
 	}
-	if cmd.Binary.OwnHeap {
+	if cmd.console.Binary.OwnHeap {
 		debug.SetGCPercent(heap.ServingGrowth)
 	}
-	cmd.ExitCode = lsp.Serve(ctx, o)
+	cmd.console.ExitCode = lsp.Serve(ctx, o)
 	return nil
 }
 

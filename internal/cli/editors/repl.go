@@ -62,7 +62,7 @@ exit code 1.`
 
 // replCommand is the command repl with its options.
 type replCommand struct {
-	*console.Console
+	console *console.Console
 
 	world   program.WorldFlags
 	emit    string
@@ -70,7 +70,7 @@ type replCommand struct {
 }
 
 func NewRepl(a *console.Console) *cobra.Command {
-	f := replCommand{Console: a}
+	f := replCommand{console: a}
 	c := &cobra.Command{
 		Use:   "repl [PATH]",
 		Short: "Run what you type, line by line",
@@ -116,10 +116,10 @@ func (cmd *replCommand) startSession(parent context.Context, path string, args [
 	if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
 		return err
 	}
-	cmd.NoInput = cmd.noInput
+	cmd.console.NoInput = cmd.noInput
 	ctx, signals := catchLines(parent)
 	defer signals.Stop()
-	lines, end := openLines(cmd.Console)
+	lines, end := openLines(cmd.console)
 	defer end()
 	signals.alone = !lines.interactive()
 	for {
@@ -141,39 +141,39 @@ func replSource(a *console.Console, path string) driver.Request {
 
 // replSession is a session until its end, or until it begins anew.
 func (cmd *replCommand) replSession(ctx context.Context, path string, args []string, lines lineSource, signals *lineInterrupts) error {
-	s := replSource(cmd.Console, path)
-	p, o, err := program.Prepare(ctx, cmd.Console, s, &cmd.world, signals.Handler)
+	s := replSource(cmd.console, path)
+	p, o, err := program.Prepare(ctx, cmd.console, s, &cmd.world, signals.Handler)
 	if err != nil {
 		return err
 	}
 	s.Mock = cmd.world.Mock
 	o.Args = args
-	endTools, err := program.RegisterTools(ctx, cmd.Console, &cmd.world.Tools, p, &o)
+	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.world.Tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(cmd.Console, p, &o, &cmd.world.Audit)
+	endAudit, err := program.OpenAudit(cmd.console, p, &o, &cmd.world.Audit)
 	if err != nil {
 		return endTools(err)
 	}
-	o.Answers.Prompter = cmd.Prompter()
-	o.Log = cmd.LogWriter()
-	out := &lineEnds{w: cmd.Stdout}
-	o.Output = engine.Output{To: out, Mode: emit.Modes[cmd.emit], Terminal: cmd.OutTerminal}
+	o.Answers.Prompter = cmd.console.Prompter()
+	o.Log = cmd.console.LogWriter()
+	out := &lineEnds{w: cmd.console.Stdout}
+	o.Output = engine.Output{To: out, Mode: emit.Modes[cmd.emit], Terminal: cmd.console.OutTerminal}
 	err = p.Interactive(ctx, o, func(m *engine.Machine) error {
 		session, err := repl.New(s, m)
 		if err != nil {
 			return console.Refused(err)
 		}
 		lines.of(session)
-		return (&talker{Console: cmd.Console, session: session, lines: lines, signals: signals, out: out}).all(ctx)
+		return (&talker{console: cmd.console, session: session, lines: lines, signals: signals, out: out}).all(ctx)
 	})
 	return endTools(endAudit(err))
 }
 
 // talker takes the lines of a session.
 type talker struct {
-	*console.Console
+	console *console.Console
 	session *repl.Session
 	lines   lineSource
 	signals *lineInterrupts
@@ -223,10 +223,10 @@ func (t *talker) tell(err error) int {
 		for _, d := range wrong.Found {
 			l.Add(d)
 		}
-		_ = t.ShowDiagnostics(l) // what it gives is the code of another command
+		_ = t.console.ShowDiagnostics(l) // what it gives is the code of another command
 		return console.ExitFailed
 	}
-	return t.Fail(err)
+	return t.console.Fail(err)
 }
 
 // input reads an entry: a line, and further ones as long as a bracket or a string is open.
@@ -323,10 +323,10 @@ func init() {
 				return t.say(text, nil)
 			}
 			t.out.endLine()
-			return help.ShowTopic(t.Console, rest)
+			return help.ShowTopic(t.console, rest)
 		}},
 		{"load", "FILE", func(t *talker, ctx context.Context, rest string) error {
-			text, err := userfile.Read(t.Abs(rest), userfile.MaxText)
+			text, err := userfile.Read(t.console.Abs(rest), userfile.MaxText)
 			if err != nil {
 				return console.Usage("name a file of statements and declarations", "read %s: %v", rest, console.Cause(err))
 			}
@@ -338,7 +338,7 @@ func init() {
 			return t.say("took "+time.Since(began).Round(time.Microsecond).String(), err)
 		}},
 		{"save", "FILE", func(t *talker, _ context.Context, rest string) error {
-			if err := console.WriteFile(t.Abs(rest), []byte(t.session.Save())); err != nil {
+			if err := console.WriteFile(t.console.Abs(rest), []byte(t.session.Save())); err != nil {
 				return console.Usage("name a file that can be written", "write %s: %v", rest, err)
 			}
 			return nil
@@ -357,7 +357,7 @@ func (t *talker) say(text string, err error) error {
 		return err
 	}
 	t.out.endLine()
-	_, err = fmt.Fprintln(t.out, console.Printable(text, t.OutTerminal))
+	_, err = fmt.Fprintln(t.out, console.Printable(text, t.console.OutTerminal))
 	return err
 }
 
@@ -378,11 +378,11 @@ func (t *talker) run(ctx context.Context, name, text string) error {
 		for _, d := range r.Found {
 			l.Add(d)
 		}
-		_ = t.ShowDiagnostics(l) // there are warnings alone
+		_ = t.console.ShowDiagnostics(l) // there are warnings alone
 	}
 	if len(r.Dropped) > 0 {
 		t.out.endLine()
-		_, _ = fmt.Fprintf(t.Stderr, "concerto: gone, as what it is made of was declared anew: %s\n", strings.Join(r.Dropped, ", "))
+		_, _ = fmt.Fprintf(t.console.Stderr, "concerto: gone, as what it is made of was declared anew: %s\n", strings.Join(r.Dropped, ", "))
 	}
 	if r.Shown == "" {
 		return nil

@@ -164,7 +164,7 @@ func hostConfigs(a *console.Console, path string) (*engine.Program, []host.Confi
 
 // testCommand is the command host test with its options.
 type testCommand struct {
-	*console.Console
+	console *console.Console
 
 	transport string
 	only      []string
@@ -174,7 +174,7 @@ type testCommand struct {
 }
 
 func newHostTest(a *console.Console) *cobra.Command {
-	f := testCommand{Console: a}
+	f := testCommand{console: a}
 	c := &cobra.Command{
 		Use:   "test NAME | -- COMMAND ARGS…",
 		Short: "Check that a host speaks the protocol",
@@ -214,7 +214,7 @@ func wrapped(words []string) string {
 // hostUnderTest is what the arguments name: a host of the program, or a command
 // behind `--`.
 func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: cmd.Environ, Run: cmd.Processes(), Only: cmd.only, Stderr: func(line string) { sayOfHost(cmd.Console, "the host", line) }}
+	o := hostcheck.Options{Environ: cmd.console.Environ, Run: cmd.console.Processes(), Only: cmd.only, Stderr: func(line string) { sayOfHost(cmd.console, "the host", line) }}
 	for _, name := range cmd.only {
 		if err := console.OneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err
@@ -229,12 +229,12 @@ func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Option
 	}
 	switch {
 	case named == 0 && dash >= 0 && len(args) > 0:
-		o.Config = host.Config{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: cmd.Dir, OutputFormat: "json"}
+		o.Config = host.Config{Name: filepath.Base(args[0]), Command: args[0], Args: args[1:], Dir: cmd.console.Dir, OutputFormat: "json"}
 		if strings.Contains(args[0], "/") {
-			o.Config.Command = cmd.Abs(args[0])
+			o.Config.Command = cmd.console.Abs(args[0])
 		}
 	case named == 1 && len(args) == 1:
-		c, p, err := hostNamed(cmd.Console, args[0])
+		c, p, err := hostNamed(cmd.console, args[0])
 		if err != nil {
 			return o, err
 		}
@@ -282,7 +282,7 @@ func hostNamed(a *console.Console, name string) (host.Config, *engine.Program, e
 }
 
 func (cmd *testCommand) hostTest(parent context.Context, o hostcheck.Options) (failed error) {
-	record, end, err := program.RecordHost(cmd.Console, cmd.wire, cmd.program, &o.Config)
+	record, end, err := program.RecordHost(cmd.console, cmd.wire, cmd.program, &o.Config)
 	if err != nil {
 		return err
 	}
@@ -300,20 +300,20 @@ func (cmd *testCommand) hostTest(parent context.Context, o hostcheck.Options) (f
 		report.Checks = append(report.Checks, v)
 		report.Add(v)
 		if !cmd.json {
-			_, err := fmt.Fprint(cmd.Stdout, console.Printable(v.Text(), cmd.OutTerminal))
+			_, err := fmt.Fprint(cmd.console.Stdout, console.Printable(v.Text(), cmd.console.OutTerminal))
 			failed = errors.Join(failed, err)
 		}
 		if v.Why != "" {
-			cmd.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, cmd.ErrTerminal))
+			cmd.console.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, cmd.console.ErrTerminal))
 		}
 	})
 	switch {
 	case err != nil:
 		return err
 	case cmd.json:
-		failed = cmd.WriteJSON(report)
+		failed = cmd.console.WriteJSON(report)
 	default:
-		_, err := fmt.Fprint(cmd.Stdout, report.Sum.Text())
+		_, err := fmt.Fprint(cmd.console.Stdout, report.Sum.Text())
 		failed = errors.Join(failed, err)
 	}
 	if failed == nil && report.Failed > 0 {

@@ -65,7 +65,7 @@ func hostTalk(parent context.Context, a *console.Console, name, wire string) (fa
 	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: a.Environ, Run: a.Processes(), Wire: record,
 		Log: func(host, line string) { a.Notef("%s: %s\n", host, console.Printable(line, a.ErrTerminal)) }, Remark: func(level, line string) { remarkOfHost(a, level, line) }})
 	defer hosts.Close(context.WithoutCancel(ctx))
-	t := &talk{Console: a, hosts: hosts, name: c.Name, typed: make(chan string)}
+	t := &talk{console: a, hosts: hosts, name: c.Name, typed: make(chan string)}
 	go t.read()
 	return t.talk(ctx)
 }
@@ -83,12 +83,12 @@ func remarkOfHost(a *console.Console, level, line string) {
 // talk is a conversation by hand. A typed line that nobody wants yet is held: it is the
 // next answer, or the next prompt. So lines may also come from a file.
 type talk struct {
-	*console.Console
-	hosts *host.Hosts
-	name  string
-	typed chan string // lines of stdin; closed at its end
-	held  *string
-	over  bool // stdin has ended
+	console *console.Console
+	hosts   *host.Hosts
+	name    string
+	typed   chan string // lines of stdin; closed at its end
+	held    *string
+	over    bool // stdin has ended
 
 	open []effect.HostMessage // what the host waits for, in its order
 }
@@ -104,7 +104,7 @@ var errQuit = errors.New("quit")
 
 func (t *talk) read() {
 	defer close(t.typed)
-	in := bufio.NewReader(t.Stdin)
+	in := bufio.NewReader(t.console.Stdin)
 	for {
 		line, err := in.ReadString('\n')
 		if strings.TrimSpace(line) != "" {
@@ -118,8 +118,8 @@ func (t *talk) read() {
 
 // ask shows who is to type, on a terminal.
 func (t *talk) ask(what string) {
-	if t.Terminal {
-		fmt.Fprint(t.Stderr, what+"> ")
+	if t.console.Terminal {
+		fmt.Fprint(t.console.Stderr, what+"> ")
 	}
 }
 
@@ -156,7 +156,7 @@ func (t *talk) prompt(ctx context.Context) (string, error) {
 		case !ok || line == quitCommand:
 			return "", errQuit
 		case line == cancelCommand:
-			t.Notef("nothing is to be cancelled\n")
+			t.console.Notef("nothing is to be cancelled\n")
 		default:
 			return line, nil
 		}
@@ -196,7 +196,7 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 			return errors.Join(leave("the talk has ended"), context.Cause(parent))
 		case line, ok := <-typed:
 			switch {
-			case !ok, line == quitCommand && !t.Terminal:
+			case !ok, line == quitCommand && !t.console.Terminal:
 				t.over = true // what has begun comes to its end
 			case line == cancelCommand || line == quitCommand:
 				command = line
@@ -308,7 +308,9 @@ func (t *talk) perform(ctx context.Context, r effect.Request) error {
 }
 
 // show writes what the host said.
-func (t *talk) show(text string) { fmt.Fprintln(t.Stdout, console.Printable(text, t.OutTerminal)) }
+func (t *talk) show(text string) {
+	fmt.Fprintln(t.console.Stdout, console.Printable(text, t.console.OutTerminal))
+}
 
 // typedValue is a typed answer: an object or an array as it is, anything else as text.
 func typedValue(line string) json.RawMessage {

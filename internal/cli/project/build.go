@@ -27,12 +27,12 @@ func stageNames() []string {
 
 // buildCommand is the command build with its options.
 type buildCommand struct {
-	*console.Console
+	console           *console.Console
 	out, emit, passes string
 }
 
 func NewBuild(a *console.Console) *cobra.Command {
-	k := buildCommand{Console: a}
+	k := buildCommand{console: a}
 	c := &cobra.Command{
 		Use:   "build [PATH]",
 		Short: "Compile a program into one file",
@@ -92,13 +92,13 @@ func passNames() string {
 // names the stage; else to a file named after the entry.
 func (cmd *buildCommand) build(path string, on optimize.Set) error {
 	out := cmd.out
-	in, err := driver.Load(driver.Request{Path: path, Dir: cmd.Dir, Overlay: cmd.Overlay})
+	in, err := driver.Load(driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay})
 	if err != nil {
 		return console.Refused(err)
 	}
 	in.Passes = on
 	if in.Entry == nil {
-		return cmd.ShowDiagnostics(in.Diagnostics)
+		return cmd.console.ShowDiagnostics(in.Diagnostics)
 	}
 	name := cmp.Or(cmd.emit, driver.IR)
 	s := driver.Stages[slices.Index(stageNames(), name)]
@@ -107,7 +107,7 @@ func (cmd *buildCommand) build(path string, on optimize.Set) error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.ShowDiagnostics(found); err != nil {
+	if err := cmd.console.ShowDiagnostics(found); err != nil {
 		return err
 	}
 	if out == "" && cmd.emit == "" {
@@ -115,15 +115,15 @@ func (cmd *buildCommand) build(path string, on optimize.Set) error {
 		out = strings.TrimSuffix(base, driver.SourceExt) + driver.IRExt
 	}
 	if name == driver.IR {
-		program.TrustBuilt(cmd.Console, text.Bytes())
+		program.TrustBuilt(cmd.console, text.Bytes())
 	}
 	if out == "" || out == "-" {
-		_, err := cmd.Stdout.Write(text.Bytes())
+		_, err := cmd.console.Stdout.Write(text.Bytes())
 		return err
 	}
-	if err := console.WriteFile(cmd.Abs(out), text.Bytes()); err != nil {
+	if err := console.WriteFile(cmd.console.Abs(out), text.Bytes()); err != nil {
 		return console.Usage("", "write %s: %v", out, err)
 	}
-	cmd.Verbosef("wrote %s, %d bytes", out, text.Len())
+	cmd.console.Verbosef("wrote %s, %d bytes", out, text.Len())
 	return nil
 }

@@ -20,7 +20,7 @@ var checkForms = []string{"text", "json"}
 
 // checkCommand is the command check with its options.
 type checkCommand struct {
-	*console.Console
+	console           *console.Console
 	form              string
 	watch, fix, diffs bool
 	audit             program.AuditFlags
@@ -28,7 +28,7 @@ type checkCommand struct {
 }
 
 func NewCheck(a *console.Console) *cobra.Command {
-	k := checkCommand{Console: a}
+	k := checkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "check [PATH | -]",
 		Short: "Look for mistakes without running",
@@ -66,10 +66,10 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	if err := console.OneOf("--format", cmd.form, checkForms); err != nil {
 		return err
 	}
-	if err := program.UsableAudit(cmd.Console, &cmd.audit); err != nil {
+	if err := program.UsableAudit(cmd.console, &cmd.audit); err != nil {
 		return err
 	}
-	s, err := program.Source(cmd.Console, path, nil)
+	s, err := program.Source(cmd.console, path, nil)
 	if err != nil {
 		return err
 	}
@@ -98,15 +98,15 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 	defer signals.Stop()
 	<-signals.Ready
 	var again analysis.Again
-	return rerun.OnChange(ctx, cmd.Console, false, func(_ context.Context, seen func(string)) error {
+	return rerun.OnChange(ctx, cmd.console, false, func(_ context.Context, seen func(string)) error {
 		s.Seen = seen
-		cmd.tools.Watch(cmd.Console, seen)
+		cmd.tools.Watch(cmd.console, seen)
 		return cmd.check(parent, again.Request(s))
 	})
 }
 
 func (cmd *checkCommand) check(ctx context.Context, s driver.Request) error {
-	found, err := engine.CheckWith(ctx, s, program.ToolSources(cmd.Console, &cmd.tools, nil))
+	found, err := engine.CheckWith(ctx, s, program.ToolSources(cmd.console, &cmd.tools, nil))
 	if err != nil {
 		return console.Refused(err)
 	}
@@ -116,9 +116,9 @@ func (cmd *checkCommand) check(ctx context.Context, s driver.Request) error {
 // showFound shows what a check has found.
 func (cmd *checkCommand) showFound(found diag.List) error {
 	if cmd.form != "json" {
-		return cmd.ShowDiagnostics(found)
+		return cmd.console.ShowDiagnostics(found)
 	}
-	if err := diag.JSON(cmd.Stdout, found.Sorted()); err != nil {
+	if err := diag.JSON(cmd.console.Stdout, found.Sorted()); err != nil {
 		return err
 	}
 	if found.HasErrors() {

@@ -19,26 +19,26 @@ func (cmd *checkCommand) applyFixes(ctx context.Context, s driver.Request) (foun
 	s.Overlay = map[string][]byte{}
 	rounds := repair.Rounds{Program: isSource}
 	for more := true; more; {
-		if found, err = engine.CheckWith(ctx, s, program.ToolSources(cmd.Console, &cmd.tools, nil)); err != nil {
+		if found, err = engine.CheckWith(ctx, s, program.ToolSources(cmd.console, &cmd.tools, nil)); err != nil {
 			return found, console.Refused(err)
 		}
 		changed := rounds.Round(found.Sorted())
 		for _, x := range changed {
-			s.Overlay[cmd.Abs(x.Name())] = x.Text()
+			s.Overlay[cmd.console.Abs(x.Name())] = x.Text()
 		}
 		more = len(changed) > 0
 	}
 	for _, x := range rounds.Files() {
 		if cmd.diffs {
-			if _, err := cmd.Stdout.Write(repair.Diff(x.Name(), x.Was.Text, repair.Show(x.Was, x.Edits))); err != nil {
+			if _, err := cmd.console.Stdout.Write(repair.Diff(x.Name(), x.Was.Text, repair.Show(x.Was, x.Edits))); err != nil {
 				return found, err
 			}
 			continue
 		}
-		if err := console.WriteFile(cmd.Abs(x.Name()), x.Text()); err != nil {
+		if err := console.WriteFile(cmd.console.Abs(x.Name()), x.Text()); err != nil {
 			return found, console.Usage("this file and those behind it are as they were", "write %s: %v", x.Name(), err)
 		}
-		fmt.Fprintf(cmd.Stderr, "%s: %d fixed\n", x.Name(), x.Fixes)
+		fmt.Fprintf(cmd.console.Stderr, "%s: %d fixed\n", x.Name(), x.Fixes)
 	}
 	return found, nil
 }

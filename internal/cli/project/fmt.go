@@ -24,7 +24,7 @@ import (
 
 // fmtCommand is the command fmt with its options.
 type fmtCommand struct {
-	*console.Console
+	console *console.Console
 
 	check bool
 	stdin bool
@@ -36,7 +36,7 @@ type fmtCommand struct {
 const minWidth, maxWidth = 40, 400
 
 func NewFmt(a *console.Console) *cobra.Command {
-	f := fmtCommand{Console: a}
+	f := fmtCommand{console: a}
 	c := &cobra.Command{
 		Use:   "fmt [PATH…]",
 		Short: "Write programs in the one style",
@@ -70,7 +70,7 @@ func (cmd *fmtCommand) formatPaths(paths []string) error {
 		}
 		return cmd.fmtStdin()
 	}
-	files, err := sources(cmd.Console, paths)
+	files, err := sources(cmd.console, paths)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (cmd *fmtCommand) formatPaths(paths []string) error {
 			changed++
 		}
 	}
-	cmd.Verbosef("%s, %d not in the style", console.Count(len(files), "file"), changed)
+	cmd.console.Verbosef("%s, %d not in the style", console.Count(len(files), "file"), changed)
 	switch {
 	case broken:
 		return console.ExitError(console.ExitRefused)
@@ -100,19 +100,19 @@ func (cmd *fmtCommand) formatPaths(paths []string) error {
 var errHasMistakes = errors.New("the file has mistakes")
 
 func (cmd *fmtCommand) fmtStdin() error {
-	text, err := io.ReadAll(cmd.Stdin)
+	text, err := io.ReadAll(cmd.console.Stdin)
 	if err != nil {
 		return console.Usage("", "read stdin: %v", err)
 	}
-	out, err := formatText(cmd.Console, "<stdin>", text, cmd.width)
+	out, err := formatText(cmd.console, "<stdin>", text, cmd.width)
 	switch {
 	case err != nil:
 		return console.ExitError(console.ExitRefused)
 	case !cmd.check:
-		_, err = cmd.Stdout.Write(out)
+		_, err = cmd.console.Stdout.Write(out)
 		return err
 	case !bytes.Equal(text, out):
-		fmt.Fprintln(cmd.Stdout, "<stdin>")
+		fmt.Fprintln(cmd.console.Stdout, "<stdin>")
 		return console.ExitError(console.ExitFailed)
 	}
 	return nil
@@ -132,23 +132,23 @@ func formatText(a *console.Console, name string, text []byte, width int) ([]byte
 
 // fmtFile formats one file and says whether it was not in the style before.
 func (cmd *fmtCommand) fmtFile(name string) (differs bool, err error) {
-	path := cmd.Abs(name)
+	path := cmd.console.Abs(name)
 	text, err := userfile.Read(path, userfile.MaxText)
 	if err != nil {
 		return false, console.Usage("", "read %s: %v", name, console.Cause(err))
 	}
-	out, err := formatText(cmd.Console, filepath.ToSlash(name), text, cmd.width)
+	out, err := formatText(cmd.console, filepath.ToSlash(name), text, cmd.width)
 	if err != nil || bytes.Equal(text, out) {
 		return false, err
 	}
 	if cmd.check {
-		fmt.Fprintln(cmd.Stdout, filepath.ToSlash(name))
+		fmt.Fprintln(cmd.console.Stdout, filepath.ToSlash(name))
 		return true, nil
 	}
 	if err := console.WriteFile(path, out); err != nil {
 		return true, console.Usage("the file is as it was", "write %s: %v", name, err)
 	}
-	cmd.Verbosef("rewrote %s", name)
+	cmd.console.Verbosef("rewrote %s", name)
 	return true, nil
 }
 

@@ -26,26 +26,26 @@ func (cmd *runCommand) attachable(s driver.Request, signals *interrupt.Handler, 
 	}
 	defer func() { _ = l.Close() }()
 	s.Mock = cmd.Mock
-	cmd.Debugging.Debugger = dap.Attachable(s)
-	interrupt.FollowDebugger(cmd.Console, signals)
-	fmt.Fprintf(cmd.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())
+	cmd.console.Debugging.Debugger = dap.Attachable(s)
+	interrupt.FollowDebugger(cmd.console, signals)
+	fmt.Fprintf(cmd.console.Stderr, "concerto: waits for a debugger on %s\n", l.Addr())
 	go func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return // the run has ended
 			}
-			if err := (&dap.Adapter{Dir: cmd.Dir, Attach: cmd.Debugging.Debugger}).Serve(c, c); err != nil {
-				cmd.Complain(err.Error(), "")
+			if err := (&dap.Adapter{Dir: cmd.console.Dir, Attach: cmd.console.Debugging.Debugger}).Serve(c, c); err != nil {
+				cmd.console.Complain(err.Error(), "")
 			}
 			_ = c.Close()
 		}
 	}()
 	code := console.ExitOK
 	if err := run(); err != nil {
-		code = cmd.Fail(err)
+		code = cmd.console.Fail(err)
 	}
-	cmd.Debugging.Debugger.End(code)
+	cmd.console.Debugging.Debugger.End(code)
 	if code != console.ExitOK {
 		return console.ExitError(code)
 	}

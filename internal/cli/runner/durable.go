@@ -65,16 +65,16 @@ func (cmd *runCommand) journaled(p *engine.Program, o *engine.Options) error {
 	case d.journal != "" && cmd.watch:
 		return console.Usage("leave one of them out", "--watch runs the program again and again, and --journal keeps one run")
 	case d.journal != "":
-		d.dir, cmd.RunName = d.journal, d.journal
-		o.Records.Durable = d.records(cmd.Console, cmd.Abs(d.journal))
+		d.dir, cmd.console.RunName = d.journal, d.journal
+		o.Records.Durable = d.records(cmd.console, cmd.console.Abs(d.journal))
 	case root != "" && !cmd.watch:
 		id := procgroup.NewID()
 		o.Session.SessionID, d.dir = id, id
-		o.Records.Durable = d.records(cmd.Console, filepath.Join(root, id))
+		o.Records.Durable = d.records(cmd.console, filepath.Join(root, id))
 		if err := os.MkdirAll(root, 0o700); err != nil {
 			return fmt.Errorf("make %s, where the manifest has runs kept: %w", root, err)
 		}
-		cmd.Notef("concerto: run %s is kept in %s\n", id, cmd.Relative(o.Records.Durable.Dir))
+		cmd.console.Notef("concerto: run %s is kept in %s\n", id, cmd.console.Relative(o.Records.Durable.Dir))
 	case d.park || d.wait || d.sync != "" || d.verify || d.every > 0:
 		return console.Usage("add --journal DIR", "--park, --wait, --sync, --snapshot-every and --verify-snapshots are of runs that are kept")
 	default:

@@ -56,17 +56,17 @@ type shownProgress struct {
 // stages that can be seen. What it gives is told of the run's end; nil when nothing
 // is shown.
 func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shownProgress {
-	live := cmd.shown == "auto" && cmd.ErrScreen && !cmd.WritesRecords() && !(cmd.OutTerminal && cmd.emit == "ndjson")
+	live := cmd.shown == "auto" && cmd.console.ErrScreen && !cmd.console.WritesRecords() && !(cmd.console.OutTerminal && cmd.emit == "ndjson")
 	if cmd.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
 		return nil
 	}
-	s := &shownProgress{a: cmd.Console, began: time.Now()}
+	s := &shownProgress{a: cmd.console, began: time.Now()}
 	if live {
 		s.view = progress.NewView()
 		o.Output.Viewed = true
-		cmd.Bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
+		cmd.console.Bottom().Show(func(width, most int) []screen.Line { return s.view.Lines(time.Since(s.began), width, most) })
 	} else {
-		s.plain = progress.NewPlain(func(line string) { cmd.Notef("%s\n", line) })
+		s.plain = progress.NewPlain(func(line string) { cmd.console.Notef("%s\n", line) })
 	}
 	o.Records.OnActivity = s.hear
 	others := o.Records.OnUsage

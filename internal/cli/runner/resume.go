@@ -71,7 +71,7 @@ began with (--as-started), or the one that is there now (--accept-changes), whic
 tried out first: it must ask for the same things in the same order up to here.`
 
 func NewResume(a *console.Console) *cobra.Command {
-	f := resumeCommand{runCommand: runCommand{Console: a}}
+	f := resumeCommand{runCommand: runCommand{console: a}}
 	c := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was interrupted",
@@ -109,28 +109,28 @@ type resumeCommand struct {
 }
 
 func (cmd *resumeCommand) resume(parent context.Context, run string) error {
-	dir, err := RunDir(cmd.Console, run)
+	dir, err := RunDir(cmd.console, run)
 	if err != nil {
 		return err
 	}
 	cmd.durable.dir = run
-	cmd.RunName = run
+	cmd.console.RunName = run
 	stored, err := engine.OpenRun(dir)
 	if err != nil {
 		return err
 	}
 	if code, over := stored.Finished(); over {
-		cmd.Verbosef("the run has ended")
+		cmd.console.Verbosef("the run has ended")
 		return console.ExitError(code)
 	}
 	if err := takeKept(cmd.durable.command.Flags(), stored.Given); err != nil {
 		return err
 	}
-	form, err := progressForm(cmd.Console, cmd.shown)
+	form, err := progressForm(cmd.console, cmd.shown)
 	if err != nil {
 		return err
 	}
-	cmd.shown, cmd.NoInput = form, cmd.noInput
+	cmd.shown, cmd.console.NoInput = form, cmd.noInput
 	for _, x := range []struct {
 		flag, value string
 		forms       []string
@@ -149,7 +149,7 @@ func (cmd *resumeCommand) resume(parent context.Context, run string) error {
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	cmd.Interrupt = signals.Interrupt
+	cmd.console.Interrupt = signals.Interrupt
 	for {
 		err := cmd.resumeOnce(ctx, stored, signals)
 		var suspended *engine.Suspended
@@ -163,14 +163,14 @@ func (cmd *resumeCommand) resumeOnce(ctx context.Context, stored *engine.StoredR
 	if err := cmd.checkProgram(ctx, stored); err != nil {
 		return err
 	}
-	p, o, err := program.PrepareWith(cmd.Console, &cmd.WorldFlags, signals, func(*permit.Grants) (*engine.Program, string, error) {
+	p, o, err := program.PrepareWith(cmd.console, &cmd.WorldFlags, signals, func(*permit.Grants) (*engine.Program, string, error) {
 		p, err := stored.Program()
 		return p, stored.Root, err
 	})
 	if err != nil {
 		return err
 	}
-	o.Records.Durable = cmd.durable.records(cmd.Console, stored.Dir)
+	o.Records.Durable = cmd.durable.records(cmd.console, stored.Dir)
 	return cmd.runProgram(ctx, p, &o, nil, signals, func() error { return stored.Resume(ctx, o) })
 }
 
@@ -192,14 +192,14 @@ func (cmd *resumeCommand) checkProgram(ctx context.Context, stored *engine.Store
 		what += ", and does not compile now"
 	}
 	if !cmd.accept {
-		return console.Usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", cmd.Relative(path), what)
+		return console.Usage("give --as-started to run the program that the run began with, or --accept-changes to run the one that is there now", "%s %s", cmd.console.Relative(path), what)
 	}
 	if p == nil {
-		return console.Usage("mend it, or give --as-started", "%s %s", cmd.Relative(path), what)
+		return console.Usage("mend it, or give --as-started", "%s %s", cmd.console.Relative(path), what)
 	}
-	err = stored.Adopt(ctx, p, cmd.Environ)
+	err = stored.Adopt(ctx, p, cmd.console.Environ)
 	if gone, ok := errors.AsType[*durable.Gone](err); ok {
-		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", cmd.Relative(path), what, gone)
+		return console.Usage("give --as-started to run the program that the run began with", "%s %s, and cannot be tried: %v", cmd.console.Relative(path), what, gone)
 	}
 	return err
 }

@@ -22,7 +22,7 @@ import (
 
 // runCommand is the command run with its options.
 type runCommand struct {
-	*console.Console
+	console *console.Console
 
 	program.WorldFlags
 	emit    string
@@ -126,7 +126,7 @@ Where a run spends its time:
                                     line: open it in ui.perfetto.dev`
 
 func NewRun(a *console.Console) *cobra.Command {
-	f := runCommand{Console: a}
+	f := runCommand{console: a}
 	c := &cobra.Command{
 		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
 		Short: "Run a program",
@@ -180,37 +180,37 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	case cmd.format != "text" && !cmd.stats:
 		return console.Usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
 	}
-	form, err := progressForm(cmd.Console, cmd.shown)
+	form, err := progressForm(cmd.console, cmd.shown)
 	if err != nil {
 		return err
 	}
-	cmd.shown, cmd.NoInput = form, cmd.noInput
-	inputs, err := program.ReadInputs(cmd.Console, cmd.input)
+	cmd.shown, cmd.console.NoInput = form, cmd.noInput
+	inputs, err := program.ReadInputs(cmd.console, cmd.input)
 	if err != nil {
 		return err
 	}
 	cmd.inputs = inputs
 	if cmd.detail {
-		cmd.Began = time.Now()
+		cmd.console.Began = time.Now()
 	}
-	s, err := program.Source(cmd.Console, path, cmd.given())
+	s, err := program.Source(cmd.console, path, cmd.given())
 	if err != nil {
 		return err
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	cmd.Interrupt = signals.Interrupt
+	cmd.console.Interrupt = signals.Interrupt
 	if cmd.debug != "" {
 		return cmd.attachable(s, signals, func() error { return cmd.runOnce(ctx, s, args, signals) })
 	}
-	interrupt.FollowDebugger(cmd.Console, signals)
+	interrupt.FollowDebugger(cmd.console, signals)
 	if !cmd.watch {
 		return cmd.runOnce(ctx, s, args, signals)
 	}
 	if s.Given != nil {
 		return console.Usage("name a file", "--watch has nothing to look at in a program that is in no file")
 	}
-	return rerun.OnChange(ctx, cmd.Console, true, func(ctx context.Context, seen func(string)) error {
+	return rerun.OnChange(ctx, cmd.console, true, func(ctx context.Context, seen func(string)) error {
 		s := s
 		s.Seen = seen
 		return cmd.runOnce(ctx, s, args, signals)
@@ -227,15 +227,15 @@ func (cmd *runCommand) given() *string {
 
 func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []string, signals *interrupt.Handler) error {
 	if cmd.detail {
-		cmd.Began = time.Now() // under --watch each run begins anew
+		cmd.console.Began = time.Now() // under --watch each run begins anew
 	}
-	p, o, err := program.Prepare(ctx, cmd.Console, s, &cmd.WorldFlags, signals)
+	p, o, err := program.Prepare(ctx, cmd.console, s, &cmd.WorldFlags, signals)
 	if err != nil {
 		return err
 	}
 	o.Args, o.Inputs = args, cmd.inputs
-	if cmd.Debugging.Debugger != nil {
-		o.Records.Debugger = cmd.Debugging.Debugger
+	if cmd.console.Debugging.Debugger != nil {
+		o.Records.Debugger = cmd.console.Debugging.Debugger
 	}
 	if err := cmd.journaled(p, &o); err != nil {
 		return err
@@ -246,16 +246,16 @@ func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []str
 // runProgram runs a program with all that is shown and kept of a run.
 func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *engine.Options, seen func(string), signals *interrupt.Handler, run func() error) error {
 	if cmd.files.wire != "" {
-		if err := program.CheckWireFile(cmd.Console, p, cmd.files.wire); err != nil {
+		if err := program.CheckWireFile(cmd.console, p, cmd.files.wire); err != nil {
 			return err
 		}
 	}
-	cmd.Tools.Watch(cmd.Console, seen)
-	endTools, err := program.RegisterTools(ctx, cmd.Console, &cmd.Tools, p, o)
+	cmd.Tools.Watch(cmd.console, seen)
+	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.Tools, p, o)
 	if err != nil {
 		return err
 	}
-	if cmd.Binary.OwnProcess && len(p.Hosts()) > 0 && !cmd.watch {
+	if cmd.console.Binary.OwnProcess && len(p.Hosts()) > 0 && !cmd.watch {
 		// A listen passes each message from one goroutine to another, and only the
 		// host runs at the same time. Waking a second processor for each message
 		// costs a quarter of the rate: the benchmark questions reaches 0.61 of
@@ -263,29 +263,29 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 		// are as fast with either.
 		runtime.GOMAXPROCS(1)
 	}
-	if cmd.Binary.OwnHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
+	if cmd.console.Binary.OwnHeap && p.MaxMemory() == 0 { // else the heap is looked at as it grows
 		heap.Grow()
 	}
-	if o.Answers.Prompter = cmd.Prompter(); o.Answers.Prompter == nil && !cmd.NoInput {
-		o.Answers.Stdin = cmd.PipedInput()
+	if o.Answers.Prompter = cmd.console.Prompter(); o.Answers.Prompter == nil && !cmd.console.NoInput {
+		o.Answers.Stdin = cmd.console.PipedInput()
 	}
-	if err := relayed(ctx, cmd.Console, p, cmd.relay, o); err != nil {
+	if err := relayed(ctx, cmd.console, p, cmd.relay, o); err != nil {
 		return endTools(err)
 	}
-	cmd.MarkEditable(p)
-	end := drawingTold(cmd.Console)
+	cmd.console.MarkEditable(p)
+	end := drawingTold(cmd.console)
 	defer end()
 	signals.Before(end)
-	o.Log = cmd.LogWriter()
-	o.Output = engine.Output{To: cmd.Stdout, Mode: emit.Modes[cmd.emit], Terminal: cmd.OutTerminal, Detail: cmd.Began}
-	if cmd.files.ledger != "" && cmd.Audit.File != "" && sameFile(cmd.Abs(cmd.files.ledger), cmd.Abs(cmd.Audit.File)) {
+	o.Log = cmd.console.LogWriter()
+	o.Output = engine.Output{To: cmd.console.Stdout, Mode: emit.Modes[cmd.emit], Terminal: cmd.console.OutTerminal, Detail: cmd.console.Began}
+	if cmd.files.ledger != "" && cmd.Audit.File != "" && sameFile(cmd.console.Abs(cmd.files.ledger), cmd.console.Abs(cmd.Audit.File)) {
 		return endTools(twoLogs(cmd.files.ledger))
 	}
-	endAudit, err := program.OpenAudit(cmd.Console, p, o, &cmd.Audit)
+	endAudit, err := program.OpenAudit(cmd.console, p, o, &cmd.Audit)
 	if err != nil {
 		return endTools(err)
 	}
-	endLedger, err := recordingDecisions(cmd.Console, o, cmd.files.ledger)
+	endLedger, err := recordingDecisions(cmd.console, o, cmd.files.ledger)
 	if err != nil {
 		return endTools(endAudit(err))
 	}
@@ -300,7 +300,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
 	if cmd.stats {
-		tellStats(cmd.Console, &used, cmd.format == "json" || cmd.WritesRecords())
+		tellStats(cmd.console, &used, cmd.format == "json" || cmd.console.WritesRecords())
 	}
 	return err
 }
@@ -319,7 +319,7 @@ func (cmd *runCommand) recording(o *engine.Options, run func() error) (err error
 		if r.path == "" {
 			continue
 		}
-		file, ferr := cmd.CreateRecord(r.flag, r.path)
+		file, ferr := cmd.console.CreateRecord(r.flag, r.path)
 		if ferr != nil {
 			return ferr
 		}

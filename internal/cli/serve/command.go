@@ -18,7 +18,7 @@ import (
 
 // serveCommand is the command serve with its options.
 type serveCommand struct {
-	*console.Console
+	console *console.Console
 
 	stdio    bool
 	web      webFlags
@@ -33,7 +33,7 @@ type serveCommand struct {
 }
 
 func NewServe(a *console.Console) *cobra.Command {
-	f := serveCommand{Console: a}
+	f := serveCommand{console: a}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run programs for an application, with the application's own tools",
@@ -85,28 +85,28 @@ func (cmd *serveCommand) serveApplications(parent context.Context) error {
 	<-signals.Ready
 	config.Kill = signals.Kill
 	o := engine.Options{Tools: config.Tools, Kill: config.Kill}
-	endTools, err := program.RegisterTools(ctx, cmd.Console, &cmd.tools, nil, &o)
+	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.tools, nil, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(cmd.Console, nil, &o, &cmd.audit)
+	endAudit, err := program.OpenAudit(cmd.console, nil, &o, &cmd.audit)
 	if err != nil {
 		return endTools(err)
 	}
 	config.Audit = o.Records.Audit
 	s := New(config)
 	if listen == nil {
-		err = s.ServeLines(ctx, cmd.Stdin, cmd.Stdout)
+		err = s.ServeLines(ctx, cmd.console.Stdin, cmd.console.Stdout)
 	} else {
-		err = serveHTTP(ctx, cmd.Console, s, listen, web)
+		err = serveHTTP(ctx, cmd.console, s, listen, web)
 	}
 	return endTools(endAudit(err))
 }
 
 // served is what the flags say of the server.
 func (cmd *serveCommand) served() (Config, error) {
-	c := Config{Version: cmd.Binary.Release, Tools: &tool.Registry{}, Environ: cmd.Environ, PassEnv: cmd.passEnv, Source: cmd.source, Executable: cmd.Binary.Executable,
-		Sessions: cmd.sessions, Message: cmd.message, Drain: time.Duration(cmd.drain * float64(time.Second)), LogLevel: cmd.LogLevel, Log: func(level, message string) { serverLog(cmd.Console, level, message) }}
+	c := Config{Version: cmd.console.Binary.Release, Tools: &tool.Registry{}, Environ: cmd.console.Environ, PassEnv: cmd.passEnv, Source: cmd.source, Executable: cmd.console.Binary.Executable,
+		Sessions: cmd.sessions, Message: cmd.message, Drain: time.Duration(cmd.drain * float64(time.Second)), LogLevel: cmd.console.LogLevel, Log: func(level, message string) { serverLog(cmd.console, level, message) }}
 	switch {
 	case cmd.sessions < 1:
 		return c, console.Usage("give 1 or more", "--max-sessions cannot be %d", cmd.sessions)
@@ -116,10 +116,10 @@ func (cmd *serveCommand) served() (Config, error) {
 		return c, console.Usage("give seconds, 86400 at most", "--drain cannot be %g", cmd.drain)
 	}
 	if len(cmd.roots) == 0 {
-		cmd.roots = []string{cmd.Dir}
+		cmd.roots = []string{cmd.console.Dir}
 	}
 	for _, given := range cmd.roots {
-		root, err := filepath.EvalSymlinks(cmd.Abs(given))
+		root, err := filepath.EvalSymlinks(cmd.console.Abs(given))
 		info, serr := os.Stat(root)
 		if err != nil || serr != nil || !info.IsDir() {
 			return c, console.Usage("--root takes a directory that exists", "no directory %s", given)

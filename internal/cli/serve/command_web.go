@@ -52,10 +52,10 @@ func (cmd *serveCommand) listening() (net.Listener, Web, error) {
 	}
 	address, loopback := Address(w.address)
 	web.Loopback = loopback
-	if err := setToken(cmd.Console, w, &web); err != nil {
+	if err := setToken(cmd.console, w, &web); err != nil {
 		return nil, web, err
 	}
-	secure, err := certificates(cmd.Console, w)
+	secure, err := certificates(cmd.console, w)
 	if err != nil {
 		return nil, web, err
 	}
@@ -65,7 +65,7 @@ func (cmd *serveCommand) listening() (net.Listener, Web, error) {
 	}
 	if secure == nil {
 		if !loopback {
-			fmt.Fprintf(cmd.Stderr, "warning: what is said to %s, the token too, can be read on the way: give --tls-cert and --tls-key, or an address of the loopback\n", w.address)
+			fmt.Fprintf(cmd.console.Stderr, "warning: what is said to %s, the token too, can be read on the way: give --tls-cert and --tls-key, or an address of the loopback\n", w.address)
 		}
 		return l, web, nil
 	}

@@ -23,7 +23,7 @@ import (
 
 // testCommand is the command test with its options.
 type testCommand struct {
-	*console.Console
+	console *console.Console
 
 	filter   string
 	format   string
@@ -49,7 +49,7 @@ var recordings = []string{"missing", "all"}
 var testFormats = []string{"text", "json", "ndjson", "junit"}
 
 func NewTest(a *console.Console) *cobra.Command {
-	f := testCommand{Console: a}
+	f := testCommand{console: a}
 	c := &cobra.Command{
 		Use:   "test [PATH]",
 		Short: "Run a program's tests",
@@ -136,14 +136,14 @@ func (cmd *testCommand) runTests(parent context.Context, path string) error {
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	interrupt.FollowDebugger(cmd.Console, signals)
+	interrupt.FollowDebugger(cmd.console, signals)
 	<-signals.Ready
-	s := driver.Request{Path: path, Dir: cmd.Dir, Overlay: cmd.Overlay, Tests: true, Seen: func(string) {}}
+	s := driver.Request{Path: path, Dir: cmd.console.Dir, Overlay: cmd.console.Overlay, Tests: true, Seen: func(string) {}}
 	if !cmd.watch {
 		return cmd.testOnce(ctx, s, grants, selected, signals.Kill)
 	}
 	var again analysis.Again
-	return rerun.OnChange(ctx, cmd.Console, false, func(_ context.Context, seen func(path string)) error {
+	return rerun.OnChange(ctx, cmd.console, false, func(_ context.Context, seen func(path string)) error {
 		s.Seen = seen
 		return cmd.testOnce(ctx, again.Request(s), grants, selected, signals.Kill)
 	})
@@ -156,7 +156,7 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 	if err != nil {
 		return console.Refused(err)
 	}
-	if err := cmd.ShowDiagnostics(found); err != nil {
+	if err := cmd.console.ShowDiagnostics(found); err != nil {
 		return err
 	}
 	tests := p.Tests()
@@ -164,24 +164,24 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 		return console.Usage("`concerto test` alone runs all of them", "no test's name matches %q", cmd.filter)
 	}
 	if cmd.list {
-		return listTests(cmd.Console, tests, selected, cmd.format == "json")
+		return listTests(cmd.console, tests, selected, cmd.format == "json")
 	}
-	o := engine.TestOptions{Select: selected, Parallel: cmd.parallel, Seed: cmd.seed, Live: cmd.live, Record: cmd.record, Limit: time.Duration(cmd.timeout * float64(time.Second)), Environ: cmd.Environ, Executable: cmd.Binary.Executable, WorkDir: cmd.Dir, Allow: allow,
-		Cover: cmd.cover || cmd.html != "", Kill: kill, Log: cmd.LogWriter(), LogLevel: cmd.LogLevel}
-	if cmd.Debugging.Debugger != nil {
-		o.Debugger = cmd.Debugging.Debugger
+	o := engine.TestOptions{Select: selected, Parallel: cmd.parallel, Seed: cmd.seed, Live: cmd.live, Record: cmd.record, Limit: time.Duration(cmd.timeout * float64(time.Second)), Environ: cmd.console.Environ, Executable: cmd.console.Binary.Executable, WorkDir: cmd.console.Dir, Allow: allow,
+		Cover: cmd.cover || cmd.html != "", Kill: kill, Log: cmd.console.LogWriter(), LogLevel: cmd.console.LogLevel}
+	if cmd.console.Debugging.Debugger != nil {
+		o.Debugger = cmd.console.Debugging.Debugger
 	}
 	switch cmd.format {
 	case "text":
-		o.OnResult = func(r engine.TestResult) { tellResult(cmd.Console, r) }
+		o.OnResult = func(r engine.TestResult) { tellResult(cmd.console, r) }
 	case "ndjson":
-		o.OnEvent = func(t engine.Test, r *engine.TestResult) { tellEvent(cmd.Console, t, r) }
+		o.OnEvent = func(t engine.Test, r *engine.TestResult) { tellEvent(cmd.console, t, r) }
 	}
 	if cmd.wire != "" {
-		if err := program.CheckWireFile(cmd.Console, p, cmd.wire); err != nil {
+		if err := program.CheckWireFile(cmd.console, p, cmd.wire); err != nil {
 			return err
 		}
-		file, err := cmd.CreateRecord("--wire", cmd.wire)
+		file, err := cmd.console.CreateRecord("--wire", cmd.wire)
 		if err != nil {
 			return err
 		}
@@ -189,13 +189,13 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 		o.Wire = file
 	}
 	var of engine.Options
-	of.WorkDir, of.Dir, of.Allow = cmd.Dir, cmd.Dir, allow
-	cmd.tools.Watch(cmd.Console, s.Seen)
-	endTools, err := program.RegisterTestTools(ctx, cmd.Console, &cmd.tools, p, &of, !cmd.live)
+	of.WorkDir, of.Dir, of.Allow = cmd.console.Dir, cmd.console.Dir, allow
+	cmd.tools.Watch(cmd.console, s.Seen)
+	endTools, err := program.RegisterTestTools(ctx, cmd.console, &cmd.tools, p, &of, !cmd.live)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(cmd.Console, p, &of, &cmd.audit)
+	endAudit, err := program.OpenAudit(cmd.console, p, &of, &cmd.audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -205,10 +205,10 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 	err = endTools(endAudit(err))
 	for _, r := range results {
 		for _, file := range r.Record.Files {
-			s.Seen(cmd.Abs(file))
+			s.Seen(cmd.console.Abs(file))
 		}
 		if r.UnusedEntries > 0 {
-			cmd.Complain("warning: "+r.Tape+": "+program.NotUsed(r.Unused, r.UnusedEntries), "")
+			cmd.console.Complain("warning: "+r.Tape+": "+program.NotUsed(r.Unused, r.UnusedEntries), "")
 		}
 	}
 	if err != nil {
@@ -268,18 +268,18 @@ func (cmd *testCommand) finishTests(r *testReport) error {
 	var err error
 	switch cmd.format {
 	case "json":
-		err = writeJSONReport(cmd.Stdout, r)
+		err = writeJSONReport(cmd.console.Stdout, r)
 	case "junit":
-		err = writeJUnitReport(cmd.Stdout, r)
+		err = writeJUnitReport(cmd.console.Stdout, r)
 	case "ndjson": // each line was written when it happened
 	default:
-		tellSummary(cmd.Console, r)
+		tellSummary(cmd.console, r)
 	}
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
 	if cmd.html != "" {
-		if err := console.WriteFile(cmd.Abs(cmd.html), r.Coverage.page()); err != nil {
+		if err := console.WriteFile(cmd.console.Abs(cmd.html), r.Coverage.page()); err != nil {
 			return console.Usage("", "write %s: %v", cmd.html, console.Cause(err))
 		}
 	}

@@ -40,7 +40,7 @@ func NewMcp(a *console.Console) *cobra.Command {
 }
 
 func newMcpAdd(a *console.Console) *cobra.Command {
-	f := mcpAddCommand{Console: a}
+	f := mcpAddCommand{console: a}
 	c := &cobra.Command{
 		Use:   "add NAME [-- COMMAND ARGS…]",
 		Short: "Declare the tools of an MCP server",
@@ -69,7 +69,7 @@ Neither a file nor a section that exists is overwritten.`,
 
 // mcpAddCommand is the command mcp add with its options.
 type mcpAddCommand struct {
-	*console.Console
+	console *console.Console
 
 	url             string
 	env, headersEnv []string
@@ -100,7 +100,7 @@ func (cmd *mcpAddCommand) mcpAdd(ctx context.Context, name string, command []str
 	case (url == "") == (len(command) == 0):
 		return console.Usage("`concerto mcp add "+name+" -- COMMAND`, or --url URL", "give the command of a server to start, or the address of one that runs")
 	}
-	dir := manifestDir(cmd.Console)
+	dir := manifestDir(cmd.console)
 	file := filepath.Join(dir, strings.ToLower(name)+".conc")
 	if _, err := os.Stat(file); err == nil {
 		return console.Usage("remove it, or choose another name", "%s exists", file)
@@ -121,7 +121,7 @@ func (cmd *mcpAddCommand) mcpAdd(ctx context.Context, name string, command []str
 	if err := refuseSecrets(section); err != nil {
 		return err
 	}
-	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: cmd.Processes()})
+	functions, err := mcp.Inspect(ctx, config, mcp.Options{Environ: os.Environ(), Run: cmd.console.Processes()})
 	if err != nil {
 		hint := "run its command by itself, to see what it says; a variable that it needs is passed with --pass-env NAME"
 		if url != "" {
@@ -143,7 +143,7 @@ func (cmd *mcpAddCommand) mcpAdd(ctx context.Context, name string, command []str
 		return err
 	}
 	module := strings.ToLower(name)
-	_, err = fmt.Fprintf(cmd.Stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
+	_, err = fmt.Fprintf(cmd.console.Stdout, "wrote %s.conc and [mcp.%s] in Concerto.toml\nuse it with `mod %s;` and `%s::%s`\n", module, name, module, module, name)
 	return err
 }
 

@@ -20,7 +20,7 @@ import (
 
 // mcpServeCommand is the command mcp serve with its options.
 type mcpServeCommand struct {
-	*console.Console
+	console *console.Console
 
 	program.WorldFlags
 	http     string
@@ -29,7 +29,7 @@ type mcpServeCommand struct {
 }
 
 func newMcpServe(a *console.Console) *cobra.Command {
-	f := mcpServeCommand{Console: a}
+	f := mcpServeCommand{console: a}
 	c := &cobra.Command{
 		Use:   "serve [PATH]",
 		Short: "Offer a program's tools and pipelines as an MCP server",
@@ -67,27 +67,27 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 func (cmd *mcpServeCommand) mcpServe(parent context.Context, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	p, o, err := program.Prepare(ctx, cmd.Console, cmd.servedSource(path), &cmd.WorldFlags, signals)
+	p, o, err := program.Prepare(ctx, cmd.console, cmd.servedSource(path), &cmd.WorldFlags, signals)
 	if err != nil {
 		return err
 	}
-	o.Output = engine.Output{To: cmd.Stderr, Terminal: cmd.ErrTerminal}
+	o.Output = engine.Output{To: cmd.console.Stderr, Terminal: cmd.console.ErrTerminal}
 	listen, err := cmd.listen()
 	if err != nil {
 		return err
 	}
-	endTools, err := program.RegisterTools(ctx, cmd.Console, &cmd.Tools, p, &o)
+	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.Tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(cmd.Console, p, &o, &cmd.Audit)
+	endAudit, err := program.OpenAudit(cmd.console, p, &o, &cmd.Audit)
 	if err != nil {
 		return endTools(err)
 	}
 	err = p.Serve(ctx, o, engine.ServeOptions{
-		In: io.NopCloser(cmd.Stdin), Out: keptOpen{cmd.Stdout}, HTTP: listen,
-		Ready:    func(url string) { fmt.Fprintln(cmd.Stderr, "serving "+url) },
-		Withheld: func(why string) { fmt.Fprintln(cmd.Stderr, why) },
+		In: io.NopCloser(cmd.console.Stdin), Out: keptOpen{cmd.console.Stdout}, HTTP: listen,
+		Ready:    func(url string) { fmt.Fprintln(cmd.console.Stderr, "serving "+url) },
+		Withheld: func(why string) { fmt.Fprintln(cmd.console.Stderr, why) },
 	})
 	err = endTools(endAudit(err))
 	if errors.Is(err, engine.ErrNothingOffered) {
@@ -99,11 +99,11 @@ func (cmd *mcpServeCommand) mcpServe(parent context.Context, path string) error 
 // servedSource is the program that is served. Without a PATH, and a project here or above,
 // it is one that does nothing, when there are tools to offer.
 func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
-	s := driver.Request{Path: path, Dir: cmd.Dir}
+	s := driver.Request{Path: path, Dir: cmd.console.Dir}
 	if path != "" || len(cmd.Tools.Files)+len(cmd.Tools.Modules) == 0 {
 		return s
 	}
-	if _, ok := manifest.Locate(cmd.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
+	if _, ok := manifest.Locate(cmd.console.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {
 		s.Given = &driver.Given{Name: "tools", Text: []byte("fn main() {}")}
 	}
 	return s
@@ -120,7 +120,7 @@ func (cmd *mcpServeCommand) listen() (mcp.Listen, error) {
 			return l, console.Usage("set it to a long random text", "the environment variable %s, which holds the token of --token-env, is not set", cmd.tokenEnv)
 		}
 	case cmd.http != "" && !mcp.IsLoopback(cmd.http):
-		fmt.Fprintf(cmd.Stderr, "warning: whoever reaches %s may call: give --token-env, or an address of the loopback\n", cmd.http)
+		fmt.Fprintf(cmd.console.Stderr, "warning: whoever reaches %s may call: give --token-env, or an address of the loopback\n", cmd.http)
 	}
 	return l, nil
 }

@@ -119,7 +119,7 @@ Concerto.toml here or above, and of the flags.
 
 // callCommand is the command tools call with its options.
 type callCommand struct {
-	*console.Console
+	console *console.Console
 
 	program.ToolFlags
 	args    string
@@ -128,7 +128,7 @@ type callCommand struct {
 }
 
 func newToolsCall(a *console.Console) *cobra.Command {
-	f := callCommand{Console: a}
+	f := callCommand{console: a}
 	c := &cobra.Command{
 		Use:   "call NAME",
 		Short: "Call a tool",
@@ -242,14 +242,14 @@ func (cmd *callCommand) callTool(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	args, err := program.ReadObject(cmd.Console, "--args", cmd.args)
+	args, err := program.ReadObject(cmd.console, "--args", cmd.args)
 	if err != nil {
 		return err
 	}
-	return withTools(ctx, cmd.Console, &cmd.ToolFlags, func(ctx context.Context, tools *tool.Registry) error {
-		o := engine.Options{WorkDir: cmd.Dir, Environ: cmd.Environ, Executable: cmd.Binary.Executable, Log: cmd.LogWriter(), LogLevel: cmd.LogLevel, Tools: tools, Session: toolSession(cmd.Console),
-			Answers: engine.Answers{Fixed: fixed, Prompter: cmd.Prompter()}, Output: engine.Output{To: cmd.Stderr, Mode: emit.Text, Terminal: cmd.ErrTerminal}}
-		endAudit, err := program.OpenAudit(cmd.Console, nil, &o, &cmd.audit)
+	return withTools(ctx, cmd.console, &cmd.ToolFlags, func(ctx context.Context, tools *tool.Registry) error {
+		o := engine.Options{WorkDir: cmd.console.Dir, Environ: cmd.console.Environ, Executable: cmd.console.Binary.Executable, Log: cmd.console.LogWriter(), LogLevel: cmd.console.LogLevel, Tools: tools, Session: toolSession(cmd.console),
+			Answers: engine.Answers{Fixed: fixed, Prompter: cmd.console.Prompter()}, Output: engine.Output{To: cmd.console.Stderr, Mode: emit.Text, Terminal: cmd.console.ErrTerminal}}
+		endAudit, err := program.OpenAudit(cmd.console, nil, &o, &cmd.audit)
 		if err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ func (cmd *callCommand) callTool(ctx context.Context, name string) error {
 		if err = endAudit(err); err != nil {
 			return err
 		}
-		if err := writeLine(cmd.Stdout, result); err != nil {
+		if err := writeLine(cmd.console.Stdout, result); err != nil {
 			return err
 		}
 		if !result.Success {
