@@ -48,7 +48,7 @@ func (a *acks) stored(h *host, run string, prefix int64) {
 	kick := one.listed
 	a.mu.Unlock()
 	if kick {
-		h.kick()
+		h.socket.kick()
 	}
 }
 
@@ -74,7 +74,7 @@ func (a *acks) ring(h *host) {
 		a.timer = h.srv.clock.After(next, func() { a.ring(h) })
 	}
 	a.mu.Unlock()
-	h.kick()
+	h.socket.kick()
 }
 
 // send writes what is due; false when nothing was.
@@ -92,7 +92,7 @@ func (a *acks) send(h *host) bool {
 	for _, d := range all {
 		e := protocol.New(protocol.RunAck, h.srv.clock.Now(), d)
 		e.RunID = d.RunID
-		h.write(e.Append(nil))
+		h.socket.write(e.Append(nil))
 	}
 	return len(all) > 0
 }

@@ -171,7 +171,7 @@ func (cs *calls) lost(s *Server, h *host) {
 		}
 	}
 	cs.mu.Unlock()
-	gen := h.generation()
+	gen := h.life.generation()
 	for _, id := range ids {
 		cs.later(s, func() {
 			s.moveCall(id, func(c *store.Call) {
@@ -201,9 +201,9 @@ func (cs *calls) again(s *Server, h *host) {
 		}
 		return
 	}
-	gen := h.generation()
+	gen := h.life.generation()
 	for _, one := range all {
-		if one.Gen == gen || h.closed.Load() {
+		if one.Gen == gen || h.socket.closed.Load() {
 			continue
 		}
 		push := false
@@ -227,7 +227,7 @@ func (cs *calls) again(s *Server, h *host) {
 		c.conn, c.taken = h, false
 		cs.mu.Unlock()
 		if push {
-			h.push(row.Frame)
+			h.socket.push(row.Frame)
 		}
 	}
 }

@@ -150,12 +150,12 @@ func (s *Server) passOn(ctx context.Context, run *store.Run, e *protocol.Envelop
 // pass sends a frame of a type, if the host is there and knows it.
 func (h *host) pass(typ string, frame []byte) *Failure {
 	switch {
-	case h.closed.Load():
+	case h.socket.closed.Load():
 		return refuse(protocol.HostOffline, "host %s is not connected", h.id)
-	case !h.speaks2() && protocol.Find(typ).Since > 1:
+	case !h.socket.speaks2() && protocol.Find(typ).Since > 1:
 		return refuse(protocol.UnknownType, "host %s does not know %s", h.id, typ)
 	}
-	h.push(frame)
+	h.socket.push(frame)
 	return nil
 }
 

@@ -12,39 +12,39 @@ import (
 // each at most once a connection. What an older connection was sent, and nobody knows what became of
 // it, is sent again to who knows commands by their ids; of others it stays unknown.
 func (h *host) deliver() {
-	h.sending.Lock()
-	defer h.sending.Unlock()
-	all, err := h.srv.store.Pending(h.srv.ctx, h.id, h.older != nil && len(h.older) == 0)
+	h.delivery.sending.Lock()
+	defer h.delivery.sending.Unlock()
+	all, err := h.srv.store.Pending(h.srv.ctx, h.id, h.delivery.older != nil && len(h.delivery.older) == 0)
 	if err != nil {
 		if h.srv.ctx.Err() == nil {
 			h.srv.failed(err, protocol.Internal)
 		}
 		return
 	}
-	if h.older == nil {
-		h.older = map[int64]bool{}
+	if h.delivery.older == nil {
+		h.delivery.older = map[int64]bool{}
 		for _, c := range all {
-			h.older[c.N] = c.State == "sent"
+			h.delivery.older[c.N] = c.State == "sent"
 		}
-		maps.DeleteFunc(h.older, func(_ int64, sent bool) bool { return !sent })
+		maps.DeleteFunc(h.delivery.older, func(_ int64, sent bool) bool { return !sent })
 	}
 	for _, c := range all {
-		if c.State == "sent" && !h.older[c.N] {
+		if c.State == "sent" && !h.delivery.older[c.N] {
 			continue // over this connection
 		}
-		if h.closed.Load() {
+		if h.socket.closed.Load() {
 			return
 		}
-		if !h.room() {
-			h.waiting.Store(true)
-			h.kick()
+		if !h.socket.room() {
+			h.delivery.waiting.Store(true)
+			h.socket.kick()
 			return
 		}
 		if h.give(c) {
-			delete(h.older, c.N)
+			delete(h.delivery.older, c.N)
 		}
 	}
-	h.owes.Store(len(h.older) > 0)
+	h.delivery.owes.Store(len(h.delivery.older) > 0)
 }
 
 // give sends a command, or says what else becomes of it; false when that is not known yet.
@@ -61,7 +61,7 @@ func (h *host) give(c *store.Command) bool {
 		if h.sends(c) {
 			h.command(c, p)
 		}
-	case h.speaks2():
+	case h.socket.speaks2():
 		h.command(c, p)
 	default:
 		h.srv.step(c, "unknown", "the host may have had it")
@@ -71,10 +71,10 @@ func (h *host) give(c *store.Command) bool {
 
 // sends notes that a command goes out over this connection, if it is the host's still.
 func (h *host) sends(c *store.Command) bool {
-	out, moved, err := h.srv.store.Send(h.srv.ctx, c, h.id, h.generation())
+	out, moved, err := h.srv.store.Send(h.srv.ctx, c, h.id, h.life.generation())
 	switch {
 	case errors.Is(err, store.ErrStale):
-		h.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
+		h.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	case err != nil && h.srv.ctx.Err() == nil:
 		h.srv.failed(err, protocol.Internal)
 	case moved:
@@ -92,7 +92,7 @@ func (x *socket) room() bool {
 
 func (h *host) command(c *store.Command, p payload) {
 	e := protocol.Envelope{Type: p.Type, TS: h.srv.ts(), HostID: h.id, RunID: c.RunID, ID: c.ID, Enc: p.Enc, Data: p.Data, Extra: p.Extra}
-	h.push(e.Append(nil))
+	h.socket.push(e.Append(nil))
 }
 
 // forgotten takes a decision back whose answer was secret, and not stored, when the server restarted. A
@@ -113,11 +113,11 @@ var results = map[string]string{"applied": "applied", "rejected": "rejected", "e
 func (h *host) result(e *protocol.Envelope) {
 	d, err := protocol.Decode[protocol.CommandDone](e)
 	if err != nil {
-		h.refuse(e, refuse(protocol.BadMessage, "command.result: %v", err))
+		h.socket.refuse(e, refuse(protocol.BadMessage, "command.result: %v", err))
 		return
 	}
 	if e.RunID == "" {
-		h.refuse(e, refuse(protocol.BadMessage, "command.result needs a run_id"))
+		h.socket.refuse(e, refuse(protocol.BadMessage, "command.result needs a run_id"))
 		return
 	}
 	r, err := h.srv.store.Run(h.srv.ctx, e.RunID)
@@ -134,7 +134,7 @@ func (h *host) result(e *protocol.Envelope) {
 	}
 	out := protocol.New(protocol.CommandAck, h.srv.clock.Now(), protocol.CommandAcked{ID: d.ID})
 	out.RunID, out.Re = e.RunID, e.ID
-	h.push(out.Append(nil))
+	h.socket.push(out.Append(nil))
 }
 
 func (h *host) settle(run string, d *protocol.CommandDone) (*store.Command, bool, error) {

@@ -86,9 +86,7 @@ func (hs *holes) fill(h *host, run string) {
 	}
 	e := protocol.New(protocol.RunGap, h.srv.clock.Now(), protocol.Gap{From: all[0].From, To: all[0].To, Reason: store.HostSkipped})
 	e.HostID, e.RunID, e.Seq = h.id, run, all[0].To
-	h.state.Lock()
-	in := store.Incoming{HostID: h.id, Gen: h.gen, Envelope: &e, At: h.srv.now()}
-	h.state.Unlock()
+	in := store.Incoming{HostID: h.id, Gen: h.life.generation(), Envelope: &e, At: h.srv.now()}
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) {
 		if w.Err == nil && w.Refused == "" && !w.Stale {
 			h.holesAgain(run, h.srv.clock.Now())

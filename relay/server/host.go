@@ -16,7 +16,8 @@ import (
 
 // host is a host's connection.
 type host struct {
-	*socket
+	srv      *Server
+	socket   *socket
 	id       string
 	first    bool // nothing has come yet
 	intake   intake
@@ -27,17 +28,22 @@ type host struct {
 	starting sync.Mutex
 	begun    bool
 
-	state    sync.Mutex
-	taken    bool // it is the host's
-	gen      int64
-	epoch    int64 // 0 when it did not say one
-	instance string
+	life life
 
 	ready gate // open when commands go out
 	acks  acks
 	holes holes
 
-	delivery
+	delivery delivery
+}
+
+// life is which life of its host a connection serves, once it is the host's.
+type life struct {
+	mu       sync.Mutex
+	taken    bool // it is the host's
+	gen      int64
+	epoch    int64 // 0 when it did not say one
+	instance string
 }
 
 // delivery is what has to do with commands for a host.
@@ -49,29 +55,36 @@ type delivery struct {
 }
 
 func newHost(x *socket, id string) *host {
-	h := &host{socket: x, id: id, first: true, violated: map[protocol.Code]bool{}, intake: newIntake()}
+	h := &host{srv: x.srv, socket: x, id: id, first: true, violated: map[protocol.Code]bool{}, intake: newIntake()}
 	h.acks.of = map[string]*ack{}
 	h.holes.of = map[string]*hole{}
 	return h
 }
 
-func (h *host) saidEpoch() (int64, string) {
-	h.state.Lock()
-	defer h.state.Unlock()
-	return h.epoch, h.instance
+func (l *life) saidEpoch() (int64, string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.epoch, l.instance
 }
 
-func (h *host) isTaken() bool {
-	h.state.Lock()
-	defer h.state.Unlock()
-	return h.taken
+// begin makes the connection the host's.
+func (l *life) begin(gen, epoch int64, instance string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gen, l.epoch, l.instance, l.taken = gen, epoch, instance, true
+}
+
+func (l *life) isTaken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.taken
 }
 
 // generation is the connection's, by which what it sends is known.
-func (h *host) generation() int64 {
-	h.state.Lock()
-	defer h.state.Unlock()
-	return h.gen
+func (l *life) generation() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.gen
 }
 
 // isReady says whether commands go out to it.
@@ -84,7 +97,7 @@ func (h *host) isReady() bool {
 // waited is called when a connection has said nothing for a second: it is of the seed's
 // protocol, and the host's.
 func (h *host) waited() {
-	if !h.isReady() && !h.closed.Load() {
+	if !h.isReady() && !h.socket.closed.Load() {
 		h.begin(nil)
 	}
 }
@@ -98,14 +111,14 @@ func (h *host) begin(hello *protocol.HelloData) {
 		return
 	}
 	h.begun = true
-	if hello != nil || !h.isTaken() {
+	if hello != nil || !h.life.isTaken() {
 		h.claim(hello)
 	}
-	if h.closed.Load() || !h.isTaken() {
+	if h.socket.closed.Load() || !h.life.isTaken() {
 		return
 	}
 	if hello != nil {
-		h.proto.Store(min(hello.Protocol, protocol.Version))
+		h.socket.proto.Store(min(hello.Protocol, protocol.Version))
 		if !h.greet(hello) {
 			return
 		}
@@ -134,7 +147,7 @@ func (h *host) defers(do func()) (bool, *Failure) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case g.open || h.closed.Load():
+	case g.open || h.socket.closed.Load():
 		return false, nil
 	case len(g.early) >= earlyMost:
 		return false, &Failure{Code: protocol.RateLimited, Why: "too much waits for host " + h.id, After: protocol.TakeWithin}
@@ -168,11 +181,11 @@ func (h *host) greet(hello *protocol.HelloData) bool {
 	}
 	var err error
 	if w.Runs, err = h.srv.store.Prefixes(h.srv.ctx, h.id, known); err == nil && len(hello.Runs) < protocol.RunsInHello {
-		_, err = h.srv.store.Lose(h.srv.ctx, h.id, h.gen, known)
+		_, err = h.srv.store.Lose(h.srv.ctx, h.id, h.life.gen, known)
 	}
 	if err != nil {
 		h.srv.failed(err, protocol.Internal)
-		h.close(protocol.CloseInternal, "the store cannot do this now")
+		h.socket.close(protocol.CloseInternal, "the store cannot do this now")
 		return false
 	}
 	if auth.IsHostName(hello.Name) {
@@ -182,7 +195,7 @@ func (h *host) greet(hello *protocol.HelloData) bool {
 	}
 	w.Signature = h.proof.signature
 	h.intake.expect(hello.Runs, w.Runs)
-	h.send(protocol.Welcome, nil, w)
+	h.socket.send(protocol.Welcome, nil, w)
 	return true
 }
 
@@ -203,7 +216,7 @@ func (h *host) take(e *protocol.Envelope) {
 	if first && !h.isReady() {
 		h.begin(nil)
 	}
-	if h.closed.Load() {
+	if h.socket.closed.Load() {
 		return
 	}
 	if e.HostID != "" && e.HostID != h.id {
@@ -219,11 +232,11 @@ func (h *host) hello(e *protocol.Envelope, first bool) {
 	d, err := protocol.Decode[protocol.HelloData](e)
 	switch {
 	case !first:
-		h.refuse(e, refuse(protocol.BadMessage, "hello is the first frame"))
+		h.socket.refuse(e, refuse(protocol.BadMessage, "hello is the first frame"))
 	case why != nil:
-		h.refuse(e, refuse(why.Code, "%s", why.Why))
+		h.socket.refuse(e, refuse(why.Code, "%s", why.Why))
 	case err != nil:
-		h.refuse(e, refuse(protocol.BadMessage, "hello: %v", err))
+		h.socket.refuse(e, refuse(protocol.BadMessage, "hello: %v", err))
 	default:
 		h.begin(&d)
 	}
@@ -234,7 +247,7 @@ func (h *host) understand(e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
 	if e.Enc == nil { // else nobody here can read it
 		if why := protocol.Check(e); why != nil {
-			h.refuse(e, refuse(why.Code, "%s", why.Why))
+			h.socket.refuse(e, refuse(why.Code, "%s", why.Why))
 			return
 		}
 	}
@@ -245,11 +258,11 @@ func (h *host) understand(e *protocol.Envelope) {
 	case e.Type == protocol.CommandResult:
 		h.result(e)
 	case m != nil && m.Kind != protocol.Event:
-		h.refuse(e, refuse(protocol.UnknownType, "hosts do not send %s", e.Type))
+		h.socket.refuse(e, refuse(protocol.UnknownType, "hosts do not send %s", e.Type))
 	case m == nil && e.RunID == "":
-		h.refuse(e, refuse(protocol.UnknownType, "there is no message %q without a run", e.Type))
+		h.socket.refuse(e, refuse(protocol.UnknownType, "there is no message %q without a run", e.Type))
 	case e.RunID == "":
-		h.refuse(e, refuse(protocol.BadMessage, "%s needs a run_id", e.Type))
+		h.socket.refuse(e, refuse(protocol.BadMessage, "%s needs a run_id", e.Type))
 	case e.Seq == 0:
 		h.live(e)
 	default:
@@ -276,9 +289,7 @@ func (h *host) event(e *protocol.Envelope) {
 	if json.Compact(&compact, e.Data) == nil { // as the store has it
 		e.Data = compact.Bytes()
 	}
-	h.state.Lock()
-	in := store.Incoming{HostID: h.id, Gen: h.gen, Envelope: e, At: h.srv.now(), AnyStart: !h.speaks2()}
-	h.state.Unlock()
+	in := store.Incoming{HostID: h.id, Gen: h.life.generation(), Envelope: e, At: h.srv.now(), AnyStart: !h.socket.speaks2()}
 	h.srv.writer.Write(h.srv.ctx, in, func(w store.Written) { h.written(e, w) })
 }
 
@@ -304,20 +315,20 @@ func (h *host) slow(e *protocol.Envelope) {
 func (h *host) written(e *protocol.Envelope, w store.Written) {
 	switch {
 	case w.Err != nil && h.srv.ctx.Err() != nil:
-		h.close(protocol.CloseRestart, "the server restarts")
+		h.socket.close(protocol.CloseRestart, "the server restarts")
 	case w.Err != nil:
 		h.srv.log.Error("events could not be stored", slog.String("host", h.id), slog.Any("error", w.Err))
-		h.close(protocol.CloseInternal, "what was sent is not stored: send it again")
+		h.socket.close(protocol.CloseInternal, "what was sent is not stored: send it again")
 	case w.Stale: // another connection has taken over, or the host is known by another key
-		h.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired anew")
+		h.socket.close(protocol.CloseSuperseded, "another connection of this host has taken over, or it was paired anew")
 	case w.Refused == protocol.RateLimited:
-		h.refuse(e, refuse(w.Refused, "this host has too many runs"))
+		h.socket.refuse(e, refuse(w.Refused, "this host has too many runs"))
 	case w.Refused == protocol.NotOwner:
-		h.refuse(e, refuse(w.Refused, "run %s is another host's", e.RunID))
+		h.socket.refuse(e, refuse(w.Refused, "run %s is another host's", e.RunID))
 	case w.Refused != "":
-		h.refuse(e, refuse(w.Refused, "another event of run %s has seq %d", e.RunID, e.Seq))
+		h.socket.refuse(e, refuse(w.Refused, "another event of run %s has seq %d", e.RunID, e.Seq))
 	default:
-		if !h.speaks2() {
+		if !h.socket.speaks2() {
 			h.holes.stored(h, e, w.Prefix)
 		}
 		h.acks.stored(h, e.RunID, w.Prefix)
@@ -335,12 +346,12 @@ func (h *host) violates(e *protocol.Envelope, f *Failure) {
 		}
 	}
 	h.srv.log.Warn("a host sent what it may not", slog.String("host", h.id), slog.String("code", string(f.Code)), slog.String("run", e.RunID))
-	h.refuse(e, f)
+	h.socket.refuse(e, f)
 }
 
 func (h *host) more() bool {
 	acked := h.acks.send(h)
-	if h.waiting.Swap(false) {
+	if h.delivery.waiting.Swap(false) {
 		h.deliver()
 		return true
 	}
@@ -357,14 +368,14 @@ func (h *host) gone() {
 	if h.srv.ctx.Err() != nil {
 		return
 	}
-	if err := h.srv.store.Left(h.srv.ctx, h.id, h.generation(), h.srv.now()); err != nil {
+	if err := h.srv.store.Left(h.srv.ctx, h.id, h.life.generation(), h.srv.now()); err != nil {
 		h.srv.failed(err, protocol.Internal)
 	}
 	h.srv.calls.lost(h.srv, h)
 }
 
 func (h *host) swept(now time.Time) {
-	if !h.speaks2() {
+	if !h.socket.speaks2() {
 		h.holes.sweep(h, now)
 	}
 }

@@ -30,34 +30,34 @@ func (s *Server) keySocket(w http.ResponseWriter, r *http.Request, id string) {
 	h := newHost(x, id)
 	h.proof.waits = proof
 	x.peer = h
-	h.stopWait = s.clock.After(protocol.ProveWithin, func() { h.close(protocol.CloseUnauthorized, "the host has not proven its key in time") })
+	h.stopWait = s.clock.After(protocol.ProveWithin, func() { h.socket.close(protocol.CloseUnauthorized, "the host has not proven its key in time") })
 	x.start(h)
-	h.send(protocol.Challenge, nil, proof.Challenge())
+	h.socket.send(protocol.Challenge, nil, proof.Challenge())
 }
 
 // prove takes the frame that proves a host's key.
 func (h *host) prove(e *protocol.Envelope) {
 	h.stopWait()
-	if h.closed.Load() {
+	if h.socket.closed.Load() {
 		return
 	}
 	if e.Type != protocol.ChallengeBack {
-		h.close(protocol.CloseUnauthorized, "the first frame of a host that has a key is auth.response")
+		h.socket.close(protocol.CloseUnauthorized, "the first frame of a host that has a key is auth.response")
 		return
 	}
 	d, err := protocol.Decode[protocol.ChallengeAnswer](e)
 	if why := protocol.Check(e); why != nil || err != nil {
-		h.close(protocol.CloseUnauthorized, "auth.response has a nonce and a signature")
+		h.socket.close(protocol.CloseUnauthorized, "auth.response has a nonce and a signature")
 		return
 	}
 	h.proof.signature, err = h.proof.waits.Check(h.srv.ctx, d)
 	var told *Failure
 	switch {
 	case errors.As(err, &told):
-		h.close(protocol.CloseUnauthorized, told.Why)
+		h.socket.close(protocol.CloseUnauthorized, told.Why)
 	case err != nil:
 		h.srv.failed(err, protocol.Internal)
-		h.close(protocol.CloseInternal, "the store cannot do this now")
+		h.socket.close(protocol.CloseInternal, "the store cannot do this now")
 	default:
 		h.proof.waits = nil
 		h.letIn()

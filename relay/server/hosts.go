@@ -52,7 +52,7 @@ func (h *hosts) owed() (ids []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, s := range h.of {
-		if s.has != nil && s.has.owes.Load() {
+		if s.has != nil && s.has.delivery.owes.Load() {
 			ids = append(ids, id)
 		}
 	}
@@ -123,7 +123,7 @@ func (h *host) claim(hello *protocol.HelloData) {
 	slot := h.srv.hosts.slot(h.id)
 	slot.taking.Lock()
 	defer slot.taking.Unlock()
-	if h.closed.Load() {
+	if h.socket.closed.Load() {
 		return
 	}
 	epoch, instance := int64(0), ""
@@ -135,20 +135,20 @@ func (h *host) claim(hello *protocol.HelloData) {
 		older = nil
 	}
 	if older != nil && epoch > 0 {
-		theirs, their := older.saidEpoch()
+		theirs, their := older.life.saidEpoch()
 		switch {
 		case theirs == 0 || epoch > theirs || instance == their:
 		case epoch < theirs:
 			h.stale(epoch, theirs)
 			return
 		case older.alive():
-			h.close(protocol.CloseSuperseded, "another process with this host's state is connected")
+			h.socket.close(protocol.CloseSuperseded, "another process with this host's state is connected")
 			h.srv.log.Warn("a host is connected twice from one state: its spool was copied", slog.String("host", h.id))
 			return
 		}
 	}
 	if older == nil && epoch > 0 && h.srv.others.isRival(h, epoch, instance) {
-		h.close(protocol.CloseSuperseded, "another process with this host's state is connected")
+		h.socket.close(protocol.CloseSuperseded, "another process with this host's state is connected")
 		h.srv.log.Warn("a host is connected twice from one state: its spool was copied", slog.String("host", h.id))
 		return
 	}
@@ -168,25 +168,23 @@ func (h *host) take1(t store.Taking) {
 		h.stale(t.Epoch, 0)
 		return
 	case errors.Is(err, store.ErrUnknown):
-		h.close(protocol.CloseUnauthorized, "the host was removed")
+		h.socket.close(protocol.CloseUnauthorized, "the host was removed")
 		return
 	case err != nil:
 		h.srv.log.Error("a host could not be taken", slog.String("host", h.id), slog.Any("error", err))
-		h.close(protocol.CloseInternal, "the store cannot do this now")
+		h.socket.close(protocol.CloseInternal, "the store cannot do this now")
 		return
 	}
-	h.state.Lock()
-	h.gen, h.epoch, h.instance, h.taken = gen, t.Epoch, t.Instance, true
-	h.state.Unlock()
+	h.life.begin(gen, t.Epoch, t.Instance)
 	if was := h.srv.hosts.put(h); was != nil && was != h {
-		was.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
+		was.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
 	h.srv.others.tell(lookMail) // of the server that had it
 }
 
 func (h *host) stale(epoch, theirs int64) {
 	h.srv.log.Warn("a host came back with an older state", slog.String("host", h.id), slog.Int64("epoch", epoch), slog.Int64("has", theirs))
-	h.close(protocol.CloseStaleEpoch, "a newer state of this host was here: its epoch is higher")
+	h.socket.close(protocol.CloseStaleEpoch, "a newer state of this host was here: its epoch is higher")
 }
 
 // aliveWithin is how long a host may take to say that it is there, when another comes by its name.
@@ -198,7 +196,7 @@ func (h *host) alive() bool {
 	defer cancel()
 	stop := h.srv.clock.After(aliveWithin, cancel)
 	defer stop()
-	return h.conn.Ping(ctx) == nil
+	return h.socket.conn.Ping(ctx) == nil
 }
 
 // hostRow is a host as apps see it.

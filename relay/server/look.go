@@ -223,10 +223,10 @@ func (o *others) lost(ctx context.Context, id string) {
 	row, err := o.srv.store.Host(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
-		h.close(protocol.CloseUnauthorized, "the host was removed")
+		h.socket.close(protocol.CloseUnauthorized, "the host was removed")
 	case err != nil:
 		o.srv.failed(err, protocol.Internal)
-	case row.Gen != h.generation():
-		h.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
+	case row.Gen != h.life.generation():
+		h.socket.close(protocol.CloseSuperseded, "a newer connection of this host has taken over")
 	}
 }

@@ -104,8 +104,8 @@ func (o *others) read(l *letter) {
 	switch l.Kind {
 	case letterPass:
 		if h := o.srv.hosts.get(l.Host); h != nil {
-			if waits, f := h.defers(func() { h.push(l.Frame) }); !waits && f == nil {
-				h.push(l.Frame)
+			if waits, f := h.defers(func() { h.socket.push(l.Frame) }); !waits && f == nil {
+				h.socket.push(l.Frame)
 			}
 		}
 	case letterLive:

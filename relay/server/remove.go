@@ -6,7 +6,7 @@ import "github.com/concerto-lang/concerto/relay/protocol"
 // has others now. What it still sends is not stored.
 func (s *Server) CloseHost(id, why string) {
 	if h := s.hosts.get(id); h != nil {
-		h.close(protocol.CloseUnauthorized, why)
+		h.socket.close(protocol.CloseUnauthorized, why)
 	}
 	s.others.tell(lookMail) // of the server that has it
 }

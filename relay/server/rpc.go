@@ -87,7 +87,7 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 	here := h != nil && h.isReady()
 	switch {
 	case here:
-		row.Gen = h.generation()
+		row.Gen = h.life.generation()
 	case h == nil && !s.others.has(host): // one that has not said hello gets it when its time for that is over
 		return nil, refuse(protocol.HostOffline, "host %s is not connected", row.Host)
 	}
@@ -107,7 +107,7 @@ func (s *Server) ask(ctx context.Context, who *auth.Identity, e *protocol.Envelo
 	case f != nil:
 	case here:
 		s.calls.sent(c, h)
-		h.push(row.Frame)
+		h.socket.push(row.Frame)
 	case h == nil:
 		s.others.tell(lookHosts)
 	case h.isReady(): // since it was looked at, and may have missed the call

@@ -44,7 +44,7 @@ func (r decider) Now() int64 {
 	switch n := r.past.cursor; {
 	case r.live:
 	case n > 0:
-		return r.past.all[n-1].T
+		return r.past.all[n-1].record.T
 	default:
 		return r.c.History.Records[0].T
 	}

@@ -32,8 +32,8 @@ type past struct {
 
 // event is a record that decides something.
 type event struct {
-	*journal.Record
-	given bool
+	record *journal.Record
+	given  bool
 }
 
 // known is what the journal holds of an effect: places among all, -1 for none.
@@ -88,7 +88,7 @@ func (p *past) add(x *journal.Record) {
 		k.until = max(k.until, x.Until)
 		if k.begin == nil {
 			k.begin = x
-			p.all = append(p.all, event{Record: x})
+			p.all = append(p.all, event{record: x})
 		}
 		return
 	case journal.KEnd, journal.KDid, journal.KLines, journal.KPlace:
@@ -96,7 +96,7 @@ func (p *past) add(x *journal.Record) {
 		return
 	}
 	at := len(p.all)
-	p.all = append(p.all, event{Record: x})
+	p.all = append(p.all, event{record: x})
 	switch {
 	case x.K == journal.KPlace && x.Place == tape.PlaceWaits:
 		p.of(x.E).waits = at
@@ -201,7 +201,7 @@ func (p *past) find(e int64, q effect.Request) (*known, error) {
 
 // place is where a begin stands among all.
 func (p *past) place(x *journal.Record) int {
-	i, _ := slices.BinarySearchFunc(p.all, x.S, func(e event, s uint64) int { return cmp.Compare(e.S, s) })
+	i, _ := slices.BinarySearchFunc(p.all, x.S, func(e event, s uint64) int { return cmp.Compare(e.record.S, s) })
 	return i
 }
 
@@ -209,12 +209,12 @@ func (p *past) record(i int) *journal.Record {
 	if i < 0 {
 		return nil
 	}
-	return p.all[i].Record
+	return p.all[i].record
 }
 
 // event is the end of an effect for which the program waits.
 func (p *past) event(i int) vm.Event {
-	e := p.all[i].E
+	e := p.all[i].record.E
 	p.give(i)
 	delete(p.begun, e)
 	result, failed, err := p.outcome(i, e)
@@ -226,7 +226,7 @@ func (p *past) event(i int) vm.Event {
 
 // outcome is what a record says that an effect gave.
 func (p *past) outcome(i int, e int64) (effect.Result, error, error) {
-	x := p.all[i].Record
+	x := p.all[i].record
 	recorded, err := entryOf(p.run.c.Dir, x, p.effects[e].begin)
 	if err != nil {
 		return nil, nil, err
@@ -262,7 +262,7 @@ func failure(x *journal.Record) (*tape.Failure, error) {
 // overBefore takes the end of the run's context, when it stands before a record.
 func (p *past) overBefore(i int) (cause error, ok bool) {
 	for at := p.cursor; at < i; at++ {
-		if x := &p.all[at]; x.Place == tape.PlaceOver && !x.given {
+		if x := &p.all[at]; x.record.Place == tape.PlaceOver && !x.given {
 			p.give(at)
 			return p.cause(at), true
 		}
@@ -271,7 +271,7 @@ func (p *past) overBefore(i int) (cause error, ok bool) {
 }
 
 func (p *past) cause(i int) error {
-	if f, err := failure(p.all[i].Record); err == nil {
+	if f, err := failure(p.all[i].record); err == nil {
 		return f.Cause()
 	}
 	return context.Canceled

@@ -86,10 +86,10 @@ func (r player) Next() (x vm.Event, ok bool) {
 		switch {
 		case e.given:
 			continue
-		case e.Place == tape.PlaceOver && e.W == nil:
+		case e.record.Place == tape.PlaceOver && e.record.W == nil:
 			p.give(p.cursor)
 			return vm.Event{Err: p.cause(p.cursor)}, true
-		case !p.begun[e.E] || e.K == journal.KPlace:
+		case !p.begun[e.record.E] || e.record.K == journal.KPlace:
 			return vm.Event{}, false
 		}
 		return p.event(p.cursor), true
@@ -103,12 +103,12 @@ func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
 	for _, i := range p.moments[at] {
 		e := &p.all[i]
 		switch {
-		case e.given || e.Place == tape.PlaceMemory:
+		case e.given || e.record.Place == tape.PlaceMemory:
 			continue
-		case e.Place == tape.PlaceOver:
+		case e.record.Place == tape.PlaceOver:
 			p.give(i)
 			return vm.Event{Err: p.cause(i)}, true
-		case p.begun[e.E]:
+		case p.begun[e.record.E]:
 			return p.event(i), true
 		}
 	}
@@ -119,7 +119,7 @@ func (r player) At(at vm.Moment) (x vm.Event, ok bool) {
 func (r player) Looked(at vm.Moment) bool {
 	p := &r.past
 	for _, i := range p.moments[at] {
-		if p.all[i].Place == tape.PlaceMemory && !p.all[i].given {
+		if p.all[i].record.Place == tape.PlaceMemory && !p.all[i].given {
 			p.give(i)
 			return true
 		}
