@@ -20,22 +20,39 @@ type header struct {
 	Program string `json:"program,omitempty"`
 }
 
-// event is any other record. Times are in seconds, either since the run began or
+// event is a record of a request to a model, or of the end of the run. Times are in seconds, either since the run began or
 // as a duration. Members that a kind does not have are omitted.
 type event struct {
-	Time    float64 `json:"t"`
-	Kind    string  `json:"kind"`
-	Task    int64   `json:"task,omitempty"`
-	Stage   string  `json:"stage,omitempty"` // pipeline/stage
-	Agent   string  `json:"agent,omitempty"` // also a host whose tool is called, and what a decorator calls
-	Tool    string  `json:"tool,omitempty"`
-	ID      string  `json:"id,omitempty"` // of the model's tool call
-	Attempt int64   `json:"attempt,omitempty"`
-	Of      int64   `json:"of,omitempty"`
+	head
+	Attempt int64 `json:"attempt,omitempty"`
+	Of      int64 `json:"of,omitempty"`
 	asked
 	used
 	answered
 	failure
+}
+
+// head is what a record begins with.
+type head struct {
+	Time  float64 `json:"t"`
+	Kind  string  `json:"kind"`
+	Task  int64   `json:"task,omitempty"`
+	Stage string  `json:"stage,omitempty"` // pipeline/stage
+	Agent string  `json:"agent,omitempty"` // also a host whose tool is called, and what a decorator calls
+}
+
+// step is a record of what the library does between requests to a model.
+type step struct {
+	head
+	Tool      string   `json:"tool,omitempty"`
+	ID        string   `json:"id,omitempty"` // of the model's tool call
+	Attempt   int64    `json:"attempt,omitempty"`
+	Of        int64    `json:"of,omitempty"`
+	Seconds   *float64 `json:"seconds,omitempty"`
+	Arguments *string  `json:"args,omitempty"` // of a tool call, as they were written
+	Result    *string  `json:"result,omitempty"`
+	Failed    bool     `json:"failed,omitempty"`
+	Message   string   `json:"message,omitempty"`
 }
 
 // asked is what a model is asked.
@@ -58,15 +75,12 @@ type used struct {
 	Cost        json.RawMessage `json:"cost_usd,omitempty"` // null when no price is known
 }
 
-// answered is what came of a call, of a model or a tool.
+// answered is what a model has answered.
 type answered struct {
 	StopReason string            `json:"stop_reason,omitempty"`
 	RequestID  string            `json:"request_id,omitempty"`
 	Text       *string           `json:"text,omitempty"`
 	ToolCalls  []effect.ToolCall `json:"tool_calls,omitempty"`
-	Arguments  *string           `json:"args,omitempty"` // of a tool call, as they were written
-	Result     *string           `json:"result,omitempty"`
-	Failed     bool              `json:"failed,omitempty"`
 }
 
 // failure is why an attempt failed, and what follows.
@@ -77,9 +91,9 @@ type failure struct {
 	Wait    *float64 `json:"wait,omitempty"`
 }
 
-// event begins a record.
-func (r *Recorder) event(kind string, task int64, stage string) *event {
-	return &event{Time: seconds(r.options.Now().Sub(r.begun)), Kind: kind, Task: task, Stage: stage}
+// head begins a record.
+func (r *Recorder) head(kind string, task int64, stage, agent string) head {
+	return head{Time: seconds(r.options.Now().Sub(r.begun)), Kind: kind, Task: task, Stage: stage, Agent: agent}
 }
 
 // seconds are a time's, to a microsecond.
@@ -102,9 +116,7 @@ func cost(u budget.Usage) json.RawMessage {
 
 // attempt begins a record of an attempt.
 func (r *Recorder) attempt(kind string, e llm.Event, c *call) *event {
-	x := r.event(kind, c.task, c.stage)
-	x.Agent, x.Connection, x.Model, x.Attempt, x.Of = e.Call.Agent, e.Connection, e.Model, e.Attempt, e.Of
-	return x
+	return &event{head: r.head(kind, c.task, c.stage, e.Call.Agent), Attempt: e.Attempt, Of: e.Of, asked: asked{Connection: e.Connection, Model: e.Model}}
 }
 
 func (r *Recorder) requested(e llm.Event, c *call) {
@@ -166,8 +178,7 @@ func (r *Recorder) turned(e llm.Event, c *call) {
 func (r *Recorder) step(id int64, q *effect.Step) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	x := r.event(q.What, id, r.tasks[id].stage())
-	x.Agent, x.Tool, x.ID, x.Attempt, x.Of = q.By, q.Tool, q.ID, q.Attempt, q.Of
+	x := &step{head: r.head(q.What, id, r.tasks[id].stage(), q.By), Tool: q.Tool, ID: q.ID, Attempt: q.Attempt, Of: q.Of}
 	key := toolCall{id, q.Tool, q.ID}
 	switch q.What {
 	case effect.StepToolCall:

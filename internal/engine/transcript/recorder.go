@@ -89,7 +89,7 @@ func New(o Options) *Recorder {
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.event("end", 0, "")
+	e := &event{head: r.head("end", 0, "", "")}
 	e.use(r.used.all.Usage)
 	calls, failed := r.used.all.Calls, r.used.all.Failed
 	e.Calls, e.FailedCalls = &calls, &failed

@@ -96,7 +96,7 @@ func (r *Recorder) sayRetry(e llm.Event, c *call) {
 }
 
 // sayStep says a step, unless the library has a line in the log for it.
-func (r *Recorder) sayStep(x *event) {
+func (r *Recorder) sayStep(x *step) {
 	switch x.Kind {
 	case effect.StepToolCall:
 		r.say(x.Task, x.Stage, "%s calls %s", x.Agent, x.Tool)
