@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/runconf"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/runtime/host"
+	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/mcp"
 )
 
@@ -36,7 +37,7 @@ func TestKeysAreDecoded(t *testing.T) {
 		run["unknown."+name] = true // by Config.Policy
 	}
 	for section, read := range map[string]map[string]bool{
-		"hosts.*": members(hosts, reflect.TypeFor[host.Config]()),
+		"hosts.*": members(members(hosts, reflect.TypeFor[host.Config]()), reflect.TypeFor[adapter.Vendor]()),
 		"mcp.*":   members(map[string]bool{}, reflect.TypeFor[mcp.Config]()),
 		"tools.*": members(map[string]bool{}, engine.ToolForm),
 		"run":     run,

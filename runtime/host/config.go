@@ -12,7 +12,7 @@ import (
 )
 
 // Config is what is known of one host declaration: source and manifest joined. A
-// field with a JSON name is a key of [hosts.X], or of the declaration.
+// field with a JSON name is a key of [hosts.X], or of the declaration; so are those of Vendor.
 type Config struct {
 	Name         string            `json:"-"`             // the declaration's name; messages name the host by it
 	Connector    string            `json:"-"`             // its section in the manifest, [hosts.<Connector>]
@@ -30,9 +30,9 @@ type Config struct {
 	Instances    int               `json:"instances"`     // how many processes may run side by side; 0 means 1
 	Initialisation
 	Upkeep
-	adapter.Vendor                   // for a vendor's agent
-	Permissions    *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
-	Inherited                        // of the run's environment
+	Vendor      adapter.Vendor    `json:"-"`           // for a vendor's agent: keys beside the others
+	Permissions *hostpolicy.Rules `json:"permissions"` // what it may do without anybody being asked; nil: nothing is decided
+	Inherited                     // of the run's environment
 	Isolation
 }
 
@@ -74,8 +74,10 @@ func (c *Config) Recorded() bool {
 func ParseConfig(name, connector string, params, config json.RawMessage, root string) (Config, error) {
 	c := Config{Name: name, Connector: connector, Params: params}
 	if len(config) > 0 {
-		if err := json.Unmarshal(config, &c); err != nil {
-			return c, fmt.Errorf("read host %s: %w", name, err)
+		for _, part := range []any{&c, &c.Vendor} {
+			if err := json.Unmarshal(config, part); err != nil {
+				return c, fmt.Errorf("read host %s: %w", name, err)
+			}
 		}
 	}
 	if c.MaxLine < 0 || c.Instances < 0 || min(c.Timeout, c.InitTimeout, c.Heartbeat, c.IdleSeconds, c.CancelGrace) < 0 {
