@@ -13,8 +13,8 @@ import (
 
 // lastFrame is the frame whose variables were asked for last.
 func (r *Run) lastFrame() *frameRef {
-	if r.refs.looked != nil {
-		return r.refs.looked
+	if r.debuggee.refs.looked != nil {
+		return r.debuggee.refs.looked
 	}
 	f, _ := r.frame(0)
 	return f
@@ -62,5 +62,5 @@ func (r *Run) whole(ctx context.Context, f *frameRef, path string, t types.Type,
 		v, err = r.runs(f, c, how{quiet: true, ctx: ctx})
 		t = c.result
 	}
-	return r.variable(child{name: path, path: path, value: v, typ: t}), err
+	return r.debuggee.variable(child{name: path, path: path, value: v, typ: t}), err
 }

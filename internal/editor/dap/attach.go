@@ -55,23 +55,23 @@ func (r *Run) attach(s *session) bool {
 	return r.do(func() {
 		nobody := r.s
 		s.program, s.root, s.dir = nobody.program, nobody.root, nobody.program.Dir
-		r.s, r.left = s, false
+		r.s, r.debuggee.left = s, false
 		s.run, s.attached = r, true
 		s.current.Store(r)
 		if before != nil {
-			r.points = before.points
-			r.points.bind(r)
+			r.debuggee.points = before.debuggee.points
+			r.debuggee.points.bind(r)
 		}
-		r.arm()
+		r.debuggee.arm()
 	})
 }
 
 // detach lets the run go on without the editor.
 func (r *Run) detach() {
 	r.do(func() {
-		r.left = true
-		r.forget()
-		r.resume()
+		r.debuggee.left = true
+		r.debuggee.forget()
+		r.debuggee.resume()
 		nobody := noSession(&Adapter{})
 		nobody.program, nobody.root = r.s.program, r.s.root
 		r.s = nobody

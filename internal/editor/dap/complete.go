@@ -50,8 +50,8 @@ func (r *Run) complete(ctx context.Context, f *frameRef, text string) (c analysi
 	if f.Text == "" {
 		return c, len(text) // the library's
 	}
-	texts := r.sources()
-	lets, _ := r.console.declared(func(string) bool { return true })
+	texts := r.debuggee.sources()
+	lets, _ := r.debuggee.console.declared(func(string) bool { return true })
 	w := driver.Within{Request: r.s.program, Root: r.s.root, Texts: texts, File: f.File, Line: f.Line, Column: f.Column, Lets: lets, Text: text}
 	p, ok := w.Placed()
 	if !ok {

@@ -98,7 +98,7 @@ func (r *Run) binds(f *frameRef, text string, l *ast.LetStmt, h how) (*consoleVa
 		return nil, err
 	}
 	v.typ = c.result
-	r.console.all = append(r.console.all, v)
-	r.console.changes++
+	r.debuggee.console.all = append(r.debuggee.console.all, v)
+	r.debuggee.console.changes++
 	return v, nil
 }

@@ -42,7 +42,7 @@ type debuggee struct {
 }
 
 // Hand is what the run's time goes by: it stands while the run does.
-func (d *debuggee) Hand() *clock.Hand { return d.hand }
+func (r *Run) Hand() *clock.Hand { return r.debuggee.hand }
 
 // stand is where a run stands still, and why.
 type stand struct {
@@ -66,7 +66,7 @@ func (d *debuggee) init() {
 func (r *Run) do(f func()) bool {
 	done := make(chan struct{})
 	var failed *panicked
-	q := &r.queue
+	q := &r.debuggee.queue
 	q.mu.Lock()
 	q.list = append(q.list, func() {
 		defer close(done)
@@ -99,13 +99,13 @@ func (r *Run) do(f func()) bool {
 
 // serve does what others have asked for.
 func (r *Run) serve() {
-	q := &r.queue
+	q := &r.debuggee.queue
 	for {
 		q.mu.Lock()
 		if len(q.list) == 0 {
 			q.mu.Unlock()
-			if x := r.halt; x != nil && r.stand == nil {
-				r.halt = nil
+			if x := r.debuggee.halt; x != nil && r.debuggee.stand == nil {
+				r.debuggee.halt = nil
 				r.stop(x)
 				continue
 			}
@@ -123,33 +123,33 @@ func (r *Run) Library() bool { return r.s.showStd }
 
 // Loaded waits until the editor lets the run begin.
 func (r *Run) Loaded(m *vm.VM) {
-	r.vm = m
-	r.queue.mu.Lock()
-	r.queue.vm = m
-	r.queue.mu.Unlock()
-	r.points.bind(r)
+	r.debuggee.vm = m
+	r.debuggee.queue.mu.Lock()
+	r.debuggee.queue.vm = m
+	r.debuggee.queue.mu.Unlock()
+	r.debuggee.points.bind(r)
 	r.load()
-	r.hold(&stand{}, func() bool { return r.begun || r.left })
-	if r.s.stopOnEntry && !r.left {
-		r.plan = plan{kind: planEntry}
+	r.hold(&stand{}, func() bool { return r.debuggee.begun || r.debuggee.left })
+	if r.s.stopOnEntry && !r.debuggee.left {
+		r.debuggee.plan = plan{kind: planEntry}
 	}
-	r.arm()
+	r.debuggee.arm()
 }
 
 // stop stands still, says so and serves the editor until it lets the run go on.
 func (r *Run) stop(x *stand) {
-	if r.left {
+	if r.debuggee.left {
 		return
 	}
-	r.plan = plan{}
+	r.debuggee.plan = plan{}
 	thread := 1
 	if x.scene != nil {
-		thread = r.thread(*x.scene)
+		thread = r.debuggee.thread(*x.scene)
 	}
 	r.s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: x.reason, Description: describe[x.reason], Text: x.text,
 		ThreadId: thread, AllThreadsStopped: true, HitBreakpointIds: x.ids}})
-	r.hold(x, func() bool { return r.going || r.left })
-	r.arm()
+	r.hold(x, func() bool { return r.debuggee.going || r.debuggee.left })
+	r.debuggee.arm()
 }
 
 // describe says for whom it may concern why it stands.
@@ -158,42 +158,42 @@ var describe = map[string]string{"breakpoint": "Paused on breakpoint", "function
 
 // hold serves the editor until it is over.
 func (r *Run) hold(x *stand, over func() bool) {
-	r.stand, r.going = x, false
-	r.hand.Stand()
+	r.debuggee.stand, r.debuggee.going = x, false
+	r.debuggee.hand.Stand()
 	defer func() {
-		r.stand = nil
-		r.hand.Go()
+		r.debuggee.stand = nil
+		r.debuggee.hand.Go()
 	}()
 	for {
 		r.serve()
 		if over() {
-			r.refs.forget()
+			r.debuggee.refs.forget()
 			return
 		}
-		<-r.queue.wake
+		<-r.debuggee.queue.wake
 	}
 }
 
-func (r *Run) resume() { r.going = true }
+func (d *debuggee) resume() { d.going = true }
 
 // arm sets the marks at which the run must look whether it stands still.
-func (r *Run) arm() {
-	if r.vm == nil {
+func (d *debuggee) arm() {
+	if d.vm == nil {
 		return
 	}
-	all := r.plan.kind != planNone
-	r.vm.SetAll(func(k *vm.Mark) bool { return !r.left && (all || len(r.points.at[k]) > 0) })
+	all := d.plan.kind != planNone
+	d.vm.SetAll(func(k *vm.Mark) bool { return !d.left && (all || len(d.points.at[k]) > 0) })
 }
 
 // Reached looks whether the run is to stand still at a mark.
 func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
 	x := &stand{scene: &at, mark: k}
-	x.ids = r.hit(x, r.points.at[k])
+	x.ids = r.hit(x, r.debuggee.points.at[k])
 	switch {
 	case len(x.ids) > 0:
-		x.reason = r.points.reason(x.ids)
-	case r.plan.wants(at, k):
-		x.reason = r.plan.reason()
+		x.reason = r.debuggee.points.reason(x.ids)
+	case r.debuggee.plan.wants(at, k):
+		x.reason = r.debuggee.plan.reason()
 	default:
 		return
 	}
@@ -204,18 +204,18 @@ func (r *Run) Reached(at vm.Scene, k *vm.Mark) {
 func (r *Run) Makes(at vm.Scene, q effect.Request) {
 	switch q := q.(type) {
 	case *effect.AwaitEmit, *effect.AskHost:
-		r.asked++
-		r.asks[q] = r.asked
+		r.debuggee.asked++
+		r.debuggee.asks[q] = r.debuggee.asked
 	}
-	r.watch.makes(q)
+	r.debuggee.watch.makes(q)
 	r.pointOf(at, q, false)
 }
 
 // Gave is told what has come of an effect.
 func (r *Run) Gave(at vm.Scene, q effect.Request, result effect.Result, err error) {
-	delete(r.asks, q)
+	delete(r.debuggee.asks, q)
 	if err == nil {
-		r.watch.gave(q, result)
+		r.debuggee.watch.gave(q, result)
 		r.pointOf(at, q, true)
 	}
 }

@@ -50,8 +50,8 @@ func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 	if f.Text == "" {
 		return nil, errors.New("this is the library's code: choose a frame of the program")
 	}
-	k := &r.code
-	at := place{f.File, f.Line, f.Column, text, r.console.changes}
+	k := &r.debuggee.code
+	at := place{f.File, f.Line, f.Column, text, r.debuggee.console.changes}
 	if c := k.known[at]; c != nil {
 		return c, nil
 	}
@@ -59,8 +59,8 @@ func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 		return nil, err
 	}
 	if k.known == nil {
-		k.known, k.wrong, k.texts = map[place]*compiled{}, map[place]error{}, r.sources()
-		k.program = r.vm.Program()
+		k.known, k.wrong, k.texts = map[place]*compiled{}, map[place]error{}, r.debuggee.sources()
+		k.program = r.debuggee.vm.Program()
 		k.own = len(k.program.Functions)
 	}
 	c, err := k.compile(r, at)
@@ -73,9 +73,9 @@ func (r *Run) compile(f *frameRef, text string) (*compiled, error) {
 }
 
 // sources are the program's files as it runs, by their names.
-func (r *Run) sources() map[string]string {
+func (d *debuggee) sources() map[string]string {
 	texts := map[string]string{}
-	for _, f := range r.vm.Program().Files {
+	for _, f := range d.vm.Program().Files {
 		if f.Text != "" {
 			texts[f.Name] = f.Text
 		}
@@ -84,7 +84,7 @@ func (r *Run) sources() map[string]string {
 }
 
 func (k *compiles) compile(r *Run, at place) (*compiled, error) {
-	lets, used := r.console.declared(namedIn(at.text))
+	lets, used := r.debuggee.console.declared(namedIn(at.text))
 	w := driver.Within{Request: r.s.program, Root: r.s.root, Texts: k.texts, File: at.file, Line: at.line, Column: at.column, Lets: lets, Text: at.text}
 	c, found := w.Compile()
 	for _, d := range found.Sorted() {
@@ -99,7 +99,7 @@ func (k *compiles) compile(r *Run, at place) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.vm.Graft(p, len(k.program.Functions)); err != nil {
+	if err := r.debuggee.vm.Graft(p, len(k.program.Functions)); err != nil {
 		return nil, err
 	}
 	k.program = p
@@ -172,15 +172,15 @@ func (r *Run) runs(f *frameRef, c *compiled, h how) (v value.Slot, err error) {
 			fresh = append(fresh, i)
 		}
 	}
-	if r.stand != nil && !h.quiet { // what it waits for has to end
-		r.hand.Go()
-		defer r.hand.Stand()
+	if r.debuggee.stand != nil && !h.quiet { // what it waits for has to end
+		r.debuggee.hand.Go()
+		defer r.debuggee.hand.Stand()
 	}
 	if h.ctx != nil {
-		wake := context.AfterFunc(h.ctx, func() { r.vm.Do(func() {}) })
+		wake := context.AfterFunc(h.ctx, func() { r.debuggee.vm.Do(func() {}) })
 		defer wake()
 	}
-	v, err = r.vm.Evaluate(vm.Evaluation{Function: c.function, Captured: captured, Quiet: h.quiet, Stop: r.stopper(h)})
+	v, err = r.debuggee.vm.Evaluate(vm.Evaluation{Function: c.function, Captured: captured, Quiet: h.quiet, Stop: r.stopper(h)})
 	value.Share(v)
 	if !h.quiet {
 		defer r.refresh()
@@ -310,7 +310,7 @@ func (s *session) evaluate(r *dap.EvaluateRequest) {
 				s.refuse(r, "%v", err)
 				return
 			}
-			s.evaluated(r, s.run.variable(child{name: v.name, path: v.name, value: v.value, typ: v.typ}))
+			s.evaluated(r, s.run.debuggee.variable(child{name: v.name, path: v.name, value: v.value, typ: v.typ}))
 			return
 		}
 		c, err := s.run.compile(f, a.Expression)
@@ -328,7 +328,7 @@ func (s *session) evaluate(r *dap.EvaluateRequest) {
 			s.refuse(r, "%v", err)
 			return
 		}
-		s.evaluated(r, s.run.variable(child{name: a.Expression, path: a.Expression, value: v, typ: c.result}))
+		s.evaluated(r, s.run.debuggee.variable(child{name: a.Expression, path: a.Expression, value: v, typ: c.result}))
 	})
 }
 
@@ -372,11 +372,11 @@ func changes(c *ast.Closure) (err error) {
 func (s *session) setVariable(r *dap.SetVariableRequest) {
 	s.stopped(r, func(*stand) {
 		n := r.Arguments.VariablesReference
-		if n < 1 || n > len(s.run.refs.held) {
+		if n < 1 || n > len(s.run.debuggee.refs.held) {
 			s.refuse(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
 			return
 		}
-		h := s.run.refs.held[n-1]
+		h := s.run.debuggee.refs.held[n-1]
 		all, _ := h.count()
 		for _, c := range h.children(0, all) {
 			if c.name != r.Arguments.Name || c.path == "" {

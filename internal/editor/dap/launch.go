@@ -62,7 +62,7 @@ func (s *session) start(l *Launch) {
 	s.dir, s.stopOnEntry, s.showStd = l.Cwd, l.StopOnEntry && !l.NoDebug, l.ShowStd
 	s.of(driver.Request{Path: l.Program, Dir: l.Cwd, Mock: l.Mock, Tests: l.Test != ""})
 	if l.NoDebug {
-		s.run.left = true
+		s.run.debuggee.left = true
 	}
 	s.own.Store(s.run)
 	s.current.Store(s.run)
@@ -93,7 +93,9 @@ func (s *session) restart(r *dap.RestartRequest) {
 		}
 	}
 	next := newRun(s)
-	take := func() { next.points, next.begun = s.run.points.again(), s.run.begun }
+	take := func() {
+		next.debuggee.points, next.debuggee.begun = s.run.debuggee.points.again(), s.run.debuggee.begun
+	}
 	s.run.restarted.Store(true)
 	if !s.run.do(take) {
 		take() // the run's goroutine has ended
@@ -127,7 +129,7 @@ func (s *session) runs(l *Launch, run *Run) {
 func (s *session) configured(r *dap.ConfigurationDoneRequest) {
 	s.send(&dap.ConfigurationDoneResponse{Response: answer(r)})
 	if s.launched || s.attached {
-		s.run.do(func() { s.run.begun = true })
+		s.run.do(func() { s.run.debuggee.begun = true })
 	}
 }
 

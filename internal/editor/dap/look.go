@@ -23,11 +23,11 @@ func (s *session) breakpointLocations(r *dap.BreakpointLocationsRequest) {
 		to = s.lineIn(r.Arguments.EndLine)
 	}
 	s.withRun(r, x, func(run *Run) {
-		if run.vm == nil {
+		if run.debuggee.vm == nil {
 			return
 		}
 		seen := map[[2]int]bool{}
-		for _, k := range run.vm.Marks() {
+		for _, k := range run.debuggee.vm.Marks() {
 			at := [2]int{k.Line, k.Column}
 			if k.Kind != vm.MarkLine || k.Line < from || k.Line > to || seen[at] || s.path(k.Place) != file {
 				continue
@@ -48,7 +48,7 @@ func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 	s.stopped(r, func(at *stand) {
 		x := &dap.GotoTargetsResponse{Response: answer(r)}
 		x.Body.Targets = []dap.GotoTarget{}
-		for i, k := range s.run.vm.Marks() {
+		for i, k := range s.run.debuggee.vm.Marks() {
 			if k.Kind == vm.MarkLine && k.Line == line && s.path(k.Place) == file && at.scene.CanGoTo(k) == nil {
 				x.Body.Targets = append(x.Body.Targets, dap.GotoTarget{Id: i + 1, Label: k.Function, Line: s.lineOut(k.Line), Column: s.columnOut(k.Column)})
 				break
@@ -60,7 +60,7 @@ func (s *session) gotoTargets(r *dap.GotoTargetsRequest) {
 
 func (s *session) gotoTarget(r *dap.GotoRequest) {
 	s.stopped(r, func(at *stand) {
-		all, n := s.run.vm.Marks(), r.Arguments.TargetId
+		all, n := s.run.debuggee.vm.Marks(), r.Arguments.TargetId
 		if n < 1 || n > len(all) {
 			s.refuse(r, "there is no place %d to go to", n)
 			return
@@ -71,7 +71,7 @@ func (s *session) gotoTarget(r *dap.GotoRequest) {
 		}
 		s.send(&dap.GotoResponse{Response: answer(r)})
 		at.mark, at.reason = all[n-1], "goto"
-		s.run.refs.forget()
-		s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: "goto", Description: describe["goto"], ThreadId: s.run.thread(*at.scene), AllThreadsStopped: true}})
+		s.run.debuggee.refs.forget()
+		s.send(&dap.StoppedEvent{Event: event("stopped"), Body: dap.StoppedEventBody{Reason: "goto", Description: describe["goto"], ThreadId: s.run.debuggee.thread(*at.scene), AllThreadsStopped: true}})
 	})
 }

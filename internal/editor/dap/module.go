@@ -46,16 +46,16 @@ type group struct {
 }
 
 // declared are the scopes that all frames share.
-func (r *Run) declared() []group {
-	p := r.vm.Program()
+func (d *debuggee) declared() []group {
+	p := d.vm.Program()
 	agents, hosts, stores := group{name: "Agents"}, group{name: "Hosts"}, group{name: "Stores"}
 	for i := range p.Agents {
-		agents.all = append(agents.all, child{name: p.Agents[i].Name, text: fmt.Sprintf("<agent %s>", p.Agents[i].Name), inside: r.watch.agent(p.Agents[i].Name)})
+		agents.all = append(agents.all, child{name: p.Agents[i].Name, text: fmt.Sprintf("<agent %s>", p.Agents[i].Name), inside: d.watch.agent(p.Agents[i].Name)})
 	}
 	for i := range p.Hosts {
-		hosts.all = append(hosts.all, child{name: p.Hosts[i].Name, text: fmt.Sprintf("<host %s>", p.Hosts[i].Name), inside: r.watch.host(p.Hosts[i].Name)})
+		hosts.all = append(hosts.all, child{name: p.Hosts[i].Name, text: fmt.Sprintf("<host %s>", p.Hosts[i].Name), inside: d.watch.host(p.Hosts[i].Name)})
 	}
-	for i, v := range r.vm.Stores() {
+	for i, v := range d.vm.Stores() {
 		stores.all = append(stores.all, child{name: p.Stores[i].Name, path: p.Stores[i].Name, value: v})
 	}
 	return []group{agents, hosts, stores}

@@ -68,13 +68,13 @@ func (r *Run) placeNamed(b *breakpoint) {
 		b.message = wrong
 		return
 	case p != nil:
-		if b.message = r.missing(p); b.message == "" {
+		if b.message = r.debuggee.missing(p); b.message == "" {
 			b.point = p
 		}
 		return
 	}
 	name := strings.ReplaceAll(b.name, "::", ".")
-	for _, k := range r.vm.Marks() {
+	for _, k := range r.debuggee.vm.Marks() {
 		if k.Entry && k.Handler == "" && (k.Function == b.name || k.Function == name) {
 			b.marks = append(b.marks, k)
 			b.file, b.line, b.moved, b.movedColumn = r.s.path(k.Place), k.Line, k.Line, k.Column
@@ -86,8 +86,8 @@ func (r *Run) placeNamed(b *breakpoint) {
 }
 
 // missing says what the program does not have that a point is about; "" when it has it.
-func (r *Run) missing(p *point) string {
-	program := r.vm.Program()
+func (d *debuggee) missing(p *point) string {
+	program := d.vm.Program()
 	has := map[string][]string{} // the names of each kind; of tools, their functions
 	functions := map[string][]string{}
 	for i := range program.Hosts {
@@ -113,22 +113,22 @@ func (r *Run) missing(p *point) string {
 		return fmt.Sprintf("the program has no %s %s: it has %s", p.what, p.of, strings.Join(all, ", "))
 	case p.what == "tool" && p.detail != "*" && !slices.Contains(functions[p.of], p.detail):
 		return fmt.Sprintf("tool %s has no function %s: it has %s", p.of, p.detail, strings.Join(functions[p.of], ", "))
-	case p.what == "host" && p.detail != "*" && !r.handles(p.detail):
+	case p.what == "host" && p.detail != "*" && !d.handles(p.detail):
 		return fmt.Sprintf("the program handles no message %q", p.detail)
 	}
 	return ""
 }
 
 // handles reports whether the program has a handler of a type of message.
-func (r *Run) handles(message string) bool {
-	return slices.ContainsFunc(r.vm.Marks(), func(k *vm.Mark) bool { return k.Handler == message })
+func (d *debuggee) handles(message string) bool {
+	return slices.ContainsFunc(d.vm.Marks(), func(k *vm.Mark) bool { return k.Handler == message })
 }
 
 func (s *session) setFunctionBreakpoints(r *dap.SetFunctionBreakpointsRequest) {
 	x := &dap.SetFunctionBreakpointsResponse{Response: answer(r)}
 	x.Body.Breakpoints = []dap.Breakpoint{}
 	s.withRun(r, x, func(run *Run) {
-		p := &run.points
+		p := &run.debuggee.points
 		p.drop(p.named)
 		p.named = nil
 		for _, g := range r.Arguments.Breakpoints {
@@ -141,17 +141,17 @@ func (s *session) setFunctionBreakpoints(r *dap.SetFunctionBreakpointsRequest) {
 			}
 			x.Body.Breakpoints = append(x.Body.Breakpoints, run.shown(b))
 		}
-		run.arm()
+		run.debuggee.arm()
 	})
 }
 
 // pass stands still when a function breakpoint is about what the run does.
 func (r *Run) pass(at vm.Scene, what, of, detail string) {
-	if r.left {
+	if r.debuggee.left {
 		return
 	}
 	var all []*breakpoint
-	for _, b := range r.points.named {
+	for _, b := range r.debuggee.points.named {
 		if b.point != nil && b.point.is(what, of, detail) {
 			all = append(all, b)
 		}
@@ -186,7 +186,7 @@ func (r *Run) pointOf(at vm.Scene, q effect.Request, came bool) {
 
 // Handles looks whether somebody waits for a message of a host.
 func (r *Run) Handles(at vm.Scene, host string, m *effect.HostMessage) {
-	r.watch.heard(host, m)
+	r.debuggee.watch.heard(host, m)
 	r.pass(at, "host", host, m.Type)
 }
 

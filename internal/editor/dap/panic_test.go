@@ -54,7 +54,7 @@ func TestPanic(t *testing.T) {
 	}
 	r := newRun(s)
 	go func() {
-		<-r.queue.wake
+		<-r.debuggee.queue.wake
 		r.serve()
 	}()
 	defer func() {

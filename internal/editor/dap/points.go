@@ -96,10 +96,10 @@ func (p *breakpoints) again() breakpoints {
 }
 
 // forget forgets all.
-func (r *Run) forget() {
-	r.points = breakpoints{next: r.points.next}
-	r.plan = plan{}
-	r.arm()
+func (d *debuggee) forget() {
+	d.points = breakpoints{next: d.points.next}
+	d.plan = plan{}
+	d.arm()
 }
 
 // bind finds the marks of breakpoints that were there before the program was.
@@ -116,7 +116,7 @@ func (p *breakpoints) bind(r *Run) {
 func (r *Run) place(b *breakpoint) {
 	b.marks, b.message, b.moved, b.movedColumn = nil, "", 0, 0
 	switch {
-	case r.vm == nil:
+	case r.debuggee.vm == nil:
 		b.message = "the program is not loaded yet"
 		return
 	case b.name != "":
@@ -125,7 +125,7 @@ func (r *Run) place(b *breakpoint) {
 		r.placeLine(b)
 	}
 	for _, k := range b.marks {
-		r.points.at[k] = append(r.points.at[k], b)
+		r.debuggee.points.at[k] = append(r.debuggee.points.at[k], b)
 	}
 }
 
@@ -133,7 +133,7 @@ func (r *Run) place(b *breakpoint) {
 func (r *Run) placeLine(b *breakpoint) {
 	best := 0
 	known := false
-	for _, k := range r.vm.Marks() {
+	for _, k := range r.debuggee.vm.Marks() {
 		if k.Kind != vm.MarkLine || r.s.path(k.Place) != b.file {
 			continue
 		}
@@ -153,7 +153,7 @@ func (r *Run) placeLine(b *breakpoint) {
 		b.message = fmt.Sprintf("line %d has no code: moved to line %d", b.line, best)
 	}
 	b.moved = best
-	for _, k := range r.vm.Marks() {
+	for _, k := range r.debuggee.vm.Marks() {
 		if k.Kind == vm.MarkLine && k.Line == best && r.s.path(k.Place) == b.file {
 			b.marks = append(b.marks, k)
 			if b.movedColumn == 0 || k.Column < b.movedColumn {
@@ -191,7 +191,7 @@ func (s *session) setBreakpoints(r *dap.SetBreakpointsRequest) {
 	x := &dap.SetBreakpointsResponse{Response: answer(r)}
 	x.Body.Breakpoints = []dap.Breakpoint{}
 	s.withRun(r, x, func(run *Run) {
-		p := &run.points
+		p := &run.debuggee.points
 		p.drop(p.lines[file])
 		if p.lines != nil {
 			p.lines[file] = nil
@@ -206,7 +206,7 @@ func (s *session) setBreakpoints(r *dap.SetBreakpointsRequest) {
 			}
 			x.Body.Breakpoints = append(x.Body.Breakpoints, run.shown(b))
 		}
-		run.arm()
+		run.debuggee.arm()
 	})
 }
 

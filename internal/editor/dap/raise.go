@@ -34,12 +34,12 @@ type filter struct {
 func (s *session) setExceptionBreakpoints(r *dap.SetExceptionBreakpointsRequest) {
 	x := &dap.SetExceptionBreakpointsResponse{Response: answer(r)}
 	s.withRun(r, x, func(run *Run) {
-		run.points.raise = nil
+		run.debuggee.points.raise = nil
 		add := func(name, condition string) {
 			known := slices.ContainsFunc(filters, func(f dap.ExceptionBreakpointsFilter) bool { return f.Filter == name })
 			b := dap.Breakpoint{Verified: known}
 			if known {
-				run.points.raise = append(run.points.raise, &filter{name: name, condition: condition})
+				run.debuggee.points.raise = append(run.debuggee.points.raise, &filter{name: name, condition: condition})
 			} else {
 				b.Message = "there is no filter " + name
 			}
@@ -56,18 +56,18 @@ func (s *session) setExceptionBreakpoints(r *dap.SetExceptionBreakpointsRequest)
 
 // Raised looks whether somebody waits for an error of this kind.
 func (r *Run) Raised(at vm.Scene, x vm.Raise) {
-	if r.left || r.told == x.Value && !x.Value.IsNil() {
+	if r.debuggee.left || r.debuggee.told == x.Value && !x.Value.IsNil() {
 		return
 	}
 	y := &stand{scene: &at, reason: "exception", raise: &x}
-	for _, f := range r.points.raise {
+	for _, f := range r.debuggee.points.raise {
 		if !f.takes(x) {
 			continue
 		}
 		if f.condition != "" && !r.raisedAs(y, f) {
 			continue
 		}
-		r.told = x.Value
+		r.debuggee.told = x.Value
 		e := describeError(x.Value)
 		y.text = e.message
 		if e.kind != "" {
@@ -126,7 +126,7 @@ func (r *Run) runsWith(f *frameRef, c *compiled, argument value.Slot) (value.Slo
 		return v, err
 	}
 	value.Share(argument)
-	return r.vm.EvaluateClosure(r.stopper(h), v, argument)
+	return r.debuggee.vm.EvaluateClosure(r.stopper(h), v, argument)
 }
 
 // raised is an error as an editor is told of it.
@@ -145,7 +145,7 @@ func describeError(v value.Slot) (t raised) {
 
 func (s *session) exceptionInfo(r *dap.ExceptionInfoRequest) {
 	s.stopped(r, func(at *stand) {
-		if at.raise == nil || s.run.thread(*at.scene) != r.Arguments.ThreadId {
+		if at.raise == nil || s.run.debuggee.thread(*at.scene) != r.Arguments.ThreadId {
 			s.refuse(r, "thread %d does not stand at an error", r.Arguments.ThreadId)
 			return
 		}

@@ -28,7 +28,7 @@ type Run struct {
 	restarted atomic.Bool   // another has taken its place
 	once      struct{ load, end sync.Once }
 
-	debuggee
+	debuggee debuggee
 }
 
 func newRun(s *session) *Run {
@@ -72,9 +72,9 @@ func (r *Run) Lost(code int) {
 // leave has the run go on without standing still any more.
 func (r *Run) leave() {
 	r.do(func() {
-		r.left = true
-		r.forget()
-		r.resume()
+		r.debuggee.left = true
+		r.debuggee.forget()
+		r.debuggee.resume()
 	})
 }
 
@@ -82,13 +82,13 @@ func (r *Run) leave() {
 // program runs.
 func (r *Run) leaveEnded() {
 	r.do(func() {
-		if r.vm == nil {
+		if r.debuggee.vm == nil {
 			return
 		}
 		t := time.NewTimer(grace)
 		defer t.Stop()
 		select {
-		case <-r.vm.Ended():
+		case <-r.debuggee.vm.Ended():
 		case <-t.C:
 		}
 	})

@@ -15,8 +15,8 @@ func (s *session) threads(r *dap.ThreadsRequest) {
 	x := &dap.ThreadsResponse{Response: answer(r)}
 	x.Body.Threads = []dap.Thread{}
 	if s.inRun(func() {
-		for _, t := range s.run.vm.Tasks() {
-			x.Body.Threads = append(x.Body.Threads, dap.Thread{Id: s.run.thread(t), Name: s.run.threadName(t)})
+		for _, t := range s.run.debuggee.vm.Tasks() {
+			x.Body.Threads = append(x.Body.Threads, dap.Thread{Id: s.run.debuggee.thread(t), Name: s.run.debuggee.threadName(t)})
 		}
 	}) != nil {
 		x.Body.Threads = []dap.Thread{}
@@ -28,9 +28,9 @@ func (s *session) threads(r *dap.ThreadsRequest) {
 }
 
 // threadName is how a task is called, and what it waits for.
-func (r *Run) threadName(t vm.Scene) string {
-	name := r.taskName(t)
-	if what := r.waits(t); what != "" {
+func (d *debuggee) threadName(t vm.Scene) string {
+	name := d.taskName(t)
+	if what := d.waits(t); what != "" {
 		name += " · waits for " + what
 	}
 	return name
@@ -38,32 +38,32 @@ func (r *Run) threadName(t vm.Scene) string {
 
 // thread is the number of a task as the editor knows it: main is 1. The VM counts those too that have made
 // the program's stores and tools, before main.
-func (r *Run) thread(t vm.Scene) int {
-	if r.before < 0 {
-		for _, x := range r.vm.Tasks() {
+func (d *debuggee) thread(t vm.Scene) int {
+	if d.before < 0 {
+		for _, x := range d.vm.Tasks() {
 			if x.Main() {
-				r.before = x.Task() - 1
+				d.before = x.Task() - 1
 			}
 		}
 	}
-	return int(t.Task() - max(r.before, 0))
+	return int(t.Task() - max(d.before, 0))
 }
 
-func (r *Run) taskName(t vm.Scene) string {
+func (d *debuggee) taskName(t vm.Scene) string {
 	if t.Main() {
 		return t.Entry().Function
 	}
-	return fmt.Sprintf("%s(%d)", t.Entry().Function, r.thread(t))
+	return fmt.Sprintf("%s(%d)", t.Entry().Function, d.thread(t))
 }
 
 // waits is what a task waits for; "" when it does not.
-func (r *Run) waits(t vm.Scene) string {
+func (d *debuggee) waits(t vm.Scene) string {
 	q, task, several := t.Waiting()
 	switch {
 	case several:
 		return "tasks"
 	case task != nil:
-		return r.taskName(*task)
+		return d.taskName(*task)
 	}
 	switch q := q.(type) {
 	case nil:
@@ -75,7 +75,7 @@ func (r *Run) waits(t vm.Scene) string {
 	case *effect.ExchangeOpen:
 		return "host " + q.Host
 	case *effect.AwaitEmit, *effect.AskHost:
-		return fmt.Sprintf("question q%d", r.asks[q])
+		return fmt.Sprintf("question q%d", d.asks[q])
 	case *effect.Sleep:
 		return "a time"
 	default:
@@ -102,25 +102,25 @@ func (f *references) forget() { *f = references{} }
 
 // stack gives the frames of a task, the innermost first.
 func (r *Run) stack(t vm.Scene) []*frameRef {
-	if all, ok := r.refs.stacks[t.Task()]; ok {
+	if all, ok := r.debuggee.refs.stacks[t.Task()]; ok {
 		return all
 	}
 	var all []*frameRef
 	for _, f := range t.Frames(r.s.showStd) {
 		x := &frameRef{at: t, Frame: f}
-		r.refs.frames = append(r.refs.frames, x)
+		r.debuggee.refs.frames = append(r.debuggee.refs.frames, x)
 		all = append(all, x)
 	}
-	if r.refs.stacks == nil {
-		r.refs.stacks = map[int64][]*frameRef{}
+	if r.debuggee.refs.stacks == nil {
+		r.debuggee.refs.stacks = map[int64][]*frameRef{}
 	}
-	r.refs.stacks[t.Task()] = all
+	r.debuggee.refs.stacks[t.Task()] = all
 	return all
 }
 
 // refresh reads the variables of the frames again, after something may have changed them.
 func (r *Run) refresh() {
-	for _, all := range r.refs.stacks {
+	for _, all := range r.debuggee.refs.stacks {
 		now := all[:0:0]
 		if len(all) > 0 {
 			for _, f := range all[0].at.Frames(r.s.showStd) {
@@ -135,7 +135,7 @@ func (r *Run) refresh() {
 
 func (s *session) stackTrace(r *dap.StackTraceRequest) {
 	s.stopped(r, func(*stand) {
-		t, ok := s.run.task(r.Arguments.ThreadId)
+		t, ok := s.run.debuggee.task(r.Arguments.ThreadId)
 		if !ok {
 			s.refuse(r, "there is no thread %d", r.Arguments.ThreadId)
 			return
@@ -143,7 +143,7 @@ func (s *session) stackTrace(r *dap.StackTraceRequest) {
 		all := s.run.stack(t)
 		first := 0
 		if len(all) > 0 {
-			for i, f := range s.run.refs.frames {
+			for i, f := range s.run.debuggee.refs.frames {
 				if f == all[0] {
 					first = i + 1
 				}
@@ -205,15 +205,15 @@ func (s *session) columnOut(n int) int { return n - 1 + s.colZero }
 
 // frame finds a frame by its number; 0 is the innermost of the task that has stopped.
 func (r *Run) frame(id int) (*frameRef, bool) {
-	if id == 0 && r.stand != nil && r.stand.scene != nil {
-		if all := r.stack(*r.stand.scene); len(all) > 0 {
+	if id == 0 && r.debuggee.stand != nil && r.debuggee.stand.scene != nil {
+		if all := r.stack(*r.debuggee.stand.scene); len(all) > 0 {
 			return all[0], true
 		}
 	}
-	if id < 1 || id > len(r.refs.frames) {
+	if id < 1 || id > len(r.debuggee.refs.frames) {
 		return nil, false
 	}
-	return r.refs.frames[id-1], true
+	return r.debuggee.refs.frames[id-1], true
 }
 
 // inFrame does something with a frame of a run that stands still, or says that there is none.

@@ -74,22 +74,22 @@ func (s *session) goOn(r dap.RequestMessage, p plan, thread int, yes dap.Message
 // goesOn has a run go on that stands still.
 func (s *session) goesOn(r dap.RequestMessage, p plan, thread int, yes dap.Message) {
 	if p.kind != planNone {
-		at, ok := s.run.task(thread)
+		at, ok := s.run.debuggee.task(thread)
 		if !ok {
 			s.refuse(r, "there is no thread %d", thread)
 			return
 		}
 		p.task, p.depth = at, at.Depth()
 	}
-	s.run.plan = p
+	s.run.debuggee.plan = p
 	s.send(yes)
-	s.run.resume()
+	s.run.debuggee.resume()
 }
 
 // task finds a task by its number.
-func (r *Run) task(n int) (at vm.Scene, ok bool) {
-	for _, t := range r.vm.Tasks() {
-		if r.thread(t) == n {
+func (d *debuggee) task(n int) (at vm.Scene, ok bool) {
+	for _, t := range d.vm.Tasks() {
+		if d.thread(t) == n {
 			return t, true
 		}
 	}
@@ -101,20 +101,20 @@ func (s *session) pause(r *dap.PauseRequest) {
 	err := s.inRun(func() {
 		s.send(&dap.PauseResponse{Response: answer(r)})
 		switch {
-		case s.run.stand != nil:
-		case s.run.vm.Computes():
-			s.run.plan = plan{kind: planPause}
-			s.run.arm()
+		case s.run.debuggee.stand != nil:
+		case s.run.debuggee.vm.Computes():
+			s.run.debuggee.plan = plan{kind: planPause}
+			s.run.debuggee.arm()
 		default:
-			at, ok := s.run.task(r.Arguments.ThreadId)
+			at, ok := s.run.debuggee.task(r.Arguments.ThreadId)
 			if !ok {
-				at, ok = s.run.task(1)
+				at, ok = s.run.debuggee.task(1)
 			}
-			if all := s.run.vm.Tasks(); !ok && len(all) > 0 {
+			if all := s.run.debuggee.vm.Tasks(); !ok && len(all) > 0 {
 				at, ok = all[0], true
 			}
 			if ok {
-				s.run.halt = &stand{scene: &at, reason: "pause"}
+				s.run.debuggee.halt = &stand{scene: &at, reason: "pause"}
 			}
 		}
 	})
@@ -140,11 +140,11 @@ func (s *session) inRun(f func()) error {
 // stopped does something with a run that stands still, or says that it does not.
 func (s *session) stopped(r dap.RequestMessage, f func(*stand)) {
 	err := s.inRun(func() {
-		if s.run.stand == nil || s.run.stand.scene == nil {
+		if s.run.debuggee.stand == nil || s.run.debuggee.stand.scene == nil {
 			s.refuse(r, "the program runs: pause it first")
 			return
 		}
-		f(s.run.stand)
+		f(s.run.debuggee.stand)
 	})
 	if err != nil {
 		s.refuse(r, "%v", err)

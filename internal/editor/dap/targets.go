@@ -18,7 +18,7 @@ func (s *session) stepInTargets(r *dap.StepInTargetsRequest) {
 		x := &dap.StepInTargetsResponse{Response: answer(r)}
 		x.Body.Targets = []dap.StepInTarget{}
 		for _, c := range calledIn(f) {
-			for i, k := range s.run.vm.Marks() {
+			for i, k := range s.run.debuggee.vm.Marks() {
 				if !k.Entry || k.Handler != "" || !c.calls(k.Function) ||
 					slices.ContainsFunc(x.Body.Targets, func(t dap.StepInTarget) bool { return t.Label == k.Function }) {
 					continue
@@ -92,7 +92,7 @@ func (s *session) stepIn(r *dap.StepInRequest) {
 		return
 	}
 	s.stopped(r, func(*stand) {
-		all := s.run.vm.Marks()
+		all := s.run.debuggee.vm.Marks()
 		if n < 1 || n > len(all) {
 			s.refuse(r, "there is no function %d to step into", n)
 			return

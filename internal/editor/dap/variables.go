@@ -82,7 +82,7 @@ func (l locals) children(from, to int) []child {
 }
 
 // variable is a child as the editor is told of it.
-func (r *Run) variable(c child) dap.Variable {
+func (d *debuggee) variable(c child) dap.Variable {
 	x := dap.Variable{Name: c.name, Value: c.text, EvaluateName: c.path}
 	h := c.inside
 	if c.text == "" {
@@ -94,7 +94,7 @@ func (r *Run) variable(c child) dap.Variable {
 	}
 	if h != nil {
 		n, numbered := h.count()
-		x.VariablesReference = r.refs.hold(h)
+		x.VariablesReference = d.refs.hold(h)
 		if numbered {
 			x.IndexedVariables = n
 		} else {
@@ -109,16 +109,16 @@ func (s *session) variables(r *dap.VariablesRequest) {
 		n := r.Arguments.VariablesReference
 		x := &dap.VariablesResponse{Response: answer(r)}
 		x.Body.Variables = []dap.Variable{}
-		if n < 1 || n > len(s.run.refs.held) {
+		if n < 1 || n > len(s.run.debuggee.refs.held) {
 			s.refuse(r, "there is nothing of number %d: it is forgotten when the program goes on", n)
 			return
 		}
-		h := s.run.refs.held[n-1]
+		h := s.run.debuggee.refs.held[n-1]
 		all, numbered := h.count()
 		if f := r.Arguments.Filter; f == "" || (f == "indexed") == numbered {
 			from, to := page(all, r.Arguments.Start, r.Arguments.Count)
 			for _, c := range h.children(from, to) {
-				x.Body.Variables = append(x.Body.Variables, s.run.variable(c))
+				x.Body.Variables = append(x.Body.Variables, s.run.debuggee.variable(c))
 			}
 		}
 		s.send(x)
@@ -129,18 +129,18 @@ func (s *session) scopes(r *dap.ScopesRequest) {
 	s.inFrame(r, r.Arguments.FrameId, func(f *frameRef) {
 		x := &dap.ScopesResponse{Response: answer(r)}
 		x.Body.Scopes = []dap.Scope{}
-		s.run.refs.looked = f
+		s.run.debuggee.refs.looked = f
 		add := func(name, hint string, all holder, always, expensive bool) {
 			n, _ := all.count()
 			if n == 0 && !always {
 				return
 			}
-			x.Body.Scopes = append(x.Body.Scopes, dap.Scope{Name: name, PresentationHint: hint, VariablesReference: s.run.refs.hold(all), NamedVariables: n, Expensive: expensive})
+			x.Body.Scopes = append(x.Body.Scopes, dap.Scope{Name: name, PresentationHint: hint, VariablesReference: s.run.debuggee.refs.hold(all), NamedVariables: n, Expensive: expensive})
 		}
 		add("Locals", "locals", locals{s.run, f, false}, true, false)
 		add("Captured", "", locals{s.run, f, true}, false, false)
 		add("Module", "", s.run.moduleOf(s.ctx, f), false, false)
-		for _, d := range s.run.declared() {
+		for _, d := range s.run.debuggee.declared() {
 			add(d.name, "", d.all, false, true)
 		}
 		s.send(x)
