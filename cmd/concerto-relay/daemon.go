@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // untilStopped is a context that ends by the first SIGTERM or Ctrl-C; a second one ends the process.
@@ -21,21 +21,8 @@ func (a *app) ready(file, address string) error {
 	if file == "" {
 		return nil
 	}
-	file = a.abs(file)
-	f, err := os.CreateTemp(filepath.Dir(file), ".ready-*")
-	if err != nil {
+	if err := userfile.Replace(a.abs(file), []byte(address), 0o600); err != nil {
 		return a.wrong("ready-file", "name a file in a directory that is there", "%v", err)
-	}
-	_, err = fmt.Fprint(f, address)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is what counts
-		return a.wrong("ready-file", "", "%v", err)
 	}
 	return nil
 }

@@ -166,20 +166,11 @@ func (h *testTape) write() error {
 		}
 	}
 	whole.Write(h.lines.Bytes())
-	dir := filepath.Dir(h.path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("write the test's tape: %w", err)
-	}
-	file, err := os.CreateTemp(dir, ".tape-*")
-	if err != nil {
-		return fmt.Errorf("write the test's tape: %w", err)
-	}
-	_, err = file.Write(whole.Bytes())
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), h.path)
+	err := os.MkdirAll(filepath.Dir(h.path), 0o755)
+	if err == nil {
+		err = userfile.Replace(h.path, whole.Bytes(), 0o600)
 	}
 	if err != nil {
-		os.Remove(file.Name())
 		return fmt.Errorf("write the test's tape: %w", err)
 	}
 	return nil

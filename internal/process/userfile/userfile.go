@@ -2,7 +2,7 @@
 // request. A mistyped name, or one that somebody else chose, may lead to a device, a FIFO or
 // a file of many gigabytes; reading those would block, never end, or fill the memory. Files
 // that are read must be regular and are read up to a limit. Files that are only written may
-// also be devices such as /dev/null.
+// also be devices such as /dev/null. Replace is for files of our own.
 //
 // Errors are *fs.PathError, like those of package os.
 package userfile
@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -128,6 +129,29 @@ func OpenWrite(path string, flags int, perm fs.FileMode) (*os.File, error) {
 		return f, err
 	}
 	return os.OpenFile(path, os.O_WRONLY|flags, perm)
+}
+
+// Replace writes a file whole or not at all, whatever happens meanwhile: a synced file of
+// another name takes its place.
+func Replace(path string, text []byte, perm fs.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error is what counts
+	}
+	return err
 }
 
 // open opens a regular file. It looks at the path first, since opening a device may already

@@ -44,3 +44,33 @@ func TestGrowing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReplace: a file has its old text or its new one, and nothing is left beside it.
+func TestReplace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	for _, text := range []string{"old", "new"} {
+		if err := Replace(file, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(file); string(got) != text || err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("%q %v %v", got, info.Mode(), err)
+		}
+	}
+	if err := Replace(filepath.Join(file, "below"), nil, 0o600); err == nil {
+		t.Error("a file below a file was written")
+	}
+	if err := os.Mkdir(file+".dir", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Replace(file+".dir", nil, 0o600); err == nil {
+		t.Error("a directory was replaced")
+	}
+	left, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(left) != 2 {
+		t.Errorf("%v %v", left, err)
+	}
+}

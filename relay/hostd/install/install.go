@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // Names of what is installed.
@@ -58,12 +60,8 @@ func Install(ctx context.Context, o Options) (Result, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return Result{}, o.sudo(fmt.Errorf("install hostd: %w", err))
 	}
-	// Whole or not at all, whatever happens meanwhile.
-	if err := os.WriteFile(file+".new", []byte(text), 0o644); err != nil {
+	if err := userfile.Replace(file, []byte(text), 0o644); err != nil {
 		return Result{}, o.sudo(fmt.Errorf("install hostd: %w", err))
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		return Result{}, fmt.Errorf("install hostd: %w", err)
 	}
 	return o.tell(ctx, file, o.starting(file)), nil
 }

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -88,27 +89,7 @@ func (k *Kept) save() error {
 	if err != nil {
 		return err
 	}
-	return write(filepath.Join(k.dir, keptFile), append(text, '\n'))
-}
-
-// write puts a file in its place whole, for its user alone.
-func write(file string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".new-*") // of mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // when it is not in its place
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err2 := f.Close(); err == nil {
-		err = err2
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	return err
+	return userfile.Replace(filepath.Join(k.dir, keptFile), append(text, '\n'), 0o600)
 }
 
 // Key is the key of a state directory, which is made when there is none.
@@ -128,7 +109,7 @@ func Key(dir string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := write(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
+	if err := userfile.Replace(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
 		return nil, fmt.Errorf("keep the host's key: %w", err)
 	}
 	return key, nil
