@@ -1,12 +1,14 @@
 package ptyholder
 
 import (
-	"bufio"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
 // asked is a line from hostd. One with a number is answered.
@@ -35,15 +37,25 @@ type said struct {
 	Exit   *Exit  `json:"exit,omitempty"`
 }
 
+// Number returns the request's number.
+func (s said) Number() int64 { return s.N }
+
+// Err returns the shim's error.
+func (s said) Err() error {
+	if s.Error != "" {
+		return errors.New(s.Error)
+	}
+	return nil
+}
+
 // door is the shim's socket, with one hostd at a time: the newest.
 type door struct {
 	k      *keeper
 	listen net.Listener
 
 	mu    sync.Mutex
-	conn  net.Conn
-	w     *bufio.Writer
-	out   int64 // to be told
+	hostd *holder.Peer // nil: it is not there
+	out   int64        // to be told
 	more  *sync.Cond
 	over  bool
 	quiet sync.WaitGroup
@@ -54,13 +66,8 @@ type door struct {
 }
 
 func openDoor(k *keeper) (*door, error) {
-	_ = os.Remove(socketFile) // of a shim that was killed
-	l, err := net.Listen("unix", socketFile)
+	l, _, err := holder.Listen(".", socketFile)
 	if err != nil {
-		return nil, fmt.Errorf("listen for hostd: %w", err)
-	}
-	if err := os.Chmod(socketFile, 0o600); err != nil {
-		l.Close()
 		return nil, fmt.Errorf("listen for hostd: %w", err)
 	}
 	d := &door{k: k, listen: l}
@@ -72,44 +79,38 @@ func openDoor(k *keeper) (*door, error) {
 
 func (d *door) serve() {
 	for {
-		c, err := d.listen.Accept()
+		conn, err := d.listen.Accept()
 		if err != nil {
 			return // closed
 		}
+		c := conn.(*net.UnixConn)
 		if ofRun(c) {
 			c.Close() // hostd alone speaks with the shim: the run would speak for itself, and in its place
 			continue
 		}
+		hostd := holder.NewPeer(c)
 		d.mu.Lock()
-		if d.conn != nil {
-			d.conn.Close()
+		if d.hostd != nil {
+			d.hostd.Close()
 		}
-		d.conn, d.w = c, bufio.NewWriter(c)
+		d.hostd = hostd
 		d.mu.Unlock()
-		go d.hear(c)
+		go d.hear(c, hostd)
 	}
 }
 
-func (d *door) hear(c net.Conn) {
-	in := json.NewDecoder(bufio.NewReader(c))
-	for {
-		var a asked
-		if in.Decode(&a) != nil {
-			break
-		}
-		d.do(c, a)
-	}
+func (d *door) hear(c io.Reader, hostd *holder.Peer) {
+	holder.Requests(c, func(a *asked) { d.do(hostd, a) })
 	d.mu.Lock()
-	last := d.conn == c
-	if last {
-		d.conn = nil
+	if d.hostd == hostd {
+		d.hostd = nil
 		d.k.took(0, false) // before there can be another connection, whose hostd is there
 	}
 	d.mu.Unlock()
-	c.Close()
+	hostd.Close()
 }
 
-func (d *door) do(c net.Conn, a asked) {
+func (d *door) do(hostd *holder.Peer, a *asked) {
 	k := d.k
 	answer := said{N: a.N}
 	switch a.Op {
@@ -127,7 +128,7 @@ func (d *door) do(c net.Conn, a asked) {
 		return
 	case "input":
 		k.in.take(a.ID, a.SHA256, a.Text, func(s State, echo bool) {
-			d.answerSoon(c, said{N: a.N, State: s, Echo: echo})
+			d.answerSoon(hostd, said{N: a.N, State: s, Echo: echo})
 		})
 		return
 	case "state":
@@ -143,23 +144,13 @@ func (d *door) do(c net.Conn, a asked) {
 	default:
 		answer.Error = "there is no " + a.Op
 	}
-	d.answer(c, answer)
-}
-
-// answer writes to the connection that asked, if it is still there.
-func (d *door) answer(c net.Conn, s said) {
-	if s.N == 0 {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.conn == c {
-		d.write(s)
+	if a.N != 0 {
+		hostd.Send(answer)
 	}
 }
 
-// answerSoon is answer for those who may not wait.
-func (d *door) answerSoon(c net.Conn, s said) {
+// answerSoon answers for those who may not wait.
+func (d *door) answerSoon(hostd *holder.Peer, s said) {
 	d.late.Lock()
 	defer d.late.Unlock()
 	if d.settled {
@@ -168,7 +159,7 @@ func (d *door) answerSoon(c net.Conn, s said) {
 	d.answers.Add(1)
 	go func() {
 		defer d.answers.Done()
-		d.answer(c, s)
+		hostd.Send(s)
 	}()
 }
 
@@ -180,20 +171,13 @@ func (d *door) settle() {
 	d.answers.Wait()
 }
 
-// write is called with mu. A connection that breaks is found by who reads it.
-func (d *door) write(s said) {
-	if text, err := json.Marshal(s); err == nil {
-		_, _ = d.w.Write(append(text, '\n'))
-		_ = d.w.Flush()
-	}
-}
-
 // tell tells hostd something, if it is there.
 func (d *door) tell(s said) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.conn != nil {
-		d.write(s)
+	hostd := d.hostd
+	d.mu.Unlock()
+	if hostd != nil {
+		hostd.Send(s)
 	}
 }
 
@@ -217,19 +201,20 @@ func (d *door) tellOn() {
 			return
 		}
 		told = d.out
-		if d.conn != nil {
-			d.write(said{Out: &told})
-		}
+		d.mu.Unlock()
+		d.tell(said{Out: &told})
+		d.mu.Lock()
 	}
 }
 
 func (d *door) close() {
 	d.listen.Close()
+	_ = os.Remove(socketFile)
 	d.mu.Lock()
 	d.over = true
 	d.more.Broadcast()
-	if d.conn != nil {
-		d.conn.Close()
+	if d.hostd != nil {
+		d.hostd.Close()
 	}
 	d.mu.Unlock()
 	d.quiet.Wait()

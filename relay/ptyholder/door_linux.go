@@ -9,12 +9,8 @@ import (
 )
 
 // peerOf is the process at the other end of a connection; 0 when nobody can know it.
-func peerOf(c net.Conn) (pid int) {
-	u, ok := c.(*net.UnixConn)
-	if !ok {
-		return 0
-	}
-	raw, err := u.SyscallConn()
+func peerOf(c *net.UnixConn) (pid int) {
+	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0
 	}
@@ -28,7 +24,7 @@ func peerOf(c net.Conn) (pid int) {
 
 // ofRun says whether a connection is of the run that this shim keeps, whose processes are all below it,
 // or of somebody who cannot be seen.
-func ofRun(c net.Conn) bool {
+func ofRun(c *net.UnixConn) bool {
 	line, whole := ancestry.Line(peerOf(c), ancestry.Look)
 	for _, one := range line[min(1, len(line)):] {
 		if one.PID == os.Getpid() {

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // The files of a run's directory, beside those of the log.
@@ -222,19 +224,10 @@ func keepExit(dir string, e Exit) error {
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(dir, exitFile)
-	f, err := os.OpenFile(name+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
+	if err := userfile.Replace(filepath.Join(dir, exitFile), text, 0o600); err != nil {
 		return fmt.Errorf("keep how the run ended: %w", err)
 	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("keep how the run ended: %w", err)
-	}
-	return os.Rename(name+".new", name)
+	return nil
 }
 
 // ReadExit is how a run ended; false when it has not, or nobody knows.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/holder"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 )
 
@@ -82,7 +84,7 @@ func (c *Client) Secret(s Secret) {
 	l := c.link
 	c.mu.Unlock()
 	if l != nil {
-		_ = l.send(asked{Op: opSecrets, Secrets: []Secret{s}}) // a keeper that is lost writes no file
+		_ = l.Send(asked{Op: opSecrets, Secrets: []Secret{s}}) // a keeper that is lost writes no file
 	}
 }
 
@@ -120,7 +122,7 @@ func (c *Client) attach() (*link, welcome, error) {
 		c.last[p.Host] = max(c.last[p.Host], p.K)
 	}
 	l := newLink(c, a, conn)
-	if err := l.send(asked{Op: opSecrets, Secrets: c.secrets}); err != nil {
+	if err := l.Send(asked{Op: opSecrets, Secrets: c.secrets}); err != nil {
 		return nil, w, err
 	}
 	return l, w, nil
@@ -159,6 +161,23 @@ func (c *Client) start() (*link, error) {
 	}
 }
 
+// launch starts the keeper's process, and returns when it can be reached. It has no more of our environment than it
+// needs.
+func launch(o *Options, c config) error {
+	cmd := &exec.Cmd{Path: o.Executable, Args: append([]string{"concerto"}, o.Args...), Env: append([]string{"GOMAXPROCS=2"}, o.Env...)}
+	var r ready
+	err := holder.Launch(cmd, filepath.Join(o.Dir, logFile), c, &r)
+	switch {
+	case err != nil:
+		return err
+	case r.Held:
+		return errHeld
+	case r.Error != "":
+		return errors.New(r.Error)
+	}
+	return nil
+}
+
 // soon is when it is looked again for a keeper.
 const soon = 5 * time.Millisecond
 
@@ -172,7 +191,7 @@ func (c *Client) reach() (*link, error) {
 	switch {
 	case c.left:
 		return nil, ErrLeft
-	case c.link != nil && !c.link.isLost():
+	case c.link != nil && !c.link.IsLost():
 		return c.link, nil
 	}
 	l, err := c.start()
@@ -271,10 +290,10 @@ func (c *Client) End() error {
 	if l == nil || left {
 		return nil
 	}
-	if err := l.send(asked{Op: opBye}); err != nil && !errors.Is(err, ErrLost) {
+	if err := l.Send(asked{Op: opBye}); err != nil && !errors.Is(err, ErrLost) {
 		return err
 	}
-	<-l.lost
+	<-l.Lost()
 	for end := time.Now().Add(grace); time.Now().Before(end); time.Sleep(soon) { // it writes down how they ended
 		if unlock, err := lockfile.Lock(filepath.Join(c.o.Dir, lockFile)); err == nil {
 			return unlock()

@@ -65,7 +65,7 @@ func (c *Conn) open(data *net.UnixConn, w *welcome, longLine int) (err error) {
 	}
 	go func() {
 		select {
-		case <-c.link.lost:
+		case <-c.link.Lost():
 			c.ends(&Exit{Code: -1})
 		case <-c.done:
 		}
@@ -179,7 +179,7 @@ func (c *Conn) why() error {
 	select {
 	case <-c.over:
 		return io.EOF
-	case <-c.link.lost:
+	case <-c.link.Lost():
 		return c.link.gone()
 	}
 }
@@ -266,7 +266,7 @@ func (c *Conn) CloseWrite() {
 		return
 	}
 	_ = c.data.SetWriteDeadline(time.Unix(1, 0))
-	_ = c.link.send(asked{Op: opCloseInput, ID: c.id, After: after}) // a process that is lost reads nothing
+	_ = c.link.Send(asked{Op: opCloseInput, ID: c.id, After: after}) // a process that is lost reads nothing
 }
 
 // Unread is how many of the bytes written the process has not read, as far as that matters: all
@@ -313,7 +313,7 @@ func (c *Conn) Stderr() string {
 // Ack says that the lines up to one are in the run's journal.
 func (c *Conn) Ack(line int64) {
 	if c.link != nil {
-		_ = c.link.send(asked{Op: opAck, ID: c.id, Line: line}) // nobody keeps the lines of one that is lost
+		_ = c.link.Send(asked{Op: opAck, ID: c.id, Line: line}) // nobody keeps the lines of one that is lost
 	}
 }
 
@@ -352,6 +352,6 @@ func (c *Conn) End(grace time.Duration, stop <-chan struct{}) {
 		return
 	case <-stop:
 	}
-	_ = c.link.send(asked{Op: opKill, ID: c.id})
+	_ = c.link.Send(asked{Op: opKill, ID: c.id})
 	<-gone
 }

@@ -7,8 +7,9 @@ import (
 	"io"
 	"net"
 	"slices"
-	"sync"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
 // helloTime is how long who has connected may take to say hello.
@@ -46,7 +47,7 @@ func (k *keeper) greet(conn *net.UnixConn) {
 		return
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	answer := func(w welcome) { _ = writeJSON(conn, w) }
+	answer := func(w welcome) { _ = holder.WriteLine(conn, w) }
 	if subtle.ConstantTimeCompare([]byte(hi.Token), []byte(k.Token)) != 1 {
 		answer(welcome{Refused: "this is not the token of keeper.json"})
 		return
@@ -110,13 +111,13 @@ func (h *hosted) serveData(conn *net.UnixConn, in io.Reader, from int64) {
 	h.input.next()
 	f, w, err := h.attach(conn, from)
 	if err != nil {
-		_ = writeJSON(conn, welcome{Refused: "its output cannot be read: " + err.Error()})
+		_ = holder.WriteLine(conn, welcome{Refused: "its output cannot be read: " + err.Error()})
 		h.input.deaf()
 		return
 	}
 	p := h.known(true)
 	w.Process = &p
-	if writeJSON(conn, w) != nil {
+	if holder.WriteLine(conn, w) != nil {
 		h.input.deaf()
 		h.leave(f)
 		return
@@ -144,35 +145,14 @@ func (h *hosted) leave(f *feed) {
 	}
 }
 
-// control is the connection on which everything but lines goes.
-type control struct {
-	conn net.Conn
-	mu   sync.Mutex // held while something is written
-}
-
-func (c *control) say(s said) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_ = writeJSON(c.conn, s) // when it has ended, who reads it sees that
-}
-
 // tell tells whoever is there of something.
 func (k *keeper) tell(s said) {
 	k.mu.Lock()
 	c := k.control
 	k.mu.Unlock()
 	if c != nil {
-		c.say(s)
+		c.Send(s)
 	}
-}
-
-func writeJSON(w io.Writer, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
 }
 
 // processes are those that there are, with their scripts or without.
@@ -189,23 +169,19 @@ func (k *keeper) processes(script bool) []Process {
 
 // serveControl is with a client until it goes.
 func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
-	c := &control{conn: conn}
-	k.mu.Lock()
-	if k.control != nil {
-		k.control.conn.Close()
-	}
-	k.control, k.came = c, true
-	k.alone.Stop()
-	c.mu.Lock() // events come behind the welcome
-	k.mu.Unlock()
-	err := writeJSON(conn, welcome{Processes: k.processes(true)})
-	c.mu.Unlock()
-	d := json.NewDecoder(in)
-	for err == nil {
-		var a asked
-		if err = d.Decode(&a); err == nil {
-			k.do(c, &a)
+	c := holder.NewPeer(conn)
+	err := c.Greet(func() any {
+		k.mu.Lock()
+		if k.control != nil {
+			k.control.Close()
 		}
+		k.control, k.came = c, true
+		k.alone.Stop()
+		k.mu.Unlock()
+		return welcome{Processes: k.processes(true)}
+	})
+	if err == nil {
+		holder.Requests(in, func(a *asked) { k.do(c, a) })
 	}
 	k.mu.Lock()
 	if k.control == c {
@@ -217,14 +193,14 @@ func (k *keeper) serveControl(conn net.Conn, in *bufio.Reader) {
 }
 
 // do does what is asked. What takes its time is answered later.
-func (k *keeper) do(c *control, a *asked) {
+func (k *keeper) do(c *holder.Peer, a *asked) {
 	answer := said{I: a.I}
 	if a.Op == opStart {
 		h, err := k.start(*a.Spec)
 		if answer.Error = refusalOf(err); err == nil {
 			answer.PID = h.proc.Pid()
 		}
-		c.say(answer)
+		c.Send(answer)
 		return
 	}
 	h := k.find(a.ID)
@@ -241,7 +217,7 @@ func (k *keeper) do(c *control, a *asked) {
 				h.kill()
 			}
 			h.end(time.Duration(a.GraceMS) * time.Millisecond)
-			c.say(answer)
+			c.Send(answer)
 		})
 		return
 	case a.Op == opOpen, a.Op == opOutput, a.Op == opAwait, a.Op == opStop, a.Op == opRelease:
@@ -251,7 +227,7 @@ func (k *keeper) do(c *control, a *asked) {
 		h.do(a, &answer)
 	}
 	if a.I != 0 {
-		c.say(answer)
+		c.Send(answer)
 	}
 }
 

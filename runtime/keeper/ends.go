@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
 // ended is the content of end.json: what a resumed run is told of a process when its keeper has
@@ -31,9 +33,18 @@ func (k *keeper) writeEnds() (err error) {
 		for i := range e.Script {
 			e.Script[i].Note = []byte(k.hide.text(string(e.Script[i].Note)))
 		}
-		err = errors.Join(err, writeWhole(filepath.Join(k.Dir, h.spec.dir(), endFile), e))
+		err = errors.Join(err, replace(filepath.Join(k.Dir, h.spec.dir(), endFile), e))
 	}
 	return err
+}
+
+// replace writes a file as a line of JSON, whole or not at all.
+func replace(name string, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return userfile.Replace(name, append(text, '\n'), 0o600)
 }
 
 // readEnds gives the processes that have ended in order, with their keeper.

@@ -1,7 +1,7 @@
 package keeper
 
 import (
-	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,41 +9,38 @@ import (
 	"net"
 	"sync"
 	"syscall"
+
+	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
 // link is a client's control connection.
 type link struct {
-	c    *Client
-	at   address
-	conn io.ReadWriteCloser
-	lost chan struct{} // it has ended
-	hear sync.WaitGroup
+	*holder.Link[said]
+	c  *Client
+	at address
 
-	writing sync.Mutex
-	mu      sync.Mutex
-	n       int64
-	waiting map[int64]chan said
-	conns   map[ID]*Conn
-	left    bool
+	mu    sync.Mutex
+	conns map[ID]*Conn
+	left  bool
 }
 
 func newLink(c *Client, at address, conn io.ReadWriteCloser) *link {
-	l := &link{c: c, at: at, conn: conn, lost: make(chan struct{}), waiting: map[int64]chan said{}, conns: map[ID]*Conn{}}
-	l.hear.Go(l.run)
+	l := &link{c: c, at: at, conns: map[ID]*Conn{}}
+	l.Link = holder.NewLink(conn, l.happened, l.gone)
 	return l
 }
 
 // greetConn connects to a keeper and says hello. The error is ErrNone when nobody is there.
 func greetConn(dir string, a address, hi hello) (*net.UnixConn, welcome, error) {
 	var w welcome
-	conn, err := dial(dir, a.Socket)
+	conn, err := holder.Dial(dir, a.Socket)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
 		return nil, w, ErrNone
 	case err != nil:
 		return nil, w, fmt.Errorf("reach the keeper of the run's hosts: %w", err)
 	}
-	if err = writeJSON(conn, hi); err == nil {
+	if err = holder.WriteLine(conn, hi); err == nil {
 		err = readWelcome(conn, &w)
 	}
 	switch {
@@ -76,32 +73,8 @@ func readWelcome(conn net.Conn, w *welcome) error {
 	}
 }
 
-// run hears the keeper until it has gone, or is left.
-func (l *link) run() {
-	d := json.NewDecoder(bufio.NewReaderSize(l.conn, 64<<10))
-	for {
-		var s said
-		if d.Decode(&s) != nil {
-			break
-		}
-		if s.Event != "" {
-			l.happened(&s)
-			continue
-		}
-		l.mu.Lock()
-		wait := l.waiting[s.I]
-		delete(l.waiting, s.I)
-		l.mu.Unlock()
-		if wait != nil {
-			wait <- s
-		}
-	}
-	l.conn.Close()
-	close(l.lost)
-}
-
 // happened passes an event on.
-func (l *link) happened(s *said) {
+func (l *link) happened(s said) {
 	l.mu.Lock()
 	c := l.conns[s.ID]
 	l.mu.Unlock()
@@ -110,16 +83,7 @@ func (l *link) happened(s *said) {
 	case s.Event == evOver:
 		c.drains()
 	default:
-		c.hears(*s)
-	}
-}
-
-func (l *link) isLost() bool {
-	select {
-	case <-l.lost:
-		return true
-	default:
-		return false
+		c.hears(s)
 	}
 }
 
@@ -133,44 +97,9 @@ func (l *link) gone() error {
 	return ErrLost
 }
 
-func (l *link) send(a asked) error {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	if writeJSON(l.conn, a) != nil {
-		return l.gone()
-	}
-	return nil
-}
-
 // ask waits for the answer. The error is the keeper's, or says that it has gone.
 func (l *link) ask(a asked) (said, error) {
-	wait := make(chan said, 1)
-	l.mu.Lock()
-	l.n++
-	a.I = l.n
-	l.waiting[a.I] = wait
-	l.mu.Unlock()
-	if err := l.send(a); err != nil {
-		return said{}, err
-	}
-	select {
-	case s := <-wait:
-		return s.result()
-	case <-l.lost:
-		select {
-		case s := <-wait:
-			return s.result()
-		default:
-			return said{}, l.gone()
-		}
-	}
-}
-
-func (s said) result() (said, error) {
-	if s.Error != nil {
-		return s, s.Error
-	}
-	return s, nil
+	return l.Ask(context.Background(), func(n int64) any { a.I = n; return a })
 }
 
 // expect makes the connection to a process, whose events may come before anything else of it.
@@ -216,6 +145,5 @@ func (l *link) leave() {
 		c.hangUp()
 	}
 	l.mu.Unlock()
-	l.conn.Close()
-	l.hear.Wait()
+	l.Close()
 }

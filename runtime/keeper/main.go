@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/process/holder"
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
@@ -58,8 +59,8 @@ type keeper struct {
 
 // callers are who has connected.
 type callers struct {
-	owner    int64 // the highest that was seen
-	control  *control
+	owner    int64                           // the highest that was seen
+	control  *holder.Peer                    // everything but lines goes over it
 	alone    *time.Timer                     // ends the keeper when nobody comes
 	came     bool                            // somebody has
 	conns    map[*net.UnixConn]chan struct{} // closed when it is served
@@ -97,13 +98,13 @@ func newKeeper(c config, log io.Writer) (*keeper, error) {
 	}
 	k.unlock = unlock
 	sweepBridges(c.Dir) // nobody else is there
-	door, at, err := listen(c.Dir)
+	door, at, err := holder.Listen(c.Dir, socketFile)
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
 	k.door = door
 	a := address{Socket: at, Token: k.Token, Boot: k.boot, PID: os.Getpid()}
-	if err := writeWhole(filepath.Join(c.Dir, addressFile), a); err != nil {
+	if err := replace(filepath.Join(c.Dir, addressFile), a); err != nil {
 		return nil, errors.Join(err, door.Close())
 	}
 	if k.place, err = os.Open(filepath.Join(c.Dir, addressFile)); err != nil {
@@ -264,24 +265,4 @@ func (k *keeper) endIdle() {
 	if idle {
 		k.end("its hosts have ended, and nobody is there")
 	}
-}
-
-// writeWhole writes a file whole, or not at all.
-func writeWhole(name string, v any) error {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(name+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(name+".new", name)
 }

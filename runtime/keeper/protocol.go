@@ -85,6 +85,17 @@ type said struct {
 	Output *terminalhost.Output `json:"output,omitempty"` // of a command
 }
 
+// Number returns the request's number.
+func (s said) Number() int64 { return s.I }
+
+// Err returns the keeper's error.
+func (s said) Err() error {
+	if s.Error != nil {
+		return s.Error
+	}
+	return nil
+}
+
 // event is what a process did.
 type event string
 

@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"github.com/concerto-lang/concerto/internal/process/holder"
 	"github.com/concerto-lang/concerto/runtime/terminalhost"
 )
 
@@ -58,7 +59,7 @@ func (t *Terminals) Release(number int64, id string) error {
 func (t *Terminals) End() {}
 
 // command does what is asked of a command that the process has had started.
-func (h *hosted) command(c *control, a *asked) {
+func (h *hosted) command(c *holder.Peer, a *asked) {
 	answer := said{I: a.I}
 	var err error
 	switch a.Op {
@@ -72,7 +73,7 @@ func (h *hosted) command(c *control, a *asked) {
 		h.keeper.busy.Go(func() {
 			exit, err := h.commands.Await(a.Command)
 			answer.Output, answer.Error = &terminalhost.Output{Exit: &exit}, refusalOf(err)
-			c.say(answer)
+			c.Send(answer)
 		})
 		return
 	case opStop:
@@ -81,5 +82,5 @@ func (h *hosted) command(c *control, a *asked) {
 		err = h.commands.Release(a.Number, a.Command)
 	}
 	answer.Error = refusalOf(err)
-	c.say(answer)
+	c.Send(answer)
 }

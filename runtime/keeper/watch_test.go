@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
 // TestRemovedDirectory: a keeper ends at the first tick after its run's directory was removed, when
@@ -40,7 +42,7 @@ func TestRemovedDirectory(t *testing.T) {
 		default:
 		}
 	}
-	attached := func(c *control) {
+	attached := func(c *holder.Peer) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.control = c
@@ -51,7 +53,7 @@ func TestRemovedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	stays("its directory was only renamed")
-	attached(&control{})
+	attached(&holder.Peer{})
 	if err := os.RemoveAll(renamed); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package keeper
+package holder
 
 import (
 	"net"
@@ -11,20 +11,20 @@ import (
 // socketPath is how long a socket's path may be, everywhere.
 const socketPath = 100
 
-// listen opens the keeper's socket in the run's directory, or, where its path is too long, in one of
-// its own, and says where that is.
-func listen(dir string) (l net.Listener, at string, err error) {
-	at = socketFile
+// Listen opens a socket for this user alone in a directory, or, where its path is too long, in one of its own, and
+// returns the path by which Dial finds it.
+func Listen(dir, name string) (l net.Listener, at string, err error) {
+	at = name
 	path := filepath.Join(dir, at)
 	if len(path) > socketPath {
 		own, err := os.MkdirTemp("", "concerto-")
 		if err != nil {
 			return nil, "", err
 		}
-		path = filepath.Join(own, socketFile)
+		path = filepath.Join(own, name)
 		at = path
 	}
-	_ = os.Remove(path) // of a keeper that was killed
+	_ = os.Remove(path) // of a holder that was killed
 	l, err = net.Listen("unix", path)
 	if err != nil {
 		return nil, "", err
@@ -32,8 +32,8 @@ func listen(dir string) (l net.Listener, at string, err error) {
 	return l, at, os.Chmod(path, 0o600)
 }
 
-// dial connects to a keeper.
-func dial(dir, at string) (*net.UnixConn, error) {
+// Dial connects to a socket that Listen has opened.
+func Dial(dir, at string) (*net.UnixConn, error) {
 	if !filepath.IsAbs(at) {
 		at = filepath.Join(dir, at)
 	}
@@ -43,6 +43,3 @@ func dial(dir, at string) (*net.UnixConn, error) {
 	}
 	return conn.(*net.UnixConn), nil
 }
-
-// bootID is not known here: whether a keeper is there is seen by connecting to it.
-func bootID() string { return "" }

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package holder
+
+import (
+	"errors"
+	"os/exec"
+)
+
+// Launch fails: there are no sessions here.
+func Launch(*exec.Cmd, string, any, any) error {
+	return errors.New("a process that outlives this one needs Linux or macOS")
+}

@@ -1,0 +1,44 @@
+//go:build unix
+
+package holder
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// Launch starts a holder in a session of its own, in which it outlives us and our terminal. The holder reads spec on
+// its standard input, and its first line on its standard output is decoded into ready: it can be reached, or why it
+// cannot. Its standard error is appended to the file log.
+func Launch(cmd *exec.Cmd, log string, spec, ready any) error {
+	logged, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer logged.Close()
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	said, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer said.Close()
+	cmd.Dir, cmd.SysProcAttr = "/", &syscall.SysProcAttr{Setsid: true}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(append(text, '\n')), w, logged
+	err = cmd.Start()
+	w.Close()
+	if err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }() // it is our child as long as we live; the rest is in its log
+	if err := json.NewDecoder(said).Decode(ready); err != nil {
+		return fmt.Errorf("it said nothing: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+// Package holder is what processes have in common that hold a child and its output for a client that may come and
+// go: runtime/keeper and relay/ptyholder. A holder runs in a session of its own and listens on a Unix socket in a
+// directory; requests, answers and events are lines of JSON. What a holder stores and which requests it answers is
+// up to its package.
+package holder
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"sync"
+)
+
+// Answer is a line from a holder.
+type Answer interface {
+	Number() int64 // of the request that it answers; 0 for an event
+	Err() error    // why the request failed
+}
+
+// Link is a client's connection to a holder. Safe for concurrent use.
+type Link[A Answer] struct {
+	conn io.ReadWriteCloser
+	gone func() error
+	lost chan struct{}
+
+	writing sync.Mutex
+	mu      sync.Mutex
+	n       int64 // the number of the last request
+	waiting map[int64]chan A
+}
+
+// NewLink returns a link over a connection; without one it is lost from the beginning. event receives the events, one
+// after the other; gone returns the error of requests when the connection has ended.
+func NewLink[A Answer](conn io.ReadWriteCloser, event func(A), gone func() error) *Link[A] {
+	l := &Link[A]{conn: conn, gone: gone, lost: make(chan struct{}), waiting: map[int64]chan A{}}
+	if conn == nil {
+		close(l.lost)
+	} else {
+		go l.read(event)
+	}
+	return l
+}
+
+// read routes what the holder sends, until the connection ends.
+func (l *Link[A]) read(event func(A)) {
+	defer close(l.lost)
+	defer l.conn.Close()
+	for d := json.NewDecoder(bufio.NewReaderSize(l.conn, 64<<10)); ; {
+		var a A
+		if d.Decode(&a) != nil {
+			return
+		}
+		n := a.Number()
+		if n == 0 {
+			event(a)
+			continue
+		}
+		l.mu.Lock()
+		wait := l.waiting[n]
+		delete(l.waiting, n)
+		l.mu.Unlock()
+		if wait != nil {
+			wait <- a
+		}
+	}
+}
+
+// Lost returns a channel that is closed when the connection has ended.
+func (l *Link[A]) Lost() <-chan struct{} { return l.lost }
+
+// IsLost reports whether the connection has ended.
+func (l *Link[A]) IsLost() bool {
+	select {
+	case <-l.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// Send writes a request that has no answer.
+func (l *Link[A]) Send(request any) error {
+	if l.IsLost() {
+		return l.gone()
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if WriteLine(l.conn, request) != nil {
+		return l.gone()
+	}
+	return nil
+}
+
+// Ask writes the request with a number and waits for its answer. The error is the answer's, that of a connection
+// that has ended, or the cause of ctx's end.
+func (l *Link[A]) Ask(ctx context.Context, numbered func(n int64) (request any)) (a A, err error) {
+	wait := make(chan A, 1)
+	l.mu.Lock()
+	l.n++
+	n := l.n
+	l.waiting[n] = wait
+	l.mu.Unlock()
+	if err := l.Send(numbered(n)); err != nil {
+		return a, err
+	}
+	select {
+	case a = <-wait:
+	case <-l.lost:
+		select {
+		case a = <-wait: // it was the last
+		default:
+			return a, l.gone()
+		}
+	case <-ctx.Done():
+		return a, context.Cause(ctx)
+	}
+	return a, a.Err()
+}
+
+// Close ends the connection. After it there are no events.
+func (l *Link[A]) Close() {
+	if l.conn != nil {
+		l.conn.Close()
+	}
+	<-l.lost
+}
+
+// WriteLine writes a value as a line of JSON.
+func WriteLine(w io.Writer, v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}

@@ -1,0 +1,47 @@
+package holder
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// atDir returns a short path of a directory that is valid while d is open: a socket's path may
+// have a hundred bytes, a directory's need not.
+func atDir(d *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(d.Fd())) }
+
+// Listen opens a socket for this user alone in a directory, and returns its path there, by which Dial finds it.
+func Listen(dir, name string) (l net.Listener, at string, err error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, "", err
+	}
+	defer d.Close()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+		return nil, "", err
+	}
+	l, err = net.Listen("unix", filepath.Join(atDir(d), name))
+	if err != nil {
+		return nil, "", err
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // its name is that of a directory that is closed
+	return l, name, os.Chmod(filepath.Join(dir, name), 0o600)
+}
+
+// Dial connects to a socket that Listen has opened.
+func Dial(dir, at string) (*net.UnixConn, error) {
+	if filepath.IsAbs(at) {
+		dir, at = filepath.Split(at)
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	conn, err := net.Dial("unix", filepath.Join(atDir(d), at))
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.UnixConn), nil
+}
