@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // A snapshot is the state of a run at a boundary: where no task can go on, and the next result
@@ -74,7 +75,7 @@ var runnerMember = []byte(`,"runner":`)
 func (s *Snapshot) join(body []byte) ([]byte, error) {
 	line := *s
 	line.Runner = nil
-	own, err := plainJSON(line)
+	own, err := jsonwrite.Encode(line)
 	if err != nil {
 		return nil, &Unkept{err.Error()}
 	}

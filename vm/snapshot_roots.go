@@ -1,13 +1,12 @@
 package vm
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // What a snapshot begins with: the roots, from which all else is reached.
@@ -208,15 +207,4 @@ func (k *Keeper) holdings() {
 }
 
 // requestText is a request as JSON.
-func requestText(r effect.Request) ([]byte, error) { return plainJSON(r) }
-
-// plainJSON is a value as JSON, in which texts that are JSON stay as they are.
-func plainJSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
+func requestText(r effect.Request) ([]byte, error) { return jsonwrite.Encode(r) }

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
@@ -178,11 +179,7 @@ func (c *Course) MarshalJSON() ([]byte, error) {
 	for _, w := range c.asked {
 		text.Asked = append(text.Asked, wantedText{w, w.line})
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // sums are made of lines
-	err := e.Encode(text)
-	return b.Bytes(), err
+	return jsonwrite.Encode(text) // sums are made of lines
 }
 
 // UnmarshalJSON makes a course of what MarshalJSON has written.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/runtime/workspace"
 )
@@ -35,7 +35,7 @@ func (p *process) keeping(w wish) *keeping {
 	if p.work != nil {
 		n.Work = &workNote{p.work.Name, p.work.Path, p.work.Branch}
 	}
-	return &keeping{by: p.hosts.opts.Keeper, k: int64(p.number), whole: p.words != nil || w.of != nil, bridge: n.Bridge, note: jsonobject.Encode(n)}
+	return &keeping{by: p.hosts.opts.Keeper, k: int64(p.number), whole: p.words != nil || w.of != nil, bridge: n.Bridge, note: jsonwrite.MustEncode(n)}
 }
 
 // spawned is what is noted of a process when it is started.
@@ -151,7 +151,7 @@ func (p *process) framed(l line) line {
 	if p.words == nil && l.size() > 0 && f.note.Sum == "" {
 		f.note.Sum = l.sum()
 	}
-	head := p.kept.conn.Frame(f.kind, f.heard, jsonobject.Encode(f.note), f.sides, l.size())
+	head := p.kept.conn.Frame(f.kind, f.heard, jsonwrite.MustEncode(f.note), f.sides, l.size())
 	out := line{short: append(head, l.short...), long: make([]stretch, len(l.long))}
 	for i, s := range l.long {
 		s.at += len(head)

@@ -16,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/hostpolicy"
 	"github.com/concerto-lang/concerto/internal/data/value"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -218,7 +219,7 @@ func (r *reader) decided(verdict hostpolicy.Verdict, m *effect.HostMessage, line
 	o.Text("host", r.p.cfg.Name)
 	for _, m := range []jsonobject.Member{
 		{Name: "id", Value: json.RawMessage(m.ID)},
-		{Name: "decision", Value: jsonobject.Encode(verdict)},
+		{Name: "decision", Value: jsonwrite.MustEncode(verdict)},
 		{Name: "description", Value: a.Description},
 		{Name: effect.DecidedAsked, Value: value.AppendJSON(nil, m.Payload)},
 	} {

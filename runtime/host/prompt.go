@@ -1,12 +1,11 @@
 package host
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/adapter"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
@@ -47,7 +46,7 @@ func (c *Config) promptOf(r *effect.ExchangeOpen, told bool, key string, again *
 		o.Raw("tools", listOf(r.Tools))
 	}
 	if again != nil {
-		o.Raw("resumed", jsonobject.Encode(again))
+		o.Raw("resumed", jsonwrite.MustEncode(again))
 	}
 	if key != "" {
 		o.text("key", key)
@@ -60,13 +59,7 @@ func listOf(all []effect.ToolSpec) []byte {
 	if len(all) == 0 {
 		return []byte("[]")
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(all); err != nil {
-		panic("host: a tool's schema is no JSON: " + err.Error()) // who made it has checked it
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return jsonwrite.MustEncode(all) // who made a tool's schema has checked it
 }
 
 // promptFor is the prompt as a process wants it: it may have announced that it is to be told

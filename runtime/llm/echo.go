@@ -3,6 +3,8 @@ package llm
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // echo is the reply of a scripted connection without a script.
@@ -73,7 +75,7 @@ func (s *sampleSchema) sample(root *sampleSchema, depth int) json.RawMessage {
 	case "object":
 		parts := make([]string, len(s.Required))
 		for i, name := range s.Required {
-			key, _ := encode(name)
+			key, _ := jsonwrite.Encode(name)
 			parts[i] = string(key) + ":" + string(s.Properties[name].sample(root, depth+1))
 		}
 		return json.RawMessage("{" + strings.Join(parts, ",") + "}")

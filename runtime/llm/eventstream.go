@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"io"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // A message of AWS's event stream: its length, that of its headers, and their checksum;
@@ -55,12 +57,12 @@ func (f *frames) awsEvent() ([]byte, error) {
 			Message json.RawMessage `json:"message"`
 		}
 		if json.Unmarshal(payload, &said) != nil || said.Message == nil {
-			said.Message, _ = encode(names[":error-message"] + string(payload))
+			said.Message, _ = jsonwrite.Encode(names[":error-message"] + string(payload))
 		}
-		typ, _ := encode(names[":exception-type"] + names[":error-code"])
+		typ, _ := jsonwrite.Encode(names[":exception-type"] + names[":error-code"])
 		payload = append(append(append(append([]byte(`{"type":`), typ...), `,"message":`...), said.Message...), '}')
 	}
-	name, err := encode(kind)
+	name, err := jsonwrite.Encode(kind)
 	if err != nil {
 		return nil, err
 	}

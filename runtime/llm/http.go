@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/provider"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // connectTimeout is the time for making a connection when the manifest sets
@@ -203,7 +204,7 @@ func (e *endpoint) merged(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	merge(body, e.extra)
-	return encode(body)
+	return jsonwrite.Encode(body)
 }
 
 // merge adds the members of extra to body. Objects are merged, all else is

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // openAI is the form of OpenAI's chat completions, which many servers take. own
@@ -143,7 +144,7 @@ func openAIMessages(req *Request) []openAIMessage {
 		for _, t := range m.ToolCalls {
 			call := openAICall{ID: t.ID, Type: "function"}
 			call.Function.Name = t.Name
-			call.Function.Arguments, _ = encode(t.Args)
+			call.Function.Arguments, _ = jsonwrite.Encode(t.Args)
 			o.ToolCalls = append(o.ToolCalls, call)
 		}
 		switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/provider"
 	"github.com/concerto-lang/concerto/internal/testkit/testllm"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // remotes are the providers that are reached by HTTP: each test runs for all of
@@ -321,7 +322,7 @@ func TestOpenAIOwn(t *testing.T) {
 		true:  `{"model":"m","messages":null,"max_completion_tokens":5}`,
 		false: `{"model":"m","messages":null,"max_tokens":5}`,
 	} {
-		if got, err := encode(openAI{own}.body(req, nil, false)); err != nil || string(got) != want {
+		if got, err := jsonwrite.Encode(openAI{own}.body(req, nil, false)); err != nil || string(got) != want {
 			t.Errorf("%v: %s, %v", own, got, err)
 		}
 	}

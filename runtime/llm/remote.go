@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // remote is a provider that is reached by HTTP. It does the exchange; its wire
@@ -83,7 +84,7 @@ func (p *remote) request(ctx context.Context, req *Request, w *wanted, stream bo
 	if err != nil {
 		return nil, err
 	}
-	data, err := encode(p.body(req, w, stream))
+	data, err := jsonwrite.Encode(p.body(req, w, stream))
 	if err != nil {
 		return nil, &Failure{Class: ClassBadRequest, Message: "the request has no JSON: " + err.Error()}
 	}
@@ -341,13 +342,4 @@ func (x *exchange) pieces(w *wanted, begun func(), piece func(string)) (*effect.
 		begun()
 		give(clean.Next(text))
 	}
-}
-
-// encode is JSON without HTML escapes.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

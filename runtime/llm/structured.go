@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"sync"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // wanted is the reply's JSON Schema in the form that providers take. They want
@@ -49,7 +51,7 @@ func want(req *Request, c Capabilities) *wanted {
 		Additional bool                       `json:"additionalProperties"`
 		Defs       json.RawMessage            `json:"$defs,omitempty"`
 	}{"object", map[string]json.RawMessage{"value": req.Schema}, []string{"value"}, false, top.Defs}
-	w.schema, _ = encode(outer)
+	w.schema, _ = jsonwrite.Encode(outer)
 	return w
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/text/jsonschema"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // ApprovalChannel is where approvals are asked for.
@@ -175,7 +176,7 @@ func (c *Call) edit(input json.RawMessage) {
 	case len(problems) > 0:
 		c.refuse(OutcomeArguments, "bad arguments for %s: %s", c.name(), jsonschema.Say(problems, mostProblems))
 	default:
-		c.args, c.shown = jsonschema.Encode(v), nil
+		c.args, c.shown = jsonwrite.MustEncode(v), nil
 		c.validate(nil)
 		c.approved = c.show().hash
 		c.changed = c.approved != before

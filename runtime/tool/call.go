@@ -20,6 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/audit"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/internal/text/jsonschema"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // mostCalls bounds a chain of tools that call tools.
@@ -174,7 +175,7 @@ func (c *Call) show() *shown {
 	if c.e != nil {
 		v = c.e.params.Redact(v, Tag)
 	}
-	text, err := jcs.Canonical(c.hidden(jsonschema.Encode(v)))
+	text, err := jcs.Canonical(c.hidden(jsonwrite.MustEncode(v)))
 	if err != nil {
 		text = []byte("null")
 	}

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
@@ -25,9 +24,7 @@ func listTests(a *console.Console, all []engine.Test, selected func(engine.Test)
 		}
 	}
 	if asJSON {
-		enc := json.NewEncoder(a.Stdout)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(list)
+		return a.WriteJSON(list)
 	}
 	for _, t := range list {
 		if _, err := fmt.Fprintf(a.Stdout, "%s:%d: %s\n", t.File, t.Line, t.Name); err != nil {

@@ -3,7 +3,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -194,7 +193,7 @@ func listTools(ctx context.Context, a *console.Console, tools *tool.Registry, as
 	}
 	list := append([]tool.Listed{}, s.List()...)
 	if asJSON {
-		err = writeLine(a.Stdout, map[string]any{"tools": list})
+		err = a.WriteJSON(map[string]any{"tools": list})
 	} else {
 		err = writeTools(a.Stdout, list)
 	}
@@ -202,13 +201,6 @@ func listTools(ctx context.Context, a *console.Console, tools *tool.Registry, as
 		err = closing
 	}
 	return err
-}
-
-// writeLine writes a value as a line of JSON.
-func writeLine(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	return e.Encode(v)
 }
 
 // writeTools writes tools for people, in columns.
@@ -257,7 +249,7 @@ func (cmd *callCommand) callTool(ctx context.Context, name string) error {
 		if err = endAudit(err); err != nil {
 			return err
 		}
-		if err := writeLine(cmd.console.Stdout, result); err != nil {
+		if err := cmd.console.WriteJSON(result); err != nil {
 			return err
 		}
 		if !result.Success {

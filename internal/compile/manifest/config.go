@@ -1,8 +1,9 @@
 package manifest
 
 import (
-	"bytes"
 	"encoding/json"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Config gives the connection in the form that the IR embeds and the model
@@ -21,10 +22,7 @@ func (c *Connection) Config(replies json.RawMessage, origin string) json.RawMess
 		}
 		models[a.Name] = a.Model
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(struct {
+	return jsonwrite.MustEncode(struct {
 		Provider     string            `json:"provider"`
 		APIKeyEnv    string            `json:"api_key_env,omitempty"`
 		TokenCommand []string          `json:"token_command,omitempty"`
@@ -45,8 +43,4 @@ func (c *Connection) Config(replies json.RawMessage, origin string) json.RawMess
 		Origin string `json:"origin,omitempty"`
 	}{c.Provider, c.APIKeyEnv, c.TokenCommand, c.BaseURL, c.DefaultModel, c.Timeout, c.ConnectTimeout, c.FirstTokenTimeout,
 		c.Organization, c.Project, c.Retry, c.RateLimit, c.Fallback, c.Prices, models, replies, c.Request, origin})
-	if err != nil {
-		panic("manifest: a connection has no JSON: " + err.Error())
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

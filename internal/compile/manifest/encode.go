@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // encode gives a value as JSON. Tables keep the file's order and integers are
@@ -85,24 +87,10 @@ func (e *encoder) float(n *node, f float64) {
 	e.buf.WriteString(s)
 }
 
-func (e *encoder) string(s string) {
-	enc := json.NewEncoder(&e.buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic("manifest: a string has no JSON: " + err.Error())
-	}
-	e.buf.Truncate(e.buf.Len() - 1) // the encoder's newline
-}
+func (e *encoder) string(s string) { e.buf.Write(jsonwrite.Text(e.buf.AvailableBuffer(), s)) }
 
 func (e *encoder) strings(texts []string) {
-	e.buf.WriteByte('[')
-	for i, s := range texts {
-		if i > 0 {
-			e.buf.WriteByte(',')
-		}
-		e.string(s)
-	}
-	e.buf.WriteByte(']')
+	e.buf.Write(jsonwrite.Texts(e.buf.AvailableBuffer(), texts))
 }
 
 func (e *encoder) table(members []Variable) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // view is what a request sees: the server's state at one moment. It is not changed.
@@ -58,7 +59,7 @@ func (c *call) run(f request, params json.RawMessage) (result json.RawMessage, e
 	}()
 	answer, problem := f(c, params)
 	if problem == nil {
-		return mustMarshal(answer), nil
+		return jsonwrite.MustEncode(answer), nil
 	}
 	if !errors.As(problem, &err) {
 		err = failed(codeInternal, "%v", problem)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
@@ -90,7 +91,7 @@ func completion(c *call, p *protocol.CompletionParams) (*protocol.CompletionList
 			item.FilterText = `"` + item.Label
 		}
 		item.SortText = fmt.Sprintf("%05d", i)
-		item.Data = mustMarshal(itemData{number, i})
+		item.Data = jsonwrite.MustEncode(itemData{number, i})
 		if !c.client.resolvesEdits() {
 			item.AdditionalTextEdits = x.additional(&found.Items[i])
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
@@ -110,7 +111,7 @@ func (c *client) marks() marks {
 
 // resultID names diagnostics by what they are.
 func resultID(items protocol.List[protocol.Diagnostic]) string {
-	sum := sha256.Sum256(mustMarshal(items))
+	sum := sha256.Sum256(jsonwrite.MustEncode(items))
 	return hex.EncodeToString(sum[:8])
 }
 

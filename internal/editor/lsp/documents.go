@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // document is a text that is open in the editor. It is not changed: an edit makes another.
@@ -185,4 +186,4 @@ func text(c *call, p *textParams) (*textResult, error) {
 }
 
 // rawString is a text as JSON.
-func rawString(s string) json.RawMessage { return mustMarshal(s) }
+func rawString(s string) json.RawMessage { return jsonwrite.MustEncode(s) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // commandReferences is a command of the client's own: it shows places, which are its arguments together with the
@@ -40,7 +41,7 @@ type lenses struct {
 func (l *lenses) add(title, command string, arguments ...any) {
 	var raw []json.RawMessage
 	for _, a := range arguments {
-		raw = append(raw, mustMarshal(a))
+		raw = append(raw, jsonwrite.MustEncode(a))
 	}
 	l.list = append(l.list, protocol.CodeLens{Range: l.at, Command: &protocol.Command{Title: title, Command: command, Arguments: raw}})
 }

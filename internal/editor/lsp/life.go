@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // product is what the server's diagnostics name as where they come from.
@@ -65,7 +66,7 @@ func (s *server) initialize(params json.RawMessage) (json.RawMessage, *Error) {
 		Capabilities options             `json:"capabilities"`
 		ServerInfo   protocol.ServerInfo `json:"serverInfo"`
 	}{s.view.capabilities(), protocol.ServerInfo{Name: product, Version: s.options.Name}}
-	return mustMarshal(result), nil
+	return jsonwrite.MustEncode(result), nil
 }
 
 // encodingOf is the first of the client's encodings that the server knows.
@@ -112,7 +113,7 @@ func (s *server) initialized(*protocol.InitializedParams) {
 	if s.view.client.watches() {
 		s.ask(protocol.MethodClientRegisterCapability, protocol.RegistrationParams{Registrations: []protocol.Registration{{
 			ID: "files", Method: protocol.MethodWorkspaceDidChangeWatchedFiles,
-			RegisterOptions: mustMarshal(protocol.DidChangeWatchedFilesRegistrationOptions{Watchers: []protocol.FileSystemWatcher{{GlobPattern: watched}}}),
+			RegisterOptions: jsonwrite.MustEncode(protocol.DidChangeWatchedFilesRegistrationOptions{Watchers: []protocol.FileSystemWatcher{{GlobPattern: watched}}}),
 		}}}, nil)
 	} else {
 		s.polled = s.times()

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // The codes of errors.
@@ -78,13 +80,13 @@ func isID(id json.RawMessage) bool {
 // answer is the text of an answer.
 func answer(id json.RawMessage, result json.RawMessage, err *Error) []byte {
 	if err != nil {
-		return mustMarshal(struct {
+		return jsonwrite.MustEncode(struct {
 			Version string          `json:"jsonrpc"`
 			ID      json.RawMessage `json:"id"`
 			Error   *Error          `json:"error"`
 		}{"2.0", id, err})
 	}
-	return mustMarshal(struct {
+	return jsonwrite.MustEncode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Result  json.RawMessage `json:"result"`
@@ -93,21 +95,10 @@ func answer(id json.RawMessage, result json.RawMessage, err *Error) []byte {
 
 // outgoing is a request of ours, or without an id a notification.
 func outgoing(id json.RawMessage, method string, params any) []byte {
-	return mustMarshal(struct {
+	return jsonwrite.MustEncode(struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id,omitempty"`
 		Method  string          `json:"method"`
 		Params  any             `json:"params,omitempty"`
 	}{"2.0", id, method, params})
-}
-
-// mustMarshal writes values of ours, which can all be written.
-func mustMarshal(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("lsp: " + err.Error())
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }

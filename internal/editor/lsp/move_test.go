@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // What a moved file changes is told before it is moved; and that the server wants to be asked.
@@ -18,7 +19,7 @@ func TestWillRenameFiles(t *testing.T) {
 		}
 	}
 	bubble(t, Options{}, func(e *editor) {
-		said := string(mustMarshal(e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": map[string]any{"documentChanges": true}}})))
+		said := string(jsonwrite.MustEncode(e.start(dir, map[string]any{"workspace": map[string]any{"workspaceEdit": map[string]any{"documentChanges": true}}})))
 		if !strings.Contains(said, `"willRename":{"filters":[{"pattern":{"glob":"**/*.{conc,toml,json}"}`) {
 			t.Errorf("it offers %s", said)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/editor/analysis"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // refuse says in a sentence why something that was asked for cannot be.
@@ -104,7 +105,7 @@ func inlayHint(c *call, p *protocol.InlayHintParams) (protocol.List[protocol.Inl
 			h.Kind, h.PaddingLeft = 0, true
 		}
 		if i.Written != "" {
-			h.Data = mustMarshal(inlayData{at, i.Written})
+			h.Data = jsonwrite.MustEncode(inlayData{at, i.Written})
 		}
 		out = append(out, h)
 	}

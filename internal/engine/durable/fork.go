@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Change is what an effect gives in a fork, in the place of what it gave.
@@ -88,7 +89,7 @@ func (c *Change) Fork(run string) *journal.Fork {
 }
 
 func text(s string) json.RawMessage {
-	b, _ := marshal(s) // a text
+	b, _ := jsonwrite.Encode(s) // a text
 	return b
 }
 

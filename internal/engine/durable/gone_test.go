@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -109,7 +110,7 @@ func TestTallyGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		usage, err := marshal(x.usage(func(_, _ string, in, out int64) float64 { return float64(in + out) }))
+		usage, err := jsonwrite.Encode(x.usage(func(_, _ string, in, out int64) float64 { return float64(in + out) }))
 		if err != nil {
 			t.Fatal(err)
 		}

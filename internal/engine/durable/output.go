@@ -12,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // output numbers what the run puts out, and keeps it in the run's directory.
@@ -95,7 +96,7 @@ func (s *Stored) VerifyOut() (torn int, err error) {
 func (o *output) show(r *Run, channel string, payload json.RawMessage, print func(n int64) error) error {
 	o.start(r.c.History)
 	o.n++
-	line, err := marshal(outLine{o.n, channel, payload})
+	line, err := jsonwrite.Encode(outLine{o.n, channel, payload})
 	if err != nil {
 		return err
 	}
@@ -255,13 +256,5 @@ func (o *output) cut(r *Run, keep int) error {
 	return nil
 }
 
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}
-
 // printed is printed text as an emit's payload, without the newline that println adds.
-func printed(p *effect.Print) (json.RawMessage, error) { return marshal(p.Text) }
+func printed(p *effect.Print) (json.RawMessage, error) { return jsonwrite.Encode(p.Text) }

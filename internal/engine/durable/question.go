@@ -10,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/text/jsonschema"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Question is the pending question with an id; nil when there is none.
@@ -30,7 +31,7 @@ func (s *Shown) Question(id string) *ShownQuestion {
 // Read reads what a person wrote as an answer: as a text where one is awaited, or anything; else
 // as JSON. The error says why it does not fit.
 func (q *ShownQuestion) Read(text string, isJSON bool) (json.RawMessage, error) {
-	asText, err := marshal(text)
+	asText, err := jsonwrite.Encode(text)
 	if err != nil {
 		return nil, err
 	}

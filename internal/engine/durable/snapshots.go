@@ -7,6 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -164,7 +165,7 @@ func (r *Run) head(at journal.From) (head vm.Snapshot, err error) {
 	if err != nil {
 		return head, err
 	}
-	text, err := marshal(state)
+	text, err := jsonwrite.Encode(state)
 	return vm.Snapshot{S: int64(at.S), H: at.H, Engine: tape.Engine, IR: r.c.Snapshots.IR, Runner: text}, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
@@ -97,7 +98,7 @@ func (r *Run) underWay(s *State) {
 // openHosts are the exchanges that are open, without secrets.
 func (r *Run) openHosts() (all []openHost, err error) {
 	text := func(v any) json.RawMessage {
-		b, merr := marshal(v)
+		b, merr := jsonwrite.Encode(v)
 		if merr != nil {
 			err = merr
 			return nil

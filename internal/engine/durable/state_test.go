@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // asleep is a run in which n timers are under way.
@@ -51,7 +52,7 @@ func TestUnderWay(t *testing.T) {
 	if timers, err := unpackSleeps(s.Sleeps); len(timers) != 4 || len(s.Begun) != 5 || err != nil {
 		t.Fatalf("%d are numbers, and %d are not: %v", len(timers), len(s.Begun), err)
 	}
-	text, err := marshal(s)
+	text, err := jsonwrite.Encode(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +60,7 @@ func TestUnderWay(t *testing.T) {
 	if err := json.Unmarshal(text, again); err != nil {
 		t.Fatal(err)
 	}
-	if twice, err := marshal(again); err != nil || !bytes.Equal(twice, text) {
+	if twice, err := jsonwrite.Encode(again); err != nil || !bytes.Equal(twice, text) {
 		t.Errorf("%s, and then %s: %v", text, twice, err)
 	}
 	cut := *again
@@ -87,7 +88,7 @@ func BenchmarkUnderWay(b *testing.B) {
 	r := asleep(10_000)
 	s := &State{}
 	r.underWay(s)
-	text, err := marshal(s)
+	text, err := jsonwrite.Encode(s)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -95,7 +96,7 @@ func BenchmarkUnderWay(b *testing.B) {
 		for b.Loop() {
 			s := &State{}
 			r.underWay(s)
-			if _, err := marshal(s); err != nil {
+			if _, err := jsonwrite.Encode(s); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // tally is what is to be told of records, whatever those say that come behind them. A journal of which the beginning is
@@ -54,7 +55,7 @@ func (t *tally) Before(rest []byte) error {
 // Rest is what is kept of the records that were heard; see journal.Keeper.
 func (t *tally) Rest() ([]byte, error) {
 	t.Used = t.used.all()
-	return marshal(t)
+	return jsonwrite.Encode(t)
 }
 
 // Hear takes the next record.

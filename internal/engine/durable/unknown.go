@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -114,7 +115,7 @@ func (x *resolution) record(r *Run) *journal.Resolved {
 		if s == "" {
 			return nil
 		}
-		b, _ := marshal(s) // a text
+		b, _ := jsonwrite.Encode(s) // a text
 		return r.clean(b)
 	}
 	return &journal.Resolved{Answer: text(x.answer), Error: text(x.why), By: x.by, Name: x.name, MS: x.ms}
@@ -139,7 +140,7 @@ func (r *Run) resolved(e int64, kind effect.Kind, request json.RawMessage, x *re
 	}
 	d := &vm.Decision{Kind: vm.DecidedUnknown, Effect: e, ID: json.RawMessage(`"` + UnknownID(e) + `"`), Asked: asked, Problem: x.why, By: x.by, Name: x.name, MS: x.ms}
 	if x.answer != "" {
-		if d.Answer, err = marshal(x.answer); err != nil {
+		if d.Answer, err = jsonwrite.Encode(x.answer); err != nil {
 			return err
 		}
 	}
@@ -148,7 +149,7 @@ func (r *Run) resolved(e int64, kind effect.Kind, request json.RawMessage, x *re
 
 // inquiry is what is asked about such an effect.
 func (r *Run) inquiry(e int64, kind effect.Kind, request json.RawMessage) (json.RawMessage, error) {
-	return marshal(map[string]any{"effect": e, "kind": kind, "request": request, "key": r.key(e)})
+	return jsonwrite.Encode(map[string]any{"effect": e, "kind": kind, "request": request, "key": r.key(e)})
 }
 
 // resolvedBefore tells the ledgers again what processes before have decided about effects.

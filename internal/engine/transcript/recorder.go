@@ -9,7 +9,6 @@
 package transcript
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/llm"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -112,13 +112,7 @@ func (r *Recorder) write(record any) {
 	if r.options.Out == nil || r.err != nil {
 		return
 	}
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(record); err != nil {
-		panic("transcript: " + err.Error()) // records hold nothing that JSON does not have
-	}
-	_, r.err = r.options.Out.Write(line.Bytes())
+	_, r.err = r.options.Out.Write(append(jsonwrite.MustEncode(record), '\n'))
 }
 
 // TaskBegan hears of a task, which is in its parent's stage.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
 
@@ -170,7 +171,7 @@ func (c *comparer) sameArray(p place, want, got []any) bool {
 }
 
 func written(v any) string {
-	text, err := plainly(v)
+	text, err := jsonwrite.Encode(v)
 	if err != nil {
 		panic("wire: what was read as JSON cannot be written: " + err.Error())
 	}

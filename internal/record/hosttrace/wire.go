@@ -8,9 +8,10 @@
 package hosttrace
 
 import (
-	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Version is that of the form.
@@ -71,7 +72,7 @@ func (l Line) MarshalJSON() ([]byte, error) {
 	} else {
 		j.Bytes = []byte(l.Text)
 	}
-	return plainly(j)
+	return jsonwrite.Encode(j)
 }
 
 // UnmarshalJSON reads a line.
@@ -85,15 +86,4 @@ func (l *Line) UnmarshalJSON(text []byte) error {
 		l.Text = *j.Line
 	}
 	return nil
-}
-
-// plainly is v as JSON in which <, > and & stand as they are.
-func plainly(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

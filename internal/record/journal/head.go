@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // headName is the file that says what of the journal's beginning is kept, when its first files are not.
@@ -30,13 +32,11 @@ var sumMember = []byte(`,"sum":"`)
 
 // sealed returns an object as a line of JSON whose last member is the SHA-256 of all before it.
 func sealed(v any) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
+	text, err := jsonwrite.Encode(v)
+	if err != nil {
 		return nil, err
 	}
-	open := bytes.TrimSuffix(b.Bytes(), []byte("}\n"))
+	open := bytes.TrimSuffix(text, []byte("}"))
 	return fmt.Appendf(nil, "%s%s%s\"}\n", open, sumMember, Sum(open)), nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Format is the number of the form: it is raised by a change that old readers would misread.
@@ -166,13 +168,11 @@ func hashOf(previous string, line []byte) string {
 // append appends the line of a record, and gives its hash.
 func (r *Record) append(b []byte, previous string) ([]byte, string, error) {
 	r.H = ""
-	text := bytes.Buffer{}
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r); err != nil {
+	text, err := jsonwrite.Encode(r)
+	if err != nil {
 		return b, "", fmt.Errorf("write a record of kind %s: %w", r.K, err)
 	}
-	open := bytes.TrimSuffix(text.Bytes(), []byte("}\n"))
+	open := bytes.TrimSuffix(text, []byte("}"))
 	r.H = hashOf(previous, open)
 	b = append(append(b, open...), hashMember...)
 	return append(append(b, r.H...), "\"}\n"...), r.H, nil

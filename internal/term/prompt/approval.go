@@ -11,6 +11,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // request is an approval that a host asks for.
@@ -91,16 +92,16 @@ func (d *dialogue) approval(ctx context.Context, message json.RawMessage) (json.
 			}
 			if input != nil {
 				d.leave(about, "allow "+string(input))
-				return encode(map[string]any{"decision": "allow", "scope": decision.Once, "input": input}), nil
+				return jsonwrite.MustEncode(map[string]any{"decision": "allow", "scope": decision.Once, "input": input}), nil
 			}
 		case "":
 			note = "\ntype one of the letters in brackets"
 		default:
 			d.leave(about, w.offered)
 			if w.offered == decision.Once {
-				return encode("yes"), nil
+				return jsonwrite.MustEncode("yes"), nil
 			}
-			return encode(w.offered), nil
+			return jsonwrite.MustEncode(w.offered), nil
 		}
 	}
 }
@@ -157,13 +158,13 @@ func (d *dialogue) deny(ctx context.Context, about string) (json.RawMessage, err
 	}
 	if reason == "" {
 		d.leave(about, decision.Deny)
-		return encode("no"), nil
+		return jsonwrite.MustEncode("no"), nil
 	}
 	d.leave(about, decision.Deny+": "+reason)
-	if answer := encode(reason); decision.Of(answer).Reason == reason {
+	if answer := jsonwrite.MustEncode(reason); decision.Of(answer).Reason == reason {
 		return answer, nil
 	}
-	return encode(map[string]string{"decision": decision.Deny, "reason": reason}), nil // as a text it would mean something else
+	return jsonwrite.MustEncode(map[string]string{"decision": decision.Deny, "reason": reason}), nil // as a text it would mean something else
 }
 
 // edit has the arguments edited; nil when the person does not want to after all.

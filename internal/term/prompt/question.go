@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // choice is an option of a question: a text, or an object with a label.
@@ -74,7 +75,7 @@ func (d *dialogue) question(ctx context.Context, message json.RawMessage) (json.
 		}
 		answers[q.name()] = v
 	}
-	return encode(answers), nil
+	return jsonwrite.MustEncode(answers), nil
 }
 
 // one has one inquiry answered.
@@ -113,7 +114,7 @@ func (d *dialogue) one(ctx context.Context, q *inquiry, which string) (json.RawM
 // wrong says why it is none of it.
 func (q *inquiry) read(typed string) (answer json.RawMessage, wrong string) {
 	if len(q.Options) == 0 && !q.Multi {
-		return encode(typed), ""
+		return jsonwrite.MustEncode(typed), ""
 	}
 	parts := []string{typed}
 	if q.Multi {
@@ -133,11 +134,11 @@ func (q *inquiry) read(typed string) (answer json.RawMessage, wrong string) {
 	}
 	switch {
 	case q.Multi:
-		return encode(chosen), ""
+		return jsonwrite.MustEncode(chosen), ""
 	case len(chosen) == 0:
 		return nil, "type a number, or an answer of your own"
 	}
-	return encode(chosen[0]), ""
+	return jsonwrite.MustEncode(chosen[0]), ""
 }
 
 func (q *inquiry) option(p string) (text, wrong string) {
@@ -151,17 +152,6 @@ func (q *inquiry) option(p string) (text, wrong string) {
 		return q.Options[at].Label, ""
 	}
 	return p, ""
-}
-
-// encode is a value as JSON, on one line and with its characters as they are.
-func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("asking: " + err.Error()) // answers hold nothing that JSON does not have
-	}
-	return bytes.TrimSpace(b.Bytes())
 }
 
 // plain is a value as a person reads it.

@@ -3,6 +3,8 @@ package jsonschema
 import (
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 func compiled(t *testing.T, text string) *Schema {
@@ -137,12 +139,12 @@ func TestRedact(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown := s.Redact(v, tag)
-		if got := string(Encode(shown)); got != c.want {
+		if got := string(jsonwrite.MustEncode(shown)); got != c.want {
 			t.Errorf("%s by %s:\n got %s\nwant %s", c.value, c.schema, got, c.want)
 		}
 		back, problems := s.Restore(shown, v, tag)
 		if !equal(back, v) || problems != nil {
-			t.Errorf("%s comes back as %s, %v", c.value, Encode(back), problems)
+			t.Errorf("%s comes back as %s, %v", c.value, jsonwrite.MustEncode(back), problems)
 		}
 	}
 	s := compiled(t, `{"properties":{"a":{"writeOnly":true,"type":"integer","properties":{}},"b":{"writeOnly":true,"properties":{"c":{"type":"null"}}}}}`)
@@ -152,7 +154,7 @@ func TestRedact(t *testing.T) {
 	}
 	edited, _ := Decode([]byte(`{"a":"[redacted:zz]","x":"[redacted:sh]"}`))
 	back, problems := s.Restore(edited, v, tag)
-	if Say(problems, 20) != "a: [redacted:zz] stands for no value of the arguments that were asked about" || string(Encode(back)) != `{"a":null,"x":"[redacted:sh]"}` {
-		t.Error(problems, string(Encode(back)))
+	if Say(problems, 20) != "a: [redacted:zz] stands for no value of the arguments that were asked about" || string(jsonwrite.MustEncode(back)) != `{"a":null,"x":"[redacted:sh]"}` {
+		t.Error(problems, string(jsonwrite.MustEncode(back)))
 	}
 }

@@ -109,17 +109,6 @@ func reasonable(n json.Number) bool {
 	return err == nil && e <= largestExponent && e >= -largestExponent
 }
 
-// Encode writes what Decode read, compactly.
-func Encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("jsonschema: %T: %v", v, err)) // only what Decode gives comes here
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
 // member is the path of an object's member.
 func member(path, name string) string {
 	plain := name != ""

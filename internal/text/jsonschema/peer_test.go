@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/concerto-lang/concerto/internal/testkit/randtest"
 	peer "github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/concerto-lang/concerto/internal/testkit/randtest"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // generator writes schemas and values that have a chance to fit them.
@@ -123,19 +125,19 @@ func TestAgreesWithPeer(t *testing.T) {
 	}
 	show := func(seed uint64) string {
 		_, doc := schema(seed)
-		return string(Encode(doc))
+		return string(jsonwrite.MustEncode(doc))
 	}
 	randtest.Run(t, "internal/text/jsonschema", 400, show, func(t *testing.T, seed uint64) {
 		g, doc := schema(seed)
 		doc["$defs"] = map[string]any{"d": map[string]any{"type": g.pick("string", "object", "integer"), "properties": map[string]any{"a": map[string]any{"$ref": "#/$defs/d"}}}}
-		text := Encode(doc)
+		text := jsonwrite.MustEncode(doc)
 		ours, mistakes := Compile(text)
 		if mistakes != nil {
 			t.Fatalf("%s: %v", text, mistakes)
 		}
 		theirs := compilePeer(t, text)
 		for range 30 {
-			v := Encode(g.value(3))
+			v := jsonwrite.MustEncode(g.value(3))
 			decoded, err := Decode(v)
 			if err != nil {
 				t.Fatal(err)

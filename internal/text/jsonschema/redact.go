@@ -3,6 +3,8 @@ package jsonschema
 import (
 	"fmt"
 	"strings"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Redact is a value without what the schema calls secret, wherever it may stand:
@@ -15,7 +17,9 @@ func (s *Schema) Redact(v any, tag func(text []byte) string) any {
 	return mapped(v, "", s.secrets(v), func(path string, x any) any { return mark(x, tag) })
 }
 
-func mark(v any, tag func([]byte) string) string { return "[redacted:" + tag(Encode(v)) + "]" }
+func mark(v any, tag func([]byte) string) string {
+	return "[redacted:" + tag(jsonwrite.MustEncode(v)) + "]"
+}
 
 // Restore is an edited value in which the marks of Redact are the values again for
 // which they stand in the original. Marks count where the schema calls a part

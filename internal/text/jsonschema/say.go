@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 )
@@ -51,7 +52,7 @@ func show(v any) string {
 	case json.Number:
 		return short(v)
 	}
-	text := string(Encode(v))
+	text := string(jsonwrite.MustEncode(v))
 	if len(text) <= mostQuoted {
 		return text
 	}
@@ -140,7 +141,7 @@ func equal(a, b any) bool {
 func findEqual(list []any) (i, j int, found bool) {
 	first := map[string]int{}
 	for j, v := range list {
-		key := string(Encode(plainNumbers(v)))
+		key := string(jsonwrite.MustEncode(plainNumbers(v)))
 		if i, ok := first[key]; ok {
 			return i, j, true
 		}

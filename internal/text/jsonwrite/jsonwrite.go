@@ -30,6 +30,15 @@ func Append(b []byte, v any) ([]byte, error) {
 // Encode is the JSON of a value.
 func Encode(v any) (json.RawMessage, error) { return Append(nil, v) }
 
+// MustEncode is the JSON of a value that is known to have one.
+func MustEncode(v any) json.RawMessage {
+	text, err := Append(nil, v)
+	if err != nil {
+		panic("jsonwrite: " + err.Error())
+	}
+	return text
+}
+
 // Text appends a text.
 func Text(b []byte, s string) []byte {
 	for i := range len(s) {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -159,7 +160,7 @@ func (r *Redactor) noting(q *protocol.PermissionRequested, text string) string {
 func sameJSON(a, b json.RawMessage) bool {
 	x, errX := decode(a)
 	y, errY := decode(b)
-	return errX == nil && errY == nil && bytes.Equal(encode(x), encode(y))
+	return errX == nil && errY == nil && bytes.Equal(jsonwrite.MustEncode(x), jsonwrite.MustEncode(y))
 }
 
 func known(r *Redactor, text string) string { return r.known.Text(text) }
@@ -278,23 +279,13 @@ func (r *Redactor) JSON(v json.RawMessage, plain ...string) json.RawMessage {
 	}
 	value = r.value(value)
 	maps.Copy(object, kept)
-	return encode(value)
+	return jsonwrite.MustEncode(value)
 }
 
 func decode(v json.RawMessage) (value any, err error) {
 	d := json.NewDecoder(bytes.NewReader(v))
 	d.UseNumber()
 	return value, d.Decode(&value)
-}
-
-func encode(value any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		panic("redact: a value that was decoded cannot be encoded: " + err.Error())
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
 func (r *Redactor) value(v any) any {

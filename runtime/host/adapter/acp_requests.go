@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // acpRequest says what a request means, and what answers it.
@@ -118,7 +118,7 @@ func (a *ACP) asksPermission(s *Output, q *rpcRequest, line []byte) {
 	}
 	w := approval{tool: kind, kind: kind, description: described(kind, what), Args: call.Input, payload: line}
 	if bare := len(call.Input) == 0 || string(call.Input) == "null"; bare && kind == "execute" {
-		w.Args = jsonobject.Encode(obj{"command": call.Title})
+		w.Args = jsonwrite.MustEncode(obj{"command": call.Title})
 	} else if bare {
 		w.Args = json.RawMessage("{}")
 	}

@@ -6,7 +6,7 @@ import (
 	"unicode"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Request is what an agent wants done at its client: with files, or in a terminal. The
@@ -114,7 +114,7 @@ func (a *ACP) asksTerminal(s *Output, q *rpcRequest, line []byte) {
 }
 
 func (a *ACP) asksErrand(s *Output, q *rpcRequest, w approval, args obj, what string) {
-	w.Args = jsonobject.Encode(args)
+	w.Args = jsonwrite.MustEncode(args)
 	w.description = described(w.tool, what)
 	w.Options = []string{decision.Once, decision.Deny}
 	q.Options, q.Args = w.Options, w.Args

@@ -5,6 +5,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -42,12 +43,12 @@ func (s *Output) approval(a approval) {
 		o.Raw("args", a.Args)
 	}
 	if len(a.paths) > 0 {
-		o.Raw("paths", jsonobject.Encode(a.paths))
+		o.Raw("paths", jsonwrite.MustEncode(a.paths))
 	}
 	if a.reason != "" {
 		o.Text("reason", a.reason)
 	}
-	o.Raw("options", jsonobject.Encode(a.Options))
+	o.Raw("options", jsonwrite.MustEncode(a.Options))
 	o.Raw("payload", a.payload)
 	s.add(o)
 }

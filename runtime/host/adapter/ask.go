@@ -2,10 +2,12 @@ package adapter
 
 import (
 	"encoding/json"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
+	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
 // ask is one question of a vendor's: a HostAsk.
@@ -40,14 +42,14 @@ func (s *Output) question(id, message string, asks []ask, schema, payload []byte
 		for _, option := range asks[0].Options {
 			labels = append(labels, option.Label)
 		}
-		o.Raw("options", jsonobject.Encode(labels))
+		o.Raw("options", jsonwrite.MustEncode(labels))
 	}
 	for i := range asks {
 		if asks[i].Options == nil {
 			asks[i].Options = []askOption{}
 		}
 	}
-	o.Raw("questions", jsonobject.Encode(asks))
+	o.Raw("questions", jsonwrite.MustEncode(asks))
 	if schema != nil {
 		o.Raw("schema", schema)
 	}

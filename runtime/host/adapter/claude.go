@@ -6,7 +6,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // claude speaks with Claude Code as `claude -p --input-format stream-json` does: a
@@ -145,15 +145,15 @@ func (c *claude) Say(line []byte) (s Output) {
 		if len(c.cfg.Tools) > 0 {
 			request["sdkMcpServers"] = []string{toolServer}
 		}
-		s.answer(jsonobject.Encode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
+		s.answer(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": claudeFirst, "request": request}))
 	case hostmsg.Prompt:
-		s.answer(jsonobject.Encode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
+		s.answer(jsonwrite.MustEncode(obj{"type": "user", "session_id": "", "parent_tool_use_id": nil,
 			"message": obj{"role": "user", "content": []any{obj{"type": "text", "text": o.prompt()}}}}))
 	case hostmsg.Response:
 		c.respond(&s, &o)
 	case hostmsg.Cancel:
 		c.Interrupt++
-		s.answer(jsonobject.Encode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
+		s.answer(jsonwrite.MustEncode(obj{"type": "control_request", "request_id": fmt.Sprintf("c%d", c.Interrupt), "request": obj{"subtype": "interrupt"}}))
 	}
 	return s
 }
@@ -178,5 +178,5 @@ func claudeDeny(reason string, stop bool) obj {
 
 // controlled answers a control request.
 func controlled(id string, response any) []byte {
-	return jsonobject.Encode(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": response}})
+	return jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "success", "request_id": id, "response": response}})
 }

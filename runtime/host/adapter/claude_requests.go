@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // asksForTool is a question, or an approval, unless it is of one of our tools, which
@@ -78,7 +78,7 @@ func claudeQuestions(input []byte) []ask {
 func (c *claude) asksForOther(s *Output, m *claudeLine) {
 	name := m.Request.Subtype
 	s.other(name, m.line)
-	s.answer(jsonobject.Encode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
+	s.answer(jsonwrite.MustEncode(obj{"type": "control_response", "response": obj{"subtype": "error", "request_id": m.RequestID, "error": "concerto does not know " + name}}))
 }
 
 // mcp plays the server of our tools.
@@ -169,6 +169,6 @@ func (q *claudeRequest) answered(o *ours) obj {
 	if json.Unmarshal(q.Input, &input) != nil {
 		return claudeDeny("the question could not be read", false)
 	}
-	input["answers"] = jsonobject.Encode(answers)
+	input["answers"] = jsonwrite.MustEncode(answers)
 	return obj{"behavior": "allow", "updatedInput": input}
 }

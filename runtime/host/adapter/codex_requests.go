@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/data/decision"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -146,7 +147,7 @@ func (c *codex) asksCommand(s *Output, q *rpcRequest, line []byte) {
 		a.Options = []string{decision.Once, decision.Session, decision.Deny}
 	}
 	a.description = described(a.tool, p.command())
-	a.Args = jsonobject.Encode(obj{"command": p.command(), "cwd": p.Cwd})
+	a.Args = jsonwrite.MustEncode(obj{"command": p.command(), "cwd": p.Cwd})
 	c.approve(s, q, a)
 }
 
@@ -206,7 +207,7 @@ func (c *codex) asksChange(s *Output, q *rpcRequest, line []byte) {
 	if p.GrantRoot != "" {
 		args["grantRoot"] = p.GrantRoot
 	}
-	a.Args = jsonobject.Encode(args)
+	a.Args = jsonwrite.MustEncode(args)
 	a.description = described(a.tool, strings.Join(a.paths, ", "))
 	c.approve(s, q, a)
 }
@@ -215,7 +216,7 @@ func (c *codex) asksPermissions(s *Output, q *rpcRequest, line []byte) {
 	p := q.approval()
 	a := approval{tool: "permissions", kind: "other", reason: p.Reason, payload: line,
 		Options: []string{decision.Once, decision.Session, decision.Deny}}
-	a.Args = jsonobject.Encode(obj{"permissions": p.Permissions, "cwd": p.Cwd})
+	a.Args = jsonwrite.MustEncode(obj{"permissions": p.Permissions, "cwd": p.Cwd})
 	a.description = described(a.tool, p.Reason)
 	c.approve(s, q, a)
 }

@@ -3,6 +3,7 @@ package adapter
 import (
 	"github.com/concerto-lang/concerto/internal/data/hostmsg"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 )
 
@@ -33,13 +34,13 @@ func (s *Output) result(r outcome) {
 		o.Text("session", r.session)
 	}
 	if r.usage != nil {
-		o.Raw("usage", jsonobject.Encode(r.usage))
+		o.Raw("usage", jsonwrite.MustEncode(r.usage))
 	}
 	if r.cost != nil {
 		o.Raw("cost_usd", value.AppendFloat(nil, *r.cost))
 	}
 	if r.turns > 0 {
-		o.Raw("turns", jsonobject.Encode(r.turns))
+		o.Raw("turns", jsonwrite.MustEncode(r.turns))
 	}
 	if r.stop != "" {
 		o.Text("stop_reason", r.stop)

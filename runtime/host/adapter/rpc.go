@@ -2,8 +2,9 @@ package adapter
 
 import (
 	"encoding/json"
-	"github.com/concerto-lang/concerto/runtime/host/jsonobject"
 	"strconv"
+
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // rpcMessage is a message of JSON-RPC: a request, a notification or an answer.
@@ -54,7 +55,7 @@ func newRPC() rpc { return rpc{Waiting: map[string]string{}, Open: map[string]rp
 func (r *rpc) request(method string, params any) []byte {
 	r.Sent++
 	r.Waiting[strconv.FormatInt(r.Sent, 10)] = method
-	return jsonobject.Encode(obj{"jsonrpc": "2.0", "id": r.Sent, "method": method, "params": params})
+	return jsonwrite.MustEncode(obj{"jsonrpc": "2.0", "id": r.Sent, "method": method, "params": params})
 }
 
 func notification(method string, params any) []byte {
@@ -62,7 +63,7 @@ func notification(method string, params any) []byte {
 	if params != nil {
 		m["params"] = params
 	}
-	return jsonobject.Encode(m)
+	return jsonwrite.MustEncode(m)
 }
 
 // answered is the method that an answer is to; false when nothing was asked under
@@ -98,11 +99,11 @@ func (r *rpc) close(id string) (rpcRequest, bool) {
 }
 
 func rpcResult(id json.RawMessage, result any) []byte {
-	return jsonobject.Encode(obj{"jsonrpc": "2.0", "id": id, "result": result})
+	return jsonwrite.MustEncode(obj{"jsonrpc": "2.0", "id": id, "result": result})
 }
 
 func rpcFailure(id json.RawMessage, code int, message string) []byte {
-	return jsonobject.Encode(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": code, "message": message}})
+	return jsonwrite.MustEncode(obj{"jsonrpc": "2.0", "id": id, "error": obj{"code": code, "message": message}})
 }
 
 // unknown answers a request that we have no row for.
@@ -139,7 +140,7 @@ func parseRPC(line []byte) (m rpcMessage, kind rpcKind) {
 }
 
 func NewRPCError(code int, message string) *RPCError {
-	return &RPCError{Code: json.Number(jsonobject.Encode(code)), Message: message}
+	return &RPCError{Code: json.Number(jsonwrite.MustEncode(code)), Message: message}
 }
 
 func (e *RPCError) Number() int {

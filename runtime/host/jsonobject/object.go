@@ -79,17 +79,6 @@ func MembersOf(text []byte) []Member {
 	return all
 }
 
-// Encode returns v as JSON. A json.RawMessage in it keeps its bytes.
-func Encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("jsonobject: " + err.Error())
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
 // Begins reports whether a text begins as an object.
 func Begins(text []byte) bool {
 	rest := bytes.TrimLeft(text, Blanks)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
+	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
 // Levels are the levels by rising weight.
@@ -144,11 +145,5 @@ func (l *Log) line(r *record) string {
 	if r.Fields != nil {
 		r.Fields = l.secrets.JSON(r.Fields)
 	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(r); err != nil {
-		panic("log: a record cannot be written: " + err.Error())
-	}
-	return strings.TrimRight(b.String(), "\n")
+	return string(jsonwrite.MustEncode(r))
 }
