@@ -2,8 +2,6 @@ package stdlib
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,6 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/schema"
 	"github.com/concerto-lang/concerto/internal/data/value"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/stdlib/native"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -169,8 +168,7 @@ func (c keptCache) store() effect.Store {
 // keptKey gives the key of a call: a hash of the call's text and of the type of
 // the kept value.
 func keptKey(text string, t *value.Type) json.RawMessage {
-	sum := sha256.Sum256(append([]byte(text+"\x00"), schema.Text(t)...))
-	return json.RawMessage(`"` + hex.EncodeToString(sum[:]) + `"`)
+	return json.RawMessage(`"` + hexsum.SHA256(append([]byte(text+"\x00"), schema.Text(t)...)) + `"`)
 }
 
 // okOf gives the type of the values that are kept for results of type t: of a

@@ -17,6 +17,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/keeper"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -118,7 +119,7 @@ func (p *Program) makeDurable(o *Options, c *runtime.Config) (*durableRun, error
 		Here: o.Answers.Prompter != nil || o.Answers.Handler != "" || o.Answers.Relay != nil || o.OnAwait != nil || o.Answers.OnAskHost != nil}
 	config.Policy = conf.Policy
 	options := journal.Options{Sync: sync, MaxBytes: conf.MaxJournalMB << 20, Owner: journal.Here()}
-	config.Snapshots = durable.Snapshots{Every: uint64(conf.SnapshotEvery), Verify: o.Records.Durable.VerifySnapshots, IR: journal.Sum(p.Encode()), Drop: conf.History == "snapshot"}
+	config.Snapshots = durable.Snapshots{Every: uint64(conf.SnapshotEvery), Verify: o.Records.Durable.VerifySnapshots, IR: hexsum.SHA256(p.Encode()), Drop: conf.History == "snapshot"}
 	if n := o.Records.Durable.SnapshotEvery; n > 0 {
 		config.Snapshots.Every, config.Snapshots.Exact = uint64(n), true
 	}
@@ -167,7 +168,7 @@ func (p *Program) begin(o *Options, c *runtime.Config, sync string) durable.Flag
 // create makes the directory of a new run.
 func (p *Program) create(d *durableRun, o *Options, c *runtime.Config, config *durable.Config, options journal.Options) (err error) {
 	program := p.Encode()
-	start := journal.Start{Run: d.id, Program: p.mainFile(), IR: journal.Sum(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
+	start := journal.Start{Run: d.id, Program: p.mainFile(), IR: hexsum.SHA256(program), Engine: tape.Engine, Args: o.Args, Inputs: o.Inputs, Seed: config.Seed}
 	if start.Args == nil {
 		start.Args = []string{}
 	}

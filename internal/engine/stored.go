@@ -12,6 +12,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/stdlib"
 	"github.com/concerto-lang/concerto/vm"
@@ -55,7 +56,7 @@ func (s *StoredRun) Finished() (code int, ok bool) {
 }
 
 // Is says whether a program is the one that the run was begun with.
-func (s *StoredRun) Is(p *Program) bool { return journal.Sum(p.Encode()) == s.kept.Sum }
+func (s *StoredRun) Is(p *Program) bool { return hexsum.SHA256(p.Encode()) == s.kept.Sum }
 
 // Program is the program that the run was begun with.
 func (s *StoredRun) Program() (*Program, error) { return Load(s.kept.Program) }

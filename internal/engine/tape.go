@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/runtime"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 	"github.com/concerto-lang/concerto/stdlib"
@@ -54,8 +53,7 @@ func (p *Program) recordTape(world *runtime.Runtime, c *vm.Config, o *Options) (
 	if o.Records.Tape == nil {
 		return func(err error) error { return err }
 	}
-	sum := sha256.Sum256(p.Encode())
-	h := tape.Header{Run: world.ID(), Program: p.mainFile(), IR: hex.EncodeToString(sum[:]), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*o.own.seed, 10),
+	h := tape.Header{Run: world.ID(), Program: p.mainFile(), IR: hexsum.SHA256(p.Encode()), Args: o.Args, Inputs: o.Inputs, Seed: strconv.FormatInt(*o.own.seed, 10),
 		Flags: tape.Flags{Asks: c.Asks, Tools: c.Application.Tools, Audited: c.Application.Audited}}
 	if told, err := world.Perform(context.Background(), &effect.Session{}); err == nil {
 		s := told.(*effect.SessionInfo)

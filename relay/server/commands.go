@@ -3,14 +3,13 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
@@ -300,8 +299,7 @@ func hashOf(v any) string {
 	if c, err := jcs.Canonical(text); err == nil {
 		text = c
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hexsum.SHA256(text)
 }
 
 // expire ends commands that were not sent within their time.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // credentials are those of AWS.
@@ -26,14 +28,14 @@ func (c *credentials) sign(r *http.Request, body []byte, region, service string,
 	}
 	signed, headers := canonicalHeaders(r)
 	canonical := strings.Join([]string{
-		r.Method, canonicalPath(r.URL), canonicalQuery(r.URL), headers, signed, digest(body),
+		r.Method, canonicalPath(r.URL), canonicalQuery(r.URL), headers, signed, hexsum.SHA256(body),
 	}, "\n")
 	scope := strings.Join([]string{stamp[:8], region, service, "aws4_request"}, "/")
 	key := []byte("AWS4" + c.secret)
 	for _, part := range strings.Split(scope, "/") {
 		key = authenticate(key, part)
 	}
-	signature := authenticate(key, "AWS4-HMAC-SHA256\n"+stamp+"\n"+scope+"\n"+digest([]byte(canonical)))
+	signature := authenticate(key, "AWS4-HMAC-SHA256\n"+stamp+"\n"+scope+"\n"+hexsum.SHA256([]byte(canonical)))
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+c.id+"/"+scope+", SignedHeaders="+signed+", Signature="+hex.EncodeToString(signature))
 }
 
@@ -78,11 +80,6 @@ func canonicalPath(u *url.URL) string {
 
 func canonicalQuery(u *url.URL) string {
 	return strings.ReplaceAll(u.Query().Encode(), "+", "%20")
-}
-
-func digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
 }
 
 func authenticate(key []byte, text string) []byte {

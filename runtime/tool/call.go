@@ -18,6 +18,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/decision"
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/internal/text/jsonschema"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
@@ -179,8 +180,7 @@ func (c *Call) show() *shown {
 	if err != nil {
 		text = []byte("null")
 	}
-	sum := sha256.Sum256(text)
-	c.shown = &shown{text, hex.EncodeToString(sum[:])}
+	c.shown = &shown{text, hexsum.SHA256(text)}
 	return c.shown
 }
 

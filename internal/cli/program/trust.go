@@ -3,8 +3,6 @@ package program
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
@@ -118,18 +117,13 @@ func flagValue(a *console.Console, x engine.Ask, root string) string {
 // neither XDG_STATE_HOME nor HOME names one.
 func trustedDir(a *console.Console) string { return a.StateFile("trusted") }
 
-func trustedName(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
 // trusts says whether a program is remembered.
 func trusts(a *console.Console, data []byte) bool {
 	dir := trustedDir(a)
 	if dir == "" {
 		return false
 	}
-	_, err := os.Stat(filepath.Join(dir, trustedName(data)))
+	_, err := os.Stat(filepath.Join(dir, hexsum.SHA256(data)))
 	return err == nil
 }
 
@@ -142,7 +136,7 @@ func trusting(a *console.Console, data []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, trustedName(data)), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, hexsum.SHA256(data)), nil, 0o600); err != nil {
 		return err
 	}
 	return forgetOldest(dir)

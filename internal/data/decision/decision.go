@@ -4,13 +4,12 @@ package decision
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
@@ -181,6 +180,5 @@ func Hash(args []byte) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hexsum.SHA256(text)
 }

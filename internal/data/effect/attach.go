@@ -2,12 +2,12 @@ package effect
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"path"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // AttachFile reads a file that is sent to a model, and returns an *AttachedFile. The file must
@@ -39,8 +39,7 @@ const (
 // Attach returns the contents of a file as an attached file. It returns false for contents
 // that are neither an image, a PDF nor text.
 func Attach(name string, data []byte) (*AttachedFile, bool) {
-	sum := sha256.Sum256(data)
-	f := &AttachedFile{Name: path.Base(name), Type: mediaType(data), Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])}
+	f := &AttachedFile{Name: path.Base(name), Type: mediaType(data), Size: int64(len(data)), SHA256: hexsum.SHA256(data)}
 	switch {
 	case f.Type != "":
 		f.Data = base64.StdEncoding.EncodeToString(data)

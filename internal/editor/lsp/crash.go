@@ -2,7 +2,6 @@ package lsp
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // bugText says that something of ours is broken.
@@ -30,8 +30,7 @@ func (s *server) safely(f func()) {
 func (s *server) crashed(v *view, doing string, p any, stack []byte) {
 	s.options.log("panic in %s: %v", doing, p)
 	text := v.crash(doing, p, stack)
-	sum := sha256.Sum256([]byte(culprit(stack)))
-	name := "lsp-" + hex.EncodeToString(sum[:6]) + ".txt"
+	name := "lsp-" + hexsum.SHA256(culprit(stack))[:12] + ".txt"
 	if s.reported[name] {
 		return
 	}

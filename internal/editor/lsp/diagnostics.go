@@ -1,13 +1,12 @@
 package lsp
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"runtime/debug"
 	"strings"
 
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
@@ -111,8 +110,7 @@ func (c *client) marks() marks {
 
 // resultID names diagnostics by what they are.
 func resultID(items protocol.List[protocol.Diagnostic]) string {
-	sum := sha256.Sum256(jsonwrite.MustEncode(items))
-	return hex.EncodeToString(sum[:8])
+	return hexsum.SHA256(jsonwrite.MustEncode(items))[:16]
 }
 
 // report is an answer to who pulls: the rows, or that they are what they were.

@@ -1,8 +1,6 @@
 package lsp
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -11,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/concerto-lang/concerto/internal/editor/lsp/protocol"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -181,8 +180,7 @@ func text(c *call, p *textParams) (*textResult, error) {
 	if d == nil {
 		return nil, failed(codeInvalidParams, "%s is not open", p.URI)
 	}
-	sum := sha256.Sum256(d.text)
-	return &textResult{d.version, hex.EncodeToString(sum[:]), len(d.text)}, nil
+	return &textResult{d.version, hexsum.SHA256(d.text), len(d.text)}, nil
 }
 
 // rawString is a text as JSON.

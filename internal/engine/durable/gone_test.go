@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 	"github.com/concerto-lang/concerto/vm"
 )
@@ -20,7 +21,7 @@ func TestUnplayable(t *testing.T) {
 	program := []byte("program")
 	dir := filepath.Join(t.TempDir(), "job")
 	d := journal.At(dir)
-	start := journal.Start{Run: "r_1", IR: journal.Sum(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}
+	start := journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}
 	w, err := d.Create(start, program, journal.Options{SegmentBytes: 600, Sync: journal.SyncNever})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func TestUnplayable(t *testing.T) {
 	wants("no snapshot", "snapshots: there is no snapshot of the run")
 	put(last.S-1, strings.Repeat("0", 32), start.IR, tape.Engine)
 	wants("one of another journal", journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
-	put(last.S, last.H, journal.Sum(nil), tape.Engine)
+	put(last.S, last.H, hexsum.SHA256(""), tape.Engine)
 	wants("one of another program, too", journal.SnapshotName(last.S)+": it is of another program; "+journal.SnapshotName(last.S-1)+": "+journal.ErrElsewhere.Error())
 	put(last.S, last.H, start.IR, tape.Engine+1)
 	var other *OtherEngine

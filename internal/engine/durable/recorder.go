@@ -2,8 +2,6 @@ package durable
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -109,7 +108,7 @@ func (r *Run) request(x *journal.Record, q effect.Request) {
 		return
 	}
 	if string(text) != "{}" {
-		x.R, x.D = text, digest(text)
+		x.R, x.D = text, hexsum.SHA256(text)[:32]
 	}
 }
 
@@ -120,11 +119,6 @@ func (r *Run) asked(q effect.Request) (json.RawMessage, error) {
 		return nil, err
 	}
 	return r.clean(text), nil
-}
-
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
 }
 
 // append appends a record, and before it those of the secrets that it is the first to name.

@@ -8,8 +8,6 @@ package durable
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // Config is what a Run is made from.
@@ -188,8 +187,7 @@ func (e *SecretError) Error() string { return fmt.Sprintf("the secret %s %s", e.
 
 // check is enough of a hash to notice another secret, and too little to find one.
 func check(seed, value string) string {
-	sum := sha256.Sum256([]byte(seed + value))
-	return hex.EncodeToString(sum[:2])
+	return hexsum.SHA256(seed + value)[:4]
 }
 
 // Suspend leaves the run where it is, as soon as it can be left; why is what Err gives.

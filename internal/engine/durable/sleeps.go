@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // sleep is a timer under way: s, t, e, p, ms and due of a begin that says nothing else.
@@ -66,7 +67,7 @@ func (s *sleep) request() []byte {
 func (s *sleep) begun() begunEffect {
 	r := &journal.Record{S: uint64(s[0]), T: s[1], K: journal.KBegin, E: s[2], P: s[3], Q: string(effect.KindSleep), C: effect.ClassWaits.String()}
 	r.R, r.Due = s.request(), s[5]
-	r.D = digest(r.R)
+	r.D = hexsum.SHA256(r.R)[:32]
 	return begunEffect{Record: r, Tries: 1}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/data/effect"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -20,7 +21,7 @@ func asleep(n int) *Run {
 		q := &effect.Sleep{Milliseconds: 3600000 + e}
 		f := &flight{e: e + 1, tries: 1}
 		f.begin = &journal.Record{S: uint64(e) + 2, T: 1795313808930, K: journal.KBegin, E: e + 1, P: e + 2, Q: "sleep", C: "waits", Asked: journal.Asked{R: fmt.Appendf(nil, `{"ms":%d}`, q.Milliseconds), Due: 1795317408930 + e}}
-		f.begin.D = digest(f.begin.R)
+		f.begin.D = hexsum.SHA256(f.begin.R)[:32]
 		r.flights[q] = f
 	}
 	return r
@@ -40,7 +41,7 @@ func TestUnderWay(t *testing.T) {
 			f.until = 5
 		case 8:
 			f.begin.R = json.RawMessage(`{"ms":1,"more":2}`)
-			f.begin.D = digest(f.begin.R)
+			f.begin.D = hexsum.SHA256(f.begin.R)[:32]
 		case 9:
 			delete(r.flights, q)
 			f.begin.Q = "emit.await"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/record/journal"
 	"github.com/concerto-lang/concerto/internal/record/tape"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/vm"
 )
 
@@ -310,7 +311,7 @@ func (s *Stored) Adopt(program []byte) error {
 	if err := s.Dir.PutProgram(name, program); err != nil {
 		return errors.Join(err, w.Close())
 	}
-	sum := journal.Sum(program)
+	sum := hexsum.SHA256(program)
 	w.Append(&journal.Record{K: journal.KAdopt, Rest: journal.Rest{Name: name}, Asked: journal.Asked{D: sum}})
 	if err := errors.Join(w.Flush(journal.Synced), w.Close()); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/record/journal"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/ir"
 )
 
@@ -17,7 +18,7 @@ func asking(t *testing.T) (*journal.Writer, string) {
 	t.Helper()
 	program := ir.Encode(&ir.Program{Version: ir.Version})
 	dir := filepath.Join(t.TempDir(), "job")
-	w, err := journal.At(dir).Create(journal.Start{Run: "r_1", IR: journal.Sum(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}, program, journal.Options{})
+	w, err := journal.At(dir).Create(journal.Start{Run: "r_1", IR: hexsum.SHA256(program), Args: []string{}, Inputs: json.RawMessage("{}"), Session: json.RawMessage("{}"), Seed: "1", Flags: json.RawMessage("{}")}, program, journal.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

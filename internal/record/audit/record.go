@@ -15,8 +15,6 @@ package audit
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 )
 
@@ -116,7 +115,7 @@ func (r Record) line(head Head, at time.Time) (Line, error) {
 	text = append(append(text, `,"subject":`...), l.Subject...)
 	text = jcs.AppendText(append(text, `,"time":`...), l.Time)
 	text = append(text, '}')
-	l.Hash = sum(text)
+	l.Hash = hexsum.SHA256(text)
 	text = slices.Insert(text, before, []byte(`"hash":"`+l.Hash+`",`)...)
 	l.Text = append(text, '\n')[:len(text)] // with the end behind it, which is written, too
 	return l, nil
@@ -128,11 +127,6 @@ func canonical(o json.RawMessage) (json.RawMessage, error) {
 		return json.RawMessage("{}"), nil
 	}
 	return jcs.Canonical(o)
-}
-
-func sum(text []byte) string {
-	h := sha256.Sum256(text)
-	return hex.EncodeToString(h[:])
 }
 
 // without gives a record's text without a member of the record itself; false when it
@@ -179,7 +173,7 @@ func read(text []byte, head Head) (Line, error) {
 		return l, fmt.Errorf("expected seq %d: a record is missing or twice there", head.Seq+1)
 	case l.Prev != head.Hash:
 		return l, fmt.Errorf("prev is %s, and the record before has the hash %s", short(l.Prev), short(head.Hash))
-	case !found || sum(rest) != l.Hash:
+	case !found || hexsum.SHA256(rest) != l.Hash:
 		return l, fmt.Errorf("the record was changed: its hash is not %s", short(l.Hash))
 	}
 	return l, nil

@@ -2,8 +2,6 @@ package journal
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +16,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/process/lockfile"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // The names in a run's directory.
@@ -318,16 +317,10 @@ func (d *Directory) summed(name, sum, another string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if Sum(text) != sum {
+	if hexsum.SHA256(text) != sum {
 		return nil, &Damaged{Where: name, Why: another}
 	}
 	return text, nil
-}
-
-// Sum is the SHA-256 of a text, in hex.
-func Sum(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
 }
 
 // Out returns what a run has put out: the whole lines of its file, without their ends, and how

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jsonwrite"
 )
 
@@ -37,7 +38,7 @@ func sealed(v any) ([]byte, error) {
 		return nil, err
 	}
 	open := bytes.TrimSuffix(text, []byte("}"))
-	return fmt.Appendf(nil, "%s%s%s\"}\n", open, sumMember, Sum(open)), nil
+	return fmt.Appendf(nil, "%s%s%s\"}\n", open, sumMember, hexsum.SHA256(open)), nil
 }
 
 // checkSeal returns why a line is not as sealed made it.
@@ -46,7 +47,7 @@ func checkSeal(text []byte) error {
 	if at < 0 {
 		return errors.New("it is cut off")
 	}
-	if want := string(sumMember) + Sum(text[:at]) + "\"}\n"; string(text[at:]) != want {
+	if want := string(sumMember) + hexsum.SHA256(text[:at]) + "\"}\n"; string(text[at:]) != want {
 		return errors.New("its SHA-256 is another")
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // clock counts, so that runs of a test write the same.
@@ -19,7 +21,7 @@ func clock() func() int64 {
 }
 
 func began() Start {
-	return Start{Run: "r_0123456789abcdef", Program: "main.conc", IR: Sum([]byte("{}")), Engine: 1, Args: []string{}, Inputs: []byte("{}"), Session: []byte("{}"), Seed: "1", Flags: []byte("{}")}
+	return Start{Run: "r_0123456789abcdef", Program: "main.conc", IR: hexsum.SHA256([]byte("{}")), Engine: 1, Args: []string{}, Inputs: []byte("{}"), Session: []byte("{}"), Seed: "1", Flags: []byte("{}")}
 }
 
 // write makes a run with records, and syncs after some of them.
@@ -178,16 +180,16 @@ func TestBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, err := At(dir).Read()
-	if err != nil || h.Last().V != nil || h.Last().Blob != Sum(large) {
+	if err != nil || h.Last().V != nil || h.Last().Blob != hexsum.SHA256(large) {
 		t.Fatal(h.Last(), err)
 	}
-	if text, err := At(dir).Blob(Sum(large)); err != nil || !bytes.Equal(text, large) {
+	if text, err := At(dir).Blob(hexsum.SHA256(large)); err != nil || !bytes.Equal(text, large) {
 		t.Error(len(text), err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, blobs, Sum(large)), []byte("y"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, blobs, hexsum.SHA256(large)), []byte("y"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := At(dir).Blob(Sum(large)); err == nil || !strings.HasSuffix(err.Error(), "it is not what its name says") {
+	if _, err := At(dir).Blob(hexsum.SHA256(large)); err == nil || !strings.HasSuffix(err.Error(), "it is not what its name says") {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // Options say how a journal is written.
@@ -160,7 +162,7 @@ func (w *Writer) Append(r *Record) uint64 {
 		return w.s
 	}
 	if len(r.V) > blobSize && r.K != KStart {
-		sum := Sum(r.V)
+		sum := hexsum.SHA256(r.V)
 		if err := w.dir.files.Put(blobs+"/"+sum, r.V); err != nil {
 			w.broken = err
 			return w.s

@@ -3,13 +3,12 @@ package approvals
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -214,8 +213,7 @@ func hashOf(v json.RawMessage) string {
 	if canonical, err := jcs.Canonical(v); err == nil {
 		v = canonical
 	}
-	sum := sha256.Sum256(v)
-	return hex.EncodeToString(sum[:])
+	return hexsum.SHA256(v)
 }
 
 // checkAnswers holds an approval's answers to the questions. Who gives none has its request

@@ -2,11 +2,10 @@ package rpc
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/jcs"
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/workdirfs"
@@ -106,8 +105,7 @@ func hashOf(c *call, run *Run) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("hash what is to be done: %w", err)
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:]), nil
+	return hexsum.SHA256(text), nil
 }
 
 // writing is a file that is to be written.

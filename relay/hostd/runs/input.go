@@ -2,11 +2,10 @@ package runs
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/redact"
 	"github.com/concerto-lang/concerto/relay/hostd/spool"
@@ -33,11 +32,6 @@ type noted struct {
 
 // inputKind is the kind of such notes.
 const inputKind = "input"
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
 
 // Input writes an input and gives its state: applied, or indeterminate when nobody can know.
 // One that is known is not written again. Else an error of desk's says why nothing was written.
@@ -80,7 +74,7 @@ func (r *run) input(ctx context.Context, in Input) (string, error) {
 }
 
 func (r *run) once(ctx context.Context, in Input) (string, error) {
-	hash := hashOf(in.Text)
+	hash := hexsum.SHA256(in.Text)
 	old, err := r.note(ctx, in.ID)
 	switch {
 	case err != nil:

@@ -2,14 +2,13 @@ package runs
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/hostd/approvals"
 	"github.com/concerto-lang/concerto/relay/hostd/prompt"
 	"github.com/concerto-lang/concerto/relay/protocol"
@@ -67,8 +66,7 @@ func (r *run) silent() {
 
 // requestID is the id of what is asked at a place of a run's output: the same after a restart.
 func requestID(run string, off int64) string {
-	sum := sha256.Sum256([]byte(run + " " + strconv.FormatInt(off, 10)))
-	h := hex.EncodeToString(sum[:16])
+	h := hexsum.SHA256(run + " " + strconv.FormatInt(off, 10))[:32]
 	return fmt.Sprintf("%s-%s-8%s-8%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
 }
 
@@ -223,7 +221,7 @@ func (r *run) decided(ctx context.Context, data protocol.PermissionRequested) *a
 		return &approvals.Decision{Decision: approvals.Withdrawn, Text: "it was decided, and " + approvals.ErrIndeterminate.Error()}
 	}
 	d := approvals.Decision{Decision: approvals.Approve, Actor: n.Actor, By: n.By}
-	if n.SHA256 == hashOf(data.DenyText) {
+	if n.SHA256 == hexsum.SHA256(data.DenyText) {
 		d.Decision = approvals.Deny
 	} else if data.IsQuestion() {
 		d.Decision = approvals.Answer

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
@@ -43,8 +44,7 @@ func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
 	if err := replace(dir, name, q.Content, mode); err != nil {
 		return nil, s.failed(path, err)
 	}
-	hash := sha256.Sum256([]byte(q.Content))
-	return &protocol.Written{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hex.EncodeToString(hash[:])}, nil
+	return &protocol.Written{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hexsum.SHA256(q.Content)}, nil
 }
 
 // Preview says why a file would not be written as things are, and gives what it would replace:

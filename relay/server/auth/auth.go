@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -134,7 +135,7 @@ var errWrong = httpguard.Refused(protocol.Unauthorized, "the credentials are wro
 
 // bySecret is who a session's or token's secret stands for.
 func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
-	t, err := a.c.Store.Token(ctx, digest(secret))
+	t, err := a.c.Store.Token(ctx, hexsum.SHA256(secret))
 	switch now := a.now(); {
 	case errors.Is(err, store.ErrUnknown):
 		return nil, errWrong
@@ -154,7 +155,7 @@ func (a *Auth) bySecret(ctx context.Context, secret string) (*Identity, error) {
 // byTicket uses a ticket up, and gives who has asked for it.
 func (a *Auth) byTicket(ctx context.Context, secret string, r *http.Request) (*Identity, error) {
 	now := a.now()
-	t, err := a.c.Store.UseTicket(ctx, digest(secret), now)
+	t, err := a.c.Store.UseTicket(ctx, hexsum.SHA256(secret), now)
 	switch {
 	case errors.Is(err, store.ErrUnknown):
 		return nil, errWrong

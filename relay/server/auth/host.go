@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -56,14 +57,14 @@ func (a *Auth) Host(ctx context.Context, id, token string, r *http.Request) erro
 		if why := a.newHost(r); why != "" {
 			return a.hostRefused(ctx, id, why, "", r)
 		}
-		known, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: digest(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, a.c.Guard.Address(r).String(), ""))
+		known, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: hexsum.SHA256(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, a.c.Guard.Address(r).String(), ""))
 	}
 	switch {
 	case err != nil:
 		return err
 	case known.TokenHash == "":
 		return a.hostRefused(ctx, id, "the host is paired, and known by its key alone", id, r)
-	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(digest(token))) != 1:
+	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(hexsum.SHA256(token))) != 1:
 		return a.hostRefused(ctx, id, "the token is not the one that this host first came with; an owner may remove the host, and it is taken anew", id, r)
 	}
 	return nil
@@ -83,12 +84,12 @@ func (a *Auth) KnowsHost(ctx context.Context, id string, key ed25519.PublicKey) 
 func (a *Auth) Admit(ctx context.Context, id, token string) error {
 	known, err := a.c.Store.Host(ctx, id)
 	if errors.Is(err, store.ErrUnknown) {
-		known, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: digest(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, "", "it is the server's own"))
+		known, err = a.c.Store.AddHost(ctx, store.Host{ID: id, Name: id, TokenHash: hexsum.SHA256(token), LastSeenAt: a.now()}, hostRecord("host_tofu", id, "", "it is the server's own"))
 	}
 	switch {
 	case err != nil:
 		return err
-	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(digest(token))) != 1:
+	case subtle.ConstantTimeCompare([]byte(known.TokenHash), []byte(hexsum.SHA256(token))) != 1:
 		return httpguard.Refused(protocol.Unauthorized, "host %s is known by other credentials than this machine has: give it another host id, or remove the host from the server", id)
 	}
 	return nil

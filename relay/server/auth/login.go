@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/internal/text/utf8cut"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
@@ -53,7 +54,7 @@ func shown(name string) string {
 // session makes a session.
 func (a *Auth) session(ctx context.Context, user string, role Role, place string) (secret string, id *Identity, err error) {
 	secret = newSecret("cs_")
-	t := store.Token{ID: newID("s_"), Hash: digest(secret), User: user, Role: string(role), UserRole: string(role), Kind: store.SessionToken,
+	t := store.Token{ID: newID("s_"), Hash: hexsum.SHA256(secret), User: user, Role: string(role), UserRole: string(role), Kind: store.SessionToken,
 		Slides: sliding.Milliseconds(), Created: a.now(), Expires: a.now() + sliding.Milliseconds()}
 	id = identity(&t)
 	return secret, id, a.c.Store.AddToken(ctx, t, id.Record("login", "", map[string]any{"session": t.ID}, map[string]any{"address": place}))
@@ -62,7 +63,7 @@ func (a *Auth) session(ctx context.Context, user string, role Role, place string
 // Exchange makes a session of an access token, which may do what the token may, and ends with it: what a link
 // holds goes into a cookie by that. Else it is a *guard.Refusal, unauthorized.
 func (a *Auth) Exchange(ctx context.Context, token string, r *http.Request) (secret string, id *Identity, err error) {
-	t, err := a.c.Store.Token(ctx, digest(token))
+	t, err := a.c.Store.Token(ctx, hexsum.SHA256(token))
 	if errors.Is(err, store.ErrUnknown) || err == nil && (t.Kind != store.AccessToken || t.Expires <= a.now()) {
 		return "", nil, errWrong
 	}
@@ -70,7 +71,7 @@ func (a *Auth) Exchange(ctx context.Context, token string, r *http.Request) (sec
 		return "", nil, err
 	}
 	secret = newSecret("cs_")
-	made := store.Token{ID: newID("s_"), Hash: digest(secret), User: t.User, Role: t.Role, UserRole: t.UserRole, Runs: t.Runs, Kind: store.SessionToken, Name: t.Name, Parent: t.ID,
+	made := store.Token{ID: newID("s_"), Hash: hexsum.SHA256(secret), User: t.User, Role: t.Role, UserRole: t.UserRole, Runs: t.Runs, Kind: store.SessionToken, Name: t.Name, Parent: t.ID,
 		Created: a.now(), Expires: min(t.Expires, a.now()+sliding.Milliseconds())}
 	rec := identity(t).Record("login", "", map[string]any{"session": made.ID}, map[string]any{"address": a.c.Guard.Address(r).String()})
 	return secret, identity(&made), a.c.Store.AddToken(ctx, made, rec)
@@ -107,6 +108,6 @@ func (a *Auth) Logout(ctx context.Context, id *Identity) error {
 // Ticket is a secret that opens one connection of an identity's within TicketSeconds.
 func (a *Auth) Ticket(ctx context.Context, id *Identity) (string, error) {
 	secret := newSecret("ck_")
-	return secret, a.c.Store.AddToken(ctx, store.Token{ID: newID("k_"), Hash: digest(secret), User: id.Name, Role: string(id.Role), Runs: id.Runs, Kind: store.TicketToken, Parent: id.ID,
+	return secret, a.c.Store.AddToken(ctx, store.Token{ID: newID("k_"), Hash: hexsum.SHA256(secret), User: id.Name, Role: string(id.Role), Runs: id.Runs, Kind: store.TicketToken, Parent: id.ID,
 		Created: a.now(), Expires: a.now() + ticketFor.Milliseconds()})
 }

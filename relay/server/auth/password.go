@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
@@ -146,11 +145,6 @@ func newID(prefix string) string {
 	raw := make([]byte, 10)
 	_, _ = rand.Read(raw) // it does not fail
 	return prefix + hex.EncodeToString(raw)
-}
-
-func digest(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
 }
 
 // Hash is a password's hash, made when it is its turn.

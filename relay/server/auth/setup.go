@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -36,7 +37,7 @@ func (a *Auth) FirstOwner(ctx context.Context, code, name, password string, r *h
 	if err != nil {
 		return "", nil, err
 	}
-	if is == "" || digest(code) != digest(is) {
+	if is == "" || hexsum.SHA256(code) != hexsum.SHA256(is) {
 		return "", nil, httpguard.Refused(protocol.Unauthorized, "the link to set this server up was used, or is not the one that it printed")
 	}
 	actor := audit.Actor{Type: "user", Name: name}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 )
 
 // The bounds of failures within window. Whoever reaches one is refused, also with the right
@@ -36,7 +38,7 @@ func (b bucket) most() int {
 }
 
 func bucketsOf(name, place string) []bucket {
-	name = digest(name)[:16] // a long one costs no memory
+	name = hexsum.SHA256(name)[:16] // a long one costs no memory
 	return []bucket{{name, place}, {"", place}, {name, ""}}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -66,7 +67,7 @@ func (a *Auth) NewToken(ctx context.Context, by audit.Actor, user string, n NewT
 		return "", "", err
 	}
 	secret = newSecret("ct_")
-	t := store.Token{ID: newID("t_"), Hash: digest(secret), User: user, Role: string(n.Role), Runs: n.Runs, Kind: store.AccessToken, Name: n.Name,
+	t := store.Token{ID: newID("t_"), Hash: hexsum.SHA256(secret), User: user, Role: string(n.Role), Runs: n.Runs, Kind: store.AccessToken, Name: n.Name,
 		Slides: sliding.Milliseconds(), Created: a.now(), Expires: a.now() + sliding.Milliseconds()}
 	data := map[string]any{"role": t.Role, "name": n.Name, "runs": strings.Join(n.Runs, " ")}
 	if n.TTLS != nil {

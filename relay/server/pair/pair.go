@@ -7,8 +7,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/record/audit"
+	"github.com/concerto-lang/concerto/internal/text/hexsum"
 	"github.com/concerto-lang/concerto/relay/protocol"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
@@ -98,13 +97,7 @@ func hashOf(code string) (hash string, ok bool) {
 	if len(code) != 8 || strings.Trim(code, letters) != "" {
 		return "", false
 	}
-	return digest(code), true
-}
-
-// digest is a secret as it is stored, as package auth does it.
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return hexsum.SHA256(code), true
 }
 
 // startRequest is a machine's word on who it is.
@@ -164,7 +157,7 @@ func (p *Pair) start(w http.ResponseWriter, r *http.Request, _ *auth.Identity) {
 func (p *Pair) add(ctx context.Context, q startRequest, place string) (code, id string, err error) {
 	one := store.Pairing{PublicKey: q.PublicKey, Name: q.Name, Asked: q.HostID, Address: place, Expires: p.now() + protocol.PairingFor.Milliseconds()}
 	if q.HostID != "" && q.HostToken != "" {
-		one.TokenHash = digest(q.HostToken)
+		one.TokenHash = hexsum.SHA256(q.HostToken)
 	}
 	for range 10 {
 		code, one.ID = newCode(), "p_"+rand.Text()
