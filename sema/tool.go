@@ -119,18 +119,7 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 		}
 		return ""
 	}
-	for _, x := range d.Decorators {
-		if x.Name.Name != "param" {
-			continue
-		}
-		name, _ := decoratorText(x, 0)
-		doc, ok := decoratorText(x, 1)
-		if p := findParam(fn, name); ok && p != nil {
-			p.Doc = doc
-			continue
-		}
-		c.wrongParam(m, fn, x, name, ok)
-	}
+	c.describeParams(m, fn)
 	b := c.constBody(m)
 	for _, p := range fn.Params[1:] {
 		p.Local.Offered = true
@@ -149,6 +138,22 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 func isToolContext(t types.Type) bool {
 	named, ok := types.Resolve(t).(*types.Named)
 	return ok && named.Decl.Library && named.Decl.Name == "ToolContext"
+}
+
+// describeParams gives a function's parameters the texts of its @param decorators.
+func (c *checker) describeParams(m *module, fn *Function) {
+	for _, x := range fn.Decl.Decorators {
+		if x.Name.Name != "param" {
+			continue
+		}
+		name, _ := decoratorText(x, 0)
+		doc, ok := decoratorText(x, 1)
+		if p := findParam(fn, name); ok && p != nil {
+			p.Doc = doc
+			continue
+		}
+		c.wrongParam(m, fn, x, name, ok)
+	}
 }
 
 // wrongParam reports an @param that describes no parameter.
@@ -291,18 +296,7 @@ func (c *checker) mcpFunction(m *module, fn *Function) {
 	if result != types.Bad && !types.IsAny(result) {
 		b.decodable(result, fn.Decl.Signature)
 	}
-	for _, x := range fn.Decl.Decorators {
-		if x.Name.Name != "param" {
-			continue
-		}
-		name, _ := decoratorText(x, 0)
-		doc, ok := decoratorText(x, 1)
-		if p := findParam(fn, name); ok && p != nil {
-			p.Doc = doc
-			continue
-		}
-		c.wrongParam(m, fn, x, name, ok)
-	}
+	c.describeParams(m, fn)
 }
 
 // undeclaredCall checks a call of a function that an mcp block leaves to `..`:
