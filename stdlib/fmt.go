@@ -17,11 +17,33 @@ var fmtNatives = native.Table{
 }
 
 func fmtFormat(a *vm.Args) (value.Slot, error) {
-	s, args, next := a.String(0), a.Array(1), 0
+	args, next := a.Array(1), 0
+	return fillHoles(a, "format", "{}", func(s string) (value.Slot, int, error) {
+		if strings.HasPrefix(s, "{{") || strings.HasPrefix(s, "}}") {
+			return value.String(s[:1]), 2, nil
+		}
+		which, width := placeholder(s)
+		switch {
+		case width == 0:
+			return value.Nil, 0, nil
+		case which < 0:
+			which, next = next, next+1
+		}
+		if which >= args.Len {
+			return value.Nil, 0, value.Faultf("format: %s asks for argument %d, there are %d", s[:width], which, args.Len)
+		}
+		return args.At(which), width, nil
+	})
+}
+
+// fillHoles returns the native's first argument with its holes filled, each of which begins with one of the bytes in
+// marks. hole returns what replaces the first width bytes of s; a mark whose width is 0 stands for itself.
+func fillHoles(a *vm.Args, name, marks string, hole func(s string) (v value.Slot, width int, err error)) (value.Slot, error) {
+	s := a.String(0)
 	var out []byte
 	text := native.Growing{Args: a}
 	for s != "" {
-		i := strings.IndexAny(s[:min(len(s), native.PartSize)], "{}")
+		i := strings.IndexAny(s[:min(len(s), native.PartSize)], marks)
 		a.Step(1 + max(i, 0)>>3)
 		if i < 0 && len(s) > native.PartSize {
 			out, s = append(out, s[:native.PartSize]...), s[native.PartSize:]
@@ -32,23 +54,16 @@ func fmtFormat(a *vm.Args) (value.Slot, error) {
 			break
 		}
 		out, s = append(out, s[:i]...), s[i:]
-		if strings.HasPrefix(s, "{{") || strings.HasPrefix(s, "}}") {
-			out, s = append(out, s[0]), s[2:]
-			continue
+		v, width, err := hole(s)
+		if err != nil {
+			return value.Nil, err
 		}
-		which, width := placeholder(s)
-		switch {
-		case width == 0: // a brace that stands for itself
+		if width == 0 {
 			out, s = append(out, s[0]), s[1:]
 			continue
-		case which < 0:
-			which, next = next, next+1
 		}
-		if which >= args.Len {
-			return value.Nil, value.Faultf("format: %s asks for argument %d, there are %d", s[:width], which, args.Len)
-		}
-		out, s = value.AppendTextWithin(out, args.At(which), a.TextBound()), s[width:]
-		if err := text.Reaches(len(out), "format"); err != nil {
+		out, s = value.AppendTextWithin(out, v, a.TextBound()), s[width:]
+		if err := text.Reaches(len(out), name); err != nil {
 			return value.Nil, err
 		}
 	}

@@ -15,36 +15,15 @@ var promptNatives = native.Table{
 }
 
 func promptTemplate(a *vm.Args) (value.Slot, error) {
-	s, vars := a.String(0), a.Map(1)
-	var out []byte
-	text := native.Growing{Args: a}
-	for s != "" {
-		i := strings.IndexAny(s[:min(len(s), native.PartSize)], "${")
-		a.Step(1 + max(i, 0)>>3)
-		if i < 0 && len(s) > native.PartSize {
-			out, s = append(out, s[:native.PartSize]...), s[native.PartSize:]
-			a.Pace().Bytes(native.PartSize)
-			continue
-		}
-		if i < 0 {
-			break
-		}
-		out, s = append(out, s[:i]...), s[i:]
+	vars := a.Map(1)
+	return fillHoles(a, "template", "${", func(s string) (value.Slot, int, error) {
 		name, width := hole(s)
-		if width == 0 {
-			out, s = append(out, s[0]), s[1:]
-			continue
-		}
 		v, ok := vars.GetString(name)
-		if !ok {
-			return value.Nil, value.Faultf("template: there is no %q; %s", name, known(vars))
+		if width > 0 && !ok {
+			return value.Nil, 0, value.Faultf("template: there is no %q; %s", name, known(vars))
 		}
-		out, s = value.AppendTextWithin(out, v, a.TextBound()), s[width:]
-		if err := text.Reaches(len(out), "template"); err != nil {
-			return value.Nil, err
-		}
-	}
-	return value.String(string(append(out, s...))), nil
+		return v, width, nil
+	})
 }
 
 // hole reads ${name} or {{name}} at the start of s. width is its length in
