@@ -82,15 +82,6 @@ func CompileSource(s driver.Request) (*Program, diag.List, error) {
 	return &Program{ir: p, root: root, manifest: in.Manifest}, found, nil
 }
 
-// Check finds the mistakes in a program and makes no Program of it.
-func Check(s driver.Request) (diag.List, error) {
-	in, err := driver.Load(s)
-	if err != nil {
-		return diag.List{}, err
-	}
-	return driver.Check(in), nil
-}
-
 // Load reads a compiled program and verifies it. Errors wrap ErrNotIR,
 // ErrVersion or ErrInvalid.
 func Load(data []byte) (*Program, error) {

@@ -91,9 +91,6 @@ func (s *Server) Stopping() bool {
 	return s.stopping
 }
 
-// Wanted gives why a client wants the server to stop.
-func (s *Server) Wanted() <-chan string { return s.wanted }
-
 // want asks for the end.
 func (s *Server) want(reason string) {
 	select {

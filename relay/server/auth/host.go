@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -27,9 +26,6 @@ const (
 	TOFUOff      TOFU = "off"
 	TOFULoopback TOFU = "loopback" // from this machine, by no proxy, and when there is no public URL
 )
-
-// TOFUs are all ways.
-var TOFUs = []TOFU{TOFUOn, TOFUOff, TOFULoopback}
 
 // HostCredentials are a host's token, from its request: Authorization, else ?host_token=.
 func HostCredentials(r *http.Request) (host, token string) {
@@ -133,6 +129,3 @@ func hostRecord(kind, id, place, why string) audit.Record {
 	}
 	return audit.Record{Kind: kind, Actor: audit.Actor{Type: "host", Name: id}, Subject: object(map[string]any{"host": id}), Data: object(data)}
 }
-
-// IsTOFU says whether a text names a way.
-func IsTOFU(text string) bool { return slices.Contains(TOFUs, TOFU(text)) }
