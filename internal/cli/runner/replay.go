@@ -107,12 +107,11 @@ func played(a *console.Console, name string) (*engine.Tape, *engine.StoredRun, e
 		t, err := ReadTape(a, name)
 		return t, nil, err
 	}
-	dir, err := RunDir(a, name)
+	dir, err := FindRun(a, name)
 	if err != nil {
 		t, err := ReadTape(a, name) // whose error says how to get one
 		return t, nil, err
 	}
-	a.RunName = name
 	own, err := engine.OpenRun(dir)
 	if err != nil {
 		return nil, nil, err

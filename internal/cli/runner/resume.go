@@ -109,12 +109,11 @@ type resumeCommand struct {
 }
 
 func (cmd *resumeCommand) resume(parent context.Context, run string) error {
-	dir, err := RunDir(cmd.console, run)
+	dir, err := FindRun(cmd.console, run)
 	if err != nil {
 		return err
 	}
 	cmd.durable.dir = run
-	cmd.console.RunName = run
 	stored, err := engine.OpenRun(dir)
 	if err != nil {
 		return err

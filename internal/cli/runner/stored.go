@@ -8,15 +8,18 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
-// RunDir is the directory of a run: a directory, or an id below [run] journal.
-func RunDir(a *console.Console, run string) (string, error) {
+// FindRun returns the directory of a run: a directory, or an id below [run] journal.
+// Errors about that run have the name by which it was found.
+func FindRun(a *console.Console, run string) (string, error) {
 	dir := a.Abs(run)
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		a.RunName = run
 		return dir, nil
 	}
 	if root, err := runsRoot(a); err == nil && root != "" {
 		below := filepath.Join(root, filepath.Base(run))
 		if info, err := os.Stat(below); err == nil && info.IsDir() {
+			a.RunName = run
 			return below, nil
 		}
 		return "", console.Usage("`concerto runs list` shows the runs", "there is no run %s, neither a directory of that name nor below %s", run, a.Relative(root))

@@ -72,8 +72,7 @@ func oneFile(c *cobra.Command, args []string) error {
 // that has ended, the hash of its last record.
 func auditLog(a *console.Console, path string) (f *os.File, name, head string, err error) {
 	if info, err := os.Stat(a.Abs(path)); err != nil || info.IsDir() {
-		if dir, err := runner.RunDir(a, path); err == nil {
-			a.RunName = path
+		if dir, err := runner.FindRun(a, path); err == nil {
 			run, err := engine.OpenRun(dir)
 			if err != nil {
 				return nil, "", "", err

@@ -78,11 +78,10 @@ func NewFork(a *console.Console) *cobra.Command {
 
 // fork makes the directory of a fork, and gives it as people name it.
 func fork(a *console.Console, run, to string, change durable.Change) (string, error) {
-	dir, err := runner.RunDir(a, run)
+	dir, err := runner.FindRun(a, run)
 	if err != nil {
 		return "", err
 	}
-	a.RunName = run
 	id := procgroup.NewID()
 	if to == "" {
 		to = a.Relative(filepath.Join(filepath.Dir(dir), id))

@@ -74,14 +74,13 @@ func NewInspect(a *console.Console) *cobra.Command {
 // openRecorded finds a run that is kept, or one on a tape with its program, and says which.
 func openRecorded(ctx context.Context, a *console.Console, name, path string, signals *interrupt.Handler) (s *timetravel.Source, tape bool, err error) {
 	if info, err := os.Stat(a.Abs(name)); err != nil || info.IsDir() {
-		dir, err := runner.RunDir(a, name)
+		dir, err := runner.FindRun(a, name)
 		if err != nil {
 			return nil, false, err
 		}
 		if path != "" {
 			return nil, false, console.Usage("leave the path out", "a run that is kept has its program with it")
 		}
-		a.RunName = name
 		s, err = timetravel.Run(dir, a.Environ)
 		return s, false, err
 	}

@@ -161,7 +161,7 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 // forkHere makes a fork of the run, and says where it is. Output is in no journal: where nothing is
 // changed, the fork is made at the effect before.
 func forkHere(a *console.Console, r *timetravel.Recording, run string, effect int64, result json.RawMessage) string {
-	dir, err := runner.RunDir(a, run)
+	dir, err := runner.FindRun(a, run)
 	if err != nil {
 		return err.Error()
 	}

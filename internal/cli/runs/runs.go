@@ -71,11 +71,10 @@ func runsList(a *console.Console, args []string, asJSON bool) error {
 }
 
 func runsShow(a *console.Console, run string, asJSON bool) error {
-	dir, err := runner.RunDir(a, run)
+	dir, err := runner.FindRun(a, run)
 	if err != nil {
 		return err
 	}
-	a.RunName = run
 	s, err := runs.Show(dir)
 	if err != nil {
 		return err
@@ -124,11 +123,10 @@ func runsShow(a *console.Console, run string, asJSON bool) error {
 }
 
 func runsVerify(a *console.Console, run string, asJSON bool) error {
-	dir, err := runner.RunDir(a, run)
+	dir, err := runner.FindRun(a, run)
 	if err != nil {
 		return err
 	}
-	a.RunName = run
 	v, err := runs.Verify(dir)
 	if asJSON {
 		out := struct {
@@ -162,21 +160,19 @@ func runsVerify(a *console.Console, run string, asJSON bool) error {
 }
 
 func runsStop(ctx context.Context, a *console.Console, run string) error {
-	dir, err := runner.RunDir(a, run)
+	dir, err := runner.FindRun(a, run)
 	if err != nil {
 		return err
 	}
-	a.RunName = run
 	return runs.Stop(ctx, dir)
 }
 
 func runsRemove(a *console.Console, all []string) error {
 	for _, run := range all {
-		dir, err := runner.RunDir(a, run)
+		dir, err := runner.FindRun(a, run)
 		if err != nil {
 			return err
 		}
-		a.RunName = run
 		if err := runs.Remove(dir); err != nil {
 			return err
 		}
@@ -185,11 +181,10 @@ func runsRemove(a *console.Console, all []string) error {
 }
 
 func runsTape(a *console.Console, run, file string) (err error) {
-	dir, err := runner.RunDir(a, run)
+	dir, err := runner.FindRun(a, run)
 	if err != nil {
 		return err
 	}
-	a.RunName = run
 	if file == "" {
 		return runs.Tape(dir, a.Stdout)
 	}
@@ -232,11 +227,10 @@ func NewAnswer(a *console.Console) *cobra.Command {
 			if given.By == "" {
 				given.By = userName()
 			}
-			dir, err := runner.RunDir(a, args[0])
+			dir, err := runner.FindRun(a, args[0])
 			if err != nil {
 				return err
 			}
-			a.RunName = args[0]
 			return runs.Answer(dir, args[1], given)
 		},
 	}
