@@ -3,6 +3,7 @@ package runner
 import (
 	"bytes"
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +18,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
+// replayCommand is the command replay with its options.
+type replayCommand struct {
+	console *console.Console
+	emit    string
+}
+
 func NewReplay(a *console.Console) *cobra.Command {
-	var form string
+	cmd := replayCommand{console: a}
 	c := &cobra.Command{
 		Use:   "replay TAPE|RUN [PATH]",
 		Short: "Run a program on what a recorded run got",
@@ -44,75 +51,67 @@ here or above decides. Secrets are not on a tape: their variables are read, and
 where one is not set its mark stands.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			path := ""
-			if len(args) == 2 {
-				path = args[1]
-			}
-			return replay(c.Context(), a, args[0], path, form)
+			return cmd.replay(c.Context(), args[0], strings.Join(args[1:], ""))
 		},
 	}
-	c.Flags().StringVar(&form, "emit", "", "`FORM` of emits on stdout: text, ndjson or none (default: that of the recorded run)")
+	c.Flags().StringVar(&cmd.emit, "emit", "", "`FORM` of emits on stdout: text, ndjson or none (default: that of the recorded run)")
 	return c
 }
 
-func replay(parent context.Context, a *console.Console, file, path, form string) error {
-	if form != "" {
-		if err := console.OneOf("--emit", form, program.ModeNames); err != nil {
+func (cmd *replayCommand) replay(parent context.Context, name, path string) error {
+	if cmd.emit != "" {
+		if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
 			return err
 		}
 	}
-	t, own, err := played(a, file)
+	t, stored, err := cmd.openTape(name)
 	if err != nil {
 		return err
 	}
-	if path == "" && own == nil {
-		if name := t.Program(); name != "" && console.IsFile(a.Abs(name)) {
-			path = name
-		}
-	}
 	var s driver.Request
-	if path != "" || own == nil {
-		if s, err = program.Source(a, path, nil); err != nil {
+	asStored := path == "" && stored != nil
+	if !asStored {
+		if s, err = TapeSource(cmd.console, t, path); err != nil {
 			return err
 		}
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	a.Interrupt = signals.Interrupt
-	p, o, err := program.PrepareWith(a, &program.WorldFlags{}, signals, func(grants *permit.Grants) (*engine.Program, string, error) {
-		if path == "" && own != nil {
-			p, err := own.Program()
-			return p, own.Root, err
+	cmd.console.Interrupt = signals.Interrupt
+	p, o, err := program.PrepareWith(cmd.console, &program.WorldFlags{}, signals, func(grants *permit.Grants) (*engine.Program, string, error) {
+		if asStored {
+			p, err := stored.Program()
+			return p, stored.Root, err
 		}
-		return program.Open(ctx, a, s, &program.WorldFlags{}, grants)
+		return program.Open(ctx, cmd.console, s, &program.WorldFlags{}, grants)
 	})
 	if err != nil {
 		return err
 	}
 	mode := t.Mode()
-	if form != "" {
-		mode = emit.Modes[form]
+	if cmd.emit != "" {
+		mode = emit.Modes[cmd.emit]
 	}
-	o.Output = engine.Output{To: a.Stdout, Mode: mode, Terminal: a.OutTerminal}
+	o.Output = engine.Output{To: cmd.console.Stdout, Mode: mode, Terminal: cmd.console.OutTerminal}
 	unused, n, err := p.Replay(ctx, t, o)
 	if n > 0 && err == nil {
-		a.Complain("warning: "+program.NotUsed(unused, n), "")
+		cmd.console.Complain("warning: "+program.NotUsed(unused, n), "")
 	}
 	return err
 }
 
-// played is the tape in a file, or that of a run that is kept.
-func played(a *console.Console, name string) (*engine.Tape, *engine.StoredRun, error) {
-	if console.IsFile(a.Abs(name)) {
-		t, err := ReadTape(a, name)
+// openTape reads the tape in a file, or makes one of a stored run, which it then also returns.
+func (cmd *replayCommand) openTape(name string) (*engine.Tape, *engine.StoredRun, error) {
+	if console.IsFile(cmd.console.Abs(name)) {
+		t, err := ReadTape(cmd.console, name)
 		return t, nil, err
 	}
-	dir, err := FindRun(a, name)
+	dir, err := FindRun(cmd.console, name)
 	if err != nil {
-		t, err := ReadTape(a, name) // whose error says how to get one
+		t, err := ReadTape(cmd.console, name) // whose error says how to get one
 		return t, nil, err
 	}
-	own, err := engine.OpenRun(dir)
+	stored, err := engine.OpenRun(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +123,7 @@ func played(a *console.Console, name string) (*engine.Tape, *engine.StoredRun, e
 	if err != nil {
 		return nil, nil, console.Broken("", "%s: %v", name, err)
 	}
-	return t, own, nil
+	return t, stored, nil
 }
 
 // ReadTape reads the tape in a file.
@@ -139,4 +138,13 @@ func ReadTape(a *console.Console, file string) (*engine.Tape, error) {
 		return nil, console.Broken("", "%s:%v", file, err)
 	}
 	return t, nil
+}
+
+// TapeSource returns the program to play a tape on: that of path, else the recorded one if it is here,
+// else the project's.
+func TapeSource(a *console.Console, t *engine.Tape, path string) (driver.Request, error) {
+	if path == "" && t.Program() != "" && console.IsFile(a.Abs(t.Program())) {
+		path = t.Program()
+	}
+	return program.Source(a, path, nil)
 }

@@ -20,38 +20,49 @@ else JSON, or a word such as the name of a variant. The first answer wins.
 
 A run that is alive sees it at once; one that is parked when it is gone on with.`
 
+// answerCommand is the command answer with its options.
+type answerCommand struct {
+	console *console.Console
+	given   runs.GivenAnswer
+	refuse  string
+	refused bool // --refuse is given
+}
+
 func NewAnswer(a *console.Console) *cobra.Command {
-	var given runs.GivenAnswer
-	var refuse string
+	cmd := answerCommand{console: a}
 	c := &cobra.Command{
 		Use:   "answer RUN ID [VALUE]",
 		Short: "Answer a question that a run waits for",
 		Long:  answerHelp,
 		Args:  cobra.RangeArgs(2, 3),
 		RunE: func(c *cobra.Command, args []string) error {
-			refused := c.Flags().Changed("refuse")
-			if refused == (len(args) == 3) {
-				return console.Usage("concerto answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
-			}
-			if refused {
-				given.Refuse = &refuse
-			} else {
-				given.Text = args[2]
-			}
-			if given.By == "" {
-				given.By = userName()
-			}
-			dir, err := runner.FindRun(a, args[0])
-			if err != nil {
-				return err
-			}
-			return runs.Answer(dir, args[1], given)
+			cmd.refused = c.Flags().Changed("refuse")
+			return cmd.answer(args[0], args[1], args[2:])
 		},
 	}
-	c.Flags().BoolVar(&given.JSON, "json", false, "VALUE is JSON")
-	c.Flags().StringVar(&given.By, "by", "", "who answers: `NAME` (default: the user)")
-	c.Flags().StringVar(&refuse, "refuse", "", "refuse to answer: the program gets an EmitError with `TEXT`")
+	c.Flags().BoolVar(&cmd.given.JSON, "json", false, "VALUE is JSON")
+	c.Flags().StringVar(&cmd.given.By, "by", "", "who answers: `NAME` (default: the user)")
+	c.Flags().StringVar(&cmd.refuse, "refuse", "", "refuse to answer: the program gets an EmitError with `TEXT`")
 	return c
+}
+
+func (cmd *answerCommand) answer(run, id string, value []string) error {
+	switch {
+	case cmd.refused == (len(value) > 0):
+		return console.Usage("concerto answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
+	case cmd.refused:
+		cmd.given.Refuse = &cmd.refuse
+	default:
+		cmd.given.Text = value[0]
+	}
+	if cmd.given.By == "" {
+		cmd.given.By = userName()
+	}
+	dir, err := runner.FindRun(cmd.console, run)
+	if err != nil {
+		return err
+	}
+	return runs.Answer(dir, id, cmd.given)
 }
 
 // userName is who runs the command.

@@ -36,8 +36,14 @@ changed, left out or put in between shows (spec/23-audit.md).`,
 	return c
 }
 
+// verifyCommand is the command audit verify with its options.
+type verifyCommand struct {
+	console *console.Console
+	head    string
+}
+
 func newAuditVerify(a *console.Console) *cobra.Command {
-	var head string
+	cmd := verifyCommand{console: a}
 	c := &cobra.Command{
 		Use:   "verify FILE|RUN",
 		Short: "Say whether an audit log was changed",
@@ -54,9 +60,9 @@ run has told at its end, or verify before.
 
 Exit codes: 0 it is whole, 76 it is not, 2 the command was misused.`,
 		Args: oneFile,
-		RunE: func(_ *cobra.Command, args []string) error { return auditVerify(a, args[0], head) },
+		RunE: func(_ *cobra.Command, args []string) error { return cmd.verify(args[0]) },
 	}
-	c.Flags().StringVar(&head, "head", "", "one of its lines must have this `HASH`")
+	c.Flags().StringVar(&cmd.head, "head", "", "one of its lines must have this `HASH`")
 	return c
 }
 
@@ -88,20 +94,20 @@ func auditLog(a *console.Console, path string) (f *os.File, name, head string, e
 	return f, path, head, nil
 }
 
-func auditVerify(a *console.Console, path, head string) error {
-	if raw, err := hex.DecodeString(head); err != nil || head != "" && len(raw) != 32 || strings.ToLower(head) != head {
-		return console.Usage("give the 64 digits that `concerto audit verify` says behind `head`", "--head cannot be %q", head)
+func (cmd *verifyCommand) verify(path string) error {
+	if raw, err := hex.DecodeString(cmd.head); err != nil || cmd.head != "" && len(raw) != 32 || strings.ToLower(cmd.head) != cmd.head {
+		return console.Usage("give the 64 digits that `concerto audit verify` says behind `head`", "--head cannot be %q", cmd.head)
 	}
-	f, path, last, err := auditLog(a, path)
+	f, path, last, err := auditLog(cmd.console, path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	s, err := audit.Verify(f, path, cmp.Or(head, last))
+	s, err := audit.Verify(f, path, cmp.Or(cmd.head, last))
 	if err != nil {
-		return readAudit(a, err)
+		return readAudit(cmd.console, err)
 	}
-	_, err = fmt.Fprintln(a.Stdout, s)
+	_, err = fmt.Fprintln(cmd.console.Stdout, s)
 	return err
 }
 
@@ -125,10 +131,16 @@ func outcomes() []string {
 	return all
 }
 
+// showCommand is the command audit show with its options.
+type showCommand struct {
+	console *console.Console
+	filter  audit.Filter
+	since   string
+	json    bool
+}
+
 func newAuditShow(a *console.Console) *cobra.Command {
-	var f audit.Filter
-	var since string
-	var asJSON bool
+	cmd := showCommand{console: a}
 	c := &cobra.Command{
 		Use:   "show FILE|RUN",
 		Short: "Show the records of an audit log",
@@ -142,29 +154,14 @@ changed.
 
 --since takes a time (2026-01-05T10:00:00Z, 2026-01-05) or how long ago (90s, 2h).`,
 		Args: oneFile,
-		RunE: func(_ *cobra.Command, args []string) error {
-			var err error
-			if f.Since, err = sinceTime(since, time.Now()); err != nil {
-				return err
-			}
-			if f.Outcome != "" {
-				if err := console.OneOf("--outcome", f.Outcome, outcomes()); err != nil {
-					return err
-				}
-			}
-			return auditShow(a, args[0], f, asJSON)
-		},
+		RunE: func(_ *cobra.Command, args []string) error { return cmd.show(args[0]) },
 	}
-	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of the tool `NAME`")
-	c.Flags().StringVar(&f.Session, "session", "", "only what belongs to the run `ID`")
-	c.Flags().StringVar(&f.Outcome, "outcome", "", "only ends of calls with this `OUTCOME`: ok, denied, …")
-	c.Flags().StringVar(&since, "since", "", "only from this `TIME` on")
-	c.Flags().BoolVar(&asJSON, "json", false, "the lines as they stand in the log")
-	if err := c.RegisterFlagCompletionFunc("outcome", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return outcomes(), cobra.ShellCompDirectiveNoFileComp
-	}); err != nil {
-		panic(err) // a flag that is not there
-	}
+	c.Flags().StringVar(&cmd.filter.Tool, "tool", "", "only calls of the tool `NAME`")
+	c.Flags().StringVar(&cmd.filter.Session, "session", "", "only what belongs to the run `ID`")
+	c.Flags().StringVar(&cmd.filter.Outcome, "outcome", "", "only ends of calls with this `OUTCOME`: ok, denied, …")
+	c.Flags().StringVar(&cmd.since, "since", "", "only from this `TIME` on")
+	c.Flags().BoolVar(&cmd.json, "json", false, "the lines as they stand in the log")
+	console.CompleteFlag(c, "outcome", outcomes)
 	return c
 }
 
@@ -187,24 +184,32 @@ func sinceTime(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, console.Usage("write 2026-01-05T10:00:00Z, 2026-01-05, or how long ago, as in 2h", "--since cannot be %q", text)
 }
 
-func auditShow(a *console.Console, path string, f audit.Filter, asJSON bool) error {
-	file, path, _, err := auditLog(a, path)
+func (cmd *showCommand) show(path string) (err error) {
+	if cmd.filter.Since, err = sinceTime(cmd.since, time.Now()); err != nil {
+		return err
+	}
+	if cmd.filter.Outcome != "" {
+		if err := console.OneOf("--outcome", cmd.filter.Outcome, outcomes()); err != nil {
+			return err
+		}
+	}
+	file, path, _, err := auditLog(cmd.console, path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	for l, err := range audit.Lines(file, path) {
 		if err != nil {
-			return readAudit(a, err)
+			return readAudit(cmd.console, err)
 		}
-		if !f.Match(l) {
+		if !cmd.filter.Match(l) {
 			continue
 		}
 		text := string(l.Text)
-		if !asJSON {
-			text = console.Printable(l.String(), a.OutTerminal)
+		if !cmd.json {
+			text = console.Printable(l.String(), cmd.console.OutTerminal)
 		}
-		if _, err := fmt.Fprintln(a.Stdout, text); err != nil {
+		if _, err := fmt.Fprintln(cmd.console.Stdout, text); err != nil {
 			return err
 		}
 	}

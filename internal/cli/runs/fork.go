@@ -28,34 +28,29 @@ result, and goes on from there. The numbers of effects are in the journal
 Files, stores and what others were told are not turned back: which files the history
 has written is said. A host's exchange that is open there is lost.`
 
+// forkCommand is the command fork with its options.
+type forkCommand struct {
+	console              *console.Console
+	at                   int64
+	answer, result, fail string // the effect's new result: one of them
+	to                   string
+	noRun                bool
+}
+
 func NewFork(a *console.Console) *cobra.Command {
-	var change durable.Change
-	var answer, result, failure, to string
-	var noRun bool
+	cmd := forkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "fork RUN --at N",
 		Short: "Go on with a copy of a run from an earlier effect",
 		Long:  forkHelp,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			set := c.Flags()
-			if change.Effect < 1 {
-				return console.Usage("say at which effect: --at N", "an effect's number is 1 or more")
+			change, err := cmd.change(c.Flags().Changed)
+			if err != nil {
+				return err
 			}
-			if set.Changed("answer") {
-				change.Answer = &answer
-			}
-			if set.Changed("error") {
-				change.Error = &failure
-			}
-			if set.Changed("result") {
-				if !json.Valid([]byte(result)) {
-					return console.Usage("", "--result is no JSON: %s", result)
-				}
-				change.Result = json.RawMessage(result)
-			}
-			name, err := fork(a, args[0], to, change)
-			if err != nil || noRun {
+			dir, err := cmd.fork(args[0], change)
+			if err != nil || cmd.noRun {
 				return err
 			}
 			resume := runner.NewResume(a)
@@ -63,41 +58,60 @@ func NewFork(a *console.Console) *cobra.Command {
 			if err := resume.Flags().Set("as-started", "true"); err != nil {
 				return err
 			}
-			return resume.RunE(resume, []string{name})
+			return resume.RunE(resume, []string{dir})
 		},
 	}
-	c.Flags().Int64Var(&change.Effect, "at", 0, "the effect whose result is another one: its number `N`")
-	c.Flags().StringVar(&answer, "answer", "", "what an awaited emit is answered with: `VALUE`")
-	c.Flags().StringVar(&result, "result", "", "what the effect gives: `JSON`")
-	c.Flags().StringVar(&failure, "error", "", "how it fails: `TEXT`")
-	c.Flags().StringVar(&to, "to", "", "`DIR` of the new run, new or empty (default: beside the other)")
-	c.Flags().BoolVar(&noRun, "no-run", false, "only make the directory")
+	c.Flags().Int64Var(&cmd.at, "at", 0, "the effect whose result is another one: its number `N`")
+	c.Flags().StringVar(&cmd.answer, "answer", "", "what an awaited emit is answered with: `VALUE`")
+	c.Flags().StringVar(&cmd.result, "result", "", "what the effect gives: `JSON`")
+	c.Flags().StringVar(&cmd.fail, "error", "", "how it fails: `TEXT`")
+	c.Flags().StringVar(&cmd.to, "to", "", "`DIR` of the new run, new or empty (default: beside the other)")
+	c.Flags().BoolVar(&cmd.noRun, "no-run", false, "only make the directory")
 	c.MarkFlagsMutuallyExclusive("answer", "result", "error")
 	return c
 }
 
-// fork makes the directory of a fork, and gives it as people name it.
-func fork(a *console.Console, run, to string, change durable.Change) (string, error) {
-	dir, err := runner.FindRun(a, run)
+// change returns what the flags change in the run's history.
+func (cmd *forkCommand) change(given func(flag string) bool) (durable.Change, error) {
+	change := durable.Change{Effect: cmd.at}
+	switch {
+	case cmd.at < 1:
+		return change, console.Usage("say at which effect: --at N", "an effect's number is 1 or more")
+	case given("answer"):
+		change.Answer = &cmd.answer
+	case given("error"):
+		change.Error = &cmd.fail
+	case given("result"):
+		if !json.Valid([]byte(cmd.result)) {
+			return change, console.Usage("", "--result is no JSON: %s", cmd.result)
+		}
+		change.Result = json.RawMessage(cmd.result)
+	}
+	return change, nil
+}
+
+// fork creates the directory of the new run and returns it as the user would name it.
+func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) {
+	dir, err := runner.FindRun(cmd.console, run)
 	if err != nil {
 		return "", err
 	}
-	id := procgroup.NewID()
+	id, to := procgroup.NewID(), cmd.to
 	if to == "" {
-		to = a.Relative(filepath.Join(filepath.Dir(dir), id))
+		to = cmd.console.Relative(filepath.Join(filepath.Dir(dir), id))
 	}
-	a.RunName = to
-	written, err := runs.Fork(dir, a.Abs(to), id, change)
+	cmd.console.RunName = to
+	written, err := runs.Fork(dir, cmd.console.Abs(to), id, change)
 	if err != nil {
 		if !errors.As(err, new(*journal.HoldsRun)) && !errors.As(err, new(*journal.NotEmpty)) {
-			a.RunName = run
+			cmd.console.RunName = run
 		}
 		return "", err
 	}
-	a.Notef("concerto: run %s is kept in %s\n", id, to)
+	cmd.console.Notef("concerto: run %s is kept in %s\n", id, to)
 	if len(written) > 0 {
 		slices.Sort(written)
-		a.Notef("concerto: not turned back: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), a.ErrTerminal))
+		cmd.console.Notef("concerto: not turned back: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), cmd.console.ErrTerminal))
 	}
 	return to, nil
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,87 +39,92 @@ failed. Secrets are shown by their names.
 
   concerto inspect job --json | jq -r 'select(.kind == "agent.call") | .at'`
 
+// inspectCommand is the command inspect with its options.
+type inspectCommand struct {
+	console *console.Console
+	json    bool
+	at      int64  // 0 without --at
+	name    string // the run or tape, as it was given
+}
+
 func NewInspect(a *console.Console) *cobra.Command {
-	var asJSON bool
-	var at int64
+	cmd := inspectCommand{console: a}
 	c := &cobra.Command{
 		Use:   "inspect RUN|TAPE [PATH]",
 		Short: "Look into a recorded run: its effects, and its variables at each",
 		Long:  inspectHelp,
 		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("at") && at < 1 {
-				return console.Usage("an effect's number is 1 or more", "--at cannot be %d", at)
+			if c.Flags().Changed("at") && cmd.at < 1 {
+				return console.Usage("an effect's number is 1 or more", "--at cannot be %d", cmd.at)
 			}
-			path := ""
-			if len(args) == 2 {
-				path = args[1]
-			}
-			ctx, signals := interrupt.Catch(c.Context())
-			defer signals.Stop()
-			a.Interrupt = signals.Interrupt
-			s, tape, err := openRecorded(ctx, a, args[0], path, signals)
-			if err != nil {
-				return err
-			}
-			if !asJSON {
-				return viewRecorded(ctx, a, s, args[0], tape, at, signals)
-			}
-			return inspect(ctx, a, s, args[0], at)
+			cmd.name = args[0]
+			return cmd.inspect(c.Context(), strings.Join(args[1:], ""))
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "write a line of JSON for each effect")
-	c.Flags().Int64Var(&at, "at", 0, "the effect with number `N`")
+	c.Flags().BoolVar(&cmd.json, "json", false, "write a line of JSON for each effect")
+	c.Flags().Int64Var(&cmd.at, "at", 0, "the effect with number `N`")
 	return c
 }
 
-// openRecorded finds a run that is kept, or one on a tape with its program, and says which.
-func openRecorded(ctx context.Context, a *console.Console, name, path string, signals *interrupt.Handler) (s *timetravel.Source, tape bool, err error) {
-	if info, err := os.Stat(a.Abs(name)); err != nil || info.IsDir() {
-		dir, err := runner.FindRun(a, name)
+func (cmd *inspectCommand) inspect(parent context.Context, path string) error {
+	ctx, signals := interrupt.Catch(parent)
+	defer signals.Stop()
+	cmd.console.Interrupt = signals.Interrupt
+	s, tape, err := cmd.open(ctx, path, signals)
+	if err != nil {
+		return err
+	}
+	if cmd.json {
+		return cmd.writeEffects(ctx, s)
+	}
+	return cmd.view(ctx, s, tape, signals)
+}
+
+// open opens a stored run, or a tape with its program, and reports whether it is a tape.
+func (cmd *inspectCommand) open(ctx context.Context, path string, signals *interrupt.Handler) (s *timetravel.Source, tape bool, err error) {
+	if info, err := os.Stat(cmd.console.Abs(cmd.name)); err != nil || info.IsDir() {
+		dir, err := runner.FindRun(cmd.console, cmd.name)
 		if err != nil {
 			return nil, false, err
 		}
 		if path != "" {
 			return nil, false, console.Usage("leave the path out", "a run that is kept has its program with it")
 		}
-		s, err = timetravel.Run(dir, a.Environ)
+		s, err = timetravel.Run(dir, cmd.console.Environ)
 		return s, false, err
 	}
-	t, err := runner.ReadTape(a, name)
+	t, err := runner.ReadTape(cmd.console, cmd.name)
 	if err != nil {
 		return nil, false, err
 	}
-	if path == "" && t.Program() != "" && console.IsFile(a.Abs(t.Program())) {
-		path = t.Program()
-	}
-	from, err := program.Source(a, path, nil)
+	from, err := runner.TapeSource(cmd.console, t, path)
 	if err != nil {
 		return nil, false, err
 	}
-	p, _, err := program.Prepare(ctx, a, from, &program.WorldFlags{}, signals)
+	p, _, err := program.Prepare(ctx, cmd.console, from, &program.WorldFlags{}, signals)
 	if err != nil {
 		return nil, false, err
 	}
-	f, err := userfile.Open(a.Abs(name), userfile.MaxRecording)
+	f, err := userfile.Open(cmd.console.Abs(cmd.name), userfile.MaxRecording)
 	if err != nil {
-		return nil, false, console.Usage("", "read %s: %v", name, console.Cause(err))
+		return nil, false, console.Usage("", "read %s: %v", cmd.name, console.Cause(err))
 	}
 	defer f.Close()
-	s, err = timetravel.Tape(f, p.Encode(), a.Environ)
+	s, err = timetravel.Tape(f, p.Encode(), cmd.console.Environ)
 	return s, true, err
 }
 
-// inspect writes a run's effects as lines of JSON, or one with its frames.
-func inspect(ctx context.Context, a *console.Console, s *timetravel.Source, name string, at int64) error {
-	r, err := s.Play(ctx, at)
+// writeEffects writes a run's effects as lines of JSON, or one with its frames.
+func (cmd *inspectCommand) writeEffects(ctx context.Context, s *timetravel.Source) error {
+	r, err := s.Play(ctx, cmd.at)
 	if r == nil {
 		return err
 	}
-	if at > 0 {
-		return inspectOne(a, r, name, at, err)
+	if cmd.at > 0 {
+		return cmd.writeEffect(r, err)
 	}
-	w := bufio.NewWriter(a.Stdout)
+	w := bufio.NewWriter(cmd.console.Stdout)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	for i := range r.Effects {
@@ -128,25 +135,29 @@ func inspect(ctx context.Context, a *console.Console, s *timetravel.Source, name
 	if werr := w.Flush(); werr != nil {
 		return werr
 	}
-	return strayed(a, name, err)
+	return cmd.diverged(err)
 }
 
-func inspectOne(a *console.Console, r *timetravel.Recording, name string, at int64, played error) error {
+func (cmd *inspectCommand) writeEffect(r *timetravel.Recording, played error) error {
 	for i := range r.Effects {
-		if r.Effects[i].N == at {
-			return a.WriteJSON(&r.Effects[i])
+		if r.Effects[i].N == cmd.at {
+			return cmd.console.WriteJSON(&r.Effects[i])
 		}
 	}
 	if played != nil {
-		return strayed(a, name, played)
+		return cmd.diverged(played)
 	}
-	return noSuchEffect(name, at, int64(len(r.Effects)))
+	return cmd.noSuchEffect(r)
 }
 
-// strayed says that a program is not that of a recorded run.
-func strayed(a *console.Console, name string, err error) error {
+func (cmd *inspectCommand) noSuchEffect(r *timetravel.Recording) error {
+	return console.Usage(fmt.Sprintf("`concerto inspect %s --json` lists its effects", cmd.name), "%s has no effect %d: it has made %d", cmd.name, cmd.at, len(r.Effects))
+}
+
+// diverged explains an error of a program that does not repeat what was recorded.
+func (cmd *inspectCommand) diverged(err error) error {
 	if d, ok := errors.AsType[*tape.DivergedError](err); ok {
-		return console.Broken("the program is another one than was recorded", "%s cannot be played further: %v", name, d)
+		return console.Broken("the program is another one than was recorded", "%s cannot be played further: %v", cmd.name, d)
 	}
 	return err
 }

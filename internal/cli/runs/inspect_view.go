@@ -20,36 +20,32 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
 )
 
-// viewRecorded shows a recorded run on the terminal, until somebody leaves or the context ends.
-func viewRecorded(ctx context.Context, a *console.Console, s *timetravel.Source, name string, tape bool, at int64, signals *interrupt.Handler) (err error) {
-	if !a.Terminal || !a.Screen || a.Raw == nil {
-		return console.Usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", name), "without a terminal there is nothing to look at %s with", name)
+// view shows a recorded run on the terminal, until the user leaves or the context ends.
+func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape bool, signals *interrupt.Handler) (err error) {
+	if !cmd.console.Terminal || !cmd.console.Screen || cmd.console.Raw == nil {
+		return console.Usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", cmd.name), "without a terminal there is nothing to look at %s with", cmd.name)
 	}
 	r, problem := s.Play(ctx, 0)
 	if r == nil {
 		return problem
 	}
-	if n := int64(len(r.Effects)); at > n {
-		return noSuchEffect(name, at, n)
+	if cmd.at > int64(len(r.Effects)) {
+		return cmd.noSuchEffect(r)
 	}
 	session, err := r.Look()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	b, err := view.New(r, session, at, problem)
+	b, err := view.New(r, session, cmd.at, problem)
 	if err != nil {
 		return err
 	}
-	b.Name, b.Color = name, a.OutColor
+	b.Name, b.Color = cmd.name, cmd.console.OutColor
 	if !tape {
-		b.Fork = func(effect int64, result json.RawMessage) string { return forkHere(a, r, name, effect, result) }
+		b.Fork = func(effect int64, result json.RawMessage) string { return cmd.fork(r, effect, result) }
 	}
-	return interact(ctx, a, b, signals)
-}
-
-func noSuchEffect(name string, at, n int64) error {
-	return console.Usage(fmt.Sprintf("`concerto inspect %s --json` lists its effects", name), "%s has no effect %d: it has made %d", name, at, n)
+	return interact(ctx, cmd.console, b, signals)
 }
 
 // The terminal's second screen, which leaves what stood there as it was.
@@ -158,10 +154,10 @@ func (c *canvas) show(to io.Writer, b *view.View, width, height int) error {
 	return err
 }
 
-// forkHere makes a fork of the run, and says where it is. Output is in no journal: where nothing is
-// changed, the fork is made at the effect before.
-func forkHere(a *console.Console, r *timetravel.Recording, run string, effect int64, result json.RawMessage) string {
-	dir, err := runner.FindRun(a, run)
+// fork forks the run and returns a line that says where the fork is. Output is in no journal: where
+// nothing is changed, the fork is made at the effect before.
+func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result json.RawMessage) string {
+	dir, err := runner.FindRun(cmd.console, cmd.name)
 	if err != nil {
 		return err.Error()
 	}
@@ -177,5 +173,5 @@ func forkHere(a *console.Console, r *timetravel.Recording, run string, effect in
 	if _, err := runs.Fork(dir, to, id, change); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("the fork is in %s: concerto resume %s --as-started", a.Relative(to), a.Relative(to))
+	return fmt.Sprintf("the fork is in %s: concerto resume %s --as-started", cmd.console.Relative(to), cmd.console.Relative(to))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
+	"github.com/concerto-lang/concerto/internal/engine/durable"
 	"github.com/concerto-lang/concerto/internal/engine/runs"
 )
 
@@ -20,29 +21,35 @@ const runsHelp = `Tells of runs that are kept by --journal, or by [run] journal 
 RUN is a run's directory, or its id where the manifest says [run] journal; ROOT is a
 directory with such directories, that of the manifest unless it is given.`
 
+// runsCommand is a command of runs with its options.
+type runsCommand struct {
+	console *console.Console
+	json    bool
+	out     string
+}
+
 func NewRuns(a *console.Console) *cobra.Command {
+	cmd := runsCommand{console: a}
 	c := &cobra.Command{Use: "runs", Short: "Tell of runs that are kept, end them, remove them", Long: runsHelp, Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	var asJSON bool
-	var out string
 	add := func(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
 		x := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), args) }}
-		x.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+		x.Flags().BoolVar(&cmd.json, "json", false, "as JSON")
 		c.AddCommand(x)
 		return x
 	}
-	add("list [ROOT]", "The runs below a directory, the oldest first", cobra.MaximumNArgs(1), func(_ context.Context, args []string) error { return runsList(a, args, asJSON) })
-	add("show RUN", "What a run has done, and what it waits for", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsShow(a, args[0], asJSON) })
-	add("verify RUN", "Look whether a run's journal is as it was written", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsVerify(a, args[0], asJSON) })
-	add("tape RUN", "Make a tape of a run, for concerto replay", cobra.ExactArgs(1), func(_ context.Context, args []string) error { return runsTape(a, args[0], out) }).
-		Flags().StringVarP(&out, "output", "o", "", "write it to `FILE` (default stdout)")
-	add("stop RUN", "End a run", cobra.ExactArgs(1), func(ctx context.Context, args []string) error { return runsStop(ctx, a, args[0]) })
-	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), func(_ context.Context, args []string) error { return runsRemove(a, args) })
+	add("list [ROOT]", "The runs below a directory, the oldest first", cobra.MaximumNArgs(1), cmd.list)
+	add("show RUN", "What a run has done, and what it waits for", cobra.ExactArgs(1), cmd.show)
+	add("verify RUN", "Look whether a run's journal is as it was written", cobra.ExactArgs(1), cmd.verify)
+	add("tape RUN", "Make a tape of a run, for concerto replay", cobra.ExactArgs(1), cmd.tape).
+		Flags().StringVarP(&cmd.out, "output", "o", "", "write it to `FILE` (default stdout)")
+	add("stop RUN", "End a run", cobra.ExactArgs(1), cmd.stop)
+	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), cmd.remove)
 	return c
 }
 
-func runsList(a *console.Console, args []string, asJSON bool) error {
-	root, err := runner.RootOf(a, args)
+func (cmd *runsCommand) list(_ context.Context, args []string) error {
+	root, err := runner.RootOf(cmd.console, args)
 	if err != nil {
 		return err
 	}
@@ -50,10 +57,10 @@ func runsList(a *console.Console, args []string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.WriteJSON(all)
+	if cmd.json {
+		return cmd.console.WriteJSON(all)
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tSTATE\tPROGRAM\tSTARTED\tWAITS FOR")
 	for _, r := range all {
 		waits := make([]string, 0, len(r.Pending))
@@ -62,15 +69,15 @@ func runsList(a *console.Console, args []string, asJSON bool) error {
 		}
 		name := r.Run
 		if name == "" {
-			name = a.Relative(r.Dir)
+			name = cmd.console.Relative(r.Dir)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, console.Printable(strings.Join(waits, ", "), a.OutTerminal))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, console.Printable(strings.Join(waits, ", "), cmd.console.OutTerminal))
 	}
 	return w.Flush()
 }
 
-func runsShow(a *console.Console, run string, asJSON bool) error {
-	dir, err := runner.FindRun(a, run)
+func (cmd *runsCommand) show(_ context.Context, args []string) error {
+	dir, err := runner.FindRun(cmd.console, args[0])
 	if err != nil {
 		return err
 	}
@@ -78,9 +85,15 @@ func runsShow(a *console.Console, run string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.WriteJSON(s)
+	if cmd.json {
+		return cmd.console.WriteJSON(s)
 	}
+	_, err = fmt.Fprint(cmd.console.Stdout, console.Printable(runText(args[0], s, cmd.console.OutTerminal), cmd.console.OutTerminal))
+	return err
+}
+
+// runText describes a run, a line a fact.
+func runText(run string, s *durable.Shown, terminal bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run      %s\nstate    %s", s.Run, s.State)
 	if s.Exit != nil {
@@ -96,7 +109,7 @@ func runsShow(a *console.Console, run string, asJSON bool) error {
 	}
 	b.WriteByte('\n')
 	for _, q := range s.Pending {
-		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, a.OutTerminal), q.Type, q.Since, run, q.ID)
+		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), q.Type, q.Since, run, q.ID)
 	}
 	for _, q := range s.Answered {
 		how := string(q.Value)
@@ -106,7 +119,7 @@ func runsShow(a *console.Console, run string, asJSON bool) error {
 		case q.Value == nil:
 			how = "with a value that is kept in a file of its own"
 		}
-		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, a.OutTerminal), how, q.By, q.At)
+		fmt.Fprintf(&b, "answered %s %s %s: %s by %s at %s\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), how, q.By, q.At)
 	}
 	for _, u := range s.Unknown {
 		fmt.Fprintf(&b, "unknown  %s %s %s, begun %s: %s\n", u.ID, u.Kind, u.Request, u.Began, u.Policy)
@@ -117,17 +130,16 @@ func runsShow(a *console.Console, run string, asJSON bool) error {
 	for _, h := range s.Hosts {
 		fmt.Fprintf(&b, "host     %s, process %d, %s\n", h.Host, h.PID, h.State)
 	}
-	_, err = fmt.Fprint(a.Stdout, console.Printable(b.String(), a.OutTerminal))
-	return err
+	return b.String()
 }
 
-func runsVerify(a *console.Console, run string, asJSON bool) error {
-	dir, err := runner.FindRun(a, run)
+func (cmd *runsCommand) verify(_ context.Context, args []string) error {
+	dir, err := runner.FindRun(cmd.console, args[0])
 	if err != nil {
 		return err
 	}
 	v, err := runs.Verify(dir)
-	if asJSON {
+	if cmd.json {
 		out := struct {
 			OK      bool   `json:"ok"`
 			Records uint64 `json:"records"`
@@ -139,11 +151,16 @@ func runsVerify(a *console.Console, run string, asJSON bool) error {
 		if err != nil {
 			out.Problem = err.Error()
 		}
-		return errors.Join(a.WriteJSON(out), err)
+		return errors.Join(cmd.console.WriteJSON(out), err)
 	}
 	if err != nil {
 		return err
 	}
+	_, err = fmt.Fprintln(cmd.console.Stdout, verifiedText(v))
+	return err
+}
+
+func verifiedText(v runs.Verified) string {
 	text := fmt.Sprintf("%d records, all as they were written", v.Records)
 	if v.Before > 0 {
 		text += fmt.Sprintf("; %d before them are not kept", v.Before)
@@ -154,21 +171,20 @@ func runsVerify(a *console.Console, run string, asJSON bool) error {
 	if v.OutTorn > 0 {
 		text += fmt.Sprintf("; %d bytes at the end of out.ndjson are an unfinished line, which is written again", v.OutTorn)
 	}
-	_, err = fmt.Fprintln(a.Stdout, text)
-	return err
+	return text
 }
 
-func runsStop(ctx context.Context, a *console.Console, run string) error {
-	dir, err := runner.FindRun(a, run)
+func (cmd *runsCommand) stop(ctx context.Context, args []string) error {
+	dir, err := runner.FindRun(cmd.console, args[0])
 	if err != nil {
 		return err
 	}
 	return runs.Stop(ctx, dir)
 }
 
-func runsRemove(a *console.Console, all []string) error {
-	for _, run := range all {
-		dir, err := runner.FindRun(a, run)
+func (cmd *runsCommand) remove(_ context.Context, args []string) error {
+	for _, run := range args {
+		dir, err := runner.FindRun(cmd.console, run)
 		if err != nil {
 			return err
 		}
@@ -179,17 +195,17 @@ func runsRemove(a *console.Console, all []string) error {
 	return nil
 }
 
-func runsTape(a *console.Console, run, file string) (err error) {
-	dir, err := runner.FindRun(a, run)
+func (cmd *runsCommand) tape(_ context.Context, args []string) (err error) {
+	dir, err := runner.FindRun(cmd.console, args[0])
 	if err != nil {
 		return err
 	}
-	if file == "" {
-		return runs.Tape(dir, a.Stdout)
+	if cmd.out == "" {
+		return runs.Tape(dir, cmd.console.Stdout)
 	}
-	f, err := console.PrivateFile(a.Abs(file))
+	f, err := console.PrivateFile(cmd.console.Abs(cmd.out))
 	if err != nil {
-		return console.Usage("", "write %s: %v", file, console.Cause(err))
+		return console.Usage("", "write %s: %v", cmd.out, console.Cause(err))
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return runs.Tape(dir, f)
