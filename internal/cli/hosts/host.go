@@ -37,8 +37,14 @@ func NewHost(a *console.Console) *cobra.Command {
 	return c
 }
 
+// listCommand is the command host list with its options.
+type listCommand struct {
+	console *console.Console
+	json    bool
+}
+
 func newHostList(a *console.Console) *cobra.Command {
-	var asJSON bool
+	cmd := listCommand{console: a}
 	c := &cobra.Command{
 		Use:   "list [PATH]",
 		Short: "Tell which hosts a program declares, and whether they start",
@@ -52,15 +58,15 @@ of them cannot be started.
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return hostList(c.Context(), a, p, asJSON)
+			return cmd.list(c.Context(), p)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "an array of objects")
+	c.Flags().BoolVar(&cmd.json, "json", false, "an array of objects")
 	return c
 }
 
-// seenHost is a host in the list.
-type seenHost struct {
+// listedHost is a host in the list.
+type listedHost struct {
 	Name         string   `json:"name"`
 	Connector    string   `json:"connector"`
 	Transport    string   `json:"transport"`
@@ -71,43 +77,43 @@ type seenHost struct {
 	Error        string   `json:"error,omitempty"`
 }
 
-func hostList(parent context.Context, a *console.Console, path string, asJSON bool) error {
-	_, configs, err := hostConfigs(a, path)
+func (cmd *listCommand) list(parent context.Context, path string) error {
+	_, configs, err := hostConfigs(cmd.console, path)
 	if err != nil {
 		return err
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	<-signals.Ready
-	hosts := host.New(host.Options{Configs: configs, Environ: a.Environ, Run: a.Processes(), Log: func(name, line string) { sayOfHost(a, name, line) }})
+	hosts := host.New(host.Options{Configs: configs, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Log: func(name, line string) { logStderr(cmd.console, name, line) }})
 	defer hosts.Close(ctx)
-	all := []seenHost{}
+	all := []listedHost{}
 	for _, c := range configs {
 		state, err := hosts.Look(ctx, c.Name)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		l := seenHost{Name: c.Name, Connector: c.Connector, Transport: transportOf(c), Command: commandOf(c, a.Dir),
+		l := listedHost{Name: c.Name, Connector: c.Connector, Transport: transportOf(c), Command: commandOf(c, cmd.console.Dir),
 			Found: !errors.Is(err, procgroup.ErrNotFound), Version: state.Version, Capabilities: state.Capabilities}
 		if err != nil {
 			l.Error = err.Error()
 		}
 		all = append(all, l)
 	}
-	if err := writeHosts(a, all, asJSON); err != nil {
+	if err := cmd.write(all); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(l seenHost) bool { return l.Error != "" }) {
+	if slices.ContainsFunc(all, func(l listedHost) bool { return l.Error != "" }) {
 		return console.ExitError(console.ExitFailed)
 	}
 	return nil
 }
 
-func writeHosts(a *console.Console, all []seenHost, asJSON bool) error {
-	if asJSON {
-		return a.WriteJSON(all)
+func (cmd *listCommand) write(all []listedHost) error {
+	if cmd.json {
+		return cmd.console.WriteJSON(all)
 	}
-	w := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
 	for _, l := range all {
 		found := "found"
 		if !l.Found {
@@ -118,7 +124,7 @@ func writeHosts(a *console.Console, all []seenHost, asJSON bool) error {
 			if cell == "" {
 				cell = "-"
 			}
-			cells[i] = console.Printable(cell, a.OutTerminal)
+			cells[i] = console.Printable(cell, cmd.console.OutTerminal)
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
@@ -127,7 +133,7 @@ func writeHosts(a *console.Console, all []seenHost, asJSON bool) error {
 	}
 	for _, l := range all {
 		if l.Error != "" {
-			a.Complain(l.Error, "")
+			cmd.console.Complain(l.Error, "")
 		}
 	}
 	return nil
@@ -214,7 +220,7 @@ func wrapped(words []string) string {
 // hostUnderTest is what the arguments name: a host of the program, or a command
 // behind `--`.
 func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Options, error) {
-	o := hostcheck.Options{Environ: cmd.console.Environ, Run: cmd.console.Processes(), Only: cmd.only, Stderr: func(line string) { sayOfHost(cmd.console, "the host", line) }}
+	o := hostcheck.Options{Environ: cmd.console.Environ, Run: cmd.console.Processes(), Only: cmd.only, Stderr: func(line string) { logStderr(cmd.console, "the host", line) }}
 	for _, name := range cmd.only {
 		if err := console.OneOf("--only", name, hostcheck.Names()); err != nil {
 			return o, err
@@ -248,8 +254,8 @@ func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Option
 	return o, nil
 }
 
-// sayOfHost says what a host writes to its standard error, for --verbose.
-func sayOfHost(a *console.Console, name, line string) {
+// logStderr logs a line of a host's standard error, for --verbose.
+func logStderr(a *console.Console, name, line string) {
 	a.Verbosef("%s: %s", name, console.Printable(line, a.ErrTerminal))
 }
 

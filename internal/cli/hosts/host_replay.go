@@ -14,7 +14,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 )
 
+// replayCommand is the command host replay with its options, which it parses itself.
+type replayCommand struct {
+	console *console.Console
+	flags   program.ReplayFlags
+}
+
 func newHostReplay(a *console.Console) *cobra.Command {
+	cmd := replayCommand{console: a}
 	return &cobra.Command{
 		Use:   "replay FILE [--host NAME] [--proc N] [--timing] [--strict]",
 		Short: "Be a host that was recorded",
@@ -36,65 +43,72 @@ that is not the recorded one ends it with exit code 65.
 Lines are compared as JSON. A mark such as ***API_KEY*** fits any text. What else
 stands behind the file is ignored, as a vendor's host is started with flags.`,
 		DisableFlagParsing: true, // the flags of another program's are among them
-		RunE: func(c *cobra.Command, args []string) error {
-			f, err := program.ReplayArgs(args)
-			if err != nil {
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			if cmd.flags, err = program.ReplayArgs(args); err != nil {
 				return err
 			}
-			if f.Help {
+			if cmd.flags.Help {
 				return c.Help()
 			}
-			return hostReplay(a, f)
+			return cmd.replay()
 		},
 	}
 }
 
-func hostReplay(a *console.Console, f program.ReplayFlags) error {
-	if err := a.ApplyFlags(f.Dir, ""); err != nil {
+func (cmd *replayCommand) replay() error {
+	if err := cmd.console.ApplyFlags(cmd.flags.Dir, ""); err != nil {
 		return err
 	}
-	file, err := userfile.Open(a.Abs(f.File), userfile.MaxRecording)
+	r, err := cmd.read()
 	if err != nil {
-		return console.Usage("`concerto run --wire "+f.File+"` makes one", "replay: %s: %v", f.File, console.Cause(err))
+		return err
+	}
+	getenv := func(name string) string { return procgroup.Getenv(cmd.console.Environ, name) }
+	if cmd.flags.Version {
+		return cmd.writeVersion(r, getenv)
+	}
+	host, proc, err := hostreplay.Choose(r, cmd.flags.Host, cmd.flags.Proc, getenv)
+	if err != nil {
+		return cmd.notRecorded(err)
+	}
+	return console.ExitError(hostreplay.Play(hostreplay.Options{Recording: r, File: cmd.flags.File, Host: host, Proc: proc, Timing: cmd.flags.Timing, Strict: cmd.flags.Strict,
+		In: cmd.console.Stdin, Out: cmd.console.Stdout, Err: cmd.console.Stderr}))
+}
+
+// read reads the recording.
+func (cmd *replayCommand) read() (*hosttrace.Recording, error) {
+	file, err := userfile.Open(cmd.console.Abs(cmd.flags.File), userfile.MaxRecording)
+	if err != nil {
+		return nil, console.Usage("`concerto run --wire "+cmd.flags.File+"` makes one", "replay: %s: %v", cmd.flags.File, console.Cause(err))
 	}
 	r, err := hosttrace.Read(file)
 	err = errors.Join(err, file.Close())
 	var line *hosttrace.LineError
 	switch {
 	case errors.As(err, &line):
-		return console.Usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", f.File, line.Number, line.Why)
+		return nil, console.Usage("`concerto run --wire` makes recordings", "replay: %s:%d: %s", cmd.flags.File, line.Number, line.Why)
 	case err != nil:
-		return console.Usage("", "replay: %s: %v", f.File, console.Cause(err))
+		return nil, console.Usage("", "replay: %s: %v", cmd.flags.File, console.Cause(err))
 	}
-	getenv := func(name string) string { return procgroup.Getenv(a.Environ, name) }
-	if f.Version {
-		return recordedVersion(a, r, &f, getenv)
-	}
-	host, proc, err := hostreplay.Choose(r, f.Host, f.Proc, getenv)
-	if err != nil {
-		return noReplay(a, f.File, err)
-	}
-	code := hostreplay.Play(hostreplay.Options{Recording: r, File: f.File, Host: host, Proc: proc, Timing: f.Timing, Strict: f.Strict,
-		In: a.Stdin, Out: a.Stdout, Err: a.Stderr})
-	return console.ExitError(code)
+	return r, nil
 }
 
-// recordedVersion says what the recorded program did to --version.
-func recordedVersion(a *console.Console, r *hosttrace.Recording, f *program.ReplayFlags, getenv func(string) string) error {
-	host, err := hostreplay.ChooseHost(r, f.Host, getenv)
+// writeVersion writes what the recorded program printed for --version.
+func (cmd *replayCommand) writeVersion(r *hosttrace.Recording, getenv func(string) string) error {
+	host, err := hostreplay.ChooseHost(r, cmd.flags.Host, getenv)
 	if err != nil {
-		return noReplay(a, f.File, err)
+		return cmd.notRecorded(err)
 	}
 	version, ok := r.ProgramVersion(host)
 	if !ok {
-		return noReplay(a, f.File, fmt.Errorf("host '%s' was not asked for its version", host))
+		return cmd.notRecorded(fmt.Errorf("host '%s' was not asked for its version", host))
 	}
-	_, err = fmt.Fprintln(a.Stdout, version)
+	_, err = fmt.Fprintln(cmd.console.Stdout, version)
 	return err
 }
 
-// noReplay says what the recording does not have.
-func noReplay(a *console.Console, file string, err error) error {
-	fmt.Fprintf(a.Stderr, "replay: %s: %v\n", file, err)
+// notRecorded reports what the recording does not have.
+func (cmd *replayCommand) notRecorded(err error) error {
+	fmt.Fprintf(cmd.console.Stderr, "replay: %s: %v\n", cmd.flags.File, err)
 	return console.ExitError(hostreplay.Differs)
 }

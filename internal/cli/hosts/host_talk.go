@@ -20,8 +20,14 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
+// talkCommand is the command host talk with its options.
+type talkCommand struct {
+	console *console.Console
+	wire    string
+}
+
 func newHostTalk(a *console.Console) *cobra.Command {
-	var wire string
+	cmd := talkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "talk NAME",
 		Short: "Talk to a host by hand",
@@ -43,40 +49,42 @@ nothing but you answers.
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return hostTalk(c.Context(), a, args[0], wire) },
+		RunE: func(c *cobra.Command, args []string) error { return cmd.talk(c.Context(), args[0]) },
 	}
-	c.Flags().StringVar(&wire, "wire", "", program.WireUsage)
+	c.Flags().StringVar(&cmd.wire, "wire", "", program.WireUsage)
 	return c
 }
 
-func hostTalk(parent context.Context, a *console.Console, name, wire string) (failed error) {
-	c, p, err := hostNamed(a, name)
+func (cmd *talkCommand) talk(parent context.Context, name string) (failed error) {
+	c, p, err := hostNamed(cmd.console, name)
 	if err != nil {
 		return err
 	}
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	<-signals.Ready
-	record, end, err := program.RecordHost(a, wire, p.MainFile(), &c)
+	record, end, err := program.RecordHost(cmd.console, cmd.wire, p.MainFile(), &c)
 	if err != nil {
 		return err
 	}
 	defer func() { failed = end(failed) }()
-	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: a.Environ, Run: a.Processes(), Wire: record,
-		Log: func(host, line string) { a.Notef("%s: %s\n", host, console.Printable(line, a.ErrTerminal)) }, Remark: func(level, line string) { remarkOfHost(a, level, line) }})
+	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Wire: record, Remark: cmd.remark,
+		Log: func(host, line string) {
+			cmd.console.Notef("%s: %s\n", host, console.Printable(line, cmd.console.ErrTerminal))
+		}})
 	defer hosts.Close(context.WithoutCancel(ctx))
-	t := &talk{console: a, hosts: hosts, name: c.Name, typed: make(chan string)}
+	t := &talk{console: cmd.console, hosts: hosts, name: c.Name, typed: make(chan string)}
 	go t.read()
-	return t.talk(ctx)
+	return t.run(ctx)
 }
 
-// remarkOfHost says what is to be said of a host, as the log of a run does.
-func remarkOfHost(a *console.Console, level, line string) {
+// remark logs a remark about a host, as the log of a run does.
+func (cmd *talkCommand) remark(level, line string) {
 	switch {
 	case level == "debug":
-		a.Verbosef("%s", console.Printable(line, a.ErrTerminal))
-	case !a.Quiet:
-		a.Notef("%s: %s\n", level, console.Printable(line, a.ErrTerminal))
+		cmd.console.Verbosef("%s", console.Printable(line, cmd.console.ErrTerminal))
+	case !cmd.console.Quiet:
+		cmd.console.Notef("%s: %s\n", level, console.Printable(line, cmd.console.ErrTerminal))
 	}
 }
 
@@ -123,7 +131,7 @@ func (t *talk) ask(what string) {
 	}
 }
 
-func (t *talk) talk(ctx context.Context) error {
+func (t *talk) run(ctx context.Context) error {
 	for {
 		prompt, err := t.prompt(ctx)
 		if err == nil {
