@@ -29,50 +29,58 @@ name of one test) and showStd (step into the library).
 
 To debug a program that you start yourself: ` + "`concerto run --debug ADDR`" + `.`
 
+// dapCommand is the command dap with its options.
+type dapCommand struct {
+	console *console.Console
+	tcp     string
+}
+
 func NewDap(a *console.Console) *cobra.Command {
-	var address string
+	cmd := dapCommand{console: a}
 	c := &cobra.Command{
 		Use:   "dap",
 		Short: "Debug programs from an editor",
 		Long:  dapHelp,
 		Args:  console.NoArguments,
-		RunE: func(*cobra.Command, []string) error {
-			adapter := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return RunLaunched(a, l, r) }, Dir: a.Dir}
-			if address != "" {
-				return dapListen(a, adapter, address)
-			}
-			if a.Terminal {
-				return console.Usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
-					"`concerto dap` speaks with an editor, which starts it: there is none on a terminal")
-			}
-			return adapter.Serve(a.Stdin, a.Stdout)
-		},
+		RunE:  func(*cobra.Command, []string) error { return cmd.debug() },
 	}
-	c.Flags().StringVar(&address, "tcp", "", "serve editors that connect to `ADDR`, such as 127.0.0.1:4711, one after the other")
+	c.Flags().StringVar(&cmd.tcp, "tcp", "", "serve editors that connect to `ADDR`, such as 127.0.0.1:4711, one after the other")
 	return c
 }
 
-// dapListen serves those who connect, one after the other, until it is ended.
-func dapListen(a *console.Console, adapter *dap.Adapter, address string) error {
-	l, err := net.Listen("tcp", address)
+func (cmd *dapCommand) debug() error {
+	adapter := &dap.Adapter{Command: func(l *dap.Launch, r *dap.Run) int { return RunLaunched(cmd.console, l, r) }, Dir: cmd.console.Dir}
+	switch {
+	case cmd.tcp != "":
+		return cmd.listen(adapter)
+	case cmd.console.Terminal:
+		return console.Usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
+			"`concerto dap` speaks with an editor, which starts it: there is none on a terminal")
+	}
+	return adapter.Serve(cmd.console.Stdin, cmd.console.Stdout)
+}
+
+// listen serves the editors that connect, one after the other, until the process ends.
+func (cmd *dapCommand) listen(adapter *dap.Adapter) error {
+	l, err := net.Listen("tcp", cmd.tcp)
 	if err != nil {
-		return console.Usage("--tcp takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", address, err)
+		return console.Usage("--tcp takes HOST:PORT; with port 0 one is chosen", "listen on %s: %v", cmd.tcp, err)
 	}
 	defer func() { _ = l.Close() }()
-	fmt.Fprintf(a.Stderr, "concerto: waits for an editor on %s\n", l.Addr())
+	fmt.Fprintf(cmd.console.Stderr, "concerto: waits for an editor on %s\n", l.Addr())
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return fmt.Errorf("wait for an editor: %w", err)
 		}
 		if err := adapter.Serve(c, c); err != nil {
-			a.Complain(err.Error(), "")
+			cmd.console.Complain(err.Error(), "")
 		}
 		_ = c.Close()
 	}
 }
 
-// RunLaunched runs what an editor has launched, as the command line would.
+// RunLaunched runs the program that an editor launches, as the command line would.
 func RunLaunched(a *console.Console, l *dap.Launch, r *dap.Run) int {
 	child := &console.Console{Stdin: strings.NewReader(""), Stdout: r.Stdout, Stderr: r.Stderr, Environ: environWith(a.Environ, l.Env), Binary: a.Binary,
 		Dir: a.Abs(l.Cwd), Debugging: console.Debugging{Debugger: r, Answers: launchAnswers(l)}}
@@ -111,15 +119,6 @@ func launchAnswers(l *dap.Launch) (all []emit.Fixed) {
 	return all
 }
 
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
 // environWith is an environment with variables set, or with null taken away.
 func environWith(environ []string, set map[string]any) []string {
 	out := slices.DeleteFunc(slices.Clone(environ), func(x string) bool {
@@ -127,7 +126,7 @@ func environWith(environ []string, set map[string]any) []string {
 		_, given := set[name]
 		return given
 	})
-	for _, name := range sortedKeys(set) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
 		if set[name] != nil {
 			out = append(out, name+"="+fmt.Sprint(set[name]))
 		}

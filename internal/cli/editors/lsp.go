@@ -151,7 +151,7 @@ func overlayFile(texts map[string]string) (path string, err error) {
 func explained(code string) string {
 	var b strings.Builder
 	if i := diag.Lookup(code); i != nil {
-		if err := help.Page(&b, i); err != nil {
+		if err := help.WriteDiagnostic(&b, i); err != nil {
 			panic(err) // a builder takes everything
 		}
 	}

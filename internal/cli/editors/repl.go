@@ -323,7 +323,7 @@ func init() {
 				return t.say(text, nil)
 			}
 			t.out.endLine()
-			return help.ShowTopic(t.console, rest)
+			return help.WriteTopic(t.console.Stdout, rest)
 		}},
 		{"load", "FILE", func(t *talker, ctx context.Context, rest string) error {
 			text, err := userfile.Read(t.console.Abs(rest), userfile.MaxText)

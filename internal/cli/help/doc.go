@@ -45,14 +45,15 @@ manifest lists what it has. Without a name, lists everything.
 			if len(args) == 0 {
 				return docContents(a.Stdout)
 			}
-			return ShowTopic(a, args[0])
+			return WriteTopic(a.Stdout, args[0])
 		},
 	}
 }
 
-func ShowTopic(a *console.Console, name string) error {
+// WriteTopic writes what there is to say about a name.
+func WriteTopic(w io.Writer, name string) error {
 	topics, group := doc.Find(name)
-	b := bufio.NewWriter(a.Stdout)
+	b := bufio.NewWriter(w)
 	switch {
 	case len(topics) == 0 && group == nil:
 		hint := "`concerto doc` lists what there is"

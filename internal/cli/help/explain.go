@@ -35,22 +35,28 @@ program without it. Without a code, lists them all.
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			text, _ := console.Path(c, args)
-			return explain(a, text)
+			return explain(a.Stdout, text)
 		},
 	}
 }
 
-func explain(a *console.Console, text string) error {
+// explain writes the page of the diagnostic that a text names, or a list where it names several.
+func explain(w io.Writer, text string) error {
 	if text == "" {
-		return list(a.Stdout, diag.Catalogue())
+		return list(w, diag.Catalogue())
 	}
-	found, code := named(text)
-	if len(found) == 1 {
-		return Page(a.Stdout, found[0])
+	found, code := find(text)
+	switch len(found) {
+	case 0:
+		return unknown(text, code)
+	case 1:
+		return WriteDiagnostic(w, found[0])
 	}
-	if len(found) > 1 {
-		return list(a.Stdout, found)
-	}
+	return list(w, found)
+}
+
+// unknown is the error for a text that names no diagnostic.
+func unknown(text, code string) error {
 	var codes []string
 	for _, i := range diag.Catalogue() {
 		codes = append(codes, i.Code)
@@ -65,9 +71,9 @@ func explain(a *console.Console, text string) error {
 	return console.Usage(hint, "no diagnostic has the code %s", code)
 }
 
-// named finds the diagnostics that a text names: by a code, of which the letter and zeros before the number may be
+// find finds the diagnostics that a text names: by a code, of which the letter and zeros before the number may be
 // left out, or by a part of a title. code is how the text reads as one, "" when it does not.
-func named(text string) (found []*diag.Info, code string) {
+func find(text string) (found []*diag.Info, code string) {
 	letters := strings.ToUpper(strings.TrimRight(text, "0123456789"))
 	if digits := text[len(letters):]; digits != "" && (letters == "" || letters == "E" || letters == "W") {
 		digits = strings.Repeat("0", max(0, 4-len(digits))) + digits
@@ -98,8 +104,8 @@ func list(w io.Writer, infos []*diag.Info) error {
 	return b.Flush()
 }
 
-// Page writes what the catalogue says of one code.
-func Page(w io.Writer, i *diag.Info) error {
+// WriteDiagnostic writes what the catalogue says about a diagnostic.
+func WriteDiagnostic(w io.Writer, i *diag.Info) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s: %s\n\n%s\n", i.Code, i.Title, console.Wrap(i.Explain, 80))
 	for _, p := range i.Pairs() {

@@ -12,7 +12,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 )
 
+// manCommand is the command man.
+type manCommand struct{ console *console.Console }
+
 func NewMan(a *console.Console) *cobra.Command {
+	cmd := manCommand{a}
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
@@ -25,13 +29,14 @@ func NewMan(a *console.Console) *cobra.Command {
 			if len(args) != 1 {
 				return console.Usage("`concerto man ~/.local/share/man/man1`", "man takes the directory to write to")
 			}
-			return man(a, c.Root(), args[0])
+			return cmd.write(c.Root(), args[0])
 		},
 	}
 }
 
-func man(a *console.Console, root *cobra.Command, dir string) error {
-	full := a.Abs(dir)
+// write writes the pages of all commands into dir.
+func (cmd *manCommand) write(root *cobra.Command, dir string) error {
+	full := cmd.console.Abs(dir)
 	if err := os.MkdirAll(full, 0o777); err != nil {
 		return console.Usage("", "make %s: %v", dir, console.Cause(err))
 	}
@@ -42,11 +47,11 @@ func man(a *console.Console, root *cobra.Command, dir string) error {
 		}
 	}
 	for _, c := range pages {
-		if err := console.WriteFile(filepath.Join(full, pageName(c)+".1"), []byte(manPage(c, a.Binary.Release))); err != nil {
+		if err := console.WriteFile(filepath.Join(full, pageName(c)+".1"), []byte(manPage(c, cmd.console.Binary.Release))); err != nil {
 			return console.Usage("", "write %s.1 into %s: %v", pageName(c), dir, err)
 		}
 	}
-	a.Verbosef("wrote %d pages into %s", len(pages), dir)
+	cmd.console.Verbosef("wrote %d pages into %s", len(pages), dir)
 	return nil
 }
 

@@ -58,8 +58,14 @@ func TemplateNames() (names []string) {
 	return names
 }
 
+// initCommand is the command init with its options.
+type initCommand struct {
+	console            *console.Console
+	template, provider string
+}
+
 func NewInit(a *console.Console) *cobra.Command {
-	var kind, provider string
+	cmd := initCommand{console: a}
 	list := ""
 	for _, t := range templates {
 		list += fmt.Sprintf("  %-11s %s\n", t.name, t.about)
@@ -89,54 +95,53 @@ The tests still need no key. Nothing that exists is overwritten.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			return initProject(a, strings.Join(args, ""), kind, provider)
+			return cmd.create(strings.Join(args, ""))
 		},
 	}
-	c.Flags().StringVarP(&kind, "template", "t", "", "kind of project: `NAME` is "+strings.Join(TemplateNames(), ", "))
-	c.Flags().StringVar(&provider, "provider", "scripted", "whose models the agents ask: `NAME` is "+providerList())
+	c.Flags().StringVarP(&cmd.template, "template", "t", "", "kind of project: `NAME` is "+strings.Join(TemplateNames(), ", "))
+	c.Flags().StringVar(&cmd.provider, "provider", "scripted", "whose models the agents ask: `NAME` is "+providerList())
 	console.CompleteFlag(c, "template", TemplateNames)
 	return c
 }
 
-func initProject(a *console.Console, dir, kind, provider string) error {
-	in := bufio.NewReader(a.Stdin)
+// create makes a project in dir, which is asked for where it is "".
+func (cmd *initCommand) create(dir string) (err error) {
+	in := bufio.NewReader(cmd.console.Stdin)
 	if dir == "" {
-		if !a.Terminal {
+		if !cmd.console.Terminal {
 			return console.Usage("`concerto init triage`", "the project needs a name")
 		}
-		var err error
-		if dir, err = askName(a, in); err != nil {
+		if dir, err = askName(cmd.console, in); err != nil {
 			return err
 		}
 	}
-	if kind != "" {
-		if err := console.OneOf("--template", kind, TemplateNames()); err != nil {
+	if cmd.template != "" {
+		if err := console.OneOf("--template", cmd.template, TemplateNames()); err != nil {
 			return err
 		}
 	}
-	if err := checkProvider(provider); err != nil {
+	if err := checkProvider(cmd.provider); err != nil {
 		return err
 	}
-	name := filepath.Base(filepath.Clean(a.Abs(dir)))
+	name := filepath.Base(filepath.Clean(cmd.console.Abs(dir)))
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if err := vacant(a, dir); err != nil {
+	if err := checkVacant(cmd.console, dir); err != nil {
 		return err
 	}
-	if kind == "" {
-		kind = templates[0].name
-		if a.Terminal {
-			var err error
-			if kind, err = askTemplate(a, in); err != nil {
+	if cmd.template == "" {
+		cmd.template = templates[0].name
+		if cmd.console.Terminal {
+			if cmd.template, err = askTemplate(cmd.console, in); err != nil {
 				return err
 			}
 		}
 	}
-	if err := writeProject(a, dir, name, kind, provider); err != nil {
+	if err := cmd.writeProject(dir, name); err != nil {
 		return console.Usage("nothing has been left behind", "make the project %s: %v", dir, err)
 	}
-	nextSteps(a, dir, name, kind, provider)
+	cmd.writeNextSteps(dir, name)
 	return nil
 }
 
@@ -156,9 +161,9 @@ func checkName(name string) error {
 	return console.Usage(hint, "%q cannot be the name of a project", name)
 }
 
-// vacant gives an error unless dir does not exist or is an empty directory: only
+// checkVacant returns an error unless dir does not exist or is an empty directory: only
 // there may a project be made.
-func vacant(a *console.Console, dir string) error {
+func checkVacant(a *console.Console, dir string) error {
 	entries, err := os.ReadDir(a.Abs(dir))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -233,11 +238,11 @@ func ask(a *console.Console, in *bufio.Reader, prompt string) (string, error) {
 
 // writeProject writes a template's files into dir. When a file cannot be written,
 // all that it made is removed.
-func writeProject(a *console.Console, dir, name, kind, provider string) error {
-	s := scaffold{root: a.Abs(dir), funcs: projectFuncs(name, provider)}
-	t := templateOf(kind)
+func (cmd *initCommand) writeProject(dir, name string) error {
+	s := scaffold{root: cmd.console.Abs(dir), funcs: projectFuncs(name, cmd.provider)}
+	t := templateOf(cmd.template)
 	err := s.mkdir(s.root)
-	for _, source := range []string{"common", t.with, kind} {
+	for _, source := range []string{"common", t.with, t.name} {
 		if err == nil && source != "" {
 			err = s.copy("templates/" + source)
 		}
@@ -325,27 +330,27 @@ func (s *scaffold) undo() {
 	}
 }
 
-// nextSteps says what there is now and what can be done with it.
-func nextSteps(a *console.Console, dir, name, kind, provider string) {
-	if a.Quiet {
+// writeNextSteps writes what the user can do with the new project.
+func (cmd *initCommand) writeNextSteps(dir, name string) {
+	if cmd.console.Quiet {
 		return
 	}
-	fmt.Fprintf(a.Stdout, "%s is there, made from the template %s. Next:\n\n", name, kind)
+	fmt.Fprintf(cmd.console.Stdout, "%s is there, made from the template %s. Next:\n\n", name, cmd.template)
 	if filepath.Clean(dir) != "." {
-		fmt.Fprintf(a.Stdout, "  cd %s\n", dir)
+		fmt.Fprintf(cmd.console.Stdout, "  cd %s\n", dir)
 	}
-	t := templateOf(kind)
-	setup, asksModel := modelSetups[provider]
+	t := templateOf(cmd.template)
+	setup, asksModel := modelSetups[cmd.provider]
 	if asksModel = asksModel && t.with != "agent"; asksModel {
 		for _, s := range setup.steps {
-			fmt.Fprintf(a.Stdout, "  %s    # %s\n", s.command, s.why)
+			fmt.Fprintf(cmd.console.Stdout, "  %s    # %s\n", s.command, s.why)
 		}
 	}
-	fmt.Fprintf(a.Stdout, "  %s", cmp.Or(t.next, "concerto run      run it"))
+	fmt.Fprintf(cmd.console.Stdout, "  %s", cmp.Or(t.next, "concerto run      run it"))
 	if !asksModel {
-		fmt.Fprint(a.Stdout, "; it needs no key")
+		fmt.Fprint(cmd.console.Stdout, "; it needs no key")
 	}
-	fmt.Fprint(a.Stdout, `
+	fmt.Fprint(cmd.console.Stdout, `
   concerto test     run its tests
   concerto check    look for mistakes
 

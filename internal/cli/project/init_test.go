@@ -19,7 +19,8 @@ func TestInitUndone(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "shop", "main.conc"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeProject(a, "shop", "shop", "supervise", "scripted"); err == nil {
+	cmd := initCommand{console: a, template: "supervise", provider: "scripted"}
+	if err := cmd.writeProject("shop", "shop"); err == nil {
 		t.Fatal("main.conc is a directory, and yet it was written")
 	}
 	left, err := os.ReadDir(filepath.Join(dir, "shop"))
