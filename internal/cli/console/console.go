@@ -170,22 +170,15 @@ func (a *Console) overlayOf(file string) error {
 	return nil
 }
 
-// Relative is a path as it is shown: below the directory worked in, from there.
+// Relative returns a path as seen from the working directory, if it is below that.
 func (a *Console) Relative(path string) string {
-	if r, err := filepath.Rel(a.Dir, path); err == nil && !strings.HasPrefix(r, "..") {
-		return r
-	}
-	return path
-}
-
-// DisplayPath returns a path as seen from the working directory.
-func (a *Console) DisplayPath(path string) string {
 	if rel, err := filepath.Rel(a.Dir, path); err == nil && filepath.IsLocal(rel) {
 		path = rel
 	}
 	return filepath.ToSlash(path)
 }
 
+// WriteJSON writes v to stdout as a line of JSON.
 func (a *Console) WriteJSON(v any) error {
 	e := json.NewEncoder(a.Stdout)
 	e.SetEscapeHTML(false)
@@ -200,9 +193,9 @@ func (a *Console) Processes() *procgroup.Run {
 // UserDir is the user's directory of a kind for this program: below what a variable names, or below HOME; ""
 // without either.
 func (a *Console) UserDir(variable string, home ...string) string {
-	dir := procgroup.Getenv(a.Environ, variable)
+	dir := a.Getenv(variable)
 	if !filepath.IsAbs(dir) {
-		own := procgroup.Getenv(a.Environ, "HOME")
+		own := a.Getenv("HOME")
 		if !filepath.IsAbs(own) {
 			return ""
 		}
@@ -221,12 +214,5 @@ func (a *Console) StateFile(name string) string {
 	return filepath.Join(state, name)
 }
 
-// Getenv is a variable of the environment; "" without it.
-func (a *Console) Getenv(name string) string {
-	for i := len(a.Environ) - 1; i >= 0; i-- {
-		if v, ok := strings.CutPrefix(a.Environ[i], name+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
+// Getenv returns a variable of the environment, or "" if it is not set.
+func (a *Console) Getenv(name string) string { return procgroup.Getenv(a.Environ, name) }

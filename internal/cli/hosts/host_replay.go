@@ -8,7 +8,6 @@ import (
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/program"
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/internal/record/hostreplay"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
@@ -63,11 +62,10 @@ func (cmd *replayCommand) replay() error {
 	if err != nil {
 		return err
 	}
-	getenv := func(name string) string { return procgroup.Getenv(cmd.console.Environ, name) }
 	if cmd.flags.Version {
-		return cmd.writeVersion(r, getenv)
+		return cmd.writeVersion(r)
 	}
-	host, proc, err := hostreplay.Choose(r, cmd.flags.Host, cmd.flags.Proc, getenv)
+	host, proc, err := hostreplay.Choose(r, cmd.flags.Host, cmd.flags.Proc, cmd.console.Getenv)
 	if err != nil {
 		return cmd.notRecorded(err)
 	}
@@ -94,8 +92,8 @@ func (cmd *replayCommand) read() (*hosttrace.Recording, error) {
 }
 
 // writeVersion writes what the recorded program printed for --version.
-func (cmd *replayCommand) writeVersion(r *hosttrace.Recording, getenv func(string) string) error {
-	host, err := hostreplay.ChooseHost(r, cmd.flags.Host, getenv)
+func (cmd *replayCommand) writeVersion(r *hosttrace.Recording) error {
+	host, err := hostreplay.ChooseHost(r, cmd.flags.Host, cmd.console.Getenv)
 	if err != nil {
 		return cmd.notRecorded(err)
 	}

@@ -110,7 +110,7 @@ func flagValue(a *console.Console, x engine.Ask, root string) string {
 	if x.Kind != permit.Read && x.Kind != permit.Write || filepath.IsAbs(x.Name) {
 		return x.Name
 	}
-	return a.DisplayPath(filepath.Join(root, x.Name))
+	return a.Relative(filepath.Join(root, x.Name))
 }
 
 // trustedDir is the directory in which trusted programs are remembered; "" when

@@ -11,7 +11,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/data/secret"
 	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/internal/record/hosttrace"
 	"github.com/concerto-lang/concerto/runtime/host"
 )
@@ -93,7 +92,7 @@ func RecordHost(a *console.Console, path, program string, c *host.Config) (add f
 // of others in its manifest, and all whose names suggest it.
 func hostSecrets(a *console.Console, c *host.Config) *secret.Set {
 	known := &secret.Set{}
-	add := func(name string) { known.Add(name, procgroup.Getenv(a.Environ, name)) }
+	add := func(name string) { known.Add(name, a.Getenv(name)) }
 	for _, p := range c.ParamsEnv {
 		add(p.Env)
 	}

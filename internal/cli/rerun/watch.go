@@ -40,7 +40,7 @@ func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ct
 		if err != nil {
 			return err
 		}
-		a.Notef("%s changed\n\n", a.DisplayPath(changed))
+		a.Notef("%s changed\n\n", a.Relative(changed))
 	}
 }
 

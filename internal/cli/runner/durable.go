@@ -43,18 +43,13 @@ func (f *durableFlags) waiting(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }
 
-// kept are flags that say nothing of how a run goes on.
+// unkept are the flags that are not stored with a run, as they do not change how it continues.
 var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
 // journaled says where a run is kept, if it is.
 func (cmd *runCommand) journaled(p *engine.Program, o *engine.Options) error {
 	d := &cmd.durable
-	if d.sync != "" {
-		if err := console.OneOf("--sync", d.sync, syncForms); err != nil {
-			return err
-		}
-	}
-	if err := d.checkEvery(); err != nil {
+	if err := d.check(); err != nil {
 		return err
 	}
 	root, err := p.JournalRoot(o)
@@ -91,8 +86,13 @@ func (cmd *runCommand) journaled(p *engine.Program, o *engine.Options) error {
 	return nil
 }
 
-// checkEvery says what is wrong with --snapshot-every.
-func (f *durableFlags) checkEvery() error {
+// check returns an error for a value that --sync or --snapshot-every does not take.
+func (f *durableFlags) check() error {
+	if f.sync != "" {
+		if err := console.OneOf("--sync", f.sync, syncForms); err != nil {
+			return err
+		}
+	}
 	if f.every < 0 || f.command != nil && f.every == 0 && f.command.Flags().Changed("snapshot-every") {
 		return console.Usage("--snapshot-every 1 takes one wherever the run waits", "--snapshot-every cannot be %d", f.every)
 	}

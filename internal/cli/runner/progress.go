@@ -3,7 +3,6 @@ package runner
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/concerto-lang/concerto/internal/cli/console"
@@ -28,12 +27,7 @@ func progressForm(a *console.Console, flag string) (string, error) {
 		flag = "none"
 	}
 	if flag == "" {
-		name = progressVariable
-		for _, v := range a.Environ {
-			if value, ok := strings.CutPrefix(v, progressVariable+"="); ok {
-				flag = value
-			}
-		}
+		name, flag = progressVariable, a.Getenv(progressVariable)
 	}
 	if flag == "" {
 		flag = "auto"

@@ -138,12 +138,7 @@ func (cmd *resumeCommand) resume(parent context.Context, run string) error {
 			return err
 		}
 	}
-	if cmd.durable.sync != "" {
-		if err := console.OneOf("--sync", cmd.durable.sync, syncForms); err != nil {
-			return err
-		}
-	}
-	if err := cmd.durable.checkEvery(); err != nil {
+	if err := cmd.durable.check(); err != nil {
 		return err
 	}
 	ctx, signals := interrupt.Catch(parent)

@@ -107,9 +107,7 @@ func tellEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
 	if r != nil {
 		line = resultJSON(*r)
 	}
-	e := json.NewEncoder(a.Stdout)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(line) // a reader who has gone away shows when the run ends
+	_ = a.WriteJSON(line) // a reader who has gone away shows when the run ends
 }
 
 // The report of --format junit, as build servers read it. A suite is a group of
