@@ -9,7 +9,7 @@ import (
 )
 
 // Compile compiles a source and shows its diagnostics. When there are errors
-// among them, the error is an exitError.
+// among them, the error is an ExitError.
 func (a *Console) Compile(s driver.Request) (*engine.Program, error) {
 	s.Loaded = func(entry, manifest string) {
 		if manifest == "" {
@@ -35,7 +35,7 @@ func Refused(err error) error {
 }
 
 // ShowDiagnostics writes diagnostics to stderr; with --quiet, errors only. When there are
-// errors it adds their number and gives an exitError.
+// errors it adds their number and returns an ExitError.
 func (a *Console) ShowDiagnostics(found diag.List) error {
 	all := found.Sorted()
 	shown := all

@@ -16,7 +16,7 @@ import (
 // are followed. An existing file keeps its mode. A device, a pipe, or anything
 // else that is no regular file is written into.
 func WriteFile(path string, data []byte) error {
-	path, err := followed(path)
+	path, err := resolveLinks(path)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func WriteFile(path string, data []byte) error {
 	default:
 		mode = info.Mode().Perm()
 	}
-	f, err := besides(path)
+	f, err := createBeside(path)
 	if errors.Is(err, fs.ErrPermission) && mode != 0 {
 		return overwrite(path, data) // the directory takes no other file
 	}
@@ -55,9 +55,9 @@ func WriteFile(path string, data []byte) error {
 // maxLinks is how many links may lead from one to the next.
 const maxLinks = 40
 
-// followed is the path to which the links at path lead; nothing need exist
+// resolveLinks is the path to which the links at path lead; nothing need exist
 // there.
-func followed(path string) (string, error) {
+func resolveLinks(path string) (string, error) {
 	for range maxLinks {
 		to, err := os.Readlink(path)
 		if err != nil {
@@ -71,9 +71,9 @@ func followed(path string) (string, error) {
 	return "", errors.New("its links lead in a circle")
 }
 
-// besides makes a file with an unused name beside path, with the mode of a new
+// createBeside makes a file with an unused name beside path, with the mode of a new
 // file.
-func besides(path string) (*os.File, error) {
+func createBeside(path string) (*os.File, error) {
 	for n := 0; ; n++ {
 		f, err := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".concerto-%d-%d", os.Getpid(), n)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if !errors.Is(err, fs.ErrExist) {

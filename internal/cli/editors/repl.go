@@ -89,7 +89,7 @@ func NewRepl(a *console.Console) *cobra.Command {
 
 // lineSource is where a session's lines come from.
 type lineSource interface {
-	// next gives a line. The error is io.EOF at the end, errInterrupted for a line that was
+	// next gives a line. The error is io.EOF at the end, console.ErrInterrupted for a line that was
 	// given up.
 	next(ctx context.Context, prompt string) (string, error)
 	// interactive says that somebody is there, for whom a mistake ends nothing.

@@ -202,7 +202,7 @@ Exit code 1 says that a check failed.
 			if err != nil {
 				return err
 			}
-			return f.hostTest(c.Context(), o)
+			return f.run(c.Context(), o)
 		},
 	}
 	c.Flags().StringVar(&f.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
@@ -287,7 +287,7 @@ func hostNamed(a *console.Console, name string) (host.Config, *engine.Program, e
 	return host.Config{}, nil, console.Usage(hint, "there is no host %q", name)
 }
 
-func (cmd *testCommand) hostTest(parent context.Context, o hostcheck.Options) (failed error) {
+func (cmd *testCommand) run(parent context.Context, o hostcheck.Options) (failed error) {
 	record, end, err := program.RecordHost(cmd.console, cmd.wire, cmd.program, &o.Config)
 	if err != nil {
 		return err

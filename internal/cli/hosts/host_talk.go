@@ -276,7 +276,7 @@ func (t *talk) listen(ctx context.Context, prompt string, all chan<- heard) {
 func (t *talk) take(messages []effect.HostMessage) (last bool) {
 	for i := range messages {
 		m := messages[i]
-		t.show(toldMessage(&m))
+		t.show(messageText(&m))
 		row := hostmsg.Of(m.Type)
 		switch {
 		case row.Terminal():
@@ -333,9 +333,9 @@ func typedValue(line string) json.RawMessage {
 	return quoted
 }
 
-// toldMessage is a message as a line for people: its type, what it says, and what can
+// messageText is a message as a line for people: its type, what it says, and what can
 // be answered.
-func toldMessage(m *effect.HostMessage) string {
+func messageText(m *effect.HostMessage) string {
 	var all struct {
 		Message, Text, Chunk, Level, Stage, Question, Description, Tool, Code, Risk string
 		RiskLevel                                                                   string `json:"risk_level"`

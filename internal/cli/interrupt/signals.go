@@ -29,8 +29,8 @@ type Handler struct {
 	takes   func(os.Signal) bool   // whether somebody else takes a signal, which then ends nothing; nil: nobody
 }
 
-// Catch gives a context that ends with errInterrupted at the first Ctrl-C (or
-// SIGTERM, SIGHUP). The second one closes kill: from then on nothing is waited
+// Catch returns a context that ends with console.ErrInterrupted at the first Ctrl-C (or
+// SIGTERM, SIGHUP). The second one closes Kill: from then on nothing is waited
 // for.
 //
 // SIGPIPE is caught and ignored. So a reader that goes away shows as a failed
@@ -38,7 +38,7 @@ type Handler struct {
 // process.
 //
 // To catch a signal takes the Go runtime two switches of threads, so this is
-// done while the program is compiled. Wait for ready before starting anything
+// done while the program is compiled. Wait for Ready before starting anything
 // that a signal has to end.
 func Catch(parent context.Context) (context.Context, *Handler) { return CatchBut(parent, nil) }
 

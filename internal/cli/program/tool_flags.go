@@ -50,13 +50,13 @@ func ToolSources(a *console.Console, f *ToolFlags, o *engine.Options) engine.Too
 
 // RegisterTools registers the tools of the flags for what o says, before a program runs: p, or
 // several that are not known yet (nil). Mistakes in them, and in the program's own [tools],
-// are shown, and the error is then an exitError. end ends what the tools share, when the
+// are shown, and the error is then a console.ExitError. end ends what the tools share, when the
 // runs are over.
 func RegisterTools(ctx context.Context, a *console.Console, f *ToolFlags, p *engine.Program, o *engine.Options) (end func(error) error, err error) {
 	return RegisterTestTools(ctx, a, f, p, o, false)
 }
 
-// RegisterTestTools is hostTools, also for tests that reach nothing outside.
+// RegisterTestTools is RegisterTools; with tests, the tools reach nothing outside.
 func RegisterTestTools(ctx context.Context, a *console.Console, f *ToolFlags, p *engine.Program, o *engine.Options, tests bool) (end func(error) error, err error) {
 	nothing := func(err error) error { return err }
 	if len(f.Files)+len(f.Modules) == 0 && (p == nil || !p.HasTools()) {

@@ -49,7 +49,7 @@ func Prepare(ctx context.Context, a *console.Console, s driver.Request, f *World
 	return PrepareWith(a, f, signals, func(grants *permit.Grants) (*engine.Program, string, error) { return Open(ctx, a, s, f, grants) })
 }
 
-// PrepareWith is prepare for a program that is got in any way.
+// PrepareWith is Prepare for a program that the given function returns.
 func PrepareWith(a *console.Console, f *WorldFlags, signals *interrupt.Handler, program func(*permit.Grants) (p *engine.Program, dir string, err error)) (*engine.Program, engine.Options, error) {
 	fixed, err := Answers(f.answers)
 	fixed = append(fixed, a.Debugging.Answers...)

@@ -11,9 +11,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-// attachable runs a program to which editors attach: it stands before its first line until the
+// runDebugged runs a program to which editors attach: it waits before its first line until the
 // first of them lets it begin.
-func (cmd *runCommand) attachable(s driver.Request, signals *interrupt.Handler, run func() error) error {
+func (cmd *runCommand) runDebugged(s driver.Request, signals *interrupt.Handler, run func() error) error {
 	switch {
 	case cmd.watch:
 		return console.Usage("leave out one of them", "--debug and --watch contradict each other")

@@ -46,8 +46,8 @@ func (f *durableFlags) waiting(c *cobra.Command) {
 // unkept are the flags that are not stored with a run, as they do not change how it continues.
 var unkept = []string{"journal", "park", "wait", "sync", "verify-snapshots", "snapshot-every", "watch", "eval", "input", "record", "trace", "profile", "transcript", "wire", "as-started", "accept-changes", "trust"}
 
-// journaled says where a run is kept, if it is.
-func (cmd *runCommand) journaled(p *engine.Program, o *engine.Options) error {
+// useJournal sets where a run is stored, if it is.
+func (cmd *runCommand) useJournal(p *engine.Program, o *engine.Options) error {
 	d := &cmd.durable
 	if err := d.check(); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (cmd *runCommand) journaled(p *engine.Program, o *engine.Options) error {
 	if cmd.files.tape != "" {
 		return console.Usage("leave one of them out: `concerto runs tape` makes a tape of a journal", "--record and --journal both write down what the run gets")
 	}
-	given, err := json.Marshal(keptFlags(d.command.Flags()))
+	given, err := json.Marshal(givenFlags(d.command.Flags()))
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (f *durableFlags) records(a *console.Console, dir string) *engine.Durable {
 	return &engine.Durable{Dir: dir, Park: f.park, Wait: f.wait, Sync: f.sync, VerifySnapshots: f.verify, SnapshotEvery: f.every, Remark: func(text string) { a.Notef("concerto: %s\n", text) }}
 }
 
-// keptFlags are the flags that were given, with their values.
-func keptFlags(all *pflag.FlagSet) map[string][]string {
+// givenFlags are the flags that were given, with their values.
+func givenFlags(all *pflag.FlagSet) map[string][]string {
 	kept := map[string][]string{}
 	all.Visit(func(f *pflag.Flag) {
 		if slices.Contains(unkept, f.Name) {

@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/internal/record/ledger"
 )
 
-// recordingDecisions opens the ledger of a run, if it is to have one. end closes it, once all is
+// openLedger opens the ledger of a run, if it is to have one. end closes it, once all is
 // run, and tells its head.
-func recordingDecisions(a *console.Console, o *engine.Options, file string) (end func(error) error, err error) {
+func openLedger(a *console.Console, o *engine.Options, file string) (end func(error) error, err error) {
 	if file == "" {
 		return func(err error) error { return err }, nil
 	}
 	if log := o.Records.Audit; log != nil && sameFile(log.Path(), a.Abs(file)) {
-		return nil, twoLogs(file)
+		return nil, sameLogError(file)
 	}
 	l, err := ledger.Open(a.Abs(file), ledger.Options{})
 	if err != nil {
@@ -38,8 +38,8 @@ func recordingDecisions(a *console.Console, o *engine.Options, file string) (end
 	}, nil
 }
 
-// twoLogs is the error of a run that is to write its audit log and its ledger into one file.
-func twoLogs(file string) error {
+// sameLogError is the error of a run that is to write its audit log and its ledger into one file.
+func sameLogError(file string) error {
 	return console.Usage("give --ledger a file of its own", "%s would be the audit log and the ledger of decisions: they are two files", file)
 }
 
@@ -50,11 +50,11 @@ func sameFile(p, q string) bool {
 	if errX == nil && errY == nil {
 		return os.SameFile(x, y)
 	}
-	return errors.Is(errX, os.ErrNotExist) == errors.Is(errY, os.ErrNotExist) && linkless(p) == linkless(q)
+	return errors.Is(errX, os.ErrNotExist) == errors.Is(errY, os.ErrNotExist) && resolveDir(p) == resolveDir(q)
 }
 
-// linkless is a path whose directory is without links, where it is there.
-func linkless(p string) string {
+// resolveDir is a path whose directory is without links, where it is there.
+func resolveDir(p string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(p))
 	if err != nil {
 		return filepath.Clean(p)

@@ -40,10 +40,10 @@ func relayFlag(c *cobra.Command, socket *string) {
 // hostdWait is how long a run with --relay waits for a hostd whose socket exists.
 const hostdWait = 10 * time.Second
 
-// relayed reports this process to the relay if the flag, the manifest or the environment says
+// connectRelay reports this process to the relay if the flag, the manifest or the environment says
 // so. A process is reported once, however many programs run in it. With the flag it waits for
 // hostd, and its error says why hostd was not reached.
-func relayed(ctx context.Context, a *console.Console, p *engine.Program, flag string, o *engine.Options) error {
+func connectRelay(ctx context.Context, a *console.Console, p *engine.Program, flag string, o *engine.Options) error {
 	share, title := p.Sharing()
 	if a.Relay == nil && (flag != "" || share || a.Getenv(relaySocket) != "") {
 		told, err := relaySource(ctx, a, flag, title)
@@ -93,31 +93,31 @@ func relaySource(ctx context.Context, a *console.Console, flag, title string) (*
 	return told, nil
 }
 
-// telling is a stream of the command's of which the relay is told.
-type telling struct {
+// relayWriter is an output stream of the command that also reaches the relay.
+type relayWriter struct {
 	io.Writer
 	to     *client.Source
 	stream string
 }
 
-func (t telling) Write(b []byte) (int, error) {
+func (t relayWriter) Write(b []byte) (int, error) {
 	t.to.Wrote(t.stream, string(b))
 	return t.Writer.Write(b)
 }
 
-// drawingTold is drawing, of which the relay hears what the command writes to stderr, also
-// behind end.
-func drawingTold(a *console.Console) func() {
+// beginDrawing is Console.BeginDrawing for a run whose stderr also reaches the relay, during the
+// drawing and after it.
+func beginDrawing(a *console.Console) func() {
 	if a.Relay == nil {
 		return a.BeginDrawing()
 	}
-	if t, again := a.Stderr.(telling); again {
+	if t, again := a.Stderr.(relayWriter); again {
 		a.Stderr = t.Writer
 	}
 	end := a.BeginDrawing()
 	tell := func() {
-		if _, already := a.Stderr.(telling); !already {
-			a.Stderr = telling{a.Stderr, a.Relay, "stderr"}
+		if _, already := a.Stderr.(relayWriter); !already {
+			a.Stderr = relayWriter{a.Stderr, a.Relay, "stderr"}
 		}
 	}
 	tell()

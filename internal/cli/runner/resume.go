@@ -21,8 +21,8 @@ import (
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
 
-// takeKept sets the flags of the first run that are not given again.
-func takeKept(all *pflag.FlagSet, given json.RawMessage) error {
+// restoreFlags sets the flags of the first run that are not given again.
+func restoreFlags(all *pflag.FlagSet, given json.RawMessage) error {
 	var kept map[string][]string
 	if given == nil {
 		return nil
@@ -122,7 +122,7 @@ func (cmd *resumeCommand) resume(parent context.Context, run string) error {
 		cmd.console.Verbosef("the run has ended")
 		return console.ExitError(code)
 	}
-	if err := takeKept(cmd.durable.command.Flags(), stored.Given); err != nil {
+	if err := restoreFlags(cmd.durable.command.Flags(), stored.Given); err != nil {
 		return err
 	}
 	form, err := progressForm(cmd.console, cmd.shown)

@@ -201,7 +201,7 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	defer signals.Stop()
 	cmd.console.Interrupt = signals.Interrupt
 	if cmd.debug != "" {
-		return cmd.attachable(s, signals, func() error { return cmd.runOnce(ctx, s, args, signals) })
+		return cmd.runDebugged(s, signals, func() error { return cmd.runOnce(ctx, s, args, signals) })
 	}
 	interrupt.FollowDebugger(cmd.console, signals)
 	if !cmd.watch {
@@ -237,7 +237,7 @@ func (cmd *runCommand) runOnce(ctx context.Context, s driver.Request, args []str
 	if cmd.console.Debugging.Debugger != nil {
 		o.Records.Debugger = cmd.console.Debugging.Debugger
 	}
-	if err := cmd.journaled(p, &o); err != nil {
+	if err := cmd.useJournal(p, &o); err != nil {
 		return err
 	}
 	return cmd.runProgram(ctx, p, &o, s.Seen, signals, func() error { return p.Run(ctx, o) })
@@ -269,23 +269,23 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	if o.Answers.Prompter = cmd.console.Prompter(); o.Answers.Prompter == nil && !cmd.console.NoInput {
 		o.Answers.Stdin = cmd.console.PipedInput()
 	}
-	if err := relayed(ctx, cmd.console, p, cmd.relay, o); err != nil {
+	if err := connectRelay(ctx, cmd.console, p, cmd.relay, o); err != nil {
 		return endTools(err)
 	}
 	cmd.console.MarkEditable(p)
-	end := drawingTold(cmd.console)
+	end := beginDrawing(cmd.console)
 	defer end()
 	signals.Before(end)
 	o.Log = cmd.console.LogWriter()
 	o.Output = engine.Output{To: cmd.console.Stdout, Mode: emit.Modes[cmd.emit], Terminal: cmd.console.OutTerminal, Detail: cmd.console.Began}
 	if cmd.files.ledger != "" && cmd.Audit.File != "" && sameFile(cmd.console.Abs(cmd.files.ledger), cmd.console.Abs(cmd.Audit.File)) {
-		return endTools(twoLogs(cmd.files.ledger))
+		return endTools(sameLogError(cmd.files.ledger))
 	}
 	endAudit, err := program.OpenAudit(cmd.console, p, o, &cmd.Audit)
 	if err != nil {
 		return endTools(err)
 	}
-	endLedger, err := recordingDecisions(cmd.console, o, cmd.files.ledger)
+	endLedger, err := openLedger(cmd.console, o, cmd.files.ledger)
 	if err != nil {
 		return endTools(endAudit(err))
 	}
@@ -300,7 +300,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
 	if cmd.stats {
-		tellStats(cmd.console, &used, cmd.format == "json" || cmd.console.WritesRecords())
+		writeStats(cmd.console, &used, cmd.format == "json" || cmd.console.WritesRecords())
 	}
 	return err
 }

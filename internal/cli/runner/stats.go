@@ -24,21 +24,21 @@ func (s *stats) models(each []budget.Usage, all budget.Usage) {
 
 func (s *stats) shares(by transcript.Usage) { s.by = by }
 
-// tellStats writes what a run has used to stderr.
-func tellStats(a *console.Console, s *stats, asJSON bool) {
+// writeStats writes what a run has used to stderr.
+func writeStats(a *console.Console, s *stats, asJSON bool) {
 	switch {
 	case asJSON:
-		statsLine(a, s)
+		writeStatsJSON(a, s)
 	case len(s.each) == 0:
 		fmt.Fprintln(a.Stderr, "stats: no model was asked")
 	default:
-		statsTable(a, s)
+		writeStatsTable(a, s)
 	}
 }
 
-// statsTable writes a line for each model. Agents, stages and tasks have a line
+// writeStatsTable writes a line for each model. Agents, stages and tasks have a line
 // each where there are several of them.
-func statsTable(a *console.Console, s *stats) {
+func writeStatsTable(a *console.Console, s *stats) {
 	w := tabwriter.NewWriter(a.Stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(a.Stderr, "stats:")
 	fmt.Fprintln(w, "calls\tfailed\ttokens in\ttokens out\tcost USD\t  model")
@@ -111,8 +111,8 @@ func usedBy(u budget.Usage) usedJSON {
 	return x
 }
 
-// statsLine writes one line of JSON.
-func statsLine(a *console.Console, s *stats) {
+// writeStatsJSON writes one line of JSON.
+func writeStatsJSON(a *console.Console, s *stats) {
 	list := func(all []transcript.Share) []usedJSON {
 		out := []usedJSON{}
 		for _, x := range all {

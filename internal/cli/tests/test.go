@@ -173,9 +173,9 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 	}
 	switch cmd.format {
 	case "text":
-		o.OnResult = func(r engine.TestResult) { tellResult(cmd.console, r) }
+		o.OnResult = func(r engine.TestResult) { writeResult(cmd.console, r) }
 	case "ndjson":
-		o.OnEvent = func(t engine.Test, r *engine.TestResult) { tellEvent(cmd.console, t, r) }
+		o.OnEvent = func(t engine.Test, r *engine.TestResult) { writeEvent(cmd.console, t, r) }
 	}
 	if cmd.wire != "" {
 		if err := program.CheckWireFile(cmd.console, p, cmd.wire); err != nil {
@@ -273,7 +273,7 @@ func (cmd *testCommand) finishTests(r *testReport) error {
 		err = writeJUnitReport(cmd.console.Stdout, r)
 	case "ndjson": // each line was written when it happened
 	default:
-		tellSummary(cmd.console, r)
+		writeSummary(cmd.console, r)
 	}
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)

@@ -101,8 +101,8 @@ func resultJSON(x engine.TestResult) jsonResult {
 	return t
 }
 
-// tellEvent writes what happens to a test as a line of --format ndjson, when it happens.
-func tellEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
+// writeEvent writes what happens to a test as a line of --format ndjson, when it happens.
+func writeEvent(a *console.Console, t engine.Test, r *engine.TestResult) {
 	line := jsonResult{Name: t.Name, Group: t.Group, Function: t.Function, File: t.File, Line: t.Line, Status: "started", Emits: []jsonEmit{}}
 	if r != nil {
 		line = resultJSON(*r)

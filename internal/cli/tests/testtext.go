@@ -13,13 +13,13 @@ import (
 // Of what a failing test put out the last lines are shown.
 const maxRecord = 20
 
-// tellResult writes a test's result as text: a line when it passed, unless
+// writeResult writes a test's result as text: a line when it passed, unless
 // --quiet; when it failed what went wrong, and what the test had put out by then.
 //
 //	ok    numbers :: halves (halves)
 //	FAIL  wrong_sum
 //	      main.conc:20:5: error: RuntimeError: assertion failed: 4 does not equal 512
-func tellResult(a *console.Console, r engine.TestResult) {
+func writeResult(a *console.Console, r engine.TestResult) {
 	if a.Quiet && r.Failure == nil {
 		return
 	}
@@ -87,8 +87,8 @@ func tellRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits 
 	}
 }
 
-// tellSummary ends the text of a run of tests.
-func tellSummary(a *console.Console, r *testReport) {
+// writeSummary ends the text of a run of tests.
+func writeSummary(a *console.Console, r *testReport) {
 	failed := r.failed()
 	switch {
 	case len(r.Results) == 0:

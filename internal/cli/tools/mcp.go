@@ -58,7 +58,7 @@ Neither a file nor a section that exists is overwritten.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.mcpAdd(c.Context(), args[0], args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error { return f.add(c.Context(), args[0], args[1:]) },
 	}
 	c.Flags().StringVar(&f.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
 	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
@@ -92,7 +92,7 @@ func pairs(flag string, all []string) (map[string]string, error) {
 // serverName is what an mcp block may be called.
 var serverName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z0-9_]*$`) })
 
-func (cmd *mcpAddCommand) mcpAdd(ctx context.Context, name string, command []string) error {
+func (cmd *mcpAddCommand) add(ctx context.Context, name string, command []string) error {
 	url := cmd.url
 	switch {
 	case !serverName().MatchString(name):

@@ -54,7 +54,7 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return f.mcpServe(c.Context(), p)
+			return f.serve(c.Context(), p)
 		},
 	}
 	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
@@ -64,7 +64,7 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 	return c
 }
 
-func (cmd *mcpServeCommand) mcpServe(parent context.Context, path string) error {
+func (cmd *mcpServeCommand) serve(parent context.Context, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
 	p, o, err := program.Prepare(ctx, cmd.console, cmd.servedSource(path), &cmd.WorldFlags, signals)

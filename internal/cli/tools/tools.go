@@ -14,7 +14,6 @@ import (
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/engine"
-	"github.com/concerto-lang/concerto/internal/process/procgroup"
 	"github.com/concerto-lang/concerto/runtime/tool"
 	"github.com/concerto-lang/concerto/runtime/world/emit"
 )
@@ -39,8 +38,14 @@ func NewTools(a *console.Console) *cobra.Command {
 	return c
 }
 
+// checkCommand is the command tools check with its options.
+type checkCommand struct {
+	console *console.Console
+	program.ToolFlags
+}
+
 func newToolsCheck(a *console.Console) *cobra.Command {
-	var f program.ToolFlags
+	cmd := checkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "check FILE…",
 		Short: "Look for mistakes in files of tools",
@@ -59,23 +64,23 @@ A tool has a name, a description, a JSON Schema of its arguments, and what answe
       parameters: {type: object, properties: {sql: {type: string}}, required: [sql]}
       command: [python3, query.py]`,
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args)+len(f.Files)+len(f.Modules) == 0 {
+			if len(args)+len(cmd.Files)+len(cmd.Modules) == 0 {
 				return console.Usage("`concerto tools check tools.yaml`", "tools check takes files of tools")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			f.Files = append(args, f.Files...)
-			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *tool.Registry) error { return checkSandboxes(a, ctx, tools) })
+			cmd.Files = append(args, cmd.Files...)
+			return withTools(c.Context(), a, &cmd.ToolFlags, cmd.checkSandboxes)
 		},
 	}
-	f.Add(c)
+	cmd.Add(c)
 	return c
 }
 
-// checkSandboxes says which tools this machine cannot hold to their sandboxes.
-func checkSandboxes(a *console.Console, _ context.Context, tools *tool.Registry) error {
-	run := &procgroup.Run{ID: procgroup.NewID(), Executable: a.Binary.Executable}
+// checkSandboxes warns of tools that this machine cannot hold to their sandboxes.
+func (cmd *checkCommand) checkSandboxes(_ context.Context, tools *tool.Registry) error {
+	run := cmd.console.Processes()
 	defer run.End()
 	for _, t := range tools.List() {
 		lacks, fails := tool.Lacks(t, run)
@@ -86,16 +91,22 @@ func checkSandboxes(a *console.Console, _ context.Context, tools *tool.Registry)
 		if fails {
 			then = "its calls fail"
 		}
-		if _, err := fmt.Fprintf(a.Stderr, "warning: tool '%s': this machine lacks %s: %s\n", t.Name, strings.Join(lacks, ", and "), then); err != nil {
+		if _, err := fmt.Fprintf(cmd.console.Stderr, "warning: tool '%s': this machine lacks %s: %s\n", t.Name, strings.Join(lacks, ", and "), then); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// listCommand is the command tools list with its options.
+type listCommand struct {
+	console *console.Console
+	program.ToolFlags
+	json bool
+}
+
 func newToolsList(a *console.Console) *cobra.Command {
-	var f program.ToolFlags
-	var asJSON bool
+	cmd := listCommand{console: a}
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the tools that there are",
@@ -106,13 +117,11 @@ Concerto.toml here or above, and of the flags.
   concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
 		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withTools(c.Context(), a, &f, func(ctx context.Context, tools *tool.Registry) error {
-				return listTools(ctx, a, tools, asJSON)
-			})
+			return withTools(c.Context(), a, &cmd.ToolFlags, cmd.list)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, `write {"tools": […]}, as tools/list of concerto serve gives it`)
-	f.Add(c)
+	c.Flags().BoolVar(&cmd.json, "json", false, `write {"tools": […]}, as tools/list of concerto serve gives it`)
+	cmd.Add(c)
 	return c
 }
 
@@ -186,16 +195,16 @@ func toolSession(a *console.Console) tool.Context {
 	return tool.Context{Caller: "client:tools", Cwd: a.Dir}
 }
 
-func listTools(ctx context.Context, a *console.Console, tools *tool.Registry, asJSON bool) error {
-	s, err := tools.Open(ctx, toolSession(a))
+func (cmd *listCommand) list(ctx context.Context, tools *tool.Registry) error {
+	s, err := tools.Open(ctx, toolSession(cmd.console))
 	if err != nil {
 		return err
 	}
 	list := append([]tool.Listed{}, s.List()...)
-	if asJSON {
-		err = a.WriteJSON(map[string]any{"tools": list})
+	if cmd.json {
+		err = cmd.console.WriteJSON(map[string]any{"tools": list})
 	} else {
-		err = writeTools(a.Stdout, list)
+		err = writeTools(cmd.console.Stdout, list)
 	}
 	if closing := s.Close(); err == nil {
 		err = closing
