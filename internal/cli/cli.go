@@ -36,7 +36,7 @@ func Main(release string) int {
 	executable, _ := os.Executable() // without one, run -v says so
 	code := run(os.Args[1:], &console.Console{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: stderr, Environ: os.Environ(), Dir: dir, Binary: console.Binary{Release: release, Executable: executable, OwnProcess: !processors, OwnHeap: !growth && !memory},
-		Terminals: console.Terminals{Terminal: term.IsTerminal(int(os.Stdin.Fd())), OutTerminal: term.IsTerminal(int(os.Stdout.Fd())), ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		TTY: console.TTY{In: term.IsTerminal(int(os.Stdin.Fd())), Out: term.IsTerminal(int(os.Stdout.Fd())), Err: term.IsTerminal(int(os.Stderr.Fd())),
 			Color:     colours && term.IsTerminal(int(os.Stderr.Fd())),
 			OutColor:  colours && term.IsTerminal(int(os.Stdout.Fd())),
 			Screen:    os.Getenv("TERM") != "dumb" && term.IsTerminal(int(os.Stdout.Fd())),

@@ -20,7 +20,7 @@ func start(t *testing.T, program, input string, args ...string) (code int, stdou
 		t.Fatal(err)
 	}
 	var out, err bytes.Buffer
-	code = run(args, &console.Console{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &err, Dir: dir, Terminals: console.Terminals{Terminal: true}})
+	code = run(args, &console.Console{Stdin: strings.NewReader(input), Stdout: &out, Stderr: &err, Dir: dir, TTY: console.TTY{In: true}})
 	return code, out.String(), err.String()
 }
 
@@ -102,7 +102,7 @@ func TestColor(t *testing.T) {
 	if e := os.WriteFile(filepath.Join(dir, "main.conc"), []byte("fn main() { let a: Int = true; emit(\"a\", a); }"), 0o666); e != nil {
 		t.Fatal(e)
 	}
-	if code := run([]string{"check", "main.conc"}, &console.Console{Stdout: &out, Stderr: &err, Dir: dir, Terminals: console.Terminals{Color: true}}); code != console.ExitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
+	if code := run([]string{"check", "main.conc"}, &console.Console{Stdout: &out, Stderr: &err, Dir: dir, TTY: console.TTY{Color: true}}); code != console.ExitRefused || !strings.Contains(err.String(), "\x1b[1;31merror[") {
 		t.Errorf("exit %d\n%q", code, err.String())
 	}
 }

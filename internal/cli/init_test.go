@@ -26,7 +26,7 @@ func TestInitAsks(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		var out, errs strings.Builder
-		code := run(strings.Fields(c.args), &console.Console{Stdin: strings.NewReader(c.input), Stdout: &out, Stderr: &errs, Dir: dir, Terminals: console.Terminals{Terminal: true}})
+		code := run(strings.Fields(c.args), &console.Console{Stdin: strings.NewReader(c.input), Stdout: &out, Stderr: &errs, Dir: dir, TTY: console.TTY{In: true}})
 		text, _ := os.ReadFile(filepath.Join(dir, filepath.FromSlash(c.made)))
 		if code != 0 || !strings.Contains(string(text), c.grep) || !strings.Contains(errs.String(), c.asked) {
 			t.Errorf("%s with %q: exit %d\n%s%s%s", c.args, c.input, code, out.String(), errs.String(), text)
@@ -42,7 +42,7 @@ func TestInitGivenUp(t *testing.T) {
 	for _, args := range []string{"init", "init shop"} {
 		dir := t.TempDir()
 		var errs strings.Builder
-		code := run(strings.Fields(args), &console.Console{Stdin: strings.NewReader(""), Stdout: &errs, Stderr: &errs, Dir: dir, Terminals: console.Terminals{Terminal: true}})
+		code := run(strings.Fields(args), &console.Console{Stdin: strings.NewReader(""), Stdout: &errs, Stderr: &errs, Dir: dir, TTY: console.TTY{In: true}})
 		left, err := os.ReadDir(dir)
 		if code != console.ExitRefused || !strings.Contains(errs.String(), "nothing has been made") || err != nil || len(left) > 0 {
 			t.Errorf("%s: exit %d, %v left\n%s", args, code, left, errs.String())

@@ -312,7 +312,7 @@ func TestLiveBug(t *testing.T) {
 	}
 	term := testterm.New(80, 50)
 	returns := &crlf{term}
-	a := &console.Console{Stdin: strings.NewReader(""), Stdout: returns, Stderr: returns, Dir: dir, Terminals: console.Terminals{Terminal: true, ErrTerminal: true, OutTerminal: true, ErrScreen: true,
+	a := &console.Console{Stdin: strings.NewReader(""), Stdout: returns, Stderr: returns, Dir: dir, TTY: console.TTY{In: true, Err: true, Out: true, ErrScreen: true,
 		Size: func() (int, int) { return 80, 50 }, Raw: func() (func(), error) { return func() {}, nil }}}
 	a.Asked = panicking{func() {
 		a.Bottom().Show(func(int, int) []screen.Line { return []screen.Line{{Mark: "●", Text: "drawn"}} })

@@ -34,7 +34,7 @@ fn main() {
 	}
 	run := func(terminal bool, args ...string) (string, string) {
 		var out, errs output
-		run(args, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir, Terminals: console.Terminals{OutTerminal: terminal, ErrTerminal: terminal}})
+		run(args, &console.Console{Stdout: &out, Stderr: &errs, Dir: dir, TTY: console.TTY{Out: terminal, Err: terminal}})
 		return string(out), string(errs)
 	}
 	for _, args := range [][]string{{"run", "main.conc"}, {"run", "main.conc", "--emit", "ndjson"}, {"test", "main.conc"}} {

@@ -40,7 +40,7 @@ func watching(t *testing.T, screen bool, files map[string]string, run func(conte
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	w.end = end
-	a := &console.Console{Stdout: &w.out, Stderr: &w.err, Dir: w.dir, Pause: w.pause, Terminals: console.Terminals{Screen: screen}}
+	a := &console.Console{Stdout: &w.out, Stderr: &w.err, Dir: w.dir, Pause: w.pause, TTY: console.TTY{Screen: screen}}
 	go func() { w.done <- run(ctx, a) }()
 	t.Cleanup(func() { end(nil) })
 	return w

@@ -40,12 +40,12 @@ func (a *Console) Prompter() emit.Prompter {
 	switch {
 	case a.Debugging.Debugger != nil && a.Debugging.Debugger.Launched():
 		return a.Debugging.Debugger
-	case !a.Terminal || a.NoInput:
+	case !a.TTY.In || a.NoInput:
 		return nil
 	case a.Asked != nil:
-	case a.ErrScreen:
+	case a.TTY.ErrScreen:
 		a.Asked = &prompt.Person{Terminal: a.Bottom(), Now: time.Now}
-	case a.ErrTerminal:
+	case a.TTY.Err:
 		a.Asked = &prompt.Person{Terminal: prompt.NewLines(emit.NewTerminal(a.Stdin, a.Stderr)), Now: time.Now}
 	default:
 		a.Asked = emit.NewTerminal(a.Stdin, a.Stderr)
@@ -73,7 +73,7 @@ func (a *Console) MarkEditable(p *engine.Program) {
 func (a *Console) Bottom() *screen.Screen {
 	if a.drawn == nil {
 		a.drawn = screen.New(screen.Options{
-			Out: a.Stderr, Size: a.Size, Color: a.Color, Keys: a.Stdin, Raw: a.Raw, Now: time.Now,
+			Out: a.Stderr, Size: a.TTY.Size, Color: a.TTY.Color, Keys: a.Stdin, Raw: a.TTY.Raw, Now: time.Now,
 			Interrupt: func() {
 				if a.Interrupt != nil {
 					a.Interrupt()
@@ -90,12 +90,12 @@ const redrawEvery = time.Second / 8
 // BeginDrawing has what is written from now on stand above what is drawn at the bottom
 // of the terminal, if there is one, until end is called.
 func (a *Console) BeginDrawing() (end func()) {
-	if !a.ErrScreen {
+	if !a.TTY.ErrScreen {
 		return func() {}
 	}
 	s, stderr, stdout := a.Bottom(), a.Stderr, a.Stdout
 	a.Stderr = s.Writer(stderr)
-	if a.OutTerminal {
+	if a.TTY.Out {
 		a.Stdout = s.Writer(stdout)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -54,7 +54,7 @@ func (a *Console) ShowDiagnostics(found diag.List) error {
 		}
 		return ExitError(ExitRefused)
 	}
-	_ = diag.Text(a.Stderr, shown, diag.TextOptions{Color: a.Color}) // likewise
+	_ = diag.Text(a.Stderr, shown, diag.TextOptions{Color: a.TTY.Color}) // likewise
 	if !found.HasErrors() {
 		return nil
 	}

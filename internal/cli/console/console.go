@@ -37,7 +37,7 @@ type Console struct {
 	Environ []string
 	Binary  Binary
 	Dir     string // working directory; -C changes it
-	Terminals
+	TTY     TTY
 	person
 	// Pause waits between two looks of --watch at the files; nil: package rerun's
 	// own interval.
@@ -77,15 +77,15 @@ type subject struct {
 	RunName string            // a run's directory, as its name was given
 }
 
-// Terminals say which of the standard streams are terminals, and what they can do.
-type Terminals struct {
-	Terminal bool // stdin is one: awaited emits may be asked for
-	// OutTerminal and ErrTerminal report that stdout and stderr are terminals.
+// TTY says which of the standard streams are terminals, and what they can do.
+type TTY struct {
+	In bool // stdin is one: awaited emits may be asked for
+	// Out and Err report that stdout and stderr are terminals.
 	// There, text from models and hosts must not contain control sequences.
-	OutTerminal, ErrTerminal bool
-	Color                    bool // stderr takes colours
-	OutColor                 bool // stdout does
-	Screen                   bool // stdout is a terminal that can be cleared
+	Out, Err bool
+	Color    bool // stderr takes colours
+	OutColor bool // stdout does
+	Screen   bool // stdout is a terminal that can be cleared
 	// ErrScreen reports that stderr is a terminal on which lines can be drawn. Size returns
 	// its size; Raw makes stdin pass on each key, until restore is called.
 	ErrScreen bool

@@ -29,10 +29,10 @@ func (a *Console) suspended(e *engine.Suspended) int {
 	case e.Why == nil:
 		for _, q := range e.Waiting {
 			text := "waiting: " + q.ID + " " + q.Channel
-			if said := PayloadText(q.Channel, q.Payload, a.ErrTerminal); said != "" {
+			if said := PayloadText(q.Channel, q.Payload, a.TTY.Err); said != "" {
 				text += " " + said
 			}
-			a.Notef("%s: concerto answer %s %s VALUE\n", Printable(text, a.ErrTerminal), name, q.ID)
+			a.Notef("%s: concerto answer %s %s VALUE\n", Printable(text, a.TTY.Err), name, q.ID)
 		}
 		if len(e.Waiting) == 0 {
 			a.Notef("waiting: for a time that has not come: concerto resume %s\n", name)

@@ -34,7 +34,7 @@ func (a *Console) report(e *vm.Uncaught) {
 	if e.Panic {
 		what = "panic: " + e.Message
 	}
-	WriteFailure(a.Stderr, what, e.Place, e.Trace, a.Color)
+	WriteFailure(a.Stderr, what, e.Place, e.Trace, a.TTY.Color)
 	if e.Hint != "" {
 		fmt.Fprintln(a.Stderr, terminal.Escape("  = hint: "+e.Hint))
 	}

@@ -20,7 +20,7 @@ func Printable(text string, onTerminal bool) string {
 
 // LogWriter is where log lines go, which hold what hosts and models say.
 func (a *Console) LogWriter() io.Writer {
-	if a.ErrTerminal {
+	if a.TTY.Err {
 		return terminal.Writer(a.Stderr)
 	}
 	return a.Stderr

@@ -53,7 +53,7 @@ func (cmd *dapCommand) debug() error {
 	switch {
 	case cmd.tcp != "":
 		return cmd.listen(adapter)
-	case cmd.console.Terminal:
+	case cmd.console.TTY.In:
 		return console.Usage("in VS Code, press F5; other editors are told to start `concerto dap`; `concerto dap --tcp ADDR` waits for one that connects",
 			"`concerto dap` speaks with an editor, which starts it: there is none on a terminal")
 	}

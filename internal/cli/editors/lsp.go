@@ -67,7 +67,7 @@ func (cmd *lspCommand) serveEditor(ctx context.Context) error {
 	switch {
 	case cmd.stdio && cmd.tcp != "":
 		return console.Usage("leave out one of them", "--stdio and --tcp contradict each other")
-	case cmd.tcp == "" && cmd.console.Terminal:
+	case cmd.tcp == "" && cmd.console.TTY.In:
 		return console.Usage(editorsStart, "editors start `concerto lsp`: it speaks their protocol over stdin and stdout, which is a terminal here")
 	}
 	o := lsp.Options{In: cmd.console.Stdin, Out: cmd.console.Stdout, Err: cmd.console.Stderr, Dir: cmd.console.Dir, Name: cmd.console.Binary.Release, State: cmd.console.UserDir("XDG_STATE_HOME", ".local", "state"), Cache: cmd.console.UserDir("XDG_CACHE_HOME", ".cache"),

@@ -159,7 +159,7 @@ func (cmd *replCommand) replSession(ctx context.Context, path string, args []str
 	o.Answers.Prompter = cmd.console.Prompter()
 	o.Log = cmd.console.LogWriter()
 	out := &lineEnds{w: cmd.console.Stdout}
-	o.Output = engine.Output{To: out, Mode: emit.Modes[cmd.emit], Terminal: cmd.console.OutTerminal}
+	o.Output = engine.Output{To: out, Mode: emit.Modes[cmd.emit], Terminal: cmd.console.TTY.Out}
 	err = p.Interactive(ctx, o, func(m *engine.Machine) error {
 		session, err := repl.New(s, m)
 		if err != nil {
@@ -357,7 +357,7 @@ func (t *talker) say(text string, err error) error {
 		return err
 	}
 	t.out.endLine()
-	_, err = fmt.Fprintln(t.out, console.Printable(text, t.console.OutTerminal))
+	_, err = fmt.Fprintln(t.out, console.Printable(text, t.console.TTY.Out))
 	return err
 }
 

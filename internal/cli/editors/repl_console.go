@@ -20,16 +20,16 @@ import (
 // openLines is where lines come from; end gives the terminal back.
 func openLines(a *console.Console) (c lineSource, end func()) {
 	switch {
-	case !a.Terminal:
+	case !a.TTY.In:
 		return &piped{bufio.NewReader(a.Stdin)}, func() {}
-	case !a.ErrScreen || a.Raw == nil:
+	case !a.TTY.ErrScreen || a.TTY.Raw == nil:
 		return &dumb{piped{bufio.NewReader(a.Stdin)}, a}, func() {}
 	}
 	end = a.BeginDrawing()
 	h := &history{path: a.StateFile("repl_history"), secrets: &secret.Set{}}
 	h.secrets.AddNamed(a.Environ)
 	h.load()
-	return &drawn{screen: a.Bottom(), history: h, color: a.Color}, end
+	return &drawn{screen: a.Bottom(), history: h, color: a.TTY.Color}, end
 }
 
 // dumb is a terminal on which nothing can be drawn.

@@ -124,7 +124,7 @@ func (cmd *listCommand) write(all []listedHost) error {
 			if cell == "" {
 				cell = "-"
 			}
-			cells[i] = console.Printable(cell, cmd.console.OutTerminal)
+			cells[i] = console.Printable(cell, cmd.console.TTY.Out)
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
@@ -256,7 +256,7 @@ func (cmd *testCommand) hostUnderTest(dash int, args []string) (hostcheck.Option
 
 // logStderr logs a line of a host's standard error, for --verbose.
 func logStderr(a *console.Console, name, line string) {
-	a.Verbosef("%s: %s", name, console.Printable(line, a.ErrTerminal))
+	a.Verbosef("%s: %s", name, console.Printable(line, a.TTY.Err))
 }
 
 // hostNamed is the host that is declared by a name, or that has its section of the
@@ -306,11 +306,11 @@ func (cmd *testCommand) run(parent context.Context, o hostcheck.Options) (failed
 		report.Checks = append(report.Checks, v)
 		report.Add(v)
 		if !cmd.json {
-			_, err := fmt.Fprint(cmd.console.Stdout, console.Printable(v.Text(), cmd.console.OutTerminal))
+			_, err := fmt.Fprint(cmd.console.Stdout, console.Printable(v.Text(), cmd.console.TTY.Out))
 			failed = errors.Join(failed, err)
 		}
 		if v.Why != "" {
-			cmd.console.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, cmd.console.ErrTerminal))
+			cmd.console.Verbosef("%s is skipped: %s", v.Check, console.Printable(v.Why, cmd.console.TTY.Err))
 		}
 	})
 	switch {

@@ -70,7 +70,7 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 	defer func() { failed = end(failed) }()
 	hosts := host.New(host.Options{Configs: []host.Config{c}, Environ: cmd.console.Environ, Run: cmd.console.Processes(), Wire: record, Remark: cmd.remark,
 		Log: func(host, line string) {
-			cmd.console.Notef("%s: %s\n", host, console.Printable(line, cmd.console.ErrTerminal))
+			cmd.console.Notef("%s: %s\n", host, console.Printable(line, cmd.console.TTY.Err))
 		}})
 	defer hosts.Close(context.WithoutCancel(ctx))
 	t := &talk{console: cmd.console, hosts: hosts, name: c.Name, typed: make(chan string)}
@@ -82,9 +82,9 @@ func (cmd *talkCommand) talk(parent context.Context, name string) (failed error)
 func (cmd *talkCommand) remark(level, line string) {
 	switch {
 	case level == "debug":
-		cmd.console.Verbosef("%s", console.Printable(line, cmd.console.ErrTerminal))
+		cmd.console.Verbosef("%s", console.Printable(line, cmd.console.TTY.Err))
 	case !cmd.console.Quiet:
-		cmd.console.Notef("%s: %s\n", level, console.Printable(line, cmd.console.ErrTerminal))
+		cmd.console.Notef("%s: %s\n", level, console.Printable(line, cmd.console.TTY.Err))
 	}
 }
 
@@ -126,7 +126,7 @@ func (t *talk) read() {
 
 // ask shows who is to type, on a terminal.
 func (t *talk) ask(what string) {
-	if t.console.Terminal {
+	if t.console.TTY.In {
 		fmt.Fprint(t.console.Stderr, what+"> ")
 	}
 }
@@ -204,7 +204,7 @@ func (t *talk) exchange(parent context.Context, prompt string) error {
 			return errors.Join(leave("the talk has ended"), context.Cause(parent))
 		case line, ok := <-typed:
 			switch {
-			case !ok, line == quitCommand && !t.console.Terminal:
+			case !ok, line == quitCommand && !t.console.TTY.In:
 				t.over = true // what has begun comes to its end
 			case line == cancelCommand || line == quitCommand:
 				command = line
@@ -317,7 +317,7 @@ func (t *talk) perform(ctx context.Context, r effect.Request) error {
 
 // show writes what the host said.
 func (t *talk) show(text string) {
-	fmt.Fprintln(t.console.Stdout, console.Printable(text, t.console.OutTerminal))
+	fmt.Fprintln(t.console.Stdout, console.Printable(text, t.console.TTY.Out))
 }
 
 // typedValue is a typed answer: an object or an array as it is, anything else as text.

@@ -124,7 +124,7 @@ func formatText(a *console.Console, name string, text []byte, width int) ([]byte
 	if !found.HasErrors() {
 		return out, nil
 	}
-	if err := diag.Text(a.Stderr, found.Sorted(), diag.TextOptions{Color: a.Color}); err != nil {
+	if err := diag.Text(a.Stderr, found.Sorted(), diag.TextOptions{Color: a.TTY.Color}); err != nil {
 		return nil, err
 	}
 	return nil, errHasMistakes

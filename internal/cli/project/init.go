@@ -108,7 +108,7 @@ The tests still need no key. Nothing that exists is overwritten.`,
 func (cmd *initCommand) create(dir string) (err error) {
 	in := bufio.NewReader(cmd.console.Stdin)
 	if dir == "" {
-		if !cmd.console.Terminal {
+		if !cmd.console.TTY.In {
 			return console.Usage("`concerto init triage`", "the project needs a name")
 		}
 		if dir, err = askName(cmd.console, in); err != nil {
@@ -132,7 +132,7 @@ func (cmd *initCommand) create(dir string) (err error) {
 	}
 	if cmd.template == "" {
 		cmd.template = templates[0].name
-		if cmd.console.Terminal {
+		if cmd.console.TTY.In {
 			if cmd.template, err = askTemplate(cmd.console, in); err != nil {
 				return err
 			}

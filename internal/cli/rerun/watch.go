@@ -33,7 +33,7 @@ var errChanged = errors.New("a file has changed")
 // that names no program at the start is an error.
 func OnChange(ctx context.Context, a *console.Console, restart bool, run func(ctx context.Context, seen func(path string)) error) error {
 	for first := true; ; first = false {
-		if a.Screen {
+		if a.TTY.Screen {
 			fmt.Fprint(a.Stdout, ClearScreen)
 		}
 		changed, err := untilChange(ctx, a, restart, first, run)

@@ -50,7 +50,7 @@ type shownProgress struct {
 // stages that can be seen. What it gives is told of the run's end; nil when nothing
 // is shown.
 func (cmd *runCommand) showProgress(p *engine.Program, o *engine.Options) *shownProgress {
-	live := cmd.shown == "auto" && cmd.console.ErrScreen && !cmd.console.WritesRecords() && !(cmd.console.OutTerminal && cmd.emit == "ndjson")
+	live := cmd.shown == "auto" && cmd.console.TTY.ErrScreen && !cmd.console.WritesRecords() && !(cmd.console.TTY.Out && cmd.emit == "ndjson")
 	if cmd.shown == "none" || len(p.Hosts()) == 0 && !(live && (p.HasPipelines() || p.HasProgress())) {
 		return nil
 	}

@@ -207,7 +207,7 @@ func (cmd *showCommand) show(path string) (err error) {
 		}
 		text := string(l.Text)
 		if !cmd.json {
-			text = console.Printable(l.String(), cmd.console.OutTerminal)
+			text = console.Printable(l.String(), cmd.console.TTY.Out)
 		}
 		if _, err := fmt.Fprintln(cmd.console.Stdout, text); err != nil {
 			return err

@@ -111,7 +111,7 @@ func (cmd *forkCommand) fork(run string, change durable.Change) (string, error) 
 	cmd.console.Notef("concerto: run %s is kept in %s\n", id, to)
 	if len(written) > 0 {
 		slices.Sort(written)
-		cmd.console.Notef("concerto: not turned back: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), cmd.console.ErrTerminal))
+		cmd.console.Notef("concerto: not turned back: %s\n", console.Printable(strings.Join(slices.Compact(written), ", "), cmd.console.TTY.Err))
 	}
 	return to, nil
 }

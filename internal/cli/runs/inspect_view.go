@@ -22,7 +22,7 @@ import (
 
 // view shows a recorded run on the terminal, until the user leaves or the context ends.
 func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape bool, signals *interrupt.Handler) (err error) {
-	if !cmd.console.Terminal || !cmd.console.Screen || cmd.console.Raw == nil {
+	if !cmd.console.TTY.In || !cmd.console.TTY.Screen || cmd.console.TTY.Raw == nil {
 		return console.Usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", cmd.name), "without a terminal there is nothing to look at %s with", cmd.name)
 	}
 	r, problem := s.Play(ctx, 0)
@@ -41,7 +41,7 @@ func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape 
 	if err != nil {
 		return err
 	}
-	b.Name, b.Color = cmd.name, cmd.console.OutColor
+	b.Name, b.Color = cmd.name, cmd.console.TTY.OutColor
 	if !tape {
 		b.Fork = func(effect int64, result json.RawMessage) string { return cmd.fork(r, effect, result) }
 	}
@@ -59,7 +59,7 @@ const sizeLook = 100 * time.Millisecond
 
 // interact draws, and takes keys, until somebody leaves. The terminal is then as it was.
 func interact(ctx context.Context, a *console.Console, b *view.View, signals *interrupt.Handler) error {
-	restore, err := a.Raw()
+	restore, err := a.TTY.Raw()
 	if err != nil {
 		return fmt.Errorf("take keys from the terminal: %w", err)
 	}
@@ -78,7 +78,7 @@ func interact(ctx context.Context, a *console.Console, b *view.View, signals *in
 	defer look.Stop()
 	var drawn canvas
 	for {
-		width, height := a.Size()
+		width, height := a.TTY.Size()
 		if err := drawn.show(a.Stdout, b, width, height); err != nil {
 			return err
 		}

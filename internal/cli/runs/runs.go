@@ -71,7 +71,7 @@ func (cmd *runsCommand) list(_ context.Context, args []string) error {
 		if name == "" {
 			name = cmd.console.Relative(r.Dir)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, console.Printable(strings.Join(waits, ", "), cmd.console.OutTerminal))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", name, r.State, r.Program, r.Started, console.Printable(strings.Join(waits, ", "), cmd.console.TTY.Out))
 	}
 	return w.Flush()
 }
@@ -88,7 +88,7 @@ func (cmd *runsCommand) show(_ context.Context, args []string) error {
 	if cmd.json {
 		return cmd.console.WriteJSON(s)
 	}
-	_, err = fmt.Fprint(cmd.console.Stdout, console.Printable(runText(args[0], s, cmd.console.OutTerminal), cmd.console.OutTerminal))
+	_, err = fmt.Fprint(cmd.console.Stdout, console.Printable(runText(args[0], s, cmd.console.TTY.Out), cmd.console.TTY.Out))
 	return err
 }
 

@@ -23,8 +23,6 @@ type serveCommand struct {
 	stdio    bool
 	web      webFlags
 	roots    []string
-	source   bool
-	passEnv  []string
 	tools    program.ToolFlags
 	audit    program.AuditFlags
 	sessions int
@@ -61,8 +59,6 @@ This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agen
 	c.Flags().BoolVar(&f.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
 	f.web.add(c)
 	c.Flags().StringArrayVar(&f.roots, "root", nil, "programs lie below `DIR`; repeatable; relative paths start at the first (default: here)")
-	c.Flags().BoolVar(&f.source, "allow-source", false, "take programs as source and IR over HTTP, too")
-	c.Flags().StringArrayVar(&f.passEnv, "pass-env", nil, "let such programs see the environment variable `NAME`; repeatable")
 	c.Flags().IntVar(&f.sessions, "max-sessions", 100, "let at most `N` sessions run")
 	c.Flags().IntVar(&f.message, "max-message", 16<<20, "refuse messages of more than `BYTES`")
 	c.Flags().Float64Var(&f.drain, "drain", 10, "let sessions that run go on for `SECONDS` when the server is to end")
@@ -105,7 +101,7 @@ func (cmd *serveCommand) serveApplications(parent context.Context) error {
 
 // served is what the flags say of the server.
 func (cmd *serveCommand) served() (Config, error) {
-	c := Config{Version: cmd.console.Binary.Release, Tools: &tool.Registry{}, Environ: cmd.console.Environ, PassEnv: cmd.passEnv, Source: cmd.source, Executable: cmd.console.Binary.Executable,
+	c := Config{Version: cmd.console.Binary.Release, Tools: &tool.Registry{}, Environ: cmd.console.Environ, PassEnv: cmd.web.passEnv, Source: cmd.web.source, Executable: cmd.console.Binary.Executable,
 		Sessions: cmd.sessions, Message: cmd.message, Drain: time.Duration(cmd.drain * float64(time.Second)), LogLevel: cmd.console.LogLevel, Log: func(level, message string) { serverLog(cmd.console, level, message) }}
 	switch {
 	case cmd.sessions < 1:
@@ -134,5 +130,5 @@ func serverLog(a *console.Console, level, message string) {
 	if level == "debug" && a.Verbose == 0 || a.Quiet && level != "error" {
 		return
 	}
-	fmt.Fprintf(a.Stderr, "%s: %s\n", level, console.Printable(message, a.ErrTerminal))
+	fmt.Fprintf(a.Stderr, "%s: %s\n", level, console.Printable(message, a.TTY.Err))
 }

@@ -21,6 +21,8 @@ type webFlags struct {
 	address, tokenEnv, cert, key string
 	noToken                      bool
 	origins                      []string
+	source                       bool
+	passEnv                      []string
 }
 
 func (f *webFlags) add(c *cobra.Command) {
@@ -28,13 +30,15 @@ func (f *webFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.tokenEnv, "token-env", "", "the environment `VARIABLE` with the token that HTTP clients must give (default: one is made)")
 	c.Flags().BoolVar(&f.noToken, "no-token", false, "let whoever reaches the loopback call without a token")
 	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "let web pages of this `ORIGIN` call, such as https://example.org; repeatable")
+	c.Flags().BoolVar(&f.source, "allow-source", false, "take programs as source and IR over HTTP, too")
+	c.Flags().StringArrayVar(&f.passEnv, "pass-env", nil, "let such programs see the environment variable `NAME`; repeatable")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "serve over TLS with the certificates in `FILE`, in PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "the `FILE` with their key, in PEM")
 }
 
-// given says whether a flag besides --http is.
+// given reports whether a flag besides --http is given.
 func (f *webFlags) given() bool {
-	return f.tokenEnv != "" || f.noToken || len(f.origins) > 0 || f.cert != "" || f.key != ""
+	return f.tokenEnv != "" || f.noToken || len(f.origins) > 0 || f.cert != "" || f.key != "" || f.source || len(f.passEnv) > 0
 }
 
 // listening listens where the flags say; nil: over stdin and stdout.
@@ -42,7 +46,7 @@ func (cmd *serveCommand) listening() (net.Listener, Web, error) {
 	w := &cmd.web
 	web := Web{Origins: w.origins}
 	if w.address == "" {
-		if w.given() || cmd.source || len(cmd.passEnv) > 0 {
+		if w.given() {
 			return nil, web, console.Usage("add --http, or leave them out", "--token-env, --no-token, --allow-origin, --tls-cert, --tls-key, --allow-source and --pass-env are of --http alone")
 		}
 		return nil, web, nil

@@ -43,7 +43,7 @@ func writeResult(a *console.Console, r engine.TestResult) {
 		if place.Line == 0 {
 			place = testPlace(r.Test)
 		}
-		console.WriteFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.OutColor)
+		console.WriteFailure(&failure, failureTitle(r.Failure), place, r.Failure.Trace, a.TTY.OutColor)
 		if r.Seed != nil {
 			fmt.Fprintf(&failure, "random numbers of seed %d: `concerto test --seed %d` draws the same\n", *r.Seed, *r.Seed)
 		}
@@ -74,16 +74,16 @@ func tellRecord(a *console.Console, b *bytes.Buffer, r engine.TestResult, emits 
 			fmt.Fprintf(b, "  … %d more …\n", n-emits)
 		}
 		for _, e := range r.Record.Emits[max(n-emits, 0):] {
-			if text := console.PayloadText(e.Channel, e.Payload, a.OutTerminal); text != "" {
-				b.WriteString(console.Printable(fmt.Sprintf("  [%s] %s\n", e.Channel, text), a.OutTerminal))
+			if text := console.PayloadText(e.Channel, e.Payload, a.TTY.Out); text != "" {
+				b.WriteString(console.Printable(fmt.Sprintf("  [%s] %s\n", e.Channel, text), a.TTY.Out))
 			}
 		}
 	}
 	if r.Record.Output != "" {
-		b.WriteString("printed:\n" + console.Indent(console.Printable(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.OutTerminal), "  "))
+		b.WriteString("printed:\n" + console.Indent(console.Printable(strings.TrimSuffix(r.Record.Output, "\n")+"\n", a.TTY.Out), "  "))
 	}
 	if len(r.Record.Log) > 0 {
-		b.WriteString("logged:\n" + console.Indent(console.Printable(strings.Join(r.Record.Log, "\n")+"\n", a.OutTerminal), "  "))
+		b.WriteString("logged:\n" + console.Indent(console.Printable(strings.Join(r.Record.Log, "\n")+"\n", a.TTY.Out), "  "))
 	}
 }
 
@@ -116,7 +116,7 @@ func took(d time.Duration) string {
 
 // paint gives text in a colour of the terminal, when stdout takes colours.
 func paint(a *console.Console, text, code string) string {
-	if !a.OutColor {
+	if !a.TTY.OutColor {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"

@@ -22,7 +22,7 @@ import (
 type mcpServeCommand struct {
 	console *console.Console
 
-	program.WorldFlags
+	world    program.WorldFlags
 	http     string
 	tokenEnv string
 	origins  []string
@@ -60,27 +60,27 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
 	c.Flags().StringVar(&f.tokenEnv, "token-env", "", "the environment `VARIABLE` with the token that HTTP clients must give")
 	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "let web pages of this `ORIGIN` call, such as https://example.org; repeatable")
-	f.Add(c)
+	f.world.Add(c)
 	return c
 }
 
 func (cmd *mcpServeCommand) serve(parent context.Context, path string) error {
 	ctx, signals := interrupt.Catch(parent)
 	defer signals.Stop()
-	p, o, err := program.Prepare(ctx, cmd.console, cmd.servedSource(path), &cmd.WorldFlags, signals)
+	p, o, err := program.Prepare(ctx, cmd.console, cmd.servedSource(path), &cmd.world, signals)
 	if err != nil {
 		return err
 	}
-	o.Output = engine.Output{To: cmd.console.Stderr, Terminal: cmd.console.ErrTerminal}
+	o.Output = engine.Output{To: cmd.console.Stderr, Terminal: cmd.console.TTY.Err}
 	listen, err := cmd.listen()
 	if err != nil {
 		return err
 	}
-	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.Tools, p, &o)
+	endTools, err := program.RegisterTools(ctx, cmd.console, &cmd.world.Tools, p, &o)
 	if err != nil {
 		return err
 	}
-	endAudit, err := program.OpenAudit(cmd.console, p, &o, &cmd.Audit)
+	endAudit, err := program.OpenAudit(cmd.console, p, &o, &cmd.world.Audit)
 	if err != nil {
 		return endTools(err)
 	}
@@ -100,7 +100,7 @@ func (cmd *mcpServeCommand) serve(parent context.Context, path string) error {
 // it is one that does nothing, when there are tools to offer.
 func (cmd *mcpServeCommand) servedSource(path string) driver.Request {
 	s := driver.Request{Path: path, Dir: cmd.console.Dir}
-	if path != "" || len(cmd.Tools.Files)+len(cmd.Tools.Modules) == 0 {
+	if path != "" || len(cmd.world.Tools.Files)+len(cmd.world.Tools.Modules) == 0 {
 		return s
 	}
 	if _, ok := manifest.Locate(cmd.console.Dir, func(p string) bool { _, err := os.Stat(p); return err == nil }); !ok {

@@ -249,7 +249,7 @@ func (cmd *callCommand) callTool(ctx context.Context, name string) error {
 	}
 	return withTools(ctx, cmd.console, &cmd.ToolFlags, func(ctx context.Context, tools *tool.Registry) error {
 		o := engine.Options{WorkDir: cmd.console.Dir, Environ: cmd.console.Environ, Executable: cmd.console.Binary.Executable, Log: cmd.console.LogWriter(), LogLevel: cmd.console.LogLevel, Tools: tools, Session: toolSession(cmd.console),
-			Answers: engine.Answers{Fixed: fixed, Prompter: cmd.console.Prompter()}, Output: engine.Output{To: cmd.console.Stderr, Mode: emit.Text, Terminal: cmd.console.ErrTerminal}}
+			Answers: engine.Answers{Fixed: fixed, Prompter: cmd.console.Prompter()}, Output: engine.Output{To: cmd.console.Stderr, Mode: emit.Text, Terminal: cmd.console.TTY.Err}}
 		endAudit, err := program.OpenAudit(cmd.console, nil, &o, &cmd.audit)
 		if err != nil {
 			return err
