@@ -39,7 +39,7 @@ const editorsStart = "name the command `concerto lsp` where your editor wants th
 	"in Neovim `vim.lsp.start({name = 'concerto', cmd = {'concerto', 'lsp'}})`, in Helix `command = \"concerto\"` and `args = [\"lsp\"]`"
 
 func NewLsp(a *console.Console) *cobra.Command {
-	f := lspCommand{console: a}
+	cmd := lspCommand{console: a}
 	c := &cobra.Command{
 		Use:   "lsp",
 		Short: "Serve an editor: the language server",
@@ -54,12 +54,12 @@ the protocol only.
 
 Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 		Args: console.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return f.serveEditor(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return cmd.serveEditor(c.Context()) },
 	}
-	c.Flags().BoolVar(&f.stdio, "stdio", false, "speak over stdin and stdout (what is done without --tcp)")
-	c.Flags().StringVar(&f.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port, in place of stdin and stdout")
-	c.Flags().StringVar(&f.log, "log", "", "append what comes and goes to `FILE`, without texts")
-	c.Flags().BoolVar(&f.checkSync, "check-sync", false, "answer concerto/text, by which tests compare documents")
+	c.Flags().BoolVar(&cmd.stdio, "stdio", false, "speak over stdin and stdout (what is done without --tcp)")
+	c.Flags().StringVar(&cmd.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port, in place of stdin and stdout")
+	c.Flags().StringVar(&cmd.log, "log", "", "append what comes and goes to `FILE`, without texts")
+	c.Flags().BoolVar(&cmd.checkSync, "check-sync", false, "answer concerto/text, by which tests compare documents")
 	return c
 }
 

@@ -70,7 +70,7 @@ type replCommand struct {
 }
 
 func NewRepl(a *console.Console) *cobra.Command {
-	f := replCommand{console: a}
+	cmd := replCommand{console: a}
 	c := &cobra.Command{
 		Use:   "repl [PATH]",
 		Short: "Run what you type, line by line",
@@ -78,12 +78,12 @@ func NewRepl(a *console.Console) *cobra.Command {
 		Args:  console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := console.Path(c, args)
-			return f.startSession(c.Context(), p, rest)
+			return cmd.startSession(c.Context(), p, rest)
 		},
 	}
-	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
-	f.world.Add(c)
-	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
+	c.Flags().StringVar(&cmd.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	cmd.world.Add(c)
+	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt at the terminal")
 	return c
 }
 

@@ -180,7 +180,7 @@ type testCommand struct {
 }
 
 func newHostTest(a *console.Console) *cobra.Command {
-	f := testCommand{console: a}
+	cmd := testCommand{console: a}
 	c := &cobra.Command{
 		Use:   "test NAME | -- COMMAND ARGS…",
 		Short: "Check that a host speaks the protocol",
@@ -198,17 +198,17 @@ Exit code 1 says that a check failed.
   concerto host test --only question,approval -- ./coder
   concerto host test --transport claude-code -- claude`,
 		RunE: func(c *cobra.Command, args []string) error {
-			o, err := f.hostUnderTest(c.ArgsLenAtDash(), args)
+			o, err := cmd.hostUnderTest(c.ArgsLenAtDash(), args)
 			if err != nil {
 				return err
 			}
-			return f.run(c.Context(), o)
+			return cmd.run(c.Context(), o)
 		},
 	}
-	c.Flags().StringVar(&f.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
-	c.Flags().StringSliceVar(&f.only, "only", nil, "these `CHECKS` alone, separated by commas")
-	c.Flags().BoolVar(&f.json, "json", false, "an object with all that was found")
-	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
+	c.Flags().StringVar(&cmd.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
+	c.Flags().StringSliceVar(&cmd.only, "only", nil, "these `CHECKS` alone, separated by commas")
+	c.Flags().BoolVar(&cmd.json, "json", false, "an object with all that was found")
+	c.Flags().StringVar(&cmd.wire, "wire", "", program.WireUsage)
 	return c
 }
 

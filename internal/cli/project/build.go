@@ -32,7 +32,7 @@ type buildCommand struct {
 }
 
 func NewBuild(a *console.Console) *cobra.Command {
-	k := buildCommand{console: a}
+	cmd := buildCommand{console: a}
 	c := &cobra.Command{
 		Use:   "build [PATH]",
 		Short: "Compile a program into one file",
@@ -56,21 +56,21 @@ A program does the same with any choice.
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("emit") {
-				if err := console.OneOf("--emit", k.emit, stageNames()); err != nil {
+				if err := console.OneOf("--emit", cmd.emit, stageNames()); err != nil {
 					return err
 				}
 			}
-			on, err := optimize.Parse(k.passes)
+			on, err := optimize.Parse(cmd.passes)
 			if err != nil {
 				return console.Usage("", "--passes: %v", err)
 			}
 			p, _ := console.Path(c, args)
-			return k.build(p, on)
+			return cmd.build(p, on)
 		},
 	}
-	c.Flags().StringVarP(&k.out, "output", "o", "", "write to `FILE`; - is stdout")
-	c.Flags().StringVar(&k.emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
-	c.Flags().StringVar(&k.passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
+	c.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE`; - is stdout")
+	c.Flags().StringVar(&cmd.emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
+	c.Flags().StringVar(&cmd.passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "emit", stageNames)
 	return c

@@ -28,7 +28,7 @@ type checkCommand struct {
 }
 
 func NewCheck(a *console.Console) *cobra.Command {
-	k := checkCommand{console: a}
+	cmd := checkCommand{console: a}
 	c := &cobra.Command{
 		Use:   "check [PATH | -]",
 		Short: "Look for mistakes without running",
@@ -48,15 +48,15 @@ reason and what to write instead. Says nothing when all is well.
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			path, _ := console.Path(c, args)
-			return k.run(c.Context(), path)
+			return cmd.run(c.Context(), path)
 		},
 	}
-	c.Flags().BoolVar(&k.fix, "fix", false, "make the safe fixes of what is found, until none is left")
-	c.Flags().BoolVar(&k.diffs, "diff", false, "show the safe fixes as a diff on stdout, and write nothing")
-	c.Flags().BoolVar(&k.watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
-	k.audit.Add(c)
-	k.tools.Add(c)
-	c.Flags().StringVar(&k.form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
+	c.Flags().BoolVar(&cmd.fix, "fix", false, "make the safe fixes of what is found, until none is left")
+	c.Flags().BoolVar(&cmd.diffs, "diff", false, "show the safe fixes as a diff on stdout, and write nothing")
+	c.Flags().BoolVar(&cmd.watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
+	cmd.audit.Add(c)
+	cmd.tools.Add(c)
+	c.Flags().StringVar(&cmd.form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "format", func() []string { return checkForms })
 	return c

@@ -36,7 +36,7 @@ type fmtCommand struct {
 const minWidth, maxWidth = 40, 400
 
 func NewFmt(a *console.Console) *cobra.Command {
-	f := fmtCommand{console: a}
+	cmd := fmtCommand{console: a}
 	c := &cobra.Command{
 		Use:   "fmt [PATH…]",
 		Short: "Write programs in the one style",
@@ -51,11 +51,11 @@ means never changes. A file with mistakes is left as it is.
   concerto fmt --stdin        from stdin to stdout, for editors
 
 Exit codes: 0 all is well, 1 --check found something, 2 a file has mistakes.`,
-		RunE: func(c *cobra.Command, args []string) error { return f.formatPaths(args) },
+		RunE: func(c *cobra.Command, args []string) error { return cmd.formatPaths(args) },
 	}
-	c.Flags().BoolVar(&f.check, "check", false, "list the files that would change, and exit 1 if there are any")
-	c.Flags().BoolVar(&f.stdin, "stdin", false, "format what comes on stdin to stdout")
-	c.Flags().IntVar(&f.width, "width", format.DefaultWidth, "most `CHARACTERS` of a line")
+	c.Flags().BoolVar(&cmd.check, "check", false, "list the files that would change, and exit 1 if there are any")
+	c.Flags().BoolVar(&cmd.stdin, "stdin", false, "format what comes on stdin to stdout")
+	c.Flags().IntVar(&cmd.width, "width", format.DefaultWidth, "most `CHARACTERS` of a line")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	return c
 }

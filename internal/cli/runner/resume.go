@@ -71,32 +71,32 @@ began with (--as-started), or the one that is there now (--accept-changes), whic
 tried out first: it must ask for the same things in the same order up to here.`
 
 func NewResume(a *console.Console) *cobra.Command {
-	f := resumeCommand{runCommand: runCommand{console: a}}
+	cmd := resumeCommand{runCommand: runCommand{console: a}}
 	c := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Go on with a run that was interrupted",
 		Long:  resumeHelp,
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			f.durable.command = c
-			if f.due {
+			cmd.durable.command = c
+			if cmd.due {
 				return resumeDue(c.Context(), a, args[0])
 			}
-			return f.resume(c.Context(), args[0])
+			return cmd.resume(c.Context(), args[0])
 		},
 	}
-	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
-	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
-	f.Add(c)
-	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
-	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal")
-	relayFlag(c, &f.relay)
-	f.records(c)
+	c.Flags().StringVar(&cmd.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().BoolVar(&cmd.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
+	cmd.Add(c)
+	c.Flags().StringVar(&cmd.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt at the terminal")
+	relayFlag(c, &cmd.relay)
+	cmd.records(c)
 	_ = c.Flags().MarkHidden("record")
-	f.durable.waiting(c)
-	c.Flags().BoolVar(&f.asStarted, "as-started", false, "the program has changed: run the one that the run began with")
-	c.Flags().BoolVar(&f.accept, "accept-changes", false, "the program has changed: run the one that is there now, if it has done the same so far")
-	c.Flags().BoolVar(&f.due, "due", false, "go on with every run below a directory that has an answer, or whose time has come")
+	cmd.durable.waiting(c)
+	c.Flags().BoolVar(&cmd.asStarted, "as-started", false, "the program has changed: run the one that the run began with")
+	c.Flags().BoolVar(&cmd.accept, "accept-changes", false, "the program has changed: run the one that is there now, if it has done the same so far")
+	c.Flags().BoolVar(&cmd.due, "due", false, "go on with every run below a directory that has an answer, or whose time has come")
 	c.MarkFlagsMutuallyExclusive("as-started", "accept-changes")
 	return c
 }

@@ -126,7 +126,7 @@ Where a run spends its time:
                                     line: open it in ui.perfetto.dev`
 
 func NewRun(a *console.Console) *cobra.Command {
-	f := runCommand{console: a}
+	cmd := runCommand{console: a}
 	c := &cobra.Command{
 		Use:   "run [PATH | - | -e CODE] [-- ARGS…]",
 		Short: "Run a program",
@@ -134,27 +134,27 @@ func NewRun(a *console.Console) *cobra.Command {
 		Args:  console.OnePath(true),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, rest := console.Path(c, args)
-			return f.runPath(c.Context(), p, rest)
+			return cmd.runPath(c.Context(), p, rest)
 		},
 	}
-	c.Flags().StringVar(&f.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
-	c.Flags().VarP(&f.code, "eval", "e", "run `CODE`: a program, or the statements of its main")
-	c.Flags().BoolVar(&f.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
-	c.Flags().BoolVar(&f.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
-	f.Add(c)
-	c.Flags().StringVar(&f.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
-	c.Flags().StringVar(&f.input, "input", "", program.InputUsage)
-	c.Flags().BoolVar(&f.noInput, "no-input", false, "never prompt at the terminal, and never read stdin")
-	relayFlag(c, &f.relay)
-	c.Flags().StringVar(&f.debug, "debug", "", "wait at `ADDR`, such as 127.0.0.1:4711, for an editor that debugs the program")
-	f.records(c)
-	f.durable.add(c)
-	f.durable.command = c
+	c.Flags().StringVar(&cmd.emit, "emit", "text", "form of emits on stdout: `FORM` is text, ndjson or none")
+	c.Flags().VarP(&cmd.code, "eval", "e", "run `CODE`: a program, or the statements of its main")
+	c.Flags().BoolVar(&cmd.watch, "watch", false, "run again whenever a file of the program changes, until Ctrl-C")
+	c.Flags().BoolVar(&cmd.detail, "emit-detail", false, "say in events and lines of ndjson when, where and in which task; stderr is ndjson")
+	cmd.Add(c)
+	c.Flags().StringVar(&cmd.shown, "progress", "", "show on stderr what hosts do: `FORM` is auto, plain or none (default auto)")
+	c.Flags().StringVar(&cmd.input, "input", "", program.InputUsage)
+	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt at the terminal, and never read stdin")
+	relayFlag(c, &cmd.relay)
+	c.Flags().StringVar(&cmd.debug, "debug", "", "wait at `ADDR`, such as 127.0.0.1:4711, for an editor that debugs the program")
+	cmd.records(c)
+	cmd.durable.add(c)
+	cmd.durable.command = c
 	c.ValidArgsFunction = console.CompleteFiles("conc", "conc-ir")
 	console.CompleteFlag(c, "emit", func() []string { return program.ModeNames })
 	console.CompleteFlag(c, "format", func() []string { return statsForms })
 	console.CompleteFlag(c, "progress", func() []string { return progressForms })
-	f.Permissions.Complete(a, c)
+	cmd.Permissions.Complete(a, c)
 	return c
 }
 

@@ -31,7 +31,7 @@ type serveCommand struct {
 }
 
 func NewServe(a *console.Console) *cobra.Command {
-	f := serveCommand{console: a}
+	cmd := serveCommand{console: a}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run programs for an application, with the application's own tools",
@@ -54,16 +54,16 @@ program may do is what its own [permissions] say.
 
 This is not MCP: ` + "`concerto mcp serve`" + ` offers a program's tools to agents.`,
 		Args: console.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return f.serveApplications(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error { return cmd.serveApplications(c.Context()) },
 	}
-	c.Flags().BoolVar(&f.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
-	f.web.add(c)
-	c.Flags().StringArrayVar(&f.roots, "root", nil, "programs lie below `DIR`; repeatable; relative paths start at the first (default: here)")
-	c.Flags().IntVar(&f.sessions, "max-sessions", 100, "let at most `N` sessions run")
-	c.Flags().IntVar(&f.message, "max-message", 16<<20, "refuse messages of more than `BYTES`")
-	c.Flags().Float64Var(&f.drain, "drain", 10, "let sessions that run go on for `SECONDS` when the server is to end")
-	f.tools.Add(c)
-	f.audit.Add(c)
+	c.Flags().BoolVar(&cmd.stdio, "stdio", false, "serve one application on stdin and stdout (what is done without --http)")
+	cmd.web.add(c)
+	c.Flags().StringArrayVar(&cmd.roots, "root", nil, "programs lie below `DIR`; repeatable; relative paths start at the first (default: here)")
+	c.Flags().IntVar(&cmd.sessions, "max-sessions", 100, "let at most `N` sessions run")
+	c.Flags().IntVar(&cmd.message, "max-message", 16<<20, "refuse messages of more than `BYTES`")
+	c.Flags().Float64Var(&cmd.drain, "drain", 10, "let sessions that run go on for `SECONDS` when the server is to end")
+	cmd.tools.Add(c)
+	cmd.audit.Add(c)
 	return c
 }
 

@@ -49,7 +49,7 @@ var recordings = []string{"missing", "all"}
 var testFormats = []string{"text", "json", "ndjson", "junit"}
 
 func NewTest(a *console.Console) *cobra.Command {
-	f := testCommand{console: a}
+	cmd := testCommand{console: a}
 	c := &cobra.Command{
 		Use:   "test [PATH]",
 		Short: "Run a program's tests",
@@ -80,28 +80,28 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return f.runTests(c.Context(), p)
+			return cmd.runTests(c.Context(), p)
 		},
 	}
-	c.Flags().StringVar(&f.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
-	c.Flags().StringVar(&f.format, "format", "text", "`FORM` of the report: text, json, ndjson (a line for each event, when it happens) or junit")
-	c.Flags().IntVar(&f.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
-	c.Flags().Float64Var(&f.timeout, "timeout", 0, "end a test after `SECONDS` of real time; -1 never (default 60, or [limits] max_test_seconds)")
-	c.Flags().Int64Var(&f.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
-	c.Flags().BoolVar(&f.live, "live", false, "let tests reach agents, hosts and the network where they mock nothing")
-	c.Flags().StringVar(&f.record, "record", "", "record what tests find neither in a mock nor on their tape; `all`: record all tapes anew")
+	c.Flags().StringVar(&cmd.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
+	c.Flags().StringVar(&cmd.format, "format", "text", "`FORM` of the report: text, json, ndjson (a line for each event, when it happens) or junit")
+	c.Flags().IntVar(&cmd.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
+	c.Flags().Float64Var(&cmd.timeout, "timeout", 0, "end a test after `SECONDS` of real time; -1 never (default 60, or [limits] max_test_seconds)")
+	c.Flags().Int64Var(&cmd.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
+	c.Flags().BoolVar(&cmd.live, "live", false, "let tests reach agents, hosts and the network where they mock nothing")
+	c.Flags().StringVar(&cmd.record, "record", "", "record what tests find neither in a mock nor on their tape; `all`: record all tapes anew")
 	c.Flags().Lookup("record").NoOptDefVal = recordings[0]
-	c.Flags().BoolVar(&f.list, "list", false, "list the tests in place of running them; with --format json for editors")
-	c.Flags().BoolVar(&f.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
-	c.Flags().BoolVar(&f.cover, "coverage", false, "report which lines and listen handlers the tests reach")
-	c.Flags().StringVar(&f.html, "coverage-html", "", "write the coverage as a page to `FILE`")
-	c.Flags().StringVar(&f.wire, "wire", "", program.WireUsage)
-	f.permissions.Add(c)
-	f.audit.Add(c)
-	f.tools.Add(c)
+	c.Flags().BoolVar(&cmd.list, "list", false, "list the tests in place of running them; with --format json for editors")
+	c.Flags().BoolVar(&cmd.watch, "watch", false, "run the tests again whenever a file that they depend on changes, until Ctrl-C")
+	c.Flags().BoolVar(&cmd.cover, "coverage", false, "report which lines and listen handlers the tests reach")
+	c.Flags().StringVar(&cmd.html, "coverage-html", "", "write the coverage as a page to `FILE`")
+	c.Flags().StringVar(&cmd.wire, "wire", "", program.WireUsage)
+	cmd.permissions.Add(c)
+	cmd.audit.Add(c)
+	cmd.tools.Add(c)
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "format", func() []string { return testFormats })
-	f.permissions.Complete(a, c)
+	cmd.permissions.Complete(a, c)
 	return c
 }
 

@@ -40,7 +40,7 @@ func NewMcp(a *console.Console) *cobra.Command {
 }
 
 func newMcpAdd(a *console.Console) *cobra.Command {
-	f := mcpAddCommand{console: a}
+	cmd := mcpAddCommand{console: a}
 	c := &cobra.Command{
 		Use:   "add NAME [-- COMMAND ARGS…]",
 		Short: "Declare the tools of an MCP server",
@@ -58,12 +58,12 @@ Neither a file nor a section that exists is overwritten.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.add(c.Context(), args[0], args[1:]) },
+		RunE: func(c *cobra.Command, args []string) error { return cmd.add(c.Context(), args[0], args[1:]) },
 	}
-	c.Flags().StringVar(&f.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
-	c.Flags().StringArrayVar(&f.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
-	c.Flags().StringArrayVar(&f.passEnv, "pass-env", nil, "the `NAME` of a variable that the command gets of the environment, too; repeatable")
-	c.Flags().StringArrayVar(&f.headersEnv, "header-env", nil, "a header whose value is in a variable, as `HEADER=VARIABLE`; repeatable")
+	c.Flags().StringVar(&cmd.url, "url", "", "the `URL` of a server that speaks streamable HTTP")
+	c.Flags().StringArrayVar(&cmd.env, "env", nil, "a variable of the command's environment, as `NAME=VALUE`; repeatable")
+	c.Flags().StringArrayVar(&cmd.passEnv, "pass-env", nil, "the `NAME` of a variable that the command gets of the environment, too; repeatable")
+	c.Flags().StringArrayVar(&cmd.headersEnv, "header-env", nil, "a header whose value is in a variable, as `HEADER=VARIABLE`; repeatable")
 	return c
 }
 

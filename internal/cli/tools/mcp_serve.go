@@ -29,7 +29,7 @@ type mcpServeCommand struct {
 }
 
 func newMcpServe(a *console.Console) *cobra.Command {
-	f := mcpServeCommand{console: a}
+	cmd := mcpServeCommand{console: a}
 	c := &cobra.Command{
 		Use:   "serve [PATH]",
 		Short: "Offer a program's tools and pipelines as an MCP server",
@@ -54,13 +54,13 @@ A compiled program that was built elsewhere needs --trust, or these flags.`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
-			return f.serve(c.Context(), p)
+			return cmd.serve(c.Context(), p)
 		},
 	}
-	c.Flags().StringVar(&f.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
-	c.Flags().StringVar(&f.tokenEnv, "token-env", "", "the environment `VARIABLE` with the token that HTTP clients must give")
-	c.Flags().StringArrayVar(&f.origins, "allow-origin", nil, "let web pages of this `ORIGIN` call, such as https://example.org; repeatable")
-	f.world.Add(c)
+	c.Flags().StringVar(&cmd.http, "http", "", "serve over HTTP at `ADDRESS`: a port, or host:port")
+	c.Flags().StringVar(&cmd.tokenEnv, "token-env", "", "the environment `VARIABLE` with the token that HTTP clients must give")
+	c.Flags().StringArrayVar(&cmd.origins, "allow-origin", nil, "let web pages of this `ORIGIN` call, such as https://example.org; repeatable")
+	cmd.world.Add(c)
 	return c
 }
 

@@ -136,7 +136,7 @@ type callCommand struct {
 }
 
 func newToolsCall(a *console.Console) *cobra.Command {
-	f := callCommand{console: a}
+	cmd := callCommand{console: a}
 	c := &cobra.Command{
 		Use:   "call NAME",
 		Short: "Call a tool",
@@ -155,15 +155,15 @@ Exit codes: 0 it succeeded, 1 it failed, 2 there are mistakes in the tools.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return f.callTool(c.Context(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return cmd.callTool(c.Context(), args[0]) },
 		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return toolNames(c.Context(), a, args, &f.ToolFlags)
+			return toolNames(c.Context(), a, args, &cmd.ToolFlags)
 		},
 	}
-	c.Flags().StringVar(&f.args, "args", "", "the arguments: `JSON`, an object, or @FILE that holds it")
-	c.Flags().StringArrayVar(&f.answers, "answer", nil, "answer what is asked: `CHANNEL=VALUE`; the channel of approvals is tool:approval")
-	f.Add(c)
-	f.audit.Add(c)
+	c.Flags().StringVar(&cmd.args, "args", "", "the arguments: `JSON`, an object, or @FILE that holds it")
+	c.Flags().StringArrayVar(&cmd.answers, "answer", nil, "answer what is asked: `CHANNEL=VALUE`; the channel of approvals is tool:approval")
+	cmd.Add(c)
+	cmd.audit.Add(c)
 	return c
 }
 
