@@ -166,17 +166,7 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 	if cmd.list {
 		return listTests(cmd.console, tests, selected, cmd.format == "json")
 	}
-	o := engine.TestOptions{Select: selected, Parallel: cmd.parallel, Seed: cmd.seed, Live: cmd.live, Record: cmd.record, Limit: time.Duration(cmd.timeout * float64(time.Second)), Environ: cmd.console.Environ, Executable: cmd.console.Binary.Executable, WorkDir: cmd.console.Dir, Allow: allow,
-		Cover: cmd.cover || cmd.html != "", Kill: kill, Log: cmd.console.LogWriter(), LogLevel: cmd.console.LogLevel}
-	if cmd.console.Debugging.Debugger != nil {
-		o.Debugger = cmd.console.Debugging.Debugger
-	}
-	switch cmd.format {
-	case "text":
-		o.OnResult = func(r engine.TestResult) { writeResult(cmd.console, r) }
-	case "ndjson":
-		o.OnEvent = func(t engine.Test, r *engine.TestResult) { writeEvent(cmd.console, t, r) }
-	}
+	o := cmd.options(allow, selected, kill)
 	if cmd.wire != "" {
 		if err := program.CheckWireFile(cmd.console, p, cmd.wire); err != nil {
 			return err
@@ -188,37 +178,63 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 		defer func() { failed = console.CloseRecord(failed, file, cmd.wire) }()
 		o.Wire = file
 	}
-	var of engine.Options
-	of.WorkDir, of.Dir, of.Allow = cmd.console.Dir, cmd.console.Dir, allow
-	cmd.tools.Watch(cmd.console, s.Seen)
-	endTools, err := program.RegisterTestTools(ctx, cmd.console, &cmd.tools, p, &of, !cmd.live)
+	r, err := cmd.runWithTools(ctx, p, o, s.Seen)
+	if r == nil {
+		return err
+	}
+	for _, x := range r.Results {
+		for _, file := range x.Record.Files {
+			s.Seen(cmd.console.Abs(file))
+		}
+		if x.UnusedEntries > 0 {
+			cmd.console.Complain("warning: "+x.Tape+": "+program.NotUsed(x.Unused, x.UnusedEntries), "")
+		}
+	}
 	if err != nil {
 		return err
 	}
+	return cmd.finishTests(r)
+}
+
+// options returns what the flags say about the run of the tests, without its tools and records.
+func (cmd *testCommand) options(allow permit.Grants, selected func(engine.Test) bool, kill <-chan struct{}) engine.TestOptions {
+	o := engine.TestOptions{Select: selected, Parallel: cmd.parallel, Seed: cmd.seed, Live: cmd.live, Record: cmd.record, Limit: time.Duration(cmd.timeout * float64(time.Second)), Environ: cmd.console.Environ, Executable: cmd.console.Binary.Executable, WorkDir: cmd.console.Dir, Allow: allow,
+		Cover: cmd.cover || cmd.html != "", Kill: kill, Log: cmd.console.LogWriter(), LogLevel: cmd.console.LogLevel}
+	if cmd.console.Debugging.Debugger != nil {
+		o.Debugger = cmd.console.Debugging.Debugger
+	}
+	switch cmd.format {
+	case "text":
+		o.OnResult = func(r engine.TestResult) { writeResult(cmd.console, r) }
+	case "ndjson":
+		o.OnEvent = func(t engine.Test, r *engine.TestResult) { writeEvent(cmd.console, t, r) }
+	}
+	return o
+}
+
+// runWithTools runs the tests with the tools and the audit log of the flags. The report is nil if no
+// test was started.
+func (cmd *testCommand) runWithTools(ctx context.Context, p *engine.Program, o engine.TestOptions, seen func(path string)) (*testReport, error) {
+	var of engine.Options
+	of.WorkDir, of.Dir, of.Allow = cmd.console.Dir, cmd.console.Dir, o.Allow
+	cmd.tools.Watch(cmd.console, seen)
+	endTools, err := program.RegisterTestTools(ctx, cmd.console, &cmd.tools, p, &of, !cmd.live)
+	if err != nil {
+		return nil, err
+	}
 	endAudit, err := program.OpenAudit(cmd.console, p, &of, &cmd.audit)
 	if err != nil {
-		return endTools(err)
+		return nil, endTools(err)
 	}
 	o.Audit, o.Tools = of.Records.Audit, of.Tools
 	began := time.Now()
 	results, points, err := p.RunTests(ctx, o)
 	err = endTools(endAudit(err))
-	for _, r := range results {
-		for _, file := range r.Record.Files {
-			s.Seen(cmd.console.Abs(file))
-		}
-		if r.UnusedEntries > 0 {
-			cmd.console.Complain("warning: "+r.Tape+": "+program.NotUsed(r.Unused, r.UnusedEntries), "")
-		}
-	}
-	if err != nil {
-		return err
-	}
 	r := &testReport{Results: results, Took: time.Since(began)}
-	if o.Cover {
+	if o.Cover && err == nil {
 		r.Coverage = summarize(p, points)
 	}
-	return cmd.finishTests(r)
+	return r, err
 }
 
 // selection is --filter as a choice of tests, with the other flags checked.
