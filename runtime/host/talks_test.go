@@ -352,6 +352,11 @@ func withProcesses(t *testing.T, talk *conversation.Talk) string {
 		}
 	}
 	seen := p.play(talk)
+	if talk.WritesHeardAll() {
+		if err := testproc.AwaitFile(file(conversation.HeardAll)); err != nil {
+			t.Error(err)
+		}
+	}
 	if err := p.hosts.Close(context.Background()); err != nil {
 		t.Error(err)
 	}

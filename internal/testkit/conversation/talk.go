@@ -97,11 +97,12 @@ func (e *Exchange) PromptLine() string {
 // files in the script's directory.
 func (t *Talk) Script() string {
 	var b strings.Builder
+	last := t.lastHear()
 	for i, steps := range t.Starts {
 		if i > 0 {
 			b.WriteString("--- spawn\n")
 		}
-		for _, s := range steps {
+		for at, s := range steps {
 			switch s.Op {
 			case Hear:
 				b.WriteString("read\n")
@@ -116,9 +117,33 @@ func (t *Talk) Script() string {
 			case Hang:
 				b.WriteString("hang\n")
 			}
+			if i == len(t.Starts)-1 && at == last {
+				fmt.Fprintf(&b, "write %s x\n", HeardAll)
+			}
 		}
 	}
 	return b.String()
+}
+
+// HeardAll is the file that a host by Script writes when it has heard its last line. Who ends it before, because the program
+// is over, may be too quick for it.
+const HeardAll = "heard-all"
+
+// WritesHeardAll reports whether a host by Script writes HeardAll.
+func (t *Talk) WritesHeardAll() bool { return t.lastHear() >= 0 }
+
+// lastHear is the place of the last Hear among the steps of the last process, -1 when it has none.
+func (t *Talk) lastHear() int {
+	if len(t.Starts) == 0 {
+		return -1
+	}
+	steps := t.Starts[len(t.Starts)-1]
+	for at := len(steps) - 1; at >= 0; at-- {
+		if steps[at].Op == Hear {
+			return at
+		}
+	}
+	return -1
 }
 
 // Signals says whether the host signals when it has said everything that follows
@@ -212,6 +237,9 @@ host ` + Host + ` { connector: w, output_format: "json", timeout: 30`)
 			fmt.Fprintf(&b, "        %q => |m| { emit(\"got\", [%q, m]); act(m) },\n", typ, typ)
 		}
 		fmt.Fprintf(&b, "    };\n    match r%d { Ok(m) => emit(\"ok\", m), Err(e) => emit(\"err\", e.message) }\n", i)
+	}
+	if t.WritesHeardAll() {
+		fmt.Fprintf(&b, "    for _ in 0..2000 { if fs::exists(%q) { break; } time::sleep(50); }\n", HeardAll)
 	}
 	b.WriteString("}\n")
 	return b.String()
