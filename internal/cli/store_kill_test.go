@@ -161,7 +161,7 @@ func killed(dir string, some int, after time.Duration) (lines []string, err erro
 // TestTwoProcesses: processes that count in one file at a time lose no count.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
-	const each, processes = 150, 3
+	const each, processes = 60, 3
 	dir := programs(t, map[string]string{"count.conc": fmt.Sprintf(`
 hashmap counts: HashMap<String, Int> = HashMap::new().with_persistence("count.db");
 hashmap sums: HashMap<String, Float> = HashMap::new().with_persistence("count.db");
