@@ -113,8 +113,8 @@ SOAK ?= 30m
 soak:
 	CONCERTO_SOAK=$(SOAK) go test ./internal/cli -run TestSoak -count=1 -timeout 0 -v
 
-# Hosts that misbehave, with floods of their full size and times without allowance for a
-# busy machine.
+# Hosts that misbehave, with floods of their full size, held to their times, on a machine
+# that has nothing else to do.
 misbehave:
 	CONCERTO_ROWS_FULL=1 CONCERTO_ROWS_STRICT=1 go test ./internal/cli -run TestMisbehaviour -count=1 -v
 

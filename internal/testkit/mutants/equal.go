@@ -15,7 +15,7 @@ var equal = []same{
 	{"lexer", "token.go", "wordHash", "uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 + s[len(s)/2]*3 -> uint8(len(s))*7 + s[0]*31 + s[len(s)-1]*13 - s[len(s)/2]*3",
 		"any hash finds the words"},
 	{"lexer", "token.go", "wordHash", "13 -> 14", "any hash finds the words"},
-	{"parser", "balance.go", "left", "p.excess >= 0 -> p.excess > 0", "where braces balance, none is to blame"},
+	{"parser", "balance.go", "left", "p.balance.excess >= 0 -> p.balance.excess > 0", "where braces balance, none is to blame"},
 	{"parser", "nodes.go", "remaining", "return nodes{idents: n.idents, paths: n.paths, segments: n.segments} -> zero", "it saves allocations"},
 	{"parser", "parser.go", "apart", "1 -> 2", "only the sign counts"},
 	{"internal/compile/optimize", "index.go", "reset", "0 -> 1", "a round that no slot has will do"},
