@@ -358,10 +358,10 @@ func (m *misdeed) checkError(t *testing.T, o *came) {
 
 // checkBounds holds the row to its times, on a machine that has nothing else to do, and to its memory.
 func (m *misdeed) checkBounds(t *testing.T, o *came) {
+	if m.within > 0 && o.exactly == 0 {
+		t.Error("the time of the misbehaviour is not known")
+	}
 	if strict {
-		if m.within > 0 && o.exactly == 0 {
-			t.Error("the time of the misbehaviour is not known")
-		}
 		if m.within > 0 && (o.exactly > m.within || o.exactly < -time.Duration(m.due/2*float64(time.Second))) {
 			t.Errorf("the error came %v after it was due, at most %v are allowed", o.exactly, m.within)
 		}

@@ -41,7 +41,7 @@ type process struct {
 	out    *outbox
 	read   *reader
 	aside  stderrlog.Lines // its standard error
-	pulse  *pulse          // nil: nobody asks whether it is silent
+	pulse  *pulse          // nil without a heartbeat
 	work   *workspace.Dir  // that it has to itself; nil without isolate
 
 	words *translation         // nil: it speaks our protocol

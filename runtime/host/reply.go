@@ -73,7 +73,8 @@ func (h *Hosts) reply(ctx context.Context, r *effect.ExchangeReply) error {
 	}
 }
 
-// said puts a reply to the exchange's process; one that goes on with the exchange may not have asked for it yet.
+// said sends a reply to the exchange's process, and reports whether it had room. After a process was replaced, the new one may
+// not have asked the question yet: the reply is then kept for it.
 func (ex *exchange) said(r *effect.ExchangeReply, text []byte) (ok bool) {
 	ex.mu.Lock()
 	p, again := ex.proc, ex.again

@@ -89,7 +89,7 @@ func NewRepl(a *console.Console) *cobra.Command {
 
 // lineSource is where a session's lines come from.
 type lineSource interface {
-	// next gives a line. The error is io.EOF at the end, console.ErrInterrupted for a line that was
+	// next returns a line. The error is io.EOF at the end, console.ErrInterrupted for a line that was
 	// given up.
 	next(ctx context.Context, prompt string) (string, error)
 	// interactive says that somebody is there, for whom a mistake ends nothing.
@@ -223,7 +223,7 @@ func (t *talker) tell(err error) int {
 		for _, d := range wrong.Found {
 			l.Add(d)
 		}
-		_ = t.console.ShowDiagnostics(l) // what it gives is the code of another command
+		_ = t.console.ShowDiagnostics(l) // its error is an exit code for other commands
 		return console.ExitFailed
 	}
 	return t.console.Fail(err)
@@ -378,7 +378,7 @@ func (t *talker) run(ctx context.Context, name, text string) error {
 		for _, d := range r.Found {
 			l.Add(d)
 		}
-		_ = t.console.ShowDiagnostics(l) // there are warnings alone
+		_ = t.console.ShowDiagnostics(l) // only warnings: no error
 	}
 	if len(r.Dropped) > 0 {
 		t.out.endLine()

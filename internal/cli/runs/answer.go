@@ -18,7 +18,7 @@ else JSON, or a word such as the name of a variant. The first answer wins.
   concerto answer job q7 '{"ok":true,"why":"small change"}'
   concerto answer job q7 --refuse "nobody is here to decide"
 
-A run that is alive sees it at once; one that is parked when it is gone on with.`
+A run that is alive sees it at once, a parked one when it is resumed.`
 
 // answerCommand is the command answer with its options.
 type answerCommand struct {

@@ -96,7 +96,7 @@ func auditLog(a *console.Console, path string) (f *os.File, name, head string, e
 
 func (cmd *verifyCommand) verify(path string) error {
 	if raw, err := hex.DecodeString(cmd.head); err != nil || cmd.head != "" && len(raw) != 32 || strings.ToLower(cmd.head) != cmd.head {
-		return console.Usage("give the 64 digits that `concerto audit verify` says behind `head`", "--head cannot be %q", cmd.head)
+		return console.Usage("give the 64 digits that `concerto audit verify` prints after `head`", "--head cannot be %q", cmd.head)
 	}
 	f, path, last, err := auditLog(cmd.console, path)
 	if err != nil {

@@ -63,7 +63,7 @@ func NewFork(a *console.Console) *cobra.Command {
 	}
 	c.Flags().Int64Var(&cmd.at, "at", 0, "the effect whose result is another one: its number `N`")
 	c.Flags().StringVar(&cmd.answer, "answer", "", "what an awaited emit is answered with: `VALUE`")
-	c.Flags().StringVar(&cmd.result, "result", "", "what the effect gives: `JSON`")
+	c.Flags().StringVar(&cmd.result, "result", "", "the result of the effect, as `JSON`")
 	c.Flags().StringVar(&cmd.fail, "error", "", "how it fails: `TEXT`")
 	c.Flags().StringVar(&cmd.to, "to", "", "`DIR` of the new run, new or empty (default: beside the other)")
 	c.Flags().BoolVar(&cmd.noRun, "no-run", false, "only make the directory")

@@ -120,7 +120,7 @@ Concerto.toml here or above, and of the flags.
 			return withTools(c.Context(), a, &cmd.ToolFlags, cmd.list)
 		},
 	}
-	c.Flags().BoolVar(&cmd.json, "json", false, `write {"tools": […]}, as tools/list of concerto serve gives it`)
+	c.Flags().BoolVar(&cmd.json, "json", false, `write {"tools": […]}, as tools/list of concerto serve returns it`)
 	cmd.Add(c)
 	return c
 }

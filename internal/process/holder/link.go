@@ -113,6 +113,9 @@ func (l *Link[A]) Ask(ctx context.Context, numbered func(n int64) (request any))
 			return a, l.gone()
 		}
 	case <-ctx.Done():
+		l.mu.Lock()
+		delete(l.waiting, n)
+		l.mu.Unlock()
 		return a, context.Cause(ctx)
 	}
 	return a, a.Err()
