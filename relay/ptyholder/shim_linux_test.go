@@ -14,7 +14,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/concerto-lang/concerto/internal/testkit/testproc"
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
@@ -67,8 +69,20 @@ func start(t *testing.T, script string) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = syscall.Kill(-r.pid, syscall.SIGKILL) })
+	shim := 0
+	t.Cleanup(func() {
+		_ = syscall.Kill(-r.pid, syscall.SIGKILL)
+		if shim == 0 {
+			return
+		}
+		// It writes in the directory, which is removed next.
+		_ = syscall.Kill(shim, syscall.SIGKILL)
+		if left, err := testproc.Ended(2*time.Minute, shim); len(left) > 0 || err != nil {
+			t.Errorf("the shim is left: %v (%v)", left, err)
+		}
+	})
 	r.attach()
+	shim = r.Keeper()
 	return r
 }
 
