@@ -67,13 +67,13 @@ var scenarios = []scenario{
 		r.says(t, 1, "result ", "All done.")
 		w.made(t, "made.txt", true)
 	}},
-	{"allowed for longer", "… and for longer, as far as that is offered", touching(2), func(t *testing.T, w *world) {
+	{"allowed for longer", "a command is allowed for the longest time that the agent offers", touching(2), func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"`+w.agent.longest+`"`), "")
 		r.says(t, 1, "approval execute ", "touch made.txt")
 		r.says(t, 1, "result ", "All done.")
 		w.made(t, "made.txt", true)
 	}},
-	{"denied", "… denied", touching(1), func(t *testing.T, w *world) {
+	{"denied", "a command is denied", touching(1), func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"not today"`), "")
 		r.says(t, 1, "approval execute ", "touch made.txt")
 		w.made(t, "made.txt", false)
@@ -85,26 +85,26 @@ var scenarios = []scenario{
 			w.modelHears(t, "not today")
 		}
 	}},
-	{"edited", "… allowed in other words", touching(1), func(t *testing.T, w *world) {
+	{"edited", "a command is allowed with a changed input", touching(1), func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`{ decision: "allow", input: { command: "touch other.txt", description: "another" } }`), "")
 		r.says(t, 1, "approval execute ", "touch made.txt")
 		w.made(t, "made.txt", false)
 		w.made(t, "other.txt", w.agent.edits)
 	}},
-	{"rule allows", "a rule of `[permissions]` allows it", touching(1), func(t *testing.T, w *world) {
+	{"rule allows", "a rule of `[permissions]` allows a command", touching(1), func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"no"`), allowTouch)
 		r.says(t, 1, "[host:decided] ", `"decision":"allow"`)
 		r.says(t, 0, "approval ", "")
 		r.says(t, 1, "result ", "All done.")
 		w.made(t, "made.txt", true)
 	}},
-	{"rule denies", "… denies it", touching(1), func(t *testing.T, w *world) {
+	{"rule denies", "a rule denies a command", touching(1), func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"yes"`), denyTouch)
 		r.says(t, 1, "[host:decided] ", `"decision":"deny"`)
 		r.says(t, 0, "approval ", "")
 		w.made(t, "made.txt", false)
 	}},
-	{"rule allows files", "… allows a new file", func(m *modelling) []testllm.Reply {
+	{"rule allows files", "a rule allows a new file", func(m *modelling) []testllm.Reply {
 		return append([]testllm.Reply{{When: m.main, ToolCalls: []testllm.Call{m.writes}, TokensIn: 10, TokensOut: 5}}, m.saying("All done.")...)
 	}, func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"no"`), "[hosts.coder.permissions]\nread = [\".\"]\nwrite = [\".\"]\n")
@@ -112,7 +112,7 @@ var scenarios = []scenario{
 		r.says(t, 1, "result ", "All done.")
 		w.made(t, "new.txt", !w.agent.timid)
 	}},
-	{"question", "a question is asked", (*modelling).asking, func(t *testing.T, w *world) {
+	{"question", "the agent asks a question", (*modelling).asking, func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"no"`), "")
 		if w.agent.asks.Args == nil {
 			w.modelHearsNot(t, `"name":"`+w.agent.asks.Name+`"`)
@@ -122,7 +122,7 @@ var scenarios = []scenario{
 		r.says(t, 1, "result ", "All done.")
 		w.modelHears(t, "Tabs")
 	}},
-	{"tool", "a tool of the program's is called, without being asked for", (*modelling).calling, func(t *testing.T, w *world) {
+	{"tool", "the agent calls a tool of the program without an approval", (*modelling).calling, func(t *testing.T, w *world) {
 		r := w.run(t, `tool Calc {
     description: "Calculates.",
     @describe("Adds two numbers.")
@@ -133,7 +133,7 @@ var scenarios = []scenario{
 		r.says(t, 0, "approval ", "")
 		r.says(t, 1, "result ", "It is three.")
 	}},
-	{"cancel", "cancelled, and the process goes on", func(m *modelling) []testllm.Reply {
+	{"cancel", "an exchange is cancelled, and the process continues", func(m *modelling) []testllm.Reply {
 		return append([]testllm.Reply{{When: m.main, Hang: true}}, m.saying("All done.")...)
 	}, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+`
@@ -147,19 +147,19 @@ fn main() {
 		r.says(t, 1, "result ", "All done.")
 		r.starts(t, 1)
 	}},
-	{"keep", "exchanges are one conversation", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"keep", "exchanges share a conversation", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "")
 		r.says(t, 1, "result ", "One.")
 		r.says(t, 1, "result ", "Two.")
 		r.starts(t, 1)
 		w.modelHears(t, "One.")
 	}},
-	{"fresh", "… or each its own", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"fresh", "each exchange has a conversation of its own", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, program(`Coder.execute("please work")`, `"no"`)+"fn main() { exchange(); exchange(); }\n", "session = \"fresh\"\n")
 		r.says(t, 1, "result ", "Two.")
 		w.modelHearsNot(t, "One.")
 	}},
-	{"resume", "another run goes on with it", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
+	{"resume", "another run resumes the conversation", func(m *modelling) []testllm.Reply { return m.saying("One.", "Two.") }, func(t *testing.T, w *world) {
 		r := w.run(t, deciding(`"no"`), "")
 		r.says(t, 1, "result ", "One.")
 		session := r.rest("session ")
@@ -173,21 +173,21 @@ fn main() {
 	}},
 }
 
-// seen says what an agent does of a scenario, for those that have read nothing else.
+// seen returns an agent's cell of the manual's table for a scenario.
 func (a *agent) seen(scenario string) string {
 	switch {
 	case scenario == "denied" && a.stops:
-		return "ends the turn"
+		return "yes, and ends the turn"
 	case scenario == "denied" && a.reasons:
-		return "with the reason"
+		return "yes, with the reason"
 	case scenario == "allowed for longer":
 		return a.longest
 	case scenario == "edited" && !a.edits:
-		return "is denied"
+		return "no, denied"
 	case scenario == "rule allows files" && a.timid:
-		return "it gives up when there is none"
+		return "it gives up if the file does not exist"
 	case scenario == "question" && a.asks.Args == nil:
-		return "is not asked over ACP"
+		return "not over ACP"
 	}
 	return "yes"
 }
