@@ -36,12 +36,12 @@ type Rule struct {
 
 // Rules is what is redacted, in this order. The manual has it as a table.
 var Rules = []Rule{
-	{"a secret that is known: the value of a variable of hostd's environment whose name has `KEY`, `TOKEN`, `SECRET`, `PASS`, `CREDENTIAL` or `AUTH`", "all", "all", known, known},
-	{"a token by its form", "the forms of the list below", "shortened ones and certificates, too", tokens, shortened},
+	{"a known secret: the value of a variable of hostd's environment whose name contains `KEY`, `TOKEN`, `SECRET`, `PASS`, `CREDENTIAL` or `AUTH`", "all", "all", known, known},
+	{"a token that is recognised by its form", "the forms of the list below", "also shortened tokens and certificates", tokens, shortened},
 	{"the value of an `Authorization` header", "a literal", "all", literally(header, 1), header.cut},
 	{"the value after a name with `password`, `token`, `secret` or `api_key`", "a literal of at least 6 characters, and a text that is a member of the arguments", "all", literally(keyed, secret.MinLength), keyed.cut},
-	{"what looks random: at least 32 characters of `[A-Za-z0-9+=_]`, upper and lower case and digits, an entropy over 3.5 bits a character, next to no `/`, `.` or `-`, and no name of a file", "", "all", nil, random},
-	{"what `$REDACTION_EXTRA_REGEX` matches", "all", "all", extra, extra},
+	{"random-looking text: at least 32 characters of `[A-Za-z0-9+=_]`, upper and lower case and digits, an entropy over 3.5 bits a character, almost no `/`, `.` or `-`, and not the name of a file", "", "all", nil, random},
+	{"matches of `$REDACTION_EXTRA_REGEX`", "all", "all", extra, extra},
 }
 
 const (
