@@ -102,23 +102,23 @@ type Message struct {
 func Messages() []Message { return messages }
 
 var messages = []Message{
-	{Type: Progress, Schema: "HostProgress", Channel: "host:progress", Doc: "how far it is"},
+	{Type: Progress, Schema: "HostProgress", Channel: "host:progress", Doc: "the progress of the work"},
 	{Type: "log", Schema: "HostLog", Channel: "host:log", Doc: "a remark"},
-	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is taken for `text`"},
+	{Type: "partial", Schema: "HostPartial", Unhandled: Gathered, Doc: "a piece of the result; `chunk` is accepted as a synonym of `text`"},
 	{Type: Question, Schema: "HostQuestion", Role: Asks, Form: Inquiry, Timed: true, Default: "question_default", Channel: "host:question",
-		Doc: "it needs to know something"},
+		Doc: "a question"},
 	{Type: Approval, Schema: "HostApproval", Role: Asks, Form: YesNo, Timed: true, Default: "approval_default", Channel: "host:approval",
-		Doc: "it needs a yes or a no"},
-	{Type: "tool_call", Schema: "HostToolCall", Role: Asks, Unhandled: ByTools, Doc: "it wants one of the program's tools called"},
-	{Type: "withdraw", Members: []string{"id"}, Role: TakesBack, Doc: "it takes back what it asked"},
-	{Type: Result, Schema: "HostResult", Role: Succeeds, Doc: "the exchange is over, with this and whatever else it has"},
-	{Type: Error, Members: []string{"message", "code", "recoverable", "session"}, Role: Fails, Doc: "the exchange is over, and failed"},
-	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "it has read its parameters"},
+		Doc: "a request for permission"},
+	{Type: "tool_call", Schema: "HostToolCall", Role: Asks, Unhandled: ByTools, Doc: "a call of one of the program's tools"},
+	{Type: "withdraw", Members: []string{"id"}, Role: TakesBack, Doc: "withdraws a request"},
+	{Type: Result, Schema: "HostResult", Role: Succeeds, Doc: "ends the exchange with this result, which may have further members"},
+	{Type: Error, Members: []string{"message", "code", "recoverable", "session"}, Role: Fails, Doc: "ends the exchange as failed"},
+	{Type: "init_ack", Members: []string{"version", "capabilities"}, Role: Acknowledges, Doc: "confirms that the host has read its parameters"},
 
-	{Type: Init, Sender: Concerto, Members: []string{"params"}, Doc: "the host's parameters, before anything else"},
-	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session", "resumed"}, Doc: "an exchange begins"},
-	{Type: Response, Sender: Concerto, Members: []string{"in_reply_to", "answer_to", "value", "error"}, Doc: "the answer to what it asked"},
-	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "the exchange is to end early"},
+	{Type: Init, Sender: Concerto, Members: []string{"params"}, Doc: "the host's parameters; the first message"},
+	{Type: Prompt, Sender: Concerto, Members: []string{"text", "context", "schema", "session", "resumed"}, Doc: "begins an exchange"},
+	{Type: Response, Sender: Concerto, Members: []string{"in_reply_to", "answer_to", "value", "error"}, Doc: "the answer to a request"},
+	{Type: Cancel, Sender: Concerto, Members: []string{"reason"}, Doc: "asks the host to end the exchange early"},
 }
 
 // Types lists the types of the rows that which picks, in order.

@@ -8,19 +8,19 @@ import (
 )
 
 var endRules = []rule{
-	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result`; the error has `exit_code` (128 and the number, when a signal ended it) and, in `stderr`, the last lines of its standard error.", exits},
-	{"H41", "What it said before that wants no answer is handled first. A request that waits for an answer when its end is known is dropped: its handler is cancelled, or never run. `listen:error` has their number as `dropped_requests`.", saidBefore},
-	{"H42", "A host that closes its output and goes on running is given a second to exit; then the exchange fails as if it had, and the process is ended.", closesOutput},
-	{"H43", "The timeout, 120 seconds when none is set (1800 for a vendor's agent), is for the whole exchange, from prompt to terminal message, however much the host says in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
-	{"H44", "At the timeout the program goes on at once. A host with the capability `cancel` is told and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", toldAtTimeout},
-	{"H45", "When the program ends an exchange early, a host with the capability `cancel` gets `{\"type\":\"cancel\",\"reason\":\"…\"}`. It comes to its terminal message, which like all others is dropped, within `cancel_grace` (five seconds), and is kept for the next exchange; else it is ended.", cancelled},
+	{"H40", "A host that exits before its terminal message fails the exchange with `host exited without result`; the error has `exit_code` (128 plus the number, if a signal terminated it) and, in `stderr`, the last lines of its standard error.", exits},
+	{"H41", "Its earlier messages that need no answer are handled first. A request that waits for an answer when the exit is detected is dropped: its handler is cancelled, or never runs. `listen:error` has their number as `dropped_requests`.", saidBefore},
+	{"H42", "A host that closes its output and keeps running has a second to exit; then the exchange fails as if it had exited, and the process is terminated.", closesOutput},
+	{"H43", "The timeout, 120 seconds if none is set (1800 for a vendor's agent), covers the whole exchange, from prompt to terminal message, however many messages the host sends in between. The error is `host '<name>' timed out after N seconds`.", timesOut},
+	{"H44", "At the timeout the program continues at once. A host with the capability `cancel` gets `cancel` and has a second; then its process group gets SIGTERM, and SIGKILL five seconds later.", toldAtTimeout},
+	{"H45", "When the program ends an exchange early, a host with the capability `cancel` gets `{\"type\":\"cancel\",\"reason\":\"…\"}`. If it sends its terminal message, which is dropped like all others, within `cancel_grace` (five seconds), it is reused for the next exchange; otherwise it is terminated.", cancelled},
 	{"H46", "Without that capability the process group gets SIGTERM, and SIGKILL five seconds later.", signalled},
-	{"H47", "The program does not wait for a host to be cancelled or ended; only the next exchange with it does.", notAwaited},
-	{"H48", "When the run ends during an exchange, as by Ctrl-C, a host with the capability `cancel` is told and has half a second; then it is ended like the others.", runEnds},
+	{"H47", "The program does not wait until a host is cancelled or terminated; only the next exchange with it does.", notAwaited},
+	{"H48", "When the run ends during an exchange, for example by Ctrl-C, a host with the capability `cancel` gets `cancel` and has half a second; then it is terminated like the others.", runEnds},
 }
 
 var decidedRules = []rule{
-	{"H51", "An approval that the host's `permissions` in the manifest decide is answered as soon as it is read, with \"yes\" or with `denied by [hosts.<section>.permissions]`, also while the program deals with another message; the program does not see it.", decided},
+	{"H51", "An approval that the host's `permissions` in the manifest decide is answered as soon as it is read, with \"yes\" or with `denied by [hosts.<section>.permissions]`, even while the program handles another message; the program does not see it.", decided},
 }
 
 func decided(w *world) {

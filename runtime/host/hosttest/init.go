@@ -10,13 +10,13 @@ import (
 var initRules = []rule{
 	{"H22", "The first line after the start is `init` with all parameters, in the manifest's order; numbers stay exact.", initFirst},
 	{"H23", "Parameters of `params_env` are read from the environment when the process is started, and sent as strings after the others, or in the place of one with the same name.", paramsEnv},
-	{"H24", "When such a variable is not set, the call fails with an error that names it, and no process is started.", paramsEnvUnset},
-	{"H25", "Without parameters there is no `init`: the first line is the prompt. With `init = true` in the manifest there is one without `params`, so that capabilities are heard.", noInit},
-	{"H26", "A host that does not answer within `init_timeout`, or where that is not set its timeout (10 seconds when none is set; 60 for a vendor's agent) fails the call with `host '<name>' did not acknowledge initialization`.", initSilence},
+	{"H24", "If such a variable is not set, the call fails with an error that names it, and no process is started.", paramsEnvUnset},
+	{"H25", "Without parameters there is no `init`: the first line is the prompt. With `init = true` in the manifest Concerto sends one without `params`, so that the host can report its capabilities.", noInit},
+	{"H26", "A host that does not answer within `init_timeout`, or if that is not set its timeout (10 seconds if none is set; 60 for a vendor's agent), fails the call with `host '<name>' did not acknowledge initialization`.", initSilence},
 	{"H27", "A host that answers with `error` fails the call with that message.", initError},
-	{"H28", "Any other answer is the failure to acknowledge, and quotes the line; so is the end of the process, with its exit code and the end of its standard error.", initOther},
-	{"H29", "A process whose initialisation failed is ended.", initFailureEnds},
-	{"H30", "`init_ack` may carry anything. `capabilities` that contain `\"cancel\"` say that the host understands `cancel`, \"resume\" that it heeds the `session` of a prompt, \"tools\" that it wants to be told of its tools.", ackMembers},
+	{"H28", "Any other answer fails the call in the same way and is quoted in the error; so does the exit of the process, with its exit code and the end of its standard error.", initOther},
+	{"H29", "A process whose initialisation failed is terminated.", initFailureEnds},
+	{"H30", "`init_ack` may have any members. In `capabilities`, `\"cancel\"` means that the host understands `cancel`, \"resume\" that it uses the `session` of a prompt, \"tools\" that it wants the list of its tools.", ackMembers},
 }
 
 const ackAndEcho = "< {\"type\":\"init_ack\"}\n" + echo

@@ -8,15 +8,15 @@ import (
 )
 
 var lineRules = []rule{
-	{"H13", "What Concerto sends is one JSON object a line, in UTF-8, ended by a single `\\n`.", sentLines},
-	{"H14", "What a host sends may end its lines with `\\r\\n`, may begin with a byte order mark, and may have blank lines, which mean nothing.", lenientLines},
-	{"H15", "A line that is not a message, that is, a JSON object with a string member `type`, counts as a `result` whose `text` is the line, as long as the process has not sent a message; the log says so once. From a process that has, it is said in the log and skipped.", plainText},
-	{"H16", "A line may have 16 MiB. A longer one is an error that names the host, the size and the offset in the host's output, and the process is ended.", lineLimit},
-	{"H17", "A line that is not UTF-8 is such an error as well. So is one that begins with `{` and is no JSON, with `NaN` or `Infinity` in it for example, or with a number beyond what values hold, and any that nests deeper than 10,000 arrays and objects: it is quoted, and never taken for a result.", unreadable},
-	{"H18", "A last line without an end counts when it is a complete object or plain text. One that begins with `{` and is no JSON is an error that quotes it: the message was cut off.", halfLines},
-	{"H19", "Messages are handled in the order they were sent, and none is lost. A host that sends faster than they are handled is slowed by the pipe.", flood},
+	{"H13", "Concerto sends one JSON object per line, in UTF-8, terminated by a single `\\n`.", sentLines},
+	{"H14", "A host may terminate its lines with `\\r\\n`, begin with a byte order mark, and write blank lines, which are ignored.", lenientLines},
+	{"H15", "A message is a JSON object with a string member `type`. A line that is not a message counts as a `result` whose `text` is the line, if the process has not sent a message before; the log reports this once. If it has, the line is logged and skipped.", plainText},
+	{"H16", "A line may have 16 MiB. A longer one is an error that names the host, the size and the offset in the host's output, and the process is terminated.", lineLimit},
+	{"H17", "A line that is not UTF-8 is such an error as well. So is a line that begins with `{` and is not JSON, for example because of `NaN`, `Infinity` or a number beyond the range of values, and one that nests more than 10,000 arrays and objects: the error quotes the line, which is never used as a result.", unreadable},
+	{"H18", "A last line without a terminator counts if it is a complete object or plain text. One that begins with `{` and is not JSON is an error that quotes it: the message was cut off.", halfLines},
+	{"H19", "Messages are handled in the order in which they were sent, and none is lost. A host that sends faster than they are handled is slowed down by the pipe.", flood},
 	{"H20", "Both sides may send large lines at the same time without reading first.", largeBothWays},
-	{"H21", "A host that does not read its input never holds up the program for longer than the timeout.", neverReads},
+	{"H21", "A host that does not read its input never blocks the program for longer than the timeout.", neverReads},
 }
 
 func sentLines(w *world) {

@@ -8,12 +8,12 @@ import (
 )
 
 var messageRules = []rule{
-	{"H34", "Everything but `type` is the message's payload, in the order sent.", payloads},
+	{"H34", "All members except `type` are the message's payload, in the order sent.", payloads},
 	{"H35", "`result` and `error` end the exchange; the process waits for the next prompt.", terminalMessages},
-	{"H36", "A message belongs to the exchange in which it was written: what a host wrote before the next prompt was sent is ignored, whenever it is read, and said in the log.", outOfTurn},
-	{"H37", "A `withdraw` that comes before its request was handed on takes both out: the program sees neither.", withdrawn},
-	{"H38", "`in_reply_to` is the type of the message answered, `answer_to` its `id` as the host wrote it, left out when it had none. `value` is any JSON; `error`, a text, stands in its place when the message could not be handled.", responses},
-	{"H39", "Requests that were sent before the terminal message are answered, though the terminal message has come.", lateAnswers},
+	{"H36", "A message belongs to the exchange in which it was written: a message that the host wrote before the next prompt was sent is ignored, whenever it is read, and logged.", outOfTurn},
+	{"H37", "A `withdraw` that arrives before its request was passed to the program removes both: the program sees neither.", withdrawn},
+	{"H38", "`in_reply_to` is the type of the answered message, `answer_to` its `id` as the host wrote it, omitted if it had none. `value` is any JSON; `error`, a text, replaces it if the message could not be handled.", responses},
+	{"H39", "Requests that were sent before the terminal message are answered even after the terminal message has arrived.", lateAnswers},
 }
 
 func payloads(w *world) {

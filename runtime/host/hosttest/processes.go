@@ -13,17 +13,17 @@ import (
 
 var processRules = []rule{
 	{"H1", "A host is started when the program first uses it, and not before.", startsOnUse},
-	{"H2", "Of the run's environment a process gets the variables that programs need (below), and those that `pass_env` names; `env` adds to them. It is started in its `working_dir`.", dirAndEnv},
-	{"H3", "A `command` with a slash in it is a file, relative to the working directory; any other is looked up in the PATH of the host's environment.", commandLookup},
-	{"H4", "A command that is not found, not executable or no program is an error that names the host and the command and says what to check in the manifest.", spawnFailures},
-	{"H5", "There is one process for a host declaration. It stays when an exchange is over, and keeps its state for the next one.", oneProcess},
-	{"H6", "Exchanges that want the same host at the same time take turns, in the order they came. With `instances = n` up to n processes run side by side, and a process that runs is preferred to a new one.", turns},
-	{"H7", "After a crash, a timeout or a protocol failure the next exchange gets a new process, initialised again. The old one and its group are gone before the new one starts.", replaced},
-	{"H8", "A process that served before and ends without having read the next prompt has not begun to work on it: a new process takes the exchange over.", takenOver},
-	{"H9", "Lines on the standard error go to the run's log, with the host's name: control characters escaped, in pieces of 4 KB, and 100 in a second; how many more there were is said.", stderrIsLogged},
-	{"H10", "When the run ends, the input of every idle host ends. A host that has not left 200 ms later gets SIGTERM, and SIGKILL after five more seconds.", idleHostsEnd},
-	{"H11", "Signals go to the host's process group. Whatever a host starts and leaves behind in its group ends with it.", groupsEnd},
-	{"H12", "A process that has ended counts as ended, though a process it left behind still holds its pipes.", orphanHoldsPipes},
+	{"H2", "A process receives the variables of the run's environment that programs need (below) and those that `pass_env` names; `env` adds to them. It is started in its `working_dir`.", dirAndEnv},
+	{"H3", "A `command` that contains a slash is a file, relative to the working directory; any other is looked up in the PATH of the host's environment.", commandLookup},
+	{"H4", "A command that is not found, not executable or not a program is an error that names the host and the command, and says what to check in the manifest.", spawnFailures},
+	{"H5", "There is one process for a host declaration. It stays alive when an exchange ends, and keeps its state for the next one.", oneProcess},
+	{"H6", "Exchanges that need the same host at the same time are queued in the order of their requests. With `instances = n` up to n processes run in parallel, and a running process is preferred to a new one.", turns},
+	{"H7", "After a crash, a timeout or a protocol error the next exchange gets a new process, initialised again. The old one and its process group have exited before the new one starts.", replaced},
+	{"H8", "If a process that served an earlier exchange exits without having read the next prompt, a new process takes over that exchange: the work has not begun.", takenOver},
+	{"H9", "Lines on standard error go to the run's log, with the host's name: control characters are escaped, pieces have at most 4 KB, and at most 100 a second are logged, followed by the number of those left out.", stderrIsLogged},
+	{"H10", "When the run ends, Concerto closes the input of every idle host. A host that has not exited 200 ms later gets SIGTERM, and SIGKILL after five more seconds.", idleHostsEnd},
+	{"H11", "Signals go to the host's process group. Processes that a host starts and leaves running in its group are terminated with it.", groupsEnd},
+	{"H12", "A process that has exited counts as exited even if a process that it started still holds its pipes open.", orphanHoldsPipes},
 }
 
 const echo = `

@@ -8,9 +8,9 @@ import (
 )
 
 var promptRules = []rule{
-	{"H31", "With `input_format` json the prompt is a message: `text`; `context` when the call had `.with_context`; `schema`, a JSON Schema, when it was `execute_with_schema`; `session`, a text, when it was `.resume`; `tools`, a list of `{\"name\", \"description\", \"parameters\"}`, also an empty one, when the host has the capability `tools` or `send_tools = true` in the manifest. They are what it may call: its own `tools` and the application's.", jsonPrompts},
-	{"H32", "With `input_format` text the prompt is the bare line. A line break in it is sent as the two characters `\\n`, backslashes are left alone, and a context follows as `\\nContext: ` and its JSON, a schema as `\\nSchema: ` and its.", textPrompts},
-	{"H33", "`input_format` is json when it is not given and `output_format` is json or the host has parameters; else it is text.", inputFormat},
+	{"H31", "With `input_format` json the prompt is a message: `text`; `context` if the call has `.with_context`; `schema`, a JSON Schema, for `execute_with_schema`; `session`, a text, for `.resume`; `tools`, a list of `{\"name\", \"description\", \"parameters\"}`, possibly empty, if the host has the capability `tools` or `send_tools = true` in the manifest. The list contains the tools that it may call: its own `tools` and the application's.", jsonPrompts},
+	{"H32", "With `input_format` text the prompt is a bare line. A line break in it is sent as the two characters `\\n`, backslashes are sent unchanged, and a context follows as `\\nContext: ` and its JSON, a schema as `\\nSchema: ` and its JSON.", textPrompts},
+	{"H33", "If `input_format` is not set, it is json when `output_format` is json or the host has parameters; otherwise it is text.", inputFormat},
 }
 
 func jsonPrompts(w *world) {

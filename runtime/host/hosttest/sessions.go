@@ -5,8 +5,8 @@ import (
 )
 
 var sessionRules = []rule{
-	{"H49", "Any message may carry `session`, a text: the host's name for the conversation. The one that it said last is part of every result and of every error of the exchange, also when it exits, takes too long or breaks the protocol.", namesSession},
-	{"H50", "A prompt with `session` goes to the process that named the conversation last, when that is free. A host without the capability `resume` does not get it: the call fails with `host '<name>' cannot resume a session`, whose code is `resume`, and the process goes on.", resumes},
+	{"H49", "Any message may have a member `session`, a text: the host's name for the conversation. The last name that it sent is part of every result and of every error of the exchange, also if it exits, times out or violates the protocol.", namesSession},
+	{"H50", "A prompt with `session` goes to the process that last named the conversation, if that is idle. A host without the capability `resume` does not get it: the call fails with `host '<name>' cannot resume a session`, whose code is `resume`, and the process keeps running.", resumes},
 }
 
 func namesSession(w *world) {

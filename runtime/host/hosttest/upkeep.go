@@ -7,9 +7,9 @@ import (
 )
 
 var upkeepRules = []rule{
-	{"H52", "After a start that failed, or whose process died before its first terminal message, the next one waits 100 ms, and after each further one twice as long, 5 seconds at most. After five in a row, who wants the host gets `host '<name>' failed to start 5 times in a row: …` with the code `crash_loop` at once, for 30 seconds. A completed exchange resets it.", backsOff},
-	{"H53", "With `heartbeat`, a host that sends no line for so long during an exchange, while it waits for no answer, fails it with `host '<name>' said nothing for N seconds` and the code `heartbeat`. It is ended as at a timeout.", silent},
-	{"H54", "With `idle_seconds`, the input of a process that nobody has used for so long ends, as when the run does.", idleEnds},
+	{"H52", "After a start that failed, or whose process died before its first terminal message, the next start waits 100 ms, and after each further one twice as long, at most 5 seconds. After five in a row, a caller gets `host '<name>' failed to start 5 times in a row: …` with the code `crash_loop` at once, for 30 seconds. A completed exchange resets the count.", backsOff},
+	{"H53", "With `heartbeat`, a host that sends no line for that long during an exchange, while it does not wait for an answer, fails it with `host '<name>' said nothing for N seconds` and the code `heartbeat`. It is terminated as at a timeout.", silent},
+	{"H54", "With `idle_seconds`, Concerto closes the input of a process that has been idle for that long, as when the run ends.", idleEnds},
 }
 
 func backsOff(w *world) {
