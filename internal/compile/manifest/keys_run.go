@@ -18,18 +18,18 @@ var unknownKinds = []string{"http", "command", "mcp", "file", "tool"}
 
 // runKeys are the keys of [run].
 var runKeys = []Key{
-	{Path: "run.journal", Type: String, nonempty: true, Example: `"runs"`, Doc: "Each `concerto run` keeps a directory below this one, named after the run's id, from which it can be gone on with. `--journal` names the run's own."},
-	{Path: "run.park", Type: Bool, Default: "false", Example: "true", Doc: "A run that only waits for people's answers is put aside, as with `--park`."},
+	{Path: "run.journal", Type: String, nonempty: true, Example: `"runs"`, Doc: "Each `concerto run` is durable: it stores its journal in a directory below this one, named after the run's id. `--journal` sets the directory of one run."},
+	{Path: "run.park", Type: Bool, Default: "false", Example: "true", Doc: "A run that only waits for people's answers parks, as with `--park`."},
 	{Path: "run.sync", Type: Enum, Values: []string{"output", "every", "never"}, Default: `"output"`, Example: `"every"`,
-		Doc: "When the journal is forced onto the disk, for the case that the power fails: before anything leaves that may not be done twice, before the program gets any result, or never."},
-	{Path: "run.history", Type: Enum, Values: []string{"all", "snapshot"}, Default: `"all"`, Example: `"snapshot"`, Doc: "Whether the whole journal is kept, or only what stands behind the older one of the two snapshots."},
-	{Path: "run.max_journal_mb", Type: Integer, Min: 1, Unit: "MiB", Default: "4096", Example: "512", Doc: "A journal that is larger counts as a full disk: the run is suspended."},
-	{Path: "run.snapshot_every", Type: Integer, Min: 1, Unit: "records", Default: "256", Example: "1000", Doc: "After how many records of the journal a snapshot may be taken."},
-	{Path: "run.orphan_timeout", Type: Number, Unit: "seconds", Default: "3600", Example: "600", Doc: "How long hosts live on when the process of their run is gone."},
+		Doc: "When the journal is synced to the disk, in case the power fails: before an effect that must not be performed twice, before the program gets any result, or never."},
+	{Path: "run.history", Type: Enum, Values: []string{"all", "snapshot"}, Default: `"all"`, Example: `"snapshot"`, Doc: "Whether the whole journal is stored, or only the part after the older of the two snapshots."},
+	{Path: "run.max_journal_mb", Type: Integer, Min: 1, Unit: "MiB", Default: "4096", Example: "512", Doc: "The maximum size of the journal. Reaching it counts as a full disk: the run is suspended."},
+	{Path: "run.snapshot_every", Type: Integer, Min: 1, Unit: "records", Default: "256", Example: "1000", Doc: "The number of journal records after which a snapshot may be taken."},
+	{Path: "run.orphan_timeout", Type: Number, Unit: "seconds", Default: "3600", Example: "600", Doc: "How long hosts keep running after the process of their run has exited."},
 	{Path: "run.secrets", Type: Strings, holds: variables, Default: "[]", Example: `["CUSTOMER_DB"]`, check: checkSecret,
-		Doc: "Environment variables whose values are secret, besides those that the manifest names as such and those whose names say it. No record, message or log holds them."},
+		Doc: "Environment variables whose values are secret, in addition to those that the manifest uses as secrets and those whose names imply it. No record, message or log contains them."},
 	{Path: "run.redact", Type: Strings, holds: anything, Default: "[]", Example: `["cust_[0-9]+"]`, check: checkRedact,
-		Doc: "Regular expressions. Tapes and the ledger hold `«redacted»` in the place of what they match, as they do for what has the form of a key."},
+		Doc: "Regular expressions. Tapes and the ledger contain `«redacted»` in place of matches, and of text that has the form of a key."},
 
 	unknownKey("http", "A request with POST or PATCH."),
 	unknownKey("command", "A command that RunCommand started."),

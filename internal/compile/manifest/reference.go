@@ -7,35 +7,35 @@ import (
 
 //go:generate go run ./gen ../../../spec/manifest-keys.md
 
-// sectionDocs say what each section of the manifest is for, in the manual's
-// order. A test fails for a section of the table without a row here.
+// sectionDocs has the description of each section of the manifest, in the manual's order. A test
+// fails for a section of the table without a row here.
 var sectionDocs = []struct{ section, doc string }{
 	{"project", "The project itself."},
-	{"connections.*", "A way to a model, named by agents as `provider` (or `uses`). The connection `scripted` exists without being written."},
-	{"connections.*.retry", "When a call is tried again, for agents without a `retry_policy`."},
-	{"connections.*.rate_limit", "What the connection may be asked to do; requests beyond wait."},
-	{"connections.*.prices.*", "What a model costs, by its name (not an alias); `\"*\"` stands for all that are not named. `[limits] max_cost_usd` and `run --stats` read it."},
-	{"connections.*.replies[]", "One reply of the provider `scripted`. A request takes the first reply in the list that is not used up and fits."},
+	{"connections.*", "A connection to a model, named by agents as `provider` (or `uses`). The connection `scripted` always exists."},
+	{"connections.*.retry", "When a failed call is repeated, for agents without a `retry_policy`."},
+	{"connections.*.rate_limit", "Rate limits of the connection; further requests wait."},
+	{"connections.*.prices.*", "The prices of a model, by its name (not an alias); `\"*\"` matches all models that are not named. `[limits] max_cost_usd` and `run --stats` use them."},
+	{"connections.*.replies[]", "One reply of the provider `scripted`. A request takes the first reply in the list that matches and is not used up."},
 	{"connections.*.replies[].tool_calls[]", "One call of a tool in a scripted reply."},
 	{"connections.*.replies[].error", "A scripted failure."},
-	{"hosts.*", "How a host is started and treated, named by host declarations as `connector`."},
-	{"hosts.*.limits", "What a process of a host, with all that it starts, may use. What uses more is ended, and the exchange fails."},
-	{"hosts.*.permissions", "What the host may do without the program being asked, and what it may not do at all. It decides before any handler, for every approval of the host's."},
-	{"hosts.*.permissions.commands", "The commands that it may run; denials win over asking, and both over what is allowed."},
-	{"mcp.*", "How a tool server is reached."},
-	{"tools.*", "A tool of the application's, which every agent and host may call. Files of tools (`--host-tools`) have the same keys. It has one of `command`, `http`, `mcp` and `concerto`."},
+	{"hosts.*", "The configuration of a host, named by host declarations as `connector`."},
+	{"hosts.*.limits", "The resource limits of a host's process and its child processes. A process that exceeds one is terminated, and the exchange fails."},
+	{"hosts.*.permissions", "What the host may do without a request to the program, and what it may never do. These rules decide every approval of the host before any handler."},
+	{"hosts.*.permissions.commands", "The commands that it may run; `deny` takes precedence over `ask`, and both over `allow`."},
+	{"mcp.*", "The configuration of a tool server."},
+	{"tools.*", "An application tool, which every agent and host may call. Tool files (`--host-tools`) have the same keys. It has one of `command`, `http`, `mcp` and `concerto`."},
 	{"tools.*.command", "The tool is a command."},
-	{"tools.*.command.sandbox", "What the command may touch, which the system enforces."},
-	{"tools.*.http", "The tool is a request."},
+	{"tools.*.command.sandbox", "What the command may access, enforced by the operating system."},
+	{"tools.*.http", "The tool is an HTTP request."},
 	{"tools.*.mcp", "The tool is one of an MCP server."},
 	{"tools.*.concerto", "The tool is a function of a program."},
-	{"limits", "Bounds on a run."},
-	{"lints", "What the compiler tells."},
-	{"permissions", "What a program may touch. Without the section, files, environment and network are allowed; with it, what it does not grant is refused."},
-	{"audit", "Where it is recorded what was called."},
-	{"run", "How runs are kept so that they can be gone on with after a crash, and what is never written into their records."},
-	{"run.unknown", "What becomes of an effect of which it is not known whether it was done, since the run was interrupted while it was under way."},
-	{"relay", "Whether people may follow runs from elsewhere (chapter 24)."},
+	{"limits", "Limits of a run."},
+	{"lints", "Which warnings the compiler reports."},
+	{"permissions", "What a program may access. Without the section, files, environment and network are allowed; `default` decides what the section does not name."},
+	{"audit", "Where calls of tools are recorded."},
+	{"run", "How runs are stored so that they can be resumed after a crash, and what their records never contain."},
+	{"run.unknown", "What happens to an effect whose outcome is unknown because the run was interrupted while it was in progress."},
+	{"relay", "Whether people may follow runs from other devices (chapter 24)."},
 }
 
 // SectionKeys is a section of the manifest with its keys.
@@ -44,7 +44,7 @@ type SectionKeys struct {
 	Keys      []*Key
 }
 
-// Sections lists the keys by section, in the manual's order.
+// Sections returns the keys by section, in the manual's order.
 func Sections() []SectionKeys {
 	var out []SectionKeys
 	for _, s := range sectionDocs {
@@ -60,16 +60,15 @@ func Sections() []SectionKeys {
 	return out
 }
 
-// Reference is the text of spec/manifest-keys.md: every key by section, written
-// from the table of keys.
+// Reference returns the text of spec/manifest-keys.md, generated from the table of keys.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# The keys of Concerto.toml
 
 <!-- written from internal/compile/manifest/keys.go by "make gen"; do not edit -->
 
-A ` + "`*`" + ` stands for a name of one's own. What the manifest is for and how its values meet those in the source stands in the
-chapter on it.
+This page lists every key of the manifest by section. A ` + "`*`" + ` is a name of your choice. [Chapter 17](17-manifest.md) describes
+the manifest and how its values combine with those in the source.
 `)
 	for _, s := range Sections() {
 		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.Name, s.Doc)
@@ -81,7 +80,7 @@ chapter on it.
 	return b.String()
 }
 
-// Describe is the key's value in words: its type, unit and choices.
+// Describe returns the key's type, unit and choices in words.
 func (k *Key) Describe() string {
 	switch {
 	case k.Type == Enum:
