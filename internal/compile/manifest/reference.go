@@ -67,8 +67,9 @@ func Reference() string {
 
 <!-- written from internal/compile/manifest/keys.go by "make gen"; do not edit -->
 
-This page lists every key of the manifest by section. A ` + "`*`" + ` is a name of your choice. [Chapter 17](17-manifest.md) describes
-the manifest and how its values combine with those in the source.
+This page lists every key of the manifest by section. A ` + "`*`" + ` is a name of your choice.
+[Chapter 17](17-manifest.md) describes the manifest and how its values combine with those in the
+source.
 `)
 	for _, s := range Sections() {
 		fmt.Fprintf(&b, "\n## `[%s]`\n\n%s\n\n| key | value | default | meaning |\n| --- | --- | --- | --- |\n", s.Name, s.Doc)
