@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// commands does what apps ask for by the server.
+// commands performs the commands that apps send through the server.
 type commands struct{ d *Daemon }
 
-// outcome says what became of a command that failed.
+// outcomeOf converts the result of a command to the outcome that the server receives.
 func outcome(err error) link.Outcome {
 	var why *approvals.Error
 	switch {
@@ -28,7 +28,7 @@ func outcome(err error) link.Outcome {
 	return link.Outcome{State: "rejected", Error: err.Error()}
 }
 
-// Input writes to a run.
+// Input writes an input to a run.
 func (c commands) Input(ctx context.Context, run string, in protocol.SendInput) link.Outcome {
 	state, err := c.d.runs.Input(ctx, run, runs.Input{ID: in.InputID, Text: in.Text, Actor: in.Actor})
 	if err == nil && state == string(ptyholder.Indeterminate) {
@@ -44,7 +44,7 @@ func (c commands) Keys(_ context.Context, run string, k protocol.SendKeys) {
 	}
 }
 
-// Stop ends a run.
+// Stop stops a run.
 func (c commands) Stop(ctx context.Context, run string, s protocol.Stop) link.Outcome {
 	grace := int64(runs.DefaultGrace)
 	if s.GraceS != nil {
@@ -53,7 +53,7 @@ func (c commands) Stop(ctx context.Context, run string, s protocol.Stop) link.Ou
 	return outcome(c.d.stop(ctx, run, s.Signal == "kill", grace))
 }
 
-// Resize gives a run's terminal another size.
+// Resize changes the size of a run's terminal.
 func (c commands) Resize(ctx context.Context, run string, r protocol.Resize) {
 	if err := c.d.runs.Resize(ctx, run, r.Cols, r.Rows, ""); err != nil {
 		c.d.o.Log.Warn("resize", "run", run, "error", err)
@@ -72,7 +72,7 @@ func (c commands) Decide(ctx context.Context, run string, approve bool, by strin
 	return outcome(c.d.desk.Decide(ctx, run, q.RequestID, dec))
 }
 
-// RPC answers a request of an app.
+// RPC performs a request of an app and returns the run's id and the response.
 func (c commands) RPC(ctx context.Context, e *protocol.Envelope) (string, protocol.Response) {
 	return c.d.rpc.RPC(ctx, e)
 }

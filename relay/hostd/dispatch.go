@@ -9,22 +9,22 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// dispatcher does RPCs.
+// newDispatcher returns the dispatcher that performs RPCs.
 func (d *Daemon) dispatcher() *rpc.Dispatcher {
 	return rpc.New(rpc.Options{HostID: d.o.HostID, Version: d.o.Version, Runs: rpcRuns{d}, Desk: d.desk, Events: d.events, Redact: d.redact, Remote: d.o.RemoteExec, LogFile: d.o.LogPath,
 		Socket: d.o.Socket, Features: features, Doctor: d.doctor, Log: d.o.Log, Environ: d.o.Environ})
 }
 
-// features are what this host can do beyond protocol 1.
+// features lists what this host supports beyond protocol 1.
 var features = []string{"pty", "keys", "resize", "questions", "local"}
 
-// Local does a request that came over the unix socket.
+// Local performs a request that arrived over the Unix socket.
 func (d *Daemon) Local(ctx context.Context, e *protocol.Envelope) protocol.Response {
 	_, r := d.rpc.Do(ctx, rpc.Call{Type: e.Type, Run: e.RunID, Data: e.Data, Local: true})
 	return r
 }
 
-// doctor is what the host needs, and whether it is there.
+// checkDeps checks the host's dependencies.
 func (d *Daemon) doctor(ctx context.Context) []protocol.Dep {
 	o := doctor.Options{Environ: d.o.Environ, State: d.o.State, Socket: d.o.Socket, Server: d.o.Server, HostID: d.o.HostID, Token: d.o.Token, LogFile: d.o.LogPath, Spool: d.spool.Health}
 	if d.link != nil {
@@ -33,10 +33,10 @@ func (d *Daemon) doctor(ctx context.Context) []protocol.Dep {
 	return doctor.Deps(doctor.Run(ctx, o))
 }
 
-// rpcRuns are the runs as RPCs see them.
+// rpcRuns implements rpc.Runs: it covers the runs on terminals and those of programs.
 type rpcRuns struct{ d *Daemon }
 
-// Find finds a run.
+// Find returns a run's working directory and state.
 func (r rpcRuns) Find(id string) (rpc.Run, bool) {
 	if r.d.source.Has(id) {
 		return rpc.Run{Cwd: r.d.source.Dir(id)}, true
@@ -45,7 +45,7 @@ func (r rpcRuns) Find(id string) (rpc.Run, bool) {
 	return rpc.Run{Cwd: dir, Ended: ended}, ok
 }
 
-// Start starts one.
+// Start starts a run and returns its id.
 func (r rpcRuns) Start(ctx context.Context, q protocol.StartRun, _ string) (string, error) {
 	s := runs.Spec{Tool: q.Tool, Cmd: q.Cmd, Cwd: q.Cwd, Title: q.Title}
 	if q.Cols != nil && q.Rows != nil {
@@ -54,15 +54,15 @@ func (r rpcRuns) Start(ctx context.Context, q protocol.StartRun, _ string) (stri
 	return r.d.runs.Start(ctx, s)
 }
 
-// Stop ends one.
+// Stop stops a run.
 func (r rpcRuns) Stop(ctx context.Context, id string, q protocol.StopRun) error {
 	return r.d.stop(ctx, id, q.Signal == "kill", runs.DefaultGrace)
 }
 
-// List is all of them.
+// List returns all runs.
 func (r rpcRuns) List() []protocol.RunListed { return append(r.d.runs.List(), r.d.source.List()...) }
 
-// stop ends a run, of whichever kind.
+// stop stops a run on a terminal or a run of a program.
 func (d *Daemon) stop(ctx context.Context, id string, kill bool, graceS int64) error {
 	if d.source.Has(id) {
 		return d.source.Stop(ctx, id, kill)

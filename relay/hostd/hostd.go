@@ -1,6 +1,7 @@
-// Package hostd is the daemon on a machine where agents run, spec/relay.md (its API promises
-// nothing): it puts together the spool, the desk, the runs on terminals, the API on the unix
-// socket and the connection to the server, and ends them in order.
+// Package hostd implements the daemon on a machine where agents run (spec/relay.md). It connects
+// the spool, the open requests, the runs on terminals, the API on the Unix socket and the
+// connection to the server, and closes them in order. The compatibility promise does not cover this
+// API.
 package hostd
 
 import (
@@ -33,35 +34,36 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Options are a daemon's settings.
+// Options configures a Daemon.
 type Options struct {
-	Server string // the URL of the relay's server; "" has the host work alone
-	HostID string // "" is one that is made and kept in State
-	Token  string // "" is one that is made and kept in State
+	Server string // URL of the relay's server; "" runs without a server
+	HostID string // "" generates an id and stores it in State
+	Token  string // "" generates a token and stores it in State
 
-	// Knows says whether the server knows a host by a key. nil: that is so at the address of the pairing.
-	// The server's own process can tell, wherever it listens today.
+	// KnowsHost reports whether the server knows a host by this key. If nil, the host counts as
+	// known at the address stored in its pairing. A server in the same process sets it, because its
+	// address may change.
 	Knows func(ctx context.Context, hostID string, key ed25519.PublicKey) (bool, error)
 
-	State    string // the directory of all that is kept
-	Spool    string // the spool's file; "" is in State
+	State    string // the state directory
+	Spool    string // path of the spool's database; "" means spool.db in State
 	SpoolMax int64
 	Socket   string
-	Roots    []string // runs work below
+	Roots    []string // runs may only work below these directories
 
-	Prompts         string // a file of rules of prompts; "" for none
-	Redact          string // REDACTION_EXTRA_REGEX
+	Prompts         string // path of a file with rules for prompts; "" for none
+	Redact          string // the value of REDACTION_EXTRA_REGEX
 	ApprovalTimeout time.Duration
 	RemoteExec      bool
 
-	Shim    []string // the program that is a run's shim, and its arguments
+	Shim    []string // the program that holds a run's terminal, and its arguments
 	Environ []string
 	Version string
-	LogPath string // of the log, for who asks for its end; "" for none
+	LogPath string // path of the log file, which the doctor reads; "" for none
 	Log     *slog.Logger
 }
 
-// Daemon is a host at work.
+// Daemon is a running host daemon.
 type Daemon struct {
 	o      Options
 	spool  *spool.Spool
@@ -71,14 +73,14 @@ type Daemon struct {
 	rpc    *rpc.Dispatcher
 	source *ingest.Sources
 	redact *redact.Redactor
-	paired *pair.Kept // with the server; nil when the host is known by its token
+	paired *pair.Kept // the pairing with the server; nil if the host uses a token
 	link   *link.Link
 	api    *socket.API
 	listen net.Listener
 }
 
-// Open opens what is kept, takes up the runs that live, and listens on the socket. The error
-// says which setting cannot work.
+// Open opens the stored state, adopts the runs that are still alive and listens on the socket. An
+// error names the setting that does not work.
 func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := os.MkdirAll(o.State, 0o700); err != nil {
 		return nil, fmt.Errorf("make the state directory: %w", err)
@@ -113,7 +115,8 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.spool, err = spool.Open(ctx, d.o.Spool, spool.Options{Max: o.SpoolMax, Log: o.Log}); err != nil {
 		return nil, err
 	}
-	// Of two that begin at once the spool lets one go on: the other takes no socket away from it.
+	// If two daemons start at once, the spool's lock stops one of them, so it cannot take the
+	// other's socket.
 	if d.listen, err = socket.Listen(o.Socket); err != nil {
 		return nil, err
 	}
@@ -134,7 +137,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	return d, nil
 }
 
-// takeUp makes the desk and the runs of what a former process has left.
+// restore creates the request registry and the runs from the state that an earlier process stored.
 func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 	d.events = &runs.Events{Spool: d.spool}
 	d.desk = approvals.New(approvals.Options{Events: d.events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text,
@@ -174,16 +177,16 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// Socket is the path of the unix socket, and HostID the host's id.
+// Socket returns the path of the Unix socket.
 func (d *Daemon) Socket() string { return d.o.Socket }
 
-// HostID is the host's id.
+// HostID returns the host's id.
 func (d *Daemon) HostID() string { return d.o.HostID }
 
-// Token is what the host says to its server.
+// Token returns the token with which the host authenticates to its server.
 func (d *Daemon) Token() string { return d.o.Token }
 
-// Run works until ctx ends, the socket breaks, or the spool turns out to be damaged.
+// Run serves until ctx is done, the socket fails, or the spool reports damage.
 func (d *Daemon) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -209,7 +212,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return errors.Join(damage, err)
 }
 
-// Close commits what there is and lets go of the runs: they go on.
+// Close commits pending events and detaches from the runs, which continue.
 func (d *Daemon) Close() {
 	if d.listen != nil {
 		d.listen.Close()
@@ -230,7 +233,7 @@ func (d *Daemon) Close() {
 	}
 }
 
-// health is what GET /health says.
+// health returns the body of GET /health.
 func (d *Daemon) health() any {
 	type state struct {
 		Name      string `json:"name"`
@@ -257,7 +260,7 @@ func (d *Daemon) health() any {
 	return s
 }
 
-// identify gives the host the id and the token that it has not been given.
+// loadIdentity sets the host's id and token where the options do not set them.
 func (d *Daemon) identify(ctx context.Context) (err error) {
 	if err := d.identifyPaired(ctx); err != nil {
 		return err
@@ -273,7 +276,8 @@ func (d *Daemon) identify(ctx context.Context) (err error) {
 	return err
 }
 
-// kept is a text that is made once, by chance, and kept in the state directory.
+// loadOrCreate returns the text of a file in the state directory. If the file does not exist, it
+// creates it with a random text.
 func (d *Daemon) kept(name, prefix string) (string, error) {
 	file := filepath.Join(d.o.State, name)
 	text, err := os.ReadFile(file)
@@ -287,10 +291,10 @@ func (d *Daemon) kept(name, prefix string) (string, error) {
 	return made, os.WriteFile(file, []byte(made+"\n"), 0o600)
 }
 
-// uuid is a UUID of version 4.
+// newUUID returns a random UUID (version 4).
 func uuid() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

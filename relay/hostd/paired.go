@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 )
 
-// identifyPaired takes who the host is, and at which server, from its pairing, when it has one there.
+// loadPairing sets the host's id and server from its pairing, if it has one with this server.
 func (d *Daemon) identifyPaired(ctx context.Context) error {
 	kept, err := pair.Load(d.o.State)
 	if err != nil || kept == nil {
@@ -27,7 +27,7 @@ func (d *Daemon) identifyPaired(ctx context.Context) error {
 	return nil
 }
 
-// pairedHere says whether a pairing is with the server.
+// isPairedWithServer reports whether the pairing is with the configured server.
 func (d *Daemon) pairedHere(ctx context.Context, kept *pair.Kept) (bool, error) {
 	if d.o.Knows == nil {
 		return kept.At(d.o.Server), nil
@@ -35,10 +35,11 @@ func (d *Daemon) pairedHere(ctx context.Context, kept *pair.Kept) (bool, error) 
 	return d.o.Knows(ctx, kept.HostID, kept.Public())
 }
 
-// Paired says whether the server knows the host by its key.
+// Paired reports whether the server knows the host by its key.
 func (d *Daemon) Paired() bool { return d.paired != nil }
 
-// key is by what the server knows the host, as it is now: a pairing counts from the next connection on.
+// key returns the key by which the server knows the host. It reads the pairing each time, so a new
+// pairing applies from the next connection.
 func (d *Daemon) key(ctx context.Context) (*link.Key, error) {
 	kept, err := pair.Load(d.o.State)
 	if err != nil || kept == nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Decide decides a request: nil when the decision has taken effect, now or before; else an
-// *Error says why it did not, and the request is as it was.
+// Decide applies a decision to a request. It returns nil if the decision has taken effect, now or
+// earlier. Otherwise it returns an *Error, and the request is unchanged.
 func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
 	if dec.Decision == Answer {
-		dec.Decision = Approve // recorded says which of the two it is
+		dec.Decision = Approve // asRecorded turns it back into Answer where it applies
 	}
 	t := d.look(run)
 	if t == nil {
-		t = newTray() // that nobody will know
+		t = newTray() // an empty one, not registered
 	}
 	t.mu.Lock()
 	d.wait(ctx, t, id)
@@ -58,16 +58,18 @@ func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
 		}
 		return errors.Join(why, d.note(ctx, run, e, nil))
 	}
-	if t.open[id] != e { // it was withdrawn meanwhile; nothing waits for it any more
+	if t.open[id] != e { // withdrawn while Apply ran
 		return refused(protocol.Expired, "request %s of run %s is over: %s", id, run, t.done[id].Decision)
 	}
 	return d.resolve(ctx, t, run, e, dec, also, dec.Text)
 }
 
-// attachWithin is how long a decision waits for who asked before hostd was started anew.
+// attachTimeout is the time that a decision waits for the requester to attach after a restart of
+// hostd.
 const attachWithin = 5 * time.Second
 
-// wait waits until who asked has taken a request up again. It is called with the tray's mu.
+// awaitAttach waits until the requester has attached to a restored request. The caller holds r.mu;
+// awaitAttach releases it while it waits.
 func (d *Desk) wait(ctx context.Context, t *tray, id string) {
 	e := t.open[id]
 	if e == nil || e.away == nil {
@@ -85,7 +87,8 @@ func (d *Desk) wait(ctx context.Context, t *tray, id string) {
 	t.mu.Lock()
 }
 
-// note keeps what is about to be applied, or that nothing is.
+// storeAttempt stores the decision that will be applied next, or with nil that none is being
+// applied.
 func (d *Desk) note(ctx context.Context, run string, e *entry, dec *Decision) error {
 	if !e.Note {
 		return nil
@@ -97,7 +100,8 @@ func (d *Desk) note(ctx context.Context, run string, e *entry, dec *Decision) er
 	return nil
 }
 
-// decidable is the request when it is open; without one, what the decision's state is.
+// findOpen returns the open request. Without one, it returns nil if this decision was already made,
+// or an error that names the request's state.
 func (t *tray) decidable(run, id string, dec Decision) (*entry, error) {
 	e := t.open[id]
 	was, decided := t.done[id]
@@ -120,7 +124,7 @@ func (t *tray) decidable(run, id string, dec Decision) (*entry, error) {
 	return nil, refused(protocol.UnknownRequest, "run %s has no request %s", run, id)
 }
 
-// how returns a decision in words.
+// describe returns the decision and a short form of its value.
 func (d Decision) how() string {
 	if d.Decision != Answer || d.Value == nil {
 		return d.Decision
@@ -128,7 +132,8 @@ func (d Decision) how() string {
 	return d.Decision + " " + string(protocol.ShortJSON(d.Value, protocol.MaxAnswer))
 }
 
-// recorded returns a decision as it is recorded: of a question it is an answer with its value.
+// asRecorded returns the decision in the form that is stored: for a question, an answer with its
+// value.
 func (e *entry) recorded(dec Decision) Decision {
 	dec.Said = dec.Decision
 	if dec.Decision, dec.Value = e.Data.Outcome(dec.Said, dec.Answer, dec.Answers); dec.Decision != Answer {
@@ -155,7 +160,7 @@ func byWhom(d Decision) string {
 	return ""
 }
 
-// takes says whether a decision may be one of this request.
+// checkDecision returns an error if dec is not a valid decision for the request.
 func (e *entry) takes(dec Decision) error {
 	if dec.ArgsSHA256 != "" && dec.ArgsSHA256 != e.Data.ArgsSHA256 {
 		return refused(protocol.ArgsChanged, "the arguments of request %s are others than those that were decided on: look at it again", e.Data.RequestID)
@@ -175,7 +180,8 @@ func (e *entry) takes(dec Decision) error {
 	return nil
 }
 
-// resolve tells what became of a request and takes it off the tray. also comes before.
+// resolve commits the outcome of a request, after the events in also, and removes the request from
+// the open ones.
 func (d *Desk) resolve(ctx context.Context, t *tray, run string, e *entry, dec Decision, also []Event, why string) error {
 	id := e.Data.RequestID
 	told := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: dec.AnswerSHA256, Reason: d.o.Redact(why)}
@@ -208,7 +214,7 @@ func (d *Desk) resolve(ctx context.Context, t *tray, run string, e *entry, dec D
 	return nil
 }
 
-// hashOf returns the SHA-256 of a value's canonical form.
+// hashJSON returns the SHA-256 of the value's canonical form.
 func hashOf(v json.RawMessage) string {
 	if canonical, err := jcs.Canonical(v); err == nil {
 		v = canonical
@@ -216,8 +222,8 @@ func hashOf(v json.RawMessage) string {
 	return hexsum.SHA256(v)
 }
 
-// checkAnswers holds an approval's answers to the questions. Who gives none has its request
-// say whether one is needed.
+// checkAnswers checks an approval's answers against the questions. It accepts a decision without
+// answers: Request.Check decides whether one is required.
 func checkAnswers(questions []protocol.Question, dec Decision) error {
 	if len(questions) == 0 || dec.Answers == nil && dec.Answer == nil {
 		return nil

@@ -1,10 +1,10 @@
-// Package approvals is where the open requests of all runs of a host lie, spec/relay.md (its API
-// promises nothing): prompts of terminals, RPCs that need an approval, and what programs ask.
-// A request is asked once, decided once, and what became of it is an event of its run before
-// anybody acts on it.
+// Package approvals holds the open requests of all runs of a host (spec/relay.md): prompts of
+// terminals, RPCs that need an approval, and questions of programs. Each request is submitted once
+// and decided once. Its outcome is committed as an event of its run before anything acts on it.
 //
-// Whoever asks waits for the outcome; a request of which a Row is kept is open again after a
-// restart. Steps are those of protocol.RequestMachine.
+// The requester waits for the outcome. A request with a stored Row is open again after a restart.
+// The transitions are those of protocol.RequestMachine. The compatibility promise does not cover
+// this API.
 package approvals
 
 import (
@@ -18,87 +18,91 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Event is an event of a run that has no seq yet. Data is one of protocol's structs.
+// Event is an event of a run without a sequence number. Data is one of the structs of package
+// protocol.
 type Event struct {
 	Type string
 	Data any
 }
 
-// Row is what is kept of a request over restarts; one whose Data is nil is to be deleted.
+// Row is the stored form of a request. A Row whose Data is nil deletes the stored one.
 type Row struct {
 	Run, ID string
 	Data    json.RawMessage
 }
 
-// Events commits events of a run, in their order and with rows of the desk, in one
-// transaction. The spool does.
+// Events commits events of a run in order, together with rows of requests, in one transaction. The
+// spool implements it.
 type Events interface {
 	Commit(ctx context.Context, run string, events []Event, rows []Row) error
 }
 
-// Request is what is asked.
+// Request describes a request and how its decision is checked and applied.
 type Request struct {
 	Data protocol.PermissionRequested
-	// Waits is told with the request when the run waits for it at a terminal.
+	// AwaitingInput, if set, is sent as an event with the request: the run waits at its terminal.
 	Waits *protocol.AwaitingInput
-	// Expires says that the desk's time for approvals holds for it; Data.ExpiresAt holds in any case.
+	// UsesTimeout applies Options.Timeout to the request. Data.ExpiresAt applies in any case.
 	Expires bool
-	// Keep says that it is open after a restart. Whoever asked takes it up by Resume.
+	// Persistent keeps the request open over a restart. The requester attaches to it with Attach.
 	Keep bool
-	// Note says that a decision is kept before it is applied, as nobody can be asked afterwards
-	// whether it was: Settle needs it.
+	// StoreAttempt stores a decision before it is applied, because nothing can report afterwards
+	// whether it was applied. ResolveRestored requires it.
 	Note bool
-	// Check says whether an approval's answer is one, in words that name the field; nil takes all
-	// that the questions of Data take.
+	// Check validates an approval's answer and returns an error that names the field. If nil, only
+	// the questions in Data are checked.
 	Check func(Decision) error
-	// Apply does what a decision asks for before it is told as the outcome, and gives what else
-	// is to be told. An error leaves the request open. nil when who waits does all.
+	// Apply performs the decision before its outcome is committed, and returns events to commit
+	// with it. If it returns an error, the request stays open. It is nil if the requester performs
+	// the decision.
 	Apply func(context.Context, Decision) ([]Event, error)
 }
 
-// The ends of a request.
+// The outcomes of a request.
 const (
 	Approve   = protocol.DecisionApprove
 	Deny      = protocol.DecisionDeny
-	Answer    = protocol.DecisionAnswer // of a question: what Approve is of the others
+	Answer    = protocol.DecisionAnswer // an approval of a question
 	Withdrawn = "withdrawn"
 	Expired   = "expired"
 )
 
-// Decision is what becomes of a request: somebody's approval or denial, or an end without.
+// Decision is the outcome of a request: a person's decision, or an end without one.
 type Decision struct {
 	Decision   string          `json:"decision"`
-	Said       string          `json:"said,omitempty"`  // approve or deny, of what is recorded as an answer
-	Value      json.RawMessage `json:"value,omitempty"` // of an answer that is no secret
-	Actor      string          `json:"actor,omitempty"` // web, cli, system, local
-	By         string          `json:"by,omitempty"`    // the user
-	ArgsSHA256 string          `json:"-"`               // what was seen; "" when it is not said
+	Said       string          `json:"said,omitempty"`  // approve or deny, if Decision is answer
+	Value      json.RawMessage `json:"value,omitempty"` // the answer, unless it is secret
+	Actor      string          `json:"actor,omitempty"` // web, cli, system or local
+	By         string          `json:"by,omitempty"`    // the user's name
+	// of the arguments that the user saw; "" if unknown
+	ArgsSHA256 string          `json:"-"`
 	Answer     json.RawMessage `json:"-"`
-	Answers    json.RawMessage `json:"-"` // an object: values by the questions' ids
-	Text       string          `json:"-"` // why
-	Scope      string          `json:"-"` // once, session
-	// AnswerSHA256 is of an answer that is not known any more.
+	Answers    json.RawMessage `json:"-"` // an object: values by the ids of the questions
+	Text       string          `json:"-"` // the reason
+	Scope      string          `json:"-"` // once or session
+	// AnswerSHA256 identifies the answer when Value is not stored.
 	AnswerSHA256 string `json:"answer_sha256,omitempty"`
 }
 
-// Error is why something is not done. After an Error other than Internal, nothing has changed.
+// Error explains why a decision or request was refused. Unless Code is Internal, nothing has
+// changed.
 type Error struct {
 	Code protocol.Code
 	Why  string
-	Err  error // what it comes from; may be nil
+	Err  error // the cause; may be nil
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Why) }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ErrIndeterminate is what Apply gives when nobody can know whether the decision took effect:
-// the request is over then.
+// ErrIndeterminate is returned by Apply if it is unknown whether the decision took effect. The
+// request is then closed.
 var ErrIndeterminate = errors.New("nobody can know whether it took effect")
 
 var unsure = "it was decided, and " + ErrIndeterminate.Error()
 
-// Refuse makes an Error.
+// Errorf returns an Error with a formatted message.
 func Refuse(code protocol.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Why: fmt.Sprintf(format, args...)}
 }
@@ -107,32 +111,32 @@ func refused(code protocol.Code, format string, args ...any) *Error {
 	return Refuse(code, format, args...)
 }
 
-// Options are what a Desk is made of.
+// Options configures a Registry.
 type Options struct {
 	Events  Events
-	Timeout time.Duration       // for requests that expire
-	Redact  func(string) string // what is told of a reason; nil tells it whole
-	// RedactJSON removes secrets from an answer that is recorded; nil records it whole.
+	Timeout time.Duration       // for requests with UsesTimeout
+	Redact  func(string) string // removes secrets from a reason; nil keeps it unchanged
+	// RedactJSON removes secrets from a recorded answer; nil keeps it unchanged.
 	RedactJSON func(json.RawMessage) json.RawMessage
-	Now        func() time.Time // nil is time.Now
-	// After calls f after d, until stop is called. nil is time.AfterFunc.
+	Now        func() time.Time // nil means time.Now
+	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// Desk holds requests. Safe for concurrent use.
+// Registry holds the requests of all runs. It is safe for concurrent use.
 type Desk struct {
 	o    Options
 	mu   sync.Mutex
 	runs map[string]*tray
 }
 
-// tray is a run's. mu is held while something of the run is committed.
+// runRequests holds the requests of one run. mu is held during commits for the run.
 type tray struct {
 	mu      sync.Mutex
 	ended   bool
 	open    map[string]*entry
-	order   []*entry            // the open ones, the oldest first
-	done    map[string]Decision // what has been decided
+	order   []*entry            // the open requests, oldest first
+	done    map[string]Decision // outcomes by request id
 	granted map[grant]bool
 }
 
@@ -140,19 +144,20 @@ func newTray() *tray {
 	return &tray{open: map[string]*entry{}, done: map[string]Decision{}, granted: map[grant]bool{}}
 }
 
-// grant is an approval for the rest of a run.
+// grant identifies a call that is approved for the rest of the run.
 type grant struct{ op, args string }
 
 type entry struct {
 	Request
 	wait    chan Decision
-	applied chan struct{} // not nil while a decision is applied; closed then
-	tried   *Decision     // that was being applied; of requests with Note
-	away    chan struct{} // not nil until who asked has taken it up again, or it is over; closed then
-	stop    func() bool   // of its time
+	applied chan struct{} // non-nil while a decision is applied; closed afterwards
+	tried   *Decision     // the decision that was being applied, with StoreAttempt
+	// non-nil until the requester attaches or the request is closed; closed then
+	away    chan struct{}
+	stop    func() bool   // stops the expiry timer
 }
 
-// New makes a desk on which nothing lies.
+// New returns an empty Registry.
 func New(o Options) *Desk {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -169,14 +174,14 @@ func New(o Options) *Desk {
 	return &Desk{o: o, runs: map[string]*tray{}}
 }
 
-// look is a run's tray; nil when nothing of it was ever here.
+// lookup returns a run's requests, or nil if the run has none.
 func (d *Desk) look(run string) *tray {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.runs[run]
 }
 
-// tray is a run's tray, made when there is none.
+// requestsOf returns a run's requests and creates the set if necessary.
 func (d *Desk) tray(run string) *tray {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,8 +193,8 @@ func (d *Desk) tray(run string) *tray {
 	return t
 }
 
-// Ask lays a request on the desk and gives where its outcome comes, once. What has an
-// approval for the session is approved at once, and not asked.
+// Submit opens a request and returns a channel that receives its outcome once. A call that is
+// approved for the session is approved at once, without a request.
 func (d *Desk) Ask(ctx context.Context, run string, r Request) (<-chan Decision, error) {
 	t := d.tray(run)
 	t.mu.Lock()
@@ -223,7 +228,7 @@ func (d *Desk) Ask(ctx context.Context, run string, r Request) (<-chan Decision,
 	return e.wait, nil
 }
 
-// lay puts an entry on its tray; left is how long it may lie there, 0 is for ever.
+// insert adds an open request, which expires after left; 0 means never.
 func (d *Desk) lay(t *tray, run string, e *entry, left time.Duration) {
 	t.open[e.Data.RequestID] = e
 	t.order = append(t.order, e)
@@ -232,8 +237,8 @@ func (d *Desk) lay(t *tray, run string, e *entry, left time.Duration) {
 	}
 }
 
-// deadline gives how long a request may lie, and writes it into it. A time that is over
-// already is a moment.
+// setDeadline sets the request's expiry and returns the time until then, or 0 for none. A time in
+// the past returns one millisecond.
 func (d *Desk) deadline(r *Request) time.Duration {
 	if r.Data.ExpiresAt == "" {
 		if !r.Expires || d.o.Timeout <= 0 {
@@ -249,7 +254,7 @@ func (d *Desk) deadline(r *Request) time.Duration {
 	return max(at.Sub(d.o.Now()), time.Millisecond)
 }
 
-// Open are a run's open requests, the oldest first.
+// Open returns a run's open requests, oldest first.
 func (d *Desk) Open(run string) []protocol.PermissionRequested {
 	t := d.look(run)
 	if t == nil {

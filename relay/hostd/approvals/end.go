@@ -8,13 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Withdraw ends an open request that nobody needs decided any more. One that is over, or
-// being decided, stays what it is: that is no error.
+// Withdraw closes an open request that no longer needs a decision. It does nothing if the request
+// is closed or is being decided.
 func (d *Desk) Withdraw(ctx context.Context, run, id, why string) error {
 	return d.end(ctx, run, id, Withdrawn, why)
 }
 
-// end ends an open request without a decision.
+// closeWithout closes an open request without a decision.
 func (d *Desk) end(ctx context.Context, run, id, how, why string) error {
 	t := d.look(run)
 	if t == nil {
@@ -27,14 +27,14 @@ func (d *Desk) end(ctx context.Context, run, id, how, why string) error {
 		return nil
 	}
 	err := d.resolve(ctx, t, run, e, Decision{Decision: how}, nil, why)
-	if err != nil && how == Expired { // nothing could be written: it is still open, and over
+	if err != nil && how == Expired { // the commit failed, so the request is still open: try again
 		e.stop = d.o.After(protocol.PingAfter, func() { _ = d.end(context.Background(), run, id, Expired, why) })
 	}
 	return err
 }
 
-// RunEnded withdraws what is open of a run that has ended, after what is being decided, and
-// takes nothing more of it. It is called before the run's end is told.
+// CloseRun withdraws the open requests of a run that has ended, waits for decisions that are being
+// applied, and refuses new requests. Call it before the run's end is committed.
 func (d *Desk) RunEnded(ctx context.Context, run string) error {
 	t := d.tray(run)
 	t.mu.Lock()
@@ -59,7 +59,7 @@ func (d *Desk) RunEnded(ctx context.Context, run string) error {
 	return nil
 }
 
-// Outcome is what became of a request of a run that has not ended long ago; false when it is open, or none is known.
+// Outcome returns the outcome of a request, if it is closed and its run not yet forgotten.
 func (d *Desk) Outcome(run, id string) (Decision, bool) {
 	t := d.look(run)
 	if t == nil {
@@ -71,23 +71,25 @@ func (d *Desk) Outcome(run, id string) (Decision, bool) {
 	return dec, over
 }
 
-// Forget drops what is known of a run that has ended and been told of.
+// Forget drops the requests of a run whose end has been delivered.
 func (d *Desk) Forget(run string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.runs, run)
 }
 
-// kept is what a Row holds.
+// storedRequest is the JSON form in a Row.
 type kept struct {
 	Data    protocol.PermissionRequested `json:"data"`
 	Outcome *Decision                    `json:"outcome,omitempty"`
-	Tried   *Decision                    `json:"tried,omitempty"` // that was being applied
-	Resumed bool                         `json:"resumed"`         // whoever asked takes it up again
+	// the decision that was being applied
+	Tried   *Decision                    `json:"tried,omitempty"`
+	// whether Request.Persistent is set
+	Resumed bool                         `json:"resumed"`
 }
 
-// rows are what is to be written of a request: all, so that those of which nobody knows after
-// a restart can be withdrawn, and a decision that comes twice is answered.
+// rows returns the rows to store for a request. Closed requests are stored too: after a restart,
+// lost ones are withdrawn and a repeated decision gets the same reply.
 func (e *entry) rows(run string, outcome *Decision) []Row {
 	text, err := json.Marshal(kept{e.Data, outcome, e.tried, e.Keep})
 	if err != nil {
@@ -96,9 +98,8 @@ func (e *entry) rows(run string, outcome *Decision) []Row {
 	return []Row{{run, e.Data.RequestID, text}}
 }
 
-// Restore takes the rows of a former process: what was decided is remembered, and what was
-// open is withdrawn, but for what was to be kept. That lies here and waits for its decision,
-// which Resume must make possible.
+// Restore loads the rows of an earlier process. It remembers outcomes and withdraws open requests,
+// except persistent ones: these wait for Attach.
 func (d *Desk) Restore(ctx context.Context, rows []Row) error {
 	for _, row := range rows {
 		var k kept
@@ -133,8 +134,8 @@ func (d *Desk) restore(ctx context.Context, run string, k kept) error {
 	return nil
 }
 
-// Resume takes up a request that was kept, with the hooks that a Request has; nil when it is
-// not open.
+// Attach connects a requester to a restored request and sets its hooks from r. It returns the
+// channel for the outcome, or nil if the request is not open.
 func (d *Desk) Resume(run, id string, r Request) <-chan Decision {
 	t := d.look(run)
 	if t == nil {
@@ -154,9 +155,9 @@ func (d *Desk) Resume(run, id string, r Request) <-chan Decision {
 	return e.wait
 }
 
-// Settle ends a request that lies here since before a restart, and that nobody asks any more: by what
-// was decided, or, when that is nil, by the decision that was being applied. Without one it is withdrawn,
-// for a reason.
+// ResolveRestored closes a restored request that has no requester any more. The outcome is was, or
+// if that is nil the decision that was being applied. Without either, the request is withdrawn for
+// the given reason.
 func (d *Desk) Settle(ctx context.Context, run, id string, was *Decision, why string) error {
 	t := d.look(run)
 	if t == nil {

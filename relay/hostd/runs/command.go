@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// live is a run that has not ended.
+// findLive returns a run that has not ended.
 func (m *Manager) live(id string) (*run, error) {
 	r, err := m.find(id)
 	if err != nil {
@@ -33,11 +33,10 @@ func (m *Manager) Keys(id, keys string) error {
 	return r.exited(r.client.Keys(keys))
 }
 
-// DefaultGrace is how long a run that is asked to end has, in seconds.
+// DefaultGrace is the default time between a polite stop and a kill, in seconds.
 const DefaultGrace = 10
 
-// Stop ends a run with its whole process group: kill at once, else after the grace, in
-// seconds.
+// Stop stops a run's process group: with kill at once, otherwise after a grace period in seconds.
 func (m *Manager) Stop(ctx context.Context, id string, kill bool, graceS int64) error {
 	r, err := m.live(id)
 	if err != nil {
@@ -46,7 +45,7 @@ func (m *Manager) Stop(ctx context.Context, id string, kill bool, graceS int64) 
 	return r.exited(r.client.Stop(ctx, kill, graceS))
 }
 
-// Resize gives a run's terminal another size.
+// Resize changes the size of a run's terminal.
 func (m *Manager) Resize(ctx context.Context, id string, cols, rows int64, by string) error {
 	r, err := m.live(id)
 	if err != nil {
@@ -65,7 +64,7 @@ func (m *Manager) Resize(ctx context.Context, id string, cols, rows int64, by st
 	return r.commit(context.WithoutCancel(ctx), spool.Change{Events: []spool.Event{{Type: protocol.RunResized, Data: protocol.Resized{Cols: cols, Rows: rows, By: by}}}})
 }
 
-// exited says of a shim that is gone that the run has ended.
+// asExited converts the loss of the PTY holder to the error for a run that has ended.
 func (r *run) exited(err error) error {
 	if errors.Is(err, ptyholder.ErrLost) {
 		return approvals.Refuse(protocol.RunHasExited, "run %s has ended", r.id)

@@ -5,22 +5,21 @@ import (
 	"time"
 )
 
-// Of runs that have ended, and of which the server has all, so many are kept, so long: they are
-// listed and followed, and their files read. Of older ones the server has the events, and there is
-// nothing else.
+// Limits on the ended runs that stay listed with their files, once the server has all their events.
+// Older ones are removed; the server still has their events.
 const (
 	MostEnded = 100
 	KeptFor   = 24 * time.Hour
 )
 
-// gone is a run that has ended.
+// endedRun is a run that has ended.
 type gone struct {
 	*run
-	old  bool // its time is over
+	old  bool // EndedRetention has passed
 	stop func() bool
 }
 
-// over notes that a run's end is told.
+// addEnded records that a run's end is committed.
 func (m *Manager) over(r *run) {
 	g := &gone{run: r}
 	m.mu.Lock()
@@ -30,7 +29,8 @@ func (m *Manager) over(r *run) {
 	m.age(g)
 }
 
-// age has a run be old after its time, and looked at again when it cannot be forgotten then.
+// scheduleExpiry marks the run as expired after EndedRetention, and repeats while it cannot be
+// removed.
 func (m *Manager) age(g *gone) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,7 +48,7 @@ func (m *Manager) age(g *gone) {
 	})
 }
 
-// rest ends waiting for runs to be old.
+// stopTimers stops the expiry timers.
 func (m *Manager) rest() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,7 +59,7 @@ func (m *Manager) rest() {
 	}
 }
 
-// sweep forgets runs, with their directories.
+// removeExpired removes expired runs and their directories.
 func (m *Manager) sweep() {
 	for _, g := range m.dropped() {
 		g.stop()
@@ -70,7 +70,7 @@ func (m *Manager) sweep() {
 	}
 }
 
-// dropped takes those out that are too old, or too many.
+// takeExpired removes and returns the runs that are expired or exceed the limit.
 func (m *Manager) dropped() (out []*gone) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -92,7 +92,8 @@ func (m *Manager) dropped() (out []*gone) {
 	return out
 }
 
-// told says whether the server has all of a run, or none is there to have it, and nobody follows it.
+// isRemovable reports whether nobody follows the run and the server has all its events, or there is
+// no server.
 func (g *gone) told() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// Follow gives a run's output from an offset on, and its other events where they stand in it,
-// as envelopes without seq, until the run's end; a negative offset is so much before the end.
-// Of events, those of this process's time are given.
+// Follow sends a run's output from an offset, with its other events at their positions, as
+// envelopes without sequence numbers, until the run ends. A negative offset counts from the end of
+// the output. It sends only events of this process's lifetime.
 func (m *Manager) Follow(ctx context.Context, id string, off int64, give func(protocol.Envelope) error) error {
 	r, err := m.find(id)
 	if err != nil {
@@ -60,12 +60,12 @@ type follower struct {
 	b   [32 << 10]byte
 }
 
-// next is the next envelope, or what to wait for; neither at the end.
+// next returns the next envelope, or a channel to wait on; both are nil at the end.
 func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 	r := f.r
 	r.mu.Lock()
 	until, news, over := r.off, r.news, r.over
-	var event *placed // of a slice that is never written to again
+	var event *placed // points into an array that is not overwritten
 	f.at = max(f.at, r.dropped)
 	if f.at < r.dropped+len(r.placed) {
 		event = &r.placed[f.at-r.dropped]
@@ -95,16 +95,16 @@ func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 	return nil, news, nil
 }
 
-// Events has events in the spool, and shows them to who follows the runs that are known by then. The
-// desk's rows are notes.
+// Events commits events to the spool and passes them to followers. It stores the rows of the
+// approvals as notes.
 type Events struct {
 	Spool *spool.Spool
-	Runs  *Manager // may come later
-	// Others shows events of runs that the manager does not have; it may come later, too.
+	Runs  *Manager // may be set later
+	// ShowOther passes on events of runs that the manager does not hold; it may be set later.
 	Others func(run string, events []spool.Event)
 }
 
-// Tell commits a change of a run, of whichever kind.
+// CommitChange commits a change of any run.
 func (d *Events) Tell(ctx context.Context, c spool.Change) error {
 	if d.Runs != nil {
 		if r, err := d.Runs.find(c.Run); err == nil {
@@ -118,10 +118,10 @@ func (d *Events) Tell(ctx context.Context, c spool.Change) error {
 	return err
 }
 
-// rowKind is the kind of a desk's notes.
+// requestKind is the kind of the notes that hold requests.
 const rowKind = "request"
 
-// Commit implements desk.Events.
+// Commit implements approvals.Events.
 func (d *Events) Commit(ctx context.Context, id string, events []approvals.Event, rows []approvals.Row) error {
 	c := spool.Change{Run: id}
 	for _, e := range events {
@@ -133,7 +133,7 @@ func (d *Events) Commit(ctx context.Context, id string, events []approvals.Event
 	return d.Tell(ctx, c)
 }
 
-// Rows are what a desk has to take up after a restart: of the runs that have not ended.
+// Rows returns the stored requests of the runs that have not ended.
 func (d *Events) Rows(ctx context.Context) ([]approvals.Row, error) {
 	var all []approvals.Row
 	for _, r := range d.Spool.Runs() {

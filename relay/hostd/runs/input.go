@@ -13,28 +13,28 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// Input is a text for a run, written at most once by its id.
+// Input is a text for a run. A text with the same ID is written at most once.
 type Input struct {
 	ID    string
 	Text  string
-	Actor string // web, cli, system
-	By    string // the user
+	Actor string // web, cli or system
+	By    string // the user's name
 }
 
-// noted is what is kept of an input: never its text.
+// storedInput is the stored state of an input, without its text.
 type noted struct {
 	SHA256   string `json:"sha256"`
-	State    string `json:"state"` // "" while it is written
+	State    string `json:"state"` // "" while it is being written
 	Redacted string `json:"redacted"`
 	Actor    string `json:"actor"`
 	By       string `json:"by,omitempty"`
 }
 
-// inputKind is the kind of such notes.
+// inputKind is the kind of the notes that hold inputs.
 const inputKind = "input"
 
-// Input writes an input and gives its state: applied, or indeterminate when nobody can know.
-// One that is known is not written again. Else an error of desk's says why nothing was written.
+// Input writes an input and returns its state: applied, or indeterminate if it is unknown whether
+// it was written. An input with a known id is not written again. A refusal is an *approvals.Error.
 func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error) {
 	r, err := m.find(id)
 	if err != nil {
@@ -46,7 +46,7 @@ func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error
 	return r.input(ctx, in)
 }
 
-// input is Input of a run. Two with one id go one after the other.
+// writeInput writes an input. Calls with the same id run one after another.
 func (r *run) input(ctx context.Context, in Input) (string, error) {
 	for {
 		r.mu.Lock()
@@ -98,7 +98,7 @@ func (r *run) once(ctx context.Context, in Input) (string, error) {
 		return "", err
 	}
 	asked := r.asked()
-	// From here on it is finished, whoever still waits for it.
+	// From here the input is recorded even if the caller gives up.
 	state, _, err := r.client.Input(r.m.ctx, in.ID, hash, in.Text)
 	if errors.Is(err, ptyholder.ErrLost) {
 		state, _, err = ptyholder.ReadInput(r.dir, in.ID)
@@ -113,15 +113,15 @@ func (r *run) once(ctx context.Context, in Input) (string, error) {
 	return became, err
 }
 
-// asked is the prompt that is open; "" when none is.
+// openPrompt returns the id of the open prompt, or "".
 func (r *run) asked() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.prompt
 }
 
-// overtake withdraws a prompt that was open when something else was written. One that was
-// asked since then is of what the run has done with that, and stays.
+// withdrawOvertaken withdraws a prompt that was open when another input was written. A prompt that
+// appeared since then stays open.
 func (r *run) overtake(id string) {
 	r.moving.Lock()
 	defer r.moving.Unlock()
@@ -130,14 +130,14 @@ func (r *run) overtake(id string) {
 	}
 }
 
-// secret says whether a line is read that is not shown: of a program that reads single keys
-// nothing can be said.
+// readsSecret reports whether the program reads a line without echo. A program that reads single
+// keys does not count.
 func (r *run) secret() bool {
 	_, secret, err := r.client.Modes(r.m.ctx)
 	return err == nil && secret
 }
 
-// wrote notes what became of an input, with the event that tells of it.
+// recordInput stores the state of an input and commits its event.
 func (r *run) wrote(ctx context.Context, id string, n noted, state ptyholder.State) (string, error) {
 	switch state {
 	case ptyholder.Applied:
@@ -176,7 +176,7 @@ func (r *run) keep(ctx context.Context, id string, n noted, told *protocol.Input
 	return r.commit(ctx, c)
 }
 
-// restoreInputs finds out what became of inputs that were being written when hostd was killed.
+// restoreInputs determines the state of inputs that were being written when hostd was killed.
 func (r *run) restoreInputs(ctx context.Context) error {
 	all, err := r.m.o.Spool.Notes(ctx, r.id, inputKind)
 	if err != nil {

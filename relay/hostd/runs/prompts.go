@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// arm has the terminal looked at once nothing has come for a while.
+// scheduleScan schedules a scan of the terminal for a prompt after a time without output.
 func (r *run) arm() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,7 +27,7 @@ func (r *run) arm() {
 	}
 }
 
-// silent looks whether the terminal shows a question, and asks it.
+// scanPrompt submits a request if the terminal shows a question.
 func (r *run) silent() {
 	if r.m.ctx.Err() != nil || !r.begin() {
 		return
@@ -39,7 +39,7 @@ func (r *run) silent() {
 	off := r.off
 	r.mu.Unlock()
 	if r.client.Ahead(off + int64(len(r.part))) {
-		return // it goes on
+		return // output is arriving
 	}
 	data, ok := r.question()
 	if !ok {
@@ -54,7 +54,7 @@ func (r *run) silent() {
 	var why *approvals.Error
 	switch {
 	case errors.As(err, &why) && why.Code == protocol.InputConflict:
-		return // it was asked before a restart
+		return // it was submitted before a restart
 	case err != nil:
 		r.m.o.Log.Warn("a prompt cannot be asked about", "run", r.id, "error", err)
 		return
@@ -64,14 +64,15 @@ func (r *run) silent() {
 	r.mu.Unlock()
 }
 
-// requestID is the id of what is asked at a place of a run's output: the same after a restart.
+// requestID derives a request's id from the position in the run's output, so that it is the same
+// after a restart.
 func requestID(run string, off int64) string {
 	h := hexsum.SHA256(run + " " + strconv.FormatInt(off, 10))[:32]
 	return fmt.Sprintf("%s-%s-8%s-8%s-%s", h[:8], h[8:12], h[13:16], h[17:20], h[20:])
 }
 
-// question is what the terminal asks: a password, when it reads without showing, or what a
-// rule finds.
+// detectPrompt returns the question that the terminal shows: a password if the program reads
+// without echo, otherwise the match of a rule.
 func (r *run) question() (protocol.PermissionRequested, bool) {
 	shown := prompt.Render(r.tail)
 	if _, secret, err := r.client.Modes(r.m.ctx); err == nil && secret {
@@ -102,7 +103,7 @@ func lastLine(text string) string {
 	return text
 }
 
-// request is a question of the terminal, with what a decision does.
+// newRequest returns the request for a question of the terminal.
 func (r *run) request(data protocol.PermissionRequested) approvals.Request {
 	secret := len(data.Questions) > 0
 	return approvals.Request{Data: data, Keep: true,
@@ -124,7 +125,7 @@ func (r *run) request(data protocol.PermissionRequested) approvals.Request {
 		}}
 }
 
-// offer makes the choices of a menu a question, whose answer is the key of one of them.
+// addMenu converts the choices of a menu to a question whose answer is the key of a choice.
 func offer(data *protocol.PermissionRequested, menu []prompt.Choice, rule *prompt.Rule, question string) {
 	if menu == nil {
 		return
@@ -141,7 +142,7 @@ func offer(data *protocol.PermissionRequested, menu []prompt.Choice, rule *promp
 	data.Questions = []protocol.Question{q}
 }
 
-// after is what is typed after an answer.
+// answerSuffix returns the keys to type after an answer.
 func after(data protocol.PermissionRequested) string {
 	if data.Questions[0].Secret {
 		return "\n"
@@ -149,7 +150,7 @@ func after(data protocol.PermissionRequested) string {
 	return data.ApproveText
 }
 
-// answerOf is the text that answers a question of the terminal.
+// answerText returns the text that answers a question of the terminal.
 func answerOf(data protocol.PermissionRequested, d approvals.Decision) (text string, ok bool) {
 	if len(data.Questions) == 0 {
 		return "", false
@@ -177,8 +178,8 @@ func (r *run) applyDecision(ctx context.Context, id, text string, d approvals.De
 	return err
 }
 
-// moved withdraws what was asked about the terminal: it shows something else now. It is called
-// with moving.
+// withdrawPrompt withdraws the open prompt, because the terminal now shows something else. The
+// caller holds promptMu.
 func (r *run) moved(why string) {
 	r.mu.Lock()
 	id := r.prompt
@@ -192,8 +193,8 @@ func (r *run) moved(why string) {
 	}
 }
 
-// restorePrompts takes up what is open since before a restart. What was decided, and written,
-// without being told, is told now.
+// restorePrompts attaches to the requests that were open before a restart. A decision that was
+// written but not committed is committed now.
 func (r *run) restorePrompts(ctx context.Context) {
 	for _, data := range r.m.o.Desk.Open(r.id) {
 		if data.From == nil || data.From.Kind != "pty" {
@@ -211,7 +212,7 @@ func (r *run) restorePrompts(ctx context.Context) {
 	}
 }
 
-// decided is the decision whose text was written as an input, or a part of it; nil when none was.
+// writtenDecision returns the decision whose text was written at least in part, or nil.
 func (r *run) decided(ctx context.Context, data protocol.PermissionRequested) *approvals.Decision {
 	n, err := r.note(ctx, data.RequestID)
 	switch {

@@ -21,40 +21,40 @@ type run struct {
 	m      *Manager
 	client *ptyholder.Client
 
-	// moving is held while output is told, and while a prompt is looked for and asked: so that
-	// none is asked about that is past.
+	// promptMu is held while output is committed and while a prompt is detected and submitted, so
+	// that no outdated prompt is submitted.
 	moving sync.Mutex
 	tail   []byte // the end of the output
-	part   []byte // of a character, read and not told
+	part   []byte // an incomplete character, read but not yet committed
 
 	mu      sync.Mutex
-	off     int64 // of the raw log: told up to here
+	off     int64 // offset in the raw log up to which output is committed
 	quiet   func() bool
-	prompt  string // the request that was last asked about the terminal
-	waiting bool   // it was told that an input is awaited
-	ended   bool   // no more work begins
+	prompt  string // the id of the last request for the terminal
+	waiting bool   // run.awaiting_input was sent
+	ended   bool   // startWork returns false from now on
 	busy    sync.WaitGroup
-	writing map[string]chan struct{} // inputs under way; closed at their end
+	writing map[string]chan struct{} // inputs that are being written, by id; closed when done
 	shown
 }
 
-// shown is what a run has for who follows it.
+// feed holds what followers of a run read.
 type shown struct {
-	placed    []placed      // events that are no output, the last ones
-	bytes     int           // of them
-	dropped   int           // events before them
-	news      chan struct{} // closed, and made anew, when there is something to follow
-	over      bool          // the end is told
+	placed    []placed      // the latest events that are not output
+	bytes     int           // size of the events in placed
+	dropped   int           // number of events already removed from placed
+	news      chan struct{} // closed and replaced when there is something new
+	over      bool          // the end is committed
 	followers int
 }
 
-// placed is an event, with where in the output it stands.
+// placedEvent is an event with its offset in the output.
 type placed struct {
 	at int64
 	protocol.Envelope
 }
 
-// How many events are kept for who follows, and of how many bytes.
+// Limits on the events kept for followers.
 const (
 	maxPlaced      = 1000
 	maxPlacedBytes = 4 << 20
@@ -80,7 +80,7 @@ func (m *Manager) open(id, dir string, of meta, off int64) (*run, error) {
 	return r, nil
 }
 
-// settle is of a run whose end was told before.
+// restoreEnded restores a run whose end was already committed.
 func (r *run) settle() {
 	r.client.Close()
 	exit, _ := r.client.End()
@@ -113,7 +113,7 @@ func (r *run) status() protocol.Status {
 	return protocol.Running
 }
 
-// begin says that something is done with the run that its end must wait for; false when it
+// startWork registers an operation that the run's end must wait for. It returns false if the run
 // has ended.
 func (r *run) begin() bool {
 	r.mu.Lock()
@@ -125,7 +125,7 @@ func (r *run) begin() bool {
 	return true
 }
 
-// commit commits a change of the run, and shows its events to who follows.
+// commit commits a change of the run and passes its events to followers.
 func (r *run) commit(ctx context.Context, c spool.Change) error {
 	c.Run = r.id
 	if _, err := r.m.o.Spool.Commit(ctx, c); err != nil {
@@ -147,7 +147,7 @@ func (r *run) show(events []spool.Event) {
 		r.placed, r.bytes = append(r.placed, placed{r.off, env}), r.bytes+len(env.Data)
 		for len(r.placed) > maxPlaced || r.bytes > maxPlacedBytes && len(r.placed) > 1 {
 			r.bytes -= len(r.placed[0].Data)
-			r.placed = r.placed[1:] // who follows reads it still
+			r.placed = r.placed[1:] // followers may still read it
 			r.dropped++
 		}
 	}
@@ -155,10 +155,10 @@ func (r *run) show(events []spool.Event) {
 	r.news = make(chan struct{})
 }
 
-// pump tells the run's output until its end, and then that.
+// followOutput commits the run's output until its end, and then the end.
 func (r *run) pump() {
 	defer r.client.Close()
-	r.arm() // it may be waiting since before a restart
+	r.arm() // it may have been waiting since before a restart
 	b := make([]byte, 32<<10)
 	for {
 		r.mu.Lock()
@@ -216,7 +216,7 @@ func (r *run) skip(at int64) {
 	r.part = nil
 }
 
-// tell tells output. last says that no more comes.
+// emitOutput commits output. last reports that no more follows.
 func (r *run) tell(b []byte, last bool) error {
 	r.moving.Lock()
 	defer r.moving.Unlock()
@@ -248,7 +248,7 @@ func (r *run) tell(b []byte, last bool) error {
 	return nil
 }
 
-// told notes what was told.
+// advance records that output up to next is committed.
 func (r *run) told(b []byte, next int64) {
 	r.tail = append(r.tail, b...)
 	if over := len(r.tail) - prompt.Tail; over > 0 {
@@ -262,7 +262,7 @@ func (r *run) told(b []byte, next int64) {
 	r.client.Taken(next)
 }
 
-// finish tells the end, after all that was being done and what is open was withdrawn.
+// finish waits for running operations, withdraws open requests and commits the run's end.
 func (r *run) finish() error {
 	r.mu.Lock()
 	r.ended = true

@@ -1,7 +1,8 @@
-// Package runs is a host's runs on terminals, spec/relay.md (its API promises nothing): it has
-// shims start them, tells what they write as events, asks about their prompts at the desk, and
-// writes inputs, each once. What it must know again when hostd was killed stands in the spool,
-// in the transaction of the event that it belongs to, and in the runs' directories.
+// Package runs manages a host's runs on terminals (spec/relay.md). It starts each under a PTY
+// holder, commits its output as events, submits its prompts as requests, and writes each input
+// once. The state that must survive a kill of hostd is in the spool, in the transaction of the
+// event that it belongs to, and in the runs' directories. The compatibility promise does not cover
+// this API.
 package runs
 
 import (
@@ -26,25 +27,25 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// Options are what a Manager needs.
+// Options configures a Manager.
 type Options struct {
-	Dir    string   // of the runs' directories, 0700
-	Roots  []string // runs work below one of these; the first is where they do when nothing is said
-	Shim   []string // the program that is the shim, and its arguments
+	Dir    string   // the directory of the runs' directories, mode 0700
+	Roots  []string // runs work below one of these; the first is the default
+	Shim   []string // the PTY holder program and its arguments
 	Env    []string // hostd's environment
-	Socket string   // hostd's, for RELAY_HOSTD_SOCK
+	Socket string   // path of hostd's socket, for RELAY_HOSTD_SOCK
 	Spool  *spool.Spool
 	Desk   *approvals.Desk
 	Rules  prompt.Rules
 	Redact *redact.Redactor
 	Log    *slog.Logger
-	Ended  int  // so many that have ended are kept; 0 is MostEnded
-	Alone  bool // there is no server that would acknowledge anything
-	// After calls f after d, until stop is called. nil is time.AfterFunc.
+	Ended  int  // maximum number of ended runs; 0 means MaxEnded
+	Alone  bool // no server is configured that acknowledges events
+	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// Manager holds the runs. Safe for concurrent use.
+// Manager holds the runs. It is safe for concurrent use.
 type Manager struct {
 	o    Options
 	ctx  context.Context
@@ -53,12 +54,13 @@ type Manager struct {
 
 	mu   sync.Mutex
 	runs map[string]*run
-	gone []*gone // those that have ended, in the order of their ends
-	// starting has the ancestors of runs whose processes may have begun, and which are not in runs yet.
+	gone []*gone // in the order in which they ended
+	// starting maps runs to their ancestors while their processes may exist and they are not in
+	// runs yet.
 	starting map[string][]string
 }
 
-// New makes a manager without runs: see Restore.
+// New returns a Manager without runs; Restore loads them.
 func New(o Options) (*Manager, error) {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
@@ -84,7 +86,7 @@ func New(o Options) (*Manager, error) {
 	return m, nil
 }
 
-// Close leaves the runs alone: they go on, and Restore finds them.
+// Close detaches from the runs, which continue; Restore finds them again.
 func (m *Manager) Close() {
 	m.stop()
 	m.rest()
@@ -105,7 +107,7 @@ func (m *Manager) all() []*run {
 	return all
 }
 
-// find is a run that is known.
+// find returns a known run.
 func (m *Manager) find(id string) (*run, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -115,13 +117,13 @@ func (m *Manager) find(id string) (*run, error) {
 	return nil, approvals.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
 }
 
-// Has says whether a run is one on a terminal.
+// Has reports whether the run is one on a terminal.
 func (m *Manager) Has(id string) bool {
 	_, err := m.find(id)
 	return err == nil
 }
 
-// Dir is where a run works: absolute, without symbolic links.
+// Dir returns the working directory of a run: absolute, without symbolic links.
 func (m *Manager) Dir(id string) (string, error) {
 	r, err := m.find(id)
 	if err != nil {
@@ -130,7 +132,7 @@ func (m *Manager) Dir(id string) (string, error) {
 	return r.Started.Cwd, nil
 }
 
-// Look is where a run works, and whether it has ended.
+// Lookup returns a run's working directory and whether it has ended.
 func (m *Manager) Look(id string) (dir string, ended, ok bool) {
 	r, err := m.find(id)
 	if err != nil {
@@ -141,7 +143,7 @@ func (m *Manager) Look(id string) (dir string, ended, ok bool) {
 	return r.Started.Cwd, r.ended, true
 }
 
-// PID is the process of a run, the leader of its session.
+// PID returns the process id of the run's session leader.
 func (m *Manager) PID(id string) (int, error) {
 	r, err := m.find(id)
 	if err != nil {
@@ -160,7 +162,8 @@ func (m *Manager) Ancestors(id string) []string {
 	return m.starting[id]
 }
 
-// Keeper is the process that keeps a run, whose children are the run's; 0 when there is none.
+// Holder returns the process id of the run's PTY holder, whose children belong to the run, or 0 if
+// there is none.
 func (m *Manager) Keeper(id string) int {
 	r, err := m.find(id)
 	if err != nil {
@@ -169,7 +172,7 @@ func (m *Manager) Keeper(id string) int {
 	return r.client.Keeper()
 }
 
-// List is all runs, the oldest first.
+// List returns all runs, oldest first.
 func (m *Manager) List() []protocol.RunListed {
 	all := []protocol.RunListed{}
 	for _, r := range m.all() {
@@ -178,23 +181,24 @@ func (m *Manager) List() []protocol.RunListed {
 	return all
 }
 
-// meta is what is kept of a run in its directory.
+// meta is the content of run.json in the run's directory.
 type meta struct {
 	Started   protocol.Started `json:"started"`
 	StartedAt string           `json:"started_at"`
 	PID       int              `json:"pid"`
-	Ancestors []string         `json:"ancestors,omitempty"` // the runs that started it, the nearest first
+	// the runs that started it, the nearest first
+	Ancestors []string         `json:"ancestors,omitempty"`
 }
 
-// The files of a run's directory, beside the shim's. told says that the run's start was told,
-// so that somebody knows of it.
+// Files in a run's directory, next to those of the PTY holder. startedFile exists once the run's
+// start is committed.
 const (
 	metaFile = "run.json"
 	toldFile = "told"
 )
 
-// Restore takes up the runs of a former process: those that go on, and those that ended
-// meanwhile. Of runs whose end is told and acknowledged nothing is kept.
+// Restore restores the runs of an earlier process, whether alive or ended. It removes runs whose
+// end the server has acknowledged.
 func (m *Manager) Restore(ctx context.Context) error {
 	entries, err := os.ReadDir(m.o.Dir)
 	if err != nil {
@@ -222,7 +226,8 @@ func (m *Manager) restore(ctx context.Context, id string) error {
 	_, untold := os.Stat(filepath.Join(dir, toldFile))
 	switch {
 	case !ok && (err != nil || errors.Is(untold, fs.ErrNotExist)):
-		return m.abandon(dir) // hostd was killed while it started it, and nobody was told
+		// hostd was killed while it started the run, and no event was committed
+		return m.abandon(dir)
 	case err != nil:
 		return err
 	case !ok:
@@ -249,7 +254,7 @@ func (m *Manager) restore(ctx context.Context, id string) error {
 	return nil
 }
 
-// abandon ends what may live of a run that nobody knows.
+// discard kills the processes of a run without events and removes its directory.
 func (m *Manager) abandon(dir string) error {
 	c, err := ptyholder.Attach(dir, 0)
 	if err != nil {
@@ -262,8 +267,8 @@ func (m *Manager) abandon(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// adopt has the spool know a run that a former spool knew: what was written until now may have
-// been told, and is covered by the gap that the spool tells.
+// adopt registers a live run in a new spool. The earlier spool may have sent its output so far, so
+// the spool reports a gap for it.
 func (m *Manager) adopt(ctx context.Context, id, dir string) error {
 	m.o.Log.Warn("the spool does not know a run that lives: what it told is lost", "run", id)
 	if err := m.o.Spool.Adopt(ctx, id); err != nil {

@@ -19,19 +19,20 @@ import (
 	"github.com/concerto-lang/concerto/relay/ptyholder"
 )
 
-// Spec is a run to be started.
+// Spec describes a run to start.
 type Spec struct {
 	Tool  string
-	Cmd   string // for bash -lc; "" is the tool itself
-	Cwd   string // "" is the first root
+	Cmd   string // the argument of bash -lc; "" runs Tool itself
+	Cwd   string // "" means the first root
 	Title string
-	Cols  int64 // 0 is 80
-	Rows  int64 // 0 is 24
-	// Ancestors are the runs that started it, directly and indirectly, the nearest first.
+	Cols  int64 // 0 means 80
+	Rows  int64 // 0 means 24
+	// Ancestors lists the runs that started it, directly and indirectly, the nearest first.
 	Ancestors []string
 }
 
-// Start starts a run: its directory, its shim, and the event that tells of it.
+// Start starts a run: it creates its directory, starts the PTY holder and commits run.started. It
+// returns the run's id.
 func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	if s.Tool == "" {
 		return "", approvals.Refuse(protocol.BadMessage, "tool is missing: say what runs, as bash or claude")
@@ -57,7 +58,7 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	if len(s.Ancestors) > 0 {
 		of.Started.ParentRunID = s.Ancestors[0]
 	}
-	// Its processes may ask for something before begin is done.
+	// The run's processes may send requests before track returns.
 	m.mu.Lock()
 	m.starting[id] = s.Ancestors
 	m.mu.Unlock()
@@ -75,7 +76,7 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	return id, nil
 }
 
-// begin tells of a run that has been started, and follows it.
+// track commits the start of a run and follows its output.
 func (m *Manager) begin(ctx context.Context, id, dir string, of meta) error {
 	text, err := json.Marshal(of)
 	if err != nil {
@@ -105,14 +106,14 @@ func commandOf(s Spec) string {
 	return s.Cmd
 }
 
-// newID is a run's id: no other run on any machine has it.
+// newID returns a globally unique id of a run.
 func newID() string {
 	var b [12]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return "run_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:]))
 }
 
-// resolve is a directory's path, absolute and without symbolic links.
+// resolveDir returns the absolute path of a directory without symbolic links.
 func resolve(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -128,7 +129,8 @@ func resolve(dir string) (string, error) {
 	return dir, err
 }
 
-// cwd is the directory of a run: below a root, wherever symbolic links lead.
+// resolveCwd returns the working directory of a run. It must be below a root after symbolic links
+// are resolved.
 func (m *Manager) cwd(dir string) (string, error) {
 	if dir == "" {
 		return m.o.Roots[0], nil
@@ -148,8 +150,8 @@ func (m *Manager) cwd(dir string) (string, error) {
 	return "", approvals.Refuse(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
 }
 
-// withheld are variables of hostd that no run gets: who has them could speak for the host, or
-// read the relay's store.
+// withheldEnv lists variables of hostd that runs do not receive: they would let a run act as the
+// host or read the relay's database.
 var withheld = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME", "CONCERTO_RELAY_SOCK", "RELAY_RUN_ID", "RELAY_TOOL", "RELAY_CWD", "RELAY_HOSTD_SOCK", "TERM", "PWD", "COLUMNS", "LINES"}
 
 func (m *Manager) environ(id, tool, cwd string) []string {
@@ -160,7 +162,7 @@ func (m *Manager) environ(id, tool, cwd string) []string {
 	return append(env, "RELAY_RUN_ID="+id, "RELAY_TOOL="+tool, "RELAY_CWD="+cwd, "RELAY_HOSTD_SOCK="+m.o.Socket, "TERM=xterm-256color", "PWD="+cwd)
 }
 
-// program says what the shim starts: bash for a command, else the tool.
+// setProgram sets the program of spec: bash for a command, otherwise the tool.
 func (m *Manager) program(spec *ptyholder.Spec, s Spec) error {
 	name := "bash"
 	if s.Cmd == "" {
@@ -176,8 +178,8 @@ func (m *Manager) program(spec *ptyholder.Spec, s Spec) error {
 	return nil
 }
 
-// lookup looks for a program in the run's PATH, past links to ourselves: a tool's name may be
-// a link by which its runs come to the relay.
+// lookPath searches for a program in the run's PATH. It skips links to this program, because a
+// tool's name may be a link that starts the tool through the relay.
 func (m *Manager) lookup(name string, spec *ptyholder.Spec) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		return name, nil

@@ -5,12 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxText is how long the text of an output is at most, in bytes.
+// maxText is the maximum size of the text of an output event, in bytes.
 const maxText = 32 << 10
 
-// whole is the text of output, whole characters of it, and how many bytes it stands for. An
-// invalid byte is U+FFFD. What may be the beginning of a character waits for its rest, but
-// for the last of all.
+// decodeText returns whole characters of b as text, and the number of bytes they consume. An
+// invalid byte becomes U+FFFD. An incomplete character at the end stays unused, unless last is set.
 func whole(b []byte, last bool) (text string, used int) {
 	var out strings.Builder
 	for used < len(b) && out.Len() <= maxText-utf8.UTFMax {
