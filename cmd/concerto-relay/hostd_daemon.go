@@ -51,7 +51,7 @@ func (a *app) hostOptions(h *hostdSettings) (*hostd.Options, error) {
 		return nil, fmt.Errorf("find this program, which is each run's shim: %w", err)
 	}
 	o := &hostd.Options{Server: h.server, HostID: h.hostID, State: h.state, Spool: h.spool, Socket: h.socket, Redact: a.env("REDACTION_EXTRA_REGEX"), Token: a.env("HOST_TOKEN"),
-		ApprovalTimeout: time.Duration(h.approvalTimeout) * time.Second, RemoteExec: h.remoteExec == "on", Shim: []string{exe, "shim"}, Environ: a.environ, Version: release}
+		ApprovalTimeout: time.Duration(h.approvalTimeout) * time.Second, RemoteExec: h.remoteExec == "on", Holder: []string{exe, "shim"}, Environ: a.environ, Version: release}
 	if err := a.oneOf("remote-exec", h.remoteExec, "on", "off"); err != nil {
 		return nil, err
 	}

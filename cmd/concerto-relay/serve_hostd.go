@@ -46,7 +46,7 @@ func (a *app) hostBeside(ctx context.Context, set settled, people *auth.Auth) (_
 	if err != nil {
 		return nil, err
 	}
-	o.Knows = people.KnowsHost
+	o.KnowsHost = people.KnowsHost
 	if b.closeLog, err = a.hostLog(&h, o); err != nil {
 		return nil, err
 	}

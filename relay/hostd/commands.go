@@ -15,7 +15,7 @@ import (
 type commands struct{ d *Daemon }
 
 // outcomeOf converts the result of a command to the outcome that the server receives.
-func outcome(err error) link.Outcome {
+func outcomeOf(err error) link.Outcome {
 	var why *approvals.Error
 	switch {
 	case err == nil:
@@ -34,7 +34,7 @@ func (c commands) Input(ctx context.Context, run string, in protocol.SendInput) 
 	if err == nil && state == string(ptyholder.Indeterminate) {
 		err = approvals.ErrIndeterminate
 	}
-	return outcome(err)
+	return outcomeOf(err)
 }
 
 // Keys writes keys to a run's terminal.
@@ -50,7 +50,7 @@ func (c commands) Stop(ctx context.Context, run string, s protocol.Stop) link.Ou
 	if s.GraceS != nil {
 		grace = *s.GraceS
 	}
-	return outcome(c.d.stop(ctx, run, s.Signal == "kill", grace))
+	return outcomeOf(c.d.stop(ctx, run, s.Signal == "kill", grace))
 }
 
 // Resize changes the size of a run's terminal.
@@ -69,7 +69,7 @@ func (c commands) Decide(ctx context.Context, run string, approve bool, by strin
 	if dec.Actor == "" {
 		dec.Actor = "web"
 	}
-	return outcome(c.d.desk.Decide(ctx, run, q.RequestID, dec))
+	return outcomeOf(c.d.approvals.Decide(ctx, run, q.RequestID, dec))
 }
 
 // RPC performs a request of an app and returns the run's id and the response.

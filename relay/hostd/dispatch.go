@@ -10,9 +10,9 @@ import (
 )
 
 // newDispatcher returns the dispatcher that performs RPCs.
-func (d *Daemon) dispatcher() *rpc.Dispatcher {
-	return rpc.New(rpc.Options{HostID: d.o.HostID, Version: d.o.Version, Runs: rpcRuns{d}, Desk: d.desk, Events: d.events, Redact: d.redact, Remote: d.o.RemoteExec, LogFile: d.o.LogPath,
-		Socket: d.o.Socket, Features: features, Doctor: d.doctor, Log: d.o.Log, Environ: d.o.Environ})
+func (d *Daemon) newDispatcher() *rpc.Dispatcher {
+	return rpc.New(rpc.Options{HostID: d.o.HostID, Version: d.o.Version, Runs: rpcRuns{d}, Desk: d.approvals, Events: d.events, Redact: d.redact, Remote: d.o.RemoteExec, LogFile: d.o.LogPath,
+		Socket: d.o.Socket, Features: features, Doctor: d.checkDeps, Log: d.o.Log, Environ: d.o.Environ})
 }
 
 // features lists what this host supports beyond protocol 1.
@@ -25,7 +25,7 @@ func (d *Daemon) Local(ctx context.Context, e *protocol.Envelope) protocol.Respo
 }
 
 // checkDeps checks the host's dependencies.
-func (d *Daemon) doctor(ctx context.Context) []protocol.Dep {
+func (d *Daemon) checkDeps(ctx context.Context) []protocol.Dep {
 	o := doctor.Options{Environ: d.o.Environ, State: d.o.State, Socket: d.o.Socket, Server: d.o.Server, HostID: d.o.HostID, Token: d.o.Token, LogFile: d.o.LogPath, Spool: d.spool.Health}
 	if d.link != nil {
 		o.Link = d.link.State
@@ -41,7 +41,7 @@ func (r rpcRuns) Find(id string) (rpc.Run, bool) {
 	if r.d.source.Has(id) {
 		return rpc.Run{Cwd: r.d.source.Dir(id)}, true
 	}
-	dir, ended, ok := r.d.runs.Look(id)
+	dir, ended, ok := r.d.runs.Lookup(id)
 	return rpc.Run{Cwd: dir, Ended: ended}, ok
 }
 

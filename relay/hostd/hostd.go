@@ -43,7 +43,7 @@ type Options struct {
 	// KnowsHost reports whether the server knows a host by this key. If nil, the host counts as
 	// known at the address stored in its pairing. A server in the same process sets it, because its
 	// address may change.
-	Knows func(ctx context.Context, hostID string, key ed25519.PublicKey) (bool, error)
+	KnowsHost func(ctx context.Context, hostID string, key ed25519.PublicKey) (bool, error)
 
 	State    string // the state directory
 	Spool    string // path of the spool's database; "" means spool.db in State
@@ -56,7 +56,7 @@ type Options struct {
 	ApprovalTimeout time.Duration
 	RemoteExec      bool
 
-	Shim    []string // the program that holds a run's terminal, and its arguments
+	Holder  []string // the program that holds a run's terminal, and its arguments
 	Environ []string
 	Version string
 	LogPath string // path of the log file, which the doctor reads; "" for none
@@ -65,18 +65,18 @@ type Options struct {
 
 // Daemon is a running host daemon.
 type Daemon struct {
-	o      Options
-	spool  *spool.Spool
-	desk   *approvals.Desk
-	events *runs.Events
-	runs   *runs.Manager
-	rpc    *rpc.Dispatcher
-	source *ingest.Sources
-	redact *redact.Redactor
-	paired *pair.Kept // the pairing with the server; nil if the host uses a token
-	link   *link.Link
-	api    *socket.API
-	listen net.Listener
+	o         Options
+	spool     *spool.Spool
+	approvals *approvals.Registry
+	events    *runs.Events
+	runs      *runs.Manager
+	rpc       *rpc.Dispatcher
+	source    *ingest.Sources
+	redact    *redact.Redactor
+	paired    *pair.Kept // the pairing with the server; nil if the host uses a token
+	link      *link.Link
+	api       *socket.API
+	listen    net.Listener
 }
 
 // Open opens the stored state, adopts the runs that are still alive and listens on the socket. An
@@ -91,7 +91,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 			d.Close()
 		}
 	}()
-	if err := d.identify(ctx); err != nil {
+	if err := d.loadIdentity(ctx); err != nil {
 		return nil, err
 	}
 	environ := o.Environ
@@ -120,30 +120,30 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if d.listen, err = socket.Listen(o.Socket); err != nil {
 		return nil, err
 	}
-	if err := d.takeUp(ctx, rules); err != nil {
+	if err := d.restore(ctx, rules); err != nil {
 		return nil, err
 	}
-	d.rpc = d.dispatcher()
+	d.rpc = d.newDispatcher()
 	if err := d.rpc.Restore(ctx, d.spool); err != nil {
 		return nil, err
 	}
 	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
-	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.desk, RPC: d, Source: d.source, Others: d.source, Health: d.health, Log: o.Log,
+	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.approvals, RPC: d, Source: d.source, Others: d.source, Health: d.health, Log: o.Log,
 		Refused: func(run string, what protocol.OwnRefused) error {
-			return d.events.Tell(context.Background(), spool.Change{Run: run, Events: []spool.Event{{Type: protocol.RunRefused, Data: what}}})
+			return d.events.CommitChange(context.Background(), spool.Change{Run: run, Events: []spool.Event{{Type: protocol.RunRefused, Data: what}}})
 		}})
 	return d, nil
 }
 
 // restore creates the request registry and the runs from the state that an earlier process stored.
-func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
+func (d *Daemon) restore(ctx context.Context, rules prompt.Rules) (err error) {
 	d.events = &runs.Events{Spool: d.spool}
-	d.desk = approvals.New(approvals.Options{Events: d.events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text,
+	d.approvals = approvals.New(approvals.Options{Events: d.events, Timeout: d.o.ApprovalTimeout, Redact: d.redact.Text,
 		RedactJSON: func(v json.RawMessage) json.RawMessage { return d.redact.JSON(v) }})
-	d.runs, err = runs.New(runs.Options{Dir: filepath.Join(d.o.State, "runs"), Roots: d.o.Roots, Shim: d.o.Shim, Env: d.o.Environ, Socket: d.o.Socket, Spool: d.spool, Desk: d.desk,
-		Rules: rules, Redact: d.redact, Log: d.o.Log, Alone: d.o.Server == ""})
+	d.runs, err = runs.New(runs.Options{Dir: filepath.Join(d.o.State, "runs"), Roots: d.o.Roots, Holder: d.o.Holder, Env: d.o.Environ, Socket: d.o.Socket, Spool: d.spool, Approvals: d.approvals,
+		Rules: rules, Redact: d.redact, Log: d.o.Log, NoServer: d.o.Server == ""})
 	if err != nil {
 		return err
 	}
@@ -152,15 +152,15 @@ func (d *Daemon) takeUp(ctx context.Context, rules prompt.Rules) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := d.desk.Restore(ctx, rows); err != nil {
+	if err := d.approvals.Restore(ctx, rows); err != nil {
 		return err
 	}
 	if err := d.runs.Restore(ctx); err != nil {
 		return err
 	}
-	d.source = ingest.New(ingest.Options{Spool: d.spool, Desk: d.desk, Redact: d.redact, Log: d.o.Log, PID: socket.PID,
+	d.source = ingest.New(ingest.Options{Spool: d.spool, Desk: d.approvals, Redact: d.redact, Log: d.o.Log, PID: socket.PID,
 		Family: func(q *http.Request) []string { return d.api.Family(q) }})
-	d.events.Others = d.source.Show
+	d.events.ShowOther = d.source.Show
 	return d.source.Restore(ctx)
 }
 
@@ -172,7 +172,7 @@ func (d *Daemon) connect(ctx context.Context) (err error) {
 	if err != nil {
 		d.o.Log.Warn("the machine has no name", "error", err)
 	}
-	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: uuid(), Features: features,
+	d.link, err = link.New(link.Options{Name: name, URL: d.o.Server, HostID: d.o.HostID, Token: func() (string, error) { return d.o.Token, nil }, Key: func() (*link.Key, error) { return d.key(ctx) }, Agent: "concerto-relay/" + d.o.Version, Instance: newUUID(), Features: features,
 		Spool: d.spool, Commands: commands{d}, Log: d.o.Log})
 	return err
 }
@@ -261,24 +261,24 @@ func (d *Daemon) health() any {
 }
 
 // loadIdentity sets the host's id and token where the options do not set them.
-func (d *Daemon) identify(ctx context.Context) (err error) {
-	if err := d.identifyPaired(ctx); err != nil {
+func (d *Daemon) loadIdentity(ctx context.Context) (err error) {
+	if err := d.loadPairing(ctx); err != nil {
 		return err
 	}
 	if d.o.HostID == "" {
-		if d.o.HostID, err = d.kept("host-id", "host_"); err != nil {
+		if d.o.HostID, err = d.loadOrCreate("host-id", "host_"); err != nil {
 			return err
 		}
 	}
 	if d.o.Token == "" && d.paired == nil {
-		d.o.Token, err = d.kept("host-token", "")
+		d.o.Token, err = d.loadOrCreate("host-token", "")
 	}
 	return err
 }
 
 // loadOrCreate returns the text of a file in the state directory. If the file does not exist, it
 // creates it with a random text.
-func (d *Daemon) kept(name, prefix string) (string, error) {
+func (d *Daemon) loadOrCreate(name, prefix string) (string, error) {
 	file := filepath.Join(d.o.State, name)
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -292,7 +292,7 @@ func (d *Daemon) kept(name, prefix string) (string, error) {
 }
 
 // newUUID returns a random UUID (version 4).
-func uuid() string {
+func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80

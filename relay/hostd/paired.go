@@ -9,7 +9,7 @@ import (
 )
 
 // loadPairing sets the host's id and server from its pairing, if it has one with this server.
-func (d *Daemon) identifyPaired(ctx context.Context) error {
+func (d *Daemon) loadPairing(ctx context.Context) error {
 	kept, err := pair.Load(d.o.State)
 	if err != nil || kept == nil {
 		return err
@@ -17,7 +17,7 @@ func (d *Daemon) identifyPaired(ctx context.Context) error {
 	if d.o.Server == "" {
 		d.o.Server = kept.Server
 	}
-	if here, err := d.pairedHere(ctx, kept); err != nil || !here {
+	if here, err := d.isPairedWithServer(ctx, kept); err != nil || !here {
 		return err
 	}
 	if d.o.HostID != "" && d.o.HostID != kept.HostID {
@@ -28,11 +28,11 @@ func (d *Daemon) identifyPaired(ctx context.Context) error {
 }
 
 // isPairedWithServer reports whether the pairing is with the configured server.
-func (d *Daemon) pairedHere(ctx context.Context, kept *pair.Kept) (bool, error) {
-	if d.o.Knows == nil {
+func (d *Daemon) isPairedWithServer(ctx context.Context, kept *pair.Kept) (bool, error) {
+	if d.o.KnowsHost == nil {
 		return kept.At(d.o.Server), nil
 	}
-	return d.o.Knows(ctx, kept.HostID, kept.Public())
+	return d.o.KnowsHost(ctx, kept.HostID, kept.Public())
 }
 
 // Paired reports whether the server knows the host by its key.
@@ -45,7 +45,7 @@ func (d *Daemon) key(ctx context.Context) (*link.Key, error) {
 	if err != nil || kept == nil {
 		return nil, err
 	}
-	if here, err := d.pairedHere(ctx, kept); err != nil || !here {
+	if here, err := d.isPairedWithServer(ctx, kept); err != nil || !here {
 		return nil, err
 	}
 	server, err := kept.Pinned()

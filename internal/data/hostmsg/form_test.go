@@ -146,7 +146,7 @@ func TestNewTypes(t *testing.T) {
 type hostd struct {
 	socket string
 	spool  *spool.Spool
-	desk   *approvals.Desk
+	desk   *approvals.Registry
 }
 
 func startHostd(t *testing.T) *hostd {

@@ -15,29 +15,29 @@ import (
 
 // Decide applies a decision to a request. It returns nil if the decision has taken effect, now or
 // earlier. Otherwise it returns an *Error, and the request is unchanged.
-func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
+func (d *Registry) Decide(ctx context.Context, run, id string, dec Decision) error {
 	if dec.Decision == Answer {
 		dec.Decision = Approve // asRecorded turns it back into Answer where it applies
 	}
-	t := d.look(run)
+	t := d.lookup(run)
 	if t == nil {
-		t = newTray() // an empty one, not registered
+		t = newRunRequests() // an empty one, not registered
 	}
 	t.mu.Lock()
-	d.wait(ctx, t, id)
-	e, err := t.decidable(run, id, dec)
+	d.awaitAttach(ctx, t, id)
+	e, err := t.findOpen(run, id, dec)
 	if e != nil {
-		dec = e.recorded(dec)
-		err = e.takes(dec)
+		dec = e.asRecorded(dec)
+		err = e.checkDecision(dec)
 	}
 	if e != nil && err == nil {
-		err = d.note(ctx, run, e, &dec)
+		err = d.storeAttempt(ctx, run, e, &dec)
 	}
 	if e == nil || err != nil {
 		t.mu.Unlock()
 		return err
 	}
-	e.applied = make(chan struct{})
+	e.applying = make(chan struct{})
 	t.mu.Unlock()
 	var also []Event
 	if e.Apply != nil {
@@ -45,10 +45,10 @@ func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	close(e.applied)
-	e.applied = nil
+	close(e.applying)
+	e.applying = nil
 	if errors.Is(err, ErrIndeterminate) && t.open[id] == e {
-		lost := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, unsure)
+		lost := d.resolve(ctx, t, run, e, Decision{Decision: Withdrawn}, nil, indeterminateReason)
 		return &Error{protocol.Internal, err.Error(), errors.Join(err, lost)}
 	}
 	if err != nil {
@@ -56,28 +56,28 @@ func (d *Desk) Decide(ctx context.Context, run, id string, dec Decision) error {
 		if !errors.As(err, &why) {
 			why = &Error{protocol.Internal, err.Error(), err}
 		}
-		return errors.Join(why, d.note(ctx, run, e, nil))
+		return errors.Join(why, d.storeAttempt(ctx, run, e, nil))
 	}
 	if t.open[id] != e { // withdrawn while Apply ran
-		return refused(protocol.Expired, "request %s of run %s is over: %s", id, run, t.done[id].Decision)
+		return errorf(protocol.Expired, "request %s of run %s is over: %s", id, run, t.done[id].Decision)
 	}
 	return d.resolve(ctx, t, run, e, dec, also, dec.Text)
 }
 
 // attachTimeout is the time that a decision waits for the requester to attach after a restart of
 // hostd.
-const attachWithin = 5 * time.Second
+const attachTimeout = 5 * time.Second
 
 // awaitAttach waits until the requester has attached to a restored request. The caller holds r.mu;
 // awaitAttach releases it while it waits.
-func (d *Desk) wait(ctx context.Context, t *tray, id string) {
+func (d *Registry) awaitAttach(ctx context.Context, t *runRequests, id string) {
 	e := t.open[id]
-	if e == nil || e.away == nil {
+	if e == nil || e.detached == nil {
 		return
 	}
-	away, late := e.away, make(chan struct{})
+	away, late := e.detached, make(chan struct{})
 	t.mu.Unlock()
-	stop := d.o.After(attachWithin, func() { close(late) })
+	stop := d.o.After(attachTimeout, func() { close(late) })
 	select {
 	case <-away:
 	case <-late:
@@ -89,43 +89,43 @@ func (d *Desk) wait(ctx context.Context, t *tray, id string) {
 
 // storeAttempt stores the decision that will be applied next, or with nil that none is being
 // applied.
-func (d *Desk) note(ctx context.Context, run string, e *entry, dec *Decision) error {
-	if !e.Note {
+func (d *Registry) storeAttempt(ctx context.Context, run string, e *entry, dec *Decision) error {
+	if !e.StoreAttempt {
 		return nil
 	}
-	e.tried = dec
+	e.attempted = dec
 	if err := d.o.Events.Commit(ctx, run, nil, e.rows(run, nil)); err != nil {
-		return refused(protocol.Internal, "keep the decision of request %s of run %s: %v", e.Data.RequestID, run, err)
+		return errorf(protocol.Internal, "keep the decision of request %s of run %s: %v", e.Data.RequestID, run, err)
 	}
 	return nil
 }
 
 // findOpen returns the open request. Without one, it returns nil if this decision was already made,
 // or an error that names the request's state.
-func (t *tray) decidable(run, id string, dec Decision) (*entry, error) {
+func (t *runRequests) findOpen(run, id string, dec Decision) (*entry, error) {
 	e := t.open[id]
 	was, decided := t.done[id]
 	switch {
 	case dec.Decision != Approve && dec.Decision != Deny:
-		return nil, refused(protocol.BadMessage, "decision is %q; it must be approve, deny or answer", dec.Decision)
-	case e != nil && e.applied != nil:
-		return nil, refused(protocol.AlreadyDecided, "request %s is being decided", id)
+		return nil, errorf(protocol.BadMessage, "decision is %q; it must be approve, deny or answer", dec.Decision)
+	case e != nil && e.applying != nil:
+		return nil, errorf(protocol.AlreadyDecided, "request %s is being decided", id)
 	case e != nil:
 		return e, nil
 	case decided && cmp.Or(was.Said, was.Decision) == dec.Decision && was.By == dec.By:
 		return nil, nil
 	case decided && (was.Decision == Expired || was.Decision == Withdrawn):
-		return nil, refused(protocol.Expired, "request %s of run %s is over: %s", id, run, was.Decision)
+		return nil, errorf(protocol.Expired, "request %s of run %s is over: %s", id, run, was.Decision)
 	case decided:
-		return nil, refused(protocol.AlreadyDecided, "request %s was decided: %s%s", id, was.how(), byWhom(was))
+		return nil, errorf(protocol.AlreadyDecided, "request %s was decided: %s%s", id, was.describe(), decidedBy(was))
 	case t.ended:
-		return nil, refused(protocol.RunHasExited, "run %s has ended", run)
+		return nil, errorf(protocol.RunHasExited, "run %s has ended", run)
 	}
-	return nil, refused(protocol.UnknownRequest, "run %s has no request %s", run, id)
+	return nil, errorf(protocol.UnknownRequest, "run %s has no request %s", run, id)
 }
 
 // describe returns the decision and a short form of its value.
-func (d Decision) how() string {
+func (d Decision) describe() string {
 	if d.Decision != Answer || d.Value == nil {
 		return d.Decision
 	}
@@ -134,14 +134,14 @@ func (d Decision) how() string {
 
 // asRecorded returns the decision in the form that is stored: for a question, an answer with its
 // value.
-func (e *entry) recorded(dec Decision) Decision {
+func (e *entry) asRecorded(dec Decision) Decision {
 	dec.Said = dec.Decision
 	if dec.Decision, dec.Value = e.Data.Outcome(dec.Said, dec.Answer, dec.Answers); dec.Decision != Answer {
 		dec.Said = ""
 	}
 	for _, v := range []json.RawMessage{dec.Answer, dec.Answers, dec.Value} {
 		if v != nil {
-			dec.AnswerSHA256 = hashOf(v)
+			dec.AnswerSHA256 = hashJSON(v)
 		}
 	}
 	if e.Data.IsSecret() {
@@ -150,7 +150,7 @@ func (e *entry) recorded(dec Decision) Decision {
 	return dec
 }
 
-func byWhom(d Decision) string {
+func decidedBy(d Decision) string {
 	switch {
 	case d.By != "":
 		return " by " + d.By
@@ -161,28 +161,28 @@ func byWhom(d Decision) string {
 }
 
 // checkDecision returns an error if dec is not a valid decision for the request.
-func (e *entry) takes(dec Decision) error {
+func (e *entry) checkDecision(dec Decision) error {
 	if dec.ArgsSHA256 != "" && dec.ArgsSHA256 != e.Data.ArgsSHA256 {
-		return refused(protocol.ArgsChanged, "the arguments of request %s are others than those that were decided on: look at it again", e.Data.RequestID)
+		return errorf(protocol.ArgsChanged, "the arguments of request %s are others than those that were decided on: look at it again", e.Data.RequestID)
 	}
 	if dec.Decision == Deny || dec.Said == Deny {
 		return nil
 	}
 	if err := checkAnswers(e.Data.Questions, dec); err != nil {
-		return refused(protocol.InvalidAnswer, "%v", err)
+		return errorf(protocol.InvalidAnswer, "%v", err)
 	}
 	if e.Check == nil {
 		return nil
 	}
 	if err := e.Check(dec); err != nil {
-		return refused(protocol.InvalidAnswer, "%v", err)
+		return errorf(protocol.InvalidAnswer, "%v", err)
 	}
 	return nil
 }
 
 // resolve commits the outcome of a request, after the events in also, and removes the request from
 // the open ones.
-func (d *Desk) resolve(ctx context.Context, t *tray, run string, e *entry, dec Decision, also []Event, why string) error {
+func (d *Registry) resolve(ctx context.Context, t *runRequests, run string, e *entry, dec Decision, also []Event, why string) error {
 	id := e.Data.RequestID
 	told := protocol.PermissionResolved{RequestID: id, Decision: dec.Decision, Actor: dec.Actor, By: dec.By, AnswerSHA256: dec.AnswerSHA256, Reason: d.o.Redact(why)}
 	if dec.Value != nil {
@@ -190,14 +190,14 @@ func (d *Desk) resolve(ctx context.Context, t *tray, run string, e *entry, dec D
 	}
 	events := append(also, Event{protocol.RunPermissionResolved, told})
 	if err := d.o.Events.Commit(ctx, run, events, e.rows(run, &dec)); err != nil {
-		return refused(protocol.Internal, "tell what became of request %s of run %s: %v", id, run, err)
+		return errorf(protocol.Internal, "tell what became of request %s of run %s: %v", id, run, err)
 	}
-	if e.stop != nil {
-		e.stop()
+	if e.stopTimer != nil {
+		e.stopTimer()
 	}
-	if e.away != nil {
-		close(e.away)
-		e.away = nil
+	if e.detached != nil {
+		close(e.detached)
+		e.detached = nil
 	}
 	delete(t.open, id)
 	for i, other := range t.order {
@@ -210,12 +210,12 @@ func (d *Desk) resolve(ctx context.Context, t *tray, run string, e *entry, dec D
 	if dec.Decision == Approve && dec.Scope == "session" && e.Data.ArgsSHA256 != "" {
 		t.granted[grant{e.Data.OpTool, e.Data.ArgsSHA256}] = true
 	}
-	e.wait <- dec
+	e.outcome <- dec
 	return nil
 }
 
 // hashJSON returns the SHA-256 of the value's canonical form.
-func hashOf(v json.RawMessage) string {
+func hashJSON(v json.RawMessage) string {
 	if canonical, err := jcs.Canonical(v); err == nil {
 		v = canonical
 	}

@@ -41,14 +41,14 @@ type Events interface {
 type Request struct {
 	Data protocol.PermissionRequested
 	// AwaitingInput, if set, is sent as an event with the request: the run waits at its terminal.
-	Waits *protocol.AwaitingInput
+	AwaitingInput *protocol.AwaitingInput
 	// UsesTimeout applies Options.Timeout to the request. Data.ExpiresAt applies in any case.
-	Expires bool
+	UsesTimeout bool
 	// Persistent keeps the request open over a restart. The requester attaches to it with Attach.
-	Keep bool
+	Persistent bool
 	// StoreAttempt stores a decision before it is applied, because nothing can report afterwards
 	// whether it was applied. ResolveRestored requires it.
-	Note bool
+	StoreAttempt bool
 	// Check validates an approval's answer and returns an error that names the field. If nil, only
 	// the questions in Data are checked.
 	Check func(Decision) error
@@ -69,11 +69,11 @@ const (
 
 // Decision is the outcome of a request: a person's decision, or an end without one.
 type Decision struct {
-	Decision   string          `json:"decision"`
-	Said       string          `json:"said,omitempty"`  // approve or deny, if Decision is answer
-	Value      json.RawMessage `json:"value,omitempty"` // the answer, unless it is secret
-	Actor      string          `json:"actor,omitempty"` // web, cli, system or local
-	By         string          `json:"by,omitempty"`    // the user's name
+	Decision string          `json:"decision"`
+	Said     string          `json:"said,omitempty"`  // approve or deny, if Decision is answer
+	Value    json.RawMessage `json:"value,omitempty"` // the answer, unless it is secret
+	Actor    string          `json:"actor,omitempty"` // web, cli, system or local
+	By       string          `json:"by,omitempty"`    // the user's name
 	// of the arguments that the user saw; "" if unknown
 	ArgsSHA256 string          `json:"-"`
 	Answer     json.RawMessage `json:"-"`
@@ -100,15 +100,15 @@ func (e *Error) Unwrap() error { return e.Err }
 // request is then closed.
 var ErrIndeterminate = errors.New("nobody can know whether it took effect")
 
-var unsure = "it was decided, and " + ErrIndeterminate.Error()
+var indeterminateReason = "it was decided, and " + ErrIndeterminate.Error()
 
 // Errorf returns an Error with a formatted message.
-func Refuse(code protocol.Code, format string, args ...any) *Error {
+func Errorf(code protocol.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Why: fmt.Sprintf(format, args...)}
 }
 
-func refused(code protocol.Code, format string, args ...any) *Error {
-	return Refuse(code, format, args...)
+func errorf(code protocol.Code, format string, args ...any) *Error {
+	return Errorf(code, format, args...)
 }
 
 // Options configures a Registry.
@@ -124,14 +124,14 @@ type Options struct {
 }
 
 // Registry holds the requests of all runs. It is safe for concurrent use.
-type Desk struct {
+type Registry struct {
 	o    Options
 	mu   sync.Mutex
-	runs map[string]*tray
+	runs map[string]*runRequests
 }
 
 // runRequests holds the requests of one run. mu is held during commits for the run.
-type tray struct {
+type runRequests struct {
 	mu      sync.Mutex
 	ended   bool
 	open    map[string]*entry
@@ -140,8 +140,8 @@ type tray struct {
 	granted map[grant]bool
 }
 
-func newTray() *tray {
-	return &tray{open: map[string]*entry{}, done: map[string]Decision{}, granted: map[grant]bool{}}
+func newRunRequests() *runRequests {
+	return &runRequests{open: map[string]*entry{}, done: map[string]Decision{}, granted: map[grant]bool{}}
 }
 
 // grant identifies a call that is approved for the rest of the run.
@@ -149,16 +149,16 @@ type grant struct{ op, args string }
 
 type entry struct {
 	Request
-	wait    chan Decision
-	applied chan struct{} // non-nil while a decision is applied; closed afterwards
-	tried   *Decision     // the decision that was being applied, with StoreAttempt
+	outcome   chan Decision
+	applying  chan struct{} // non-nil while a decision is applied; closed afterwards
+	attempted *Decision     // the decision that was being applied, with StoreAttempt
 	// non-nil until the requester attaches or the request is closed; closed then
-	away    chan struct{}
-	stop    func() bool   // stops the expiry timer
+	detached  chan struct{}
+	stopTimer func() bool // stops the expiry timer
 }
 
 // New returns an empty Registry.
-func New(o Options) *Desk {
+func New(o Options) *Registry {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -171,23 +171,23 @@ func New(o Options) *Desk {
 	if o.RedactJSON == nil {
 		o.RedactJSON = func(v json.RawMessage) json.RawMessage { return v }
 	}
-	return &Desk{o: o, runs: map[string]*tray{}}
+	return &Registry{o: o, runs: map[string]*runRequests{}}
 }
 
 // lookup returns a run's requests, or nil if the run has none.
-func (d *Desk) look(run string) *tray {
+func (d *Registry) lookup(run string) *runRequests {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.runs[run]
 }
 
 // requestsOf returns a run's requests and creates the set if necessary.
-func (d *Desk) tray(run string) *tray {
+func (d *Registry) requestsOf(run string) *runRequests {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	t := d.runs[run]
 	if t == nil {
-		t = newTray()
+		t = newRunRequests()
 		d.runs[run] = t
 	}
 	return t
@@ -195,53 +195,53 @@ func (d *Desk) tray(run string) *tray {
 
 // Submit opens a request and returns a channel that receives its outcome once. A call that is
 // approved for the session is approved at once, without a request.
-func (d *Desk) Ask(ctx context.Context, run string, r Request) (<-chan Decision, error) {
-	t := d.tray(run)
+func (d *Registry) Submit(ctx context.Context, run string, r Request) (<-chan Decision, error) {
+	t := d.requestsOf(run)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id := r.Data.RequestID
 	_, decided := t.done[id]
 	switch {
 	case t.ended:
-		return nil, refused(protocol.RunHasExited, "run %s has ended", run)
+		return nil, errorf(protocol.RunHasExited, "run %s has ended", run)
 	case !protocol.IsID(id):
-		return nil, refused(protocol.BadMessage, "%q is no id of a request", id)
+		return nil, errorf(protocol.BadMessage, "%q is no id of a request", id)
 	case t.open[id] != nil || decided:
-		return nil, refused(protocol.InputConflict, "run %s has a request %s already", run, id)
+		return nil, errorf(protocol.InputConflict, "run %s has a request %s already", run, id)
 	case len(t.open) >= protocol.OpenRequests:
-		return nil, refused(protocol.RateLimited, "%d requests of run %s are open: decide them first", len(t.open), run)
+		return nil, errorf(protocol.RateLimited, "%d requests of run %s are open: decide them first", len(t.open), run)
 	}
-	e := &entry{Request: r, wait: make(chan Decision, 1)}
+	e := &entry{Request: r, outcome: make(chan Decision, 1)}
 	if t.granted[grant{r.Data.OpTool, r.Data.ArgsSHA256}] {
-		e.wait <- Decision{Decision: Approve, Actor: "system", Scope: "session"}
-		return e.wait, nil
+		e.outcome <- Decision{Decision: Approve, Actor: "system", Scope: "session"}
+		return e.outcome, nil
 	}
-	left := d.deadline(&e.Request)
+	left := d.setDeadline(&e.Request)
 	events := []Event{{protocol.RunPermissionRequested, e.Data}}
-	if e.Waits != nil {
-		events = append(events, Event{protocol.RunAwaitingInput, *e.Waits})
+	if e.AwaitingInput != nil {
+		events = append(events, Event{protocol.RunAwaitingInput, *e.AwaitingInput})
 	}
 	if err := d.o.Events.Commit(ctx, run, events, e.rows(run, nil)); err != nil {
 		return nil, fmt.Errorf("ask %s of run %s: %w", id, run, err)
 	}
-	d.lay(t, run, e, left)
-	return e.wait, nil
+	d.insert(t, run, e, left)
+	return e.outcome, nil
 }
 
 // insert adds an open request, which expires after left; 0 means never.
-func (d *Desk) lay(t *tray, run string, e *entry, left time.Duration) {
+func (d *Registry) insert(t *runRequests, run string, e *entry, left time.Duration) {
 	t.open[e.Data.RequestID] = e
 	t.order = append(t.order, e)
 	if left > 0 {
-		e.stop = d.o.After(left, func() { _ = d.end(context.Background(), run, e.Data.RequestID, Expired, "its time is over") })
+		e.stopTimer = d.o.After(left, func() { _ = d.closeWithout(context.Background(), run, e.Data.RequestID, Expired, "its time is over") })
 	}
 }
 
 // setDeadline sets the request's expiry and returns the time until then, or 0 for none. A time in
 // the past returns one millisecond.
-func (d *Desk) deadline(r *Request) time.Duration {
+func (d *Registry) setDeadline(r *Request) time.Duration {
 	if r.Data.ExpiresAt == "" {
-		if !r.Expires || d.o.Timeout <= 0 {
+		if !r.UsesTimeout || d.o.Timeout <= 0 {
 			return 0
 		}
 		r.Data.ExpiresAt = d.o.Now().Add(d.o.Timeout).UTC().Format("2006-01-02T15:04:05.000Z")
@@ -255,8 +255,8 @@ func (d *Desk) deadline(r *Request) time.Duration {
 }
 
 // Open returns a run's open requests, oldest first.
-func (d *Desk) Open(run string) []protocol.PermissionRequested {
-	t := d.look(run)
+func (d *Registry) Open(run string) []protocol.PermissionRequested {
+	t := d.lookup(run)
 	if t == nil {
 		return []protocol.PermissionRequested{}
 	}

@@ -55,7 +55,7 @@ func (s *spool) said(t *testing.T, want ...string) {
 
 // world is a desk, its spool and its clock.
 type world struct {
-	*approvals.Desk
+	*approvals.Registry
 	spool *spool
 	now   time.Time
 	due   []func()
@@ -63,7 +63,7 @@ type world struct {
 
 func newWorld(s *spool) *world {
 	w := &world{spool: s, now: time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)}
-	w.Desk = approvals.New(approvals.Options{Events: s, Timeout: 600 * time.Second, Now: func() time.Time { return w.now },
+	w.Registry = approvals.New(approvals.Options{Events: s, Timeout: 600 * time.Second, Now: func() time.Time { return w.now },
 		After: func(d time.Duration, f func()) func() bool {
 			i := len(w.due)
 			w.due = append(w.due, f)
@@ -78,7 +78,7 @@ func request(id string) approvals.Request {
 
 func (w *world) ask(t *testing.T, r approvals.Request) <-chan approvals.Decision {
 	t.Helper()
-	wait, err := w.Ask(context.Background(), "r", r)
+	wait, err := w.Submit(context.Background(), "r", r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestDecide(t *testing.T) {
 	w := newWorld(&spool{rows: map[string]approvals.Row{}})
 	ctx := context.Background()
 	r := request("q1")
-	r.Expires, r.Data.ArgsSHA256, r.Data.OpTool = true, strings.Repeat("a", 64), "bash"
+	r.UsesTimeout, r.Data.ArgsSHA256, r.Data.OpTool = true, strings.Repeat("a", 64), "bash"
 	wait := w.ask(t, r)
 	w.spool.said(t, `r run.permission_requested {"request_id":"q1","reason":"permission","prompt":"may I?","op_tool":"bash","args_sha256":"`+strings.Repeat("a", 64)+`","expires_at":"2025-01-02T03:14:05.000Z"}`)
 	for _, c := range []struct {
@@ -157,7 +157,7 @@ func TestEnds(t *testing.T) {
 	ctx := context.Background()
 	timed, taken, left := request("timed"), request("taken"), request("left")
 	timed.Data.ExpiresAt = "2025-01-02T03:04:06Z"
-	left.Waits = &protocol.AwaitingInput{Reason: "permission", RequestID: "left"}
+	left.AwaitingInput = &protocol.AwaitingInput{Reason: "permission", RequestID: "left"}
 	a, b, c := w.ask(t, timed), w.ask(t, taken), w.ask(t, left)
 	w.spool.said(t, `r run.permission_requested {"request_id":"timed","reason":"permission","prompt":"may I?","expires_at":"2025-01-02T03:04:06Z"}`,
 		`r run.permission_requested {"request_id":"taken","reason":"permission","prompt":"may I?"}`,
@@ -173,7 +173,7 @@ func TestEnds(t *testing.T) {
 	if open := w.Open("r"); len(open) != 1 || open[0].RequestID != "left" {
 		t.Errorf("open are %v", open)
 	}
-	if err := w.RunEnded(ctx, "r"); err != nil {
+	if err := w.CloseRun(ctx, "r"); err != nil {
 		t.Fatal(err)
 	}
 	w.spool.said(t, `r run.permission_resolved {"request_id":"timed","decision":"expired","reason":"its time is over"}`,
@@ -187,7 +187,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("a late decision of %s: %s", id, got)
 		}
 	}
-	if _, err := w.Ask(ctx, "r", request("new")); code(err) != protocol.RunHasExited {
+	if _, err := w.Submit(ctx, "r", request("new")); code(err) != protocol.RunHasExited {
 		t.Errorf("after the end: %v", err)
 	}
 	if got := code(w.Decide(ctx, "r", "new", approvals.Decision{Decision: approvals.Deny})); got != protocol.RunHasExited {
@@ -202,17 +202,17 @@ func TestQuota(t *testing.T) {
 	for i := range protocol.OpenRequests {
 		w.ask(t, request(fmt.Sprint("q", i)))
 	}
-	if _, err := w.Ask(ctx, "r", request("more")); code(err) != protocol.RateLimited {
+	if _, err := w.Submit(ctx, "r", request("more")); code(err) != protocol.RateLimited {
 		t.Errorf("one too many: %v", err)
 	}
-	if _, err := w.Ask(ctx, "other", request("more")); err != nil {
+	if _, err := w.Submit(ctx, "other", request("more")); err != nil {
 		t.Errorf("of another run: %v", err)
 	}
 	if err := w.Decide(ctx, "r", "q3", approvals.Decision{Decision: approvals.Deny}); err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]protocol.Code{"q3": protocol.InputConflict, "q4": protocol.InputConflict, "a b": protocol.BadMessage} {
-		if _, err := w.Ask(ctx, "r", request(id)); code(err) != want {
+		if _, err := w.Submit(ctx, "r", request(id)); code(err) != want {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -342,7 +342,7 @@ func TestApply(t *testing.T) {
 	go decide()
 	<-begun
 	ended := make(chan error)
-	go func() { ended <- w.RunEnded(ctx, "r") }()
+	go func() { ended <- w.CloseRun(ctx, "r") }()
 	goOn <- nil
 	if err := <-decided; err != nil {
 		t.Error(err)
@@ -360,7 +360,7 @@ func TestRestore(t *testing.T) {
 	ctx := context.Background()
 	before := newWorld(s)
 	kept, gone, done := request("kept"), request("gone"), request("done")
-	kept.Keep, done.Keep = true, true
+	kept.Persistent, done.Persistent = true, true
 	for _, r := range []approvals.Request{kept, gone, done} {
 		before.ask(t, r)
 	}
@@ -388,10 +388,10 @@ func TestRestore(t *testing.T) {
 	if err := w.Decide(soon, "r", "kept", approvals.Decision{Decision: approvals.Approve}); code(err) != protocol.HostOffline {
 		t.Errorf("not taken up: %v", err)
 	}
-	if w.Resume("r", "gone", gone) != nil {
+	if w.Attach("r", "gone", gone) != nil {
 		t.Error("what is over was taken up")
 	}
-	wait := w.Resume("r", "kept", kept)
+	wait := w.Attach("r", "kept", kept)
 	if err := w.Decide(ctx, "r", "kept", approvals.Decision{Decision: approvals.Approve}); err != nil || outcome(t, wait) != approvals.Approve {
 		t.Errorf("taken up: %v", err)
 	}
@@ -423,18 +423,18 @@ func TestSettle(t *testing.T) {
 		end  func(*world) error
 		want string
 	}{
-		{"tried", func(w *world) error { return w.Settle(context.Background(), "r", "tried", nil, "why") },
+		{"tried", func(w *world) error { return w.ResolveRestored(context.Background(), "r", "tried", nil, "why") },
 			`{"request_id":"tried","decision":"approve","by":"ada","answer_sha256":"ba2df4903a2c14e86dc3bcca58911b44ac1d2514b7227bf6eb08cfb978f55a1b"}`},
-		{"failed", func(w *world) error { return w.Settle(context.Background(), "r", "failed", nil, "why") }, `{"request_id":"failed","decision":"withdrawn","reason":"why"}`},
-		{"undecided", func(w *world) error { return w.Settle(context.Background(), "r", "undecided", nil, "why") }, `{"request_id":"undecided","decision":"withdrawn","reason":"why"}`},
-		{"tried", func(w *world) error { return w.RunEnded(context.Background(), "r") },
+		{"failed", func(w *world) error { return w.ResolveRestored(context.Background(), "r", "failed", nil, "why") }, `{"request_id":"failed","decision":"withdrawn","reason":"why"}`},
+		{"undecided", func(w *world) error { return w.ResolveRestored(context.Background(), "r", "undecided", nil, "why") }, `{"request_id":"undecided","decision":"withdrawn","reason":"why"}`},
+		{"tried", func(w *world) error { return w.CloseRun(context.Background(), "r") },
 			`{"request_id":"tried","decision":"withdrawn","reason":"it was decided, and nobody can know whether it took effect"}`},
 	} {
 		s := &spool{rows: map[string]approvals.Row{}}
 		before := newWorld(s)
 		r := request(c.id)
 		var failure error
-		r.Keep, r.Note, r.Apply = true, true, func(context.Context, approvals.Decision) ([]approvals.Event, error) {
+		r.Persistent, r.StoreAttempt, r.Apply = true, true, func(context.Context, approvals.Decision) ([]approvals.Event, error) {
 			if s.full = true; c.id == "failed" { // hostd is killed after it
 				s.full, failure = false, errors.New("it is gone")
 			}
@@ -452,7 +452,7 @@ func TestSettle(t *testing.T) {
 			t.Error(err)
 		}
 		s.said(t, "r run.permission_resolved "+c.want)
-		if err := w.Settle(context.Background(), "r", c.id, nil, "again"); err != nil {
+		if err := w.ResolveRestored(context.Background(), "r", c.id, nil, "again"); err != nil {
 			t.Error(err)
 		}
 		s.said(t)

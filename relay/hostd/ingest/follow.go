@@ -125,7 +125,7 @@ func (s *Sources) Follows(id string) bool { return s.board(id) != nil }
 func (s *Sources) Follow(ctx context.Context, id string, give func(protocol.Envelope) error) error {
 	b := s.board(id)
 	if b == nil {
-		return approvals.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
+		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
 	}
 	for at := 0; ; {
 		events, next, news := b.from(at)

@@ -64,7 +64,7 @@ func (r *run) end(e protocol.Exited) {
 	r.once.Do(func() {
 		ctx := context.Background()
 		if r.begun {
-			err := r.s.o.Desk.RunEnded(ctx, r.id)
+			err := r.s.o.Desk.CloseRun(ctx, r.id)
 			events := []spool.Event{{Type: protocol.RunExited, Data: e}}
 			if err == nil {
 				taken := r.taken + 1
@@ -250,7 +250,7 @@ func (l *line) ask(id string, text []byte) error {
 	data.RequestID = id
 	l.s.o.Redact.Request(&data)
 	told := false
-	r := approvals.Request{Data: data, Keep: true, Note: true,
+	r := approvals.Request{Data: data, Persistent: true, StoreAttempt: true,
 		Check: func(d approvals.Decision) error {
 			_, err := answer(&data, d)
 			return err
@@ -263,10 +263,10 @@ func (l *line) ask(id string, text []byte) error {
 			told = err == nil
 			return nil, err
 		}}
-	wait := l.s.o.Desk.Resume(l.id, id, r)
+	wait := l.s.o.Desk.Attach(l.id, id, r)
 	if wait == nil {
 		var err error
-		if wait, err = l.s.o.Desk.Ask(l.s.ctx, l.id, r); err != nil {
+		if wait, err = l.s.o.Desk.Submit(l.s.ctx, l.id, r); err != nil {
 			return l.say(protocol.SourceHears{Answer: id, Error: err.Error()})
 		}
 	}

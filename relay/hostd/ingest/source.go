@@ -30,7 +30,7 @@ import (
 // Options are what Sources are made of.
 type Options struct {
 	Spool  *spool.Spool
-	Desk   *approvals.Desk
+	Desk   *approvals.Registry
 	Redact *redact.Redactor
 	Log    *slog.Logger
 	// PID is the process at the other end of a request's connection, 0 when it is not known.
@@ -191,9 +191,9 @@ func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
 	pid := s.PID(id)
 	switch {
 	case !s.Has(id):
-		return approvals.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
+		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
 	case pid <= 0:
-		return approvals.Refuse(protocol.Forbidden, "nobody knows which process run %s is", id)
+		return approvals.Errorf(protocol.Forbidden, "nobody knows which process run %s is", id)
 	}
 	signal := syscall.SIGTERM
 	if kill {
@@ -204,7 +204,7 @@ func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
 		err = p.Signal(signal)
 	}
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return approvals.Refuse(protocol.Internal, "end process %d of run %s: %v", pid, id, err)
+		return approvals.Errorf(protocol.Internal, "end process %d of run %s: %v", pid, id, err)
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (s *Sources) settle(run string, asks []string) {
 		if slices.Contains(asks, q.RequestID) || q.From != nil && q.From.Kind == "rpc" {
 			continue
 		}
-		if err := s.o.Desk.Settle(s.ctx, run, q.RequestID, nil, "answered elsewhere, or not needed any more"); err != nil {
+		if err := s.o.Desk.ResolveRestored(s.ctx, run, q.RequestID, nil, "answered elsewhere, or not needed any more"); err != nil {
 			s.o.Log.Error("what became of a request cannot be told", "run", run, "request", q.RequestID, "error", err)
 		}
 	}

@@ -28,7 +28,7 @@ import (
 type hostd struct {
 	dir     string
 	spool   *spool.Spool
-	desk    *approvals.Desk
+	desk    *approvals.Registry
 	sources *ingest.Sources
 	http    *http.Server
 	late    func() // the time for coming back is over

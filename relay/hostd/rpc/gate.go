@@ -53,7 +53,7 @@ func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (a
 	data := protocol.PermissionRequested{RequestID: c.id, Reason: "permission", Prompt: w.prompt, OpTool: w.tool, OpArgs: w.args,
 		OpArgsSummary: summary(d.o.Redact.Asked(w.summary)), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(w.diff), From: &protocol.Origin{Kind: "rpc"}}
 	d.o.Redact.Request(&data, plainly...)
-	answer, err := d.o.Desk.Ask(ctx, c.Run, approvals.Request{Expires: true, Data: data})
+	answer, err := d.o.Desk.Ask(ctx, c.Run, approvals.Request{UsesTimeout: true, Data: data})
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ type world struct {
 	t     *testing.T
 	dir   string
 	spool *spool.Spool
-	desk  *approvals.Desk
+	desk  *approvals.Registry
 	d     *rpc.Dispatcher
 
 	mu      sync.Mutex
@@ -389,7 +389,7 @@ func TestNotDone(t *testing.T) {
 		{"its time is over", "expired", "", func(w *world, _ context.CancelFunc) { w.after[0]() }},
 		{"hostd ends", "withdrawn", "", func(_ *world, end context.CancelFunc) { end() }},
 		{"the run ends", "withdrawn", "", func(w *world, _ context.CancelFunc) {
-			if err := w.desk.RunEnded(context.Background(), "run_a"); err != nil {
+			if err := w.desk.CloseRun(context.Background(), "run_a"); err != nil {
 				w.t.Error(err)
 			}
 		}},

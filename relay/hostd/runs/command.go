@@ -11,7 +11,7 @@ import (
 )
 
 // findLive returns a run that has not ended.
-func (m *Manager) live(id string) (*run, error) {
+func (m *Manager) findLive(id string) (*run, error) {
 	r, err := m.find(id)
 	if err != nil {
 		return nil, err
@@ -19,18 +19,18 @@ func (m *Manager) live(id string) (*run, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
-		return nil, approvals.Refuse(protocol.RunHasExited, "run %s has ended", id)
+		return nil, approvals.Errorf(protocol.RunHasExited, "run %s has ended", id)
 	}
 	return r, nil
 }
 
 // Keys writes keys to a run's terminal, at most once.
 func (m *Manager) Keys(id, keys string) error {
-	r, err := m.live(id)
+	r, err := m.findLive(id)
 	if err != nil {
 		return err
 	}
-	return r.exited(r.client.Keys(keys))
+	return r.asExited(r.client.Keys(keys))
 }
 
 // DefaultGrace is the default time between a polite stop and a kill, in seconds.
@@ -38,26 +38,26 @@ const DefaultGrace = 10
 
 // Stop stops a run's process group: with kill at once, otherwise after a grace period in seconds.
 func (m *Manager) Stop(ctx context.Context, id string, kill bool, graceS int64) error {
-	r, err := m.live(id)
+	r, err := m.findLive(id)
 	if err != nil {
 		return err
 	}
-	return r.exited(r.client.Stop(ctx, kill, graceS))
+	return r.asExited(r.client.Stop(ctx, kill, graceS))
 }
 
 // Resize changes the size of a run's terminal.
 func (m *Manager) Resize(ctx context.Context, id string, cols, rows int64, by string) error {
-	r, err := m.live(id)
+	r, err := m.findLive(id)
 	if err != nil {
 		return err
 	}
 	if cols < 1 || cols > 1000 || rows < 1 || rows > 1000 {
-		return approvals.Refuse(protocol.BadMessage, "a terminal has 1 to 1000 columns and rows, not %d and %d", cols, rows)
+		return approvals.Errorf(protocol.BadMessage, "a terminal has 1 to 1000 columns and rows, not %d and %d", cols, rows)
 	}
-	if err := r.exited(r.client.Resize(ctx, cols, rows)); err != nil {
+	if err := r.asExited(r.client.Resize(ctx, cols, rows)); err != nil {
 		return err
 	}
-	if !r.begin() {
+	if !r.startWork() {
 		return nil
 	}
 	defer r.busy.Done()
@@ -65,9 +65,9 @@ func (m *Manager) Resize(ctx context.Context, id string, cols, rows int64, by st
 }
 
 // asExited converts the loss of the PTY holder to the error for a run that has ended.
-func (r *run) exited(err error) error {
+func (r *run) asExited(err error) error {
 	if errors.Is(err, ptyholder.ErrLost) {
-		return approvals.Refuse(protocol.RunHasExited, "run %s has ended", r.id)
+		return approvals.Errorf(protocol.RunHasExited, "run %s has ended", r.id)
 	}
 	return err
 }

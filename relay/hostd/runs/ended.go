@@ -8,51 +8,51 @@ import (
 // Limits on the ended runs that stay listed with their files, once the server has all their events.
 // Older ones are removed; the server still has their events.
 const (
-	MostEnded = 100
-	KeptFor   = 24 * time.Hour
+	MaxEnded       = 100
+	EndedRetention = 24 * time.Hour
 )
 
 // endedRun is a run that has ended.
-type gone struct {
+type endedRun struct {
 	*run
-	old  bool // EndedRetention has passed
-	stop func() bool
+	expired bool // EndedRetention has passed
+	stop    func() bool
 }
 
 // addEnded records that a run's end is committed.
-func (m *Manager) over(r *run) {
-	g := &gone{run: r}
+func (m *Manager) addEnded(r *run) {
+	g := &endedRun{run: r}
 	m.mu.Lock()
-	m.gone = append(m.gone, g)
+	m.ended = append(m.ended, g)
 	m.mu.Unlock()
-	m.sweep()
-	m.age(g)
+	m.removeExpired()
+	m.scheduleExpiry(g)
 }
 
 // scheduleExpiry marks the run as expired after EndedRetention, and repeats while it cannot be
 // removed.
-func (m *Manager) age(g *gone) {
+func (m *Manager) scheduleExpiry(g *endedRun) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx.Err() != nil {
 		return
 	}
-	g.stop = m.o.After(KeptFor, func() {
+	g.stop = m.o.After(EndedRetention, func() {
 		m.mu.Lock()
-		g.old = true
+		g.expired = true
 		m.mu.Unlock()
-		m.sweep()
+		m.removeExpired()
 		if m.Has(g.id) {
-			m.age(g)
+			m.scheduleExpiry(g)
 		}
 	})
 }
 
 // stopTimers stops the expiry timers.
-func (m *Manager) rest() {
+func (m *Manager) stopTimers() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, g := range m.gone {
+	for _, g := range m.ended {
 		if g.stop != nil {
 			g.stop()
 		}
@@ -60,10 +60,10 @@ func (m *Manager) rest() {
 }
 
 // removeExpired removes expired runs and their directories.
-func (m *Manager) sweep() {
-	for _, g := range m.dropped() {
+func (m *Manager) removeExpired() {
+	for _, g := range m.takeExpired() {
 		g.stop()
-		m.o.Desk.Forget(g.id)
+		m.o.Approvals.Forget(g.id)
 		if err := os.RemoveAll(g.dir); err != nil {
 			m.o.Log.Error("what a run has left cannot be removed", "run", g.id, "error", err)
 		}
@@ -71,16 +71,16 @@ func (m *Manager) sweep() {
 }
 
 // takeExpired removes and returns the runs that are expired or exceed the limit.
-func (m *Manager) dropped() (out []*gone) {
+func (m *Manager) takeExpired() (out []*endedRun) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.ctx.Err() != nil {
 		return nil
 	}
-	over := len(m.gone) - m.o.Ended
-	var left []*gone
-	for _, g := range m.gone {
-		if (over > 0 || g.old) && g.stop != nil && g.told() {
+	over := len(m.ended) - m.o.MaxEnded
+	var left []*endedRun
+	for _, g := range m.ended {
+		if (over > 0 || g.expired) && g.stop != nil && g.isRemovable() {
 			over--
 			delete(m.runs, g.id)
 			out = append(out, g)
@@ -88,15 +88,15 @@ func (m *Manager) dropped() (out []*gone) {
 			left = append(left, g)
 		}
 	}
-	m.gone = left
+	m.ended = left
 	return out
 }
 
 // isRemovable reports whether nobody follows the run and the server has all its events, or there is
 // no server.
-func (g *gone) told() bool {
+func (g *endedRun) isRemovable() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	known, ok := g.m.o.Spool.Run(g.id)
-	return g.followers == 0 && (g.m.o.Alone || !ok || known.Ended && known.Acked >= known.Last)
+	return g.followers == 0 && (g.m.o.NoServer || !ok || known.Ended && known.Acked >= known.Last)
 }

@@ -54,21 +54,21 @@ func (m *Manager) Follow(ctx context.Context, id string, off int64, give func(pr
 }
 
 type follower struct {
-	r   *run
-	off int64
-	at  int
-	b   [32 << 10]byte
+	r          *run
+	off        int64
+	eventIndex int
+	b          [32 << 10]byte
 }
 
 // next returns the next envelope, or a channel to wait on; both are nil at the end.
 func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 	r := f.r
 	r.mu.Lock()
-	until, news, over := r.off, r.news, r.over
-	var event *placed // points into an array that is not overwritten
-	f.at = max(f.at, r.dropped)
-	if f.at < r.dropped+len(r.placed) {
-		event = &r.placed[f.at-r.dropped]
+	until, news, over := r.off, r.changed, r.endCommitted
+	var event *placedEvent // points into an array that is not overwritten
+	f.eventIndex = max(f.eventIndex, r.dropped)
+	if f.eventIndex < r.dropped+len(r.placed) {
+		event = &r.placed[f.eventIndex-r.dropped]
 		until = min(until, max(event.at, f.off))
 	}
 	r.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 		b := f.b[:min(int64(len(f.b)), until-f.off)]
 		n, at, err := ptyholder.ReadLog(r.dir, f.off, b)
 		if n > 0 {
-			text, used := whole(b[:n], at+int64(n) >= until)
+			text, used := decodeText(b[:n], at+int64(n) >= until)
 			out := protocol.New(protocol.RunOutput, time.Now(), protocol.Output{Stream: "stdout", Text: text, Off: &at})
 			out.RunID = r.id
 			f.off = at + int64(used)
@@ -85,7 +85,7 @@ func (f *follower) next() (*protocol.Envelope, <-chan struct{}, error) {
 		return nil, nil, err
 	}
 	if event != nil {
-		f.at++
+		f.eventIndex++
 		e := event.Envelope
 		return &e, nil, nil
 	}
@@ -101,25 +101,25 @@ type Events struct {
 	Spool *spool.Spool
 	Runs  *Manager // may be set later
 	// ShowOther passes on events of runs that the manager does not hold; it may be set later.
-	Others func(run string, events []spool.Event)
+	ShowOther func(run string, events []spool.Event)
 }
 
 // CommitChange commits a change of any run.
-func (d *Events) Tell(ctx context.Context, c spool.Change) error {
+func (d *Events) CommitChange(ctx context.Context, c spool.Change) error {
 	if d.Runs != nil {
 		if r, err := d.Runs.find(c.Run); err == nil {
 			return r.commit(ctx, c)
 		}
 	}
 	_, err := d.Spool.Commit(ctx, c)
-	if err == nil && d.Others != nil {
-		d.Others(c.Run, c.Events)
+	if err == nil && d.ShowOther != nil {
+		d.ShowOther(c.Run, c.Events)
 	}
 	return err
 }
 
 // requestKind is the kind of the notes that hold requests.
-const rowKind = "request"
+const requestKind = "request"
 
 // Commit implements approvals.Events.
 func (d *Events) Commit(ctx context.Context, id string, events []approvals.Event, rows []approvals.Row) error {
@@ -128,9 +128,9 @@ func (d *Events) Commit(ctx context.Context, id string, events []approvals.Event
 		c.Events = append(c.Events, spool.Event{Type: e.Type, Data: e.Data})
 	}
 	for _, row := range rows {
-		c.Notes = append(c.Notes, spool.Note{Kind: rowKind, Key: row.ID, Data: row.Data})
+		c.Notes = append(c.Notes, spool.Note{Kind: requestKind, Key: row.ID, Data: row.Data})
 	}
-	return d.Tell(ctx, c)
+	return d.CommitChange(ctx, c)
 }
 
 // Rows returns the stored requests of the runs that have not ended.
@@ -140,7 +140,7 @@ func (d *Events) Rows(ctx context.Context) ([]approvals.Row, error) {
 		if r.Ended {
 			continue
 		}
-		notes, err := d.Spool.Notes(ctx, r.ID, rowKind)
+		notes, err := d.Spool.Notes(ctx, r.ID, requestKind)
 		if err != nil {
 			return nil, err
 		}

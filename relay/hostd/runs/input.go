@@ -22,7 +22,7 @@ type Input struct {
 }
 
 // storedInput is the stored state of an input, without its text.
-type noted struct {
+type storedInput struct {
 	SHA256   string `json:"sha256"`
 	State    string `json:"state"` // "" while it is being written
 	Redacted string `json:"redacted"`
@@ -41,13 +41,13 @@ func (m *Manager) Input(ctx context.Context, id string, in Input) (string, error
 		return "", err
 	}
 	if !protocol.IsID(in.ID) {
-		return "", approvals.Refuse(protocol.BadMessage, "input_id %q is no id", in.ID)
+		return "", approvals.Errorf(protocol.BadMessage, "input_id %q is no id", in.ID)
 	}
-	return r.input(ctx, in)
+	return r.writeInput(ctx, in)
 }
 
 // writeInput writes an input. Calls with the same id run one after another.
-func (r *run) input(ctx context.Context, in Input) (string, error) {
+func (r *run) writeInput(ctx context.Context, in Input) (string, error) {
 	for {
 		r.mu.Lock()
 		other := r.writing[in.ID]
@@ -63,7 +63,7 @@ func (r *run) input(ctx context.Context, in Input) (string, error) {
 		}
 		r.mu.Unlock()
 		if other == nil {
-			return r.once(ctx, in)
+			return r.writeOnce(ctx, in)
 		}
 		select {
 		case <-other:
@@ -73,31 +73,31 @@ func (r *run) input(ctx context.Context, in Input) (string, error) {
 	}
 }
 
-func (r *run) once(ctx context.Context, in Input) (string, error) {
+func (r *run) writeOnce(ctx context.Context, in Input) (string, error) {
 	hash := hexsum.SHA256(in.Text)
-	old, err := r.note(ctx, in.ID)
+	old, err := r.loadInput(ctx, in.ID)
 	switch {
 	case err != nil:
 		return "", err
 	case old != nil && old.SHA256 != hash:
-		return "", approvals.Refuse(protocol.InputConflict, "input %s of run %s has another text", in.ID, r.id)
+		return "", approvals.Errorf(protocol.InputConflict, "input %s of run %s has another text", in.ID, r.id)
 	case old != nil && old.State != "":
 		return old.State, nil
-	case !r.begin():
-		return "", approvals.Refuse(protocol.RunHasExited, "run %s has ended", r.id)
+	case !r.startWork():
+		return "", approvals.Errorf(protocol.RunHasExited, "run %s has ended", r.id)
 	}
 	defer r.busy.Done()
-	n := noted{SHA256: hash, Actor: in.Actor, By: in.By, Redacted: r.m.o.Redact.In(r.Started.Cwd).Text(in.Text)}
+	n := storedInput{SHA256: hash, Actor: in.Actor, By: in.By, Redacted: r.m.o.Redact.In(r.Started.Cwd).Text(in.Text)}
 	if n.Actor == "" {
 		n.Actor = "web"
 	}
-	if echo, _, err := r.client.Modes(ctx); err == nil && !echo && r.secret() {
+	if echo, _, err := r.client.Modes(ctx); err == nil && !echo && r.readsSecret() {
 		n.Redacted = redact.Mark
 	}
-	if err := r.keep(ctx, in.ID, n, nil); err != nil {
+	if err := r.storeInput(ctx, in.ID, n, nil); err != nil {
 		return "", err
 	}
-	asked := r.asked()
+	asked := r.openPrompt()
 	// From here the input is recorded even if the caller gives up.
 	state, _, err := r.client.Input(r.m.ctx, in.ID, hash, in.Text)
 	if errors.Is(err, ptyholder.ErrLost) {
@@ -106,15 +106,15 @@ func (r *run) once(ctx context.Context, in Input) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	became, err := r.wrote(context.WithoutCancel(ctx), in.ID, n, state)
+	became, err := r.recordInput(context.WithoutCancel(ctx), in.ID, n, state)
 	if err == nil && became == string(ptyholder.Applied) && asked != "" && asked != in.ID {
-		r.overtake(asked)
+		r.withdrawOvertaken(asked)
 	}
 	return became, err
 }
 
 // openPrompt returns the id of the open prompt, or "".
-func (r *run) asked() string {
+func (r *run) openPrompt() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.prompt
@@ -122,49 +122,49 @@ func (r *run) asked() string {
 
 // withdrawOvertaken withdraws a prompt that was open when another input was written. A prompt that
 // appeared since then stays open.
-func (r *run) overtake(id string) {
-	r.moving.Lock()
-	defer r.moving.Unlock()
-	if r.asked() == id {
-		r.moved("an input was written")
+func (r *run) withdrawOvertaken(id string) {
+	r.promptMu.Lock()
+	defer r.promptMu.Unlock()
+	if r.openPrompt() == id {
+		r.withdrawPrompt("an input was written")
 	}
 }
 
 // readsSecret reports whether the program reads a line without echo. A program that reads single
 // keys does not count.
-func (r *run) secret() bool {
+func (r *run) readsSecret() bool {
 	_, secret, err := r.client.Modes(r.m.ctx)
 	return err == nil && secret
 }
 
 // recordInput stores the state of an input and commits its event.
-func (r *run) wrote(ctx context.Context, id string, n noted, state ptyholder.State) (string, error) {
+func (r *run) recordInput(ctx context.Context, id string, n storedInput, state ptyholder.State) (string, error) {
 	switch state {
 	case ptyholder.Applied:
 		n.State = string(ptyholder.Applied)
-		return n.State, r.keep(ctx, id, n, &protocol.Input{Actor: n.Actor, InputID: id, TextRedacted: n.Redacted, TextSHA256: n.SHA256, By: n.By})
+		return n.State, r.storeInput(ctx, id, n, &protocol.Input{Actor: n.Actor, InputID: id, TextRedacted: n.Redacted, TextSHA256: n.SHA256, By: n.By})
 	case ptyholder.Begun, ptyholder.Indeterminate:
 		n.State = string(ptyholder.Indeterminate)
-		return n.State, r.keep(ctx, id, n, nil)
+		return n.State, r.storeInput(ctx, id, n, nil)
 	case ptyholder.Conflict:
-		return "", approvals.Refuse(protocol.InputConflict, "input %s of run %s has another text", id, r.id)
+		return "", approvals.Errorf(protocol.InputConflict, "input %s of run %s has another text", id, r.id)
 	}
 	if err := r.commit(ctx, spool.Change{Notes: []spool.Note{{Kind: inputKind, Key: id}}}); err != nil {
 		return "", err
 	}
-	return "", approvals.Refuse(protocol.RunHasExited, "run %s takes no input any more", r.id)
+	return "", approvals.Errorf(protocol.RunHasExited, "run %s takes no input any more", r.id)
 }
 
-func (r *run) note(ctx context.Context, id string) (*noted, error) {
+func (r *run) loadInput(ctx context.Context, id string) (*storedInput, error) {
 	text, err := r.m.o.Spool.Note(ctx, r.id, inputKind, id)
 	if err != nil || text == nil {
 		return nil, err
 	}
-	var n noted
+	var n storedInput
 	return &n, json.Unmarshal(text, &n)
 }
 
-func (r *run) keep(ctx context.Context, id string, n noted, told *protocol.Input) error {
+func (r *run) storeInput(ctx context.Context, id string, n storedInput, told *protocol.Input) error {
 	text, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (r *run) restoreInputs(ctx context.Context) error {
 		return err
 	}
 	for id, text := range all {
-		var n noted
+		var n storedInput
 		if err := json.Unmarshal(text, &n); err != nil {
 			return err
 		}
@@ -195,7 +195,7 @@ func (r *run) restoreInputs(ctx context.Context) error {
 			return err
 		}
 		var why *approvals.Error
-		if _, err := r.wrote(ctx, id, n, state); err != nil && !errors.As(err, &why) {
+		if _, err := r.recordInput(ctx, id, n, state); err != nil && !errors.As(err, &why) {
 			return err
 		}
 	}

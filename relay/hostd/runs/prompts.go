@@ -16,41 +16,41 @@ import (
 )
 
 // scheduleScan schedules a scan of the terminal for a prompt after a time without output.
-func (r *run) arm() {
+func (r *run) scheduleScan() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.quiet != nil {
-		r.quiet()
+	if r.stopScan != nil {
+		r.stopScan()
 	}
 	if !r.ended {
-		r.quiet = r.m.o.After(prompt.Quiet, r.silent)
+		r.stopScan = r.m.o.After(prompt.Quiet, r.scanPrompt)
 	}
 }
 
 // scanPrompt submits a request if the terminal shows a question.
-func (r *run) silent() {
-	if r.m.ctx.Err() != nil || !r.begin() {
+func (r *run) scanPrompt() {
+	if r.m.ctx.Err() != nil || !r.startWork() {
 		return
 	}
 	defer r.busy.Done()
-	r.moving.Lock()
-	defer r.moving.Unlock()
+	r.promptMu.Lock()
+	defer r.promptMu.Unlock()
 	r.mu.Lock()
 	off := r.off
 	r.mu.Unlock()
-	if r.client.Ahead(off + int64(len(r.part))) {
+	if r.client.Ahead(off + int64(len(r.partial))) {
 		return // output is arriving
 	}
-	data, ok := r.question()
+	data, ok := r.detectPrompt()
 	if !ok {
 		return
 	}
 	data.RequestID = requestID(r.id, off)
 	data.From = &protocol.Origin{Kind: "pty"}
 	r.m.o.Redact.Request(&data)
-	request := r.request(data)
-	request.Waits = &protocol.AwaitingInput{Reason: data.Reason, Prompt: data.Prompt, RequestID: data.RequestID}
-	_, err := r.m.o.Desk.Ask(r.m.ctx, r.id, request)
+	request := r.newRequest(data)
+	request.AwaitingInput = &protocol.AwaitingInput{Reason: data.Reason, Prompt: data.Prompt, RequestID: data.RequestID}
+	_, err := r.m.o.Approvals.Submit(r.m.ctx, r.id, request)
 	var why *approvals.Error
 	switch {
 	case errors.As(err, &why) && why.Code == protocol.InputConflict:
@@ -60,7 +60,7 @@ func (r *run) silent() {
 		return
 	}
 	r.mu.Lock()
-	r.prompt, r.waiting = data.RequestID, true
+	r.prompt, r.awaitingInput = data.RequestID, true
 	r.mu.Unlock()
 }
 
@@ -73,7 +73,7 @@ func requestID(run string, off int64) string {
 
 // detectPrompt returns the question that the terminal shows: a password if the program reads
 // without echo, otherwise the match of a rule.
-func (r *run) question() (protocol.PermissionRequested, bool) {
+func (r *run) detectPrompt() (protocol.PermissionRequested, bool) {
 	shown := prompt.Render(r.tail)
 	if _, secret, err := r.client.Modes(r.m.ctx); err == nil && secret {
 		text := prompt.Short(lastLine(shown))
@@ -89,7 +89,7 @@ func (r *run) question() (protocol.PermissionRequested, bool) {
 	}
 	data := protocol.PermissionRequested{Reason: rule.Reason, Prompt: text, ApproveText: rule.Approve, DenyText: rule.Deny}
 	if rule.Reason == "choice" {
-		offer(&data, prompt.Menu(shown), rule, prompt.Short(lastLine(shown)))
+		addMenu(&data, prompt.Menu(shown), rule, prompt.Short(lastLine(shown)))
 	}
 	return data, true
 }
@@ -104,11 +104,11 @@ func lastLine(text string) string {
 }
 
 // newRequest returns the request for a question of the terminal.
-func (r *run) request(data protocol.PermissionRequested) approvals.Request {
+func (r *run) newRequest(data protocol.PermissionRequested) approvals.Request {
 	secret := len(data.Questions) > 0
-	return approvals.Request{Data: data, Keep: true,
+	return approvals.Request{Data: data, Persistent: true,
 		Check: func(d approvals.Decision) error {
-			if _, ok := answerOf(data, d); secret && !ok {
+			if _, ok := answerText(data, d); secret && !ok {
 				return errors.New("answer: a text is needed")
 			}
 			return nil
@@ -117,8 +117,8 @@ func (r *run) request(data protocol.PermissionRequested) approvals.Request {
 			text := data.DenyText
 			if d.Decision != approvals.Deny {
 				text = data.ApproveText
-				if answer, ok := answerOf(data, d); ok {
-					text = answer + after(data)
+				if answer, ok := answerText(data, d); ok {
+					text = answer + answerSuffix(data)
 				}
 			}
 			return nil, r.applyDecision(ctx, data.RequestID, text, d)
@@ -126,7 +126,7 @@ func (r *run) request(data protocol.PermissionRequested) approvals.Request {
 }
 
 // addMenu converts the choices of a menu to a question whose answer is the key of a choice.
-func offer(data *protocol.PermissionRequested, menu []prompt.Choice, rule *prompt.Rule, question string) {
+func addMenu(data *protocol.PermissionRequested, menu []prompt.Choice, rule *prompt.Rule, question string) {
 	if menu == nil {
 		return
 	}
@@ -143,7 +143,7 @@ func offer(data *protocol.PermissionRequested, menu []prompt.Choice, rule *promp
 }
 
 // answerSuffix returns the keys to type after an answer.
-func after(data protocol.PermissionRequested) string {
+func answerSuffix(data protocol.PermissionRequested) string {
 	if data.Questions[0].Secret {
 		return "\n"
 	}
@@ -151,7 +151,7 @@ func after(data protocol.PermissionRequested) string {
 }
 
 // answerText returns the text that answers a question of the terminal.
-func answerOf(data protocol.PermissionRequested, d approvals.Decision) (text string, ok bool) {
+func answerText(data protocol.PermissionRequested, d approvals.Decision) (text string, ok bool) {
 	if len(data.Questions) == 0 {
 		return "", false
 	}
@@ -171,7 +171,7 @@ func (r *run) applyDecision(ctx context.Context, id, text string, d approvals.De
 	if actor == "local" || actor == "" {
 		actor = "cli"
 	}
-	state, err := r.input(ctx, Input{ID: id, Text: text, Actor: actor, By: d.By})
+	state, err := r.writeInput(ctx, Input{ID: id, Text: text, Actor: actor, By: d.By})
 	if err == nil && state == string(ptyholder.Indeterminate) {
 		return approvals.ErrIndeterminate
 	}
@@ -180,41 +180,41 @@ func (r *run) applyDecision(ctx context.Context, id, text string, d approvals.De
 
 // withdrawPrompt withdraws the open prompt, because the terminal now shows something else. The
 // caller holds promptMu.
-func (r *run) moved(why string) {
+func (r *run) withdrawPrompt(why string) {
 	r.mu.Lock()
 	id := r.prompt
-	r.prompt, r.waiting = "", false
+	r.prompt, r.awaitingInput = "", false
 	r.mu.Unlock()
 	if id == "" {
 		return
 	}
-	if err := r.m.o.Desk.Withdraw(r.m.ctx, r.id, id, why); err != nil {
-		r.report(err)
+	if err := r.m.o.Approvals.Withdraw(r.m.ctx, r.id, id, why); err != nil {
+		r.logError(err)
 	}
 }
 
 // restorePrompts attaches to the requests that were open before a restart. A decision that was
 // written but not committed is committed now.
 func (r *run) restorePrompts(ctx context.Context) {
-	for _, data := range r.m.o.Desk.Open(r.id) {
+	for _, data := range r.m.o.Approvals.Open(r.id) {
 		if data.From == nil || data.From.Kind != "pty" {
 			continue
 		}
-		r.m.o.Desk.Resume(r.id, data.RequestID, r.request(data))
+		r.m.o.Approvals.Attach(r.id, data.RequestID, r.newRequest(data))
 		r.mu.Lock()
-		r.prompt, r.waiting = data.RequestID, true
+		r.prompt, r.awaitingInput = data.RequestID, true
 		r.mu.Unlock()
-		if d := r.decided(ctx, data); d != nil {
-			if err := r.m.o.Desk.Settle(ctx, r.id, data.RequestID, d, ""); err != nil {
-				r.report(err)
+		if d := r.writtenDecision(ctx, data); d != nil {
+			if err := r.m.o.Approvals.ResolveRestored(ctx, r.id, data.RequestID, d, ""); err != nil {
+				r.logError(err)
 			}
 		}
 	}
 }
 
 // writtenDecision returns the decision whose text was written at least in part, or nil.
-func (r *run) decided(ctx context.Context, data protocol.PermissionRequested) *approvals.Decision {
-	n, err := r.note(ctx, data.RequestID)
+func (r *run) writtenDecision(ctx context.Context, data protocol.PermissionRequested) *approvals.Decision {
+	n, err := r.loadInput(ctx, data.RequestID)
 	switch {
 	case err != nil || n == nil || n.State == "":
 		return nil

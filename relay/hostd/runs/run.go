@@ -23,33 +23,33 @@ type run struct {
 
 	// promptMu is held while output is committed and while a prompt is detected and submitted, so
 	// that no outdated prompt is submitted.
-	moving sync.Mutex
-	tail   []byte // the end of the output
-	part   []byte // an incomplete character, read but not yet committed
+	promptMu sync.Mutex
+	tail     []byte // the end of the output
+	partial  []byte // an incomplete character, read but not yet committed
 
-	mu      sync.Mutex
-	off     int64 // offset in the raw log up to which output is committed
-	quiet   func() bool
-	prompt  string // the id of the last request for the terminal
-	waiting bool   // run.awaiting_input was sent
-	ended   bool   // startWork returns false from now on
-	busy    sync.WaitGroup
-	writing map[string]chan struct{} // inputs that are being written, by id; closed when done
-	shown
+	mu            sync.Mutex
+	off           int64 // offset in the raw log up to which output is committed
+	stopScan      func() bool
+	prompt        string // the id of the last request for the terminal
+	awaitingInput bool   // run.awaiting_input was sent
+	ended         bool   // startWork returns false from now on
+	busy          sync.WaitGroup
+	writing       map[string]chan struct{} // inputs that are being written, by id; closed when done
+	feed
 }
 
 // feed holds what followers of a run read.
-type shown struct {
-	placed    []placed      // the latest events that are not output
-	bytes     int           // size of the events in placed
-	dropped   int           // number of events already removed from placed
-	news      chan struct{} // closed and replaced when there is something new
-	over      bool          // the end is committed
-	followers int
+type feed struct {
+	placed       []placedEvent // the latest events that are not output
+	placedBytes  int           // size of the events in placed
+	dropped      int           // number of events already removed from placed
+	changed      chan struct{} // closed and replaced when there is something new
+	endCommitted bool          // the end is committed
+	followers    int
 }
 
 // placedEvent is an event with its offset in the output.
-type placed struct {
+type placedEvent struct {
 	at int64
 	protocol.Envelope
 }
@@ -60,19 +60,19 @@ const (
 	maxPlacedBytes = 4 << 20
 )
 
-func (m *Manager) open(id, dir string, of meta, off int64) (*run, error) {
+func (m *Manager) attach(id, dir string, of meta, off int64) (*run, error) {
 	c, err := ptyholder.Attach(dir, off)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{meta: of, id: id, dir: dir, m: m, client: c, off: off, writing: map[string]chan struct{}{}, shown: shown{news: make(chan struct{})}}
+	r := &run{meta: of, id: id, dir: dir, m: m, client: c, off: off, writing: map[string]chan struct{}{}, feed: feed{changed: make(chan struct{})}}
 	r.tail = make([]byte, min(off, prompt.Tail))
 	n, _, err := ptyholder.ReadLog(dir, off-int64(len(r.tail)), r.tail)
 	if r.tail = r.tail[:n]; err != nil && !errors.Is(err, io.EOF) {
 		c.Close()
 		return nil, err
 	}
-	r.show([]spool.Event{{Type: protocol.RunStarted, Data: of.Started}})
+	r.publish([]spool.Event{{Type: protocol.RunStarted, Data: of.Started}})
 	r.placed[0].at = 0
 	m.mu.Lock()
 	m.runs[id] = r
@@ -81,25 +81,25 @@ func (m *Manager) open(id, dir string, of meta, off int64) (*run, error) {
 }
 
 // restoreEnded restores a run whose end was already committed.
-func (r *run) settle() {
+func (r *run) restoreEnded() {
 	r.client.Close()
 	exit, _ := r.client.End()
 	r.mu.Lock()
 	r.ended = true
 	r.mu.Unlock()
-	r.show([]spool.Event{exitedAs(exit)})
+	r.publish([]spool.Event{exitEvent(exit)})
 	r.mu.Lock()
-	r.over = true
+	r.endCommitted = true
 	r.mu.Unlock()
-	r.m.over(r)
+	r.m.addEnded(r)
 }
 
-func exitedAs(e ptyholder.Exit) spool.Event {
+func exitEvent(e ptyholder.Exit) spool.Event {
 	return spool.Event{Type: protocol.RunExited, Data: protocol.Exited{ExitCode: e.Code, Signal: e.Signal, Reason: e.Reason}}
 }
 
 func (r *run) status() protocol.Status {
-	open := len(r.m.o.Desk.Open(r.id)) > 0
+	open := len(r.m.o.Approvals.Open(r.id)) > 0
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -107,7 +107,7 @@ func (r *run) status() protocol.Status {
 		return protocol.HasExited
 	case open:
 		return protocol.AwaitingApproval
-	case r.waiting:
+	case r.awaitingInput:
 		return protocol.AwaitingOfInput
 	}
 	return protocol.Running
@@ -115,7 +115,7 @@ func (r *run) status() protocol.Status {
 
 // startWork registers an operation that the run's end must wait for. It returns false if the run
 // has ended.
-func (r *run) begin() bool {
+func (r *run) startWork() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ended {
@@ -131,11 +131,11 @@ func (r *run) commit(ctx context.Context, c spool.Change) error {
 	if _, err := r.m.o.Spool.Commit(ctx, c); err != nil {
 		return err
 	}
-	r.show(c.Events)
+	r.publish(c.Events)
 	return nil
 }
 
-func (r *run) show(events []spool.Event) {
+func (r *run) publish(events []spool.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range events {
@@ -144,36 +144,36 @@ func (r *run) show(events []spool.Event) {
 		}
 		env := protocol.New(e.Type, time.Now(), e.Data)
 		env.RunID = r.id
-		r.placed, r.bytes = append(r.placed, placed{r.off, env}), r.bytes+len(env.Data)
-		for len(r.placed) > maxPlaced || r.bytes > maxPlacedBytes && len(r.placed) > 1 {
-			r.bytes -= len(r.placed[0].Data)
+		r.placed, r.placedBytes = append(r.placed, placedEvent{r.off, env}), r.placedBytes+len(env.Data)
+		for len(r.placed) > maxPlaced || r.placedBytes > maxPlacedBytes && len(r.placed) > 1 {
+			r.placedBytes -= len(r.placed[0].Data)
 			r.placed = r.placed[1:] // followers may still read it
 			r.dropped++
 		}
 	}
-	close(r.news)
-	r.news = make(chan struct{})
+	close(r.changed)
+	r.changed = make(chan struct{})
 }
 
 // followOutput commits the run's output until its end, and then the end.
-func (r *run) pump() {
+func (r *run) followOutput() {
 	defer r.client.Close()
-	r.arm() // it may have been waiting since before a restart
+	r.scheduleScan() // it may have been waiting since before a restart
 	b := make([]byte, 32<<10)
 	for {
 		r.mu.Lock()
 		off := r.off
 		r.mu.Unlock()
-		want := off + int64(len(r.part))
+		want := off + int64(len(r.partial))
 		n, at, err := r.client.Read(r.m.ctx, want, b)
 		switch {
 		case r.m.ctx.Err() != nil:
 			return
 		case errors.Is(err, io.EOF):
-			if err = r.tell(nil, true); err == nil {
+			if err = r.emitOutput(nil, true); err == nil {
 				err = r.finish()
 			}
-			r.report(err)
+			r.logError(err)
 			return
 		case err != nil:
 			r.m.o.Log.Error("a run's log cannot be read", "run", r.id, "error", err)
@@ -183,16 +183,16 @@ func (r *run) pump() {
 			continue
 		case at > want:
 			r.m.o.Log.Warn("output was not kept long enough to be told", "run", r.id, "from", want, "to", at)
-			r.skip(at)
+			r.skipTo(at)
 		}
-		if err := r.tell(b[:n], false); err != nil {
-			r.report(err)
+		if err := r.emitOutput(b[:n], false); err != nil {
+			r.logError(err)
 			return
 		}
 	}
 }
 
-func (r *run) report(err error) {
+func (r *run) logError(err error) {
 	if err != nil && r.m.ctx.Err() == nil && !errors.Is(err, spool.ErrClosed) {
 		r.m.o.Log.Error("a run cannot be told of any more", "run", r.id, "error", err)
 	}
@@ -209,24 +209,24 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (r *run) skip(at int64) {
+func (r *run) skipTo(at int64) {
 	r.mu.Lock()
 	r.off = at
 	r.mu.Unlock()
-	r.part = nil
+	r.partial = nil
 }
 
 // emitOutput commits output. last reports that no more follows.
-func (r *run) tell(b []byte, last bool) error {
-	r.moving.Lock()
-	defer r.moving.Unlock()
-	b = append(r.part, b...)
+func (r *run) emitOutput(b []byte, last bool) error {
+	r.promptMu.Lock()
+	defer r.promptMu.Unlock()
+	b = append(r.partial, b...)
 	if len(b) == 0 {
 		return nil
 	}
-	r.moved("the run went on")
+	r.withdrawPrompt("the run went on")
 	for {
-		text, used := whole(b, last)
+		text, used := decodeText(b, last)
 		if used == 0 {
 			break
 		}
@@ -238,26 +238,26 @@ func (r *run) tell(b []byte, last bool) error {
 		if _, err := r.m.o.Spool.Commit(r.m.ctx, spool.Change{Run: r.id, Events: []spool.Event{event}, Offset: &next}); err != nil {
 			return err
 		}
-		r.told(b[:used], next)
+		r.advance(b[:used], next)
 		b = b[used:]
 	}
-	r.part = append([]byte(nil), b...)
+	r.partial = append([]byte(nil), b...)
 	if !last {
-		r.arm()
+		r.scheduleScan()
 	}
 	return nil
 }
 
 // advance records that output up to next is committed.
-func (r *run) told(b []byte, next int64) {
+func (r *run) advance(b []byte, next int64) {
 	r.tail = append(r.tail, b...)
 	if over := len(r.tail) - prompt.Tail; over > 0 {
 		r.tail = append(r.tail[:0], r.tail[over:]...)
 	}
 	r.mu.Lock()
 	r.off = next
-	close(r.news)
-	r.news = make(chan struct{})
+	close(r.changed)
+	r.changed = make(chan struct{})
 	r.mu.Unlock()
 	r.client.Taken(next)
 }
@@ -266,8 +266,8 @@ func (r *run) told(b []byte, next int64) {
 func (r *run) finish() error {
 	r.mu.Lock()
 	r.ended = true
-	if r.quiet != nil {
-		r.quiet()
+	if r.stopScan != nil {
+		r.stopScan()
 	}
 	r.mu.Unlock()
 	r.busy.Wait()
@@ -276,17 +276,17 @@ func (r *run) finish() error {
 		r.m.o.Log.Warn("a run is lost: its shim was killed", "run", r.id)
 	}
 	ctx := context.WithoutCancel(r.m.ctx)
-	if err := r.m.o.Desk.RunEnded(ctx, r.id); err != nil {
+	if err := r.m.o.Approvals.CloseRun(ctx, r.id); err != nil {
 		return err
 	}
-	if err := r.commit(ctx, spool.Change{Events: []spool.Event{exitedAs(exit)}}); err != nil {
+	if err := r.commit(ctx, spool.Change{Events: []spool.Event{exitEvent(exit)}}); err != nil {
 		return err
 	}
 	r.mu.Lock()
-	r.over = true
-	close(r.news)
-	r.news = make(chan struct{})
+	r.endCommitted = true
+	close(r.changed)
+	r.changed = make(chan struct{})
 	r.mu.Unlock()
-	r.m.over(r)
+	r.m.addEnded(r)
 	return nil
 }

@@ -29,18 +29,18 @@ import (
 
 // Options configures a Manager.
 type Options struct {
-	Dir    string   // the directory of the runs' directories, mode 0700
-	Roots  []string // runs work below one of these; the first is the default
-	Shim   []string // the PTY holder program and its arguments
-	Env    []string // hostd's environment
-	Socket string   // path of hostd's socket, for RELAY_HOSTD_SOCK
-	Spool  *spool.Spool
-	Desk   *approvals.Desk
-	Rules  prompt.Rules
-	Redact *redact.Redactor
-	Log    *slog.Logger
-	Ended  int  // maximum number of ended runs; 0 means MaxEnded
-	Alone  bool // no server is configured that acknowledges events
+	Dir       string   // the directory of the runs' directories, mode 0700
+	Roots     []string // runs work below one of these; the first is the default
+	Holder    []string // the PTY holder program and its arguments
+	Env       []string // hostd's environment
+	Socket    string   // path of hostd's socket, for RELAY_HOSTD_SOCK
+	Spool     *spool.Spool
+	Approvals *approvals.Registry
+	Rules     prompt.Rules
+	Redact    *redact.Redactor
+	Log       *slog.Logger
+	MaxEnded  int  // maximum number of ended runs; 0 means MaxEnded
+	NoServer  bool // no server is configured that acknowledges events
 	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
@@ -52,9 +52,9 @@ type Manager struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 
-	mu   sync.Mutex
-	runs map[string]*run
-	gone []*gone // in the order in which they ended
+	mu    sync.Mutex
+	runs  map[string]*run
+	ended []*endedRun // in the order in which they ended
 	// starting maps runs to their ancestors while their processes may exist and they are not in
 	// runs yet.
 	starting map[string][]string
@@ -65,11 +65,11 @@ func New(o Options) (*Manager, error) {
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
-	if o.Ended == 0 {
-		o.Ended = MostEnded
+	if o.MaxEnded == 0 {
+		o.MaxEnded = MaxEnded
 	}
 	for i, root := range o.Roots {
-		dir, err := resolve(root)
+		dir, err := resolveDir(root)
 		if err != nil {
 			return nil, fmt.Errorf("--root %s: %w", root, err)
 		}
@@ -89,7 +89,7 @@ func New(o Options) (*Manager, error) {
 // Close detaches from the runs, which continue; Restore finds them again.
 func (m *Manager) Close() {
 	m.stop()
-	m.rest()
+	m.stopTimers()
 	for _, r := range m.all() {
 		r.client.Close()
 	}
@@ -114,7 +114,7 @@ func (m *Manager) find(id string) (*run, error) {
 	if r := m.runs[id]; r != nil {
 		return r, nil
 	}
-	return nil, approvals.Refuse(protocol.UnknownRun, "there is no run %s on this host", id)
+	return nil, approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
 }
 
 // Has reports whether the run is one on a terminal.
@@ -133,7 +133,7 @@ func (m *Manager) Dir(id string) (string, error) {
 }
 
 // Lookup returns a run's working directory and whether it has ended.
-func (m *Manager) Look(id string) (dir string, ended, ok bool) {
+func (m *Manager) Lookup(id string) (dir string, ended, ok bool) {
 	r, err := m.find(id)
 	if err != nil {
 		return "", false, false
@@ -164,7 +164,7 @@ func (m *Manager) Ancestors(id string) []string {
 
 // Holder returns the process id of the run's PTY holder, whose children belong to the run, or 0 if
 // there is none.
-func (m *Manager) Keeper(id string) int {
+func (m *Manager) Holder(id string) int {
 	r, err := m.find(id)
 	if err != nil {
 		return 0
@@ -187,14 +187,14 @@ type meta struct {
 	StartedAt string           `json:"started_at"`
 	PID       int              `json:"pid"`
 	// the runs that started it, the nearest first
-	Ancestors []string         `json:"ancestors,omitempty"`
+	Ancestors []string `json:"ancestors,omitempty"`
 }
 
 // Files in a run's directory, next to those of the PTY holder. startedFile exists once the run's
 // start is committed.
 const (
-	metaFile = "run.json"
-	toldFile = "told"
+	metaFile    = "run.json"
+	startedFile = "told"
 )
 
 // Restore restores the runs of an earlier process, whether alive or ended. It removes runs whose
@@ -223,11 +223,11 @@ func (m *Manager) restore(ctx context.Context, id string) error {
 	if err == nil {
 		err = json.Unmarshal(text, &of)
 	}
-	_, untold := os.Stat(filepath.Join(dir, toldFile))
+	_, untold := os.Stat(filepath.Join(dir, startedFile))
 	switch {
 	case !ok && (err != nil || errors.Is(untold, fs.ErrNotExist)):
 		// hostd was killed while it started the run, and no event was committed
-		return m.abandon(dir)
+		return m.discard(dir)
 	case err != nil:
 		return err
 	case !ok:
@@ -238,24 +238,24 @@ func (m *Manager) restore(ctx context.Context, id string) error {
 	case known.Ended && known.Acked >= known.Last:
 		return os.RemoveAll(dir)
 	}
-	r, err := m.open(id, dir, of, known.Offset)
+	r, err := m.attach(id, dir, of, known.Offset)
 	if err != nil {
 		return err
 	}
 	if known.Ended {
-		r.settle()
+		r.restoreEnded()
 		return nil
 	}
 	if err := r.restoreInputs(ctx); err != nil {
 		return err
 	}
 	r.restorePrompts(ctx)
-	m.work.Go(r.pump)
+	m.work.Go(r.followOutput)
 	return nil
 }
 
 // discard kills the processes of a run without events and removes its directory.
-func (m *Manager) abandon(dir string) error {
+func (m *Manager) discard(dir string) error {
 	c, err := ptyholder.Attach(dir, 0)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ type host struct {
 	state string
 	root  string
 	spool *spool.Spool
-	desk  *approvals.Desk
+	desk  *approvals.Registry
 	seen  map[string]int64
 	all   map[string][]protocol.Envelope
 	due   chan func() // what is to be done after runs.KeptFor
@@ -89,8 +89,8 @@ func (h *host) open() {
 	}
 	events := &runs.Events{Spool: h.spool}
 	h.desk = approvals.New(approvals.Options{Events: &killed{events, &h.cut}})
-	h.Manager, err = runs.New(runs.Options{Dir: filepath.Join(h.state, "runs"), Roots: []string{h.root}, Shim: []string{os.Args[0], "shim"}, Env: append(os.Environ(), "HOME="+h.state, "HOST_TOKEN=t0ken"),
-		Socket: "/sock", Spool: h.spool, Desk: h.desk, Rules: rules, Redact: hide, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), Ended: 2, After: h.after})
+	h.Manager, err = runs.New(runs.Options{Dir: filepath.Join(h.state, "runs"), Roots: []string{h.root}, Holder: []string{os.Args[0], "shim"}, Env: append(os.Environ(), "HOME="+h.state, "HOST_TOKEN=t0ken"),
+		Socket: "/sock", Spool: h.spool, Approvals: h.desk, Rules: rules, Redact: hide, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)), MaxEnded: 2, After: h.after})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func (h *host) open() {
 }
 
 func (h *host) after(d time.Duration, f func()) func() bool {
-	if d != runs.KeptFor {
+	if d != runs.EndedRetention {
 		return time.AfterFunc(d, f).Stop
 	}
 	h.due <- f

@@ -35,9 +35,9 @@ type Spec struct {
 // returns the run's id.
 func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	if s.Tool == "" {
-		return "", approvals.Refuse(protocol.BadMessage, "tool is missing: say what runs, as bash or claude")
+		return "", approvals.Errorf(protocol.BadMessage, "tool is missing: say what runs, as bash or claude")
 	}
-	cwd, err := m.cwd(s.Cwd)
+	cwd, err := m.resolveCwd(s.Cwd)
 	if err != nil {
 		return "", err
 	}
@@ -46,14 +46,14 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 	}
 	id := newID()
 	spec := ptyholder.Spec{Dir: filepath.Join(m.o.Dir, id), Cwd: cwd, Cols: s.Cols, Rows: s.Rows, Env: m.environ(id, s.Tool, cwd)}
-	if err := m.program(&spec, s); err != nil {
+	if err := m.setProgram(&spec, s); err != nil {
 		return "", err
 	}
 	if err := os.Mkdir(spec.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("make the run's directory: %w", err)
 	}
 	now := time.Now().UTC()
-	of := meta{StartedAt: now.Format("2006-01-02T15:04:05.000Z"), Started: protocol.Started{Tool: s.Tool, Cwd: cwd, Command: m.o.Redact.In(cwd).Text(commandOf(s)), Title: s.Title, Source: "pty",
+	of := meta{StartedAt: now.Format("2006-01-02T15:04:05.000Z"), Started: protocol.Started{Tool: s.Tool, Cwd: cwd, Command: m.o.Redact.In(cwd).Text(commandText(s)), Title: s.Title, Source: "pty",
 		Cols: &s.Cols, Rows: &s.Rows}, Ancestors: s.Ancestors}
 	if len(s.Ancestors) > 0 {
 		of.Started.ParentRunID = s.Ancestors[0]
@@ -67,17 +67,17 @@ func (m *Manager) Start(ctx context.Context, s Spec) (string, error) {
 		delete(m.starting, id)
 		m.mu.Unlock()
 	}()
-	if of.PID, err = ptyholder.Start(m.o.Shim[0], m.o.Shim[1:], spec); err != nil {
-		return "", errors.Join(approvals.Refuse(protocol.Internal, "%v", err), os.RemoveAll(spec.Dir))
+	if of.PID, err = ptyholder.Start(m.o.Holder[0], m.o.Holder[1:], spec); err != nil {
+		return "", errors.Join(approvals.Errorf(protocol.Internal, "%v", err), os.RemoveAll(spec.Dir))
 	}
-	if err := m.begin(ctx, id, spec.Dir, of); err != nil {
-		return "", errors.Join(err, m.abandon(spec.Dir))
+	if err := m.track(ctx, id, spec.Dir, of); err != nil {
+		return "", errors.Join(err, m.discard(spec.Dir))
 	}
 	return id, nil
 }
 
 // track commits the start of a run and follows its output.
-func (m *Manager) begin(ctx context.Context, id, dir string, of meta) error {
+func (m *Manager) track(ctx context.Context, id, dir string, of meta) error {
 	text, err := json.Marshal(of)
 	if err != nil {
 		return err
@@ -88,18 +88,18 @@ func (m *Manager) begin(ctx context.Context, id, dir string, of meta) error {
 	if _, err := m.o.Spool.Append(ctx, id, spool.Event{Type: protocol.RunStarted, Data: of.Started}); err != nil {
 		return fmt.Errorf("tell of the run: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, toldFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, startedFile), nil, 0o600); err != nil {
 		m.o.Log.Error("a run's mark cannot be written", "run", id, "error", err)
 	}
-	r, err := m.open(id, dir, of, 0)
+	r, err := m.attach(id, dir, of, 0)
 	if err != nil {
 		return err
 	}
-	m.work.Go(r.pump)
+	m.work.Go(r.followOutput)
 	return nil
 }
 
-func commandOf(s Spec) string {
+func commandText(s Spec) string {
 	if s.Cmd == "" {
 		return s.Tool
 	}
@@ -114,7 +114,7 @@ func newID() string {
 }
 
 // resolveDir returns the absolute path of a directory without symbolic links.
-func resolve(dir string) (string, error) {
+func resolveDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -131,46 +131,46 @@ func resolve(dir string) (string, error) {
 
 // resolveCwd returns the working directory of a run. It must be below a root after symbolic links
 // are resolved.
-func (m *Manager) cwd(dir string) (string, error) {
+func (m *Manager) resolveCwd(dir string) (string, error) {
 	if dir == "" {
 		return m.o.Roots[0], nil
 	}
 	if !filepath.IsAbs(dir) {
-		return "", approvals.Refuse(protocol.BadMessage, "cwd must be absolute, and is %s", dir)
+		return "", approvals.Errorf(protocol.BadMessage, "cwd must be absolute, and is %s", dir)
 	}
-	real, err := resolve(dir)
+	real, err := resolveDir(dir)
 	if err != nil {
-		return "", approvals.Refuse(protocol.Code(protocol.NotFound), "cwd: %v", err)
+		return "", approvals.Errorf(protocol.Code(protocol.NotFound), "cwd: %v", err)
 	}
 	for _, root := range m.o.Roots {
 		if rel, err := filepath.Rel(root, real); err == nil && filepath.IsLocal(rel) {
 			return real, nil
 		}
 	}
-	return "", approvals.Refuse(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
+	return "", approvals.Errorf(protocol.Code(protocol.OutOfScope), "cwd %s is not below a root of this host (%s): hostd --root adds one", dir, strings.Join(m.o.Roots, ", "))
 }
 
 // withheldEnv lists variables of hostd that runs do not receive: they would let a run act as the
 // host or read the relay's database.
-var withheld = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME", "CONCERTO_RELAY_SOCK", "RELAY_RUN_ID", "RELAY_TOOL", "RELAY_CWD", "RELAY_HOSTD_SOCK", "TERM", "PWD", "COLUMNS", "LINES"}
+var withheldEnv = []string{"HOST_TOKEN", "HOST_ID", "DATABASE_URL", "ADMIN_PASSWORD_HASH", "ADMIN_USERNAME", "CONCERTO_RELAY_SOCK", "RELAY_RUN_ID", "RELAY_TOOL", "RELAY_CWD", "RELAY_HOSTD_SOCK", "TERM", "PWD", "COLUMNS", "LINES"}
 
 func (m *Manager) environ(id, tool, cwd string) []string {
 	env := slices.DeleteFunc(slices.Clone(m.o.Env), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(withheld, name)
+		return slices.Contains(withheldEnv, name)
 	})
 	return append(env, "RELAY_RUN_ID="+id, "RELAY_TOOL="+tool, "RELAY_CWD="+cwd, "RELAY_HOSTD_SOCK="+m.o.Socket, "TERM=xterm-256color", "PWD="+cwd)
 }
 
 // setProgram sets the program of spec: bash for a command, otherwise the tool.
-func (m *Manager) program(spec *ptyholder.Spec, s Spec) error {
+func (m *Manager) setProgram(spec *ptyholder.Spec, s Spec) error {
 	name := "bash"
 	if s.Cmd == "" {
 		name = s.Tool
 	} else {
 		spec.Args = []string{"-lc", s.Cmd}
 	}
-	path, err := m.lookup(name, spec)
+	path, err := m.lookPath(name, spec)
 	if err != nil {
 		return err
 	}
@@ -180,12 +180,12 @@ func (m *Manager) program(spec *ptyholder.Spec, s Spec) error {
 
 // lookPath searches for a program in the run's PATH. It skips links to this program, because a
 // tool's name may be a link that starts the tool through the relay.
-func (m *Manager) lookup(name string, spec *ptyholder.Spec) (string, error) {
+func (m *Manager) lookPath(name string, spec *ptyholder.Spec) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		return name, nil
 	}
-	self, _ := os.Stat(m.o.Shim[0])
-	for _, dir := range filepath.SplitList(pathOf(spec.Env)) {
+	self, _ := os.Stat(m.o.Holder[0])
+	for _, dir := range filepath.SplitList(pathVar(spec.Env)) {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		if err != nil || info.IsDir() || info.Mode()&0o111 == 0 || !filepath.IsAbs(path) {
@@ -196,10 +196,10 @@ func (m *Manager) lookup(name string, spec *ptyholder.Spec) (string, error) {
 		}
 		return path, nil
 	}
-	return "", approvals.Refuse(protocol.Code(protocol.MissingDependency), "%s is not installed on this host, or not in hostd's PATH", name)
+	return "", approvals.Errorf(protocol.Code(protocol.MissingDependency), "%s is not installed on this host, or not in hostd's PATH", name)
 }
 
-func pathOf(env []string) string {
+func pathVar(env []string) string {
 	path := ""
 	for _, kv := range env {
 		if v, ok := strings.CutPrefix(kv, "PATH="); ok {

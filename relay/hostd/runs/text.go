@@ -10,7 +10,7 @@ const maxText = 32 << 10
 
 // decodeText returns whole characters of b as text, and the number of bytes they consume. An
 // invalid byte becomes U+FFFD. An incomplete character at the end stays unused, unless last is set.
-func whole(b []byte, last bool) (text string, used int) {
+func decodeText(b []byte, last bool) (text string, used int) {
 	var out strings.Builder
 	for used < len(b) && out.Len() <= maxText-utf8.UTFMax {
 		c, size := utf8.DecodeRune(b[used:])

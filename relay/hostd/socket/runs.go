@@ -53,7 +53,7 @@ func (b *Begin) check() error {
 		return err
 	}
 	if refused := protocol.Check(&protocol.Envelope{Type: "rpc.run.start", Data: text}); refused != nil {
-		return approvals.Refuse(refused.Code, "%s", refused.Why)
+		return approvals.Errorf(refused.Code, "%s", refused.Why)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 	}
 	e := &protocol.Envelope{Type: typ, RunID: q.PathValue("run"), Data: text}
 	if refused := protocol.Check(e); refused != nil {
-		return approvals.Refuse(refused.Code, "%s", refused.Why)
+		return approvals.Errorf(refused.Code, "%s", refused.Why)
 	}
 	*into, err = protocol.Decode[T](e)
 	return err
@@ -131,7 +131,7 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 // terminal refuses what only a run on a terminal takes.
 func (a *API) terminal(q *http.Request) error {
 	if id := q.PathValue("run"); a.o.Others.Has(id) {
-		return approvals.Refuse(protocol.Forbidden, "run %s is not on a terminal and takes no input: answer what it asks", id)
+		return approvals.Errorf(protocol.Forbidden, "run %s is not on a terminal and takes no input: answer what it asks", id)
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 	if text := q.URL.Query().Get("off"); text != "" {
 		var err error
 		if off, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return approvals.Refuse(protocol.BadMessage, "off must be a number of bytes, not %q", text)
+			return approvals.Errorf(protocol.BadMessage, "off must be a number of bytes, not %q", text)
 		}
 	}
 	id := q.PathValue("run")
@@ -296,7 +296,7 @@ func rpcOf(typ string) func(*API, http.ResponseWriter, *http.Request) error {
 		}
 		e := &protocol.Envelope{Type: typ, RunID: q.PathValue("run"), Data: text}
 		if refused := protocol.Check(e); refused != nil {
-			return approvals.Refuse(refused.Code, "%s", refused.Why)
+			return approvals.Errorf(refused.Code, "%s", refused.Why)
 		}
 		r := a.o.RPC.Local(q.Context(), e)
 		if r.OK {

@@ -33,7 +33,7 @@ type RPC interface {
 // Options are what the API is made of.
 type Options struct {
 	Runs   *runs.Manager
-	Desk   *approvals.Desk
+	Desk   *approvals.Registry
 	RPC    RPC
 	Source http.Handler // of POST /source; nil has none
 	Health func() any   // what GET /health says
@@ -82,7 +82,7 @@ func New(o Options) *API {
 		mux.Handle("POST /source", o.Source)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
-		fail(w, approvals.Refuse(protocol.UnknownType, "there is no %s %s", q.Method, q.URL.Path))
+		fail(w, approvals.Errorf(protocol.UnknownType, "there is no %s %s", q.Method, q.URL.Path))
 	})
 	a.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -192,7 +192,7 @@ func (a *API) permitted(w http.ResponseWriter, q *http.Request, action string) b
 			a.o.Log.Error("record a refused decision", "run", id, "error", err)
 		}
 	}
-	fail(w, approvals.Refuse(protocol.Forbidden, "a run does not answer, write to or stop itself: %s", why))
+	fail(w, approvals.Errorf(protocol.Forbidden, "a run does not answer, write to or stop itself: %s", why))
 	return false
 }
 
@@ -203,7 +203,7 @@ func (a *API) ownedBy(p peer, id string) (by, why string) {
 	if err != nil {
 		leader = a.o.Others.PID(id)
 	}
-	if why := p.within(id, leader, a.o.Runs.Keeper(id)); why != "" {
+	if why := p.within(id, leader, a.o.Runs.Holder(id)); why != "" {
 		if !a.o.Runs.Has(id) && !a.o.Others.Has(id) {
 			return "", why
 		}
@@ -244,7 +244,7 @@ func (a *API) live() []process {
 	var all []process
 	for _, r := range a.o.Runs.List() {
 		if pid, err := a.o.Runs.PID(r.RunID); err == nil && r.Status != protocol.HasExited {
-			all = append(all, process{r.RunID, pid, a.o.Runs.Keeper(r.RunID)})
+			all = append(all, process{r.RunID, pid, a.o.Runs.Holder(r.RunID)})
 		}
 	}
 	for _, r := range a.o.Others.List() {
@@ -280,7 +280,7 @@ func (a *API) Family(q *http.Request) []string {
 func fail(w http.ResponseWriter, err error) {
 	var why *approvals.Error
 	if !errors.As(err, &why) {
-		why = approvals.Refuse(protocol.Internal, "%v", err)
+		why = approvals.Errorf(protocol.Internal, "%v", err)
 	}
 	failed(w, statusOf(protocol.RPCCode(why.Code)), string(why.Code), why.Why)
 }
@@ -308,7 +308,7 @@ func body(q *http.Request, into any) error {
 	text := http.MaxBytesReader(nil, q.Body, protocol.MaxFrame)
 	d := json.NewDecoder(text)
 	if err := d.Decode(into); err != nil && q.ContentLength != 0 {
-		return approvals.Refuse(protocol.BadMessage, "the body must be an object: %v", err)
+		return approvals.Errorf(protocol.BadMessage, "the body must be an object: %v", err)
 	}
 	return nil
 }
