@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	rpcsAtOnce  = 256  // at work; of more than that nothing is read before one has ended
-	mostInLane  = 1000 // commands of a run that wait for their turn
-	bySomeone   = "by" // the member of a command's envelope that names its user
+	rpcsAtOnce  = 256  // the reader waits while so many RPCs run
+	mostInLane  = 1000 // per run
+	bySomeone   = "by" // the envelope member that names the user of a command
 	kindInput   = "input"
 	kindStop    = "stop"
 	kindDecided = "decision"
 )
 
-// lanes are the commands of runs that wait for their turn.
+// commandQueues holds the queued commands of each run.
 type lanes struct {
 	mu  sync.Mutex
 	all map[string][]func()
 }
 
-// command has something done that the server asks for.
+// handleCommand starts a command or RPC that the server sent.
 func (l *Link) command(s *session, e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
 	switch {
@@ -37,7 +37,8 @@ func (l *Link) command(s *session, e *protocol.Envelope) {
 	}
 }
 
-// doer does a command, and says what its id and kind are when its outcome is to be told.
+// commandFunc performs a command. It returns the command's id and kind if its outcome must be
+// reported.
 type doer func(l *Link, ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error)
 
 var doers = map[string]doer{
@@ -45,7 +46,7 @@ var doers = map[string]doer{
 	protocol.RunApprove: (*Link).decide, protocol.RunDeny: (*Link).decide,
 }
 
-// queue has a command done after those of its run that came before.
+// enqueue queues a command after the earlier ones of its run.
 func (l *Link) queue(s *session, e *protocol.Envelope) {
 	if e.RunID == "" {
 		s.refuse(e, &protocol.Refusal{Code: protocol.BadMessage, Why: e.Type + ": run_id is missing"})
@@ -83,8 +84,8 @@ func (l *Link) drain(run string) {
 	}
 }
 
-// do does a command. What became of it is kept until the server has it: one that greets is
-// told.
+// runCommand performs a command. If the server sends welcomes, the outcome is stored until the
+// server acknowledges it.
 func (l *Link) do(ctx context.Context, e *protocol.Envelope) {
 	id, kind, out, err := doers[e.Type](l, ctx, e)
 	if err != nil {
@@ -146,7 +147,7 @@ func (l *Link) decide(ctx context.Context, e *protocol.Envelope) (id, kind strin
 	return c.RequestID, kindDecided, out, err
 }
 
-// userOf is who sent a command, as the server says: in the envelope, or in its data.
+// userOf returns the user who sent a command, from the envelope or its data.
 func userOf(e *protocol.Envelope) (by string) {
 	for _, m := range e.Extra {
 		if m.Name == bySomeone && json.Unmarshal(m.Value, &by) == nil {
@@ -154,11 +155,11 @@ func userOf(e *protocol.Envelope) (by string) {
 		}
 	}
 	var data struct{ By string }
-	_ = json.Unmarshal(e.Data, &data) // "" when it does not say
+	_ = json.Unmarshal(e.Data, &data) // stays empty if the data name no user
 	return data.By
 }
 
-// rpc answers a request when it is done, by whatever connection there is then.
+// serveRPC performs an RPC and sends the response on the connection that is open at that time.
 func (l *Link) rpc(s *session, e *protocol.Envelope) {
 	select {
 	case l.busy <- struct{}{}:
@@ -171,6 +172,6 @@ func (l *Link) rpc(s *session, e *protocol.Envelope) {
 		answer := l.envelope(protocol.RPCResponse, response)
 		answer.RunID, answer.Re = run, e.ID
 		known, _ := l.o.Spool.Run(run)
-		l.tell(answer, known.Last) // after what was told of it
+		l.tell(answer, known.Last) // after the events of the run so far
 	})
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// connectWithin bounds making a connection.
+// connectTimeout limits the time to establish a connection.
 const connectWithin = 30 * time.Second
 
-// endpoint is where a host connects at a server.
+// endpoint returns the WebSocket URL of a host at a server.
 func endpoint(server, host string) (string, error) {
 	if !protocol.IsID(host) {
 		return "", fmt.Errorf("the host's id %q: it must be 1 to 64 of A-Z a-z 0-9 _ -", host)
@@ -39,7 +39,7 @@ func endpoint(server, host string) (string, error) {
 	return u.String(), nil
 }
 
-// TokenFile gives the first line of a file, each time anew.
+// TokenFile returns a function that reads the first line of a file on each call.
 func TokenFile(file string) func() (string, error) {
 	return func() (string, error) {
 		b, err := userfile.ReadStream(file, userfile.MaxSecret)
@@ -54,8 +54,8 @@ func TokenFile(file string) func() (string, error) {
 	}
 }
 
-// dial connects. The token goes into a header, where no log shows it; a server that knows the
-// first protocol alone may want it as a parameter.
+// dial connects to the server. It sends the token in a header, which logs do not show, and retries
+// with a query parameter for servers that only know protocol 1.
 func (l *Link) dial(ctx context.Context, key *Key) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
@@ -96,7 +96,7 @@ func (l *Link) dialOnce(ctx context.Context, token string, query bool) (conn *we
 	return conn, status, err
 }
 
-// dialAs connects with what says who this is.
+// dialWith connects with the given parameters and headers, which authenticate the host.
 func (l *Link) dialAs(ctx context.Context, params url.Values, header http.Header) (conn *websocket.Conn, status int, err error) {
 	where, o := l.url, &websocket.DialOptions{HTTPClient: l.o.HTTP, HTTPHeader: header}
 	o.OnPingReceived = func(ctx context.Context, _ []byte) bool {
@@ -126,7 +126,7 @@ func (l *Link) dialAs(ctx context.Context, params url.Values, header http.Header
 	return nil, status, err
 }
 
-// withoutToken is an error that does not show the token: those of package http show URLs.
+// removeToken removes the token from an error, because errors of net/http contain URLs.
 func withoutToken(err error, token string) error {
 	text := err.Error()
 	clean := strings.NewReplacer(token, "***", url.QueryEscape(token), "***").Replace(text)

@@ -14,12 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Key is by what a host that was paired is known, and by what it knows the server.
+// Key holds the private key of a paired host and the public key of its server.
 type Key struct {
 	HostID  string
 	Private ed25519.PrivateKey
-	Server  ed25519.PublicKey // nil when the pairing did not tell: the first one that proves itself is taken
-	// Pin keeps the first one; it is called when Server is nil.
+	// nil if the pairing did not include it: the first key that the server proves is pinned
+	Server ed25519.PublicKey
+	// Pin stores the server's key; called if Server is nil.
 	Pin func(ed25519.PublicKey) error
 }
 
@@ -27,7 +28,7 @@ func (k *Key) same(other *Key) bool {
 	return (k == nil) == (other == nil) && (k == nil || k.HostID == other.HostID && k.Private.Equal(other.Private) && (k.Server == nil || k.Server.Equal(other.Server)))
 }
 
-// key is what this host is known by; nil when that is its token.
+// loadKey returns the host's key, or nil if it uses a token.
 func (l *Link) key() (*Key, error) {
 	if l.o.Key == nil {
 		return nil, nil
@@ -42,7 +43,7 @@ func (l *Link) key() (*Key, error) {
 	return k, nil
 }
 
-// changed says whether the host is known by something else than when it connected last.
+// keyChanged reports whether the key differs from the one of the last connection.
 func (l *Link) changed() bool {
 	if l.o.Key == nil {
 		return false
@@ -51,7 +52,7 @@ func (l *Link) changed() bool {
 	return err == nil && !k.same(l.by)
 }
 
-// errServerKey is a server's key that is not the one that was pinned.
+// errServerKey reports a server key other than the pinned one.
 var errServerKey = errors.New("the server's key is not the one that this machine was paired with")
 
 func (l *Link) otherServer(got ed25519.PublicKey) error {
@@ -59,14 +60,14 @@ func (l *Link) otherServer(got ed25519.PublicKey) error {
 		errServerKey, protocol.Fingerprint(got), l.o.URL)
 }
 
-// proof is what the server still has to prove on a connection.
+// proof holds what the server must prove on a connection.
 type proof struct {
 	key  *Key
-	by   ed25519.PublicKey // the server's, as it says
-	text []byte            // that it has to sign
+	by   ed25519.PublicKey // the server's public key, as it claims
+	text []byte            // the text that it must sign
 }
 
-// prove answers the server's challenge, which is its first frame.
+// answerChallenge reads the server's challenge, which is its first frame, and answers it.
 func (l *Link) prove(ctx context.Context, conn *websocket.Conn, k *Key) (*proof, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
@@ -99,7 +100,7 @@ func (l *Link) prove(ctx context.Context, conn *websocket.Conn, k *Key) (*proof,
 		return nil, l.otherServer(server)
 	}
 	var raw [protocol.NonceBytes]byte
-	_, _ = rand.Read(raw[:]) // it does not fail
+	_, _ = rand.Read(raw[:]) // never fails
 	own, origin := protocol.KeyText(raw[:]), l.origin()
 	answer := protocol.ChallengeAnswer{Nonce: own, Signature: protocol.KeyText(ed25519.Sign(k.Private, protocol.ProofText(protocol.HostSide, origin, k.HostID, c.Nonce, own)))}
 	reply := l.envelope(protocol.ChallengeBack, answer)
@@ -109,16 +110,16 @@ func (l *Link) prove(ctx context.Context, conn *websocket.Conn, k *Key) (*proof,
 	return &proof{k, server, protocol.ProofText(protocol.ServerSide, origin, k.HostID, c.Nonce, own)}, nil
 }
 
-// origin is the server's, as it is dialled.
+// origin returns the server's origin, from the dialled URL.
 func (l *Link) origin() string {
 	u, err := url.Parse(l.url)
 	if err != nil {
-		panic("link: " + err.Error()) // New has parsed it
+		panic("link: " + err.Error()) // New parsed it successfully
 	}
 	return protocol.OriginOf(u)
 }
 
-// check takes the server's proof, and keeps its key when none was known.
+// verify checks the server's signature, and pins the server's key if none is known.
 func (p *proof) check(signature string) error {
 	b, err := base64.RawURLEncoding.DecodeString(signature)
 	if err != nil || !ed25519.Verify(p.by, p.text, b) {

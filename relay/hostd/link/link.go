@@ -1,10 +1,10 @@
-// Package link is hostd's connection to the relay's server, spec/relay.md (its API promises
-// nothing). What is in the spool is sent from there, a run's events in their order and
-// none before it is on the disk; what the server has is deleted when it says so. Commands
-// are taken whenever they come, and what became of them is told until the server has it.
+// Package link implements hostd's connection to the relay's server (spec/relay.md). It sends the
+// spool's events, those of a run in order, and deletes them when the server acknowledges them. It
+// performs commands as they arrive and reports their outcomes until the server acknowledges these.
+// The compatibility promise does not cover this API.
 //
-// A connection that ends is made anew, without end. Nothing that is sent or done depends on
-// one: a server that has greeted says from where to go on.
+// A closed connection is replaced by a new one, without limit. Nothing is lost with a connection:
+// the server's welcome says where to resume.
 package link
 
 import (
@@ -25,26 +25,27 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Outcome is what became of a command: applied, rejected, expired or indeterminate, and why.
+// Outcome is the result of a command. State is applied, rejected, expired or indeterminate; Error
+// explains a state other than applied.
 type Outcome struct{ State, Error string }
 
-// Applied is the outcome of what was done.
+// Applied is the outcome of a successful command.
 var Applied = Outcome{State: "applied"}
 
-// Commands are what an app may ask of a host's runs. Those of a run come one after the other,
-// in their order; a command may come again, with its id, and then has the outcome that it had.
+// Commands performs commands for a host's runs. The commands of one run arrive one after another. A
+// repeated command has the same id and must return the same outcome.
 type Commands interface {
 	Input(ctx context.Context, run string, c protocol.SendInput) Outcome
 	Keys(ctx context.Context, run string, c protocol.SendKeys)
 	Stop(ctx context.Context, run string, c protocol.Stop) Outcome
 	Resize(ctx context.Context, run string, c protocol.Resize)
 	Decide(ctx context.Context, run string, approve bool, by string, c protocol.Decide) Outcome
-	// RPC answers a request; run is that of the response's envelope. It may be called many
-	// times at once. ctx does not end with the connection.
+	// RPC performs a request and returns the run's id for the response's envelope. It may be called
+	// concurrently. Its context survives the connection.
 	RPC(ctx context.Context, e *protocol.Envelope) (run string, r protocol.Response)
 }
 
-// Clock is where time comes from.
+// Clock provides the time.
 type Clock interface {
 	Now() time.Time
 	After(time.Duration) <-chan time.Time
@@ -55,53 +56,54 @@ type wall struct{}
 func (wall) Now() time.Time                         { return time.Now() }
 func (wall) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// Options are what a Link is made of.
+// Options configures a Link.
 type Options struct {
-	URL      string                 // the server's: http, https, ws or wss
-	HostID   string                 //
-	Token    func() (string, error) // the host's; asked for at each connection
-	Key      func() (*Key, error)   // instead of the token when it gives one; asked for at each connection; nil: there is none
-	Agent    string                 // name/version
-	Name     string                 // of the machine; "" says none
-	Instance string                 // a UUID of this process
+	URL    string                 // the server's URL: http, https, ws or wss
+	HostID string                 // the host's id
+	Token  func() (string, error) // returns the host's token; called for each connection
+	// returns the host's key, or nil to use the token; called for each connection; may be nil
+	Key      func() (*Key, error)
+	Agent    string // name/version
+	Name     string // the machine's name; "" for none
+	Instance string // a UUID of this process
 	Features []string
 	Spool    *spool.Spool
 	Commands Commands
-	Log      *slog.Logger   // nil: nothing is logged
-	Clock    Clock          // nil: the machine's
-	Random   func() float64 // in [0, 1), for pauses; nil: the machine's
-	HTTP     *http.Client   // nil: http.DefaultClient
+	Log      *slog.Logger   // nil logs nothing
+	Clock    Clock          // nil means the system clock
+	Random   func() float64 // in [0, 1), for retry delays; nil means math/rand
+	HTTP     *http.Client   // nil means http.DefaultClient
 }
 
-// State is how a link is.
+// State describes the connection.
 type State struct {
 	Connected bool
-	Protocol  int64         // of the server: 2, or 1 when it does not greet
-	Server    string        // its agent
-	Since     time.Time     // it is as it is
+	Protocol  int64         // the server's version: 2, or 1 if it sends no welcome
+	Server    string        // the server's agent string
+	Since     time.Time     // the time of the last change
 	Err       error         // why there is no connection
-	Skew      time.Duration // the server's clock is so much ahead, by its last greeting
+	Skew      time.Duration // how far the server's clock is ahead, from its last welcome
 }
 
-// Link is a connection that comes back.
+// Link is a connection that reconnects.
 type Link struct {
 	o    Options
 	url  string
-	ctx  context.Context // of Run: what is at work does not end with a connection
-	work sync.WaitGroup  // commands and RPCs
+	ctx  context.Context // of Run: operations outlive a connection
+	work sync.WaitGroup  // running commands and RPCs
 
 	lanes  lanes
-	greets atomic.Bool   // the server did when it was connected last
-	busy   chan struct{} // has a place for each RPC at work
+	greets atomic.Bool   // the server sent a welcome on the last connection
+	busy   chan struct{} // a semaphore of the running RPCs
 
 	mu    sync.Mutex
 	state State
-	now   *session // nil when there is none
-	query bool     // the server takes the token as a parameter alone
-	by    *Key     // by which it connected last; nil by its token. Run's goroutine has it alone
+	now   *session // nil if not connected
+	query bool     // the server accepts the token only as a query parameter
+	by    *Key     // the key of the last connection, nil with a token; only used by Run's goroutine
 }
 
-// New makes a link; Run connects it. The error tells of a URL or an id that cannot be.
+// New returns a Link; Run connects it. It returns an error for an invalid URL or id.
 func New(o Options) (*Link, error) {
 	url, err := endpoint(o.URL, o.HostID)
 	if err != nil {
@@ -121,7 +123,7 @@ func New(o Options) (*Link, error) {
 	return l, nil
 }
 
-// State is how the link is.
+// State returns the state of the connection.
 func (l *Link) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,10 +136,10 @@ func (l *Link) session() *session {
 	return l.now
 }
 
-// superseded is how long a host waits that another one with its id has replaced.
+// replacedDelay is the retry delay of a host that another one with the same id has replaced.
 const superseded = 30 * time.Second
 
-// Run connects, again and again, until ctx ends. It returns when nothing is at work any more.
+// Run connects and reconnects until ctx is done, and returns when all commands are done.
 func (l *Link) Run(ctx context.Context) {
 	l.ctx = ctx
 	defer l.work.Wait()
@@ -160,7 +162,7 @@ func (l *Link) Run(ctx context.Context) {
 	}
 }
 
-// sleep waits, until the host is known by something else.
+// sleep waits, but returns early if the host's key changes.
 func (l *Link) sleep(ctx context.Context, wait time.Duration) {
 	for wait > 0 && ctx.Err() == nil {
 		part := wait
@@ -184,7 +186,7 @@ func (l *Link) note(s State) {
 	l.state = s
 }
 
-// pause is how long to wait after so many failures in a row, of which the last was err.
+// retryDelay returns the delay after a number of consecutive failures, the last with err.
 func (l *Link) pause(tries int, err error) time.Duration {
 	if errors.Is(err, errServerKey) {
 		return superseded
@@ -196,7 +198,7 @@ func (l *Link) pause(tries int, err error) time.Duration {
 	return protocol.RetryAfter(tries, l.o.Random())
 }
 
-// explained says in words what a close code means.
+// explainClose adds the meaning of a close code to err.
 func explained(err error) error {
 	switch websocket.CloseStatus(err) {
 	case protocol.CloseSuperseded:
@@ -211,7 +213,8 @@ func explained(err error) error {
 	return err
 }
 
-// connect makes one connection, and gives why it ended. good says that it was of use.
+// connect opens one connection, serves it and returns why it closed. good reports whether it
+// achieved anything.
 func (l *Link) connect(ctx context.Context) (good bool, err error) {
 	key, err := l.key()
 	if err != nil {
@@ -225,7 +228,7 @@ func (l *Link) connect(ctx context.Context) (good bool, err error) {
 	s := newSession(l, conn)
 	if key != nil {
 		if s.proof, err = l.prove(ctx, conn, key); err != nil {
-			_ = conn.CloseNow() // the error is what counts
+			_ = conn.CloseNow() // the other error matters
 			return false, explained(err)
 		}
 	}
@@ -239,8 +242,8 @@ func (l *Link) connect(ctx context.Context) (good bool, err error) {
 	return s.good.Load(), explained(err)
 }
 
-// tell sends what is not kept, after its run's events up to a seq: to the server that is connected,
-// else to nobody.
+// send sends a message that is not stored, after the run's events up to a sequence number. It drops
+// the message if there is no connection.
 func (l *Link) tell(e protocol.Envelope, after int64) {
 	if s := l.session(); s != nil {
 		s.tellAfter(e, after)

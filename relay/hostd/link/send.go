@@ -12,36 +12,36 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// sender is what the goroutine knows that writes to a connection.
+// sender is the state of the goroutine that writes to a connection.
 type sender struct {
 	*session
 	window  int64
 	runs    map[string]*sending
-	next    int // whose turn it is
+	next    int // index of the run whose turn is next
 	flight  int64
-	results int64 // those up to this number are sent
-	modern  bool  // the server has greeted
+	results int64 // results up to this number are sent
+	modern  bool  // the server sent a welcome
 	frame   []byte
 
-	since        time.Time // an ack was last of use, or the first event sent that waits for one
-	sinceResults time.Time // likewise of results
+	since        time.Time // when an ack last helped, or the first unacknowledged event was sent
+	sinceResults time.Time // the same for results
 }
 
-// resendAfter is how long what was sent waits for its ack before it is sent again: a frame
-// may have been lost though the connection lives. The server knows what it has.
+// resendAfter is the time after which unacknowledged events are sent again, because a frame can be
+// lost on a live connection. The server ignores duplicates.
 const resendAfter = 10 * time.Second
 
-// sending is a run that is sent.
+// runCursor is the position up to which a run's events are sent.
 type sending struct {
-	at    int64              // the last seq that was sent
-	first *protocol.Envelope // is to be sent before
-	sent  []int64            // and not acknowledged
+	at    int64              // the last sequence number sent
+	first *protocol.Envelope // an event to send first
+	sent  []int64            // sequence numbers sent but not acknowledged
 }
 
-// chunk is how many events of a run are sent before it is another run's turn.
+// eventsPerTurn is the number of events of a run that are sent before the next run's turn.
 const chunk = 64
 
-// sendAll greets, hears from where to go on, and sends until the connection ends.
+// sendAll sends the hello, waits for the welcome, and sends until the connection closes.
 func (s *session) sendAll() error {
 	x := &sender{session: s, window: protocol.Window, runs: map[string]*sending{}}
 	known := x.hello()
@@ -61,7 +61,7 @@ func (s *session) sendAll() error {
 		case <-s.l.o.Spool.Committed():
 		case <-x.stalled():
 			x.again()
-		case g := <-s.greet: // late
+		case g := <-s.greet: // it arrived after the timeout
 			if err := x.resume(known, g); err != nil {
 				return err
 			}
@@ -71,7 +71,8 @@ func (s *session) sendAll() error {
 	}
 }
 
-// stalled hears when what was sent has waited for too long; nil when nothing waits.
+// resendTimer returns a channel that fires when something must be sent again, or nil if nothing is
+// unacknowledged.
 func (x *sender) stalled() <-chan time.Time {
 	first := x.since
 	if x.flight == 0 || x.waiting() && x.sinceResults.Before(first) {
@@ -83,14 +84,15 @@ func (x *sender) stalled() <-chan time.Time {
 	return x.l.o.Clock.After(first.Add(resendAfter).Sub(x.l.o.Clock.Now()))
 }
 
-// waiting says whether results wait for their acks.
+// hasUnackedResults reports whether results wait for an acknowledgement.
 func (x *sender) waiting() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.session.results) > 0
 }
 
-// again has all be sent again that has waited for too long.
+// resendStalled resets the positions of what was not acknowledged in time, so that it is sent
+// again.
 func (x *sender) again() {
 	now := x.l.o.Clock.Now()
 	if x.flight > 0 && now.Sub(x.since) >= resendAfter {
@@ -111,8 +113,8 @@ func (x *sender) again() {
 	}
 }
 
-// hello says who this is, and which runs there are: those that live first, as a server that
-// does not hear of a run takes it for lost.
+// queueHello queues the hello with the list of runs. Live runs come first, because the server
+// considers a run that is not listed lost.
 func (x *sender) hello() []spool.Run {
 	o := &x.l.o
 	var alive, over []spool.Run
@@ -137,7 +139,7 @@ func (x *sender) hello() []spool.Run {
 	return known
 }
 
-// begin sends the hello and waits for the server's, for a while.
+// handshake sends the hello and waits for the welcome for a limited time.
 func (x *sender) begin(known []spool.Run) error {
 	if err := x.told(); err != nil {
 		return err
@@ -164,8 +166,8 @@ func (x *sender) begin(known []spool.Run) error {
 	return nil
 }
 
-// greetedWithin is how long the server's greeting is waited for: without one it is of the first protocol,
-// which one that has to prove its key is not.
+// welcomeTimeout returns how long to wait for the welcome. A server that sends none speaks protocol
+// 1, except one that must prove its key.
 func (x *sender) greetedWithin() time.Duration {
 	if x.proof != nil {
 		return protocol.ProveWithin
@@ -173,7 +175,7 @@ func (x *sender) greetedWithin() time.Duration {
 	return protocol.TakeWithin
 }
 
-// resume goes on where a server that has greeted says.
+// resume sets the positions from which the server wants events.
 func (x *sender) resume(known []spool.Run, g greeting) error {
 	if g.window > 0 {
 		x.window = g.window
@@ -195,8 +197,8 @@ func (x *sender) resume(known []spool.Run, g greeting) error {
 	return nil
 }
 
-// round sends what is not kept, results, and some events of the run whose turn it is. more
-// says that there may be more to send at once.
+// sendRound sends queued messages, results and some events of one run. more reports whether there
+// may be more to send at once.
 func (x *sender) round() (more bool, err error) {
 	x.hear()
 	if err := x.told(); err != nil {
@@ -222,7 +224,7 @@ func (x *sender) round() (more bool, err error) {
 	return false, nil
 }
 
-// hear takes in what the reader has heard of acks.
+// applyAcks processes the acknowledgements that the reader collected.
 func (x *sender) hear() {
 	x.mu.Lock()
 	acks := x.acks
@@ -245,7 +247,7 @@ func (x *sender) hear() {
 	}
 }
 
-// told sends what is not kept, but for what has to wait for events.
+// sendQueued sends the queued messages, except those that must wait for events.
 func (x *sender) told() error {
 	x.mu.Lock()
 	out := x.out
@@ -269,8 +271,8 @@ func (x *sender) told() error {
 	return nil
 }
 
-// early says that something comes after events that are about to be sent. Behind a backlog, and
-// for a server that acknowledges nothing, it does not wait.
+// mustWait reports whether a message must wait for events that will be sent soon. It does not wait
+// for a long backlog, or for a server that does not acknowledge events.
 func (x *sender) early(t *told) bool {
 	if t.after == 0 || x.flight >= x.window {
 		return false
@@ -305,7 +307,7 @@ func (x *sender) sendResults() error {
 	return nil
 }
 
-// sendSome sends events of a run, as far as the window is open.
+// sendEvents sends events of a run, as far as the window allows.
 func (x *sender) sendSome(r *spool.Run) (sent bool, err error) {
 	s := x.runs[r.ID]
 	if s == nil {

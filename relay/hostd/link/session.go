@@ -22,20 +22,21 @@ type session struct {
 	ctx  context.Context
 	end  context.CancelCauseFunc
 
-	proof *proof      // what the server has to prove; nil by a token. Only the reader looks whether it has
-	known atomic.Bool // the server has proven it
-	good  atomic.Bool // it was of use
+	proof *proof      // what the server must prove; nil with a token; only used by the reader
+	known atomic.Bool // the server has proven its key
+	good  atomic.Bool // an event was acknowledged
 	wake  chan struct{}
-	greet chan greeting // the server's word on where to go on; once, or not at all
-	last  atomic.Int64  // when something was heard, by the clock, Unix ns
+	greet chan greeting // receives at most one welcome
+	last  atomic.Int64  // time of the last frame received, Unix ns
 
 	mu      sync.Mutex
-	out     []told             // that is not kept, in the order in which it is to be sent
-	acks    map[string]int64   // that the sender has not heard of
-	results map[string][]int64 // that were sent, by the command's id: the oldest first
+	out     []told             // messages that are not stored, in sending order
+	acks    map[string]int64   // acknowledgements for the sender
+	results map[string][]int64 // numbers of the results sent, by command id, oldest first
 }
 
-// told is a message that is not kept. It comes after its run's events up to a seq; 0 is at once.
+// queuedMessage is a message that is not stored. It is sent after its run's events up to a sequence
+// number; 0 means at once.
 type told struct {
 	protocol.Envelope
 	after int64
@@ -46,7 +47,7 @@ type greeting struct {
 	window int64
 }
 
-// mostTold bounds what waits to be sent and is not kept.
+// maxQueued limits the number of queued messages.
 const mostTold = 4096
 
 func newSession(l *Link, conn *websocket.Conn) *session {
@@ -57,7 +58,7 @@ func newSession(l *Link, conn *websocket.Conn) *session {
 
 func (s *session) heard() { s.last.Store(s.l.o.Clock.Now().UnixNano()) }
 
-// run serves the connection until it ends, and gives why.
+// run serves the connection until it closes, and returns the reason.
 func (s *session) run(ctx context.Context) error {
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	var all sync.WaitGroup
@@ -67,7 +68,7 @@ func (s *session) run(ctx context.Context) error {
 	<-s.ctx.Done()
 	err := context.Cause(s.ctx)
 	if ctx.Err() != nil {
-		_ = s.conn.Close(protocol.CloseRestart, "hostd ends") // it ends in any case
+		_ = s.conn.Close(protocol.CloseRestart, "hostd ends") // best effort
 	}
 	_ = s.conn.CloseNow()
 	all.Wait()
@@ -76,7 +77,7 @@ func (s *session) run(ctx context.Context) error {
 
 var errSilent = fmt.Errorf("the server has been silent for %v", protocol.DeadAfter)
 
-// beat asks a server that is silent whether it is there.
+// pingIdle sends a ping if the server has been silent.
 func (s *session) beat() error {
 	clock := s.l.o.Clock
 	for {
@@ -95,7 +96,7 @@ func (s *session) beat() error {
 			defer close(dead)
 			select {
 			case <-clock.After(protocol.DeadAfter - silent):
-				s.end(errSilent) // before the reader hears that the connection is closed
+				s.end(errSilent) // before the reader sees the closed connection
 			case <-ctx.Done():
 			}
 		}()
@@ -119,11 +120,11 @@ func (s *session) readAll() error {
 		}
 		s.heard()
 		if kind != websocket.MessageText {
-			_ = s.conn.Close(protocol.CloseBinary, "frames are text") // the error below is what counts
+			_ = s.conn.Close(protocol.CloseBinary, "frames are text") // the error below matters
 			return errBinary
 		}
 		e, refused := protocol.Parse(frame)
-		if refused == nil && !isRequest(&e) { // those are answered by who does them
+		if refused == nil && !isRequest(&e) { // a request is checked where it is performed
 			refused = protocol.Check(&e)
 		}
 		switch {
@@ -140,12 +141,12 @@ func (s *session) readAll() error {
 	}
 }
 
-// isRequest says of an RPC that it can be answered, be it refused or of a type that is not known.
+// isRequest reports whether e is an RPC that can be answered, even if its type is unknown.
 func isRequest(e *protocol.Envelope) bool {
 	return strings.HasPrefix(e.Type, "rpc.") && e.Type != protocol.RPCResponse && idIn(e, "request_id") != ""
 }
 
-// idIn is an id in a message's data; "" when there is none.
+// idIn returns the id of that name in a message's data, or "".
 func idIn(e *protocol.Envelope, name string) (id string) {
 	var data map[string]json.RawMessage
 	if json.Unmarshal(e.Data, &data) != nil || json.Unmarshal(data[name], &id) != nil || !protocol.IsID(id) {
@@ -157,12 +158,12 @@ func idIn(e *protocol.Envelope, name string) (id string) {
 func (s *session) refuse(e *protocol.Envelope, why *protocol.Refusal) {
 	s.l.o.Log.Warn("a message of the server is refused", "type", e.Type, "why", why)
 	if e.Type == protocol.Failure {
-		return // an error is not answered by one
+		return // an error is not answered with an error
 	}
 	s.tell(s.l.envelope(protocol.Failure, protocol.ErrorData{Code: why.Code, Message: why.Why, Re: e.ID, RunID: e.RunID, RequestID: idIn(e, "request_id"), InputID: idIn(e, "input_id")}))
 }
 
-// take takes a message in. Its error ends the connection.
+// handle processes a message. An error closes the connection.
 func (s *session) take(e *protocol.Envelope) error {
 	if s.proof != nil && !s.known.Load() && e.Type != protocol.Welcome && e.Type != protocol.Failure {
 		return fmt.Errorf("the server sends %s before it has proven its key", e.Type)
@@ -215,7 +216,7 @@ func (s *session) welcome(e *protocol.Envelope) error {
 	s.l.o.Log.Info("connected", "server", w.Agent, "protocol", state.Protocol)
 	select {
 	case s.greet <- greeting{w.Runs, w.Window}:
-	default: // it has greeted before
+	default: // a welcome was received before
 	}
 	return nil
 }
@@ -229,8 +230,8 @@ func (s *session) acked(a protocol.Ack) {
 	nudge(s.wake)
 }
 
-// resultAcked deletes the oldest result of a command that was sent: a command's id may be
-// that of two, and each is acknowledged.
+// handleResultAck deletes the oldest sent result with this command id. Two commands may share an
+// id; each result is acknowledged.
 func (s *session) resultAcked(id string) error {
 	s.mu.Lock()
 	sent := s.results[id]
@@ -246,7 +247,8 @@ func (s *session) resultAcked(id string) error {
 	return s.l.o.Spool.ResultAcked(s.ctx, sent[0])
 }
 
-// tell sends what is not kept, tellAfter after the run's events up to a seq.
+// send queues a message that is not stored; sendAfter queues it after the run's events up to a
+// sequence number.
 func (s *session) tell(e protocol.Envelope) { s.tellAfter(e, 0) }
 
 func (s *session) tellAfter(e protocol.Envelope, after int64) {

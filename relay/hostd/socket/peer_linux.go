@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// peer is who connected: a process, by its number and when it began, since a number may be another's
-// by the time that it asks.
+// peer identifies the connected process by its pid and start time, because a pid may be reused
+// before the request arrives.
 type peer struct {
 	pid   int
 	began int64
@@ -46,12 +46,13 @@ func peerOf(c net.Conn) peer {
 	return p
 }
 
-// ours says whether the peer is of this user, or the machine's administrator.
+// isAllowed reports whether the peer belongs to this user or root.
 func (p peer) ours() bool { return p.known && (p.uid == uint32(os.Getuid()) || p.uid == 0) }
 
-// within says why the peer belongs to a run; "" when it does not. leader is the run's process,
-// keeper its shim, which adopts what it leaves behind; 0 when it has none. The peer belongs to it by
-// its parents, up to the shim, by its session, and by the run's mark in its, or a parent's, environment.
+// membershipReason returns why the peer belongs to a run, or "" if it does not. leader is the run's
+// process, holder its PTY holder, which adopts orphaned processes; 0 if there is none. The peer
+// belongs to the run if the process or a parent up to the holder is one of these, is in the
+// leader's session, or has the run's id in its environment.
 func (p peer) within(run string, leader, keeper int) string {
 	line, ok := p.line(ancestry.Look)
 	for _, one := range line {
@@ -68,8 +69,8 @@ func (p peer) within(run string, leader, keeper int) string {
 	return ""
 }
 
-// runs returns the runs to which the peer belongs, the nearest first: by the processes of those
-// that are live, and by marks.
+// findRuns returns the runs to which the peer belongs, the nearest first, by their processes and by
+// environment.
 func (p peer) runs(live []process) []string {
 	line, _ := p.line(ancestry.Look)
 	var all []string
@@ -86,19 +87,19 @@ func (p peer) runs(live []process) []string {
 	return all
 }
 
-// line is the peer and its parents behind it; ok says that it is whole.
+// ancestors returns the peer followed by its parents. ok reports whether the chain is complete.
 func (p peer) line(read func(pid int) *proc.Stat) (line []ancestry.Step, ok bool) {
 	if !p.known {
 		return nil, false
 	}
 	line, ok = ancestry.Line(p.pid, read)
 	if len(line) > 0 && line[0].Began != p.began {
-		return nil, false // it is gone, and another has its number
+		return nil, false // the process has exited and its pid was reused
 	}
 	return line, ok
 }
 
-// markOf is the run in a process's environment.
+// runInEnviron returns the run's id in a process's environment.
 func markOf(pid int) string {
 	for kv := range bytes.SplitSeq(proc.Environ(pid), []byte{0}) {
 		if run, ok := bytes.CutPrefix(kv, []byte("RELAY_RUN_ID=")); ok && protocol.IsID(string(run)) {

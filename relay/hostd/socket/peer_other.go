@@ -4,7 +4,7 @@ package socket
 
 import "net"
 
-// peer is not known here: the socket is for this user alone, by its mode.
+// peer carries no information here: the socket's mode limits it to this user.
 type peer struct{ pid int }
 
 type peerKey struct{}

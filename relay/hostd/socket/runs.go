@@ -26,7 +26,7 @@ func (a *API) list(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// Begin is the body of POST /runs.
+// StartRequest is the body of POST /runs.
 type Begin struct {
 	Tool  string  `json:"tool"`
 	Cmd   string  `json:"cmd"`
@@ -36,10 +36,10 @@ type Begin struct {
 	Rows  int64   `json:"rows,omitempty"`
 }
 
-// check holds a run that is to be started to the limits that it has when an app starts it.
+// check applies the limits of rpc.run.start, which apps use.
 func (b *Begin) check() error {
 	if b.Tool == "" {
-		return nil // which is said where it is started
+		return nil // Manager.Start reports it
 	}
 	s := protocol.StartRun{RequestID: newID(), HostID: "local", Tool: b.Tool, Cmd: b.Cmd, Title: b.Title}
 	if b.Cwd != nil {
@@ -94,8 +94,8 @@ func (a *API) input(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
-// command reads what a request carries as a command of the protocol, which it is held to. What is in
-// into stands for an id that may be left out.
+// decodeCommand reads and checks a request's body as a command of the protocol. A field of into
+// that is already set is the default for the id.
 func command[T any](q *http.Request, typ string, into *T, id string) error {
 	text, err := json.Marshal(into)
 	if err != nil {
@@ -114,7 +114,7 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 	if given := string(all[id]); id != "" && (given == "" || given == `""` || given == "null") {
 		all[id] = own[id]
 	}
-	if string(all["actor"]) == `"local"` { // a request's here, and no command's
+	if string(all["actor"]) == `"local"` { // valid in this API, but not in a command
 		delete(all, "actor")
 	}
 	if text, err = json.Marshal(all); err != nil {
@@ -128,7 +128,7 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 	return err
 }
 
-// terminal refuses what only a run on a terminal takes.
+// requireTerminal returns an error if the run is not on a terminal.
 func (a *API) terminal(q *http.Request) error {
 	if id := q.PathValue("run"); a.o.Others.Has(id) {
 		return approvals.Errorf(protocol.Forbidden, "run %s is not on a terminal and takes no input: answer what it asks", id)
@@ -136,7 +136,7 @@ func (a *API) terminal(q *http.Request) error {
 	return nil
 }
 
-// actorOf is who writes to a run; over this socket that is the command line.
+// actorOf returns the actor of an input: over this socket it defaults to the command line.
 func actorOf(actor string) string {
 	if actor == "" {
 		return "cli"
@@ -197,8 +197,8 @@ func (a *API) resize(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
-// stream tells of a run, an envelope a line, until its end. off is where its output begins, in
-// bytes; a negative one is so much before its end.
+// stream writes the events of a run, one envelope a line, until its end. The parameter off is the
+// offset in bytes at which its output begins; a negative one counts from the end.
 func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 	off := int64(0)
 	if text := q.URL.Query().Get("off"); text != "" {
@@ -230,7 +230,7 @@ func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 		return flush.Flush()
 	})
 	if err != nil && q.Context().Err() == nil {
-		panic(http.ErrAbortHandler) // half a stream must not look like a whole one
+		panic(http.ErrAbortHandler) // an incomplete stream must not look complete
 	}
 	return nil
 }
@@ -240,9 +240,10 @@ func (a *API) requests(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
-// Decision is the body of POST /runs/ID/permissions/REQUEST.
+// DecideRequest is the body of POST /runs/ID/permissions/REQUEST.
 type Decision struct {
-	Decision   string          `json:"decision"` // approve, deny, or answer, which is approve with an answer
+	// approve, deny or answer, which is approve with an answer
+	Decision   string          `json:"decision"`
 	ArgsSHA256 string          `json:"args_sha256,omitempty"`
 	Answer     json.RawMessage `json:"answer,omitempty"`
 	Answers    json.RawMessage `json:"answers,omitempty"`
@@ -265,14 +266,15 @@ func (a *API) decide(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
-// Decided is the response to a decision: what it is recorded as.
+// DecideResponse is the response to a decision, as it is recorded.
 type Decided struct {
 	State    string          `json:"state"`
 	Decision string          `json:"decision,omitempty"`
 	Answer   json.RawMessage `json:"answer,omitempty"`
 }
 
-// rpcOf performs an RPC: its data are the body's members, or the parameters.
+// rpcHandler returns a handler that performs an RPC with the members of the body and the query
+// parameters as its data.
 func rpcOf(typ string) func(*API, http.ResponseWriter, *http.Request) error {
 	return func(a *API, w http.ResponseWriter, q *http.Request) error {
 		data := map[string]any{}
@@ -308,7 +310,7 @@ func rpcOf(typ string) func(*API, http.ResponseWriter, *http.Request) error {
 	}
 }
 
-// statusOf is an RPC's failure as HTTP says it.
+// httpStatus returns the HTTP status of an RPC's error code.
 func statusOf(code protocol.RPCCode) int {
 	switch code {
 	case protocol.NotFound:

@@ -1,6 +1,6 @@
-// Package socket is hostd's API on its unix socket, spec/relay.md (its API promises nothing):
-// HTTP for the command line and programs of the same user. Who connects is known by its
-// process: an agent decides nothing for its own run.
+// Package socket implements hostd's HTTP API on its Unix socket (spec/relay.md), for the command
+// line and programs of the same user. It identifies the connecting process: an agent cannot decide
+// requests of its own run. The compatibility promise does not cover this API.
 package socket
 
 import (
@@ -25,36 +25,37 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// RPC performs what an app may ask of the host. actor is who asks.
+// RPC performs the RPCs that apps can send to a host.
 type RPC interface {
 	Local(ctx context.Context, e *protocol.Envelope) protocol.Response
 }
 
-// Options are what the API is made of.
+// Options configures an API.
 type Options struct {
 	Runs   *runs.Manager
 	Desk   *approvals.Registry
 	RPC    RPC
-	Source http.Handler // of POST /source; nil has none
-	Health func() any   // what GET /health says
-	// Refused records what was refused to a process of a run itself, or of a run that it started.
+	Source http.Handler // handles POST /source; may be nil
+	Health func() any   // returns the body of GET /health
+	// RecordRefused records an action that was refused to a process of the run itself or of a run
+	// that it started.
 	Refused func(run string, what protocol.OwnRefused) error
 	Log     *slog.Logger
 	Others  Others
 }
 
-// Others are the runs that are none on a terminal: they tell of themselves.
+// ProgramRuns manages the runs that are not on a terminal: their programs report their events.
 type Others interface {
-	List() []protocol.RunListed // those that go on
-	PID(run string) int         // the process of one, 0 when it is not known
+	List() []protocol.RunListed // the live runs
+	PID(run string) int         // the process of a run, or 0 if unknown
 	Stop(ctx context.Context, run string, kill bool) error
-	Has(run string) bool     // it goes on
-	Follows(run string) bool // it can be followed, also a while after its end
+	Has(run string) bool     // whether the run is live
+	Follows(run string) bool // whether the run can be followed, also for some time after its end
 	Follow(ctx context.Context, run string, give func(protocol.Envelope) error) error
 	Ancestors(run string) []string // the runs that started it, the nearest first
 }
 
-// API serves a socket.
+// API serves the socket.
 type API struct {
 	o    Options
 	http http.Server
@@ -63,7 +64,7 @@ type API struct {
 	refused map[string]bool
 }
 
-// New makes the API; Serve serves it.
+// New returns an API.
 func New(o Options) *API {
 	a := &API{o: o, refused: map[string]bool{}}
 	mux := http.NewServeMux()
@@ -91,10 +92,10 @@ func New(o Options) *API {
 	return a
 }
 
-// route is a row of the API.
+// route is a row of the routing table.
 type route struct {
 	pattern string
-	decides string // the action; "" of one that a run may also do to itself
+	decides string // the name of the action, or "" if a run may do it to itself
 	serve   func(*API, http.ResponseWriter, *http.Request) error
 }
 
@@ -118,7 +119,7 @@ var routes = []route{
 	{"POST /runs/{run}/bash", "", rpcOf("rpc.bash")},
 }
 
-// Free says when another hostd serves a socket.
+// CheckFree returns an error if another hostd serves the socket.
 func Free(path string) error {
 	c, err := net.Dial("unix", path)
 	if err != nil {
@@ -128,8 +129,8 @@ func Free(path string) error {
 	return fmt.Errorf("another hostd serves %s: end it, or name another --socket", path)
 }
 
-// Listen makes the socket, for this user alone, where no other hostd serves it. The error says when one
-// does, and when its path is too long.
+// Listen creates the socket, accessible to this user only. It returns an error if another hostd
+// serves it, or if its path is too long.
 func Listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the socket's directory: %w", err)
@@ -138,7 +139,7 @@ func Listen(path string) (net.Listener, error) {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
-		_ = os.Remove(path) // of a hostd that was killed
+		_ = os.Remove(path) // left by a hostd that was killed
 	}
 	old := umask(0o177)
 	l, err := net.Listen("unix", path)
@@ -152,7 +153,7 @@ func Listen(path string) (net.Listener, error) {
 	return &ours{l}, nil
 }
 
-// ours takes connections of this user alone.
+// ownerListener accepts only connections of this user and root.
 type ours struct{ net.Listener }
 
 func (l *ours) Accept() (net.Conn, error) {
@@ -173,11 +174,11 @@ func (a *API) Serve(l net.Listener) error {
 	return nil
 }
 
-// Close ends all connections.
+// Close closes the listener and all connections.
 func (a *API) Close() { a.http.Close() }
 
-// permitted refuses what an agent would decide for its own run: a process of the run itself, or
-// of a run that it started, directly or not.
+// authorize refuses an action by a process that belongs to the run itself, or to a run that it
+// started directly or indirectly. It reports whether the action is permitted.
 func (a *API) permitted(w http.ResponseWriter, q *http.Request, action string) bool {
 	id := q.PathValue("run")
 	p, _ := q.Context().Value(peerKey{}).(peer)
@@ -196,8 +197,8 @@ func (a *API) permitted(w http.ResponseWriter, q *http.Request, action string) b
 	return false
 }
 
-// ownedBy returns the run by which a peer belongs to run id, and in words why it may not decide
-// for that; "" when it may.
+// findOwner returns the run through which a peer belongs to run id, and the reason why the peer may
+// not act on it, or "" if it may.
 func (a *API) ownedBy(p peer, id string) (by, why string) {
 	leader, err := a.o.Runs.PID(id)
 	if err != nil {
@@ -217,11 +218,11 @@ func (a *API) ownedBy(p peer, id string) (by, why string) {
 	return "", ""
 }
 
-// mostRefused bounds how many refusals are remembered, and recorded.
+// maxRefusals limits the number of refusals that are remembered and recorded.
 const mostRefused = 10_000
 
-// first reports whether something is refused for the first time. An agent that tries without end
-// does not fill the record.
+// isFirst reports whether something is refused for the first time, so that repeated attempts do not
+// fill the record.
 func (a *API) first(what ...string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -233,13 +234,13 @@ func (a *API) first(what ...string) bool {
 	return true
 }
 
-// process is a run's: its leader, and the process that adopts what it leaves behind, 0 when there is none.
+// runProcess holds a run's leader and its PTY holder, or 0 if there is none.
 type process struct {
 	run            string
 	leader, keeper int
 }
 
-// live returns the processes of all runs that have not ended.
+// liveProcesses returns the processes of all runs that have not ended.
 func (a *API) live() []process {
 	var all []process
 	for _, r := range a.o.Runs.List() {
@@ -261,8 +262,8 @@ func (a *API) ancestors(run string) []string {
 	return a.o.Others.Ancestors(run)
 }
 
-// Family returns the runs to which the process at the other end of a request's connection belongs,
-// and the runs that started them, the nearest first.
+// CallerRuns returns the runs to which the process at the other end of a request's connection
+// belongs, and the runs that started them, the nearest first.
 func (a *API) Family(q *http.Request) []string {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	var all []string
@@ -276,7 +277,7 @@ func (a *API) Family(q *http.Request) []string {
 	return all
 }
 
-// fail answers with an error.
+// writeError writes an error response.
 func fail(w http.ResponseWriter, err error) {
 	var why *approvals.Error
 	if !errors.As(err, &why) {
@@ -300,10 +301,10 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // who went away is not told
+	_ = e.Encode(v) // an error means that the client has disconnected
 }
 
-// body reads what a request carries: an object, or nothing.
+// decodeBody decodes the request's body, which is an object or empty.
 func body(q *http.Request, into any) error {
 	text := http.MaxBytesReader(nil, q.Body, protocol.MaxFrame)
 	d := json.NewDecoder(text)
@@ -313,10 +314,10 @@ func body(q *http.Request, into any) error {
 	return nil
 }
 
-// newID is an id for what a caller gave none.
+// newID returns an id for a request that has none.
 func newID() string { return "local_" + rand.Text() }
 
-// PID is the process at the other end of a request's connection, 0 when it is not known.
+// PeerPID returns the process at the other end of a request's connection, or 0 if unknown.
 func PID(q *http.Request) int {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	return p.pid

@@ -4,5 +4,5 @@ package socket
 
 import "syscall"
 
-// umask makes files that are made meanwhile for this user alone.
+// umask sets the process's file mode mask and returns the previous one.
 func umask(mask int) int { return syscall.Umask(mask) }
