@@ -27,7 +27,7 @@ func (a *app) denyCommand() *cobra.Command {
 func (a *app) decideCommand(name, short string) *cobra.Command {
 	var r reach
 	var answer string
-	d := &decision{Decision: socket.Decision{Decision: name}}
+	d := &decision{DecideRequest: socket.DecideRequest{Decision: name}}
 	c := &cobra.Command{
 		Use:   name + " RUN REQUEST",
 		Short: short,
@@ -55,7 +55,7 @@ with --wait 0s it is enough that the server has it.`,
 			case name == "deny" && answer != "":
 				return usage("--text says why", "--answer: a denial has none")
 			}
-			if err := a.answer(&d.Decision, answer); err != nil {
+			if err := a.answer(&d.DecideRequest, answer); err != nil {
 				return err
 			}
 			if e.remote() {
@@ -89,7 +89,7 @@ values by the questions' ids.
 
 // decision is one that is made here.
 type decision struct {
-	socket.Decision
+	socket.DecideRequest
 	run, request string
 	done         string // what it is recorded as, in words
 	wait         time.Duration
@@ -98,8 +98,8 @@ type decision struct {
 
 // decideLocal decides at hostd, which says at once what became of it.
 func (a *app) decideLocal(ctx context.Context, e *end, d *decision) error {
-	var made socket.Decided
-	err := e.call(ctx, http.MethodPost, runPath(d.run)+"/permissions/"+url.PathEscape(d.request), d.Decision, &made)
+	var made socket.DecideResponse
+	err := e.call(ctx, http.MethodPost, runPath(d.run)+"/permissions/"+url.PathEscape(d.request), d.DecideRequest, &made)
 	if err != nil {
 		var why *saidError
 		if d.asJSON && errors.As(err, &why) {
@@ -132,7 +132,7 @@ func (a *app) printEnvelope(typ, run string, data any) error {
 }
 
 // answer reads --answer: an object are answers by the questions' ids.
-func (a *app) answer(d *socket.Decision, text string) error {
+func (a *app) answer(d *socket.DecideRequest, text string) error {
 	if text == "" {
 		return nil
 	}

@@ -45,13 +45,13 @@ func (a *app) decideRemote(ctx context.Context, e *end, d *decision) error {
 		return err
 	}
 	x.host = run.HostID
-	d.done = decided(d.Decision.Decision, nil)
+	d.done = decided(d.DecideRequest.Decision, nil)
 	if d.Answer != nil || d.Answers != nil {
 		d.done = decided(protocol.DecisionAnswer, nil)
 	}
 	for i := range run.Pending {
 		if q := &run.Pending[i]; q.RequestID == d.request && !q.IsSecret() {
-			d.done = decided(q.Outcome(d.Decision.Decision, d.Answer, d.Answers))
+			d.done = decided(q.Outcome(d.DecideRequest.Decision, d.Answer, d.Answers))
 		} else if q.RequestID == d.request {
 			d.done = decided(protocol.DecisionAnswer, nil)
 		}
@@ -77,7 +77,7 @@ func (a *app) decideRemote(ctx context.Context, e *end, d *decision) error {
 
 // begin decides, on each connection: the same again changes nothing, and is answered with what is known.
 func (x *remoteDecision) begin(ctx context.Context) error {
-	typ := map[string]string{"approve": protocol.RunApprove, "deny": protocol.RunDeny}[x.Decision.Decision]
+	typ := map[string]string{"approve": protocol.RunApprove, "deny": protocol.RunDeny}[x.DecideRequest.Decision]
 	d := protocol.Decide{RequestID: x.request, Actor: "cli", ArgsSHA256: x.ArgsSHA256, Answer: x.Answer, Answers: x.Answers, Text: x.Text, Scope: x.Scope}
 	return x.link.Send(ctx, typ, x.run, decideID, d)
 }

@@ -57,7 +57,7 @@ several are a command and its arguments. The exit code is the run's.`,
 			default:
 				cols, rows := a.ours().size()
 				cwd := a.dir
-				err = e.call(ctxOf(c), http.MethodPost, "/runs", socket.Begin{Tool: s.tool, Cmd: shellLine(args), Cwd: &cwd, Title: s.title, Cols: cols, Rows: rows}, &made)
+				err = e.call(ctxOf(c), http.MethodPost, "/runs", socket.StartRequest{Tool: s.tool, Cmd: shellLine(args), Cwd: &cwd, Title: s.title, Cols: cols, Rows: rows}, &made)
 			}
 			if err != nil {
 				return err

@@ -18,8 +18,8 @@ func (d *Daemon) newDispatcher() *rpc.Dispatcher {
 // features lists what this host supports beyond protocol 1.
 var features = []string{"pty", "keys", "resize", "questions", "local"}
 
-// Local performs a request that arrived over the Unix socket.
-func (d *Daemon) Local(ctx context.Context, e *protocol.Envelope) protocol.Response {
+// PerformLocal performs a request that arrived over the Unix socket.
+func (d *Daemon) PerformLocal(ctx context.Context, e *protocol.Envelope) protocol.Response {
 	_, r := d.rpc.Do(ctx, rpc.Call{Type: e.Type, Run: e.RunID, Data: e.Data, Local: true})
 	return r
 }

@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := socket.Free(o.Socket); err != nil {
+	if err := socket.CheckFree(o.Socket); err != nil {
 		return nil, err
 	}
 	if d.o.Spool == "" {
@@ -130,8 +130,8 @@ func Open(ctx context.Context, o Options) (_ *Daemon, err error) {
 	if err := d.connect(ctx); err != nil {
 		return nil, err
 	}
-	d.api = socket.New(socket.Options{Runs: d.runs, Desk: d.approvals, RPC: d, Source: d.source, Others: d.source, Health: d.health, Log: o.Log,
-		Refused: func(run string, what protocol.OwnRefused) error {
+	d.api = socket.New(socket.Options{Runs: d.runs, Approvals: d.approvals, RPC: d, Source: d.source, Programs: d.source, Health: d.health, Log: o.Log,
+		RecordRefused: func(run string, what protocol.OwnRefused) error {
 			return d.events.CommitChange(context.Background(), spool.Change{Run: run, Events: []spool.Event{{Type: protocol.RunRefused, Data: what}}})
 		}})
 	return d, nil
@@ -158,8 +158,8 @@ func (d *Daemon) restore(ctx context.Context, rules prompt.Rules) (err error) {
 	if err := d.runs.Restore(ctx); err != nil {
 		return err
 	}
-	d.source = ingest.New(ingest.Options{Spool: d.spool, Desk: d.approvals, Redact: d.redact, Log: d.o.Log, PID: socket.PID,
-		Family: func(q *http.Request) []string { return d.api.Family(q) }})
+	d.source = ingest.New(ingest.Options{Spool: d.spool, Desk: d.approvals, Redact: d.redact, Log: d.o.Log, PID: socket.PeerPID,
+		Family: func(q *http.Request) []string { return d.api.CallerRuns(q) }})
 	d.events.ShowOther = d.source.Show
 	return d.source.Restore(ctx)
 }

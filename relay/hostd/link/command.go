@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	rpcsAtOnce  = 256  // the reader waits while so many RPCs run
-	mostInLane  = 1000 // per run
-	bySomeone   = "by" // the envelope member that names the user of a command
-	kindInput   = "input"
-	kindStop    = "stop"
-	kindDecided = "decision"
+	maxConcurrentRPCs = 256  // the reader waits while so many RPCs run
+	maxQueuedCommands = 1000 // per run
+	byMember          = "by" // the envelope member that names the user of a command
+	kindInput         = "input"
+	kindStop          = "stop"
+	kindDecided       = "decision"
 )
 
 // commandQueues holds the queued commands of each run.
-type lanes struct {
-	mu  sync.Mutex
-	all map[string][]func()
+type commandQueues struct {
+	mu    sync.Mutex
+	byRun map[string][]func()
 }
 
 // handleCommand starts a command or RPC that the server sent.
-func (l *Link) command(s *session, e *protocol.Envelope) {
+func (l *Link) handleCommand(s *session, e *protocol.Envelope) {
 	m := protocol.Find(e.Type)
 	switch {
 	case isRequest(e):
-		l.rpc(s, e)
-	case m != nil && m.Kind == protocol.Command && doers[e.Type] != nil:
-		l.queue(s, e)
+		l.serveRPC(s, e)
+	case m != nil && m.Kind == protocol.Command && commandFuncs[e.Type] != nil:
+		l.enqueue(s, e)
 	default:
 		s.refuse(e, &protocol.Refusal{Code: protocol.UnknownType, Why: "hostd knows no " + e.Type})
 	}
@@ -39,30 +39,30 @@ func (l *Link) command(s *session, e *protocol.Envelope) {
 
 // commandFunc performs a command. It returns the command's id and kind if its outcome must be
 // reported.
-type doer func(l *Link, ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error)
+type commandFunc func(l *Link, ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error)
 
-var doers = map[string]doer{
-	protocol.RunSendInput: (*Link).input, protocol.RunSendKeys: (*Link).keys, protocol.RunStop: (*Link).stop, protocol.RunResize: (*Link).resize,
-	protocol.RunApprove: (*Link).decide, protocol.RunDeny: (*Link).decide,
+var commandFuncs = map[string]commandFunc{
+	protocol.RunSendInput: (*Link).handleInput, protocol.RunSendKeys: (*Link).handleKeys, protocol.RunStop: (*Link).handleStop, protocol.RunResize: (*Link).handleResize,
+	protocol.RunApprove: (*Link).handleDecision, protocol.RunDeny: (*Link).handleDecision,
 }
 
 // enqueue queues a command after the earlier ones of its run.
-func (l *Link) queue(s *session, e *protocol.Envelope) {
+func (l *Link) enqueue(s *session, e *protocol.Envelope) {
 	if e.RunID == "" {
 		s.refuse(e, &protocol.Refusal{Code: protocol.BadMessage, Why: e.Type + ": run_id is missing"})
 		return
 	}
-	l.lanes.mu.Lock()
-	defer l.lanes.mu.Unlock()
-	if l.lanes.all == nil {
-		l.lanes.all = map[string][]func(){}
+	l.queues.mu.Lock()
+	defer l.queues.mu.Unlock()
+	if l.queues.byRun == nil {
+		l.queues.byRun = map[string][]func(){}
 	}
-	waiting, busy := l.lanes.all[e.RunID]
-	if len(waiting) >= mostInLane {
+	waiting, busy := l.queues.byRun[e.RunID]
+	if len(waiting) >= maxQueuedCommands {
 		s.refuse(e, &protocol.Refusal{Code: protocol.RateLimited, Why: "too many commands of the run wait for their turn"})
 		return
 	}
-	l.lanes.all[e.RunID] = append(waiting, func() { l.do(l.ctx, e) })
+	l.queues.byRun[e.RunID] = append(waiting, func() { l.runCommand(l.ctx, e) })
 	if !busy {
 		l.work.Go(func() { l.drain(e.RunID) })
 	}
@@ -70,24 +70,24 @@ func (l *Link) queue(s *session, e *protocol.Envelope) {
 
 func (l *Link) drain(run string) {
 	for {
-		l.lanes.mu.Lock()
-		waiting := l.lanes.all[run]
+		l.queues.mu.Lock()
+		waiting := l.queues.byRun[run]
 		if len(waiting) == 0 {
-			delete(l.lanes.all, run)
-			l.lanes.mu.Unlock()
+			delete(l.queues.byRun, run)
+			l.queues.mu.Unlock()
 			return
 		}
 		do := waiting[0]
-		l.lanes.all[run] = waiting[1:]
-		l.lanes.mu.Unlock()
+		l.queues.byRun[run] = waiting[1:]
+		l.queues.mu.Unlock()
 		do()
 	}
 }
 
 // runCommand performs a command. If the server sends welcomes, the outcome is stored until the
 // server acknowledges it.
-func (l *Link) do(ctx context.Context, e *protocol.Envelope) {
-	id, kind, out, err := doers[e.Type](l, ctx, e)
+func (l *Link) runCommand(ctx context.Context, e *protocol.Envelope) {
+	id, kind, out, err := commandFuncs[e.Type](l, ctx, e)
 	if err != nil {
 		l.o.Log.Error("a command cannot be read", "type", e.Type, "error", err)
 		return
@@ -95,7 +95,7 @@ func (l *Link) do(ctx context.Context, e *protocol.Envelope) {
 	if out.Error != "" {
 		l.o.Log.Warn("a command", "type", e.Type, "run", e.RunID, "state", out.State, "error", out.Error)
 	}
-	if id == "" || !l.greets.Load() {
+	if id == "" || !l.welcomed.Load() {
 		return
 	}
 	result := spool.Result{Run: e.RunID, CommandDone: protocol.CommandDone{ID: id, Kind: kind, State: out.State, Error: out.Error}}
@@ -104,7 +104,7 @@ func (l *Link) do(ctx context.Context, e *protocol.Envelope) {
 	}
 }
 
-func (l *Link) input(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleInput(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
 	c, err := protocol.Decode[protocol.SendInput](e)
 	if err == nil {
 		out = l.o.Commands.Input(ctx, e.RunID, c)
@@ -112,7 +112,7 @@ func (l *Link) input(ctx context.Context, e *protocol.Envelope) (id, kind string
 	return c.InputID, kindInput, out, err
 }
 
-func (l *Link) keys(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleKeys(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
 	c, err := protocol.Decode[protocol.SendKeys](e)
 	if err == nil {
 		l.o.Commands.Keys(ctx, e.RunID, c)
@@ -120,7 +120,7 @@ func (l *Link) keys(ctx context.Context, e *protocol.Envelope) (id, kind string,
 	return "", "", out, err
 }
 
-func (l *Link) stop(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleStop(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
 	c, err := protocol.Decode[protocol.Stop](e)
 	if err == nil {
 		out = l.o.Commands.Stop(ctx, e.RunID, c)
@@ -131,7 +131,7 @@ func (l *Link) stop(ctx context.Context, e *protocol.Envelope) (id, kind string,
 	return id, kindStop, out, err
 }
 
-func (l *Link) resize(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleResize(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
 	c, err := protocol.Decode[protocol.Resize](e)
 	if err == nil {
 		l.o.Commands.Resize(ctx, e.RunID, c)
@@ -139,7 +139,7 @@ func (l *Link) resize(ctx context.Context, e *protocol.Envelope) (id, kind strin
 	return "", "", out, err
 }
 
-func (l *Link) decide(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
+func (l *Link) handleDecision(ctx context.Context, e *protocol.Envelope) (id, kind string, out Outcome, err error) {
 	c, err := protocol.Decode[protocol.Decide](e)
 	if err == nil {
 		out = l.o.Commands.Decide(ctx, e.RunID, e.Type == protocol.RunApprove, userOf(e), c)
@@ -150,7 +150,7 @@ func (l *Link) decide(ctx context.Context, e *protocol.Envelope) (id, kind strin
 // userOf returns the user who sent a command, from the envelope or its data.
 func userOf(e *protocol.Envelope) (by string) {
 	for _, m := range e.Extra {
-		if m.Name == bySomeone && json.Unmarshal(m.Value, &by) == nil {
+		if m.Name == byMember && json.Unmarshal(m.Value, &by) == nil {
 			return by
 		}
 	}
@@ -160,7 +160,7 @@ func userOf(e *protocol.Envelope) (by string) {
 }
 
 // serveRPC performs an RPC and sends the response on the connection that is open at that time.
-func (l *Link) rpc(s *session, e *protocol.Envelope) {
+func (l *Link) serveRPC(s *session, e *protocol.Envelope) {
 	select {
 	case l.busy <- struct{}{}:
 	case <-s.ctx.Done():
@@ -172,6 +172,6 @@ func (l *Link) rpc(s *session, e *protocol.Envelope) {
 		answer := l.envelope(protocol.RPCResponse, response)
 		answer.RunID, answer.Re = run, e.ID
 		known, _ := l.o.Spool.Run(run)
-		l.tell(answer, known.Last) // after the events of the run so far
+		l.send(answer, known.Last) // after the events of the run so far
 	})
 }

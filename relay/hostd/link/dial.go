@@ -16,7 +16,7 @@ import (
 )
 
 // connectTimeout limits the time to establish a connection.
-const connectWithin = 30 * time.Second
+const connectTimeout = 30 * time.Second
 
 // endpoint returns the WebSocket URL of a host at a server.
 func endpoint(server, host string) (string, error) {
@@ -57,10 +57,10 @@ func TokenFile(file string) func() (string, error) {
 // dial connects to the server. It sends the token in a header, which logs do not show, and retries
 // with a query parameter for servers that only know protocol 1.
 func (l *Link) dial(ctx context.Context, key *Key) (*websocket.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if key != nil {
-		conn, status, err := l.dialAs(ctx, url.Values{"auth": {"key"}}, nil)
+		conn, status, err := l.dialWith(ctx, url.Values{"auth": {"key"}}, nil)
 		if status == http.StatusUnauthorized {
 			err = fmt.Errorf("%s does not know this host's key (401): an owner may have removed the host; pair again (concerto-relay pair --server %s)", l.o.URL, l.o.URL)
 		}
@@ -70,9 +70,9 @@ func (l *Link) dial(ctx context.Context, key *Key) (*websocket.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, status, err := l.dialOnce(ctx, token, l.query)
+	conn, status, err := l.dialWithToken(ctx, token, l.query)
 	if status == http.StatusUnauthorized {
-		if other, again, err2 := l.dialOnce(ctx, token, !l.query); err2 == nil {
+		if other, again, err2 := l.dialWithToken(ctx, token, !l.query); err2 == nil {
 			l.query = !l.query
 			return other, nil
 		} else if again != http.StatusUnauthorized {
@@ -82,26 +82,26 @@ func (l *Link) dial(ctx context.Context, key *Key) (*websocket.Conn, error) {
 	return conn, err
 }
 
-func (l *Link) dialOnce(ctx context.Context, token string, query bool) (conn *websocket.Conn, status int, err error) {
+func (l *Link) dialWithToken(ctx context.Context, token string, query bool) (conn *websocket.Conn, status int, err error) {
 	params, header := url.Values{}, http.Header{}
 	if query {
 		params.Set("host_token", token)
 	} else {
 		header.Set("Authorization", "Bearer "+token)
 	}
-	conn, status, err = l.dialAs(ctx, params, header)
+	conn, status, err = l.dialWith(ctx, params, header)
 	if err != nil {
-		err = withoutToken(err, token)
+		err = removeToken(err, token)
 	}
 	return conn, status, err
 }
 
 // dialWith connects with the given parameters and headers, which authenticate the host.
-func (l *Link) dialAs(ctx context.Context, params url.Values, header http.Header) (conn *websocket.Conn, status int, err error) {
+func (l *Link) dialWith(ctx context.Context, params url.Values, header http.Header) (conn *websocket.Conn, status int, err error) {
 	where, o := l.url, &websocket.DialOptions{HTTPClient: l.o.HTTP, HTTPHeader: header}
 	o.OnPingReceived = func(ctx context.Context, _ []byte) bool {
 		if s := l.session(); s != nil {
-			s.heard()
+			s.touch()
 		}
 		return true
 	}
@@ -127,7 +127,7 @@ func (l *Link) dialAs(ctx context.Context, params url.Values, header http.Header
 }
 
 // removeToken removes the token from an error, because errors of net/http contain URLs.
-func withoutToken(err error, token string) error {
+func removeToken(err error, token string) error {
 	text := err.Error()
 	clean := strings.NewReplacer(token, "***", url.QueryEscape(token), "***").Replace(text)
 	if clean == text {

@@ -24,12 +24,12 @@ type Key struct {
 	Pin func(ed25519.PublicKey) error
 }
 
-func (k *Key) same(other *Key) bool {
+func (k *Key) equal(other *Key) bool {
 	return (k == nil) == (other == nil) && (k == nil || k.HostID == other.HostID && k.Private.Equal(other.Private) && (k.Server == nil || k.Server.Equal(other.Server)))
 }
 
 // loadKey returns the host's key, or nil if it uses a token.
-func (l *Link) key() (*Key, error) {
+func (l *Link) loadKey() (*Key, error) {
 	if l.o.Key == nil {
 		return nil, nil
 	}
@@ -44,32 +44,32 @@ func (l *Link) key() (*Key, error) {
 }
 
 // keyChanged reports whether the key differs from the one of the last connection.
-func (l *Link) changed() bool {
+func (l *Link) keyChanged() bool {
 	if l.o.Key == nil {
 		return false
 	}
 	k, err := l.o.Key()
-	return err == nil && !k.same(l.by)
+	return err == nil && !k.equal(l.lastKey)
 }
 
 // errServerKey reports a server key other than the pinned one.
 var errServerKey = errors.New("the server's key is not the one that this machine was paired with")
 
-func (l *Link) otherServer(got ed25519.PublicKey) error {
+func (l *Link) serverKeyError(got ed25519.PublicKey) error {
 	return fmt.Errorf("%w: it is %s now. If the server's database was made anew, pair again (concerto-relay pair --server %s); else somebody is between this machine and the server",
 		errServerKey, protocol.Fingerprint(got), l.o.URL)
 }
 
 // proof holds what the server must prove on a connection.
 type proof struct {
-	key  *Key
-	by   ed25519.PublicKey // the server's public key, as it claims
-	text []byte            // the text that it must sign
+	key       *Key
+	serverKey ed25519.PublicKey // the server's public key, as it claims
+	text      []byte            // the text that it must sign
 }
 
 // answerChallenge reads the server's challenge, which is its first frame, and answers it.
-func (l *Link) prove(ctx context.Context, conn *websocket.Conn, k *Key) (*proof, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+func (l *Link) answerChallenge(ctx context.Context, conn *websocket.Conn, k *Key) (*proof, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	_, frame, err := conn.Read(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (l *Link) prove(ctx context.Context, conn *websocket.Conn, k *Key) (*proof,
 		return nil, fmt.Errorf("auth.challenge: %w", err)
 	}
 	if k.Server != nil && !k.Server.Equal(server) {
-		return nil, l.otherServer(server)
+		return nil, l.serverKeyError(server)
 	}
 	var raw [protocol.NonceBytes]byte
 	_, _ = rand.Read(raw[:]) // never fails
@@ -120,13 +120,13 @@ func (l *Link) origin() string {
 }
 
 // verify checks the server's signature, and pins the server's key if none is known.
-func (p *proof) check(signature string) error {
+func (p *proof) verify(signature string) error {
 	b, err := base64.RawURLEncoding.DecodeString(signature)
-	if err != nil || !ed25519.Verify(p.by, p.text, b) {
+	if err != nil || !ed25519.Verify(p.serverKey, p.text, b) {
 		return errors.New("the server does not prove its key: its welcome is not signed by it")
 	}
 	if p.key.Server == nil && p.key.Pin != nil {
-		if err := p.key.Pin(p.by); err != nil {
+		if err := p.key.Pin(p.serverKey); err != nil {
 			return fmt.Errorf("keep the server's key: %w", err)
 		}
 	}

@@ -51,10 +51,10 @@ type Clock interface {
 	After(time.Duration) <-chan time.Time
 }
 
-type wall struct{}
+type wallClock struct{}
 
-func (wall) Now() time.Time                         { return time.Now() }
-func (wall) After(d time.Duration) <-chan time.Time { return time.After(d) }
+func (wallClock) Now() time.Time                         { return time.Now() }
+func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // Options configures a Link.
 type Options struct {
@@ -92,15 +92,15 @@ type Link struct {
 	ctx  context.Context // of Run: operations outlive a connection
 	work sync.WaitGroup  // running commands and RPCs
 
-	lanes  lanes
-	greets atomic.Bool   // the server sent a welcome on the last connection
-	busy   chan struct{} // a semaphore of the running RPCs
+	queues   commandQueues
+	welcomed atomic.Bool   // the server sent a welcome on the last connection
+	busy     chan struct{} // a semaphore of the running RPCs
 
-	mu    sync.Mutex
-	state State
-	now   *session // nil if not connected
-	query bool     // the server accepts the token only as a query parameter
-	by    *Key     // the key of the last connection, nil with a token; only used by Run's goroutine
+	mu      sync.Mutex
+	state   State
+	current *session // nil if not connected
+	query   bool     // the server accepts the token only as a query parameter
+	lastKey *Key     // the key of the last connection, nil with a token; only used by Run's goroutine
 }
 
 // New returns a Link; Run connects it. It returns an error for an invalid URL or id.
@@ -110,7 +110,7 @@ func New(o Options) (*Link, error) {
 		return nil, err
 	}
 	if o.Clock == nil {
-		o.Clock = wall{}
+		o.Clock = wallClock{}
 	}
 	if o.Random == nil {
 		o.Random = rand.Float64
@@ -118,7 +118,7 @@ func New(o Options) (*Link, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &Link{o: o, url: url, busy: make(chan struct{}, rpcsAtOnce)}
+	l := &Link{o: o, url: url, busy: make(chan struct{}, maxConcurrentRPCs)}
 	l.state = State{Since: o.Clock.Now(), Err: errors.New("not connected yet")}
 	return l, nil
 }
@@ -133,11 +133,11 @@ func (l *Link) State() State {
 func (l *Link) session() *session {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.now
+	return l.current
 }
 
 // replacedDelay is the retry delay of a host that another one with the same id has replaced.
-const superseded = 30 * time.Second
+const replacedDelay = 30 * time.Second
 
 // Run connects and reconnects until ctx is done, and returns when all commands are done.
 func (l *Link) Run(ctx context.Context) {
@@ -151,9 +151,9 @@ func (l *Link) Run(ctx context.Context) {
 		if good {
 			tries = 0
 		}
-		wait := l.pause(tries, err)
+		wait := l.retryDelay(tries, err)
 		tries++
-		l.note(State{Since: l.o.Clock.Now(), Err: err})
+		l.setState(State{Since: l.o.Clock.Now(), Err: err})
 		l.o.Log.Warn("no connection to the server", "why", err, "again_in", wait)
 		if wait == 0 {
 			continue
@@ -174,32 +174,32 @@ func (l *Link) sleep(ctx context.Context, wait time.Duration) {
 		case <-ctx.Done():
 		}
 		wait -= part
-		if l.changed() {
+		if l.keyChanged() {
 			return
 		}
 	}
 }
 
-func (l *Link) note(s State) {
+func (l *Link) setState(s State) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state = s
 }
 
 // retryDelay returns the delay after a number of consecutive failures, the last with err.
-func (l *Link) pause(tries int, err error) time.Duration {
+func (l *Link) retryDelay(tries int, err error) time.Duration {
 	if errors.Is(err, errServerKey) {
-		return superseded
+		return replacedDelay
 	}
 	switch websocket.CloseStatus(err) {
 	case protocol.CloseSuperseded, protocol.CloseStaleEpoch, protocol.CloseUnauthorized, protocol.CloseForbidden:
-		return superseded
+		return replacedDelay
 	}
 	return protocol.RetryAfter(tries, l.o.Random())
 }
 
 // explainClose adds the meaning of a close code to err.
-func explained(err error) error {
+func explainClose(err error) error {
 	switch websocket.CloseStatus(err) {
 	case protocol.CloseSuperseded:
 		return fmt.Errorf("another hostd with this host's id has taken over: end one of them, or give it an id and a state of its own: %w", err)
@@ -216,37 +216,37 @@ func explained(err error) error {
 // connect opens one connection, serves it and returns why it closed. good reports whether it
 // achieved anything.
 func (l *Link) connect(ctx context.Context) (good bool, err error) {
-	key, err := l.key()
+	key, err := l.loadKey()
 	if err != nil {
 		return false, err
 	}
-	l.by = key
+	l.lastKey = key
 	conn, err := l.dial(ctx, key)
 	if err != nil {
 		return false, err
 	}
 	s := newSession(l, conn)
 	if key != nil {
-		if s.proof, err = l.prove(ctx, conn, key); err != nil {
+		if s.proof, err = l.answerChallenge(ctx, conn, key); err != nil {
 			_ = conn.CloseNow() // the other error matters
-			return false, explained(err)
+			return false, explainClose(err)
 		}
 	}
 	l.mu.Lock()
-	l.now = s
+	l.current = s
 	l.mu.Unlock()
 	err = s.run(ctx)
 	l.mu.Lock()
-	l.now = nil
+	l.current = nil
 	l.mu.Unlock()
-	return s.good.Load(), explained(err)
+	return s.useful.Load(), explainClose(err)
 }
 
 // send sends a message that is not stored, after the run's events up to a sequence number. It drops
 // the message if there is no connection.
-func (l *Link) tell(e protocol.Envelope, after int64) {
+func (l *Link) send(e protocol.Envelope, after int64) {
 	if s := l.session(); s != nil {
-		s.tellAfter(e, after)
+		s.sendAfter(e, after)
 	}
 }
 

@@ -15,16 +15,16 @@ import (
 // sender is the state of the goroutine that writes to a connection.
 type sender struct {
 	*session
-	window  int64
-	runs    map[string]*sending
-	next    int // index of the run whose turn is next
-	flight  int64
-	results int64 // results up to this number are sent
-	modern  bool  // the server sent a welcome
-	frame   []byte
+	window     int64
+	runs       map[string]*runCursor
+	next       int // index of the run whose turn is next
+	inFlight   int64
+	sentResult int64 // results up to this number are sent
+	welcomed   bool  // the server sent a welcome
+	frame      []byte
 
-	since        time.Time // when an ack last helped, or the first unacknowledged event was sent
-	sinceResults time.Time // the same for results
+	progressAt       time.Time // when an ack last helped, or the first unacknowledged event was sent
+	resultProgressAt time.Time // the same for results
 }
 
 // resendAfter is the time after which unacknowledged events are sent again, because a frame can be
@@ -32,24 +32,24 @@ type sender struct {
 const resendAfter = 10 * time.Second
 
 // runCursor is the position up to which a run's events are sent.
-type sending struct {
-	at    int64              // the last sequence number sent
-	first *protocol.Envelope // an event to send first
-	sent  []int64            // sequence numbers sent but not acknowledged
+type runCursor struct {
+	sentSeq int64              // the last sequence number sent
+	first   *protocol.Envelope // an event to send first
+	unacked []int64            // sequence numbers sent but not acknowledged
 }
 
 // eventsPerTurn is the number of events of a run that are sent before the next run's turn.
-const chunk = 64
+const eventsPerTurn = 64
 
 // sendAll sends the hello, waits for the welcome, and sends until the connection closes.
 func (s *session) sendAll() error {
-	x := &sender{session: s, window: protocol.Window, runs: map[string]*sending{}}
-	known := x.hello()
-	if err := x.begin(known); err != nil {
+	x := &sender{session: s, window: protocol.Window, runs: map[string]*runCursor{}}
+	known := x.queueHello()
+	if err := x.handshake(known); err != nil {
 		return err
 	}
 	for {
-		more, err := x.round()
+		more, err := x.sendRound()
 		if err != nil {
 			return err
 		}
@@ -59,9 +59,9 @@ func (s *session) sendAll() error {
 		select {
 		case <-s.wake:
 		case <-s.l.o.Spool.Committed():
-		case <-x.stalled():
-			x.again()
-		case g := <-s.greet: // it arrived after the timeout
+		case <-x.resendTimer():
+			x.resendStalled()
+		case g := <-s.welcomes: // it arrived after the timeout
 			if err := x.resume(known, g); err != nil {
 				return err
 			}
@@ -73,19 +73,19 @@ func (s *session) sendAll() error {
 
 // resendTimer returns a channel that fires when something must be sent again, or nil if nothing is
 // unacknowledged.
-func (x *sender) stalled() <-chan time.Time {
-	first := x.since
-	if x.flight == 0 || x.waiting() && x.sinceResults.Before(first) {
-		first = x.sinceResults
+func (x *sender) resendTimer() <-chan time.Time {
+	first := x.progressAt
+	if x.inFlight == 0 || x.hasUnackedResults() && x.resultProgressAt.Before(first) {
+		first = x.resultProgressAt
 	}
-	if x.flight == 0 && !x.waiting() {
+	if x.inFlight == 0 && !x.hasUnackedResults() {
 		return nil
 	}
 	return x.l.o.Clock.After(first.Add(resendAfter).Sub(x.l.o.Clock.Now()))
 }
 
 // hasUnackedResults reports whether results wait for an acknowledgement.
-func (x *sender) waiting() bool {
+func (x *sender) hasUnackedResults() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.session.results) > 0
@@ -93,29 +93,29 @@ func (x *sender) waiting() bool {
 
 // resendStalled resets the positions of what was not acknowledged in time, so that it is sent
 // again.
-func (x *sender) again() {
+func (x *sender) resendStalled() {
 	now := x.l.o.Clock.Now()
-	if x.flight > 0 && now.Sub(x.since) >= resendAfter {
-		x.l.o.Log.Warn("the server does not acknowledge events: they are sent again", "events", x.flight)
+	if x.inFlight > 0 && now.Sub(x.progressAt) >= resendAfter {
+		x.l.o.Log.Warn("the server does not acknowledge events: they are sent again", "events", x.inFlight)
 		for id, s := range x.runs {
-			if len(s.sent) > 0 {
+			if len(s.unacked) > 0 {
 				r, _ := x.l.o.Spool.Run(id)
-				s.at, s.sent = r.Acked, nil
+				s.sentSeq, s.unacked = r.Acked, nil
 			}
 		}
-		x.flight = 0
+		x.inFlight = 0
 	}
-	if x.waiting() && now.Sub(x.sinceResults) >= resendAfter {
+	if x.hasUnackedResults() && now.Sub(x.resultProgressAt) >= resendAfter {
 		x.mu.Lock()
 		x.session.results = map[string][]int64{}
 		x.mu.Unlock()
-		x.results = 0
+		x.sentResult = 0
 	}
 }
 
 // queueHello queues the hello with the list of runs. Live runs come first, because the server
 // considers a run that is not listed lost.
-func (x *sender) hello() []spool.Run {
+func (x *sender) queueHello() []spool.Run {
 	o := &x.l.o
 	var alive, over []spool.Run
 	for _, r := range o.Spool.Runs() {
@@ -134,41 +134,41 @@ func (x *sender) hello() []spool.Run {
 	}
 	e := x.l.envelope(protocol.Hello, data)
 	x.mu.Lock()
-	x.out = append([]told{{Envelope: e}}, x.out...)
+	x.queue = append([]queuedMessage{{Envelope: e}}, x.queue...)
 	x.mu.Unlock()
 	return known
 }
 
 // handshake sends the hello and waits for the welcome for a limited time.
-func (x *sender) begin(known []spool.Run) error {
-	if err := x.told(); err != nil {
+func (x *sender) handshake(known []spool.Run) error {
+	if err := x.sendQueued(); err != nil {
 		return err
 	}
 	select {
-	case g := <-x.greet:
+	case g := <-x.welcomes:
 		return x.resume(known, g)
-	case <-x.l.o.Clock.After(x.greetedWithin()):
+	case <-x.l.o.Clock.After(x.welcomeTimeout()):
 	case <-x.ctx.Done():
 		return context.Cause(x.ctx)
 	}
-	if x.l.greets.Load() || x.proof != nil {
+	if x.l.welcomed.Load() || x.proof != nil {
 		return errors.New("the server greets no more: its greeting may be lost")
 	}
-	x.l.note(State{Connected: true, Protocol: 1, Since: x.l.o.Clock.Now()})
+	x.l.setState(State{Connected: true, Protocol: 1, Since: x.l.o.Clock.Now()})
 	x.l.o.Log.Info("connected", "protocol", 1)
 	for _, r := range known {
 		after, err := x.l.o.Spool.Unanswered(x.ctx, r.ID)
 		if err != nil {
 			return err
 		}
-		x.runs[r.ID] = &sending{at: after}
+		x.runs[r.ID] = &runCursor{sentSeq: after}
 	}
 	return nil
 }
 
 // welcomeTimeout returns how long to wait for the welcome. A server that sends none speaks protocol
 // 1, except one that must prove its key.
-func (x *sender) greetedWithin() time.Duration {
+func (x *sender) welcomeTimeout() time.Duration {
 	if x.proof != nil {
 		return protocol.ProveWithin
 	}
@@ -176,7 +176,7 @@ func (x *sender) greetedWithin() time.Duration {
 }
 
 // resume sets the positions from which the server wants events.
-func (x *sender) resume(known []spool.Run, g greeting) error {
+func (x *sender) resume(known []spool.Run, g resumePoint) error {
 	if g.window > 0 {
 		x.window = g.window
 	}
@@ -189,22 +189,22 @@ func (x *sender) resume(known []spool.Run, g greeting) error {
 			x.l.o.Log.Warn("the server has lost events", "run", r.ID, "from", g.runs[r.ID]+1, "to", after)
 		}
 		if old := x.runs[r.ID]; old != nil {
-			x.flight -= int64(len(old.sent))
+			x.inFlight -= int64(len(old.unacked))
 		}
-		x.runs[r.ID] = &sending{at: after, first: first}
+		x.runs[r.ID] = &runCursor{sentSeq: after, first: first}
 	}
-	x.modern = true
+	x.welcomed = true
 	return nil
 }
 
 // sendRound sends queued messages, results and some events of one run. more reports whether there
 // may be more to send at once.
-func (x *sender) round() (more bool, err error) {
-	x.hear()
-	if err := x.told(); err != nil {
+func (x *sender) sendRound() (more bool, err error) {
+	x.applyAcks()
+	if err := x.sendQueued(); err != nil {
 		return false, err
 	}
-	if x.modern {
+	if x.welcomed {
 		if err := x.sendResults(); err != nil {
 			return false, err
 		}
@@ -212,7 +212,7 @@ func (x *sender) round() (more bool, err error) {
 	all := x.l.o.Spool.Runs()
 	for i := range all {
 		r := &all[(x.next+i)%len(all)]
-		sent, err := x.sendSome(r)
+		sent, err := x.sendEvents(r)
 		if err != nil {
 			return false, err
 		}
@@ -225,7 +225,7 @@ func (x *sender) round() (more bool, err error) {
 }
 
 // applyAcks processes the acknowledgements that the reader collected.
-func (x *sender) hear() {
+func (x *sender) applyAcks() {
 	x.mu.Lock()
 	acks := x.acks
 	x.acks = map[string]int64{}
@@ -233,14 +233,14 @@ func (x *sender) hear() {
 	for run, last := range acks {
 		if s := x.runs[run]; s != nil {
 			n := 0
-			for n < len(s.sent) && s.sent[n] <= last {
+			for n < len(s.unacked) && s.unacked[n] <= last {
 				n++
 			}
-			s.sent, x.flight = s.sent[n:], x.flight-int64(n)
+			s.unacked, x.inFlight = s.unacked[n:], x.inFlight-int64(n)
 			if n > 0 {
-				x.since = x.l.o.Clock.Now()
+				x.progressAt = x.l.o.Clock.Now()
 			}
-			if known, _ := x.l.o.Spool.Run(run); known.Ended && known.Acked >= known.Last && len(s.sent) == 0 {
+			if known, _ := x.l.o.Spool.Run(run); known.Ended && known.Acked >= known.Last && len(s.unacked) == 0 {
 				delete(x.runs, run)
 			}
 		}
@@ -248,14 +248,14 @@ func (x *sender) hear() {
 }
 
 // sendQueued sends the queued messages, except those that must wait for events.
-func (x *sender) told() error {
+func (x *sender) sendQueued() error {
 	x.mu.Lock()
-	out := x.out
-	x.out = nil
+	out := x.queue
+	x.queue = nil
 	x.mu.Unlock()
-	var later []told
+	var later []queuedMessage
 	for i := range out {
-		if x.early(&out[i]) {
+		if x.mustWait(&out[i]) {
 			later = append(later, out[i])
 			continue
 		}
@@ -265,7 +265,7 @@ func (x *sender) told() error {
 	}
 	if later != nil {
 		x.mu.Lock()
-		x.out = append(later, x.out...)
+		x.queue = append(later, x.queue...)
 		x.mu.Unlock()
 	}
 	return nil
@@ -273,27 +273,27 @@ func (x *sender) told() error {
 
 // mustWait reports whether a message must wait for events that will be sent soon. It does not wait
 // for a long backlog, or for a server that does not acknowledge events.
-func (x *sender) early(t *told) bool {
-	if t.after == 0 || x.flight >= x.window {
+func (x *sender) mustWait(t *queuedMessage) bool {
+	if t.after == 0 || x.inFlight >= x.window {
 		return false
 	}
 	r, _ := x.l.o.Spool.Run(t.RunID)
 	at := r.Acked
 	if s := x.runs[t.RunID]; s != nil {
-		at = max(at, s.at)
+		at = max(at, s.sentSeq)
 	}
 	return at < t.after && t.after-at <= protocol.Window
 }
 
 func (x *sender) sendResults() error {
-	all, err := x.l.o.Spool.Results(x.ctx, x.results)
+	all, err := x.l.o.Spool.Results(x.ctx, x.sentResult)
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
 		x.mu.Lock()
 		if len(x.session.results) == 0 {
-			x.sinceResults = x.l.o.Clock.Now()
+			x.resultProgressAt = x.l.o.Clock.Now()
 		}
 		x.session.results[r.ID] = append(x.session.results[r.ID], r.N)
 		x.mu.Unlock()
@@ -302,45 +302,45 @@ func (x *sender) sendResults() error {
 		if err := x.write(&e); err != nil {
 			return err
 		}
-		x.results = r.N
+		x.sentResult = r.N
 	}
 	return nil
 }
 
 // sendEvents sends events of a run, as far as the window allows.
-func (x *sender) sendSome(r *spool.Run) (sent bool, err error) {
+func (x *sender) sendEvents(r *spool.Run) (sent bool, err error) {
 	s := x.runs[r.ID]
 	if s == nil {
-		s = &sending{at: r.Acked}
+		s = &runCursor{sentSeq: r.Acked}
 		x.runs[r.ID] = s
 	}
-	room := min(chunk, x.window-x.flight)
-	if room <= 0 || s.first == nil && s.at >= r.Last {
+	room := min(eventsPerTurn, x.window-x.inFlight)
+	if room <= 0 || s.first == nil && s.sentSeq >= r.Last {
 		return false, nil
 	}
 	if s.first != nil {
 		e := *s.first
 		s.first = nil
-		return true, x.event(s, &e)
+		return true, x.sendEvent(s, &e)
 	}
-	all, err := x.l.o.Spool.Next(x.ctx, r.ID, s.at, int(room))
+	all, err := x.l.o.Spool.Next(x.ctx, r.ID, s.sentSeq, int(room))
 	if err != nil {
 		return false, err
 	}
 	for i := range all {
-		if err := x.event(s, &all[i]); err != nil {
+		if err := x.sendEvent(s, &all[i]); err != nil {
 			return true, err
 		}
 	}
 	return len(all) > 0, nil
 }
 
-func (x *sender) event(s *sending, e *protocol.Envelope) error {
+func (x *sender) sendEvent(s *runCursor, e *protocol.Envelope) error {
 	e.HostID = x.l.o.HostID
-	s.at = e.Seq
-	s.sent = append(s.sent, e.Seq)
-	if x.flight++; x.flight == 1 {
-		x.since = x.l.o.Clock.Now()
+	s.sentSeq = e.Seq
+	s.unacked = append(s.unacked, e.Seq)
+	if x.inFlight++; x.inFlight == 1 {
+		x.progressAt = x.l.o.Clock.Now()
 	}
 	return x.write(e)
 }

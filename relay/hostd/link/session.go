@@ -22,41 +22,41 @@ type session struct {
 	ctx  context.Context
 	end  context.CancelCauseFunc
 
-	proof *proof      // what the server must prove; nil with a token; only used by the reader
-	known atomic.Bool // the server has proven its key
-	good  atomic.Bool // an event was acknowledged
-	wake  chan struct{}
-	greet chan greeting // receives at most one welcome
-	last  atomic.Int64  // time of the last frame received, Unix ns
+	proof    *proof      // what the server must prove; nil with a token; only used by the reader
+	proven   atomic.Bool // the server has proven its key
+	useful   atomic.Bool // an event was acknowledged
+	wake     chan struct{}
+	welcomes chan resumePoint // receives at most one welcome
+	lastRead atomic.Int64     // time of the last frame received, Unix ns
 
 	mu      sync.Mutex
-	out     []told             // messages that are not stored, in sending order
+	queue   []queuedMessage    // messages that are not stored, in sending order
 	acks    map[string]int64   // acknowledgements for the sender
 	results map[string][]int64 // numbers of the results sent, by command id, oldest first
 }
 
 // queuedMessage is a message that is not stored. It is sent after its run's events up to a sequence
 // number; 0 means at once.
-type told struct {
+type queuedMessage struct {
 	protocol.Envelope
 	after int64
 }
 
-type greeting struct {
+type resumePoint struct {
 	runs   map[string]int64
 	window int64
 }
 
 // maxQueued limits the number of queued messages.
-const mostTold = 4096
+const maxQueued = 4096
 
 func newSession(l *Link, conn *websocket.Conn) *session {
-	s := &session{l: l, conn: conn, wake: make(chan struct{}, 1), greet: make(chan greeting, 1), acks: map[string]int64{}, results: map[string][]int64{}}
-	s.heard()
+	s := &session{l: l, conn: conn, wake: make(chan struct{}, 1), welcomes: make(chan resumePoint, 1), acks: map[string]int64{}, results: map[string][]int64{}}
+	s.touch()
 	return s
 }
 
-func (s *session) heard() { s.last.Store(s.l.o.Clock.Now().UnixNano()) }
+func (s *session) touch() { s.lastRead.Store(s.l.o.Clock.Now().UnixNano()) }
 
 // run serves the connection until it closes, and returns the reason.
 func (s *session) run(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (s *session) run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { s.end(s.readAll()) })
 	all.Go(func() { s.end(s.sendAll()) })
-	all.Go(func() { s.end(s.beat()) })
+	all.Go(func() { s.end(s.pingIdle()) })
 	<-s.ctx.Done()
 	err := context.Cause(s.ctx)
 	if ctx.Err() != nil {
@@ -78,10 +78,10 @@ func (s *session) run(ctx context.Context) error {
 var errSilent = fmt.Errorf("the server has been silent for %v", protocol.DeadAfter)
 
 // pingIdle sends a ping if the server has been silent.
-func (s *session) beat() error {
+func (s *session) pingIdle() error {
 	clock := s.l.o.Clock
 	for {
-		silent := clock.Now().Sub(time.Unix(0, s.last.Load()))
+		silent := clock.Now().Sub(time.Unix(0, s.lastRead.Load()))
 		if silent < protocol.PingAfter {
 			select {
 			case <-clock.After(protocol.PingAfter - silent):
@@ -106,7 +106,7 @@ func (s *session) beat() error {
 		if err != nil {
 			return fmt.Errorf("ask the server whether it is there: %w", err)
 		}
-		s.heard()
+		s.touch()
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *session) readAll() error {
 		if err != nil {
 			return err
 		}
-		s.heard()
+		s.touch()
 		if kind != websocket.MessageText {
 			_ = s.conn.Close(protocol.CloseBinary, "frames are text") // the error below matters
 			return errBinary
@@ -134,7 +134,7 @@ func (s *session) readAll() error {
 		case refused != nil:
 			s.refuse(&e, refused)
 		default:
-			if err := s.take(&e); err != nil {
+			if err := s.handle(&e); err != nil {
 				return err
 			}
 		}
@@ -160,29 +160,29 @@ func (s *session) refuse(e *protocol.Envelope, why *protocol.Refusal) {
 	if e.Type == protocol.Failure {
 		return // an error is not answered with an error
 	}
-	s.tell(s.l.envelope(protocol.Failure, protocol.ErrorData{Code: why.Code, Message: why.Why, Re: e.ID, RunID: e.RunID, RequestID: idIn(e, "request_id"), InputID: idIn(e, "input_id")}))
+	s.send(s.l.envelope(protocol.Failure, protocol.ErrorData{Code: why.Code, Message: why.Why, Re: e.ID, RunID: e.RunID, RequestID: idIn(e, "request_id"), InputID: idIn(e, "input_id")}))
 }
 
 // handle processes a message. An error closes the connection.
-func (s *session) take(e *protocol.Envelope) error {
-	if s.proof != nil && !s.known.Load() && e.Type != protocol.Welcome && e.Type != protocol.Failure {
+func (s *session) handle(e *protocol.Envelope) error {
+	if s.proof != nil && !s.proven.Load() && e.Type != protocol.Welcome && e.Type != protocol.Failure {
 		return fmt.Errorf("the server sends %s before it has proven its key", e.Type)
 	}
 	switch e.Type {
 	case protocol.Welcome:
-		return s.welcome(e)
+		return s.handleWelcome(e)
 	case protocol.RunAck:
 		ack, err := protocol.Decode[protocol.Ack](e)
 		if err != nil {
 			return err
 		}
-		s.acked(ack)
+		s.handleAck(ack)
 	case protocol.CommandAck:
 		ack, err := protocol.Decode[protocol.CommandAcked](e)
 		if err != nil {
 			return err
 		}
-		return s.resultAcked(ack.ID)
+		return s.handleResultAck(ack.ID)
 	case protocol.Failure:
 		said, err := protocol.Decode[protocol.ErrorData](e)
 		if err != nil {
@@ -190,49 +190,49 @@ func (s *session) take(e *protocol.Envelope) error {
 		}
 		s.l.o.Log.Warn("the server says what is wrong", "code", said.Code, "message", said.Message, "run", said.RunID, "seq", said.Seq)
 	default:
-		s.l.command(s, e)
+		s.l.handleCommand(s, e)
 	}
 	return nil
 }
 
-func (s *session) welcome(e *protocol.Envelope) error {
+func (s *session) handleWelcome(e *protocol.Envelope) error {
 	w, err := protocol.Decode[protocol.WelcomeData](e)
 	if err != nil {
 		return err
 	}
-	if s.proof != nil && !s.known.Load() {
-		if err := s.proof.check(w.Signature); err != nil {
+	if s.proof != nil && !s.proven.Load() {
+		if err := s.proof.verify(w.Signature); err != nil {
 			return err
 		}
-		s.known.Store(true)
+		s.proven.Store(true)
 	}
 	now := s.l.o.Clock.Now()
 	state := State{Connected: true, Protocol: min(w.Protocol, protocol.Version), Server: w.Agent, Since: now}
 	if at, err := time.Parse(time.RFC3339, e.TS); err == nil {
 		state.Skew = at.Sub(now)
 	}
-	s.l.note(state)
-	s.l.greets.Store(state.Protocol >= protocol.Version)
+	s.l.setState(state)
+	s.l.welcomed.Store(state.Protocol >= protocol.Version)
 	s.l.o.Log.Info("connected", "server", w.Agent, "protocol", state.Protocol)
 	select {
-	case s.greet <- greeting{w.Runs, w.Window}:
+	case s.welcomes <- resumePoint{w.Runs, w.Window}:
 	default: // a welcome was received before
 	}
 	return nil
 }
 
-func (s *session) acked(a protocol.Ack) {
+func (s *session) handleAck(a protocol.Ack) {
 	s.l.o.Spool.Ack(a.RunID, a.LastSeq)
-	s.good.Store(true)
+	s.useful.Store(true)
 	s.mu.Lock()
 	s.acks[a.RunID] = max(s.acks[a.RunID], a.LastSeq)
 	s.mu.Unlock()
-	nudge(s.wake)
+	notify(s.wake)
 }
 
 // handleResultAck deletes the oldest sent result with this command id. Two commands may share an
 // id; each result is acknowledged.
-func (s *session) resultAcked(id string) error {
+func (s *session) handleResultAck(id string) error {
 	s.mu.Lock()
 	sent := s.results[id]
 	if len(sent) > 1 {
@@ -249,22 +249,22 @@ func (s *session) resultAcked(id string) error {
 
 // send queues a message that is not stored; sendAfter queues it after the run's events up to a
 // sequence number.
-func (s *session) tell(e protocol.Envelope) { s.tellAfter(e, 0) }
+func (s *session) send(e protocol.Envelope) { s.sendAfter(e, 0) }
 
-func (s *session) tellAfter(e protocol.Envelope, after int64) {
+func (s *session) sendAfter(e protocol.Envelope, after int64) {
 	s.mu.Lock()
-	room := len(s.out) < mostTold
+	room := len(s.queue) < maxQueued
 	if room {
-		s.out = append(s.out, told{e, after})
+		s.queue = append(s.queue, queuedMessage{e, after})
 	}
 	s.mu.Unlock()
 	if !room {
 		s.end(errors.New("the server does not read"))
 	}
-	nudge(s.wake)
+	notify(s.wake)
 }
 
-func nudge(c chan struct{}) {
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -47,19 +47,19 @@ func peerOf(c net.Conn) peer {
 }
 
 // isAllowed reports whether the peer belongs to this user or root.
-func (p peer) ours() bool { return p.known && (p.uid == uint32(os.Getuid()) || p.uid == 0) }
+func (p peer) isAllowed() bool { return p.known && (p.uid == uint32(os.Getuid()) || p.uid == 0) }
 
 // membershipReason returns why the peer belongs to a run, or "" if it does not. leader is the run's
 // process, holder its PTY holder, which adopts orphaned processes; 0 if there is none. The peer
 // belongs to the run if the process or a parent up to the holder is one of these, is in the
 // leader's session, or has the run's id in its environment.
-func (p peer) within(run string, leader, keeper int) string {
-	line, ok := p.line(ancestry.Look)
+func (p peer) membershipReason(run string, leader, keeper int) string {
+	line, ok := p.ancestors(ancestry.Look)
 	for _, one := range line {
 		switch {
 		case leader != 0 && (one.PID == leader || one.Session == leader), keeper != 0 && one.PID == keeper:
 			return fmt.Sprintf("process %d is the run's", p.pid)
-		case markOf(one.PID) == run:
+		case runInEnviron(one.PID) == run:
 			return fmt.Sprintf("process %d has the run's mark", one.PID)
 		}
 	}
@@ -71,16 +71,16 @@ func (p peer) within(run string, leader, keeper int) string {
 
 // findRuns returns the runs to which the peer belongs, the nearest first, by their processes and by
 // environment.
-func (p peer) runs(live []process) []string {
-	line, _ := p.line(ancestry.Look)
+func (p peer) findRuns(live []runProcess) []string {
+	line, _ := p.ancestors(ancestry.Look)
 	var all []string
 	for _, one := range line {
 		for _, r := range live {
-			if r.leader != 0 && (one.PID == r.leader || one.Session == r.leader) || r.keeper != 0 && one.PID == r.keeper {
+			if r.leader != 0 && (one.PID == r.leader || one.Session == r.leader) || r.holder != 0 && one.PID == r.holder {
 				all = append(all, r.run)
 			}
 		}
-		if mark := markOf(one.PID); mark != "" {
+		if mark := runInEnviron(one.PID); mark != "" {
 			all = append(all, mark)
 		}
 	}
@@ -88,7 +88,7 @@ func (p peer) runs(live []process) []string {
 }
 
 // ancestors returns the peer followed by its parents. ok reports whether the chain is complete.
-func (p peer) line(read func(pid int) *proc.Stat) (line []ancestry.Step, ok bool) {
+func (p peer) ancestors(read func(pid int) *proc.Stat) (line []ancestry.Step, ok bool) {
 	if !p.known {
 		return nil, false
 	}
@@ -100,7 +100,7 @@ func (p peer) line(read func(pid int) *proc.Stat) (line []ancestry.Step, ok bool
 }
 
 // runInEnviron returns the run's id in a process's environment.
-func markOf(pid int) string {
+func runInEnviron(pid int) string {
 	for kv := range bytes.SplitSeq(proc.Environ(pid), []byte{0}) {
 		if run, ok := bytes.CutPrefix(kv, []byte("RELAY_RUN_ID=")); ok && protocol.IsID(string(run)) {
 			return string(run)

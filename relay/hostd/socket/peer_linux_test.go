@@ -45,7 +45,7 @@ func TestLine(t *testing.T) {
 		"another's number": {peer{pid: 30, began: 6, known: true}, func(pid int) *proc.Stat { return of(0, pid) }, 0, false},
 		"unknown":          {peer{}, proc.Read, 0, false},
 	} {
-		if line, ok := c.p.line(c.read); len(line) != c.n || ok != c.ok {
+		if line, ok := c.p.ancestors(c.read); len(line) != c.n || ok != c.ok {
 			t.Errorf("%s: %d, %v", name, len(line), ok)
 		}
 	}
@@ -56,7 +56,7 @@ func TestLine(t *testing.T) {
 		"itself":  {peer{pid: os.Getpid(), began: proc.Read(os.Getpid()).Began, known: true}, ""},
 		"another": {peer{pid: os.Getpid(), began: 1, known: true}, "nobody can see who asks"},
 	} {
-		if got := c.p.within("run_x", 0, 0); got != c.want {
+		if got := c.p.membershipReason("run_x", 0, 0); got != c.want {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -77,7 +77,7 @@ func TestMark(t *testing.T) {
 		// A program's environment is there a moment after its start has been told.
 		for end := time.Now().Add(2 * time.Minute); len(proc.Environ(c.Process.Pid)) == 0 && time.Now().Before(end); {
 		}
-		if got := markOf(c.Process.Pid); got != want {
+		if got := runInEnviron(c.Process.Pid); got != want {
 			t.Errorf("%q: %q", mark, got)
 		}
 		in.Close()

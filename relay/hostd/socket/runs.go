@@ -14,20 +14,20 @@ import (
 )
 
 func (a *API) health(w http.ResponseWriter, _ *http.Request) error {
-	answer(w, http.StatusOK, a.o.Health())
+	writeJSON(w, http.StatusOK, a.o.Health())
 	return nil
 }
 
 func (a *API) list(w http.ResponseWriter, _ *http.Request) error {
 	all := a.o.Runs.List()
-	all = append(all, a.o.Others.List()...)
+	all = append(all, a.o.Programs.List()...)
 	slices.SortStableFunc(all, func(x, y protocol.RunListed) int { return strings.Compare(x.StartedAt, y.StartedAt) })
-	answer(w, http.StatusOK, protocol.RunsListed{Runs: all})
+	writeJSON(w, http.StatusOK, protocol.RunsListed{Runs: all})
 	return nil
 }
 
 // StartRequest is the body of POST /runs.
-type Begin struct {
+type StartRequest struct {
 	Tool  string  `json:"tool"`
 	Cmd   string  `json:"cmd"`
 	Cwd   *string `json:"cwd,omitempty"`
@@ -37,7 +37,7 @@ type Begin struct {
 }
 
 // check applies the limits of rpc.run.start, which apps use.
-func (b *Begin) check() error {
+func (b *StartRequest) check() error {
 	if b.Tool == "" {
 		return nil // Manager.Start reports it
 	}
@@ -59,14 +59,14 @@ func (b *Begin) check() error {
 }
 
 func (a *API) start(w http.ResponseWriter, q *http.Request) error {
-	var b Begin
-	if err := body(q, &b); err != nil {
+	var b StartRequest
+	if err := decodeBody(q, &b); err != nil {
 		return err
 	}
 	if err := b.check(); err != nil {
 		return err
 	}
-	spec := runs.Spec{Tool: b.Tool, Cmd: b.Cmd, Title: b.Title, Cols: b.Cols, Rows: b.Rows, Ancestors: a.Family(q)}
+	spec := runs.Spec{Tool: b.Tool, Cmd: b.Cmd, Title: b.Title, Cols: b.Cols, Rows: b.Rows, Ancestors: a.CallerRuns(q)}
 	if b.Cwd != nil {
 		spec.Cwd = *b.Cwd
 	}
@@ -74,29 +74,29 @@ func (a *API) start(w http.ResponseWriter, q *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, protocol.RunMade{RunID: id})
+	writeJSON(w, http.StatusOK, protocol.RunMade{RunID: id})
 	return nil
 }
 
 func (a *API) input(w http.ResponseWriter, q *http.Request) error {
 	b := protocol.SendInput{InputID: newID()}
-	if err := command(q, protocol.RunSendInput, &b, "input_id"); err != nil {
+	if err := decodeCommand(q, protocol.RunSendInput, &b, "input_id"); err != nil {
 		return err
 	}
-	if err := a.terminal(q); err != nil {
+	if err := a.requireTerminal(q); err != nil {
 		return err
 	}
 	state, err := a.o.Runs.Input(context.WithoutCancel(q.Context()), q.PathValue("run"), runs.Input{ID: b.InputID, Text: b.Text, Actor: actorOf(b.Actor)})
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, map[string]string{"input_id": b.InputID, "state": state})
+	writeJSON(w, http.StatusOK, map[string]string{"input_id": b.InputID, "state": state})
 	return nil
 }
 
 // decodeCommand reads and checks a request's body as a command of the protocol. A field of into
 // that is already set is the default for the id.
-func command[T any](q *http.Request, typ string, into *T, id string) error {
+func decodeCommand[T any](q *http.Request, typ string, into *T, id string) error {
 	text, err := json.Marshal(into)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 	if err := json.Unmarshal(text, &own); err != nil {
 		return err
 	}
-	if err := body(q, &all); err != nil {
+	if err := decodeBody(q, &all); err != nil {
 		return err
 	}
 	if all == nil {
@@ -129,8 +129,8 @@ func command[T any](q *http.Request, typ string, into *T, id string) error {
 }
 
 // requireTerminal returns an error if the run is not on a terminal.
-func (a *API) terminal(q *http.Request) error {
-	if id := q.PathValue("run"); a.o.Others.Has(id) {
+func (a *API) requireTerminal(q *http.Request) error {
+	if id := q.PathValue("run"); a.o.Programs.Has(id) {
 		return approvals.Errorf(protocol.Forbidden, "run %s is not on a terminal and takes no input: answer what it asks", id)
 	}
 	return nil
@@ -146,22 +146,22 @@ func actorOf(actor string) string {
 
 func (a *API) keys(w http.ResponseWriter, q *http.Request) error {
 	var b protocol.SendKeys
-	if err := command(q, protocol.RunSendKeys, &b, ""); err != nil {
+	if err := decodeCommand(q, protocol.RunSendKeys, &b, ""); err != nil {
 		return err
 	}
-	if err := a.terminal(q); err != nil {
+	if err := a.requireTerminal(q); err != nil {
 		return err
 	}
 	if err := a.o.Runs.Keys(q.PathValue("run"), b.Keys); err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, protocol.Empty{})
+	writeJSON(w, http.StatusOK, protocol.Empty{})
 	return nil
 }
 
 func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
 	var b protocol.Stop
-	if err := command(q, protocol.RunStop, &b, ""); err != nil {
+	if err := decodeCommand(q, protocol.RunStop, &b, ""); err != nil {
 		return err
 	}
 	grace := int64(runs.DefaultGrace)
@@ -174,26 +174,26 @@ func (a *API) stop(w http.ResponseWriter, q *http.Request) error {
 	id, kill := q.PathValue("run"), b.Signal == "kill"
 	var err error
 	if !a.o.Runs.Has(id) {
-		err = a.o.Others.Stop(q.Context(), id, kill)
+		err = a.o.Programs.Stop(q.Context(), id, kill)
 	} else {
 		err = a.o.Runs.Stop(q.Context(), id, kill, grace)
 	}
 	if err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, protocol.Stopped{Signal: b.Signal})
+	writeJSON(w, http.StatusOK, protocol.Stopped{Signal: b.Signal})
 	return nil
 }
 
 func (a *API) resize(w http.ResponseWriter, q *http.Request) error {
 	var b protocol.Resize
-	if err := command(q, protocol.RunResize, &b, ""); err != nil {
+	if err := decodeCommand(q, protocol.RunResize, &b, ""); err != nil {
 		return err
 	}
 	if err := a.o.Runs.Resize(q.Context(), q.PathValue("run"), b.Cols, b.Rows, ""); err != nil {
 		return err
 	}
-	answer(w, http.StatusOK, protocol.Empty{})
+	writeJSON(w, http.StatusOK, protocol.Empty{})
 	return nil
 }
 
@@ -211,9 +211,9 @@ func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 	follow := func(ctx context.Context, give func(protocol.Envelope) error) error {
 		return a.o.Runs.Follow(ctx, id, off, give)
 	}
-	if a.o.Others.Follows(id) {
+	if a.o.Programs.Follows(id) {
 		follow = func(ctx context.Context, give func(protocol.Envelope) error) error {
-			return a.o.Others.Follow(ctx, id, give)
+			return a.o.Programs.Follow(ctx, id, give)
 		}
 	} else if _, err := a.o.Runs.Dir(id); err != nil {
 		return err
@@ -235,13 +235,13 @@ func (a *API) stream(w http.ResponseWriter, q *http.Request) error {
 	return nil
 }
 
-func (a *API) requests(w http.ResponseWriter, q *http.Request) error {
-	answer(w, http.StatusOK, map[string]any{"requests": a.o.Desk.Open(q.PathValue("run"))})
+func (a *API) listRequests(w http.ResponseWriter, q *http.Request) error {
+	writeJSON(w, http.StatusOK, map[string]any{"requests": a.o.Approvals.Open(q.PathValue("run"))})
 	return nil
 }
 
 // DecideRequest is the body of POST /runs/ID/permissions/REQUEST.
-type Decision struct {
+type DecideRequest struct {
 	// approve, deny or answer, which is approve with an answer
 	Decision   string          `json:"decision"`
 	ArgsSHA256 string          `json:"args_sha256,omitempty"`
@@ -252,22 +252,22 @@ type Decision struct {
 }
 
 func (a *API) decide(w http.ResponseWriter, q *http.Request) error {
-	var b Decision
-	if err := body(q, &b); err != nil {
+	var b DecideRequest
+	if err := decodeBody(q, &b); err != nil {
 		return err
 	}
-	err := a.o.Desk.Decide(context.WithoutCancel(q.Context()), q.PathValue("run"), q.PathValue("request"),
+	err := a.o.Approvals.Decide(context.WithoutCancel(q.Context()), q.PathValue("run"), q.PathValue("request"),
 		approvals.Decision{Decision: b.Decision, Actor: "cli", ArgsSHA256: b.ArgsSHA256, Answer: b.Answer, Answers: b.Answers, Text: b.Text, Scope: b.Scope})
 	if err != nil {
 		return err
 	}
-	made, _ := a.o.Desk.Outcome(q.PathValue("run"), q.PathValue("request"))
-	answer(w, http.StatusOK, Decided{State: "applied", Decision: made.Decision, Answer: made.Value})
+	made, _ := a.o.Approvals.Outcome(q.PathValue("run"), q.PathValue("request"))
+	writeJSON(w, http.StatusOK, DecideResponse{State: "applied", Decision: made.Decision, Answer: made.Value})
 	return nil
 }
 
 // DecideResponse is the response to a decision, as it is recorded.
-type Decided struct {
+type DecideResponse struct {
 	State    string          `json:"state"`
 	Decision string          `json:"decision,omitempty"`
 	Answer   json.RawMessage `json:"answer,omitempty"`
@@ -275,11 +275,11 @@ type Decided struct {
 
 // rpcHandler returns a handler that performs an RPC with the members of the body and the query
 // parameters as its data.
-func rpcOf(typ string) func(*API, http.ResponseWriter, *http.Request) error {
+func rpcHandler(typ string) func(*API, http.ResponseWriter, *http.Request) error {
 	return func(a *API, w http.ResponseWriter, q *http.Request) error {
 		data := map[string]any{}
 		if q.Method == http.MethodPost {
-			if err := body(q, &data); err != nil {
+			if err := decodeBody(q, &data); err != nil {
 				return err
 			}
 		}
@@ -300,18 +300,18 @@ func rpcOf(typ string) func(*API, http.ResponseWriter, *http.Request) error {
 		if refused := protocol.Check(e); refused != nil {
 			return approvals.Errorf(refused.Code, "%s", refused.Why)
 		}
-		r := a.o.RPC.Local(q.Context(), e)
+		r := a.o.RPC.PerformLocal(q.Context(), e)
 		if r.OK {
-			answer(w, http.StatusOK, r.Result)
+			writeJSON(w, http.StatusOK, r.Result)
 			return nil
 		}
-		failed(w, statusOf(r.ErrorCode), string(r.ErrorCode), r.Error)
+		writeErrorCode(w, httpStatus(r.ErrorCode), string(r.ErrorCode), r.Error)
 		return nil
 	}
 }
 
 // httpStatus returns the HTTP status of an RPC's error code.
-func statusOf(code protocol.RPCCode) int {
+func httpStatus(code protocol.RPCCode) int {
 	switch code {
 	case protocol.NotFound:
 		return http.StatusNotFound

@@ -27,25 +27,25 @@ import (
 
 // RPC performs the RPCs that apps can send to a host.
 type RPC interface {
-	Local(ctx context.Context, e *protocol.Envelope) protocol.Response
+	PerformLocal(ctx context.Context, e *protocol.Envelope) protocol.Response
 }
 
 // Options configures an API.
 type Options struct {
-	Runs   *runs.Manager
-	Desk   *approvals.Registry
-	RPC    RPC
-	Source http.Handler // handles POST /source; may be nil
-	Health func() any   // returns the body of GET /health
+	Runs      *runs.Manager
+	Approvals *approvals.Registry
+	RPC       RPC
+	Source    http.Handler // handles POST /source; may be nil
+	Health    func() any   // returns the body of GET /health
 	// RecordRefused records an action that was refused to a process of the run itself or of a run
 	// that it started.
-	Refused func(run string, what protocol.OwnRefused) error
-	Log     *slog.Logger
-	Others  Others
+	RecordRefused func(run string, what protocol.OwnRefused) error
+	Log           *slog.Logger
+	Programs      ProgramRuns
 }
 
 // ProgramRuns manages the runs that are not on a terminal: their programs report their events.
-type Others interface {
+type ProgramRuns interface {
 	List() []protocol.RunListed // the live runs
 	PID(run string) int         // the process of a run, or 0 if unknown
 	Stop(ctx context.Context, run string, kill bool) error
@@ -71,11 +71,11 @@ func New(o Options) *API {
 	for _, r := range routes {
 		h := r.serve
 		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, q *http.Request) {
-			if r.decides != "" && !a.permitted(w, q, r.decides) {
+			if r.action != "" && !a.authorize(w, q, r.action) {
 				return
 			}
 			if err := h(a, w, q); err != nil {
-				fail(w, err)
+				writeError(w, err)
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func New(o Options) *API {
 		mux.Handle("POST /source", o.Source)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
-		fail(w, approvals.Errorf(protocol.UnknownType, "there is no %s %s", q.Method, q.URL.Path))
+		writeError(w, approvals.Errorf(protocol.UnknownType, "there is no %s %s", q.Method, q.URL.Path))
 	})
 	a.http = http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
@@ -95,7 +95,7 @@ func New(o Options) *API {
 // route is a row of the routing table.
 type route struct {
 	pattern string
-	decides string // the name of the action, or "" if a run may do it to itself
+	action  string // the name of the action, or "" if a run may do it to itself
 	serve   func(*API, http.ResponseWriter, *http.Request) error
 }
 
@@ -104,23 +104,23 @@ var routes = []route{
 	{"GET /runs", "", (*API).list},
 	{"POST /runs", "", (*API).start},
 	{"GET /runs/{run}/stream", "", (*API).stream},
-	{"GET /runs/{run}/permissions", "", (*API).requests},
+	{"GET /runs/{run}/permissions", "", (*API).listRequests},
 	{"POST /runs/{run}/permissions/{request}", "decide", (*API).decide},
 	{"POST /runs/{run}/input", "input", (*API).input},
 	{"POST /runs/{run}/keys", "keys", (*API).keys},
 	{"POST /runs/{run}/stop", "stop", (*API).stop},
 	{"POST /runs/{run}/resize", "", (*API).resize},
-	{"GET /runs/{run}/fs/read", "", rpcOf("rpc.fs.read")},
-	{"GET /runs/{run}/fs/search", "", rpcOf("rpc.fs.search")},
-	{"GET /runs/{run}/fs/list", "", rpcOf("rpc.fs.list")},
-	{"POST /runs/{run}/fs/write", "", rpcOf("rpc.fs.write")},
-	{"GET /runs/{run}/git/status", "", rpcOf("rpc.git.status")},
-	{"GET /runs/{run}/git/diff", "", rpcOf("rpc.git.diff")},
-	{"POST /runs/{run}/bash", "", rpcOf("rpc.bash")},
+	{"GET /runs/{run}/fs/read", "", rpcHandler("rpc.fs.read")},
+	{"GET /runs/{run}/fs/search", "", rpcHandler("rpc.fs.search")},
+	{"GET /runs/{run}/fs/list", "", rpcHandler("rpc.fs.list")},
+	{"POST /runs/{run}/fs/write", "", rpcHandler("rpc.fs.write")},
+	{"GET /runs/{run}/git/status", "", rpcHandler("rpc.git.status")},
+	{"GET /runs/{run}/git/diff", "", rpcHandler("rpc.git.diff")},
+	{"POST /runs/{run}/bash", "", rpcHandler("rpc.bash")},
 }
 
 // CheckFree returns an error if another hostd serves the socket.
-func Free(path string) error {
+func CheckFree(path string) error {
 	c, err := net.Dial("unix", path)
 	if err != nil {
 		return nil
@@ -135,7 +135,7 @@ func Listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the socket's directory: %w", err)
 	}
-	if err := Free(path); err != nil {
+	if err := CheckFree(path); err != nil {
 		return nil, err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSocket != 0 {
@@ -150,16 +150,16 @@ func Listen(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the command line: %w", err)
 	}
-	return &ours{l}, nil
+	return &ownerListener{l}, nil
 }
 
 // ownerListener accepts only connections of this user and root.
-type ours struct{ net.Listener }
+type ownerListener struct{ net.Listener }
 
-func (l *ours) Accept() (net.Conn, error) {
+func (l *ownerListener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
-		if err != nil || peerOf(c).ours() {
+		if err != nil || peerOf(c).isAllowed() {
 			return c, err
 		}
 		c.Close()
@@ -179,38 +179,38 @@ func (a *API) Close() { a.http.Close() }
 
 // authorize refuses an action by a process that belongs to the run itself, or to a run that it
 // started directly or indirectly. It reports whether the action is permitted.
-func (a *API) permitted(w http.ResponseWriter, q *http.Request, action string) bool {
+func (a *API) authorize(w http.ResponseWriter, q *http.Request, action string) bool {
 	id := q.PathValue("run")
 	p, _ := q.Context().Value(peerKey{}).(peer)
-	by, why := a.ownedBy(p, id)
+	by, why := a.findOwner(p, id)
 	if why == "" {
 		return true
 	}
 	a.o.Log.Warn("audit: an agent may not decide for its own run", "run", id, "pid", p.pid, "asked", q.Pattern, "why", why)
-	if a.o.Refused != nil && by != "" && a.first(id, by, action, q.PathValue("request")) {
+	if a.o.RecordRefused != nil && by != "" && a.isFirst(id, by, action, q.PathValue("request")) {
 		what := protocol.OwnRefused{Action: action, RequestID: q.PathValue("request"), ByRunID: by, PID: int64(p.pid), Reason: why}
-		if err := a.o.Refused(id, what); err != nil {
+		if err := a.o.RecordRefused(id, what); err != nil {
 			a.o.Log.Error("record a refused decision", "run", id, "error", err)
 		}
 	}
-	fail(w, approvals.Errorf(protocol.Forbidden, "a run does not answer, write to or stop itself: %s", why))
+	writeError(w, approvals.Errorf(protocol.Forbidden, "a run does not answer, write to or stop itself: %s", why))
 	return false
 }
 
 // findOwner returns the run through which a peer belongs to run id, and the reason why the peer may
 // not act on it, or "" if it may.
-func (a *API) ownedBy(p peer, id string) (by, why string) {
+func (a *API) findOwner(p peer, id string) (by, why string) {
 	leader, err := a.o.Runs.PID(id)
 	if err != nil {
-		leader = a.o.Others.PID(id)
+		leader = a.o.Programs.PID(id)
 	}
-	if why := p.within(id, leader, a.o.Runs.Holder(id)); why != "" {
-		if !a.o.Runs.Has(id) && !a.o.Others.Has(id) {
+	if why := p.membershipReason(id, leader, a.o.Runs.Holder(id)); why != "" {
+		if !a.o.Runs.Has(id) && !a.o.Programs.Has(id) {
 			return "", why
 		}
 		return id, why
 	}
-	for _, run := range p.runs(a.live()) {
+	for _, run := range p.findRuns(a.liveProcesses()) {
 		if slices.Contains(a.ancestors(run), id) {
 			return run, fmt.Sprintf("process %d belongs to run %s, which run %s has started", p.pid, run, id)
 		}
@@ -219,15 +219,15 @@ func (a *API) ownedBy(p peer, id string) (by, why string) {
 }
 
 // maxRefusals limits the number of refusals that are remembered and recorded.
-const mostRefused = 10_000
+const maxRefusals = 10_000
 
 // isFirst reports whether something is refused for the first time, so that repeated attempts do not
 // fill the record.
-func (a *API) first(what ...string) bool {
+func (a *API) isFirst(what ...string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	key := strings.Join(what, " ")
-	if a.refused[key] || len(a.refused) >= mostRefused {
+	if a.refused[key] || len(a.refused) >= maxRefusals {
 		return false
 	}
 	a.refused[key] = true
@@ -235,21 +235,21 @@ func (a *API) first(what ...string) bool {
 }
 
 // runProcess holds a run's leader and its PTY holder, or 0 if there is none.
-type process struct {
+type runProcess struct {
 	run            string
-	leader, keeper int
+	leader, holder int
 }
 
 // liveProcesses returns the processes of all runs that have not ended.
-func (a *API) live() []process {
-	var all []process
+func (a *API) liveProcesses() []runProcess {
+	var all []runProcess
 	for _, r := range a.o.Runs.List() {
 		if pid, err := a.o.Runs.PID(r.RunID); err == nil && r.Status != protocol.HasExited {
-			all = append(all, process{r.RunID, pid, a.o.Runs.Holder(r.RunID)})
+			all = append(all, runProcess{r.RunID, pid, a.o.Runs.Holder(r.RunID)})
 		}
 	}
-	for _, r := range a.o.Others.List() {
-		all = append(all, process{r.RunID, a.o.Others.PID(r.RunID), 0})
+	for _, r := range a.o.Programs.List() {
+		all = append(all, runProcess{r.RunID, a.o.Programs.PID(r.RunID), 0})
 	}
 	return all
 }
@@ -259,15 +259,15 @@ func (a *API) ancestors(run string) []string {
 	if all := a.o.Runs.Ancestors(run); len(all) > 0 {
 		return all
 	}
-	return a.o.Others.Ancestors(run)
+	return a.o.Programs.Ancestors(run)
 }
 
 // CallerRuns returns the runs to which the process at the other end of a request's connection
 // belongs, and the runs that started them, the nearest first.
-func (a *API) Family(q *http.Request) []string {
+func (a *API) CallerRuns(q *http.Request) []string {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	var all []string
-	for _, run := range p.runs(a.live()) {
+	for _, run := range p.findRuns(a.liveProcesses()) {
 		for _, one := range append([]string{run}, a.ancestors(run)...) {
 			if !slices.Contains(all, one) {
 				all = append(all, one)
@@ -278,25 +278,25 @@ func (a *API) Family(q *http.Request) []string {
 }
 
 // writeError writes an error response.
-func fail(w http.ResponseWriter, err error) {
+func writeError(w http.ResponseWriter, err error) {
 	var why *approvals.Error
 	if !errors.As(err, &why) {
 		why = approvals.Errorf(protocol.Internal, "%v", err)
 	}
-	failed(w, statusOf(protocol.RPCCode(why.Code)), string(why.Code), why.Why)
+	writeErrorCode(w, httpStatus(protocol.RPCCode(why.Code)), string(why.Code), why.Why)
 }
 
-func failed(w http.ResponseWriter, status int, code, message string) {
+func writeErrorCode(w http.ResponseWriter, status int, code, message string) {
 	type said struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}
-	answer(w, status, struct {
+	writeJSON(w, status, struct {
 		Error said `json:"error"`
 	}{said{code, message}})
 }
 
-func answer(w http.ResponseWriter, status int, v any) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
@@ -305,7 +305,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 }
 
 // decodeBody decodes the request's body, which is an object or empty.
-func body(q *http.Request, into any) error {
+func decodeBody(q *http.Request, into any) error {
 	text := http.MaxBytesReader(nil, q.Body, protocol.MaxFrame)
 	d := json.NewDecoder(text)
 	if err := d.Decode(into); err != nil && q.ContentLength != 0 {
@@ -318,7 +318,7 @@ func body(q *http.Request, into any) error {
 func newID() string { return "local_" + rand.Text() }
 
 // PeerPID returns the process at the other end of a request's connection, or 0 if unknown.
-func PID(q *http.Request) int {
+func PeerPID(q *http.Request) int {
 	p, _ := q.Context().Value(peerKey{}).(peer)
 	return p.pid
 }
