@@ -1,5 +1,5 @@
-// Package doctor looks at what a host needs, spec/relay.md (its API promises nothing): each
-// check is ok, a warning or a failure, and says what to do.
+// Package doctor checks what a host needs (spec/relay.md). Each check is ok, a warning or a
+// failure, and says what to do. The compatibility promise does not cover this API.
 package doctor
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Status is how a check ends.
+// Status is the result of a check.
 type Status string
 
 // The statuses. A host with a failure does not work.
@@ -35,7 +35,7 @@ const (
 	Fail Status = "fail"
 )
 
-// Check is what was looked at. Do is what to do; "" when nothing is.
+// Check is the result of one check. Do is what to do, or "".
 type Check struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
@@ -43,33 +43,33 @@ type Check struct {
 	Do     string `json:"do,omitempty"`
 }
 
-// Options are what a doctor looks at.
+// Options configures the checks.
 type Options struct {
 	Environ   []string
-	State     string // hostd's directory
-	Socket    string // of the local API
-	Server    string // its URL; "" when there is none
+	State     string // hostd's state directory
+	Socket    string // path of the local API's socket
+	Server    string // its URL; "" for none
 	HostID    string
-	TokenFile string // "" when the token is in the environment
-	Token     string // of the environment
-	LogFile   string // "" when there is none
-	// Of a hostd that looks at itself; nil otherwise.
+	TokenFile string // "" if the token is in the environment
+	Token     string // from the environment
+	LogFile   string // "" for none
+	// Set when hostd checks itself, nil otherwise.
 	Link  func() link.State
 	Spool func() spool.Health
 
-	HTTP *http.Client     // nil: one of its own
-	Now  func() time.Time // nil is time.Now
+	HTTP *http.Client     // nil uses a client of its own
+	Now  func() time.Time // nil means time.Now
 }
 
-// Bounds of what is well.
+// Thresholds.
 const (
 	reachWithin = 5 * time.Second
 	mostSkew    = 30 * time.Second
-	littleRoom  = 1 << 30   // bytes of the disk: a warning
+	littleRoom  = 1 << 30   // bytes of free disk space: a warning
 	noRoom      = 100 << 20 // a failure
 )
 
-// Run makes all checks, in the order in which they are shown.
+// Run runs all checks and returns them in the order of display.
 func Run(ctx context.Context, o Options) []Check {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -98,7 +98,7 @@ func Run(ctx context.Context, o Options) []Check {
 	return append(all, o.server(ctx)...)
 }
 
-// paired is by what the server knows this host when it was paired.
+// checkPaired checks the pairing of this host.
 func (o *Options) paired(kept *pair.Kept) Check {
 	if o.HostID != "" && o.HostID != kept.HostID {
 		return Check{"auth", Fail, fmt.Sprintf("this machine was paired as %s, and its settings say %s", kept.HostID, o.HostID), "leave --host-id out, or pair again"}
@@ -106,7 +106,7 @@ func (o *Options) paired(kept *pair.Kept) Check {
 	return Check{"auth", OK, fmt.Sprintf("by its key (%s), as %s", protocol.Fingerprint(kept.Private().Public().(ed25519.PublicKey)), kept.HostID), ""}
 }
 
-// needs are the programs that a host uses.
+// requiredPrograms lists the programs that a host uses.
 var needs = []struct {
 	name, why, pkg string
 	without        Status
@@ -132,7 +132,7 @@ func (o *Options) programs() (all []Check) {
 	return all
 }
 
-// service is what starts hostd again.
+// checkService checks for the service manager that restarts hostd.
 func (o *Options) service() Check {
 	name, program := "systemd", "systemctl"
 	if runtime.GOOS == "darwin" {
@@ -159,7 +159,7 @@ func (o *Options) state() Check {
 	if err != nil {
 		return Check{"state", Fail, err.Error(), "see that this user may write to " + o.State}
 	}
-	_ = f.Close() // it is empty
+	_ = f.Close() // the file is empty
 	if err := os.Remove(f.Name()); err != nil {
 		return Check{"state", Fail, err.Error(), "see that this user may write to " + o.State}
 	}
@@ -219,7 +219,7 @@ func (o *Options) log() Check {
 	return Check{"log", OK, o.LogFile, ""}
 }
 
-// hostd says whether one answers at the local socket.
+// checkHostd checks whether a hostd answers on the local socket.
 func (o *Options) hostd(ctx context.Context) Check {
 	if o.Link != nil {
 		return Check{"hostd", OK, fmt.Sprintf("runs as process %d", os.Getpid()), ""}
@@ -230,7 +230,7 @@ func (o *Options) hostd(ctx context.Context) Check {
 	if err != nil {
 		return Check{"hostd", Warn, "does not run: nothing answers at " + o.Socket, "start it: concerto-relay hostd, or concerto-relay hostd install"}
 	}
-	_ = conn.Close() // it was only knocked at
+	_ = conn.Close() // only a probe
 	return Check{"hostd", OK, "answers at " + o.Socket, ""}
 }
 
@@ -261,7 +261,7 @@ func (o *Options) token() Check {
 	return Check{"token", OK, o.TokenFile, ""}
 }
 
-// server looks at whether the server is there, takes this host, and has the same time.
+// checkServer checks whether the server is reachable, accepts this host, and has the same time.
 func (o *Options) server(ctx context.Context) []Check {
 	if o.Server == "" {
 		return []Check{{"server", Warn, "there is none: runs are seen on this machine alone", "name one by --server, or set SERVER_BASE_URL"}}
@@ -288,7 +288,7 @@ func (o *Options) server(ctx context.Context) []Check {
 	return append(all, Check{"clock", OK, "is the server's", ""})
 }
 
-// health asks the server how it is, and gives the time that it has.
+// requestHealth requests the server's health and returns the server's time.
 func (o *Options) health(ctx context.Context) (at time.Time, err error) {
 	u, err := url.Parse(o.Server)
 	if err != nil {
@@ -309,15 +309,15 @@ func (o *Options) health(ctx context.Context) (at time.Time, err error) {
 		return at, err
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // what it says does not count
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)) // the body does not matter
 	if response.StatusCode != http.StatusOK {
 		return at, fmt.Errorf("%s answers %s", u.JoinPath("health"), response.Status)
 	}
-	at, _ = http.ParseTime(response.Header.Get("Date")) // the zero time when it does not say
+	at, _ = http.ParseTime(response.Header.Get("Date")) // zero if the header is missing
 	return at, nil
 }
 
-// Deps are checks as rpc.host.doctor tells of them: a warning is no failure.
+// Deps converts checks to the form of rpc.host.doctor, where most warnings count as ok.
 func Deps(all []Check) []protocol.Dep {
 	var out []protocol.Dep
 	for _, c := range all {
@@ -330,7 +330,7 @@ func Deps(all []Check) []protocol.Dep {
 	return out
 }
 
-// isProgram says of a check that it tells whether a program is there.
+// isProgram reports whether a check is about an installed program.
 func isProgram(name string) bool {
 	for _, p := range needs {
 		if p.name == name {
@@ -340,7 +340,7 @@ func isProgram(name string) bool {
 	return false
 }
 
-// Write writes a line for each check, and says whether one has failed.
+// Write writes a line for each check and reports whether any failed.
 func Write(w io.Writer, all []Check) (failed bool, err error) {
 	for _, c := range all {
 		text := fmt.Sprintf("%-4s  %-10s  %s", c.Status, c.Name, c.Detail)

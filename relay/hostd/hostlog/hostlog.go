@@ -1,6 +1,6 @@
-// Package hostlog is hostd's log (its API promises nothing): lines at the end of a file that
-// nobody else reads, without secrets. It is not rotated: who moves the file away has hostd
-// begin a new one at its next start.
+// Package hostlog writes hostd's log file, with secrets removed. The file is not rotated: after it
+// is moved away, hostd creates a new one at its next start. The compatibility promise does not
+// cover this API.
 package hostlog
 
 import (
@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Open opens a log file, made with its directory when there is none. redact takes secrets out
-// of a line.
+// Open opens a log file and creates it and its directory if necessary. redact removes secrets from
+// a line.
 func Open(file string, redact func(string) string) (*slog.Logger, io.Closer, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, nil, fmt.Errorf("open the log: %w", err)
@@ -24,12 +24,12 @@ func Open(file string, redact func(string) string) (*slog.Logger, io.Closer, err
 	return New(f, redact), f, nil
 }
 
-// New logs to a writer.
+// New returns a logger that writes to w.
 func New(w io.Writer, redact func(string) string) *slog.Logger {
 	return slog.New(slog.NewTextHandler(clean{w, redact}, nil))
 }
 
-// clean writes lines without secrets; a handler writes one at a time.
+// redactingWriter removes secrets from lines; a handler writes one line at a time.
 type clean struct {
 	to     io.Writer
 	redact func(string) string

@@ -7,15 +7,15 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// ahead reads a connection before its lines are committed, so that a source that ends waits for
-// no disk. It holds about as much as a source keeps; beyond that the source waits.
+// aheadReader reads a connection before its lines are committed, so that a program that exits need
+// not wait for the disk. It buffers about as much as a program does; above that the program waits.
 type ahead struct {
-	done chan struct{} // nothing is read any more
+	done chan struct{} // closed when reading has stopped
 
 	mu      sync.Mutex
 	changed sync.Cond
 	held    []byte
-	err     error // of the connection, behind what is held
+	err     error // the connection's error, after the buffered bytes
 	closed  bool
 }
 
@@ -45,7 +45,7 @@ func (a *ahead) fill(from io.Reader) {
 	}
 }
 
-// Read gives what is held, else waits for more.
+// Read returns buffered bytes or waits for more.
 func (a *ahead) Read(b []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,7 +63,7 @@ func (a *ahead) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// close ends reading ahead, once the connection is closed.
+// close stops reading ahead, after the connection is closed.
 func (a *ahead) close() {
 	a.mu.Lock()
 	a.closed = true

@@ -20,7 +20,8 @@ type hostDecision struct {
 	ArgsSHA256 string `json:"args_sha256,omitempty"`
 }
 
-// answer is what a decision says to the run. The error names the field that is none.
+// encodeAnswer returns the message that tells the program the decision. The error names the invalid
+// field.
 func answer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.SourceHears, error) {
 	m := protocol.SourceHears{Answer: q.RequestID, By: d.By}
 	var err error
@@ -51,7 +52,7 @@ func approval(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMe
 	return json.Marshal(h)
 }
 
-// answered returns the value that an answer, or answers, give.
+// answerValue returns the value of an answer or answers.
 func answered(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
 	questions := q.Questions
 	given := map[string]json.RawMessage{}
@@ -92,10 +93,10 @@ func answered(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMe
 	return json.Marshal(given)
 }
 
-// mostProblems is how many of what does not fit are named.
+// maxProblems limits the number of schema errors that are reported.
 const mostProblems = 5
 
-// fits holds a value to its question's schema.
+// checkSchema checks a value against its question's schema.
 func fits(q protocol.Question, v json.RawMessage) error {
 	if q.Schema == nil {
 		return nil

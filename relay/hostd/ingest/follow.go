@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	maxShown      = 1000           // events of a run that are kept for who follows
-	maxShownBytes = 4 << 20        // of them, about
-	mostEnded     = 100            // runs that have ended, of which they are kept
-	keptFor       = 24 * time.Hour // so long
+	maxShown      = 1000           // events of a run retained for followers
+	maxShownBytes = 4 << 20        // their approximate size
+	mostEnded     = 100            // ended runs that can still be followed
+	keptFor       = 24 * time.Hour // for this long
 )
 
-// board has the last events of a run, for who follows it.
+// eventLog holds the latest events of a run for its followers.
 type board struct {
 	mu      sync.Mutex
 	events  []protocol.Envelope
 	bytes   int
-	dropped int           // events before them
-	over    bool          // the end is told
-	news    chan struct{} // closed, and made anew, when there is more
+	dropped int           // number of earlier events, already dropped
+	over    bool          // the end is committed
+	news    chan struct{} // closed and replaced when there are new events
 }
 
 func newBoard() *board { return &board{news: make(chan struct{})} }
 
-// show adds events that are committed.
+// append adds committed events.
 func (b *board) show(run string, events []spool.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +49,7 @@ func (b *board) add(env protocol.Envelope) {
 	if len(b.events) < 2*maxShown && b.bytes < 2*maxShownBytes {
 		return
 	}
-	over := 0 // the first tells what the run is
+	over := 0 // keep the first event, which describes the run
 	for ; over < len(b.events)-2 && (len(b.events)-over > maxShown || b.bytes > maxShownBytes); over++ {
 		b.bytes -= len(b.events[over+1].Data)
 	}
@@ -57,7 +57,7 @@ func (b *board) add(env protocol.Envelope) {
 	b.dropped += over
 }
 
-// from are the events behind a number of them, and what to wait for when there are none; neither
+// from returns the events from index at on, or a channel to wait on if there are none; both are nil
 // at the end.
 func (b *board) from(at int) (events []protocol.Envelope, next int, news <-chan struct{}) {
 	b.mu.Lock()
@@ -74,20 +74,20 @@ func (b *board) from(at int) (events []protocol.Envelope, next int, news <-chan 
 	return nil, at, b.news
 }
 
-// board is a run's, also when it has ended a short while ago; nil for another.
+// logOf returns a run's log, including that of a recently ended run, or nil.
 func (s *Sources) board(id string) *board {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.boards[id]
 }
 
-// ended is a run that has ended.
+// endedRun is a run that has ended.
 type ended struct {
 	id   string
 	stop func() bool
 }
 
-// over notes that a run has ended: those that ended long ago are forgotten. mu is held.
+// addEnded records that a run has ended and forgets runs that ended long ago. The caller holds mu.
 func (s *Sources) over(id string) {
 	if s.ctx.Err() != nil {
 		return
@@ -101,7 +101,7 @@ func (s *Sources) over(id string) {
 	s.forget(len(s.gone) - s.o.Ended)
 }
 
-// forget forgets so many of those that have ended, the oldest; mu is held.
+// forget forgets the n oldest ended runs. The caller holds mu.
 func (s *Sources) forget(n int) {
 	for ; n > 0; n-- {
 		s.gone[0].stop()
@@ -111,17 +111,17 @@ func (s *Sources) forget(n int) {
 	}
 }
 
-// Show shows events that somebody else has committed of a run to who follows it.
+// Show passes events that were committed elsewhere to the run's followers.
 func (s *Sources) Show(run string, events []spool.Event) {
 	if b := s.board(run); b != nil {
 		b.show(run, events)
 	}
 }
 
-// Follows says whether a run can be followed.
+// Follows reports whether a run can be followed.
 func (s *Sources) Follows(id string) bool { return s.board(id) != nil }
 
-// Follow gives a run's events, from those that are kept on, until its end.
+// Follow sends a run's retained and new events until its end.
 func (s *Sources) Follow(ctx context.Context, id string, give func(protocol.Envelope) error) error {
 	b := s.board(id)
 	if b == nil {
@@ -151,7 +151,7 @@ func (s *Sources) Follow(ctx context.Context, id string, give func(protocol.Enve
 	}
 }
 
-// recall fills the board of a run that a former process knew with what is in the spool.
+// restoreLog fills the log of a restored run from the spool.
 func (s *Sources) recall(ctx context.Context, r *run) error {
 	r.board.show(r.id, []spool.Event{{Type: protocol.RunStarted, Data: r.kept.Started}})
 	events, err := s.o.Spool.Next(ctx, r.id, 0, maxShown)

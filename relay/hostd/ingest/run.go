@@ -16,39 +16,39 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// run is a run that tells of itself.
+// run is a run whose program reports its events.
 type run struct {
 	s     *Sources
 	id    string
 	kept  kept
 	board *board
-	begun bool        // its start is told
-	taken int64       // so many of its events are committed
-	away  func() bool // ends waiting for it to come back; nil while it is there
+	begun bool        // its start is committed
+	taken int64       // number of committed events
+	away  func() bool // stops the reconnect timer; nil while connected
 	once  sync.Once
 }
 
-// tells are the events that a source may tell of.
+// sourceEvents lists the event types that a program may send.
 var tells = []string{protocol.RunStarted, protocol.RunOutput, protocol.RunMeta, protocol.RunEmit, protocol.RunListen, protocol.RunGap, protocol.RunExited, protocol.ToolCall, protocol.ToolResult}
 
-// line is a connection of a run's.
+// sourceConn is a connection of a run.
 type line struct {
 	*run
 	conn   net.Conn
 	in     *bufio.Reader
-	counts bool // it wants to hear how many events are committed
+	counts bool // the program wants acknowledgements
 
 	batch  []spool.Event
-	events int64            // of the batch, with lost ones
-	exit   *protocol.Exited // the run has said how it ended
-	mu     sync.Mutex       // of writes
+	events int64            // events in the batch, including lost ones
+	exit   *protocol.Exited // how the run ended, as the program reported
+	mu     sync.Mutex       // guards writes
 }
 
-// serve takes lines until the connection ends.
+// serve processes lines until the connection closes.
 func (l *line) serve() {
 	err := l.read()
 	switch {
-	case l.s.ctx.Err() != nil: // hostd ends: the run goes on
+	case l.s.ctx.Err() != nil: // hostd is closing: the run continues
 	case l.exit != nil:
 		l.end(*l.exit)
 	default:
@@ -59,7 +59,7 @@ func (l *line) serve() {
 	}
 }
 
-// end tells how the run ended, once.
+// end commits the run's end once.
 func (r *run) end(e protocol.Exited) {
 	r.once.Do(func() {
 		ctx := context.Background()
@@ -102,7 +102,7 @@ func (l *line) read() error {
 	return l.commit()
 }
 
-// next is the next line, of protocol.SourceLine bytes at most.
+// readLine returns the next line, of at most protocol.SourceLine bytes.
 func (l *line) next() (text []byte, err error) {
 	for {
 		piece, err := l.in.ReadSlice('\n')
@@ -142,7 +142,7 @@ func (l *line) take(text []byte) error {
 	return errors.New("a line is none of event, ask and withdraw")
 }
 
-// event adds an event to the batch.
+// addEvent adds an event to the batch.
 func (l *line) event(m *protocol.SourceSays) error {
 	env := protocol.Envelope{Type: m.Event, Data: m.Data}
 	if m.Event == protocol.RunGap && m.Lost > 0 {
@@ -150,7 +150,8 @@ func (l *line) event(m *protocol.SourceSays) error {
 		l.events += m.Lost
 		return nil
 	}
-	if text, err := json.Marshal(m.Data); err != nil || len(text) > spool.MaxData { // it may have grown
+	// redaction may have made it longer
+	if text, err := json.Marshal(m.Data); err != nil || len(text) > spool.MaxData {
 		l.s.o.Log.Warn("a source's event is left out, as it is too long", "run", l.id, "type", m.Event, "error", err)
 		l.events++
 		return l.s.ctx.Err()
@@ -179,7 +180,7 @@ func (l *line) event(m *protocol.SourceSays) error {
 	return nil
 }
 
-// start tells that the run begins; one that is known has told so before.
+// start commits the run's start, unless the run is already known.
 func (l *line) start(env *protocol.Envelope) error {
 	if l.begun {
 		return nil
@@ -190,7 +191,7 @@ func (l *line) start(env *protocol.Envelope) error {
 	}
 	of.Command = l.s.o.Redact.In(of.Cwd).Text(of.Command)
 	if family := l.kept.Ancestors; len(family) > 0 {
-		of.ParentRunID = family[0] // whatever the source says
+		of.ParentRunID = family[0] // overrides what the program sent
 	}
 	l.kept.Started = of
 	note, err := json.Marshal(l.kept)
@@ -210,7 +211,7 @@ func (l *line) start(env *protocol.Envelope) error {
 	return nil
 }
 
-// commit commits the batch, with how far the source has come.
+// commit commits the batch and acknowledges it.
 func (l *line) commit() error {
 	if l.events == 0 {
 		return nil
@@ -224,11 +225,12 @@ func (l *line) commit() error {
 	if !l.counts {
 		return nil
 	}
-	_ = l.say(protocol.SourceHears{Taken: taken}) // who has gone is heard to the end of what it said
+	// the program may have disconnected: its remaining lines are still read
+	_ = l.say(protocol.SourceHears{Taken: taken})
 	return nil
 }
 
-// say writes a line to the source.
+// send writes a line to the program.
 func (l *line) say(m protocol.SourceHears) error {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -240,8 +242,7 @@ func (l *line) say(m protocol.SourceHears) error {
 	return err
 }
 
-// ask lays a request on the desk, or takes one up that lies there since before hostd was
-// started.
+// submit submits a request, or attaches to one that is open since before a restart.
 func (l *line) ask(id string, text []byte) error {
 	var data protocol.PermissionRequested
 	if err := json.Unmarshal(text, &data); err != nil {
@@ -280,13 +281,13 @@ func (l *line) ask(id string, text []byte) error {
 	return nil
 }
 
-// outcome tells the source what it has not heard: that nobody decided, or that it was decided
-// before it asked.
+// sendOutcome sends an outcome that the program does not know: the request expired, or it was
+// decided before the program connected.
 func (l *line) outcome(data *protocol.PermissionRequested, d approvals.Decision, told bool) {
 	m := protocol.SourceHears{Answer: data.RequestID, Error: "its time is over"}
 	switch d.Decision {
 	case approvals.Withdrawn:
-		return // by the source
+		return // by the program itself
 	case approvals.Approve, approvals.Deny, approvals.Answer:
 		if told {
 			return

@@ -1,7 +1,8 @@
-// Package ingest is hostd's end of what programs tell of themselves, spec/relay.md (its API
-// promises nothing): POST /source on the unix socket, upgraded to lines both ways, as
-// protocol.SourceSays and SourceHears have them. A run begins with its connection, ends as it
-// says or with its process, and is the same run when it comes back to a new hostd.
+// Package ingest receives the events that programs report of their own runs (spec/relay.md): POST
+// /source on the Unix socket, upgraded to lines in both directions, as protocol.SourceSays and
+// SourceHears define them. A run begins with its connection and ends as it reports or with its
+// process. When it reconnects to a new hostd, it is the same run. The compatibility promise does
+// not cover this API.
 package ingest
 
 import (
@@ -27,25 +28,26 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Options are what Sources are made of.
+// Options configures Sources.
 type Options struct {
 	Spool  *spool.Spool
 	Desk   *approvals.Registry
 	Redact *redact.Redactor
 	Log    *slog.Logger
-	// PID is the process at the other end of a request's connection, 0 when it is not known.
+	// PID returns the process at the other end of a request's connection, or 0 if unknown.
 	PID func(*http.Request) int
-	// Family are the runs to which that process belongs and those that started them, the nearest
-	// first; nil knows none.
+	// CallerRuns returns the runs to which that process belongs and the runs that started them, the
+	// nearest first; may be nil.
 	Family func(*http.Request) []string
-	// Back is how long a run that a former hostd knew may take to come back; 0 is a minute.
+	// ReconnectTimeout is how long a run of an earlier hostd may take to reconnect; 0 means a
+	// minute.
 	Back  time.Duration
-	Ended int // so many runs that have ended can be followed; 0 is 100
-	// After calls f after d, until stop is called. nil is time.AfterFunc.
+	Ended int // maximum number of ended runs that can be followed; 0 means 100
+	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
 
-// Sources are the runs that tell of themselves. Safe for concurrent use.
+// Sources holds the runs that report their own events. It is safe for concurrent use.
 type Sources struct {
 	o    Options
 	ctx  context.Context
@@ -54,25 +56,26 @@ type Sources struct {
 
 	mu     sync.Mutex
 	runs   map[string]*run
-	boards map[string]*board // of them, and of those that have ended
-	gone   []ended           // those that have ended, in their order
+	boards map[string]*board // of live and ended runs
+	gone   []ended           // in the order in which they ended
 }
 
-// The note that is kept of a run: what it is.
+// Kind and key of the note that describes a run.
 const (
 	noteKind = "source"
 	noteKey  = "run"
 )
 
-// kept is that note.
+// runNote is the content of that note.
 type kept struct {
 	Started   protocol.Started `json:"started"`
 	StartedAt string           `json:"started_at"`
 	PID       int              `json:"pid"`
-	Ancestors []string         `json:"ancestors,omitempty"` // the runs that started it, the nearest first
+	// the runs that started it, the nearest first
+	Ancestors []string `json:"ancestors,omitempty"`
 }
 
-// New makes Sources without runs: see Restore.
+// New returns Sources without runs; Restore loads them.
 func New(o Options) *Sources {
 	if o.Back == 0 {
 		o.Back = time.Minute
@@ -88,7 +91,7 @@ func New(o Options) *Sources {
 	return s
 }
 
-// Restore takes up the runs of a former process, which come back within a time or are lost.
+// Restore loads the runs of an earlier process. They reconnect in time or are lost.
 func (s *Sources) Restore(ctx context.Context) error {
 	for _, known := range s.o.Spool.Runs() {
 		text, err := s.o.Spool.Note(ctx, known.ID, noteKind, noteKey)
@@ -113,7 +116,7 @@ func (s *Sources) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the connections; the runs go on, and come back to the next hostd.
+// Close closes the connections; the runs continue and reconnect to the next hostd.
 func (s *Sources) Close() {
 	s.stop()
 	s.work.Wait()
@@ -129,17 +132,17 @@ func (s *Sources) Close() {
 	}
 }
 
-// find is a run that goes on; nil for another.
+// find returns a live run, or nil.
 func (s *Sources) find(id string) *run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.runs[id]
 }
 
-// Has says whether a run tells of itself and goes on.
+// Has reports whether the run is live and reports its own events.
 func (s *Sources) Has(id string) bool { return s.find(id) != nil }
 
-// PID is the process of a run, 0 when it is not known; Dir where it works.
+// PID returns the process of a run, or 0 if unknown.
 func (s *Sources) PID(id string) int {
 	if r := s.find(id); r != nil {
 		return r.kept.PID
@@ -155,7 +158,8 @@ func (s *Sources) Ancestors(id string) []string {
 	return nil
 }
 
-// Dir is where a run works: absolute, without symbolic links; "" for no run.
+// Dir returns a run's working directory, absolute and without symbolic links, or "" for an unknown
+// run.
 func (s *Sources) Dir(id string) string {
 	if r := s.find(id); r != nil {
 		return r.kept.Started.Cwd
@@ -163,10 +167,10 @@ func (s *Sources) Dir(id string) string {
 	return ""
 }
 
-// List is all runs that go on, the oldest first.
+// List returns all live runs, oldest first.
 func (s *Sources) List() []protocol.RunListed {
 	s.mu.Lock()
-	var open []*run // the desk is asked without mu: it shows events of what it holds
+	var open []*run // Approvals are queried without mu, because they call Show
 	for _, r := range s.runs {
 		if r.begun {
 			open = append(open, r)
@@ -186,7 +190,7 @@ func (s *Sources) List() []protocol.RunListed {
 	return all
 }
 
-// Stop ends the process of a run, by SIGTERM or at once.
+// Stop stops the process of a run, by SIGTERM or by SIGKILL.
 func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
 	pid := s.PID(id)
 	switch {
@@ -209,7 +213,7 @@ func (s *Sources) Stop(_ context.Context, id string, kill bool) error {
 	return nil
 }
 
-// ServeHTTP takes a source's connection.
+// ServeHTTP serves a program's connection.
 func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if !strings.EqualFold(q.Header.Get("Upgrade"), protocol.SourceUpgrade) {
 		w.Header().Set("Upgrade", protocol.SourceUpgrade)
@@ -221,7 +225,7 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		s.o.Log.Error("take a source's connection", "error", err)
 		return
 	}
-	_ = conn.SetDeadline(time.Time{}) // of the server's; a connection without is none
+	_ = conn.SetDeadline(time.Time{}) // remove the server's deadline; some connections support none
 	said := readAhead(in.Reader)
 	defer said.close()
 	defer conn.Close()
@@ -243,7 +247,7 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	l.serve()
 }
 
-// settle ends what a run that has come back does not ask any more.
+// resolveMissing closes the requests that a reconnected run no longer lists.
 func (s *Sources) settle(run string, asks []string) {
 	for _, q := range s.o.Desk.Open(run) {
 		if slices.Contains(asks, q.RequestID) || q.From != nil && q.From.Kind == "rpc" {
@@ -255,7 +259,7 @@ func (s *Sources) settle(run string, asks []string) {
 	}
 }
 
-// join gives the run of a connection: the one that it names, if that waits for it (it is back), or a new one.
+// join returns the run of a connection: the waiting run that it names, or a new one.
 func (s *Sources) join(q *http.Request) (r *run, back bool) {
 	var family []string
 	if s.o.Family != nil {

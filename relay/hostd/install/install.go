@@ -1,5 +1,6 @@
-// Package install has the system start hostd, and start it again, spec/relay.md (its API
-// promises nothing): by a unit of systemd, or an agent of launchd. Runs outlive hostd in either.
+// Package install installs hostd as a service of systemd or launchd, which restarts it
+// (spec/relay.md). Runs survive a restart of hostd. The compatibility promise does not cover this
+// API.
 package install
 
 import (
@@ -18,40 +19,40 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// Names of what is installed.
+// Names of the installed service.
 const (
 	unitName  = "concerto-hostd.service"
 	agentName = "dev.concerto.hostd"
 )
 
-// Options say what is started, and by whom.
+// Options describes the service to install.
 type Options struct {
-	Executable string   // absolute
-	Args       []string // hostd, and its flags
-	Environ    []string // where HOME, PATH, XDG_CONFIG_HOME and SUDO_USER are looked up
-	System     bool     // for the machine, not for the user alone
-	OS         string   // "": this one
-	Root       string   // before every path; "" but in tests
-	// Run runs a command of the system's; nil: it is run.
+	Executable string   // absolute path
+	Args       []string // hostd and its flags
+	Environ    []string // provides HOME, PATH, XDG_CONFIG_HOME and SUDO_USER
+	System     bool     // install for the machine instead of the user
+	OS         string   // "" means the current one
+	Root       string   // prefix of all paths; only set in tests
+	// Run runs a system command; nil executes it.
 	Run func(ctx context.Context, name string, args ...string) error
 }
 
-// Result is what was done.
+// Result describes what was done.
 type Result struct {
 	File string
-	// Todo are commands that are yet to be given, as Err has kept them from working.
+	// Todo lists the commands that remain to be run because of Err.
 	Todo []string
 	Err  error
 }
 
-// ErrUnknown says that a system is not known.
+// ErrUnknown reports an unsupported operating system.
 var ErrUnknown = errors.New("hostd is installed by systemd or launchd, and there is neither on")
 
-// runWithin bounds a command of the system's.
+// runTimeout limits a system command.
 const runWithin = 20 * time.Second
 
-// Install writes the unit or the agent and starts it. The file is there also when it cannot
-// be started: the result says how that is done.
+// Install writes the service file and starts the service. If starting fails, the file remains and
+// the result lists the commands to run.
 func Install(ctx context.Context, o Options) (Result, error) {
 	file, text, err := o.file()
 	if err != nil {
@@ -66,7 +67,7 @@ func Install(ctx context.Context, o Options) (Result, error) {
 	return o.tell(ctx, file, o.starting(file)), nil
 }
 
-// Uninstall stops it and removes the file. What is not there is fs.ErrNotExist.
+// Uninstall stops the service and removes its file. It returns fs.ErrNotExist if there is none.
 func Uninstall(ctx context.Context, o Options) (Result, error) {
 	file, _, err := o.file()
 	if err != nil {
@@ -84,7 +85,7 @@ func Uninstall(ctx context.Context, o Options) (Result, error) {
 	return Result{File: file, Todo: append(out.Todo, rest.Todo...), Err: errors.Join(out.Err, rest.Err)}, nil
 }
 
-// sudo says of an error what a user may have forgotten.
+// withSudoHint adds a hint to a permission error.
 func (o *Options) sudo(err error) error {
 	if o.System && errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: --system is for root, call it by sudo", err)
@@ -92,7 +93,7 @@ func (o *Options) sudo(err error) error {
 	return err
 }
 
-// tell gives commands to the system, up to the first that does not work.
+// runAll runs commands until one fails.
 func (o *Options) tell(ctx context.Context, file string, commands [][]string) Result {
 	run := o.Run
 	if run == nil {
@@ -138,7 +139,7 @@ func (o *Options) env(name string) string {
 	return ""
 }
 
-// file is where the unit or the agent is, and its text.
+// file returns the path and content of the service file.
 func (o *Options) file() (file, text string, err error) {
 	home := o.env("HOME")
 	if home == "" && !o.System {
@@ -182,8 +183,8 @@ func (o *Options) stopping(file string) (before, after [][]string) {
 	return [][]string{o.systemctl("disable", "--now", unitName)}, [][]string{o.systemctl("daemon-reload")}
 }
 
-// unit is systemd's. Only hostd is ended with it: the runs go on, and the next hostd finds
-// them. What it is to find programs by, it would not have otherwise.
+// unit returns systemd's unit. Stopping it kills only hostd: runs continue and the next hostd finds
+// them. It sets PATH, which a service would not inherit.
 func (o *Options) unit() string {
 	user, wanted := "", "default.target"
 	if o.System {
@@ -212,7 +213,7 @@ KillMode=process
 WantedBy=` + wanted + "\n"
 }
 
-// quoted is a word of a unit: systemd takes % and $ for its own.
+// quoteWord quotes a word for a unit file, where % and $ are special.
 func quoted(word string) string {
 	word = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(word)
 	if word == "" || strings.ContainsAny(word, " \t'\"\\;") {
@@ -221,7 +222,7 @@ func quoted(word string) string {
 	return word
 }
 
-// agent is launchd's.
+// agent returns launchd's property list.
 func (o *Options) agent() string {
 	var b strings.Builder
 	b.WriteString(xml.Header + `<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -248,6 +249,6 @@ func (o *Options) agent() string {
 
 func escaped(text string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(text)) // a builder takes all
+	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 	return b.String()
 }

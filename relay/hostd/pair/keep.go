@@ -1,6 +1,6 @@
-// Package pair makes a host known to a server by a key, spec/relay.md (its API promises nothing): the
-// key is made once, an owner confirms it at the server, and what came of that is kept in hostd's
-// state.
+// Package pair pairs a host with a server by a key (spec/relay.md): the host creates a key once, an
+// owner confirms it at the server, and the result is stored in hostd's state. The compatibility
+// promise does not cover this API.
 package pair
 
 import (
@@ -20,22 +20,22 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// The files of the state.
+// Files in the state directory.
 const (
-	keyFile  = "host-key" // PEM of PKCS #8
+	keyFile  = "host-key" // PKCS #8 in PEM
 	keptFile = "pairing.json"
 )
 
-// Kept is a pairing that an owner has confirmed.
+// Pairing is a pairing that an owner confirmed.
 type Kept struct {
-	Server    string `json:"server"` // its URL
+	Server    string `json:"server"` // the server's URL
 	HostID    string `json:"host_id"`
-	ServerKey string `json:"server_key,omitempty"` // "" until it has proven one
+	ServerKey string `json:"server_key,omitempty"` // "" until the server has proven a key
 	dir       string
 	key       ed25519.PrivateKey
 }
 
-// Load reads the pairing that a state directory has; nil when it has none.
+// Load reads the pairing from a state directory. It returns nil if there is none.
 func Load(dir string) (*Kept, error) {
 	file := filepath.Join(dir, keptFile)
 	text, err := os.ReadFile(file)
@@ -56,20 +56,20 @@ func Load(dir string) (*Kept, error) {
 	return k, err
 }
 
-// At says whether a server's URL is that of the pairing.
+// IsWith reports whether the pairing is with the server at this URL.
 func (k *Kept) At(server string) bool {
 	a, err1 := url.Parse(k.Server)
 	b, err2 := url.Parse(server)
 	return err1 == nil && err2 == nil && protocol.OriginOf(a) == protocol.OriginOf(b)
 }
 
-// Public is the host's key as others know it.
+// Public returns the host's public key.
 func (k *Kept) Public() ed25519.PublicKey { return k.key.Public().(ed25519.PublicKey) }
 
-// Private is the host's key.
+// Private returns the host's private key.
 func (k *Kept) Private() ed25519.PrivateKey { return k.key }
 
-// Pinned is the server's key; nil when it has not proven one yet.
+// Pinned returns the server's key, or nil if the server has not proven one.
 func (k *Kept) Pinned() (ed25519.PublicKey, error) {
 	if k.ServerKey == "" {
 		return nil, nil
@@ -77,7 +77,7 @@ func (k *Kept) Pinned() (ed25519.PublicKey, error) {
 	return protocol.ParseKey(k.ServerKey)
 }
 
-// Pin keeps the server's key.
+// Pin stores the server's key.
 func (k *Kept) Pin(key ed25519.PublicKey) error {
 	pinned := *k
 	pinned.ServerKey = protocol.KeyText(key)
@@ -92,7 +92,7 @@ func (k *Kept) save() error {
 	return userfile.Replace(filepath.Join(k.dir, keptFile), append(text, '\n'), 0o600)
 }
 
-// Key is the key of a state directory, which is made when there is none.
+// LoadOrCreateKey returns the key in a state directory and creates it if necessary.
 func Key(dir string) (ed25519.PrivateKey, error) {
 	file := filepath.Join(dir, keyFile)
 	key, err := readKey(file)

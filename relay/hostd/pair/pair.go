@@ -16,26 +16,26 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Options say who wants to be paired with whom.
+// Options configures a pairing request.
 type Options struct {
-	Server        string // its URL: http, https, ws or wss
-	Dir           string // hostd's state
-	Name          string // the machine's
-	HostID, Token string // that the machine has at present; "" when it has none
+	Server        string // URL: http, https, ws or wss
+	Dir           string // hostd's state directory
+	Name          string // the machine's name
+	HostID, Token string // the current ones; may be ""
 	HTTP          *http.Client
-	Poll          func(ctx context.Context) error // waits between two looks; nil: a second
+	Poll          func(ctx context.Context) error // waits between two polls; nil waits a second
 }
 
-// Begun is a pairing that waits for an owner.
+// Request is a pairing request that waits for an owner's confirmation.
 type Begun struct {
 	o           Options
 	key         ed25519.PrivateKey
 	id          string
 	serverKey   string
 	Code        string
-	Link        string // to the page where an owner confirms it
+	Link        string // URL of the page where an owner confirms
 	Fingerprint string
-	For         time.Duration // how long it waits
+	For         time.Duration // the time until it expires
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 	mostAnswer   = 64 << 10
 )
 
-// Begin makes the key, if there is none, and asks the server to know it.
+// Begin creates a key if necessary and sends a pairing request to the server.
 func Begin(ctx context.Context, o Options) (*Begun, error) {
 	u, err := base(o.Server)
 	if err != nil {
@@ -54,7 +54,8 @@ func Begin(ctx context.Context, o Options) (*Begun, error) {
 		o.HTTP = &http.Client{Timeout: answerWithin}
 	}
 	once := *o.HTTP
-	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // another server is not the one that was named
+	// a redirect would lead to another server than the named one
+	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o.HTTP = &once
 	b := &Begun{o: o}
 	if b.key, err = Key(o.Dir); err != nil {
@@ -83,7 +84,7 @@ func Begin(ctx context.Context, o Options) (*Begun, error) {
 	return b, nil
 }
 
-// base is a server's URL, without what stands behind its host, in a form of http.
+// baseURL returns a server's URL with an HTTP scheme.
 func base(server string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {
@@ -97,7 +98,7 @@ func base(server string) (string, error) {
 	return u.String(), nil
 }
 
-// refusal is what a server says that does not do it.
+// serverError is an error response of the server.
 type refusal struct {
 	code, why string
 	status    int
@@ -105,7 +106,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.why }
 
-// ask asks the server, and reads its answer.
+// do sends a request and decodes the response.
 func (b *Begun) ask(ctx context.Context, method, path string, body, into any) error {
 	var in io.Reader = http.NoBody
 	if body != nil {
@@ -144,10 +145,11 @@ func (b *Begun) ask(ctx context.Context, method, path string, body, into any) er
 	return nil
 }
 
-// Wait waits until an owner has confirmed it, and keeps it. A server that cannot be reached meanwhile is
-// asked again. The error says when the time is over.
+// Wait polls until an owner confirms the pairing, and stores it. It retries while the server is
+// unreachable, and returns an error when the request expires.
 func (b *Begun) Wait(ctx context.Context) (*Kept, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.For+time.Minute, errors.New("nobody has confirmed the pairing in time")) // the server says so before
+	// normally the server reports it earlier
+	ctx, cancel := context.WithTimeoutCause(ctx, b.For+time.Minute, errors.New("nobody has confirmed the pairing in time"))
 	defer cancel()
 	poll := b.o.Poll
 	if poll == nil {
@@ -189,7 +191,7 @@ func aSecond(ctx context.Context) error {
 	}
 }
 
-// keep keeps what was confirmed.
+// store stores a confirmed pairing.
 func (b *Begun) keep(host, serverKey string) (*Kept, error) {
 	if !protocol.IsID(host) {
 		return nil, fmt.Errorf("%s gives no id to this host", b.o.Server)

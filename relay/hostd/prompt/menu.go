@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Choice is one of a menu's: Key is what chooses it.
+// Choice is an entry of a menu. Typing Key selects it.
 type Choice struct{ Key, Label string }
 
 // choice matches a line of a menu, as "❯ 1. Yes", "b) no" or "[3] other".
 var choice = regexp.MustCompile(`^[ ❯>*]*[(\[]?([0-9]{1,2}|[A-Za-z])[.):\]] +(\S.*)$`)
 
-// Menu returns the last menu of numbered or lettered choices that a terminal shows; nil when there
-// is none of two choices or more.
+// Menu returns the last menu with at least two numbered or lettered choices that a terminal shows,
+// or nil.
 func Menu(shown string) []Choice {
 	var all []Choice
 	for line := range strings.SplitSeq(shown, "\n") {
@@ -32,7 +32,7 @@ func Menu(shown string) []Choice {
 	return all
 }
 
-// next returns the key that follows another.
+// nextKey returns the key after another one.
 func next(key string) string {
 	if n, err := strconv.Atoi(key); err == nil {
 		return strconv.Itoa(n + 1)
@@ -40,7 +40,7 @@ func next(key string) string {
 	return string(key[0] + 1)
 }
 
-// After returns what is typed after the key of a choice: the rest of what approving types.
+// KeySuffix returns what is typed after the key of a choice: the rest of Approve.
 func (r *Rule) After() string {
 	return strings.TrimLeft(r.Approve, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }

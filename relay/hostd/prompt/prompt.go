@@ -1,5 +1,5 @@
-// Package prompt says when what a terminal shows is a question, spec/relay.md (its API promises
-// nothing): by rules, regular expressions over the text that a person would read there.
+// Package prompt detects questions that a terminal shows (spec/relay.md), with regular expressions
+// over the visible text. The compatibility promise does not cover this API.
 package prompt
 
 import (
@@ -15,32 +15,32 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// Tail is how much of the end of a run's output is looked at, in bytes, and Quiet for how long
-// the run has to be silent before.
+// Tail is the number of bytes at the end of a run's output that are searched, and Quiet the time
+// without output before the search.
 const (
 	Tail  = 4 << 10
 	Quiet = 250 * time.Millisecond
 )
 
-// Rule is one of a table.
+// Rule detects one kind of question.
 type Rule struct {
 	Tool    string `toml:"tool"` // * for all
 	Match   string `toml:"match"`
-	Reason  string `toml:"reason"` // permission, choice, prompt, unknown
+	Reason  string `toml:"reason"` // permission, choice, prompt or unknown
 	Approve string `toml:"approve"`
 	Deny    string `toml:"deny"`
 
 	match *regexp.Regexp
 }
 
-// Rules are a table: the first rule that matches counts.
+// Rules is a table of rules; the first match applies.
 type Rules []Rule
 
 //go:embed prompts.toml
 var embedded string
 
-// Load reads the rules, those of a file before our own; "" is no file. The error names the
-// file and the rule.
+// Load returns the rules of a file followed by the built-in ones; "" means no file. An error names
+// the file and the rule.
 func Load(file string) (Rules, error) {
 	own, err := parse("prompts.toml", embedded)
 	if err != nil || file == "" {
@@ -90,8 +90,7 @@ func (r *Rule) compile() (err error) {
 	return nil
 }
 
-// Find is the rule that matches what a tool's terminal shows, and the question; nil when none
-// does.
+// Find returns the rule that matches the visible text of a tool, and the question, or nil.
 func (rules Rules) Find(tool, shown string) (*Rule, string) {
 	for _, of := range []string{tool, "*"} {
 		for i := range rules {
@@ -107,16 +106,16 @@ func (rules Rules) Find(tool, shown string) (*Rule, string) {
 	return nil, ""
 }
 
-// MaxQuestion is how long a question is at most, in characters.
+// MaxQuestion limits a question, in characters.
 const MaxQuestion = 500
 
-// question is what was matched, with the beginning of its first line.
+// question returns the match from the beginning of its first line.
 func question(shown string, at []int) string {
 	text := shown[strings.LastIndexByte(shown[:at[0]], '\n')+1:]
 	return Short(text)
 }
 
-// Short is the end of a text as it is shown as a question.
+// Short returns the end of a text, cut to MaxQuestion characters.
 func Short(text string) string {
 	text = strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(text); n > MaxQuestion {

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Render is the text that a terminal shows of the end of an output, as far as lines go:
-// sequences that colour, set titles and the like are taken out, carriage returns, backspaces,
-// tabs and erased lines applied. What moves the cursor up or down does not: programs that
-// draw the whole screen are read in the order in which they write.
+// Render returns the text that a terminal shows for the end of an output, line by line. It removes
+// colours, titles and similar sequences, and applies carriage returns, backspaces, tabs and erased
+// lines. It ignores vertical cursor movement: output of full-screen programs appears in writing
+// order.
 func Render(output []byte) string {
 	r := renderer{}
 	for i := 0; i < len(output); {
@@ -68,7 +68,7 @@ func (r *renderer) newline() {
 	r.line, r.at = r.line[:0], 0
 }
 
-// escape takes a sequence, and gives its length.
+// escape processes an escape sequence and returns its length.
 func (r *renderer) escape(b []byte) int {
 	if len(b) < 2 {
 		return 1
@@ -82,7 +82,7 @@ func (r *renderer) escape(b []byte) int {
 			}
 		}
 		return len(b)
-	case ']', 'P', '_', '^', 'X': // a text that ends with BEL or ESC \
+	case ']', 'P', '_', '^', 'X': // a string that ends with BEL or ESC \
 		for i := 2; i < len(b); i++ {
 			if b[i] == 0x07 {
 				return i + 1
@@ -118,7 +118,7 @@ func (r *renderer) control(args string, c byte) {
 		r.at = max(r.at-max(n, 1), 0)
 	case 'G':
 		r.move(max(n, 1) - 1)
-	case 'H', 'f', 'B', 'E': // it goes on elsewhere
+	case 'H', 'f', 'B', 'E': // the output continues on another line
 		if len(r.line) > 0 {
 			r.newline()
 		}

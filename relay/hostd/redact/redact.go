@@ -1,6 +1,6 @@
-// Package redact removes secrets from what a host shows, spec/24-relay.md (its API promises
-// nothing). Rules is the definition of what is removed where. The forms of tokens are
-// internal/data/secret's, as are the secrets that are known.
+// Package redact removes secrets from what a host shows (spec/24-relay.md). Rules defines what is
+// removed where. Package internal/data/secret defines the forms of tokens and the set of known
+// secrets. The compatibility promise does not cover this API.
 package redact
 
 import (
@@ -20,21 +20,22 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Mark replaces a secret; one that is known by its variable is replaced by that name.
+// Mark replaces a secret. A secret known by its variable is replaced by the variable's name.
 const Mark = protocol.Redacted
 
-// Rule is one kind of secret.
+// Rule describes one kind of secret.
 type Rule struct {
-	Name string // as the manual says it
-	// Asked says what is removed from requests, which a person reads before deciding: "" is nothing.
+	Name string // as in the manual
+	// Asked describes what is removed from requests, which a person reads before deciding; "" means
+	// nothing.
 	Asked string
-	// Told says what is removed from commands, inputs, results and logs.
+	// Told describes what is removed from commands, inputs, results and logs.
 	Told string
 
 	asked, told func(r *Redactor, text string) string
 }
 
-// Rules is what is redacted, in this order. The manual has it as a table.
+// Rules lists the rules in the order of application. The manual shows them as a table.
 var Rules = []Rule{
 	{"a known secret: the value of a variable of hostd's environment whose name contains `KEY`, `TOKEN`, `SECRET`, `PASS`, `CREDENTIAL` or `AUTH`", "all", "all", known, known},
 	{"a token that is recognised by its form", "the forms of the list below", "also shortened tokens and certificates", tokens, shortened},
@@ -45,14 +46,14 @@ var Rules = []Rule{
 }
 
 const (
-	// names are parts of names whose values are secret.
+	// names matches parts of names whose values are secret.
 	names = `(?:api[_-]?key|token|password|passwd|secret)`
 
-	// value is a value after its name.
+	// value matches a value after its name.
 	value = `(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s"',;&|]+)`
 )
 
-// named finds values after names, by groups of expressions.
+// named finds values after names, by the groups of expressions.
 type named []*regexp.Regexp
 
 var (
@@ -65,8 +66,8 @@ var (
 	member = regexp.MustCompile(`(?i)(?:` + names + `|authorization)$`)
 	chance = regexp.MustCompile(`[A-Za-z0-9+=_/.-]{32,}`)
 
-	// literal matches a value that a shell takes as it is, with or without quotes around it. It
-	// is no path and no flag: what a person must see is not hidden after a telling name.
+	// literal matches a value that a shell takes literally, with or without quotes. Paths and flags
+	// do not match, because people must see them even after a suspicious name.
 	literal = regexp.MustCompile("^(?i:(?:bearer|basic|token)[ \\t]+)?[\"']?[A-Za-z0-9_+=%@:!#^*?,][^\\s\"'`$()<>{};&|\\\\]*[\"']?$")
 )
 
@@ -74,15 +75,15 @@ var (
 type Redactor struct {
 	extra *regexp.Regexp
 	known *secret.Set
-	dir   string // relative to which a text may name files
+	dir   string // file names in a text may be relative to it
 }
 
-// New returns a Redactor that also removes what an expression matches, "" for none, and the
-// values of variables of an environment ("NAME=value") whose names say that they are secret.
+// New returns a Redactor. It also removes what the expression extra matches ("" for none), and the
+// values of variables in environ ("NAME=value") whose names suggest a secret.
 func New(extra string, environ []string) (*Redactor, error) {
 	r := &Redactor{known: &secret.Set{}}
 	for _, v := range environ {
-		// A path is no secret, though SSH_AUTH_SOCK is named like one.
+		// A path is not a secret, even if its name suggests one, as SSH_AUTH_SOCK does.
 		if _, value, _ := strings.Cut(v, "="); !strings.HasPrefix(value, "/") {
 			r.known.AddNamed([]string{v})
 		}
@@ -98,13 +99,13 @@ func New(extra string, environ []string) (*Redactor, error) {
 	return r, nil
 }
 
-// Add adds a known secret, which is shown by its name.
+// Add adds a known secret, which is replaced by its name.
 func (r *Redactor) Add(name, value string) { r.known.Add(name, value) }
 
-// In returns the redactor for texts of a directory, whose files' names are no secrets.
+// In returns the redactor for texts about a directory, in which file names are not secrets.
 func (r *Redactor) In(dir string) *Redactor { return &Redactor{r.extra, r.known, dir} }
 
-// Text returns a text that is told, without secrets.
+// Text returns a text for events and logs without secrets.
 func (r *Redactor) Text(text string) string {
 	for i := range Rules {
 		text = Rules[i].told(r, text)
@@ -112,8 +113,8 @@ func (r *Redactor) Text(text string) string {
 	return text
 }
 
-// Asked returns a text that is asked or approved, without secrets. Nothing is removed there
-// because it looks random: it may be a path, a branch or a hash.
+// Asked returns a text for requests without secrets. It keeps text that looks random, which may be
+// a path, a branch or a hash.
 func (r *Redactor) Asked(text string) string {
 	for i := range Rules {
 		if Rules[i].asked != nil {
@@ -123,8 +124,8 @@ func (r *Redactor) Asked(text string) string {
 	return text
 }
 
-// Request removes secrets from all that a request shows, and notes whether there were any. The
-// members of the arguments named plain stay as they are.
+// Request removes secrets from all parts of a request and sets Redacted if there were any. The
+// members of the arguments named plain are unchanged.
 func (r *Redactor) Request(q *protocol.PermissionRequested, plain ...string) {
 	q.Prompt, q.OpArgsSummary = r.noting(q, q.Prompt), r.noting(q, q.OpArgsSummary)
 	at := namesOf(q.Diff)
@@ -140,7 +141,7 @@ func (r *Redactor) Request(q *protocol.PermissionRequested, plain ...string) {
 	}
 }
 
-// namesOf returns the length of the two lines with which a diff names its file.
+// headerLen returns the length of the two lines that name the file of a diff.
 func namesOf(diff string) (n int) {
 	for _, head := range []string{"--- ", "+++ "} {
 		if !strings.HasPrefix(diff[n:], head) {
@@ -167,7 +168,7 @@ func known(r *Redactor, text string) string { return r.known.Text(text) }
 
 func tokens(_ *Redactor, text string) string { return secret.WithoutTokens(text, Mark) }
 
-// shortened removes tokens, and what a person may have shortened of one.
+// shortened removes tokens and shortened forms of tokens.
 func shortened(r *Redactor, text string) string {
 	text = tokens(r, text)
 	return cut(text, form.FindAllStringIndex(text, -1))
@@ -177,7 +178,7 @@ func (n named) cut(_ *Redactor, text string) string {
 	return n.where(text, func(string) bool { return true })
 }
 
-// literally removes values only where a shell takes them literally, and not shorter than most.
+// literally removes only values that match literal and have a minimum length.
 func literally(n named, least int) func(*Redactor, string) string {
 	return func(_ *Redactor, text string) string {
 		return n.where(text, func(v string) bool {
@@ -205,7 +206,7 @@ func random(r *Redactor, text string) string {
 	}))
 }
 
-// looksRandom reports whether a word is no path, no name of words, no hash, and no file's name.
+// looksRandom reports whether a word is not a path, words, a hash or a file's name.
 func (r *Redactor) looksRandom(word string) bool {
 	has := func(from, to byte) bool {
 		return strings.ContainsFunc(word, func(c rune) bool { return rune(from) <= c && c <= rune(to) })
@@ -224,7 +225,7 @@ func extra(r *Redactor, text string) string {
 	return cut(text, r.extra.FindAllStringIndex(text, -1))
 }
 
-// cut replaces parts, which are in order, by the mark.
+// cut replaces the given parts, which are in order, with Mark.
 func cut(text string, parts [][]int) string {
 	if len(parts) == 0 {
 		return text

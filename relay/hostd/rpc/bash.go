@@ -12,13 +12,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Bounds of a command of bash.
+// Limits of a bash command.
 const (
 	maxStream   = 200_000 // bytes of each stream
 	bashTimeout = 120 * time.Second
 )
 
-// find finds a program on the host's PATH.
+// findProgram searches for a program in the host's PATH.
 func (d *Dispatcher) find(name string) (string, error) {
 	path, err := procgroup.Find(name, "", d.o.Environ)
 	if err != nil {
@@ -27,8 +27,8 @@ func (d *Dispatcher) find(name string) (string, error) {
 	return path, nil
 }
 
-// bash runs a command and ends it with all that it has started, at its end, when its time is
-// over, and with ctx. Its input is empty; of the environment it gets what every process gets.
+// runBash runs a command with empty input and the standard inherited environment. It kills the
+// command and its child processes at its end, on timeout and when ctx is done.
 func (d *Dispatcher) bash(ctx context.Context, path, cwd string, q protocol.Bash) (*protocol.BashDone, error) {
 	within := bashTimeout
 	if q.TimeoutS != nil {
@@ -42,10 +42,10 @@ func (d *Dispatcher) bash(ctx context.Context, path, cwd string, q protocol.Bash
 	if err != nil {
 		return nil, err
 	}
-	_ = p.Stdin.Close() // it is given nothing
+	_ = p.Stdin.Close() // its input is empty
 	stop := context.AfterFunc(timed, p.Kill)
 	defer stop()
-	_, _ = io.Copy(&stdout, p.Stdout) // it ends with the process
+	_, _ = io.Copy(&stdout, p.Stdout) // ends with the process
 	p.End(0, nil)
 	exit := p.Exit()
 	if err := ctx.Err(); err != nil {
@@ -57,7 +57,7 @@ func (d *Dispatcher) bash(ctx context.Context, path, cwd string, q protocol.Bash
 	return done, nil
 }
 
-// stream keeps the beginning of what is written to it.
+// limitedBuffer stores the beginning of what is written to it.
 type stream struct {
 	b   bytes.Buffer
 	cut bool
@@ -70,8 +70,8 @@ func (s *stream) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// text is what is kept, as UTF-8 of whole characters. What is put in the place of a byte that
-// is none is longer than it.
+// text returns the stored bytes as valid UTF-8. Replacement characters may make it longer, so it is
+// cut again.
 func (s *stream) text() string {
 	text := s.b.String()
 	if s.cut {
@@ -85,7 +85,7 @@ func (s *stream) text() string {
 	return valid
 }
 
-// whole is a text without a character at its end of which only a part is there.
+// trimPartial removes an incomplete character at the end of a text.
 func whole(text string) string {
 	for n := 1; n <= min(4, len(text)); n++ {
 		if c := text[len(text)-n]; c < 0x80 {
@@ -100,7 +100,7 @@ func whole(text string) string {
 	return text
 }
 
-// width is how many bytes a character has that begins so.
+// runeLen returns the length of a character from its first byte.
 func width(first byte) int {
 	switch {
 	case first >= 0xf0:

@@ -7,14 +7,14 @@ import (
 	unified "github.com/rogpeppe/go-internal/diff"
 )
 
-// diff is a unified diff of a file's text; "" when it is the same.
+// diff returns a unified diff, or "" if the texts are equal.
 func diff(path, old, new string) string {
 	text := unified.Diff("a/"+path, []byte(old), "b/"+path, []byte(new))
-	_, text, _ = bytes.Cut(text, []byte("\n")) // its first line names the two once more
+	_, text, _ = bytes.Cut(text, []byte("\n")) // the first line repeats the file names
 	return string(text)
 }
 
-// cutDiff is a diff of as many bytes as a request may have. What is cut, it says.
+// cutDiff shortens a diff to maxDiff bytes and marks the omission.
 func cutDiff(text string) string {
 	if len(text) <= maxDiff {
 		return text

@@ -12,28 +12,29 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// work is what waits for a decision: what is asked, without secrets but for its arguments, and what is then done.
+// work is an operation that waits for a decision: how it is shown, with secrets removed except in
+// args, and how it is performed.
 type work struct {
 	tool, risk, prompt, summary string
-	args                        json.RawMessage // that are shown
+	args                        json.RawMessage // shown in the request
 	diff                        string
 	do                          func(ctx context.Context) (any, error)
 }
 
-// Bounds of what is shown of a request.
+// Limits on what a request shows.
 const (
-	maxPreview = 2000 // characters of what is to be written
+	maxPreview = 2000 // characters of the content to write
 	maxSummary = 80   // characters
 	maxDiff    = 64 << 10
 )
 
-// gated does what changes something: it is told, asked, decided, and only then done, when it
-// is still what was asked for.
+// gated returns a handler for an operation that changes something: it commits the call, submits a
+// request, and performs the operation if it is approved and unchanged.
 func gated(prepare func(context.Context, *Dispatcher, *call, *Run) (*work, error)) func(context.Context, *Dispatcher, *call, *Run) (any, error) {
 	return func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error) {
 		w, err := prepare(ctx, d, c, run)
 		if err != nil {
-			return nil, err // what cannot be done is not asked
+			return nil, err // an invalid operation needs no approval
 		}
 		began, err := d.called(ctx, c, run, w.args)
 		if err != nil {
@@ -44,7 +45,7 @@ func gated(prepare func(context.Context, *Dispatcher, *call, *Run) (*work, error
 	}
 }
 
-// decided waits for the decision and does the work.
+// awaitDecision waits for the decision and performs the work.
 func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (any, error) {
 	hash, err := hashOf(c, run)
 	if err != nil {
@@ -73,10 +74,10 @@ func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (a
 	return d.approved(ctx, c, hash, w)
 }
 
-// ends are the codes of decisions against a request.
+// rejectionCodes maps outcomes of rejected requests to error codes.
 var ends = map[string]protocol.RPCCode{approvals.Deny: protocol.Denied, approvals.Expired: protocol.RPCCode(protocol.Expired), approvals.Withdrawn: protocol.Withdrawn}
 
-// approved does what was approved, if it is what would be done now.
+// performApproved performs the work, if it is still what was approved.
 func (d *Dispatcher) approved(ctx context.Context, c *call, hash string, w *work) (any, error) {
 	run, known := d.o.Runs.Find(c.Run)
 	if !known || run.Ended {
@@ -92,7 +93,8 @@ func (d *Dispatcher) approved(ctx context.Context, c *call, hash string, w *work
 	return w.do(ctx)
 }
 
-// hashOf is what a decision is bound to: what is done, with what, and where.
+// hashCall returns the hash that binds a decision to the operation, its arguments and its
+// directory.
 func hashOf(c *call, run *Run) (string, error) {
 	text, err := json.Marshal(struct {
 		Op   string          `json:"op"`
@@ -108,7 +110,7 @@ func hashOf(c *call, run *Run) (string, error) {
 	return hexsum.SHA256(text), nil
 }
 
-// writing is a file that is to be written.
+// prepareWrite prepares writing a file.
 func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
 	q, err := decode[protocol.WriteFile](c)
 	if err != nil {
@@ -141,7 +143,7 @@ func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, erro
 		}}, nil
 }
 
-// bashing is a command that is to be run.
+// prepareBash prepares running a command.
 func bashing(_ context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
 	q, err := decode[protocol.Bash](c)
 	if err != nil {

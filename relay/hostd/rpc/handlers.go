@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// handler is how a type of request is done. run is nil for those that are of no run.
+// handler performs one type of request. run is nil for types that have no run.
 type handler struct {
 	ofRun bool
 	alive bool // the run must not have ended
@@ -34,16 +34,17 @@ var handlers = map[string]*handler{
 	"rpc.host.logs.tail":    {do: tailLog},
 }
 
-// changes says of an RPC that --remote-exec off forbids it.
+// changesHost reports whether --remote-exec off forbids the RPC.
 func changes(m *protocol.Message) bool { return m.Gated || m.Type == "rpc.run.start" }
 
-// decode reads the data of a call, which was checked.
+// decode decodes the data of a call, which are already validated.
 func decode[T any](c *call) (q T, err error) {
 	err = json.Unmarshal(c.Data, &q)
 	return q, err
 }
 
-// inScope does what changes nothing in a run's directory, and tells of it.
+// inScope returns a handler for a read-only operation in a run's directory, which commits the call
+// and its result as events.
 func inScope[T any](do func(context.Context, *workdirfs.Scope, T) (any, error)) func(context.Context, *Dispatcher, *call, *Run) (any, error) {
 	return func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error) {
 		q, err := decode[T](c)
@@ -66,7 +67,7 @@ func inScope[T any](do func(context.Context, *workdirfs.Scope, T) (any, error)) 
 	}
 }
 
-// tool is the name by which events tell of a call.
+// tool returns the name of the call in events.
 func (c *call) tool() string {
 	if c.Local {
 		return c.Type[len("rpc."):]
@@ -101,5 +102,5 @@ func listRuns(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 	return protocol.RunsListed{Runs: all}, nil
 }
 
-// maxEvent bounds what events tell of arguments and results.
+// maxEvent limits arguments and results in events, in bytes.
 const maxEvent = 16 << 10

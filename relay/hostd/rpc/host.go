@@ -16,7 +16,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// tools are the programs that a host says it has: agents that work in a terminal.
+// tools lists the agents for which a host checks whether they are installed.
 var tools = []string{"aider", "claude", "codex", "concerto", "cursor-agent", "gemini", "goose", "iflow", "opencode"}
 
 func (d *Dispatcher) info() protocol.HostInfo {
@@ -41,7 +41,7 @@ func hostDoctor(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error
 	return d.doctor(ctx), nil
 }
 
-// limits are what a host tells of its bounds.
+// limits returns the limits that a host reports.
 func limits() json.RawMessage {
 	return object(map[string]int64{
 		"frame_bytes": protocol.MaxFrame, "read_bytes": 1 << 20, "write_bytes": 1 << 20, "stream_bytes": maxStream, "open_requests": protocol.OpenRequests,
@@ -60,7 +60,7 @@ func hostCapabilities(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any,
 	return out, nil
 }
 
-// Of the log, what is given when nothing is said, and at most.
+// Default and maximum number of lines and bytes of the log.
 const (
 	lines, mostLines       = 200, 2000
 	logBytes, mostLogBytes = 200_000, 2_000_000
@@ -91,8 +91,8 @@ func tailLog(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 	return protocol.LogTail{Path: d.o.LogFile, Text: cut(d.o.Redact.Text(text), int(most)), Truncated: truncated}, nil
 }
 
-// tail is the last lines of a file, at most so many bytes of it. truncated says that the file
-// is longer than those.
+// tail returns the last lines of a file within its last maxBytes. truncated reports whether the
+// file is longer.
 func tail(file string, n int, most int64) (text string, truncated bool, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -110,7 +110,7 @@ func tail(file string, n int, most int64) (text string, truncated bool, err erro
 		return "", false, err
 	}
 	b = b[:k]
-	if from > 0 { // not the rest of a line
+	if from > 0 { // drop the partial first line
 		if i := bytes.IndexByte(b, '\n'); i >= 0 && i < len(b)-1 {
 			b = b[i+1:]
 		}

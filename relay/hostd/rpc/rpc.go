@@ -1,8 +1,10 @@
-// Package rpc does what apps ask of a host by rpc.* messages, spec/relay.md (its API promises
-// nothing): in a run's directory by package scope, with bash, and of the host itself.
+// Package rpc performs the rpc.* requests of apps (spec/relay.md): files and git in a run's
+// directory, bash, and requests to the host itself. The compatibility promise does not cover this
+// API.
 //
-// Each request is done once, however often it comes. What changes something waits at the desk
-// for a decision, bound by hash to what is then done. What is done in a run is told as events of it.
+// Each request is performed once, even if it is repeated. A request that changes something waits
+// for a decision, which is bound to the operation by a hash. Operations in a run are recorded as
+// its events.
 package rpc
 
 import (
@@ -24,16 +26,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Error is why a request is not done.
+// Error explains why a request was refused.
 type Error = workdirfs.Error
 
-// Run is what a request needs to know of a run.
+// Run describes a run.
 type Run struct {
-	Cwd   string // without links
+	Cwd   string // without symbolic links
 	Ended bool
 }
 
-// Runs are a host's runs. Errors are of type *Error.
+// Runs manages a host's runs. Its errors are of type *Error.
 type Runs interface {
 	Find(run string) (Run, bool)
 	Start(ctx context.Context, q protocol.StartRun, actor string) (run string, err error)
@@ -41,53 +43,54 @@ type Runs interface {
 	List() []protocol.RunListed
 }
 
-// Desk is where decisions come from.
+// Approvals provides decisions.
 type Desk interface {
 	Ask(ctx context.Context, run string, r approvals.Request) (<-chan approvals.Decision, error)
 	Withdraw(ctx context.Context, run, id, why string) error
-	Outcome(run, id string) (approvals.Decision, bool) // of a request that is over
+	Outcome(run, id string) (approvals.Decision, bool) // the outcome of a closed request
 }
 
-// Events takes what is told of a run, with notes of the dispatcher.
+// Events commits events of a run together with the dispatcher's notes.
 type Events interface {
 	Tell(ctx context.Context, c spool.Change) error
 }
 
-// Options are what a Dispatcher is made of.
+// Options configures a Dispatcher.
 type Options struct {
 	HostID, Version string
 	Runs            Runs
 	Desk            Desk
 	Events          Events
 	Redact          *redact.Redactor
-	Remote          bool   // apps may start runs, write files and have commands run, if they are allowed to
-	LogFile         string // "" when there is none
-	Socket          string // of the local API
+	Remote          bool   // apps may start runs, write files and run commands
+	LogFile         string // "" for none
+	Socket          string // path of the local API's socket
 	Features        []string
-	Doctor          func(context.Context) []protocol.Dep // what the host needs, and whether it is there
-	Log             *slog.Logger                         // nil: nothing is logged
-	Now             func() time.Time                     // nil is time.Now
-	Environ         []string                             // of commands and of looking for tools; nil: the process's
+	Doctor          func(context.Context) []protocol.Dep // checks the host's dependencies
+	Log             *slog.Logger                         // nil logs nothing
+	Now             func() time.Time                     // nil means time.Now
+	// environment for commands and for lookups of tools; nil means the process's
+	Environ []string
 }
 
-// Call is a request. A local one came over the host's own socket.
+// Call is a request. A local call arrived over the host's own socket.
 type Call struct {
 	Type, Run string
-	Data      json.RawMessage // with the request_id
+	Data      json.RawMessage // includes the request_id
 	Local     bool
 }
 
-// Dispatcher does requests. Safe for concurrent use.
+// Dispatcher performs requests. It is safe for concurrent use.
 type Dispatcher struct {
 	o Options
 
 	mu    sync.Mutex
 	calls map[string]*call // by request_id
-	order []*call          // those that are over, the oldest first
-	kept  int              // bytes of their results
+	order []*call          // finished calls, oldest first
+	kept  int              // total bytes of their results
 }
 
-// New makes a dispatcher.
+// New returns a Dispatcher.
 func New(o Options) *Dispatcher {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -101,11 +104,11 @@ func New(o Options) *Dispatcher {
 	return &Dispatcher{o: o, calls: map[string]*call{}}
 }
 
-// mostKept bounds the results that are kept for who asks again. Past it the oldest are given
-// up of what changes nothing, and are done anew.
+// maxRetained limits the results that are retained for repeated requests. Above it, the oldest
+// read-only results are dropped; such requests are performed again.
 const mostKept = 64 << 20
 
-// call is a request that is done, or was.
+// call is a request with its result.
 type call struct {
 	Call
 	message *protocol.Message
@@ -114,17 +117,18 @@ type call struct {
 	hash    [sha256.Size]byte // of type, run and data
 	done    chan struct{}
 
-	madeIn   string // the run that it has started
+	madeIn   string // the run that it started
 	response protocol.Response
 	over     time.Time
 }
 
-// RPC does a request of the server's.
+// RPC performs a request from the server.
 func (d *Dispatcher) RPC(ctx context.Context, e *protocol.Envelope) (run string, r protocol.Response) {
 	return d.Do(ctx, Call{Type: e.Type, Run: e.RunID, Data: e.Data})
 }
 
-// Do does a request, or gives what became of it when it came before; run is the run that the answer is of.
+// Do performs a request, or returns the result of the earlier request with the same id. run is the
+// run of the response.
 func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Response) {
 	c, err := d.read(q)
 	if err != nil {
@@ -145,14 +149,14 @@ func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Res
 	}
 }
 
-// read looks at a request.
+// parse validates a request.
 func (d *Dispatcher) read(q Call) (*call, error) {
 	c := &call{Call: q, message: protocol.Find(q.Type), done: make(chan struct{})}
 	var known struct {
 		RequestID string `json:"request_id"`
 		Actor     string `json:"actor"`
 	}
-	_ = json.Unmarshal(q.Data, &known) // what is wrong is said below
+	_ = json.Unmarshal(q.Data, &known) // validated below
 	c.id, c.actor = known.RequestID, cmp.Or(known.Actor, "web")
 	if q.Local {
 		c.actor = "local"
@@ -168,13 +172,13 @@ func (d *Dispatcher) read(q Call) (*call, error) {
 		return c, refused(protocol.RPCCode(protocol.BadMessage), "%s: %v", q.Type, err)
 	}
 	if c.message.OfHost {
-		c.Run = "" // an envelope's is ignored
+		c.Run = "" // an envelope's run is ignored
 	}
 	c.hash = sha256.Sum256([]byte(q.Type + "\x00" + c.Run + "\x00" + string(plain)))
 	return c, nil
 }
 
-// remember gives the call that came first with an id; mine when it is this one.
+// register returns the first call with the same id. isNew reports whether that is c.
 func (d *Dispatcher) remember(c *call) (first *call, mine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -188,7 +192,7 @@ func (d *Dispatcher) remember(c *call) (first *call, mine bool) {
 	return c, true
 }
 
-// forget drops what is known of a call that is over. Called with mu.
+// forget drops a finished call. The caller holds mu.
 func (d *Dispatcher) forget(i int) {
 	c := d.order[i]
 	d.kept -= len(c.response.Result)
@@ -196,7 +200,7 @@ func (d *Dispatcher) forget(i int) {
 	d.order = append(d.order[:i:i], d.order[i+1:]...)
 }
 
-// serve does a call and notes what became of it.
+// serve performs a call and stores its response.
 func (d *Dispatcher) serve(ctx context.Context, c *call) {
 	result, err := d.answer(ctx, c)
 	if err != nil {
@@ -222,7 +226,7 @@ func (d *Dispatcher) serve(ctx context.Context, c *call) {
 	close(c.done)
 }
 
-// answer does a call. What waits for nobody has the time that an RPC has.
+// perform performs a call. Calls that need no approval have a time limit.
 func (d *Dispatcher) answer(ctx context.Context, c *call) (json.RawMessage, error) {
 	h := handlers[c.Type]
 	if !c.message.Gated {
@@ -241,13 +245,13 @@ func (d *Dispatcher) answer(ctx context.Context, c *call) (json.RawMessage, erro
 	return json.Marshal(result)
 }
 
-// run is the run of a call, or why it is not done. What changes nothing may be asked of a run
-// that has ended, too.
+// resolveRun returns the call's run, or an error if the call is not permitted. Read-only calls may
+// refer to an ended run.
 func (d *Dispatcher) run(c *call, h *handler) (*Run, error) {
 	var q struct {
 		HostID string `json:"host_id"`
 	}
-	_ = json.Unmarshal(c.Data, &q) // it was checked
+	_ = json.Unmarshal(c.Data, &q) // already validated
 	switch {
 	case q.HostID != "" && q.HostID != d.o.HostID && !c.Local:
 		return nil, refused(protocol.RPCCode(protocol.UnknownHost), "this is %s", d.o.HostID)
@@ -270,7 +274,7 @@ func refused(code protocol.RPCCode, format string, args ...any) *Error {
 	return workdirfs.Refused(code, format, args...)
 }
 
-// failed is the response that says why.
+// failureResponse returns the response for an error.
 func failed(c *call, err error) protocol.Response {
 	r := protocol.Response{RequestID: c.id, RPCType: c.Type}
 	r.ErrorCode, r.Error = code(err), why(err)

@@ -10,13 +10,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// maxShown is how much of a command's output an event tells, of each stream.
+// maxShown limits a command's output in events, in bytes of each stream.
 const maxShown = 1 << 10
 
-// cut is the beginning of a text, at most so many bytes and whole characters.
+// cut returns the beginning of a text, at most maxBytes long and without a partial character.
 func cut(text string, most int) string { return text[:utf8cut.Before(text, most)] }
 
-// chars is the beginning of a text, at most so many characters.
+// firstChars returns the beginning of a text, at most max characters.
 func chars(text string, most int) string {
 	n := 0
 	for i := range text {
@@ -27,11 +27,11 @@ func chars(text string, most int) string {
 	return text
 }
 
-// argsOf are a call's arguments: its data without what says who asks.
+// argsOf returns a call's arguments: its data without the members that identify the request.
 func argsOf(c *call) json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(c.Data, &all) != nil {
-		return json.RawMessage("{}") // it was checked: this cannot be
+		return json.RawMessage("{}") // cannot happen: the data are validated
 	}
 	for _, name := range []string{"request_id", "actor"} {
 		delete(all, name)
@@ -39,8 +39,8 @@ func argsOf(c *call) json.RawMessage {
 	return object(all)
 }
 
-// plainly are members of arguments that are never redacted: the person who decides must see where
-// something is written, and on what.
+// unredacted lists the arguments that are never redacted, because the deciding person must see
+// them.
 var plainly = []string{"path", "base_sha256"}
 
 func object(v any) json.RawMessage {
@@ -51,7 +51,7 @@ func object(v any) json.RawMessage {
 	return text
 }
 
-// file is what an event tells of a file: never what it contains.
+// fileSummary describes a file in events, without its content.
 type file struct {
 	Path      string `json:"path"`
 	Bytes     int64  `json:"bytes"`
@@ -59,7 +59,7 @@ type file struct {
 	Truncated bool   `json:"truncated"`
 }
 
-// count is what an event tells of a list or a text.
+// countSummary describes a list or text in events.
 type count struct {
 	Path      string `json:"path,omitempty"`
 	Entries   *int   `json:"entries,omitempty"`
@@ -68,7 +68,8 @@ type count struct {
 	Truncated bool   `json:"truncated"`
 }
 
-// shown returns what events say of a result in cwd: of what a command wrote, without secrets.
+// summarizeResult returns a result in the form for events. Secrets are removed from the output of a
+// command in cwd.
 func (d *Dispatcher) shown(cwd string, result any) json.RawMessage {
 	switch r := result.(type) {
 	case *protocol.FileRead:
@@ -95,8 +96,8 @@ func (d *Dispatcher) shown(cwd string, result any) json.RawMessage {
 	return object(result)
 }
 
-// summary returns a text as one line of at most maxSummary characters. The ends of lines are
-// marked, and so is what is missing at the end.
+// summary returns a text as one line of at most maxSummary characters. It marks line ends and what
+// is cut off.
 func summary(text string) string {
 	all := []rune(strings.ReplaceAll(strings.TrimSpace(text), "\n", "⏎"))
 	if len(all) <= maxSummary {

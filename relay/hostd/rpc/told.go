@@ -12,11 +12,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// callKind is the kind of notes of what is told to have begun, and not to have ended; their key is the
-// request's id.
+// callKind is the kind of the notes of calls in progress; the key is the request's id.
 const callKind = "call"
 
-// begun is such a note.
+// callNote is the content of such a note.
 type begun struct {
 	Tool  string    `json:"tool"`
 	Actor string    `json:"actor"`
@@ -24,7 +23,7 @@ type begun struct {
 	At    time.Time `json:"at"`
 }
 
-// called tells that a tool is about to be used. Nothing follows the end of a run.
+// commitCall commits that a tool is about to be used, unless the run has ended.
 func (d *Dispatcher) called(ctx context.Context, c *call, run *Run, args json.RawMessage) (time.Time, error) {
 	began := d.o.Now()
 	if run.Ended {
@@ -35,7 +34,8 @@ func (d *Dispatcher) called(ctx context.Context, c *call, run *Run, args json.Ra
 		Notes:  []spool.Note{{Kind: callKind, Key: c.id, Data: object(begun{c.tool(), c.actor, c.message.Gated, began})}}})
 }
 
-// returned tells what became of it, and gives its error. A run may have ended meanwhile.
+// commitResult commits the result of a call and returns its error. The run may have ended in the
+// meantime.
 func (d *Dispatcher) returned(ctx context.Context, c *call, run *Run, began time.Time, result any, failure error) error {
 	if run.Ended {
 		return failure
@@ -58,8 +58,8 @@ func (d *Dispatcher) end(ctx context.Context, run string, out protocol.Returned)
 		Notes: []spool.Note{{Kind: callKind, Key: out.RequestID}}})
 }
 
-// Restore tells the ends of what a former process was doing when it was killed, after the desk has
-// taken up its requests: what nobody had approved was not done.
+// Restore commits results for the calls that an earlier process was performing when it was killed.
+// Call it after the requests are restored: what was not approved was not performed.
 func (d *Dispatcher) Restore(ctx context.Context, s *spool.Spool) error {
 	for _, run := range s.Runs() {
 		if run.Ended {
@@ -83,7 +83,7 @@ func (d *Dispatcher) Restore(ctx context.Context, s *spool.Spool) error {
 	return nil
 }
 
-// cut is why something has no other end.
+// interruption returns why a call of an earlier process has no result.
 func (d *Dispatcher) cut(run, id string, was begun) string {
 	got, over := d.o.Desk.Outcome(run, id)
 	switch {

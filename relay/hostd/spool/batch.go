@@ -13,10 +13,10 @@ type batch struct {
 	ctx   context.Context
 	s     *Spool
 	tx    *sql.Tx
-	runs  map[string]*state // that it has touched
-	used  int64             // bytes of events, after it
-	freed bool              // an ack has deleted some
-	told  bool              // there is something for the listener
+	runs  map[string]*state // the runs that it changed
+	used  int64             // bytes of events after the transaction
+	freed bool              // an ack deleted events
+	told  bool              // there are new events or results
 }
 
 func (b *batch) run(jobs []*job, acks map[string]int64) error {
@@ -24,7 +24,7 @@ func (b *batch) run(jobs []*job, acks map[string]int64) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	b.tx = tx
 	b.s.mu.Lock()
 	b.used = b.s.fill.used
@@ -59,7 +59,8 @@ func (b *batch) exec(text string, args ...any) error {
 	return err
 }
 
-// state is a run's, to be changed. With make, the run is made when there is none.
+// state returns the copy of a run's state that the batch changes. With create set, it inserts a
+// missing run.
 func (b *batch) state(id string, make bool) (*state, error) {
 	if st := b.runs[id]; st != nil {
 		return st, nil
@@ -121,8 +122,8 @@ func (b *batch) job(j *job) error {
 	return nil
 }
 
-// result keeps what became of a command. A newer one of the same command gets a number of its
-// own, so that it is told.
+// insertResult stores the outcome of a command. A newer outcome of the same command gets a new
+// number, so that it is sent again.
 func (b *batch) result(r Result) error {
 	b.told = true
 	return b.exec(`INSERT OR REPLACE INTO results (run, kind, id, state, error) VALUES (?, ?, ?, ?, ?)`, r.Run, r.Kind, r.ID, r.State, r.Error)
@@ -135,7 +136,7 @@ func (b *batch) note(st *state, n Note) error {
 	return b.exec(`INSERT INTO notes (run, kind, key, data) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET data = excluded.data`, st.n, n.Kind, n.Key, string(n.Data))
 }
 
-// event gives an event its seq and stores it, or adds it to the last one.
+// addEvent numbers an event and stores it, or appends it to the last one.
 func (b *batch) event(id string, st *state, r *row) error {
 	b.told = true
 	if done, err := b.merge(id, st, r); done || err != nil {
@@ -159,8 +160,8 @@ func (b *batch) insert(run, seq, from int64, r *row) error {
 	return b.exec(`INSERT INTO events (run, seq, from_seq, ts, type, data, size) VALUES (?, ?, ?, ?, ?, ?, ?)`, run, seq, from, r.ts, r.typ, string(r.data), r.size)
 }
 
-// merge adds output to the run's last event, when there is little room and nobody has been
-// given that one.
+// merge appends output to the run's last event, if the spool is nearly full and Next has not
+// returned that event.
 func (b *batch) merge(id string, st *state, r *row) (done bool, err error) {
 	t := st.tail
 	if t == nil || r.output == nil || r.output.Stream != t.Stream || len(t.Text)+len(r.output.Text) > maxOutput || b.used < b.s.max/10*8 || !b.hide(id, t.seq) {
@@ -178,16 +179,17 @@ func (b *batch) merge(id string, st *state, r *row) (done bool, err error) {
 	return true, b.exec(`UPDATE events SET data = ?, size = ? WHERE run = ? AND seq = ?`, string(data), longer.size, st.n, t.seq)
 }
 
-// maxOutput is how long the text of an output may be.
+// maxOutput limits the text of a merged output event, in bytes.
 const maxOutput = 32 << 10
 
-// hide keeps an event from Next until the batch's end; false when it has been given.
+// hide hides an event from Next until the end of the batch. It returns false if Next has already
+// returned it.
 func (b *batch) hide(id string, seq int64) bool {
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
 	r := b.s.runs[id]
 	if r == nil {
-		return true // it is this batch that makes the run
+		return true // this batch inserts the run
 	}
 	if r.handed >= seq {
 		return false
@@ -198,7 +200,7 @@ func (b *batch) hide(id string, seq int64) bool {
 	return true
 }
 
-// ack deletes what the server has. A gap that begins before its end is made shorter.
+// ack deletes the events that the server has. It shortens a gap that begins before last.
 func (b *batch) ack(id string, last int64) error {
 	st, err := b.state(id, false)
 	if st == nil || err != nil {

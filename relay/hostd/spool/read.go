@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// load reads what is known of runs. Of those that have ended, and of which the server has
-// all, as many are kept as a server remembers.
+// load reads the runs. Of the ended and fully acknowledged ones it retains as many as a server
+// remembers.
 func (s *Spool) load(ctx context.Context) error {
 	_, err := s.write.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.RunsOfHost)
 	if err != nil {
@@ -38,8 +38,7 @@ func (s *Spool) load(ctx context.Context) error {
 	return rows.Err()
 }
 
-// Runs are the runs that have not ended, or of which the server lacks events; the oldest
-// first.
+// Runs returns the runs that have not ended or have unacknowledged events, oldest first.
 func (s *Spool) Runs() []Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +56,7 @@ func (s *Spool) Runs() []Run {
 	return all
 }
 
-// Run is what is known of a run, also of one that is over.
+// Run returns what the spool knows of a run, including an ended one.
 func (s *Spool) Run(id string) (Run, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,15 +69,16 @@ func (s *Spool) Run(id string) (Run, bool) {
 func (r *run) shown(id string) Run {
 	out := Run{ID: id, Last: r.last, Acked: r.acked, Offset: r.off, Ended: r.ended}
 	if r.adopted {
-		out.Last = 0 // what it has is not numbered yet
+		out.Last = 0 // its events are not numbered until Resume
 	}
 	return out
 }
 
-// Next gives the events of a run behind a seq, at most n: complete envelopes but for the host.
+// Next returns at most n events of a run after a sequence number. The envelopes are complete except
+// for the host.
 func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]protocol.Envelope, error) {
 	run, acked, until := s.hand(id)
-	after = max(after, acked) // what the server has is told no more, deleted or not
+	after = max(after, acked) // never returns acknowledged events, even if not yet deleted
 	if until <= after {
 		return nil, nil
 	}
@@ -96,7 +96,7 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 			return nil, fmt.Errorf("read the spool: %w", err)
 		}
 		e.Data = data
-		if e.Type == protocol.RunGap { // a part of it may have been told as it was
+		if e.Type == protocol.RunGap { // the server may have part of the gap's events
 			if e.Data, err = json.Marshal(protocol.Gap{From: max(from, after+1), To: e.Seq, Reason: string(data)}); err != nil {
 				return nil, err
 			}
@@ -109,7 +109,7 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 	return all, nil
 }
 
-// hand notes that a run's events may be given, and says up to which.
+// startRead records that Next returns a run's events, and returns the last one that it may return.
 func (s *Spool) hand(id string) (n, acked, until int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +125,7 @@ func (s *Spool) hand(id string) (n, acked, until int64) {
 	return r.n, r.acked, until
 }
 
-// Ack notes that the server has a run's events up to a seq. They are deleted soon.
+// Ack records that the server has a run's events up to a sequence number. They are deleted soon.
 func (s *Spool) Ack(id string, last int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +138,7 @@ func (s *Spool) Ack(id string, last int64) {
 	nudge(s.wake)
 }
 
-// Notes are a run's notes of a kind, by their keys.
+// Notes returns a run's notes of a kind, by key.
 func (s *Spool) Notes(ctx context.Context, id, kind string) (map[string]json.RawMessage, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT key, data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ?`, id, kind)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Spool) Notes(ctx context.Context, id, kind string) (map[string]json.Raw
 	return all, rows.Err()
 }
 
-// Note is one note; nil when there is none.
+// Note returns one note, or nil if it does not exist.
 func (s *Spool) Note(ctx context.Context, id, kind, key string) (json.RawMessage, error) {
 	var data []byte
 	err := s.read.QueryRowContext(ctx, `SELECT data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ? AND key = ?`, id, kind, key).Scan(&data)

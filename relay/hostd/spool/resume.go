@@ -8,9 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Adopt notes a run that lives, and that the spool does not know: the one that knew it is
-// lost. What it tells is held back until Resume says what the server has of it; a gap
-// says then that something is lost. It does nothing to a run that is known.
+// Adopt registers a live run that an earlier, lost spool knew. Its events are held until Resume
+// reports what the server has; a gap then marks the loss. It does nothing for a known run.
 func (s *Spool) Adopt(ctx context.Context, id string) error {
 	return s.other(ctx, func(b *batch) error {
 		b.s.mu.Lock()
@@ -27,9 +26,9 @@ func (s *Spool) Adopt(ctx context.Context, id string) error {
 	})
 }
 
-// Resume says what a server that greets has of a run, and gives the seq behind which to go
-// on. What the server lacks, though it once acknowledged it, is the gap that is to be sent
-// first. A server that has more than was ever told had it from a spool that is lost.
+// Resume processes the last sequence number that the server has of a run, and returns the one after
+// which to continue. If the server lost events that it had acknowledged, first is the gap to send
+// before. A server that has more than this spool sent received it from a lost spool.
 func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, first *protocol.Envelope, err error) {
 	err = s.other(ctx, func(b *batch) error {
 		st, err := b.state(id, false)
@@ -52,8 +51,8 @@ func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, 
 	return after, first, err
 }
 
-// Unanswered is Resume for a server that does not say what it has: of a run that was adopted
-// nothing is known but that it told less events than there were milliseconds.
+// ResumeUnreported replaces Resume for a server that does not report what it has. For an adopted
+// run it assumes that fewer events were sent than milliseconds have passed since 1970.
 func (s *Spool) Unanswered(ctx context.Context, id string) (after int64, err error) {
 	err = s.other(ctx, func(b *batch) error {
 		st, err := b.state(id, false)
@@ -73,10 +72,10 @@ func (s *Spool) Unanswered(ctx context.Context, id string) (after int64, err err
 	return after, err
 }
 
-// rebase has a run go on behind what the server has, with a gap.
+// rebase continues a run after the last event that the server has, with a gap.
 func (b *batch) rebase(st *state, has int64) error {
 	move := has + 1
-	if !st.adopted { // the server has these numbers, from another life of the run
+	if !st.adopted { // the server has these numbers from a lost spool
 		var size int64
 		if err := b.tx.QueryRowContext(b.ctx, `SELECT COALESCE(SUM(size), 0) FROM events WHERE run = ?`, st.n).Scan(&size); err != nil {
 			return err
@@ -90,7 +89,7 @@ func (b *batch) rebase(st *state, has int64) error {
 			return nil
 		}
 	} else {
-		// In two steps, as no two rows may have one seq meanwhile.
+		// In two steps, because sequence numbers must stay unique.
 		if err := b.exec(`UPDATE events SET seq = -seq - ?, from_seq = from_seq + ? WHERE run = ?`, move, move, st.n); err != nil {
 			return err
 		}
@@ -106,13 +105,13 @@ func (b *batch) rebase(st *state, has int64) error {
 	return b.insert(st.n, move, move, &row{typ: now.Type, ts: now.TS, data: []byte(lost), size: int64(len(now.Type)+len(lost)) + rowSize})
 }
 
-// other does something that is no change of a run.
+// do runs f in a batch of the writer.
 func (s *Spool) other(ctx context.Context, do func(*batch) error) error {
 	_, err := s.submit(ctx, &job{do: do, done: make(chan struct{})})
 	return err
 }
 
-// Results are what became of commands, the oldest first, behind one: after is its N.
+// Results returns the outcomes of commands with a number above after, in order.
 func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
 	rows, err := s.read.QueryContext(ctx, `SELECT n, run, kind, id, state, error FROM results WHERE n > ? ORDER BY n`, after)
 	if err != nil {
@@ -130,12 +129,12 @@ func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
 	return all, rows.Err()
 }
 
-// ResultAcked deletes a result that the server has.
+// ResultAcked deletes a result that the server acknowledged.
 func (s *Spool) ResultAcked(ctx context.Context, n int64) error {
 	return s.other(ctx, func(b *batch) error { return b.exec(`DELETE FROM results WHERE n = ?`, n) })
 }
 
-// Report keeps what became of a command, also of one for a run that there is not.
+// Report stores the outcome of a command, even for an unknown run.
 func (s *Spool) Report(ctx context.Context, r Result) error {
 	return s.other(ctx, func(b *batch) error { return b.result(r) })
 }

@@ -9,32 +9,32 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// fullPause is how long output waits for room before the oldest is given up.
+// fullTimeout is how long output waits for room before the oldest output is dropped.
 const fullPause = 60 * time.Second
 
-// fill is how full the spool is.
+// fill describes how full the spool is.
 type fill struct {
 	used    int64     // bytes of events
-	since   time.Time // output waits since then; the zero time when none does
-	over    bool      // the oldest output is given up until an ack makes room
-	trouble error     // why the file cannot be written at present
+	since   time.Time // since when output waits; zero if none does
+	over    bool      // the oldest output is dropped until an ack frees room
+	trouble error     // the last write error; nil if the last write succeeded
 }
 
-// Health is how a spool is.
+// Health describes the state of the spool.
 type Health struct {
 	Used, Max int64
-	Full      bool  // output waits for room, or is given up
-	Trouble   error // why the file cannot be written at present; nil when it can
+	Full      bool  // output waits for room or is dropped
+	Trouble   error // the current write error, or nil
 }
 
-// Health is how the spool is.
+// Health returns the state of the spool.
 func (s *Spool) Health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Health{Used: s.fill.used, Max: s.max, Full: !s.fill.since.IsZero(), Trouble: s.fill.trouble}
 }
 
-// trouble notes whether the file can be written.
+// setTrouble records the result of a write.
 func (s *Spool) trouble(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *Spool) trouble(err error) {
 	s.fill.trouble = err
 }
 
-// filled notes how full the spool is after a commit. Called with mu.
+// setUsed records the size after a commit. The caller holds mu.
 func (s *Spool) filled(used int64, freed bool) {
 	s.fill.used = used
 	if freed && used < s.max {
@@ -57,7 +57,7 @@ func (s *Spool) filled(used int64, freed bool) {
 	}
 }
 
-// admit waits until there is room for a job that is output, but not for ever.
+// admit blocks a job that is only output until there is room or fullTimeout has passed.
 func (s *Spool) admit(ctx context.Context, j *job) error {
 	for j.output {
 		room, wait := s.wait(j.size)
@@ -80,8 +80,8 @@ func (s *Spool) admit(ctx context.Context, j *job) error {
 	return nil
 }
 
-// wait says for what output of so many bytes has to wait, and how long at most; nil when it
-// need not.
+// roomFor returns a channel to wait on for room, and the longest time to wait, or nil if output of
+// this size may be written now.
 func (s *Spool) wait(size int64) (room <-chan struct{}, most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Spool) wait(size int64) (room <-chan struct{}, most time.Duration) {
 	return s.room, most
 }
 
-// giveUp puts gaps in the place of the oldest output until a sixteenth is free.
+// dropOldest replaces the oldest output with gaps until a sixteenth of the space is free.
 func (b *batch) giveUp() error {
 	if b.used <= b.s.max {
 		return nil
@@ -110,7 +110,7 @@ func (b *batch) giveUp() error {
 		var run, first int64
 		err := b.tx.QueryRowContext(b.ctx, `SELECT run, seq FROM events WHERE type = ? ORDER BY n LIMIT 1`, protocol.RunOutput).Scan(&run, &first)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil // all that is left is never given up
+			return nil // the other events are never dropped
 		}
 		if err != nil {
 			return err
@@ -122,8 +122,8 @@ func (b *batch) giveUp() error {
 	return nil
 }
 
-// gap puts a gap in the place of output from a seq on: of as much as stands together, and as
-// is wanted. A gap before it becomes a part of it.
+// replaceWithGap replaces consecutive output from a sequence number with a gap, until want bytes
+// are freed. It includes an adjacent gap before it.
 func (b *batch) gap(run, first, want int64) error {
 	to, freed, err := b.stretch(run, first, want)
 	if err != nil {
@@ -145,7 +145,7 @@ func (b *batch) gap(run, first, want int64) error {
 
 const spoolFull = "spool_full"
 
-// stretch is the end of output that stands together, and its bytes.
+// measureOutput returns the end and the size of consecutive output events.
 func (b *batch) stretch(run, first, want int64) (to, size int64, err error) {
 	rows, err := b.tx.QueryContext(b.ctx, `SELECT seq, type, size FROM events WHERE run = ? AND seq >= ? ORDER BY seq`, run, first)
 	if err != nil {
@@ -166,7 +166,7 @@ func (b *batch) stretch(run, first, want int64) (to, size int64, err error) {
 	return to, size, rows.Err()
 }
 
-// forget sees to it that nothing is added to an output that has been given up.
+// clearTail prevents merging into an output event that was dropped.
 func (b *batch) forget(n, to int64) {
 	b.s.mu.Lock()
 	for id, r := range b.s.runs {

@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-	_ "github.com/ncruces/go-sqlite3/driver" // as "sqlite3"
+	_ "github.com/ncruces/go-sqlite3/driver" // registers "sqlite3"
 
 	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
 )
 
-// schema is the version of tables.
+// schema is the version of the tables.
 const schema = 1
 
-// tables: of an event, from_seq is the first seq of a gap, else seq; data of a gap is its reason.
+// tables creates the schema. For a gap, from_seq is its first sequence number and data its reason;
+// for other events from_seq equals seq.
 const tables = `
 CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, last INTEGER NOT NULL, acked INTEGER NOT NULL, off INTEGER NOT NULL, ended INTEGER NOT NULL,
 	adopted INTEGER NOT NULL);
@@ -28,7 +29,7 @@ CREATE TABLE notes (run INTEGER NOT NULL, kind TEXT NOT NULL, key TEXT NOT NULL,
 CREATE TABLE results (n INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL,
 	UNIQUE (run, kind, id))`
 
-// connect opens a file of a file system that SQLite knows by its name.
+// connect opens a database file on the SQLite VFS named disk.
 func connect(disk, file, transactions string) (*sql.DB, error) {
 	name := "file:" + (&url.URL{Path: file}).EscapedPath() + "?vfs=" + disk + "&_txlock=" + transactions
 	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(full)", "secure_delete(on)"} {
@@ -37,7 +38,7 @@ func connect(disk, file, transactions string) (*sql.DB, error) {
 	return sql.Open("sqlite3", name)
 }
 
-// look looks the file through, before anything is written to it.
+// checkIntegrity checks the file before anything is written to it.
 func (s *Spool) look(ctx context.Context, disk, file string) (err error) {
 	s.whole, err = sqliteintegrity.Look(ctx, s.write, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
 	if errors.Is(err, ErrDamaged) {
@@ -46,18 +47,18 @@ func (s *Spool) look(ctx context.Context, disk, file string) (err error) {
 	return err
 }
 
-// remedied is an error that tells of damage, with what to do.
+// withRemedy adds to an error about damage what to do.
 func remedied(err error) error {
 	return fmt.Errorf("%w: move it away; runs then go on with a gap", err)
 }
 
-// migrate makes the tables when there are none, and gives this start's epoch.
+// migrate creates the tables if necessary and returns the epoch of this start.
 func migrate(ctx context.Context, db *sql.DB) (epoch int64, err error) {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return 0, err
 	}
-	defer tx.Rollback() // after a commit it does nothing
+	defer tx.Rollback() // no effect after a commit
 	if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS meta (one INTEGER PRIMARY KEY, schema INTEGER NOT NULL, epoch INTEGER NOT NULL)`); err != nil {
 		return 0, err
 	}
@@ -90,8 +91,8 @@ func makeTables(ctx context.Context, tx *sql.Tx, epoch int64) error {
 	return err
 }
 
-// isFull says whether there is no room on the disk. A write that fails tells of the same: it
-// is tried again, too.
+// isFull reports whether the disk is full. Failed writes count as well, because they may succeed
+// later.
 func isFull(err error) bool {
 	return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.IOERR_WRITE) || errors.Is(err, sqlite3.IOERR_FSYNC) || errors.Is(err, sqlite3.IOERR_SHMSIZE)
 }

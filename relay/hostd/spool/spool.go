@@ -1,11 +1,11 @@
-// Package spool keeps what a host has to tell the relay's server until the server has it,
-// spec/relay.md (its API promises nothing): one SQLite file for all runs of a hostd.
+// Package spool stores the events that a host must send to the relay's server until the server
+// acknowledges them (spec/relay.md). One SQLite file holds all runs of a hostd. The compatibility
+// promise does not cover this API.
 //
-// An event gets its seq here, and is told to nobody before it is committed. What belongs
-// together is one Change, so that an event and the place in the raw log behind it, or a request
-// and what a decision of it will need, are there both or neither. Events that are not acknowledged
-// are never deleted by age. When there is no room the oldest output is given up, and a run.gap
-// says so.
+// The spool numbers an event and commits it before anything else sees it. A Change is atomic: for
+// example an event and the position in the raw log after it, or a request and the data to decide it
+// after a restart. Unacknowledged events do not expire. If there is no room, the oldest output is
+// replaced with a run.gap.
 package spool
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/sqliteintegrity"
 )
 
-// What cannot be; matched with errors.Is.
+// Errors to match with errors.Is.
 var (
 	ErrClosed  = errors.New("the spool is closed")
 	ErrEnded   = errors.New("the run has ended: nothing follows")
@@ -33,83 +33,83 @@ var (
 	ErrInUse   = errors.New("another hostd uses the spool")
 )
 
-// DefaultMax is how many bytes of events a spool holds when nothing else is said.
+// DefaultMax is the default limit on the bytes of events.
 const DefaultMax = 1 << 30
 
-// Options are a spool's settings.
+// Options configures a Spool.
 type Options struct {
-	Max int64        // bytes of events; 0: DefaultMax
-	Log *slog.Logger // nil: nothing is logged
+	Max int64        // bytes of events; 0 means DefaultMax
+	Log *slog.Logger // nil logs nothing
 
-	disk string // the file system; "": the machine's
+	disk string // the SQLite VFS; "" means the default
 }
 
-// Event is what is to be told of a run. Data is one of protocol's structs, or JSON that is an
-// object. Of a run.gap, To-From+1 is how many events will never come: the spool says which.
+// Event is an event of a run. Data is one of protocol's structs or a JSON object. For a run.gap,
+// To-From+1 is the number of lost events; the spool sets the numbers.
 type Event struct {
 	Type string
 	Data any
-	TS   time.Time // the zero time is now
+	TS   time.Time // zero means now
 }
 
-// Note is what hostd has to know again when it was killed: a request, an input that was seen.
-// Data is JSON; nil deletes it.
+// Note is state that hostd needs after a kill, such as a request or an input. Data is JSON; nil
+// deletes the note.
 type Note struct {
 	Kind, Key string
 	Data      json.RawMessage
 }
 
-// Result is what became of a command. It is kept until the server has acknowledged it.
+// Result is the outcome of a command, stored until the server acknowledges it.
 type Result struct {
-	N   int64 // its number, given by the spool: see ResultAcked
+	N   int64 // assigned by the spool, for ResultAcked
 	Run string
 	protocol.CommandDone
 }
 
-// Change is committed at once.
+// Change is a set of changes of one run, committed atomically.
 type Change struct {
 	Run     string
 	Events  []Event
-	Offset  *int64 // the raw log is in the spool up to here, in bytes
+	Offset  *int64 // the position in the raw log up to which output is in the spool, in bytes
 	Notes   []Note
 	Results []Result // of this run
 }
 
-// Run is what the spool knows of a run.
+// Run describes a run in the spool.
 type Run struct {
 	ID     string
-	Last   int64 // the seq of its last event
-	Acked  int64 // the server has it and all before
-	Offset int64 // of its raw log
+	Last   int64 // the sequence number of the last event
+	Acked  int64 // the last sequence number that the server acknowledged
+	Offset int64 // the position in its raw log
 	Ended  bool
 }
 
-// Spool is an open spool. Safe for concurrent use.
+// Spool is an open spool. It is safe for concurrent use.
 type Spool struct {
 	write, read *sql.DB
 	max         int64
 	epoch       int64
 	log         *slog.Logger
 	unlock      func() error
-	whole       *sqliteintegrity.File // nil before it was looked at
+	whole       *sqliteintegrity.File // nil before the check
 
 	in     chan *job
-	wake   chan struct{} // acks wait for the writer
-	tell   chan struct{} // events are committed
-	room   chan struct{} // closed, and made anew, when an ack has made room
+	wake   chan struct{} // signals acks to the writer
+	tell   chan struct{} // signals committed events
+	room   chan struct{} // closed and replaced when an ack frees room
 	closed chan struct{}
 	done   chan struct{}
 	once   sync.Once
 
 	mu   sync.Mutex
 	runs map[string]*run
-	acks map[string]int64 // that are to be committed
+	acks map[string]int64 // acks to commit
 	fill fill
 }
 
-// Open opens a file, or makes it. A damaged file is ErrDamaged, one of a newer version
-// ErrNewer; both are left as they are. A file that another process has open is ErrInUse. Of a
-// large one whose hostd was killed, damage is found while it is used: Damage tells of it.
+// Open opens or creates a spool. It returns ErrDamaged for a damaged file and ErrNewer for one of a
+// newer version, and leaves both unchanged, or ErrInUse if another process has it open. If hostd
+// was killed, a large file is checked while it is in use, and Damage reports the result.
 func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if o.Max == 0 {
 		o.Max = DefaultMax
@@ -156,7 +156,7 @@ func (s *Spool) open(ctx context.Context, disk, file string) (err error) {
 	return s.load(ctx)
 }
 
-// Close commits what it was given, and ends.
+// Close commits pending changes and closes the spool.
 func (s *Spool) Close() error {
 	s.once.Do(func() { close(s.closed) })
 	<-s.done
@@ -179,24 +179,26 @@ func (s *Spool) release() error {
 	return errors.Join(append(all, s.unlock())...)
 }
 
-// Damage tells once of damage that is found while the spool is used; it is ErrDamaged.
+// Damage returns a channel that receives ErrDamaged if damage is found while the spool is in use.
 func (s *Spool) Damage() <-chan error { return s.whole.Found() }
 
-// Epoch is when the spool was made, as Unix ms, and 1 more for each start since.
+// Epoch returns the time at which the spool was created, in Unix ms, plus the number of starts
+// since.
 func (s *Spool) Epoch() int64 { return s.epoch }
 
-// Committed hears when there are events that Next has not given yet. It has one listener.
+// Committed returns a channel that signals new events for Next. It supports one receiver.
 func (s *Spool) Committed() <-chan struct{} { return s.tell }
 
-// Append commits events of a run, and gives the seq of the last. Output waits while the spool
+// Append commits events of a run and returns the sequence number of the last. Output waits while
+// the spool is full.
 
 func (s *Spool) Append(ctx context.Context, run string, events ...Event) (last int64, err error) {
 	return s.Commit(ctx, Change{Run: run, Events: events})
 }
 
-// Commit commits a change, and gives the seq of the run's last event. When the disk is full
-// it waits until there is room. ctx ends waiting for the spool's room, and nothing that has
-// begun to be committed. The error is ErrEnded, ErrClosed, ctx's, or tells of the file.
+// Commit commits a change and returns the sequence number of the run's last event. It waits while
+// the disk is full. Cancelling ctx stops the wait for room in the spool, but not a commit that has
+// begun. It returns ErrEnded, ErrClosed, the error of ctx or an error of the file.
 func (s *Spool) Commit(ctx context.Context, c Change) (last int64, err error) {
 	j, err := newJob(c)
 	if err != nil {
@@ -210,7 +212,7 @@ func (s *Spool) Commit(ctx context.Context, c Change) (last int64, err error) {
 
 func (s *Spool) submit(ctx context.Context, j *job) (int64, error) {
 	select {
-	case <-s.closed: // of two that are ready any may be taken
+	case <-s.closed: // select chooses at random if several are ready
 		return 0, ErrClosed
 	default:
 	}
@@ -223,7 +225,7 @@ func (s *Spool) submit(ctx context.Context, j *job) (int64, error) {
 	}
 	select {
 	case <-j.done:
-	case <-s.done: // it came after the writer's last look
+	case <-s.done: // it arrived after the writer stopped
 		select {
 		case <-j.done:
 		default:

@@ -10,57 +10,57 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// MaxData is how long the data of an event may be: what fits no frame would never be taken, nor what
-// comes behind it.
+// MaxData limits the data of an event, in bytes. A larger event does not fit a frame and would
+// block the events after it.
 const MaxData = protocol.MaxFrame - 4<<10
 
-// retryAfter is how long the writer waits before it tries again what a full disk refused.
+// retryAfter is the delay before a write to a full disk is repeated.
 const retryAfter = time.Second
 
-// run is what is known of a run. handed and hidden are for merging: what Next has given is
-// not changed any more, and what is being changed is not given.
+// run is the state of a run in memory. handed and hidden protect merging: an event that Next
+// returned is not changed, and one that is being changed is not returned.
 type run struct {
 	state
-	handed int64 // Next has given this and all before
-	hidden int64 // Next gives nothing from here on; 0: everything
+	handed int64 // Next has returned events up to this one
+	hidden int64 // Next returns no events from this one on; 0 means no limit
 }
 
-// state is what a transaction may change: it works on a copy.
+// state is the part of a run that a transaction changes; it works on a copy.
 type state struct {
 	n       int64
 	last    int64
 	acked   int64
 	off     int64
 	ended   bool
-	adopted bool  // what it told before, the spool does not know: see Adopt
-	tail    *tail // its last event when more output may be added to it; never changed
+	adopted bool  // the run was adopted, see Adopt
+	tail    *tail // the last event if output can be appended to it; immutable
 }
 
-// tail is an output that is the last event of its run.
+// tail is an output event that is the last event of its run.
 type tail struct {
 	seq  int64
 	size int64
 	protocol.Output
 }
 
-// row is an event as it is stored.
+// row is an event in its stored form.
 type row struct {
 	typ, ts string
 	data    []byte
-	lost    int64 // of a gap: how many events
+	lost    int64 // of a gap: the number of lost events
 	size    int64
 	output  *protocol.Output // of a run.output
 }
 
-// rowSize is what a row takes besides its texts, about.
+// rowSize is the approximate size of a row without its texts.
 const rowSize = 80
 
-// job is something for the writer: a change, or do.
+// job is a request to the writer: a change, or the function do.
 type job struct {
 	Change
 	rows   []row
 	size   int64
-	output bool // all of it is output
+	output bool // all its events are output
 	do     func(*batch) error
 
 	last int64
@@ -125,7 +125,7 @@ func rowOf(e Event) (row, error) {
 	return r, nil
 }
 
-// work is the writer: what comes while a commit runs is the next one.
+// write is the writer goroutine. Jobs that arrive during a commit form the next batch.
 func (s *Spool) work() {
 	defer close(s.done)
 	for {
@@ -160,13 +160,13 @@ func (s *Spool) drain() {
 		case first := <-s.in:
 			s.commit(s.gather(first))
 		default:
-			s.commit(nil) // acks
+			s.commit(nil) // the remaining acks
 			return
 		}
 	}
 }
 
-// commit commits jobs and the acks that wait, and tries again while the disk is full.
+// commit commits jobs and pending acks, and retries while the disk is full.
 func (s *Spool) commit(jobs []*job) {
 	err := s.try(jobs)
 	for full := false; err != nil && isFull(err); err = s.try(jobs) {
@@ -202,7 +202,7 @@ func (s *Spool) pause(d time.Duration) bool {
 	}
 }
 
-// try makes one transaction of all, and keeps in memory what it says once it is committed.
+// tryCommit runs one transaction and updates the state in memory after the commit.
 func (s *Spool) try(jobs []*job) error {
 	b := &batch{ctx: context.Background(), s: s, runs: map[string]*state{}}
 	acks := s.takeAcks()
@@ -226,7 +226,7 @@ func (s *Spool) try(jobs []*job) error {
 			r = &run{}
 			s.runs[id] = r
 		}
-		now.acked = max(now.acked, r.acked) // one more may have come
+		now.acked = max(now.acked, r.acked) // another ack may have arrived
 		r.state = *now
 	}
 	s.filled(b.used, b.freed)
@@ -251,5 +251,5 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// isRefusal says of an error that the job alone is to blame.
+// isRefusal reports whether the error concerns only its job, not the transaction.
 func isRefusal(err error) bool { return errors.Is(err, ErrEnded) }

@@ -10,15 +10,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// ran is what a program has said.
+// output is the output of a program.
 type ran struct {
 	stdout    []byte
-	truncated bool // it said more, and was ended
+	truncated bool // it wrote more and was stopped
 	exit      procgroup.Exit
 }
 
-// run runs a program in the scope's directory and ends it with all that it has started, at
-// ctx's end and when it has said most bytes. Of the environment it gets what every process gets, and env.
+// run runs a program in the scope's directory, with env added to the standard inherited
+// environment. It kills the program and its child processes when ctx is done or after most bytes of
+// output.
 func (s *Scope) run(ctx context.Context, most int, env []string, name string, args ...string) (*ran, error) {
 	environ, _ := procgroup.Inherit{}.Of(os.Environ())
 	environ = append(environ, env...)
@@ -30,7 +31,7 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 	if err != nil {
 		return nil, err
 	}
-	_ = p.Stdin.Close() // it is given nothing
+	_ = p.Stdin.Close() // its input is empty
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
 	out := &ran{}
@@ -57,7 +58,7 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 	return out, nil
 }
 
-// packageOf is what has to be installed for a program.
+// packageOf returns the package that contains a program.
 func packageOf(name string) string {
 	if name == "rg" {
 		return "ripgrep"

@@ -9,12 +9,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// mostLinks is how many links one path may have on its way.
+// maxLinks limits the number of links in one path.
 const mostLinks = 40
 
-// descend opens the directory in which something is to be written, step by step: so it is
-// known by which names one came there, links resolved, and that none of them is .git. shown
-// is the path as it was asked for.
+// descend opens the directory to write in step by step. This way it sees the names of all
+// directories, with links resolved, and can refuse .git. shown is the requested path.
 func (s *Scope) descend(shown, path string) (*os.Root, error) {
 	d := descent{shown: shown, rest: parts(path)}
 	here, err := s.root.OpenRoot(".")
@@ -36,8 +35,8 @@ func (s *Scope) descend(shown, path string) (*os.Root, error) {
 	return here, nil
 }
 
-// mkdirs makes the directories on the way that are not there: of those that are not asked
-// for by link, as what a link names is not what was approved.
+// makeDirs creates missing directories, except through links: what a link leads to was not
+// approved.
 func (s *Scope) mkdirs(shown, path string) error {
 	for i, all := 0, parts(path); i < len(all); i++ {
 		if isGit(all[i]) {
@@ -65,10 +64,10 @@ func parts(path string) (all []string) {
 	return all
 }
 
-// descent is a way down.
+// descent is a walk down a path.
 type descent struct {
 	shown string
-	way   []*os.Root // from the scope's directory on
+	way   []*os.Root // open directories, from the scope's directory on
 	rest  []string
 	links int
 }
@@ -107,7 +106,7 @@ func (d *descent) step(part string) error {
 		return err
 	}
 	opened, err := next.Stat(".")
-	if err != nil || !os.SameFile(info, opened) { // it was another when it was opened
+	if err != nil || !os.SameFile(info, opened) { // it was replaced before it was opened
 		next.Close()
 		return refused(protocol.Changed, "%s has changed meanwhile", d.shown)
 	}
@@ -115,7 +114,7 @@ func (d *descent) step(part string) error {
 	return nil
 }
 
-// follow goes where a link leads.
+// follow follows a link.
 func (d *descent) follow(part string) error {
 	if d.links++; d.links > mostLinks {
 		return refused(protocol.OutOfScope, "%s has too many links on its way", d.shown)

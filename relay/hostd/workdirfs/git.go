@@ -8,29 +8,28 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// How much git says at most, in bytes.
+// Limits on git's output, in bytes.
 const (
 	MaxStatus = 200_000
 	MaxDiff   = 400_000
 )
 
-// harmless are settings that win over a repository's: with them git runs no program.
+// safeSettings override a repository's settings, so that git runs no programs.
 var harmless = []string{
 	"core.fsmonitor=false", "core.hooksPath=/dev/null", "core.sshCommand=false", "core.gitProxy=", "core.askPass=", "credential.helper=",
-	"protocol.allow=never", // of what a partial clone lacks, nothing is fetched
+	"protocol.allow=never", // do not fetch the missing objects of a partial clone
 	"diff.external=", "diff.submodule=short", "gpg.program=false",
 }
 
-// noPrograms is git's environment: no questions, no locks that disturb who works there, no
-// objects that are fetched.
+// gitEnviron is git's environment: no prompts, no optional locks, no fetching of objects.
 var noPrograms = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "GIT_EXTERNAL_DIFF=", "GIT_ATTR_NOSYSTEM=1"}
 
-// Status is what `git status` says of the directory, or of a path in it.
+// Status runs `git status` on the directory or a path in it.
 func (s *Scope) Status(ctx context.Context, q protocol.Git) (*protocol.GitDone, error) {
 	return s.git(ctx, q.Path, MaxStatus, "status", "--ignore-submodules=all")
 }
 
-// Diff is what `git diff` says of the directory, or of a path in it.
+// Diff runs `git diff` on the directory or a path in it.
 func (s *Scope) Diff(ctx context.Context, q protocol.Git) (*protocol.GitDone, error) {
 	return s.git(ctx, q.Path, MaxDiff, "diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 }
@@ -52,7 +51,7 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 	if err != nil {
 		return nil, err
 	}
-	if out.exit.Code == 129 { // of diff, which then compares any two files
+	if out.exit.Code == 129 { // a usage error of diff, which then compares two arbitrary files
 		return nil, refused(protocol.NotFound, "git: the run's directory is in no repository (not a git repository)")
 	}
 	if !out.truncated && out.exit.Code != 0 {
@@ -61,8 +60,8 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 	return &protocol.GitDone{Stdout: string(out.stdout), Truncated: out.truncated}, nil
 }
 
-// settings are the harmless ones, and one for each filter of the repository: a filter is a
-// program that git would run on files.
+// settings returns safeSettings and an override for each filter of the repository, because git
+// would run a filter's program.
 func (s *Scope) settings(ctx context.Context) ([]string, error) {
 	out, err := s.run(ctx, MaxDiff, noPrograms, "git", "--no-pager", "-c", "core.fsmonitor=false", "config", "--list", "--name-only", "-z")
 	if err != nil {

@@ -4,6 +4,6 @@ package workdirfs
 
 import "syscall"
 
-// nonblocking has a FIFO that took a file's place opened without waiting for a writer, and
-// no terminal become ours.
+// nonblocking opens a FIFO without waiting for a writer, and a terminal without making it the
+// controlling one.
 const nonblocking = syscall.O_NONBLOCK | syscall.O_NOCTTY

@@ -15,11 +15,11 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// MaxRead is how much of a file is read at most, in bytes.
+// MaxRead limits the bytes read from a file.
 const MaxRead = 1 << 20
 
-// Read reads a text file, or a part of it, cut at a character. The hash is that of the whole
-// file, whatever its size: what bounds it is ctx, or the time that an RPC has.
+// Read reads a text file or a part of it, cut at character boundaries. The hash covers the whole
+// file; only ctx and the time limit of an RPC limit its size.
 func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.FileRead, error) {
 	path, err := within(q.Path)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.FileRe
 	return &protocol.FileRead{Path: q.Path, Content: string(text), Truncated: cut, Size: info.Size(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
-// hash takes a file's bytes into a hash until ctx ends, and gives how many there are.
+// hash writes a file's bytes to h until ctx is done, and returns their number.
 func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader) (size int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, protocol.RPCWithin)
 	defer cancel()
@@ -71,8 +71,8 @@ func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader)
 	return 0, refused(protocol.Timeout, "%s is too large to be hashed in the time that there is", path)
 }
 
-// whole is a text without the parts of characters at its ends, where it was cut; false
-// when it is none.
+// trimText removes partial characters at the ends that were cut. It returns false if the rest is
+// not valid text.
 func whole(text []byte, cutBefore, cutBehind bool) ([]byte, bool) {
 	if cutBefore {
 		text = text[utf8cut.Rest(text):]
@@ -83,10 +83,10 @@ func whole(text []byte, cutBefore, cutBehind bool) ([]byte, bool) {
 	return text, utf8.Valid(text)
 }
 
-// MaxEntries is how many entries of a directory are listed at most.
+// MaxEntries limits the entries of a directory listing.
 const MaxEntries = 500
 
-// List lists a directory, by name. Links are listed as such, and not followed.
+// List lists a directory by name. It does not follow links.
 func (s *Scope) List(q protocol.ListDir) (*protocol.DirListed, error) {
 	path, err := within(q.Path)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Scope) List(q protocol.ListDir) (*protocol.DirListed, error) {
 	for _, d := range all[:min(len(all), MaxEntries)] {
 		e := protocol.Entry{Name: strings.ToValidUTF8(d.Name(), "\ufffd"), IsDir: d.IsDir(), IsLink: d.Type()&fs.ModeSymlink != 0}
 		if d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil { // else it has gone meanwhile
+			if info, err := d.Info(); err == nil { // otherwise it was removed in the meantime
 				size := info.Size()
 				e.SizeBytes = &size
 			}

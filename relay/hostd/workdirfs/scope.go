@@ -1,11 +1,10 @@
-// Package workdirfs is what apps may do in a run's directory over the relay, spec/relay.md (its
-// API promises nothing): read, list, search and write files, and ask git. Whatever path
-// is asked for, nothing outside of the directory is touched; and no path, query, or
-// repository has a program run that is not named here.
+// Package workdirfs implements what apps can do in a run's directory over the relay
+// (spec/relay.md): read, list, search and write files, and run git. No requested path leads out of
+// the directory, and no path, query or repository causes a program to run other than those named
+// here. The compatibility promise does not cover this API.
 //
-// Files are opened through os.Root, which no link leads out of, also when it is changed
-// meanwhile. Nothing is opened that is not a regular file or a directory, so that no
-// FIFO or device is waited for.
+// Files are opened through os.Root, so links cannot lead out of the directory, even if they change
+// concurrently. Only regular files and directories are opened, so that no FIFO or device can block.
 package workdirfs
 
 import (
@@ -19,10 +18,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// MaxPath is how long a path may be, in bytes.
+// MaxPath limits the length of a path, in bytes.
 const MaxPath = 4096
 
-// Error is why something is not done.
+// Error explains why a request was refused.
 type Error struct {
 	Code protocol.RPCCode
 	Why  string
@@ -30,7 +29,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Why) }
 
-// Refused is an Error, for who does more in a run's directory than this package.
+// Errorf returns an Error with a formatted message.
 func Refused(code protocol.RPCCode, format string, args ...any) *Error {
 	return refused(code, format, args...)
 }
@@ -39,10 +38,10 @@ func refused(code protocol.RPCCode, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }
 
-// Scope is a directory. Safe for concurrent use.
+// Scope is a run's directory. It is safe for concurrent use.
 type Scope struct {
 	root *os.Root
-	dir  string // absolute, without links
+	dir  string // absolute, without symbolic links
 }
 
 // Open opens a directory.
@@ -61,10 +60,10 @@ func Open(dir string) (*Scope, error) {
 	return &Scope{root, dir}, nil
 }
 
-// Close closes it.
+// Close closes the directory.
 func (s *Scope) Close() error { return s.root.Close() }
 
-// within is a path in the form that os.Root takes, or why it may not be one.
+// cleanPath returns a path in the form that os.Root requires.
 func within(path string) (string, error) {
 	switch {
 	case path == "":
@@ -82,7 +81,7 @@ func within(path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// open opens a regular file, or a directory when one is wanted.
+// open opens a regular file, or a directory if dir is set.
 func (s *Scope) open(path string, dir bool) (*os.File, fs.FileInfo, error) {
 	info, err := s.root.Stat(path)
 	if err != nil {
@@ -95,7 +94,7 @@ func (s *Scope) open(path string, dir bool) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, s.failed(path, err)
 	}
-	// It may be another by now than the one that was looked at.
+	// The path may refer to another file since Stat.
 	if info, err = f.Stat(); err == nil {
 		err = wanted(path, info, dir)
 	}
@@ -116,7 +115,7 @@ func wanted(path string, info fs.FileInfo, dir bool) error {
 	return nil
 }
 
-// failed is the error of a path: what is not there, or leads out.
+// pathError converts an error for a path that does not exist or leads out of the directory.
 func (s *Scope) failed(path string, err error) error {
 	var at *fs.PathError
 	switch {
@@ -132,5 +131,5 @@ func (s *Scope) failed(path string, err error) error {
 	return err
 }
 
-// isEscape says whether os.Root has refused a path; it has no error of its own for that.
+// isEscape reports whether os.Root refused a path. It has no exported error for that.
 func isEscape(err error) bool { return err != nil && strings.Contains(err.Error(), "escapes") }

@@ -13,16 +13,16 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	MaxMatches   = 200
 	MaxMatchText = 500 // characters
 	SearchWithin = 10 * time.Second
 
-	searchOutput = 16 << 20 // bytes of what ripgrep says
+	searchOutput = 16 << 20 // bytes of ripgrep's output
 )
 
-// Search searches the files below the directory for a pattern of ripgrep.
+// Search searches the files below the directory for a ripgrep pattern.
 func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Found, error) {
 	if strings.ContainsRune(q.Q, 0) {
 		return nil, refused(protocol.BadPattern, "a pattern has no NUL in it")
@@ -48,14 +48,14 @@ func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Found,
 	slices.SortFunc(found.Matches, func(a, b protocol.Match) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
 	})
-	// 1 is nothing found; 2 is a mistake, also one of a single file beside matches.
+	// Exit code 1 means no match; 2 means an error, possibly in a single file besides matches.
 	if out.exit.Code == 2 && len(found.Matches) == 0 && strings.Contains(out.exit.Stderr, "regex") {
 		return nil, refused(protocol.BadPattern, "%s", out.exit.Stderr)
 	}
 	return found, nil
 }
 
-// matchOf is a match of ripgrep's JSON; other lines are none.
+// parseMatch parses a line of ripgrep's JSON output and reports whether it is a match.
 func matchOf(line []byte) (protocol.Match, bool) {
 	var m struct {
 		Type string `json:"type"`
@@ -67,7 +67,7 @@ func matchOf(line []byte) (protocol.Match, bool) {
 		} `json:"data"`
 	}
 	if json.Unmarshal(line, &m) != nil || m.Type != "match" || len(m.Data.Submatches) == 0 || m.Data.Path.Text == "" {
-		return protocol.Match{}, false // of names and lines that are no UTF-8 nothing is shown
+		return protocol.Match{}, false // paths and lines that are not UTF-8 are omitted
 	}
 	text := strings.TrimRight(m.Data.Lines.Text, "\r\n")
 	if utf8.RuneCountInString(text) > MaxMatchText {

@@ -17,11 +17,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// MaxWrite is how long what is written may be, in bytes.
+// MaxWrite limits the content to write, in bytes.
 const MaxWrite = 1 << 20
 
-// Write writes a file in place of the one that there is: whole or not at all. What a link
-// leads to is not written, and nothing below .git is.
+// Write replaces or creates a file atomically. It does not write through links or below .git.
 func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
 	path, parent, name, err := writable(q)
 	if err != nil {
@@ -47,8 +46,8 @@ func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
 	return &protocol.Written{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hexsum.SHA256(q.Content)}, nil
 }
 
-// Preview says why a file would not be written as things are, and gives what it would replace:
-// "" for a new one, and for one that is no text or longer than may be read.
+// Preview checks whether a file could be written now, and returns the text that it would replace:
+// "" for a new file, and for one that is not text or too long.
 func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, err error) {
 	_, parent, name, err := writable(q)
 	if err != nil {
@@ -68,12 +67,12 @@ func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, 
 	}
 	is, err := s.Read(ctx, protocol.ReadFile{Path: q.Path})
 	if err != nil || is.Truncated {
-		return "", nil // it is new, or nothing that could be shown
+		return "", nil // a new file, or nothing that can be shown
 	}
 	return is.Content, nil
 }
 
-// writable looks at what is to be written, before anything is touched.
+// checkWrite validates a write before anything is touched.
 func writable(q protocol.WriteFile) (path, parent, name string, err error) {
 	path, err = within(q.Path)
 	switch {
@@ -94,7 +93,7 @@ func isGit(part string) bool { return strings.EqualFold(part, ".git") }
 
 func ofGit(path string) error { return refused(protocol.OutOfScope, "%s is git's", path) }
 
-// replaceable says with which mode a file is written, or why it is not.
+// checkReplace returns the mode for the written file, or why it may not be written.
 func (s *Scope) replaceable(dir *os.Root, name string, q protocol.WriteFile) (fs.FileMode, error) {
 	info, err := dir.Lstat(name)
 	switch {
@@ -125,7 +124,7 @@ func (s *Scope) replaceable(dir *os.Root, name string, q protocol.WriteFile) (fs
 	return info.Mode().Perm(), nil
 }
 
-// replace writes a file beside the one that there is, and puts it in its place.
+// replace writes a temporary file and renames it to the target.
 func replace(dir *os.Root, name, content string, mode fs.FileMode) (err error) {
 	beside := fmt.Sprintf(".%.32s.%016x.tmp", name, rand.Uint64())
 	f, err := dir.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -134,11 +133,11 @@ func replace(dir *os.Root, name, content string, mode fs.FileMode) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = dir.Remove(beside) // the first error is what counts
+			_ = dir.Remove(beside) // the first error matters
 		}
 	}()
 	_, err = io.WriteString(f, content)
-	if err == nil && mode != 0o666 { // a new file's is what the process gives new files
+	if err == nil && mode != 0o666 { // the mode of a new file is left to the umask
 		err = f.Chmod(mode)
 	}
 	if err == nil {
