@@ -111,16 +111,16 @@ func (a *app) presentHost(s *hostdSettings, o *pair.Options) error {
 	return nil
 }
 
-func (a *app) showPairing(b *pair.Begun, server string, asJSON bool) error {
+func (a *app) showPairing(b *pair.Request, server string, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(a.stdout).Encode(map[string]any{"code": b.Code, "link": b.Link, "fingerprint": b.Fingerprint, "expires_in": int64(b.For / time.Second)})
+		return json.NewEncoder(a.stdout).Encode(map[string]any{"code": b.Code, "link": b.Link, "fingerprint": b.Fingerprint, "expires_in": int64(b.ExpiresIn / time.Second)})
 	}
 	_, err := fmt.Fprintf(a.stdout, `code         %s
 link         %s
 fingerprint  %s
 An owner opens the link, compares the fingerprint and confirms the code within %v; or
   concerto-relay pair confirm %s --server %s --token-file FILE
-`, shown(b.Code, mostName), shown(b.Link, mostLink), b.Fingerprint, b.For, shown(b.Code, mostName), server)
+`, shown(b.Code, mostName), shown(b.Link, mostLink), b.Fingerprint, b.ExpiresIn, shown(b.Code, mostName), server)
 	return err
 }
 

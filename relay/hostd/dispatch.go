@@ -11,7 +11,7 @@ import (
 
 // newDispatcher returns the dispatcher that performs RPCs.
 func (d *Daemon) newDispatcher() *rpc.Dispatcher {
-	return rpc.New(rpc.Options{HostID: d.o.HostID, Version: d.o.Version, Runs: rpcRuns{d}, Desk: d.approvals, Events: d.events, Redact: d.redact, Remote: d.o.RemoteExec, LogFile: d.o.LogPath,
+	return rpc.New(rpc.Options{HostID: d.o.HostID, Version: d.o.Version, Runs: rpcRuns{d}, Approvals: d.approvals, Events: d.events, Redact: d.redact, RemoteExec: d.o.RemoteExec, LogFile: d.o.LogPath,
 		Socket: d.o.Socket, Features: features, Doctor: d.checkDeps, Log: d.o.Log, Environ: d.o.Environ})
 }
 

@@ -73,7 +73,7 @@ type Daemon struct {
 	rpc       *rpc.Dispatcher
 	source    *ingest.Sources
 	redact    *redact.Redactor
-	paired    *pair.Kept // the pairing with the server; nil if the host uses a token
+	paired    *pair.Pairing // the pairing with the server; nil if the host uses a token
 	link      *link.Link
 	api       *socket.API
 	listen    net.Listener
@@ -158,8 +158,8 @@ func (d *Daemon) restore(ctx context.Context, rules prompt.Rules) (err error) {
 	if err := d.runs.Restore(ctx); err != nil {
 		return err
 	}
-	d.source = ingest.New(ingest.Options{Spool: d.spool, Desk: d.approvals, Redact: d.redact, Log: d.o.Log, PID: socket.PeerPID,
-		Family: func(q *http.Request) []string { return d.api.CallerRuns(q) }})
+	d.source = ingest.New(ingest.Options{Spool: d.spool, Approvals: d.approvals, Redact: d.redact, Log: d.o.Log, PID: socket.PeerPID,
+		CallerRuns: func(q *http.Request) []string { return d.api.CallerRuns(q) }})
 	d.events.ShowOther = d.source.Show
 	return d.source.Restore(ctx)
 }
@@ -252,8 +252,8 @@ func (d *Daemon) health() any {
 			s.Error = l.Err.Error()
 		}
 	}
-	if h := d.spool.Health(); h.Trouble != nil {
-		s.Status, s.Error = "disk", h.Trouble.Error()
+	if h := d.spool.Health(); h.WriteErr != nil {
+		s.Status, s.Error = "disk", h.WriteErr.Error()
 	} else if h.Full {
 		s.Status = "spool_full"
 	}

@@ -28,9 +28,9 @@ func (d *Daemon) loadPairing(ctx context.Context) error {
 }
 
 // isPairedWithServer reports whether the pairing is with the configured server.
-func (d *Daemon) isPairedWithServer(ctx context.Context, kept *pair.Kept) (bool, error) {
+func (d *Daemon) isPairedWithServer(ctx context.Context, kept *pair.Pairing) (bool, error) {
 	if d.o.KnowsHost == nil {
-		return kept.At(d.o.Server), nil
+		return kept.IsWith(d.o.Server), nil
 	}
 	return d.o.KnowsHost(ctx, kept.HostID, kept.Public())
 }

@@ -163,7 +163,7 @@ func startHostd(t *testing.T) *hostd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources := ingest.New(ingest.Options{Spool: h.spool, Desk: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
+	sources := ingest.New(ingest.Options{Spool: h.spool, Approvals: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
 		PID: func(*http.Request) int { return 0 }, After: func(time.Duration, func()) func() bool { return func() bool { return true } }})
 	t.Cleanup(func() { sources.Close() })
 	l, err := net.Listen("unix", h.socket)

@@ -63,10 +63,10 @@ type Options struct {
 
 // Thresholds.
 const (
-	reachWithin = 5 * time.Second
-	mostSkew    = 30 * time.Second
-	littleRoom  = 1 << 30   // bytes of free disk space: a warning
-	noRoom      = 100 << 20 // a failure
+	probeTimeout = 5 * time.Second
+	maxSkew      = 30 * time.Second
+	lowSpace     = 1 << 30   // bytes of free disk space: a warning
+	noSpace      = 100 << 20 // a failure
 )
 
 // Run runs all checks and returns them in the order of display.
@@ -75,31 +75,31 @@ func Run(ctx context.Context, o Options) []Check {
 		o.Now = time.Now
 	}
 	if o.HTTP == nil {
-		o.HTTP = &http.Client{Timeout: reachWithin}
+		o.HTTP = &http.Client{Timeout: probeTimeout}
 	}
-	all := o.programs()
-	all = append(all, o.service(), o.state(), o.disk())
+	all := o.checkPrograms()
+	all = append(all, o.checkService(), o.checkState(), o.checkDisk())
 	if o.Spool != nil {
-		all = append(all, o.spool())
+		all = append(all, o.checkSpool())
 	}
-	all = append(all, o.log(), o.hostd(ctx))
+	all = append(all, o.checkLog(), o.checkHostd(ctx))
 	kept, err := pair.Load(o.State)
 	if kept != nil && o.Server == "" {
 		o.Server = kept.Server
 	}
 	switch {
 	case err != nil:
-		all = append(all, Check{"auth", Fail, err.Error(), "see to the file, or pair again"}, o.id(), o.token())
-	case kept != nil && kept.At(o.Server):
-		all = append(all, o.paired(kept))
+		all = append(all, Check{"auth", Fail, err.Error(), "see to the file, or pair again"}, o.checkID(), o.checkToken())
+	case kept != nil && kept.IsWith(o.Server):
+		all = append(all, o.checkPaired(kept))
 	default:
-		all = append(all, o.id(), o.token())
+		all = append(all, o.checkID(), o.checkToken())
 	}
-	return append(all, o.server(ctx)...)
+	return append(all, o.checkServer(ctx)...)
 }
 
 // checkPaired checks the pairing of this host.
-func (o *Options) paired(kept *pair.Kept) Check {
+func (o *Options) checkPaired(kept *pair.Pairing) Check {
 	if o.HostID != "" && o.HostID != kept.HostID {
 		return Check{"auth", Fail, fmt.Sprintf("this machine was paired as %s, and its settings say %s", kept.HostID, o.HostID), "leave --host-id out, or pair again"}
 	}
@@ -107,7 +107,7 @@ func (o *Options) paired(kept *pair.Kept) Check {
 }
 
 // requiredPrograms lists the programs that a host uses.
-var needs = []struct {
+var requiredPrograms = []struct {
 	name, why, pkg string
 	without        Status
 }{
@@ -116,8 +116,8 @@ var needs = []struct {
 	{"git", "rpc.git.status and rpc.git.diff need it", "git", Warn},
 }
 
-func (o *Options) programs() (all []Check) {
-	for _, p := range needs {
+func (o *Options) checkPrograms() (all []Check) {
+	for _, p := range requiredPrograms {
 		path, err := procgroup.Find(p.name, "", o.Environ)
 		if err != nil {
 			install := "apt install " + p.pkg
@@ -133,7 +133,7 @@ func (o *Options) programs() (all []Check) {
 }
 
 // checkService checks for the service manager that restarts hostd.
-func (o *Options) service() Check {
+func (o *Options) checkService() Check {
 	name, program := "systemd", "systemctl"
 	if runtime.GOOS == "darwin" {
 		name, program = "launchd", "launchctl"
@@ -145,7 +145,7 @@ func (o *Options) service() Check {
 	return Check{name, OK, path, ""}
 }
 
-func (o *Options) state() Check {
+func (o *Options) checkState() Check {
 	info, err := os.Stat(o.State)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -169,7 +169,7 @@ func (o *Options) state() Check {
 	return Check{"state", OK, o.State, ""}
 }
 
-func (o *Options) disk() Check {
+func (o *Options) checkDisk() Check {
 	dir := o.State
 	for {
 		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -182,20 +182,20 @@ func (o *Options) disk() Check {
 	switch {
 	case err != nil:
 		return Check{"disk", Warn, fmt.Sprintf("how much is free at %s cannot be found out: %v", dir, err), ""}
-	case free < noRoom:
+	case free < noSpace:
 		return Check{"disk", Fail, detail, "make room: output of runs waits until there is some"}
-	case free < littleRoom:
+	case free < lowSpace:
 		return Check{"disk", Warn, detail, "make room: the spool may need 1 GiB"}
 	}
 	return Check{"disk", OK, detail, ""}
 }
 
-func (o *Options) spool() Check {
+func (o *Options) checkSpool() Check {
 	h := o.Spool()
 	detail := fmt.Sprintf("%d of %d bytes are used", h.Used, h.Max)
 	switch {
-	case h.Trouble != nil:
-		return Check{"spool", Fail, h.Trouble.Error(), "make room on the disk: runs wait, and go on by themselves"}
+	case h.WriteErr != nil:
+		return Check{"spool", Fail, h.WriteErr.Error(), "make room on the disk: runs wait, and go on by themselves"}
 	case h.Full:
 		return Check{"spool", Fail, "it is full: " + detail, "see that the server can be reached, or give it more by --spool-max"}
 	case h.Used > h.Max/10*8:
@@ -204,7 +204,7 @@ func (o *Options) spool() Check {
 	return Check{"spool", OK, detail, ""}
 }
 
-func (o *Options) log() Check {
+func (o *Options) checkLog() Check {
 	if o.LogFile == "" {
 		return Check{"log", OK, "hostd logs to its standard error", ""}
 	}
@@ -220,11 +220,11 @@ func (o *Options) log() Check {
 }
 
 // checkHostd checks whether a hostd answers on the local socket.
-func (o *Options) hostd(ctx context.Context) Check {
+func (o *Options) checkHostd(ctx context.Context) Check {
 	if o.Link != nil {
 		return Check{"hostd", OK, fmt.Sprintf("runs as process %d", os.Getpid()), ""}
 	}
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", o.Socket)
 	if err != nil {
@@ -234,14 +234,14 @@ func (o *Options) hostd(ctx context.Context) Check {
 	return Check{"hostd", OK, "answers at " + o.Socket, ""}
 }
 
-func (o *Options) id() Check {
+func (o *Options) checkID() Check {
 	if o.HostID != "" && !protocol.IsID(o.HostID) {
 		return Check{"host-id", Fail, fmt.Sprintf("%q cannot be one", o.HostID), "it is 1 to 64 of A-Z a-z 0-9 _ -"}
 	}
 	return Check{"host-id", OK, o.HostID, ""}
 }
 
-func (o *Options) token() Check {
+func (o *Options) checkToken() Check {
 	if o.TokenFile == "" {
 		if o.Token == "" {
 			return Check{"token", Warn, "there is none", "name a file by --token-file, or set HOST_TOKEN"}
@@ -262,12 +262,12 @@ func (o *Options) token() Check {
 }
 
 // checkServer checks whether the server is reachable, accepts this host, and has the same time.
-func (o *Options) server(ctx context.Context) []Check {
+func (o *Options) checkServer(ctx context.Context) []Check {
 	if o.Server == "" {
 		return []Check{{"server", Warn, "there is none: runs are seen on this machine alone", "name one by --server, or set SERVER_BASE_URL"}}
 	}
 	began := o.Now()
-	at, err := o.health(ctx)
+	at, err := o.requestHealth(ctx)
 	if err != nil {
 		return []Check{{"server", Fail, err.Error(), "see that its URL is right, and that this machine reaches it"}}
 	}
@@ -282,14 +282,14 @@ func (o *Options) server(ctx context.Context) []Check {
 	if at.IsZero() {
 		return append(all, Check{"clock", Warn, "the server does not say what time it has", ""})
 	}
-	if skew := at.Sub(began); skew.Abs() > mostSkew {
+	if skew := at.Sub(began); skew.Abs() > maxSkew {
 		return append(all, Check{"clock", Warn, fmt.Sprintf("the server's is ahead by %v", skew.Round(time.Second)), "set this machine's clock, or the server's: times that are shown are wrong"})
 	}
 	return append(all, Check{"clock", OK, "is the server's", ""})
 }
 
 // requestHealth requests the server's health and returns the server's time.
-func (o *Options) health(ctx context.Context) (at time.Time, err error) {
+func (o *Options) requestHealth(ctx context.Context) (at time.Time, err error) {
 	u, err := url.Parse(o.Server)
 	if err != nil {
 		return at, err
@@ -298,7 +298,7 @@ func (o *Options) health(ctx context.Context) (at time.Time, err error) {
 	if u.Scheme = schemes[strings.ToLower(u.Scheme)]; u.Scheme == "" || u.Host == "" {
 		return at, fmt.Errorf("%q is no URL of http, https, ws or wss", o.Server)
 	}
-	ctx, cancel := context.WithTimeout(ctx, reachWithin)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.JoinPath("health").String(), nil)
 	if err != nil {
@@ -332,7 +332,7 @@ func Deps(all []Check) []protocol.Dep {
 
 // isProgram reports whether a check is about an installed program.
 func isProgram(name string) bool {
-	for _, p := range needs {
+	for _, p := range requiredPrograms {
 		if p.name == name {
 			return true
 		}

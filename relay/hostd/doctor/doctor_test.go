@@ -113,7 +113,7 @@ func TestIll(t *testing.T) {
 			o.Spool = func() spool.Health { return spool.Health{Used: 11, Max: 10, Full: true} }
 		}, map[string]string{"fail spool": "full"}},
 		{func(o *doctor.Options) {
-			o.Spool = func() spool.Health { return spool.Health{Trouble: errors.New("database or disk is full")} }
+			o.Spool = func() spool.Health { return spool.Health{WriteErr: errors.New("database or disk is full")} }
 		}, map[string]string{"fail spool": "make room"}},
 	} {
 		o := o

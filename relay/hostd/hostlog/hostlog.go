@@ -26,16 +26,16 @@ func Open(file string, redact func(string) string) (*slog.Logger, io.Closer, err
 
 // New returns a logger that writes to w.
 func New(w io.Writer, redact func(string) string) *slog.Logger {
-	return slog.New(slog.NewTextHandler(clean{w, redact}, nil))
+	return slog.New(slog.NewTextHandler(redactingWriter{w, redact}, nil))
 }
 
 // redactingWriter removes secrets from lines; a handler writes one line at a time.
-type clean struct {
+type redactingWriter struct {
 	to     io.Writer
 	redact func(string) string
 }
 
-func (c clean) Write(line []byte) (int, error) {
+func (c redactingWriter) Write(line []byte) (int, error) {
 	if _, err := io.WriteString(c.to, c.redact(string(line))); err != nil {
 		return 0, err
 	}

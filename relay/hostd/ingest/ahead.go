@@ -9,32 +9,32 @@ import (
 
 // aheadReader reads a connection before its lines are committed, so that a program that exits need
 // not wait for the disk. It buffers about as much as a program does; above that the program waits.
-type ahead struct {
+type aheadReader struct {
 	done chan struct{} // closed when reading has stopped
 
-	mu      sync.Mutex
-	changed sync.Cond
-	held    []byte
-	err     error // the connection's error, after the buffered bytes
-	closed  bool
+	mu       sync.Mutex
+	changed  sync.Cond
+	buffered []byte
+	err      error // the connection's error, after the buffered bytes
+	closed   bool
 }
 
-func readAhead(from io.Reader) *ahead {
-	a := &ahead{done: make(chan struct{})}
+func newAheadReader(from io.Reader) *aheadReader {
+	a := &aheadReader{done: make(chan struct{})}
 	a.changed.L = &a.mu
 	go a.fill(from)
 	return a
 }
 
-func (a *ahead) fill(from io.Reader) {
+func (a *aheadReader) fill(from io.Reader) {
 	defer close(a.done)
 	b := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(b)
 		a.mu.Lock()
-		a.held, a.err = append(a.held, b[:n]...), err
+		a.buffered, a.err = append(a.buffered, b[:n]...), err
 		a.changed.Broadcast()
-		for len(a.held) >= protocol.SourceKept && !a.closed {
+		for len(a.buffered) >= protocol.SourceKept && !a.closed {
 			a.changed.Wait()
 		}
 		stop := err != nil || a.closed
@@ -46,25 +46,25 @@ func (a *ahead) fill(from io.Reader) {
 }
 
 // Read returns buffered bytes or waits for more.
-func (a *ahead) Read(b []byte) (int, error) {
+func (a *aheadReader) Read(b []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for len(a.held) == 0 && a.err == nil {
+	for len(a.buffered) == 0 && a.err == nil {
 		a.changed.Wait()
 	}
-	if len(a.held) == 0 {
+	if len(a.buffered) == 0 {
 		return 0, a.err
 	}
-	n := copy(b, a.held)
-	if a.held = a.held[n:]; len(a.held) == 0 {
-		a.held = nil
+	n := copy(b, a.buffered)
+	if a.buffered = a.buffered[n:]; len(a.buffered) == 0 {
+		a.buffered = nil
 	}
 	a.changed.Broadcast()
 	return n, nil
 }
 
 // close stops reading ahead, after the connection is closed.
-func (a *ahead) close() {
+func (a *aheadReader) close() {
 	a.mu.Lock()
 	a.closed = true
 	a.changed.Broadcast()

@@ -22,23 +22,23 @@ type hostDecision struct {
 
 // encodeAnswer returns the message that tells the program the decision. The error names the invalid
 // field.
-func answer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.SourceHears, error) {
+func encodeAnswer(q *protocol.PermissionRequested, d approvals.Decision) (protocol.SourceHears, error) {
 	m := protocol.SourceHears{Answer: q.RequestID, By: d.By}
 	var err error
 	switch {
 	case q.From != nil && q.From.Kind == protocol.FromApproval:
-		m.Value, err = approval(q, d)
+		m.Value, err = encodeApproval(q, d)
 	case d.Decision == approvals.Answer && d.Said == approvals.Deny: // a plain no
 		_, m.Value = q.Outcome(d.Said, nil, nil)
 	case d.Decision == approvals.Answer:
-		m.Value, err = answered(q, d)
+		m.Value, err = answerValue(q, d)
 	default:
 		m.Error = cmp.Or(d.Text, "denied")
 	}
 	return m, err
 }
 
-func approval(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
+func encodeApproval(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
 	h := hostDecision{Decision: "deny", Reason: d.Text, ArgsSHA256: q.ArgsSHA256}
 	if d.Decision == approvals.Approve {
 		if a := string(d.Answer); a != "" && a != "true" && a != `"yes"` && a != "null" || d.Answers != nil {
@@ -53,7 +53,7 @@ func approval(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMe
 }
 
 // answerValue returns the value of an answer or answers.
-func answered(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
+func answerValue(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMessage, error) {
 	questions := q.Questions
 	given := map[string]json.RawMessage{}
 	whole := len(questions) == 1 && questions[0].ID == protocol.WholeAnswer
@@ -83,7 +83,7 @@ func answered(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMe
 		case !there:
 			continue
 		}
-		if err := fits(q, v); err != nil {
+		if err := checkSchema(q, v); err != nil {
 			return nil, err
 		}
 	}
@@ -94,10 +94,10 @@ func answered(q *protocol.PermissionRequested, d approvals.Decision) (json.RawMe
 }
 
 // maxProblems limits the number of schema errors that are reported.
-const mostProblems = 5
+const maxProblems = 5
 
 // checkSchema checks a value against its question's schema.
-func fits(q protocol.Question, v json.RawMessage) error {
+func checkSchema(q protocol.Question, v json.RawMessage) error {
 	if q.Schema == nil {
 		return nil
 	}
@@ -110,7 +110,7 @@ func fits(q protocol.Question, v json.RawMessage) error {
 		return fmt.Errorf("%s: %w", q.ID, err)
 	}
 	if problems := schema.Check(value); len(problems) > 0 {
-		return fmt.Errorf("%s: %s", q.ID, jsonschema.Say(problems, mostProblems))
+		return fmt.Errorf("%s: %s", q.ID, jsonschema.Say(problems, maxProblems))
 	}
 	return nil
 }

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	maxShown      = 1000           // events of a run retained for followers
-	maxShownBytes = 4 << 20        // their approximate size
-	mostEnded     = 100            // ended runs that can still be followed
-	keptFor       = 24 * time.Hour // for this long
+	maxLogEvents   = 1000           // events of a run retained for followers
+	maxLogBytes    = 4 << 20        // their approximate size
+	maxEnded       = 100            // ended runs that can still be followed
+	endedRetention = 24 * time.Hour // for this long
 )
 
 // eventLog holds the latest events of a run for its followers.
-type board struct {
-	mu      sync.Mutex
-	events  []protocol.Envelope
-	bytes   int
-	dropped int           // number of earlier events, already dropped
-	over    bool          // the end is committed
-	news    chan struct{} // closed and replaced when there are new events
+type eventLog struct {
+	mu           sync.Mutex
+	events       []protocol.Envelope
+	bytes        int
+	dropped      int           // number of earlier events, already dropped
+	endCommitted bool          // the end is committed
+	changed      chan struct{} // closed and replaced when there are new events
 }
 
-func newBoard() *board { return &board{news: make(chan struct{})} }
+func newEventLog() *eventLog { return &eventLog{changed: make(chan struct{})} }
 
 // append adds committed events.
-func (b *board) show(run string, events []spool.Event) {
+func (b *eventLog) append(run string, events []spool.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range events {
@@ -39,18 +39,18 @@ func (b *board) show(run string, events []spool.Event) {
 		env.RunID = run
 		b.add(env)
 	}
-	close(b.news)
-	b.news = make(chan struct{})
+	close(b.changed)
+	b.changed = make(chan struct{})
 }
 
-func (b *board) add(env protocol.Envelope) {
+func (b *eventLog) add(env protocol.Envelope) {
 	b.events, b.bytes = append(b.events, env), b.bytes+len(env.Data)
-	b.over = b.over || env.Type == protocol.RunExited
-	if len(b.events) < 2*maxShown && b.bytes < 2*maxShownBytes {
+	b.endCommitted = b.endCommitted || env.Type == protocol.RunExited
+	if len(b.events) < 2*maxLogEvents && b.bytes < 2*maxLogBytes {
 		return
 	}
 	over := 0 // keep the first event, which describes the run
-	for ; over < len(b.events)-2 && (len(b.events)-over > maxShown || b.bytes > maxShownBytes); over++ {
+	for ; over < len(b.events)-2 && (len(b.events)-over > maxLogEvents || b.bytes > maxLogBytes); over++ {
 		b.bytes -= len(b.events[over+1].Data)
 	}
 	b.events = append(b.events[:1:1], b.events[over+1:]...)
@@ -59,7 +59,7 @@ func (b *board) add(env protocol.Envelope) {
 
 // from returns the events from index at on, or a channel to wait on if there are none; both are nil
 // at the end.
-func (b *board) from(at int) (events []protocol.Envelope, next int, news <-chan struct{}) {
+func (b *eventLog) from(at int) (events []protocol.Envelope, next int, news <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if at == 0 && len(b.events) > 0 {
@@ -68,62 +68,62 @@ func (b *board) from(at int) (events []protocol.Envelope, next int, news <-chan 
 	if skip := max(at-b.dropped, 1); skip < len(b.events) {
 		return slices.Clone(b.events[skip:]), b.dropped + len(b.events), nil
 	}
-	if b.over {
+	if b.endCommitted {
 		return nil, at, nil
 	}
-	return nil, at, b.news
+	return nil, at, b.changed
 }
 
 // logOf returns a run's log, including that of a recently ended run, or nil.
-func (s *Sources) board(id string) *board {
+func (s *Sources) logOf(id string) *eventLog {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.boards[id]
+	return s.logs[id]
 }
 
 // endedRun is a run that has ended.
-type ended struct {
+type endedRun struct {
 	id   string
 	stop func() bool
 }
 
 // addEnded records that a run has ended and forgets runs that ended long ago. The caller holds mu.
-func (s *Sources) over(id string) {
+func (s *Sources) addEnded(id string) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	stop := s.o.After(keptFor, func() {
+	stop := s.o.After(endedRetention, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.forget(1 + slices.IndexFunc(s.gone, func(e ended) bool { return e.id == id }))
+		s.forget(1 + slices.IndexFunc(s.ended, func(e endedRun) bool { return e.id == id }))
 	})
-	s.gone = append(s.gone, ended{id, stop})
-	s.forget(len(s.gone) - s.o.Ended)
+	s.ended = append(s.ended, endedRun{id, stop})
+	s.forget(len(s.ended) - s.o.MaxEnded)
 }
 
 // forget forgets the n oldest ended runs. The caller holds mu.
 func (s *Sources) forget(n int) {
 	for ; n > 0; n-- {
-		s.gone[0].stop()
-		delete(s.boards, s.gone[0].id)
-		s.o.Desk.Forget(s.gone[0].id)
-		s.gone = s.gone[1:]
+		s.ended[0].stop()
+		delete(s.logs, s.ended[0].id)
+		s.o.Approvals.Forget(s.ended[0].id)
+		s.ended = s.ended[1:]
 	}
 }
 
 // Show passes events that were committed elsewhere to the run's followers.
 func (s *Sources) Show(run string, events []spool.Event) {
-	if b := s.board(run); b != nil {
-		b.show(run, events)
+	if b := s.logOf(run); b != nil {
+		b.append(run, events)
 	}
 }
 
 // Follows reports whether a run can be followed.
-func (s *Sources) Follows(id string) bool { return s.board(id) != nil }
+func (s *Sources) Follows(id string) bool { return s.logOf(id) != nil }
 
 // Follow sends a run's retained and new events until its end.
 func (s *Sources) Follow(ctx context.Context, id string, give func(protocol.Envelope) error) error {
-	b := s.board(id)
+	b := s.logOf(id)
 	if b == nil {
 		return approvals.Errorf(protocol.UnknownRun, "there is no run %s on this host", id)
 	}
@@ -152,17 +152,17 @@ func (s *Sources) Follow(ctx context.Context, id string, give func(protocol.Enve
 }
 
 // restoreLog fills the log of a restored run from the spool.
-func (s *Sources) recall(ctx context.Context, r *run) error {
-	r.board.show(r.id, []spool.Event{{Type: protocol.RunStarted, Data: r.kept.Started}})
-	events, err := s.o.Spool.Next(ctx, r.id, 0, maxShown)
+func (s *Sources) restoreLog(ctx context.Context, r *run) error {
+	r.log.append(r.id, []spool.Event{{Type: protocol.RunStarted, Data: r.note.Started}})
+	events, err := s.o.Spool.Next(ctx, r.id, 0, maxLogEvents)
 	if err != nil {
 		return err
 	}
-	r.board.mu.Lock()
-	defer r.board.mu.Unlock()
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
 	for _, e := range events {
 		if e.Type != protocol.RunStarted {
-			r.board.add(e)
+			r.log.add(e)
 		}
 	}
 	return nil

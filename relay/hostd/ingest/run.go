@@ -18,25 +18,25 @@ import (
 
 // run is a run whose program reports its events.
 type run struct {
-	s     *Sources
-	id    string
-	kept  kept
-	board *board
-	begun bool        // its start is committed
-	taken int64       // number of committed events
-	away  func() bool // stops the reconnect timer; nil while connected
-	once  sync.Once
+	s         *Sources
+	id        string
+	note      runNote
+	log       *eventLog
+	started   bool        // its start is committed
+	committed int64       // number of committed events
+	stopTimer func() bool // stops the reconnect timer; nil while connected
+	once      sync.Once
 }
 
 // sourceEvents lists the event types that a program may send.
-var tells = []string{protocol.RunStarted, protocol.RunOutput, protocol.RunMeta, protocol.RunEmit, protocol.RunListen, protocol.RunGap, protocol.RunExited, protocol.ToolCall, protocol.ToolResult}
+var sourceEvents = []string{protocol.RunStarted, protocol.RunOutput, protocol.RunMeta, protocol.RunEmit, protocol.RunListen, protocol.RunGap, protocol.RunExited, protocol.ToolCall, protocol.ToolResult}
 
 // sourceConn is a connection of a run.
-type line struct {
+type sourceConn struct {
 	*run
-	conn   net.Conn
-	in     *bufio.Reader
-	counts bool // the program wants acknowledgements
+	conn      net.Conn
+	in        *bufio.Reader
+	wantsAcks bool // the program wants acknowledgements
 
 	batch  []spool.Event
 	events int64            // events in the batch, including lost ones
@@ -45,7 +45,7 @@ type line struct {
 }
 
 // serve processes lines until the connection closes.
-func (l *line) serve() {
+func (l *sourceConn) serve() {
 	err := l.read()
 	switch {
 	case l.s.ctx.Err() != nil: // hostd is closing: the run continues
@@ -63,15 +63,15 @@ func (l *line) serve() {
 func (r *run) end(e protocol.Exited) {
 	r.once.Do(func() {
 		ctx := context.Background()
-		if r.begun {
-			err := r.s.o.Desk.CloseRun(ctx, r.id)
+		if r.started {
+			err := r.s.o.Approvals.CloseRun(ctx, r.id)
 			events := []spool.Event{{Type: protocol.RunExited, Data: e}}
 			if err == nil {
-				taken := r.taken + 1
+				taken := r.committed + 1
 				_, err = r.s.o.Spool.Commit(ctx, spool.Change{Run: r.id, Events: events, Offset: &taken, Notes: []spool.Note{{Kind: noteKind, Key: noteKey}}})
 			}
 			if err == nil {
-				r.board.show(r.id, events)
+				r.log.append(r.id, events)
 			}
 			if err != nil {
 				r.s.o.Log.Error("tell of a run's end", "run", r.id, "error", err)
@@ -79,18 +79,18 @@ func (r *run) end(e protocol.Exited) {
 		}
 		r.s.mu.Lock()
 		delete(r.s.runs, r.id)
-		r.s.over(r.id)
+		r.s.addEnded(r.id)
 		r.s.mu.Unlock()
 	})
 }
 
-func (l *line) read() error {
+func (l *sourceConn) read() error {
 	for l.exit == nil {
-		text, err := l.next()
+		text, err := l.readLine()
 		if err != nil {
 			return errors.Join(l.commit(), err)
 		}
-		if err := l.take(text); err != nil {
+		if err := l.handleLine(text); err != nil {
 			return err
 		}
 		if len(l.batch) > 0 && (l.in.Buffered() == 0 || len(l.batch) >= protocol.BatchEvents) {
@@ -103,7 +103,7 @@ func (l *line) read() error {
 }
 
 // readLine returns the next line, of at most protocol.SourceLine bytes.
-func (l *line) next() (text []byte, err error) {
+func (l *sourceConn) readLine() (text []byte, err error) {
 	for {
 		piece, err := l.in.ReadSlice('\n')
 		text = append(text, piece...)
@@ -118,32 +118,32 @@ func (l *line) next() (text []byte, err error) {
 	}
 }
 
-func (l *line) take(text []byte) error {
+func (l *sourceConn) handleLine(text []byte) error {
 	var m protocol.SourceSays
 	if err := json.Unmarshal(text, &m); err != nil {
 		return fmt.Errorf("a line is no JSON: %w", err)
 	}
 	switch {
 	case m.Event != "":
-		return l.event(&m)
-	case !l.begun && len(l.batch) == 0:
+		return l.addEvent(&m)
+	case !l.started && len(l.batch) == 0:
 		return errors.New("the first line must tell of run.started")
 	case m.Ask != "":
 		if err := l.commit(); err != nil {
 			return err
 		}
-		return l.ask(m.Ask, text)
+		return l.submit(m.Ask, text)
 	case m.Withdraw != "":
 		if err := l.commit(); err != nil {
 			return err
 		}
-		return l.s.o.Desk.Withdraw(l.s.ctx, l.id, m.Withdraw, "answered elsewhere, or not needed any more")
+		return l.s.o.Approvals.Withdraw(l.s.ctx, l.id, m.Withdraw, "answered elsewhere, or not needed any more")
 	}
 	return errors.New("a line is none of event, ask and withdraw")
 }
 
 // addEvent adds an event to the batch.
-func (l *line) event(m *protocol.SourceSays) error {
+func (l *sourceConn) addEvent(m *protocol.SourceSays) error {
 	env := protocol.Envelope{Type: m.Event, Data: m.Data}
 	if m.Event == protocol.RunGap && m.Lost > 0 {
 		l.batch = append(l.batch, spool.Event{Type: protocol.RunGap, Data: protocol.Gap{From: 1, To: m.Lost, Reason: "source_lag"}})
@@ -156,7 +156,7 @@ func (l *line) event(m *protocol.SourceSays) error {
 		l.events++
 		return l.s.ctx.Err()
 	}
-	if why := protocol.Check(&env); why != nil || !slices.Contains(tells, m.Event) {
+	if why := protocol.Check(&env); why != nil || !slices.Contains(sourceEvents, m.Event) {
 		l.s.o.Log.Warn("a source's event is left out", "run", l.id, "type", m.Event, "error", why)
 		l.events++
 		return l.s.ctx.Err()
@@ -172,7 +172,7 @@ func (l *line) event(m *protocol.SourceSays) error {
 		l.exit = &e
 		return nil
 	}
-	if !l.begun {
+	if !l.started {
 		return errors.New("the first line must tell of run.started")
 	}
 	l.batch = append(l.batch, spool.Event{Type: m.Event, Data: m.Data})
@@ -181,8 +181,8 @@ func (l *line) event(m *protocol.SourceSays) error {
 }
 
 // start commits the run's start, unless the run is already known.
-func (l *line) start(env *protocol.Envelope) error {
-	if l.begun {
+func (l *sourceConn) start(env *protocol.Envelope) error {
+	if l.started {
 		return nil
 	}
 	of, err := protocol.Decode[protocol.Started](env)
@@ -190,11 +190,11 @@ func (l *line) start(env *protocol.Envelope) error {
 		return err
 	}
 	of.Command = l.s.o.Redact.In(of.Cwd).Text(of.Command)
-	if family := l.kept.Ancestors; len(family) > 0 {
+	if family := l.note.Ancestors; len(family) > 0 {
 		of.ParentRunID = family[0] // overrides what the program sent
 	}
-	l.kept.Started = of
-	note, err := json.Marshal(l.kept)
+	l.note.Started = of
+	note, err := json.Marshal(l.note)
 	if err != nil {
 		return err
 	}
@@ -204,34 +204,34 @@ func (l *line) start(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	l.board.show(l.id, events)
+	l.log.append(l.id, events)
 	l.s.mu.Lock()
-	l.begun, l.taken = true, 1
+	l.started, l.committed = true, 1
 	l.s.mu.Unlock()
 	return nil
 }
 
 // commit commits the batch and acknowledges it.
-func (l *line) commit() error {
+func (l *sourceConn) commit() error {
 	if l.events == 0 {
 		return nil
 	}
-	taken := l.taken + l.events
+	taken := l.committed + l.events
 	if _, err := l.s.o.Spool.Commit(l.s.ctx, spool.Change{Run: l.id, Events: l.batch, Offset: &taken}); err != nil {
 		return fmt.Errorf("keep events of run %s: %w", l.id, err)
 	}
-	l.board.show(l.id, l.batch)
-	l.taken, l.batch, l.events = taken, nil, 0
-	if !l.counts {
+	l.log.append(l.id, l.batch)
+	l.committed, l.batch, l.events = taken, nil, 0
+	if !l.wantsAcks {
 		return nil
 	}
 	// the program may have disconnected: its remaining lines are still read
-	_ = l.say(protocol.SourceHears{Taken: taken})
+	_ = l.send(protocol.SourceHears{Taken: taken})
 	return nil
 }
 
 // send writes a line to the program.
-func (l *line) say(m protocol.SourceHears) error {
+func (l *sourceConn) send(m protocol.SourceHears) error {
 	text, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (l *line) say(m protocol.SourceHears) error {
 }
 
 // submit submits a request, or attaches to one that is open since before a restart.
-func (l *line) ask(id string, text []byte) error {
+func (l *sourceConn) submit(id string, text []byte) error {
 	var data protocol.PermissionRequested
 	if err := json.Unmarshal(text, &data); err != nil {
 		return fmt.Errorf("request %s: %w", id, err)
@@ -253,28 +253,28 @@ func (l *line) ask(id string, text []byte) error {
 	told := false
 	r := approvals.Request{Data: data, Persistent: true, StoreAttempt: true,
 		Check: func(d approvals.Decision) error {
-			_, err := answer(&data, d)
+			_, err := encodeAnswer(&data, d)
 			return err
 		},
 		Apply: func(_ context.Context, d approvals.Decision) ([]approvals.Event, error) {
-			m, err := answer(&data, d)
+			m, err := encodeAnswer(&data, d)
 			if err == nil {
-				err = l.say(m)
+				err = l.send(m)
 			}
 			told = err == nil
 			return nil, err
 		}}
-	wait := l.s.o.Desk.Attach(l.id, id, r)
+	wait := l.s.o.Approvals.Attach(l.id, id, r)
 	if wait == nil {
 		var err error
-		if wait, err = l.s.o.Desk.Submit(l.s.ctx, l.id, r); err != nil {
-			return l.say(protocol.SourceHears{Answer: id, Error: err.Error()})
+		if wait, err = l.s.o.Approvals.Submit(l.s.ctx, l.id, r); err != nil {
+			return l.send(protocol.SourceHears{Answer: id, Error: err.Error()})
 		}
 	}
 	l.s.work.Go(func() {
 		select {
 		case d := <-wait:
-			l.outcome(&data, d, told)
+			l.sendOutcome(&data, d, told)
 		case <-l.s.ctx.Done():
 		}
 	})
@@ -283,7 +283,7 @@ func (l *line) ask(id string, text []byte) error {
 
 // sendOutcome sends an outcome that the program does not know: the request expired, or it was
 // decided before the program connected.
-func (l *line) outcome(data *protocol.PermissionRequested, d approvals.Decision, told bool) {
+func (l *sourceConn) sendOutcome(data *protocol.PermissionRequested, d approvals.Decision, told bool) {
 	m := protocol.SourceHears{Answer: data.RequestID, Error: "its time is over"}
 	switch d.Decision {
 	case approvals.Withdrawn:
@@ -293,11 +293,11 @@ func (l *line) outcome(data *protocol.PermissionRequested, d approvals.Decision,
 			return
 		}
 		var err error
-		if m, err = answer(data, d); err != nil {
+		if m, err = encodeAnswer(data, d); err != nil {
 			m = protocol.SourceHears{Answer: data.RequestID, Error: err.Error()}
 		}
 	}
-	if err := l.say(m); err != nil {
+	if err := l.send(m); err != nil {
 		l.s.o.Log.Warn("answer a source", "run", l.id, "request", data.RequestID, "error", err)
 	}
 }

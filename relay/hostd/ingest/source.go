@@ -30,19 +30,19 @@ import (
 
 // Options configures Sources.
 type Options struct {
-	Spool  *spool.Spool
-	Desk   *approvals.Registry
-	Redact *redact.Redactor
-	Log    *slog.Logger
+	Spool     *spool.Spool
+	Approvals *approvals.Registry
+	Redact    *redact.Redactor
+	Log       *slog.Logger
 	// PID returns the process at the other end of a request's connection, or 0 if unknown.
 	PID func(*http.Request) int
 	// CallerRuns returns the runs to which that process belongs and the runs that started them, the
 	// nearest first; may be nil.
-	Family func(*http.Request) []string
+	CallerRuns func(*http.Request) []string
 	// ReconnectTimeout is how long a run of an earlier hostd may take to reconnect; 0 means a
 	// minute.
-	Back  time.Duration
-	Ended int // maximum number of ended runs that can be followed; 0 means 100
+	ReconnectTimeout time.Duration
+	MaxEnded         int // maximum number of ended runs that can be followed; 0 means 100
 	// After calls f after d unless stop is called first. Nil means time.AfterFunc.
 	After func(d time.Duration, f func()) (stop func() bool)
 }
@@ -54,10 +54,10 @@ type Sources struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 
-	mu     sync.Mutex
-	runs   map[string]*run
-	boards map[string]*board // of live and ended runs
-	gone   []ended           // in the order in which they ended
+	mu    sync.Mutex
+	runs  map[string]*run
+	logs  map[string]*eventLog // of live and ended runs
+	ended []endedRun           // in the order in which they ended
 }
 
 // Kind and key of the note that describes a run.
@@ -67,7 +67,7 @@ const (
 )
 
 // runNote is the content of that note.
-type kept struct {
+type runNote struct {
 	Started   protocol.Started `json:"started"`
 	StartedAt string           `json:"started_at"`
 	PID       int              `json:"pid"`
@@ -77,16 +77,16 @@ type kept struct {
 
 // New returns Sources without runs; Restore loads them.
 func New(o Options) *Sources {
-	if o.Back == 0 {
-		o.Back = time.Minute
+	if o.ReconnectTimeout == 0 {
+		o.ReconnectTimeout = time.Minute
 	}
-	if o.Ended == 0 {
-		o.Ended = mostEnded
+	if o.MaxEnded == 0 {
+		o.MaxEnded = maxEnded
 	}
 	if o.After == nil {
 		o.After = func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 	}
-	s := &Sources{o: o, runs: map[string]*run{}, boards: map[string]*board{}}
+	s := &Sources{o: o, runs: map[string]*run{}, logs: map[string]*eventLog{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	return s
 }
@@ -101,17 +101,17 @@ func (s *Sources) Restore(ctx context.Context) error {
 		case text == nil || known.Ended:
 			continue
 		}
-		r := &run{s: s, id: known.ID, taken: known.Offset, begun: true, board: newBoard()}
-		if err := json.Unmarshal(text, &r.kept); err != nil {
+		r := &run{s: s, id: known.ID, committed: known.Offset, started: true, log: newEventLog()}
+		if err := json.Unmarshal(text, &r.note); err != nil {
 			return fmt.Errorf("take up run %s: %w", known.ID, err)
 		}
-		if err := s.recall(ctx, r); err != nil {
+		if err := s.restoreLog(ctx, r); err != nil {
 			return fmt.Errorf("take up run %s: %w", known.ID, err)
 		}
 		s.mu.Lock()
-		s.runs[r.id], s.boards[r.id] = r, r.board
+		s.runs[r.id], s.logs[r.id] = r, r.log
 		s.mu.Unlock()
-		r.away = s.o.After(s.o.Back, func() { r.end(protocol.Exited{ExitCode: -1, Reason: "lost"}) })
+		r.stopTimer = s.o.After(s.o.ReconnectTimeout, func() { r.end(protocol.Exited{ExitCode: -1, Reason: "lost"}) })
 	}
 	return nil
 }
@@ -123,11 +123,11 @@ func (s *Sources) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.runs {
-		if r.away != nil {
-			r.away()
+		if r.stopTimer != nil {
+			r.stopTimer()
 		}
 	}
-	for _, e := range s.gone {
+	for _, e := range s.ended {
 		e.stop()
 	}
 }
@@ -145,7 +145,7 @@ func (s *Sources) Has(id string) bool { return s.find(id) != nil }
 // PID returns the process of a run, or 0 if unknown.
 func (s *Sources) PID(id string) int {
 	if r := s.find(id); r != nil {
-		return r.kept.PID
+		return r.note.PID
 	}
 	return 0
 }
@@ -153,7 +153,7 @@ func (s *Sources) PID(id string) int {
 // Ancestors returns the runs that started a run, directly and indirectly, the nearest first.
 func (s *Sources) Ancestors(id string) []string {
 	if r := s.find(id); r != nil {
-		return r.kept.Ancestors
+		return r.note.Ancestors
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (s *Sources) Ancestors(id string) []string {
 // run.
 func (s *Sources) Dir(id string) string {
 	if r := s.find(id); r != nil {
-		return r.kept.Started.Cwd
+		return r.note.Started.Cwd
 	}
 	return ""
 }
@@ -172,7 +172,7 @@ func (s *Sources) List() []protocol.RunListed {
 	s.mu.Lock()
 	var open []*run // Approvals are queried without mu, because they call Show
 	for _, r := range s.runs {
-		if r.begun {
+		if r.started {
 			open = append(open, r)
 		}
 	}
@@ -180,11 +180,11 @@ func (s *Sources) List() []protocol.RunListed {
 	all := []protocol.RunListed{}
 	for _, r := range open {
 		status := protocol.Running
-		if len(s.o.Desk.Open(r.id)) > 0 {
+		if len(s.o.Approvals.Open(r.id)) > 0 {
 			status = protocol.AwaitingApproval
 		}
-		of := r.kept.Started
-		all = append(all, protocol.RunListed{RunID: r.id, Tool: of.Tool, Cwd: of.Cwd, Command: of.Command, Status: status, StartedAt: r.kept.StartedAt, Title: of.Title})
+		of := r.note.Started
+		all = append(all, protocol.RunListed{RunID: r.id, Tool: of.Tool, Cwd: of.Cwd, Command: of.Command, Status: status, StartedAt: r.note.StartedAt, Title: of.Title})
 	}
 	slices.SortFunc(all, func(a, b protocol.RunListed) int { return strings.Compare(a.StartedAt+a.RunID, b.StartedAt+b.RunID) })
 	return all
@@ -226,15 +226,15 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		return
 	}
 	_ = conn.SetDeadline(time.Time{}) // remove the server's deadline; some connections support none
-	said := readAhead(in.Reader)
+	said := newAheadReader(in.Reader)
 	defer said.close()
 	defer conn.Close()
 	defer context.AfterFunc(s.ctx, func() { conn.Close() })()
 	r, back := s.join(q)
-	l := &line{run: r, conn: conn, in: bufio.NewReaderSize(said, 64<<10), counts: q.Header.Get(protocol.SourceCounts) != ""}
+	l := &sourceConn{run: r, conn: conn, in: bufio.NewReaderSize(said, 64<<10), wantsAcks: q.Header.Get(protocol.SourceCounts) != ""}
 	head := "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade + "\r\n" + protocol.SourceRun + ": " + r.id + "\r\n"
-	if l.counts {
-		head += protocol.SourceCounts + ": " + strconv.FormatInt(r.taken, 10) + "\r\n"
+	if l.wantsAcks {
+		head += protocol.SourceCounts + ": " + strconv.FormatInt(r.committed, 10) + "\r\n"
 	}
 	if _, err := conn.Write([]byte(head + "\r\n")); err != nil {
 		s.o.Log.Warn("answer a source", "error", err)
@@ -242,18 +242,18 @@ func (s *Sources) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	s.work.Add(1)
 	defer s.work.Done()
 	if asks, says := q.Header[http.CanonicalHeaderKey(protocol.SourceAsks)]; back && says {
-		s.settle(r.id, strings.Split(strings.Join(asks, ","), ","))
+		s.resolveMissing(r.id, strings.Split(strings.Join(asks, ","), ","))
 	}
 	l.serve()
 }
 
 // resolveMissing closes the requests that a reconnected run no longer lists.
-func (s *Sources) settle(run string, asks []string) {
-	for _, q := range s.o.Desk.Open(run) {
+func (s *Sources) resolveMissing(run string, asks []string) {
+	for _, q := range s.o.Approvals.Open(run) {
 		if slices.Contains(asks, q.RequestID) || q.From != nil && q.From.Kind == "rpc" {
 			continue
 		}
-		if err := s.o.Desk.ResolveRestored(s.ctx, run, q.RequestID, nil, "answered elsewhere, or not needed any more"); err != nil {
+		if err := s.o.Approvals.ResolveRestored(s.ctx, run, q.RequestID, nil, "answered elsewhere, or not needed any more"); err != nil {
 			s.o.Log.Error("what became of a request cannot be told", "run", run, "request", q.RequestID, "error", err)
 		}
 	}
@@ -262,8 +262,8 @@ func (s *Sources) settle(run string, asks []string) {
 // join returns the run of a connection: the waiting run that it names, or a new one.
 func (s *Sources) join(q *http.Request) (r *run, back bool) {
 	var family []string
-	if s.o.Family != nil {
-		family = s.o.Family(q)
+	if s.o.CallerRuns != nil {
+		family = s.o.CallerRuns(q)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,11 +271,11 @@ func (s *Sources) join(q *http.Request) (r *run, back bool) {
 	if s.o.PID != nil {
 		pid = s.o.PID(q)
 	}
-	if r := s.runs[q.Header.Get(protocol.SourceRun)]; r != nil && r.away != nil && r.away() {
-		r.away = nil
+	if r := s.runs[q.Header.Get(protocol.SourceRun)]; r != nil && r.stopTimer != nil && r.stopTimer() {
+		r.stopTimer = nil
 		return r, true
 	}
-	r = &run{s: s, board: newBoard(), id: "run_" + strings.ToLower(rand.Text())[:20], kept: kept{PID: pid, Ancestors: family, StartedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}}
-	s.runs[r.id], s.boards[r.id] = r, r.board
+	r = &run{s: s, log: newEventLog(), id: "run_" + strings.ToLower(rand.Text())[:20], note: runNote{PID: pid, Ancestors: family, StartedAt: time.Now().UTC().Format("2006-01-02T15:04:05.000Z")}}
+	s.runs[r.id], s.logs[r.id] = r, r.log
 	return r, false
 }

@@ -70,8 +70,8 @@ func start(t *testing.T, dir string) *hostd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.sources = ingest.New(ingest.Options{Spool: h.spool, Desk: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
-		PID: func(*http.Request) int { return 0 }, Ended: 3,
+	h.sources = ingest.New(ingest.Options{Spool: h.spool, Approvals: h.desk, Redact: r, Log: slog.New(slog.DiscardHandler),
+		PID: func(*http.Request) int { return 0 }, MaxEnded: 3,
 		After: func(d time.Duration, f func()) func() bool {
 			if d > time.Hour { // for which a run that has ended is kept
 				h.old <- f

@@ -49,7 +49,7 @@ type Result struct {
 var ErrUnknown = errors.New("hostd is installed by systemd or launchd, and there is neither on")
 
 // runTimeout limits a system command.
-const runWithin = 20 * time.Second
+const runTimeout = 20 * time.Second
 
 // Install writes the service file and starts the service. If starting fails, the file remains and
 // the result lists the commands to run.
@@ -59,12 +59,12 @@ func Install(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return Result{}, o.sudo(fmt.Errorf("install hostd: %w", err))
+		return Result{}, o.withSudoHint(fmt.Errorf("install hostd: %w", err))
 	}
 	if err := userfile.Replace(file, []byte(text), 0o644); err != nil {
-		return Result{}, o.sudo(fmt.Errorf("install hostd: %w", err))
+		return Result{}, o.withSudoHint(fmt.Errorf("install hostd: %w", err))
 	}
-	return o.tell(ctx, file, o.starting(file)), nil
+	return o.runAll(ctx, file, o.startCommands(file)), nil
 }
 
 // Uninstall stops the service and removes its file. It returns fs.ErrNotExist if there is none.
@@ -76,17 +76,17 @@ func Uninstall(ctx context.Context, o Options) (Result, error) {
 	if _, err := os.Stat(file); err != nil {
 		return Result{}, fmt.Errorf("uninstall hostd: %w", err)
 	}
-	before, after := o.stopping(file)
-	out := o.tell(ctx, file, before)
+	before, after := o.stopCommands(file)
+	out := o.runAll(ctx, file, before)
 	if err := os.Remove(file); err != nil {
-		return out, o.sudo(fmt.Errorf("uninstall hostd: %w", err))
+		return out, o.withSudoHint(fmt.Errorf("uninstall hostd: %w", err))
 	}
-	rest := o.tell(ctx, file, after)
+	rest := o.runAll(ctx, file, after)
 	return Result{File: file, Todo: append(out.Todo, rest.Todo...), Err: errors.Join(out.Err, rest.Err)}, nil
 }
 
 // withSudoHint adds a hint to a permission error.
-func (o *Options) sudo(err error) error {
+func (o *Options) withSudoHint(err error) error {
 	if o.System && errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: --system is for root, call it by sudo", err)
 	}
@@ -94,13 +94,13 @@ func (o *Options) sudo(err error) error {
 }
 
 // runAll runs commands until one fails.
-func (o *Options) tell(ctx context.Context, file string, commands [][]string) Result {
+func (o *Options) runAll(ctx context.Context, file string, commands [][]string) Result {
 	run := o.Run
 	if run == nil {
-		run = command
+		run = runCommand
 	}
 	for i, c := range commands {
-		limited, cancel := context.WithTimeout(ctx, runWithin)
+		limited, cancel := context.WithTimeout(ctx, runTimeout)
 		err := run(limited, c[0], c[1:]...)
 		cancel()
 		if err == nil {
@@ -115,7 +115,7 @@ func (o *Options) tell(ctx context.Context, file string, commands [][]string) Re
 	return Result{File: file}
 }
 
-func command(ctx context.Context, name string, args ...string) error {
+func runCommand(ctx context.Context, name string, args ...string) error {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(out)))
@@ -169,14 +169,14 @@ func (o *Options) systemctl(args ...string) []string {
 	return append([]string{"systemctl", "--user"}, args...)
 }
 
-func (o *Options) starting(file string) [][]string {
+func (o *Options) startCommands(file string) [][]string {
 	if o.os() == "darwin" {
 		return [][]string{{"launchctl", "load", "-w", file}}
 	}
 	return [][]string{o.systemctl("daemon-reload"), o.systemctl("enable", unitName), o.systemctl("restart", unitName)}
 }
 
-func (o *Options) stopping(file string) (before, after [][]string) {
+func (o *Options) stopCommands(file string) (before, after [][]string) {
 	if o.os() == "darwin" {
 		return [][]string{{"launchctl", "unload", "-w", file}}, nil
 	}
@@ -193,9 +193,9 @@ func (o *Options) unit() string {
 			user = "User=" + name + "\n"
 		}
 	}
-	start := []string{quoted(o.Executable)}
+	start := []string{quoteWord(o.Executable)}
 	for _, arg := range o.Args {
-		start = append(start, quoted(arg))
+		start = append(start, quoteWord(arg))
 	}
 	return `[Unit]
 Description=Concerto's hostd: runs of agents on this machine, for the relay
@@ -203,7 +203,7 @@ After=network.target
 
 [Service]
 ` + user + `ExecStart=` + strings.Join(start, " ") + `
-Environment=` + quoted("PATH="+o.env("PATH")) + `
+Environment=` + quoteWord("PATH="+o.env("PATH")) + `
 Restart=always
 RestartSec=2
 RestartPreventExitStatus=2
@@ -214,7 +214,7 @@ WantedBy=` + wanted + "\n"
 }
 
 // quoteWord quotes a word for a unit file, where % and $ are special.
-func quoted(word string) string {
+func quoteWord(word string) string {
 	word = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%", "$", "$$", "\n", `\n`).Replace(word)
 	if word == "" || strings.ContainsAny(word, " \t'\"\\;") {
 		return `"` + word + `"`
@@ -233,13 +233,13 @@ func (o *Options) agent() string {
 	<array>
 `)
 	for _, arg := range append([]string{o.Executable}, o.Args...) {
-		b.WriteString("\t\t<string>" + escaped(arg) + "</string>\n")
+		b.WriteString("\t\t<string>" + escapeXML(arg) + "</string>\n")
 	}
 	b.WriteString("\t</array>\n")
 	if name := o.env("SUDO_USER"); o.System && name != "" {
-		b.WriteString("\t<key>UserName</key><string>" + escaped(name) + "</string>\n")
+		b.WriteString("\t<key>UserName</key><string>" + escapeXML(name) + "</string>\n")
 	}
-	b.WriteString("\t<key>EnvironmentVariables</key>\n\t<dict>\n\t\t<key>PATH</key><string>" + escaped(o.env("PATH")) + "</string>\n\t</dict>\n")
+	b.WriteString("\t<key>EnvironmentVariables</key>\n\t<dict>\n\t\t<key>PATH</key><string>" + escapeXML(o.env("PATH")) + "</string>\n\t</dict>\n")
 	for _, key := range []string{"RunAtLoad", "KeepAlive", "AbandonProcessGroup"} {
 		b.WriteString("\t<key>" + key + "</key><true/>\n")
 	}
@@ -247,7 +247,7 @@ func (o *Options) agent() string {
 	return b.String()
 }
 
-func escaped(text string) string {
+func escapeXML(text string) string {
 	var b strings.Builder
 	_ = xml.EscapeText(&b, []byte(text)) // a Builder never fails
 	return b.String()

@@ -157,7 +157,7 @@ func (x *sender) handshake(known []spool.Run) error {
 	x.l.setState(State{Connected: true, Protocol: 1, Since: x.l.o.Clock.Now()})
 	x.l.o.Log.Info("connected", "protocol", 1)
 	for _, r := range known {
-		after, err := x.l.o.Spool.Unanswered(x.ctx, r.ID)
+		after, err := x.l.o.Spool.ResumeUnreported(x.ctx, r.ID)
 		if err != nil {
 			return err
 		}

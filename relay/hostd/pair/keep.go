@@ -22,12 +22,12 @@ import (
 
 // Files in the state directory.
 const (
-	keyFile  = "host-key" // PKCS #8 in PEM
-	keptFile = "pairing.json"
+	keyFile     = "host-key" // PKCS #8 in PEM
+	pairingFile = "pairing.json"
 )
 
 // Pairing is a pairing that an owner confirmed.
-type Kept struct {
+type Pairing struct {
 	Server    string `json:"server"` // the server's URL
 	HostID    string `json:"host_id"`
 	ServerKey string `json:"server_key,omitempty"` // "" until the server has proven a key
@@ -36,8 +36,8 @@ type Kept struct {
 }
 
 // Load reads the pairing from a state directory. It returns nil if there is none.
-func Load(dir string) (*Kept, error) {
-	file := filepath.Join(dir, keptFile)
+func Load(dir string) (*Pairing, error) {
+	file := filepath.Join(dir, pairingFile)
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -45,7 +45,7 @@ func Load(dir string) (*Kept, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the pairing: %w", err)
 	}
-	k := &Kept{dir: dir}
+	k := &Pairing{dir: dir}
 	if err := json.Unmarshal(text, k); err != nil || !protocol.IsID(k.HostID) || k.Server == "" {
 		return nil, fmt.Errorf("%s is no pairing: remove it and pair again", file)
 	}
@@ -57,20 +57,20 @@ func Load(dir string) (*Kept, error) {
 }
 
 // IsWith reports whether the pairing is with the server at this URL.
-func (k *Kept) At(server string) bool {
+func (k *Pairing) IsWith(server string) bool {
 	a, err1 := url.Parse(k.Server)
 	b, err2 := url.Parse(server)
 	return err1 == nil && err2 == nil && protocol.OriginOf(a) == protocol.OriginOf(b)
 }
 
 // Public returns the host's public key.
-func (k *Kept) Public() ed25519.PublicKey { return k.key.Public().(ed25519.PublicKey) }
+func (k *Pairing) Public() ed25519.PublicKey { return k.key.Public().(ed25519.PublicKey) }
 
 // Private returns the host's private key.
-func (k *Kept) Private() ed25519.PrivateKey { return k.key }
+func (k *Pairing) Private() ed25519.PrivateKey { return k.key }
 
 // Pinned returns the server's key, or nil if the server has not proven one.
-func (k *Kept) Pinned() (ed25519.PublicKey, error) {
+func (k *Pairing) Pinned() (ed25519.PublicKey, error) {
 	if k.ServerKey == "" {
 		return nil, nil
 	}
@@ -78,22 +78,22 @@ func (k *Kept) Pinned() (ed25519.PublicKey, error) {
 }
 
 // Pin stores the server's key.
-func (k *Kept) Pin(key ed25519.PublicKey) error {
+func (k *Pairing) Pin(key ed25519.PublicKey) error {
 	pinned := *k
 	pinned.ServerKey = protocol.KeyText(key)
 	return pinned.save()
 }
 
-func (k *Kept) save() error {
+func (k *Pairing) save() error {
 	text, err := json.MarshalIndent(k, "", "  ")
 	if err != nil {
 		return err
 	}
-	return userfile.Replace(filepath.Join(k.dir, keptFile), append(text, '\n'), 0o600)
+	return userfile.Replace(filepath.Join(k.dir, pairingFile), append(text, '\n'), 0o600)
 }
 
 // LoadOrCreateKey returns the key in a state directory and creates it if necessary.
-func Key(dir string) (ed25519.PrivateKey, error) {
+func LoadOrCreateKey(dir string) (ed25519.PrivateKey, error) {
 	file := filepath.Join(dir, keyFile)
 	key, err := readKey(file)
 	if !errors.Is(err, fs.ErrNotExist) {

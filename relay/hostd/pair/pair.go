@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // Request is a pairing request that waits for an owner's confirmation.
-type Begun struct {
+type Request struct {
 	o           Options
 	key         ed25519.PrivateKey
 	id          string
@@ -35,30 +35,30 @@ type Begun struct {
 	Code        string
 	Link        string // URL of the page where an owner confirms
 	Fingerprint string
-	For         time.Duration // the time until it expires
+	ExpiresIn   time.Duration // the time until it expires
 }
 
 const (
-	answerWithin = 30 * time.Second
-	mostAnswer   = 64 << 10
+	responseTimeout = 30 * time.Second
+	maxResponse     = 64 << 10
 )
 
 // Begin creates a key if necessary and sends a pairing request to the server.
-func Begin(ctx context.Context, o Options) (*Begun, error) {
-	u, err := base(o.Server)
+func Begin(ctx context.Context, o Options) (*Request, error) {
+	u, err := baseURL(o.Server)
 	if err != nil {
 		return nil, err
 	}
 	o.Server = u
 	if o.HTTP == nil {
-		o.HTTP = &http.Client{Timeout: answerWithin}
+		o.HTTP = &http.Client{Timeout: responseTimeout}
 	}
 	once := *o.HTTP
 	// a redirect would lead to another server than the named one
 	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	o.HTTP = &once
-	b := &Begun{o: o}
-	if b.key, err = Key(o.Dir); err != nil {
+	b := &Request{o: o}
+	if b.key, err = LoadOrCreateKey(o.Dir); err != nil {
 		return nil, err
 	}
 	public := b.key.Public().(ed25519.PublicKey)
@@ -73,19 +73,19 @@ func Begin(ctx context.Context, o Options) (*Begun, error) {
 		ExpiresIn int64  `json:"expires_in"`
 		ServerKey string `json:"server_key"`
 	}
-	if err := b.ask(ctx, "POST", "/pair/start", body, &said); err != nil {
+	if err := b.do(ctx, "POST", "/pair/start", body, &said); err != nil {
 		return nil, err
 	}
 	if said.PairID == "" || said.Code == "" || said.ExpiresIn < 1 {
 		return nil, fmt.Errorf("%s begins no pairing: it says no code", o.Server)
 	}
-	b.id, b.Code, b.For, b.serverKey = said.PairID, said.Code, time.Duration(said.ExpiresIn)*time.Second, said.ServerKey
+	b.id, b.Code, b.ExpiresIn, b.serverKey = said.PairID, said.Code, time.Duration(said.ExpiresIn)*time.Second, said.ServerKey
 	b.Link = o.Server + "/#/hosts/pair?code=" + url.QueryEscape(b.Code)
 	return b, nil
 }
 
 // baseURL returns a server's URL with an HTTP scheme.
-func base(server string) (string, error) {
+func baseURL(server string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {
 		return "", fmt.Errorf("the server's URL %q: it must begin with http://, https://, ws:// or wss:// and name a host", server)
@@ -99,15 +99,15 @@ func base(server string) (string, error) {
 }
 
 // serverError is an error response of the server.
-type refusal struct {
+type serverError struct {
 	code, why string
 	status    int
 }
 
-func (r *refusal) Error() string { return r.why }
+func (r *serverError) Error() string { return r.why }
 
 // do sends a request and decodes the response.
-func (b *Begun) ask(ctx context.Context, method, path string, body, into any) error {
+func (b *Request) do(ctx context.Context, method, path string, body, into any) error {
 	var in io.Reader = http.NoBody
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -126,7 +126,7 @@ func (b *Begun) ask(ctx context.Context, method, path string, body, into any) er
 		return fmt.Errorf("ask the server: %w", err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxResponse))
 	if err != nil {
 		return fmt.Errorf("read the server's answer: %w", err)
 	}
@@ -137,7 +137,7 @@ func (b *Begun) ask(ctx context.Context, method, path string, body, into any) er
 		if json.Unmarshal(text, &said) != nil || said.Error.Code == "" {
 			said.Error.Message = "is it a relay's server that pairs?"
 		}
-		return &refusal{said.Error.Code, fmt.Sprintf("%s answers %d: %s", b.o.Server, answer.StatusCode, said.Error.Message), answer.StatusCode}
+		return &serverError{said.Error.Code, fmt.Sprintf("%s answers %d: %s", b.o.Server, answer.StatusCode, said.Error.Message), answer.StatusCode}
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("read the server's answer: %w", err)
@@ -147,13 +147,13 @@ func (b *Begun) ask(ctx context.Context, method, path string, body, into any) er
 
 // Wait polls until an owner confirms the pairing, and stores it. It retries while the server is
 // unreachable, and returns an error when the request expires.
-func (b *Begun) Wait(ctx context.Context) (*Kept, error) {
+func (b *Request) Wait(ctx context.Context) (*Pairing, error) {
 	// normally the server reports it earlier
-	ctx, cancel := context.WithTimeoutCause(ctx, b.For+time.Minute, errors.New("nobody has confirmed the pairing in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.ExpiresIn+time.Minute, errors.New("nobody has confirmed the pairing in time"))
 	defer cancel()
 	poll := b.o.Poll
 	if poll == nil {
-		poll = aSecond
+		poll = waitSecond
 	}
 	for {
 		var said struct {
@@ -161,8 +161,8 @@ func (b *Begun) Wait(ctx context.Context) (*Kept, error) {
 			HostID    string `json:"host_id"`
 			ServerKey string `json:"server_key"`
 		}
-		err := b.ask(ctx, "GET", "/pair/"+url.PathEscape(b.id), nil, &said)
-		var no *refusal
+		err := b.do(ctx, "GET", "/pair/"+url.PathEscape(b.id), nil, &said)
+		var no *serverError
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -172,7 +172,7 @@ func (b *Begun) Wait(ctx context.Context) (*Kept, error) {
 			if said.ServerKey == "" {
 				said.ServerKey = b.serverKey
 			}
-			return b.keep(said.HostID, said.ServerKey)
+			return b.store(said.HostID, said.ServerKey)
 		case err == nil && said.State != "waiting":
 			return nil, fmt.Errorf("%s says that the pairing is %q", b.o.Server, said.State)
 		}
@@ -182,7 +182,7 @@ func (b *Begun) Wait(ctx context.Context) (*Kept, error) {
 	}
 }
 
-func aSecond(ctx context.Context) error {
+func waitSecond(ctx context.Context) error {
 	select {
 	case <-time.After(time.Second):
 		return nil
@@ -192,14 +192,14 @@ func aSecond(ctx context.Context) error {
 }
 
 // store stores a confirmed pairing.
-func (b *Begun) keep(host, serverKey string) (*Kept, error) {
+func (b *Request) store(host, serverKey string) (*Pairing, error) {
 	if !protocol.IsID(host) {
 		return nil, fmt.Errorf("%s gives no id to this host", b.o.Server)
 	}
 	if b.serverKey != "" && serverKey != b.serverKey {
 		return nil, errors.New("the server's key has changed while the pairing waited: pair again, and compare the fingerprint")
 	}
-	k := &Kept{Server: b.o.Server, HostID: host, ServerKey: serverKey, dir: b.o.Dir, key: b.key}
+	k := &Pairing{Server: b.o.Server, HostID: host, ServerKey: serverKey, dir: b.o.Dir, key: b.key}
 	if _, err := k.Pinned(); err != nil {
 		return nil, fmt.Errorf("the server's key: %w", err)
 	}

@@ -22,7 +22,7 @@ func Menu(shown string) []Choice {
 		case m == nil:
 		case m[1] == "1" || strings.EqualFold(m[1], "a"):
 			all = []Choice{{m[1], strings.TrimSpace(m[2])}}
-		case len(all) > 0 && m[1] == next(all[len(all)-1].Key):
+		case len(all) > 0 && m[1] == nextKey(all[len(all)-1].Key):
 			all = append(all, Choice{m[1], strings.TrimSpace(m[2])})
 		}
 	}
@@ -33,7 +33,7 @@ func Menu(shown string) []Choice {
 }
 
 // nextKey returns the key after another one.
-func next(key string) string {
+func nextKey(key string) string {
 	if n, err := strconv.Atoi(key); err == nil {
 		return strconv.Itoa(n + 1)
 	}
@@ -41,6 +41,6 @@ func next(key string) string {
 }
 
 // KeySuffix returns what is typed after the key of a choice: the rest of Approve.
-func (r *Rule) After() string {
+func (r *Rule) KeySuffix() string {
 	return strings.TrimLeft(r.Approve, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 }

@@ -127,9 +127,9 @@ func (r *Redactor) Asked(text string) string {
 // Request removes secrets from all parts of a request and sets Redacted if there were any. The
 // members of the arguments named plain are unchanged.
 func (r *Redactor) Request(q *protocol.PermissionRequested, plain ...string) {
-	q.Prompt, q.OpArgsSummary = r.noting(q, q.Prompt), r.noting(q, q.OpArgsSummary)
-	at := namesOf(q.Diff)
-	q.Diff = q.Diff[:at] + r.noting(q, q.Diff[at:])
+	q.Prompt, q.OpArgsSummary = r.redactNoting(q, q.Prompt), r.redactNoting(q, q.OpArgsSummary)
+	at := headerLen(q.Diff)
+	q.Diff = q.Diff[:at] + r.redactNoting(q, q.Diff[at:])
 	if len(q.OpArgs) > 0 {
 		clean := r.JSON(q.OpArgs, plain...)
 		q.Redacted = q.Redacted || secret.Marked(string(q.OpArgs)) || !sameJSON(clean, q.OpArgs)
@@ -137,12 +137,12 @@ func (r *Redactor) Request(q *protocol.PermissionRequested, plain ...string) {
 	}
 	q.Questions = slices.Clone(q.Questions)
 	for i := range q.Questions {
-		q.Questions[i].Question = r.noting(q, q.Questions[i].Question)
+		q.Questions[i].Question = r.redactNoting(q, q.Questions[i].Question)
 	}
 }
 
 // headerLen returns the length of the two lines that name the file of a diff.
-func namesOf(diff string) (n int) {
+func headerLen(diff string) (n int) {
 	for _, head := range []string{"--- ", "+++ "} {
 		if !strings.HasPrefix(diff[n:], head) {
 			return n
@@ -152,7 +152,7 @@ func namesOf(diff string) (n int) {
 	return min(n, len(diff))
 }
 
-func (r *Redactor) noting(q *protocol.PermissionRequested, text string) string {
+func (r *Redactor) redactNoting(q *protocol.PermissionRequested, text string) string {
 	clean := r.Asked(text)
 	q.Redacted = q.Redacted || clean != text || secret.Marked(text)
 	return clean
@@ -175,19 +175,19 @@ func shortened(r *Redactor, text string) string {
 }
 
 func (n named) cut(_ *Redactor, text string) string {
-	return n.where(text, func(string) bool { return true })
+	return n.replaceIf(text, func(string) bool { return true })
 }
 
 // literally removes only values that match literal and have a minimum length.
 func literally(n named, least int) func(*Redactor, string) string {
 	return func(_ *Redactor, text string) string {
-		return n.where(text, func(v string) bool {
+		return n.replaceIf(text, func(v string) bool {
 			return literal.MatchString(v) && len(strings.Trim(v, `"'`)) >= least
 		})
 	}
 }
 
-func (n named) where(text string, is func(value string) bool) string {
+func (n named) replaceIf(text string, is func(value string) bool) string {
 	for _, re := range n {
 		var all [][]int
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
@@ -259,9 +259,9 @@ func entropy(text string) float64 {
 	return bits
 }
 
-// JSON returns a JSON value of what is asked, whose strings are redacted, whole where the name
-// of a member says so; the members of an object named plain stay. What is no JSON becomes the
-// mark, nothing stays nothing.
+// JSON returns the JSON value v of a request with its strings redacted. A string is replaced as a
+// whole if the name of its member suggests a secret. Members named plain are unchanged. Invalid JSON
+// becomes Mark, and an empty v stays empty.
 func (r *Redactor) JSON(v json.RawMessage, plain ...string) json.RawMessage {
 	if len(v) == 0 {
 		return v

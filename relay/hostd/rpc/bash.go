@@ -19,17 +19,17 @@ const (
 )
 
 // findProgram searches for a program in the host's PATH.
-func (d *Dispatcher) find(name string) (string, error) {
+func (d *Dispatcher) findProgram(name string) (string, error) {
 	path, err := procgroup.Find(name, "", d.o.Environ)
 	if err != nil {
-		return "", refused(protocol.MissingDependency, "%s is not installed on the host", name)
+		return "", errorf(protocol.MissingDependency, "%s is not installed on the host", name)
 	}
 	return path, nil
 }
 
 // runBash runs a command with empty input and the standard inherited environment. It kills the
 // command and its child processes at its end, on timeout and when ctx is done.
-func (d *Dispatcher) bash(ctx context.Context, path, cwd string, q protocol.Bash) (*protocol.BashDone, error) {
+func (d *Dispatcher) runBash(ctx context.Context, path, cwd string, q protocol.Bash) (*protocol.BashDone, error) {
 	within := bashTimeout
 	if q.TimeoutS != nil {
 		within = time.Duration(*q.TimeoutS) * time.Second
@@ -37,7 +37,7 @@ func (d *Dispatcher) bash(ctx context.Context, path, cwd string, q protocol.Bash
 	timed, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	environ, _ := procgroup.Inherit{}.Of(d.o.Environ)
-	var stdout, stderr stream
+	var stdout, stderr limitedBuffer
 	p, err := procgroup.Start(procgroup.Command{Path: path, Args: []string{"-lc", q.Cmd}, Env: environ, Dir: cwd, Errors: func(b []byte) { _, _ = stderr.Write(b) }})
 	if err != nil {
 		return nil, err
@@ -58,12 +58,12 @@ func (d *Dispatcher) bash(ctx context.Context, path, cwd string, q protocol.Bash
 }
 
 // limitedBuffer stores the beginning of what is written to it.
-type stream struct {
+type limitedBuffer struct {
 	b   bytes.Buffer
 	cut bool
 }
 
-func (s *stream) Write(b []byte) (int, error) {
+func (s *limitedBuffer) Write(b []byte) (int, error) {
 	n := min(len(b), maxStream-s.b.Len())
 	s.b.Write(b[:n])
 	s.cut = s.cut || n < len(b)
@@ -72,10 +72,10 @@ func (s *stream) Write(b []byte) (int, error) {
 
 // text returns the stored bytes as valid UTF-8. Replacement characters may make it longer, so it is
 // cut again.
-func (s *stream) text() string {
+func (s *limitedBuffer) text() string {
 	text := s.b.String()
 	if s.cut {
-		text = whole(text)
+		text = trimPartial(text)
 	}
 	valid := strings.ToValidUTF8(text, "\ufffd")
 	if len(valid) > maxStream {
@@ -86,12 +86,12 @@ func (s *stream) text() string {
 }
 
 // trimPartial removes an incomplete character at the end of a text.
-func whole(text string) string {
+func trimPartial(text string) string {
 	for n := 1; n <= min(4, len(text)); n++ {
 		if c := text[len(text)-n]; c < 0x80 {
 			return text
 		} else if c >= 0xc0 {
-			if n < width(c) {
+			if n < runeLen(c) {
 				return text[:len(text)-n]
 			}
 			return text
@@ -101,7 +101,7 @@ func whole(text string) string {
 }
 
 // runeLen returns the length of a character from its first byte.
-func width(first byte) int {
+func runeLen(first byte) int {
 	switch {
 	case first >= 0xf0:
 		return 4

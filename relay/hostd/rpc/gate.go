@@ -36,25 +36,25 @@ func gated(prepare func(context.Context, *Dispatcher, *call, *Run) (*work, error
 		if err != nil {
 			return nil, err // an invalid operation needs no approval
 		}
-		began, err := d.called(ctx, c, run, w.args)
+		began, err := d.commitCall(ctx, c, run, w.args)
 		if err != nil {
 			return nil, err
 		}
-		result, err := d.decided(ctx, c, run, w)
-		return result, d.returned(ctx, c, run, began, result, err)
+		result, err := d.awaitDecision(ctx, c, run, w)
+		return result, d.commitResult(ctx, c, run, began, result, err)
 	}
 }
 
 // awaitDecision waits for the decision and performs the work.
-func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (any, error) {
-	hash, err := hashOf(c, run)
+func (d *Dispatcher) awaitDecision(ctx context.Context, c *call, run *Run, w *work) (any, error) {
+	hash, err := hashCall(c, run)
 	if err != nil {
 		return nil, err
 	}
 	data := protocol.PermissionRequested{RequestID: c.id, Reason: "permission", Prompt: w.prompt, OpTool: w.tool, OpArgs: w.args,
 		OpArgsSummary: summary(d.o.Redact.Asked(w.summary)), ArgsSHA256: hash, Risk: w.risk, Diff: cutDiff(w.diff), From: &protocol.Origin{Kind: "rpc"}}
-	d.o.Redact.Request(&data, plainly...)
-	answer, err := d.o.Desk.Ask(ctx, c.Run, approvals.Request{UsesTimeout: true, Data: data})
+	d.o.Redact.Request(&data, unredacted...)
+	answer, err := d.o.Approvals.Submit(ctx, c.Run, approvals.Request{UsesTimeout: true, Data: data})
 	if err != nil {
 		return nil, err
 	}
@@ -62,40 +62,40 @@ func (d *Dispatcher) decided(ctx context.Context, c *call, run *Run, w *work) (a
 	select {
 	case got = <-answer:
 	case <-ctx.Done():
-		if err := d.o.Desk.Withdraw(context.WithoutCancel(ctx), c.Run, c.id, "hostd ends"); err != nil {
+		if err := d.o.Approvals.Withdraw(context.WithoutCancel(ctx), c.Run, c.id, "hostd ends"); err != nil {
 			d.o.Log.Warn("a request cannot be withdrawn", "run", c.Run, "request", c.id, "error", err)
 		}
 		return nil, context.Cause(ctx)
 	}
 	if got.Decision != approvals.Approve {
-		end := ends[got.Decision]
-		return nil, refused(end, "%s", end)
+		end := rejectionCodes[got.Decision]
+		return nil, errorf(end, "%s", end)
 	}
-	return d.approved(ctx, c, hash, w)
+	return d.performApproved(ctx, c, hash, w)
 }
 
 // rejectionCodes maps outcomes of rejected requests to error codes.
-var ends = map[string]protocol.RPCCode{approvals.Deny: protocol.Denied, approvals.Expired: protocol.RPCCode(protocol.Expired), approvals.Withdrawn: protocol.Withdrawn}
+var rejectionCodes = map[string]protocol.RPCCode{approvals.Deny: protocol.Denied, approvals.Expired: protocol.RPCCode(protocol.Expired), approvals.Withdrawn: protocol.Withdrawn}
 
 // performApproved performs the work, if it is still what was approved.
-func (d *Dispatcher) approved(ctx context.Context, c *call, hash string, w *work) (any, error) {
+func (d *Dispatcher) performApproved(ctx context.Context, c *call, hash string, w *work) (any, error) {
 	run, known := d.o.Runs.Find(c.Run)
 	if !known || run.Ended {
-		return nil, refused(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
+		return nil, errorf(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
 	}
-	now, err := hashOf(c, &run)
+	now, err := hashCall(c, &run)
 	if err != nil {
 		return nil, err
 	}
 	if now != hash {
-		return nil, refused(protocol.RPCCode(protocol.ArgsChanged), "what would be done is not what was approved")
+		return nil, errorf(protocol.RPCCode(protocol.ArgsChanged), "what would be done is not what was approved")
 	}
 	return w.do(ctx)
 }
 
 // hashCall returns the hash that binds a decision to the operation, its arguments and its
 // directory.
-func hashOf(c *call, run *Run) (string, error) {
+func hashCall(c *call, run *Run) (string, error) {
 	text, err := json.Marshal(struct {
 		Op   string          `json:"op"`
 		Args json.RawMessage `json:"args"`
@@ -111,32 +111,32 @@ func hashOf(c *call, run *Run) (string, error) {
 }
 
 // prepareWrite prepares writing a file.
-func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
+func prepareWrite(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
 	q, err := decode[protocol.WriteFile](c)
 	if err != nil {
 		return nil, err
 	}
 	s, err := workdirfs.Open(run.Cwd)
 	if err != nil {
-		return nil, refused(protocol.NotFound, "%v", err)
+		return nil, errorf(protocol.NotFound, "%v", err)
 	}
 	defer s.Close()
 	old, err := s.Preview(ctx, q)
 	if err != nil {
 		return nil, err
 	}
-	preview := chars(d.o.Redact.Asked(q.Content), maxPreview)
-	args := object(struct {
+	preview := firstChars(d.o.Redact.Asked(q.Content), maxPreview)
+	args := mustMarshal(struct {
 		Path      string `json:"path"`
 		Bytes     int    `json:"bytes"`
 		Preview   string `json:"content_preview"`
 		Truncated bool   `json:"content_truncated"`
-	}{q.Path, len(q.Content), preview, len(chars(q.Content, maxPreview)) < len(q.Content)})
+	}{q.Path, len(q.Content), preview, len(firstChars(q.Content, maxPreview)) < len(q.Content)})
 	return &work{tool: c.Type, risk: "medium", prompt: fmt.Sprintf("Write %s (%d bytes)?", q.Path, len(q.Content)), summary: fmt.Sprintf("%s (%d bytes)", q.Path, len(q.Content)),
 		args: args, diff: diff(q.Path, old, q.Content), do: func(context.Context) (any, error) {
 			s, err := workdirfs.Open(run.Cwd)
 			if err != nil {
-				return nil, refused(protocol.NotFound, "%v", err)
+				return nil, errorf(protocol.NotFound, "%v", err)
 			}
 			defer s.Close()
 			return s.Write(q)
@@ -144,16 +144,16 @@ func writing(ctx context.Context, d *Dispatcher, c *call, run *Run) (*work, erro
 }
 
 // prepareBash prepares running a command.
-func bashing(_ context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
+func prepareBash(_ context.Context, d *Dispatcher, c *call, run *Run) (*work, error) {
 	q, err := decode[protocol.Bash](c)
 	if err != nil {
 		return nil, err
 	}
-	path, err := d.find("bash")
+	path, err := d.findProgram("bash")
 	if err != nil {
 		return nil, err
 	}
-	return &work{tool: "bash", risk: "high", prompt: "Run: " + q.Cmd, summary: q.Cmd, args: object(struct {
+	return &work{tool: "bash", risk: "high", prompt: "Run: " + q.Cmd, summary: q.Cmd, args: mustMarshal(struct {
 		Cmd string `json:"cmd"`
-	}{q.Cmd}), do: func(ctx context.Context) (any, error) { return d.bash(ctx, path, run.Cwd, q) }}, nil
+	}{q.Cmd}), do: func(ctx context.Context) (any, error) { return d.runBash(ctx, path, run.Cwd, q) }}, nil
 }

@@ -11,22 +11,22 @@ import (
 
 // handler performs one type of request. run is nil for types that have no run.
 type handler struct {
-	ofRun bool
-	alive bool // the run must not have ended
-	do    func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error)
+	needsRun     bool
+	needsLiveRun bool // the run must not have ended
+	do           func(ctx context.Context, d *Dispatcher, c *call, run *Run) (any, error)
 }
 
 // handlers has a row for each RPC of the protocol.
 var handlers = map[string]*handler{
-	"rpc.fs.read":           {ofRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.ReadFile) (any, error) { return s.Read(ctx, q) })},
-	"rpc.fs.list":           {ofRun: true, do: inScope(func(_ context.Context, s *workdirfs.Scope, q protocol.ListDir) (any, error) { return s.List(q) })},
-	"rpc.fs.search":         {ofRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Search) (any, error) { return s.Search(ctx, q) })},
-	"rpc.git.status":        {ofRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Status(ctx, q) })},
-	"rpc.git.diff":          {ofRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Diff(ctx, q) })},
-	"rpc.fs.write":          {ofRun: true, do: gated(writing)},
-	"rpc.bash":              {ofRun: true, do: gated(bashing)},
+	"rpc.fs.read":           {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.ReadFile) (any, error) { return s.Read(ctx, q) })},
+	"rpc.fs.list":           {needsRun: true, do: inScope(func(_ context.Context, s *workdirfs.Scope, q protocol.ListDir) (any, error) { return s.List(q) })},
+	"rpc.fs.search":         {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Search) (any, error) { return s.Search(ctx, q) })},
+	"rpc.git.status":        {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Status(ctx, q) })},
+	"rpc.git.diff":          {needsRun: true, do: inScope(func(ctx context.Context, s *workdirfs.Scope, q protocol.Git) (any, error) { return s.Diff(ctx, q) })},
+	"rpc.fs.write":          {needsRun: true, do: gated(prepareWrite)},
+	"rpc.bash":              {needsRun: true, do: gated(prepareBash)},
 	"rpc.run.start":         {do: startRun},
-	"rpc.run.stop":          {ofRun: true, alive: true, do: stopRun},
+	"rpc.run.stop":          {needsRun: true, needsLiveRun: true, do: stopRun},
 	"rpc.runs.list":         {do: listRuns},
 	"rpc.host.info":         {do: hostInfo},
 	"rpc.host.doctor":       {do: hostDoctor},
@@ -35,7 +35,7 @@ var handlers = map[string]*handler{
 }
 
 // changesHost reports whether --remote-exec off forbids the RPC.
-func changes(m *protocol.Message) bool { return m.Gated || m.Type == "rpc.run.start" }
+func changesHost(m *protocol.Message) bool { return m.Gated || m.Type == "rpc.run.start" }
 
 // decode decodes the data of a call, which are already validated.
 func decode[T any](c *call) (q T, err error) {
@@ -51,19 +51,19 @@ func inScope[T any](do func(context.Context, *workdirfs.Scope, T) (any, error)) 
 		if err != nil {
 			return nil, err
 		}
-		began, err := d.called(ctx, c, run, argsOf(c))
+		began, err := d.commitCall(ctx, c, run, argsOf(c))
 		if err != nil {
 			return nil, err
 		}
 		result, err := func() (any, error) {
 			s, err := workdirfs.Open(run.Cwd)
 			if err != nil {
-				return nil, refused(protocol.NotFound, "%v", err)
+				return nil, errorf(protocol.NotFound, "%v", err)
 			}
 			defer s.Close()
 			return do(ctx, s, q)
 		}()
-		return result, d.returned(ctx, c, run, began, result, err)
+		return result, d.commitResult(ctx, c, run, began, result, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func startRun(ctx context.Context, d *Dispatcher, c *call, _ *Run) (any, error) 
 		return nil, err
 	}
 	id, err := d.o.Runs.Start(ctx, q, c.actor)
-	c.madeIn = id
+	c.startedRun = id
 	return protocol.RunMade{RunID: id}, err
 }
 

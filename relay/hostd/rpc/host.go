@@ -43,16 +43,16 @@ func hostDoctor(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error
 
 // limits returns the limits that a host reports.
 func limits() json.RawMessage {
-	return object(map[string]int64{
+	return mustMarshal(map[string]int64{
 		"frame_bytes": protocol.MaxFrame, "read_bytes": 1 << 20, "write_bytes": 1 << 20, "stream_bytes": maxStream, "open_requests": protocol.OpenRequests,
-		"rpc_seconds": int64(protocol.RPCWithin.Seconds()), "bash_seconds": 600, "log_lines": mostLines, "log_bytes": mostLogBytes,
+		"rpc_seconds": int64(protocol.RPCWithin.Seconds()), "bash_seconds": 600, "log_lines": maxLines, "log_bytes": maxLogBytes,
 	})
 }
 
 func hostCapabilities(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any, error) {
 	out := protocol.HostCapabilities{HostDoctor: d.doctor(ctx), Features: append([]string{}, d.o.Features...), Limits: limits(), LocalSocket: d.o.Socket}
 	for i := range protocol.Messages {
-		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && (d.o.Remote || !changes(m)) {
+		if m := &protocol.Messages[i]; m.Kind == protocol.RPC && (d.o.RemoteExec || !changesHost(m)) {
 			out.SupportedRPC = append(out.SupportedRPC, m.Type)
 		}
 	}
@@ -62,8 +62,8 @@ func hostCapabilities(ctx context.Context, d *Dispatcher, _ *call, _ *Run) (any,
 
 // Default and maximum number of lines and bytes of the log.
 const (
-	lines, mostLines       = 200, 2000
-	logBytes, mostLogBytes = 200_000, 2_000_000
+	defaultLines, maxLines       = 200, 2000
+	defaultLogBytes, maxLogBytes = 200_000, 2_000_000
 )
 
 func tailLog(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
@@ -72,9 +72,9 @@ func tailLog(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 		return nil, err
 	}
 	if d.o.LogFile == "" {
-		return nil, refused(protocol.NoLog, "hostd has no log file: start it with --log FILE")
+		return nil, errorf(protocol.NoLog, "hostd has no log file: start it with --log FILE")
 	}
-	n, most := int64(lines), int64(logBytes)
+	n, most := int64(defaultLines), int64(defaultLogBytes)
 	if q.Lines != nil {
 		n = *q.Lines
 	}
@@ -83,7 +83,7 @@ func tailLog(_ context.Context, d *Dispatcher, c *call, _ *Run) (any, error) {
 	}
 	text, truncated, err := tail(d.o.LogFile, int(n), most)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refused(protocol.NoLog, "%s is not there", d.o.LogFile)
+		return nil, errorf(protocol.NoLog, "%s is not there", d.o.LogFile)
 	}
 	if err != nil {
 		return nil, err

@@ -44,25 +44,25 @@ type Runs interface {
 }
 
 // Approvals provides decisions.
-type Desk interface {
-	Ask(ctx context.Context, run string, r approvals.Request) (<-chan approvals.Decision, error)
+type Approvals interface {
+	Submit(ctx context.Context, run string, r approvals.Request) (<-chan approvals.Decision, error)
 	Withdraw(ctx context.Context, run, id, why string) error
 	Outcome(run, id string) (approvals.Decision, bool) // the outcome of a closed request
 }
 
 // Events commits events of a run together with the dispatcher's notes.
 type Events interface {
-	Tell(ctx context.Context, c spool.Change) error
+	CommitChange(ctx context.Context, c spool.Change) error
 }
 
 // Options configures a Dispatcher.
 type Options struct {
 	HostID, Version string
 	Runs            Runs
-	Desk            Desk
+	Approvals       Approvals
 	Events          Events
 	Redact          *redact.Redactor
-	Remote          bool   // apps may start runs, write files and run commands
+	RemoteExec      bool   // apps may start runs, write files and run commands
 	LogFile         string // "" for none
 	Socket          string // path of the local API's socket
 	Features        []string
@@ -84,10 +84,10 @@ type Call struct {
 type Dispatcher struct {
 	o Options
 
-	mu    sync.Mutex
-	calls map[string]*call // by request_id
-	order []*call          // finished calls, oldest first
-	kept  int              // total bytes of their results
+	mu       sync.Mutex
+	calls    map[string]*call // by request_id
+	finished []*call          // finished calls, oldest first
+	retained int              // total bytes of their results
 }
 
 // New returns a Dispatcher.
@@ -106,7 +106,7 @@ func New(o Options) *Dispatcher {
 
 // maxRetained limits the results that are retained for repeated requests. Above it, the oldest
 // read-only results are dropped; such requests are performed again.
-const mostKept = 64 << 20
+const maxRetained = 64 << 20
 
 // call is a request with its result.
 type call struct {
@@ -117,9 +117,9 @@ type call struct {
 	hash    [sha256.Size]byte // of type, run and data
 	done    chan struct{}
 
-	madeIn   string // the run that it started
-	response protocol.Response
-	over     time.Time
+	startedRun string // the run that it started
+	response   protocol.Response
+	finishedAt time.Time
 }
 
 // RPC performs a request from the server.
@@ -130,27 +130,27 @@ func (d *Dispatcher) RPC(ctx context.Context, e *protocol.Envelope) (run string,
 // Do performs a request, or returns the result of the earlier request with the same id. run is the
 // run of the response.
 func (d *Dispatcher) Do(ctx context.Context, q Call) (run string, r protocol.Response) {
-	c, err := d.read(q)
+	c, err := d.parse(q)
 	if err != nil {
-		return q.Run, failed(c, err)
+		return q.Run, failureResponse(c, err)
 	}
-	first, mine := d.remember(c)
+	first, mine := d.register(c)
 	switch {
 	case first.hash != c.hash:
-		return q.Run, failed(c, refused(protocol.RPCCode(protocol.InputConflict), "the request_id %s was used for something else", c.id))
+		return q.Run, failureResponse(c, errorf(protocol.RPCCode(protocol.InputConflict), "the request_id %s was used for something else", c.id))
 	case mine:
 		d.serve(ctx, c)
 	}
 	select {
 	case <-first.done:
-		return cmp.Or(first.madeIn, q.Run), first.response
+		return cmp.Or(first.startedRun, q.Run), first.response
 	case <-ctx.Done():
-		return q.Run, failed(c, context.Cause(ctx))
+		return q.Run, failureResponse(c, context.Cause(ctx))
 	}
 }
 
 // parse validates a request.
-func (d *Dispatcher) read(q Call) (*call, error) {
+func (d *Dispatcher) parse(q Call) (*call, error) {
 	c := &call{Call: q, message: protocol.Find(q.Type), done: make(chan struct{})}
 	var known struct {
 		RequestID string `json:"request_id"`
@@ -162,14 +162,14 @@ func (d *Dispatcher) read(q Call) (*call, error) {
 		c.actor = "local"
 	}
 	if handlers[q.Type] == nil || c.message == nil {
-		return c, refused(protocol.RPCCode(protocol.UnknownType), "hostd knows no %s", q.Type)
+		return c, errorf(protocol.RPCCode(protocol.UnknownType), "hostd knows no %s", q.Type)
 	}
 	if bad := protocol.Check(&protocol.Envelope{Type: q.Type, Data: q.Data}); bad != nil {
-		return c, refused(protocol.RPCCode(bad.Code), "%s", bad.Why)
+		return c, errorf(protocol.RPCCode(bad.Code), "%s", bad.Why)
 	}
 	plain, err := jcs.Canonical(q.Data)
 	if err != nil {
-		return c, refused(protocol.RPCCode(protocol.BadMessage), "%s: %v", q.Type, err)
+		return c, errorf(protocol.RPCCode(protocol.BadMessage), "%s: %v", q.Type, err)
 	}
 	if c.message.OfHost {
 		c.Run = "" // an envelope's run is ignored
@@ -179,10 +179,10 @@ func (d *Dispatcher) read(q Call) (*call, error) {
 }
 
 // register returns the first call with the same id. isNew reports whether that is c.
-func (d *Dispatcher) remember(c *call) (first *call, mine bool) {
+func (d *Dispatcher) register(c *call) (first *call, mine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.order) > 0 && d.o.Now().Sub(d.order[0].over) >= protocol.RPCRemembered {
+	for len(d.finished) > 0 && d.o.Now().Sub(d.finished[0].finishedAt) >= protocol.RPCRemembered {
 		d.forget(0)
 	}
 	if first = d.calls[c.id]; first != nil {
@@ -194,17 +194,17 @@ func (d *Dispatcher) remember(c *call) (first *call, mine bool) {
 
 // forget drops a finished call. The caller holds mu.
 func (d *Dispatcher) forget(i int) {
-	c := d.order[i]
-	d.kept -= len(c.response.Result)
+	c := d.finished[i]
+	d.retained -= len(c.response.Result)
 	delete(d.calls, c.id)
-	d.order = append(d.order[:i:i], d.order[i+1:]...)
+	d.finished = append(d.finished[:i:i], d.finished[i+1:]...)
 }
 
 // serve performs a call and stores its response.
 func (d *Dispatcher) serve(ctx context.Context, c *call) {
-	result, err := d.answer(ctx, c)
+	result, err := d.perform(ctx, c)
 	if err != nil {
-		c.response = failed(c, err)
+		c.response = failureResponse(c, err)
 		if c.response.ErrorCode == protocol.RPCCode(protocol.Internal) {
 			d.o.Log.Error("a request fails", "type", c.Type, "run", c.Run, "error", err)
 		}
@@ -212,11 +212,11 @@ func (d *Dispatcher) serve(ctx context.Context, c *call) {
 		c.response = protocol.Response{RequestID: c.id, OK: true, RPCType: c.Type, Result: result}
 	}
 	d.mu.Lock()
-	c.over = d.o.Now()
-	d.order = append(d.order, c)
-	d.kept += len(c.response.Result)
-	for i := 0; i < len(d.order) && d.kept > mostKept; {
-		if d.order[i].message.Gated {
+	c.finishedAt = d.o.Now()
+	d.finished = append(d.finished, c)
+	d.retained += len(c.response.Result)
+	for i := 0; i < len(d.finished) && d.retained > maxRetained; {
+		if d.finished[i].message.Gated {
 			i++
 			continue
 		}
@@ -227,14 +227,14 @@ func (d *Dispatcher) serve(ctx context.Context, c *call) {
 }
 
 // perform performs a call. Calls that need no approval have a time limit.
-func (d *Dispatcher) answer(ctx context.Context, c *call) (json.RawMessage, error) {
+func (d *Dispatcher) perform(ctx context.Context, c *call) (json.RawMessage, error) {
 	h := handlers[c.Type]
 	if !c.message.Gated {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, protocol.RPCWithin)
 		defer cancel()
 	}
-	run, err := d.run(c, h)
+	run, err := d.resolveRun(c, h)
 	if err != nil {
 		return nil, err
 	}
@@ -247,41 +247,41 @@ func (d *Dispatcher) answer(ctx context.Context, c *call) (json.RawMessage, erro
 
 // resolveRun returns the call's run, or an error if the call is not permitted. Read-only calls may
 // refer to an ended run.
-func (d *Dispatcher) run(c *call, h *handler) (*Run, error) {
+func (d *Dispatcher) resolveRun(c *call, h *handler) (*Run, error) {
 	var q struct {
 		HostID string `json:"host_id"`
 	}
 	_ = json.Unmarshal(c.Data, &q) // already validated
 	switch {
 	case q.HostID != "" && q.HostID != d.o.HostID && !c.Local:
-		return nil, refused(protocol.RPCCode(protocol.UnknownHost), "this is %s", d.o.HostID)
-	case changes(c.message) && !d.o.Remote && !c.Local:
-		return nil, refused(protocol.RPCCode(protocol.Forbidden), "%s is off at this host (--remote-exec off)", c.Type)
-	case !h.ofRun:
+		return nil, errorf(protocol.RPCCode(protocol.UnknownHost), "this is %s", d.o.HostID)
+	case changesHost(c.message) && !d.o.RemoteExec && !c.Local:
+		return nil, errorf(protocol.RPCCode(protocol.Forbidden), "%s is off at this host (--remote-exec off)", c.Type)
+	case !h.needsRun:
 		return nil, nil
 	}
 	run, known := d.o.Runs.Find(c.Run)
 	switch {
 	case !known:
-		return nil, refused(protocol.RPCCode(protocol.UnknownRun), "there is no run %s at this host", c.Run)
-	case run.Ended && (c.message.Gated || h.alive):
-		return nil, refused(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
+		return nil, errorf(protocol.RPCCode(protocol.UnknownRun), "there is no run %s at this host", c.Run)
+	case run.Ended && (c.message.Gated || h.needsLiveRun):
+		return nil, errorf(protocol.RPCCode(protocol.RunHasExited), "run %s has ended", c.Run)
 	}
 	return &run, nil
 }
 
-func refused(code protocol.RPCCode, format string, args ...any) *Error {
-	return workdirfs.Refused(code, format, args...)
+func errorf(code protocol.RPCCode, format string, args ...any) *Error {
+	return workdirfs.Errorf(code, format, args...)
 }
 
 // failureResponse returns the response for an error.
-func failed(c *call, err error) protocol.Response {
+func failureResponse(c *call, err error) protocol.Response {
 	r := protocol.Response{RequestID: c.id, RPCType: c.Type}
-	r.ErrorCode, r.Error = code(err), why(err)
+	r.ErrorCode, r.Error = errorCode(err), errorText(err)
 	return r
 }
 
-func code(err error) protocol.RPCCode {
+func errorCode(err error) protocol.RPCCode {
 	var known *Error
 	var ofDesk *approvals.Error
 	switch {
@@ -301,7 +301,7 @@ func code(err error) protocol.RPCCode {
 	return protocol.RPCCode(protocol.Internal)
 }
 
-func why(err error) string {
+func errorText(err error) string {
 	var known *Error
 	var ofDesk *approvals.Error
 	switch {

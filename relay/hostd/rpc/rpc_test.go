@@ -54,7 +54,7 @@ func (w *world) set(run string, r rpc.Run) {
 
 func (w *world) Start(_ context.Context, q protocol.StartRun, actor string) (string, error) {
 	if q.Tool == "none" {
-		return "", workdirfs.Refused(protocol.OutOfScope, "no such place")
+		return "", workdirfs.Errorf(protocol.OutOfScope, "no such place")
 	}
 	return "run_new_" + actor, nil
 }
@@ -111,7 +111,7 @@ func newWorld(t *testing.T, change func(*rpc.Options)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := rpc.Options{HostID: "host_a", Version: "1", Runs: w, Desk: w.desk, Events: w, Redact: stars, Remote: true, Socket: "/sock",
+	o := rpc.Options{HostID: "host_a", Version: "1", Runs: w, Approvals: w.desk, Events: w, Redact: stars, RemoteExec: true, Socket: "/sock",
 		Doctor: func(context.Context) []protocol.Dep { return []protocol.Dep{{Name: "rg", OK: true, Detail: "d"}} }, Features: []string{"f"}}
 	if change != nil {
 		change(&o)
@@ -507,7 +507,7 @@ func TestBash(t *testing.T) {
 // TestRemoteOff: a host that allows nothing from afar says so, also in what it can do; the
 // local user is asked as ever.
 func TestRemoteOff(t *testing.T) {
-	w := newWorld(t, func(o *rpc.Options) { o.Remote = false })
+	w := newWorld(t, func(o *rpc.Options) { o.RemoteExec = false })
 	for typ, data := range map[string]string{"rpc.bash": `{"cmd":"x"}`, "rpc.fs.write": `{"path":"a","content":""}`, "rpc.run.start": `{"host_id":"host_a","tool":"t","cmd":""}`} {
 		if r := w.do(typ, "run_a", data); r.OK || r.ErrorCode != "forbidden" {
 			t.Errorf("%s: %+v", typ, r)

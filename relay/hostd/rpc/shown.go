@@ -17,7 +17,7 @@ const maxShown = 1 << 10
 func cut(text string, most int) string { return text[:utf8cut.Before(text, most)] }
 
 // firstChars returns the beginning of a text, at most max characters.
-func chars(text string, most int) string {
+func firstChars(text string, most int) string {
 	n := 0
 	for i := range text {
 		if n++; n > most {
@@ -36,14 +36,14 @@ func argsOf(c *call) json.RawMessage {
 	for _, name := range []string{"request_id", "actor"} {
 		delete(all, name)
 	}
-	return object(all)
+	return mustMarshal(all)
 }
 
 // unredacted lists the arguments that are never redacted, because the deciding person must see
 // them.
-var plainly = []string{"path", "base_sha256"}
+var unredacted = []string{"path", "base_sha256"}
 
-func object(v any) json.RawMessage {
+func mustMarshal(v any) json.RawMessage {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic("rpc: what is shown is no JSON: " + err.Error())
@@ -52,7 +52,7 @@ func object(v any) json.RawMessage {
 }
 
 // fileSummary describes a file in events, without its content.
-type file struct {
+type fileSummary struct {
 	Path      string `json:"path"`
 	Bytes     int64  `json:"bytes"`
 	SHA256    string `json:"sha256"`
@@ -60,7 +60,7 @@ type file struct {
 }
 
 // countSummary describes a list or text in events.
-type count struct {
+type countSummary struct {
 	Path      string `json:"path,omitempty"`
 	Entries   *int   `json:"entries,omitempty"`
 	Matches   *int   `json:"matches,omitempty"`
@@ -70,30 +70,30 @@ type count struct {
 
 // summarizeResult returns a result in the form for events. Secrets are removed from the output of a
 // command in cwd.
-func (d *Dispatcher) shown(cwd string, result any) json.RawMessage {
+func (d *Dispatcher) summarizeResult(cwd string, result any) json.RawMessage {
 	switch r := result.(type) {
 	case *protocol.FileRead:
-		return object(file{r.Path, int64(len(r.Content)), r.SHA256, r.Truncated})
+		return mustMarshal(fileSummary{r.Path, int64(len(r.Content)), r.SHA256, r.Truncated})
 	case *protocol.Written:
-		return object(file{r.Path, r.BytesWritten, r.SHA256, r.Truncated})
+		return mustMarshal(fileSummary{r.Path, r.BytesWritten, r.SHA256, r.Truncated})
 	case *protocol.DirListed:
 		n := len(r.Entries)
-		return object(count{Path: r.Path, Entries: &n, Truncated: r.Truncated})
+		return mustMarshal(countSummary{Path: r.Path, Entries: &n, Truncated: r.Truncated})
 	case *protocol.Found:
 		n := len(r.Matches)
-		return object(count{Matches: &n, Truncated: r.Truncated})
+		return mustMarshal(countSummary{Matches: &n, Truncated: r.Truncated})
 	case *protocol.GitDone:
 		n := len(r.Stdout)
-		return object(count{Bytes: &n, Truncated: r.Truncated})
+		return mustMarshal(countSummary{Bytes: &n, Truncated: r.Truncated})
 	case *protocol.BashDone:
 		short := *r
 		short.Stdout, short.Stderr = cut(r.Stdout, maxShown), cut(r.Stderr, maxShown)
 		short.Truncated = r.Truncated || len(short.Stdout) < len(r.Stdout) || len(short.Stderr) < len(r.Stderr)
 		clean := d.o.Redact.In(cwd)
 		short.Stdout, short.Stderr = clean.Text(short.Stdout), clean.Text(short.Stderr)
-		return object(short)
+		return mustMarshal(short)
 	}
-	return object(result)
+	return mustMarshal(result)
 }
 
 // summary returns a text as one line of at most maxSummary characters. It marks line ends and what

@@ -16,7 +16,7 @@ import (
 const callKind = "call"
 
 // callNote is the content of such a note.
-type begun struct {
+type callNote struct {
 	Tool  string    `json:"tool"`
 	Actor string    `json:"actor"`
 	Gated bool      `json:"gated"`
@@ -24,37 +24,37 @@ type begun struct {
 }
 
 // commitCall commits that a tool is about to be used, unless the run has ended.
-func (d *Dispatcher) called(ctx context.Context, c *call, run *Run, args json.RawMessage) (time.Time, error) {
+func (d *Dispatcher) commitCall(ctx context.Context, c *call, run *Run, args json.RawMessage) (time.Time, error) {
 	began := d.o.Now()
 	if run.Ended {
 		return began, nil
 	}
-	return began, d.o.Events.Tell(ctx, spool.Change{Run: c.Run,
-		Events: []spool.Event{{Type: protocol.ToolCall, Data: protocol.Called{RequestID: c.id, Tool: c.tool(), Actor: c.actor, Args: protocol.ShortJSON(d.o.Redact.JSON(args, plainly...), maxEvent)}}},
-		Notes:  []spool.Note{{Kind: callKind, Key: c.id, Data: object(begun{c.tool(), c.actor, c.message.Gated, began})}}})
+	return began, d.o.Events.CommitChange(ctx, spool.Change{Run: c.Run,
+		Events: []spool.Event{{Type: protocol.ToolCall, Data: protocol.Called{RequestID: c.id, Tool: c.tool(), Actor: c.actor, Args: protocol.ShortJSON(d.o.Redact.JSON(args, unredacted...), maxEvent)}}},
+		Notes:  []spool.Note{{Kind: callKind, Key: c.id, Data: mustMarshal(callNote{c.tool(), c.actor, c.message.Gated, began})}}})
 }
 
 // commitResult commits the result of a call and returns its error. The run may have ended in the
 // meantime.
-func (d *Dispatcher) returned(ctx context.Context, c *call, run *Run, began time.Time, result any, failure error) error {
+func (d *Dispatcher) commitResult(ctx context.Context, c *call, run *Run, began time.Time, result any, failure error) error {
 	if run.Ended {
 		return failure
 	}
 	out := protocol.Returned{RequestID: c.id, Tool: c.tool(), Actor: c.actor, OK: failure == nil, DurationMS: d.o.Now().Sub(began).Milliseconds()}
 	if failure != nil {
-		out.Error = d.o.Redact.In(run.Cwd).Text(why(failure))
+		out.Error = d.o.Redact.In(run.Cwd).Text(errorText(failure))
 	} else {
-		out.Result = protocol.ShortJSON(d.shown(run.Cwd, result), maxEvent)
+		out.Result = protocol.ShortJSON(d.summarizeResult(run.Cwd, result), maxEvent)
 	}
-	err := d.end(context.WithoutCancel(ctx), c.Run, out)
+	err := d.commitReturned(context.WithoutCancel(ctx), c.Run, out)
 	if failure == nil && !errors.Is(err, spool.ErrEnded) {
 		return err
 	}
 	return failure
 }
 
-func (d *Dispatcher) end(ctx context.Context, run string, out protocol.Returned) error {
-	return d.o.Events.Tell(ctx, spool.Change{Run: run, Events: []spool.Event{{Type: protocol.ToolResult, Data: out}},
+func (d *Dispatcher) commitReturned(ctx context.Context, run string, out protocol.Returned) error {
+	return d.o.Events.CommitChange(ctx, spool.Change{Run: run, Events: []spool.Event{{Type: protocol.ToolResult, Data: out}},
 		Notes: []spool.Note{{Kind: callKind, Key: out.RequestID}}})
 }
 
@@ -70,12 +70,12 @@ func (d *Dispatcher) Restore(ctx context.Context, s *spool.Spool) error {
 			return err
 		}
 		for id, text := range notes {
-			var was begun
+			var was callNote
 			if err := json.Unmarshal(text, &was); err != nil {
 				return fmt.Errorf("request %s of run %s as it was kept: %w", id, run.ID, err)
 			}
-			out := protocol.Returned{RequestID: id, Tool: was.Tool, Actor: was.Actor, DurationMS: max(d.o.Now().Sub(was.At), 0).Milliseconds(), Error: d.cut(run.ID, id, was)}
-			if err := d.end(ctx, run.ID, out); err != nil && !errors.Is(err, spool.ErrEnded) {
+			out := protocol.Returned{RequestID: id, Tool: was.Tool, Actor: was.Actor, DurationMS: max(d.o.Now().Sub(was.At), 0).Milliseconds(), Error: d.interruption(run.ID, id, was)}
+			if err := d.commitReturned(ctx, run.ID, out); err != nil && !errors.Is(err, spool.ErrEnded) {
 				return err
 			}
 		}
@@ -84,15 +84,15 @@ func (d *Dispatcher) Restore(ctx context.Context, s *spool.Spool) error {
 }
 
 // interruption returns why a call of an earlier process has no result.
-func (d *Dispatcher) cut(run, id string, was begun) string {
-	got, over := d.o.Desk.Outcome(run, id)
+func (d *Dispatcher) interruption(run, id string, was callNote) string {
+	got, over := d.o.Approvals.Outcome(run, id)
 	switch {
 	case !was.Gated:
 		return "hostd was started anew"
 	case over && got.Decision == approvals.Approve:
 		return "hostd was started anew: " + approvals.ErrIndeterminate.Error()
 	case over:
-		return string(ends[got.Decision])
+		return string(rejectionCodes[got.Decision])
 	}
 	return string(protocol.Withdrawn)
 }

@@ -131,7 +131,7 @@ func addMenu(data *protocol.PermissionRequested, menu []prompt.Choice, rule *pro
 		return
 	}
 	q := protocol.Question{ID: protocol.WholeAnswer, Question: question, Kind: "choice", Required: true}
-	data.ApproveText = rule.After()
+	data.ApproveText = rule.KeySuffix()
 	for _, c := range menu {
 		value, err := json.Marshal(c.Key)
 		if err != nil {

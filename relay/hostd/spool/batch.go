@@ -10,17 +10,17 @@ import (
 
 // batch is a transaction.
 type batch struct {
-	ctx   context.Context
-	s     *Spool
-	tx    *sql.Tx
-	runs  map[string]*state // the runs that it changed
-	used  int64             // bytes of events after the transaction
-	freed bool              // an ack deleted events
-	told  bool              // there are new events or results
+	ctx     context.Context
+	s       *Spool
+	tx      *sql.Tx
+	runs    map[string]*state // the runs that it changed
+	used    int64             // bytes of events after the transaction
+	freed   bool              // an ack deleted events
+	hasNews bool              // there are new events or results
 }
 
 func (b *batch) run(jobs []*job, acks map[string]int64) error {
-	tx, err := b.s.write.BeginTx(b.ctx, nil)
+	tx, err := b.s.writeDB.BeginTx(b.ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (b *batch) run(jobs []*job, acks map[string]int64) error {
 	b.tx = tx
 	b.s.mu.Lock()
 	b.used = b.s.fill.used
-	over := b.s.fill.over
+	over := b.s.fill.dropping
 	b.s.mu.Unlock()
 	for id, last := range acks {
 		if err := b.ack(id, last); err != nil {
@@ -36,13 +36,13 @@ func (b *batch) run(jobs []*job, acks map[string]int64) error {
 		}
 	}
 	for _, j := range jobs {
-		j.err = b.job(j)
+		j.err = b.apply(j)
 		if j.err != nil && !isRefusal(j.err) {
 			return j.err
 		}
 	}
 	if over {
-		if err := b.giveUp(); err != nil {
+		if err := b.dropOldest(); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (b *batch) state(id string, make bool) (*state, error) {
 	return &st, nil
 }
 
-func (b *batch) job(j *job) error {
+func (b *batch) apply(j *job) error {
 	if j.do != nil {
 		return j.do(b)
 	}
@@ -100,7 +100,7 @@ func (b *batch) job(j *job) error {
 		return ErrEnded
 	}
 	for i := range j.rows {
-		if err := b.event(j.Run, st, &j.rows[i]); err != nil {
+		if err := b.addEvent(j.Run, st, &j.rows[i]); err != nil {
 			return err
 		}
 	}
@@ -108,13 +108,13 @@ func (b *batch) job(j *job) error {
 		st.off = *j.Offset
 	}
 	for _, n := range j.Notes {
-		if err := b.note(st, n); err != nil {
+		if err := b.storeNote(st, n); err != nil {
 			return err
 		}
 	}
 	for _, r := range j.Results {
 		r.Run = j.Run
-		if err := b.result(r); err != nil {
+		if err := b.insertResult(r); err != nil {
 			return err
 		}
 	}
@@ -124,12 +124,12 @@ func (b *batch) job(j *job) error {
 
 // insertResult stores the outcome of a command. A newer outcome of the same command gets a new
 // number, so that it is sent again.
-func (b *batch) result(r Result) error {
-	b.told = true
+func (b *batch) insertResult(r Result) error {
+	b.hasNews = true
 	return b.exec(`INSERT OR REPLACE INTO results (run, kind, id, state, error) VALUES (?, ?, ?, ?, ?)`, r.Run, r.Kind, r.ID, r.State, r.Error)
 }
 
-func (b *batch) note(st *state, n Note) error {
+func (b *batch) storeNote(st *state, n Note) error {
 	if n.Data == nil {
 		return b.exec(`DELETE FROM notes WHERE run = ? AND kind = ? AND key = ?`, st.n, n.Kind, n.Key)
 	}
@@ -137,8 +137,8 @@ func (b *batch) note(st *state, n Note) error {
 }
 
 // addEvent numbers an event and stores it, or appends it to the last one.
-func (b *batch) event(id string, st *state, r *row) error {
-	b.told = true
+func (b *batch) addEvent(id string, st *state, r *row) error {
+	b.hasNews = true
 	if done, err := b.merge(id, st, r); done || err != nil {
 		return err
 	}

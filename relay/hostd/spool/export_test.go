@@ -7,7 +7,7 @@ func (s *Spool) LimitPages(n int) error {
 	if n == 0 {
 		n = 1 << 30
 	}
-	_, err := s.write.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, n))
+	_, err := s.writeDB.Exec(fmt.Sprintf(`PRAGMA max_page_count = %d`, n))
 	return err
 }
 

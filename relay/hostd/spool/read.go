@@ -15,14 +15,14 @@ import (
 // load reads the runs. Of the ended and fully acknowledged ones it retains as many as a server
 // remembers.
 func (s *Spool) load(ctx context.Context) error {
-	_, err := s.write.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.RunsOfHost)
+	_, err := s.writeDB.ExecContext(ctx, `DELETE FROM runs WHERE n IN (SELECT n FROM runs WHERE ended AND acked >= last ORDER BY n DESC LIMIT -1 OFFSET ?)`, protocol.RunsOfHost)
 	if err != nil {
 		return err
 	}
-	if err := s.read.QueryRowContext(ctx, `SELECT COALESCE(SUM(size), 0) FROM events`).Scan(&s.fill.used); err != nil {
+	if err := s.readDB.QueryRowContext(ctx, `SELECT COALESCE(SUM(size), 0) FROM events`).Scan(&s.fill.used); err != nil {
 		return err
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT n, id, last, acked, off, ended, adopted FROM runs`)
+	rows, err := s.readDB.QueryContext(ctx, `SELECT n, id, last, acked, off, ended, adopted FROM runs`)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (s *Spool) Runs() []Run {
 	slices.SortFunc(open, func(a, b string) int { return cmp.Compare(s.runs[a].n, s.runs[b].n) })
 	all := make([]Run, len(open))
 	for i, id := range open {
-		all[i] = s.runs[id].shown(id)
+		all[i] = s.runs[id].describe(id)
 	}
 	return all
 }
@@ -61,12 +61,12 @@ func (s *Spool) Run(id string) (Run, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.runs[id]; r != nil {
-		return r.shown(id), true
+		return r.describe(id), true
 	}
 	return Run{}, false
 }
 
-func (r *run) shown(id string) Run {
+func (r *run) describe(id string) Run {
 	out := Run{ID: id, Last: r.last, Acked: r.acked, Offset: r.off, Ended: r.ended}
 	if r.adopted {
 		out.Last = 0 // its events are not numbered until Resume
@@ -77,12 +77,12 @@ func (r *run) shown(id string) Run {
 // Next returns at most n events of a run after a sequence number. The envelopes are complete except
 // for the host.
 func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]protocol.Envelope, error) {
-	run, acked, until := s.hand(id)
+	run, acked, until := s.startRead(id)
 	after = max(after, acked) // never returns acknowledged events, even if not yet deleted
 	if until <= after {
 		return nil, nil
 	}
-	rows, err := s.read.QueryContext(ctx, `SELECT seq, from_seq, ts, type, data FROM events WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, run, after, until, n)
+	rows, err := s.readDB.QueryContext(ctx, `SELECT seq, from_seq, ts, type, data FROM events WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?`, run, after, until, n)
 	if err != nil {
 		return nil, fmt.Errorf("read the spool: %w", err)
 	}
@@ -110,7 +110,7 @@ func (s *Spool) Next(ctx context.Context, id string, after int64, n int) ([]prot
 }
 
 // startRead records that Next returns a run's events, and returns the last one that it may return.
-func (s *Spool) hand(id string) (n, acked, until int64) {
+func (s *Spool) startRead(id string) (n, acked, until int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.runs[id]
@@ -135,12 +135,12 @@ func (s *Spool) Ack(id string, last int64) {
 	}
 	r.acked = last
 	s.acks[id] = last
-	nudge(s.wake)
+	notify(s.wake)
 }
 
 // Notes returns a run's notes of a kind, by key.
 func (s *Spool) Notes(ctx context.Context, id, kind string) (map[string]json.RawMessage, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT key, data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ?`, id, kind)
+	rows, err := s.readDB.QueryContext(ctx, `SELECT key, data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ?`, id, kind)
 	if err != nil {
 		return nil, fmt.Errorf("read the spool: %w", err)
 	}
@@ -160,7 +160,7 @@ func (s *Spool) Notes(ctx context.Context, id, kind string) (map[string]json.Raw
 // Note returns one note, or nil if it does not exist.
 func (s *Spool) Note(ctx context.Context, id, kind, key string) (json.RawMessage, error) {
 	var data []byte
-	err := s.read.QueryRowContext(ctx, `SELECT data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ? AND key = ?`, id, kind, key).Scan(&data)
+	err := s.readDB.QueryRowContext(ctx, `SELECT data FROM notes WHERE run = (SELECT n FROM runs WHERE id = ?) AND kind = ? AND key = ?`, id, kind, key).Scan(&data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -11,7 +11,7 @@ import (
 // Adopt registers a live run that an earlier, lost spool knew. Its events are held until Resume
 // reports what the server has; a gap then marks the loss. It does nothing for a known run.
 func (s *Spool) Adopt(ctx context.Context, id string) error {
-	return s.other(ctx, func(b *batch) error {
+	return s.do(ctx, func(b *batch) error {
 		b.s.mu.Lock()
 		known := b.s.runs[id] != nil
 		b.s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *Spool) Adopt(ctx context.Context, id string) error {
 // which to continue. If the server lost events that it had acknowledged, first is the gap to send
 // before. A server that has more than this spool sent received it from a lost spool.
 func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, first *protocol.Envelope, err error) {
-	err = s.other(ctx, func(b *batch) error {
+	err = s.do(ctx, func(b *batch) error {
 		st, err := b.state(id, false)
 		switch {
 		case st == nil || err != nil:
@@ -53,8 +53,8 @@ func (s *Spool) Resume(ctx context.Context, id string, has int64) (after int64, 
 
 // ResumeUnreported replaces Resume for a server that does not report what it has. For an adopted
 // run it assumes that fewer events were sent than milliseconds have passed since 1970.
-func (s *Spool) Unanswered(ctx context.Context, id string) (after int64, err error) {
-	err = s.other(ctx, func(b *batch) error {
+func (s *Spool) ResumeUnreported(ctx context.Context, id string) (after int64, err error) {
+	err = s.do(ctx, func(b *batch) error {
 		st, err := b.state(id, false)
 		if st == nil || err != nil {
 			return err
@@ -99,21 +99,21 @@ func (b *batch) rebase(st *state, has int64) error {
 		st.last += has
 	}
 	st.last++
-	st.adopted, st.acked, st.tail, b.told = false, has, nil, true
+	st.adopted, st.acked, st.tail, b.hasNews = false, has, nil, true
 	now := protocol.New(protocol.RunGap, time.Now(), protocol.Empty{})
 	const lost = "spool_lost"
 	return b.insert(st.n, move, move, &row{typ: now.Type, ts: now.TS, data: []byte(lost), size: int64(len(now.Type)+len(lost)) + rowSize})
 }
 
 // do runs f in a batch of the writer.
-func (s *Spool) other(ctx context.Context, do func(*batch) error) error {
+func (s *Spool) do(ctx context.Context, do func(*batch) error) error {
 	_, err := s.submit(ctx, &job{do: do, done: make(chan struct{})})
 	return err
 }
 
 // Results returns the outcomes of commands with a number above after, in order.
 func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
-	rows, err := s.read.QueryContext(ctx, `SELECT n, run, kind, id, state, error FROM results WHERE n > ? ORDER BY n`, after)
+	rows, err := s.readDB.QueryContext(ctx, `SELECT n, run, kind, id, state, error FROM results WHERE n > ? ORDER BY n`, after)
 	if err != nil {
 		return nil, fmt.Errorf("read the spool: %w", err)
 	}
@@ -131,10 +131,10 @@ func (s *Spool) Results(ctx context.Context, after int64) ([]Result, error) {
 
 // ResultAcked deletes a result that the server acknowledged.
 func (s *Spool) ResultAcked(ctx context.Context, n int64) error {
-	return s.other(ctx, func(b *batch) error { return b.exec(`DELETE FROM results WHERE n = ?`, n) })
+	return s.do(ctx, func(b *batch) error { return b.exec(`DELETE FROM results WHERE n = ?`, n) })
 }
 
 // Report stores the outcome of a command, even for an unknown run.
 func (s *Spool) Report(ctx context.Context, r Result) error {
-	return s.other(ctx, func(b *batch) error { return b.result(r) })
+	return s.do(ctx, func(b *batch) error { return b.insertResult(r) })
 }

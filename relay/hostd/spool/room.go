@@ -10,48 +10,48 @@ import (
 )
 
 // fullTimeout is how long output waits for room before the oldest output is dropped.
-const fullPause = 60 * time.Second
+const fullTimeout = 60 * time.Second
 
 // fill describes how full the spool is.
 type fill struct {
-	used    int64     // bytes of events
-	since   time.Time // since when output waits; zero if none does
-	over    bool      // the oldest output is dropped until an ack frees room
-	trouble error     // the last write error; nil if the last write succeeded
+	used         int64     // bytes of events
+	waitingSince time.Time // since when output waits; zero if none does
+	dropping     bool      // the oldest output is dropped until an ack frees room
+	writeErr     error     // the last write error; nil if the last write succeeded
 }
 
 // Health describes the state of the spool.
 type Health struct {
 	Used, Max int64
 	Full      bool  // output waits for room or is dropped
-	Trouble   error // the current write error, or nil
+	WriteErr  error // the current write error, or nil
 }
 
 // Health returns the state of the spool.
 func (s *Spool) Health() Health {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Health{Used: s.fill.used, Max: s.max, Full: !s.fill.since.IsZero(), Trouble: s.fill.trouble}
+	return Health{Used: s.fill.used, Max: s.max, Full: !s.fill.waitingSince.IsZero(), WriteErr: s.fill.writeErr}
 }
 
 // setTrouble records the result of a write.
-func (s *Spool) trouble(err error) {
+func (s *Spool) setTrouble(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fill.trouble != nil && err == nil {
+	if s.fill.writeErr != nil && err == nil {
 		s.log.Info("the spool can be written again")
 	}
-	s.fill.trouble = err
+	s.fill.writeErr = err
 }
 
 // setUsed records the size after a commit. The caller holds mu.
-func (s *Spool) filled(used int64, freed bool) {
+func (s *Spool) setUsed(used int64, freed bool) {
 	s.fill.used = used
 	if freed && used < s.max {
-		if !s.fill.since.IsZero() {
+		if !s.fill.waitingSince.IsZero() {
 			s.log.Info("the spool has room again")
 		}
-		s.fill.since, s.fill.over = time.Time{}, false
+		s.fill.waitingSince, s.fill.dropping = time.Time{}, false
 		close(s.room)
 		s.room = make(chan struct{})
 	}
@@ -60,7 +60,7 @@ func (s *Spool) filled(used int64, freed bool) {
 // admit blocks a job that is only output until there is room or fullTimeout has passed.
 func (s *Spool) admit(ctx context.Context, j *job) error {
 	for j.output {
-		room, wait := s.wait(j.size)
+		room, wait := s.roomFor(j.size)
 		if room == nil {
 			return nil
 		}
@@ -82,19 +82,19 @@ func (s *Spool) admit(ctx context.Context, j *job) error {
 
 // roomFor returns a channel to wait on for room, and the longest time to wait, or nil if output of
 // this size may be written now.
-func (s *Spool) wait(size int64) (room <-chan struct{}, most time.Duration) {
+func (s *Spool) roomFor(size int64) (room <-chan struct{}, most time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fill.over || s.fill.used+size <= s.max {
+	if s.fill.dropping || s.fill.used+size <= s.max {
 		return nil, 0
 	}
-	if s.fill.since.IsZero() {
-		s.fill.since = time.Now()
+	if s.fill.waitingSince.IsZero() {
+		s.fill.waitingSince = time.Now()
 		s.log.Warn("the spool is full, and output waits", "bytes", s.fill.used)
 	}
-	most = time.Until(s.fill.since.Add(fullPause))
+	most = time.Until(s.fill.waitingSince.Add(fullTimeout))
 	if most <= 0 {
-		s.fill.over = true
+		s.fill.dropping = true
 		s.log.Warn("the spool is full, and the oldest output is given up")
 		return nil, 0
 	}
@@ -102,7 +102,7 @@ func (s *Spool) wait(size int64) (room <-chan struct{}, most time.Duration) {
 }
 
 // dropOldest replaces the oldest output with gaps until a sixteenth of the space is free.
-func (b *batch) giveUp() error {
+func (b *batch) dropOldest() error {
 	if b.used <= b.s.max {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (b *batch) giveUp() error {
 		if err != nil {
 			return err
 		}
-		if err := b.gap(run, first, b.used-target); err != nil {
+		if err := b.replaceWithGap(run, first, b.used-target); err != nil {
 			return err
 		}
 	}
@@ -124,8 +124,8 @@ func (b *batch) giveUp() error {
 
 // replaceWithGap replaces consecutive output from a sequence number with a gap, until want bytes
 // are freed. It includes an adjacent gap before it.
-func (b *batch) gap(run, first, want int64) error {
-	to, freed, err := b.stretch(run, first, want)
+func (b *batch) replaceWithGap(run, first, want int64) error {
+	to, freed, err := b.measureOutput(run, first, want)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (b *batch) gap(run, first, want int64) error {
 		return err
 	}
 	b.used -= freed + size
-	b.forget(run, to)
+	b.clearTail(run, to)
 	now := protocol.New(protocol.RunGap, time.Now(), protocol.Empty{})
 	return b.insert(run, to, from, &row{typ: now.Type, ts: now.TS, data: []byte(spoolFull), size: int64(len(now.Type)+len(spoolFull)) + rowSize})
 }
@@ -146,7 +146,7 @@ func (b *batch) gap(run, first, want int64) error {
 const spoolFull = "spool_full"
 
 // measureOutput returns the end and the size of consecutive output events.
-func (b *batch) stretch(run, first, want int64) (to, size int64, err error) {
+func (b *batch) measureOutput(run, first, want int64) (to, size int64, err error) {
 	rows, err := b.tx.QueryContext(b.ctx, `SELECT seq, type, size FROM events WHERE run = ? AND seq >= ? ORDER BY seq`, run, first)
 	if err != nil {
 		return 0, 0, err
@@ -167,7 +167,7 @@ func (b *batch) stretch(run, first, want int64) (to, size int64, err error) {
 }
 
 // clearTail prevents merging into an output event that was dropped.
-func (b *batch) forget(n, to int64) {
+func (b *batch) clearTail(n, to int64) {
 	b.s.mu.Lock()
 	for id, r := range b.s.runs {
 		if r.n == n && b.runs[id] == nil && r.tail != nil {

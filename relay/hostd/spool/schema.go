@@ -39,16 +39,16 @@ func connect(disk, file, transactions string) (*sql.DB, error) {
 }
 
 // checkIntegrity checks the file before anything is written to it.
-func (s *Spool) look(ctx context.Context, disk, file string) (err error) {
-	s.whole, err = sqliteintegrity.Look(ctx, s.write, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
+func (s *Spool) checkIntegrity(ctx context.Context, disk, file string) (err error) {
+	s.integrity, err = sqliteintegrity.Look(ctx, s.writeDB, file, ErrDamaged, func() (*sql.DB, error) { return connect(disk, file, "deferred") })
 	if errors.Is(err, ErrDamaged) {
-		err = remedied(err)
+		err = withRemedy(err)
 	}
 	return err
 }
 
 // withRemedy adds to an error about damage what to do.
-func remedied(err error) error {
+func withRemedy(err error) error {
 	return fmt.Errorf("%w: move it away; runs then go on with a gap", err)
 }
 

@@ -86,20 +86,20 @@ type Run struct {
 
 // Spool is an open spool. It is safe for concurrent use.
 type Spool struct {
-	write, read *sql.DB
-	max         int64
-	epoch       int64
-	log         *slog.Logger
-	unlock      func() error
-	whole       *sqliteintegrity.File // nil before the check
+	writeDB, readDB *sql.DB
+	max             int64
+	epoch           int64
+	log             *slog.Logger
+	unlock          func() error
+	integrity       *sqliteintegrity.File // nil before the check
 
-	in     chan *job
-	wake   chan struct{} // signals acks to the writer
-	tell   chan struct{} // signals committed events
-	room   chan struct{} // closed and replaced when an ack frees room
-	closed chan struct{}
-	done   chan struct{}
-	once   sync.Once
+	in        chan *job
+	wake      chan struct{} // signals acks to the writer
+	committed chan struct{} // signals committed events
+	room      chan struct{} // closed and replaced when an ack frees room
+	closed    chan struct{}
+	done      chan struct{}
+	once      sync.Once
 
 	mu   sync.Mutex
 	runs map[string]*run
@@ -127,30 +127,30 @@ func Open(ctx context.Context, file string, o Options) (s *Spool, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the spool %s: %w", file, err)
 	}
-	s = &Spool{max: o.Max, log: o.Log, unlock: unlock, in: make(chan *job, protocol.BatchEvents), wake: make(chan struct{}, 1), tell: make(chan struct{}, 1),
+	s = &Spool{max: o.Max, log: o.Log, unlock: unlock, in: make(chan *job, protocol.BatchEvents), wake: make(chan struct{}, 1), committed: make(chan struct{}, 1),
 		room: make(chan struct{}), closed: make(chan struct{}), done: make(chan struct{}), runs: map[string]*run{}, acks: map[string]int64{}}
 	if err := s.open(ctx, o.disk, file); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the spool %s: %w", file, err), s.release())
 	}
-	go s.work()
+	go s.write()
 	return s, nil
 }
 
 func (s *Spool) open(ctx context.Context, disk, file string) (err error) {
-	if s.write, err = connect(disk, file, "immediate"); err != nil {
+	if s.writeDB, err = connect(disk, file, "immediate"); err != nil {
 		return err
 	}
-	s.write.SetMaxOpenConns(1)
-	if err := s.look(ctx, disk, file); err != nil {
+	s.writeDB.SetMaxOpenConns(1)
+	if err := s.checkIntegrity(ctx, disk, file); err != nil {
 		return err
 	}
-	if s.epoch, err = migrate(ctx, s.write); err != nil {
+	if s.epoch, err = migrate(ctx, s.writeDB); err != nil {
 		return err
 	}
 	if err := os.Chmod(file, 0o600); err != nil {
 		return err
 	}
-	if s.read, err = connect(disk, file, "deferred"); err != nil {
+	if s.readDB, err = connect(disk, file, "deferred"); err != nil {
 		return err
 	}
 	return s.load(ctx)
@@ -164,30 +164,30 @@ func (s *Spool) Close() error {
 }
 
 func (s *Spool) release() error {
-	if s.whole != nil {
-		s.whole.Stop()
+	if s.integrity != nil {
+		s.integrity.Stop()
 	}
 	var all []error
-	for _, db := range []*sql.DB{s.read, s.write} {
+	for _, db := range []*sql.DB{s.readDB, s.writeDB} {
 		if db != nil {
 			all = append(all, db.Close())
 		}
 	}
-	if s.whole != nil && errors.Join(all...) == nil {
-		all = append(all, s.whole.Left())
+	if s.integrity != nil && errors.Join(all...) == nil {
+		all = append(all, s.integrity.Left())
 	}
 	return errors.Join(append(all, s.unlock())...)
 }
 
 // Damage returns a channel that receives ErrDamaged if damage is found while the spool is in use.
-func (s *Spool) Damage() <-chan error { return s.whole.Found() }
+func (s *Spool) Damage() <-chan error { return s.integrity.Found() }
 
 // Epoch returns the time at which the spool was created, in Unix ms, plus the number of starts
 // since.
 func (s *Spool) Epoch() int64 { return s.epoch }
 
 // Committed returns a channel that signals new events for Next. It supports one receiver.
-func (s *Spool) Committed() <-chan struct{} { return s.tell }
+func (s *Spool) Committed() <-chan struct{} { return s.committed }
 
 // Append commits events of a run and returns the sequence number of the last. Output waits while
 // the spool is full.

@@ -245,13 +245,13 @@ func TestDiskFull(t *testing.T) {
 		done := make(chan int64)
 		go func() { done <- commit(t, s, "run_a", output(strings.Repeat("x", 30000))) }()
 		time.Sleep(5500 * time.Millisecond) // of the bubble
-		if h := s.Health(); h.Trouble == nil || !strings.Contains(h.Trouble.Error(), "full") {
+		if h := s.Health(); h.WriteErr == nil || !strings.Contains(h.WriteErr.Error(), "full") {
 			t.Errorf("%+v", h)
 		}
 		if err := s.LimitPages(0); err != nil {
 			t.Fatal(err)
 		}
-		if seq := <-done; seq != 2 || s.Health().Trouble != nil {
+		if seq := <-done; seq != 2 || s.Health().WriteErr != nil {
 			t.Errorf("%d %+v", seq, s.Health())
 		}
 		if err := s.LimitPages(1); err != nil {
@@ -304,7 +304,7 @@ func TestLost(t *testing.T) {
 		t.Error(err)
 	}
 	expect(t, said(t, next(t, s, "run_a", 40, 10)), "41 gap 41-41 spool_lost", "42 1", "43 2", "53 gap 44-53 source_lag")
-	if after, err := s.Unanswered(ctx, "run_b"); after != 0 || err != nil {
+	if after, err := s.ResumeUnreported(ctx, "run_b"); after != 0 || err != nil {
 		t.Error(after, err)
 	}
 	e := s.Epoch()

@@ -126,7 +126,7 @@ func rowOf(e Event) (row, error) {
 }
 
 // write is the writer goroutine. Jobs that arrive during a commit form the next batch.
-func (s *Spool) work() {
+func (s *Spool) write() {
 	defer close(s.done)
 	for {
 		select {
@@ -168,18 +168,18 @@ func (s *Spool) drain() {
 
 // commit commits jobs and pending acks, and retries while the disk is full.
 func (s *Spool) commit(jobs []*job) {
-	err := s.try(jobs)
-	for full := false; err != nil && isFull(err); err = s.try(jobs) {
+	err := s.tryCommit(jobs)
+	for full := false; err != nil && isFull(err); err = s.tryCommit(jobs) {
 		if !full {
 			s.log.Error("the spool cannot be written, and waits for room on the disk", "error", err)
 		}
 		full = true
-		s.trouble(err)
+		s.setTrouble(err)
 		if !s.pause(retryAfter) {
 			break
 		}
 	}
-	s.trouble(err)
+	s.setTrouble(err)
 	for _, j := range jobs {
 		if err != nil {
 			j.err = fmt.Errorf("write the spool: %w", err)
@@ -203,7 +203,7 @@ func (s *Spool) pause(d time.Duration) bool {
 }
 
 // tryCommit runs one transaction and updates the state in memory after the commit.
-func (s *Spool) try(jobs []*job) error {
+func (s *Spool) tryCommit(jobs []*job) error {
 	b := &batch{ctx: context.Background(), s: s, runs: map[string]*state{}}
 	acks := s.takeAcks()
 	err := b.run(jobs, acks)
@@ -229,9 +229,9 @@ func (s *Spool) try(jobs []*job) error {
 		now.acked = max(now.acked, r.acked) // another ack may have arrived
 		r.state = *now
 	}
-	s.filled(b.used, b.freed)
-	if b.told {
-		nudge(s.tell)
+	s.setUsed(b.used, b.freed)
+	if b.hasNews {
+		notify(s.committed)
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (s *Spool) takeAcks() map[string]int64 {
 	return acks
 }
 
-func nudge(c chan struct{}) {
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -11,7 +11,7 @@ import (
 )
 
 // output is the output of a program.
-type ran struct {
+type output struct {
 	stdout    []byte
 	truncated bool // it wrote more and was stopped
 	exit      procgroup.Exit
@@ -20,12 +20,12 @@ type ran struct {
 // run runs a program in the scope's directory, with env added to the standard inherited
 // environment. It kills the program and its child processes when ctx is done or after most bytes of
 // output.
-func (s *Scope) run(ctx context.Context, most int, env []string, name string, args ...string) (*ran, error) {
+func (s *Scope) run(ctx context.Context, most int, env []string, name string, args ...string) (*output, error) {
 	environ, _ := procgroup.Inherit{}.Of(os.Environ())
 	environ = append(environ, env...)
 	path, err := procgroup.Find(name, s.dir, environ)
 	if err != nil {
-		return nil, refused(protocol.MissingDependency, "%s is not installed on the host: install %s", name, packageOf(name))
+		return nil, errorf(protocol.MissingDependency, "%s is not installed on the host: install %s", name, packageOf(name))
 	}
 	p, err := procgroup.Start(procgroup.Command{Path: path, Args: args, Env: environ, Dir: s.dir})
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 	_ = p.Stdin.Close() // its input is empty
 	stop := context.AfterFunc(ctx, p.Kill)
 	defer stop()
-	out := &ran{}
+	out := &output{}
 	for b := make([]byte, 32<<10); ; {
 		n, err := p.Stdout.Read(b)
 		if room := most - len(out.stdout); n > room {
@@ -48,7 +48,7 @@ func (s *Scope) run(ctx context.Context, most int, env []string, name string, ar
 	}
 	p.End(0, nil)
 	out.exit = p.Exit()
-	out.stdout, _ = whole(out.stdout, false, out.truncated)
+	out.stdout, _ = trimText(out.stdout, false, out.truncated)
 	out.stdout = bytes.ToValidUTF8(out.stdout, []byte("\ufffd"))
 	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
 		out.truncated = true

@@ -15,14 +15,14 @@ const (
 )
 
 // safeSettings override a repository's settings, so that git runs no programs.
-var harmless = []string{
+var safeSettings = []string{
 	"core.fsmonitor=false", "core.hooksPath=/dev/null", "core.sshCommand=false", "core.gitProxy=", "core.askPass=", "credential.helper=",
 	"protocol.allow=never", // do not fetch the missing objects of a partial clone
 	"diff.external=", "diff.submodule=short", "gpg.program=false",
 }
 
 // gitEnviron is git's environment: no prompts, no optional locks, no fetching of objects.
-var noPrograms = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "GIT_EXTERNAL_DIFF=", "GIT_ATTR_NOSYSTEM=1"}
+var gitEnviron = []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_PAGER=cat", "GIT_EXTERNAL_DIFF=", "GIT_ATTR_NOSYSTEM=1"}
 
 // Status runs `git status` on the directory or a path in it.
 func (s *Scope) Status(ctx context.Context, q protocol.Git) (*protocol.GitDone, error) {
@@ -35,7 +35,7 @@ func (s *Scope) Diff(ctx context.Context, q protocol.Git) (*protocol.GitDone, er
 }
 
 func (s *Scope) git(ctx context.Context, path string, most int, command ...string) (*protocol.GitDone, error) {
-	path, err := within(path)
+	path, err := cleanPath(path)
 	if err != nil {
 		return nil, err
 	}
@@ -47,15 +47,15 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 	}
 	args := append([]string{"--no-pager"}, settings...)
 	args = append(append(args, command...), "--", ":(literal)"+path)
-	out, err := s.run(ctx, most, noPrograms, "git", args...)
+	out, err := s.run(ctx, most, gitEnviron, "git", args...)
 	if err != nil {
 		return nil, err
 	}
 	if out.exit.Code == 129 { // a usage error of diff, which then compares two arbitrary files
-		return nil, refused(protocol.NotFound, "git: the run's directory is in no repository (not a git repository)")
+		return nil, errorf(protocol.NotFound, "git: the run's directory is in no repository (not a git repository)")
 	}
 	if !out.truncated && out.exit.Code != 0 {
-		return nil, refused(protocol.NotFound, "git: %s", out.exit.Stderr)
+		return nil, errorf(protocol.NotFound, "git: %s", out.exit.Stderr)
 	}
 	return &protocol.GitDone{Stdout: string(out.stdout), Truncated: out.truncated}, nil
 }
@@ -63,22 +63,22 @@ func (s *Scope) git(ctx context.Context, path string, most int, command ...strin
 // settings returns safeSettings and an override for each filter of the repository, because git
 // would run a filter's program.
 func (s *Scope) settings(ctx context.Context) ([]string, error) {
-	out, err := s.run(ctx, MaxDiff, noPrograms, "git", "--no-pager", "-c", "core.fsmonitor=false", "config", "--list", "--name-only", "-z")
+	out, err := s.run(ctx, MaxDiff, gitEnviron, "git", "--no-pager", "-c", "core.fsmonitor=false", "config", "--list", "--name-only", "-z")
 	if err != nil {
 		return nil, err
 	}
 	if out.truncated {
-		return nil, refused(protocol.RPCCode(protocol.TooLarge), "git has more settings than can be looked at")
+		return nil, errorf(protocol.RPCCode(protocol.TooLarge), "git has more settings than can be looked at")
 	}
 	var args []string
-	for _, one := range harmless {
+	for _, one := range safeSettings {
 		args = append(args, "-c", one)
 	}
 	for name := range bytes.SplitSeq(out.stdout, []byte{0}) {
 		if parts := strings.Split(string(name), "."); len(parts) > 2 && strings.EqualFold(parts[0], "filter") {
 			of := strings.Join(parts[1:len(parts)-1], ".")
 			if strings.ContainsRune(of, '=') {
-				return nil, refused(protocol.RPCCode(protocol.Forbidden), "git has a filter of a name that cannot be turned off: %s", of)
+				return nil, errorf(protocol.RPCCode(protocol.Forbidden), "git has a filter of a name that cannot be turned off: %s", of)
 			}
 			for _, how := range []string{"clean", "smudge", "process"} {
 				args = append(args, "-c", "filter."+of+"."+how+"=")

@@ -21,7 +21,7 @@ const MaxRead = 1 << 20
 // Read reads a text file or a part of it, cut at character boundaries. The hash covers the whole
 // file; only ctx and the time limit of an RPC limit its size.
 func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.FileRead, error) {
-	path, err := within(q.Path)
+	path, err := cleanPath(q.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -44,12 +44,12 @@ func (s *Scope) Read(ctx context.Context, q protocol.ReadFile) (*protocol.FileRe
 	}
 	text := make([]byte, max(0, min(limit, size-offset)))
 	if _, err := f.ReadAt(text, offset); err != nil && err != io.EOF {
-		return nil, s.failed(path, err)
+		return nil, s.pathError(path, err)
 	}
 	cut := offset+int64(len(text)) < size
-	text, ok := whole(text, offset > 0, cut)
+	text, ok := trimText(text, offset > 0, cut)
 	if !ok {
-		return nil, refused(protocol.NotText, "%s is not UTF-8", path)
+		return nil, errorf(protocol.NotText, "%s is not UTF-8", path)
 	}
 	return &protocol.FileRead{Path: q.Path, Content: string(text), Truncated: cut, Size: info.Size(), SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
@@ -65,15 +65,15 @@ func (s *Scope) hash(ctx context.Context, h io.Writer, path string, f io.Reader)
 		case errors.Is(err, io.EOF):
 			return size, nil
 		case err != nil:
-			return 0, s.failed(path, err)
+			return 0, s.pathError(path, err)
 		}
 	}
-	return 0, refused(protocol.Timeout, "%s is too large to be hashed in the time that there is", path)
+	return 0, errorf(protocol.Timeout, "%s is too large to be hashed in the time that there is", path)
 }
 
 // trimText removes partial characters at the ends that were cut. It returns false if the rest is
 // not valid text.
-func whole(text []byte, cutBefore, cutBehind bool) ([]byte, bool) {
+func trimText(text []byte, cutBefore, cutBehind bool) ([]byte, bool) {
 	if cutBefore {
 		text = text[utf8cut.Rest(text):]
 	}
@@ -88,7 +88,7 @@ const MaxEntries = 500
 
 // List lists a directory by name. It does not follow links.
 func (s *Scope) List(q protocol.ListDir) (*protocol.DirListed, error) {
-	path, err := within(q.Path)
+	path, err := cleanPath(q.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Scope) List(q protocol.ListDir) (*protocol.DirListed, error) {
 	defer f.Close()
 	all, err := f.ReadDir(-1)
 	if err != nil {
-		return nil, s.failed(path, err)
+		return nil, s.pathError(path, err)
 	}
 	slices.SortFunc(all, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	out := &protocol.DirListed{Path: q.Path, Entries: []protocol.Entry{}, Truncated: len(all) > MaxEntries}

@@ -30,11 +30,11 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Why) }
 
 // Errorf returns an Error with a formatted message.
-func Refused(code protocol.RPCCode, format string, args ...any) *Error {
-	return refused(code, format, args...)
+func Errorf(code protocol.RPCCode, format string, args ...any) *Error {
+	return errorf(code, format, args...)
 }
 
-func refused(code protocol.RPCCode, format string, args ...any) *Error {
+func errorf(code protocol.RPCCode, format string, args ...any) *Error {
 	return &Error{code, fmt.Sprintf(format, args...)}
 }
 
@@ -64,19 +64,19 @@ func Open(dir string) (*Scope, error) {
 func (s *Scope) Close() error { return s.root.Close() }
 
 // cleanPath returns a path in the form that os.Root requires.
-func within(path string) (string, error) {
+func cleanPath(path string) (string, error) {
 	switch {
 	case path == "":
 		path = "."
 	case len(path) > MaxPath:
-		return "", refused(protocol.OutOfScope, "a path has at most %d bytes", MaxPath)
+		return "", errorf(protocol.OutOfScope, "a path has at most %d bytes", MaxPath)
 	case strings.ContainsRune(path, 0):
-		return "", refused(protocol.OutOfScope, "a path has no NUL in it")
+		return "", errorf(protocol.OutOfScope, "a path has no NUL in it")
 	case filepath.IsAbs(path) || strings.HasPrefix(path, `\`) || filepath.VolumeName(path) != "":
-		return "", refused(protocol.OutOfScope, "%s is absolute: paths start at the run's directory", path)
+		return "", errorf(protocol.OutOfScope, "%s is absolute: paths start at the run's directory", path)
 	}
 	if !filepath.IsLocal(path) {
-		return "", refused(protocol.OutOfScope, "%s leads out of the run's directory", path)
+		return "", errorf(protocol.OutOfScope, "%s leads out of the run's directory", path)
 	}
 	return filepath.Clean(path), nil
 }
@@ -85,18 +85,18 @@ func within(path string) (string, error) {
 func (s *Scope) open(path string, dir bool) (*os.File, fs.FileInfo, error) {
 	info, err := s.root.Stat(path)
 	if err != nil {
-		return nil, nil, s.failed(path, err)
+		return nil, nil, s.pathError(path, err)
 	}
-	if err := wanted(path, info, dir); err != nil {
+	if err := checkKind(path, info, dir); err != nil {
 		return nil, nil, err
 	}
 	f, err := s.root.OpenFile(path, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
-		return nil, nil, s.failed(path, err)
+		return nil, nil, s.pathError(path, err)
 	}
 	// The path may refer to another file since Stat.
 	if info, err = f.Stat(); err == nil {
-		err = wanted(path, info, dir)
+		err = checkKind(path, info, dir)
 	}
 	if err != nil {
 		f.Close()
@@ -105,28 +105,28 @@ func (s *Scope) open(path string, dir bool) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-func wanted(path string, info fs.FileInfo, dir bool) error {
+func checkKind(path string, info fs.FileInfo, dir bool) error {
 	switch {
 	case dir && !info.IsDir():
-		return refused(protocol.NotFound, "%s is no directory", path)
+		return errorf(protocol.NotFound, "%s is no directory", path)
 	case !dir && !info.Mode().IsRegular():
-		return refused(protocol.NotRegular, "%s is no regular file", path)
+		return errorf(protocol.NotRegular, "%s is no regular file", path)
 	}
 	return nil
 }
 
 // pathError converts an error for a path that does not exist or leads out of the directory.
-func (s *Scope) failed(path string, err error) error {
+func (s *Scope) pathError(path string, err error) error {
 	var at *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return refused(protocol.NotFound, "%s is not there", path)
+		return errorf(protocol.NotFound, "%s is not there", path)
 	case errors.Is(err, fs.ErrPermission):
-		return refused(protocol.RPCCode(protocol.Forbidden), "%s may not be read", path)
+		return errorf(protocol.RPCCode(protocol.Forbidden), "%s may not be read", path)
 	case errors.As(err, &at) && isEscape(at.Err):
-		return refused(protocol.OutOfScope, "%s leads out of the run's directory", path)
+		return errorf(protocol.OutOfScope, "%s leads out of the run's directory", path)
 	case errors.As(err, &at):
-		return refused(protocol.NotFound, "%s: %v", path, at.Err)
+		return errorf(protocol.NotFound, "%s: %v", path, at.Err)
 	}
 	return err
 }

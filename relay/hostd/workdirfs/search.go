@@ -15,9 +15,9 @@ import (
 
 // Limits of a search.
 const (
-	MaxMatches   = 200
-	MaxMatchText = 500 // characters
-	SearchWithin = 10 * time.Second
+	MaxMatches    = 200
+	MaxMatchText  = 500 // characters
+	SearchTimeout = 10 * time.Second
 
 	searchOutput = 16 << 20 // bytes of ripgrep's output
 )
@@ -25,9 +25,9 @@ const (
 // Search searches the files below the directory for a ripgrep pattern.
 func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Found, error) {
 	if strings.ContainsRune(q.Q, 0) {
-		return nil, refused(protocol.BadPattern, "a pattern has no NUL in it")
+		return nil, errorf(protocol.BadPattern, "a pattern has no NUL in it")
 	}
-	ctx, cancel := context.WithTimeout(ctx, SearchWithin)
+	ctx, cancel := context.WithTimeout(ctx, SearchTimeout)
 	defer cancel()
 	out, err := s.run(ctx, searchOutput, nil, "rg", "--no-config", "--json", "-e", q.Q, "--", ".")
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Found,
 	}
 	found := &protocol.Found{Matches: []protocol.Match{}, Truncated: out.truncated}
 	for line := range bytes.Lines(out.stdout) {
-		m, ok := matchOf(line)
+		m, ok := parseMatch(line)
 		if !ok {
 			continue
 		}
@@ -50,13 +50,13 @@ func (s *Scope) Search(ctx context.Context, q protocol.Search) (*protocol.Found,
 	})
 	// Exit code 1 means no match; 2 means an error, possibly in a single file besides matches.
 	if out.exit.Code == 2 && len(found.Matches) == 0 && strings.Contains(out.exit.Stderr, "regex") {
-		return nil, refused(protocol.BadPattern, "%s", out.exit.Stderr)
+		return nil, errorf(protocol.BadPattern, "%s", out.exit.Stderr)
 	}
 	return found, nil
 }
 
 // parseMatch parses a line of ripgrep's JSON output and reports whether it is a match.
-func matchOf(line []byte) (protocol.Match, bool) {
+func parseMatch(line []byte) (protocol.Match, bool) {
 	var m struct {
 		Type string `json:"type"`
 		Data struct {

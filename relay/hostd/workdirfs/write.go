@@ -22,12 +22,12 @@ const MaxWrite = 1 << 20
 
 // Write replaces or creates a file atomically. It does not write through links or below .git.
 func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
-	path, parent, name, err := writable(q)
+	path, parent, name, err := checkWrite(q)
 	if err != nil {
 		return nil, err
 	}
 	if q.Mkdirs {
-		if err := s.mkdirs(q.Path, parent); err != nil {
+		if err := s.makeDirs(q.Path, parent); err != nil {
 			return nil, err
 		}
 	}
@@ -36,12 +36,12 @@ func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	mode, err := s.replaceable(dir, name, q)
+	mode, err := s.checkReplace(dir, name, q)
 	if err != nil {
 		return nil, err
 	}
 	if err := replace(dir, name, q.Content, mode); err != nil {
-		return nil, s.failed(path, err)
+		return nil, s.pathError(path, err)
 	}
 	return &protocol.Written{Path: q.Path, BytesWritten: int64(len(q.Content)), SHA256: hexsum.SHA256(q.Content)}, nil
 }
@@ -49,7 +49,7 @@ func (s *Scope) Write(q protocol.WriteFile) (*protocol.Written, error) {
 // Preview checks whether a file could be written now, and returns the text that it would replace:
 // "" for a new file, and for one that is not text or too long.
 func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, err error) {
-	_, parent, name, err := writable(q)
+	_, parent, name, err := checkWrite(q)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +62,7 @@ func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, 
 		return "", err
 	}
 	defer dir.Close()
-	if _, err := s.replaceable(dir, name, q); err != nil {
+	if _, err := s.checkReplace(dir, name, q); err != nil {
 		return "", err
 	}
 	is, err := s.Read(ctx, protocol.ReadFile{Path: q.Path})
@@ -73,53 +73,53 @@ func (s *Scope) Preview(ctx context.Context, q protocol.WriteFile) (old string, 
 }
 
 // checkWrite validates a write before anything is touched.
-func writable(q protocol.WriteFile) (path, parent, name string, err error) {
-	path, err = within(q.Path)
+func checkWrite(q protocol.WriteFile) (path, parent, name string, err error) {
+	path, err = cleanPath(q.Path)
 	switch {
 	case err != nil:
 		return "", "", "", err
 	case path == ".":
-		return "", "", "", refused(protocol.NotRegular, "%s is a directory", q.Path)
+		return "", "", "", errorf(protocol.NotRegular, "%s is a directory", q.Path)
 	case len(q.Content) > MaxWrite:
-		return "", "", "", refused(protocol.RPCCode(protocol.TooLarge), "what is written has at most %d bytes", MaxWrite)
+		return "", "", "", errorf(protocol.RPCCode(protocol.TooLarge), "what is written has at most %d bytes", MaxWrite)
 	}
 	if parent, name = filepath.Split(path); isGit(name) {
-		return "", "", "", ofGit(q.Path)
+		return "", "", "", gitPathError(q.Path)
 	}
 	return path, parent, name, nil
 }
 
 func isGit(part string) bool { return strings.EqualFold(part, ".git") }
 
-func ofGit(path string) error { return refused(protocol.OutOfScope, "%s is git's", path) }
+func gitPathError(path string) error { return errorf(protocol.OutOfScope, "%s is git's", path) }
 
 // checkReplace returns the mode for the written file, or why it may not be written.
-func (s *Scope) replaceable(dir *os.Root, name string, q protocol.WriteFile) (fs.FileMode, error) {
+func (s *Scope) checkReplace(dir *os.Root, name string, q protocol.WriteFile) (fs.FileMode, error) {
 	info, err := dir.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if q.BaseSHA256 != "" {
-			return 0, refused(protocol.Changed, "%s is not there any more", q.Path)
+			return 0, errorf(protocol.Changed, "%s is not there any more", q.Path)
 		}
 		return 0o666, nil
 	case err != nil:
-		return 0, s.failed(q.Path, err)
+		return 0, s.pathError(q.Path, err)
 	case !info.Mode().IsRegular():
-		return 0, refused(protocol.NotRegular, "%s is no regular file", q.Path)
+		return 0, errorf(protocol.NotRegular, "%s is no regular file", q.Path)
 	case q.BaseSHA256 == "":
 		return info.Mode().Perm(), nil
 	}
 	f, err := dir.OpenFile(name, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
-		return 0, s.failed(q.Path, err)
+		return 0, s.pathError(q.Path, err)
 	}
 	defer f.Close()
 	hash := sha256.New()
 	if _, err := io.Copy(hash, f); err != nil {
-		return 0, s.failed(q.Path, err)
+		return 0, s.pathError(q.Path, err)
 	}
 	if hex.EncodeToString(hash.Sum(nil)) != q.BaseSHA256 {
-		return 0, refused(protocol.Changed, "%s has changed", q.Path)
+		return 0, errorf(protocol.Changed, "%s has changed", q.Path)
 	}
 	return info.Mode().Perm(), nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // begin has a machine ask to be paired, by hostd's own way.
-func begin(t *testing.T, r *webtest.Relay, name string) *pair.Begun {
+func begin(t *testing.T, r *webtest.Relay, name string) *pair.Request {
 	t.Helper()
 	again := func(ctx context.Context) error { runtime.Gosched(); return ctx.Err() }
 	waits, err := pair.Begin(t.Context(), pair.Options{Server: r.URL, Dir: t.TempDir(), Name: name, Poll: again})
