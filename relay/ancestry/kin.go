@@ -1,2 +1,3 @@
-// Package ancestry knows whose children processes are (its API promises nothing).
+// Package ancestry determines the parents of processes. The compatibility promise does not cover
+// its API.
 package ancestry

@@ -6,21 +6,21 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// Step is a process of a line.
+// Step is a process in a chain of parents.
 type Step struct {
 	PID int
 	*proc.Stat
 }
 
-// Bounds of looking for the parents of a process: who has more of them, or whose parents end as fast
-// as they are looked at, hides.
+// Limits that stop processes from hiding: the length of a chain, and the number of attempts to read
+// a chain whose processes keep exiting.
 const (
 	MostParents = 1000
 	mostLooks   = 100
 )
 
-// Look is proc.Read, but for a process that is there and that another user's may not look at, as where /proc
-// is mounted with hidepid: of that nothing is known, not its parent either.
+// Look returns the state of a process like proc.Read. For a process of another user that /proc
+// hides (hidepid), it returns a Stat without a parent.
 func Look(pid int) *proc.Stat {
 	s := proc.Read(pid)
 	if s == nil && syscall.Kill(pid, 0) == syscall.EPERM {
@@ -29,8 +29,9 @@ func Look(pid int) *proc.Stat {
 	return s
 }
 
-// Line is a process and its parents behind it, as read, which is Look, tells of them; ok says that it is
-// whole. A parent that has ended meanwhile has left its child to another, so that all are looked at again.
+// Line returns a process followed by its parents, as read (normally Look) returns them. ok reports
+// whether the chain is complete. If a parent has exited, its child was reparented, and Line starts
+// again.
 func Line(pid int, read func(pid int) *proc.Stat) (line []Step, ok bool) {
 	for looks := 0; looks < mostLooks; looks++ {
 		line = line[:0]

@@ -10,20 +10,21 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// asks are the requests that are open, and what is to be said of them.
+// requests holds the open requests and the lines to write about them.
 type asks struct {
 	open    map[string]*ask
-	order   []string // of the open ones
-	control [][]byte // lines that are to be written
+	order   []string // ids of the open requests
+	control [][]byte // lines to write
 }
 
-// ask is an open request.
+// openRequest is an open request.
 type ask struct {
 	line   []byte
-	answer chan protocol.SourceHears // has room for one
+	answer chan protocol.SourceHears // buffered for one answer
 }
 
-// all gives the ids and the lines of all that are open; nothing else is to be said to a new connection.
+// all returns the ids and lines of all open requests, for a new connection, and discards pending
+// control lines.
 func (a *asks) all() (ids []string, lines [][]byte) {
 	a.control = nil
 	for _, id := range a.order {
@@ -32,14 +33,14 @@ func (a *asks) all() (ids []string, lines [][]byte) {
 	return slices.Clone(a.order), lines
 }
 
-// take gives what is to be written.
+// takeControl returns the lines to write.
 func (a *asks) take() [][]byte {
 	out := a.control
 	a.control = nil
 	return out
 }
 
-// answer hands on an answer; one to what is not open any more is too late.
+// answer delivers an answer. It ignores answers to closed requests.
 func (a *asks) answer(m protocol.SourceHears) {
 	if x := a.open[m.Answer]; x != nil {
 		a.drop(m.Answer)
@@ -52,7 +53,7 @@ func (a *asks) drop(id string) {
 	a.order = slices.DeleteFunc(a.order, func(other string) bool { return other == id })
 }
 
-// withdraw takes a request back, if it is open.
+// withdraw withdraws a request if it is open.
 func (a *asks) withdraw(id string) {
 	if a.open[id] == nil {
 		return
@@ -65,7 +66,7 @@ func (a *asks) withdraw(id string) {
 	a.control = append(a.control, append(line, '\n'))
 }
 
-// withdrawAll takes back what is still open when the run ends.
+// withdrawAll withdraws all open requests at the end of the run.
 func (s *Source) withdrawAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,10 +75,10 @@ func (s *Source) withdrawAll() {
 	}
 }
 
-// Ask puts an awaited emit, or what a host asks, to people elsewhere; alone says that nobody
-// else is asked. Without a value and an error nobody is there: no hostd was ever reached, and
-// with somebody else at hand that is waited for. id is what Emitted gave, or "". When ctx ends
-// the request is withdrawn.
+// Ask sends an awaited emit or a host's question to people elsewhere. alone means that no local
+// handler is asked. It returns nil without an error if hostd was never reached, unless a local
+// handler exists, whose answer is then awaited. id is the result of Emitted, or "". If ctx is
+// cancelled, the request is withdrawn.
 func (s *Source) Ask(ctx context.Context, id string, r effect.Request, alone bool) (*effect.Answer, error) {
 	if alone && !s.Reachable(ctx) {
 		return nil, ctx.Err()
@@ -109,7 +110,7 @@ func (s *Source) Ask(ctx context.Context, id string, r effect.Request, alone boo
 	}
 }
 
-// Reachable reports whether hostd is there, or was. It waits for the first attempt to connect.
+// Reachable reports whether hostd is or was connected. It waits for the first attempt to connect.
 func (s *Source) Reachable(ctx context.Context) bool {
 	select {
 	case <-s.tried:
@@ -119,7 +120,7 @@ func (s *Source) Reachable(ctx context.Context) bool {
 	return s.wasReached()
 }
 
-// answered makes an answer the run's.
+// toAnswer converts an answer for the run.
 func answered(q *request, m protocol.SourceHears) (*effect.Answer, error) {
 	switch {
 	case m.Error != "":

@@ -7,19 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/data/value"
 )
 
-// item is an event of a run. It becomes a line only when it is written, on the goroutine that
-// speaks with hostd: the run must not notice that it is told of.
+// item is an event of a run. It is encoded only when it is written, by the writing goroutine, so
+// that reporting does not slow the run down.
 type item struct {
-	text []byte // an emit's payload, a text, or another event's line; nobody changes it
+	text []byte // an emit's payload, a text, or an encoded event; immutable
 	of   *about
 }
 
-// about is what an item is. Emits that stand behind each other share theirs.
+// about describes an item. Consecutive emits share one.
 type about struct {
 	kind itemKind
-	name string // an emit's channel, or a text's stream
+	name string // an emit's channel or a text's stream
 	id   string // of an awaited emit's request
-	lost int64  // how many events are missing
+	lost int64  // number of missing events
 }
 
 type itemKind uint8
@@ -34,10 +34,10 @@ const (
 
 var aLine = &about{kind: isLine}
 
-// size is about how many bytes its line has.
+// size returns the approximate length of the item's line.
 func (x *item) size() int { return len(x.of.name) + len(x.text) + 96 }
 
-// events is for how many events of the run it stands.
+// events returns how many events of the run the item represents.
 func (x *item) events() int64 {
 	if x.of.kind == isGap {
 		return x.of.lost
@@ -45,7 +45,7 @@ func (x *item) events() int64 {
 	return 1
 }
 
-// chunk is items that stand behind each other, and are written together.
+// chunk is a sequence of items that are written together.
 type chunk struct {
 	items  []item
 	events int64
@@ -57,7 +57,7 @@ const (
 	chunkSize  = 64 << 10
 )
 
-// full says that there is no room for another item.
+// isFull reports whether there is no room for another item.
 func (c *chunk) full(x *item) bool {
 	return len(c.items) == cap(c.items) || c.size+x.size() > chunkSize
 }
@@ -68,7 +68,7 @@ func (c *chunk) add(x item) {
 	c.size += x.size()
 }
 
-// skip cuts the first n events off, as far as they are whole items, and gives what it has cut.
+// skip removes the items of the first n events and returns them.
 func (c *chunk) skip(n int64) *chunk {
 	cut := &chunk{}
 	for len(c.items) > 0 && cut.events+c.items[0].events() <= n {
@@ -81,14 +81,14 @@ func (c *chunk) skip(n int64) *chunk {
 	return cut
 }
 
-// writer writes items as lines.
+// encoder encodes items as lines.
 type writer struct {
 	b       []byte
-	channel string // of the emit before
-	begin   []byte // how the line of an emit on it begins
+	channel string // of the previous emit
+	begin   []byte // beginning of the line of an emit on that channel
 }
 
-// lines are those of a chunk, until the next call.
+// encode returns the lines of a chunk, which are valid until the next call.
 func (w *writer) lines(c *chunk) []byte {
 	w.b = w.b[:0]
 	for i := range c.items {
@@ -113,7 +113,7 @@ func (w *writer) lines(c *chunk) []byte {
 	return w.b
 }
 
-// emit writes an emit's line up to whether it is awaited.
+// appendEmit appends the line of an emit up to the awaited member.
 func (w *writer) emit(x *item) {
 	if w.begin == nil || w.channel != x.of.name {
 		w.begin = append(value.AppendString(append(w.begin[:0], `{"event":"run.emit","data":{"channel":`...), x.of.name), `,"payload":`...)

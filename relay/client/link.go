@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	connectWithin = 100 * time.Millisecond // the run waits for it
-	dialWithin    = 5 * time.Second        // a hostd that takes longer to answer is none
+	connectWithin = 100 * time.Millisecond // blocks the run
+	dialWithin    = 5 * time.Second        // a hostd that answers later counts as absent
 	gather        = 2 * time.Millisecond
 	retryFirst    = 100 * time.Millisecond
 	retryAtMost   = time.Second
 )
 
-// speak speaks with hostd until all is told and the run has ended, or ctx ends. It begins with a
-// connection, or with why there is none.
+// run sends to hostd until everything is sent and the run has ended, or ctx is done. It starts with
+// a connection or the error of the first attempt.
 func (s *Source) speak(conn net.Conn, err error) {
 	defer close(s.stopped)
 	run, pause := "", retryFirst
@@ -55,7 +55,7 @@ func (s *Source) speak(conn net.Conn, err error) {
 	}
 }
 
-// reached notes whether hostd is there.
+// setReached records whether hostd was reached.
 func (s *Source) reached(err error) {
 	s.mu.Lock()
 	if err == nil && !s.wasReached() {
@@ -66,7 +66,7 @@ func (s *Source) reached(err error) {
 	s.first.Do(func() { close(s.tried) })
 }
 
-// wait waits until it is time for another attempt; false when the run has ended.
+// wait waits for the next attempt. It returns false if the run has ended.
 func (s *Source) wait(pause time.Duration) bool {
 	again := time.NewTimer(pause)
 	defer again.Stop()
@@ -80,7 +80,7 @@ func (s *Source) wait(pause time.Duration) bool {
 		select {
 		case <-again.C:
 			return true
-		case <-s.hurry: // a request, or the run's end
+		case <-s.hurry: // a request, or the end of the run
 		case <-s.ctx.Done():
 			return false
 		}
@@ -93,9 +93,9 @@ type link struct {
 	in     *bufio.Reader
 	out    writer
 	run    string   // the relay's id of the run
-	counts bool     // hostd says how many events it has taken
-	taken  int64    // as it was when the connection began
-	asks   [][]byte // lines of what is asked since before it
+	counts bool     // hostd acknowledges events
+	taken  int64    // number of acknowledged events when the connection began
+	asks   [][]byte // lines of the requests that were open before
 	broken chan struct{}
 }
 
@@ -110,7 +110,7 @@ func (s *Source) connect(within time.Duration) (net.Conn, error) {
 	return conn, nil
 }
 
-// open begins to speak over a connection; run is the run's id at hostd, "" when it has none yet.
+// open starts the protocol on a connection. run is the run's id at hostd, or "".
 func (s *Source) open(conn net.Conn, run string) (*link, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, dialWithin)
 	defer cancel()
@@ -130,7 +130,7 @@ func (s *Source) open(conn net.Conn, run string) (*link, error) {
 	return l, nil
 }
 
-// reason is an error of dialling without what the message says anyway.
+// reason removes the parts of a dial error that the message repeats.
 func reason(err error) error {
 	for {
 		switch x := err.(type) {
@@ -148,7 +148,7 @@ func reason(err error) error {
 	}
 }
 
-// upgrade asks for the protocol of sources. What is asked still is named.
+// upgrade requests the source protocol and lists the open requests.
 func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 	header := "POST " + protocol.SourcePath + " HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: " + protocol.SourceUpgrade +
 		"\r\nContent-Length: 0\r\n" + protocol.SourceCounts + ": 0\r\n"
@@ -164,7 +164,7 @@ func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 		return nil, fmt.Errorf("it answers in no HTTP: %w", reason(err))
 	}
 	if answer.StatusCode != http.StatusSwitchingProtocols {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // what can be read of it
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 500)) // best effort
 		return nil, fmt.Errorf("it answers %s: %q", answer.Status, text)
 	}
 	l := &link{Conn: conn, in: in, run: answer.Header.Get(protocol.SourceRun), broken: make(chan struct{})}
@@ -178,7 +178,7 @@ func upgrade(conn net.Conn, run string, asks []string) (*link, error) {
 	return l, nil
 }
 
-// over is a connection from its beginning to its end. done says that all is told.
+// serve uses a connection until it closes. done reports whether everything was sent.
 func (s *Source) over(l *link) (done bool) {
 	stop := context.AfterFunc(s.ctx, func() { l.Close() })
 	defer stop()
@@ -189,7 +189,7 @@ func (s *Source) over(l *link) (done bool) {
 		s.hear(l)
 	}()
 	if done = s.write(l); !done {
-		_ = l.SetReadDeadline(time.Now().Add(retryAtMost)) // what hostd said before it ended counts
+		_ = l.SetReadDeadline(time.Now().Add(retryAtMost)) // read what hostd sent before it closed
 		<-heard
 	}
 	l.Close()
@@ -197,8 +197,8 @@ func (s *Source) over(l *link) (done bool) {
 	return done
 }
 
-// write writes what there is until the run has ended, or the connection has. done says that
-// all is written.
+// writeAll writes events until the run ends or the connection closes. done reports whether
+// everything was written.
 func (s *Source) write(l *link) (done bool) {
 	s.mu.Lock()
 	if l.counts {
@@ -233,8 +233,8 @@ func (s *Source) write(l *link) (done bool) {
 	}
 }
 
-// greet begins a connection to a hostd that does not know the run, and does not say what it
-// has of it, with what the run is.
+// sendStart sends run.started to a hostd that does not acknowledge events and does not know the
+// run.
 func (s *Source) greet(l *link) bool {
 	s.mu.Lock()
 	known := l.counts || s.queue.taken == 0
@@ -246,8 +246,8 @@ func (s *Source) greet(l *link) bool {
 	return err == nil
 }
 
-// more waits until there is more to write, and a moment longer when that is not urgent. It is
-// false when the connection has ended.
+// waitForMore waits until there is more to write, and briefly longer if it is not urgent. It
+// returns false when the connection has closed.
 func (s *Source) more(l *link) bool {
 	select {
 	case <-s.hurry:
@@ -267,7 +267,7 @@ func (s *Source) more(l *link) bool {
 	return true
 }
 
-// all writes chunks, then lines.
+// send writes chunks, then lines.
 func (l *link) all(chunks []*chunk, lines [][]byte, secrets Secrets) error {
 	for _, c := range chunks {
 		if _, err := l.Write(cleaned(l.out.lines(c), secrets)); err != nil {
@@ -282,7 +282,7 @@ func (l *link) all(chunks []*chunk, lines [][]byte, secrets Secrets) error {
 	return nil
 }
 
-// cleaned is lines without secrets.
+// redactLines removes secrets from lines.
 func cleaned(text []byte, secrets Secrets) []byte {
 	if secrets == nil || secrets.Empty() || !secrets.Holds(string(text)) {
 		return text
@@ -294,14 +294,14 @@ func cleaned(text []byte, secrets Secrets) []byte {
 	return out
 }
 
-// hear takes what hostd says until the connection ends.
+// readAll processes hostd's messages until the connection closes.
 func (s *Source) hear(l *link) {
 	in := bufio.NewScanner(l.in)
 	in.Buffer(nil, protocol.SourceLine)
 	for in.Scan() {
 		var m protocol.SourceHears
 		if json.Unmarshal(in.Bytes(), &m) != nil {
-			continue // of another hostd than we know
+			continue // an unknown message of another version
 		}
 		s.mu.Lock()
 		if m.Taken > 0 {

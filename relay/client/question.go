@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// wholeAnswer is the id of the one question whose answer is the value itself. Others are
+// wholeAnswer is the id of a single question whose answer is the value itself. Other answers are
 // members of an object.
 const wholeAnswer = protocol.WholeAnswer
 
@@ -23,7 +23,7 @@ const (
 
 const maxQuestions = 20
 
-// shape is what is understood of a JSON Schema, as package schema writes it.
+// shape is the supported part of a JSON Schema, as package schema writes it.
 type shape struct {
 	Type        json.RawMessage            `json:"type"`
 	Description string                     `json:"description"`
@@ -36,8 +36,8 @@ type shape struct {
 
 func (s *shape) is(typ string) bool { return string(s.Type) == `"`+typ+`"` }
 
-// questionsOf are the questions for a value of a schema; nil is any text. An object's members
-// are a form.
+// questionsOf returns the questions for a value of a schema; nil means any text. An object becomes
+// one question for each member.
 func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
 	q := protocol.Question{ID: wholeAnswer, Question: prompt, Kind: kindText, Required: true}
 	if schema == nil {
@@ -55,7 +55,7 @@ func questionsOf(schema json.RawMessage, prompt string) []protocol.Question {
 	return []protocol.Question{q}
 }
 
-// form asks for each member.
+// form returns a question for each member.
 func form(s *shape, names []string) []protocol.Question {
 	var out []protocol.Question
 	for _, name := range names {
@@ -74,7 +74,7 @@ func form(s *shape, names []string) []protocol.Question {
 	return out
 }
 
-// kindOf is how a value of a schema is asked for.
+// kindOf returns how a value of a schema is asked for.
 func kindOf(s *shape, schema json.RawMessage) (kind string, options []protocol.Option, rest json.RawMessage) {
 	switch {
 	case s.is("boolean") && s.Enum == nil:
@@ -100,7 +100,7 @@ func choices(values []json.RawMessage) (out []protocol.Option) {
 	return out
 }
 
-// members are the names of a schema's properties, in their order.
+// members returns the names of a schema's properties, in order.
 func members(schema json.RawMessage) (names []string) {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`

@@ -11,28 +11,28 @@ import (
 
 const maxText = 32 << 10 // bytes of one run.output
 
-// queue is the events of a run that hostd does not have for sure. What is beyond
-// protocol.SourceKept is lost, and counted: a gap stands in its place.
+// queue holds the events that hostd has not acknowledged. Events beyond protocol.SourceKept are
+// dropped and replaced by a gap.
 type queue struct {
-	waiting []*chunk // to be written
-	last    *chunk   // of those that wait, to which more may be added; nil when there is none
-	written []*chunk // and not yet counted by hostd; none when it does not count
-	size    int      // bytes of both, about
-	taken   int64    // events before those, which hostd has counted
-	lost    int64    // events since the last that is kept
+	waiting []*chunk // to write
+	last    *chunk   // the last waiting chunk, if items can be added
+	written []*chunk // written but not acknowledged; empty without acknowledgements
+	size    int      // approximate bytes of both
+	taken   int64    // number of earlier, acknowledged events
+	lost    int64    // events dropped since the last one in the queue
 
-	emits  *about // of the emit before
+	emits  *about // of the previous emit
 	prints prints
 }
 
-// prints is text that is not an event yet.
+// prints holds text that is not an event yet.
 type prints struct {
 	stream string
 	b      []byte
-	torn   map[string][]byte // a character that has begun, of the other streams
+	torn   map[string][]byte // incomplete characters of the other streams
 }
 
-// turn makes a stream the one that b is of.
+// switchTo makes stream the current one.
 func (p *prints) turn(stream string) {
 	if p.torn == nil {
 		p.torn = map[string][]byte{}
@@ -41,7 +41,7 @@ func (p *prints) turn(stream string) {
 	p.stream, p.b = stream, append(p.b[:0], p.torn[stream]...)
 }
 
-// put adds an event. fresh says that nothing waited before.
+// put adds an event. fresh reports whether the queue was empty.
 func (q *queue) put(x item) (fresh bool) {
 	if len(q.prints.b) > 0 {
 		q.flush()
@@ -49,8 +49,7 @@ func (q *queue) put(x item) (fresh bool) {
 	return q.append(x)
 }
 
-// emit is put for an emit that nobody waits for. Of those there may be very many, in a run that must
-// not notice: mostly there is nothing to do but to note it.
+// emit adds an emit that is not awaited. It is optimised, because programs may emit very often.
 func (q *queue) emit(channel string, payload []byte) (fresh bool) {
 	if q.emits == nil || q.emits.name != channel {
 		q.emits = &about{kind: isEmit, name: channel}
@@ -68,10 +67,10 @@ func (q *queue) emit(channel string, payload []byte) (fresh bool) {
 	return q.put(x)
 }
 
-// add adds the line of an event.
+// add adds an encoded event.
 func (q *queue) add(line []byte) (fresh bool) { return q.put(item{line, aLine}) }
 
-// must adds a line for which there is always room.
+// addAlways adds an encoded event even if the queue is full.
 func (q *queue) must(line []byte) {
 	q.flush()
 	q.gap()
@@ -89,7 +88,7 @@ func (q *queue) append(x item) (fresh bool) {
 	return fresh
 }
 
-// gap tells of what is lost, if anything is.
+// gap adds a gap if events were dropped.
 func (q *queue) gap() {
 	if q.lost > 0 {
 		q.keep(item{of: &about{kind: isGap, lost: q.lost}})
@@ -106,8 +105,7 @@ func (q *queue) keep(x item) {
 	q.size += x.size()
 }
 
-// print adds text, which is told with what follows on the same stream, as far as it is whole
-// characters.
+// print adds text, which is merged with later text on the same stream.
 func (q *queue) print(stream, text string) (fresh bool) {
 	p := &q.prints
 	if p.stream != stream {
@@ -124,14 +122,14 @@ func (q *queue) print(stream, text string) (fresh bool) {
 	return fresh
 }
 
-// flush makes events of the text that waits. A character that has only begun waits for its rest.
+// flush converts the pending text to events, except for an incomplete character.
 func (q *queue) flush() {
 	rest := len(q.prints.b) - utf8cut.Unfinished(q.prints.b)
 	q.texts(q.prints.stream, q.prints.b[:rest])
 	q.prints.b = append(q.prints.b[:0], q.prints.b[rest:]...)
 }
 
-// finish is flush when nothing follows.
+// finish flushes all text at the end.
 func (q *queue) finish() {
 	for _, stream := range [...]string{q.prints.stream, Stdout, Stderr} {
 		q.flush()
@@ -141,7 +139,7 @@ func (q *queue) finish() {
 	}
 }
 
-// texts makes events of text.
+// texts adds text as events.
 func (q *queue) texts(stream string, text []byte) {
 	for len(text) > 0 {
 		piece := text
@@ -153,12 +151,12 @@ func (q *queue) texts(stream string, text []byte) {
 	}
 }
 
-// whole is a text without a character that has only begun at its end.
+// validText returns a text without an incomplete character at its end.
 func whole(text json.RawMessage) string {
 	return strings.ToValidUTF8(string(text[:len(text)-utf8cut.Unfinished(text)]), "\ufffd")
 }
 
-// take gives what waits, to be written.
+// take returns what waits to be written.
 func (q *queue) take() []*chunk {
 	q.flush()
 	if q.size < protocol.SourceKept/2 {
@@ -169,7 +167,7 @@ func (q *queue) take() []*chunk {
 	return out
 }
 
-// wrote notes that chunks were written to a hostd that counts, or does not.
+// setWritten records that chunks were written. With acks set, they are retained until acknowledged.
 func (q *queue) wrote(all []*chunk, counts bool) {
 	for _, c := range all {
 		if counts {
@@ -180,13 +178,13 @@ func (q *queue) wrote(all []*chunk, counts bool) {
 	}
 }
 
-// drop forgets a chunk that hostd has.
+// drop drops a chunk that hostd has.
 func (q *queue) drop(c *chunk) {
 	q.size -= c.size
 	q.taken += c.events
 }
 
-// counted drops what hostd has committed: the first n events of the run.
+// ack drops what hostd has committed: the first n events of the run.
 func (q *queue) counted(n int64) {
 	for len(q.written) > 0 && q.taken+q.written[0].events <= n {
 		q.drop(q.written[0])
@@ -194,7 +192,7 @@ func (q *queue) counted(n int64) {
 	}
 }
 
-// again has all that is not counted written once more, behind the first n events.
+// resend makes everything after the first n events wait again.
 func (q *queue) again(n int64) {
 	q.counted(n)
 	q.waiting = append(q.written, q.waiting...)

@@ -14,13 +14,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// request is what is asked of people elsewhere.
+// request is a question to people elsewhere.
 type request struct {
 	protocol.PermissionRequested
-	channel string // for the errors of a program
+	channel string // for error messages of the program
 }
 
-// line is the request as hostd gets it.
+// line encodes the request for hostd.
 func (q *request) line() []byte {
 	text, err := json.Marshal(struct {
 		Ask string `json:"ask"`
@@ -32,7 +32,7 @@ func (q *request) line() []byte {
 	return append(text, '\n')
 }
 
-// requested makes a request of what a run asks.
+// newRequest converts a request of a run.
 func requested(id string, r effect.Request, now time.Time) *request {
 	q := &request{}
 	q.RequestID = id
@@ -56,28 +56,28 @@ func requested(id string, r effect.Request, now time.Time) *request {
 	return q
 }
 
-// at says where in the program it comes from.
+// setPosition sets the position in the program.
 func (q *request) at(from *effect.From) {
 	if from != nil && from.File != "" {
 		q.From.File, q.From.Line = from.File, &from.Line
 	}
 }
 
-// within says when it is too late.
+// setExpiry sets the expiry.
 func (q *request) within(d time.Duration, now time.Time) {
 	if d > 0 {
 		q.ExpiresAt = now.Add(d).UTC().Format("2006-01-02T15:04:05.000Z")
 	}
 }
 
-// ofEmit asks for the value that an awaited emit waits for.
+// fillEmit fills in the request of an awaited emit.
 func (q *request) ofEmit(r *effect.AwaitEmit) {
 	q.From = &protocol.Origin{Kind: protocol.FromEmit}
 	q.Prompt = r.Channel
 	var text string
 	switch {
 	case json.Unmarshal(r.Payload, &text) == nil && text != "":
-		q.Prompt = text // it is what is asked, and no argument
+		q.Prompt = text // the text is the prompt, not an argument
 	case text == "" && string(r.Payload) != "null" && string(r.Payload) != `""`:
 		q.OpArgs = short(r.Payload)
 	}
@@ -85,7 +85,7 @@ func (q *request) ofEmit(r *effect.AwaitEmit) {
 	q.reason()
 }
 
-// reason says what sort of answer is wanted.
+// setReason sets the kind of answer that is expected.
 func (q *request) reason() {
 	q.Reason = "prompt"
 	switch first := q.Questions[0]; {
@@ -97,7 +97,7 @@ func (q *request) reason() {
 	}
 }
 
-// ofHost asks what a host asks.
+// fillHost fills in the request of a host.
 func (q *request) ofHost(asks *effect.Asking, message json.RawMessage, now time.Time) {
 	q.within(time.Duration(asks.Within)*time.Millisecond, now)
 	q.From = &protocol.Origin{Kind: protocol.FromQuestion, Host: asks.Host}
@@ -114,21 +114,20 @@ func (q *request) ofHost(asks *effect.Asking, message json.RawMessage, now time.
 	q.reason()
 }
 
-// approval is what asks for one: a host's message, or a tool's call.
+// approval is a request for approval: a host's message or a tool call.
 type approval struct {
 	Description string          `json:"description"`
 	Tool        string          `json:"tool"`
 	Args        json.RawMessage `json:"args"`
 	Risk        string          `json:"risk_level"`
 	Reason      string          `json:"reason"`
-	// Of a tool's call alone.
+	// Only of a tool call.
 	By      string  `json:"by"`
 	CallID  string  `json:"call_id"`
 	Timeout float64 `json:"timeout_s"`
 }
 
-// ofTool asks for the approval of a tool's call; false when the payload is none, but a program's
-// own.
+// fillTool fills in the approval of a tool call. It returns false for a program's own payload.
 func (q *request) ofTool(payload json.RawMessage, now time.Time) bool {
 	var m approval
 	if json.Unmarshal(payload, &m) != nil || m.CallID == "" {
@@ -168,7 +167,7 @@ func (q *request) approval(m *approval) {
 	q.OpArgs, q.ArgsSHA256 = short(m.Args), decision.Hash(m.Args)
 }
 
-// first is the beginning of a text, so many characters.
+// firstChars returns the beginning of a text, at most n characters.
 func first(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text
@@ -176,7 +175,7 @@ func first(text string, n int) string {
 	return string([]rune(text)[:n-1]) + "…"
 }
 
-// inquiry is one thing that a host asks: the question itself, or one of its questions.
+// hostQuestion is a question of a host: the message itself or one of its questions.
 type inquiry struct {
 	ID       json.RawMessage   `json:"id"`
 	Question string            `json:"question"`
@@ -185,13 +184,13 @@ type inquiry struct {
 	Multi    bool              `json:"multi"`
 }
 
-// inquiries are a host's question as questions, and the prompt for them.
+// hostQuestions converts a host's message to questions and a prompt.
 func inquiries(message json.RawMessage) (all []protocol.Question, prompt string) {
 	var m struct {
 		inquiry
 		Questions []inquiry `json:"questions"`
 	}
-	if json.Unmarshal(message, &m) != nil { // a member of another type than it should have
+	if json.Unmarshal(message, &m) != nil { // a member has an unexpected type
 		m.inquiry = inquiry{Question: string(message)}
 	}
 	each := m.Questions
@@ -213,7 +212,8 @@ func inquiries(message json.RawMessage) (all []protocol.Question, prompt string)
 	return all, first(prompt, maxPrompt)
 }
 
-// name is what the answer is for where there are several: its id, else itself.
+// name returns the key of the answer if there are several questions: the question's id, or else its
+// text.
 func (q *inquiry) name() string {
 	var id string
 	switch {

@@ -1,10 +1,10 @@
-// Package client is a run's end of the relay (its API promises nothing): it sends the hostd of this machine what the run
-// does, and has people who follow it from elsewhere answer what nobody here does
-// (spec/24-relay.md).
+// Package client reports a run to the hostd of this machine and lets people who follow the run
+// elsewhere answer its questions (spec/24-relay.md). The compatibility promise does not cover this
+// API.
 //
-// A run must not notice it. Whatever is told is noted in memory at once; a goroutine makes lines of
-// it and writes them to hostd's socket. Without a hostd nothing waits, and no line is made. It needs neither network nor database:
-// those are hostd's, which is another program.
+// Reporting must not slow the run down: events are stored in memory, and a goroutine encodes them
+// and writes them to hostd's socket. Without a hostd nothing waits or is encoded. This package
+// needs neither network nor database.
 package client
 
 import (
@@ -22,38 +22,38 @@ import (
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
-// Options say who is told of what.
+// Options describes a run.
 type Options struct {
-	Socket  string           // hostd's
-	Started protocol.Started // what the run is
+	Socket  string           // path of hostd's socket
+	Started protocol.Started // describes the run
 }
 
-// Source tells of one run. Safe for concurrent use; a nil *Source tells nobody.
+// Source reports one run. It is safe for concurrent use. A nil *Source reports nothing.
 type Source struct {
 	o       Options
 	ctx     context.Context
 	cancel  context.CancelFunc
-	secrets Secrets // nil as long as none are known
+	secrets Secrets // nil if unknown
 	used    func() protocol.Usage
-	stopped chan struct{} // the goroutine that speaks with hostd has ended
-	tried   chan struct{} // the first attempt to reach hostd has come to its end
-	joined  chan struct{} // closed when hostd was reached for the first time
+	stopped chan struct{} // closed when the goroutine has ended
+	tried   chan struct{} // closed after the first attempt to connect
+	joined  chan struct{} // closed when hostd was first reached
 
 	mu     sync.Mutex
 	queue  queue
 	asks   asks
 	first  sync.Once
-	wake   chan struct{} // there is something to write
-	hurry  chan struct{} // it does not wait for more
-	why    error         // why not, the last time
-	ended  bool          // nothing is told any more
-	asked  int64         // how many ids of requests were given
-	run    string        // the relay's id of the run; "" before hostd has given it one
+	wake   chan struct{} // signals something to write
+	hurry  chan struct{} // signals something urgent to write
+	why    error         // error of the last attempt to connect
+	ended  bool          // no more events are accepted
+	asked  int64         // number of request ids assigned
+	run    string        // the relay's id of the run; "" until hostd assigns one
 	line   protocol.Place
 	listen listens
 }
 
-// New begins to tell of a run. Absent says then whether a hostd is there.
+// New starts reporting a run. Absent returns afterwards whether a hostd is there.
 func New(o Options) *Source {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Source{o: o, ctx: ctx, cancel: cancel, stopped: make(chan struct{}), tried: make(chan struct{}), joined: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
@@ -66,8 +66,7 @@ func New(o Options) *Source {
 	return s
 }
 
-// Absent says why no hostd could be reached, the last time that it was tried; nil when one is
-// there, or was.
+// Absent returns why the last attempt to reach hostd failed, or nil if hostd was ever reached.
 func (s *Source) Absent() error {
 	if s == nil {
 		return nil
@@ -119,8 +118,8 @@ func (s *Source) Await(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// Run is the relay's id of the run, once the first attempt to reach a hostd has come to its end; ""
-// when there is none, or ctx has ended.
+// Run returns the relay's id of the run after the first attempt to connect, or "" if there is no
+// hostd or ctx is done.
 func (s *Source) Run(ctx context.Context) string {
 	if !s.Reachable(ctx) {
 		return ""
@@ -130,15 +129,15 @@ func (s *Source) Run(ctx context.Context) string {
 	return s.run
 }
 
-// Secrets are the run's: what is told is told without them.
+// Secrets removes a run's secrets from its events.
 type Secrets interface {
-	Empty() bool // there are none
+	Empty() bool // reports whether there are none
 	Holds(text string) bool
-	JSON(text []byte) []byte // a JSON text with marks in their places
+	JSON(text []byte) []byte // returns a JSON text with its secrets replaced
 }
 
-// Begins tells that a program begins to run: the run's id, what it is made of, which secrets
-// it has, and what it has used.
+// Begin reports that a program starts: its run id, structure, secrets and a function that returns
+// its usage.
 func (s *Source) Begins(id string, structure *Structure, secrets Secrets, used func() protocol.Usage) {
 	if s == nil {
 		return
@@ -153,11 +152,11 @@ func (s *Source) Begins(id string, structure *Structure, secrets Secrets, used f
 	s.tell(protocol.RunMeta, protocol.Meta{Labels: map[string]string{"run": id}, Structure: text})
 }
 
-// farewell is how long the end of a run waits for a hostd that does not read.
+// closeTimeout is how long End waits for a hostd that does not read.
 const farewell = time.Second
 
-// End tells that the process ends, and with which code; when it returns, all has been handed to
-// hostd, if there is one that takes it.
+// End reports the exit code of the process. It returns when hostd has received everything, or
+// closeTimeout has passed.
 func (s *Source) End(code int) {
 	if s == nil {
 		return
@@ -180,7 +179,7 @@ func (s *Source) End(code int) {
 	<-s.stopped
 }
 
-// tell adds an event.
+// report adds an event.
 func (s *Source) tell(typ string, data any) {
 	line := event(typ, data)
 	s.mu.Lock()
@@ -191,7 +190,7 @@ func (s *Source) tell(typ string, data any) {
 	}
 }
 
-// event is an event's line.
+// encodeEvent returns an event's line.
 func event(typ string, data any) []byte {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -202,7 +201,7 @@ func event(typ string, data any) []byte {
 	return append(append(line, text...), '}', '\n')
 }
 
-// awake wakes the goroutine that writes, which waits for more unless it is urgent.
+// notifyWriter wakes the writing goroutine, which collects more first unless it is urgent.
 func (s *Source) awake(urgent bool) {
 	if urgent {
 		select {
@@ -216,8 +215,8 @@ func (s *Source) awake(urgent bool) {
 	}
 }
 
-// Emitted tells of an emit; its payload is kept, and not copied. An awaited one gets the id under which it is asked, when it comes to
-// that.
+// Emitted reports an emit and retains its payload without copying it. For an awaited emit it
+// returns the id of the request that may follow.
 func (s *Source) Emitted(channel string, payload json.RawMessage, awaited bool) (id string) {
 	s.mu.Lock()
 	if s.ended {
@@ -238,7 +237,7 @@ func (s *Source) Emitted(channel string, payload json.RawMessage, awaited bool) 
 	return id
 }
 
-// next is the next id of a request; mu is held.
+// nextID returns the next request id. The caller holds mu.
 func (s *Source) next() string {
 	s.asked++
 	return "q" + strconv.FormatInt(s.asked, 10)
@@ -250,7 +249,7 @@ const (
 	Stderr = "stderr"
 )
 
-// Printed tells of printed text.
+// Printed reports printed text.
 func (s *Source) Printed(text string, newline bool) {
 	if newline {
 		text += "\n"
@@ -258,7 +257,7 @@ func (s *Source) Printed(text string, newline bool) {
 	s.Wrote(Stdout, text)
 }
 
-// Wrote tells of text on one of the streams.
+// Wrote reports text on one of the streams.
 func (s *Source) Wrote(stream, text string) {
 	if s == nil || text == "" {
 		return
@@ -272,11 +271,11 @@ func (s *Source) Wrote(stream, text string) {
 }
 
 const (
-	maxValue   = 64 << 10 // bytes of a payload that is told whole
-	maxPreview = 2000     // bytes of one that is not
+	maxValue   = 64 << 10 // bytes of a payload that is sent completely
+	maxPreview = 2000     // bytes of the preview of a longer one
 )
 
-// short is a payload, or what stands for one that is too long.
+// shorten returns a payload, or a preview if it is too long.
 func short(payload json.RawMessage) json.RawMessage {
 	switch {
 	case len(payload) == 0:

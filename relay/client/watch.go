@@ -21,22 +21,22 @@ const (
 	phaseError    = "error"
 )
 
-// listens are the conversations with hosts and agents that go on, by their ids.
+// conversations holds the open conversations with hosts and agents, by id.
 type listens struct {
 	open   map[string]begun
-	agents int64 // calls of agents so far
+	agents int64 // number of agent calls so far
 }
 
-// begun is one that has begun.
+// conversation is an open conversation.
 type begun struct {
 	host   string
 	at     time.Time
-	failed string // why, when it has; "" otherwise
-	over   bool   // its last message has come
+	failed string // the error, or ""
+	over   bool   // the last message was received
 }
 
-// Requested hears of an effect of the program, and, by what it gives, how that came out: of what
-// passes between the program, its hosts and its agents it tells.
+// Requested observes an effect and returns a function that observes its result. It reports
+// conversations with hosts and agents.
 func (s *Source) Requested(q effect.Request) func(effect.Result, error) {
 	switch q := q.(type) {
 	case *effect.ExchangeOpen:
@@ -65,7 +65,7 @@ func exchange(id int64) string { return "x" + strconv.FormatInt(id, 10) }
 
 func stream(id int64) string { return "s" + strconv.FormatInt(id, 10) }
 
-// Located tells in which line of which file the program is.
+// Located reports the current line of the program.
 func (s *Source) Located(file string, at int) {
 	line := protocol.Place{File: file, Line: int64(at)}
 	s.mu.Lock()
@@ -77,7 +77,7 @@ func (s *Source) Located(file string, at int) {
 	}
 }
 
-// begin notes and tells that a conversation begins.
+// begin reports that a conversation begins.
 func (s *Source) begin(id, host string) {
 	s.mu.Lock()
 	s.listen.open[id] = begun{host: host, at: time.Now()}
@@ -85,7 +85,7 @@ func (s *Source) begin(id, host string) {
 	s.tell(protocol.RunListen, protocol.Listen{ListenID: id, Host: host, Phase: phaseStart})
 }
 
-// opened hears that a host has the prompt, or why not.
+// reportOpened reports that a host was opened, or its error.
 func (s *Source) opened(host string, r effect.Result, err error) {
 	if at, ok := r.(*effect.ExchangeOpened); ok && err == nil {
 		s.begin(exchange(at.ID), host)
@@ -97,12 +97,12 @@ func (s *Source) opened(host string, r effect.Result, err error) {
 	}
 }
 
-// heard hears what a host says.
+// reportMessages reports a host's messages.
 func (s *Source) heard(id string, r effect.Result, err error) {
 	s.failed(id, err)
 	said, ok := r.(*effect.ExchangeMessages)
 	if !ok || err != nil {
-		return // it failed, or was cancelled
+		return // failed or cancelled
 	}
 	s.mu.Lock()
 	x, open := s.listen.open[id]
@@ -126,7 +126,7 @@ func (s *Source) heard(id string, r effect.Result, err error) {
 	s.mu.Unlock()
 }
 
-// plain is an id as text.
+// plainID returns an id as text.
 func plain(id string) string {
 	var text string
 	if json.Unmarshal([]byte(id), &text) == nil {
@@ -135,7 +135,7 @@ func plain(id string) string {
 	return id
 }
 
-// replied hears of an answer to a host.
+// reportReply reports an answer to a host.
 func (s *Source) replied(q *effect.ExchangeReply) {
 	id := exchange(q.ID)
 	s.mu.Lock()
@@ -151,7 +151,7 @@ func (s *Source) replied(q *effect.ExchangeReply) {
 	s.tell(protocol.RunListen, l)
 }
 
-// failed notes why a conversation fails.
+// setFailed records why a conversation failed.
 func (s *Source) failed(id string, err error) {
 	var failed *effect.Error
 	if !errors.As(err, &failed) {
@@ -165,7 +165,7 @@ func (s *Source) failed(id string, err error) {
 	}
 }
 
-// closed hears that a conversation is closed, of a host before its end for a reason.
+// reportClosed reports the end of a conversation, with a reason if it was closed early.
 func (s *Source) closed(id, reason string) {
 	s.mu.Lock()
 	x, open := s.listen.open[id]
@@ -185,7 +185,7 @@ func (s *Source) closed(id, reason string) {
 	s.tell(protocol.RunListen, l)
 }
 
-// called tells that an agent's model is asked.
+// beginCall reports the start of a model call of an agent.
 func (s *Source) called(agent string) (id string) {
 	s.mu.Lock()
 	s.listen.agents++
@@ -195,7 +195,7 @@ func (s *Source) called(agent string) (id string) {
 	return id
 }
 
-// returned tells that it has answered, or failed.
+// endCall reports the end of a model call.
 func (s *Source) returned(id string, r effect.Result, err error) {
 	s.failed(id, err)
 	why := ""
@@ -206,7 +206,7 @@ func (s *Source) returned(id string, r effect.Result, err error) {
 	s.tellUse()
 }
 
-// streaming goes on under the stream's number.
+// renameStream continues a call under the id of its stream.
 func (s *Source) streaming(id string, r effect.Result, err error) {
 	at, ok := r.(*effect.StreamOpened)
 	if !ok || err != nil {
@@ -219,7 +219,7 @@ func (s *Source) streaming(id string, r effect.Result, err error) {
 	delete(s.listen.open, id)
 }
 
-// tellUse tells what the run has used of models.
+// reportUsage reports the run's usage of models.
 func (s *Source) tellUse() {
 	s.mu.Lock()
 	used := s.used

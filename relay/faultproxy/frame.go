@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// Direction is where a frame goes.
+// Direction is the direction of a frame.
 type Direction int
 
 const (
@@ -19,23 +19,23 @@ func (d Direction) String() string {
 	return [...]string{"to the server", "to the client"}[d]
 }
 
-// Frame is a frame of a WebSocket (RFC 6455, 5.2) as it passes.
+// Frame is a WebSocket frame (RFC 6455, section 5.2).
 type Frame struct {
-	Connection int // of the proxy, from 1
+	Connection int // counts the proxy's connections from 1
 	Direction
-	N       int    // of the frames of the connection in this direction, from 1
+	N       int    // counts the connection's frames in this direction from 1
 	Opcode  byte   // 1 is text, 8 close, 9 ping, 10 pong
 	Payload []byte // unmasked
-	raw     []byte // as it came
+	raw     []byte // as received
 }
 
-// Text says whether the frame is a message of the protocol.
+// IsText reports whether the frame is a message of the protocol.
 func (f Frame) Text() bool { return f.Opcode == 1 }
 
-// largest is more than any frame that either side of the relay sends.
+// maxFrame exceeds the size of every frame that the relay sends.
 const largest = 16 << 20
 
-// readFrame reads a frame. The error is io.EOF when the stream ended before it.
+// readFrame reads a frame. It returns io.EOF if the stream ended before it.
 func readFrame(r *bufio.Reader) (Frame, error) {
 	head := make([]byte, 2, 14)
 	if _, err := io.ReadFull(r, head); err != nil {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// link is a connection of a client and the one to the server that it goes on to.
+// link is a client's connection and the matching connection to the server.
 type link struct {
 	proxy          *Proxy
 	number         int
 	client, server net.Conn
-	half           atomic.Bool // nothing passes any more
+	half           atomic.Bool // frames are discarded
 	once           sync.Once
 	over           chan struct{} // closed with the connections
 }
 
-// end ends both connections.
+// close closes both connections.
 func (l *link) end() {
 	l.once.Do(func() {
 		close(l.over)
@@ -29,7 +29,7 @@ func (l *link) end() {
 	})
 }
 
-// run forwards until the connections end.
+// run forwards until the connections close.
 func (l *link) run() {
 	defer l.end()
 	from, back := bufio.NewReader(l.client), bufio.NewReader(l.server)
@@ -66,8 +66,8 @@ func (l *link) run() {
 	both.Wait()
 }
 
-// forward passes the frames of one direction on. When their stream ends, the link does,
-// but for one that is half open: nobody hears of its end.
+// forward forwards the frames of one direction. When the stream ends, it closes the link, unless
+// the link is half open, where nobody may notice.
 func (l *link) forward(r *bufio.Reader, w net.Conn, d Direction) {
 	out := &writer{link: l, to: w}
 	for n := 1; ; n++ {
@@ -90,7 +90,7 @@ func (l *link) forward(r *bufio.Reader, w net.Conn, d Direction) {
 	l.end()
 }
 
-// writer writes one direction. held is a frame that goes behind the next.
+// writer writes one direction. held is a frame to write after the next one.
 type writer struct {
 	link *link
 	to   net.Conn
@@ -98,7 +98,7 @@ type writer struct {
 	held []byte
 }
 
-// take does a fault to a frame, and says whether the link goes on.
+// apply applies a fault to a frame and reports whether the link continues.
 func (w *writer) take(f Frame, fault Fault) bool {
 	switch fault {
 	case Drop:
@@ -121,7 +121,7 @@ func (w *writer) take(f Frame, fault Fault) bool {
 	return w.write(f.raw)
 }
 
-// pause waits for the lag, and says whether the link is still there.
+// pause waits for Proxy.Lag and reports whether the link is still open.
 func (w *writer) pause() bool {
 	t := time.NewTimer(w.link.proxy.Lag)
 	defer t.Stop()
@@ -133,7 +133,7 @@ func (w *writer) pause() bool {
 	}
 }
 
-// hold keeps a frame until the next has gone, or the lag is over.
+// hold delays a frame until the next one is written or Proxy.Lag has passed.
 func (w *writer) hold(raw []byte) {
 	w.flush()
 	w.mu.Lock()
@@ -142,7 +142,7 @@ func (w *writer) hold(raw []byte) {
 	time.AfterFunc(w.link.proxy.Lag, w.flush)
 }
 
-// write sends a frame, and behind it the one that is held.
+// write writes a frame, followed by the held frame.
 func (w *writer) write(raw []byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,7 +158,7 @@ func (w *writer) flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held != nil {
-		_, _ = w.to.Write(w.held) // an end is seen by who reads
+		_, _ = w.to.Write(w.held) // the reader notices a closed connection
 		w.held = nil
 	}
 }

@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// Odds is how often a fault happens: to so many of 10,000 frames of text.
+// Odds maps faults to their frequency per 10,000 text frames.
 type Odds map[Fault]int
 
-// Random is a plan of faults by chance, the same for the same seed and order of frames.
-// Frames that are no text pass: a WebSocket's library relies on their order.
+// Random returns a plan of random faults, which depends only on the seed and the order of frames.
+// Frames other than text pass unchanged, because WebSocket libraries rely on their order.
 func Random(seed uint64, odds Odds) func(Frame) Fault {
 	var mu sync.Mutex
 	chance := rand.New(rand.NewPCG(seed, 0))
@@ -21,7 +21,7 @@ func Random(seed uint64, odds Odds) func(Frame) Fault {
 		mu.Lock()
 		n := chance.IntN(10_000)
 		mu.Unlock()
-		for fault := Drop; fault <= HalfOpen; fault++ { // in order: a map has none
+		for fault := Drop; fault <= HalfOpen; fault++ { // in a fixed order, unlike a map's
 			if n -= odds[fault]; n < 0 {
 				return fault
 			}
@@ -30,7 +30,7 @@ func Random(seed uint64, odds Odds) func(Frame) Fault {
 	}
 }
 
-// Few is a plan that comes to its end: after so many faults all frames pass.
+// Limit returns a plan that applies at most n faults.
 func Few(n int64, plan func(Frame) Fault) func(Frame) Fault {
 	var left atomic.Int64
 	left.Store(n)

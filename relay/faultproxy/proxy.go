@@ -1,7 +1,7 @@
-// Package faultproxy stands between the relay's server and its clients and does to their
-// frames what networks do, and worse (its API promises nothing): it drops, doubles, delays
-// and reorders them, cuts connections within a frame, and leaves them half open. It is for
-// tests: which frame has which fault is the test's plan.
+// Package faultproxy is a test proxy between the relay's server and its clients that injects
+// network faults: it drops, duplicates, delays and reorders frames, cuts connections within a
+// frame, and leaves them half open. The test's plan selects the fault of each frame. The
+// compatibility promise does not cover this API.
 package faultproxy
 
 import (
@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// Fault is what becomes of a frame.
+// Fault is what the proxy does to a frame.
 type Fault int
 
 const (
 	Pass      Fault = iota
-	Drop            // it does not come
-	Duplicate       // it comes twice
-	Delay           // it comes after Proxy.Lag, and with it what follows
-	Swap            // it comes behind the frame that follows, at the latest after Proxy.Lag
-	Cut             // half of it comes, then the connection ends, both ways
-	HalfOpen        // nothing passes any more, either way, and nobody is told
+	Drop            // discard the frame
+	Duplicate       // forward it twice
+	Delay           // forward it and the following ones after Proxy.Lag
+	Swap            // forward it after the next frame, or after Proxy.Lag
+	Cut             // forward half of it, then close both connections
+	HalfOpen        // discard all frames in both directions without closing
 )
 
-// Proxy forwards connections to a server, those of WebSockets frame by frame.
+// Proxy forwards connections to a server, WebSocket connections frame by frame.
 type Proxy struct {
-	// Lag is how long a frame is delayed.
+	// Lag is the delay of a delayed frame.
 	Lag time.Duration
 
 	target string
@@ -44,8 +44,8 @@ type Proxy struct {
 	open   map[*link]bool
 }
 
-// New listens on a port of loopback's for connections to target ("host:port"). plan is
-// asked for each frame, from several goroutines; nil lets all pass.
+// New listens on a loopback port and forwards connections to target ("host:port"). It calls plan
+// for each frame, from several goroutines; nil forwards all frames.
 func New(target string, plan func(Frame) Fault) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,18 +59,17 @@ func New(target string, plan func(Frame) Fault) (*Proxy, error) {
 	return p, nil
 }
 
-// URL is the proxy's, with the scheme http.
+// URL returns the proxy's URL, with scheme http.
 func (p *Proxy) URL() string { return "http://" + p.listen.Addr().String() }
 
-// SetTarget has connections from now on go to another server, as one that was started
-// again has another port.
+// SetTarget forwards new connections to another server.
 func (p *Proxy) SetTarget(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.target = target
 }
 
-// CutAll ends all connections that there are.
+// CutAll closes all connections.
 func (p *Proxy) CutAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,12 +78,12 @@ func (p *Proxy) CutAll() {
 	}
 }
 
-// Close ends the proxy and all connections, and returns when nothing of it is left.
+// Close closes the proxy and all connections, and waits for its goroutines.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	_ = p.listen.Close() // accepting ends by it
+	_ = p.listen.Close() // stops accept
 	p.CutAll()
 	p.ended.Wait()
 }
@@ -99,8 +98,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// serve forwards a connection until it ends. A server that is not there is a connection
-// that ends at once.
+// serve forwards a connection until it closes. If the server is not reachable, it closes the
+// connection.
 func (p *Proxy) serve(client net.Conn) {
 	defer client.Close()
 	p.mu.Lock()
@@ -126,7 +125,7 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-// head reads the head of an HTTP message, with the empty line behind it.
+// readHead reads the head of an HTTP message, including the empty line after it.
 func head(r *bufio.Reader) ([]byte, error) {
 	var b bytes.Buffer
 	for {
@@ -143,7 +142,7 @@ func head(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// upgrades says whether a request asks for a WebSocket.
+// isUpgrade reports whether a request asks for a WebSocket.
 func upgrades(head []byte) bool {
 	for line := range strings.Lines(string(head)) {
 		name, value, _ := strings.Cut(line, ":")
@@ -154,8 +153,8 @@ func upgrades(head []byte) bool {
 	return false
 }
 
-// alone has the server end the connection behind a request, so that the next one, which
-// may be a WebSocket's, is seen from its beginning.
+// closeAfter adds "Connection: close" to a request, so that the next request uses a new connection
+// and its head is seen.
 func alone(head []byte) []byte {
 	var b bytes.Buffer
 	for i, line := range bytes.SplitAfter(head, []byte("\n")) {

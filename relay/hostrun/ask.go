@@ -10,10 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/relay/client"
 )
 
-// errTaken is why what was asked needs no answer any more.
+// errWithdrawn reports that the host withdrew its question.
 var errTaken = errors.New("it was taken back")
 
-// ask has people answer a message, while others come.
+// ask sends a message to people for an answer, while other messages continue.
 func (t *talk) ask(ctx context.Context, m *effect.HostMessage, payload json.RawMessage) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	t.mu.Lock()
@@ -29,7 +29,7 @@ func (t *talk) ask(ctx context.Context, m *effect.HostMessage, payload json.RawM
 		taken := ctx.Err() != nil
 		cancel(nil)
 		if taken {
-			return // nobody waits for it
+			return // nobody waits for the answer
 		}
 		r := &effect.ExchangeReply{By: effect.ByRelay}
 		var refused *effect.Error
@@ -49,7 +49,7 @@ func (t *talk) ask(ctx context.Context, m *effect.HostMessage, payload json.RawM
 	})
 }
 
-// plain is a decision that says no more than yes or no as that, which every host understands.
+// simplify returns a decision without details as "yes" or "no", which every host understands.
 func plain(v json.RawMessage) json.RawMessage {
 	var d struct{ Decision, Scope, Reason string }
 	switch {
@@ -69,7 +69,7 @@ func (t *talk) reply(m *effect.HostMessage, r *effect.ExchangeReply) {
 	}
 }
 
-// withdraw takes back what was asked by an id.
+// withdraw cancels the question with this id.
 func (t *talk) withdraw(id string) {
 	t.mu.Lock()
 	cancel := t.open[id]

@@ -1,6 +1,7 @@
-// Package hostrun is a run that is a host of Concerto's protocol, or an agent that speaks ACP,
-// spec/relay.md (its API promises nothing): the process is started and spoken with as a program's
-// hosts are, what it says is told to hostd as events, and what it asks is asked of people there.
+// Package hostrun runs a process that speaks Concerto's host protocol, or an agent that speaks ACP,
+// as a run of its own (spec/relay.md). It starts the process like a program's host, reports its
+// messages to hostd as events, and sends its questions to people. The compatibility promise does
+// not cover this API.
 package hostrun
 
 import (
@@ -19,22 +20,22 @@ import (
 	"github.com/concerto-lang/concerto/runtime/host"
 )
 
-// Options are what a run is.
+// Options describes a run.
 type Options struct {
-	Source  *client.Source // whom it is told; it has been told that the run begins
-	ACP     bool           // it speaks ACP, else Concerto's protocol
-	Name    string         // by which requests name it
+	Source  *client.Source // receives the events; run.started has been sent
+	ACP     bool           // the process speaks ACP instead of Concerto's protocol
+	Name    string         // the host's name in requests
 	Command []string
 	Dir     string
 	Environ []string
 	Prompt  string
 }
 
-// forever is a time for an exchange that nothing ends, in seconds: a person may be asked.
+// unlimited is the timeout of the exchange in seconds: a person may need any time to answer.
 const forever = 1e9
 
-// Run runs it to its end, and gives its exit code: 0 with a result, its own code when it ended
-// without one, else 1; 143 when ctx ended it. Nothing of it is left then.
+// Run runs the process until it ends and returns the exit code: 0 with a result, the process's own
+// code if it ended without one, otherwise 1, and 143 if ctx was cancelled. No processes remain.
 func Run(ctx context.Context, o Options) (code int) {
 	t := &talk{o: o, open: map[string]context.CancelCauseFunc{}}
 	c := host.Config{Name: o.Name, Connector: o.Name, Command: o.Command[0], Args: o.Command[1:], Dir: o.Dir, Timeout: forever, Inherited: host.Inherited{PassEnv: []string{"*"}}}
@@ -47,7 +48,7 @@ func Run(ctx context.Context, o Options) (code int) {
 	defer func() {
 		t.cancelAll(errors.New("the run has ended"))
 		t.asking.Wait()
-		_ = t.hosts.Close(context.Background()) // it waits for all
+		_ = t.hosts.Close(context.Background()) // waits for all processes
 	}()
 	if err := t.talk(ctx); err != nil {
 		return t.failed(ctx, err)
@@ -55,7 +56,7 @@ func Run(ctx context.Context, o Options) (code int) {
 	return t.code
 }
 
-// talk is one exchange.
+// hostRun is the state of one exchange.
 type talk struct {
 	o      Options
 	hosts  *host.Hosts
@@ -64,7 +65,7 @@ type talk struct {
 	asking sync.WaitGroup
 
 	mu   sync.Mutex
-	open map[string]context.CancelCauseFunc // what it asks, by its ids
+	open map[string]context.CancelCauseFunc // open questions by id
 }
 
 func (t *talk) talk(ctx context.Context) error {
@@ -89,7 +90,7 @@ func (t *talk) talk(ctx context.Context) error {
 	}
 }
 
-// failed tells why it has come to no result.
+// report reports why there is no result and returns the exit code.
 func (t *talk) failed(ctx context.Context, err error) int {
 	if ctx.Err() != nil {
 		return 128 + 15
@@ -110,12 +111,12 @@ func (t *talk) remark(level, line string) {
 	}
 }
 
-// tell tells of output.
+// print reports output.
 func (t *talk) tell(stream, text string) {
 	t.o.Source.Wrote(stream, text)
 }
 
-// said are the members of messages that are told as text.
+// textFields are the members of messages that are shown as text.
 type said struct {
 	Message string          `json:"message"`
 	Stage   string          `json:"stage"`
@@ -125,11 +126,11 @@ type said struct {
 	Chunk   json.RawMessage `json:"chunk"`
 }
 
-// hear takes a message.
+// handle processes a message.
 func (t *talk) hear(ctx context.Context, m *effect.HostMessage) {
 	payload := json.RawMessage(value.AppendJSON(nil, m.Payload))
 	var s said
-	_ = json.Unmarshal(payload, &s) // a member of another type is told with the whole message
+	_ = json.Unmarshal(payload, &s) // on a type mismatch the whole message is shown
 	row := hostmsg.Of(m.Type)
 	switch {
 	case m.Decided:
@@ -154,7 +155,7 @@ func (t *talk) hear(ctx context.Context, m *effect.HostMessage) {
 	}
 }
 
-// line is what a message says, as a line.
+// line returns a message as a line of text.
 func (s *said) line(payload []byte) string {
 	var words []string
 	if s.Level != "" && s.Level != "info" {
@@ -174,7 +175,7 @@ func (s *said) line(payload []byte) string {
 	return strings.TrimRight(strings.Join(words, " "), "\n") + "\n"
 }
 
-// text is the first text of some values; what is none stands as JSON.
+// firstText returns the first non-empty text; values that are not strings are shown as JSON.
 func text(all ...json.RawMessage) string {
 	for _, v := range all {
 		var s string

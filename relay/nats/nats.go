@@ -1,5 +1,5 @@
-// Package nats carries words between the relay's servers over NATS (its API promises nothing). NATS
-// holds nothing for anybody: what is not heard is lost, and the servers find it in their database.
+// Package nats connects the relay's servers over NATS. NATS stores nothing: servers find lost
+// messages in their database. The compatibility promise does not cover this API.
 package nats
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bus is a connection to NATS, which is made anew when it ends. Safe for concurrent use.
+// Bus is a reconnecting connection to NATS. It is safe for concurrent use.
 type Bus struct {
 	conn *nats.Conn
 	log  *slog.Logger
 }
 
-// How long is waited between two tries to connect, and at most in addition.
+// The delay between two attempts to connect, and its random part.
 const (
 	again  = 500 * time.Millisecond
 	jitter = 250 * time.Millisecond
 )
 
-// CheckURL says what is wrong with a URL of NATS, without its text: it may hold a password.
+// CheckURL checks a NATS URL. Its error omits the URL, which may contain a password.
 func CheckURL(text string) error {
 	for _, one := range strings.Split(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -41,8 +41,8 @@ func CheckURL(text string) error {
 	return nil
 }
 
-// Connect connects to one of the servers of a URL, nats://HOST:PORT or several with commas between. Where
-// none is there it goes on trying. The log hears when NATS goes and comes.
+// Connect connects to one of the servers in a URL: nats://HOST:PORT, or several separated by
+// commas. If none is reachable, it keeps trying. It logs when the connection is lost and restored.
 func Connect(url string, log *slog.Logger) (*Bus, error) {
 	b := &Bus{log: log}
 	conn, err := nats.Connect(url, nats.Name("concerto-relay"), nats.NoEcho(), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
@@ -67,19 +67,19 @@ func Connect(url string, log *slog.Logger) (*Bus, error) {
 	return b, nil
 }
 
-// Publish sends, if NATS is there; it does not wait.
+// Publish sends a message without waiting. It is lost if there is no connection.
 func (b *Bus) Publish(subject string, body []byte) {
-	_ = b.conn.Publish(subject, body) // what is lost is looked for
+	_ = b.conn.Publish(subject, body) // receivers poll for lost messages
 }
 
-// Subscribe hears what others publish; a subject may end with ">". do is called for one at a time.
+// Subscribe calls do for each message of others, one at a time. A subject may end with ">".
 func (b *Bus) Subscribe(subject string, do func(subject string, body []byte)) error {
 	_, err := b.conn.Subscribe(subject, func(m *nats.Msg) { do(m.Subject, m.Data) })
 	return err
 }
 
-// Up says whether NATS is there.
+// Up reports whether the connection is open.
 func (b *Bus) Up() bool { return b.conn.IsConnected() }
 
-// Close ends the connection.
+// Close closes the connection.
 func (b *Bus) Close() { b.conn.Close() }

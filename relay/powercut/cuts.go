@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// everySync is after how many syncs the power is cut.
+// syncsPerCut is the number of syncs between two cuts.
 const everySync = 17
 
-// Cuts is a test that cuts the power of a disk again and again, and looks what is left.
+// Cuts cuts the power of a disk repeatedly in a test and checks what remains.
 type Cuts struct {
-	N    int  // cuts until now
-	On   bool // the power is cut at syncs, too
+	N    int  // number of cuts so far
+	On   bool // also cut at syncs
 	t    *testing.T
 	disk *Disk
 	look func(dir string) error
@@ -23,8 +23,9 @@ type Cuts struct {
 	syncs  int
 }
 
-// Test makes a disk that SQLite knows by a name, and its cuts, whose losses come from a seed. look
-// looks at the files of a directory after each, in whichever goroutine is cut.
+// Test creates a disk, registered as a SQLite VFS under this name, whose losses depend on a seed.
+// After each cut, it calls look with a directory of the remaining files, on the goroutine that
+// caused the cut.
 func Test(t *testing.T, name string, seed uint64, look func(dir string) error) *Cuts {
 	c := &Cuts{t: t, look: look, chance: rand.New(rand.NewPCG(seed, seed+1))}
 	c.disk = New(name, func() {
@@ -51,7 +52,7 @@ func (c *Cuts) cut() error {
 	return c.look(dir)
 }
 
-// Files are the files of a directory, by their names, as one that was to be left alone is compared.
+// Files returns the contents of a directory's files by name, for comparison.
 func Files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

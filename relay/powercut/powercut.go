@@ -1,5 +1,5 @@
-// Package powercut is a disk for tests whose power can be cut: of what was written since a file was
-// last synced, any part may be lost (its API promises nothing).
+// Package powercut implements a disk for tests whose power can be cut: any part of what was written
+// to a file since its last sync may be lost. The compatibility promise does not cover this API.
 package powercut
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// Disk keeps, beside the machine's files, what would be left of them. It is a SQLite VFS.
+// Disk records what would remain of files after a power cut. It is a SQLite VFS.
 type Disk struct {
 	vfs.VFSFilename
 	synced func()
@@ -22,28 +22,28 @@ type Disk struct {
 	files map[string]*content
 }
 
-// content is a file: what is certain, and what was done since, in order.
+// content is the synced content of a file and the later writes, in order.
 type content struct {
 	certain []byte
 	since   []step
 }
 
-// step is a write, or, when data is nil, a truncation.
+// step is a write, or a truncation if data is nil.
 type step struct {
 	at   int64
 	data []byte
 }
 
-// New makes a disk that SQLite knows by a name. synced is called after each sync, while SQLite waits
-// for it; it may be nil.
+// New creates a disk and registers it as a SQLite VFS. It calls synced after each sync, while
+// SQLite waits; it may be nil.
 func New(name string, synced func()) *Disk {
 	d := &Disk{VFSFilename: vfs.Find("os").(vfs.VFSFilename), synced: synced, files: map[string]*content{}}
 	vfs.Register(name, d)
 	return d
 }
 
-// Cut writes to a directory what is left of the files when the power is cut now: all that was
-// synced, and of each step since whatever chance says.
+// Cut writes the files that remain after a power cut to a directory: the synced content and a
+// random part of the later steps.
 func (d *Disk) Cut(dir string, chance *rand.Rand) error {
 	d.mu.Lock()
 	left := map[string][]byte{}
@@ -65,7 +65,7 @@ func (d *Disk) Cut(dir string, chance *rand.Rand) error {
 	return nil
 }
 
-// on does a step to a file.
+// applyTo applies a step to a file's content.
 func (s step) on(text []byte) []byte {
 	end := s.at + int64(len(s.data))
 	if short := end - int64(len(text)); short > 0 {
@@ -82,7 +82,7 @@ func (s step) on(text []byte) []byte {
 func (d *Disk) OpenFilename(of *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	f, flags, err := d.VFSFilename.OpenFilename(of, flags)
 	name := of.String()
-	if err != nil || name == "" { // a file without a name lasts no longer than it is open
+	if err != nil || name == "" { // a file without a name is temporary
 		return f, flags, err
 	}
 	d.mu.Lock()
@@ -93,7 +93,7 @@ func (d *Disk) OpenFilename(of *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs
 	return &file{File: f, disk: d, of: d.files[name]}, flags, nil
 }
 
-// Delete deletes a file, for good.
+// Delete deletes a file, durably.
 func (d *Disk) Delete(name string, syncDir bool) error {
 	d.mu.Lock()
 	delete(d.files, name)
@@ -108,7 +108,7 @@ type file struct {
 	of   *content
 }
 
-// SharedMemory is the index of the write-ahead log, of which nothing is left.
+// SharedMemory returns the write-ahead log's index, which does not survive a power cut.
 func (f *file) SharedMemory() vfs.SharedMemory {
 	return f.File.(vfs.FileSharedMemory).SharedMemory()
 }
@@ -119,14 +119,14 @@ func (f *file) did(s step) {
 	f.of.since = append(f.of.since, s)
 }
 
-// WriteAt writes.
+// WriteAt implements vfs.File.
 func (f *file) WriteAt(p []byte, off int64) (int, error) {
 	n, err := f.File.WriteAt(p, off)
 	f.did(step{off, append([]byte{}, p[:n]...)})
 	return n, err
 }
 
-// Truncate cuts the file.
+// Truncate implements vfs.File.
 func (f *file) Truncate(size int64) error {
 	err := f.File.Truncate(size)
 	if err == nil {
@@ -135,7 +135,7 @@ func (f *file) Truncate(size int64) error {
 	return err
 }
 
-// Sync makes what was written certain.
+// Sync makes the writes so far durable.
 func (f *file) Sync(flags vfs.SyncFlag) error {
 	if err := f.File.Sync(flags); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// Start starts a shim, as "exe args…", for a run, and gives the number of the run's process.
-// The run's directory is there. The error says why the run cannot be started.
+// Start starts a PTY holder as "exe args…" and returns the process id of the run. The run's
+// directory must exist. The error says why the run could not be started.
 func Start(exe string, args []string, spec Spec) (pid int, err error) {
 	cmd := exec.Command(exe, args...)
 	cmd.Env = spec.Env
@@ -30,22 +30,22 @@ func Start(exe string, args []string, spec Spec) (pid int, err error) {
 	return r.PID, nil
 }
 
-// ErrLost is that the shim was killed, and the run with it.
+// ErrLost reports that the PTY holder was killed, and the run with it.
 var ErrLost = errors.New("the run's shim is gone, and nobody knows how the run ended")
 
-// Client is hostd's end. Safe for concurrent use.
+// Client is hostd's connection to a PTY holder. It is safe for concurrent use.
 type Client struct {
 	dir  string
-	conn *net.UnixConn // nil: there is no shim any more
+	conn *net.UnixConn // nil if the holder has exited
 	link *holder.Link[said]
 
 	mu    sync.Mutex
 	total int64
-	news  chan struct{} // closed, and made anew, when total has grown
+	news  chan struct{} // closed and replaced when total grows
 }
 
-// Attach connects to the shim of a run; taken is how much of the log the caller has. When
-// there is no shim any more, the error is nil and the client knows the end: see Read.
+// Attach connects to the PTY holder of a run. taken is the length of the log that the caller has.
+// If the holder has exited, Attach succeeds, and Read reports the end.
 func Attach(dir string, taken int64) (*Client, error) {
 	c := &Client{dir: dir, news: make(chan struct{})}
 	lost := func() error { return ErrLost }
@@ -65,7 +65,7 @@ func Attach(dir string, taken int64) (*Client, error) {
 	return c, nil
 }
 
-// grow notes how long the log is.
+// setTotal records the length of the log.
 func (c *Client) grow(s said) {
 	c.mu.Lock()
 	if s.Out != nil && *s.Out > c.total {
@@ -76,14 +76,14 @@ func (c *Client) grow(s said) {
 	c.mu.Unlock()
 }
 
-// ask waits for the answer.
+// request sends a request and waits for the response.
 func (c *Client) ask(ctx context.Context, a asked) (said, error) {
 	return c.link.Ask(ctx, func(n int64) any { a.N = n; return a })
 }
 
-// Read reads the run's output from an offset on, and waits for it. at is where the bytes
-// begin: later than off when a part is no longer kept. io.EOF says that the run has ended and
-// all was read: End then says how.
+// Read reads the run's output from an offset on and waits if there is none. at is the offset of the
+// first byte, which is larger than off if earlier output was deleted. io.EOF means that the run has
+// ended and all output was read; End returns its exit.
 func (c *Client) Read(ctx context.Context, off int64, b []byte) (n int, at int64, err error) {
 	for {
 		c.mu.Lock()
@@ -106,26 +106,25 @@ func (c *Client) Read(ctx context.Context, off int64, b []byte) (n int, at int64
 	}
 }
 
-// Ahead says whether there is more output than so much: a hint, for who waits for silence.
+// Ahead reports whether there is output after an offset. It is only a hint.
 func (c *Client) Ahead(off int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.total > off
 }
 
-// Taken says that the caller has the log up to an offset.
+// Taken reports to the holder that the caller has the log up to an offset.
 func (c *Client) Taken(off int64) { _ = c.link.Send(asked{Op: "taken", Taken: off}) }
 
-// Input has a text written, once whatever happens: one whose id is known is not written again.
-// echoed says whether the terminal showed what is typed. The error is ErrLost or ctx's; what
-// has become of the input is then in the record.
+// Input writes a text to the terminal, at most once for an id. echoed reports whether the terminal
+// echoed input. After ErrLost or an error of ctx, the record contains the state of the input.
 func (c *Client) Input(ctx context.Context, id, hash, text string) (state State, echoed bool, err error) {
 	s, err := c.ask(ctx, asked{Op: "input", ID: id, SHA256: hash, Text: text})
 	return s.State, s.Echo, err
 }
 
-// InputState is what has become of an input, and its text's hash; without a shim the record
-// says it.
+// InputState returns the state of an input and the hash of its text, from the record if the holder
+// has exited.
 func (c *Client) InputState(ctx context.Context, id string) (State, string, error) {
 	s, err := c.ask(ctx, asked{Op: "state", ID: id})
 	if errors.Is(err, ErrLost) {
@@ -134,22 +133,22 @@ func (c *Client) InputState(ctx context.Context, id string) (State, string, erro
 	return s.State, s.SHA256, err
 }
 
-// Keys writes to the terminal, at most once.
+// Keys writes keys to the terminal, at most once.
 func (c *Client) Keys(text string) error { return c.link.Send(asked{Op: "keys", Text: text}) }
 
-// Modes says whether the terminal shows what is typed, and whether a password is read.
+// Modes reports whether the terminal echoes, and whether a line is read without echo.
 func (c *Client) Modes(ctx context.Context) (echo, secret bool, err error) {
 	s, err := c.ask(ctx, asked{Op: "modes"})
 	return s.Echo, s.Secret, err
 }
 
-// Resize gives the terminal another size.
+// Resize changes the size of the terminal.
 func (c *Client) Resize(ctx context.Context, cols, rows int64) error {
 	_, err := c.ask(ctx, asked{Op: "resize", Cols: cols, Rows: rows})
 	return err
 }
 
-// Stop ends the run's process group: kill at once, else after the grace.
+// Stop stops the run's process group: with kill at once, otherwise after the grace period.
 func (c *Client) Stop(ctx context.Context, kill bool, graceS int64) error {
 	a := asked{Op: "stop", Signal: "term", GraceS: graceS}
 	if kill {
@@ -159,7 +158,7 @@ func (c *Client) Stop(ctx context.Context, kill bool, graceS int64) error {
 	return err
 }
 
-// End is how the run ended; ErrLost when its shim was killed.
+// End returns how the run ended. It returns ErrLost if its holder was killed.
 func (c *Client) End() (Exit, error) {
 	if e, ok := ReadExit(c.dir); ok {
 		return e, nil
@@ -167,10 +166,11 @@ func (c *Client) End() (Exit, error) {
 	return Exit{Code: -1, Reason: "lost"}, ErrLost
 }
 
-// Close leaves the run alone.
+// Close disconnects; the run continues.
 func (c *Client) Close() { c.link.Close() }
 
-// Keeper is the shim's process; 0 when it is gone, or not known on this system.
+// Holder returns the process id of the PTY holder, or 0 if it has exited or is unknown on this
+// system.
 func (c *Client) Keeper() (pid int) {
 	if c.link.IsLost() {
 		return 0

@@ -11,10 +11,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/holder"
 )
 
-// asked is a line from hostd. One with a number is answered.
+// request is a message from hostd. Requests with a number are answered.
 type asked struct {
 	N      int64  `json:"n,omitempty"`
-	Op     string `json:"op"` // attach, taken, input, keys, state, modes, resize, stop
+	Op     string `json:"op"` // attach, taken, input, keys, state, modes, resize or stop
 	Taken  int64  `json:"taken,omitempty"`
 	ID     string `json:"id,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
@@ -25,22 +25,22 @@ type asked struct {
 	GraceS int64  `json:"grace_s,omitempty"`
 }
 
-// said is a line to hostd: an answer, how long the log is, or the end.
+// response is a message to hostd: an answer, the length of the log, or the end.
 type said struct {
 	N      int64  `json:"n,omitempty"`
 	State  State  `json:"state,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 	Echo   bool   `json:"echo,omitempty"`
-	Secret bool   `json:"secret,omitempty"` // a line is read, and not shown
+	Secret bool   `json:"secret,omitempty"` // a line is read without echo
 	Error  string `json:"error,omitempty"`
 	Out    *int64 `json:"out,omitempty"`
 	Exit   *Exit  `json:"exit,omitempty"`
 }
 
-// Number returns the request's number.
+// Number returns the number of the request.
 func (s said) Number() int64 { return s.N }
 
-// Err returns the shim's error.
+// Err returns the holder's error.
 func (s said) Err() error {
 	if s.Error != "" {
 		return errors.New(s.Error)
@@ -48,21 +48,21 @@ func (s said) Err() error {
 	return nil
 }
 
-// door is the shim's socket, with one hostd at a time: the newest.
+// server serves the holder's socket for one hostd at a time, the newest.
 type door struct {
 	k      *keeper
 	listen net.Listener
 
 	mu    sync.Mutex
-	hostd *holder.Peer // nil: it is not there
-	out   int64        // to be told
+	hostd *holder.Peer // nil if not connected
+	out   int64        // log length to report
 	more  *sync.Cond
 	over  bool
 	quiet sync.WaitGroup
 
-	late    sync.Mutex // held for a moment only, unlike mu
+	late    sync.Mutex // held only briefly, unlike mu
 	settled bool
-	answers sync.WaitGroup // of answerSoon
+	answers sync.WaitGroup // counts responses of respondAsync
 }
 
 func openDoor(k *keeper) (*door, error) {
@@ -85,7 +85,7 @@ func (d *door) serve() {
 		}
 		c := conn.(*net.UnixConn)
 		if ofRun(c) {
-			c.Close() // hostd alone speaks with the shim: the run would speak for itself, and in its place
+			c.Close() // only hostd may use the socket; the run itself could impersonate it
 			continue
 		}
 		hostd := holder.NewPeer(c)
@@ -104,7 +104,7 @@ func (d *door) hear(c io.Reader, hostd *holder.Peer) {
 	d.mu.Lock()
 	if d.hostd == hostd {
 		d.hostd = nil
-		d.k.took(0, false) // before there can be another connection, whose hostd is there
+		d.k.took(0, false) // before another connection is accepted
 	}
 	d.mu.Unlock()
 	hostd.Close()
@@ -149,7 +149,7 @@ func (d *door) do(hostd *holder.Peer, a *asked) {
 	}
 }
 
-// answerSoon answers for those who may not wait.
+// respondAsync sends a response without blocking the caller.
 func (d *door) answerSoon(hostd *holder.Peer, s said) {
 	d.late.Lock()
 	defer d.late.Unlock()
@@ -163,7 +163,7 @@ func (d *door) answerSoon(hostd *holder.Peer, s said) {
 	}()
 }
 
-// settle waits for the answers that are on their way. There are no more of answerSoon behind it.
+// drain waits for pending responses and rejects new ones of respondAsync.
 func (d *door) settle() {
 	d.late.Lock()
 	d.settled = true
@@ -171,7 +171,7 @@ func (d *door) settle() {
 	d.answers.Wait()
 }
 
-// tell tells hostd something, if it is there.
+// send sends a message to hostd if it is connected.
 func (d *door) tell(s said) {
 	d.mu.Lock()
 	hostd := d.hostd
@@ -181,7 +181,7 @@ func (d *door) tell(s said) {
 	}
 }
 
-// tellOutput has hostd told how long the log is, soon: who reads the terminal waits for nobody.
+// reportOutput schedules a report of the log's length, without blocking the reader of the terminal.
 func (d *door) tellOutput(total int64) {
 	d.mu.Lock()
 	d.out = total

@@ -8,13 +8,13 @@ import (
 	"github.com/concerto-lang/concerto/relay/ancestry"
 )
 
-// peerOf is the process at the other end of a connection; 0 when nobody can know it.
+// peerOf returns the process at the other end of a connection, or 0 if unknown.
 func peerOf(c *net.UnixConn) (pid int) {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) { // a connection that is closed has none
+	_ = raw.Control(func(fd uintptr) { // fails on a closed connection
 		if cred, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
 			pid = int(cred.Pid)
 		}
@@ -22,8 +22,8 @@ func peerOf(c *net.UnixConn) (pid int) {
 	return pid
 }
 
-// ofRun says whether a connection is of the run that this shim keeps, whose processes are all below it,
-// or of somebody who cannot be seen.
+// isFromRun reports whether the connection comes from a process of this holder's run, all of which
+// are its descendants, or from a process that cannot be identified.
 func ofRun(c *net.UnixConn) bool {
 	line, whole := ancestry.Line(peerOf(c), ancestry.Look)
 	for _, one := range line[min(1, len(line)):] {

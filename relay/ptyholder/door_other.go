@@ -4,8 +4,8 @@ package ptyholder
 
 import "net"
 
-// peerOf is not known here.
+// peerOf returns 0, because the peer is unknown on this system.
 func peerOf(*net.UnixConn) int { return 0 }
 
-// ofRun is not known here: the socket is for this user alone, by its directory's mode.
+// isFromRun returns false: the mode of the socket's directory limits it to this user.
 func ofRun(*net.UnixConn) bool { return false }

@@ -11,20 +11,21 @@ import (
 	"sync"
 )
 
-// State is what has become of an input.
+// State is the state of an input.
 type State string
 
-// The states.
+// The states of an input.
 const (
-	Unseen        State = ""              // it never came
-	Begun         State = "begun"         // it is being written, or nobody lived to say that it was
+	Unseen State = "" // it was never received
+	// it is being written, or the holder was killed while writing
+	Begun         State = "begun"
 	Applied       State = "applied"       // it was written
 	Indeterminate State = "indeterminate" // a part of it was written
 	Rejected      State = "rejected"      // nothing of it was written
 	Conflict      State = "input_conflict"
 )
 
-// record is a line of the file of inputs: never a text.
+// record is a line of the inputs file. It never contains a text.
 type record struct {
 	ID     string `json:"id"`
 	SHA256 string `json:"sha256,omitempty"` // of the text
@@ -39,20 +40,20 @@ type inputs struct {
 	mu    sync.Mutex
 	more  *sync.Cond
 	f     *os.File
-	torn  bool // the last line may be a part of one
+	torn  bool // the last line may be incomplete
 	known map[string]*input
 	queue []*input
 	over  bool
 
-	served chan struct{} // closed when nothing is written any more
+	served chan struct{} // closed when writing has stopped
 }
 
 type input struct {
 	record
 	text  string
-	keys  bool // not recorded
+	keys  bool // keys are not recorded
 	tell  []func(State, bool)
-	shown bool // the terminal echoed when it was written
+	shown bool // whether the terminal echoed when it was written
 }
 
 func openInputs(dir string) (*inputs, error) {
@@ -65,8 +66,8 @@ func openInputs(dir string) (*inputs, error) {
 	return in, nil
 }
 
-// take takes an input and has tell told what becomes of it; one that is known is not
-// written again. It may be told at once.
+// submit queues an input and calls report with its state. An input with a known id is not written
+// again. It may call report at once.
 func (in *inputs) take(id, hash, text string, tell func(state State, echoed bool)) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -91,7 +92,7 @@ func (in *inputs) take(id, hash, text string, tell func(state State, echoed bool
 	in.more.Signal()
 }
 
-// press takes keys: they are written like inputs, and not remembered.
+// press queues keys, which are written but not recorded.
 func (in *inputs) press(keys string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -103,7 +104,7 @@ func (in *inputs) press(keys string) {
 	in.more.Signal()
 }
 
-// state is what has become of an input.
+// state returns the state of an input.
 func (in *inputs) state(id string) (State, string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -113,7 +114,7 @@ func (in *inputs) state(id string) (State, string) {
 	return Unseen, ""
 }
 
-// serve writes what comes, until close.
+// serve writes queued inputs until close.
 func (in *inputs) serve() {
 	defer close(in.served)
 	for {
@@ -143,10 +144,10 @@ func (in *inputs) serve() {
 	}
 }
 
-// apply writes one, between two records that are on the disk before anything goes on.
+// apply writes an input between two records, each of which is synced before it continues.
 func (in *inputs) apply(one *input) State {
 	if one.keys {
-		_, _ = in.write([]byte(one.text)) // keys are never certain
+		_, _ = in.write([]byte(one.text)) // keys are best effort
 		return Applied
 	}
 	one.shown = in.echoes()
@@ -167,7 +168,7 @@ func (in *inputs) apply(one *input) State {
 
 func (in *inputs) note(r record) error {
 	text, err := json.Marshal(r)
-	if in.torn { // what the disk had no room for ends here
+	if in.torn { // ends the incomplete line that a full disk left
 		text = append([]byte{'\n'}, text...)
 	}
 	if err == nil {
@@ -180,8 +181,8 @@ func (in *inputs) note(r record) error {
 	return err
 }
 
-// close has nothing written any more. It waits until the record says of what is being written what became of it: a run
-// may end as soon as it has read that.
+// close stops writing and waits until the state of the current input is recorded: the run may end
+// as soon as it has read it.
 func (in *inputs) close() {
 	in.mu.Lock()
 	in.over = true
@@ -190,8 +191,8 @@ func (in *inputs) close() {
 	<-in.served
 }
 
-// ReadInput is what the record says of an input, when there is no shim to be asked, and its
-// text's hash.
+// ReadInput returns the recorded state of an input and the hash of its text, for use when the
+// holder has exited.
 func ReadInput(dir, id string) (State, string, error) {
 	f, err := os.Open(filepath.Join(dir, inputsFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +207,7 @@ func ReadInput(dir, id string) (State, string, error) {
 	for lines.Scan() {
 		var r record
 		if json.Unmarshal(lines.Bytes(), &r) != nil || r.ID != id {
-			continue // half a line is the last one of a shim that was killed
+			continue // an incomplete last line, left by a kill
 		}
 		if state = r.State; r.SHA256 != "" {
 			hash = r.SHA256

@@ -10,14 +10,13 @@ import (
 	"strconv"
 )
 
-// The raw log is cut in segments, of which the last are kept, and those that hostd does not
-// have yet.
+// The raw log consists of segments. The latest are retained, and all that hostd does not have.
 const (
 	segmentBytes = 8 << 20
 	keptBytes    = 64 << 20
 )
 
-// segment is the file of a segment: out for the first, and then out.1, out.2, …
+// segment returns the file of a segment: out for the first, then out.1, out.2 and so on.
 func segment(dir string, n int64) string {
 	if n == 0 {
 		return filepath.Join(dir, "out")
@@ -25,12 +24,12 @@ func segment(dir string, n int64) string {
 	return filepath.Join(dir, "out."+strconv.FormatInt(n, 10))
 }
 
-// log is what the shim appends to.
+// log is the raw log that the holder writes.
 type log struct {
 	dir   string
 	size  int64
 	f     *os.File
-	first int64 // the first segment that there is
+	first int64 // the first existing segment
 }
 
 func openLog(dir string) (*log, error) {
@@ -46,7 +45,7 @@ func (l *log) open() (err error) {
 	return nil
 }
 
-// append appends, and says how much it could.
+// append appends b and returns how much it wrote.
 func (l *log) append(b []byte) (int, error) {
 	done := 0
 	for done < len(b) {
@@ -73,15 +72,15 @@ func (l *log) append(b []byte) (int, error) {
 	return done, nil
 }
 
-// prune deletes segments that hostd has whole, but for the last ones.
+// prune deletes segments that hostd has completely, except for the latest.
 func (l *log) prune(taken int64) {
 	for ; (l.first+1)*segmentBytes <= min(taken, l.size-keptBytes); l.first++ {
-		_ = os.Remove(segment(l.dir, l.first)) // it takes room, that is all
+		_ = os.Remove(segment(l.dir, l.first)) // an error only wastes space
 	}
 }
 
-// ReadLog reads what a log has from an offset on: io.EOF when there is nothing yet. What is
-// no longer kept is skipped: at is where the bytes begin.
+// ReadLog reads a log from an offset on. It returns io.EOF if there is nothing more at present. If
+// earlier output was deleted, at is the offset of the first byte.
 func ReadLog(dir string, off int64, b []byte) (n int, at int64, err error) {
 	for {
 		f, err := os.Open(segment(dir, off/segmentBytes))
@@ -109,7 +108,7 @@ func ReadLog(dir string, off int64, b []byte) (n int, at int64, err error) {
 	}
 }
 
-// nextSegment is the first segment after n that there is.
+// nextSegment returns the first existing segment after n.
 func nextSegment(dir string, n int64) (int64, bool) {
 	names, _ := filepath.Glob(filepath.Join(dir, "out.*"))
 	best, found := int64(0), false
@@ -122,7 +121,7 @@ func nextSegment(dir string, n int64) (int64, bool) {
 	return best, found
 }
 
-// LogSize is how long a log is.
+// LogSize returns the length of a log.
 func LogSize(dir string) int64 {
 	last := int64(-1)
 	if _, err := os.Stat(segment(dir, 0)); err == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/proc"
 )
 
-// groupsOf are the process groups of a session: a shell makes one for each job.
+// groupsOf returns the process groups of a session; a shell creates one for each job.
 func groupsOf(session int) []int {
 	var all []int
 	for pid := range proc.All {
@@ -19,20 +19,20 @@ func groupsOf(session int) []int {
 	return all
 }
 
-// modes are the terminal's flags; ok is false when it has none any more.
+// modes returns the terminal's local flags, or false if the terminal is closed.
 func (t *term) modes() (flags uint32, ok bool) {
 	var m syscall.Termios
 	err := t.control(syscall.TCGETS, unsafe.Pointer(&m))
 	return m.Lflag, err == nil
 }
 
-// echoes says whether the terminal shows what is typed.
+// echoes reports whether the terminal echoes input.
 func (t *term) echoes() bool {
 	flags, ok := t.modes()
 	return !ok || flags&syscall.ECHO != 0
 }
 
-// secret says whether whole lines are read that are not shown: a password is typed.
+// secret reports whether a line is read without echo, such as a password.
 func (t *term) secret() bool {
 	flags, ok := t.modes()
 	return ok && flags&syscall.ECHO == 0 && flags&syscall.ICANON != 0

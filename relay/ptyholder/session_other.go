@@ -2,15 +2,15 @@
 
 package ptyholder
 
-// groupsOf is not known here: the run's own group is signalled.
+// groupsOf is not available on this system; only the run's own group is signalled.
 func groupsOf(int) []int { return nil }
 
-// echoes is not known here: what is typed is taken for shown.
+// echoes returns true, because the mode is unknown on this system.
 func (t *term) echoes() bool { return true }
 
 func (t *term) secret() bool { return false }
 
-// adoptOrphans is not possible here.
+// adoptOrphans does nothing on this system.
 func adoptOrphans() {}
 
 func reapOrphans(int) (stop func()) { return func() {} }

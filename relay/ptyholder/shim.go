@@ -1,10 +1,10 @@
-// Package ptyholder keeps one run on its terminal, spec/relay.md (its API promises nothing). The
-// shim is a process of its own, in a session of its own: hostd may be killed and started
-// again, and the run goes on. It holds the pseudo-terminal, appends what the run writes to a
-// log, remembers which inputs it has written, and keeps how the run ended, all in the run's
-// directory; hostd reads the log there and asks for the rest over a socket.
+// Package ptyholder implements the process that holds one run's terminal (spec/relay.md). It runs
+// in a session of its own, so the run continues when hostd is killed and restarted. It owns the
+// pseudo-terminal, appends the run's output to a log, records which inputs it wrote and how the run
+// ended, all in the run's directory. hostd reads the log there and sends requests over a socket.
+// The compatibility promise does not cover this API.
 //
-// Who kills the shim ends the run: the terminal hangs up.
+// Killing the holder ends the run, because its terminal hangs up.
 package ptyholder
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 )
 
-// The files of a run's directory, beside those of the log.
+// Files in a run's directory, in addition to the log.
 const (
 	inputsFile = "in"
 	socketFile = "sock"
@@ -28,39 +28,39 @@ const (
 	logFile    = "shim.log"
 )
 
-// Spec is what to run.
+// Spec describes what to run.
 type Spec struct {
-	Dir  string   `json:"dir"`  // the run's directory, with the mode 0700
-	Path string   `json:"path"` // of the program
-	Args []string `json:"args"` // without its name
-	Name string   `json:"name"` // what it is called as
-	Env  []string `json:"env"`  // the whole environment
+	Dir  string   `json:"dir"`  // the run's directory, with mode 0700
+	Path string   `json:"path"` // path of the program
+	Args []string `json:"args"` // without the program's name
+	Name string   `json:"name"` // argv[0]
+	Env  []string `json:"env"`  // the complete environment
 	Cwd  string   `json:"cwd"`
 	Cols int64    `json:"cols"`
 	Rows int64    `json:"rows"`
 }
 
-// Exit is how a run ended.
+// Exit describes how a run ended.
 type Exit struct {
-	Code   int64  `json:"code"` // 128 and the number of the signal that ended it
+	Code   int64  `json:"code"` // 128 plus the signal's number if a signal ended it
 	Signal string `json:"signal,omitempty"`
-	Reason string `json:"reason"` // exited, stopped
+	Reason string `json:"reason"` // exited or stopped
 	Total  int64  `json:"total"`  // bytes of the log
 }
 
-// ready is what the shim tells who started it: the run's process, or why there is none.
+// ready is the holder's message to the process that started it: the run's process id or an error.
 type ready struct {
 	PID   int    `json:"pid,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// Main is the shim: it reads a Spec, says on out whether the run could be started, and returns
+// Main runs a PTY holder: it reads a Spec, writes to out whether the run was started, and returns
 // when the run has ended.
 func Main(in io.Reader, out io.WriteCloser) error {
 	var spec Spec
 	err := json.NewDecoder(in).Decode(&spec)
 	if err == nil {
-		err = os.Chdir(spec.Dir) // a socket's path is short, a directory's need not be
+		err = os.Chdir(spec.Dir) // the path of a socket is limited, a directory's is not
 	}
 	var k *keeper
 	if err == nil {
@@ -73,7 +73,7 @@ func Main(in io.Reader, out io.WriteCloser) error {
 		said.PID = k.term.pid()
 	}
 	if text, e := json.Marshal(said); e == nil {
-		_, _ = out.Write(append(text, '\n')) // when nobody reads it, the run goes on all the same
+		_, _ = out.Write(append(text, '\n')) // the run continues even if nobody reads it
 	}
 	out.Close()
 	if err != nil {
@@ -82,7 +82,7 @@ func Main(in io.Reader, out io.WriteCloser) error {
 	return k.run()
 }
 
-// keeper is a shim at work.
+// runHolder is the state of a PTY holder.
 type keeper struct {
 	term *term
 	log  *log
@@ -92,13 +92,13 @@ type keeper struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	total   int64 // bytes of the log
-	taken   int64 // of them by hostd
-	present bool  // hostd is
+	taken   int64 // bytes that hostd has
+	present bool  // hostd is connected
 	stopped bool
-	ended   bool // the run's process is
+	ended   bool // the run's process has exited
 }
 
-// How far the run may be ahead of hostd, in bytes: no further is the terminal read.
+// Limits on the output that hostd has not read, in bytes. Above them the terminal is not read.
 const (
 	aheadOfHostd = 1 << 20
 	aheadAlone   = keptBytes
@@ -127,7 +127,7 @@ func newKeeper(spec *Spec) (*keeper, error) {
 	return k, nil
 }
 
-// afterExit is how long what the run has left running may still write.
+// afterExit is how long orphaned processes of the run may continue to write.
 const afterExit = 2 * time.Second
 
 func (k *keeper) run() error {
@@ -162,8 +162,8 @@ func (k *keeper) run() error {
 	return err
 }
 
-// copyOutput appends to the log what the run writes, until its terminal is closed. A log that
-// cannot be written, as the disk is full, is tried again: the run waits.
+// copyOutput appends the run's output to the log until the terminal is closed. It retries while the
+// disk is full; the run blocks.
 func (k *keeper) copyOutput() error {
 	b := make([]byte, 32<<10)
 	for {
@@ -178,7 +178,7 @@ func (k *keeper) copyOutput() error {
 			}
 		}
 		if err != nil {
-			return nil // the terminal is closed, or nothing comes any more
+			return nil // the terminal is closed, or no more output arrives
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (k *keeper) wrote() {
 	k.door.tellOutput(k.log.size)
 }
 
-// waitForRoom waits until hostd has taken enough, and says whether the run has ended.
+// waitForRoom waits until hostd has read enough, and reports whether the run has ended.
 func (k *keeper) waitForRoom() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -206,7 +206,7 @@ func (k *keeper) waitForRoom() bool {
 	}
 }
 
-// took notes how much hostd has, and that it is there.
+// setTaken records how much hostd has read and whether it is connected.
 func (k *keeper) took(off int64, present bool) {
 	k.mu.Lock()
 	k.present = present
@@ -218,7 +218,7 @@ func (k *keeper) took(off int64, present bool) {
 	k.mu.Unlock()
 }
 
-// keepExit keeps how a run ended, whole or not at all.
+// storeExit stores how a run ended, atomically.
 func keepExit(dir string, e Exit) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -230,7 +230,7 @@ func keepExit(dir string, e Exit) error {
 	return nil
 }
 
-// ReadExit is how a run ended; false when it has not, or nobody knows.
+// ReadExit returns how a run ended, or false if it has not ended or is lost.
 func ReadExit(dir string) (Exit, bool) {
 	var e Exit
 	text, err := os.ReadFile(filepath.Join(dir, exitFile))

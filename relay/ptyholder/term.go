@@ -15,16 +15,16 @@ import (
 	"github.com/creack/pty"
 )
 
-// term is a pseudo-terminal and the process on it, the leader of its session and group.
+// term is a pseudo-terminal and the process on it, which leads its session and group.
 type term struct {
 	master *os.File
 	cmd    *exec.Cmd
 
 	mu       sync.Mutex
-	gone     bool        // the process has been waited for
-	deadline time.Time   // by which what it left must have been read
-	killAt   time.Time   // when a stop turns into a kill
-	kill     *time.Timer // that does it
+	gone     bool        // the process was waited for
+	deadline time.Time   // until which output of orphaned processes is read
+	killAt   time.Time   // when a stop becomes a kill
+	kill     *time.Timer // the timer for killAt
 }
 
 func startTerm(spec *Spec) (*term, error) {
@@ -42,8 +42,8 @@ func startTerm(spec *Spec) (*term, error) {
 	return t, nil
 }
 
-// pollable is a terminal that can be waited for until a deadline. The library has made it one
-// that blocks.
+// pollable returns a non-blocking copy of a terminal, which supports deadlines. The pty library
+// returns a blocking one.
 func pollable(f *os.File) (*os.File, error) {
 	defer f.Close()
 	fd, err := syscall.Dup(int(f.Fd()))
@@ -57,7 +57,7 @@ func pollable(f *os.File) (*os.File, error) {
 	return os.NewFile(uintptr(fd), f.Name()), nil
 }
 
-// control calls ioctl, which the library cannot without having the terminal block again.
+// control calls ioctl without making the terminal blocking again.
 func (t *term) control(what uintptr, arg unsafe.Pointer) error {
 	raw, err := t.master.SyscallConn()
 	if err != nil {
@@ -77,8 +77,8 @@ func (t *term) control(what uintptr, arg unsafe.Pointer) error {
 
 func (t *term) pid() int { return t.cmd.Process.Pid }
 
-// read reads what the run has written; ended says that its process is gone, so that what is
-// there is all there will be, but for what it has left running.
+// read reads output. ended reports that the process has exited, so that only output of orphaned
+// processes can follow.
 func (t *term) read(b []byte, ended bool) (int, error) {
 	for {
 		if ended {
@@ -92,14 +92,14 @@ func (t *term) read(b []byte, ended bool) (int, error) {
 		}
 		n, err := t.master.Read(b)
 		if n == 0 && !ended && errors.Is(err, os.ErrDeadlineExceeded) {
-			ended = true // it was hurried
+			ended = true // hurry was called
 			continue
 		}
 		return n, err
 	}
 }
 
-// hurry has a read that waits look whether there is more, and return.
+// hurry makes a blocked read return and limits further reads to afterExit.
 func (t *term) hurry() {
 	t.mu.Lock()
 	t.deadline = time.Now().Add(afterExit)
@@ -115,9 +115,9 @@ func (t *term) resize(cols, rows int64) error {
 	return t.control(syscall.TIOCSWINSZ, unsafe.Pointer(&pty.Winsize{Cols: uint16(cols), Rows: uint16(rows)}))
 }
 
-// wait waits for the process and says how it ended.
+// wait waits for the process and returns how it ended.
 func (t *term) wait() Exit {
-	_ = t.cmd.Wait() // its state says it
+	_ = t.cmd.Wait() // the process state contains the result
 	t.mu.Lock()
 	t.gone = true
 	t.mu.Unlock()
@@ -131,7 +131,7 @@ func (t *term) wait() Exit {
 	return Exit{Code: int64(status.ExitStatus())}
 }
 
-// stop asks the group to end, and kills it after the grace; kill does at once.
+// stop sends a signal to the group and kills it after the grace period; kill kills it at once.
 func (t *term) stop(signal string, graceS int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +161,7 @@ func (t *term) stop(signal string, graceS int64) {
 	})
 }
 
-// endRest ends what a run that was stopped has left: it has the time that its leader had.
+// killRest kills what a stopped run has left, after the grace period of its leader.
 func (t *term) endRest() {
 	for t.left() && time.Now().Before(t.killAt) {
 		time.Sleep(20 * time.Millisecond)
@@ -169,10 +169,11 @@ func (t *term) endRest() {
 	t.signal(syscall.SIGKILL)
 }
 
-// left says whether somebody of the group is.
+// groupAlive reports whether the group has a process.
 func (t *term) left() bool { return syscall.Kill(-t.pid(), 0) == nil }
 
-// signal signals every group of the session. Its failures mean that nobody is left.
+// signal sends a signal to every group of the session. It ignores errors, which mean that no
+// process is left.
 func (t *term) signal(s syscall.Signal) {
 	_ = syscall.Kill(-t.pid(), s)
 	for _, group := range groupsOf(t.pid()) {

@@ -1,11 +1,10 @@
-// Package sqliteintegrity sees to it that an SQLite file is whole, for the relay's server and for hostd's
-// spool (its API promises nothing).
+// Package sqliteintegrity checks SQLite files for damage, for the relay's server and hostd's spool.
+// The compatibility promise does not cover this API.
 //
-// Looking a file through takes 10 ms a megabyte. So a small one is looked through before anything
-// is written to it, and so is a large one that somebody has changed since its program left it. One
-// that is as it was left is not looked through again. One whose program was killed is looked
-// through while it is used: its log is there, and a start that waited would make the program
-// unreachable for the longer, the larger the file is.
+// A check takes about 10 ms per megabyte. A small file is always checked before it is written. A
+// large one is checked before use only if it changed after its program closed it. If its program
+// was killed, which the existing log shows, it is checked while in use, because a check before
+// would delay the start.
 package sqliteintegrity
 
 import (
@@ -21,35 +20,35 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// small is how many bytes are always looked through.
+// small is the size in bytes up to which a file is always checked.
 const small = 4 << 20
 
-// leftSuffix is behind the file's name in that of the file which says how it was left.
+// closedSuffix is appended to the file's name for the file that records the state at closing.
 const leftSuffix = "-left"
 
-// File is an SQLite file that is open.
+// File is an open SQLite file.
 type File struct {
 	name  string
-	says  error // of one that is not whole
+	says  error // the error to return for a damaged file
 	found chan error
 	stop  context.CancelFunc
 	work  sync.WaitGroup
 
-	whole, damaged bool // as was found
+	whole, damaged bool // results of the check
 }
 
-// left is how a file was left.
+// closedState is the state of a file when it was closed.
 type left struct {
 	Size     int64 `json:"size"`
 	Modified int64 `json:"modified"` // Unix ns
-	Whole    bool  `json:"whole"`    // it was looked through
+	Whole    bool  `json:"whole"`    // the file was checked
 }
 
 func (l left) same(other left) bool { return l.Size == other.Size && l.Modified == other.Modified }
 
-// Look looks a file through that db is a connection to, as far as it is needed; nothing is
-// written. What is found is damaged, with what it is. again opens another connection, for what
-// may be done while the file is used: Found tells of that.
+// Check checks the file of the open connection db as far as necessary, without writing to it. It
+// wraps damage in the error damaged. It calls again for a second connection if the file is checked
+// in use; Found reports the result.
 func Look(ctx context.Context, db *sql.DB, name string, damaged error, again func() (*sql.DB, error)) (*File, error) {
 	f := &File{name: name, says: damaged, found: make(chan error, 1), stop: func() {}}
 	now, logged := f.now()
@@ -73,16 +72,16 @@ func Look(ctx context.Context, db *sql.DB, name string, damaged error, again fun
 	return f, nil
 }
 
-// Found tells once of damage that is found while the file is used.
+// Found returns a channel that receives an error if damage is found while the file is in use.
 func (f *File) Found() <-chan error { return f.found }
 
-// Stop ends the looking; it is called before the connections are closed.
+// Stop stops the check. Call it before the connections are closed.
 func (f *File) Stop() {
 	f.stop()
 	f.work.Wait()
 }
 
-// Left notes how the file was left, when its connections are closed.
+// RecordClosed records the state of the file after its connections are closed.
 func (f *File) Left() error {
 	if f.damaged {
 		return nil
@@ -102,8 +101,8 @@ func (f *File) Left() error {
 	return nil
 }
 
-// now is how the file is; logged says that its log is there, which it is while the file is open, or
-// when its program was killed.
+// now returns the state of the file. logged reports whether its write-ahead log exists, which means
+// that it is open or its program was killed.
 func (f *File) now() (now left, logged bool) {
 	if info, err := os.Stat(f.name); err == nil {
 		now = left{Size: info.Size(), Modified: info.ModTime().UnixNano()}
@@ -112,7 +111,7 @@ func (f *File) now() (now left, logged bool) {
 	return now, err == nil && info.Size() > 0
 }
 
-// left is how the file was left; nothing that is when nobody noted it.
+// closedState returns the recorded state, with size -1 if there is none.
 func (f *File) left() (was left) {
 	text, err := os.ReadFile(f.name + leftSuffix)
 	if err != nil || json.Unmarshal(text, &was) != nil {
@@ -121,7 +120,7 @@ func (f *File) left() (was left) {
 	return was
 }
 
-// beside looks the file through while it is used.
+// checkInBackground checks the file while it is in use.
 func (f *File) beside(again func() (*sql.DB, error)) error {
 	db, err := again()
 	if err != nil {
@@ -134,21 +133,21 @@ func (f *File) beside(again func() (*sql.DB, error)) error {
 		f.whole = err == nil
 		if errors.Is(err, f.says) {
 			f.damaged = true
-			_ = os.Remove(f.name + leftSuffix) // it is not there, as a rule
+			_ = os.Remove(f.name + leftSuffix) // normally does not exist
 			f.found <- err
 		}
-		_ = db.Close() // nothing was written by it
+		_ = db.Close() // nothing was written
 	})
 	return nil
 }
 
-// first looks at the file's header, and at what it says to be in it.
+// checkHeader checks the file's header and schema.
 func (f *File) first(ctx context.Context, db *sql.DB) error {
 	var n int
 	return f.told(db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&n))
 }
 
-// all looks the whole file through.
+// checkAll checks the whole file.
 func (f *File) all(ctx context.Context, db *sql.DB) error {
 	var said string
 	if err := db.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&said); err != nil {
@@ -167,7 +166,7 @@ func (f *File) told(err error) error {
 	return err
 }
 
-// Damaged says whether an error of SQLite tells of a file that is not whole, or is no database.
+// IsDamage reports whether an SQLite error means that the file is damaged or not a database.
 func Damaged(err error) bool {
 	return errors.Is(err, sqlite3.CORRUPT) || errors.Is(err, sqlite3.NOTADB)
 }

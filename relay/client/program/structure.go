@@ -1,6 +1,6 @@
-// Package program describes a program of Concerto to the relay (its API promises nothing): its parts, and what
-// passes between it, its hosts and its agents. It knows the machine that runs programs, which
-// hostd, whose runs are of any kind, is built without.
+// Package program describes a Concerto program for the relay: its parts, and the connections
+// between it, its hosts and its agents. It depends on the VM, which hostd must not import. The
+// compatibility promise does not cover this API.
 package program
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/concerto-lang/concerto/relay/client"
 )
 
-// graph is a structure that is made.
+// graph is a structure under construction.
 type graph struct{ *client.Structure }
 
 func id(kind, name string) string { return kind + ":" + name }
 
-// StructureOf reads the structure from a program's declarations and code.
+// StructureOf returns the structure of a program, from its declarations and code.
 func StructureOf(p *ir.Program) *client.Structure {
 	g := graph{&client.Structure{Nodes: []client.Node{}, Edges: []client.Edge{}}}
 	pipelines := pipelinesOf(p)
@@ -58,10 +58,10 @@ func StructureOf(p *ir.Program) *client.Structure {
 	return g.Structure
 }
 
-// runs is how the function of a pipeline is named behind the pipeline's name.
+// runSuffix follows the pipeline's name in the name of its function.
 const runs = ".run"
 
-// pipelinesOf are the names of pipelines by their functions: those that tell of their start.
+// pipelinesOf returns the names of pipelines by function: the functions that emit a start event.
 func pipelinesOf(p *ir.Program) map[int]string {
 	starts := map[int32]bool{}
 	for i, c := range p.Constants {
@@ -95,7 +95,7 @@ func (g graph) tools(p *ir.Program, from string, tools []int) {
 	}
 }
 
-// stage is a stage of a pipeline, with its part of the pipeline's code.
+// stage is a stage of a pipeline with its code.
 type stage struct {
 	name string
 	code []ir.Instr
@@ -103,8 +103,8 @@ type stage struct {
 
 func (s stage) id(pipeline string) string { return id("stage", pipeline+"."+s.name) }
 
-// stagesOf are the stages of a pipeline's function, in order. Each begins where its start is told of, with its
-// name before that.
+// stagesOf returns the stages of a pipeline's function, in order. A stage begins where its start
+// event is emitted; its name is loaded before that.
 func stagesOf(p *ir.Program, function int) (out []stage) {
 	code := p.Functions[function].Code
 	begin, before, name := -1, "", ""
@@ -133,8 +133,7 @@ func stagesOf(p *ir.Program, function int) (out []stage) {
 	return out
 }
 
-// uses adds what code of a function, and the functions that it calls, make use of. A pipeline that is
-// called is one part, whose own parts are not looked at.
+// addUses adds what a function and its callees use. It does not descend into pipelines.
 func (g graph) uses(p *ir.Program, pipelines map[int]string, from string, f *ir.Function, code []ir.Instr) {
 	seen := map[int]bool{}
 	var next []int

@@ -5,33 +5,33 @@ import (
 	"github.com/concerto-lang/concerto/vm"
 )
 
-// Hears is who is told of a program's effects: a relay.Source, for one.
+// EffectObserver observes the effects of a program, for example a client.Source.
 type Hears interface {
 	Requested(effect.Request) func(effect.Result, error)
 }
 
-// Watch is the observer by which somebody hears of a program's effects.
+// Watch returns a vm.Observer that passes effects to by.
 func Watch(by Hears) vm.Observer { return watch{by} }
 
-// watch is a vm.Observer; it hears of requests alone.
+// watch implements vm.Observer for effects only.
 type watch struct{ by Hears }
 
-// TaskBegan does not concern it.
+// TaskBegan does nothing.
 func (watch) TaskBegan(int64, int64, vm.Place) {}
 
-// TaskEnded does not concern it.
+// TaskEnded does nothing.
 func (watch) TaskEnded(int64, string) {}
 
-// Entered does not concern it.
+// Entered does nothing.
 func (watch) Entered(int64, vm.SpanKind, string) {}
 
-// Left does not concern it.
+// Left does nothing.
 func (watch) Left(int64) {}
 
-// Requested hears of an effect.
+// Requested passes on an effect.
 func (w watch) Requested(_ int64, q effect.Request) func(effect.Result, error) {
 	switch q.(type) {
-	case *effect.Emit, *effect.Print: // they are many, and told of where they are put out
+	case *effect.Emit, *effect.Print: // frequent; reported where they are output
 		return nil
 	}
 	return w.by.Requested(q)
