@@ -77,7 +77,7 @@ func (w *world) Commit(ctx context.Context, run string, events []approvals.Event
 }
 
 // Tell commits what the dispatcher tells.
-func (w *world) Tell(ctx context.Context, c spool.Change) error {
+func (w *world) CommitChange(ctx context.Context, c spool.Change) error {
 	_, err := w.spool.Commit(ctx, c)
 	return err
 }
