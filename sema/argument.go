@@ -34,24 +34,24 @@ func (b *body) shapes(d *Call, fn *Function, at source.Span) {
 	}
 }
 
-// isFilled says whether t is a struct of the library's own: a native fills it, nothing
-// is read into it.
+// isFilled reports whether t is a library struct that only native functions fill, so that it is
+// never decoded.
 func isFilled(t types.Type) bool {
 	n, ok := types.Resolve(t).(*types.Named)
 	return ok && n.Decl.Library && strings.HasPrefix(n.Decl.Name, "__")
 }
 
-// receiver is what a method is called on.
+// receiver is the value that a method is called on.
 type receiver struct {
 	x        ast.Expr
 	t        types.Type
 	at       source.Span
 	typeArgs []types.Type
-	known    map[*types.Param]types.Type // of the method's trait
+	known    map[*types.Param]types.Type // of the type parameters of the method's trait
 }
 
-// bindArguments fills a function's parameters from the receiver, the piped
-// value and the written arguments.
+// bindArguments assigns the receiver, the piped value and the written arguments to a function's
+// parameters.
 func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, recv *receiver, args []*ast.Arg, p *piped) {
 	d.Args = make([]Arg, len(fn.Params))
 	filled := make([]bool, len(fn.Params))
@@ -82,7 +82,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	if !b.countFits(e, d, fn, args, next) {
 		in.broken = true
 		if i, _ := b.typeAmong(args); i >= 0 {
-			args = slices.Delete(slices.Clone(args), i, i+1) // a type that stands in the wrong place
+			args = slices.Delete(slices.Clone(args), i, i+1) // a type in the wrong place
 		}
 		b.unbound(args)
 		return
@@ -100,7 +100,7 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 		} else {
 			next++
 		}
-		if k >= len(fn.Params) || fn.implicit(fn.Params[k]) { // beside one that is misnamed
+		if k >= len(fn.Params) || fn.implicit(fn.Params[k]) { // together with a misnamed argument
 			b.expr(a.Value, nil)
 			continue
 		}
@@ -115,15 +115,15 @@ func (b *body) bindArguments(e ast.Expr, d *Call, fn *Function, in *instance, re
 	}
 }
 
-// unbound checks the arguments of a call that has been refused. Types that they
-// leave open are not reported.
+// unbound checks the arguments of a rejected call. Types that they leave open are not reported.
 func (b *body) unbound(args []*ast.Arg) {
 	pending := len(b.vars)
 	b.arguments(args)
 	b.vars = b.vars[:pending]
 }
 
-// parameterReason points at a user's parameter; the library's need no place.
+// parameterReason returns the declaration of a user's parameter as the reason. The library's
+// parameters have no position.
 func (b *body) parameterReason(fn *Function, p *Param) reason {
 	if fn.Info.Library {
 		return reason{}
@@ -170,9 +170,8 @@ func (b *body) namedParameter(fn *Function, a *ast.Arg, args []*ast.Arg, filled 
 	return -1
 }
 
-// countFits reports a call with too few or too many arguments; first is the
-// first parameter that the written ones fill. Misnamed arguments are reported
-// where they are bound.
+// countFits reports a call with too few or too many arguments. first is the first parameter that
+// the written arguments fill. Misnamed arguments are reported where they are bound.
 func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, first int) bool {
 	named := map[string]bool{}
 	positional := 0
@@ -239,8 +238,8 @@ func (b *body) countFits(e ast.Expr, d *Call, fn *Function, args []*ast.Arg, fir
 	return false
 }
 
-// missingArguments adds the last n arguments of a call, as placeholders. The first of them is that of
-// parameter k.
+// missingArguments returns the fix that adds the last n arguments of a call as placeholders. The
+// first of them is for parameter k.
 func (b *body) missingArguments(e ast.Expr, fn *Function, args []*ast.Arg, k, n int) []diag.Fix {
 	end := e.Span().End - 1
 	if b.info.File.Source.String()[end] != ')' || slices.ContainsFunc(args, func(a *ast.Arg) bool { return a.Name != nil }) || k+n != len(fn.Params) {
@@ -260,7 +259,7 @@ func (b *body) missingArguments(e ast.Expr, fn *Function, args []*ast.Arg, k, n 
 	return []diag.Fix{diag.Offer(diag.Insert(end, text), "Insert `%s`", strings.TrimPrefix(text, ", "))}
 }
 
-// typeInPlace moves the type that is argument i to its place after the name.
+// typeInPlace returns the fix that moves argument i, the name of a type, after the function's name.
 func (b *body) typeInPlace(call *ast.MethodCall, args []*ast.Arg, i int) []diag.Fix {
 	if len(args) < 2 {
 		return nil
@@ -275,7 +274,8 @@ func (b *body) typeInPlace(call *ast.MethodCall, args []*ast.Arg, i int) []diag.
 		diag.Insert(call.Name.Sp.End, "<"+b.info.File.Source.Slice(args[i].Value.Span())+">"), diag.Remove(gone)}}}
 }
 
-// orDefault advises the method for a call whose last argument is a default: `m.get_or(key, 0)` for `m.get(key, 0)`.
+// orDefault suggests the method that takes a default if the last argument of a call is one:
+// `m.get_or(key, 0)` for `m.get(key, 0)`.
 func (b *body) orDefault(e ast.Expr, fn *Function, args []*ast.Arg, d *diag.Diagnostic) bool {
 	call, ok := e.(*ast.MethodCall)
 	if !ok {
@@ -290,7 +290,7 @@ func (b *body) orDefault(e ast.Expr, fn *Function, args []*ast.Arg, d *diag.Diag
 	return true
 }
 
-// typeAmong is the argument that reads as the name of a type, and its text; -1 for none.
+// typeAmong returns the index and text of the argument that reads as the name of a type, or -1.
 func (b *body) typeAmong(args []*ast.Arg) (int, string) {
 	for i, a := range args {
 		name := b.text(a.Value)
@@ -301,12 +301,12 @@ func (b *body) typeAmong(args []*ast.Arg) (int, string) {
 	return -1, ""
 }
 
-// isTypeName says whether a text reads as the name of a type.
+// isTypeName reports whether a text reads as the name of a type.
 func isTypeName(s string) bool {
 	return isUpper(s) && isName(s)
 }
 
-// namesType says whether an argument is the name of a type.
+// namesType reports whether an argument is the name of a type.
 func (b *body) namesType(e ast.Expr) bool {
 	p, ok := unparen(e).(*ast.PathExpr)
 	if !ok || len(p.Segments) != 1 || b.local(p.Segments[0].Name) != nil {
@@ -316,7 +316,7 @@ func (b *body) namesType(e ast.Expr) bool {
 	return en != nil && en.obj == nil && en.module == nil && !en.refused
 }
 
-// surplus names the last n arguments.
+// surplus returns the last n arguments in words.
 func (b *body) surplus(args []*ast.Arg, n int) string {
 	var texts []string
 	for _, a := range args[max(len(args)-n, 0):] {
@@ -329,7 +329,7 @@ func (b *body) surplus(args []*ast.Arg, n int) string {
 	return listed(texts)
 }
 
-// fillDefaults fills the parameters that no argument was written for.
+// fillDefaults fills the parameters that have no written argument.
 func (b *body) fillDefaults(d *Call, fn *Function, filled []bool) {
 	for k, p := range fn.Params {
 		switch {
@@ -342,14 +342,14 @@ func (b *body) fillDefaults(d *Call, fn *Function, filled []bool) {
 	}
 }
 
-// optional reports whether calls may leave p out: it has a default, or is an
-// Option of a program's function and then None.
+// optional reports whether calls may omit p: it has a default, or it is an Option parameter of a
+// program's function, which defaults to None.
 func (fn *Function) optional(p *Param) bool {
 	_, isOption := p.Type.(*types.Option)
 	return p.Default != nil || isOption && !fn.Info.Library
 }
 
-// implicit says that calls leave p out: the compiler passes the run-time type.
+// implicit reports whether the compiler passes p, a run-time type.
 func (fn *Function) implicit(p *Param) bool { return fn.Shape && p.Type == types.Shape }
 
 func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
@@ -378,8 +378,8 @@ func (b *body) closureArguments(e *ast.Call, d *Call, f *types.Func, p *piped) {
 	}
 }
 
-// arguments checks arguments whose callee is unknown. The types of a closure's
-// parameters are unknown then, too, which is not reported.
+// arguments checks arguments of an unknown callee. The types of a closure's parameters are then
+// unknown too, which is not reported.
 func (b *body) arguments(args []*ast.Arg) {
 	for _, a := range args {
 		cl, ok := unparen(a.Value).(*ast.Closure)
@@ -397,8 +397,7 @@ func (b *body) arguments(args []*ast.Arg) {
 	}
 }
 
-// regexArguments checks arguments that a library function reads as regular
-// expressions, as far as they are written out.
+// regexArguments checks the literal arguments that a library function uses as regular expressions.
 func (b *body) regexArguments(d *Call, fn *Function, args []*ast.Arg) {
 	if !fn.Info.Library {
 		return

@@ -7,19 +7,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// AgentFields are the names of the fields of an agent, in order.
+// AgentFields returns the names of the fields of an agent, sorted.
 func AgentFields() []string { return sortedNames(agentFields) }
 
-// HostFields are the names of the fields of a host, in order.
+// HostFields returns the names of the fields of a host, sorted.
 func HostFields() []string { return sortedNames(hostFields) }
 
-// RetryFields are the members of a retry_policy.
+// RetryFields returns the keys of a retry_policy.
 func RetryFields() []string { return slices.Clone(retryFields) }
 
-// Backoffs are the values of a retry_policy's `backoff`.
+// Backoffs returns the values of a retry_policy's `backoff`.
 func Backoffs() []string { return slices.Clone(backoffs) }
 
-// DecoratorParams are what a decorator takes whose arguments are a function's of the library; nil for others.
+// DecoratorParams returns the parameters of a decorator that a library function implements, or nil.
 func (p *Program) DecoratorParams(i *Info, name string) []*Param {
 	m := p.checker.moduleOf(i)
 	if m == nil || wrapping[name] == "" {
@@ -33,7 +33,7 @@ func (p *Program) DecoratorParams(i *Info, name string) []*Param {
 	return written(fn)
 }
 
-// FieldText is what a field of an "agent" or a "host" takes, in words of the language.
+// FieldText describes the value of a field of an "agent" or a "host" in terms of the language.
 func FieldText(of, name string) string {
 	known := map[string]map[string]fieldType{"agent": agentFields, "host": hostFields}[of]
 	if t := known[name].typ; t != nil && t != types.Type(types.Any) {
@@ -52,19 +52,20 @@ func FieldText(of, name string) string {
 	return "value"
 }
 
-// Named is a declaration under the name by which a place sees it.
+// Named is a declaration with the name by which a position sees it.
 type Named struct {
 	Name string
 	Def  *Def
-	// Distance says how far around it is declared: 0 for the innermost block or module.
+	// Distance is the number of enclosing blocks or modules between the position and the
+	// declaration. It is 0 for the innermost one.
 	Distance int
 }
 
-// MockFields are the names of the fields of a mock, in order.
+// MockFields returns the names of the fields of a mock, sorted.
 func MockFields() []string { return sortedNames(mockFields) }
 
-// Members are the fields and methods that may follow a `.` behind a value of a type, in order: fields
-// as they are declared, then methods.
+// Members returns the fields and methods that may follow `.` after a value of a type: fields in the
+// order of their declaration, then methods.
 func (p *Program) Members(i *Info, t types.Type) []*Def {
 	c := p.checker
 	defer c.quietly()()
@@ -111,7 +112,7 @@ func (p *Program) Members(i *Info, t types.Type) []*Def {
 	return append(out, c.functionsOf(t, true)...)
 }
 
-// functionsOf are the methods of a type, or the functions that are called on its name.
+// functionsOf returns the methods of a type, or the functions that are called on its name.
 func (c *checker) functionsOf(t types.Type, methods bool) []*Def {
 	var out []*Def
 	seen := map[string]bool{}
@@ -134,7 +135,7 @@ func (c *checker) functionsOf(t types.Type, methods bool) []*Def {
 	return out
 }
 
-// moduleAt is the module that the innermost of some nodes stands in.
+// moduleAt returns the module of the innermost of the given nodes.
 func (c *checker) moduleAt(i *Info, around []ast.Node) *module {
 	m := c.moduleOf(i)
 	for _, n := range around {
@@ -162,8 +163,8 @@ func nameOf(d ast.Decl) string {
 	return ""
 }
 
-// Visible are the names of the modules around a place, which stands in the nodes around, the outermost
-// first, but for variables and what the library has for all.
+// Visible returns the names of the modules around a position, without variables and the prelude.
+// around contains the nodes around the position, the outermost first.
 func (p *Program) Visible(i *Info, around []ast.Node) []Named {
 	c := p.checker
 	defer c.quietly()()
@@ -176,7 +177,7 @@ func (p *Program) Visible(i *Info, around []ast.Node) []Named {
 	return out
 }
 
-// namesOf are the names of a module, in order.
+// namesOf returns the names of a module, sorted.
 func (c *checker) namesOf(m *module, distance int, show func(*entity) bool) []Named {
 	var out []Named
 	for _, name := range sortedNames(m.names) {
@@ -196,7 +197,7 @@ func (c *checker) namesOf(m *module, distance int, show func(*entity) bool) []Na
 	return out
 }
 
-// Prelude are the names that every program sees.
+// Prelude returns the names that every program sees.
 func (p *Program) Prelude(i *Info) []Named {
 	c := p.checker
 	defer c.quietly()()
@@ -219,8 +220,8 @@ func (p *Program) Prelude(i *Info) []Named {
 	return out
 }
 
-// Within are the names that may follow a path and its `::`: those of a module, the variants of an enum
-// and the functions of a type. Using says that the path stands in a `use`.
+// Within returns the names that may follow a path and `::`: those of a module, the variants of an
+// enum, or the functions of a type. using reports that the path is part of a `use`.
 func (p *Program) Within(i *Info, around []ast.Node, path []string, using bool) []Named {
 	c := p.checker
 	defer c.quietly()()
@@ -285,8 +286,8 @@ func (c *checker) stdModules() []Named {
 	return out
 }
 
-// SameMethod are the methods that share their name with one of a trait or of an impl of a trait, that one included;
-// nil for any other declaration.
+// SameMethod returns the methods with the same name in a trait and in its impls, including d
+// itself. It returns nil for other declarations.
 func (p *Program) SameMethod(d *Def) []*Def {
 	if d.Kind != DefMethod {
 		return nil
@@ -317,8 +318,8 @@ func (p *Program) SameMethod(d *Def) []*Def {
 	return nil
 }
 
-// Implementing are the impls of a trait, as the declarations of the types that they are for. A type
-// that no text declares, such as Int, is where the impl names it.
+// Implementing returns the declarations of the types that implement a trait. For a type without a
+// declaration, such as Int, it returns its name in the impl.
 func (p *Program) Implementing(d *Def) []*Def {
 	var out []*Def
 	c := p.checker

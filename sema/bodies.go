@@ -10,73 +10,74 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// Bodies is what a check has found in the bodies of functions. A later check of the same program takes it
-// over for the files that have not changed and that no edit of a surface elsewhere touches: what a body is
-// checked against are surfaces. It holds nothing of the program itself, and is not changed once the check has
-// ended.
+// Bodies holds the results of checking function bodies. A later check of the same program reuses
+// them for the files that have not changed and that no edit of another file's surface affects,
+// because a body is checked against surfaces only. Bodies refers to nothing of the program itself,
+// and does not change after the check.
 type Bodies struct {
-	around Config      // what of the configuration checking depends on
-	own    []*ast.File // the program's own, in order
+	around Config      // the parts of the configuration that checking depends on
+	own    []*ast.File // the program's own files, in order
 	files  map[*ast.File][]*inBody
-	// whole says that what is in one body decides what is told of others, so that nothing may be
-	// taken over.
+	// whole reports that the diagnostics of one body depend on another body, so that no results can
+	// be reused.
 	whole bool
-	// older was found under other surfaces: what is missing of a declaration changes them for a while.
+	// older has results for other surfaces. An incomplete declaration changes the surfaces
+	// temporarily.
 	older *Bodies
 }
 
-// inBody is what checking a function has told, and done besides filling the tables of its file, in the order
-// in which it was done.
+// inBody holds the diagnostics and the side effects of checking a function, in order, except its
+// entries in the tables of its file.
 type inBody struct {
 	told    []*diag.Diagnostic
-	unread  []*diag.Diagnostic // of variables, told when all bodies are checked
+	unread  []*diag.Diagnostic // of variables, reported after all bodies are checked
 	imports []importUse
 	uses    []fileUse
 	library []*ast.File
-	// declares says that a block of it has declarations of its own.
+	// declares reports that a block of the function contains declarations.
 	declares bool
 }
 
-// importUse is an import that was looked through.
+// importUse is an import that was looked up.
 type importUse struct {
 	file, number int  // of the file, and of the import in it
-	used         bool // what it brings in was wanted
+	used         bool // an imported name was used
 }
 
-// fileUse is the first place in which something of a file, by its number, is named.
+// fileUse is the first position that uses a declaration of another file, given by its number.
 type fileUse struct {
 	file int
 	at   source.Span
 }
 
-// bodyWork is what a checker does about Bodies.
+// bodyWork is the checker's state for Bodies.
 type bodyWork struct {
-	taken  map[*Info]*taken // files whose bodies may be
+	taken  map[*Info]*taken // files whose bodies may be reused
 	now    *Bodies
 	own    []*Info // the program's files, before bodies are checked
 	number map[*Info]int
 
-	noting    *inBody // of the function that is being checked
+	noting    *inBody // the function that is being checked
 	notingIn  *Info
-	resolving int  // imports that are being resolved: what that does is done again, not noted
-	quiet     bool // what is looked up may not be there
+	resolving int  // imports that are being resolved: resolution is repeated instead of recorded
+	quiet     bool // the name may not exist
 	ofImports diag.List
 	allUses   map[*Info][]*importEntry
 
-	left map[*Info][]*Function // whose bodies are yet to be checked, of files that were taken over
+	left map[*Info][]*Function // functions to check, in files whose bodies were reused
 }
 
-// taken is how far the functions of a file have been taken over.
+// taken is how many of a file's functions have been reused.
 type taken struct {
 	found []*inBody
 	next  int
 }
 
-// Bodies is what the check has found in bodies, for Config.Bodies of the next one.
+// Bodies returns the results for function bodies, for Config.Bodies of the next check.
 func (p *Program) Bodies() *Bodies { return p.checker.bodies.now }
 
-// prepareBodies looks what may be taken over, once all that is outside of bodies is checked, and makes the
-// tables of the other files.
+// prepareBodies decides which results can be reused, after everything outside bodies is checked,
+// and creates the tables of the other files.
 func (c *checker) prepareBodies() {
 	c.findTaken()
 	for _, i := range c.bodies.own {
@@ -96,7 +97,7 @@ func (c *checker) findTaken() {
 		}
 	}
 	before := c.cfg.Bodies
-	if before == nil { // whoever wants what was found gives an empty one to begin with
+	if before == nil { // a caller that wants the results passes an empty Bodies at first
 		return
 	}
 	for _, i := range w.own {
@@ -124,20 +125,20 @@ func (c *checker) findTaken() {
 	}
 }
 
-// alone is what was found without what is older.
+// alone returns a copy without older.
 func (b *Bodies) alone() *Bodies {
 	out := *b
 	out.older = nil
 	return &out
 }
 
-// mayTakeOver says whether there is anything to be taken over.
+// mayTakeOver reports whether there are results to reuse.
 func (c *checker) mayTakeOver() bool {
 	return c.cfg.Bodies != nil && len(c.cfg.Bodies.files) > 0 && c.cfg.Most > 0
 }
 
-// takeOver finds the files whose bodies need no check: those that have not changed, but for the ones that are
-// touched by what has.
+// takeOver finds the files whose bodies need no check: the unchanged ones, except those that a
+// change affects.
 func (w *bodyWork) takeOver(before *Bodies, touched func(*ast.File, []*inBody) bool) {
 	current := map[*source.File]bool{}
 	for _, i := range w.own {
@@ -156,19 +157,19 @@ func (w *bodyWork) takeOver(before *Bodies, touched func(*ast.File, []*inBody) b
 	}
 }
 
-// checkedWith is what of a configuration decides what is found.
+// checkedWith returns the parts of the configuration that affect the results.
 func (cfg *Config) checkedWith() Config {
 	return Config{Name: cfg.Name, Library: cfg.Library, Manifest: cfg.Manifest, Dir: cfg.Dir, Most: cfg.Most, Tests: cfg.Tests, AnyConnection: cfg.AnyConnection}
 }
 
-// fits says whether two checks are of one program, with the same surfaces.
+// fits reports whether two checks are of the same program with the same surfaces.
 func (b *Bodies) fits(o *Bodies) bool {
 	return reflect.DeepEqual(b.around, o.around) && slices.EqualFunc(b.own, o.own, func(x, y *ast.File) bool {
 		return x == y || x.Source.Name == y.Source.Name && surface.Of(x) == surface.Of(y)
 	})
 }
 
-// names says whether what was told refers to a text of the given ones.
+// names reports whether a diagnostic refers to one of the given texts.
 func (f *inBody) names(files map[*source.File]bool) bool {
 	for _, list := range [][]*diag.Diagnostic{f.told, f.unread} {
 		for _, d := range list {
@@ -185,7 +186,7 @@ func (f *inBody) names(files map[*source.File]bool) bool {
 	return false
 }
 
-// functionBody checks a function, or takes over what was found in it.
+// functionBody checks a function, or reuses its results.
 func (c *checker) functionBody(fn *Function) {
 	w := &c.bodies
 	if t := w.taken[fn.Info]; t != nil && t.next < len(t.found) {
@@ -204,7 +205,7 @@ func (c *checker) functionBody(fn *Function) {
 	w.noting = nil
 }
 
-// again does what checking a function has done, but for the tables.
+// again repeats the side effects of checking a function, without filling the tables.
 func (c *checker) again(fn *Function, f *inBody) {
 	fn.checked = true
 	for _, file := range f.library {
@@ -227,18 +228,18 @@ func (c *checker) again(fn *Function, f *inBody) {
 	c.bodies.now.files[fn.Info.File] = append(c.bodies.now.files[fn.Info.File], f)
 }
 
-// noteTold notes what is told about a body.
+// noteTold records a diagnostic of a body.
 func (w *bodyWork) noteTold(m *module, d *diag.Diagnostic) {
 	switch {
 	case w.noting == nil || w.resolving > 0:
 	case m.info != w.notingIn:
-		w.now.whole = true // it is told once, whoever comes first
+		w.now.whole = true // only the first body reports it
 	default:
 		w.noting.told = append(w.noting.told, d)
 	}
 }
 
-// noteImport notes that an import is looked through.
+// noteImport records that an import is looked up.
 func (w *bodyWork) noteImport(im *importEntry, used bool) {
 	if w.noting == nil || w.resolving > 0 || im.number < 0 {
 		return
@@ -252,7 +253,7 @@ func (w *bodyWork) noteImport(im *importEntry, used bool) {
 	w.noting.imports = append(w.noting.imports, importUse{file, im.number, used})
 }
 
-// noteFileUse notes that something of another file is named.
+// noteFileUse records that a declaration of another file is used.
 func (w *bodyWork) noteFileUse(m, in *module, at source.Span) {
 	if w.noting == nil || w.resolving > 0 {
 		return
@@ -270,25 +271,25 @@ func (w *bodyWork) noteFileUse(m, in *module, at source.Span) {
 	w.noting.uses = append(w.noting.uses, fileUse{n, at})
 }
 
-// noteLibrary notes that a file of the library is looked at.
+// noteLibrary records that a file of the library is used.
 func (w *bodyWork) noteLibrary(f *ast.File) {
 	if w.noting != nil && w.resolving == 0 && !slices.Contains(w.noting.library, f) {
 		w.noting.library = append(w.noting.library, f)
 	}
 }
 
-// noteSite notes a place of which it is decided when all bodies are checked what it means.
+// noteSite records a position whose meaning is decided after all bodies are checked.
 func (w *bodyWork) noteSite(s *site) {
 	if s.bound != nil && len(s.bound.Args) > 0 {
 		w.now.whole = true
 	}
 }
 
-// Complete fills the tables of a file whose bodies were taken over. A program is asked by one goroutine at a
-// time.
+// Complete fills the tables of a file whose bodies were reused. It must not be called concurrently
+// for one program.
 func (p *Program) Complete(i *Info) { p.complete(i, func(*Function) bool { return true }) }
 
-// complete does so for some functions.
+// complete is Complete for some of the functions.
 func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 	c := p.checker
 	i.fill()
@@ -305,7 +306,7 @@ func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 	}
 	c.bodies.left[i] = later
 	defer c.quietly()()
-	c.cfg.Stopped = nil // the check has ended
+	c.cfg.Stopped = nil // the check is done
 	unread := c.unread
 	for _, fn := range now {
 		c.checkFunction(fn)
@@ -313,7 +314,7 @@ func (p *Program) complete(i *Info, wanted func(*Function) bool) {
 	c.unread = unread
 }
 
-// TakenOver is how many bodies the check has taken over.
+// TakenOver returns the number of bodies that the check has reused.
 func (p *Program) TakenOver() (n int) {
 	for _, t := range p.checker.bodies.taken {
 		n += t.next
@@ -321,15 +322,15 @@ func (p *Program) TakenOver() (n int) {
 	return n
 }
 
-// TookOver says whether what was found in the bodies of a file was taken over.
+// TookOver reports whether the results for the bodies of a file were reused.
 func (p *Program) TookOver(i *Info) bool { return p.checker.bodies.taken[i] != nil }
 
-// touched reports whether bodies of a file may mean something else after an edit.
+// touched reports whether an edit can change the meaning of a file's bodies.
 func touched(e *surface.Edit, f *ast.File, found []*inBody) bool {
 	var imports []int
 	for _, b := range found {
 		if len(b.told) > 0 {
-			return true // what is told may suggest any name
+			return true // a diagnostic may suggest any name
 		}
 		for _, u := range b.imports {
 			imports = append(imports, u.file)

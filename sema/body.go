@@ -7,7 +7,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// body checks the inside of one function.
+// body checks the body of one function.
 type body struct {
 	c     *checker
 	m     *module
@@ -21,34 +21,33 @@ type body struct {
 	purpose
 	unsettled
 
-	here      source.Pos // where the statement at hand starts; 0 outside of blocks
+	here      source.Pos // where the current statement starts; 0 outside blocks
 	names     patternNames
 	errors    int
-	unknowns  map[string]bool         // names that nothing declares and that have been reported
-	unreached int                     // constructs around the place at hand that control does not come to
-	typed     map[ast.Expr]types.Type // arguments that have been looked at already
+	unknowns  map[string]bool         // undeclared names that have been reported
+	unreached int                     // unreachable constructs around the current position
+	typed     map[ast.Expr]types.Type // arguments that have been checked
 }
 
-// purpose says what the expression at hand is for, as messages need it.
+// purpose is the use of the current expression, for messages.
 type purpose struct {
-	receiver    ast.Expr     // what a method is being called on: a pipeline stands only there
-	method      string       // that is being called on it
+	receiver    ast.Expr     // the receiver of a method call: only here a pipeline is allowed
+	method      string       // the method called on it
 	configField string       // the field of a declaration whose value is being checked
 	subject     ast.Expr     // of the match whose patterns are being checked
-	throwing    bool         // a `throw` is looking for where it goes
-	line        *ast.Closure // that is a line run by itself
+	throwing    bool         // the target of a `throw` is being resolved
+	line        *ast.Closure // for an expression that is executed by itself
 }
 
-// unsettled is what only the whole body shows.
+// unsettled is what can be decided only at the end of the body.
 type unsettled struct {
 	vars   []pendingVar
-	late   []func() // checks that wait until the types they look at are fixed
-	unread []*Local // told of when nothing is wrong
+	late   []func() // checks that wait until the types are fixed
+	unread []*Local // reported if the body has no errors
 }
 
-// frame is what `return` and `?` leave: a function, a closure, a handler or a
-// stage. home is the frame whose variables it uses directly: a handler's is
-// the function around it.
+// frame is what `return` and `?` leave: a function, a closure, a handler or a stage. home is the
+// frame whose variables it uses directly: for a handler, the enclosing function.
 type frame struct {
 	parent  *frame
 	home    *frame
@@ -57,41 +56,40 @@ type frame struct {
 	handler bool
 	depth   int  // of the scopes around a handler
 	raises  bool // a stage, a test or a line: errors are raised to its boundary
-	// concurrent is set in a body that runs as a task of its own.
+	// concurrent is set in a concurrent body.
 	concurrent *Concurrent
 	// again is set in a decorated stage, which may run several times.
 	again   bool
-	result  types.Type // what return takes; nil while a closure's is inferred
+	result  types.Type // the type of returned values; nil while a closure's is inferred
 	because reason
 	returns []returned
 	leaves  []pendingLeave // of a closure whose result is inferred
 	try     *tryScope
 }
 
-// returned is a value that leaves a closure whose result type is inferred.
+// returned is a value that a closure with an inferred result type returns.
 type returned struct {
 	x  ast.Expr
 	ty types.Type
 	at source.Span
 }
 
-// scope is one block's names.
+// scope holds the names of one block.
 type scope struct {
 	parent *scope
 	locals []*Local
-	// declares are the names of the block's own declarations, which hide
-	// variables around it.
+	// declares contains the names of the block's own declarations, which hide outer variables.
 	declares map[string]bool
-	// latest holds, once there are many variables, the last of each name among
-	// the first known ones.
+	// latest holds the last of the first known variables of each name, in scopes with many
+	// variables.
 	latest map[string]*Local
 	known  int
 }
 
-// manyLocals are too many to look through for each use.
+// manyLocals is the number of variables from which a linear search is too slow.
 const manyLocals = 32
 
-// find gives the last variable of a name, nil when there is none.
+// find returns the last variable with a name, or nil.
 func (s *scope) find(name string) *Local {
 	if len(s.locals)-s.known > manyLocals {
 		if s.latest == nil {
@@ -110,21 +108,21 @@ func (s *scope) find(name string) *Local {
 	return s.latest[name]
 }
 
-// cut takes out the variables from number n on.
+// cut removes the variables from number n on.
 func (s *scope) cut(n int) {
 	if s.locals = s.locals[:n]; s.known > n {
 		s.latest, s.known = nil, 0
 	}
 }
 
-// reason says why a type is wanted, for the label of a mismatch.
+// reason explains why a type is expected, for the label of a mismatch.
 type reason struct {
 	m    *module
 	at   source.Span
 	text string
 }
 
-// pendingVar is an inference variable that something later has to fix.
+// pendingVar is an inference variable that later code must fix.
 type pendingVar struct {
 	v    *types.Var
 	at   source.Span
@@ -155,7 +153,7 @@ func (c *checker) checkFunction(fn *Function) {
 	if fn.assoc != nil {
 		b.ts.self = fn.assoc
 	}
-	b.defaults(fn.Params) // before any is bound: a default sees no parameters
+	b.defaults(fn.Params) // before the parameters are bound: a default cannot use them
 	for _, p := range fn.Params {
 		b.bind(p.Local)
 	}
@@ -175,8 +173,7 @@ func (b *body) defaults(params []*Param) {
 	}
 }
 
-// finish looks at what only the whole body shows: variables nobody used, and
-// types nothing fixed.
+// finish reports unused variables and types that are still open.
 func (b *body) finish() {
 	b.leaveScope()
 	for _, f := range b.late {
@@ -202,10 +199,10 @@ func (b *body) report(d *diag.Diagnostic) {
 	b.c.report(b.m, d)
 }
 
-// failed says whether anything in the body is wrong.
+// failed reports whether the body has errors.
 func (b *body) failed() bool { return b.errors > 0 }
 
-// owner is the function whose body it is; nil for a stage's or a constant's.
+// owner returns the enclosing function; nil for the body of a stage or constant.
 func (b *body) owner() *Function {
 	f := b.frame
 	for f.parent != nil {
@@ -214,8 +211,7 @@ func (b *body) owner() *Function {
 	return f.fn
 }
 
-// freshVar makes an inference variable that must be fixed by the end of the
-// body.
+// freshVar returns an inference variable that must be fixed by the end of the body.
 func (b *body) freshVar(at source.Span, what, hint string) *types.Var {
 	v := b.c.newVar()
 	b.vars = append(b.vars, pendingVar{v, at, what, hint})
@@ -224,7 +220,7 @@ func (b *body) freshVar(at source.Span, what, hint string) *types.Var {
 
 func (b *body) enterScope() { b.scope = &scope{parent: b.scope} }
 
-// leaveScope notes the variables that nothing read.
+// leaveScope records the unused variables of the scope.
 func (b *body) leaveScope() {
 	for _, l := range b.scope.locals {
 		if !l.used && l.Name != "" && l.Name[0] != '_' {
@@ -234,17 +230,17 @@ func (b *body) leaveScope() {
 	b.scope = b.scope.parent
 }
 
-// unread is a variable that nothing in its body has read.
+// unread is a variable that is never read in its body.
 type unread struct {
 	m *module
 	l *Local
-	// found is of the function, where what is found in it is noted; without a variable it has what
-	// was told.
+	// found is where the function's results are recorded. Without a variable, it holds the
+	// diagnostics to report.
 	found *inBody
 }
 
-// unreadVariables warns about them once all bodies are checked: a function in a
-// block may have tried to read one, which is an error of its own.
+// unreadVariables warns about unused variables after all bodies are checked. A nested function may
+// have tried to read one, which is an error of its own.
 func (c *checker) unreadVariables() {
 	for _, u := range c.unread {
 		if u.l == nil {
@@ -274,13 +270,13 @@ func (c *checker) unreadVariables() {
 	}
 }
 
-// bind makes a variable visible from here on; a name may be shadowed.
+// bind makes a variable visible from here on. It may shadow another.
 func (b *body) bind(l *Local) {
 	l.frame, l.depth = b.frame.home, b.depth()
 	b.scope.locals = append(b.scope.locals, l)
 }
 
-// local finds a variable by name, noting the closures that capture it.
+// local finds a variable by name, and records the closures that capture it.
 func (b *body) local(name string) *Local {
 	for s := b.scope; s != nil; s = s.parent {
 		if l := s.find(name); l != nil {
@@ -294,8 +290,8 @@ func (b *body) local(name string) *Local {
 	return nil
 }
 
-// capture notes l with every closure between its use and its frame. A mutable
-// variable is captured by reference, so it moves into a cell.
+// capture adds l to every closure between its use and its frame. A mutable variable is captured by
+// reference, so it moves into a cell.
 func (b *body) capture(l *Local) {
 	for f := b.frame.home; f != nil && f != l.frame; {
 		if f.closure != nil && !contains(f.closure.Captures, l) {
@@ -320,14 +316,14 @@ func contains(ls []*Local, l *Local) bool {
 	return false
 }
 
-// flow is what is known where control stands: whether it can stand there at
-// all, and the state of each variable declared without a value.
+// flow is the state of control flow: whether the current position is reachable, and the state of
+// each variable declared without a value.
 type flow struct {
 	dead bool
 	late []lateState
 }
 
-// lateState is a late variable's state: maySet and mayUnset, at least one.
+// lateState is a late variable's state: maySet, mayUnset or both.
 type lateState struct {
 	l     *Local
 	state uint8
@@ -343,8 +339,8 @@ func (f flow) clone() flow {
 	return f
 }
 
-// asReached has code that control does not come to checked as if it did, so that
-// in it only what leaves by itself has type Never. It gives what ends that.
+// asReached lets unreachable code be checked as if it were reachable, so that only expressions that
+// never return have type Never. The caller must call end afterwards.
 func (b *body) asReached() (end func()) {
 	if !b.flow.dead {
 		return func() {}
@@ -357,10 +353,10 @@ func (b *body) asReached() (end func()) {
 	}
 }
 
-// comes says whether control comes to the place at hand.
+// comes reports whether the current position is reachable.
 func (b *body) comes() bool { return !b.flow.dead && b.unreached == 0 }
 
-// joinFlow is what is known where control arrives from either side.
+// joinFlow merges the states of two paths.
 func joinFlow(a, b flow) flow {
 	if a.dead {
 		return b

@@ -7,11 +7,11 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// What bounds demand of type arguments, and what they give: which impls a type
-// has of a trait, and which type arguments follow from them.
+// Bounds of type parameters: which impls of a trait a type has, and which type arguments follow
+// from them.
 
-// implFits says whether an impl gives type t the trait of a bound, with the
-// bound's arguments. in then holds what the impl's type parameters stand for.
+// implFits reports whether an impl implements a bound's trait for type t with the bound's
+// arguments. in then holds the values of the impl's type parameters.
 func (k *conformance) implFits(im *impl, t types.Type, bound *types.Bound) (in *instance, ok bool) {
 	if implKey(im.target) != implKey(t) || !matches(im, t) {
 		return nil, false
@@ -34,7 +34,7 @@ func (k *conformance) implFits(im *impl, t types.Type, bound *types.Bound) (in *
 	return in, true
 }
 
-// satisfies says whether a type implements what a bound demands.
+// satisfies reports whether a type satisfies a bound.
 func (k *conformance) satisfies(t types.Type, bound *types.Bound) bool {
 	t = types.Resolve(t)
 	switch x := t.(type) {
@@ -60,7 +60,7 @@ func (k *conformance) satisfies(t types.Type, bound *types.Bound) bool {
 	return false
 }
 
-// implemented are the bounds of a trait that a type satisfies.
+// implemented returns the bounds of a trait that a type satisfies.
 func (k *conformance) implemented(t types.Type, trait *types.Trait) (out []*types.Bound) {
 	t = types.Resolve(t)
 	if p, ok := t.(*types.Param); ok {
@@ -81,9 +81,8 @@ func (k *conformance) implemented(t types.Type, trait *types.Trait) (out []*type
 	return out
 }
 
-// inferFromBounds settles type parameters that are open and stand in the
-// arguments of a bound: by the impl of the trait, if the bound type has just
-// one.
+// inferFromBounds infers open type parameters that appear in the arguments of a bound, if the bound
+// type has exactly one impl of the trait.
 func (b *body) inferFromBounds(in *instance) {
 	for _, p := range in.params {
 		t := in.solved[p]
@@ -110,7 +109,7 @@ func (b *body) inferFromBounds(in *instance) {
 	}
 }
 
-// openBound says whether an argument of a bound is not settled yet.
+// openBound reports whether an argument of a bound is not inferred yet.
 func (in *instance) openBound(bound *types.Bound) bool {
 	for _, a := range bound.Args {
 		if t, _ := in.known(a, false); in.open(t) {
@@ -120,8 +119,8 @@ func (in *instance) openBound(bound *types.Bound) bool {
 	return false
 }
 
-// checkBounds demands that type arguments implement what their parameters are
-// bound by, once they are known.
+// checkBounds checks that type arguments satisfy the bounds of their parameters, once they are
+// known.
 func (b *body) checkBounds(in *instance, at source.Span) {
 	for _, p := range in.params {
 		t := in.solved[p]
@@ -157,17 +156,17 @@ func (b *body) boundNotMet(t types.Type, bound *types.Bound, at source.Span) {
 	b.report(d.By(b.implementFor(t, bound, at)...).Hint("declare `impl %s for %s { … }`", bound, t))
 }
 
-// candidate is a method that a call may mean.
+// candidate is a method that a call may refer to.
 type candidate struct {
 	fn *Function
-	// known holds what the type parameters of the method's trait stand for,
-	// shown also those of its impl, as far as the receiver tells.
+	// known holds the values of the trait's type parameters. shown also holds those of its impl, as
+	// far as the receiver determines them.
 	known, shown map[*types.Param]types.Type
-	bound        *types.Bound // by which it is found
+	bound        *types.Bound // the bound that provides it
 }
 
-// boundMethods gives the methods of a name that a type parameter has by its
-// bounds: those of the first bound whose trait has the name.
+// boundMethods returns the methods with a name that a type parameter has by its bounds: those of
+// the first bound whose trait has the name.
 func (k *conformance) boundMethods(p *types.Param, name string) (out []candidate) {
 	for _, bound := range p.Bounds {
 		td := k.traits[bound.Trait]
@@ -181,9 +180,8 @@ func (k *conformance) boundMethods(p *types.Param, name string) (out []candidate
 	return out
 }
 
-// implMethods gives the methods of a name that a type has from impls of a
-// generic trait, which may be several; none when the method found first is no
-// such trait's.
+// implMethods returns the methods with a name that a type has from impls of a generic trait. There
+// may be several. It returns none if the method found first is not from such a trait.
 func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
 	if !c.conforms.genericTraits {
 		return nil
@@ -210,8 +208,7 @@ func (c *checker) implMethods(t types.Type, name string) (out []candidate) {
 	return out
 }
 
-// choose finds which of several methods a call means: by its arguments, then by
-// what is wanted of it.
+// choose selects one of several methods for a call, by its arguments, then by the expected type.
 func (b *body) choose(all []candidate, name *ast.Ident, args []*ast.Arg, hint types.Type) (candidate, bool) {
 	fits := all
 	for i, a := range args {
@@ -227,13 +224,13 @@ func (b *body) choose(all []candidate, name *ast.Ident, args []*ast.Arg, hint ty
 		return fits[0], true
 	}
 	if len(fits) == 0 {
-		return all[0], true // what does not fit is said of the first
+		return all[0], true // report errors for the first
 	}
 	b.ambiguous(fits, name)
 	return fits[0], false
 }
 
-// byArgument drops the candidates that the i-th argument does not fit.
+// byArgument removes the candidates that the i-th argument does not fit.
 func (b *body) byArgument(all []candidate, i int, a *ast.Arg) []candidate {
 	param := func(c *candidate) types.Type {
 		if c.fn.Recv != nil {
@@ -258,8 +255,8 @@ func (b *body) byArgument(all []candidate, i int, a *ast.Arg) []candidate {
 	return narrowed(all, t, func(c *candidate) (have, want types.Type) { return t, param(c) })
 }
 
-// narrowed gives the candidates that take exactly the type there, or, when none
-// does, those that it converts to.
+// narrowed returns the candidates that take exactly the type there, or, if none does, those that it
+// converts to.
 func narrowed(all []candidate, there types.Type, pair func(*candidate) (have, want types.Type)) []candidate {
 	var same, fit []candidate
 	for i := range all {
@@ -285,8 +282,8 @@ func narrowed(all []candidate, there types.Type, pair func(*candidate) (have, wa
 	return all
 }
 
-// seen checks an argument before its callee is chosen, so without knowing what
-// is wanted of it, and gives its type. It is checked once.
+// seen checks an argument before its callee is chosen, and therefore without an expected type, and
+// returns its type. It checks each argument once.
 func (b *body) seen(x ast.Expr) types.Type {
 	if b.typed == nil {
 		b.typed = map[ast.Expr]types.Type{}
@@ -310,8 +307,8 @@ func (b *body) ambiguous(fits []candidate, name *ast.Ident) {
 		Hint("say what it gives, as in `let x: %s = …`, or call it in a function whose parameter is bound by the one meant", types.Full(types.Substitute(fn.Gives(), fits[0].shown))))
 }
 
-// ambiguousAnywhere reports a call on an Any of a method that it cannot mean:
-// the method is of a generic trait, and some type has several impls of that.
+// ambiguousAnywhere reports an ambiguous method call on an Any: the method is from a generic trait
+// that some type implements several times.
 func (b *body) ambiguousAnywhere(name *ast.Ident) bool {
 	for _, td := range b.c.conforms.traitOrder {
 		if len(td.params) == 0 || td.methods[name.Name] == nil {

@@ -25,7 +25,7 @@ func (b *body) call(e *ast.Call, hint types.Type, p *piped) types.Type {
 	return b.callValue(e, b.expr(e.Fn, nil), p)
 }
 
-// callPath calls what a path names, when that is not just a value.
+// callPath checks a call of a path that is not just a value.
 func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *piped) (types.Type, bool) {
 	obj, assoc := b.callee(path, e.Args, hint)
 	if obj == nil && assoc == nil {
@@ -36,7 +36,7 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 		}
 		return nil, false
 	}
-	b.info.types[path.Id] = types.Bad // it is no value of its own here
+	b.info.types[path.Id] = types.Bad // not a value of its own here
 	switch o := obj.(type) {
 	case *Function:
 		b.info.objects[path.Id] = o
@@ -56,8 +56,8 @@ func (b *body) callPath(e *ast.Call, path *ast.PathExpr, hint types.Type, p *pip
 	return nil, false
 }
 
-// wantsReceiver reports a method of a declaration that is called like an
-// associated function: `Writer::execute("…")`.
+// wantsReceiver reports a method of a declaration that is called like an associated function:
+// `Writer::execute("…")`.
 func (b *body) wantsReceiver(fn *Function, path *ast.PathExpr, assoc types.Type, args []*ast.Arg, p *piped) bool {
 	owner, ok := assoc.(*types.Declared)
 	if !ok || fn.Recv == nil || p != nil || len(args) >= len(fn.Params) {
@@ -72,7 +72,7 @@ func (b *body) wantsReceiver(fn *Function, path *ast.PathExpr, assoc types.Type,
 	return true
 }
 
-// calledOnValue says how a method of a declaration is called.
+// calledOnValue reports that a method of a declaration must be called on a value.
 func (b *body) calledOnValue(owner *types.Declared, name *ast.Ident) {
 	kind := "pipeline"
 	if owner.Kind != nil {
@@ -82,7 +82,7 @@ func (b *body) calledOnValue(owner *types.Declared, name *ast.Ident) {
 		Hint("write `%s.%s(…)`", owner.Name, name.Name))
 }
 
-// testCalled refuses calling a test.
+// testCalled reports a call of a test.
 func (b *body) testCalled(fn *Function, at source.Span) {
 	if isTest(fn) {
 		b.report(diag.TestCalled.At(at, "test function `%s` cannot be called", fn.Name).
@@ -90,8 +90,8 @@ func (b *body) testCalled(fn *Function, at source.Span) {
 	}
 }
 
-// callFunction checks a call of a known function. recv is the receiver of a
-// method call; assoc the type of an associated one.
+// callFunction checks a call of a known function. recv is the receiver of a method call; assoc is
+// the type of an associated function.
 func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *receiver, assoc, hint types.Type, args []*ast.Arg, p *piped) types.Type {
 	b.c.lib.use(fn)
 	in := newInstance(fn.Generics)
@@ -139,15 +139,14 @@ func (b *body) callFunction(e ast.Expr, fn *Function, path *ast.PathExpr, recv *
 	return t
 }
 
-// givesSelf says that a library method gives a value of its receiver's own
-// type: a HostError's context is a HostError, an agent's builder that agent.
+// givesSelf reports whether a library method returns a value of its receiver's own type: the
+// context of a HostError is a HostError, the builder of an agent is that agent.
 func (fn *Function) givesSelf() bool {
 	n, ok := fn.Decl.Result.(*ast.NamedType)
 	return ok && fn.Info.Library && len(n.Segments) == 1 && n.Segments[0].Name == "Self"
 }
 
-// allowed holds the type arguments of a library function against what its
-// @only allows.
+// allowed checks the type arguments of a library function against its @only.
 func (b *body) allowed(fn *Function, in *instance, at source.Span) {
 	if !fn.Info.Library {
 		return
@@ -179,14 +178,14 @@ func (b *body) onlyType(fn *Function, d *ast.Decorator, t types.Type, at source.
 	}
 }
 
-// hasOwnParams says whether a type's arguments are just the parameters of its
-// declaration: nobody has written any.
+// hasOwnParams reports whether a type's arguments are the parameters of its declaration, because
+// none were written.
 func hasOwnParams(n *types.Named) bool {
 	return len(n.Args) > 0 && n.Args[0] == types.Type(n.Decl.Params[0])
 }
 
-// typeArguments fixes the type parameters that are written: those of the
-// function itself, or of the type before it.
+// typeArguments sets the written type parameters: those of the function itself, or of the type
+// before it.
 func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at source.Span, own bool) {
 	params := fn.Generics
 	n := len(fn.Decl.Generics)
@@ -205,7 +204,7 @@ func (b *body) typeArguments(in *instance, fn *Function, args []types.Type, at s
 	}
 }
 
-// callInstead is what was meant by a call of what is no function.
+// callInstead returns a hint for a call of a value that is not a function.
 func (b *body) callInstead(e *ast.Call, callee types.Type) string {
 	t, x := types.Resolve(callee), b.operand(e.Fn)
 	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
@@ -227,7 +226,7 @@ func (b *body) callInstead(e *ast.Call, callee types.Type) string {
 	return "only functions and closures are called"
 }
 
-// callValue calls a closure or function value.
+// callValue checks a call of a closure or function value.
 func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 	d := &Call{Kind: CallValue, Piped: p != nil}
 	b.info.details[e.Id] = d
@@ -259,14 +258,13 @@ func (b *body) callValue(e *ast.Call, callee types.Type, p *piped) types.Type {
 // unknown marks a path whose name was reported as unknown.
 var unknown = new(struct{ _ int })
 
-// ErrorNew is `T::new` of a built-in error type, the function that makes one of
-// its message.
+// ErrorNew is `T::new` of a built-in error type, which creates an error with a message.
 type ErrorNew struct{ Type *types.Named }
 
 func (*ErrorNew) object() {}
 
-// callee finds what a called path names; assoc is the type whose associated
-// function it is. Nil means a local or another value.
+// callee resolves a called path. assoc is the type of an associated function. It returns nil for a
+// local or another value.
 func (b *body) callee(path *ast.PathExpr, args []*ast.Arg, hint types.Type) (Object, types.Type) {
 	if len(path.Segments) == 1 {
 		name := path.Segments[0].Name
@@ -294,9 +292,9 @@ func (b *body) callee(path *ast.PathExpr, args []*ast.Arg, hint types.Type) (Obj
 	return b.associated(path)
 }
 
-// associated finds what a path of several segments names: `Type::name` (a
-// variant, an associated function, T::new of an error) or something of a
-// module. The type is the owner of an associated function.
+// associated resolves a path with several segments: `Type::name` (a variant, an associated
+// function, T::new of an error) or an item of a module. The type is the owner of an associated
+// function.
 func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 	segs := path.Segments
 	if t := b.builtinOwner(segs); t != nil {
@@ -326,7 +324,7 @@ func (b *body) associated(path *ast.PathExpr) (Object, types.Type) {
 	return nil, nil
 }
 
-// noValueAt reports a path that leads to no value.
+// noValueAt reports a path that does not refer to a value.
 func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
 	last := path.Segments[i-1]
 	switch {
@@ -348,8 +346,8 @@ func (b *body) noValueAt(path *ast.PathExpr, e *entity, i int) {
 	}
 }
 
-// builtinOwner is the type before `::` when no declaration names it: Self, a
-// type parameter, Array and its like.
+// builtinOwner returns the type before `::` if it has no declaration: Self, a type parameter, Array
+// and similar types.
 func (b *body) builtinOwner(segs []*ast.Ident) types.Type {
 	if len(segs) != 2 {
 		return nil
@@ -372,7 +370,7 @@ func (b *body) builtinOwner(segs []*ast.Ident) types.Type {
 	return construct(name, args)
 }
 
-// ofType finds `owner::name` of a type.
+// ofType resolves `owner::name` of a type.
 func (b *body) ofType(path *ast.PathExpr, t types.Type, owner, name *ast.Ident) (Object, types.Type) {
 	if n, ok := t.(*types.Named); ok {
 		if v := n.Decl.Variant(name.Name); v != nil {
@@ -465,7 +463,8 @@ func (b *body) noAssociated(t types.Type, owner, name *ast.Ident) {
 	b.report(d)
 }
 
-// insteadOfNew replaces a function of other languages that makes a value: by a function of ours, or by the value.
+// insteadOfNew returns the fixes for a constructor of another language: a function of Concerto, or
+// a value.
 func (b *body) insteadOfNew(t types.Type, owner, name *ast.Ident, w foreign.Word) []diag.Fix {
 	f := b.info.File.Source
 	at := source.Span{Start: owner.Sp.Start, End: name.Sp.End}
@@ -509,7 +508,7 @@ func (b *body) pipe(e *ast.Pipe, hint types.Type) types.Type {
 	b.pipes = append(b.pipes, pipedCall{e.Call, p})
 	n := len(b.pipes)
 	t := b.expr(e.Right, hint)
-	if len(b.pipes) >= n { // the call is `x |> f` with f a plain value
+	if len(b.pipes) >= n { // the call is `x |> f` with a plain value f
 		b.pipes = b.pipes[:n-1]
 	}
 	return t
@@ -521,7 +520,7 @@ type pipedCall struct {
 	p    *piped
 }
 
-// takePiped gives the value piped into e, once.
+// takePiped returns the value piped into e. It returns nil the second time.
 func (b *body) takePiped(e ast.Expr) *piped {
 	if n := len(b.pipes); n > 0 {
 		for i := n - 1; i >= 0; i-- {
@@ -535,8 +534,8 @@ func (b *body) takePiped(e ast.Expr) *piped {
 	return nil
 }
 
-// pipedInto is `x |> f`: a call of f with the piped value alone. Its detail
-// stands under f's own id.
+// pipedInto checks `x |> f`, a call of f with only the piped value. Its detail is stored under the
+// id of f.
 func (b *body) pipedInto(e ast.Expr, hint types.Type, p *piped) types.Type {
 	call := &ast.Call{Fn: e}
 	call.Sp, call.Id = e.Span(), e.ID()

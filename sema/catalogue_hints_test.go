@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/parser"
 )
 
-// codePlaces are where a piece of code may stand.
+// codePlaces are the contexts that a piece of code may appear in.
 var codePlaces = []string{
 	"fn f() { loop { $ } }", "fn f() { loop { $; } }", "fn f() { x$; }", "fn f() { match x { $ } }", "fn f() $ { }",
 	"$ { }", "$\nfn f() { }", "type A = $;", "agent A uses c { $ }", "pipeline P() -> Int { $ }",
@@ -19,21 +19,20 @@ var codePlaces = []string{
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// notCode are pieces in the hints that look like code and stand alone nowhere, with the reason.
+// notCode are pieces in hints that look like code but are not complete, with the reason.
 var notCode = map[string]string{
 	"${name}": "it is written in a string",
 }
 
-// ellipses are what the `…` of a hint may stand for.
+// ellipses are the possible replacements of `…` in a hint.
 var ellipses = []*strings.Replacer{
 	strings.NewReplacer("{ … }", "{ }", "…", "x"), strings.NewReplacer("{ … }", "{ x => x }", "…", "x: Int"), strings.NewReplacer("{ … }", `{ "result" => |x| x }`, "…", "x in x { }"),
 }
 
-// isPunctuation and areWords are pieces that are no code by themselves: a sign, a keyword, a command.
+// isPunctuation and areWords match pieces that are not code: a sign, a keyword, a command.
 var isPunctuation, areWords = regexp.MustCompile(`^[^\pL]*$`), regexp.MustCompile(`^[\w ]*$`)
 
-// TestCodeInHints: the code in the hints of the catalogue's programs can be written: each piece is read where
-// a piece of code may stand.
+// TestCodeInHints parses every piece of code in the hints of the catalogue's programs.
 func TestCodeInHints(t *testing.T) {
 	n := 0
 	for _, info := range diag.Catalogue() {

@@ -15,7 +15,7 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// manifest is what the programs of these tests find in Concerto.toml.
+// manifest is the Concerto.toml of the programs in these tests.
 var manifest = &sema.Manifest{
 	File:   "Concerto.toml",
 	Source: source.NewFile("Concerto.toml", []byte("[project]\n")),
@@ -31,7 +31,7 @@ var manifest = &sema.Manifest{
 	Mcp: map[string]bool{"Files": true},
 }
 
-// What the user reads of each entry's wrong program.
+// TestCatalogueRendered compares the output for each entry's wrong program.
 func TestCatalogueRendered(t *testing.T) {
 	a := golden.Open(t, "testdata/catalogue.golden")
 	defer a.Close()
@@ -78,14 +78,14 @@ func codes(l diag.List) string {
 	return strings.Join(out, "\n")
 }
 
-// checkFixes makes each fix of what was found of a text. What it mends is then gone; and all is well
-// when it is safe.
+// checkFixes applies each fix of the diagnostics of a text. The diagnostic must then be gone, and
+// with a safe fix the program must have none.
 func checkFixes(t *testing.T, found []*diag.Diagnostic, text string) {
 	t.Helper()
 	for _, d := range found {
 		for _, f := range d.Fixes {
 			if f.Edits[0].File != nil && f.Edits[0].File.Name != "bad.conc" {
-				continue // of the manifest, which scripts of the command apply
+				continue // of the manifest; scripts of the command test these
 			}
 			fixed := string(repair.Apply(source.NewFile("bad.conc", []byte(text)), f.Edits))
 			_, left := check("bad.conc", fixed)
@@ -98,8 +98,8 @@ func checkFixes(t *testing.T, found []*diag.Diagnostic, text string) {
 	}
 }
 
-// Every entry's wrong program gives that diagnostic and no other, its repaired
-// one none.
+// TestCatalogue checks that every entry's wrong program causes only that diagnostic, and its
+// corrected program none.
 func TestCatalogue(t *testing.T) {
 	for _, info := range diag.Catalogue() {
 		if info.Manifest || info.Tools || info.Code < "E0200" || info.Code >= "E0800" && info.Code < "W" || info.Code > "W0800" {

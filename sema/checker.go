@@ -19,29 +19,29 @@ type checker struct {
 	lib      libraryUse
 	bodies   bodyWork
 
-	configs []func()            // checks of declarations' constants, once all names are known
-	decls   []*types.Decl       // that the program declares
+	configs []func()            // checks of constants in declarations, run when all names are known
+	decls   []*types.Decl       // declared by the program
 	places  map[storePlace]bool // of stores in files
 	special specialiser
 	unread  []unread
-	vars    int    // how many inference variables there are
-	flawed  bool   // a file breaks the grammar
-	folding string // the field of a declaration whose value is computed, "" for none
+	vars    int    // the number of inference variables
+	flawed  bool   // a file has syntax errors
+	folding string // the field of a declaration whose value is computed, or ""
 	lost    map[*Info][]surface.Loss
 
 	uses  fileUses
 	index declIndex
 }
 
-// libraryUse is what of the library the program uses.
+// libraryUse is the part of the library that the program uses.
 type libraryUse struct {
 	library  map[*ast.File]*module
-	pending  []*Function // whose bodies are still to be checked
+	pending  []*Function // functions whose bodies are not checked yet
 	known    knownNames
-	stdIndex map[stdName][]string // the modules of std by what they have, once needed
+	stdIndex map[stdName][]string // the modules of std by their items, computed on demand
 }
 
-// entity is what a name of a module stands for: a value (Object), or a type.
+// entity is what a name of a module refers to: a value (Object), or a type.
 type entity struct {
 	name string
 	mod  *module
@@ -52,11 +52,11 @@ type entity struct {
 	typ     *types.Decl
 	alias   *aliasDecl
 	builtin types.Type // a basic type of the universe
-	refused bool       // what uses it says nothing more: the mistake is reported
+	refused bool       // its error is reported: uses report no further ones
 	pub     bool
 
 	module   *module      // of a `mod`
-	imported *importEntry // of a `use`: look through it with follow
+	imported *importEntry // of a `use`: resolve it with follow
 	trait    *traitDecl
 }
 
@@ -76,7 +76,7 @@ type impl struct {
 	methods  map[string]*Function
 	order    []*Function
 
-	trait     *traitDecl   // nil of an inherent impl
+	trait     *traitDecl   // nil for an inherent impl
 	args      []types.Type // of the trait
 	traitArgs map[*types.Param]types.Type
 }
@@ -95,8 +95,8 @@ func newChecker(cfg Config) *checker {
 	return c
 }
 
-// program checks everything: names first, then types of declarations, then
-// constants, then bodies, then what of the library they reached.
+// program checks everything: names first, then types of declarations, then constants, then bodies,
+// then the library functions that they use.
 func (c *checker) program(files []*ast.File) {
 	for i, f := range files {
 		m := c.newModule(f, false)
@@ -111,7 +111,7 @@ func (c *checker) program(files []*ast.File) {
 	for i := 0; i < len(c.configs); i++ {
 		c.configs[i]()
 	}
-	for _, p := range c.prog.Pipelines { // first: their results may be inferred
+	for _, p := range c.prog.Pipelines { // first, because their results may be inferred
 		c.checkPipeline(p)
 	}
 	c.lib.known.settled = true
@@ -130,11 +130,10 @@ func (c *checker) program(files []*ast.File) {
 	c.fileCycles()
 }
 
-// drainLibrary checks the bodies of library functions in use, which may bring
-// further ones into use.
+// drainLibrary checks the bodies of used library functions, which may use further ones.
 func (c *checker) drainLibrary() {
 	if c.diags.HasErrors() {
-		return // nothing is generated, and what suggestions have looked at is no part of the program
+		return // no code is generated, and suggestions may have loaded functions that the program does not use
 	}
 	if c.cfg.Most > 0 && c.ownLines() > c.cfg.Most {
 		c.prog.Partial = true
@@ -151,7 +150,7 @@ func (c *checker) drainLibrary() {
 	}
 }
 
-// ownLines counts the lines of the program's own files.
+// ownLines returns the number of lines in the program's own files.
 func (c *checker) ownLines() (n int) {
 	for _, f := range c.prog.Files {
 		if !f.Library {
@@ -169,8 +168,8 @@ func (c *checker) newModule(f *ast.File, library bool) *module {
 	return m
 }
 
-// report adds a diagnostic of m's file. What is wrong in the library is the
-// toolchain's own mistake; it is reported all the same, with its place.
+// report adds a diagnostic of m's file. An error in the library is a bug of the toolchain, and is
+// reported with its position as well.
 func (c *checker) report(m *module, d *diag.Diagnostic) {
 	if c.isNoise(m, d) {
 		return
@@ -190,7 +189,7 @@ func (c *checker) report(m *module, d *diag.Diagnostic) {
 	c.bodies.noteTold(m, d)
 }
 
-// libraryModule is the module of a library file, declared when first used.
+// libraryModule returns the module of a library file, and declares it at its first use.
 func (c *checker) libraryModule(f *ast.File) *module {
 	if f == nil {
 		return nil
@@ -205,8 +204,8 @@ func (c *checker) libraryModule(f *ast.File) *module {
 	return m
 }
 
-// lookup finds a name of a module, of the blocks around it, then of the
-// prelude. The entity may be refused.
+// lookup finds a name in a module, in the blocks around it, then in the prelude. The entity may be
+// refused.
 func (c *checker) lookup(m *module, name string) *entity {
 	if e := c.declared(m, name); e != nil {
 		return e
@@ -214,8 +213,8 @@ func (c *checker) lookup(m *module, name string) *entity {
 	return c.universe(m, name)
 }
 
-// lookupValue is lookup where a value stands: modules have their own namespace,
-// and hide none of the prelude (`env("A")` beside `env::get`).
+// lookupValue is lookup for a value: modules have their own namespace, and do not hide names of the
+// prelude (`env("A")` next to `env::get`).
 func (c *checker) lookupValue(m *module, name string) *entity {
 	e := c.lookup(m, name)
 	if e != nil && e.module != nil {
@@ -244,7 +243,7 @@ func (c *checker) declared(m *module, name string) *entity {
 	return nil
 }
 
-// newVar makes an inference variable.
+// newVar returns a new inference variable.
 func (c *checker) newVar() *types.Var {
 	c.vars++
 	return &types.Var{ID: c.vars}

@@ -7,16 +7,16 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// closure checks a closure. Parameter types it leaves out come from the place
-// it goes to; its result type is annotated, else expected, else the join of
-// what it returns (spec/06-errors.md).
+// closure checks a closure. The expected type determines the types of parameters without
+// annotation. The result type is annotated, else expected, else the join of what the closure
+// returns (spec/06-errors.md).
 func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	want, _ := hintedFunc(hint)
 	if want != nil && len(want.Params) != len(e.Params) && !b.arity(e, want) {
 		return types.Bad
 	}
 	if hint != nil && types.IsAny(hint) {
-		want = &types.Func{} // called dynamically, with anything
+		want = &types.Func{} // called dynamically, with any arguments
 		for range e.Params {
 			want.Params = append(want.Params, types.Any)
 		}
@@ -37,12 +37,11 @@ func (b *body) closure(e *ast.Closure, hint types.Type) types.Type {
 	return d.Type
 }
 
-// arity refuses a closure with another number of parameters than it will be
-// given.
+// arity reports a closure with another number of parameters than it will receive.
 func (b *body) arity(e *ast.Closure, want *types.Func) bool {
 	for _, p := range want.Params {
 		if types.Resolve(p) == types.Bad {
-			return true // what it goes to has been refused
+			return true // the expected type is already an error
 		}
 	}
 	at := e.Sp
@@ -70,7 +69,7 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 		case want != nil && i < len(want.Params):
 			t = want.Params[i]
 		case want != nil:
-			t = types.Bad // one parameter too many; the place it goes to says so
+			t = types.Bad // one parameter too many, reported by the caller
 		default:
 			t = b.freshVar(p.Sp, "the type of this parameter is", "annotate it: `|x: Int|`")
 		}
@@ -93,15 +92,15 @@ func (b *body) closureParams(e *ast.Closure, d *Closure, want *types.Func) {
 			b.irrefutable(p.Pattern, t, p.Mut, "a parameter", diag.Say("take the whole value and `match` it"))
 			continue
 		}
-		// What calls a closure decides its parameters, so an unused one is no slip.
+		// The caller of a closure determines its parameters, so an unused one is not an error.
 		l := &Local{Name: p.Name.Name, Type: t, Mut: p.Mut, Param: true, At: p.Name.Sp, used: true}
 		d.Params = append(d.Params, l)
 		b.bind(l)
 	}
 }
 
-// annotated gives the types of the parameters that have one, and lets them fix
-// what is still open in the place that the closure goes to.
+// annotated returns the types of the parameters that have one, and unifies them with the open types
+// of the expected type.
 func (b *body) annotated(e *ast.Closure, want *types.Func) []types.Type {
 	all := make([]types.Type, len(e.Params))
 	for i, p := range e.Params {
@@ -138,8 +137,8 @@ func (b *body) closureBody(e *ast.Closure, f *frame, want *types.Func) types.Typ
 	return t
 }
 
-// pendingLeave is a `?` in a closure whose result type is not known yet, so
-// that it is not known whether the error is its value.
+// pendingLeave is a `?` in a closure whose result type is not known yet. Therefore it is not known
+// whether the error is the closure's value.
 type pendingLeave struct {
 	leave *Leave
 	err   types.Type
@@ -147,8 +146,7 @@ type pendingLeave struct {
 	at    source.Span
 }
 
-// settleLeaves decides where the errors of a closure go once its result type
-// is known.
+// settleLeaves decides where the errors of a closure go, when its result type is known.
 func (b *body) settleLeaves(f *frame, t types.Type) {
 	f.result = t
 	for _, p := range f.leaves {

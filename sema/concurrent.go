@@ -10,32 +10,31 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// Concurrent is the detail of an AwaitAll, Race or ParallelFor: one body for
-// each element, the loop's body for all (spec/14-concurrency.md).
+// Concurrent is the detail of an AwaitAll, Race or ParallelFor: one body for each element, or the
+// loop's body for all (spec/14-concurrency.md).
 type Concurrent struct {
 	Bodies []*Body
-	// Leaves are the ways in which an error that ended a body, by `?` or
-	// `throw`, leaves the whole expression: as if it stood there. The Site of a
-	// LeaveBody is the index of its way; errors that go the same way share one.
+	// Leaves are the targets of errors that end a body by `?` or `throw`: they leave the whole
+	// expression, as if they occurred there. The Site of a LeaveBody is the index of its target.
+	// Errors with the same target share one.
 	Leaves []*Leave
 }
 
-// Body is a part of a program that runs as a task of its own: a function of no
-// parameters (of one, a ParallelFor's), with captures taken by value at its
-// start. Plain says that the element is a value to await, such as a Task in a
-// variable, and needs no task around it.
+// Body is a part of a program that runs as its own task: a function without parameters (with one,
+// in a ParallelFor), whose captures are copied when it starts. Plain reports that the element is a
+// value to await, such as a Task in a variable, and needs no task.
 type Body struct {
 	X        ast.Expr   // an element
-	Block    *ast.Block // a ParallelFor's body
+	Block    *ast.Block // the body of a ParallelFor
 	Captures []*Local
 	Result   types.Type // before a Task is awaited
 	Plain    bool
 }
 
-// Concurrent is the detail of an AwaitAll, Race or ParallelFor.
+// Concurrent returns the detail of an AwaitAll, Race or ParallelFor.
 func (i *Info) Concurrent(e ast.Expr) *Concurrent { c, _ := i.details[e.ID()].(*Concurrent); return c }
 
-// await checks `await x`: the value of a task; any other value is itself.
+// await checks `await x`: the value of a task, or any other value unchanged.
 func (b *body) await(e *ast.Await) types.Type {
 	t := types.Resolve(b.expr(e.X, nil))
 	if task, ok := t.(*types.Task); ok {
@@ -45,7 +44,7 @@ func (b *body) await(e *ast.Await) types.Type {
 	return t
 }
 
-// awaitsTasks warns where what is awaited is no task, but holds some.
+// awaitsTasks warns if the operand is not a task but contains some.
 func (b *body) awaitsTasks(e *ast.Await, t types.Type) {
 	var elem types.Type
 	x, method := b.text(e.X), "map"
@@ -72,7 +71,7 @@ func (b *body) awaitsTasks(e *ast.Await, t types.Type) {
 		Repair(around, "await each: `%s%s`", x, call))
 }
 
-// awaited is what awaiting a value of type t gives.
+// awaited returns the type of awaiting a value of type t.
 func awaited(t types.Type) types.Type {
 	if task, ok := types.Resolve(t).(*types.Task); ok {
 		return task.Elem
@@ -80,7 +79,7 @@ func awaited(t types.Type) types.Type {
 	return t
 }
 
-// awaitAll checks `await (a, b)`: a tuple of what its elements give.
+// awaitAll checks `await (a, b)`: a tuple of the values of its elements.
 func (b *body) awaitAll(e *ast.AwaitAll) types.Type {
 	d := &Concurrent{}
 	out := &types.Tuple{}
@@ -92,7 +91,7 @@ func (b *body) awaitAll(e *ast.AwaitAll) types.Type {
 	return out
 }
 
-// race checks `race (a, b)`: the join of what its elements give.
+// race checks `race (a, b)`: the join of the types of its elements.
 func (b *body) race(e *ast.Race) types.Type {
 	d := &Concurrent{}
 	var joined types.Type = types.Never
@@ -115,8 +114,8 @@ func (b *body) race(e *ast.Race) types.Type {
 	return joined
 }
 
-// parallelFor checks `parallel for p in xs { }`: an array of what its body
-// gives, in the order of xs.
+// parallelFor checks `parallel for p in xs { }`: an array of the values of its body, in the order
+// of xs.
 func (b *body) parallelFor(e *ast.ParallelFor) types.Type {
 	if e.Limit != nil {
 		b.checkAs(e.Limit, types.Int, reason{})
@@ -131,9 +130,8 @@ func (b *body) parallelFor(e *ast.ParallelFor) types.Type {
 	return &types.Array{Elem: awaited(body.Result)}
 }
 
-// concurrent checks one body. It sees the variables around it as they are when
-// it starts; it cannot change them, and control cannot leave it but by an
-// error.
+// concurrent checks one body. The body sees the variables around it as they are when it starts. It
+// cannot change them, and only an error can leave it.
 func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pattern, elem types.Type) *Body {
 	out := &Body{X: x, Block: block}
 	d.Bodies = append(d.Bodies, out)
@@ -164,7 +162,8 @@ func (b *body) concurrent(d *Concurrent, x ast.Expr, block *ast.Block, p ast.Pat
 	return out
 }
 
-// plainTask says that an element is just a variable or field: nothing to run.
+// plainTask reports whether an element is just a variable or field, so that there is nothing to
+// run.
 func (b *body) plainTask(x ast.Expr) bool {
 	switch x := unparen(x).(type) {
 	case *ast.PathExpr:
@@ -175,9 +174,8 @@ func (b *body) plainTask(x ast.Expr) bool {
 	return false
 }
 
-// concurrentFrame is the innermost concurrent body between the current place and
-// the frame of a variable: it has only a copy of the variable's value. nil when
-// there is none.
+// concurrentFrame returns the innermost concurrent body between the current position and the frame
+// of a variable, which has only a copy of the variable's value. It returns nil if there is none.
 func (b *body) concurrentFrame(l *Local) *frame {
 	for f := b.frame.home; f != nil && f != l.frame; {
 		if f.concurrent != nil || f.again {
@@ -191,8 +189,8 @@ func (b *body) concurrentFrame(l *Local) *frame {
 	return nil
 }
 
-// notConcurrent refuses changing a variable from within a body that has only
-// its value, and says whether it did.
+// notConcurrent reports an assignment to a variable of which the body has only a copy. Its result
+// is true if there is an error.
 func (b *body) notConcurrent(l *Local, at source.Span) bool {
 	f := b.concurrentFrame(l)
 	if f == nil {
@@ -208,9 +206,8 @@ func (b *body) notConcurrent(l *Local, at source.Span) bool {
 	return true
 }
 
-// leaveBody is what an error born in a concurrent body does: it ends the body,
-// its siblings are cancelled, and the whole expression is left as if the error
-// stood there. Nothing is converted on the way.
+// leaveBody returns the effect of an error in a concurrent body: it ends the body, its siblings are
+// cancelled, and the error leaves the whole expression. It is not converted.
 func (b *body) leaveBody(err types.Type, none bool, at source.Span) *Leave {
 	f := b.frame
 	b.frame = f.parent
@@ -225,7 +222,7 @@ func (b *body) leaveBody(err types.Type, none bool, at source.Span) *Leave {
 	return &Leave{Kind: LeaveBody, Option: none, Site: site}
 }
 
-// sameLeave says whether two errors leave in one way.
+// sameLeave reports whether two errors have the same target.
 func sameLeave(a, b *Leave) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// fieldType says what a field of an agent or host declaration takes. A check
-// looks at the value where the type does not say it all.
+// fieldType is the type of a field of an agent or host declaration. check validates the value
+// further.
 type fieldType struct {
 	typ   types.Type
 	check func(c *checker, m *module, f *ast.ConfigField, v any)
@@ -58,8 +58,7 @@ var hostFields = map[string]fieldType{
 	"app_tools":        {typ: types.Any, check: appTools},
 }
 
-// defineConfigs checks the declarations whose fields are constants, once all
-// names are known.
+// defineConfigs checks the declarations whose fields are constants, when all names are known.
 func (c *checker) defineConfigs(m *module, decls []ast.Decl) {
 	c.structDefaults(m)
 	for i, d := range decls {
@@ -100,7 +99,7 @@ func (c *checker) structDefaults(m *module) {
 	}
 }
 
-// configFields checks the fields of a declaration and gives their values.
+// configFields checks the fields of a declaration and stores their values in out.
 func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField, known map[string]fieldType, out map[string]any) map[string]*ast.ConfigField {
 	seen := map[string]*ast.ConfigField{}
 	for _, f := range fields {
@@ -134,7 +133,7 @@ func (c *checker) configFields(m *module, what string, fields []*ast.ConfigField
 	return seen
 }
 
-// configPlaces are where fields of other names than ours are looked up.
+// configPlaces are the tables of foreign names for the fields.
 var configPlaces = map[string]foreign.Place{"an agent": foreign.Agent, "a host": foreign.Host}
 
 func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known map[string]fieldType, fields []*ast.ConfigField) {
@@ -165,8 +164,8 @@ func (c *checker) unknownConfig(m *module, what string, name *ast.Ident, known m
 
 func place(what string) foreign.Place { return configPlaces[what] }
 
-// word is a field's value that is a bare name or a string: a connection's or
-// connector's name.
+// word returns a field's value that is a name or a string, such as the name of a connection or
+// connector.
 func (c *checker) word(m *module, f *ast.ConfigField) (string, source.Span, bool) {
 	switch x := f.Value.(type) {
 	case *ast.PathExpr:
@@ -213,9 +212,8 @@ func (c *checker) defineAgent(m *module, a *Agent) {
 	}
 }
 
-// meantHost says whether an agent has the field that names a host's program. It
-// reports that field and nothing else of the agent, which was meant to be a
-// host.
+// meantHost reports whether an agent has the field `connector`. It then reports only that field,
+// because the declaration was probably meant as a host.
 func (c *checker) meantHost(m *module, a *Agent) bool {
 	for _, f := range a.Decl.Fields {
 		if f.Name.Name == "connector" {
@@ -272,7 +270,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	}
 	if a.Fields["model"] == nil && conn.DefaultModel == "" && !conn.Scripted {
 		if slices.ContainsFunc(a.Decl.Fields, func(f *ast.ConfigField) bool { return meansField(f.Name.Name, "model", foreign.Agent, agentFields) }) {
-			return // which has been reported
+			return // already reported
 		}
 		d := diag.NoModel.At(a.Decl.Name.Sp, "agent `%s` has no model, and connection `%s` no default_model", a.Name, a.Connection).
 			Hint("add `model: \"…\"` here, or `default_model = \"…\"` to [connections.%s]", a.Connection)
@@ -281,7 +279,7 @@ func (c *checker) connection(m *module, a *Agent, at source.Span) {
 	}
 }
 
-// meansField reports whether a field that a declaration does not have was meant to be another.
+// meansField reports whether an unknown field was probably meant as another.
 func meansField(name, field string, place foreign.Place, known map[string]fieldType) bool {
 	if _, ok := known[name]; ok {
 		return false
@@ -290,7 +288,8 @@ func meansField(name, field string, place foreign.Place, known map[string]fieldT
 	return len(w.Ours) == 1 && w.Ours[0] == field || suggest.Nearest(name, keys(known)) == field
 }
 
-// asWritten is how another name is written in the place of one: in quotes, when that is.
+// asWritten returns a format for a name that replaces the text at a span: in quotes if that text
+// is.
 func asWritten(m *module, at source.Span) string {
 	if strings.HasPrefix(m.info.File.Source.Slice(at), `"`) {
 		return "%q"
@@ -298,8 +297,7 @@ func asWritten(m *module, at source.Span) string {
 	return "%s"
 }
 
-// scripted is the connection that is there without a manifest: it plays
-// replies, so that a program can be tried without a key.
+// scripted is the built-in connection. It replays replies, so that a program can run without a key.
 const scripted = "scripted"
 
 func keys[V any](m map[string]V) []string {
@@ -325,10 +323,10 @@ func (c *checker) defineHost(m *module, h *Host) {
 	h.Tools = toolsOf(h.Fields["tools"])
 	f := seen["connector"]
 	if f == nil && slices.ContainsFunc(h.Decl.Fields, isManifestKey) {
-		return // which has been reported
+		return // already reported
 	}
 	if f == nil && slices.ContainsFunc(h.Decl.Fields, func(f *ast.ConfigField) bool { return meansField(f.Name.Name, "connector", foreign.Host, hostFields) }) {
-		return // likewise
+		return // already reported
 	}
 	if f == nil {
 		c.report(m, diag.NoConnector.At(h.Decl.Name.Sp, "host `%s` has no connector", h.Name).By(c.connectors(m, h)...).
@@ -356,13 +354,13 @@ func (c *checker) defineHost(m *module, h *Host) {
 	}
 }
 
-// isManifestKey reports whether a field of a host is one of its section in the manifest.
+// isManifestKey reports whether a field of a host is a key of its section in the manifest.
 func isManifestKey(f *ast.ConfigField) bool {
 	_, own := hostFields[f.Name.Name]
 	return !own && manifestKey(f.Name.Name) != ""
 }
 
-// manifestKey is what a field of a host is called in its section of the manifest; "" for others.
+// manifestKey returns the key in a host's section of the manifest for a field, or "".
 func manifestKey(name string) string {
 	switch name {
 	case "command", "args", "env", "transport", "working_dir", "url", "message_types", "pass_env":
@@ -377,8 +375,8 @@ func manifestKey(name string) string {
 	return ""
 }
 
-// withoutManifestKeys reports the fields of a host that are keys of its section in the manifest, once,
-// and returns the others.
+// withoutManifestKeys reports the fields of a host that are keys of its section in the manifest,
+// once, and returns the others.
 func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 	var own, wrong []*ast.ConfigField
 	connector := strings.ToLower(h.Name)
@@ -418,7 +416,7 @@ func (c *checker) withoutManifestKeys(m *module, h *Host) []*ast.ConfigField {
 	return own
 }
 
-// toManifest moves fields of a host to a section of the manifest that does not exist yet.
+// toManifest returns the fix that moves fields of a host to a new section of the manifest.
 func (c *checker) toManifest(f *source.File, h *Host, wrong []*ast.ConfigField, connector string, rows []string) []diag.Fix {
 	man := c.cfg.Manifest
 	if man == nil || man.Source == nil || man.Unread || len(wrong) == 0 {
@@ -456,7 +454,7 @@ func (c *checker) toManifest(f *source.File, h *Host, wrong []*ast.ConfigField, 
 	return []diag.Fix{fix}
 }
 
-// toolsOf are the tools of a constant list.
+// toolsOf returns the tools of a constant list.
 func toolsOf(v any) []*Tool {
 	var out []*Tool
 	list, _ := v.([]any)
@@ -492,7 +490,7 @@ func toolList(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
-// appTools checks which of the application's tools an agent or host is told of.
+// appTools checks the field app_tools, which selects tools of the application for an agent or host.
 func appTools(c *checker, m *module, f *ast.ConfigField, v any) {
 	if v == false || v == true {
 		return
@@ -519,7 +517,7 @@ func appTools(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
-// ledgersOf are the ledgers of `knowledge`: one, or a list.
+// ledgersOf returns the ledgers of `knowledge`: one, or a list.
 func ledgersOf(v any) []*Store {
 	list, ok := v.([]any)
 	if !ok {
@@ -571,8 +569,8 @@ func positive(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
-// efforts are the values of reasoning_effort, the least first. Which of them a
-// model takes is its provider's concern.
+// efforts are the values of reasoning_effort in increasing order. The provider decides which of
+// them a model supports.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 func effort(c *checker, m *module, f *ast.ConfigField, v any) {
@@ -587,7 +585,7 @@ func format(c *checker, m *module, f *ast.ConfigField, v any) {
 	}
 }
 
-// retryFields are the members of a retry_policy.
+// retryFields are the keys of a retry_policy.
 var retryFields = []string{"max_attempts", "backoff", "initial_delay_ms", "max_delay_ms"}
 
 func retryPolicy(c *checker, m *module, f *ast.ConfigField, v any) {

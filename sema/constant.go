@@ -11,15 +11,15 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// The states of a constant while its value is being found.
+// The states of a constant during evaluation.
 const (
 	constNew uint8 = iota
 	constBusy
 	constDone
-	constFailed // reported; what uses it says nothing more
+	constFailed // reported; uses report no further errors
 )
 
-// constantByName finds the value of a constant when it is first used.
+// constantByName evaluates a constant at its first use.
 func (c *checker) constantByName(m *module, k *Const) {
 	if k.state != constNew {
 		if k.state == constBusy {
@@ -31,7 +31,7 @@ func (c *checker) constantByName(m *module, k *Const) {
 	c.constant(k.mod, k, k.decl)
 }
 
-// constant types a constant and finds its value.
+// constant checks the type of a constant and evaluates it.
 func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
 	if k.state != constNew {
 		return
@@ -48,7 +48,7 @@ func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
 	}
 	b.finish()
 	errors := c.diags.Errors()
-	if !b.failed() { // else that it is no constant follows from it
+	if !b.failed() { // otherwise it follows from another error
 		k.Value = c.evaluate(m, d.Value, k.Type)
 	}
 	k.state = constDone
@@ -57,12 +57,12 @@ func (c *checker) constant(m *module, k *Const, d *ast.ConstDecl) {
 	}
 }
 
-// constBody is a body for expressions outside of any function.
+// constBody returns a body for expressions outside functions.
 func (c *checker) constBody(m *module) *body {
 	return c.newBody(m, &typeScope{m: m}, &frame{raises: true, result: types.Nil})
 }
 
-// evaluate is a constant expression's value, converted to t.
+// evaluate returns the value of a constant expression, converted to t.
 func (c *checker) evaluate(m *module, e ast.Expr, t types.Type) any {
 	v, ok := c.fold(m, e)
 	if !ok {
@@ -74,8 +74,8 @@ func (c *checker) evaluate(m *module, e ast.Expr, t types.Type) any {
 	return v
 }
 
-// fold computes a constant expression: literals, operators, constants and the
-// names of declarations (spec/04-expressions.md).
+// fold evaluates a constant expression: literals, operators, constants and the names of
+// declarations (spec/04-expressions.md).
 func (c *checker) fold(m *module, e ast.Expr) (any, bool) {
 	switch e := e.(type) {
 	case *ast.IntLit:
@@ -142,7 +142,7 @@ func (c *checker) foldPath(m *module, e *ast.PathExpr) (any, bool) {
 	return nil, false
 }
 
-// toolName is what a tool with one function is called after it.
+// toolName returns the name of a tool for a single function.
 func toolName(fn string) string {
 	name := ""
 	for part := range strings.SplitSeq(fn, "_") {
@@ -153,7 +153,7 @@ func toolName(fn string) string {
 	return name
 }
 
-// toolOfFunction adds a tool that calls a function, and names it where the function is.
+// toolOfFunction returns the fix that adds a tool for a function, and uses the tool's name instead.
 func (c *checker) toolOfFunction(fn *Function, e *ast.PathExpr) []diag.Fix {
 	f, d := fn.Info.File.Source, fn.Decl
 	name := toolName(fn.Name)
@@ -186,7 +186,7 @@ func (c *checker) foldUnary(m *module, e *ast.Unary) (any, bool) {
 		return !v, true
 	case int64:
 		if v == math.MinInt64 {
-			return v, true // the literal 1<<63 wraps to what is meant
+			return v, true // the literal 1<<63 wraps to the intended value
 		}
 		return -v, true
 	case float64:
@@ -340,8 +340,8 @@ func foldOrder[T int64 | float64 | string](op ast.Op, a, b T) (any, bool) {
 	return nil, false
 }
 
-// fieldDefault is the default of a struct's, schema's or variant's field, with
-// the file it stands in.
+// fieldDefault returns the default of a struct's, schema's or variant's field, and the file that
+// contains it.
 func (c *checker) fieldDefault(d *types.Decl, v *VariantRef, f *types.Field) (ast.Expr, *Info) {
 	m, fields := c.fieldDecls(d, v)
 	for _, decl := range fields {
@@ -353,7 +353,7 @@ func (c *checker) fieldDefault(d *types.Decl, v *VariantRef, f *types.Field) (as
 	return nil, nil
 }
 
-// fieldDecls finds the written fields of a declaration.
+// fieldDecls returns the declared fields of a type or variant.
 func (c *checker) fieldDecls(d *types.Decl, v *VariantRef) (*module, []*ast.FieldDecl) {
 	m := originOf(d).mod
 	e := m.names[d.Name]
@@ -373,7 +373,8 @@ func (c *checker) fieldDecls(d *types.Decl, v *VariantRef) (*module, []*ast.Fiel
 	return m, nil
 }
 
-// checkDefault types a field's default once and demands a constant.
+// checkDefault checks that a field's default is a constant of the field's type. It checks each
+// default once.
 func (c *checker) checkDefault(m *module, x ast.Expr, t types.Type) {
 	m.info.fill()
 	if m.info.types[x.ID()] != nil {
@@ -387,8 +388,8 @@ func (c *checker) checkDefault(m *module, x ast.Expr, t types.Type) {
 	}
 }
 
-// FieldDefault is the default of a struct's, schema's or named variant's field
-// as a constant, nil when it has none. v is nil but for a variant's field.
+// FieldDefault returns the default of a struct's, schema's or named variant's field as a constant,
+// or nil if it has none. v is nil unless the field is a variant's.
 func (p *Program) FieldDefault(d *types.Decl, v *types.Variant, f *types.Field) *Const {
 	var ref *VariantRef
 	if v != nil {
@@ -402,8 +403,7 @@ func (p *Program) FieldDefault(d *types.Decl, v *types.Variant, f *types.Field) 
 	return &Const{Name: f.Name, Type: f.Type, Expr: x, Info: info, Value: value, state: constDone}
 }
 
-// ErrorType is a built-in error type by name, nil in a program without a
-// library.
+// ErrorType returns a built-in error type by name, or nil in a program without a library.
 func (p *Program) ErrorType(name string) *types.Named {
 	n, _ := p.checker.errorType(name).(*types.Named)
 	return n

@@ -9,9 +9,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/testkit/compiletest"
 )
 
-// TestConstantsAreWhatTheMachineComputes: each operator over each pair of values
-// is the same as a constant, which the checker computes, and over variables, which
-// the machine does.
+// TestConstantsAreWhatTheMachineComputes checks each operator with each pair of values: the checker
+// computes the same for constants as the machine for variables.
 func TestConstantsAreWhatTheMachineComputes(t *testing.T) {
 	var consts, body strings.Builder
 	n := 0

@@ -8,7 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// callVariant makes an enum value, or Ok, Err, Some.
+// callVariant checks the creation of an enum value, or of Ok, Err, Some.
 func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint types.Type, p *piped) types.Type {
 	d := &Call{Kind: CallVariant, Variant: v, Name: v.Name, Piped: p != nil}
 	params, fields := variantParams(v)
@@ -64,7 +64,7 @@ func (b *body) callVariant(e *ast.Call, v *VariantRef, path *ast.PathExpr, hint 
 	return t
 }
 
-// hintedVariant is the part of a hint that says what a variant's type is.
+// hintedVariant returns the part of a hint that determines a variant's type.
 func hintedVariant(v *VariantRef, hint types.Type) types.Type {
 	h := types.Resolve(hint)
 	if types.IsAny(h) || h == types.Nil {
@@ -73,8 +73,7 @@ func hintedVariant(v *VariantRef, hint types.Type) types.Type {
 	return h
 }
 
-// variantParams are the type parameters of a variant's type and the types of
-// its parts.
+// variantParams returns the type parameters of a variant's type and the types of its values.
 func variantParams(v *VariantRef) ([]*types.Param, []types.Type) {
 	if v.Variant == nil {
 		switch v.Name {
@@ -93,7 +92,7 @@ func variantParams(v *VariantRef) ([]*types.Param, []types.Type) {
 	return v.Type.(*types.Named).Decl.Params, fields
 }
 
-// The built-in enums' parameters and variants.
+// The parameters and variants of the built-in enums.
 var (
 	paramT = &types.Param{Name: "T"}
 	paramE = &types.Param{Name: "E"}
@@ -107,7 +106,7 @@ var (
 	errRef  = &VariantRef{Type: resultT, Name: "Err", Index: 1}
 )
 
-// builtinVariant is Some, Ok or Err, which are called; None is a value.
+// builtinVariant returns Some, Ok or Err, which are called. None is a value.
 func builtinVariant(name string) *VariantRef {
 	switch name {
 	case "Some":
@@ -120,8 +119,8 @@ func builtinVariant(name string) *VariantRef {
 	return nil
 }
 
-// variantType is the type of a variant's value. A side of a Result that nothing
-// fixes yet stays open: a later use may fix it, but none has to.
+// variantType returns the type of a variant's value. A side of a Result that is not determined
+// stays open, because nothing has to determine it later.
 func (b *body) variantType(v *VariantRef, in *instance, at source.Span) types.Type {
 	for _, p := range in.params {
 		if in.solved[p] == nil && in.hints[p] == nil {
@@ -131,8 +130,8 @@ func (b *body) variantType(v *VariantRef, in *instance, at source.Span) types.Ty
 	return in.apply(b, v.Type, at)
 }
 
-// constructor checks the bare name of a variant that has values: where a
-// function may stand, it is the function that makes the variant.
+// constructor checks the bare name of a variant that has values. If a function is expected, it is
+// the function that creates the variant.
 func (b *body) constructor(e *ast.PathExpr, v *VariantRef, hint types.Type) types.Type {
 	if named := v.Variant != nil && v.Variant.Named; named || hint != nil && !mayBeFunc(hint) {
 		b.noValues(e, v)
@@ -155,11 +154,11 @@ func (b *body) constructor(e *ast.PathExpr, v *VariantRef, hint types.Type) type
 	return f
 }
 
-// mayBeFunc says whether a function fits where t is wanted, other than as an Any.
+// mayBeFunc reports whether a function fits the type t, other than as an Any.
 func mayBeFunc(t types.Type) bool { return isFunc(hinted(t)) || isVar(types.Resolve(t)) }
 
-// bareVariant reports the function that makes a variant where no function fits,
-// and says whether e is one.
+// bareVariant reports the name of a variant that has values, if e is one and is not used as a
+// function.
 func (b *body) bareVariant(e ast.Expr, t types.Type) bool {
 	path, ok := unparen(e).(*ast.PathExpr)
 	if !ok || !isFunc(t) {
@@ -172,7 +171,7 @@ func (b *body) bareVariant(e ast.Expr, t types.Type) bool {
 	return ok
 }
 
-// noValues reports a variant without the values that it is made of.
+// noValues reports a variant without its values.
 func (b *body) noValues(e *ast.PathExpr, v *VariantRef) {
 	if v.Variant == nil {
 		b.report(diag.VariantValue.At(e.Sp, "`%s` needs its value", v.Name).Hint("write `%s(…)`", v.Name))
@@ -210,7 +209,7 @@ func (b *body) callErrorNew(e *ast.Call, o *ErrorNew, p *piped) types.Type {
 	return o.Type
 }
 
-// pathExpr types a name used as a value.
+// pathExpr checks a name used as a value.
 func (b *body) pathExpr(e *ast.PathExpr, hint types.Type) types.Type {
 	if len(e.Segments) == 1 {
 		return b.name(e, hint)
@@ -251,7 +250,7 @@ func (b *body) name(e *ast.PathExpr, hint types.Type) types.Type {
 	return b.objectValue(e, en.obj, hint)
 }
 
-// valueOfType is how a value of the type is made that stands where one should.
+// valueOfType returns a hint that shows how to create a value of the type.
 func (b *body) valueOfType(e *ast.PathExpr, en *entity) string {
 	name := e.Segments[0].Name
 	if b.receiver == ast.Expr(e) && b.method != "" {
@@ -283,7 +282,7 @@ func (b *body) readLocal(e *ast.PathExpr, l *Local) types.Type {
 	return l.Type
 }
 
-// none is None: an Option whose element a use must fix.
+// none checks None, an Option whose element type must be inferred.
 func (b *body) none(e *ast.PathExpr, hint types.Type) types.Type {
 	b.info.objects[e.Id] = noneRef
 	if hint != nil {
@@ -299,7 +298,7 @@ func (b *body) none(e *ast.PathExpr, hint types.Type) types.Type {
 	return &types.Option{Elem: b.c.newVar()}
 }
 
-// objectValue is the type of an object used as a value.
+// objectValue returns the type of an object used as a value.
 func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.Type {
 	if obj == nil {
 		return types.Bad
@@ -337,8 +336,8 @@ func (b *body) objectValue(e *ast.PathExpr, obj Object, hint types.Type) types.T
 	return types.Bad
 }
 
-// functionValue is a function passed as a value. A generic one takes its type
-// arguments from the place it goes to.
+// functionValue checks a function passed as a value. The expected type determines the type
+// arguments of a generic one.
 func (b *body) functionValue(e *ast.PathExpr, fn *Function, hint types.Type) types.Type {
 	b.c.lib.use(fn)
 	b.testCalled(fn, e.Sp)

@@ -8,8 +8,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// ifExpr checks an if; want is what its value is wanted as, nil to join the
-// branches.
+// ifExpr checks an if. want is the expected type, or nil to join the branches.
 func (b *body) ifExpr(e *ast.IfExpr, want types.Type, why reason) types.Type {
 	defer b.asReached()()
 	b.enterScope()
@@ -46,8 +45,8 @@ func (b *body) ifExpr(e *ast.IfExpr, want types.Type, why reason) types.Type {
 	return b.joinBranches([]branchValue{{e.Then, nil, then}, {nil, e.Else, other}})
 }
 
-// branch checks an else or arm body against a wanted type. The conversion, if
-// any, stands on the innermost value.
+// branch checks an else or arm body against an expected type. A conversion is recorded for the
+// innermost value.
 func (b *body) branch(e ast.Expr, want types.Type, why reason) types.Type {
 	if types.Resolve(want) == types.Nil {
 		b.discard(e)
@@ -71,8 +70,8 @@ func (b *body) noElse(e *ast.IfExpr, want types.Type, why reason) {
 	b.report(d.Repair(diag.Offer(diag.Insert(e.Sp.End, " else { "+edits.Placeholder(want)+" }"), "Add an `else`"), "add `else { … }` with a value"))
 }
 
-// branchValue is one branch of an if or match whose type is the branches'
-// join: a block or an expression.
+// branchValue is one branch of an if or match whose type is the join of its branches: a block or an
+// expression.
 type branchValue struct {
 	block *ast.Block
 	x     ast.Expr
@@ -89,7 +88,7 @@ func (v branchValue) span() source.Span {
 	return v.x.Span()
 }
 
-// value is the expression that gives a branch's value; nil when there is none.
+// value returns the expression with the branch's value, or nil if there is none.
 func (v branchValue) value() ast.Expr {
 	if v.block != nil {
 		return v.block.Tail
@@ -97,13 +96,13 @@ func (v branchValue) value() ast.Expr {
 	return v.x
 }
 
-// joinBranches is the join of what branches give; each is coerced to it.
+// joinBranches returns the join of the branches' types, and converts each branch to it.
 func (b *body) joinBranches(vs []branchValue) types.Type {
 	return b.joinValues(vs, "branch", "make the branches agree, or end each with `;` when no value is meant")
 }
 
-// joinValues joins the types of branches, which messages call what. repair is
-// the hint when there is no join.
+// joinValues joins the types of branches. what is the word for a branch in messages, repair the
+// hint if there is no join.
 func (b *body) joinValues(vs []branchValue, what, repair string) types.Type {
 	var joined types.Type = types.Never
 	first := -1
@@ -144,8 +143,8 @@ func (b *body) coerceBranch(v branchValue, t types.Type) {
 	b.coerce(x, b.info.types[x.ID()], t, reason{})
 }
 
-// branchCondition checks the condition of if or while, binding what `let` and
-// `&&` chains of them bind.
+// branchCondition checks the condition of if or while, and binds the variables of `let` in `&&`
+// chains.
 func (b *body) branchCondition(e ast.Expr) {
 	let, ok := unparen(e).(*ast.LetCond)
 	if !ok {
@@ -158,8 +157,7 @@ func (b *body) branchCondition(e ast.Expr) {
 	b.given("the condition")
 }
 
-// match checks a match; want is what its value is wanted as, nil to join the
-// arms.
+// match checks a match. want is the expected type, or nil to join the arms.
 func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 	defer b.asReached()()
 	subject := b.expr(e.Subject, nil)
@@ -189,7 +187,7 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 		values = append(values, branchValue{nil, arm.Body, t})
 		out = joinFlow(out, b.flow)
 	}
-	if !misfits { // else what is not covered follows from it
+	if !misfits { // otherwise it follows from another error
 		b.exhaustive(e, subject)
 	}
 	if len(e.Arms) == 0 {
@@ -205,7 +203,7 @@ func (b *body) match(e *ast.MatchExpr, want types.Type, why reason) types.Type {
 	return b.joinBranches(values)
 }
 
-// loop is a loop that break and continue can name.
+// loop is a loop that break and continue can refer to.
 type loop struct {
 	at    source.Pos
 	label string
@@ -213,7 +211,7 @@ type loop struct {
 	depth int
 	broke bool
 	exits []flow // the state at each break
-	// value is what the breaks of a `loop` give it; nil for other loops.
+	// value collects the values of a `loop`'s breaks; nil for other loops.
 	value *loopValue
 }
 
@@ -232,8 +230,8 @@ func (b *body) forExpr(e *ast.ForExpr) types.Type {
 	return types.Nil
 }
 
-// iterated is the element type of what `for` goes over. lazily says whether that
-// may be a source, which gives its elements one after the other.
+// iterated returns the element type of what `for` iterates over. lazily allows a source, which
+// returns its elements one by one.
 func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	t := types.Loose(b.expr(x, nil))
 	switch s := t.(type) {
@@ -285,7 +283,7 @@ func (b *body) iterated(x ast.Expr, lazily bool) types.Type {
 	return types.Bad
 }
 
-// iterable says whether `for` goes over a t.
+// iterable reports whether `for` can iterate over a t.
 func (b *body) iterable(t types.Type) bool {
 	switch x := types.Resolve(t).(type) {
 	case *types.Array, *types.Map, *types.HashMap:
@@ -298,9 +296,9 @@ func (b *body) iterable(t types.Type) bool {
 	return false
 }
 
-// source is the element type of a value of the library that gives one element
-// after the other, by its methods `next` and `close`, and `__leave` where it wants to hear of
-// an error that leaves the loop; nil for any other.
+// source returns the element type of a library value that returns elements one by one with the
+// methods `next` and `close`, and optionally `__leave`, which is called if an error leaves the
+// loop. It returns nil for other values.
 func (b *body) source(x ast.Expr, t types.Type) types.Type {
 	if n, ok := t.(*types.Named); !ok || !n.Decl.Library {
 		return nil
@@ -340,16 +338,14 @@ func (b *body) whileExpr(e *ast.WhileExpr) types.Type {
 	return types.Nil
 }
 
-// loopValue is what a `loop` gives: want as its place wants it, nil to join what
-// its breaks give.
+// loopValue is the value of a `loop`: want is the expected type, or nil to join the breaks.
 type loopValue struct {
 	want   types.Type
 	why    reason
 	breaks []branchValue
 }
 
-// loopExpr checks a loop; want is what its value is wanted as, nil to join the
-// breaks.
+// loopExpr checks a loop. want is the expected type, or nil to join the breaks.
 func (b *body) loopExpr(e *ast.LoopExpr, want types.Type, why reason) types.Type {
 	lp := b.enterLoop(e.Label, e.Sp.Start)
 	lp.value = &loopValue{want: want, why: why}
@@ -391,7 +387,7 @@ func (b *body) breakExpr(e *ast.BreakExpr) types.Type {
 	return types.Never
 }
 
-// breakValue checks what a break gives its loop.
+// breakValue checks the value of a break.
 func (b *body) breakValue(e *ast.BreakExpr, v *loopValue) {
 	switch {
 	case v.want == nil && e.X == nil:
@@ -418,7 +414,7 @@ func (b *body) enterLoop(label *ast.Ident, at source.Pos) *loop {
 	return lp
 }
 
-// leaveLoopBody ends a loop whose condition may also end it.
+// leaveLoopBody merges the states after a loop whose condition can also end it.
 func (b *body) leaveLoopBody(lp *loop) {
 	b.loops = b.loops[:len(b.loops)-1]
 	for _, f := range lp.exits {
@@ -426,7 +422,7 @@ func (b *body) leaveLoopBody(lp *loop) {
 	}
 }
 
-// depth counts the scopes around the current place.
+// depth returns the number of scopes around the current position.
 func (b *body) depth() int {
 	n := 0
 	for s := b.scope; s != nil; s = s.parent {
@@ -435,8 +431,8 @@ func (b *body) depth() int {
 	return n
 }
 
-// leaveLoop finds the loop that a break or continue means; nil (reported) when
-// there is none.
+// leaveLoop finds the loop of a break or continue. It returns nil, and reports an error, if there
+// is none.
 func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) *loop {
 	lp, outside := b.findLoop(label)
 	switch {
@@ -456,8 +452,7 @@ func (b *body) leaveLoop(label *ast.Ident, at source.Span, word string) *loop {
 	return lp
 }
 
-// findLoop finds the loop meant; outside says that it belongs to an enclosing
-// function.
+// findLoop finds the loop of a label. outside reports that it belongs to an enclosing function.
 func (b *body) findLoop(label *ast.Ident) (lp *loop, outside bool) {
 	for i := len(b.loops) - 1; i >= 0; i-- {
 		l := b.loops[i]

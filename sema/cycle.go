@@ -10,20 +10,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// reference is the first place where one file names something of another.
+// reference is the first position where one file uses a declaration of another.
 type reference struct {
 	from *module
 	at   source.Span
 }
 
-// fileUses is which of the program's files use which others, and where first.
+// fileUses records which of the program's files use which others, and the first position.
 type fileUses struct {
 	first     map[*Info]map[*Info]reference
 	handingOn bool // a `pub use` is being read
 }
 
-// noteReference remembers that m's file uses in's. Files must not use each
-// other in a circle, so that each can be read before those that use it.
+// noteReference records that m's file uses in's. Files must not depend on each other in a cycle, so
+// that each can be initialised before those that use it.
 func (c *checker) noteReference(m, in *module, at source.Span) {
 	if m.info == in.info || m.info.Library || in.info.Library {
 		return
@@ -32,7 +32,7 @@ func (c *checker) noteReference(m, in *module, at source.Span) {
 	c.uses.note(m, in.info, at)
 }
 
-// note remembers that m's file uses another one.
+// note records that m's file uses another one.
 func (u *fileUses) note(m *module, in *Info, at source.Span) {
 	uses := u.first[m.info]
 	if uses == nil {
@@ -44,16 +44,15 @@ func (u *fileUses) note(m *module, in *Info, at source.Span) {
 	}
 }
 
-// noteUse remembers that m's file uses the file that declares e. The modules on
-// the path to it only hand it on and are not used by that; nor does a `pub use`
-// use what it hands on.
+// noteUse records that m's file uses the file that declares e. The modules on the path only
+// re-export it, and are not used by that. A `pub use` does not use what it re-exports.
 func (c *checker) noteUse(m *module, e *entity, at source.Span) {
 	if e != nil && e.module == nil && e.mod != nil && !c.uses.handingOn {
 		c.noteReference(m, e.mod, at)
 	}
 }
 
-// fileCycles reports each circle of files that use each other, once.
+// fileCycles reports each cycle of files once.
 func (c *checker) fileCycles() {
 	state := map[*Info]uint8{}
 	var stack []*Info
@@ -97,11 +96,10 @@ func (c *checker) reportCycle(files []*Info, last reference) {
 		Hint("move what both need into a file of its own"))
 }
 
-// endless refuses types of which no value can ever be made, because each value
-// would need another one first: `struct P { p: P }`. A type is finite when all
-// fields of it, or those of one variant, are; the rest is what is left once
-// nothing more can be shown finite. A round asks a type's parts before the type,
-// so that a chain of types takes one round.
+// endless reports types that have no finite value, because each value contains another one: `struct
+// P { p: P }`. A type is finite if all its fields are, or those of one variant. The loop marks
+// types as finite until nothing changes. It visits the parts of a type first, so that a chain of
+// types takes one iteration.
 func (c *checker) endless() {
 	finite := map[*types.Decl]bool{}
 	for again := true; again; {
@@ -143,7 +141,7 @@ func finiteDecl(d *types.Decl, finite func(*types.Decl) bool) bool {
 			return true
 		}
 	}
-	return len(d.Variants) == 0 // told as such
+	return len(d.Variants) == 0 // reported separately
 }
 
 func finiteFields(fields []*types.Field, finite func(*types.Decl) bool) bool {

@@ -11,14 +11,14 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// declare enters a file's declarations: all names, then the types they are
-// made of, then signatures, so that order does not matter.
+// declare enters a file's declarations: all names, then the types, then signatures, so that their
+// order does not matter.
 func (c *checker) declare(m *module) {
 	c.declareNames(m, m.info.File.Decls)
 	c.define(m, m.info.File.Decls)
 }
 
-// declareNames enters all names, of the modules within too.
+// declareNames enters all names, including those of inner modules.
 func (c *checker) declareNames(m *module, decls []ast.Decl) {
 	m.entities = make([]*entity, len(decls))
 	for i, d := range decls {
@@ -26,8 +26,8 @@ func (c *checker) declareNames(m *module, decls []ast.Decl) {
 	}
 }
 
-// define fills what the names stand for, module by module: types everywhere
-// first, since signatures may name any of them.
+// define resolves the declarations module by module: all types first, because signatures can refer
+// to any of them.
 func (c *checker) define(m *module, decls []ast.Decl) {
 	c.eachModule(m, decls, func(m *module, decls []ast.Decl) {
 		for _, e := range m.entities {
@@ -47,7 +47,7 @@ func (c *checker) define(m *module, decls []ast.Decl) {
 	})
 }
 
-// eachModule calls f for a module and those within it, in source order.
+// eachModule calls f for a module and its inner modules, in source order.
 func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.Decl)) {
 	f(m, decls)
 	for _, d := range decls {
@@ -67,7 +67,8 @@ func (c *checker) eachModule(m *module, decls []ast.Decl, f func(*module, []ast.
 	}
 }
 
-// declareName enters one declaration's name, refusing a second one. It gives what is to be defined, nil for nothing.
+// declareName enters one declaration's name, and reports a duplicate. It returns the entity to
+// define, or nil.
 func (c *checker) declareName(m *module, d ast.Decl) *entity {
 	switch d := d.(type) {
 	case *ast.BadDecl:
@@ -115,7 +116,7 @@ func (c *checker) declareName(m *module, d ast.Decl) *entity {
 		t := &Tool{Name: e.name, Decl: d, Info: m.info, mod: m}
 		t.Type = &types.Declared{Kind: types.Tool, Name: e.name, Origin: t}
 		e.obj = t
-		if !m.info.Library { // the library's come when used
+		if !m.info.Library { // library functions are entered when used
 			c.prog.Tools = append(c.prog.Tools, t)
 		}
 	case *ast.McpDecl:
@@ -158,8 +159,7 @@ type origin struct {
 
 func originOf(d *types.Decl) *origin { return d.Origin.(*origin) }
 
-// newParams makes type parameters; their bounds follow when all traits are
-// known.
+// newParams creates type parameters. Their bounds are set when all traits are known.
 func (c *checker) newParams(generics []*ast.TypeParam) []*types.Param {
 	var out []*types.Param
 	for _, g := range generics {
@@ -168,7 +168,7 @@ func (c *checker) newParams(generics []*ast.TypeParam) []*types.Param {
 	return out
 }
 
-// defineType fills what a type declaration is made of.
+// defineType resolves the fields or variants of a type declaration.
 func (c *checker) defineType(m *module, e *entity) {
 	if e == nil || e.refused {
 		return
@@ -204,7 +204,7 @@ func (c *checker) fields(ts *typeScope, decls []*ast.FieldDecl) []*types.Field {
 	return out
 }
 
-// findDecl is an earlier field of the same name, or nil.
+// findDecl returns an earlier field with the same name, or nil.
 func findDecl(decls []*ast.FieldDecl, f *ast.FieldDecl) *ast.FieldDecl {
 	for _, g := range decls {
 		if g == f {
@@ -217,7 +217,7 @@ func findDecl(decls []*ast.FieldDecl, f *ast.FieldDecl) *ast.FieldDecl {
 	return nil
 }
 
-// fieldDoc is a field's description: @describe's text, else its doc comment.
+// fieldDoc returns a field's description: the text of @describe, else its doc comment.
 func fieldDoc(f *ast.FieldDecl) string {
 	if d := decorator(f.Decorators, "describe"); d != nil && len(d.Args) == 1 {
 		if s, ok := d.Args[0].Value.(*ast.StringLit); ok {
@@ -246,8 +246,8 @@ func (c *checker) defineEnum(m *module, decl *types.Decl, d *ast.EnumDecl) {
 	}
 }
 
-// defineSignatures types functions, methods, tools and stores, whose bodies
-// come later.
+// defineSignatures checks the signatures of functions, methods, tools and stores. Their bodies are
+// checked later.
 func (c *checker) defineSignatures(m *module, d ast.Decl, e *entity) {
 	if impl, ok := d.(*ast.ImplDecl); ok {
 		c.defineImpl(m, impl)
@@ -273,17 +273,17 @@ func (c *checker) defineSignatures(m *module, d ast.Decl, e *entity) {
 	}
 }
 
-// enter lists a user's function for generation; the library's come when used.
+// enter lists a user's function for code generation. Library functions are listed when used.
 func (c *checker) enter(m *module, fn *Function) {
 	if !m.info.Library {
 		if c.collectTest(m, fn) {
-			return // generated on demand alone, after everything else
+			return // generated on demand, after everything else
 		}
 		c.prog.Functions = append(c.prog.Functions, fn)
 	}
 }
 
-// use brings a library function into the program when it is first called.
+// use adds a library function to the program at its first call.
 func (l *libraryUse) use(fn *Function) {
 	if fn.Info.Library && !fn.checked && fn.Native == "" && fn.Effect == "" {
 		fn.checked = true
@@ -324,8 +324,8 @@ func (c *checker) defineImpl(m *module, d *ast.ImplDecl) {
 	}
 }
 
-// besideVariant reports a function of an enum that nobody could call, because
-// its path names a variant.
+// besideVariant reports a function of an enum that cannot be called because its path refers to a
+// variant.
 func (c *checker) besideVariant(m *module, fn *Function) {
 	n, ok := fn.assoc.(*types.Named)
 	name := fn.Decl.Name
@@ -336,7 +336,7 @@ func (c *checker) besideVariant(m *module, fn *Function) {
 		Hint("give the function another name: nothing could call it"))
 }
 
-// name is how the impl's methods are called in traces.
+// name returns the name of the impl's methods in traces.
 func (im *impl) name() string {
 	switch x := im.target.(type) {
 	case *types.Named:
@@ -347,8 +347,8 @@ func (im *impl) name() string {
 	return methodFile(im.target)
 }
 
-// resolveTarget is resolve for the type of an impl, which may also be the name
-// of an agent, host or tool declaration.
+// resolveTarget is resolve for the type of an impl, which may also be the name of an agent, host or
+// tool declaration.
 func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
 	if n, ok := t.(*ast.NamedType); ok && len(n.Segments) == 1 && len(n.Args) == 0 {
 		if e := c.declared(ts.m, n.Segments[0].Name); e != nil && e.obj != nil {
@@ -363,7 +363,7 @@ func (c *checker) resolveTarget(ts *typeScope, t ast.Type) types.Type {
 	return c.resolve(ts, t)
 }
 
-// declaredType is the type of a declaration's own name, nil when it has none.
+// declaredType returns the type of a declaration's own name, or nil.
 func declaredType(o Object) types.Type {
 	switch o := o.(type) {
 	case *Agent:
@@ -378,7 +378,7 @@ func declaredType(o Object) types.Type {
 	return nil
 }
 
-// decorator finds a decorator by name, or gives nil.
+// decorator returns the decorator with a name, or nil.
 func decorator(ds []*ast.Decorator, name string) *ast.Decorator {
 	for _, d := range ds {
 		if d.Name.Name == name {
@@ -388,7 +388,7 @@ func decorator(ds []*ast.Decorator, name string) *ast.Decorator {
 	return nil
 }
 
-// decoratorText is the i-th argument of a decorator when it is a string.
+// decoratorText returns the i-th argument of a decorator if it is a string.
 func decoratorText(d *ast.Decorator, i int) (string, bool) {
 	if d == nil || i >= len(d.Args) {
 		return "", false
@@ -400,9 +400,8 @@ func decoratorText(d *ast.Decorator, i int) (string, bool) {
 	return s.Value, true
 }
 
-// hides warns of a declaration that takes a name of the library's: the library's
-// own cannot be used from there on, and messages that mention it seem to mean
-// this one.
+// hides warns about a declaration with the name of a library item: the library's item cannot be
+// used in its scope, and messages that contain the name are ambiguous.
 func (c *checker) hides(m *module, name string, at source.Span) {
 	if m.info.Library {
 		return
@@ -429,9 +428,8 @@ func (c *checker) hides(m *module, name string, at source.Span) {
 		Hint("choose another name, such as `%s`", instead))
 }
 
-// hidesFunctions is hides for the variables that a `let` has just bound: it
-// warns only where the library's is a function, which someone could want to
-// call.
+// hidesFunctions is hides for the variables of a `let`. It warns only if the library's item is a
+// function.
 func (b *body) hidesFunctions(bound []*Local) {
 	if b.info.Library {
 		return

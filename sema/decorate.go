@@ -11,40 +11,37 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// Decoration is a decorator that stands around a call: `@retry`, `@timeout`,
-// `@cache` or `@log`. What it does is the library's function Fn, which takes
-// the call, the name of what is called, what is shown of the arguments, the
-// key of the call, and then the decorator's own arguments: its parameters are
-// the decorator's (stdlib/decorate.conc).
+// Decoration is a decorator that wraps a call: `@retry`, `@timeout`, `@cache` or `@log`. The
+// library function Fn implements it. Its parameters are the call, the name of the callee, the
+// arguments as text, the key of the call, and then the decorator's own parameters
+// (stdlib/decorate.conc).
 type Decoration struct {
 	Name string
 	Fn   *Function
-	// Stream does the same for a reply in pieces: the call gives a stream. nil
-	// in a program that uses none.
+	// Stream is Fn for a streamed reply: the call returns a stream. It is nil in a program without
+	// streams.
 	Stream *Function
-	Args   []any // constants, one for each parameter from OwnParam on that is written
-	// Within leads to what is decorated from the root ("tools::"), so that a cache
-	// does not take it for another of the same name.
+	Args   []any // constants, one for each parameter from OwnParam on
+	// Within is the path from the root module to the decorated function ("tools::"), so that a
+	// cache can distinguish functions with the same name.
 	Within string
-	// Kept is the type of what a `@cache` with `persist` keeps, nil for any other.
+	// Kept is the type of the values that a `@cache` with `persist` stores, or nil.
 	Kept types.Type
 }
 
-// OwnParam is the first parameter of a decorator's function that is the
-// decorator's own.
+// OwnParam is the index of the first parameter of Fn that is the decorator's own.
 const OwnParam = 4
 
-// wrapping are the decorators that stand around a call, with the library's
-// functions.
+// wrapping maps the decorators that wrap a call to the library's functions.
 var wrapping = map[string]string{"retry": "__retry", "timeout": "__timeout", "cache": "__cache", "log": "__log"}
 
-// streamed is the library's function that puts an agent's decorators around a
-// stream, and wrappingStreams those that they are then.
+// streamed is the library function that applies an agent's decorators to a stream; wrappingStreams
+// are those decorators.
 const streamed = "__decorated_flow"
 
 var wrappingStreams = map[string]string{"retry": "__retry_flow", "timeout": "__timeout_flow", "cache": "__cache_flow", "log": "__log_flow"}
 
-// decorateStreams brings in what agents' decorators are for streams.
+// decorateStreams adds the stream functions of agents' decorators.
 func (c *checker) decorateStreams() {
 	for _, a := range c.prog.Agents {
 		for _, d := range a.Decorations {
@@ -53,11 +50,11 @@ func (c *checker) decorateStreams() {
 	}
 }
 
-// Shows says that the decorator looks at the arguments of the call.
+// Shows reports whether the decorator uses the arguments of the call.
 func (d *Decoration) Shows() bool { return d.Name == "cache" || d.Name == "log" }
 
-// decorations reads the decorators around a call, the outermost first. Others
-// are for the caller to check.
+// decorations reads the decorators that wrap a call, the outermost first. The caller checks other
+// decorators.
 func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 	var out []*Decoration
 	for _, d := range ds {
@@ -82,8 +79,8 @@ func (c *checker) decorations(m *module, ds []*ast.Decorator) []*Decoration {
 	return out
 }
 
-// written gives the parameters that a decorator's written arguments fill: all
-// that are its own but the run-time type that may stand last.
+// written returns the parameters that a decorator's written arguments fill: its own, without a
+// trailing run-time type.
 func written(fn *Function) []*Param {
 	params := fn.Params[OwnParam:]
 	for n := len(params); n > 0 && params[n-1].Type == types.Shape; n-- {
@@ -92,14 +89,13 @@ func written(fn *Function) []*Param {
 	return params
 }
 
-// persists says that a `@cache` keeps answers in a file.
+// persists reports whether a `@cache` stores answers in a file.
 func (d *Decoration) persists() bool {
 	return d.Name == "cache" && len(d.Args) > 1 && d.Args[1] != ""
 }
 
-// keep notes the type t of the values that each `@cache` with `persist` keeps,
-// of a Result only the Ok ones, and refuses what cannot stand in a file. decl
-// are the decorators as written.
+// keep records the type t of the values that each `@cache` with `persist` stores (for a Result, of
+// its Ok values), and reports types that cannot be stored. decl are the decorators as written.
 func (c *checker) keep(m *module, ds []*Decoration, decl []*ast.Decorator, t types.Type) {
 	for _, d := range ds {
 		if !d.persists() {
@@ -124,8 +120,8 @@ func (c *checker) keep(m *module, ds []*Decoration, decl []*ast.Decorator, t typ
 	}
 }
 
-// leading is the way to a declaration with the decorator d: by the names of modules,
-// and in a block by its place.
+// leading returns the path to a declaration with the decorator d: the names of modules, and the
+// position inside a block.
 func (m *module) leading(d *ast.Decorator) string {
 	path := ""
 	if m.around != nil {
@@ -137,7 +133,7 @@ func (m *module) leading(d *ast.Decorator) string {
 	return path
 }
 
-// decoration reads one decorator's arguments as fn's own parameters.
+// decoration reads one decorator's arguments as the own parameters of fn.
 func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 	params := written(fn)
 	out := &Decoration{Name: d.Name.Name, Fn: fn, Args: make([]any, len(params))}
@@ -175,7 +171,7 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 			continue
 		}
 		if p.Default == nil && misnamed {
-			return nil // that it is missing follows
+			return nil // a missing argument follows from this
 		}
 		if p.Default == nil {
 			b.report(diag.DecoratorArgument.At(d.Sp, "`@%s` needs `%s`", d.Name.Name, p.Name).Hint("write `@%s`", signatureOf(d.Name.Name, params)))
@@ -189,8 +185,7 @@ func (b *body) decoration(d *ast.Decorator, fn *Function) *Decoration {
 	return out
 }
 
-// wrongArgument reports an argument that no parameter takes, or that one has
-// already.
+// wrongArgument reports an unknown or duplicate argument.
 func (b *body) wrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param, k int) {
 	e := diag.DecoratorArgument.At(a.Sp, "`@%s` takes at most %s", d.Name.Name, count(len(params), "argument"))
 	switch {
@@ -202,7 +197,7 @@ func (b *body) wrongArgument(d *ast.Decorator, a *ast.Arg, params []*Param, k in
 	b.report(e.Hint("write `@%s`", signatureOf(d.Name.Name, params)))
 }
 
-// signatureOf shows how a decorator is written.
+// signatureOf returns how a decorator is written.
 func signatureOf(name string, params []*Param) string {
 	s := name + "("
 	for i, p := range params {
@@ -214,8 +209,7 @@ func signatureOf(name string, params []*Param) string {
 	return s + ")"
 }
 
-// badArgument says what is wrong with a decorator's argument, "" when nothing
-// is.
+// badArgument returns what is wrong with a decorator's argument, or "".
 func badArgument(name string, v any) string {
 	n, isNumber := number(v)
 	switch {
@@ -235,19 +229,19 @@ func badArgument(name string, v any) string {
 
 var backoffs = []string{"none", "linear", "exponential"}
 
-// plainDeclaration refuses all decorators of a declaration that takes none.
+// plainDeclaration reports all decorators of a declaration that cannot have any.
 func (c *checker) plainDeclaration(m *module, d ast.Decl) {
 	switch d.(type) {
 	case *ast.FnDecl, *ast.AgentDecl, *ast.HostDecl, *ast.ToolDecl, *ast.PipelineDecl, *ast.McpDecl, *ast.BadDecl:
-		return // they say themselves what they take
+		return // these check their decorators themselves
 	}
 	for _, x := range d.Head().Decorators {
 		c.otherDecorator(m, x)
 	}
 }
 
-// decorateFunction reads the decorators around calls of a function, and refuses
-// what they cannot do for it.
+// decorateFunction reads the decorators that wrap calls of a function, and reports those that do
+// not apply to it.
 func (c *checker) decorateFunction(fn *Function) {
 	if fn.Info.Library {
 		return
@@ -269,10 +263,10 @@ func (c *checker) decorateFunction(fn *Function) {
 	}
 }
 
-// Remote says that an MCP server has the function.
+// Remote reports whether an MCP server implements the function.
 func (fn *Function) Remote() bool { return fn.Tool != nil && fn.Tool.Server != "" }
 
-// cacheable refuses parameters that can be no part of a cache's key.
+// cacheable reports parameters that cannot be part of a cache's key.
 func (c *checker) cacheable(fn *Function) {
 	for _, p := range fn.Params {
 		if fn.Tool != nil && p.Name == "self" {
@@ -285,8 +279,8 @@ func (c *checker) cacheable(fn *Function) {
 	}
 }
 
-// unkeyed finds a type of values that data does not tell apart: functions,
-// tasks and stores. nil when there is none.
+// unkeyed returns a part of t whose values cannot be compared as data: a function, task or store.
+// It returns nil if there is none.
 func unkeyed(t types.Type, seen map[*types.Decl]bool) types.Type {
 	t = types.Resolve(t)
 	switch x := t.(type) {
@@ -318,17 +312,17 @@ func unkeyed(t types.Type, seen map[*types.Decl]bool) types.Type {
 	return nil
 }
 
-// policies are the decorators that say what becomes of effects of which it is not known whether
-// they were done: `@on_unknown("…")`, and `@idempotent`, which is `@on_unknown("retry")`.
+// policies are the decorators that set the policy for effects with an unknown outcome:
+// `@on_unknown("…")`, and `@idempotent`, which is `@on_unknown("retry")`.
 var policies = map[string]bool{"on_unknown": true, "idempotent": true}
 
-// marked is where they stand.
+// marked describes the declarations that accept policies.
 const marked = "functions, functions of tools and of MCP servers, agents and hosts"
 
-// onUnknowns are what `@on_unknown` may say.
+// onUnknowns are the values of `@on_unknown`.
 var onUnknowns = []string{"retry", "fail", "ask"}
 
-// policyOf is the first of them; nil without one.
+// policyOf returns the first policy decorator, or nil.
 func policyOf(ds []*ast.Decorator) *ast.Decorator {
 	if i := slices.IndexFunc(ds, func(d *ast.Decorator) bool { return policies[d.Name.Name] }); i >= 0 {
 		return ds[i]
@@ -336,12 +330,13 @@ func policyOf(ds []*ast.Decorator) *ast.Decorator {
 	return nil
 }
 
-// withoutPolicy are the other decorators.
+// withoutPolicy returns the other decorators.
 func withoutPolicy(ds []*ast.Decorator) []*ast.Decorator {
 	return slices.DeleteFunc(slices.Clone(ds), func(d *ast.Decorator) bool { return policies[d.Name.Name] })
 }
 
-// onUnknown reads what decorators say of such effects; "" for nothing, or for a mistake.
+// onUnknown returns the policy that the decorators set. It returns "" if there is none, or after an
+// error.
 func (c *checker) onUnknown(m *module, ds []*ast.Decorator) string {
 	first := policyOf(ds)
 	if first == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// DefKind says what a name stands for.
+// DefKind is the kind of declaration that a name refers to.
 type DefKind uint8
 
 // The kinds of Def.
@@ -18,7 +18,7 @@ const (
 	DefAlias
 	DefTrait
 	DefTypeParam
-	DefBuiltin // a type that no text declares
+	DefBuiltin // a type without a declaration
 	DefFunction
 	DefMethod
 	DefConst
@@ -38,37 +38,36 @@ const (
 	DefConnector  // a host's section of the manifest, by name
 )
 
-// Def is a declaration, as the names that stand for it see it.
+// Def is a declaration, as seen from a name that refers to it.
 type Def struct {
 	Kind DefKind
 	Name string
-	// Info is of the file in which it stands; nil for what no file declares.
+	// Info belongs to the file that contains the declaration; nil if there is none.
 	Info *Info
-	// At is the place of its name; a module that is a file stands at its beginning.
+	// At is the position of its name. A module that is a file starts at its beginning.
 	At source.Span
 	// Node is the declaration: an ast.Decl, *ast.FieldDecl, *ast.Variant, *ast.Param, *ast.Stage or
-	// *ast.TypeParam; nil for variables and modules that are files.
+	// *ast.TypeParam. It is nil for variables, and for modules that are files.
 	Node ast.Node
-	// Owner is the type, tool or pipeline that a member belongs to; "" for others.
+	// Owner is the type, tool or pipeline of a member, or "".
 	Owner string
-	// Object is the value that it is, and Type its type or the type that it declares; either may
-	// be nil.
+	// Object is the declared value. Type is its type, or the declared type. Either may be nil.
 	Object Object
 	Type   types.Type
-	// File is, of a module that is a file, the tables of it.
+	// File holds the tables of a module that is a file.
 	File *Info
 }
 
-// Ref is a name in a text that stands for a declaration.
+// Ref is a name in the source that refers to a declaration.
 type Ref struct {
 	At  source.Span
 	Def *Def
-	// Decl says that the name declares it, Write that the place is assigned to, and Short that a field and a
-	// variable are named by one word: there are two Refs.
+	// Decl reports that the name declares it, Write that it is assigned to, and Short that one word
+	// refers to both a field and a variable: it has two Refs.
 	Decl, Write, Short bool
 }
 
-// objectDef is the declaration of an object, nil when it has none.
+// objectDef returns the declaration of an object, or nil.
 func (c *checker) objectDef(info *Info, o Object) *Def {
 	switch o := o.(type) {
 	case *Local:
@@ -99,7 +98,7 @@ func (c *checker) objectDef(info *Info, o Object) *Def {
 	return nil
 }
 
-// declDef is the Def of a declaration with a name.
+// declDef returns the Def of a declaration with a name.
 func declDef(info *Info, d ast.Decl, o Object) *Def {
 	h := d.Head()
 	if h.Name == nil {
@@ -179,7 +178,7 @@ func (c *checker) variantDef(v *VariantRef) *Def {
 	return nil
 }
 
-// typeNode is the declaration of a type.
+// typeNode returns the syntax of a type's declaration.
 func (c *checker) typeNode(d *types.Decl) ast.Decl {
 	if e := originOf(d).mod.names[d.Name]; e != nil && e.typ == d {
 		return e.decl
@@ -187,7 +186,7 @@ func (c *checker) typeNode(d *types.Decl) ast.Decl {
 	return nil
 }
 
-// typeDef is the declaration of a type.
+// typeDef returns the Def of a type.
 func (c *checker) typeDef(d *types.Decl) *Def {
 	node := c.typeNode(d)
 	if node == nil {
@@ -198,7 +197,7 @@ func (c *checker) typeDef(d *types.Decl) *Def {
 	return def
 }
 
-// fieldDef is the declaration of a field of a type, or of one of its variants.
+// fieldDef returns the Def of a field of a type, or of one of its variants.
 func (c *checker) fieldDef(t types.Type, v *types.Variant, name string) *Def {
 	switch x := types.Loose(t).(type) {
 	case *types.Named:
@@ -241,7 +240,7 @@ func fieldDeclDef(info *Info, f *ast.FieldDecl, owner string) *Def {
 	return def
 }
 
-// entityDef is the declaration that a name of a module stands for.
+// entityDef returns the Def of a name of a module.
 func (c *checker) entityDef(e *entity) *Def {
 	switch {
 	case e == nil || e.refused && e.decl == nil:
@@ -279,7 +278,7 @@ func moduleDef(e *entity) *Def {
 	return &Def{Kind: DefModule, Name: e.name, Info: e.module.info, File: e.module.info}
 }
 
-// TypeDefs are the declarations of a type, or of the types that it is made of.
+// TypeDefs returns the declarations of a type, or of the types that it consists of.
 func (p *Program) TypeDefs(t types.Type) []*Def {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named, *types.Declared:

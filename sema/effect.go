@@ -9,10 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Statements that do nothing: what they give is taken by nobody, and giving it
-// changes nothing.
+// Statements without effect: their value is not used.
 
-// idle warns where an expression whose value is discarded does nothing.
+// idle warns about an expression without effect whose value is discarded.
 func (b *body) idle(e ast.Expr) {
 	if b.info.Library || !b.comes() || !b.harmless(e) {
 		return
@@ -47,10 +46,10 @@ func (b *body) idle(e ast.Expr) {
 	b.report(d)
 }
 
-// valueCause names the mistake of a value that a `;` keeps from being the value of its block.
+// valueCause returns the Cause for a value that a `;` prevents from being the value of its block.
 func valueCause(e ast.Expr) string { return "value at " + strconv.Itoa(int(e.Span().Start)) }
 
-// lostValue is the value that a block ends with and that a `;` discards; nil for none.
+// lostValue returns the last value of a block that a `;` discards, or nil.
 func (b *body) lostValue(x ast.Expr) *ast.ExprStmt {
 	blk, ok := x.(*ast.BlockExpr)
 	if !ok || blk.Block.Tail != nil || len(blk.Block.Stmts) == 0 {
@@ -63,9 +62,9 @@ func (b *body) lostValue(x ast.Expr) *ast.ExprStmt {
 	return s
 }
 
-// idleTail warns of an expression at the end of a block whose value nobody
-// takes, when it was clearly meant to do something: a comparison, or a function
-// that is not called. Other values may stand there, to end an arm or branch.
+// idleTail warns about an expression at the end of a block whose value is not used, if it is
+// certainly an error: a comparison, or a function without a call. Other values may end an arm or
+// branch.
 func (b *body) idleTail(e ast.Expr) {
 	switch x := unparen(e).(type) {
 	case *ast.Binary:
@@ -79,8 +78,7 @@ func (b *body) idleTail(e ast.Expr) {
 	}
 }
 
-// idleOperator is what an operator does whose value nobody takes, and what was
-// meant by it.
+// idleOperator returns the message and the hint for an operator whose result is not used.
 func (b *body) idleOperator(e *ast.Binary, what, hint string) (string, string) {
 	switch {
 	case e.Op == ast.OpEq && rootName(e.X) != nil:
@@ -93,9 +91,8 @@ func (b *body) idleOperator(e *ast.Binary, what, hint string) (string, string) {
 	return what, hint
 }
 
-// harmless says that evaluating an expression changes nothing, nor fails by what
-// it does: no call stands in it, no assignment and nothing that leaves. nil
-// stands for doing nothing, where something has to stand.
+// harmless reports whether evaluating an expression has no effect and cannot fail: it contains no
+// call, no assignment and no jump. A nil, which stands for no action, is harmless as well.
 func (b *body) harmless(e ast.Expr) bool {
 	switch x := e.(type) {
 	case *ast.IntLit, *ast.FloatLit, *ast.BoolLit, *ast.StringLit, *ast.PathExpr, *ast.Closure:
@@ -106,7 +103,7 @@ func (b *body) harmless(e ast.Expr) bool {
 		return b.harmless(x.X)
 	case *ast.Binary:
 		if x.Op == ast.OpEq && rootName(x.X) != nil {
-			return true // `=` was meant, whatever stands behind it
+			return true // `=` was meant, whatever follows
 		}
 		return b.harmless(x.X) && b.harmless(x.Y)
 	case *ast.FieldExpr:
@@ -132,8 +129,7 @@ func (b *body) allHarmless(es []ast.Expr) bool {
 	return true
 }
 
-// returnLost warns where a value is returned from a function that declares no
-// result.
+// returnLost warns about a returned value in a function without a result type.
 func (b *body) returnLost(e *ast.ReturnExpr) {
 	f := b.frame
 	if f.fn == nil || f.home != f || f.handler || f.fn.Decl.Result != nil || f.fn.Decl.Body == nil || b.info.Library || types.Resolve(f.result) != types.Nil {
@@ -153,12 +149,12 @@ func (b *body) returnLost(e *ast.ReturnExpr) {
 	b.report(d)
 }
 
-// resultCause names the mistake of a function that has a value and declares no result.
+// resultCause returns the Cause for a function that has a value and no result type.
 func resultCause(fn *Function) string {
 	return "result of " + fn.Info.File.Source.Name + ":" + strconv.Itoa(int(fn.Decl.Name.Sp.Start))
 }
 
-// declareResult gives a function the result type that its value has.
+// declareResult returns the fix that declares the type of a function's value as its result type.
 func declareResult(fn *Function, t types.Type) []diag.Fix {
 	f, at := fn.Info.File.Source, fn.Decl.Signature.End
 	if at <= fn.Decl.Name.Sp.End || f.Text[at-1] != ')' || isVar(t) {
@@ -168,8 +164,8 @@ func declareResult(fn *Function, t types.Type) []diag.Fix {
 	return []diag.Fix{diag.Offer(e, "Declare the result `%s`", t)}
 }
 
-// wantsResult notes that a diagnostic follows from a function that declares no result, when e is a call
-// of one, or a variable that holds what the call returned.
+// wantsResult sets FollowsFrom of a diagnostic if e is a call of a function without a result type,
+// or a variable with the result of such a call.
 func (b *body) wantsResult(d *diag.Diagnostic, e ast.Expr, t types.Type) *diag.Diagnostic {
 	if types.Resolve(t) != types.Nil {
 		return d
@@ -180,8 +176,8 @@ func (b *body) wantsResult(d *diag.Diagnostic, e ast.Expr, t types.Type) *diag.D
 	return d
 }
 
-// calledFunction is the function whose result an expression is, directly or by a variable of this
-// function; nil for none.
+// calledFunction returns the function whose result e is, directly or through a variable of this
+// function, or nil.
 func (b *body) calledFunction(e ast.Expr) *Function {
 	switch x := unparen(e).(type) {
 	case *ast.Call:
@@ -205,7 +201,7 @@ func (b *body) isMain(fn *Function) bool {
 	return e != nil && e.obj == Object(fn)
 }
 
-// lostResult warns where a function ends with a value and declares no result.
+// lostResult warns about a function without a result type that ends with a value.
 func (b *body) lostResult(fn *Function) {
 	tail := fn.Decl.Body.Tail
 	if tail == nil || fn.Decl.Result != nil || b.info.Library || !b.harmless(tail) {

@@ -11,8 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// exhaustive reports the cases that a match leaves out and the arms that
-// nothing reaches.
+// exhaustive reports the missing cases and the unreachable arms of a match.
 func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 	t := types.Resolve(subject)
 	if t == types.Bad || b.c.diags.HasErrors() && b.badPattern(e, t) {
@@ -43,8 +42,8 @@ func (b *body) exhaustive(e *ast.MatchExpr, subject types.Type) {
 	b.report(d.Advise(b.addArms(advice, e, missing, arms)))
 }
 
-// badPattern says whether a pattern of the match was refused, so that it says
-// nothing of what is covered.
+// badPattern reports whether a pattern of the match had an error, so that the covered values are
+// unknown.
 func (b *body) badPattern(e *ast.MatchExpr, t types.Type) bool {
 	for _, arm := range e.Arms {
 		switch p := arm.Pattern.(type) {
@@ -67,7 +66,7 @@ func (b *body) badPattern(e *ast.MatchExpr, t types.Type) bool {
 	return false
 }
 
-// irrefutable binds a pattern where none may fail, and reports one that may.
+// irrefutable binds a pattern that must match every value, and reports one that may not.
 func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where string, a diag.Advice) {
 	errors := b.errors
 	b.pattern(p, t, mut)
@@ -81,7 +80,7 @@ func (b *body) irrefutable(p ast.Pattern, t types.Type, mut bool, where string, 
 	}
 }
 
-// unmatched names what a pattern leaves out.
+// unmatched describes the values that a pattern does not match.
 func unmatched(witness string) string {
 	if witness == "_" {
 		return "every value"
@@ -89,7 +88,7 @@ func unmatched(witness string) string {
 	return listed([]string{witness})
 }
 
-// bindsAll says that a pattern is just a name or `_`, which most are.
+// bindsAll reports whether a pattern is a name or `_`.
 func (b *body) bindsAll(p ast.Pattern) bool {
 	switch p := p.(type) {
 	case *ast.WildPat:
@@ -101,7 +100,7 @@ func (b *body) bindsAll(p ast.Pattern) bool {
 	return false
 }
 
-// cell is a pattern in the algorithm's form.
+// cell converts a pattern for package coverage.
 func (b *body) cell(p ast.Pattern) coverage.Pattern {
 	switch p := p.(type) {
 	case *ast.NamePat:
@@ -141,8 +140,8 @@ func (b *body) cell(p ast.Pattern) coverage.Pattern {
 	return coverage.Pattern{}
 }
 
-// variantCtor names a variant with its enum: a subject of type Any may be of
-// several that share a variant's name.
+// variantCtor returns the name of a variant with its enum, because a subject of type Any can match
+// variants of several enums with the same name.
 func variantCtor(v *VariantRef) string {
 	if n, ok := v.Type.(*types.Named); ok && v.Variant != nil {
 		return n.Decl.Name + "::" + v.Name
@@ -150,7 +149,7 @@ func variantCtor(v *VariantRef) string {
 	return v.Name
 }
 
-// parts is how many values a variant holds.
+// parts returns the number of values of a variant.
 func (v *VariantRef) parts() int {
 	switch {
 	case v.Variant != nil:
@@ -169,7 +168,7 @@ func (b *body) cells(ps []ast.Pattern) []coverage.Pattern {
 	return out
 }
 
-// structCell puts a struct pattern's fields in the order of the declaration.
+// structCell converts a struct pattern, with its fields in the order of the declaration.
 func (b *body) structCell(p *ast.StructPat) coverage.Pattern {
 	v := b.info.Variant(p)
 	if v == nil {
@@ -189,7 +188,7 @@ func (b *body) structCell(p *ast.StructPat) coverage.Pattern {
 	return coverage.Pattern{Constructor: ctor, Args: args}
 }
 
-// literalCell names the constructor that a literal is.
+// literalCell returns the name of the constructor that a literal represents.
 func (b *body) literalCell(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.BoolLit:

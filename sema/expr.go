@@ -6,8 +6,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// expr checks an expression and gives its type. hint is the type wanted, as
-// far as it is known: it shapes literals and closures, but is not demanded.
+// expr checks an expression and returns its type. hint is the expected type, if known: it
+// determines the types of literals and closures, but a mismatch is not an error here.
 func (b *body) expr(e ast.Expr, hint types.Type) types.Type {
 	if t, ok := b.typed[e]; ok {
 		return t
@@ -35,14 +35,14 @@ func (b *body) expr(e ast.Expr, hint types.Type) types.Type {
 	return t
 }
 
-// checkAs checks an expression whose value is wanted as want.
+// checkAs checks an expression whose value must be a want.
 func (b *body) checkAs(e ast.Expr, want types.Type, why reason) types.Type {
 	got := b.exprFor(e, want, why)
 	b.coerce(e, got, want, why)
 	return want
 }
 
-// exprFor is expr with the reason handed on to the branches of e.
+// exprFor is expr, and passes the reason to the branches of e.
 func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
 	if t, ok := b.typed[e]; ok {
 		return t
@@ -71,8 +71,7 @@ func (b *body) exprFor(e ast.Expr, want types.Type, why reason) types.Type {
 	return t
 }
 
-// coerce records the conversion of e's value to want, or reports that there is
-// none.
+// coerce records the conversion of e's value to want, or reports a mismatch.
 func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
 	ok, convert := types.Conversion(got, want)
 	if !ok {
@@ -87,15 +86,14 @@ func (b *body) coerce(e ast.Expr, got, want types.Type, why reason) {
 	}
 }
 
-// calledUntyped notes that the program may call functions of which it knows no
-// more than that they are functions.
+// calledUntyped records that the program may call functions whose types are unknown.
 func (b *body) calledUntyped() {
 	if !b.m.info.Library {
 		b.c.prog.CallsUntyped = true
 	}
 }
 
-// holdsFunc says whether a value of a type is, or holds, a function.
+// holdsFunc reports whether a value of a type is or contains a function.
 func holdsFunc(t types.Type) bool {
 	found := false
 	types.Walk(t, func(t types.Type) bool {
@@ -105,8 +103,7 @@ func holdsFunc(t types.Type) bool {
 	return found
 }
 
-// mismatch reports a value of the wrong type, with the repair where one is
-// plain.
+// mismatch reports a value of the wrong type, with a fix if one is obvious.
 func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 	got, want = types.Full(got), types.Full(want)
 	if !isFunc(want) && b.bareVariant(e, got) {
@@ -127,7 +124,7 @@ func (b *body) mismatch(e ast.Expr, got, want types.Type, why reason) {
 
 func isFunc(t types.Type) bool { _, ok := types.Resolve(t).(*types.Func); return ok }
 
-// form dispatches on what kind of expression e is.
+// form checks an expression by its kind.
 func (b *body) form(e ast.Expr, hint types.Type) types.Type {
 	switch e := e.(type) {
 	case *ast.IntLit:
@@ -188,7 +185,7 @@ func (b *body) form(e ast.Expr, hint types.Type) types.Type {
 	}
 }
 
-// statement keeps a hint that says the value is discarded, and drops others.
+// statement returns a hint which says that the value is discarded, and nil for other hints.
 func statement(hint types.Type) types.Type {
 	if hint != nil && types.Resolve(hint) == types.Nil {
 		return types.Nil
@@ -196,7 +193,7 @@ func statement(hint types.Type) types.Type {
 	return nil
 }
 
-// control dispatches on what steers the program or has effects.
+// control checks expressions with control flow or effects.
 func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 	switch e := e.(type) {
 	case *ast.ForExpr:
@@ -225,7 +222,7 @@ func (b *body) control(e ast.Expr, hint types.Type) types.Type {
 	}
 }
 
-// task dispatches on what starts or awaits tasks.
+// task checks expressions that start or await tasks.
 func (b *body) task(e ast.Expr) types.Type {
 	switch e := e.(type) {
 	case *ast.Await:

@@ -12,9 +12,9 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// Fixes of declarations: what a head lacks or has too much, and where a declaration belongs.
+// Fixes of declarations: missing or superfluous parts of a head, and the position of a declaration.
 
-// declareTrait declares a trait before the declaration that names it.
+// declareTrait returns the fix that declares a trait before the declaration that names it.
 func declareTrait(m *module, name *ast.Ident) diag.Fix {
 	at := name.Sp.Start
 	if d := m.declarationAt(name.Sp); d != nil {
@@ -23,7 +23,7 @@ func declareTrait(m *module, name *ast.Ident) diag.Fix {
 	return diag.Offer(diag.Insert(at, "trait "+name.Name+" {}\n\n"), "Declare trait `%s`", name.Name)
 }
 
-// optionalField makes the first field of a struct that holds a declaration of the program an option.
+// optionalField returns the fix that makes the first recursive field of a struct an option.
 func (c *checker) optionalField(m *module, s *ast.StructDecl) []diag.Fix {
 	if s == nil {
 		return nil
@@ -39,7 +39,7 @@ func (c *checker) optionalField(m *module, s *ast.StructDecl) []diag.Fix {
 	return nil
 }
 
-// structs are a module's, by their heads.
+// structs returns the structs of a module by their heads.
 func (m *module) structs() map[*ast.DeclHead]*ast.StructDecl {
 	all := map[*ast.DeclHead]*ast.StructDecl{}
 	for _, d := range m.declared() {
@@ -50,7 +50,8 @@ func (m *module) structs() map[*ast.DeclHead]*ast.StructDecl {
 	return all
 }
 
-// renameToFrom renames the only function of an `impl From`, when that is all that is wrong.
+// renameToFrom returns the fix that renames the only function of an `impl From`, if nothing else is
+// wrong.
 func renameToFrom(d *ast.ImplDecl, im *impl, from types.Type) []diag.Fix {
 	if len(d.Methods) != 1 || d.Methods[0].Name.Name == "from" {
 		return nil
@@ -62,7 +63,7 @@ func renameToFrom(d *ast.ImplDecl, im *impl, from types.Type) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Replace(fn.Decl.Name.Sp, "from"), "Rename to `from`")}
 }
 
-// usesOf gives an agent each of the manifest's connections.
+// usesOf returns the fixes that set each of the manifest's connections for an agent.
 func (c *checker) usesOf(a *Agent) (fixes []diag.Fix) {
 	if c.cfg.Manifest == nil {
 		return nil
@@ -73,7 +74,7 @@ func (c *checker) usesOf(a *Agent) (fixes []diag.Fix) {
 	return fixes
 }
 
-// connectors gives a host each of the manifest's.
+// connectors returns the fixes that set each of the manifest's hosts as the connector.
 func (c *checker) connectors(m *module, h *Host) (fixes []diag.Fix) {
 	l, ok := edits.HostRows(m.info.File.Source, h.Decl)
 	if c.cfg.Manifest == nil || !ok {
@@ -85,7 +86,7 @@ func (c *checker) connectors(m *module, h *Host) (fixes []diag.Fix) {
 	return fixes
 }
 
-// jsonFormat says of a host that it sends JSON.
+// jsonFormat returns the fixes that declare a host's output as JSON.
 func jsonFormat(h *Host) []diag.Fix {
 	f := h.mod.info.File.Source
 	fix := diag.Fix{Title: "Write `output_format: \"json\"`"}
@@ -106,7 +107,7 @@ func jsonFormat(h *Host) []diag.Fix {
 	return []diag.Fix{fix}
 }
 
-// inMemory takes its file from a store.
+// inMemory returns the fix that removes the file of a store.
 func inMemory(s *Store) []diag.Fix {
 	call, ok := unparen(s.Decl.Value).(*ast.MethodCall)
 	if !ok {
@@ -115,7 +116,8 @@ func inMemory(s *Store) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Remove(source.Span{Start: call.Recv.Span().End, End: call.Sp.End}), "Remove `with_persistence`")}
 }
 
-// withoutTrait removes an impl of a trait that is not needed, or makes its methods those of the type alone.
+// withoutTrait returns the fix that removes an unneeded impl of a trait, or makes it an impl of the
+// type alone.
 func withoutTrait(m *module, name *ast.Ident) []diag.Fix {
 	d, ok := m.declarationAt(name.Sp).(*ast.ImplDecl)
 	if !ok || d.Trait == nil {
@@ -129,9 +131,9 @@ func withoutTrait(m *module, name *ast.Ident) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Remove(at), "Write `impl %s`", f.Slice(d.Target.Span()))}
 }
 
-// What is missing of a whole: fields, arms, handlers, methods.
+// Missing parts: fields, arms, handlers, methods.
 
-// addFields is what to do about a literal without all of its fields.
+// addFields returns the advice for a literal with missing fields.
 func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
 	a := diag.Say("add `" + strings.Join(missing, ": …`, `") + ": …`, or take the rest from another: `..base`")
 	if l, ok := edits.ListIn(b.info.File.Source, e.Path.Sp.End, edits.LastEnd(e.Fields), e.Sp); ok {
@@ -140,7 +142,7 @@ func (b *body) addFields(e *ast.StructLit, missing, rows []string) diag.Advice {
 	return a
 }
 
-// addArms adds arms for all that a match leaves out; left knows what that is besides missing.
+// addArms adds the missing arms of a match to the advice; left enumerates further ones.
 func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *coverage.Arms) diag.Advice {
 	if all := left.Patterns(); len(e.Arms) == 0 && len(all) > 0 {
 		missing = all
@@ -161,7 +163,7 @@ func (b *body) addArms(a diag.Advice, e *ast.MatchExpr, missing []string, left *
 	return a.By(diag.Fix{Title: "Add the missing arms", Edits: l.Add(rows...)})
 }
 
-// handlerRow is a handler of a type of message.
+// handlerRow returns the text of a handler for a type of message.
 func handlerRow(m hostmsg.Message) string {
 	param := m.Type[:1]
 	if m.Schema != "" {
@@ -170,5 +172,5 @@ func handlerRow(m hostmsg.Message) string {
 	return `"` + m.Type + `" => |` + param + "| " + edits.NotWritten
 }
 
-// askRow leaves a type of message to the person at the terminal.
+// askRow returns the text of an `ask` handler for a type of message.
 func askRow(m hostmsg.Message) string { return `"` + m.Type + `" => ` + askWord }

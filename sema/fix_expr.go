@@ -14,9 +14,10 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// Fixes of expressions and statements, each beside the hint that says the same.
+// Fixes of expressions and statements. Each belongs to a hint that describes it.
 
-// onlyFree is the one parameter of a function that no argument fills so far, "" for several.
+// onlyFree returns the only parameter of a function without an argument. It returns "" if there are
+// several.
 func onlyFree(fn *Function, filled []bool) string {
 	only := ""
 	for k, p := range fn.Params {
@@ -31,7 +32,8 @@ func onlyFree(fn *Function, filled []bool) string {
 	return only
 }
 
-// withoutLast removes the last n arguments of a call. What is piped into it cannot be removed there.
+// withoutLast returns the fix that removes the last n arguments of a call. A piped argument cannot
+// be removed.
 func withoutLast(args []*ast.Arg, n int, what string) []diag.Fix {
 	first := len(args) - n
 	if first < 0 {
@@ -44,7 +46,7 @@ func withoutLast(args []*ast.Arg, n int, what string) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove %s", what)}
 }
 
-// labelLoop gives the outermost loop around a label, which no loop has.
+// labelLoop returns the fix that adds an undeclared label to the outermost loop around its use.
 func (b *body) labelLoop(name string) []diag.Fix {
 	for _, lp := range b.loops {
 		if lp.home == b.frame && lp.label == "" {
@@ -54,7 +56,7 @@ func (b *body) labelLoop(name string) []diag.Fix {
 	return nil
 }
 
-// noLoop is what to do about a word that leaves a loop, where there is none.
+// noLoop returns the advice for a break or continue outside a loop.
 func (b *body) noLoop(at source.Span, word string) diag.Advice {
 	f, whole := b.info.File.Source, at
 	if int(at.End) < len(f.Text) && f.Text[at.End] == ';' {
@@ -65,7 +67,7 @@ func (b *body) noLoop(at source.Span, word string) diag.Advice {
 		By(diag.Change(source.Span{Start: at.Start, End: at.Start + source.Pos(len(word))}, "return", "return", false))
 }
 
-// madeOf is what to do about a type that stands where a value should.
+// madeOf returns the advice for a type that is used as a value.
 func (b *body) madeOf(e *ast.PathExpr, en *entity) diag.Advice {
 	a := diag.Say(b.valueOfType(e, en))
 	if en.typ == nil || b.receiver == ast.Expr(e) && b.method != "" {
@@ -77,7 +79,7 @@ func (b *body) madeOf(e *ast.PathExpr, en *entity) diag.Advice {
 	return a
 }
 
-// oneOf offers each text of a union.
+// oneOf returns a fix for each string of a union.
 func oneOf(at source.Span, u *types.Union) (fixes []diag.Fix) {
 	for _, v := range u.Values {
 		fixes = append(fixes, diag.Change(at, v, strconv.Quote(v), false))
@@ -85,7 +87,7 @@ func oneOf(at source.Span, u *types.Union) (fixes []diag.Fix) {
 	return fixes
 }
 
-// fewerTypes removes the type arguments that are too many.
+// fewerTypes returns the fix that removes superfluous type arguments.
 func fewerTypes(t *ast.NamedType, most int) []diag.Fix {
 	if len(t.Args) <= most || most == 0 {
 		return nil
@@ -94,7 +96,7 @@ func fewerTypes(t *ast.NamedType, most int) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove the type arguments that are too many")}
 }
 
-// giveValues gives a variant the values that it is made of.
+// giveValues returns the fix that adds placeholders for a variant's values.
 func giveValues(e *ast.PathExpr, v *types.Variant) diag.Fix {
 	text := " " + edits.FieldPlaceholders(v.Fields, 0)
 	if !v.Named {
@@ -107,7 +109,7 @@ func giveValues(e *ast.PathExpr, v *types.Variant) diag.Fix {
 	return diag.Offer(diag.Insert(e.Sp.End, text), "Give it values")
 }
 
-// mapError converts an error where `?` hands it on.
+// mapError returns the fix that converts an error before `?` returns it.
 func mapError(at source.Span, err, want types.Type) []diag.Fix {
 	n, ok := types.Resolve(want).(*types.Named)
 	if !ok || n.Decl.Kind != types.ErrorStruct {
@@ -120,7 +122,7 @@ func mapError(at source.Span, err, want types.Type) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Insert(at.End-1, ".map_err(|e| "+n.Decl.Name+"::new("+text+"))"), "Add `.map_err`")}
 }
 
-// executing makes a call of a host one of its execute.
+// executing returns the fixes that make a call of a host a call of `execute`.
 func executing(e ast.Expr, host string) []diag.Fix {
 	switch x := unparen(e).(type) {
 	case *ast.Call:
@@ -131,7 +133,7 @@ func executing(e ast.Expr, host string) []diag.Fix {
 	return nil
 }
 
-// callFixes are the fixes of a call of what is no function.
+// callFixes returns the fixes for a call of a value that is not a function.
 func (b *body) callFixes(e *ast.Call, callee types.Type) []diag.Fix {
 	t := types.Resolve(callee)
 	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
@@ -153,7 +155,7 @@ func (b *body) callFixes(e *ast.Call, callee types.Type) []diag.Fix {
 	return nil
 }
 
-// assigned assigns the new value that a method gives to the variable it is called on.
+// assigned returns the fix that assigns a method's result to the variable that it is called on.
 func (b *body) assigned(e *ast.MethodCall, t types.Type) []diag.Fix {
 	p, ok := e.Recv.(*ast.PathExpr)
 	if !ok {
@@ -166,7 +168,7 @@ func (b *body) assigned(e *ast.MethodCall, t types.Type) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Insert(e.Sp.Start, l.Name+" = "), "Assign the result to `%s`", l.Name)}
 }
 
-// handled hands on the error in a Result that nobody takes.
+// handled returns the fix that adds `?` to a discarded Result.
 func (b *body) handled(e ast.Expr) []diag.Fix {
 	if !edits.IsPostfix(e) {
 		return nil
@@ -174,7 +176,7 @@ func (b *body) handled(e ast.Expr) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Insert(e.Span().End, "?"), "Add `?`")}
 }
 
-// awaitSubject awaits a task that is matched, when that is what its patterns are for.
+// awaitSubject returns the fix that awaits a matched task, if the patterns are for its value.
 func (b *body) awaitSubject(t types.Type) []diag.Fix {
 	if _, ok := t.(*types.Task); !ok || b.subject == nil {
 		return nil
@@ -182,7 +184,8 @@ func (b *body) awaitSubject(t types.Type) []diag.Fix {
 	return []diag.Fix{edits.Await(b.subject, "")}
 }
 
-// intoVariable puts a value of its own that is to be changed into a variable.
+// intoVariable returns the fix that assigns a temporary value to a variable, so that it can be
+// changed.
 func (b *body) intoVariable(place ast.Expr) []diag.Fix {
 	at := place.Span()
 	if b.here == 0 || b.here > at.Start {
@@ -197,7 +200,7 @@ func (b *body) intoVariable(place ast.Expr) []diag.Fix {
 		diag.Insert(b.here, "let mut "+name+" = "+f.Slice(at)+";"+b.separator()), diag.Replace(at, name))}}
 }
 
-// mergeInserts joins two edits at one place into one.
+// mergeInserts merges two insertions at the same position.
 func mergeInserts(first, second diag.Edit) []diag.Edit {
 	if first.Span.End != second.Span.Start {
 		return []diag.Edit{first, second}
@@ -205,7 +208,8 @@ func mergeInserts(first, second diag.Edit) []diag.Edit {
 	return []diag.Edit{{Span: source.Span{Start: first.Span.Start, End: second.Span.End}, Text: first.Text + second.Text}}
 }
 
-// separator is what parts a statement from the one at hand: a line, when that begins its own.
+// separator returns the text between a new statement and the current one: a line break if the
+// current one starts its line.
 func (b *body) separator() string {
 	f := b.info.File.Source
 	if own := edits.Indent(f, b.here); f.LineStart(f.LineOf(b.here))+source.Pos(len(own)) == b.here {
@@ -214,12 +218,12 @@ func (b *body) separator() string {
 	return " "
 }
 
-// withoutHandler removes a handler of a listen.
+// withoutHandler returns the fix that removes a handler of a listen.
 func (b *body) withoutHandler(h *ast.Handler) diag.Fix {
 	return edits.RemoveRow(b.info.File.Source, h.Sp, "Remove the handler")
 }
 
-// oneParameter removes all parameters of a handler but the first.
+// oneParameter returns the fix that removes all parameters of a handler but the first.
 func (b *body) oneParameter(cl *ast.Closure) []diag.Fix {
 	if len(cl.Params) < 2 {
 		return nil
@@ -228,7 +232,7 @@ func (b *body) oneParameter(cl *ast.Closure) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Remove(at), "Remove all but the first")}
 }
 
-// sendNothing ends a handler without a value.
+// sendNothing returns the fix that ends a handler without a value.
 func (b *body) sendNothing(x ast.Expr) diag.Fix {
 	at := x.Span().End
 	if f := b.info.File.Source; strings.HasPrefix(strings.TrimLeft(f.Slice(source.Span{Start: at, End: source.Pos(len(f.Text))}), " \t\r\n"), "}") {
@@ -237,8 +241,8 @@ func (b *body) sendNothing(x ast.Expr) diag.Fix {
 	return edits.Surround(x, "{ ", "; }", "Send nothing")
 }
 
-// byPosition writes a literal of a variant whose values have no names by their places, when there are
-// as many as it takes.
+// byPosition returns the fix that removes the names from a literal of a variant with positional
+// values, if their number is correct.
 func (b *body) byPosition(e *ast.StructLit, v *types.Variant) []diag.Fix {
 	if e == nil || len(e.Fields) != len(v.Fields) || e.Rest != nil {
 		return nil
@@ -254,7 +258,8 @@ func (b *body) byPosition(e *ast.StructLit, v *types.Variant) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Replace(source.Span{Start: e.Path.Sp.End, End: e.Sp.End}, text), "Write its values without names")}
 }
 
-// implementFor implements a trait for a type before the declaration that asks for it.
+// implementFor returns the fix that implements a trait for a type, before the declaration that
+// requires it.
 func (b *body) implementFor(t types.Type, bound *types.Bound, at source.Span) []diag.Fix {
 	td := b.c.conforms.traits[bound.Trait]
 	args := map[*types.Param]types.Type{td.self: t}
@@ -271,8 +276,8 @@ func (b *body) implementFor(t types.Type, bound *types.Bound, at source.Span) []
 	return b.beforeDecl(at, text, "Implement `"+bound.String()+"` for `"+t.String()+"`")
 }
 
-// truth returns what to write for an expression of type t where a Bool is required. It never asks
-// whether an Option or a Result is there: a question that was answered with false is there, too.
+// truth returns what to write for an expression of type t if a Bool is required. It never suggests
+// checking whether an Option or a Result holds a value, because an answer of false is a value, too.
 func (b *body) truth(e ast.Expr, t types.Type) diag.Advice {
 	if assign, ok := unparen(e).(*ast.Assign); ok && assign.Op == ast.OpNone {
 		between := source.Span{Start: assign.Target.Span().End, End: assign.Value.Span().Start}
@@ -322,7 +327,7 @@ func (b *body) heldTruth(e ast.Expr, inner types.Type, may string) diag.Advice {
 	return diag.Say(b.quoted(e) + " " + may + ", and what it holds is no Bool: say by `match` what each case means")
 }
 
-// askForBool is truth for the answer to an awaited emit that does not ask for a Bool.
+// askForBool is truth for the answer to an awaited emit that does not request a Bool.
 func (b *body) askForBool(e ast.Expr, t types.Type) diag.Advice {
 	emit := b.emitOf(e)
 	if emit == nil || held(t) == types.Bool {
@@ -350,7 +355,7 @@ func (b *body) askForBool(e ast.Expr, t types.Type) diag.Advice {
 		By(diag.Fix{Title: "Ask for a Bool", Edits: all})
 }
 
-// emitOf returns the awaited emit whose answer an expression is, directly or by a variable of this
+// emitOf returns the awaited emit whose answer e is, directly or through a variable of this
 // function, or nil.
 func (b *body) emitOf(e ast.Expr) *ast.EmitExpr {
 	switch x := unparen(e).(type) {
@@ -368,7 +373,7 @@ func (b *body) emitOf(e ast.Expr) *ast.EmitExpr {
 	return nil
 }
 
-// letOf is the `let` of this function that gives the variable its value which a path names; nil for none.
+// letOf returns the `let` of this function that sets the variable that a path names, or nil.
 func (b *body) letOf(x *ast.PathExpr) *ast.LetStmt {
 	l := b.visibleLocal(x.Segments[0].Name)
 	if l == nil || len(x.Segments) > 1 {

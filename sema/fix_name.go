@@ -15,9 +15,9 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// Fixes of names that nothing declares: what std has is imported, anything else is declared.
+// Fixes of undeclared names: names of std are imported, others are declared.
 
-// stdKind is what a name of std is used as.
+// stdKind is the kind of use of a name of std.
 type stdKind uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	stdType
 )
 
-// stdModulesOf are the modules of std that have a name of a kind.
+// stdModulesOf returns the modules of std that contain a name of a kind.
 func (c *checker) stdModulesOf(name string, kind stdKind) []string {
 	if c.lib.stdIndex == nil {
 		c.lib.stdIndex = map[stdName][]string{}
@@ -64,7 +64,7 @@ func (l *libraryUse) indexStd(module string, f *ast.File) {
 	}
 }
 
-// fromStd is what to do about a name that std has: the modules that have it, each with its import.
+// fromStd returns the advice for a name that std contains: its modules, each with its import.
 func (b *body) fromStd(id *ast.Ident, u use) diag.Advice {
 	kind := stdConst
 	if u.called {
@@ -93,7 +93,7 @@ func inOrder(a, b diag.Edit) []diag.Edit {
 	return []diag.Edit{a, b}
 }
 
-// importTypes offers the imports of a type that std has.
+// importTypes returns the imports of a type of std.
 func (c *checker) importTypes(m *module, name string) (fixes []diag.Fix) {
 	for _, in := range c.stdModulesOf(name, stdType) {
 		fixes = append(fixes, importing(m, "std::"+in+"::"+name))
@@ -101,7 +101,7 @@ func (c *checker) importTypes(m *module, name string) (fixes []diag.Fix) {
 	return fixes
 }
 
-// ourValue offers the word that takes the place of one of another language.
+// ourValue returns the fix that replaces a word of another language by Concerto's.
 func (b *body) ourValue(id *ast.Ident, u use) []diag.Fix {
 	rest := b.info.File.Source.String()[id.Sp.End:]
 	empty := map[string]string{"dict": "{}", "Dict": "{}", "Map": "{}", "list": "[]", "List": "[]", "Array": "[]", "Vec": "[]"}[id.Name]
@@ -119,7 +119,7 @@ func (b *body) ourValue(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.Change(id.Sp, w.Ours[0], w.Ours[0], false)}
 }
 
-// declaring offers the declaration of a name that nothing declares.
+// declaring returns the fixes that declare an undeclared name.
 func (b *body) declaring(id *ast.Ident, u use) []diag.Fix {
 	if declarations := b.declaration(id.Name, u); len(declarations) > 0 {
 		var fixes []diag.Fix
@@ -140,7 +140,7 @@ func (b *body) declaring(id *ast.Ident, u use) []diag.Fix {
 	return b.declareVariable(id, u)
 }
 
-// beforeDecl puts a text before the declaration of the module that holds a place.
+// beforeDecl returns the fix that inserts a text before the module's declaration around a position.
 func (b *body) beforeDecl(at source.Span, text, title string) []diag.Fix {
 	f := b.info.File.Source
 	d := b.m.declarationAt(at)
@@ -152,7 +152,8 @@ func (b *body) beforeDecl(at source.Span, text, title string) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Insert(before, strings.ReplaceAll(text, "\n", "\n"+own)+"\n\n"+own), "%s", title)}
 }
 
-// declareVariable declares a variable before the statement that reads it, or where it is assigned.
+// declareVariable returns the fix that declares a variable before the statement that reads it, or
+// at its assignment.
 func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 	f := b.info.File.Source
 	if b.here == 0 || b.here > id.Sp.Start {
@@ -178,8 +179,7 @@ func (b *body) declareVariable(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Insert(b.here, "let "+id.Name+" = "+value+";"+b.separator()), "Declare variable `%s`", id.Name)}
 }
 
-// startValue is what a variable that is changed by `+=` and the like begins with; "" where the name is not
-// changed so.
+// startValue returns the initial value of a variable that is changed with `+=` or similar, or "".
 func (b *body) startValue(id *ast.Ident) string {
 	op, rest, ok := strings.Cut(strings.TrimLeft(b.info.File.Source.String()[id.Sp.End:], " \t"), "=")
 	switch {
@@ -193,7 +193,7 @@ func (b *body) startValue(id *ast.Ident) string {
 	return "0"
 }
 
-// outermostLoop is the loop around a place that no other loop of the function is around, or nil.
+// outermostLoop returns the outermost loop of the function around a position, or nil.
 func outermostLoop(f *ast.File, at source.Span) (loop ast.Node) {
 	for _, n := range surface.Around(f, at) {
 		switch n.(type) {
@@ -208,7 +208,7 @@ func outermostLoop(f *ast.File, at source.Span) (loop ast.Node) {
 	return loop
 }
 
-// stdCall names the function of std that is called by `json.parse(…)`.
+// stdCall returns the fix for a call of a std function such as `json.parse(…)`.
 func (b *body) stdCall(id *ast.Ident, u use) []diag.Fix {
 	name := strings.ToLower(id.Name)
 	at := source.Span{Start: id.Sp.Start, End: id.Sp.End + source.Pos(len(u.method)+1)}
@@ -220,7 +220,7 @@ func (b *body) stdCall(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.Change(at, path, path, false)}
 }
 
-// declareFunction declares a function behind the declaration that calls it.
+// declareFunction returns the fix that declares a function after the declaration that calls it.
 func (b *body) declareFunction(id *ast.Ident, u use) []diag.Fix {
 	f := b.info.File.Source
 	d := b.m.declarationAt(id.Sp)
@@ -238,7 +238,8 @@ func (b *body) declareFunction(id *ast.Ident, u use) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Insert(d.Span().End, text), "Declare function `%s`", id.Name)}
 }
 
-// parametersFor are the parameters that arguments want, as far as their form says.
+// parametersFor returns parameters for the given arguments, with types as far as their syntax shows
+// them.
 func (b *body) parametersFor(args []*ast.Arg) string {
 	var out []string
 	for i, a := range args {
@@ -270,7 +271,7 @@ func (b *body) parametersFor(args []*ast.Arg) string {
 	return strings.Join(out, ", ")
 }
 
-// joined is the fix that makes one text with values in it of `+`.
+// joined returns the fix that converts `+` to a string with interpolation.
 func (b *body) joined(e *ast.Binary) []diag.Fix {
 	var s strings.Builder
 	for _, x := range []ast.Expr{e.X, e.Y} {
@@ -288,17 +289,17 @@ func (b *body) joined(e *ast.Binary) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Replace(e.Sp, `"`+s.String()+`"`), "Turn into interpolation")}
 }
 
-// importing adds an import to a module: behind its imports, else before all it declares.
+// importing returns the fix that adds an import to a module: after its imports, else at the start.
 func importing(m *module, path string) diag.Fix {
 	return diag.Offer(importEdit(m, path), "Import `%s`", path)
 }
 
 func importEdit(m *module, path string) diag.Edit { return topEdit(m, "use "+path+";") }
 
-// modEdit declares a module that has a file.
+// modEdit returns the edit that declares a module with an existing file.
 func modEdit(m *module, name string) diag.Edit { return topEdit(m, "mod "+name+";") }
 
-// topEdit adds a line after the imports and modules that a module begins with.
+// topEdit returns the edit that adds a line after the imports and modules at the start of a module.
 func topEdit(m *module, line string) diag.Edit {
 	f := m.info.File.Source
 	decls := m.declared()
@@ -330,7 +331,7 @@ func topEdit(m *module, line string) diag.Edit {
 	return diag.Insert(at, line+gap+edits.Indent(f, at))
 }
 
-// ourType is the hint for a type of another language, with ours where that takes its place.
+// ourType returns the advice for a type name of another language.
 func ourType(hint string, name *ast.Ident) diag.Advice {
 	a := diag.Say(hint)
 	if w := foreign.Type.Find(name.Name); len(w.Ours) == 1 {
@@ -339,7 +340,7 @@ func ourType(hint string, name *ast.Ident) diag.Advice {
 	return a
 }
 
-// declarationAt is the declaration of a module that holds a place, nil without one.
+// declarationAt returns the declaration of a module around a position, or nil.
 func (m *module) declarationAt(at source.Span) ast.Decl {
 	decls := m.declared()
 	i, _ := slices.BinarySearchFunc(decls, at.Start, func(d ast.Decl, p source.Pos) int { return cmp.Compare(d.Span().End, p) })
@@ -349,7 +350,7 @@ func (m *module) declarationAt(at source.Span) ast.Decl {
 	return decls[i]
 }
 
-// declared are the declarations of a module in its file.
+// declared returns the declarations of a module in its file.
 func (m *module) declared() []ast.Decl {
 	m = m.home()
 	if m.parent == nil || m.parent.info != m.info {
@@ -363,8 +364,8 @@ func (m *module) declared() []ast.Decl {
 	return nil
 }
 
-// addSection adds that a section of the manifest is missing: the hint, and the fix that appends it
-// with what it needs. Nothing but the author knows what that is really to be: it is a start.
+// addSection adds the hint for a missing section of the manifest, and the fix that appends it. Only
+// the author knows its real values: body is a start.
 func (c *checker) addSection(d *diag.Diagnostic, hint, name, body string) {
 	a := diag.Say(hint)
 	if c.cfg.Manifest == nil {

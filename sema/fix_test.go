@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// made is what a program becomes by the fix of a title.
+// made applies the fix with a title and returns the resulting program.
 func made(t *testing.T, text, title string) string {
 	t.Helper()
 	_, found := check("bad.conc", text)
@@ -28,7 +28,7 @@ func made(t *testing.T, text, title string) string {
 	return text
 }
 
-// What a fix adds to a formatted program is as the formatter writes it.
+// The text that a fix adds to a formatted program is formatted.
 func TestFixesAreFormatted(t *testing.T) {
 	for _, c := range []struct{ name, title, bad, good string }{
 		{"arms on lines", "Add the missing arms", `
@@ -335,7 +335,7 @@ func longest(text string) (n int) {
 	return n
 }
 
-// TestPipedIntoTooMany: what is piped into a call that takes nothing cannot be left out there.
+// TestPipedIntoTooMany checks that no fix removes the piped argument of a call without parameters.
 func TestPipedIntoTooMany(t *testing.T) {
 	_, list := check("bad.conc", "fn f() -> Int { 1 }\nfn main() { println(1 |> f()); }")
 	for _, d := range list.Sorted() {
@@ -348,8 +348,8 @@ func TestPipedIntoTooMany(t *testing.T) {
 	}
 }
 
-// TestNoPresenceForBool: where a Bool is required, neither a hint nor a fix asks whether an Option or
-// a Result is there, which it is when it holds false.
+// TestNoPresenceForBool checks that, if a Bool is required, no hint or fix checks whether an Option
+// or a Result holds a value, which is also true if it holds false.
 func TestNoPresenceForBool(t *testing.T) {
 	for _, held := range []string{"Bool", "Any", "Int", "String"} {
 		for _, wrapped := range []string{"Option<%s>", "Result<%s, Error>", "Task<Result<%s, Error>>", "Task<Option<%s>>", "Option<Option<%s>>", "Result<Option<%s>, Error>"} {
@@ -382,7 +382,7 @@ func TestNoPresenceForBool(t *testing.T) {
 	}
 }
 
-// What other languages write differently becomes what it means.
+// Fixes replace the syntax of other languages.
 func TestFixesOfHabits(t *testing.T) {
 	for _, c := range []struct{ title, bad, good string }{
 		{"Change to `execute_with_schema`", "agent A uses scripted {}\nstruct P { x: Int }\nfn main() { println(A.execute<P>(\"x\")?.x); }\n",

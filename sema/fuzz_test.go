@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// FuzzCheck holds that whatever parses is checked without a panic, and that
-// every diagnostic stands in the text and says what to do.
+// FuzzCheck checks programs that parse. The checker must not panic, and every diagnostic must have
+// a position in the text and a hint or label.
 func FuzzCheck(f *testing.F) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(archives) == 0 {

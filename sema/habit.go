@@ -10,9 +10,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Calls and selections as other languages write them, where what is meant is certain.
+// Calls and selections in the syntax of other languages, if their meaning is certain.
 
-// typeNamed is the type that a single name means, which is no variable; nil for none.
+// typeNamed returns the type that a single name refers to, or nil if it refers to a variable or
+// nothing.
 func (b *body) typeNamed(e ast.Expr) *entity {
 	p, ok := unparen(e).(*ast.PathExpr)
 	if !ok || len(p.Segments) != 1 || b.visibleLocal(p.Segments[0].Name) != nil {
@@ -25,8 +26,8 @@ func (b *body) typeNamed(e ast.Expr) *entity {
 	return en
 }
 
-// dotted reports what a type has when it is named by `.`, with the arguments that it is called with, and
-// returns the type of the whole.
+// dotted reports an item of a type that is accessed with `.`, with the arguments of its call, and
+// returns the type of the whole expression.
 func (b *body) dotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ...*ast.Arg) (types.Type, bool) {
 	en := b.typeNamed(recv)
 	if en == nil {
@@ -66,7 +67,7 @@ func (b *body) dotted(recv ast.Expr, name *ast.Ident, whole source.Span, args ..
 	return result, true
 }
 
-// madeByCall reports a type that is called like a function, as constructors of other languages are.
+// madeByCall reports a call of a type, as in languages with constructors.
 func (b *body) madeByCall(e *ast.Call) bool {
 	en := b.typeNamed(e.Fn)
 	if en == nil {
@@ -99,7 +100,7 @@ func (b *body) madeByCall(e *ast.Call) bool {
 	return true
 }
 
-// literalOf is the part of a struct literal in braces that has a call's arguments for its fields.
+// literalOf returns the braces of a struct literal with a call's arguments as the fields.
 func (b *body) literalOf(fields []*types.Field, args []*ast.Arg) (string, bool) {
 	var rows []string
 	for i, a := range args {
@@ -125,8 +126,8 @@ func (b *body) literalOf(fields []*types.Field, args []*ast.Arg) (string, bool) 
 	return " { " + strings.Join(rows, ", ") + " }", true
 }
 
-// swapped replaces the diagnostics of two arguments, each of which has the type of the other's parameter, by one.
-// before is how the diagnostics were when the arguments had not been checked.
+// swapped replaces the diagnostics of two swapped arguments by one. before is the number of
+// diagnostics before the arguments were checked.
 func (b *body) swapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, before int) {
 	found := b.c.diags.Since(before)
 	if len(found) != 2 || found[0].Info != diag.Mismatch || found[1].Info != diag.Mismatch {
@@ -171,7 +172,7 @@ func (b *body) swapped(e ast.Expr, fn *Function, d *Call, args []*ast.Arg, befor
 		Hint("%s", b.swappedText(e, values[0].Span(), values[1].Span())))
 }
 
-// swappedText says how a call is written with two of its arguments swapped.
+// swappedText returns the text of a call with two of its arguments swapped.
 func (b *body) swappedText(e ast.Expr, x, y source.Span) string {
 	f, at := b.info.File.Source, e.Span()
 	part := func(from, to source.Pos) string { return f.Slice(source.Span{Start: from, End: to}) }
@@ -185,7 +186,7 @@ func (b *body) swappedText(e ast.Expr, x, y source.Span) string {
 	return "write `" + call + "`"
 }
 
-// shortSlice is a part of a text for a hint, or `…` where it is long.
+// shortSlice returns a part of a text for a hint, or `…` if it is long.
 func (c *checker) shortSlice(f *source.File, at source.Span) string {
 	if s := f.Slice(at); len(s) <= shortText && !strings.ContainsAny(s, "\n`") {
 		return s
@@ -193,8 +194,8 @@ func (c *checker) shortSlice(f *source.File, at source.Span) string {
 	return "…"
 }
 
-// plainDollar warns where a text has `$name` with the name of a variable, and where a text in single quotes
-// has `${name}`: neither takes its value.
+// plainDollar warns about `$name` with the name of a variable, and about `${name}` in single
+// quotes, which are not interpolated.
 func (b *body) plainDollar(e *ast.StringLit, text string) bool {
 	single := strings.HasPrefix(text, "'")
 	for at := 0; ; {
@@ -215,10 +216,10 @@ func (b *body) plainDollar(e *ast.StringLit, text string) bool {
 			whole = "${" + rest[1:strings.IndexByte(rest, '}')] + "}"
 		}
 		l := b.visibleLocal(name)
-		if l == nil || len(text) == len(whole)+2 { // which `replace` may look for
+		if l == nil || len(text) == len(whole)+2 { // which may be an argument of `replace`
 			continue
 		}
-		l.used = true // as was meant
+		l.used = true // as intended
 		start := e.Sp.Start + source.Pos(at) - 1
 		span := source.Span{Start: start, End: start + source.Pos(len(whole))}
 		d := diag.PlainBraces.At(span, "`%s` is text here, and not the value of `%s`", whole, name)
@@ -240,7 +241,7 @@ func (b *body) plainDollar(e *ast.StringLit, text string) bool {
 	}
 }
 
-// leadingName is the name that a text begins with.
+// leadingName returns the name at the start of a text.
 func leadingName(s string) string {
 	n := 0
 	for n < len(s) && (s[n] == '_' || s[n] >= 'a' && s[n] <= 'z' || s[n] >= 'A' && s[n] <= 'Z' || n > 0 && s[n] >= '0' && s[n] <= '9') {
@@ -249,7 +250,7 @@ func leadingName(s string) string {
 	return s[:n]
 }
 
-// shortened is a text for a hint, cut where it is long.
+// shortened returns a text for a hint, truncated if it is long.
 func shortened(s string) string {
 	if len(s) > shortText {
 		return "\"…\""
@@ -257,8 +258,8 @@ func shortened(s string) string {
 	return s
 }
 
-// meantSchema reports `execute<T>(…)`, where fn is the `execute` of an agent or a host, and returns the
-// `execute_with_schema` that is meant. Otherwise it returns fn.
+// meantSchema reports `execute<T>(…)`, where fn is the `execute` of an agent or a host, and returns
+// `execute_with_schema`. Otherwise it returns fn.
 func (b *body) meantSchema(e *ast.MethodCall, fn *Function, t types.Type) *Function {
 	if !fn.Info.Library || e.Name.Name != "execute" || len(e.TypeArgs) != 1 {
 		return fn
@@ -274,7 +275,7 @@ func (b *body) meantSchema(e *ast.MethodCall, fn *Function, t types.Type) *Funct
 	return with
 }
 
-// toolFunctions reports the functions of tools in a list of tools, and reports whether there are any.
+// toolFunctions reports functions of tools in a list of tools. Its result is true if there are any.
 func (c *checker) toolFunctions(m *module, f *ast.ConfigField) bool {
 	list, ok := f.Value.(*ast.ArrayLit)
 	if !ok {

@@ -9,19 +9,19 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// importEntry is one name that a `use` brings in, or one glob. It is resolved
-// when first needed, so that re-exports may stand in any order.
+// importEntry is one name that a `use` imports, or one glob. It is resolved on demand, so that the
+// order of re-exports does not matter.
 type importEntry struct {
 	mod    *module
 	path   []*ast.Ident
 	at     source.Span
-	number int // among the file's imports outside of bodies; -1 of others
+	number int // among the file's imports outside bodies; -1 for others
 	pub    bool
 	used   bool
-	self   bool // `self` in a list: the module before it
+	self   bool // `self` in a list: the module itself
 	glob   bool
-	as     string // the name that it brings in
-	// without is the text that goes when the import is removed.
+	as     string // the imported name
+	// without is the text to delete if the import is removed.
 	without source.Span
 	state   uint8
 	target  *entity
@@ -38,8 +38,8 @@ func (c *checker) declareUse(m *module, d *ast.UseDecl) {
 	c.useTree(m, d, d.Tree, nil, edits.WholeLines(m.info.File.Source, d.Sp))
 }
 
-// useTree enters the names of a part of a `use` declaration. without is what is removed of the text
-// when nothing of the part is wanted.
+// useTree enters the names of a part of a `use` declaration. without is the text to delete if the
+// part is unused.
 func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*ast.Ident, without source.Span) {
 	full := append(slices.Clone(prefix), t.Path...)
 	if t.List != nil {
@@ -87,8 +87,7 @@ func (c *checker) useTree(m *module, d *ast.UseDecl, t *ast.UseTree, prefix []*a
 	c.newName(m, &entity{name: last.Name, mod: m, at: last.Sp, decl: d, pub: d.Pub, imported: im})
 }
 
-// follow looks through imports to what they bring in; nil when that was
-// reported.
+// follow resolves imports to their target. It returns nil if an error was reported.
 func (c *checker) follow(e *entity) *entity {
 	for e != nil && e.imported != nil {
 		e.imported.used = true
@@ -98,7 +97,7 @@ func (c *checker) follow(e *entity) *entity {
 	return e
 }
 
-// resolveImport finds what a `use` names.
+// resolveImport finds the target of a `use`.
 func (c *checker) resolveImport(im *importEntry) *entity {
 	switch im.state {
 	case importDone:
@@ -131,8 +130,7 @@ func (c *checker) resolveImport(im *importEntry) *entity {
 	return im.target
 }
 
-// importPath reads a path of a `use`: relative to the module, then to the
-// root, then in std.
+// importPath resolves a path of a `use`: relative to the module, then to the root, then in std.
 func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 	first := segs[0].Name
 	var e *entity
@@ -155,8 +153,8 @@ func (c *checker) importPath(m *module, segs []*ast.Ident) *entity {
 	return c.walk(m, c.follow(e), segs, 1)
 }
 
-// outward is the module that the `super`s at the beginning of a path lead to, or
-// `self`, with how many segments those are; nil (reported) beyond the root.
+// outward returns the module that `self` or the `super`s at the start of a path refer to, with
+// their number of segments. It returns nil, and reports an error, beyond the root.
 func (c *checker) outward(m *module, segs []*ast.Ident) (*entity, int) {
 	in, i := m.home(), 0
 	if segs[0].Name == "self" {
@@ -173,7 +171,7 @@ func (c *checker) outward(m *module, segs []*ast.Ident) (*entity, int) {
 	return &entity{name: in.name, mod: in, module: in, pub: true}, i
 }
 
-// own finds a name of the module that is not the very import being read.
+// own finds a name of the module, except the import that is being resolved.
 func (m *module) own(name string, at *ast.Ident) *entity {
 	e := m.home().moduleNamed(name)
 	if e == nil || e.imported != nil && slices.Contains(e.imported.path, at) {
@@ -182,8 +180,7 @@ func (m *module) own(name string, at *ast.Ident) *entity {
 	return e
 }
 
-// walk follows a path from e, the entity of segs[:i], to its end, through
-// modules only.
+// walk resolves a path from e, the entity of segs[:i], through modules only.
 func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 	for ; i < len(segs); i++ {
 		if e == nil || e.refused {
@@ -201,11 +198,11 @@ func (c *checker) walk(m *module, e *entity, segs []*ast.Ident, i int) *entity {
 	return e
 }
 
-// fromGlobs finds a name that a glob import brings in.
+// fromGlobs finds a name that a glob import provides.
 func (c *checker) fromGlobs(m *module, name string) *entity { return c.globbed(m, m, name) }
 
-// globbed is fromGlobs of module of, for m: to others it hands on what is `pub use`d
-// alone. Globs may lead in a circle.
+// globbed is fromGlobs of module of, seen from m. Other modules see only its `pub use` imports.
+// Globs may form a cycle.
 func (c *checker) globbed(m, of *module, name string) *entity {
 	if of.globbing {
 		return nil
@@ -245,7 +242,7 @@ func (c *checker) globbed(m, of *module, name string) *entity {
 	return nil
 }
 
-// unusedImports warns about imports that nothing uses.
+// unusedImports warns about unused imports.
 func (c *checker) unusedImports(m *module) {
 	for _, im := range m.imports {
 		target := c.resolveImport(im)
@@ -271,8 +268,8 @@ func (c *checker) unusedImports(m *module) {
 	}
 }
 
-// keepImportsOfUnknown drops the warnings about unused imports of files with unknown names: one of those
-// may be what an import is for.
+// keepImportsOfUnknown drops the warnings about unused imports in files with unknown names, because
+// an import may be intended for one of those.
 func (c *checker) keepImportsOfUnknown() {
 	if !c.diags.HasErrors() {
 		return
@@ -284,8 +281,7 @@ func (c *checker) keepImportsOfUnknown() {
 	c.diags.Remove(func(d *diag.Diagnostic) bool { return d.Info == diag.UnusedImport && unknown[d.File] })
 }
 
-// besideModule refuses an import that has turned out to be no value and stands
-// beside a module of its name.
+// besideModule reports an import of an item that is not a value, if a module has the same name.
 func (c *checker) besideModule(m *module, im *importEntry, target *entity) {
 	for name, e := range m.mods {
 		if v := m.names[name]; v.imported == im && target != nil && target.obj == nil && !target.refused {

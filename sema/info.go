@@ -8,64 +8,64 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Program is a checked program: what the code generator reads. When the
-// diagnostics hold no error every table is complete and consistent.
+// Program is a checked program, the input of the code generator. If the diagnostics contain no
+// error, every table is complete and consistent.
 type Program struct {
 	Name string
-	// Files are the files in use, the user's first, in order of loading.
+	// Files are the files in use, the user's first, in the order of loading.
 	Files []*Info
-	// Functions are all functions to generate: the user's in source order
-	// (functions, methods, tool functions), then the library's in order of
-	// first use.
+	// Functions are all functions to generate: the user's in source order (functions, methods, tool
+	// functions), then the library's in the order of first use.
 	Functions []*Function
-	Main      *Function // nil without one
+	Main      *Function // nil if there is none
 	Agents    []*Agent
 	Hosts     []*Host
 	Tools     []*Tool
 	Stores    []*Store
 	Pipelines []*Pipeline
 	Tests     []*Test
-	// Asked is called with host and prompt before each exchange, where a test
-	// mocks a host by a closure; else nil.
+	// Asked is called with host and prompt before each exchange if a test mocks a host with a
+	// closure; else nil.
 	Asked *Function
-	// Knowing gives each host before its exchange, when it is known which tools it has:
-	// in a program with an MCP block that leaves some to `..`; else nil.
+	// Knowing is called with each host before its exchange, when its tools are known, in a program
+	// with an MCP block that contains `..`; else nil.
 	Knowing *Function
-	// Dynamic lists what calls on Any may reach.
+	// Dynamic lists the methods that calls on Any may reach.
 	Dynamic []Dynamic
-	// Partial says that it cannot be generated: it is longer than Config.Most.
+	// Partial reports that no code can be generated, because the program is longer than
+	// Config.Most.
 	Partial bool
-	// CallsUntyped says that functions may be called with what their types do
-	// not allow, by way of an Any: they then check their arguments themselves.
+	// CallsUntyped reports that functions may be called through an Any with arguments of wrong
+	// types: they then check their arguments themselves.
 	CallsUntyped bool
 
 	checker *checker
 }
 
-// Info holds what is known of one file's nodes, as tables keyed by the dense
-// ids of its expressions and patterns.
+// Info holds the results for one file's nodes, in tables indexed by the dense ids of its
+// expressions and patterns.
 type Info struct {
 	File    *ast.File
 	Library bool
 
-	// The tables are made when something of the file is checked; until then outside has the types that
-	// are written outside of bodies.
+	// The tables are created when something in the file is checked. Until then, outside holds the
+	// types that are written outside bodies.
 	types   []types.Type
 	conv    []types.Type
 	objects []Object
 	details []any
 	outside []writtenType
-	// iterators are the methods that give what `for` goes over, by the id of
-	// the collection's expression.
+	// iterators are the methods that return the array that `for` iterates over, by the id of the
+	// collection's expression.
 	iterators map[ast.ID]*Function
-	// sources are the methods that give what `for` goes over one after the other.
+	// sources are the methods that return elements for `for` one by one.
 	sources map[ast.ID]*Source
 	mocks   map[*ast.MockStmt]*Mock
 
-	allows  map[*ast.Decorator]bool // the `@allow`s that stand where they may
+	allows  map[*ast.Decorator]bool // the `@allow`s in valid positions
 	allowed []allowance
 
-	blocks map[*ast.Block]*module // of blocks with declarations of their own
+	blocks map[*ast.Block]*module // of blocks that contain declarations
 }
 
 func (i *Info) noteBlock(b *ast.Block, m *module) {
@@ -75,7 +75,7 @@ func (i *Info) noteBlock(b *ast.Block, m *module) {
 	i.blocks[b] = m
 }
 
-// writtenType is what a written type stands for.
+// writtenType is the type of a written type expression.
 type writtenType struct {
 	id ast.ID
 	t  types.Type
@@ -89,7 +89,7 @@ func (c *checker) newInfo(f *ast.File, library bool) *Info {
 	return i
 }
 
-// fill makes the tables.
+// fill creates the tables.
 func (i *Info) fill() {
 	if i.types != nil {
 		return
@@ -104,7 +104,7 @@ func (i *Info) fill() {
 	i.outside = nil
 }
 
-// noteWritten notes what a written type stands for.
+// noteWritten records the type of a written type expression.
 func (i *Info) noteWritten(id ast.ID, t types.Type) {
 	if i.types != nil {
 		i.types[id] = t
@@ -113,23 +113,23 @@ func (i *Info) noteWritten(id ast.ID, t types.Type) {
 	}
 }
 
-// TypeOf is the type of an expression's value as evaluated, before Conv. Where none
-// is known, because a mistake stands in the way or the expression is no value of
-// its own, it is the error type.
+// TypeOf returns the type of an expression's value as evaluated, before Conv. It returns the error
+// type if the type is unknown, because of an error or because the expression has no value of its
+// own.
 func (i *Info) TypeOf(e ast.Expr) types.Type { return i.typeAt(e.ID()) }
 
 func (i *Info) typeAt(id ast.ID) types.Type {
-	i.fill() // who asks of a name may come to a file that was taken over
+	i.fill() // the query may be for a file whose results were reused
 	if t := i.types[id]; t != nil {
 		return types.Resolve(t)
 	}
 	return types.Bad
 }
 
-// Conv is the type an expression's value is converted to where it stands, nil
-// when it stays as it is. The steps from TypeOf(e) to it: Int to Float; then
-// T to Option<T> (nil to None is no step); anything to Any (a Some box is
-// taken off); Any to T by a run-time check; anything to Nil (discarded).
+// Conv returns the type that an expression's value is converted to, or nil if it is not converted.
+// The steps from TypeOf(e) to it are: Int to Float; then T to Option<T> (nil to None is not a
+// step); any type to Any (which removes a Some box); Any to T with a run-time check; any type to
+// Nil (discarded).
 func (i *Info) Conv(e ast.Expr) types.Type {
 	if t := i.conv[e.ID()]; t != nil {
 		return types.Resolve(t)
@@ -137,59 +137,58 @@ func (i *Info) Conv(e ast.Expr) types.Type {
 	return nil
 }
 
-// Object is what a PathExpr names, or a NamePat binds or matches.
+// Object returns the object that a PathExpr refers to, or that a NamePat binds or matches.
 func (i *Info) Object(n interface{ ID() ast.ID }) Object { return i.objects[n.ID()] }
 
-// PatternType is the type of the values that a pattern is held against.
+// PatternType returns the type of the values that a pattern is matched against.
 func (i *Info) PatternType(p ast.Pattern) types.Type { return i.typeAt(p.ID()) }
 
-// Written is the type that a type expression stands for (Cast, Catch, emit<T>).
+// Written returns the type of a type expression (Cast, Catch, emit<T>).
 func (i *Info) Written(t ast.Type) types.Type { return i.typeAt(t.ID()) }
 
-// The details of single forms.
+// Details of individual kinds of nodes.
 
-// Call is the detail of a Call or MethodCall.
+// Call returns the detail of a Call or MethodCall.
 func (i *Info) Call(e ast.Expr) *Call { c, _ := i.details[e.ID()].(*Call); return c }
 
-// Iterator is the method of a library type that gives the array which `for`
-// goes over, by the collection's expression; nil when that is iterated itself.
+// Iterator returns the method of a library type that returns the array for `for`, by the
+// collection's expression. It returns nil if the collection itself is iterated.
 func (i *Info) Iterator(e ast.Expr) *Function { return i.iterators[e.ID()] }
 
-// Source is how `for` takes elements from e one after the other; nil when it
-// does not.
+// Source returns how `for` reads elements from e one by one, or nil if it does not.
 func (i *Info) Source(e ast.Expr) *Source { return i.sources[e.ID()] }
 
-// Select is the detail of a FieldExpr.
+// Select returns the detail of a FieldExpr.
 func (i *Info) Select(e *ast.FieldExpr) *Selection { s, _ := i.details[e.ID()].(*Selection); return s }
 
-// Closure is the detail of a Closure.
+// Closure returns the detail of a Closure.
 func (i *Info) Closure(e *ast.Closure) *Closure { c, _ := i.details[e.ID()].(*Closure); return c }
 
-// Listen is the detail of a ListenExpr.
+// Listen returns the detail of a ListenExpr.
 func (i *Info) Listen(e *ast.ListenExpr) *Listen { l, _ := i.details[e.ID()].(*Listen); return l }
 
-// AsksPerson reports whether a handler's value is the word `ask`: no code handles the message.
+// AsksPerson reports whether a handler's value is the word `ask`, so that no code handles the
+// message.
 func (i *Info) AsksPerson(e ast.Expr) bool { _, ok := i.details[e.ID()].(askPerson); return ok }
 
-// Question is the detail of a Question.
+// Question returns the detail of a Question.
 func (i *Info) Question(e *ast.Question) *Leave { q, _ := i.details[e.ID()].(*Leave); return q }
 
-// Throw is the detail of a ThrowExpr.
+// Throw returns the detail of a ThrowExpr.
 func (i *Info) Throw(e *ast.ThrowExpr) *Leave { q, _ := i.details[e.ID()].(*Leave); return q }
 
-// Struct is the detail of a StructLit.
+// Struct returns the detail of a StructLit.
 func (i *Info) Struct(e *ast.StructLit) *StructLit { s, _ := i.details[e.ID()].(*StructLit); return s }
 
-// Variant is the detail of a VariantPat, StructPat, PathPat or NamePat that
-// matches an enum's variant, Ok, Err, Some or None; nil when it does not.
+// Variant returns the detail of a VariantPat, StructPat, PathPat or NamePat that matches an enum's
+// variant, Ok, Err, Some or None, or nil.
 func (i *Info) Variant(p ast.Pattern) *VariantRef { v, _ := i.details[p.ID()].(*VariantRef); return v }
 
-// Try is the detail of a TryExpr.
+// Try returns the detail of a TryExpr.
 func (i *Info) Try(e *ast.TryExpr) *Try { t, _ := i.details[e.ID()].(*Try); return t }
 
-// Test is an @test function. Name is its description, such as
-// "group :: name", or the function's name without one. ExpectFail says that it
-// is expected to fail, with a message that holds Expect.
+// Test is an @test function. Name is its description, such as "group :: name", or the function's
+// name if there is none. ExpectFail reports that it must fail, with a message that contains Expect.
 type Test struct {
 	Name       string
 	Fn         *Function
@@ -197,25 +196,25 @@ type Test struct {
 	Expect     string
 }
 
-// The details of single forms, which Info keeps by their nodes.
+// Details of individual kinds of nodes, which Info stores by node.
 
-// CallKind says how a call is made.
+// CallKind is the kind of a call.
 type CallKind uint8
 
-// The kinds of call.
+// The kinds of calls.
 const (
-	// CallFunction calls Fn with Args; a method's receiver is Args[0].
+	// CallFunction calls Fn with Args. The receiver of a method is Args[0].
 	CallFunction CallKind = iota
 	// CallValue calls a closure value: the callee expression.
 	CallValue
-	// CallVariant makes Variant from Args.
+	// CallVariant creates Variant from Args.
 	CallVariant
-	// CallAny calls a value of type Any, checked at run time.
+	// CallAny calls a value of type Any, with checks at run time.
 	CallAny
-	// CallAnyMethod calls Name on a receiver of type Any (or a bound's
-	// method on a type parameter): Args[0] is the receiver, found at run time.
+	// CallAnyMethod calls Name on a receiver of type Any (or a bound's method on a type parameter).
+	// Args[0] is the receiver. The method is resolved at run time.
 	CallAnyMethod
-	// CallTool calls a tool function: Fn, Args[0] is the tool.
+	// CallTool calls a tool function, Fn. Args[0] is the tool.
 	CallTool
 	// CallPipeline is P.run(args).
 	CallPipeline
@@ -223,9 +222,8 @@ const (
 	CallErrorNew
 )
 
-// Call is how a Call or MethodCall is made. Evaluate the receiver (a
-// MethodCall's), then the arguments in written order, then fill the
-// parameters from Args.
+// Call describes a Call or MethodCall. Evaluate the receiver (of a MethodCall), then the arguments
+// in written order, then fill the parameters from Args.
 type Call struct {
 	Kind     CallKind
 	Fn       *Function
@@ -233,10 +231,9 @@ type Call struct {
 	Pipeline *Pipeline
 	Error    types.Type // of CallErrorNew
 	Name     string
-	// Piped says that x |> gives the first argument; it stands in Args as
-	// ArgPiped.
+	// Piped reports that the first argument is piped with |>. It appears in Args as ArgPiped.
 	Piped bool
-	// Args has one entry a parameter of the callee, in parameter order.
+	// Args has one entry for each parameter of the callee, in order.
 	Args []Arg
 	// TypeArgs are Fn's type arguments, for Shape functions.
 	TypeArgs []types.Type
@@ -244,70 +241,69 @@ type Call struct {
 	pipedConv types.Type
 }
 
-// ArgKind says where a parameter's value comes from.
+// ArgKind is the source of a parameter's value.
 type ArgKind uint8
 
 // The kinds of Arg.
 const (
-	ArgMissing  ArgKind = iota // none: the call is wrong, and reported
+	ArgMissing  ArgKind = iota // none: the call has an error that is reported
 	ArgWritten                 // the Index-th written argument
 	ArgReceiver                // the receiver of the MethodCall
 	ArgPiped                   // the left side of |>
-	ArgDefault                 // the parameter's default, None without one
+	ArgDefault                 // the parameter's default, or None
 	ArgShape                   // the run-time type of TypeArgs[Index]
 	ArgRest                    // an array of all written arguments from Index on, the piped value first (print)
 )
 
-// Arg is where a parameter's value comes from.
+// Arg is the source of a parameter's value.
 type Arg struct {
 	Kind  ArgKind
 	Index int
-	// Conv is the conversion of a piped value, which has no expression of its
-	// own; nil for none.
+	// Conv is the conversion of a piped value, which has no expression of its own, or nil.
 	Conv types.Type
 }
 
-// SelectKind says what `x.f` reads.
+// SelectKind is the kind of member that `x.f` reads.
 type SelectKind uint8
 
 // The kinds of Selection.
 const (
 	SelectField SelectKind = iota // field Field of a struct, schema or error value
-	SelectMap                     // m.k: Option lookup of a Map with String keys
+	SelectMap                     // m.k: lookup in a Map with String keys, an Option
 	SelectAny                     // member of an Any
 	SelectError                   // message, kind or source of an Error or error type
 	SelectTool                    // state field Field of a tool (through self)
 )
 
-// Selection is what `x.f` reads.
+// Selection is the member that `x.f` reads.
 type Selection struct {
 	Kind  SelectKind
 	Field *types.Field
 }
 
-// Closure is what a closure captures and its type. ByRef captures are mutable
-// variables (they live in cells), others are copied.
+// Closure holds the captures and the type of a closure. ByRef captures are mutable variables, which
+// are stored in cells; other captures are copied.
 type Closure struct {
 	Type     *types.Func
-	Params   []*Local // nil where a parameter is a pattern
+	Params   []*Local // nil for a parameter that is a pattern
 	Captures []*Local
 }
 
-// Listen is how a listen is made. Host is the declaration when it is known at
-// compile time. Execute calls stand in Call (the MethodCall ending the chain);
-// Schema is T of execute_with_schema<T>, nil for execute.
+// Listen describes a listen. Host is the declaration if it is known at compile time. Call is the
+// call of execute, the MethodCall at the end of the chain. Schema is T of execute_with_schema<T>,
+// or nil for execute.
 type Listen struct {
 	Host     *Host
 	Prompt   ast.Expr
 	Builder  ast.Expr // evaluates to the Host value
 	Schema   types.Type
-	Typed    *Function // library function that turns the raw result into Result<T, Error>
+	Typed    *Function // library function that converts the raw result to Result<T, Error>
 	Dispatch *Function // library function for tool_calls without a handler
 	Handlers []*Handler
 }
 
-// Handler is one handler. Param is nil for a closure whose parameter is `_`
-// or missing; Schema is nil when untyped; Fn is set for a named function.
+// Handler is one handler. Param is nil for a closure whose parameter is `_` or missing. Schema is
+// nil if untyped. Fn is set for a named function.
 type Handler struct {
 	At     source.Span
 	Type   string
@@ -321,85 +317,81 @@ type Handler struct {
 // askPerson is the detail of the word `ask` as a handler.
 type askPerson struct{}
 
-// LeaveKind says where an error born by `?` or `throw` goes.
+// LeaveKind is the target of an error that `?` or `throw` raises.
 type LeaveKind uint8
 
 // The kinds of Leave.
 const (
-	// LeaveTry goes to the clauses of the enclosing Try; if none takes it, on
-	// to Next.
+	// LeaveTry jumps to the clauses of the enclosing Try. If none matches, Next applies.
 	LeaveTry LeaveKind = iota
-	// LeaveReturn returns Err(e) (or None) from the function, closure, or
-	// handler (a handler's is BlockEnd with Err(e)).
+	// LeaveReturn returns Err(e) (or None) from the function, closure, or handler (for a handler,
+	// BlockEnd with Err(e)).
 	LeaveReturn
-	// LeaveRaise raises the error: Throw.
+	// LeaveRaise raises the error with Throw.
 	LeaveRaise
-	// LeaveBody ends the concurrent body with the error (nil for a None), as it
-	// is; the expression's own Leaves[Site] follows.
+	// LeaveBody ends the concurrent body with the unchanged error (nil for a None). The
+	// expression's own Leaves[Site] then applies.
 	LeaveBody
 )
 
-// Leave is what `?` on an Err or None, or `throw`, does with the error.
+// Leave describes what `?` on an Err or None, or `throw`, does with the error.
 type Leave struct {
 	Kind LeaveKind
-	// Option says that the operand of `?` is an Option; NoneError that a None
-	// becomes RuntimeError("value is None").
+	// Option reports that the operand of `?` is an Option. NoneError reports that a None becomes
+	// RuntimeError("value is None").
 	Option    bool
 	NoneError bool
-	// Convert is the From function applied before LeaveReturn, nil for none.
+	// Convert is the From function to apply before LeaveReturn, or nil.
 	Convert *Function
 	Try     *ast.TryExpr
-	// Site is, of a LeaveBody, the index into the expression's Leaves.
+	// Site is, for a LeaveBody, the index in the expression's Leaves.
 	Site int
-	// Failed is, where the operand is an Any, what an Err does that it holds.
+	// Failed applies to an Err that the operand, an Any, contains at run time.
 	Failed *Leave
-	// Next is where an error goes that no clause of Try takes: the leave as
-	// if the try were not there.
+	// Next applies to an error that no clause of Try matches: the leave as if there were no try.
 	Next *Leave
 }
 
-// Try is a try expression's detail. Bare is a try without catch, a
-// Result<T, Error>.
+// Try is the detail of a try expression. Bare is a try without catch, a Result<T, Error>.
 type Try struct {
 	Bare    bool
-	Catches []*Local // the bound error of each clause, nil without a name
+	Catches []*Local // the bound error of each clause; nil without a name
 	Types   []types.Type
 }
 
-// StructLit is how a struct literal is made: for each field of the
-// declaration, in order, where its value comes from.
+// StructLit describes a struct literal: the source of the value of each field of the declaration,
+// in order.
 type StructLit struct {
 	Type    *types.Named
 	Variant *VariantRef // of a named variant's literal
 	Fields  []FieldSource
 }
 
-// FieldSource is where a field's value comes from: the Index-th written
-// initialiser, else the rest (`..base`), else Default, else absent (nil).
+// FieldSource is the source of a field's value: the Index-th written initialiser, else the rest
+// (`..base`), else Default, else absent (nil).
 type FieldSource struct {
-	Index   int // -1 when not written
+	Index   int // -1 if not written
 	Rest    bool
 	Default ast.Expr
 	Info    *Info // of Default
 }
 
-// Source is what `for` takes elements from, one after the other: Next gives an
-// Option of Elem, Close is called however the loop ends, but Leave, where there is one, with the
-// error when one leaves the loop.
+// Source describes how `for` reads elements one by one: Next returns an Option of Elem. Close is
+// called when the loop ends, but if an error leaves the loop and Leave is set, Leave is called with
+// the error instead.
 type Source struct {
 	Next, Close, Leave *Function
 	Elem               types.Type
 }
 
-// Dynamic is a method that a call on an Any may reach: any value of Type with
-// that Name.
+// Dynamic is a method that a call on an Any may reach: any value of Type with that Name.
 type Dynamic struct {
 	Name string
 	Type types.Type
 	Fn   *Function
 }
 
-// noteDynamic lists a method once.
+// noteDynamic adds a method to Dynamic, once.
 func (p *Program) noteDynamic(name string, t types.Type, fn *Function) {
 	for _, d := range p.Dynamic {
 		if d.Fn == fn && d.Name == name && types.Identical(d.Type, t) {

@@ -6,28 +6,27 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// instance finds the type arguments of one use of a generic declaration. A
-// parameter becomes the join of what its arguments give it, closures last,
-// with the parameters that the others have settled; then all are coerced
-// (spec/03-types.md).
+// instance infers the type arguments of one use of a generic declaration. A parameter becomes the
+// join of the types of its arguments. Closures are checked last, with the parameters that the other
+// arguments determine. Then all arguments are coerced (spec/03-types.md).
 type instance struct {
 	params []*types.Param
 	solved map[*types.Param]types.Type
 	fixed  map[*types.Param]fixing
 	hints  map[*types.Param]types.Type
-	// whole is the parameter that is itself the result, nil for none.
+	// whole is the parameter that is itself the result type, or nil.
 	whole    *types.Param
 	args     []instanceArg
 	closures []instanceArg
-	broken   bool // an argument did not fit: what stays open is no further mistake
+	broken   bool // an argument did not fit: open parameters are no further error
 }
 
-// fixing says how far later arguments may widen what a parameter has become.
+// fixing is how far later arguments may widen the type of a parameter.
 type fixing uint8
 
 const (
-	widened fixing = iota // to any join: what it came from is coerced
-	lent                  // to a supertype: what it came from stays as it is
+	widened fixing = iota // to any join: the earlier arguments are coerced
+	lent                  // to a supertype: the earlier argument keeps its type
 	exact                 // not at all: it is written, or it is being changed
 )
 
@@ -47,8 +46,7 @@ func newInstance(params []*types.Param) *instance {
 	}
 }
 
-// fix solves d by a and lets nothing that follows widen it further than how
-// says.
+// fix unifies d with a, and limits further widening to how.
 func (in *instance) fix(d, a types.Type, how fixing) {
 	in.solve(d, a)
 	types.Walk(d, func(t types.Type) bool {
@@ -59,7 +57,7 @@ func (in *instance) fix(d, a types.Type, how fixing) {
 	})
 }
 
-// given fixes all parameters, as `f::<A, B>` does.
+// given sets all parameters, as `f::<A, B>` does.
 func (in *instance) given(args []types.Type) {
 	for i, p := range in.params {
 		if i < len(args) {
@@ -68,7 +66,7 @@ func (in *instance) given(args []types.Type) {
 	}
 }
 
-// hint notes what the place of the whole wants, without demanding it.
+// hint records the expected type of the result, which is not required.
 func (in *instance) hint(declared, wanted []types.Type) {
 	for i, d := range declared {
 		if i < len(wanted) {
@@ -111,7 +109,7 @@ func (in *instance) has(p *types.Param) bool {
 	return false
 }
 
-// sameForm says whether a and b are built by the same constructor.
+// sameForm reports whether a and b have the same type constructor.
 func sameForm(a, b types.Type) bool {
 	switch x := a.(type) {
 	case *types.Array:
@@ -145,8 +143,7 @@ func sameForm(a, b types.Type) bool {
 	return false
 }
 
-// solve holds a declared type against an actual one and settles what
-// parameters it can.
+// solve unifies a declared type with an actual one, and sets the parameters that follow.
 func (in *instance) solve(d, a types.Type) {
 	if len(in.params) == 0 {
 		return
@@ -189,14 +186,14 @@ func (in *instance) add(p *types.Param, a types.Type) {
 		in.solved[p] = a
 		return
 	}
-	t, ok := types.Join(old, a) // also where it is exact: that may bind a variable
+	t, ok := types.Join(old, a) // even if it is exact: Join may bind a variable
 	if !ok || in.fixed[p] == exact || in.fixed[p] == lent && !types.Subtype(old, t) {
 		return
 	}
 	in.solved[p] = t
 }
 
-// known is d with what is settled put in; ok says that nothing is left open.
+// known substitutes the known parameters in d. ok reports that no parameter is open.
 func (in *instance) known(d types.Type, withHints bool) (types.Type, bool) {
 	t := types.Substitute(d, in.solved)
 	if withHints {
@@ -216,8 +213,7 @@ func (in *instance) open(t types.Type) bool {
 	return open
 }
 
-// argument checks one argument against its declared type. Closures wait for
-// settle.
+// argument checks one argument against its declared type. Closures wait for settle.
 func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reason) {
 	if !in.open(declared) {
 		b.checkAs(x, declared, why)
@@ -237,7 +233,7 @@ func (in *instance) argument(b *body, x ast.Expr, declared types.Type, why reaso
 	in.typed(x, t, declared, why)
 }
 
-// typed takes an argument whose type is known.
+// typed adds an argument whose type is known.
 func (in *instance) typed(x ast.Expr, t, declared types.Type, why reason) {
 	in.args = append(in.args, instanceArg{x, t, declared, why})
 	in.unwrapHint(declared, t)
@@ -251,10 +247,9 @@ func (in *instance) typed(x ast.Expr, t, declared types.Type, why reason) {
 	in.solve(declared, t)
 }
 
-// unwrapHint is for a function whose result is a mere type parameter, where an
-// Option is wanted. When the parameter's first argument is no Option, the
-// parameter becomes the Option's element: the result is converted, and not the
-// argument.
+// unwrapHint handles a function whose result is just a type parameter if an Option is expected. If
+// the parameter's first argument is not an Option, the parameter becomes the Option's element type:
+// the result is converted instead of the argument.
 func (in *instance) unwrapHint(declared, t types.Type) {
 	p, ok := types.Resolve(declared).(*types.Param)
 	if !ok || p != in.whole || in.solved[p] != nil || in.hints[p] == nil {
@@ -269,7 +264,7 @@ func (in *instance) unwrapHint(declared, t types.Type) {
 	}
 }
 
-// hinted says whether a parameter in d is settled by nothing but a hint.
+// hinted reports whether a parameter in d is determined only by a hint.
 func (in *instance) hinted(d types.Type) bool {
 	found := false
 	types.Walk(d, func(t types.Type) bool {
@@ -290,8 +285,7 @@ func (in *instance) takeHints(d types.Type) {
 	})
 }
 
-// settle coerces the arguments to what the parameters have become, then
-// checks the closures with it.
+// settle coerces the arguments to the inferred parameters, then checks the closures.
 func (in *instance) settle(b *body) {
 	errors := b.errors
 	defer func() { in.broken = in.broken || b.errors > errors }()
@@ -332,9 +326,8 @@ func (in *instance) closure(b *body, a instanceArg) {
 	b.coerce(a.x, got, types.Substitute(a.param, in.solved), a.why)
 }
 
-// openResult is the result wanted of a closure when only its form is known: an
-// Option or Result of something, which decides where `?` goes. nil for a mere
-// type parameter, which tells nothing.
+// openResult returns the expected result of a closure if only its form is known: an Option or
+// Result, which determines the target of `?`. It returns nil for just a type parameter.
 func (in *instance) openResult(b *body, t types.Type) types.Type {
 	switch types.Resolve(t).(type) {
 	case *types.Option, *types.Result:
@@ -343,8 +336,7 @@ func (in *instance) openResult(b *body, t types.Type) types.Type {
 	return nil
 }
 
-// vars is t with each parameter that is still open replaced: by what is wanted
-// of the whole, or else by an inference variable.
+// vars returns t with each open parameter replaced by its hint, or else by an inference variable.
 func (in *instance) vars(b *body, t types.Type) types.Type {
 	types.Walk(t, func(u types.Type) bool {
 		p, ok := u.(*types.Param)
@@ -360,8 +352,8 @@ func (in *instance) vars(b *body, t types.Type) types.Type {
 	return types.Substitute(t, in.solved)
 }
 
-// apply is t with the type arguments put in. What nothing settled becomes a
-// variable that later uses must fix.
+// apply returns t with the type arguments substituted. An open parameter becomes a variable that
+// later uses must fix.
 func (in *instance) apply(b *body, t types.Type, at source.Span) types.Type {
 	if len(in.params) == 0 {
 		return t
@@ -383,7 +375,7 @@ func (in *instance) apply(b *body, t types.Type, at source.Span) types.Type {
 	return types.Substitute(t, in.solved)
 }
 
-// arguments are the type arguments in the order of the parameters.
+// arguments returns the type arguments in the order of the parameters.
 func (in *instance) arguments() []types.Type {
 	out := make([]types.Type, len(in.params))
 	for i, p := range in.params {

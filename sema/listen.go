@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// askWord as a whole handler leaves a question or an approval to the person at the terminal.
+// askWord as a whole handler forwards a question or an approval to the person at the terminal.
 const askWord = "ask"
 
 // listen checks a listen expression (spec/09-listen.md).
@@ -44,7 +44,7 @@ func (b *body) listen(e *ast.ListenExpr) types.Type {
 	return &types.Result{Ok: &types.Map{Key: types.String, Value: types.Any}, Err: types.Error}
 }
 
-// libraryHelper is a function of the library that listens need.
+// libraryHelper returns a library function that listens need.
 func (b *body) libraryHelper(name string) *Function {
 	if b.c.cfg.Library == nil {
 		return nil
@@ -68,8 +68,8 @@ func isHost(t types.Type) bool {
 	return ok && d.Kind == types.Host
 }
 
-// hostOf is the declaration at the root of a builder chain, nil when only
-// known at run time.
+// hostOf returns the declaration at the root of a builder chain, or nil if it is only known at run
+// time.
 func hostOf(i *Info, e ast.Expr) *Host {
 	for {
 		switch x := unparen(e).(type) {
@@ -84,7 +84,7 @@ func hostOf(i *Info, e ast.Expr) *Host {
 	}
 }
 
-// handlerType checks the message type that a handler is for.
+// handlerType checks the message type of a handler.
 func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	typ := h.Type.Value
 	msg := hostmsg.Of(typ)
@@ -116,7 +116,7 @@ func (b *body) handlerType(h *ast.Handler, d *Listen) {
 	}
 }
 
-// misspelt warns where a type is nearly one of the protocol's.
+// misspelt warns about a type that is similar to one of the protocol's.
 func (b *body) misspelt(h *ast.Handler) {
 	typ := h.Type.Value
 	if hostmsg.Of(typ).Known() {
@@ -130,7 +130,7 @@ func (b *body) misspelt(h *ast.Handler) {
 	}
 }
 
-// unanswered warns where the host may ask what nobody answers.
+// unanswered warns about questions of the host that have no handler and no default.
 func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Handler) {
 	var open, rows, asking, defaults []string
 	for _, m := range hostmsg.Messages() {
@@ -171,7 +171,7 @@ func (b *body) unanswered(e *ast.ListenExpr, d *Listen, seen map[string]*ast.Han
 	b.report(dg.Hint("or say in [hosts.%s] which `message_types` the host sends", d.Host.Connector))
 }
 
-// misspeltIn says whether a handler was meant for a type, which is told there.
+// misspeltIn reports whether a handler was probably intended for a type, which is reported there.
 func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
 	for t := range seen {
 		if !hostmsg.Of(t).Known() && suggest.Nearest(t, []string{typ}) != "" {
@@ -181,13 +181,13 @@ func misspeltIn(seen map[string]*ast.Handler, typ string) bool {
 	return false
 }
 
-// hasDefault says whether a host's declaration or its section in the manifest
-// gives a key that answers.
+// hasDefault reports whether a host's declaration or its section in the manifest sets a default
+// answer.
 func (b *body) hasDefault(h *Host, key string) bool {
 	return h.Fields[key] != nil || b.c.cfg.Manifest != nil && b.c.cfg.Manifest.Hosts[h.Connector].Given[key]
 }
 
-// maySend says whether the manifest leaves it open that the host sends typ.
+// maySend reports whether the host may send typ, according to the manifest.
 func (b *body) maySend(h *Host, typ string) bool {
 	if b.c.cfg.Manifest == nil {
 		return true
@@ -196,8 +196,8 @@ func (b *body) maySend(h *Host, typ string) bool {
 	return !ok || mh.MessageTypes == nil || slices.Contains(mh.MessageTypes, typ)
 }
 
-// handler checks one handler. A closure's body sees the enclosing function's
-// variables as they are; `return` and errors leave the handler.
+// handler checks one handler. The body of a closure uses the enclosing function's variables
+// directly. `return` and errors leave the handler.
 func (b *body) handler(h *ast.Handler, host *Host) *Handler {
 	out := &Handler{At: h.Sp, Type: h.Type.Value}
 	cl, ok := h.Value.(*ast.Closure)
@@ -271,7 +271,7 @@ func (b *body) handlerParam(cl *ast.Closure, out *Handler) {
 	}
 }
 
-// objectType refuses a type that no message has: messages are objects.
+// objectType reports a type that no message has: messages are objects.
 func (b *body) objectType(t types.Type, at source.Span) {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named:
@@ -286,8 +286,7 @@ func (b *body) objectType(t types.Type, at source.Span) {
 	}
 }
 
-// messageType refuses a built-in schema of another message: no message would
-// ever fit it.
+// messageType reports the built-in schema of another message, because no message would match it.
 func (b *body) messageType(typ string, t types.Type, at source.Span) {
 	n, ok := t.(*types.Named)
 	want := hostmsg.Of(typ).Schema
@@ -302,7 +301,7 @@ func (b *body) messageType(typ string, t types.Type, at source.Span) {
 	}
 }
 
-// serialisable refuses a handler whose value has no JSON form worth sending.
+// serialisable reports a handler whose value cannot be encoded as JSON.
 func (b *body) serialisable(x ast.Expr) {
 	for {
 		blk, ok := x.(*ast.BlockExpr)
@@ -321,7 +320,7 @@ func (b *body) serialisable(x ast.Expr) {
 	}
 }
 
-// lastType is the type of the value that an expression ends with, of its own accord.
+// lastType returns the type of the last value of an expression, before any conversion.
 func (b *body) lastType(x ast.Expr) types.Type {
 	for {
 		blk, ok := x.(*ast.BlockExpr)
@@ -335,8 +334,8 @@ func (b *body) lastType(x ast.Expr) types.Type {
 	}
 }
 
-// answers warns of a handler for what a host asks whose value, of type t, is no answer. x is the body
-// of a closure.
+// answers warns about a handler of a question whose value, of type t, is not an answer. x is the
+// body of a closure.
 func (b *body) answers(typ string, t types.Type, at source.Span, x ast.Expr) {
 	m := hostmsg.Of(typ)
 	if !m.Waits() || m.Default == "" || types.Resolve(t) != types.Nil {
@@ -353,7 +352,7 @@ func (b *body) answers(typ string, t types.Type, at source.Span, x ast.Expr) {
 	b.report(d)
 }
 
-// isAskWord reports whether a handler is the word `ask`. A value of that name in scope is meant instead.
+// isAskWord reports whether a handler is the word `ask`, and not a value of that name in scope.
 func (b *body) isAskWord(x ast.Expr) bool {
 	path, ok := x.(*ast.PathExpr)
 	return ok && len(path.Segments) == 1 && path.Segments[0].Name == askWord && path.TypeArgs == nil && b.isAskFree()
@@ -368,12 +367,12 @@ func (b *body) isAskFree() bool {
 	return e == nil || e.obj == nil && !e.refused
 }
 
-// askHandler checks `"type" => ask`, for which no code is generated: the message stays without a handler.
+// askHandler checks `"type" => ask`, for which no code is generated: the message has no handler.
 func (b *body) askHandler(h *ast.Handler, host *Host) {
 	b.info.details[h.Value.ID()] = askPerson{}
 	m := hostmsg.Of(h.Type.Value)
 	switch {
-	case m.Terminal() || !m.Handled(): // reported as no message to handle
+	case m.Terminal() || !m.Handled(): // reported by handlerType
 	case !m.ByPerson():
 		b.report(diag.AskNobody.At(h.Value.Span(), "`ask` is for questions and approvals; no person is asked about %q", h.Type.Value).
 			By(b.withoutHandler(h)).Hint("write `|message| …`"))
@@ -383,7 +382,7 @@ func (b *body) askHandler(h *ast.Handler, host *Host) {
 	}
 }
 
-// namedHandler is a function as a handler.
+// namedHandler checks a function as a handler.
 func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	out.Value = h.Value
 	t := types.Resolve(b.expr(h.Value, nil))
@@ -414,8 +413,8 @@ func (b *body) namedHandler(h *ast.Handler, out *Handler) {
 	}
 }
 
-// listenCall checks what is listened to: a builder chain on a host that ends
-// in execute or execute_with_schema.
+// listenCall checks the operand of a listen: a builder chain on a host that ends in execute or
+// execute_with_schema.
 func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	call, ok := unparen(e.Call).(*ast.MethodCall)
 	if !ok || call.Name.Name != "execute" && call.Name.Name != "execute_with_schema" {
@@ -461,7 +460,7 @@ func (b *body) listenCall(e *ast.ListenExpr, d *Listen) bool {
 	return true
 }
 
-// streams checks which host a stream is of.
+// streams checks the host of a stream.
 func (b *body) streams(e *ast.MethodCall) {
 	h := hostOf(b.info, e.Recv)
 	b.speaks(e.Recv, h)
@@ -471,14 +470,14 @@ func (b *body) streams(e *ast.MethodCall) {
 	}
 }
 
-// speaks reports a listen to a host whose lines are text: it sends no messages.
+// speaks reports a listen to a host with text output, which sends no messages.
 func (b *body) speaks(at ast.Expr, h *Host) {
 	if h == nil || b.c.cfg.Manifest == nil || b.info.Library {
 		return
 	}
 	mh, known := b.c.cfg.Manifest.Hosts[h.Connector]
 	if !known {
-		return // that is reported where it is declared
+		return // reported at its declaration
 	}
 	format, declared := h.Fields["output_format"].(string)
 	if !declared {
@@ -497,7 +496,7 @@ func (b *body) speaks(at ast.Expr, h *Host) {
 	b.report(d.Hint("a host of text is asked by `%s.execute(…)` alone", h.Name))
 }
 
-// noListenCall reports a listen to something else than a call of execute.
+// noListenCall reports a listen whose operand is not a call of execute.
 func (b *body) noListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
 	errors := b.errors
 	host, args := "Host", []*ast.Arg(nil)
@@ -526,7 +525,7 @@ func (b *body) noListenCall(e *ast.ListenExpr, call *ast.MethodCall) {
 	}
 }
 
-// prompt is the first argument of a call as a hint repeats it.
+// prompt returns the text of a call's first argument for a hint.
 func (b *body) prompt(args []*ast.Arg) string {
 	if len(args) == 0 {
 		return "prompt"

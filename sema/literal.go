@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// intLit checks that a literal fits 64 bits; negated says that a minus stands
-// before it, which makes room for one more.
+// intLit checks that a literal fits 64 bits. negated reports that a minus precedes it, which allows
+// one more value.
 func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 	if e.Overflow || e.Value > math.MaxInt64 && !(negated && e.Value == 1<<63) {
 		b.report(diag.IntRange.At(e.Sp, "this number does not fit a 64-bit Int").
@@ -22,8 +22,8 @@ func (b *body) intLit(e *ast.IntLit, negated bool) types.Type {
 	return types.Int
 }
 
-// stringType is the type of a string literal: the union wanted when it is one
-// of its members, else String.
+// stringType returns the type of a string literal: the expected union if it contains the string,
+// else String.
 func stringType(s string, hint types.Type) types.Type {
 	if hint == nil {
 		return types.String
@@ -40,7 +40,7 @@ func stringType(s string, hint types.Type) types.Type {
 
 func (b *body) interpolation(e *ast.InterpLit) types.Type {
 	for _, x := range e.Exprs {
-		var hint types.Type // a literal that is shown may hold values of any types
+		var hint types.Type // a literal in a text may hold values of any types
 		switch x.(type) {
 		case *ast.ArrayLit, *ast.MapLit:
 			hint = types.Any
@@ -54,14 +54,13 @@ func (b *body) interpolation(e *ast.InterpLit) types.Type {
 	return types.String
 }
 
-// part is one of the expressions whose join types a literal or branch.
+// part is one of the expressions whose types a literal or branch joins.
 type part struct {
 	x ast.Expr
 	t types.Type
 }
 
-// join is the join of parts, each coerced to it. what names them in the error
-// when there is none.
+// join returns the join of parts, and converts each to it. what is the word for a part in messages.
 func (b *body) join(parts []part, what string) types.Type {
 	if len(parts) == 0 {
 		return types.Never
@@ -103,8 +102,8 @@ func (b *body) arrayLit(e *ast.ArrayLit, hint types.Type) types.Type {
 	return &types.Array{Elem: anyDeclared(b.join(b.parts(e.Elems), "elements"))}
 }
 
-// anyDeclared is the type of a place that at first holds a value of type t. Of
-// an agent, host or tool it may later hold any, and not only the first.
+// anyDeclared returns the type of a variable with an initial value of type t. A variable with an
+// agent, host or tool can later hold any other one.
 func anyDeclared(t types.Type) types.Type {
 	if d, ok := types.Resolve(t).(*types.Declared); ok && d.Kind != nil {
 		return d.Kind
@@ -112,8 +111,7 @@ func anyDeclared(t types.Type) types.Type {
 	return t
 }
 
-// elemHint is the element type that a hint wants of an array; nil when it
-// wants none.
+// elemHint returns the element type that a hint expects of an array, or nil.
 func elemHint(hint types.Type) types.Type {
 	switch h := hinted(hint).(type) {
 	case *types.Array:
@@ -128,7 +126,7 @@ func elemHint(hint types.Type) types.Type {
 	return nil
 }
 
-// hinted is a hint seen through an Option, which takes the value itself.
+// hinted returns a hint without its Option, because an Option accepts the value itself.
 func hinted(hint types.Type) types.Type {
 	if hint == nil {
 		return nil
@@ -171,7 +169,7 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 	if len(e.Entries) == 0 {
 		const help = "annotate it: `let m: Map<String, Int> = {};`"
 		return &types.Map{Key: b.freshVar(e.Sp, "the keys of this map are", help),
-			Value: b.c.newVar()} // one complaint is enough
+			Value: b.c.newVar()} // report only one error
 	}
 	var keys, values []part
 	for _, en := range e.Entries {
@@ -181,8 +179,7 @@ func (b *body) mapLit(e *ast.MapLit, hint types.Type) types.Type {
 	return &types.Map{Key: b.join(keys, "keys"), Value: anyDeclared(b.join(values, "values"))}
 }
 
-// keysTwice reports literal keys that a map is given more than once, of which
-// only the last entry would be there.
+// keysTwice reports duplicate literal keys of a map, which would keep only the last entry.
 func (c *checker) keysTwice(m *module, e *ast.MapLit) {
 	if len(e.Entries) < 2 {
 		return
@@ -219,7 +216,7 @@ func (b *body) mapKey(x ast.Expr) types.Type {
 	return t
 }
 
-// keysOf is the key type of a map literal whose values are Any.
+// keysOf returns the key type of a map literal whose values are Any.
 func (b *body) keysOf(e *ast.MapLit) types.Type {
 	var parts []part
 	for _, en := range e.Entries {
@@ -274,7 +271,7 @@ func (b *body) structLit(e *ast.StructLit, hint types.Type) types.Type {
 	return t
 }
 
-// structRef is what a struct literal or pattern names.
+// structRef is the type that a struct literal or pattern names.
 type structRef struct {
 	named   *types.Named // with the declaration's own parameters as arguments
 	variant *VariantRef
@@ -327,7 +324,7 @@ func (b *body) structEntity(p *ast.PathExpr) *entity {
 	return nil
 }
 
-// throughAlias is the struct that an alias stands for.
+// throughAlias returns the struct that an alias refers to.
 func (b *body) throughAlias(e *entity) *entity {
 	if e.alias != nil {
 		if n, ok := b.c.aliasType(e.mod, e.alias).(*types.Named); ok {
@@ -337,7 +334,7 @@ func (b *body) throughAlias(e *entity) *entity {
 	return e
 }
 
-// enumEntity is the enum that a path names, nil (and nothing reported) when it
+// enumEntity returns the enum that a path names. It returns nil, without an error, if the path
 // names something else.
 func (b *body) enumEntity(segs []*ast.Ident) *entity {
 	if segs[0].Name == "Self" && len(segs) == 1 {
@@ -390,10 +387,9 @@ func (b *body) unknownVariant(d *types.Decl, name *ast.Ident) {
 		Hint("its variants are %s", listed(names)))
 }
 
-// generic is a declaration's type with its own parameters as arguments.
-// plainBraces warns where a text has the name of a variable in braces, which takes its value only after a `$`.
-// A text that is a name in braces and nothing else is what `replace` looks for, and so are those that it
-// occurs in.
+// plainBraces warns about a text that contains the name of a variable in braces without `$`. It
+// ignores a text that consists only of a name in braces, which may be an argument of `replace`, and
+// texts that contain such an argument.
 func (b *body) plainBraces(e *ast.StringLit) {
 	if b.info.Library || b.info.File == nil {
 		return
@@ -421,7 +417,7 @@ func (b *body) plainBraces(e *ast.StringLit) {
 		if l == nil || text[:at-1] == `"` && text[at+end:] == `}"` || text[at-2] == '\\' || strings.Contains(f.String(), `"{`+name+`}"`) {
 			continue
 		}
-		l.used = true // as was meant
+		l.used = true // as intended
 		start := e.Sp.Start + source.Pos(at) - 1
 		if start > e.Sp.Start && f.Text[start-1] == '#' { // as in Ruby
 			b.report(diag.PlainBraces.At(source.Span{Start: start - 1, End: start + source.Pos(end) + 2}, "`#{%s}` is text here, and not the value of `%s`", name, name).
@@ -434,7 +430,8 @@ func (b *body) plainBraces(e *ast.StringLit) {
 	}
 }
 
-// visibleLocal is the variable of a name that can be read here. Unlike local it captures nothing.
+// visibleLocal returns the variable with a name that can be read here. Unlike local, it captures
+// nothing.
 func (b *body) visibleLocal(name string) *Local {
 	for s := b.scope; s != nil && name != ""; s = s.parent {
 		if l := s.find(name); l != nil {
@@ -523,8 +520,8 @@ func findField(fs []*types.Field, name string) *types.Field {
 	return nil
 }
 
-// unknownField reports a field that a struct does not have. A short one is a variable, too; given are the
-// names of the other fields.
+// unknownField reports a field that a struct does not have. A short one is also a variable. given
+// reports the names of the other fields.
 func (b *body) unknownField(name *ast.Ident, ref *structRef, short bool, given func(string) bool) {
 	var names []string
 	for _, f := range ref.fields {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/diag"
 )
 
-// A file with many mistakes has all of them reported in one run, each once.
+// All errors of a file with many errors are reported in one run, each once.
 func TestManyMistakes(t *testing.T) {
 	var b strings.Builder
 	const n = 100
@@ -28,8 +28,8 @@ func TestManyMistakes(t *testing.T) {
 	}
 }
 
-// Of thousands of names that nothing declares, in a file that declares thousands, those that are told first come with
-// the name that was meant; what is looked for in all is bounded.
+// In a file with thousands of declarations and thousands of unknown names, the first errors contain
+// a suggestion. The total search is limited.
 func TestManyNearNames(t *testing.T) {
 	var b strings.Builder
 	const n = 4000
@@ -61,7 +61,7 @@ func TestManyNearNames(t *testing.T) {
 	}
 }
 
-// Checking stays linear in how deep things nest: each shape at depth 500.
+// Checking is linear in the depth of nesting: each form at depth 500.
 func TestDeepNesting(t *testing.T) {
 	const depth = 500
 	rep := func(s string) string { return strings.Repeat(s, depth) }
@@ -88,8 +88,8 @@ func TestDeepNesting(t *testing.T) {
 	}
 }
 
-// A long chain of types, each declared before the one that it holds, is read
-// in one round: in rounds a type, this would take minutes.
+// A long chain of types, each declared before the one that it contains, takes one iteration. With
+// an iteration for each type, this would take minutes.
 func TestLongChainOfTypes(t *testing.T) {
 	const n = 50_000
 	chain := func(end string) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// method finds a method or associated function of a type: of the user's impls
-// first, then of the library.
+// method finds a method or associated function of a type, first in the user's impls, then in the
+// library.
 func (c *checker) method(t types.Type, name string) *Function {
 	t = types.Resolve(t)
 	if fn := c.conforms.methodIn(implKey(t), t, name); fn != nil {
@@ -57,8 +57,7 @@ func (k *conformance) methodIn(key any, t types.Type, name string) *Function {
 	return nil
 }
 
-// matches says whether an impl is for t: its target's own parameters stand for
-// anything.
+// matches reports whether an impl applies to t: its target's own parameters match any type.
 func matches(im *impl, t types.Type) bool {
 	if tuple, ok := im.target.(*types.Tuple); ok && len(tuple.Elems) == 0 {
 		return true
@@ -132,7 +131,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 	}
 	fn := b.c.method(t, e.Name.Name)
 	if isOwnTool(t) && fn != nil && fn.Info.Library && implKey(fn.Recv) == any("Tool") {
-		fn = nil // of MCP servers alone
+		fn = nil // only for MCP servers
 	}
 	if fn == nil || fn.Recv == nil || strings.HasPrefix(e.Name.Name, "__") && !b.info.Library {
 		b.arguments(e.Args)
@@ -155,7 +154,7 @@ func (b *body) methodCall(e *ast.MethodCall, hint types.Type, p *piped) types.Ty
 	return b.invoke(e, b.meantSchema(e, fn, t), t, hint, p)
 }
 
-// toolOf is the tool whose declaration t is, or nil.
+// toolOf returns the tool whose declaration t is, or nil.
 func toolOf(t types.Type) *Tool {
 	if d, ok := types.Resolve(t).(*types.Declared); ok {
 		tool, _ := d.Origin.(*Tool)
@@ -164,18 +163,18 @@ func toolOf(t types.Type) *Tool {
 	return nil
 }
 
-// isOwnTool says whether t is a tool that is no MCP server.
+// isOwnTool reports whether t is a tool that is not an MCP server.
 func isOwnTool(t types.Type) bool {
 	tool := toolOf(t)
 	return tool != nil && tool.Server == ""
 }
 
-// invoke calls a method that has been found.
+// invoke checks a call of a method that has been resolved.
 func (b *body) invoke(e *ast.MethodCall, fn *Function, t, hint types.Type, p *piped) types.Type {
 	return b.invokeKnown(e, fn, nil, t, hint, p)
 }
 
-// invokeKnown is invoke where the type parameters of the method's trait are known.
+// invokeKnown is invoke with known type parameters of the method's trait.
 func (b *body) invokeKnown(e *ast.MethodCall, fn *Function, known map[*types.Param]types.Type, t, hint types.Type, p *piped) types.Type {
 	recv := &receiver{x: e.Recv, t: t, at: e.Sp, known: known}
 	if len(e.TypeArgs) > 0 {
@@ -190,8 +189,7 @@ func (b *body) invokeKnown(e *ast.MethodCall, fn *Function, known map[*types.Par
 	return out
 }
 
-// closuresOver refuses a closure argument that captures the variable which the
-// method is changing.
+// closuresOver reports a closure argument that captures the variable that the method changes.
 func (b *body) closuresOver(e *ast.MethodCall) {
 	root := rootName(e.Recv)
 	if root == nil {
@@ -213,8 +211,7 @@ func (b *body) closuresOver(e *ast.MethodCall) {
 	})
 }
 
-// isReference says whether values of t are references, whose methods need no
-// mutable place.
+// isReference reports whether values of t are references, whose methods need no mutable variable.
 func isReference(t types.Type) bool {
 	switch x := types.Resolve(t).(type) {
 	case *types.Declared, *types.HashMap, *types.Task, *types.Func:
@@ -225,7 +222,7 @@ func isReference(t types.Type) bool {
 	return false
 }
 
-// fieldOf is the field of a struct type by name, or nil.
+// fieldOf returns the field of a struct type by name, or nil.
 func (b *body) fieldOf(t types.Type, name string) *types.Field {
 	if n, ok := types.Resolve(t).(*types.Named); ok {
 		return n.Decl.Field(name)
@@ -233,7 +230,7 @@ func (b *body) fieldOf(t types.Type, name string) *types.Field {
 	return nil
 }
 
-// anyMethod is a method of an Any, found at run time.
+// anyMethod checks a method call on an Any, which is resolved at run time.
 func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 	d := &Call{Kind: CallAnyMethod, Name: e.Name.Name, Piped: p != nil, Args: []Arg{{Kind: ArgReceiver}}}
 	if p != nil {
@@ -258,13 +255,12 @@ func (b *body) anyMethod(e *ast.MethodCall, p *piped) types.Type {
 	return types.Any
 }
 
-// anyKinds are the library's method files that an Any's call can reach. Option's
-// methods are those of any value that has none of that name itself.
+// anyKinds are the library's method files that a call on an Any can reach. Option's methods apply
+// to any value that has no method of that name.
 var anyKinds = []string{"String", "Array", "Map", "Int", "Float", "Bool", "Range", "Error", "HashMap", "Ledger", "Memory", "Agent", "Host", "Task", "Result", "Option", "Any"}
 
-// methodAnywhere brings every method of that name into the program, and says
-// whether there is one and whether all of them change the value they are
-// called on.
+// methodAnywhere adds every method with that name to the program. It reports whether there is one,
+// and whether all of them change their receiver.
 func (c *checker) methodAnywhere(m *module, at *ast.Ident) (found, mutates bool) {
 	name := at.Name
 	if c.cfg.Library != nil {
@@ -291,7 +287,7 @@ func (c *checker) methodAnywhere(m *module, at *ast.Ident) (found, mutates bool)
 	return found, found && mutates
 }
 
-// methodNames lists the methods of a type, for suggestions.
+// methodNames returns the names of a type's methods, for suggestions.
 func (c *checker) methodNames(t types.Type) []string {
 	t = types.Resolve(t)
 	key := implKey(t)
@@ -302,11 +298,11 @@ func (c *checker) methodNames(t types.Type) []string {
 	if c.conforms.methods == nil {
 		c.conforms.methods = map[any]methodList{}
 	}
-	c.conforms.methods[key] = methodList{names, c.conforms.implCount(t)} // gathering may bring some of the library's
+	c.conforms.methods[key] = methodList{names, c.conforms.implCount(t)} // listing may load methods of the library
 	return names
 }
 
-// implCount is how many impls a type's methods come from.
+// implCount returns the number of impls that contain a type's methods.
 func (k *conformance) implCount(t types.Type) (n int) {
 	for _, key := range []any{implKey(t), methodFile(t), "Any"} {
 		n += len(k.impls[key])
@@ -314,7 +310,7 @@ func (k *conformance) implCount(t types.Type) (n int) {
 	return n
 }
 
-// methodList are the names of a type's methods, while it has so many impls.
+// methodList is a cache of the names of a type's methods, valid for a number of impls.
 type methodList struct {
 	names []string
 	impls int
@@ -416,8 +412,7 @@ func (b *body) unknownMethod(e *ast.MethodCall, t types.Type, fn *Function) {
 	b.report(d)
 }
 
-// methodWithin is the repair of a call whose method the receiver lacks, but what
-// it holds has.
+// methodWithin returns the hint for a method that the value inside the receiver has.
 func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
 	has := func(t types.Type) bool { return b.c.method(t, e.Name.Name) != nil }
 	inner := held(t)
@@ -448,8 +443,8 @@ func (b *body) methodWithin(e *ast.MethodCall, t types.Type) string {
 	return ""
 }
 
-// methodInstead finds a repair for a method that is not there; meant is what
-// other languages mean by its name.
+// methodInstead returns a hint for a method that does not exist. meant is the hint for the name in
+// other languages, or "".
 func (b *body) methodInstead(t types.Type, name, meant string) string {
 	if isOwnTool(t) && b.c.method(t, name) != nil {
 		return "only an MCP server has `" + name + "`: a declaration with `mcp`"
@@ -479,7 +474,7 @@ func (b *body) methodInstead(t types.Type, name, meant string) string {
 	return "`concerto doc " + strings.TrimSuffix(methodFile(t), "") + "` lists its methods"
 }
 
-// traitWith names a trait that has a method, for a hint.
+// traitWith returns the name of a trait that has a method, for a hint.
 func (k *conformance) traitWith(method string) string {
 	best := ""
 	for _, t := range k.traits {
@@ -493,12 +488,12 @@ func (k *conformance) traitWith(method string) string {
 	return best
 }
 
-// selfCause names the mistake of a method that uses `self` and does not declare it.
+// selfCause returns the Cause for a method that uses `self` without declaring it.
 func selfCause(fn *Function) string {
 	return "self of " + fn.Info.File.Source.Name + ":" + strconv.Itoa(int(fn.Decl.Name.Sp.Start))
 }
 
-// argumentText are the arguments of a call as written, or `…` where that is long.
+// argumentText returns the arguments of a call as written, or `…` if that is long.
 func (b *body) argumentText(args []*ast.Arg) string {
 	if len(args) == 0 {
 		return ""

@@ -13,25 +13,25 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// module is a namespace: a file's declarations, an inline `mod`'s, or those of
-// a block, which sees what is around it (spec/15-modules.md).
+// module is a namespace: a file's declarations, an inline `mod`'s, or those of a block, which can
+// use the names around it (spec/15-modules.md).
 type module struct {
 	info     *Info // the tables of its file
 	name     string
 	parent   *module // of an inline or file module; nil for the root and the library
 	around   *module // of a block: where names are looked up next
-	vars     *scope  // of a block: the variables around it, which its functions do not see
+	vars     *scope  // of a block: the variables around it, which its functions cannot use
 	dir      string  // where the files of its `mod x;` are, relative to the root
 	names    map[string]*entity
-	entities []*entity          // by its declarations, one after the other; nil for imports, modules and what was refused
+	entities []*entity          // one for each declaration, in order; nil for imports, modules and invalid declarations
 	mods     map[string]*entity // modules whose name is in names for a value
 	globs    []*importEntry
-	globbing bool // a name is being looked for in them
+	globbing bool // its globs are being searched
 	imports  []*importEntry
 	std      string // the name under std, for the library's modules
 }
 
-// home is the module that a block stands in.
+// home returns the module that contains a block.
 func (m *module) home() *module {
 	for m.around != nil {
 		m = m.around
@@ -39,7 +39,7 @@ func (m *module) home() *module {
 	return m
 }
 
-// root is the module of the entry file.
+// root returns the module of the entry file.
 func (m *module) root() *module {
 	m = m.home()
 	for m.parent != nil {
@@ -48,8 +48,8 @@ func (m *module) root() *module {
 	return m
 }
 
-// within says whether m is o or one of its descendants, and so sees what is
-// private to o.
+// within reports whether m is o or one of its descendants, and therefore can use o's private
+// declarations.
 func (m *module) within(o *module) bool {
 	o = o.home()
 	for m = m.home(); m != nil; m = m.parent {
@@ -60,7 +60,7 @@ func (m *module) within(o *module) bool {
 	return false
 }
 
-// declareMod enters `mod x;` or `mod x { … }` and declares what is in it.
+// declareMod enters `mod x;` or `mod x { … }` and declares its contents.
 func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	name := d.Name.Name
 	e := &entity{name: name, mod: m, at: d.Name.Sp, decl: d, pub: d.Pub}
@@ -88,8 +88,8 @@ func (c *checker) declareMod(m *module, d *ast.ModDecl) {
 	c.declareNames(child, file.Decls)
 }
 
-// ModuleFiles are the names that the file of `mod name;` may have, in the order
-// in which they are looked for: name.conc beside the module, or name/mod.conc.
+// ModuleFiles returns the possible file names of `mod name;` in the order of the search: name.conc
+// next to the module, or name/mod.conc.
 func ModuleFiles(dir, name string) []string {
 	return []string{path.Join(dir, name+".conc"), path.Join(dir, name, "mod.conc")}
 }
@@ -115,16 +115,16 @@ func (c *checker) openModule(m *module, d *ast.ModDecl) *ast.File {
 	return nil
 }
 
-// newName enters an entity, refusing a second one of that name but for a module
-// beside a value: modules have their own namespace.
+// newName enters an entity, and reports a duplicate name. A module and a value may have the same
+// name, because modules have their own namespace.
 func (c *checker) newName(m *module, e *entity) bool {
-	if e.name == "" { // missing in the text
+	if e.name == "" { // missing in the source
 		return false
 	}
 	first := m.names[e.name]
 	switch {
 	case first != nil && e.isSelf():
-		e.imported.used = true // `use a::{self, b}` beside `mod a`
+		e.imported.used = true // `use a::{self, b}` together with `mod a`
 		return true
 	case first != nil && first.isSelf():
 		first.imported.used = true
@@ -153,13 +153,12 @@ func (m *module) putModule(e *entity) {
 	m.mods[e.name] = e
 }
 
-// isSelf says whether an entity is what `self` in `use a::{self, …}` names.
+// isSelf reports whether an entity is the `self` in `use a::{self, …}`.
 func (e *entity) isSelf() bool {
 	return e.imported != nil && e.imported.self && len(e.imported.path) == 1
 }
 
-// isModule says whether an entity is known to be a module before imports are
-// read.
+// isModule reports whether an entity is known to be a module before imports are resolved.
 func (e *entity) isModule() bool {
 	if im := e.imported; im != nil {
 		return !im.glob && len(im.path) == 2 && im.path[0].Name == "std"
@@ -168,7 +167,7 @@ func (e *entity) isModule() bool {
 	return ok
 }
 
-// mayBeValue says whether an entity can stand beside a module of its name.
+// mayBeValue reports whether a module with the same name is allowed.
 func (e *entity) mayBeValue() bool {
 	switch e.decl.(type) {
 	case *ast.StructDecl, *ast.EnumDecl, *ast.SchemaDecl, *ast.TypeDecl, *ast.TraitDecl, *ast.ModDecl:
@@ -177,7 +176,7 @@ func (e *entity) mayBeValue() bool {
 	return !e.isModule()
 }
 
-// moduleNamed is the entity of a name where a module stands.
+// moduleNamed returns the entity of a name that must be a module.
 func (m *module) moduleNamed(name string) *entity {
 	if e := m.mods[name]; e != nil {
 		return e
@@ -185,8 +184,8 @@ func (m *module) moduleNamed(name string) *entity {
 	return m.names[name]
 }
 
-// variantOf is a variant of an enum as something to import, nil when e is no
-// enum or has none of that name.
+// variantOf returns a variant of an enum to import. It returns nil if e is not an enum or has no
+// such variant.
 func (c *checker) variantOf(e *entity, id *ast.Ident) *entity {
 	if e.typ == nil || e.typ.Kind != types.Enum {
 		return nil
@@ -199,8 +198,7 @@ func (c *checker) variantOf(e *entity, id *ast.Ident) *entity {
 		obj: &VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}}
 }
 
-// member finds segs[i] in a module as seen from m, reporting a name that is not
-// there or private.
+// member finds segs[i] in a module as seen from m, and reports an unknown or private name.
 func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 	id := segs[i]
 	e := in.names[id.Name]
@@ -229,7 +227,7 @@ func (c *checker) member(m, in *module, segs []*ast.Ident, i int) *entity {
 	return e
 }
 
-// shown is the module's name as users write it.
+// shown returns the module's name as users write it.
 func (m *module) shown() string {
 	if m.std != "" {
 		return "std::" + m.std
@@ -316,7 +314,7 @@ func (c *checker) unknownModule(m *module, id *ast.Ident) {
 	c.report(m, d)
 }
 
-// fileBeside is the file that `mod name;` would read, "" when there is none.
+// fileBeside returns the file that `mod name;` would load, or "".
 func (c *checker) fileBeside(m *module, name string) string {
 	if c.cfg.Open == nil || isUpper(name) || m.info.Library {
 		return ""

@@ -12,28 +12,28 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// A file that breaks the grammar is checked as far as its tree goes. What the
-// repair of a syntax error would do away with is not told: it would hide what is
-// wrong. A mistake that is left out counts as one all the same, so that nothing
-// is said of what follows from it.
+// A file with syntax errors is checked as far as its tree goes. Diagnostics that the repair of a
+// syntax error would remove are not reported, because they would hide the cause. An omitted error
+// still counts as an error, so that its consequences are not reported either.
 
-// unknowns are told of names that nothing declares: text of which nothing is
-// known may declare those that stand in it.
+// unknowns report undeclared names. Unparsed text may declare names that are in scope where the
+// diagnostic is.
 var unknowns = []*diag.Info{
 	diag.UnknownName, diag.UnknownType, diag.UnknownTrait, diag.UnknownPath, diag.UnknownField, diag.UnknownMethod, diag.UnknownParameter,
 	diag.UnknownConfig, diag.UnknownVariant, diag.UnknownLabel, diag.UnknownDecorator, diag.UpperCasePattern, diag.NotAValue, diag.NotAType,
 }
 
-// wholeBody are told of what a whole body does, or leaves out.
+// wholeBody depend on the whole body.
 var wholeBody = []*diag.Info{
 	diag.MissingValue, diag.MissingElse, diag.Unreachable, diag.Unassigned, diag.AssignedTwice, diag.UnusedVariable, diag.UnusedResult,
 	diag.CannotInfer, diag.LetElseFalls, diag.NoEffect,
 }
 
-// called are told of how a function is called: not of one whose header is broken.
+// called report how a function is called. They are not reported for a function with an invalid
+// header.
 var called = []*diag.Info{diag.UnknownMethod, diag.ArgumentCount, diag.TypeArguments, diag.UnknownParameter, diag.NotCallable}
 
-// wholeNode are told of what a construct lacks as a whole.
+// wholeNode report missing parts of a construct.
 var wholeNode = map[*diag.Info]func(ast.Node) bool{
 	diag.MissingArm:      is[*ast.MatchExpr],
 	diag.UnreachableArm:  is[*ast.MatchExpr],
@@ -57,7 +57,7 @@ var wholeNode = map[*diag.Info]func(ast.Node) bool{
 
 func is[N ast.Node](n ast.Node) bool { _, ok := n.(N); return ok }
 
-// isNoise says whether d is told only because a file breaks the grammar.
+// isNoise reports whether d is only a consequence of a syntax error.
 func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
 	if !c.flawed {
 		return false
@@ -92,26 +92,25 @@ func (c *checker) isNoise(m *module, d *diag.Diagnostic) bool {
 	return false
 }
 
-// inFlaw says whether a place lies in text that breaks the grammar, such as that of
-// a string without its end.
+// inFlaw reports whether a position is in unparsed text, such as an unterminated string.
 func inFlaw(f *ast.File, at source.Span) bool {
 	return slices.ContainsFunc(f.Flaws, func(flaw ast.Flaw) bool {
 		return flaw.Span.Start < flaw.Span.End && (flaw.Span.Contains(at) || adjoins(f, at, flaw.Span))
 	})
 }
 
-// isHole says whether a place is one where something is missing.
+// isHole reports whether something is missing at a position.
 func isHole(f *ast.File, at source.Span) bool {
 	return at.Start == at.End && slices.ContainsFunc(f.Flaws, func(flaw ast.Flaw) bool { return flaw.Span == at && flaw.Node != nil && flaw.Kind == ast.Broken })
 }
 
-// adjoins says whether text that breaks the grammar follows a place on its line:
-// what stands there was meant otherwise.
+// adjoins reports whether unparsed text follows a position on its line, so that the text there
+// probably had another meaning.
 func adjoins(f *ast.File, at, flaw source.Span) bool {
 	return at.End <= flaw.Start && strings.Trim(f.Source.Slice(source.Span{Start: at.End, End: flaw.Start}), " \t") == ""
 }
 
-// isBody says whether a node is a declaration that holds a body.
+// isBody reports whether a node is a declaration with a body.
 func isBody(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.FnDecl, *ast.Stage, *ast.ConstDecl, *ast.StoreDecl, *ast.AgentDecl, *ast.HostDecl:
@@ -120,8 +119,7 @@ func isBody(n ast.Node) bool {
 	return false
 }
 
-// mayDeclare says whether text that is not in the tree, and that a mistake of a
-// name stands in reach of, names it.
+// mayDeclare reports whether unparsed text in scope of a diagnostic contains name.
 func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool {
 	for _, info := range c.prog.Files {
 		for _, l := range c.losses(info) {
@@ -133,7 +131,7 @@ func (c *checker) mayDeclare(f *ast.File, name string, d *diag.Diagnostic) bool 
 	return false
 }
 
-// losses are those of a file, found on first use.
+// losses returns the unparsed parts of a file. They are computed on demand.
 func (c *checker) losses(info *Info) []surface.Loss {
 	if len(info.File.Flaws) == 0 {
 		return nil
@@ -154,8 +152,8 @@ func (c *checker) losses(info *Info) []surface.Loss {
 	return list
 }
 
-// callsFlawed says whether the text of a call names a function whose header is
-// broken.
+// callsFlawed reports whether the text of a call contains the name of a function with an invalid
+// header.
 func (c *checker) callsFlawed(text string) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, info := range c.prog.Files {
@@ -168,21 +166,20 @@ func (c *checker) callsFlawed(text string) bool {
 	return false
 }
 
-// isNamedInLoss says whether text of m's file that is not in the tree names name,
-// and so may use it.
+// isNamedInLoss reports whether unparsed text of m's file contains name, and may therefore use it.
 func (c *checker) isNamedInLoss(m *module, name string) bool {
 	return slices.ContainsFunc(c.losses(m.info), func(l surface.Loss) bool { return slices.Contains(l.Names, name) })
 }
 
-// allowance is a stretch of a file in which warnings of some codes are allowed:
-// a declaration with `@allow`.
+// allowance is a span of a file in which warnings with some codes are allowed: a declaration with
+// `@allow`.
 type allowance struct {
 	at    source.Span
 	codes []string
 }
 
-// allowances reads the `@allow` of a file's declarations, also of those within
-// others. Few files have any.
+// allowances reads the `@allow` of a file's declarations, including nested ones. Few files have
+// any.
 func (c *checker) allowances(m *module) {
 	f := m.info.File
 	if m.info.Library || f.Source == nil || !bytes.Contains(f.Source.Text, []byte("@allow")) {
@@ -193,7 +190,7 @@ func (c *checker) allowances(m *module) {
 	}
 }
 
-// allowVisitor notes what the declarations that it sees allow.
+// allowVisitor records the allowances of the declarations that it visits.
 type allowVisitor struct {
 	c *checker
 	m *module
@@ -215,7 +212,7 @@ func (v allowVisitor) Visit(n ast.Node) ast.Visitor {
 	return v
 }
 
-// allow notes what one `@allow` says.
+// allow records one `@allow`.
 func (c *checker) allow(m *module, d *ast.Decorator, at source.Span) {
 	info := m.info
 	if info.allows == nil {
@@ -253,7 +250,7 @@ func (c *checker) allow(m *module, d *ast.Decorator, at source.Span) {
 	info.allowed = append(info.allowed, a)
 }
 
-// allowsAll carries what a `mod x;` allows into the file of the module.
+// allowsAll applies the `@allow` of a `mod x;` to the file of the module.
 func (c *checker) allowsAll(m *module, d *ast.ModDecl, child *Info) {
 	for _, a := range m.info.allowed {
 		if decorator(d.Decorators, "allow") != nil && a.at.Contains(d.Name.Sp) {
@@ -262,7 +259,7 @@ func (c *checker) allowsAll(m *module, d *ast.ModDecl, child *Info) {
 	}
 }
 
-// isAllowed says whether the program allows a warning where it stands.
+// isAllowed reports whether the program allows a warning at its position.
 func (i *Info) isAllowed(d *diag.Diagnostic) bool {
 	return slices.ContainsFunc(i.allowed, func(a allowance) bool {
 		return a.at.Contains(d.Span) && slices.Contains(a.codes, d.Info.Code)

@@ -13,8 +13,8 @@ import (
 	"github.com/concerto-lang/concerto/stdlib"
 )
 
-// said checks a program, with other files beside it, and gives what is said: a
-// line and a code each.
+// said checks a program, with other files next to it, and returns a line with position and code for
+// each diagnostic.
 func said(t *testing.T, m *sema.Manifest, src string, others map[string]string) string {
 	t.Helper()
 	file, list := parser.Parse(source.NewFile("main.conc", []byte(src)))
@@ -36,8 +36,7 @@ func said(t *testing.T, m *sema.Manifest, src string, others map[string]string) 
 	return strings.Join(out, ", ")
 }
 
-// typed holds that each expression, pattern and type of the user's files has a
-// type.
+// typed checks that each expression, pattern and type of the user's files has a type.
 func typed(t *testing.T, prog *sema.Program) {
 	t.Helper()
 	for _, info := range prog.Files {
@@ -64,7 +63,7 @@ func typed(t *testing.T, prog *sema.Program) {
 	}
 }
 
-// slip is a program that breaks the grammar, and what is said of it.
+// slip is a program with syntax errors, and its expected diagnostics.
 type slip struct{ name, src, want string }
 
 func slips(t *testing.T, list []slip) {
@@ -77,7 +76,7 @@ func slips(t *testing.T, list []slip) {
 	}
 }
 
-// Behind a syntax error all else is told, too.
+// Errors after a syntax error are reported, too.
 func TestBrokenTellsAll(t *testing.T) {
 	slips(t, []slip{
 		{"a missing semicolon", "fn main() {\n    let a = 1\n    let b: Int = \"x\";\n    emit(\"a\", a + b + nowhere);\n}\n",
@@ -87,7 +86,7 @@ func TestBrokenTellsAll(t *testing.T) {
 	})
 }
 
-// Rule 1: an error type absorbs.
+// Rule 1: an expression with the error type causes no further errors.
 func TestNoiseErrorTypeAbsorbs(t *testing.T) {
 	slips(t, []slip{
 		{"a value", "fn main() {\n    let a = ;\n    let b: Int = a;\n    let c = a + \"x\" - 2;\n    for x in a { emit(\"x\", x.y.z(1)?); }\n    match a { 1 => emit(\"a\", b), \"x\" => emit(\"b\", c), }\n}\n", "2 E0108"},
@@ -100,8 +99,8 @@ func TestNoiseErrorTypeAbsorbs(t *testing.T) {
 	})
 }
 
-// Rule 2: a name in a broken region of an enclosing scope is never unknown, and
-// what the region names is used.
+// Rule 2: a name in a broken region of an enclosing scope is never unknown, and names in the region
+// count as used.
 func TestNoiseNamesOfRegions(t *testing.T) {
 	slips(t, []slip{
 		{"declared in it", "fn main() {\n    let a b = 1;\n    emit(\"b\", b);\n}\n", "2 E0101"},
@@ -114,8 +113,8 @@ func TestNoiseNamesOfRegions(t *testing.T) {
 	})
 }
 
-// Rule 3: of a body that holds a broken region or a guessed end nothing is said of
-// missing values, reachability, assignment, unused names.
+// Rule 3: missing values, unreachable code, assignments and unused names are not reported for a
+// body with a broken region or a guessed end.
 func TestNoiseBodies(t *testing.T) {
 	slips(t, []slip{
 		{"a missing value", "fn f() -> Int {\n    let a = 1;\n    return\n    foo bar;\n}\nfn main() { emit(\"f\", f()); }\n", "4 E0101"},
@@ -126,7 +125,8 @@ func TestNoiseBodies(t *testing.T) {
 	})
 }
 
-// Rule 4: a match, listen, literal, impl or call with a broken part lacks nothing.
+// Rule 4: missing parts are not reported for a match, listen, literal, impl or call with a broken
+// part.
 func TestNoiseLacking(t *testing.T) {
 	slips(t, []slip{
 		{"match", "enum E { A, B, C }\nfn f(e: E) -> Int {\n    match e {\n        E::A => 1,\n        E::\n    }\n}\nfn main() { emit(\"f\", f(E::B)); emit(\"f\", f(E::C)); emit(\"f\", f(E::A)); }\n", "5 E0101"},
@@ -140,8 +140,8 @@ func TestNoiseLacking(t *testing.T) {
 	})
 }
 
-// Rule 5: one syntax error a construct, none in the line behind it that its repair
-// would remove.
+// Rule 5: a construct has one syntax error, and none in following lines that its repair would
+// remove.
 func TestNoiseOneAConstruct(t *testing.T) {
 	slips(t, []slip{
 		{"in a line", "fn main() {\n    let a = f(1 2 3, ) ] );\n}\n", "2 E0101"},
@@ -153,7 +153,7 @@ func TestNoiseOneAConstruct(t *testing.T) {
 	})
 }
 
-// What is missing is told where it is missing, and nothing of the lines behind, whatever they begin with.
+// A missing part is reported where it is missing, and not in the following lines.
 func TestNoiseBehindTheLine(t *testing.T) {
 	const head = "use std::math;\nstruct P { x: Int, y: Int }\nenum E { A, B }\nfn g(a: Int, b: Int) -> Int { a + b }\nfn f(p: P, e: E) -> Int {\n    let base = p.x;\n    "
 	nexts := map[string]string{
@@ -168,7 +168,7 @@ func TestNoiseBehindTheLine(t *testing.T) {
 	const tail = "\n    base + 1\n}\nfn main() { emit(\"f\", f(P { x: 1, y: 2 }, E::B)); emit(\"g\", g(1, 2)); emit(\"m\", math::max(1, 2)); }\n"
 	for half, c := range map[string]struct {
 		code string // one of them, or both where one is E0501
-		not  string // before which it may be gone on with
+		not  string // prefixes after which the text may continue
 	}{
 		"let k =": {"E0108", "call"}, "let k:": {"E0109", ""}, "let": {"E0110", ""}, "let mut": {"E0110", ""},
 		"if": {"E0108", ""}, "while": {"E0108", ""}, "for": {"E0110", ""}, "for z in": {"E0108", ""}, "for z in 0..": {"E0108 E0114", ""},
@@ -192,8 +192,7 @@ func TestNoiseBehindTheLine(t *testing.T) {
 	}
 }
 
-// Rule 6: a manifest that is no TOML declares every name, a module that cannot be
-// read exports every name.
+// Rule 6: an invalid manifest declares every name, and an unreadable module exports every name.
 func TestNoiseUnread(t *testing.T) {
 	unread := &sema.Manifest{File: "Concerto.toml", Unread: true}
 	src := "agent A uses anything { model: \"m\" }\nhost W { connector: worker, question_default: \"\" }\nfn main() {\n    let _ = A.execute(\"x\");\n    let _ = W.execute(\"x\");\n}\n"
@@ -214,8 +213,7 @@ func TestNoiseUnread(t *testing.T) {
 	}
 }
 
-// The library is not blamed for a name that nothing declares, whatever was looked
-// through for a suggestion.
+// A search for suggestions in the library adds no errors in the library.
 func TestNoiseOfTheLibrary(t *testing.T) {
 	src := "agent A uses demo { model: \"m\" }\nfn main() {\n    let a = Unknown.execute(\"x\")?;\n    let b = A.execute(\"y\")?;\n    println(a.text, b.text);\n}\n"
 	if got := said(t, manifest, src, nil); got != "3 E0201" {

@@ -9,14 +9,13 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Object is anything a name can stand for: *Local, *Function, *Const, *Agent,
-// *Host, *Tool, *Store, *Pipeline, *VariantRef (a constructor or unit
-// variant).
+// Object is anything that a name can refer to: *Local, *Function, *Const, *Agent, *Host, *Tool,
+// *Store, *Pipeline, *VariantRef (a constructor or unit variant).
 type Object interface{ object() }
 
-// Local is a variable: a let, a parameter, a pattern's name, a pipeline's
-// stage name. Cell says that it must live in a cell: a closure captures it by
-// reference. Late says that it is declared without a value.
+// Local is a variable: a let, a parameter, a pattern's name, a pipeline's stage name. Cell reports
+// that it must be stored in a cell, because a closure captures it by reference. Late reports that
+// it is declared without a value.
 type Local struct {
 	Name  string
 	Type  types.Type
@@ -24,43 +23,40 @@ type Local struct {
 	Late  bool
 	Cell  bool
 	Param bool
-	// Offered says that callers outside of the program give it by its name: it
-	// is a parameter of a tool function that models may call.
+	// Offered reports that callers outside the program pass it by name: it is a parameter of a tool
+	// function that models may call.
 	Offered bool
 	At      source.Span
 
-	let            source.Pos // behind the word `let`, when one declares it
-	given          string     // what gives it anew, when no `let` does: "for", "match"
+	let            source.Pos // after the word `let`, if one declares it
+	given          string     // what assigns it repeatedly, if not a `let`: "for", "match"
 	used, assigned bool
-	frame          *frame // the function or closure it belongs to
-	depth          int    // scopes around its declaration
+	frame          *frame // the function or closure that declares it
+	depth          int    // the number of scopes around its declaration
 }
 
-// Function is a function with a body, or one of the library's natives and
-// effects.
+// Function is a function with a body, or a native or effect of the library.
 type Function struct {
-	// Name is how traces show it: "route", "Box.add", "Users.lookup",
-	// "BuildAndTest.implement".
+	// Name is its name in traces: "route", "Box.add", "Users.lookup", "BuildAndTest.implement".
 	Name     string
 	Decl     *ast.FnDecl
 	Info     *Info
 	Generics []*types.Param
-	Params   []*Param // the receiver first, when there is one
+	Params   []*Param // the receiver first, if there is one
 	Result   types.Type
-	// Recv is the receiver's type; nil for plain functions and associated ones
-	// (Box::new).
+	// Recv is the receiver's type; nil for plain functions and associated ones (Box::new).
 	Recv    types.Type
 	MutSelf bool
 	Outside
-	// Shape says that calls pass, behind the declared arguments, the run-time
-	// type of each type argument (LoadType) as parameters of type Shape.
+	// Shape reports that calls pass, after the declared arguments, the run-time type of each type
+	// argument (LoadType) as parameters of type Shape.
 	Shape bool
-	// Async says that a call starts a task and gives Task<Result>.
+	// Async reports that a call starts a task and returns Task<Result>.
 	Async bool
 	// Tool is set for tool functions, whose self is the tool itself.
 	Tool *Tool
-	// Undeclared says that no declaration names it: it is a server's function
-	// that the `mcp` block leaves to `..`, made for the calls of it.
+	// Undeclared reports that no declaration names it: it is a server's function that `..` of the
+	// `mcp` block stands for, created for its calls.
 	Undeclared bool
 	Around
 
@@ -69,45 +65,44 @@ type Function struct {
 	pub     bool
 	trait   *traitDecl // of a trait's default method
 	checked bool
-	// instance says that it is another function for some type arguments.
+	// instance reports that it is a copy for some type arguments.
 	instance bool
 }
 
-// Around is what decorators say of calls.
+// Around holds the decorators of calls.
 type Around struct {
-	// Decorations stand around each call, the outermost first.
+	// Decorations wrap each call, the outermost first.
 	Decorations []*Decoration
-	// OnUnknown is what becomes of effects within of which it is not known whether they were done:
-	// "retry", "fail" or "ask"; "" where nothing says it.
+	// OnUnknown is the policy for effects inside whose outcome is unknown: "retry", "fail" or
+	// "ask", or "" if not set.
 	OnUnknown string
 }
 
-// Outside says what is done in place of a function's body, which is then
-// ignored.
+// Outside describes a function that is implemented outside the program. Its body is ignored.
 type Outside struct {
 	Native string // the registered name of a Go function
 	Effect string // of an effect
-	// Wraps says that the declared result is a Result, made by the call (the
-	// wrap operand of CallNative and Perform).
+	// Wraps reports that the declared result is a Result that the call creates (the wrap operand of
+	// CallNative and Perform).
 	Wraps bool
 }
 
-// Param is a parameter. Default is nil without one; it is evaluated in the
-// callee's file, for each call.
+// Param is a parameter. Default is nil if there is none. It is evaluated in the callee's file at
+// each call.
 type Param struct {
 	Name    string
 	Type    types.Type
 	Local   *Local
 	Default ast.Expr
 	At      source.Span
-	// Doc is @param's text.
+	// Doc is the text of @param.
 	Doc string
 
 	regex bool // of a library function: a regular expression
 }
 
-// Const is a constant. Value is an int64, float64, string, bool, nil, or
-// []any, *ConstMap, Object of these.
+// Const is a constant. Value is an int64, float64, string, bool, nil, or []any, *ConstMap, Object
+// of these.
 type Const struct {
 	Name  string
 	Type  types.Type
@@ -126,9 +121,8 @@ type ConstMap struct {
 	Values []any
 }
 
-// VariantRef names a variant of an enum. For Some and None Type is an Option,
-// for Ok and Err a Result, else a Named of kind Enum. Index counts from 0 (Ok,
-// Some: 0; Err, None: 1).
+// VariantRef refers to a variant of an enum. Type is an Option for Some and None, a Result for Ok
+// and Err, else a Named of kind Enum. Index counts from 0 (Ok, Some: 0; Err, None: 1).
 type VariantRef struct {
 	Type  types.Type
 	Name  string
@@ -144,7 +138,7 @@ type Agent struct {
 	Type       *types.Declared
 	Info       *Info
 	Connection string
-	Fields     map[string]any // constants, by field name; tools are *Tool, memory a *Store
+	Fields     map[string]any // constants, by field name; tools are *Tool, memory is a *Store
 	Knowledge  []*Store       // ledgers
 	Around
 	mod *module
@@ -163,8 +157,7 @@ type Host struct {
 	mod *module
 }
 
-// Tool is a tool declaration. State are its fields, the slots of the tool
-// value in order.
+// Tool is a tool declaration. State holds its fields, the slots of the tool value in order.
 type Tool struct {
 	Name        string
 	Decl        *ast.ToolDecl
@@ -173,14 +166,13 @@ type Tool struct {
 	Description string
 	State       []*types.Field
 	Methods     []*Function
-	Described   []string // @describe's text by method, "" for one without
-	// Server is the MCP server that has the functions, "" for a tool of the
-	// program. Call and Try are the library's functions that call one: the value,
-	// or a Result.
+	Described   []string // @describe's text by method, or ""
+	// Server is the MCP server that implements the functions, or "" for a tool of the program. Call
+	// and Try are the library functions that call one and return the value, or a Result.
 	Server    string
 	Call, Try *Function
-	// Rest says that the server's other functions can be called, too: List, of the
-	// library, asks for them, and CallRest calls one for a model or a host.
+	// Rest reports that the server's other functions can be called, too. The library function List
+	// requests them, and CallRest calls one for a model or a host.
 	Rest           bool
 	List, CallRest *Function
 	mod            *module
@@ -192,7 +184,7 @@ type Store struct {
 	Kind   ast.StoreKind
 	Decl   *ast.StoreDecl
 	Type   types.Type
-	Window int64  // Memory::new(n); 0 for none
+	Window int64  // Memory::new(n); 0 if not limited
 	File   string // of with_persistence; "" for a store in memory
 }
 
@@ -204,37 +196,36 @@ type Pipeline struct {
 	Info   *Info
 	Params []*Param // of run
 	Result types.Type
-	// ResultConv converts the last stage's output, nil for none.
+	// ResultConv converts the last stage's output, or is nil.
 	ResultConv types.Type
 	Stages     []*Stage
 
-	// Withheld says why nobody outside can run it: a parameter that data cannot
-	// give; "" when they can.
+	// Withheld is the reason why callers outside the program cannot run it: a parameter that cannot
+	// be decoded. It is "" if they can.
 	Withheld string
 
-	pending types.Type // Result while it is not known
+	pending types.Type // Result until it is known
 	mod     *module
 }
 
-// Stage is a stage. A function stage has Params: the pipeline's own first
-// stage receives all of run's arguments, later ones the previous output. Name
-// is visible to later stages as Local.
+// Stage is a stage. A function stage has Params: the pipeline's first one receives all of run's
+// arguments, later ones the previous output. Name is visible to later stages as Local.
 type Stage struct {
 	Name   string
 	Decl   *ast.Stage
 	Local  *Local
 	Params []*Param
-	// Output is the stage's payload type, a Result unwrapped.
+	// Output is the type of the stage's value, of a Result its Ok value.
 	Output types.Type
-	// Unwraps says that the stage's own value is a Result.
+	// Unwraps reports that the stage's own value is a Result.
 	Unwraps bool
-	// TakesAll says that a function stage gets the pipeline's parameters, not
-	// the previous output.
+	// TakesAll reports that a function stage receives the pipeline's parameters instead of the
+	// previous output.
 	TakesAll bool
-	// InputConv converts the previous output to the parameter, nil for none.
+	// InputConv converts the previous output to the parameter's type, or is nil.
 	InputConv types.Type
-	// Decorations stand around the stage, the outermost first. A stage with some
-	// is a closure over what Body captures.
+	// Decorations wrap the stage, the outermost first. A decorated stage is a closure with the
+	// captures of Body.
 	Decorations []*Decoration
 	Body        *Closure
 }
@@ -249,7 +240,7 @@ func (*Store) object()      {}
 func (*Pipeline) object()   {}
 func (*VariantRef) object() {}
 
-// describe says what an object is: "a function", "an agent".
+// describe returns the kind of an object in words: "a function", "an agent".
 func describe(o Object) string {
 	switch o := o.(type) {
 	case *Local:
@@ -274,21 +265,21 @@ func describe(o Object) string {
 	return "no value"
 }
 
-// basics are the types that are there without any declaration.
+// basics are the predeclared types.
 var basics = map[string]types.Type{
 	"Int": types.Int, "Float": types.Float, "String": types.String, "Bool": types.Bool, "Nil": types.Nil,
 	"Any": types.Any, "Never": types.Never, "Error": types.Error, "Range": types.Range,
 	"Agent": types.Agent, "Host": types.Host, "Tool": types.Tool, "Memory": types.Memory, "Ledger": types.Ledger,
 }
 
-// BuiltinTypes are the names of all built-in types, in order.
+// BuiltinTypes returns the names of all built-in types, sorted.
 func BuiltinTypes() []string {
 	names := append(keys(basics), keys(constructors)...)
 	slices.Sort(names)
 	return names
 }
 
-// basicEntities are the entities of the basic types; nothing is noted in them.
+// basicEntities are the entities of the basic types. They are never modified.
 var basicEntities = func() map[string]*entity {
 	m := make(map[string]*entity, len(basics))
 	for name, t := range basics {
@@ -297,7 +288,7 @@ var basicEntities = func() map[string]*entity {
 	return m
 }()
 
-// constructors are the built-in types with arguments, and how many they take.
+// constructors are the built-in types with type arguments, and the number of their arguments.
 var constructors = map[string]struct{ min, max int }{
 	"Array": {1, 1}, "Map": {2, 2}, "Option": {1, 1}, "Result": {1, 2}, "Task": {1, 1}, "HashMap": {2, 2},
 }
@@ -322,9 +313,8 @@ func construct(name string, args []types.Type) types.Type {
 	}
 }
 
-// universe finds a predeclared name: a basic type, or what the library's
-// prelude declares. Names that begin with two underscores are the library's
-// own.
+// universe finds a predeclared name: a basic type, or a declaration of the library's prelude. Names
+// that start with two underscores are internal to the library.
 func (c *checker) universe(m *module, name string) *entity {
 	if e := basicEntities[name]; e != nil {
 		return e
@@ -342,8 +332,7 @@ func (c *checker) universe(m *module, name string) *entity {
 	return lib.names[name]
 }
 
-// methodFile names the library file with the methods of a built-in type; ""
-// for a type that has none.
+// methodFile returns the name of the library file with the methods of a built-in type, or "".
 func methodFile(t types.Type) string {
 	switch x := types.Resolve(t).(type) {
 	case *types.Basic:
@@ -380,7 +369,7 @@ func methodFile(t types.Type) string {
 	return ""
 }
 
-// implKey is what impls of a type are filed under.
+// implKey returns the key of a type's impls.
 func implKey(t types.Type) any {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named:

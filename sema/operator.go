@@ -28,8 +28,7 @@ func (b *body) unary(e *ast.Unary, hint types.Type) types.Type {
 	return types.Bad
 }
 
-// condition checks an expression that must be a Bool; an Any is checked at run
-// time.
+// condition checks an expression that must be a Bool. An Any is checked at run time.
 func (b *body) condition(e ast.Expr) {
 	t := types.Resolve(b.expr(e, types.Bool))
 	switch {
@@ -79,7 +78,7 @@ func (b *body) binary(e *ast.Binary, hint types.Type) types.Type {
 	return b.operate(e, x, y)
 }
 
-// operate types an arithmetic or ordering operator on two known operands.
+// operate checks an arithmetic or ordering operator with two known operand types.
 func (b *body) operate(e *ast.Binary, x, y types.Type) types.Type {
 	compare := e.Op.IsOrdering()
 	t := operated(e.Op, x, y)
@@ -98,8 +97,7 @@ func (b *body) operate(e *ast.Binary, x, y types.Type) types.Type {
 	return t
 }
 
-// operated is the type in which an operator works on x and y: nil when it does
-// not.
+// operated returns the type in which an operator works on x and y, or nil.
 func operated(op ast.Op, x, y types.Type) types.Type {
 	switch {
 	case x == types.Never || y == types.Never:
@@ -145,7 +143,7 @@ func isOrdering(e ast.Expr) bool {
 
 func optional(t types.Type) bool { _, ok := t.(*types.Option); return ok }
 
-// coalesce checks `a ?? b`: the Option's element, or b where it is None.
+// coalesce checks `a ?? b`: the Option's element, or b if it is None.
 func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
 	x := types.Resolve(b.expr(e.X, nil))
 	before := b.flow.clone()
@@ -189,13 +187,13 @@ func (b *body) coalesce(e *ast.Binary, hint types.Type) types.Type {
 // Coalesce is the detail of a `??` whose left element is converted.
 type Coalesce struct{ From, To types.Type }
 
-// Coalesce gives the conversion of a `??`'s left element, nil for none.
+// Coalesce returns the conversion of a `??`'s left element, or nil.
 func (i *Info) Coalesce(e *ast.Binary) *Coalesce { d, _ := i.details[e.Id].(*Coalesce); return d }
 
 func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
 	pending := len(b.vars)
 	b.expr(e.Y, nil)
-	b.vars = b.vars[:pending] // what the right side leaves open is no mistake of its own
+	b.vars = b.vars[:pending] // types that the right side leaves open are not errors of their own
 	if x == types.Bad || x == types.Never {
 		return types.Bad
 	}
@@ -212,8 +210,8 @@ func (b *body) neverNone(e *ast.Binary, x types.Type) types.Type {
 	return x
 }
 
-// known says whether the type of an operand is known, and reports it when not.
-// The type counts as wrong from there on, so it is reported once.
+// known reports whether the type of an operand is known. If not, it reports an error and marks the
+// type as bad, so that the error is reported once.
 func (b *body) known(e ast.Expr, t types.Type) bool {
 	v, ok := types.Resolve(t).(*types.Var)
 	if !ok {
@@ -234,7 +232,7 @@ func (b *body) known(e ast.Expr, t types.Type) bool {
 func (b *body) rangeExpr(e *ast.RangeExpr) types.Type {
 	for _, x := range []ast.Expr{e.Lo, e.Hi} {
 		if x == nil {
-			continue // the parser has refused it
+			continue // a syntax error
 		}
 		b.checkAs(x, types.Int, reason{})
 	}
@@ -272,15 +270,15 @@ func (b *body) cast(e *ast.Cast) types.Type {
 	return want
 }
 
-// decodable checks that a type can be checked at run time: no functions or
-// references, no type parameters.
+// decodable checks that values can be checked against a type at run time: it contains no functions,
+// references or type parameters.
 func (b *body) decodable(t types.Type, at source.Span) {
 	bad := undecodable(t, map[*types.Decl]bool{})
 	if bad == nil {
 		return
 	}
 	if n, ok := bad.(*types.Named); ok && n.Decl.Members && b.info.Library {
-		return // the library makes it itself
+		return // the library creates it itself
 	}
 	if _, ok := bad.(*types.Param); ok {
 		b.report(diag.Undecodable.At(at, "type parameter `%s` is not known at run time", bad).Hint("name a concrete type"))
@@ -290,7 +288,7 @@ func (b *body) decodable(t types.Type, at source.Span) {
 		Hint("use scalars, arrays, maps with String keys, options, tuples, unions, schemas, structs and enums"))
 }
 
-// undecodable is the part of t that data cannot give, or nil.
+// undecodable returns the part of t that cannot be decoded from data, or nil.
 func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 	t = types.Resolve(t)
 	switch x := t.(type) {
@@ -331,7 +329,7 @@ func undecodable(t types.Type, seen map[*types.Decl]bool) types.Type {
 	return nil
 }
 
-// namedFields are the fields of a declaration, variant by variant.
+// namedFields returns the fields of a declaration, variant by variant.
 func namedFields(d *types.Decl) [][]*types.Field {
 	if d.Kind != types.Enum {
 		return [][]*types.Field{d.Fields}
@@ -343,8 +341,8 @@ func namedFields(d *types.Decl) [][]*types.Field {
 	return out
 }
 
-// equality checks `==` and `!=`: both sides must have a common type; an Option
-// compares with its element and with nil.
+// equality checks `==` and `!=`: both sides must have a common type. An Option can be compared with
+// its element type and with nil.
 func (b *body) equality(e *ast.Binary) {
 	x := types.Resolve(b.expr(e.X, nil))
 	y := types.Resolve(b.expr(e.Y, x))
@@ -371,7 +369,7 @@ func (b *body) equality(e *ast.Binary) {
 	b.report(d)
 }
 
-// comparison is how two values of different types are compared.
+// comparison returns a hint for comparing two values of different types.
 func (b *body) comparison(e *ast.Binary, x, y types.Type) string {
 	for _, side := range [2]struct {
 		e, other ast.Expr
@@ -397,7 +395,7 @@ func (b *body) comparison(e *ast.Binary, x, y types.Type) string {
 	return "convert one of them, so that both have one type"
 }
 
-// comparable is the type in which x and y are compared.
+// comparable returns the type in which x and y are compared.
 func comparable(x, y types.Type) (types.Type, bool) {
 	if u, ok := x.(*types.Union); ok {
 		if v, ok := y.(*types.Union); ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// patternNames are those of one pattern, which must differ: the variables of the
-// scope from start on. depth counts the patterns around the one at hand.
+// patternNames is the state for the names of one pattern, which must be distinct: the variables of
+// the scope from start on. depth is the number of enclosing patterns.
 type patternNames struct{ depth, start int }
 
 // pattern checks a pattern against values of type t and binds its names.
@@ -61,8 +61,8 @@ func (b *body) bindName(id ast.ID, name *ast.Ident, t types.Type, mut bool) {
 	b.bind(l)
 }
 
-// namePattern is a binding, unless the name is a constant or None; any other
-// upper-case name is refused, so that a misspelt variant never binds all.
+// namePattern checks a name in a pattern. It is a binding, unless it is a constant or None. Other
+// upper-case names are rejected, so that a misspelled variant does not match every value.
 func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 	name := p.Name.Name
 	if name == "None" {
@@ -94,7 +94,7 @@ func (b *body) namePattern(p *ast.NamePat, t types.Type, mut bool) {
 	b.bindName(p.Id, p.Name, t, mut)
 }
 
-// importedVariant is a unit variant that a `use` brought in.
+// importedVariant checks a unit variant that a `use` imported.
 func (b *body) importedVariant(p *ast.NamePat, v *VariantRef, t types.Type) {
 	ref, fields := b.variantFor(v, p, t)
 	if ref == nil {
@@ -107,8 +107,8 @@ func (b *body) importedVariant(p *ast.NamePat, v *VariantRef, t types.Type) {
 	b.info.details[p.Id] = ref
 }
 
-// variantFor is a variant held against a subject of type t, with the types of
-// its parts; nil (reported) when t is another type.
+// variantFor returns a variant for a subject of type t, with the types of its values. It returns
+// nil, and reports an error, if t is another type.
 func (b *body) variantFor(v *VariantRef, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	d := v.Type.(*types.Named).Decl
 	n, ok := t.(*types.Named)
@@ -140,7 +140,8 @@ func (b *body) noneInPattern(p *ast.NamePat, t types.Type) {
 	b.patternMismatch(p, "None", t, isOf[*types.Option])
 }
 
-// patternMismatch reports a pattern that never matches a t. fits says of which types it would match values.
+// patternMismatch reports a pattern that never matches a t. fits reports whether it matches values
+// of a type.
 func (b *body) patternMismatch(p ast.Node, what string, t types.Type, fits func(types.Type) bool) {
 	if t == types.Bad {
 		return
@@ -148,7 +149,7 @@ func (b *body) patternMismatch(p ast.Node, what string, t types.Type, fits func(
 	b.report(diag.PatternType.At(p.Span(), "`%s` never matches `%s`", what, types.Full(t)).By(b.awaitSubject(t)...).Advise(b.patternAround(p, t, fits), b.patternHelp(t)))
 }
 
-// patternAround is for a pattern of what an Option or a Result holds.
+// patternAround suggests the constructor around a pattern for the value in an Option or a Result.
 func (b *body) patternAround(p ast.Node, t types.Type, fits func(types.Type) bool) diag.Advice {
 	switch x := t.(type) {
 	case *types.Option:
@@ -166,15 +167,15 @@ func (b *body) patternAround(p ast.Node, t types.Type, fits func(types.Type) boo
 	return diag.Advice{}
 }
 
-// isOf says whether a type is of a form.
+// isOf reports whether t is a T.
 func isOf[T types.Type](t types.Type) bool { _, ok := t.(T); return ok }
 
-// declaredBy says of a type whether it is that of a declaration.
+// declaredBy returns a function that reports whether a type is that of the declaration.
 func declaredBy(d *types.Decl) func(types.Type) bool {
 	return func(t types.Type) bool { n, ok := t.(*types.Named); return ok && n.Decl == d }
 }
 
-// equals says of a type whether its values can equal those of v.
+// equals returns a function that reports whether values of a type can equal those of v.
 func equals(v types.Type) func(types.Type) bool {
 	return func(t types.Type) bool { _, ok := comparable(v, t); return ok }
 }
@@ -240,7 +241,7 @@ func (b *body) rangePattern(p *ast.RangePat, t types.Type) {
 	}
 	fits := ranges(t)
 	if !fits {
-		b.patternMismatch(p, "a range", t, ranges) // its ends would say the same
+		b.patternMismatch(p, "a range", t, ranges) // its ends would report the same
 	}
 	for _, x := range []ast.Expr{p.Lo, p.Hi} {
 		switch {
@@ -270,7 +271,7 @@ func (b *body) orPattern(p *ast.OrPat, t types.Type, mut bool) {
 	b.scope.locals = append(b.scope.locals, first...)
 }
 
-// sameNames lets the names of a later alternative stand for those of the first.
+// sameNames replaces the variables of a later alternative by those of the first.
 func (b *body) sameNames(alt ast.Pattern, first, bound []*Local) {
 	for _, l := range bound {
 		same := findLocal(first, l.Name)
@@ -300,7 +301,7 @@ func findLocal(ls []*Local, name string) *Local {
 	return nil
 }
 
-// replaceObject lets every binding of old within p stand for l.
+// replaceObject replaces old by l in all bindings of p.
 func (b *body) replaceObject(p ast.Pattern, old, l *Local) {
 	for id := range b.info.objects {
 		if b.info.objects[id] == Object(old) {
@@ -325,7 +326,7 @@ func (b *body) tuplePattern(p *ast.TuplePat, t types.Type, mut bool) {
 	}
 }
 
-// partType is the type of a part: as known, Any within Any, else Bad.
+// partType returns the type of a part: that of part if known, Any inside an Any, else Bad.
 func partType(known bool, t types.Type, part func() types.Type) types.Type {
 	switch {
 	case known:
@@ -402,7 +403,7 @@ func (b *body) structPattern(p *ast.StructPat, t types.Type, mut bool) {
 	b.allFields(p, ref, seen)
 }
 
-// allFields demands `..` where a struct pattern leaves fields out.
+// allFields reports a struct pattern that omits fields without `..`.
 func (b *body) allFields(p *ast.StructPat, ref *structRef, seen map[string]bool) {
 	if p.Rest {
 		return
@@ -443,8 +444,8 @@ func (b *body) variantPattern(p *ast.VariantPat, t types.Type, mut bool) {
 	}
 }
 
-// patternVariant finds the variant that a pattern names, with the types of its
-// parts for a subject of type t.
+// patternVariant finds the variant that a pattern names, with the types of its values for a subject
+// of type t.
 func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	if len(path.Segments) == 1 {
 		if e := b.c.declared(b.m, path.Segments[0].Name); e != nil {
@@ -471,7 +472,7 @@ func (b *body) patternVariant(path *ast.PathExpr, p ast.Pattern, t types.Type) (
 	return b.variantFor(&VariantRef{Type: generic(e.typ), Name: v.Name, Index: v.Index, Variant: v}, p, t)
 }
 
-// builtinPattern is Some, Ok or Err.
+// builtinPattern checks Some, Ok or Err.
 func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t types.Type) (*VariantRef, []types.Type) {
 	ref := builtinVariant(name)
 	if ref == nil {
@@ -513,7 +514,7 @@ func (b *body) builtinPattern(name string, path *ast.PathExpr, p ast.Pattern, t 
 	return nil, nil
 }
 
-// pathPattern is a unit variant `A::B`.
+// pathPattern checks a unit variant `A::B`.
 func (b *body) pathPattern(p *ast.PathPat, t types.Type) {
 	ref, fields := b.patternVariant(p.Path, p, t)
 	if ref == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// definePipeline types a pipeline's parameters and function stages
+// definePipeline checks a pipeline's parameters and the signatures of its function stages
 // (spec/13-pipelines.md).
 func (c *checker) definePipeline(m *module, p *Pipeline) {
 	for _, d := range p.Decl.Decorators {
@@ -42,7 +42,8 @@ func (c *checker) definePipeline(m *module, p *Pipeline) {
 	}
 }
 
-// payload is what a stage hands on: a Result unwrapped.
+// payload returns the type that a stage passes on: of a Result its Ok value. Its second result
+// reports whether t is a Result.
 func payload(t types.Type) (types.Type, bool) {
 	if r, ok := types.Resolve(t).(*types.Result); ok {
 		return r.Ok, true
@@ -61,9 +62,8 @@ func (c *checker) stageParams(ts *typeScope, decls []*ast.Param) []*Param {
 	return fn.Params
 }
 
-// firstParams are the parameters of run in a pipeline without its own: those
-// of a function stage at its beginning. One behind a binding stage takes what
-// that gives, so there are none.
+// firstParams returns the parameters of run in a pipeline without its own: those of a function
+// stage at its start. A function stage after a binding stage receives its value, so there are none.
 func firstParams(p *Pipeline) []*Param {
 	if len(p.Stages) == 0 || p.Stages[0].Decl.IsBinding() {
 		return nil
@@ -71,7 +71,7 @@ func firstParams(p *Pipeline) []*Param {
 	return p.Stages[0].Params
 }
 
-// checkPipeline checks the stages, each against the one before it.
+// checkPipeline checks the stages, each with the output of the previous one.
 func (c *checker) checkPipeline(p *Pipeline) {
 	m := p.mod
 	b := c.newBody(m, &typeScope{m: m}, &frame{raises: true, result: types.Nil})
@@ -130,7 +130,7 @@ func (b *body) bindingStage(s *Stage) {
 	b.flow.dead = false
 }
 
-// functionStage checks a stage's body and that it takes what comes before.
+// functionStage checks a stage's body, and its input.
 func (b *body) functionStage(s, before *Stage) {
 	if before != nil && !s.TakesAll {
 		b.takesPrevious(s, before)
@@ -159,7 +159,7 @@ func (b *body) functionStage(s, before *Stage) {
 	b.frame = outer
 }
 
-// noDefaults reports defaults of parameters that always get a value.
+// noDefaults reports defaults of parameters that always receive a value.
 func (b *body) noDefaults(s *Stage) {
 	for _, q := range s.Params {
 		if q.Default != nil {
@@ -169,9 +169,8 @@ func (b *body) noDefaults(s *Stage) {
 	}
 }
 
-// takesAll says whether the first function stage receives the pipeline's
-// parameters, one by one, and checks that they fit. Behind a binding stage it
-// does so only when it cannot take what that gives.
+// takesAll reports whether the first function stage receives the pipeline's parameters, and checks
+// their types. After a binding stage this is the case only if the stage cannot take its value.
 func (b *body) takesAll(p *Pipeline, s, before *Stage) bool {
 	if !p.Decl.HasParams {
 		return false
@@ -253,8 +252,8 @@ func (b *body) pipelineCall(e *ast.MethodCall, p *Pipeline, pp *piped) types.Typ
 	return &types.Result{Ok: b.c.pipelineOutput(p), Err: types.Error}
 }
 
-// pipelineOutput is a pipeline's output type. A pipeline without a written
-// result may be called before it is checked.
+// pipelineOutput returns a pipeline's output type. A pipeline without a written result may be
+// called before it is checked.
 func (c *checker) pipelineOutput(p *Pipeline) types.Type {
 	if p.Result != nil {
 		return p.Result

@@ -10,7 +10,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// rootName is the variable at the root of a place, nil when there is none.
+// rootName returns the variable at the root of an assignable expression, or nil.
 func rootName(e ast.Expr) *ast.PathExpr {
 	for {
 		switch x := e.(type) {
@@ -52,7 +52,7 @@ func (b *body) assign(e *ast.Assign) types.Type {
 	return types.Nil
 }
 
-// notSlice refuses targets that are read but cannot be written.
+// notSlice reports targets that can be read but not written.
 func (b *body) notSlice(target ast.Expr) {
 	x, ok := unparen(target).(*ast.IndexExpr)
 	if !ok {
@@ -93,8 +93,8 @@ func (b *body) assignLocal(e *ast.Assign, path *ast.PathExpr, l *Local) {
 	}
 }
 
-// assignNil assigns to a variable that was declared with nil alone. Any value
-// may stand where Nil is wanted, and would be dropped here.
+// assignNil checks an assignment to a variable that was declared with only nil. Any type converts
+// to Nil, so the value would be lost.
 func (b *body) assignNil(e *ast.Assign, l *Local) {
 	t := types.Resolve(b.expr(e.Value, nil))
 	if t == types.Nil || t == types.Bad || t == types.Never {
@@ -104,7 +104,7 @@ func (b *body) assignNil(e *ast.Assign, l *Local) {
 		Label(l.At, "declared here without a type").Hint("say what it may hold: `let mut %s: %s = nil`", l.Name, types.NewOption(t)))
 }
 
-// assignLate is the one assignment that an immutable late variable gets.
+// assignLate checks the only assignment of an immutable late variable.
 func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	again := false
 	for _, lp := range b.loops {
@@ -112,7 +112,7 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 			again = true
 		}
 	}
-	// What runs in a closure or a handler may run again.
+	// Code in a closure or a handler may run several times.
 	again = again || l.frame != b.frame.home || b.frame.handler && l.depth <= b.frame.depth
 	if state == nil || state.state&maySet != 0 && b.comes() || again {
 		b.report(diag.AssignedTwice.At(path.Sp, "`%s` may already have a value here", l.Name).
@@ -120,8 +120,7 @@ func (b *body) assignLate(path *ast.PathExpr, l *Local, state *lateState) {
 	}
 }
 
-// given notes what the variables of the scope at hand, which a pattern has just
-// bound, were given by: messages name it.
+// given records what assigns the variables that a pattern has just bound, for messages.
 func (b *body) given(by string) {
 	for _, l := range b.scope.locals {
 		l.given = by
@@ -178,8 +177,7 @@ func (b *body) assignValue(e *ast.Assign, t types.Type, why reason) {
 	b.convertOperand(e.Value, v, out)
 }
 
-// compound is the repair of a compound assignment whose sides do not go
-// together.
+// compound returns the advice for a compound assignment whose sides have incompatible types.
 func (b *body) compound(e *ast.Assign, target, v types.Type) diag.Advice {
 	text := e.Op == ast.OpAdd && types.IsString(target)
 	if a := b.takeOut(e.Value, v, func(t types.Type) bool { return text || operated(e.Op, target, t) != nil }); a.Is() {
@@ -202,8 +200,8 @@ func (b *body) compound(e *ast.Assign, target, v types.Type) diag.Advice {
 	return diag.Say("`" + e.Op.String() + "=` takes two numbers")
 }
 
-// mutated checks that a place may be changed: a variable declared mut, or a
-// field, element or slot of one.
+// mutated checks that an expression can be changed: a variable declared mut, or a field, element or
+// slot of one.
 func (b *body) mutated(place ast.Expr, what string) {
 	switch x := unparen(place).(type) {
 	case *ast.PathExpr:

@@ -9,16 +9,16 @@ import (
 	"github.com/concerto-lang/concerto/sema/surface"
 )
 
-// Refs are the names in one of the program's files, in the order of the text. It
-// completes the file's tables, and looks up once more what they do not hold; a program is asked by one
-// goroutine at a time.
+// Refs returns the names in one of the program's files, in the order of the text. It completes the
+// file's tables, and resolves again the names that they do not contain. It must not be called
+// concurrently for one program.
 func (p *Program) Refs(i *Info) []Ref {
 	p.Complete(i)
 	return p.refsOf(i, i.File.Decls)
 }
 
-// RefsIn are the names in those of a file's declarations whose text is wanted, as Refs. Of the bodies that were
-// taken over (see Bodies) it checks theirs alone.
+// RefsIn returns the names in those declarations of a file whose text is wanted, as Refs does. Of
+// the reused bodies (see Bodies), it checks only those declarations.
 func (p *Program) RefsIn(i *Info, wanted func(text []byte) bool) []Ref {
 	var in []ast.Decl
 	for _, d := range i.File.Decls {
@@ -46,21 +46,22 @@ func (p *Program) refsOf(i *Info, in []ast.Decl) []Ref {
 	return r.out
 }
 
-// quietly has nothing reported until the function that it gives is called.
+// quietly disables the reporting of diagnostics until the returned function is called.
 func (c *checker) quietly() func() {
 	saved := c.diags
 	c.diags = diag.List{}
 	return func() { c.diags = saved }
 }
 
-// declIndex finds the module of a file and the function of a declaration, for those who ask the program after the check.
+// declIndex finds the module of a file and the function of a declaration, for queries after the
+// check.
 type declIndex struct {
 	files     map[*Info]*module // of the modules that are files
 	functions map[*ast.FnDecl]*Function
-	noted     int // how many of the program's functions it has
+	noted     int // how many of the program's functions it contains
 }
 
-// moduleOf is the module of a file, nil when the file is none of the program.
+// moduleOf returns the module of a file, or nil if the file is not part of the program.
 func (c *checker) moduleOf(i *Info) *module {
 	if i.Library {
 		return c.lib.library[i.File]
@@ -72,7 +73,7 @@ func (c *checker) moduleOf(i *Info) *module {
 	return c.index.files[i]
 }
 
-// noteFiles notes which modules are files, of those in m.
+// noteFiles records the modules that are files, of those in m.
 func (x *declIndex) noteFiles(m *module) {
 	if x.files[m.info] == nil {
 		x.files[m.info] = m
@@ -86,17 +87,17 @@ func (x *declIndex) noteFiles(m *module) {
 	}
 }
 
-// refs walks a file.
+// refs visits a file.
 type refs struct {
 	c    *checker
 	info *Info
-	m    *module // the names that are seen
+	m    *module // the current module
 	out  []Ref
 
 	params []*Def // type parameters in scope, the innermost last
 	labels []*Def
-	self   []types.Type // what Self stands for, the innermost last
-	owner  string       // the type, tool or trait whose members are declared
+	self   []types.Type // the meanings of Self, the innermost last
+	owner  string       // the type, tool or trait whose members are visited
 }
 
 func (r *refs) add(at *ast.Ident, def *Def) *Ref {
@@ -107,7 +108,7 @@ func (r *refs) add(at *ast.Ident, def *Def) *Ref {
 	return &r.out[len(r.out)-1]
 }
 
-// declare notes a declaration by its own name.
+// declare adds the declaring name of a declaration.
 func (r *refs) declare(at *ast.Ident, def *Def) {
 	if at != nil && !at.Missing() && def != nil {
 		def.Info, def.At = r.info, at.Sp
@@ -159,7 +160,7 @@ func (r *refs) visit(n ast.Node) {
 		for _, f := range n.Fields {
 			r.one(f.Value)
 		}
-	case *ast.Ident: // of what could not be read
+	case *ast.Ident: // of unparsed text
 	default:
 		r.children(n)
 	}
@@ -197,7 +198,7 @@ func (r *refs) each(ns any) {
 	}
 }
 
-// lookup finds a name of the modules around, nil when there is none.
+// lookup finds a name of the enclosing modules, or returns nil.
 func (r *refs) lookup(name string) *entity {
 	if name == "" {
 		return nil
@@ -205,7 +206,7 @@ func (r *refs) lookup(name string) *entity {
 	return r.c.lookupValue(r.m, name)
 }
 
-// prefixOf is what the beginning of a path names, nil when that is nothing known.
+// prefixOf returns the entity of the start of a path, or nil.
 func (r *refs) prefixOf(segs []*ast.Ident) *entity {
 	for _, s := range segs {
 		if s.Missing() {
@@ -235,7 +236,7 @@ func (r *refs) prefixOf(segs []*ast.Ident) *entity {
 	return e
 }
 
-// namedType notes the names of a type, or of a trait.
+// namedType adds the names in a type or trait.
 func (r *refs) namedType(t *ast.NamedType) {
 	n := len(t.Segments)
 	for i := range n - 1 {
@@ -272,7 +273,7 @@ func (r *refs) typeNamed(name string) *Def {
 	return r.c.entityDef(r.c.universe(r.m, name))
 }
 
-// selfDef is the type that Self stands for.
+// selfDef returns the type that Self refers to.
 func (r *refs) selfDef() *Def {
 	if len(r.self) == 0 {
 		return nil
@@ -280,7 +281,7 @@ func (r *refs) selfDef() *Def {
 	return r.c.ownerDef(r.self[len(r.self)-1])
 }
 
-// ownerDef is the declaration of a type that was declared.
+// ownerDef returns the declaration of a declared type.
 func (c *checker) ownerDef(t types.Type) *Def {
 	switch x := types.Resolve(t).(type) {
 	case *types.Named:
@@ -293,7 +294,7 @@ func (c *checker) ownerDef(t types.Type) *Def {
 	return nil
 }
 
-// param notes a parameter of a function, or of a closure, whose variable is l.
+// param adds a parameter of a function, or of a closure, whose variable is l.
 func (r *refs) param(n *ast.Param, l *Local) {
 	r.each(n.Decorators)
 	if n.Name != nil {
@@ -312,7 +313,7 @@ func (r *refs) param(n *ast.Param, l *Local) {
 	r.one(n.Default)
 }
 
-// block sees the declarations of its own in all of it.
+// block visits a block. Its own declarations are visible in all of it.
 func (r *refs) block(b *ast.Block) {
 	if b == nil {
 		return
@@ -325,7 +326,7 @@ func (r *refs) block(b *ast.Block) {
 	r.m = outer
 }
 
-// within visits what sees type parameters, labels and a Self of its own.
+// within visits code that has its own type parameters, labels and Self.
 func (r *refs) within(owner string, self types.Type, visit func()) {
 	params, selves, was := len(r.params), len(r.self), r.owner
 	r.owner = owner
@@ -336,7 +337,7 @@ func (r *refs) within(owner string, self types.Type, visit func()) {
 	r.params, r.self, r.owner = r.params[:params], r.self[:selves], was
 }
 
-// decl notes the names of a declaration.
+// decl adds the names of a declaration.
 func (r *refs) decl(d ast.Decl) {
 	h := d.Head()
 	r.each(h.Decorators)
@@ -363,7 +364,7 @@ func (r *refs) decl(d ast.Decl) {
 	r.within(h.Name.Name, r.selfOf(d, def), func() { r.inside(d) })
 }
 
-// own is what a declaration declares; one that was refused is still there.
+// own returns what a declaration declares. A declaration with errors is included.
 func (r *refs) own(d ast.Decl) *Def {
 	if e := r.m.names[d.Head().Name.Name]; e != nil && e.decl == d {
 		if def := r.c.entityDef(e); def != nil {
@@ -394,7 +395,7 @@ func (r *refs) selfOf(d ast.Decl, def *Def) types.Type {
 	return nil
 }
 
-// inside visits what a declaration is made of, but for its name and decorators.
+// inside visits the parts of a declaration, without its name and decorators.
 func (r *refs) inside(d ast.Decl) {
 	h := d.Head()
 	switch d := d.(type) {
@@ -449,7 +450,7 @@ func (r *refs) function(d *ast.FnDecl) {
 	r.owner = owner
 }
 
-// variableOf is the variable of a function's parameter, nil where the function is unknown.
+// variableOf returns the variable of a function's parameter, or nil if the function is unknown.
 func (c *checker) variableOf(d *ast.FnDecl, p *ast.Param) *Local {
 	if fn := c.functionOf(d); fn != nil && p.Name != nil {
 		for _, x := range fn.Params {
@@ -461,13 +462,13 @@ func (c *checker) variableOf(d *ast.FnDecl, p *ast.Param) *Local {
 	return nil
 }
 
-// functionOf is the function of a declaration, nil where that was refused.
+// functionOf returns the function of a declaration, or nil if the declaration had an error.
 func (c *checker) functionOf(d *ast.FnDecl) *Function {
 	c.index.noteFunctions(c.prog.Functions)
 	return c.index.functions[d]
 }
 
-// noteFunctions notes which declarations the functions of the program have that are new.
+// noteFunctions records the declarations of the program's new functions.
 func (x *declIndex) noteFunctions(all []*Function) {
 	if x.functions == nil {
 		x.functions = map[*ast.FnDecl]*Function{}
@@ -504,7 +505,7 @@ func (r *refs) mod(d *ast.ModDecl) {
 	r.m = outer
 }
 
-// use notes the names of an import.
+// use adds the names of an import.
 func (r *refs) use(t *ast.UseTree, before []*ast.Ident) {
 	full := append(before[:len(before):len(before)], t.Path...)
 	for i := len(before); i < len(full); i++ {
@@ -547,7 +548,7 @@ func (r *refs) impl(d *ast.ImplDecl) {
 	})
 }
 
-// targetObject is the type of an agent, host or tool that an impl is for.
+// targetObject returns the type of an agent, host or tool that an impl is for.
 func (r *refs) targetObject(n *ast.NamedType) (types.Type, bool) {
 	if len(n.Segments) != 1 {
 		return nil, false

@@ -5,7 +5,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// expr notes the names of an expression.
+// expr adds the names of an expression.
 func (r *refs) expr(e ast.Expr) {
 	switch e := e.(type) {
 	case *ast.PathExpr:
@@ -50,8 +50,7 @@ func (r *refs) expr(e ast.Expr) {
 	}
 }
 
-// callOf is the detail of a call, with the callee in another order where x |> gives
-// the first argument.
+// callOf returns the detail of a call.
 func (r *refs) callOf(e ast.Expr) *Call { return r.info.Call(e) }
 
 func (r *refs) arguments(args []*ast.Arg, d *Call) {
@@ -67,7 +66,7 @@ func (r *refs) arguments(args []*ast.Arg, d *Call) {
 	}
 }
 
-// paramDef is the declaration of a function's parameter.
+// paramDef returns the declaration of a function's parameter.
 func paramDef(fn *Function, p *Param) *Def {
 	at := p.At
 	if p.Local != nil {
@@ -103,7 +102,7 @@ func (r *refs) methodOf(e *ast.MethodCall, d *Call) *Def {
 	return nil
 }
 
-// path notes the names of a path that is a value.
+// path adds the names of a path that is a value.
 func (r *refs) path(e *ast.PathExpr) {
 	r.segments(e, r.info.Object(e))
 	for _, t := range e.TypeArgs {
@@ -134,7 +133,7 @@ func (r *refs) segments(e *ast.PathExpr, o Object) {
 	r.add(last, r.objectOr(o, func() *Def { return r.associated(segs) }))
 }
 
-// localDef is the declaration of a variable; a stage's name is one to later stages.
+// localDef returns the declaration of a variable. A stage's name is a variable for later stages.
 func (r *refs) localDef(l *Local) *Def {
 	for _, p := range r.c.prog.Pipelines {
 		for _, s := range p.Stages {
@@ -146,7 +145,7 @@ func (r *refs) localDef(l *Local) *Def {
 	return r.c.objectDef(r.info, l)
 }
 
-// objectOr is the declaration of an object, else what a look-up finds.
+// objectOr returns the declaration of an object, else the result of look.
 func (r *refs) objectOr(o Object, look func() *Def) *Def {
 	switch o := o.(type) {
 	case *Function, *VariantRef:
@@ -167,7 +166,7 @@ func (r *refs) typeOrValue(name string) func() *Def {
 	}
 }
 
-// owners is what the segments of a path before the last name: modules and types.
+// owners returns the declaration that a path without its last name refers to: a module or type.
 func (r *refs) owners(segs []*ast.Ident) *Def {
 	if len(segs) == 1 {
 		name := segs[0].Name
@@ -186,7 +185,8 @@ func (r *refs) owners(segs []*ast.Ident) *Def {
 	return r.c.entityDef(r.prefixOf(segs))
 }
 
-// associated is the last name of a path: of a module, or a type's function or variant.
+// associated returns the declaration of the last name of a path: an item of a module, or a type's
+// function or variant.
 func (r *refs) associated(segs []*ast.Ident) *Def {
 	n := len(segs) - 1
 	name := segs[n].Name
@@ -216,7 +216,7 @@ func (r *refs) associated(segs []*ast.Ident) *Def {
 	return nil
 }
 
-// assign notes what is assigned to as written.
+// assign adds the target of an assignment as written to.
 func (r *refs) assign(e *ast.Assign) {
 	from := len(r.out)
 	r.one(e.Target)
@@ -254,7 +254,7 @@ func (r *refs) structLit(e *ast.StructLit) {
 	r.one(e.Rest)
 }
 
-// typePath notes the path of a struct or variant that is made or taken apart.
+// typePath adds the path of a struct or variant in a literal or pattern.
 func (r *refs) typePath(p *ast.PathExpr, t types.Type, v *types.Variant) {
 	if p == nil || len(p.Segments) == 0 {
 		return
@@ -286,7 +286,7 @@ func (r *refs) typePath(p *ast.PathExpr, t types.Type, v *types.Variant) {
 	}
 }
 
-// closure notes the names of a closure; l is the variable of a handler's parameter.
+// closure adds the names of a closure. l is the variable of a handler's parameter.
 func (r *refs) closure(e *ast.Closure, l *Local) {
 	d := r.info.Closure(e)
 	for i, p := range e.Params {
@@ -335,7 +335,7 @@ func (r *refs) try(e *ast.TryExpr) {
 	}
 }
 
-// loop notes a loop with its label.
+// loop adds a loop with its label.
 func (r *refs) loop(label *ast.Ident, e ast.Expr) {
 	labels := len(r.labels)
 	if label != nil {
@@ -363,7 +363,7 @@ func (r *refs) label(id *ast.Ident) {
 	}
 }
 
-// pattern notes the names of a pattern.
+// pattern adds the names of a pattern.
 func (r *refs) pattern(p ast.Pattern) {
 	switch p := p.(type) {
 	case *ast.NamePat:
@@ -385,7 +385,7 @@ func (r *refs) pattern(p ast.Pattern) {
 	}
 }
 
-// bind notes a name that a pattern binds, or that matches a constant or variant.
+// bind adds a name that a pattern binds, or that matches a constant or variant.
 func (r *refs) bind(id ast.ID, name *ast.Ident, p ast.Pattern) {
 	if p != nil {
 		if v := r.info.Variant(p); v != nil {

@@ -13,7 +13,7 @@ import (
 
 // What to write instead of a value of the wrong type.
 
-// repair is what to do about e, of type got, where want is wanted.
+// repair returns the advice for e, of type got, if a want is expected.
 func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice {
 	if clash(got, want) {
 		return diag.Say("two types have this name: rename the one of the program")
@@ -43,10 +43,10 @@ func (b *body) repair(e ast.Expr, got, want types.Type, why reason) diag.Advice 
 	return diag.Say(hint)
 }
 
-// functionResult is the reason for what a function must give.
+// functionResult is the reason for the type of a function's value.
 const functionResult = "the function's result type"
 
-// literalRepair is for literals that are nearly what is wanted.
+// literalRepair handles literals that are similar to the expected value.
 func (b *body) literalRepair(e ast.Expr, want types.Type) diag.Advice {
 	switch x := unparen(e).(type) {
 	case *ast.StringLit:
@@ -81,13 +81,12 @@ func (b *body) literalRepair(e ast.Expr, want types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// instead is advice to write a text in the place of an expression.
+// instead returns the advice to replace an expression by a text.
 func instead(e ast.Expr, hint, text string) diag.Advice {
 	return diag.Say(hint + ": `" + text + "`").By(diag.Offer(diag.Replace(e.Span(), text), "Write `%s`", text))
 }
 
-// replyRepair is for an agent's reply where a value of a type is wanted that it
-// should give.
+// replyRepair handles an agent's reply if the expected value is one that the agent should return.
 func (b *body) replyRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	n, ok := want.(*types.Named)
 	if !ok || n.Decl.Library || n.Decl.Kind == types.Enum || !b.hasText(heldOr(got)) {
@@ -96,7 +95,7 @@ func (b *body) replyRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.Say("a model is asked for it by `execute_with_schema<" + n.String() + ">(…)`")
 }
 
-// numberType is Int or Float when a text is such a number, else nil.
+// numberType returns Int or Float if a text is such a number, else nil.
 func numberType(s string) types.Type {
 	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return types.Int
@@ -107,8 +106,8 @@ func numberType(s string) types.Type {
 	return nil
 }
 
-// textRepair is for places where a String is wanted: of a record that holds a
-// text, that text; anything else made into text.
+// textRepair handles values if a String is expected: a record with a text field is replaced by that
+// field, other values are converted to text.
 func (b *body) textRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	if want != types.String || got == types.Nil {
 		return diag.Advice{}
@@ -133,8 +132,8 @@ func (b *body) textRepair(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.Say("turn it into text: `" + b.operand(e) + ".to_string()`, or `\"${…}\"` with what stands around it").By(edits.Append(e, ".to_string()"))
 }
 
-// hasText says whether a type is a record of the library whose text is a String: a
-// Response, a HostResult.
+// hasText reports whether a type is a library record with a String field `text`: a Response, a
+// HostResult.
 func (b *body) hasText(t types.Type) bool {
 	n, ok := types.Resolve(t).(*types.Named)
 	if !ok || !n.Decl.Library {
@@ -162,7 +161,7 @@ func (b *body) conversion(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// eachConverted is for a container of other elements than are wanted.
+// eachConverted handles a container with elements of another type.
 func (b *body) eachConverted(e ast.Expr, got, want types.Type) diag.Advice {
 	if !sameForm(got, want) {
 		return diag.Advice{}
@@ -207,7 +206,7 @@ func isLiteral(e ast.Expr) bool {
 	return false
 }
 
-// convertPlain is how a value of one plain type becomes one of another.
+// convertPlain returns the conversion between two basic types.
 func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	switch {
 	case got == types.Float && want == types.Int:
@@ -220,8 +219,8 @@ func (b *body) convertPlain(e ast.Expr, got, want types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// wrapper is the constructor of a Result that is wanted around a value: "Ok" or "Err"; "" for none. What an
-// Option holds converts to it.
+// wrapper returns the constructor of the expected Result for a value: "Ok" or "Err", or "". An
+// Option needs none, because its element type converts to it.
 func wrapper(got, want types.Type) string {
 	if w, ok := want.(*types.Result); ok {
 		if ok, _ := types.Conversion(got, w.Ok); ok {
@@ -234,7 +233,7 @@ func wrapper(got, want types.Type) string {
 	return ""
 }
 
-// wrapped is for a value or a pattern that a constructor is wanted around.
+// wrapped returns the advice to wrap a value or a pattern in a constructor.
 func (b *body) wrapped(e ast.Node, constructor string) diag.Advice {
 	if constructor == "" {
 		return diag.Advice{}
@@ -242,13 +241,13 @@ func (b *body) wrapped(e ast.Node, constructor string) diag.Advice {
 	return diag.Say("wrap it: `" + constructor + "(" + b.text(e) + ")`").By(edits.Wrap(e, constructor))
 }
 
-// clash says whether two different types have one name, as a program's `struct
-// String` and the library's String have.
+// clash reports whether two different types have the same name, such as a program's `struct String`
+// and the library's String.
 func clash(a, b types.Type) bool {
 	return a.String() == b.String() && (declaredIn(a) != nil || declaredIn(b) != nil)
 }
 
-// declaredIn is the first declaration of the program that a type names, or nil.
+// declaredIn returns the program's first declaration that appears in a type, or nil.
 func declaredIn(t types.Type) *types.Decl {
 	var found *types.Decl
 	types.Walk(t, func(t types.Type) bool {
@@ -260,8 +259,8 @@ func declaredIn(t types.Type) *types.Decl {
 	return found
 }
 
-// shownType is a type in a message beside another, with where it comes from when
-// both have one name.
+// shownType returns the name of a type for a message that also mentions other. It adds the origin
+// of the type if both have the same name.
 func (b *body) shownType(t, other types.Type) string {
 	s := "`" + t.String() + "`"
 	if !clash(t, other) {
@@ -281,10 +280,9 @@ func (b *body) shownType(t, other types.Type) string {
 	}
 }
 
-// A Result, an Option or a Task often stands where what it holds is wanted.
-// These say how to take it out.
+// Advice for a Result, an Option or a Task that is used instead of the value inside.
 
-// held is what a Result, an Option or a Task holds; nil of any other type.
+// held returns the type of the value in a Result, an Option or a Task, or nil for other types.
 func held(t types.Type) types.Type {
 	switch x := types.Resolve(t).(type) {
 	case *types.Result:
@@ -297,7 +295,7 @@ func held(t types.Type) types.Type {
 	return nil
 }
 
-// heldOr is what t holds, or t itself.
+// heldOr returns the type of the value in t, or t itself.
 func heldOr(t types.Type) types.Type {
 	if h := held(t); h != nil {
 		return h
@@ -305,8 +303,8 @@ func heldOr(t types.Type) types.Type {
 	return t
 }
 
-// takeOut says how to take out of e what its type t holds; fits says which types
-// would do where e stands. It is empty when taking it out is no repair.
+// takeOut returns the advice for using the value inside e, of type t; fits reports which types are
+// valid for e. It is empty if the value inside does not fit.
 func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) diag.Advice {
 	inner := held(t)
 	if inner == nil || isVar(inner) {
@@ -337,7 +335,7 @@ func (b *body) takeOut(e ast.Expr, t types.Type, fits func(types.Type) bool) dia
 	return diag.Advice{}
 }
 
-// putQuestion is for a value that may be none: a `?` behind it takes out what it holds.
+// putQuestion returns the advice to add `?` to a value that may be missing.
 func putQuestion(e ast.Expr, why string) diag.Advice {
 	a := diag.Say(why + ": put `?` after it, or use `.unwrap_or(…)` or `match`")
 	if edits.IsPostfix(e) {
@@ -346,8 +344,8 @@ func putQuestion(e ast.Expr, why string) diag.Advice {
 	return a
 }
 
-// agree says how to give two values one type where one is wrapped in a Result,
-// an Option or a Task and the other is what that holds.
+// agree returns the advice for two values of different types, if one type is a Result, an Option or
+// a Task of the other.
 func (b *body) agree(x ast.Expr, t types.Type, y ast.Expr, u types.Type) diag.Advice {
 	if x == nil || y == nil {
 		return diag.Advice{}
@@ -363,7 +361,7 @@ func (b *body) agree(x ast.Expr, t types.Type, y ast.Expr, u types.Type) diag.Ad
 	)
 }
 
-// first is the first advice that there is.
+// first returns the first advice that is not empty.
 func first(all ...func() diag.Advice) diag.Advice {
 	for _, advice := range all {
 		if a := advice(); a.Is() {
@@ -373,7 +371,7 @@ func first(all ...func() diag.Advice) diag.Advice {
 	return diag.Advice{}
 }
 
-// wrapLike says how to wrap e, of type t, where another value is a Result.
+// wrapLike returns the advice to wrap e, of type t, if the other value is a Result.
 func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
 	if around := wrapper(t, types.Resolve(other)); held(t) == nil && around != "Err" {
 		return b.wrapped(e, around)
@@ -381,10 +379,10 @@ func (b *body) wrapLike(e ast.Expr, t, other types.Type) diag.Advice {
 	return diag.Advice{}
 }
 
-// shortText is how much of the source a hint repeats.
+// shortText is the maximum length of source text in a hint.
 const shortText = 40
 
-// text is the source of an expression or a pattern when it is short, else `…`.
+// text returns the source of an expression or a pattern if it is short, else `…`.
 func (b *body) text(e ast.Node) string {
 	at := e.Span()
 	if b.info.File == nil || b.info.File.Source == nil || at.End <= at.Start || int(at.End) > len(b.info.File.Source.Text) {
@@ -397,8 +395,8 @@ func (b *body) text(e ast.Node) string {
 	return s
 }
 
-// operand is text with parentheses where a `.` or `?` behind it would bind to a
-// part alone.
+// operand returns text(e), with parentheses if a following `.` or `?` would apply only to a part of
+// it.
 func (b *body) operand(e ast.Expr) string {
 	s := b.text(e)
 	if edits.IsLoose(e) && s != "…" {
@@ -407,7 +405,7 @@ func (b *body) operand(e ast.Expr) string {
 	return s
 }
 
-// quoted is an expression as the subject of a sentence.
+// quoted returns an expression as the subject of a sentence.
 func (b *body) quoted(e ast.Expr) string {
 	if s := b.text(e); s != "…" {
 		return "`" + s + "`"
@@ -415,7 +413,7 @@ func (b *body) quoted(e ast.Expr) string {
 	return "it"
 }
 
-// interpolated is text and values joined in one string, as a repair of `+`.
+// interpolated returns a string that joins the expressions with interpolation.
 func (b *body) interpolated(xs ...ast.Expr) string {
 	var s strings.Builder
 	for _, x := range xs {
@@ -458,9 +456,8 @@ func (b *body) badOperands(e *ast.Binary, x, y types.Type) {
 	b.report(b.wantsResult(b.wantsResult(d, e.X, x), e.Y, y))
 }
 
-// shown warns where a Result, an Option or a Task is made into text or leaves
-// the program as it is. That is hardly meant: the next model would read
-// `{"ok":…}`. It looks once the types are fixed.
+// shown warns about a Result, an Option or a Task that is converted to text or emitted. This is
+// rarely intended: the next model would read `{"ok":…}`. The check runs when the types are fixed.
 func (b *body) shown(e ast.Expr, where string) {
 	if b.info.Library {
 		return
@@ -468,7 +465,7 @@ func (b *body) shown(e ast.Expr, where string) {
 	b.late = append(b.late, func() {
 		t := types.Resolve(b.info.types[e.ID()])
 		if b.failed() {
-			return // what is shown follows from the mistake
+			return // the type may follow from another error
 		}
 		what := ""
 		switch t.(type) {
@@ -476,7 +473,7 @@ func (b *body) shown(e ast.Expr, where string) {
 			what = "a Result: %s is `{\"ok\": …}` or `{\"err\": …}`"
 		case *types.Option:
 			if held(t) == types.Any {
-				return // any member of data is one, and nil is one of its values
+				return // a member of data, and nil is one of its values
 			}
 			what = "an Option: %s is nil where it has no value"
 		case *types.Task:
@@ -488,7 +485,7 @@ func (b *body) shown(e ast.Expr, where string) {
 	})
 }
 
-// showInstead is how what e holds is shown.
+// showInstead returns the advice for using the value inside e.
 func (b *body) showInstead(e ast.Expr, t types.Type) diag.Advice {
 	x, text := b.operand(e), ""
 	if _, isResult := t.(*types.Result); isResult && b.hasText(held(t)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// typeScope is where a written type is read: its module, the type parameters
-// in reach, and what Self stands for.
+// typeScope is the context of a written type: its module, the type parameters in scope, and the
+// meaning of Self.
 type typeScope struct {
 	m      *module
 	params []*types.Param
@@ -39,7 +39,7 @@ func (ts *typeScope) selfType() types.Type {
 	return nil
 }
 
-// resolve is the type that a written one stands for, recorded under its id.
+// resolve returns the type of a type expression, and records it under its id.
 func (c *checker) resolve(ts *typeScope, t ast.Type) types.Type {
 	if t == nil {
 		return types.Nil
@@ -75,7 +75,7 @@ func (c *checker) resolveAll(ts *typeScope, all []ast.Type) []types.Type {
 	return out
 }
 
-// nothings are what other languages call the type of what is missing.
+// nothings are names of the type of a missing value in other languages.
 var nothings = []string{"null", "None", "none", "nil", "Nil", "undefined", "Null", "Nothing"}
 
 // optionMeant reports `T | null`.
@@ -157,7 +157,7 @@ func (c *checker) resolveNamed(ts *typeScope, t *ast.NamedType) types.Type {
 	return types.Bad
 }
 
-// resolvePath is a type of a module: std::collections::Set.
+// resolvePath resolves a type in a module: std::collections::Set.
 func (c *checker) resolvePath(ts *typeScope, t *ast.NamedType) types.Type {
 	e, i := c.prefix(ts.m, t.Segments, len(t.Segments))
 	if e == nil {
@@ -194,7 +194,7 @@ func exampleOf(name string) string {
 		"Result": "Result<Int, Error>", "Task": "Task<Int>", "HashMap": "HashMap<String, Int>"}[name]
 }
 
-// entityType is the type that an entity stands for, with its arguments.
+// entityType returns the type that an entity refers to, with its arguments.
 func (c *checker) entityType(ts *typeScope, e *entity, t *ast.NamedType) types.Type {
 	args := c.resolveAll(ts, t.Args)
 	if e.refused {
@@ -258,7 +258,7 @@ func (c *checker) fits(m *module, t *ast.NamedType, name string, want int) bool 
 	return false
 }
 
-// aliasType is what a type alias stands for; an alias of itself is an error.
+// aliasType returns the type of an alias. A recursive alias is an error.
 func (c *checker) aliasType(m *module, a *aliasDecl) types.Type {
 	if a.typ != nil {
 		return a.typ
@@ -295,9 +295,8 @@ func (c *checker) unknownType(ts *typeScope, name *ast.Ident) {
 	c.report(ts.m, d)
 }
 
-// prefix follows a path from its first segment through modules, as far as
-// upto, and gives the entity there and how many segments lead to it. It
-// reports what it does not find.
+// prefix resolves a path from its first segment through modules, up to upto segments. It returns
+// the last entity and the number of segments that lead to it, and reports unknown names.
 func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) {
 	var e *entity
 	i := 1
@@ -334,7 +333,7 @@ func (c *checker) prefix(m *module, segs []*ast.Ident, upto int) (*entity, int) 
 	return e, i
 }
 
-// hiddenModule is the nearest module of a name that a value has as well.
+// hiddenModule returns the nearest module with a name that is also a value's.
 func (c *checker) hiddenModule(m *module, name string) *entity {
 	for ; m != nil; m = m.around {
 		if e := m.mods[name]; e != nil {
@@ -347,7 +346,7 @@ func (c *checker) hiddenModule(m *module, name string) *entity {
 	return nil
 }
 
-// rootModule is a module that the root declares, for paths from within others.
+// rootModule returns a module that the root declares, for paths in other modules.
 func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 	root := m.root()
 	if e := root.moduleNamed(id.Name); e != nil && root != m.home() && (e.module != nil || e.imported != nil) {
@@ -356,9 +355,9 @@ func (c *checker) rootModule(m *module, id *ast.Ident) *entity {
 	return nil
 }
 
-// quietPrefix is prefix for a path that may as well be something else: nothing
-// is reported of it, and the whole path must lead to an entity. An import that it looks
-// through is read once, so what is wrong with that is reported.
+// quietPrefix is prefix for a path that may be something else: it reports nothing, and the whole
+// path must lead to an entity. It reports errors in imports on the path, because imports are
+// resolved only once.
 func (c *checker) quietPrefix(m *module, segs []*ast.Ident) *entity {
 	saved, quiet := c.diags, c.bodies.quiet
 	told := 0

@@ -15,8 +15,7 @@ type tryScope struct {
 	bare  bool
 }
 
-// question checks `x?`: the value of an Ok or Some; else the error leaves
-// (spec/06-errors.md).
+// question checks `x?`: the value of an Ok or Some; otherwise the error leaves (spec/06-errors.md).
 func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 	t := types.Loose(b.expr(e.X, nil))
 	switch x := t.(type) {
@@ -28,7 +27,7 @@ func (b *body) question(e *ast.Question, hint types.Type) types.Type {
 		return x.Elem
 	case *types.Basic:
 		if x == types.Any {
-			// An Any shows no Option: nil leaves. A Result is looked into.
+			// An Any does not contain an Option: nil leaves. A Result in it is checked at run time.
 			l := b.leave(nil, true, e.Sp)
 			l.Failed = b.leaveHeld()
 			b.info.details[e.Id] = l
@@ -64,7 +63,7 @@ func (b *body) throw(e *ast.ThrowExpr) types.Type {
 	return types.Never
 }
 
-// leave decides where an error of type err goes; none says that it is a None.
+// leave returns the target of an error of type err. none reports that it is a None.
 func (b *body) leave(err types.Type, none bool, at source.Span) *Leave {
 	if ts := b.frame.try; ts != nil {
 		l := &Leave{Kind: LeaveTry, Option: none, Try: ts.x}
@@ -79,8 +78,8 @@ func (b *body) leave(err types.Type, none bool, at source.Span) *Leave {
 	return b.leaveFrame(err, none, at)
 }
 
-// leaveHeld decides where an error goes whose type is known only in the run: it
-// is returned where any error may be, else raised.
+// leaveHeld returns the target of an error whose type is only known at run time: it is returned if
+// the result may contain any error, else raised.
 func (b *body) leaveHeld() *Leave {
 	raise := &Leave{Kind: LeaveRaise}
 	if ts := b.frame.try; ts != nil {
@@ -107,8 +106,8 @@ func hasBareCatch(x *ast.TryExpr) bool {
 	return false
 }
 
-// leaveFrame decides what leaving the function, closure or handler by an error
-// means: its Err or None, or raising.
+// leaveFrame returns how an error leaves the function, closure or handler: as its Err or None, or
+// raised.
 func (b *body) leaveFrame(err types.Type, none bool, at source.Span) *Leave {
 	f := b.frame
 	if f.concurrent != nil {
@@ -176,7 +175,7 @@ func (b *body) leaveResult(r *types.Result, err types.Type, none bool, at source
 	return l
 }
 
-// errorType is a built-in error type by name, nil without a library.
+// errorType returns a built-in error type by name, or nil without a library.
 func (c *checker) errorType(name string) types.Type {
 	e := c.universe(c.entry, name)
 	if e == nil || e.typ == nil {
@@ -185,7 +184,7 @@ func (c *checker) errorType(name string) types.Type {
 	return &types.Named{Decl: e.typ}
 }
 
-// isFrom says whether an impl's trait is the built-in From.
+// isFrom reports whether an impl's trait is the built-in From.
 func isFrom(t ast.Type) bool {
 	n, ok := t.(*ast.NamedType)
 	return ok && len(n.Segments) == 1 && n.Segments[0].Name == "From" && len(n.Args) == 1
@@ -197,7 +196,7 @@ type conversion struct {
 	fn       *Function
 }
 
-// defineFrom notes an error conversion.
+// defineFrom records an error conversion.
 func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope) {
 	from := c.resolve(ts, d.Trait.(*ast.NamedType).Args[0])
 	fn := im.methods["from"]
@@ -209,7 +208,7 @@ func (c *checker) defineFrom(m *module, d *ast.ImplDecl, im *impl, ts *typeScope
 	c.conforms.froms = append(c.conforms.froms, conversion{from, im.target, fn})
 }
 
-// from is the function that converts one error type to another, or nil.
+// from returns the function that converts one error type to another, or nil.
 func (k *conformance) from(err, to types.Type) *Function {
 	for _, v := range k.froms {
 		if types.Identical(v.from, err) && types.Identical(v.to, to) {
@@ -219,8 +218,8 @@ func (k *conformance) from(err, to types.Type) *Function {
 	return nil
 }
 
-// textOf is the function by which an error of the library becomes the String that
-// is wanted, its message; nil for any other error.
+// textOf returns the function that converts a library error to its message if a String is expected,
+// or nil.
 func (c *checker) textOf(err, to types.Type) *Function {
 	err = types.Resolve(err)
 	n, ok := err.(*types.Named)
@@ -230,7 +229,7 @@ func (c *checker) textOf(err, to types.Type) *Function {
 	return c.libraryMethod("Error", types.Error, "to_string")
 }
 
-// try checks a try with its clauses; without any it is a Result<T, Error>.
+// try checks a try with its clauses. Without clauses it is a Result<T, Error>.
 func (b *body) try(e *ast.TryExpr, want types.Type, why reason) types.Type {
 	d := &Try{Bare: len(e.Catches) == 0}
 	b.info.details[e.Id] = d
@@ -301,7 +300,7 @@ func (b *body) catch(c *ast.Catch, d *Try, want types.Type, why reason) types.Ty
 	return out
 }
 
-// unreachableCatches warns about clauses behind one that takes all.
+// unreachableCatches warns about clauses after one that matches their errors.
 func (b *body) unreachableCatches(e *ast.TryExpr, d *Try) {
 	for i, c := range e.Catches {
 		for j := range i {

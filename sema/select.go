@@ -74,12 +74,12 @@ func (b *body) field(e *ast.FieldExpr) types.Type {
 	return types.Bad
 }
 
-// methodAsKey warns where a map's key has the name of a method that could be called.
+// methodAsKey warns about a map's key with the name of a method that could be called.
 func (b *body) methodAsKey(e *ast.FieldExpr, t *types.Map) {
 	name := e.Name.Name
 	fn := b.c.method(t, name)
 	if fn == nil || b.info.Library || len(fn.Params) != 1 {
-		return // a method that needs arguments is hardly meant
+		return // a method with parameters is rarely intended
 	}
 	d := diag.MethodAsKey.At(e.Name.Sp, "`.%s` reads the key %q of the map, and calls no method", name, name)
 	key := diag.Offer(diag.Replace(source.Span{Start: e.X.Span().End, End: e.Name.Sp.End}, "["+strconv.Quote(name)+"]"), "Read the key by `[%q]`", name)
@@ -87,8 +87,8 @@ func (b *body) methodAsKey(e *ast.FieldExpr, t *types.Map) {
 	b.report(d.By(key).Hint("call the method: `%s.%s()`, or read the key by `[%q]`", b.operand(e.X), name, name))
 }
 
-// visibleField checks that a struct's field may be used here: fields are
-// private to their module unless pub.
+// visibleField checks that a struct's field may be used here: fields are private to their module
+// unless they are pub.
 func (b *body) visibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
 	if f.Pub || d.Kind != types.Struct || d.Library && b.info.Library || b.m.within(originOf(d).mod) {
 		return
@@ -101,7 +101,7 @@ func (b *body) visibleField(d *types.Decl, f *types.Field, at *ast.Ident) {
 		Hint("declare the field `pub`, or use a method"))
 }
 
-// errorField is the type of a field that every error has; nil for others.
+// errorField returns the type of a field that every error has, or nil.
 func errorField(name string) types.Type {
 	switch name {
 	case "message", "kind":
@@ -150,7 +150,7 @@ func isErrorStruct(t types.Type) bool {
 	return ok && n.Decl.Kind == types.ErrorStruct
 }
 
-// fieldFix does what fieldInstead says.
+// fieldFix returns the fix that applies the hint of fieldInstead.
 func (b *body) fieldFix(e *ast.FieldExpr, t types.Type) []diag.Fix {
 	at, out := e.X.Span().End, ""
 	switch types.Resolve(t).(type) {
@@ -181,7 +181,8 @@ func (b *body) fieldFix(e *ast.FieldExpr, t types.Type) []diag.Fix {
 	return []diag.Fix{diag.Offer(diag.Insert(at, out), "Add `%s`", out)}
 }
 
-// meantText is the field that holds the text of a record, when name is what others call it; "" for none.
+// meantText returns the field of a record that contains its text, if name is a common name for it,
+// or "".
 func meantText(name string, fields []string) string {
 	if !textFields[name] {
 		return ""
@@ -194,10 +195,10 @@ func meantText(name string, fields []string) string {
 	return ""
 }
 
-// textFields are what the text of a reply is called.
+// textFields are common names for the text of a reply.
 var textFields = map[string]bool{"text": true, "content": true, "value": true, "message": true, "data": true, "body": true}
 
-// fieldWithin is the repair of a field that not the value has, but what it holds.
+// fieldWithin returns the hint for a field that the value inside e.X has.
 func (b *body) fieldWithin(e *ast.FieldExpr, t types.Type) string {
 	has := func(t types.Type) bool { return t != nil && (b.fieldOf(t, e.Name.Name) != nil || hasMembers(t)) }
 	inner, x, rest := held(t), b.operand(e.X), "."+e.Name.Name
@@ -243,7 +244,7 @@ func (b *body) fieldInstead(e *ast.FieldExpr, t types.Type, names []string) stri
 	return b.noFields(e, t)
 }
 
-// noFields is what to do with a value that has no fields at all.
+// noFields returns the hint for a value without fields.
 func (b *body) noFields(e *ast.FieldExpr, t types.Type) string {
 	switch x := t.(type) {
 	case *types.Result:
@@ -272,7 +273,7 @@ func fieldNames(d *types.Decl) (names []string) {
 	return names
 }
 
-// isDeclared says whether t is what an agent or host is.
+// isDeclared reports whether t is the type of an agent or host.
 func isDeclared(t types.Type) bool {
 	if d, ok := t.(*types.Declared); ok && d.Kind != nil {
 		t = d.Kind
@@ -319,15 +320,14 @@ func (b *body) noElement(t *types.Tuple, i int, at source.Span) {
 // tupleElement is the detail of `t[n]` on a tuple, which is `t.n`.
 type tupleElement int
 
-// TupleElement is the element that `t[n]` means on a tuple; ok is false for the
-// index of anything else.
+// TupleElement returns the element that `t[n]` refers to on a tuple. ok is false for other index
+// expressions.
 func (i *Info) TupleElement(e *ast.IndexExpr) (n int, ok bool) {
 	d, ok := i.details[e.Id].(tupleElement)
 	return int(d), ok
 }
 
-// elementAt checks `t[n]` on a tuple. Its elements have types of their own, so n
-// is known now.
+// elementAt checks `t[n]` on a tuple. Its elements have different types, so n must be a literal.
 func (b *body) elementAt(e *ast.IndexExpr, t *types.Tuple) types.Type {
 	errors := b.errors
 	b.checkAs(e.Index, types.Int, reason{})
@@ -410,7 +410,7 @@ func isMap(t types.Type) bool { _, ok := t.(*types.Map); return ok }
 
 func (b *body) indexInt(x ast.Expr) { b.checkAs(x, types.Int, reason{}) }
 
-// negativeIndex warns of an index that is written as a negative number.
+// negativeIndex warns about an index that is a negative literal.
 func (b *body) negativeIndex(e *ast.IndexExpr) {
 	minus, ok := unparen(e.Index).(*ast.Unary)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// signature types a function's parameters and result. recv is the type of
-// self in an impl or tool, nil outside.
+// signature checks a function's parameters and result. recv is the type of self in an impl or tool,
+// or nil.
 func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	d := fn.Decl
 	fn.Async = d.Async
@@ -39,8 +39,8 @@ func (c *checker) signature(fn *Function, outer *typeScope, recv types.Type) {
 	}
 }
 
-// maxParams is how many parameters a call can pass: the machine's registers
-// must hold them beside what the caller has.
+// maxParams is the maximum number of parameters: the machine's registers must hold them in addition
+// to the caller's values.
 const maxParams = 96
 
 func (c *checker) parameterCount(m *module, at source.Span, n int) {
@@ -67,7 +67,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 		return
 	}
 	t := types.Type(types.Bad)
-	if p.Type != nil { // else the parser has refused it
+	if p.Type != nil { // otherwise a syntax error
 		t = c.resolve(ts, p.Type)
 	}
 	for _, q := range fn.Params {
@@ -89,8 +89,7 @@ func (c *checker) parameter(fn *Function, ts *typeScope, p *ast.Param, i int, re
 	fn.Params = append(fn.Params, param)
 }
 
-// libraryMarks reads the decorators by which the library says how a function
-// is made.
+// libraryMarks reads the decorators that describe how a library function is implemented.
 func (c *checker) libraryMarks(fn *Function) {
 	ds := fn.Decl.Decorators
 	if name := libraryModuleName(fn.Info); name != "" && fn.Recv == nil {
@@ -113,8 +112,8 @@ func (c *checker) libraryMarks(fn *Function) {
 	}
 }
 
-// libraryModuleName is x for the file of std::x, "" for the prelude and the
-// files of methods.
+// libraryModuleName returns x for the file of std::x, and "" for the prelude and the files of
+// methods.
 func libraryModuleName(i *Info) string {
 	name := strings.TrimSuffix(path.Base(i.File.Source.Name), ".conc")
 	if m, ok := strings.CutPrefix(name, "mod_"); ok {
@@ -123,15 +122,15 @@ func libraryModuleName(i *Info) string {
 	return ""
 }
 
-// variadic says that callers write any number of arguments.
+// variadic reports whether calls may have any number of arguments.
 func (fn *Function) variadic() bool {
 	return fn.Info.Library && decorator(fn.Decl.Decorators, "variadic") != nil
 }
 
-// IsVariadic says that the call packs all its arguments into one array.
+// IsVariadic reports whether a call packs all its arguments into one array.
 func (fn *Function) IsVariadic() bool { return fn.variadic() }
 
-// Gives is what a call of the function gives: a task of an async one.
+// Gives returns the type of a call of the function: a task for an async one.
 func (fn *Function) Gives() types.Type {
 	if fn.Async {
 		return &types.Task{Elem: fn.Result}
@@ -139,7 +138,7 @@ func (fn *Function) Gives() types.Type {
 	return fn.Result
 }
 
-// Type is the function as a value.
+// Type returns the type of the function as a value.
 func (fn *Function) Type() *types.Func {
 	f := &types.Func{Result: fn.Gives()}
 	for _, p := range fn.Params {
@@ -148,7 +147,7 @@ func (fn *Function) Type() *types.Func {
 	return f
 }
 
-// decoratorPlaces says where each decorator of the language stands.
+// decoratorPlaces describes where each decorator of the language is allowed.
 var decoratorPlaces = map[string]string{
 	"test":        "functions of a module",
 	"expect_fail": "tests",
@@ -166,10 +165,10 @@ var decoratorPlaces = map[string]string{
 	"idempotent":  marked,
 }
 
-// Decorators lists the decorators of the language.
+// Decorators returns the decorators of the language.
 func Decorators() []string { return keys(decoratorPlaces) }
 
-// functionDecorators checks what stands before a user's function.
+// functionDecorators checks the decorators of a user's function.
 func (c *checker) functionDecorators(m *module, fn *Function) {
 	for _, d := range fn.Decl.Decorators {
 		switch name := d.Name.Name; {
@@ -196,15 +195,14 @@ func (c *checker) functionDecorators(m *module, fn *Function) {
 	}
 }
 
-// noArguments refuses arguments of a decorator that takes none.
+// noArguments reports arguments of a decorator that has no parameters.
 func (c *checker) noArguments(m *module, d *ast.Decorator) {
 	if len(d.Args) > 0 {
 		c.report(m, diag.DecoratorArgument.At(d.Args[0].Sp, "`@%s` takes no arguments", d.Name.Name).Hint("write `@%s`", d.Name.Name))
 	}
 }
 
-// otherDecorators refuses what this place does not take, all but those around
-// a call.
+// otherDecorators reports decorators that are not allowed here, except those that wrap a call.
 func (c *checker) otherDecorators(m *module, ds []*ast.Decorator) {
 	for _, d := range ds {
 		if wrapping[d.Name.Name] == "" {
@@ -213,7 +211,7 @@ func (c *checker) otherDecorators(m *module, ds []*ast.Decorator) {
 	}
 }
 
-// otherDecorator refuses a decorator that this place does not take.
+// otherDecorator reports a decorator that is not allowed here.
 func (c *checker) otherDecorator(m *module, d *ast.Decorator) {
 	if m.info.allows[d] {
 		return

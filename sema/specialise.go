@@ -10,20 +10,19 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// A call through a bound finds its method at run time, by the value's type. Type
-// arguments are gone by then, so which impl of a generic trait is meant stands in
-// the method's name: `Into<String>.into`. Where the bound's arguments are type
-// parameters of the function around (`fn f<T, X: Into<T>>`), that function is
-// generated once for each of what they stand for. All else about a function is the
-// same for all its type arguments.
+// A call through a bound finds its method at run time, by the value's type. Type arguments do not
+// exist at run time, so the method's name contains the impl of a generic trait:
+// `Into<String>.into`. If the bound's arguments are type parameters of the enclosing function (`fn
+// f<T, X: Into<T>>`), code for that function is generated once for each combination of their
+// values. Otherwise the code of a function is the same for all type arguments.
 //
-// It happens when all bodies are checked. A function is needed several times when
-// its own type parameters reach the arguments of such a bound, in it or in what it
-// calls: these are its relevant ones.
+// Specialisation runs after all bodies are checked. A function is generated several times if its
+// own type parameters determine the arguments of such a bound, in it or in its callees: these are
+// its relevant parameters.
 
-// specialiser is the state of it.
+// specialiser is the state of specialisation.
 type specialiser struct {
-	owners    []*Function // with sites, in the order of checking; nil for what is no function
+	owners    []*Function // functions with sites, in the order of checking; nil for code outside functions
 	sites     map[*Function][]*site
 	settled   map[*Function]int // how many of a function's sites have been settled
 	relevant  map[*Function]map[*types.Param]bool
@@ -33,8 +32,8 @@ type specialiser struct {
 	untyped   []*untypedMethod
 }
 
-// site is a place in a function that depends on type arguments: a call through a
-// bound, or a call or a value of a generic function.
+// site is a position in a function that depends on type arguments: a call through a bound, or a
+// call or a value of a generic function.
 type site struct {
 	mod   *module
 	at    source.Span
@@ -59,8 +58,8 @@ type untypedMethod struct {
 	at   source.Span
 }
 
-// maxInstances is how often a function is generated at most: more means that its
-// type arguments grow with each call of itself.
+// maxInstances is the maximum number of copies of a function. More means that its type arguments
+// grow with each recursive call.
 const maxInstances = 200
 
 func (sp *specialiser) clear() {
@@ -68,7 +67,7 @@ func (sp *specialiser) clear() {
 		names: map[string][]*types.Bound{}, traits: map[string][]*types.Trait{}}
 }
 
-// note keeps a site until all bodies are checked.
+// note records a site until all bodies are checked.
 func (b *body) note(s *site) {
 	b.c.bodies.noteSite(s)
 	sp, owner := &b.c.special, b.owner()
@@ -79,14 +78,14 @@ func (b *body) note(s *site) {
 	sp.sites[owner] = append(sp.sites[owner], s)
 }
 
-// generic notes a call or a value of a generic function of the program.
+// generic records a call or a value of a generic function of the program.
 func (b *body) generic(id ast.ID, fn *Function, args []types.Type, at source.Span) {
 	if len(args) > 0 && !fn.Info.Library {
 		b.note(&site{at: at, id: id, fn: fn, args: args})
 	}
 }
 
-// specialise settles what has been noted.
+// specialise resolves all recorded sites.
 func (c *checker) specialise() {
 	sp := &c.special
 	if len(sp.owners) == 0 && len(sp.untyped) == 0 || c.diags.HasErrors() {
@@ -106,7 +105,7 @@ func (c *checker) specialise() {
 	c.prog.Functions = slices.DeleteFunc(c.prog.Functions, func(fn *Function) bool { return len(sp.relevant[fn]) > 0 && !fn.instance })
 }
 
-// findRelevant finds the type parameters that say which methods are called.
+// findRelevant finds the type parameters that determine which methods are called.
 func (sp *specialiser) findRelevant() {
 	sp.relevant = map[*Function]map[*types.Param]bool{}
 	for again := true; again; {
@@ -132,7 +131,7 @@ func (sp *specialiser) findRelevant() {
 	}
 }
 
-// deciding are the types that a site depends on.
+// deciding returns the types that a site depends on.
 func (sp *specialiser) deciding(s *site) []types.Type {
 	if s.bound != nil {
 		return s.bound.Args
@@ -146,8 +145,7 @@ func (sp *specialiser) deciding(s *site) []types.Type {
 	return out
 }
 
-// settle settles a site of a function for what its type parameters stand for, in
-// the tables of that function.
+// settle resolves a site of a function for given type arguments, in the tables of that function.
 func (c *checker) settle(s *site, env map[*types.Param]types.Type, info *Info) {
 	if s.bound != nil {
 		call := *info.details[s.id].(*Call)
@@ -174,7 +172,7 @@ func (c *checker) settle(s *site, env map[*types.Param]types.Type, info *Info) {
 	info.objects[s.id] = fn
 }
 
-// instance is a function for some type arguments.
+// instance returns a function for some type arguments.
 func (c *checker) instance(s *site, fn *Function, env map[*types.Param]types.Type) *Function {
 	sp := &c.special
 	for _, x := range sp.instances[fn] {
@@ -198,7 +196,7 @@ func (c *checker) instance(s *site, fn *Function, env map[*types.Param]types.Typ
 	return &made
 }
 
-// copied are tables of their own, of which a function's calls and values change.
+// copied returns a copy of the tables in which a function's calls and values can change.
 func (i *Info) copied() *Info {
 	out := *i
 	out.details, out.objects = slices.Clone(i.details), slices.Clone(i.objects)
@@ -214,9 +212,9 @@ func sameArguments(a, b map[*types.Param]types.Type) bool {
 	return len(a) == len(b)
 }
 
-// boundCall is the name of the method that a call through a bound looks for, and
-// lists what it may reach. When the bound's arguments are not known even here,
-// every impl of the trait may be meant, so no type may have two.
+// boundCall returns the name of the method for a call through a bound, and records the methods that
+// it may reach. If the bound's arguments are still unknown, any impl of the trait may apply, so no
+// type may have two.
 func (c *checker) boundCall(s *site, bound *types.Bound) string {
 	td, method := c.conforms.traits[bound.Trait], s.fn.Decl.Name.Name
 	name := c.special.traitName(bound.Trait) + "." + method
@@ -245,8 +243,8 @@ func (c *checker) boundCall(s *site, bound *types.Bound) string {
 	return name
 }
 
-// implInstance is a method that an impl has, its own or its trait's, for what the
-// impl's type parameters stand for.
+// implInstance returns a method of an impl, its own or its trait's, for the values of the impl's
+// type parameters.
 func (c *checker) implInstance(s *site, im *impl, fn *Function, in *instance) *Function {
 	env := map[*types.Param]types.Type{}
 	for p := range c.special.relevant[fn] {
@@ -262,7 +260,7 @@ func (c *checker) implInstance(s *site, im *impl, fn *Function, in *instance) *F
 	return c.instance(s, fn, env)
 }
 
-// onlyOne refuses a call that could mean several impls of one type.
+// onlyOne reports a call to which several impls of a type apply.
 func (c *checker) onlyOne(s *site, td *traitDecl) {
 	for i, im := range td.impls {
 		for _, other := range td.impls[:i] {
@@ -277,8 +275,8 @@ func (c *checker) onlyOne(s *site, td *traitDecl) {
 	}
 }
 
-// traitName is a trait's name in the names of methods: another trait of the same
-// name gets a number.
+// traitName returns a trait's name in the names of methods. A second trait with the same name gets
+// a number.
 func (sp *specialiser) traitName(t *types.Trait) string {
 	n := slices.Index(sp.traits[t.Name], t)
 	if n < 0 {
@@ -288,7 +286,7 @@ func (sp *specialiser) traitName(t *types.Trait) string {
 	return numbered(t.Name, n)
 }
 
-// boundName is that of a trait with its arguments.
+// boundName returns the name of a trait with its arguments.
 func (sp *specialiser) boundName(b *types.Bound) string {
 	text := b.String()
 	n := slices.IndexFunc(sp.names[text], b.Identical)
@@ -306,7 +304,7 @@ func numbered(name string, n int) string {
 	return fmt.Sprintf("%s#%d", name, n+1)
 }
 
-// settleUntyped lists what calls on an Any reach of generic traits.
+// settleUntyped records the methods of generic traits that calls on an Any may reach.
 func (c *checker) settleUntyped() {
 	for _, u := range c.special.untyped {
 		s := &site{mod: u.mod, at: u.at, fn: u.fn}

@@ -11,8 +11,8 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// blockValue checks a block whose value is wanted as want; nil infers it. It
-// gives the block's type: Never when its end is not reached.
+// blockValue checks a block with the expected type want; nil infers it. It returns the block's
+// type, which is Never if its end is unreachable.
 func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Type {
 	defer b.asReached()()
 	b.enterScope()
@@ -32,10 +32,10 @@ func (b *body) blockValue(blk *ast.Block, want types.Type, why reason) types.Typ
 	return t
 }
 
-// statements checks a block's statements; valued says that the block must end
-// with a value, so that a last statement which could be it is reported as that.
+// statements checks a block's statements. valued reports that the block must end with a value, so
+// that a last statement that could be the value is reported as such.
 func (b *body) statements(blk *ast.Block, valued bool) {
-	warned := !b.comes() // the block itself is never reached, which has been said
+	warned := !b.comes() // the block itself is unreachable, which is reported
 	for i, s := range blk.Stmts {
 		warned = b.warnUnreachable(s.Span(), warned)
 		errors := b.errors
@@ -82,7 +82,7 @@ func (b *body) tail(blk *ast.Block, want types.Type, why reason) types.Type {
 	}
 }
 
-// emptyTail is a block that ends without the value wanted of it.
+// emptyTail reports a block without the expected value.
 func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
 	if ok, _ := types.Conversion(types.Nil, want); ok {
 		return
@@ -104,7 +104,7 @@ func (b *body) emptyTail(blk *ast.Block, want types.Type, why reason) {
 	b.report(d.Hint("end it with a value, or leave it by `return`, `throw` or `panic`"))
 }
 
-// because adds the label that says where an expectation comes from.
+// because adds a label that explains the expected type.
 func (b *body) because(d *diag.Diagnostic, why reason) {
 	if why.m == nil || why.at.IsZero() {
 		return
@@ -131,9 +131,8 @@ func (b *body) stmt(s ast.Stmt) {
 	b.here = outer
 }
 
-// declareItems makes a block's own declarations visible in all of it. They
-// form a module of their own that sees what is around it, but no variables.
-// It gives what restores the module outside.
+// declareItems makes a block's own declarations visible in the whole block. They form a module that
+// can use the names around it, but no variables. The returned function restores the outer module.
 func (b *body) declareItems(blk *ast.Block) (leave func()) {
 	var decls []ast.Decl
 	for _, s := range blk.Stmts {
@@ -195,7 +194,7 @@ func (b *body) let(s *ast.LetStmt) {
 		if s.Mut {
 			t = anyDeclared(t)
 		}
-		if b.info.File.IsFlawed(s.Value) { // it was to go on
+		if b.info.File.IsFlawed(s.Value) { // incomplete text
 			t = types.Bad
 		}
 	}
@@ -207,8 +206,8 @@ func (b *body) let(s *ast.LetStmt) {
 		By(diag.Offer(diag.Insert(s.Value.Span().End, " else { "+edits.NotWritten+" }"), "Add an `else`")))
 }
 
-// namedEmit refuses a name for the value of an emit that nobody awaits, and says
-// whether it did: there is no such value.
+// namedEmit reports a variable for the value of an emit without await, which has no value. Its
+// result is true if there is an error.
 func (b *body) namedEmit(s *ast.LetStmt) bool {
 	e, isEmit := unparen(s.Value).(*ast.EmitExpr)
 	p, isName := s.Pattern.(*ast.NamePat)
@@ -254,7 +253,7 @@ func (b *body) lateLet(s *ast.LetStmt) {
 	b.flow.late = append(b.flow.late, lateState{l, mayUnset})
 }
 
-// discard checks an expression whose value nobody takes.
+// discard checks an expression whose value is not used.
 func (b *body) discard(e ast.Expr) {
 	t := types.Resolve(b.expr(e, types.Nil))
 	if t != types.Nil && t != types.Never {
@@ -263,7 +262,7 @@ func (b *body) discard(e ast.Expr) {
 	b.warnUnused(e, t)
 }
 
-// warnUnused warns where a discarded value is the only point of what gave it.
+// warnUnused warns about a discarded value if the expression has no other effect.
 func (b *body) warnUnused(e ast.Expr, t types.Type) {
 	switch t := t.(type) {
 	case *types.Named:
@@ -292,14 +291,14 @@ func (b *body) warnUnused(e ast.Expr, t types.Type) {
 	}
 }
 
-// pure says that calling the method has no point but its value: a library
-// method of a value type that does not mutate, or a builder.
+// pure reports whether the only effect of a method is its value: a library method of a value type
+// that does not mutate, or a builder.
 func (fn *Function) pure() bool {
 	if !fn.Info.Library || fn.Recv == nil || fn.MutSelf || fn.Effect != "" {
 		return false
 	}
 	if strings.HasPrefix(fn.Decl.Name.Name, "unwrap") || fn.Decl.Name.Name == "expect" || fn.Decl.Name.Name == "each" {
-		return false // called for their fault, or for what the closure does
+		return false // called for its error, or for the effect of the closure
 	}
 	switch t := types.Resolve(fn.Recv).(type) {
 	case *types.Array, *types.Map, *types.Option, *types.Result:

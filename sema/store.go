@@ -9,12 +9,12 @@ import (
 	"github.com/concerto-lang/concerto/internal/compile/types"
 )
 
-// storeKind says how a kind of store is declared.
+// storeKind describes the declaration of a kind of store.
 type storeKind struct {
-	typ     string // the name of its type, which makes it: HashMap::new()
-	example string // the declaration behind the name
-	forms   string // the calls that make it, for a diagnostic
-	takes   int    // the arguments that new takes at most
+	typ     string // the name of its type, which creates it: HashMap::new()
+	example string // the declaration after the name
+	forms   string // the calls that create it, for a diagnostic
+	takes   int    // the maximum number of arguments of new
 }
 
 var storeKinds = map[ast.StoreKind]storeKind{
@@ -23,7 +23,7 @@ var storeKinds = map[ast.StoreKind]storeKind{
 	ast.MemoryStore:  {typ: "Memory", example: "Memory = Memory::new();", forms: "`Memory::new()` or `Memory::new(n)`", takes: 1},
 }
 
-// fits says whether t is the type of stores of this kind.
+// fits reports whether t is the type of stores of this kind.
 func (k storeKind) fits(t types.Type) bool {
 	if _, ok := t.(*types.HashMap); ok {
 		return k.typ == "HashMap"
@@ -57,13 +57,13 @@ func (c *checker) defineStore(m *module, s *Store) {
 	}
 }
 
-// isPath says whether e is the path of these two names.
+// isPath reports whether e is the path of these two names.
 func isPath(e ast.Expr, first, second string) bool {
 	p, ok := e.(*ast.PathExpr)
 	return ok && len(p.Segments) == 2 && p.Segments[0].Name == first && p.Segments[1].Name == second
 }
 
-// storeWindow is how many messages a memory keeps.
+// storeWindow returns how many messages a memory holds.
 func (c *checker) storeWindow(m *module, e ast.Expr) int64 {
 	b := c.constBody(m)
 	b.checkAs(e, types.Int, reason{})
@@ -75,10 +75,10 @@ func (c *checker) storeWindow(m *module, e ast.Expr) int64 {
 	return n
 }
 
-// defaultFile is where `with_persistence()` keeps a store.
+// defaultFile is the file of `with_persistence()`.
 const defaultFile = "stores.db"
 
-// storePlace is what tells the stores in files apart.
+// storePlace identifies a store in a file.
 type storePlace struct {
 	file, name string
 	kind       ast.StoreKind
@@ -111,8 +111,8 @@ func (c *checker) persistence(m *module, s *Store, call *ast.MethodCall) {
 	c.keptTypes(m, s)
 }
 
-// onlyStore refuses a second store of one kind and name in one file: each would
-// see the other's entries.
+// onlyStore reports a second store of the same kind and name in one file, because they would share
+// their entries.
 func (c *checker) onlyStore(m *module, s *Store, call *ast.MethodCall) {
 	place := storePlace{path.Clean(strings.ReplaceAll(s.File, "\\", "/")), s.Name, s.Kind}
 	if _, ok := c.places[place]; ok {
@@ -126,7 +126,7 @@ func (c *checker) onlyStore(m *module, s *Store, call *ast.MethodCall) {
 	c.places[place] = true
 }
 
-// keptTypes refuses a hashmap in a file whose values have no stored form.
+// keptTypes reports a hashmap in a file whose values cannot be stored.
 func (c *checker) keptTypes(m *module, s *Store) {
 	h, ok := s.Type.(*types.HashMap)
 	if !ok {
@@ -138,8 +138,8 @@ func (c *checker) keptTypes(m *module, s *Store) {
 	}
 }
 
-// unkept gives the part of a type whose values cannot be written to a file, nil
-// when there is none. seen are the declarations that are being looked at.
+// unkept returns the part of a type whose values cannot be stored in a file, or nil. seen contains
+// the declarations that are being visited.
 func unkept(t types.Type, seen map[*types.Decl]bool) types.Type {
 	all := func(ts ...types.Type) types.Type {
 		for _, t := range ts {
@@ -177,12 +177,12 @@ func unkept(t types.Type, seen map[*types.Decl]bool) types.Type {
 		seen[t.Decl] = true
 		return all(memberTypes(t.Decl)...)
 	case *types.Param:
-		return nil // its argument is looked at
+		return nil // its argument is visited
 	}
 	return t
 }
 
-// memberTypes are the types of a declaration's fields.
+// memberTypes returns the types of a declaration's fields.
 func memberTypes(d *types.Decl) []types.Type {
 	var out []types.Type
 	for _, f := range d.Fields {

@@ -9,7 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// IsTest says whether the function is marked `@test`.
+// IsTest reports whether the function is marked `@test`.
 func (fn *Function) IsTest() bool { return isTest(fn) }
 
 func isTest(fn *Function) bool { return decorator(fn.Decl.Decorators, "test") != nil }
@@ -39,7 +39,7 @@ func (c *checker) testDecorator(m *module, fn *Function, d *ast.Decorator) {
 	}
 }
 
-// collectTest notes an @test function; false when fn is none.
+// collectTest adds an @test function to the tests. It returns false if fn is not a test.
 func (c *checker) collectTest(m *module, fn *Function) bool {
 	d := decorator(fn.Decl.Decorators, "test")
 	if d == nil || m == c.entry && fn.Name == "main" || m.around != nil || fn.assoc != nil || fn.Tool != nil {
@@ -60,14 +60,14 @@ func (c *checker) collectTest(m *module, fn *Function) bool {
 	return true
 }
 
-// checkTests checks the tests, after all else is complete: what they alone
-// bring into use is part of the program only when it is checked for its tests.
+// checkTests checks the tests, after everything else is complete. Declarations that only tests use
+// are part of the program only if Config.Tests is set.
 func (c *checker) checkTests() {
 	p := c.prog
 	if len(p.Tests) == 0 {
 		return
 	}
-	without := *p // all of it: whatever a body brings into use is left out again
+	without := *p // a copy: declarations that a body adds are removed again
 	without.Functions, without.Dynamic = slices.Clone(p.Functions), slices.Clone(p.Dynamic)
 	for _, t := range p.Tests {
 		c.functionBody(t.Fn)
@@ -87,9 +87,8 @@ func (c *checker) checkTests() {
 	}
 }
 
-// Mock is how a `mock` statement is made: Install, a library function, takes
-// the agent or host, or the MCP server's name (the others are nil), and a map of
-// the fields.
+// Mock describes a `mock` statement. Install, a library function, takes the agent or host, or the
+// MCP server's name (the others are nil), and a map of the fields.
 type Mock struct {
 	Agent   *Agent
 	Host    *Host
@@ -97,12 +96,11 @@ type Mock struct {
 	Install *Function
 }
 
-// Mock is the detail of a MockStmt.
+// Mock returns the detail of a MockStmt.
 func (i *Info) Mock(s *ast.MockStmt) *Mock { return i.mocks[s] }
 
-// mockFields are the fields of a mock, each of which alone says how it answers
-// (spec/16-tests.md). A response, and a host's messages, may be given by a
-// closure over the prompt.
+// mockFields are the fields of a mock, each of which is a kind of answer (spec/16-tests.md). A
+// response, and a host's messages, may be a closure with the prompt as its parameter.
 var mockFields = map[string]fieldType{
 	"response":  {typ: types.Any},
 	"error":     {typ: types.Any},
@@ -110,7 +108,7 @@ var mockFields = map[string]fieldType{
 	"messages":  {typ: &types.Array{Elem: types.Any}},
 }
 
-// mockedBy is the type of a response that is made from the prompt.
+// mockedBy is the type of a closure that computes a response from the prompt.
 var mockedBy = &types.Func{Params: []types.Type{types.String}, Result: types.Any}
 
 // mock checks a mock statement.
@@ -166,11 +164,11 @@ func (b *body) mock(s *ast.MockStmt) {
 	b.info.mocks[s] = d
 }
 
-// byPrompt says whether a field of a mock may be a closure over the prompt.
+// byPrompt reports whether a field of a mock may be a closure with the prompt as its parameter.
 func byPrompt(field string) bool { return field == "response" || field == "messages" }
 
-// mockTarget finds what is mocked and gives the fields that its mock may have;
-// nil when it cannot be mocked.
+// mockTarget finds the target of a mock and returns the fields that the mock may have. It returns
+// nil if the target cannot be mocked.
 func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	e := b.c.lookup(b.m, s.Name.Name)
 	if e == nil {
@@ -202,7 +200,7 @@ func (b *body) mockTarget(s *ast.MockStmt, d *Mock) map[string]fieldType {
 	return nil
 }
 
-// partyNames are the names of what can be mocked.
+// partyNames returns the names of everything that can be mocked.
 func (b *body) partyNames() []string {
 	var names []string
 	for _, a := range b.c.prog.Agents {
@@ -229,8 +227,7 @@ func withoutField(fields map[string]fieldType, name string) map[string]fieldType
 	return out
 }
 
-// inTest says whether the statement under way stands in a test, be it in a
-// closure or handler of it.
+// inTest reports whether the current statement is in a test, including its closures and handlers.
 func (b *body) inTest() bool {
 	for f := b.frame; f != nil; f = f.parent {
 		if f.fn != nil {
@@ -240,9 +237,8 @@ func (b *body) inTest() bool {
 	return false
 }
 
-// mockServer checks a mock of an MCP server: each field is a function with its
-// answer, a value of the function's result, or a closure that makes one from the
-// arguments.
+// mockServer checks a mock of an MCP server: each field is a function with its answer, a value of
+// the function's result type, or a closure that computes one from the arguments.
 func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 	seen := map[string]*ast.ConfigField{}
 	for _, f := range s.Fields {
@@ -272,7 +268,7 @@ func (b *body) mockServer(s *ast.MockStmt, d *Mock) {
 	b.info.mocks[s] = d
 }
 
-// mockedAnswer is the type that an answer must have, given the function's result.
+// mockedAnswer returns the expected type of an answer, from the function's result type.
 func mockedAnswer(x ast.Expr, result types.Type) types.Type {
 	if _, closure := unparen(x).(*ast.Closure); closure {
 		return &types.Func{Params: []types.Type{&types.Map{Key: types.String, Value: types.Any}}, Result: result}

@@ -14,7 +14,7 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// defineTool types a tool's state and functions (spec/10-tools-mcp.md).
+// defineTool checks a tool's state and functions (spec/10-tools-mcp.md).
 func (c *checker) defineTool(m *module, t *Tool) {
 	d := t.Decl
 	for _, x := range d.Decorators {
@@ -25,7 +25,7 @@ func (c *checker) defineTool(m *module, t *Tool) {
 		c.otherDecorator(m, x)
 	}
 	if d.Description == nil && t.Description != "" {
-		// which has been reported
+		// already reported
 	} else if d.Description != nil {
 		t.Description = d.Description.Value
 	} else {
@@ -57,13 +57,13 @@ func (c *checker) defineTool(m *module, t *Tool) {
 	}
 }
 
-// meansDescribe reports whether a decorator is `@describe`, or what it is called in other languages.
+// meansDescribe reports whether a decorator is `@describe`, or its name in other languages.
 func meansDescribe(x *ast.Decorator) bool {
 	w := foreign.Decorator.Find(x.Name.Name)
 	return x.Name.Name == "describe" || len(w.Ours) == 1 && w.Ours[0] == "describe"
 }
 
-// describedAbove reports a tool whose description is a decorator, and takes it as that.
+// describedAbove reports a tool whose description is a decorator, and uses that description.
 func (c *checker) describedAbove(m *module, t *Tool, x *ast.Decorator, text string) {
 	t.Description = text
 	f, row := m.info.File.Source, "description: "+strconv.Quote(text)
@@ -81,8 +81,8 @@ func (c *checker) describedAbove(m *module, t *Tool, x *ast.Decorator, text stri
 	c.report(m, d)
 }
 
-// useTool brings a library tool into the program when it is first named, so
-// that importing its module offers nobody more than what is used.
+// useTool adds a library tool to the program at its first use, so that importing its module does
+// not offer unused tools.
 func (c *checker) useTool(t *Tool) {
 	if t.Info.Library && !slices.Contains(c.prog.Tools, t) {
 		c.prog.Tools = append(c.prog.Tools, t)
@@ -92,7 +92,7 @@ func (c *checker) useTool(t *Tool) {
 	}
 }
 
-// method finds a tool function by name, or gives nil.
+// method returns a tool function by name, or nil.
 func (t *Tool) method(name string) *Function {
 	for _, fn := range t.Methods {
 		if fn.Decl.Name.Name == name && !fn.Undeclared {
@@ -102,13 +102,12 @@ func (t *Tool) method(name string) *Function {
 	return nil
 }
 
-// toolMethod checks what a tool function says of itself and gives @describe's
-// text.
+// toolMethod checks the decorators of a tool function and returns the text of @describe.
 func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	d := fn.Decl
 	text, described := decoratorText(decorator(d.Decorators, "describe"), 0)
 	for _, x := range d.Decorators {
-		if given, ok := decoratorText(x, 0); ok && !described && meansDescribe(x) { // which has been reported
+		if given, ok := decoratorText(x, 0); ok && !described && meansDescribe(x) { // already reported
 			text, described = given, true
 		}
 	}
@@ -134,13 +133,13 @@ func (c *checker) toolMethod(m *module, t *Tool, fn *Function) string {
 	return text
 }
 
-// isToolContext says whether a parameter is filled in by who calls from outside.
+// isToolContext reports whether the external caller fills in a parameter.
 func isToolContext(t types.Type) bool {
 	named, ok := types.Resolve(t).(*types.Named)
 	return ok && named.Decl.Library && named.Decl.Name == "ToolContext"
 }
 
-// describeParams gives a function's parameters the texts of its @param decorators.
+// describeParams sets the descriptions of a function's parameters from its @param decorators.
 func (c *checker) describeParams(m *module, fn *Function) {
 	for _, x := range fn.Decl.Decorators {
 		if x.Name.Name != "param" {
@@ -191,7 +190,7 @@ func findParam(fn *Function, name string) *Param {
 	return nil
 }
 
-// toolState checks the first values of a tool's fields.
+// toolState checks the initial values of a tool's fields.
 func (c *checker) toolState(t *Tool) {
 	m := t.mod
 	for _, f := range t.Decl.Fields {
@@ -199,13 +198,13 @@ func (c *checker) toolState(t *Tool) {
 		if field == nil {
 			continue
 		}
-		if f.Default != nil { // else the parser has refused it
+		if f.Default != nil { // otherwise a syntax error
 			c.checkDefault(m, f.Default, field.Type)
 		}
 	}
 }
 
-// StateValue is the expression of a state field's first value.
+// StateValue returns the expression of a state field's initial value.
 func (t *Tool) StateValue(f *types.Field) ast.Expr {
 	for _, d := range t.Decl.Fields {
 		if d.Name.Name == f.Name {
@@ -215,10 +214,10 @@ func (t *Tool) StateValue(f *types.Field) ast.Expr {
 	return nil
 }
 
-// An `mcp` block is a tool whose functions an MCP server has: they have
-// signatures and no bodies (spec/10-tools-mcp.md).
+// An `mcp` block is a tool whose functions an MCP server implements: they have signatures and no
+// bodies (spec/10-tools-mcp.md).
 
-// declareMcp makes the tool of an mcp block.
+// declareMcp creates the tool of an mcp block.
 func (c *checker) declareMcp(m *module, e *entity, d *ast.McpDecl) {
 	decl := &ast.ToolDecl{DeclHead: d.DeclHead, Methods: d.Methods}
 	t := &Tool{Name: e.name, Decl: decl, Info: m.info, mod: m, Server: e.name, Rest: d.Rest, Description: d.Doc}
@@ -227,7 +226,7 @@ func (c *checker) declareMcp(m *module, e *entity, d *ast.McpDecl) {
 	c.prog.Tools = append(c.prog.Tools, t)
 }
 
-// defineMcp types the functions of an mcp block.
+// defineMcp checks the functions of an mcp block.
 func (c *checker) defineMcp(m *module, t *Tool) {
 	c.otherDecorators(m, t.Decl.Decorators)
 	for _, d := range t.Decl.Decorators {
@@ -280,7 +279,7 @@ func (c *checker) defineMcp(m *module, t *Tool) {
 	}
 }
 
-// mcpFunction checks that a server's function takes and gives data.
+// mcpFunction checks that the parameters and the result of a server's function are data.
 func (c *checker) mcpFunction(m *module, fn *Function) {
 	b := c.constBody(m)
 	for _, p := range fn.Params[1:] {
@@ -299,9 +298,8 @@ func (c *checker) mcpFunction(m *module, fn *Function) {
 	c.describeParams(m, fn)
 }
 
-// undeclaredCall checks a call of a function that an mcp block leaves to `..`:
-// its arguments have names, since nothing gives them an order, and its result is
-// Any.
+// undeclaredCall checks a call of a function that `..` of an mcp block stands for. Its arguments
+// must be named, because their order is unknown, and its result is Any.
 func (b *body) undeclaredCall(e *ast.MethodCall, t *Tool, p *piped) types.Type {
 	given := map[string]bool{}
 	for _, a := range e.Args {
@@ -326,15 +324,15 @@ func (b *body) undeclaredCall(e *ast.MethodCall, t *Tool, p *piped) types.Type {
 	return b.invoke(e, b.c.undeclared(t, e, given), t.Type, nil, nil)
 }
 
-// undeclared gives the function that is called with arguments of these names:
-// one for all such calls.
+// undeclared returns the function that is called with arguments of these names. All such calls
+// share it.
 func (c *checker) undeclared(t *Tool, e *ast.MethodCall, given map[string]bool) *Function {
 	for _, fn := range t.Methods {
 		if fn.Undeclared && fn.Decl.Name.Name == e.Name.Name && fn.takes(given) {
 			return fn
 		}
 	}
-	c.bodies.now.whole = true // others see it
+	c.bodies.now.whole = true // other bodies depend on it
 	decl := &ast.FnDecl{DeclHead: ast.DeclHead{Base: t.Decl.Base, Name: e.Name}}
 	fn := &Function{Name: t.Name + "." + e.Name.Name, Decl: decl, Info: t.Info, Tool: t, Undeclared: true, Recv: t.Type, Result: types.Any, mod: t.mod, pub: true}
 	add := func(name string, typ types.Type, at *ast.Ident) {
@@ -353,7 +351,7 @@ func (c *checker) undeclared(t *Tool, e *ast.MethodCall, given map[string]bool) 
 	return fn
 }
 
-// takes says whether the parameters are the given ones.
+// takes reports whether the parameters have the given names.
 func (fn *Function) takes(given map[string]bool) bool {
 	if len(fn.Params)-1 != len(given) {
 		return false

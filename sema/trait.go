@@ -11,20 +11,20 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// conformance is what types implement.
+// conformance records which traits types implement.
 type conformance struct {
 	impls      map[any][]*impl // by head of the target type
 	methods    map[any]methodList
-	refused    map[string]bool // names of methods whose trait or impl was refused
+	refused    map[string]bool // names of methods whose trait or impl had an error
 	froms      []conversion
 	traits     map[*types.Trait]*traitDecl
 	traitOrder []*traitDecl // the traits in the order of their declaration
-	// genericTraits says that a trait with arguments is implemented.
+	// genericTraits reports that a trait with arguments is implemented.
 	genericTraits bool
 }
 
-// traitDecl is a trait: signatures, default methods, and who implements it
-// (spec/03-types.md). Within it Self is a type parameter bound by the trait.
+// traitDecl is a trait: signatures, default methods, and impls (spec/03-types.md). Inside it, Self
+// is a type parameter bound by the trait.
 type traitDecl struct {
 	mod     *module
 	decl    *ast.TraitDecl
@@ -46,7 +46,7 @@ func (c *checker) declareTrait(m *module, e *entity, d *ast.TraitDecl) {
 	c.conforms.traitOrder = append(c.conforms.traitOrder, td)
 }
 
-// defineTrait types a trait's methods, and the bounds of a type's parameters.
+// defineTrait checks a trait's methods, and the bounds of a type's parameters.
 func (c *checker) defineTrait(m *module, e *entity) {
 	if e == nil || e.refused {
 		return
@@ -78,7 +78,7 @@ func (c *checker) defineTrait(m *module, e *entity) {
 	}
 }
 
-// bounds finds the traits that type parameters are bound by.
+// bounds resolves the bounds of type parameters.
 func (c *checker) bounds(ts *typeScope, generics []*ast.TypeParam, params []*types.Param) {
 	for i, g := range generics {
 		for _, n := range g.Bounds {
@@ -111,7 +111,7 @@ func (c *checker) traitArguments(m *module, n *ast.NamedType, td *traitDecl, bef
 	c.report(m, d.Hint("write `%s%s` with a type for %s", before, self, quotedList(td.params)))
 }
 
-// asTypes are type parameters as arguments of their own declaration.
+// asTypes returns type parameters as arguments of their own declaration.
 func asTypes(params []*types.Param) []types.Type {
 	out := make([]types.Type, len(params))
 	for i, p := range params {
@@ -128,7 +128,7 @@ func quotedList(params []*types.Param) string {
 	return listed(names)
 }
 
-// traitNamed finds a trait by its path, reporting what is none.
+// traitNamed finds a trait by its path, and reports a path to something else.
 func (c *checker) traitNamed(m *module, path []*ast.Ident) *traitDecl {
 	last := path[len(path)-1]
 	var e *entity
@@ -201,7 +201,7 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 			extra := unknownName(diag.ExtraMethod, fn.Decl.Name, "trait `"+td.trait.Name+"` has no method `%s`", names)
 			doubtGiven(extra, func(name string) bool { return im.methods[name] != nil })
 			if near := suggest.Nearest(fn.Decl.Name.Name, names); near != "" && im.methods[near] == nil {
-				im.methods[near] = fn // as was meant: it is not missing besides
+				im.methods[near] = fn // as intended: it is not reported as missing
 			} else {
 				extra.Repair(edits.MoveMethod(m.info.File.Source, d, fn.Decl, im.name()), "declare it in an impl of the type alone: `impl %s { … }`", im.name())
 			}
@@ -220,15 +220,15 @@ func (c *checker) implement(m *module, d *ast.ImplDecl, im *impl, ts *typeScope)
 	c.conforms.impls[key] = append(c.conforms.impls[key], im)
 }
 
-// refuseMethods notes methods of an impl that was refused, so that calls of
-// them say nothing more.
+// refuseMethods records the methods of an impl with an error, so that their calls report no further
+// errors.
 func (k *conformance) refuseMethods(ms []*ast.FnDecl) {
 	for _, d := range ms {
 		k.refused[d.Name.Name] = true
 	}
 }
 
-// matchesTrait checks that a method has the signature its trait declares.
+// matchesTrait checks that a method has the signature that its trait declares.
 func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
 	subst := map[*types.Param]types.Type{}
 	for p, t := range im.traitArgs {
@@ -251,7 +251,7 @@ func (c *checker) matchesTrait(m *module, fn, want *Function, im *impl) {
 		Repair(diag.Offer(diag.Replace(fn.Decl.Signature, asDeclared(want, subst)), "Write `%s`", asDeclared(want, subst)), "its type must be `%s`", asDeclared(want, subst)))
 }
 
-// asDeclared is a method's signature as it is declared, with type arguments put in.
+// asDeclared returns a method's signature as declared, with type arguments substituted.
 func asDeclared(fn *Function, args map[*types.Param]types.Type) string {
 	var b strings.Builder
 	if fn.Async {
@@ -300,8 +300,8 @@ func (c *checker) missingMethods(m *module, d *ast.ImplDecl, im *impl) {
 	}
 }
 
-// overlapping refuses a second impl of a trait for what is one type at run time,
-// where type arguments are gone, unless the traits' arguments tell them apart.
+// overlapping reports a second impl of a trait for types that are the same at run time, where type
+// arguments do not exist, unless the traits' arguments differ.
 func (c *checker) overlapping(m *module, impl *ast.ImplDecl, im *impl) bool {
 	for _, other := range im.trait.impls {
 		if implKey(other.target) != implKey(im.target) || !mayMeet(im, other) {
@@ -319,10 +319,10 @@ func (c *checker) overlapping(m *module, impl *ast.ImplDecl, im *impl) bool {
 	return false
 }
 
-// bound is the trait of an impl with its arguments.
+// bound returns the trait of an impl with its arguments.
 func (im *impl) bound() *types.Bound { return &types.Bound{Trait: im.trait.trait, Args: im.args} }
 
-// mayMeet says whether two impls of a trait could be for the same arguments.
+// mayMeet reports whether two impls of a trait could have the same arguments.
 func mayMeet(a, b *impl) bool {
 	for i := range a.args {
 		if !mayBeSame(a.args[i], b.args[i]) {
@@ -332,7 +332,7 @@ func mayMeet(a, b *impl) bool {
 	return true
 }
 
-// mayBeSame says whether two types could be the same for some type parameters.
+// mayBeSame reports whether two types could be the same for some type parameters.
 func mayBeSame(a, b types.Type) bool {
 	a, b = types.Resolve(a), types.Resolve(b)
 	_, left := a.(*types.Param)
@@ -352,8 +352,8 @@ func mayBeSame(a, b types.Type) bool {
 	return true
 }
 
-// method is the impl's own method of a name, or the default that its trait has;
-// nil when there is none, which is reported elsewhere.
+// method returns the impl's own method with a name, or the trait's default, or nil. A missing
+// method is reported elsewhere.
 func (im *impl) method(name string) *Function {
 	if fn := im.methods[name]; fn != nil || im.trait == nil {
 		return fn
@@ -364,7 +364,7 @@ func (im *impl) method(name string) *Function {
 	return nil
 }
 
-// boundNames lists the methods that a type parameter's bounds give it.
+// boundNames returns the methods that a type parameter has by its bounds.
 func (k *conformance) boundNames(p *types.Param) []string {
 	var names []string
 	for _, bound := range p.Bounds {
@@ -375,8 +375,8 @@ func (k *conformance) boundNames(p *types.Param) []string {
 	return names
 }
 
-// callBound calls a trait's method on a value whose type is a parameter: which
-// impl is meant shows at run time.
+// callBound checks a call of a trait's method on a value whose type is a parameter. The impl is
+// determined at run time.
 func (b *body) callBound(e *ast.MethodCall, m candidate, p *types.Param, hint types.Type, pp *piped) types.Type {
 	fn := m.fn
 	recv := &receiver{x: e.Recv, t: p, at: e.Sp, known: m.known}

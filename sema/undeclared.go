@@ -15,17 +15,16 @@ import (
 	"github.com/concerto-lang/concerto/sema/edits"
 )
 
-// use is how a name that nothing declares was used, which says what was meant to
-// be declared.
+// use describes how an undeclared name is used, which suggests its declaration.
 type use struct {
-	method string     // called on it, "" for none
-	hint   types.Type // wanted where it stands, nil for none
-	field  string     // of a declaration whose value it is, "" for none
+	method string     // called on it, or ""
+	hint   types.Type // expected type, or nil
+	field  string     // of a declaration whose value it is, or ""
 	called bool
-	args   []*ast.Arg // with which it is called
+	args   []*ast.Arg // of its call
 }
 
-// unknownValue reports a name that nothing declares.
+// unknownValue reports an undeclared name.
 func (b *body) unknownValue(e *ast.PathExpr, u use) {
 	id := e.Segments[0]
 	b.info.details[e.Id] = unknown
@@ -47,7 +46,7 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 	outer := b.outerVariable(id.Name)
 	switch {
 	case outer != nil:
-		outer.used = true // as was meant
+		outer.used = true // as intended
 		d.Label(outer.At, "declared here").Hint("a function in a block sees no variables: pass it, or write a closure `|…| …`")
 	case id.Name == "self":
 		if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
@@ -61,7 +60,7 @@ func (b *body) unknownValue(e *ast.PathExpr, u use) {
 	b.report(d)
 }
 
-// meantInstead adds what to do about a name that nothing declares: what is near, what std has, or its
+// meantInstead adds the advice for an undeclared name: a similar name, an item of std, or its
 // declaration.
 func (b *body) meantInstead(d *diag.Diagnostic, id *ast.Ident, u use) {
 	if owner := b.ownVariant(id.Name); owner != "" {
@@ -86,7 +85,7 @@ func (b *body) meantInstead(d *diag.Diagnostic, id *ast.Ident, u use) {
 	}
 }
 
-// ownVariant is the only enum of the module that has a variant of that name; "" for none or several.
+// ownVariant returns the only enum of the module that has a variant with that name, or "".
 func (b *body) ownVariant(name string) (owner string) {
 	if !isUpper(name) {
 		return ""
@@ -103,7 +102,7 @@ func (b *body) ownVariant(name string) (owner string) {
 	return owner
 }
 
-// selfInstead says where self comes from.
+// selfInstead returns the hint for `self` without a declaration.
 func (b *body) selfInstead() string {
 	if fn := b.owner(); fn != nil && fn.assoc != nil && fn.Recv == nil {
 		f := b.info.File.Source
@@ -116,8 +115,8 @@ func (b *body) selfInstead() string {
 	return "`self` stands only in methods that declare it as their first parameter"
 }
 
-// nearName is the name that was meant by one that nothing declares, by a slip of the fingers, and
-// those among which it was found; "" for none.
+// nearName returns the name that was probably misspelled, or "", and the names it was selected
+// from.
 func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 	known = b.ownNames()
 	if near = known.Nearest(name); near != "" && (isUpper(name) || suggest.Slips(name, near) <= 1) {
@@ -132,7 +131,7 @@ func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 		known = known.And(library.values)
 	}
 	if near = known.Nearest(name); near != "" && 3*suggest.Slips(name, near) > len(name) && !strings.HasPrefix(strings.ToLower(near), strings.ToLower(name)) {
-		return "", known // more than a third of it differs, and it is no abbreviation
+		return "", known // more than a third of it differs, and it is not an abbreviation
 	}
 	return near, known
 }
@@ -140,11 +139,11 @@ func (b *body) nearName(name string, u use) (near string, known suggest.Set) {
 // builtinVariants are the library's upper-case names that are values.
 var builtinVariants = []string{"None", "Some", "Ok", "Err"}
 
-// own says whether the program declares a name where it stands.
+// own reports whether the program declares a name that is in scope.
 func (b *body) own(name string) bool { return b.ownNames().Has(name) }
 
-// nameInstead is the repair of a name that nothing declares and that is near to none: a name of
-// another language, else the declaration that is missing.
+// nameInstead returns the hint for an undeclared name that is not similar to another: the
+// replacement for a name of another language, else a declaration.
 func (b *body) nameInstead(name string, u use) string {
 	if declarations := b.declaration(name, u); len(declarations) > 0 {
 		return "declare it outside of functions: " + strings.Join(declarations, ", or ")
@@ -168,8 +167,8 @@ func isUpper(name string) bool {
 	return unicode.IsUpper(r)
 }
 
-// declaration is what declares a name that is used like an agent, a host, a tool
-// or a store: texts to write, empty when it looks like a variable.
+// declaration returns texts that declare a name that is used like an agent, a host, a tool or a
+// store. It returns none if the name looks like a variable.
 func (b *body) declaration(name string, u use) []string {
 	if u.method != "" {
 		return b.declarationOf(name, u.method)
@@ -188,16 +187,16 @@ func (b *body) declaration(name string, u use) []string {
 	return nil
 }
 
-// fieldKinds are what the fields of agents and hosts name, where their type does
-// not say it.
+// fieldKinds are the kinds of declarations that the fields of agents and hosts refer to, if their
+// type is not specific.
 var fieldKinds = map[string]*types.Basic{"tools": types.Tool, "knowledge": types.Ledger, "memory": types.Memory}
 
 func declarable(t types.Type) bool {
 	return t == types.Agent || t == types.Host || t == types.Tool || t == types.Memory || t == types.Ledger
 }
 
-// declarationOf finds the kinds of declaration that a called method belongs to:
-// those that have it, when no plain value has.
+// declarationOf returns declarations of the kinds that have a called method, unless a plain value
+// has it.
 func (b *body) declarationOf(name, method string) []string {
 	if method == "listen" {
 		return []string{b.declare(types.Host, name, "")}
@@ -220,7 +219,7 @@ func (b *body) declarationOf(name, method string) []string {
 	return out
 }
 
-// declare is the text of a declaration.
+// declare returns the text of a declaration.
 func (b *body) declare(kind *types.Basic, name, method string) string {
 	switch kind {
 	case types.Agent:
@@ -247,7 +246,7 @@ func (b *body) declare(kind *types.Basic, name, method string) string {
 	return "`ledger " + name + ": Ledger = Ledger::new();`"
 }
 
-// ownNames are the values that the program declares or imports where it stands.
+// ownNames returns the values that the program declares or imports in the current scope.
 func (b *body) ownNames() suggest.Set {
 	locals := 0
 	for s := b.scope; s != nil; s = s.parent {
@@ -265,8 +264,8 @@ func (b *body) ownNames() suggest.Set {
 	return suggest.Of(names).And(b.c.lib.namesIn(b.m).values)
 }
 
-// libraryNames are the values that are there without any declaration, and the
-// words that begin expressions. A type, which an upper-case name may mean, is none.
+// libraryNames returns the predeclared values and the words that start expressions. all includes
+// the types.
 func (c *checker) libraryNames() *namesOf {
 	if c.lib.known.library == nil {
 		names := append([]string{"true", "false", "nil", "self", "emit", "listen", "await", "match", "loop"}, builtinVariants...)
@@ -284,8 +283,7 @@ func (c *checker) libraryNames() *namesOf {
 	return c.lib.known.library
 }
 
-// outerVariable is a variable of the function around a nested one, which it
-// does not see.
+// outerVariable returns a variable of the enclosing function, which a nested function cannot use.
 func (b *body) outerVariable(name string) *Local {
 	for m := b.m; m != nil; m = m.around {
 		for s := m.vars; s != nil; s = s.parent {
@@ -297,8 +295,8 @@ func (b *body) outerVariable(name string) *Local {
 	return nil
 }
 
-// meant is what a type offers for a member's name of other languages: the name
-// of its method, and the hint that says what to write; either may be empty.
+// meant returns Concerto's counterpart of a member name in another language: the name of the
+// method, and the hint. Either may be empty.
 func (b *body) meant(t types.Type, name string) (method, hint string) {
 	has := b.c.methodNames(t)
 	plain := foreign.Plain(name)
@@ -322,35 +320,37 @@ func (b *body) meant(t types.Type, name string) (method, hint string) {
 	return "", ""
 }
 
-// knownNames are the names among which the one is looked for that was meant by one that nothing declares. They are
-// gathered once: a program with many mistakes asks often.
+// knownNames are the names from which suggestions for undeclared names are selected. They are
+// collected once, because a program with many errors needs them often.
 type knownNames struct {
-	// settled says that all declarations outside of blocks stand.
+	// settled reports that all declarations outside blocks are known.
 	settled bool
 	modules map[*module]*namesOf
 	library *namesOf
 	builtin *suggest.Set // types
 
-	compared int // names, with those that nothing declares
+	compared int // names that were compared with undeclared ones
 }
 
-// mostCompared is how many names are compared with those that nothing declares, before no more nearest ones are
-// looked for: a thousand mistakes in a module of six thousand names are far from it. It takes some tenths of a second.
+// mostCompared is the maximum number of comparisons with undeclared names, after which no more
+// suggestions are searched. A thousand errors in a module of six thousand names are below it. It
+// takes some tenths of a second.
 const mostCompared = 10_000_000
 
-// maySuggest says whether the nearest of so many names may be looked for.
+// maySuggest reports whether a suggestion may be searched among so many names.
 func (c *checker) maySuggest(names int) bool {
 	if c.lib.known.compared += names; c.lib.known.compared <= mostCompared {
 		return true
 	}
-	c.bodies.now.whole = true // bodies that are checked before decide it
+	c.bodies.now.whole = true // bodies that are checked before affect it
 	return false
 }
 
-// namesOf are those that are declared in one place.
+// namesOf are the names of one scope.
 type namesOf struct{ all, values, types suggest.Set }
 
-// namesIn are the names that a module declares or imports, with those of what is around it.
+// namesIn returns the names that a module declares or imports, including those of its enclosing
+// modules.
 func (l *libraryUse) namesIn(m *module) *namesOf {
 	if n := l.known.modules[m]; n != nil {
 		return n
@@ -377,7 +377,7 @@ func (l *libraryUse) namesIn(m *module) *namesOf {
 	return n
 }
 
-// typeNames are the types that can be named where a type stands.
+// typeNames returns the types that can be named in a scope.
 func (c *checker) typeNames(ts *typeScope) suggest.Set {
 	if !c.maySuggest(len(ts.m.home().names)) {
 		return suggest.Set{}

@@ -11,7 +11,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// count is "1 argument", "2 arguments".
+// count returns "1 argument", "2 arguments".
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -19,7 +19,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// countBetween is "2 arguments", "1 to 3 arguments", "at most 1 argument".
+// countBetween returns "2 arguments", "1 to 3 arguments", "at most 1 argument".
 func countBetween(least, most int, noun string) string {
 	switch {
 	case most == 0:
@@ -32,7 +32,7 @@ func countBetween(least, most int, noun string) string {
 	return fmt.Sprintf("%d to %d %ss", least, most, noun)
 }
 
-// listed is "`a`, `b` and `c`".
+// listed returns "`a`, `b` and `c`".
 func listed(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {
@@ -44,20 +44,19 @@ func listed(names []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " and " + quoted[len(quoted)-1]
 }
 
-// unknownName is a diagnostic about a name that is not there, with the nearest
-// of those that are.
+// unknownName returns a diagnostic for an unknown name, with a similar known name as a suggestion.
 func unknownName(info *diag.Info, name *ast.Ident, format string, known []string) *diag.Diagnostic {
 	d := info.At(name.Sp, format, name.Name)
 	suggestName(d, name, known)
 	return d
 }
 
-// suggestName hints at the name that may have been meant, and says whether there is one.
+// suggestName adds a hint with a similar known name, and reports whether there is one.
 func suggestName(d *diag.Diagnostic, name *ast.Ident, known []string) bool {
 	return suggestAs(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
 }
 
-// doubtGiven takes back that a suggestion is beyond doubt where it is a name that is given besides.
+// doubtGiven marks a suggestion as unsafe if the suggested name is also given.
 func doubtGiven(d *diag.Diagnostic, given func(name string) bool) {
 	for i := range d.Fixes {
 		name, _, _ := strings.Cut(d.Fixes[i].Edits[0].Text, ":")
@@ -65,12 +64,12 @@ func doubtGiven(d *diag.Diagnostic, given func(name string) bool) {
 	}
 }
 
-// suggestOf is suggest for names that are gathered already.
+// suggestOf is suggestName for names that are already collected.
 func suggestOf(d *diag.Diagnostic, name *ast.Ident, known suggest.Set) bool {
 	return suggestFrom(d, name.Sp, name.Name, known, "%s", "did you mean `%s`?")
 }
 
-// suggestAs is suggest for what is written and shown in another way than a name.
+// suggestAs is suggestName with formats for the replacement and the hint.
 func suggestAs(d *diag.Diagnostic, at source.Span, name string, known []string, text, hint string) bool {
 	return suggestFrom(d, at, name, suggest.Of(known), text, hint)
 }
@@ -88,7 +87,7 @@ func suggestFrom(d *diag.Diagnostic, at source.Span, name string, known suggest.
 	return true
 }
 
-// isName says whether a text is made as names are.
+// isName reports whether a text consists of characters of names.
 func isName(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 )
 
-// Allowable says why a code cannot be allowed, and what to write instead. Both
-// are empty when it is the code of a warning.
+// Allowable returns why a code cannot be allowed, and what to write instead. Both are empty if the
+// code is that of a warning.
 func Allowable(code string) (problem, hint, near string) {
 	i := Lookup(code)
 	switch {
@@ -24,7 +24,7 @@ func Allowable(code string) (problem, hint, near string) {
 	return "", "", ""
 }
 
-// warnings are the codes of all warnings.
+// warnings returns the codes of all warnings.
 func warnings() []string {
 	var codes []string
 	for _, i := range catalogue {
@@ -35,7 +35,7 @@ func warnings() []string {
 	return codes
 }
 
-// Without is the list without the warnings of these codes.
+// Without returns the list without the warnings with these codes.
 func (l *List) Without(codes []string) List {
 	if len(codes) == 0 {
 		return *l

@@ -1,8 +1,7 @@
 package diag
 
-// Calls: functions and what is given to them.
+// Functions, methods and their arguments.
 var (
-	// ArgumentCount: wrong number of arguments.
 	ArgumentCount = &Info{
 		Code: "E0401", Title: `wrong number of arguments`,
 		Explain: "A call gives every parameter without a default, and no more than there are.",
@@ -27,7 +26,6 @@ agent A uses demo { }
 fn main() { emit("p", A.execute_with_schema<Person>("who?").is_ok()); }`},
 		},
 	}
-	// ArgumentTwice: argument given twice.
 	ArgumentTwice = &Info{
 		Code: "E0402", Title: `argument given twice`,
 		Explain: "Each parameter gets one value.",
@@ -36,7 +34,6 @@ fn main() { emit("f", f(1, a: 2)); }`,
 		Good: `fn f(a: Int, b: Int = 0) -> Int { a + b }
 fn main() { emit("f", f(1, b: 2)); }`,
 	}
-	// NotCallable: cannot be called.
 	NotCallable = &Info{
 		Code: "E0403", Title: `cannot be called`,
 		Explain: "Functions and closures are called.",
@@ -48,21 +45,18 @@ fn main() { emit("r", A("go")); }`, `agent A uses demo { }
 fn main() { emit("r", A.execute("go")?.text); }`},
 		},
 	}
-	// DefaultOrder: parameter without default behind one with.
 	DefaultOrder = &Info{
 		Code: "E0404", Title: `parameter without default behind one with`,
 		Explain: "Positional arguments fill parameters from the left, so those with defaults come last.",
 		Bad:     `fn f(a: Int = 1, b: Int) -> Int { a + b }`,
 		Good:    `fn f(b: Int, a: Int = 1) -> Int { a + b }`,
 	}
-	// ClosureDefault: default in a closure.
 	ClosureDefault = &Info{
 		Code: "E0405", Title: `default in a closure`,
 		Explain: "A closure is called through its type, which knows no defaults.",
 		Bad:     `fn main() { let f = fn(x: Int = 1) -> Int { x }; emit("f", f(1)); }`,
 		Good:    `fn main() { let f = fn(x: Int) -> Int { x }; emit("f", f(1)); }`,
 	}
-	// SelfOutside: self out of place.
 	SelfOutside = &Info{
 		Code: "E0406", Title: `self out of place`,
 		NoFix:   "only its author knows the parameter that is meant",
@@ -71,14 +65,12 @@ fn main() { emit("r", A.execute("go")?.text); }`},
 		Good: `struct P { x: Int }
 impl P { fn f(self) -> Int { self.x } }`,
 	}
-	// MainSignature: parameters of main.
 	MainSignature = &Info{
 		Code: "E0407", Title: `parameters of main`,
 		Explain: "`main` and tests are started by the runtime, which gives them no arguments.",
 		Bad:     `fn main(n: Int) { emit("n", n); }`,
 		Good:    `fn main() { emit("n", 1); }`,
 	}
-	// TestCalled: test called.
 	TestCalled = &Info{
 		Code: "E0408", Title: `test called`,
 		NoFix:   "what both need is moved out of the test by whoever knows what that is",
@@ -91,7 +83,6 @@ fn t() { work(); }
 fn work() { }
 fn main() { work(); }`,
 	}
-	// BadRegex: not a regular expression.
 	BadRegex = &Info{
 		Code: "E0410", Title: `not a regular expression`,
 		NoFix:   "only its author knows what the expression is to match",
@@ -99,7 +90,6 @@ fn main() { work(); }`,
 		Bad:     `fn main() { emit("x", "a1".matches("[0-9")); }`,
 		Good:    `fn main() { emit("x", "a1".matches("[0-9]")); }`,
 	}
-	// DecoratorArgument: decorator with other arguments.
 	DecoratorArgument = &Info{
 		Code: "E0411", Title: `decorator with other arguments`,
 		Explain: "Each decorator has arguments of its own, by position or by name: `@retry(max, backoff, delay_ms)`, `@timeout(seconds)`, `@cache(ttl_seconds)`, `@log(channel)`, `@allow(codes)`, `@on_unknown(policy)`. They are constants.",
@@ -117,7 +107,6 @@ fn main() { [2, 1].sort(); }`},
 fn f() -> Int { 1 }`, `fn f() -> Int { 1 }`},
 		},
 	}
-	// AmbiguousMethod: a method of a trait that a type implements several times.
 	AmbiguousMethod = &Info{
 		Code: "E0412", Title: `which method is meant does not show`,
 		NoFix:   "only its author knows which of them is meant",
@@ -133,7 +122,6 @@ impl Into<String> for A { fn into(self) -> String { "A ${self.n}" } }
 impl Into<Float> for A { fn into(self) -> Float { self.n as Float } }
 fn main() { let a = A { n: 1 }; let x: Float = a.into(); println(x); }`,
 	}
-	// NoEffect: statement without effect.
 	NoEffect = &Info{
 		Code: "W0413", Title: `statement without effect`,
 		Explain: "A statement that only gives a value, which nobody takes, does nothing: an `==` for a `=`, a function that is named and not called, a value at the end of a function that declares no result.",
@@ -152,7 +140,6 @@ fn main() { emit("n", double(2)); }`},
 			{`fn pick(n: Int) { if n > 1 { return "many"; } emit("n", n); }`, `fn pick(n: Int) -> String { if n > 1 { return "many"; } "one" }`},
 		},
 	}
-	// UnusedResult: unused result.
 	UnusedResult = &Info{
 		Code: "W0409", Title: `unused result`,
 		Explain: "A discarded Result hides an error; a method that only gives a new value does nothing when it is discarded.",

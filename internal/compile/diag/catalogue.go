@@ -1,7 +1,7 @@
 package diag
 
-// catalogue lists every Info. It is a literal, so that the linker lays out all
-// of it: building it at run time took each start of the process 60 µs.
+// catalogue lists every Info. It is a literal, so that the linker lays it out: building it at run
+// time took 60 µs at each start of the process.
 var catalogue = []*Info{
 	// agent.go
 	UnknownConnection, NoProvider, NoModel, UnknownConfig, ConfigName, ConfigValue, StoreValue, StoreType, StorePlace,
@@ -45,10 +45,10 @@ var catalogue = []*Info{
 	NegativeIndex, PlainBraces, ShownWrapped,
 }
 
-// Catalogue is every Info. The caller must not change it.
+// Catalogue returns every Info. The caller must not change the slice.
 func Catalogue() []*Info { return catalogue }
 
-// Lookup finds an Info by its code, or gives nil.
+// Lookup returns the Info with a code, or nil.
 func Lookup(code string) *Info {
 	for _, i := range catalogue {
 		if i.Code == code {

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestCatalogue compares the list with the definitions: it has each of them
-// once.
+// TestCatalogue checks that the catalogue lists every definition exactly once.
 func TestCatalogue(t *testing.T) {
 	defined, listed := map[string]bool{}, map[string]int{}
 	names, err := filepath.Glob("*.go")

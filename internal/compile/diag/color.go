@@ -1,6 +1,6 @@
 package diag
 
-// role is what a piece of rendered text is for.
+// role is the role of a piece of rendered text.
 type role uint8
 
 const (
@@ -12,11 +12,11 @@ const (
 	helpful       // labels and hints
 )
 
-// sgr are the terminal's codes (ECMA-48, SGR) of each role: standard colours
-// only, so that the user's theme decides.
+// sgr are the terminal's codes (ECMA-48, SGR) of each role: only standard colours, so that the
+// user's theme applies.
 var sgr = [...]string{bad: "1;31", doubtful: "1;33", strong: "1", quiet: "34", helpful: "36"}
 
-// palette paints text, or leaves it as it is.
+// palette colours text, or returns it unchanged if false.
 type palette bool
 
 func (p palette) paint(r role, text string) string {
@@ -26,7 +26,7 @@ func (p palette) paint(r role, text string) string {
 	return "\x1b[" + sgr[r] + "m" + text + "\x1b[0m"
 }
 
-// severityRole is the role of a severity's word and carets.
+// severityRole returns the role of a severity's word and carets.
 func severityRole(s Severity) role {
 	if s == Warning {
 		return doubtful

@@ -8,8 +8,7 @@ import (
 // counts are numbers of diagnostics by severity.
 type counts [2]int
 
-// Count says in words how many errors and warnings there are: "1 error, 2
-// warnings".
+// Count returns the number of errors and warnings in words: "1 error, 2 warnings".
 func Count(ds []*Diagnostic) string {
 	var n counts
 	for _, d := range ds {
@@ -18,7 +17,7 @@ func Count(ds []*Diagnostic) string {
 	return n.words("")
 }
 
-// beyond is how many there are of each over most.
+// beyond returns by how much each count exceeds most.
 func (n counts) beyond(most int) counts {
 	for i := range n {
 		n[i] = max(n[i]-most, 0)
@@ -26,7 +25,7 @@ func (n counts) beyond(most int) counts {
 	return n
 }
 
-// words are the numbers that are not 0, each followed by more.
+// words returns the counts that are not 0 in words, each followed by more.
 func (n counts) words(more string) string {
 	var parts []string
 	for i, k := range n {
@@ -41,7 +40,7 @@ func (n counts) words(more string) string {
 	return strings.Join(parts, ", ")
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

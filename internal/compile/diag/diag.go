@@ -1,6 +1,5 @@
-// Package diag holds what Concerto tells the author of a program: the catalogue
-// of diagnostics, with one definition of each, and their rendering. A stage of
-// the compiler reports into a List and goes on; no stage prints.
+// Package diag contains the catalogue of the compiler's diagnostics, with one definition of each,
+// and renders them. The stages of the compiler add diagnostics to a List; none of them prints.
 package diag
 
 import (
@@ -9,8 +8,8 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// Severity ranks a diagnostic. An Error stops the program from running, a
-// Warning does not.
+// Severity is the severity of a diagnostic. A program with an Error does not run; one with a
+// Warning does.
 type Severity uint8
 
 // The severities.
@@ -26,10 +25,9 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Info is one entry of the catalogue. Codes begin with E (error) or W (warning).
-// Bad is a program that gives this diagnostic and no other, Good the same
-// program repaired; tests compile both. A program here may leave out main. More
-// has further pairs, for a mistake that takes several forms.
+// Info is one entry of the catalogue. Codes begin with E (error) or W (warning). Bad is a program
+// that causes only this diagnostic, Good the corrected program; tests compile both. These programs
+// may omit main. More has further pairs, for errors that take several forms.
 type Info struct {
 	Code    string
 	Title   string
@@ -37,21 +35,20 @@ type Info struct {
 	Bad     string
 	Good    string
 	More    []Pair
-	// NoFix says why no fix is offered, where none is: a mistake whose repair takes its author's mind.
+	// NoFix is the reason why the diagnostic has no fix, or "".
 	NoFix string
-	// Manifest says that Bad and Good are Concerto.toml texts.
+	// Manifest reports that Bad and Good are texts of Concerto.toml.
 	Manifest bool
-	// Tools says that they are files of tools, in YAML.
+	// Tools reports that Bad and Good are tool files in YAML.
 	Tools bool
-	// Unnecessary says that what it points at may as well not stand there: editors show it faded.
+	// Unnecessary reports that the marked code can be removed: editors show it faded.
 	Unnecessary bool
 }
 
-// Pair is a wrong program and the same one repaired.
+// Pair is a wrong program and the corrected one.
 type Pair struct{ Bad, Good string }
 
-// Pairs are all pairs of an entry. There are none when no short program shows
-// the mistake.
+// Pairs returns all pairs of an entry. It returns none if no short program causes the diagnostic.
 func (i *Info) Pairs() []Pair {
 	if i.Bad == "" {
 		return i.More
@@ -59,7 +56,7 @@ func (i *Info) Pairs() []Pair {
 	return append([]Pair{{i.Bad, i.Good}}, i.More...)
 }
 
-// Severity follows from the code's first letter.
+// Severity returns the severity, which the first letter of the code determines.
 func (i *Info) Severity() Severity {
 	if i.Code[0] == 'W' {
 		return Warning
@@ -67,30 +64,29 @@ func (i *Info) Severity() Severity {
 	return Error
 }
 
-// Label points at a further place that explains a diagnostic. A nil File means
-// the diagnostic's own file.
+// Label is a further span that explains a diagnostic. A nil File means the diagnostic's own file.
 type Label struct {
 	File *source.File
 	Span source.Span
 	Text string
 }
 
-// Diagnostic is one finding: what (Info, Message), where (File, Span), why
-// (Labels) and what to type next (Hints, and as data Fixes).
+// Diagnostic is one error or warning: what (Info, Message), where (File, Span), why (Labels) and
+// what to do (Hints, and Fixes as data).
 type Diagnostic struct {
 	Info    *Info
 	Message string
-	File    *source.File // set by the reporter when nil
+	File    *source.File // set by the reporter if nil
 	Span    source.Span
 	Labels  []Label
 	Hints   []string
 	Fixes   []Fix
-	// Cause names the mistake that this reports, and FollowsFrom the one without which this would not be
-	// reported. List.Merge compares them; "" stands for a mistake of its own.
+	// Cause identifies the error that this diagnostic reports. FollowsFrom is the Cause of another
+	// error that leads to this one, or "". List.Merge uses them to report an error only once.
 	Cause, FollowsFrom string
 }
 
-// At makes a Diagnostic of this kind at a span.
+// At returns a Diagnostic of this kind at a span.
 func (i *Info) At(s source.Span, format string, args ...any) *Diagnostic {
 	return &Diagnostic{Info: i, Span: s, Message: fmt.Sprintf(format, args...)}
 }
@@ -98,23 +94,23 @@ func (i *Info) At(s source.Span, format string, args ...any) *Diagnostic {
 // In sets the file.
 func (d *Diagnostic) In(f *source.File) *Diagnostic { d.File = f; return d }
 
-// Label adds an explaining place in the same file.
+// Label adds a label in the same file.
 func (d *Diagnostic) Label(s source.Span, format string, args ...any) *Diagnostic {
 	d.Labels = append(d.Labels, Label{Span: s, Text: fmt.Sprintf(format, args...)})
 	return d
 }
 
-// LabelIn adds an explaining place in another file.
+// LabelIn adds a label in another file.
 func (d *Diagnostic) LabelIn(f *source.File, s source.Span, format string, args ...any) *Diagnostic {
 	d.Labels = append(d.Labels, Label{File: f, Span: s, Text: fmt.Sprintf(format, args...)})
 	return d
 }
 
-// Hint adds the next keystroke: what to write instead.
+// Hint adds a hint, which says what to write instead.
 func (d *Diagnostic) Hint(format string, args ...any) *Diagnostic {
 	d.Hints = append(d.Hints, fmt.Sprintf(format, args...))
 	return d
 }
 
-// Severity is the severity of the diagnostic's kind.
+// Severity returns the severity of the diagnostic's kind.
 func (d *Diagnostic) Severity() Severity { return d.Info.Severity() }

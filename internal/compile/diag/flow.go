@@ -1,8 +1,7 @@
 package diag
 
-// Flow: mutation, definite assignment, reachability.
+// Mutation, definite assignment and reachability.
 var (
-	// Immutable: not mutable.
 	Immutable = &Info{
 		Code: "E0501", Title: `not mutable`,
 		Explain: "A variable is changed only when it is declared `mut`; so are its fields and elements.",
@@ -13,7 +12,6 @@ var (
 			{`fn f(o: Int?) -> Int { match o { Some(n) => { n += 1; n } None => 0 } }`, `fn f(o: Int?) -> Int { match o { Some(n) => n + 1, None => 0 } }`},
 		},
 	}
-	// NotAPlace: nothing to change.
 	NotAPlace = &Info{
 		Code: "E0502", Title: `nothing to change`,
 		Explain: "Assignments and mutating methods change a variable, or a field or element of one.",
@@ -22,7 +20,6 @@ fn main() { f().push(2); }`,
 		Good: `fn f() -> Array<Int> { [1] }
 fn main() { let mut xs = f(); xs.push(2); emit("xs", xs); }`,
 	}
-	// ReceiverCaptured: closure over what is being changed.
 	ReceiverCaptured = &Info{
 		Code: "E0503", Title: `closure over what is being changed`,
 		NoFix:   "only its author knows whether the old value or the new one is meant",
@@ -34,7 +31,6 @@ fn main() { let mut b = B { n: 0 }; b.set(|x| x + b.n); emit("b", b); }`,
 impl B { fn set(mut self, f: fn(Int) -> Int) { self.n = f(1); } }
 fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b); }`,
 	}
-	// Unassigned: used before it has a value.
 	Unassigned = &Info{
 		Code: "E0504", Title: `used before it has a value`,
 		NoFix:   "only its author knows the value on the other path",
@@ -42,14 +38,12 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn f(c: Bool) -> Int { let n: Int; if c { n = 1; } n }`,
 		Good:    `fn f(c: Bool) -> Int { let n: Int; if c { n = 1; } else { n = 2; } n }`,
 	}
-	// AssignedTwice: assigned twice.
 	AssignedTwice = &Info{
 		Code: "E0505", Title: `assigned twice`,
 		Explain: "A variable that is not `mut` gets one value.",
 		Bad:     `fn f() -> Int { let n: Int; n = 1; n = 2; n }`,
 		Good:    `fn f() -> Int { let mut n: Int; n = 1; n = 2; n }`,
 	}
-	// LetWithoutValue: pattern without value.
 	LetWithoutValue = &Info{
 		Code: "E0506", Title: `pattern without value`,
 		NoFix:   "only its author knows the value that is to be taken apart",
@@ -57,7 +51,6 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn main() { let (a, b); emit("x", 1); }`,
 		Good:    `fn main() { let (a, b) = (1, 2); emit("x", a + b); }`,
 	}
-	// LetElseFalls: let-else goes on.
 	LetElseFalls = &Info{
 		Code: "E0507", Title: `let-else goes on`,
 		NoFix:   "only its author knows how it is to be left",
@@ -65,14 +58,12 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn f(o: Option<Int>) -> Int { let Some(n) = o else { emit("none", 1); }; n }`,
 		Good:    `fn f(o: Option<Int>) -> Int { let Some(n) = o else { return 0; }; n }`,
 	}
-	// LoopOutside: outside of a loop.
 	LoopOutside = &Info{
 		Code: "E0509", Title: `outside of a loop`,
 		Explain: "break and continue leave or repeat a loop of the same function, closure or handler.",
 		Bad:     `fn main() { break; }`,
 		Good:    `fn main() { loop { break; } }`,
 	}
-	// BreakValue: a value for a loop that may do without.
 	BreakValue = &Info{
 		Code: "E0508", Title: `a value for a loop that may end without one`,
 		NoFix:   "only its author knows the value when the loop ends otherwise",
@@ -80,7 +71,6 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn f(xs: Array<Int>) { for x in xs { break x; } }`,
 		Good:    `fn f() -> Int { let mut n = 1; loop { n *= 2; if n > 9 { break n; } } }`,
 	}
-	// Unreachable: unreachable code.
 	Unreachable = &Info{
 		Unnecessary: true,
 		Code:        "W0510", Title: `unreachable code`,
@@ -88,7 +78,6 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn f() -> Int { return 1; emit("x", 2); }`,
 		Good:    `fn f() -> Int { emit("x", 2); return 1; }`,
 	}
-	// ConcurrentChange: changed from a concurrent body.
 	ConcurrentChange = &Info{
 		Code: "E0511", Title: `changed from a concurrent body`,
 		NoFix:   "what runs beside others gives a value in place of changing one: the body has to be written anew",
@@ -96,7 +85,6 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn main() { let mut n = 0; let xs = parallel for x in [1, 2] { n += x; x }; emit("xs", [xs.len(), n]); }`,
 		Good:    `fn main() { let xs = parallel for x in [1, 2] { x }; emit("n", xs.sum()); }`,
 	}
-	// ConcurrentLeave: leaving a concurrent body.
 	ConcurrentLeave = &Info{
 		Code: "E0512", Title: `leaving a concurrent body`,
 		NoFix:   "a decision within has to become a value that is decided by outside",
@@ -104,7 +92,6 @@ fn main() { let mut b = B { n: 0 }; let n = b.n; b.set(|x| x + n); emit("b", b);
 		Bad:     `fn f() -> Int { let xs = parallel for x in [1, 2] { if x == 1 { return 5; } x }; xs.sum() }`,
 		Good:    `fn f() -> Int { let xs = parallel for x in [1, 2] { x }; xs.sum() }`,
 	}
-	// AsyncMutSelf: a task that changes its receiver.
 	AsyncMutSelf = &Info{
 		Code: "E0513", Title: `a task that changes its receiver`,
 		NoFix:   "the value has to be given back, and its users have to take it",

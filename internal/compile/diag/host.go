@@ -2,21 +2,18 @@ package diag
 
 // Hosts and listen.
 var (
-	// UnknownConnector: unknown connector.
 	UnknownConnector = &Info{
 		Code: "E0701", Title: `unknown connector`,
 		Explain: "A host's connector names a section [hosts.NAME] of Concerto.toml.",
 		Bad:     `host W { connector: wroker }`,
 		Good:    `host W { connector: worker }`,
 	}
-	// NoConnector: host without connector.
 	NoConnector = &Info{
 		Code: "E0702", Title: `host without connector`,
 		Explain: "A host needs a connector: the section of Concerto.toml that says what to run.",
 		Bad:     `host W { timeout: 5 }`,
 		Good:    `host W { connector: worker, timeout: 5 }`,
 	}
-	// ListenTarget: listen to no host.
 	ListenTarget = &Info{
 		Code: "E0703", Title: `listen to no host`,
 		Explain: "listen takes a call of a host's execute or execute_with_schema, builders before it.",
@@ -30,7 +27,6 @@ fn main() { let _r = listen W("go") { "approval" => |a| "yes" }; }`, `host W { c
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`},
 		},
 	}
-	// NoAnswer: a handler that answers nothing.
 	NoAnswer = &Info{
 		Code: "W0714", Title: `a handler that answers nothing`,
 		NoFix:   "only its author knows the answer",
@@ -40,7 +36,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", 
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { emit("asked", a.description); "no" } }; }`,
 	}
-	// AskNobody: `ask` where no person is asked.
 	AskNobody = &Info{
 		Code: "E0715", Title: "`ask` where no person is asked",
 		Explain: "`ask` as a handler leaves a question or an approval to the person at the terminal or on the relay. No person answers other messages, and a default that the program or the manifest declares answers before a person is asked.",
@@ -54,7 +49,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => ask, "question" => a
 fn main() { let _r = listen W.execute("go") { "approval" => ask, "question" => ask }; }`},
 		},
 	}
-	// ListenText: listen to a host of text.
 	ListenText = &Info{
 		Code: "E0713", Title: `listen to a host of text`,
 		Explain: "listen answers, and stream gives, the messages of a host that sends a JSON object a line, which `output_format: \"json\"` says: in the host's declaration, or in its section of Concerto.toml. A host of text only has a result.",
@@ -71,7 +65,6 @@ fn main() { for m in W.stream("go") { println(m.type); } }`, `host W { connector
 fn main() { for m in W.stream("go") { println(m.type); } }`},
 		},
 	}
-	// TerminalHandler: handler for a terminal message.
 	TerminalHandler = &Info{
 		Code: "E0704", Title: `handler for a terminal message`,
 		Explain: "result and error end the listen; its Result holds them.",
@@ -80,7 +73,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes", "result" 
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let r = listen W.execute("go") { "approval" => |m| "yes" }; emit("r", r?.text); }`,
 	}
-	// DuplicateHandler: second handler.
 	DuplicateHandler = &Info{
 		Code: "E0705", Title: `second handler`,
 		Explain: "A message type has one handler.",
@@ -89,7 +81,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes", "approval
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |m| "yes" }; }`,
 	}
-	// HandlerParams: handler's parameter.
 	HandlerParams = &Info{
 		Code: "E0706", Title: `handler's parameter`,
 		Explain: "A handler is a closure or function of one parameter: the message.",
@@ -98,7 +89,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a, b| "yes" }; }`,
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`,
 	}
-	// NotSerialisable: handler's value has no JSON form.
 	NotSerialisable = &Info{
 		Code: "E0707", Title: `handler's value has no JSON form`,
 		Explain: "What a handler gives is sent to the host as JSON.",
@@ -107,7 +97,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| { |x: Int| x } }
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| { "yes" } }; }`,
 	}
-	// NeverSent: host never sends this.
 	NeverSent = &Info{
 		Code: "E0708", Title: `host never sends this`,
 		Explain: "The manifest lists what the host sends; a handler for anything else never runs.",
@@ -116,7 +105,6 @@ fn main() { let _r = listen Q.execute("go") { "progres" => |p| { emit("p", p); }
 		Good: `host Q { connector: quiet }
 fn main() { let _r = listen Q.execute("go") { "progress" => |p| { emit("p", p); } }; }`,
 	}
-	// Unanswered: question without an answer.
 	Unanswered = &Info{
 		Code: "W0709", Title: `question without an answer`,
 		Explain: "A host that asks waits for an answer. Without a handler or default the person at the terminal is asked, and where there is none the host gets an error. `ask` as the handler declares that a person answers.",
@@ -130,7 +118,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes" }; }`, `ho
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "question" => ask }; }`},
 		},
 	}
-	// MisspeltType: unusual message type.
 	MisspeltType = &Info{
 		Code: "W0710", Title: `unusual message type`,
 		Explain: "Hosts may send any type, but one so near to a type of the protocol is likely misspelt.",
@@ -139,7 +126,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progres"
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a| "yes", "progress" => |p| { emit("p", p); } }; }`,
 	}
-	// WrongMessage: schema of another message.
 	WrongMessage = &Info{
 		Code: "E0711", Title: `schema of another message`,
 		Explain: "Each message type of the protocol has its built-in schema; a handler that takes another's would refuse every message.",
@@ -148,7 +134,6 @@ fn main() { let _r = listen W.execute("go") { "approval" => |a: HostQuestion| a.
 		Good: `host W { connector: worker, question_default: "" }
 fn main() { let _r = listen W.execute("go") { "approval" => |a: HostApproval| a.description }; }`,
 	}
-	// ListenDecorated: listen to a decorated host.
 	ListenDecorated = &Info{
 		Code: "W0712", Title: `listen to a decorated host`,
 		NoFix:   "the listen has to move into a function of its own, whose parameters its author chooses",

@@ -9,9 +9,9 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// JSON writes diagnostics for programs: an array with an object per
-// diagnostic and line. Lines and columns count from 1, columns in code
-// points; end is the place after the last character. An empty list is `[]`.
+// JSON writes diagnostics for programs: an array with one object per diagnostic, each on its own
+// line. Lines and columns count from 1, columns in code points; end is the position after the last
+// character. An empty list is `[]`.
 //
 //	{"code":"E0101","severity":"error","message":"…","file":"main.conc","line":3,"column":8,
 //	 "end":{"line":3,"column":11},"labels":[],"hints":["…"],"fixes":[{"title":"…","safe":true,
@@ -37,8 +37,8 @@ func JSON(w io.Writer, ds []*Diagnostic) error {
 	return b.Flush()
 }
 
-// Records writes diagnostics as records of a log: the objects of JSON without fixes, one on a
-// line, each beginning with the level "error" or "warn".
+// Records writes diagnostics as log records: the objects of JSON without fixes, one on a line, each
+// with the level "error" or "warn" first.
 func Records(w io.Writer, ds []*Diagnostic) error {
 	b := bufio.NewWriter(w)
 	enc := json.NewEncoder(b)
@@ -67,7 +67,7 @@ type diagnosticJSON struct {
 	Hints  []string    `json:"hints"`
 }
 
-// placeJSON is a stretch of a file; a diagnostic of no file has none of it.
+// placeJSON is a span of a file. It is empty for a diagnostic without a file.
 type placeJSON struct {
 	File   string        `json:"file,omitempty"`
 	Line   int           `json:"line,omitempty"`

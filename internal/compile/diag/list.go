@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// List collects diagnostics. The zero List is empty and ready. It is not safe
-// for concurrent use.
+// List collects diagnostics. The zero List is empty and ready to use. It is not safe for concurrent
+// use.
 type List struct {
 	all []*Diagnostic
 }
@@ -14,18 +14,18 @@ type List struct {
 // Add appends d.
 func (l *List) Add(d *Diagnostic) { l.all = append(l.all, d) }
 
-// Append adds all of m.
+// Append appends all diagnostics of m.
 func (l *List) Append(m List) { l.all = append(l.all, m.all...) }
 
-// Len is the number of diagnostics, errors and warnings.
+// Len returns the number of diagnostics, errors and warnings.
 func (l *List) Len() int { return len(l.all) }
 
-// HasErrors says whether anything in the list stops the program from running.
+// HasErrors reports whether the list contains an error.
 func (l *List) HasErrors() bool {
 	return slices.ContainsFunc(l.all, func(d *Diagnostic) bool { return d.Severity() == Error })
 }
 
-// Errors counts the errors.
+// Errors returns the number of errors.
 func (l *List) Errors() int {
 	n := 0
 	for _, d := range l.all {
@@ -36,7 +36,7 @@ func (l *List) Errors() int {
 	return n
 }
 
-// Since are the diagnostics after the first n.
+// Since returns the diagnostics after the first n.
 func (l *List) Since(n int) []*Diagnostic { return l.all[n:] }
 
 // Truncate removes all but the first n diagnostics.
@@ -45,7 +45,7 @@ func (l *List) Truncate(n int) { l.all = slices.Delete(l.all, n, len(l.all)) }
 // Remove removes the diagnostics for which drop returns true.
 func (l *List) Remove(drop func(*Diagnostic) bool) { l.all = slices.DeleteFunc(l.all, drop) }
 
-// Sorted gives the diagnostics by file, place and code, repeats dropped.
+// Sorted returns the diagnostics sorted by file, position and code, without duplicates.
 func (l *List) Sorted() []*Diagnostic {
 	out := slices.Clone(l.all)
 	slices.SortStableFunc(out, func(a, b *Diagnostic) int {

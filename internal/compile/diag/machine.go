@@ -1,7 +1,7 @@
 package diag
 
-// TooManyRegisters: a function computes with more values at the same time than
-// the machine has registers.
+// TooManyRegisters reports a function that needs more values at a time than the machine has
+// registers.
 var TooManyRegisters = &Info{
 	Code: "E0901", Title: "too many values at once",
 	NoFix: "which part is to have a name of its own, only its author knows",
@@ -9,7 +9,7 @@ var TooManyRegisters = &Info{
 		"Only machine-written programs come near.",
 }
 
-// Unoptimised: the passes have made of a program what does not verify.
+// Unoptimised reports a program that does not verify after the optimisation passes.
 var Unoptimised = &Info{
 	Code: "W1001", Title: "the program runs unoptimised",
 	NoFix: "the mistake is the compiler's",

@@ -1,7 +1,7 @@
 package diag
 
-// ManifestSyntax: a manifest is not valid TOML, or a script of replies that it
-// names is not valid JSON.
+// ManifestSyntax reports a manifest that is not valid TOML, or a script of replies that is not
+// valid JSON.
 var ManifestSyntax = &Info{
 	Code: "E0801", Title: "the manifest is not TOML", Manifest: true,
 	NoFix: "what is no TOML says too little of what is meant",
@@ -11,7 +11,7 @@ var ManifestSyntax = &Info{
 	Good: "[hosts.worker]\ncommand = \"python3\"\n",
 }
 
-// ManifestType: a key's value is of another type than the key takes.
+// ManifestType reports a value of the wrong type.
 var ManifestType = &Info{
 	Code: "E0802", Title: "a key of the manifest has a value of the wrong type", Manifest: true,
 	Explain: "Every key takes one type of value. Nothing is converted: a number in quotes is a string.",
@@ -19,7 +19,7 @@ var ManifestType = &Info{
 	Good:    "[hosts.worker]\ncommand = \"python3\"\ntimeout = 30\n",
 }
 
-// ManifestValue: a value has the right type but cannot be used.
+// ManifestValue reports a value of the right type that is not valid.
 var ManifestValue = &Info{
 	Code: "E0803", Title: "a key of the manifest has a value that cannot be used", Manifest: true,
 	Explain: "Some keys take one of a few words, such as `provider` and `transport`; times and counts must be positive; a `match` must be a regular expression.",
@@ -27,7 +27,7 @@ var ManifestValue = &Info{
 	Good:    "[connections.main]\nprovider = \"openai\"\n",
 }
 
-// ManifestMissing: a section lacks a key that it needs.
+// ManifestMissing reports a section without a required key.
 var ManifestMissing = &Info{
 	Code: "E0804", Title: "a section of the manifest lacks a key", Manifest: true,
 	Explain: "A connection needs a `provider`, a host a `command` (unless its transport has one), an MCP server a `command` or a `url`.",
@@ -35,7 +35,7 @@ var ManifestMissing = &Info{
 	Good:    "[hosts.worker]\ncommand = \"python3\"\ntimeout = 30\n",
 }
 
-// ManifestParam: a parameter has a value that JSON cannot hold.
+// ManifestParam reports a parameter that cannot be encoded as JSON.
 var ManifestParam = &Info{
 	Code: "E0805", Title: "a parameter cannot be sent as JSON", Manifest: true,
 	NoFix:   "only its author knows the number that is meant",
@@ -44,7 +44,7 @@ var ManifestParam = &Info{
 	Good:    "[hosts.worker]\ncommand = \"python3\"\nparams = { ratio = 1.5 }\n",
 }
 
-// ManifestConflict: two keys contradict each other.
+// ManifestConflict reports two keys that contradict each other.
 var ManifestConflict = &Info{
 	Code: "E0806", Title: "two keys of the manifest contradict each other", Manifest: true,
 	NoFix: "only its author knows which of the two is meant",
@@ -54,7 +54,7 @@ var ManifestConflict = &Info{
 	Good: "[hosts.worker]\ncommand = \"python3\"\nparams_env = { token = \"TOKEN\" }\n",
 }
 
-// ManifestSecret: a secret stands in the manifest itself.
+// ManifestSecret reports a secret in the manifest itself.
 var ManifestSecret = &Info{
 	Code: "E0807", Title: "a secret stands in the manifest", Manifest: true,
 	NoFix: "what was pasted has to be taken out of the file and into the environment, and counts as known",
@@ -64,7 +64,7 @@ var ManifestSecret = &Info{
 	Good: "[connections.main]\nprovider = \"openai\"\napi_key_env = \"OPENAI_API_KEY\"\n",
 }
 
-// ManifestUnknown: a key that nobody reads.
+// ManifestUnknown reports a key that has no meaning.
 var ManifestUnknown = &Info{
 	Code: "W0801", Title: "unknown key in the manifest", Manifest: true,
 	Explain: "The key has no meaning, so it is ignored. It is most likely misspelt or stands in the wrong section.",
@@ -72,7 +72,7 @@ var ManifestUnknown = &Info{
 	Good:    "[connections.main]\nprovider = \"openai\"\ndefault_model = \"gpt-4o\"\n",
 }
 
-// NoMain: an entry file without main.
+// NoMain reports an entry file without main.
 var NoMain = &Info{
 	Code: "W0802", Title: "a program without `main`", Manifest: true,
 	Explain: "`concerto run` begins with the function `main` of the entry file. `concerto check` warns when the file that it is given is an entry, a `main.conc` " +

@@ -9,8 +9,7 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// onOneLine are n errors on the one line of a file, each with a label at its
-// beginning.
+// onOneLine returns n errors on the one line of a file, each with a label at its start.
 func onOneLine(n int) []*Diagnostic {
 	f := source.NewFile("m.conc", []byte(strings.Repeat("wrong; ", n)))
 	ds := make([]*Diagnostic, n)
@@ -21,7 +20,7 @@ func onOneLine(n int) []*Diagnostic {
 	return ds
 }
 
-// Twice as many diagnostics on a line of twice the length are twice the work.
+// Twice as many diagnostics on a line of twice the length take twice the time.
 func TestManyOnOneLine(t *testing.T) {
 	work := func(n int) int {
 		r := renderer{w: bufio.NewWriter(io.Discard)}
@@ -35,7 +34,7 @@ func TestManyOnOneLine(t *testing.T) {
 	}
 }
 
-// Past MaxShown the rest is counted, errors and warnings apart; JSON has all.
+// Text counts the diagnostics after MaxShown, errors and warnings separately; JSON writes all.
 func TestManyAreCounted(t *testing.T) {
 	ds := onOneLine(20_000)
 	if got := render(t, ds...); strings.Count(got, "error[E9999]") != MaxShown || !strings.HasSuffix(got, "\n\nand 19,800 more errors\n") {
@@ -56,7 +55,7 @@ func TestManyAreCounted(t *testing.T) {
 	}
 }
 
-// Wherever on a long line the place is, the caret stands below it.
+// The caret is below its span at every position of a long line.
 func TestLongLineWindows(t *testing.T) {
 	const part = "\té漢\u0301X;"
 	f := source.NewFile("m.conc", []byte(strings.Repeat(part, 400)))

@@ -2,21 +2,18 @@ package diag
 
 // Patterns and matches.
 var (
-	// MissingArm: match is not exhaustive.
 	MissingArm = &Info{
 		Code: "E0601", Title: `match is not exhaustive`,
 		Explain: "Every value of the subject needs an arm, so that no run can fall through.",
 		Bad:     `fn f(b: Bool) -> Int { match b { true => 1 } }`,
 		Good:    `fn f(b: Bool) -> Int { match b { true => 1, false => 0 } }`,
 	}
-	// Refutable: pattern may not match.
 	Refutable = &Info{
 		Code: "E0602", Title: `pattern may not match`,
 		Explain: "let, for and parameters have no other way when a pattern does not match, so theirs always must.",
 		Bad:     `fn f(o: Option<Int>) -> Int { let Some(n) = o; n }`,
 		Good:    `fn f(o: Option<Int>) -> Int { let Some(n) = o else { return 0; }; n }`,
 	}
-	// PatternType: pattern never matches.
 	PatternType = &Info{
 		Code: "E0603", Title: `pattern never matches`,
 		Explain: "A pattern must be able to match values of the subject's type.",
@@ -33,7 +30,6 @@ fn f(p: P?) -> Int { match p { Some(P { x }) => x, None => 0 } }`},
 				`fn f(r: Result<Int, String>) -> Int { match r { Ok(1) => 1, _ => 0 } }`},
 		},
 	}
-	// UpperCasePattern: upper-case name in a pattern.
 	UpperCasePattern = &Info{
 		Code: "E0604", Title: `upper-case name in a pattern`,
 		Explain: "A name in a pattern binds a variable. One that looks like a variant or constant but is none is refused, so that a misspelt variant never matches everything.",
@@ -42,7 +38,6 @@ fn f(l: L) -> Int { match l { Low => 1, _ => 2 } }`,
 		Good: `enum L { Low, High }
 fn f(l: L) -> Int { match l { L::Low => 1, _ => 2 } }`,
 	}
-	// OrPatternNames: alternatives bind different names.
 	OrPatternNames = &Info{
 		Code: "E0605", Title: `alternatives bind different names`,
 		NoFix:   "only its author knows what the name is to stand for there",
@@ -50,7 +45,6 @@ fn f(l: L) -> Int { match l { L::Low => 1, _ => 2 } }`,
 		Bad:     `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (_, _) => x } }`,
 		Good:    `fn f(p: (Int, Int)) -> Int { match p { (0, x) | (x, _) => x } }`,
 	}
-	// UnreachableArm: unreachable arm.
 	UnreachableArm = &Info{
 		Unnecessary: true,
 		Code:        "W0606", Title: `unreachable arm`,

@@ -2,8 +2,9 @@ package diag
 
 import "slices"
 
-// Merge removes what follows from another diagnostic of the list: one mistake is reported once. Where
-// an error follows from a warning, the error stays, with the warning's hints and fixes: those mend it.
+// Merge removes diagnostics that follow from another one in the list, so that an error is reported
+// once. If an error follows from a warning, Merge keeps the error and gives it the hints and fixes
+// of the warning.
 func (l *List) Merge() {
 	causes := map[string]*Diagnostic{}
 	for _, d := range l.all {
@@ -14,7 +15,7 @@ func (l *List) Merge() {
 	if len(causes) == 0 {
 		return
 	}
-	merged := map[*Diagnostic]*Diagnostic{} // the error that took the place of a warning
+	merged := map[*Diagnostic]*Diagnostic{} // the error that replaces a warning
 	out := l.all[:0:0]
 	for _, d := range l.all {
 		cause := causes[d.FollowsFrom]
@@ -42,5 +43,6 @@ func (l *List) Merge() {
 	l.all = slices.DeleteFunc(out, func(d *Diagnostic) bool { return merged[d] != nil })
 }
 
-// KeyCause names the mistake of a misspelt key of the manifest: where is its section as messages show it.
+// KeyCause returns the Cause of a misspelled key of the manifest; where is its section as messages
+// name it.
 func KeyCause(where, key string) string { return "key " + where + " " + key }

@@ -1,8 +1,7 @@
 package diag
 
-// Names: what is declared, and what is not.
+// Declarations and uses of names.
 var (
-	// UnknownName: unknown name.
 	UnknownName = &Info{
 		Code: "E0201", Title: `unknown name`,
 		Explain: "A name must be declared before it can be read: a variable, parameter, function, constant or other declaration in reach.",
@@ -25,7 +24,6 @@ fn main() { emit("found", notes.query().from_key("x").len()); }`},
 			{`fn main() { emit("n", lenn("go")); }`, `fn main() { emit("n", len("go")); }`},
 		},
 	}
-	// UnknownType: unknown type.
 	UnknownType = &Info{
 		Code: "E0202", Title: `unknown type`,
 		Explain: "A type is one of the built-in ones, or declared by struct, schema, enum or type.",
@@ -37,7 +35,6 @@ fn main() { emit("found", notes.query().from_key("x").len()); }`},
 			{`fn f(d: Dict<String, Int>) -> Int { 1 }`, `fn f(d: Map<String, Int>) -> Int { d.len() }`},
 		},
 	}
-	// UnknownPath: unknown path.
 	UnknownPath = &Info{
 		Code: "E0203", Title: `unknown path`,
 		Explain: "A path leads through a type, or through `std`, to something declared there.",
@@ -49,7 +46,6 @@ fn main() { emit("x", Shape::Circle); }`,
 			{`fn main() { emit("x", math::sqrt(4.0)); }`, `fn main() { emit("x", std::math::sqrt(4.0)); }`},
 		},
 	}
-	// UnknownField: unknown field.
 	UnknownField = &Info{
 		Code: "E0204", Title: `unknown field`,
 		Explain: "A struct, schema or error has the fields that its declaration lists.",
@@ -69,7 +65,6 @@ fn main() { emit("text", A.execute("go")?.text); }`},
 			{`fn f(xs: Array<Int>) -> Int { xs.length }`, `fn f(xs: Array<Int>) -> Int { xs.len() }`},
 		},
 	}
-	// UnknownVariant: unknown variant.
 	UnknownVariant = &Info{
 		Code: "E0205", Title: `unknown variant`,
 		Explain: "An enum has the variants that its declaration lists.",
@@ -78,7 +73,6 @@ fn main() { emit("l", Level::Hihg); }`,
 		Good: `enum Level { Low, High }
 fn main() { emit("l", Level::High); }`,
 	}
-	// UnknownMethod: unknown method.
 	UnknownMethod = &Info{
 		Code: "E0206", Title: `unknown method`,
 		Explain: "A method belongs to the type it is called on: from an impl, or from the library.",
@@ -97,7 +91,6 @@ fn main() { emit("n", load().await.abs()); }`},
 			{`fn f(s: String?) -> String { s.trim() }`, `fn f(s: String?) -> String { (s ?? "").trim() }`},
 		},
 	}
-	// UnknownParameter: unknown parameter.
 	UnknownParameter = &Info{
 		Code: "E0207", Title: `unknown parameter`,
 		Explain: "A named argument names a parameter of the function.",
@@ -106,14 +99,12 @@ fn main() { emit("b", box(2, hight: 3)); }`,
 		Good: `fn box(w: Int, h: Int = 1) -> Int { w * h }
 fn main() { emit("b", box(2, h: 3)); }`,
 	}
-	// UnknownLabel: unknown label.
 	UnknownLabel = &Info{
 		Code: "E0208", Title: `unknown label`,
 		Explain: "A label after break or continue names a loop around it.",
 		Bad:     `fn main() { for i in 0..3 { if i == 1 { break 'outer; } } }`,
 		Good:    `fn main() { 'outer: for i in 0..3 { if i == 1 { break 'outer; } } }`,
 	}
-	// UnknownDecorator: unknown decorator.
 	UnknownDecorator = &Info{
 		Code: "E0209", Title: `unknown decorator`,
 		Explain: "Decorators are the ones of the language; there are no others.",
@@ -122,7 +113,6 @@ fn t() { }`,
 		Good: `@test
 fn t() { }`,
 	}
-	// DuplicateName: declared twice.
 	DuplicateName = &Info{
 		Code: "E0210", Title: `declared twice`,
 		NoFix:   "only its author knows which of the two is meant where the name stands",
@@ -135,7 +125,6 @@ fn b() -> Int { 2 }`,
 impl Shape { fn Dot() -> Int { 1 } }`, `enum Shape { Dot, Circle(Int) }
 impl Shape { fn dots() -> Int { 1 } }`}},
 	}
-	// DuplicateField: field twice.
 	DuplicateField = &Info{
 		Code: "E0211", Title: `field twice`,
 		Explain: "A field is declared, or given, once.",
@@ -143,7 +132,6 @@ impl Shape { fn dots() -> Int { 1 } }`}},
 		Good:    `struct P { x: Int, y: Int }`,
 		More:    []Pair{{`const SIZES = { small: 1, small: 2 };`, `const SIZES = { small: 1, large: 2 };`}},
 	}
-	// NotAType: not a type.
 	NotAType = &Info{
 		Code: "E0212", Title: `not a type`,
 		NoFix:   "only its author knows the type that is meant",
@@ -153,7 +141,6 @@ fn f(x: area) -> Int { 1 }`,
 		Good: `fn area() -> Int { 1 }
 fn f(_x: Int) -> Int { area() }`,
 	}
-	// NotAValue: not a value.
 	NotAValue = &Info{
 		Code: "E0213", Title: `not a value`,
 		Explain: "A type or a library function of a special form is no value to pass around.",
@@ -162,7 +149,6 @@ fn main() { emit("p", P); }`,
 		Good: `struct P { x: Int }
 fn main() { emit("p", P { x: 1 }); }`,
 	}
-	// AliasCycle: type stands for itself.
 	AliasCycle = &Info{
 		Code: "E0214", Title: `type stands for itself`,
 		NoFix:   "only its author knows what the type is made of",
@@ -172,7 +158,6 @@ type B = A;`,
 		Good: `type A = Array<Int>;
 type B = A;`,
 	}
-	// ConstCycle: constant defined by itself.
 	ConstCycle = &Info{
 		Code: "E0215", Title: `constant defined by itself`,
 		NoFix:   "only its author knows the value",
@@ -182,7 +167,6 @@ const B: Int = A;`,
 		Good: `const A: Int = B + 1;
 const B: Int = 1;`,
 	}
-	// NotConstant: not a constant.
 	NotConstant = &Info{
 		Code: "E0216", Title: `not a constant`,
 		NoFix:   "a value that is known only at run time needs another place, which its author chooses",
@@ -191,7 +175,6 @@ const B: Int = 1;`,
 const A: Int = f();`,
 		Good: `const A: Int = 1;`,
 	}
-	// ConstZero: division by zero in a constant.
 	ConstZero = &Info{
 		Code: "E0217", Title: `division by zero in a constant`,
 		NoFix:   "only its author knows what is to be divided by",
@@ -199,7 +182,6 @@ const A: Int = f();`,
 		Bad:     `const A: Int = 1 / 0;`,
 		Good:    `const A: Int = 1 / 2;`,
 	}
-	// DecoratorPlace: decorator out of place.
 	DecoratorPlace = &Info{
 		Code: "E0218", Title: `decorator out of place`,
 		Explain: "Each decorator belongs to certain declarations.",
@@ -209,7 +191,6 @@ fn t() { }`,
 @expect_fail
 fn t() { panic("x"); }`,
 	}
-	// UnusedVariable: unused variable.
 	UnusedVariable = &Info{
 		Unnecessary: true,
 		Code:        "W0220", Title: `unused variable`,
@@ -217,7 +198,6 @@ fn t() { panic("x"); }`,
 		Bad:     `fn main() { let n = 1; }`,
 		Good:    `fn main() { let _n = 1; }`,
 	}
-	// UnknownTrait: unknown trait.
 	UnknownTrait = &Info{
 		Code: "E0221", Title: `unknown trait`,
 		Explain: "A bound, or what an impl implements, is a trait that is declared.",
@@ -225,7 +205,6 @@ fn t() { panic("x"); }`,
 		Good: `trait Show { fn show(self) -> String; }
 fn f<T: Show>(x: T) -> T { x }`,
 	}
-	// MissingMethod: trait not implemented in full.
 	MissingMethod = &Info{
 		Code: "E0222", Title: `trait not implemented in full`,
 		Explain: "An impl of a trait declares every method that the trait has no default for.",
@@ -236,7 +215,6 @@ impl Show for P { }`,
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
 	}
-	// ExtraMethod: method that the trait does not have.
 	ExtraMethod = &Info{
 		Code: "E0223", Title: `method that the trait does not have`,
 		Explain: "An impl of a trait declares the methods of the trait; others go into an impl of the type alone.",
@@ -247,7 +225,6 @@ impl Show for P { fn print(self) -> String { "${self.x}" } }`,
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
 	}
-	// MethodSignature: method unlike its trait's.
 	MethodSignature = &Info{
 		Code: "E0224", Title: `method unlike its trait's`,
 		Explain: "A method of a trait has the parameters and the result that the trait declares.",
@@ -258,7 +235,6 @@ impl Show for P { fn show(self) -> Int { self.x } }`,
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "${self.x}" } }`,
 	}
-	// DuplicateImpl: trait implemented twice.
 	DuplicateImpl = &Info{
 		Code: "E0225", Title: `trait implemented twice`,
 		Explain: "A trait has one impl for a type, whatever the type's arguments: they are gone at run time.",
@@ -270,7 +246,6 @@ impl Show for P { fn show(self) -> String { "b" } }`,
 struct P { x: Int }
 impl Show for P { fn show(self) -> String { "a" } }`,
 	}
-	// Private: private.
 	Private = &Info{
 		Code: "E0226", Title: `private`,
 		Explain: "What is not `pub` is seen only in its module and the modules within.",
@@ -279,14 +254,12 @@ fn main() { emit("s", vault::secret()); }`,
 		Good: `mod vault { pub fn secret() -> Int { 42 } }
 fn main() { emit("s", vault::secret()); }`,
 	}
-	// ModuleFile: no file for the module.
 	ModuleFile = &Info{
 		Code: "E0227", Title: `no file for the module`,
 		Explain: "`mod x;` reads x.conc or x/mod.conc beside the module that declares it.",
 		Bad:     `mod nowhere;`,
 		Good:    `mod somewhere { }`,
 	}
-	// ImportCycle: import of itself.
 	ImportCycle = &Info{
 		Code: "E0228", Title: `import of itself`,
 		NoFix:   "only its author knows where the name is to come from",
@@ -298,7 +271,6 @@ fn main() { a::x(); }`,
 mod b { pub fn x() { } }
 fn main() { a::x(); }`,
 	}
-	// HidesLibrary: name of the library hidden.
 	HidesLibrary = &Info{
 		Code: "W0231", Title: `name of the library hidden`,
 		NoFix:   "a new name goes to every use, which is a rename and no repair",
@@ -311,7 +283,6 @@ fn main() { emit("r", Reply { code: 1 }); }`,
 			{`fn main() { let println = 3; emit("n", println); }`, `fn main() { let lines = 3; emit("n", lines); }`},
 		},
 	}
-	// UnusedImport: unused import.
 	UnusedImport = &Info{
 		Unnecessary: true,
 		Code:        "W0230", Title: `unused import`,
@@ -321,7 +292,6 @@ fn main() { emit("x", 1); }`,
 		Good: `use std::json;
 fn main() { emit("x", json::stringify(1)); }`,
 	}
-	// FileCycle: files that use each other in a circle.
 	FileCycle = &Info{
 		Code: "E0229", Title: `files use each other`,
 		NoFix:   "only its author knows in which of the files what both use belongs",

@@ -2,7 +2,6 @@ package diag
 
 // Pipelines.
 var (
-	// StageInput: stages do not fit.
 	StageInput = &Info{
 		Code: "E0741", Title: `stages do not fit`,
 		NoFix:   "only its author knows which of the two types is meant",
@@ -10,7 +9,6 @@ var (
 		Bad:     `pipeline P { stage a(s: String) -> Int { s.len() } stage b(t: String) -> String { t } }`,
 		Good:    `pipeline P { stage a(s: String) -> Int { s.len() } stage b(n: Int) -> String { "${n}" } }`,
 	}
-	// EmptyPipeline: pipeline without stages.
 	EmptyPipeline = &Info{
 		Code: "E0742", Title: `pipeline without stages`,
 		NoFix:   "only its author knows what it is to do",

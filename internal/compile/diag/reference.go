@@ -10,8 +10,7 @@ import (
 
 //go:generate go run ./gen ../../../spec/diagnostics.md
 
-// areas are the parts of the catalogue by the first digits of codes, in the
-// order of the manual.
+// areas are the parts of the catalogue by the first digits of codes, in the order of the manual.
 var areas = []struct{ prefixes, title, doc string }{
 	{"00", "Characters", "What is no word of the language."},
 	{"01", "Grammar", "What does not follow the grammar."},
@@ -27,8 +26,7 @@ var areas = []struct{ prefixes, title, doc string }{
 	{"10", "The compiler itself", "What is our mistake, not the program's."},
 }
 
-// referenceManifest is the Concerto.toml with which the catalogue's programs are
-// compiled.
+// referenceManifest is the Concerto.toml that the catalogue's programs are compiled with.
 const referenceManifest = `[connections.demo]
 provider = "scripted"
 default_model = "m"
@@ -53,11 +51,11 @@ message_types = ["progress", "result"]
 command = "./files"
 `
 
-// Longer programs than this are not shown.
+// maxShown is the maximum length of a program that the reference contains.
 const maxShown = 2000
 
-// Reference is the text of spec/diagnostics.md, generated from the catalogue:
-// every diagnostic by area, with a wrong program and the same one repaired.
+// Reference returns the text of spec/diagnostics.md, generated from the catalogue: every diagnostic
+// by area, with a wrong program and a corrected one.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(`# Diagnostics
@@ -97,7 +95,7 @@ func entry(b *strings.Builder, i *Info) {
 	}
 }
 
-// example writes a program, if it can be shown.
+// example writes a program, if it is short enough and valid UTF-8.
 func example(b *strings.Builder, i *Info, label, mark, text string) {
 	if text == "" || len(text) > maxShown || !utf8.ValidString(text) {
 		return

@@ -1,6 +1,6 @@
 package diag
 
-// Stray: a character that no token starts with.
+// Stray reports a character that no token starts with.
 var Stray = &Info{
 	Code: "E0001", Title: "stray character",
 	Explain: "Outside strings and comments a program is made of names, numbers, operators and brackets.",
@@ -12,7 +12,7 @@ var Stray = &Info{
 	}},
 }
 
-// OpenString: a string literal without its closing quote.
+// OpenString reports a string literal without its closing quote.
 var OpenString = &Info{
 	Code: "E0002", Title: "string is never closed",
 	Explain: "A string ends at the quote it began with; one in double quotes may span lines.",
@@ -20,7 +20,7 @@ var OpenString = &Info{
 	Good:    "fn main() {\n    emit(\"greeting\", 1);\n}\n",
 }
 
-// OpenComment: a block comment without its end.
+// OpenComment reports a block comment without its end.
 var OpenComment = &Info{
 	Code: "E0003", Title: "comment is never closed",
 	Explain: "Block comments nest, so every `/*` needs a `*/` of its own.",
@@ -28,7 +28,7 @@ var OpenComment = &Info{
 	Good:    "fn main() { /* a /* nested */ comment */ }",
 }
 
-// BadEscape: a backslash sequence that means nothing.
+// BadEscape reports an unknown escape sequence.
 var BadEscape = &Info{
 	Code: "E0004", Title: "unknown escape",
 	Explain: "Strings know \\\\ \\\" \\' \\n \\r \\t \\0 \\$ and \\u{…} with one to six hexadecimal digits.",
@@ -36,7 +36,7 @@ var BadEscape = &Info{
 	Good:    `fn main() { emit("path", "C:\\work"); }`,
 }
 
-// BadNumber: digits that make no number.
+// BadNumber reports digits that do not form a number.
 var BadNumber = &Info{
 	Code: "E0005", Title: "malformed number",
 	NoFix:   "only its author knows the number that is meant",
@@ -45,7 +45,7 @@ var BadNumber = &Info{
 	Good:    "fn main() { emit(\"mask\", 0xFF); }",
 }
 
-// NotUTF8: bytes that are no text.
+// NotUTF8 reports bytes that are not valid UTF-8.
 var NotUTF8 = &Info{
 	Code: "E0006", Title: "source is not UTF-8",
 	NoFix:   "which letters the bytes stand for depends on how the file was saved",
@@ -54,7 +54,7 @@ var NotUTF8 = &Info{
 	Good:    "fn main() { emit(\"name\", \"caf\u00e9\"); }",
 }
 
-// BadName: a name with letters that names cannot have.
+// BadName reports a name with characters that names cannot have.
 var BadName = &Info{
 	Code: "E0007", Title: "name with a letter that names cannot have",
 	NoFix:   "only its author knows a name for it without these letters",
@@ -63,7 +63,7 @@ var BadName = &Info{
 	Good:    "const groesse = 1;\nfn main() { emit(\"size\", groesse); }",
 }
 
-// OpenInterpolation: `${` without its `}`.
+// OpenInterpolation reports `${` without its `}`.
 var OpenInterpolation = &Info{
 	Code: "E0008", Title: "interpolation is never closed",
 	Explain: "`${` in a string starts an expression that ends at the matching `}`; write `\\${` for the characters themselves.",
@@ -71,7 +71,7 @@ var OpenInterpolation = &Info{
 	Good:    "fn main() { emit(\"cost\", \"${1 + 2}\"); }",
 }
 
-// Apostrophe: a word with an apostrophe in a string of single quotes.
+// Apostrophe reports a word with an apostrophe in a string of single quotes.
 var Apostrophe = &Info{
 	Code: "E0009", Title: "apostrophe in a string",
 	Explain: "A `'` ends a string that a `'` began. Within it an apostrophe is written `\\'`, or the string stands in double quotes.",
@@ -83,7 +83,7 @@ var Apostrophe = &Info{
 	}},
 }
 
-// Unexpected: a token that the grammar does not allow where it stands.
+// Unexpected reports a token that the grammar does not allow at this place.
 var Unexpected = &Info{
 	Code: "E0101", Title: "unexpected token",
 	Explain: "The text does not follow the grammar (spec/grammar.md) at this place.",
@@ -91,7 +91,7 @@ var Unexpected = &Info{
 	Good:    "fn add(a: Int) -> Int { a }",
 }
 
-// MissingSemicolon: a statement without its `;`.
+// MissingSemicolon reports a statement without its `;`.
 var MissingSemicolon = &Info{
 	Code: "E0102", Title: "missing `;`",
 	Explain: "Statements end in `;`, but for those that end in a block and for the last expression of a block, which is its value.",
@@ -99,7 +99,7 @@ var MissingSemicolon = &Info{
 	Good:    "fn main() {\n    let a = 1;\n    let b = 2;\n    emit(\"sum\", a + b);\n}\n",
 }
 
-// Unclosed: an opening bracket without its partner.
+// Unclosed reports an opening bracket without a matching closing bracket.
 var Unclosed = &Info{
 	Code: "E0103", Title: "bracket is never closed",
 	Explain: "Every ( [ { needs its partner. Where one is missing, indentation tells which.",
@@ -107,7 +107,7 @@ var Unclosed = &Info{
 	Good:    "fn main() {\n    if true {\n        emit(\"a\", 1);\n    }\n}\n\nfn other() {\n}\n",
 }
 
-// Unopened: a closing bracket without its partner.
+// Unopened reports a closing bracket without a matching opening bracket.
 var Unopened = &Info{
 	Code: "E0104", Title: "bracket was never opened",
 	Explain: "A ) ] } closes the bracket that was opened last; here none is open.",
@@ -115,7 +115,7 @@ var Unopened = &Info{
 	Good:    "fn main() {\n    emit(\"a\", 1);\n}\n",
 }
 
-// LooseStatement: a statement outside of every function.
+// LooseStatement reports a statement outside a function.
 var LooseStatement = &Info{
 	Code: "E0105", Title: "statement at module level",
 	Explain: "A module holds declarations only; what runs stands in functions, and a program starts in `main`.",
@@ -123,7 +123,7 @@ var LooseStatement = &Info{
 	Good:    "const greeting = \"hello\";",
 }
 
-// ReservedName: a reserved word where a name is wanted.
+// ReservedName reports a reserved word where a name is required.
 var ReservedName = &Info{
 	Code: "E0106", Title: "reserved word as a name",
 	Explain: "Reserved words cannot name things; they may stand after `.` and before `:` in fields, map keys and named arguments.",
@@ -131,7 +131,7 @@ var ReservedName = &Info{
 	Good:    "fn matches() {}",
 }
 
-// TooDeep: nesting beyond what the compiler takes.
+// TooDeep reports nesting beyond the limit of the compiler.
 var TooDeep = &Info{
 	Code: "E0107", Title: "nested too deeply",
 	NoFix:   "how code is best split up is a matter of what it means",
@@ -140,8 +140,8 @@ var TooDeep = &Info{
 	Good:    "fn main() { emit(\"x\", !!true); }",
 }
 
-// deep nests more operators than the parser accepts. It is a constant, so that
-// the linker lays out the whole catalogue.
+// deep nests more operators than the parser accepts. It is a constant, so that the linker lays out
+// the whole catalogue.
 const (
 	not10   = "!!!!!!!!!!"
 	not100  = not10 + not10 + not10 + not10 + not10 + not10 + not10 + not10 + not10 + not10
@@ -149,7 +149,7 @@ const (
 	deep    = not1000 + not1000 + not1000 + not1000 + not1000 + not1000 + not1000 + not1000 + not1000 + not1000 + "!true"
 )
 
-// NoExpression: something else where an expression is wanted.
+// NoExpression reports another token where an expression is required.
 var NoExpression = &Info{
 	Code: "E0108", Title: "expression expected",
 	Explain: "Here a value is wanted: a literal, a name, a call, an operator with its operands, a block.",
@@ -161,7 +161,7 @@ var NoExpression = &Info{
 	}},
 }
 
-// NoType: something else where a type is wanted.
+// NoType reports another token where a type is required.
 var NoType = &Info{
 	Code: "E0109", Title: "type expected",
 	NoFix:   "only its author knows the type that is meant",
@@ -170,7 +170,7 @@ var NoType = &Info{
 	Good:    "fn f(a: Int) -> Int { a + 1 }",
 }
 
-// NoPattern: something else where a pattern is wanted.
+// NoPattern reports another token where a pattern is required.
 var NoPattern = &Info{
 	Code: "E0110", Title: "pattern expected",
 	NoFix:   "only its author knows what is to be matched",
@@ -179,7 +179,7 @@ var NoPattern = &Info{
 	Good:    "fn main() { let _a = 1; }",
 }
 
-// NoDeclaration: a word at module level that starts no declaration.
+// NoDeclaration reports a word at module level that does not start a declaration.
 var NoDeclaration = &Info{
 	Code: "E0111", Title: "unknown kind of declaration",
 	Explain: "Declarations start with fn struct enum trait impl schema type const use mod agent host tool mcp pipeline hashmap ledger memory.",
@@ -187,7 +187,7 @@ var NoDeclaration = &Info{
 	Good:    "fn main() {}",
 }
 
-// UntypedParameter: a function's parameter without a type.
+// UntypedParameter reports a function's parameter without a type.
 var UntypedParameter = &Info{
 	Code: "E0112", Title: "parameter without a type",
 	Explain: "Signatures are annotated; only closures may leave their parameters' types to the context.",
@@ -199,7 +199,7 @@ var UntypedParameter = &Info{
 	}},
 }
 
-// ChainedRange: a range of ranges.
+// ChainedRange reports a range of ranges.
 var ChainedRange = &Info{
 	Code: "E0113", Title: "ranges do not chain",
 	NoFix:   "only its author knows which of the bounds are meant",
@@ -208,7 +208,7 @@ var ChainedRange = &Info{
 	Good:    "fn main() { let r = 1..3; emit(\"r\", r.to_array()); }",
 }
 
-// OpenRange: a range without an end outside of a slice.
+// OpenRange reports a range without an end outside a slice.
 var OpenRange = &Info{
 	Code: "E0114", Title: "range without an end",
 	NoFix:   "only its author knows where it ends",
@@ -217,7 +217,7 @@ var OpenRange = &Info{
 	Good:    "fn main() { for i in 0..3 { emit(\"i\", i); } }",
 }
 
-// PositionalAfterNamed: arguments out of order.
+// PositionalAfterNamed reports a positional argument after a named one.
 var PositionalAfterNamed = &Info{
 	Code: "E0115", Title: "positional argument after a named one",
 	Explain: "Arguments are given by position first, then by name.",
@@ -225,7 +225,7 @@ var PositionalAfterNamed = &Info{
 	Good:    "fn f(a: Int, b: Int) -> Int { a - b }\nfn main() { emit(\"f\", f(1, b: 2)); }",
 }
 
-// MisplacedDecl: a declaration that must stand at module level.
+// MisplacedDecl reports a declaration that is only allowed at module level.
 var MisplacedDecl = &Info{
 	Code: "E0116", Title: "declaration cannot stand here",
 	Explain: "Within a block only fn, const, struct, enum, schema, type and use may be declared, none of them pub.",
@@ -233,7 +233,7 @@ var MisplacedDecl = &Info{
 	Good:    "host Worker { connector: worker }\nfn main() {}",
 }
 
-// EmptyInterpolation: `${}`.
+// EmptyInterpolation reports `${}`.
 var EmptyInterpolation = &Info{
 	Code: "E0117", Title: "empty interpolation",
 	Explain: "`${ }` holds the expression whose text goes there; write `\\${}` for the characters themselves.",
@@ -241,7 +241,7 @@ var EmptyInterpolation = &Info{
 	Good:    "fn main() { emit(\"a\", \"\\${}\"); }",
 }
 
-// PlainString: an interpolated string where only fixed text may stand.
+// PlainString reports an interpolated string where only constant text is allowed.
 var PlainString = &Info{
 	Code: "E0118", Title: "interpolation where the text must be fixed",
 	Explain: "Types, message types of handlers and descriptions are read when compiling, so their strings cannot hold `${ }`.",
@@ -249,7 +249,7 @@ var PlainString = &Info{
 	Good:    "tool T { description: \"v1\" }",
 }
 
-// BadLetElse: let-else without the value to take apart.
+// BadLetElse reports a let-else without a value.
 var BadLetElse = &Info{
 	Code: "E0119", Title: "`else` without a value",
 	NoFix:   "only its author knows the value that is to be taken apart",
@@ -258,7 +258,7 @@ var BadLetElse = &Info{
 	Good:    "fn f(o: Option<Int>) -> Int { let Some(x) = o else { return 0; }; x }",
 }
 
-// BadHandler: a handler that is neither closure nor function.
+// BadHandler reports a handler that is not a closure or a function.
 var BadHandler = &Info{
 	Code: "E0120", Title: "handler is neither closure nor function",
 	Explain: "A handler of `listen` is a closure of one parameter or the name of a function.",
@@ -266,7 +266,7 @@ var BadHandler = &Info{
 	Good:    "host W { connector: worker, question_default: \"\" }\nfn main() { let _r = listen W.execute(\"go\") { \"approval\" => |a| \"yes\", }; }",
 }
 
-// StrayDecorator: a decorator before something that takes none.
+// StrayDecorator reports a decorator without a declaration.
 var StrayDecorator = &Info{
 	Code: "E0121", Title: "decorator before nothing to decorate",
 	Explain: "Decorators stand before declarations, members, stages and parameters, and `@limit(n)` before `parallel for`.",
@@ -274,7 +274,7 @@ var StrayDecorator = &Info{
 	Good:    "fn main() { @limit(2) parallel for n in [1, 2] { emit(\"a\", n); } }",
 }
 
-// EmitArguments: emit with too few or too many arguments.
+// EmitArguments reports an emit with too few or too many arguments.
 var EmitArguments = &Info{
 	Code: "E0122", Title: "emit takes a channel and a payload",
 	Explain: "`emit(channel)` and `emit(channel, payload)` are its two forms; both take values by position.",
@@ -282,7 +282,7 @@ var EmitArguments = &Info{
 	Good:    "fn main() { emit(\"a\", [1, 2]); }",
 }
 
-// TwiceTypeArguments: a path with type arguments in two places.
+// TwiceTypeArguments reports a path with type arguments in two places.
 var TwiceTypeArguments = &Info{
 	Code: "E0123", Title: "type arguments twice in a path",
 	Explain: "A path takes type arguments in one place: after its type or after its function.",
@@ -290,7 +290,8 @@ var TwiceTypeArguments = &Info{
 	Good:    "struct Box<T> { v: T }\nimpl<T> Box<T> { fn of(v: T) -> Box<T> { Box { v: v } } }\nfn main() { let b = Box<Int>::of(1); emit(\"b\", b.v); }",
 }
 
-// StoreNeedsValue: kept apart from Unexpected because the repair is known.
+// StoreNeedsValue reports a store without a type or value. It is separate from Unexpected because
+// it has a fix.
 var StoreNeedsValue = &Info{
 	Code: "E0124", Title: "store without type or value",
 	Explain: "A store names its type and the value it starts with.",
@@ -298,7 +299,7 @@ var StoreNeedsValue = &Info{
 	Good:    "memory log: Memory = Memory::new();",
 }
 
-// TwoRests: an array pattern with two `..`.
+// TwoRests reports an array pattern with two `..`.
 var TwoRests = &Info{
 	Code: "E0125", Title: "two rests in one pattern",
 	Explain: "An array pattern may hold `..` once; with two it would not be clear what goes where.",
@@ -306,7 +307,7 @@ var TwoRests = &Info{
 	Good:    "fn f(xs: Array<Int>) -> Int { let [.., b] = xs else { return 0; }; b }",
 }
 
-// TwoDescriptions: a tool described twice.
+// TwoDescriptions reports a tool with two descriptions.
 var TwoDescriptions = &Info{
 	Code: "E0126", Title: "tool described twice",
 	Explain: "A tool has one `description`.",
@@ -314,7 +315,7 @@ var TwoDescriptions = &Info{
 	Good:    "tool T { description: \"a\" }",
 }
 
-// HeadStruct: a struct literal whose brace opens the body instead.
+// HeadStruct reports a struct literal whose brace starts the body instead.
 var HeadStruct = &Info{
 	Code: "E0127", Title: "struct literal in a head",
 	Explain: "In the heads of if, while, for, match, listen and parallel for a `{` opens the body; parentheses lift that.",

@@ -2,7 +2,6 @@ package diag
 
 // Tests and their mocks.
 var (
-	// MockPlace: mock outside a test.
 	MockPlace = &Info{
 		Code: "E0751", Title: "`mock` outside a test",
 		NoFix:   "only its author knows the test that it is for",
@@ -12,7 +11,6 @@ fn main() { mock A { response: "hi" } }`,
 		Good: `agent A uses demo { }
 @test fn t() { mock A { response: "hi" } assert(A.execute("x").is_ok()); }`,
 	}
-	// MockTarget: nothing to mock.
 	MockTarget = &Info{
 		Code: "E0752", Title: "nothing to mock",
 		Explain: "What reaches out of the program can be mocked: agents, hosts and MCP servers. Everything else runs in a test as it is.",
@@ -21,7 +19,6 @@ fn main() { mock A { response: "hi" } }`,
 		Good: `agent A uses demo { }
 @test fn t() { mock A { response: "hi" } assert(A.execute("x").is_ok()); }`,
 	}
-	// MockAnswers: no answers, or two kinds of them.
 	MockAnswers = &Info{
 		Code: "E0753", Title: "answers of a mock",
 		Explain: "A mock answers in one way: with a `response` each time, with an `error` each time, or with `responses` in turn; a host's also with the `messages` of its conversations. An MCP server's has an answer for each function.",
@@ -30,7 +27,6 @@ fn main() { mock A { response: "hi" } }`,
 		Good: `agent A uses demo { }
 @test fn t() { mock A { responses: ["hi", { error: "down" }] } assert(A.execute("x").is_ok()); assert(A.execute("x").is_err()); }`,
 	}
-	// TestText: text of a test's decorator.
 	TestText = &Info{
 		Code: "E0754", Title: "text of a test's decorator",
 		Explain: "`@test` takes at most the test's description, `@expect_fail` at most a part of the failure's message: a string literal.",

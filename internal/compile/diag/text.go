@@ -13,21 +13,20 @@ import (
 	"github.com/concerto-lang/concerto/internal/text/source"
 )
 
-// TextOptions says how Text renders.
+// TextOptions are the options of Text.
 type TextOptions struct {
 	Color bool // with terminal colours; the caller knows whether that fits
 }
 
-// Text writes diagnostics for people, one after the other with a blank line
-// between: where and what, the source line with carets under the place, the
-// labelled places, the hints. Of more than MaxShown errors or warnings the rest
-// is counted. The only errors are w's.
+// Text writes diagnostics for people, separated by blank lines: the position and the message, the
+// source line with carets under the span, the labels and the hints. It writes at most MaxShown
+// errors and MaxShown warnings, and then the number of the others. It returns only errors of w.
 //
 //	main.conc:3:8: error[E0101]: expected `:`, found `Int`
 //	  |
 //	3 | fn f(x Int) {}
 //	  |        ^^^
-//	  = hint: write `:` before `Int`
+//	  = hint: add `:` before `Int`
 func Text(w io.Writer, ds []*Diagnostic, opt TextOptions) error {
 	b := bufio.NewWriter(w)
 	r := renderer{w: b, palette: palette(opt.Color)}
@@ -35,11 +34,10 @@ func Text(w io.Writer, ds []*Diagnostic, opt TextOptions) error {
 	return b.Flush()
 }
 
-// MaxShown is how many errors, and how many warnings, Text shows: whoever
-// repairs that many compiles again. JSON shows all.
+// MaxShown is the maximum number of errors, and of warnings, that Text writes. JSON writes all.
 const MaxShown = 200
 
-// renderer writes diagnostics.
+// renderer writes diagnostics as text.
 type renderer struct {
 	palette
 	layouts
@@ -63,7 +61,7 @@ func (r *renderer) all(ds []*Diagnostic) {
 	}
 }
 
-// mark is one underlined place.
+// mark is an underlined span.
 type mark struct {
 	file *source.File
 	span source.Span
@@ -102,14 +100,14 @@ func (r *renderer) diagnostic(d *Diagnostic) {
 	}
 }
 
-// indented writes text behind head, its further lines below it.
+// indented writes head and text, and indents the further lines of text.
 func (r *renderer) indented(head, text string) {
 	pad := strings.Repeat(" ", r.gutter+1)
 	fmt.Fprintf(r.w, "%s%s%s\n", pad, head, strings.ReplaceAll(text, "\n", "\n"+pad+"        "))
 }
 
-// excerpts writes the marked lines, file by file. The first file has no heading,
-// as the message names it.
+// excerpts writes the marked lines, file by file. The first file has no heading, because the
+// message names it.
 func (r *renderer) excerpts(marks []mark) {
 	for i := 0; len(marks) > 0; i++ {
 		f := marks[0].file
@@ -130,8 +128,8 @@ func (r *renderer) excerpts(marks []mark) {
 	}
 }
 
-// excerpt writes the lines of f that have marks, with each line's marks below
-// it. The diagnostic's own mark comes first.
+// excerpt writes the lines of f that have marks, with the marks of each line below it. The
+// diagnostic's own mark comes first.
 func (r *renderer) excerpt(f *source.File, marks []mark) {
 	slices.SortStableFunc(marks, func(a, b mark) int {
 		return f.LineOf(a.span.Start) - f.LineOf(b.span.Start)
@@ -152,7 +150,7 @@ func (r *renderer) excerpt(f *source.File, marks []mark) {
 	}
 }
 
-// row writes one line behind the gutter.
+// row writes one line after the gutter.
 func (r *renderer) row(number, text string) {
 	gutter := fmt.Sprintf("%*s |", r.gutter, number)
 	if text == "" {
@@ -178,14 +176,14 @@ func (r *renderer) line(f *source.File, n int, marks []mark) {
 	}
 }
 
-// steers says whether a character could control a terminal: control characters,
-// and those that change the direction of writing.
+// steers reports whether a character can control a terminal: control characters, and those that
+// change the direction of writing.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }
 
-// clean makes the text of a message safe to print: line feeds stay, other
-// characters that could control a terminal are made visible.
+// clean returns text that is safe to print. It keeps line feeds, and replaces other characters that
+// can control a terminal by visible ones.
 func clean(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && steers(r) || r == utf8.RuneError }) {
 		return s

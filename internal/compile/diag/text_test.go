@@ -9,7 +9,7 @@ import (
 
 var sample = &Info{Code: "E9999", Title: "sample"}
 
-// spanOf is the place of part within text, the n-th occurrence from 0.
+// spanOf returns the span of the n-th occurrence, from 0, of part in text.
 func spanOf(t *testing.T, text, part string, n int) source.Span {
 	t.Helper()
 	at := 0
@@ -51,7 +51,7 @@ func TestTextLayout(t *testing.T) {
 	}
 }
 
-// Carets stand below what they mean, whatever stands before.
+// Carets are below their span, whatever is before it on the line.
 func TestTextColumns(t *testing.T) {
 	for name, c := range map[string]struct{ line, shown, carets string }{
 		"tabs":       {"\tlet\tX = 1;", "    let X = 1;", "        ^"},

@@ -1,9 +1,9 @@
 package diag
 
-// The mistakes in tools of an application, in files of tools and in the sections [tools.X]
-// of a manifest. Examples are files of tools.
+// Diagnostics of the application's tools, in tool files and in the sections [tools.X] of a
+// manifest. The examples are tool files.
 
-// ToolSyntax: a file of tools is not YAML, or not one document.
+// ToolSyntax reports a tool file that is not YAML, or not exactly one document.
 var ToolSyntax = &Info{
 	Code: "E0911", Title: "a file of tools cannot be read", Tools: true,
 	NoFix:   "what is no YAML says too little of what is meant",
@@ -12,7 +12,7 @@ var ToolSyntax = &Info{
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    command: [python3, query.py]\n",
 }
 
-// ToolHidden: a file of tools uses what makes it mean more than it shows.
+// ToolHidden reports an anchor, alias, tag or merge key.
 var ToolHidden = &Info{
 	Code: "E0912", Title: "a file of tools has an anchor, an alias, a tag or a merge key", Tools: true,
 	NoFix:   "only its author knows what is to stand there in full",
@@ -21,7 +21,7 @@ var ToolHidden = &Info{
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    timeout: 30\n    command: [python3, query.py]\n",
 }
 
-// ToolUnknown: a key that means nothing.
+// ToolUnknown reports a key that has no meaning.
 var ToolUnknown = &Info{
 	Code: "E0913", Title: "a tool has an unknown key", Tools: true,
 	Explain: "Nothing is ignored: a misspelt `requires_approval` would let calls through. `concerto doc manifest` lists the keys.",
@@ -29,7 +29,7 @@ var ToolUnknown = &Info{
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    timeout: 30\n    command: [python3, query.py]\n",
 }
 
-// ToolKeyTwice: a key stands twice in one mapping.
+// ToolKeyTwice reports a key that appears twice in a mapping.
 var ToolKeyTwice = &Info{
 	Code: "E0914", Title: "a key stands twice in a file of tools", Tools: true,
 	Explain: "Of two values of one key only one could count.",
@@ -37,7 +37,7 @@ var ToolKeyTwice = &Info{
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    timeout: 30\n    command: [python3, query.py]\n",
 }
 
-// ToolType: a value is of another type than its key takes.
+// ToolType reports a value of the wrong type.
 var ToolType = &Info{
 	Code: "E0915", Title: "a key of a tool has a value of the wrong type", Tools: true,
 	Explain: "Every key takes one type of value. Nothing is converted: a number in quotes is a text, and `yes` is one, too.",
@@ -45,7 +45,7 @@ var ToolType = &Info{
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    timeout: 30\n    command: [python3, query.py]\n",
 }
 
-// ToolValue: a value has the right type but cannot be used.
+// ToolValue reports a value of the right type that is not valid.
 var ToolValue = &Info{
 	Code: "E0916", Title: "a key of a tool has a value that cannot be used", Tools: true,
 	Explain: "Names match `[A-Za-z_][A-Za-z0-9_-]{0,63}`, versions are integers of 1 or more, times lie between 0.001 and 86400 seconds, and some keys take one of a few words. " +
@@ -54,7 +54,7 @@ var ToolValue = &Info{
 	Good: "tools:\n  - name: query\n    description: Query the database\n    scope: session\n    command: [python3, query.py]\n",
 }
 
-// ToolMissing: a key that a tool needs is not there.
+// ToolMissing reports a tool without a required key.
 var ToolMissing = &Info{
 	Code: "E0917", Title: "a tool lacks a key", Tools: true,
 	NoFix:   "only its author knows what models are to be told",
@@ -63,7 +63,7 @@ var ToolMissing = &Info{
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    command: [python3, query.py]\n",
 }
 
-// ToolHandler: it is not clear what answers a tool's calls.
+// ToolHandler reports a tool with no handler or several handlers.
 var ToolHandler = &Info{
 	Code: "E0918", Title: "a tool has not exactly one handler", Tools: true,
 	NoFix:   "only its author knows what answers its calls",
@@ -72,7 +72,7 @@ var ToolHandler = &Info{
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    command: [python3, query.py]\n",
 }
 
-// ToolSchema: `parameters` or `output` is no JSON Schema.
+// ToolSchema reports a `parameters` or `output` that is not a valid JSON Schema.
 var ToolSchema = &Info{
 	Code: "E0919", Title: "a tool's schema is none", Tools: true,
 	NoFix:   "only its author knows the schema that is meant",
@@ -81,7 +81,7 @@ var ToolSchema = &Info{
 	Good:    "tools:\n  - name: query\n    description: Query the database\n    parameters: {type: object, properties: {sql: {type: string}}}\n    command: [python3, query.py]\n",
 }
 
-// ToolTwice: two tools have one name and version.
+// ToolTwice reports two tools with the same name and version.
 var ToolTwice = &Info{
 	Code: "E0920", Title: "two tools have one name", Tools: true,
 	NoFix:   "only its author knows which of the two is meant",
@@ -92,7 +92,8 @@ var ToolTwice = &Info{
 		"  - name: query\n    version: 2\n    description: Query the archive\n    command: [python3, archive.py]\n",
 }
 
-// ToolSource: what a tool names is not there.
+// ToolSource reports a file, function, server or tool that a tool refers to and that does not
+// exist.
 var ToolSource = &Info{
 	Code: "E0921", Title: "what a tool names is not there", Tools: true,
 	NoFix:   "only its author knows what is meant to be there",

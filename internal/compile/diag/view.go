@@ -10,28 +10,27 @@ import (
 
 const (
 	tabWidth = 4
-	// Longer lines are shown in part: lead columns before the place, maxColumns
-	// in all.
+	// Longer lines are shown in part: at most maxColumns columns, starting lead columns before the
+	// span.
 	maxColumns = 160
 	lead       = 60
 )
 
-// layout is the columns of a source line's characters when it is shown: with
-// blanks for tabs, and visible characters for those that could control a
-// terminal.
+// layout holds the columns of a source line's characters when it is shown, with spaces for tabs and
+// visible characters for those that could control a terminal.
 type layout struct {
 	line    []byte
 	columns []int32 // the column of each byte offset, and of the line's end
 }
 
-// layouts keeps the layouts of long lines, so that many diagnostics on one line
-// are as quick as many on many lines.
+// layouts caches the layouts of long lines, so that many diagnostics on one line take no longer
+// than diagnostics on different lines.
 type layouts struct {
 	long    map[*source.File]map[int]*layout
 	scanned int // characters looked at, for tests of how the work grows
 }
 
-// of is the layout of line n of f.
+// of returns the layout of line n of f.
 func (l *layouts) of(f *source.File, n int) *layout {
 	if v := l.long[f][n]; v != nil {
 		return v
@@ -71,13 +70,13 @@ func (l *layouts) lay(line []byte) *layout {
 	return v
 }
 
-// column is where byte offset i stands in the whole line.
+// column returns the column of byte offset i in the whole line.
 func (v *layout) column(i int) int {
 	return int(v.columns[max(min(i, len(v.columns)-1), 0)])
 }
 
-// window is the part of a line that is shown: all of it, or the text around a
-// place, with marks where text is left out.
+// window is the visible part of a line: all of it, or the text around a span, with ellipses for the
+// omitted text.
 type window struct {
 	*layout
 	text  string
@@ -85,10 +84,10 @@ type window struct {
 	last  int // the column behind the end of what is shown
 }
 
-// column is where byte offset i stands in what is shown.
+// column returns the column of byte offset i in the window.
 func (w *window) column(i int) int { return min(max(w.layout.column(i)-w.shift, 0), w.last) }
 
-// around is the part of a line that has byte offset at in sight.
+// around returns the part of a line around byte offset at.
 func (l *layouts) around(v *layout, at int) *window {
 	width := v.column(len(v.line))
 	if width <= maxColumns {
@@ -109,7 +108,7 @@ func (l *layouts) around(v *layout, at int) *window {
 	return &window{v, text, shift, maxColumns + 2}
 }
 
-// shown are the characters from byte offset i on that begin before a column.
+// shown returns the characters from byte offset i that start before column end.
 func (l *layouts) shown(v *layout, i, end int) string {
 	var b strings.Builder
 	for i < len(v.line) && v.column(i) < end {
@@ -122,8 +121,7 @@ func (l *layouts) shown(v *layout, i, end int) string {
 	return b.String()
 }
 
-// showRune is what to print for a character of n bytes at a column, and its
-// width.
+// showRune returns the text to print for a character of n bytes at a column, and its width.
 func showRune(r rune, n, col int) (string, int) {
 	switch {
 	case r == '\t':

@@ -2,8 +2,8 @@ package diag
 
 import "unicode"
 
-// runeWidth is how many terminal columns a character takes: 0 for combining
-// and invisible ones, 2 for wide East Asian ones and emoji, else 1.
+// runeWidth returns the number of terminal columns of a character: 0 for combining and invisible
+// ones, 2 for wide East Asian ones and emoji, else 1.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:
@@ -17,9 +17,9 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// wide are the characters that terminals draw two columns wide: East Asian wide
-// and fullwidth ones, and emoji. The ranges are those of Unicode's
-// EastAsianWidth.txt, with adjacent ones joined.
+// wide lists the characters that terminals draw two columns wide: East Asian wide and fullwidth
+// ones, and emoji. The ranges are those of Unicode's EastAsianWidth.txt, with adjacent ranges
+// merged.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f3, 3},

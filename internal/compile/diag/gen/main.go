@@ -1,5 +1,4 @@
-// Command gen writes the reference of the diagnostics to the file named by its
-// argument.
+// Command gen writes the reference of the diagnostics to the file named by its argument.
 package main
 
 import (
