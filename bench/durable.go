@@ -71,7 +71,7 @@ func resuming(name, title string, n int, snapshot bool, most float64) measure {
 				}
 			}
 		}
-		p, err := l.waits(dir, "resume", "job")
+		p, err := l.waits(dir, "runs", "resume", "job")
 		if err != nil {
 			return 0, err
 		}
@@ -111,10 +111,10 @@ func snapshotting(name, title, unit string, n int, most float64, of func(bytes, 
 		if err != nil {
 			return 0, err
 		}
-		if _, err := l.waits(dir, "resume", "job"); err != nil {
+		if _, err := l.waits(dir, "runs", "resume", "job"); err != nil {
 			return 0, err
 		}
-		p, err := l.process(dir, l.bin("concerto"), "runs", "show", "job", "--json")
+		p, err := l.process(dir, l.bin("concerto"), "runs", "show", "job", "--format", "json")
 		if err != nil {
 			return 0, err
 		}

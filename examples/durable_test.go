@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var waitsFor = regexp.MustCompile(`concerto answer job (q\d+) VALUE\n`)
+var waitsFor = regexp.MustCompile(`concerto runs answer job (q\d+) VALUE\n`)
 
 // TestDurable plays the README's commands of durable, word by word: a host asks, the run parks, an
 // answer is given, and the run goes on with the host that has waited.
@@ -39,7 +39,7 @@ func TestDurable(t *testing.T) {
 		says string
 	}{
 		{75, "[progress] looked at old-idea\n[approve] delete the branch old-idea\n"},
-		{0, "concerto answer job q"},
+		{0, "concerto runs answer job q"},
 		{0, ""},
 		{0, "[done] {\"value\":\"old-idea is deleted\"}\n"},
 		{0, "all as they were written"},

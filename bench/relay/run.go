@@ -43,7 +43,7 @@ func told(rounds int) func(*lab) (string, error) {
 			name string
 			args []string
 			all  []spent
-		}{{name: "without"}, {name: "no hostd", args: []string{"--relay=" + l.path("nowhere")}}, {name: "hostd", args: []string{"--relay=" + l.path("sock")}}}
+		}{{name: "without"}, {name: "no hostd", args: []string{"--share=" + l.path("nowhere")}}, {name: "hostd", args: []string{"--share=" + l.path("sock")}}}
 		for range rounds {
 			for i := range ways {
 				s, err := l.spend(append([]string{"run", "-q"}, append(ways[i].args, l.path("emits.conc"))...)...)

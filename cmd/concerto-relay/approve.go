@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/relay/hostd/socket"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -32,7 +33,7 @@ func (a *app) decideCommand(name, short string) *cobra.Command {
 		Use:   name + " RUN REQUEST",
 		Short: short,
 		Long: short + `. concerto-relay runs shows requests with their ids, and what is
-asked; with --json the whole of it.
+asked; with --format ndjson the whole of it.
 
   concerto-relay ` + name + ` run_4vd4sd65dabx q1
   concerto-relay ` + name + ` run_4vd4sd65dabx q1 --server https://relay.example --token-file token
@@ -70,7 +71,7 @@ with --wait 0s it is enough that the server has it.`,
 	f.StringVar(&d.ArgsSHA256, "args-sha256", "", "the `HASH` of what was seen: nothing is decided when it is another by now")
 	f.StringVar(&d.Scope, "scope", "", "`once|session`: session is for the same with the same arguments in this run")
 	f.DurationVar(&d.wait, "wait", 30*time.Second, "how long the host of a run is waited for, over --server, a `TIME`")
-	f.BoolVar(&d.asJSON, "json", false, "print what becomes of it as envelopes, a line each")
+	d.format = cmdline.AddFormat(c, "text", "ndjson")
 	a.reachFlags(c, &r, true)
 	return c
 }
@@ -93,7 +94,7 @@ type decision struct {
 	run, request string
 	done         string // what it is recorded as, in words
 	wait         time.Duration
-	asJSON       bool
+	format       *cmdline.Format
 }
 
 // decideLocal decides at hostd, which says at once what became of it.
@@ -102,12 +103,12 @@ func (a *app) decideLocal(ctx context.Context, e *end, d *decision) error {
 	err := e.call(ctx, http.MethodPost, runPath(d.run)+"/permissions/"+url.PathEscape(d.request), d.DecideRequest, &made)
 	if err != nil {
 		var why *saidError
-		if d.asJSON && errors.As(err, &why) {
+		if !d.format.IsText() && errors.As(err, &why) {
 			return errors.Join(a.printEnvelope(protocol.Failure, d.run, protocol.ErrorData{Code: protocol.Code(why.Code), Message: why.Message, RunID: d.run, RequestID: d.request}), err)
 		}
 		return err
 	}
-	if d.asJSON {
+	if !d.format.IsText() {
 		return a.printEnvelope(protocol.CommandState, d.run, protocol.State{ID: d.request, Kind: "decision", RunID: d.run, State: made.State})
 	}
 	d.done = decided(made.Decision, made.Answer)

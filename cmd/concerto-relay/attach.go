@@ -11,12 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 func (a *app) attachCommand() *cobra.Command {
 	var r reach
-	var asJSON bool
+	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "attach RUN",
 		Short: "Show a run, and type into it",
@@ -24,7 +25,7 @@ func (a *app) attachCommand() *cobra.Command {
 
   concerto-relay attach run_4vd4sd65dabx
   concerto-relay attach run_4vd4sd65dabx --server https://relay.example --token-file token
-  concerto-relay attach run_4vd4sd65dabx --json | jq -c .data    its events, from its beginning
+  concerto-relay attach run_4vd4sd65dabx --format ndjson | jq -c .data    its events, from its beginning
 
 Ctrl-] d detaches. The exit code is the run's, and 1 when nobody knows it.
 
@@ -39,10 +40,10 @@ meanwhile is not sent. With a token of a viewer the run is shown only.`,
 			if err != nil {
 				return err
 			}
-			return a.attach(ctxOf(c), e, args[0], asJSON, false)
+			return a.attach(ctxOf(c), e, args[0], !format.IsText(), false)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print envelopes, a line each")
+	format = cmdline.AddFormat(c, "text", "ndjson")
 	a.reachFlags(c, &r, true)
 	return c
 }

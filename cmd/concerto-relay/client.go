@@ -133,7 +133,7 @@ var nextSteps = map[protocol.Code]string{
 	protocol.UnknownRun:     "`concerto-relay runs` lists the runs; over --server, those that the token is for",
 	protocol.UnknownRequest: "`concerto-relay runs` shows what runs ask, with the command that answers",
 	protocol.AlreadyDecided: "the first decision counts; `concerto-relay runs` shows what is still asked",
-	protocol.ArgsChanged:    "what would be done is not what was seen: look at it again by `concerto-relay runs --json`",
+	protocol.ArgsChanged:    "what would be done is not what was seen: look at it again by `concerto-relay runs --format ndjson`",
 	protocol.InvalidAnswer:  "`concerto-relay runs` shows the form of the answer, and --answer gives it as JSON",
 	protocol.Unauthorized:   "the access token is wrong, has ended or was revoked; `concerto-relay token create` makes one",
 	protocol.Forbidden:      "the role of the token does not allow it, or the host never does",

@@ -94,9 +94,9 @@ func (x *remoteDecision) hear(e protocol.Envelope) error {
 	return nil
 }
 
-// print prints an envelope, with --json.
+// print prints an envelope, with --format ndjson.
 func (x *remoteDecision) print(e *protocol.Envelope) error {
-	if !x.asJSON {
+	if x.format.IsText() {
 		return nil
 	}
 	_, err := x.stdout.Write(append(e.Append(nil), '\n'))
@@ -149,7 +149,7 @@ func (x *remoteDecision) settled() error {
 }
 
 func (x *remoteDecision) tell(state string) error {
-	if x.asJSON {
+	if !x.format.IsText() {
 		return nil
 	}
 	return x.printDecided(x.decision, state)

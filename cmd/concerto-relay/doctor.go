@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/relay/hostd/doctor"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
 	var s hostdSettings
-	var asJSON bool
+	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look at what this machine's hostd needs",
@@ -18,17 +19,17 @@ func (a *app) doctorCommand() *cobra.Command {
 what to do. Settings are those of hostd, also in relay.toml. Exit code 1 when a check fails.
 
   concerto-relay doctor
-  concerto-relay doctor --json | jq -r 'select(.status != "ok") | .do'`,
+  concerto-relay doctor --format ndjson | jq -r 'select(.status != "ok") | .do'`,
 		Args: takes(0, 0, "concerto-relay doctor"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			s.complete(a)
 			all := doctor.Run(c.Context(), doctor.Options{Environ: a.environ, State: s.state, Socket: s.socket, Server: s.server, HostID: s.hostID,
 				TokenFile: s.tokenFile, Token: a.env("HOST_TOKEN"), LogFile: s.log})
-			return a.diagnosed(all, asJSON)
+			return a.diagnosed(all, !format.IsText())
 		},
 	}
 	a.whereFlagsOfHostd(c.Flags(), &s)
-	c.Flags().BoolVar(&asJSON, "json", false, "an object a line: {\"name\", \"status\", \"detail\", \"do\"}")
+	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }
 

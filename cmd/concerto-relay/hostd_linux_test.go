@@ -136,7 +136,7 @@ func (h *host) detached(cmd string) string {
 // until follows a run until an event has a text in its data.
 func (h *host) until(run, typ, text string) protocol.Envelope {
 	h.t.Helper()
-	c := h.command("attach", run, "--json")
+	c := h.command("attach", run, "--format", "ndjson")
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
@@ -226,7 +226,7 @@ func TestHostd(t *testing.T) {
 	hidden := h.detached(fmt.Sprintf(`run=$RELAY_RUN_ID sock=$RELAY_HOSTD_SOCK; (p=$BASHPID; env -i %s=1 setsid bash -c "while [ \$(cut -d' ' -f4 /proc/\$\$/stat) = $p ]; do :; done; exec -a concerto-relay %s deny $run x --socket $sock" 2>&1 &); read x`, asCommand, exe))
 	h.until(hidden, protocol.RunOutput, "does not answer, write to or stop itself") // nobody's child and without a mark: the shim has adopted it
 	var all []string
-	for _, line := range strings.Split(strings.TrimSpace(h.do(0, "runs", "--json")), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(h.do(0, "runs", "--format", "ndjson")), "\n") {
 		var one protocol.RunListed
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatal(err)
@@ -287,7 +287,7 @@ func TestHostdKilled(t *testing.T) {
 	h.until(run, protocol.RunOutput, "line 1") // from here on nothing is echoed
 	dice := rand.New(rand.NewPCG(5, 6))
 	for i := range rounds {
-		c := h.command("attach", run, "--json")
+		c := h.command("attach", run, "--format", "ndjson")
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/process/userfile"
 	"github.com/concerto-lang/concerto/relay/hostd/pair"
 )
@@ -34,7 +35,7 @@ const mostName, mostLink = 64, 2048
 func (a *app) pairCommand() *cobra.Command {
 	var s hostdSettings
 	var name string
-	var asJSON bool
+	var format *cmdline.Format
 	c := a.group(&cobra.Command{
 		Use:   "pair",
 		Short: "Have a server know this machine by a key",
@@ -42,11 +43,11 @@ func (a *app) pairCommand() *cobra.Command {
 	}, a.pairConfirmCommand())
 	c.RunE = func(*cobra.Command, []string) error {
 		s.complete(a)
-		return a.pair(&s, name, asJSON)
+		return a.pair(&s, name, !format.IsText())
 	}
 	a.whereFlagsOfHostd(c.Flags(), &s)
 	c.Flags().StringVar(&name, "name", "", "the machine's `NAME` at the server; else the one that it has")
-	c.Flags().BoolVar(&asJSON, "json", false, "an object a line: {\"code\", \"link\", \"fingerprint\", \"expires_in\"}, then {\"host_id\"}")
+	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }
 
@@ -126,7 +127,7 @@ An owner opens the link, compares the fingerprint and confirms the code within %
 
 func (a *app) pairConfirmCommand() *cobra.Command {
 	w := &where{}
-	var asJSON bool
+	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "confirm CODE",
 		Short: "Confirm the machine that shows a code",
@@ -146,7 +147,7 @@ asked about before, unless --yes is given.
 				return err
 			}
 			name = shown(name, mostName) // it is anybody's word
-			if !yes && !asJSON && a.ours().keys {
+			if !yes && format.IsText() && a.ours().keys {
 				fmt.Fprintf(a.stderr, "%s shows %s; is it the fingerprint on that machine? [y/N] ", name, print)
 				if answer, err := firstLine(a.stdin); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
 					return errors.New("it was not confirmed")
@@ -156,7 +157,7 @@ asked about before, unless --yes is given.
 			switch {
 			case err != nil:
 				return err
-			case asJSON:
+			case !format.IsText():
 				return json.NewEncoder(a.stdout).Encode(map[string]string{"host_id": host, "name": name, "fingerprint": print})
 			}
 			_, err = fmt.Fprintf(a.stdout, "%s (%s) is paired as %s\n", name, print, host)
@@ -165,7 +166,7 @@ asked about before, unless --yes is given.
 	}
 	f := c.Flags()
 	a.whereFlags(c, w)
-	f.BoolVar(&asJSON, "json", false, "print {\"host_id\", \"name\", \"fingerprint\"}")
+	format = cmdline.AddFormat(c, "text", "json")
 	f.BoolVar(&yes, "yes", false, "confirm it without being asked, on a terminal too")
 	return c
 }

@@ -26,7 +26,7 @@ type pairing struct {
 // pair begins to pair a machine.
 func (h *host) pair(args ...string) *pairing {
 	h.t.Helper()
-	p := &pairing{h: h, cmd: h.command(append([]string{"pair", "--json", "--state", "state"}, args...)...)}
+	p := &pairing{h: h, cmd: h.command(append([]string{"pair", "--format", "ndjson", "--state", "state"}, args...)...)}
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {

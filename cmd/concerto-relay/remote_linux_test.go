@@ -190,7 +190,7 @@ func TestAttachServer(t *testing.T) {
 	}
 
 	seq := int64(0)
-	for _, line := range strings.Split(strings.TrimSpace(r.do(7, append([]string{"attach", id, "--json"}, r.viewer...)...)), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(r.do(7, append([]string{"attach", id, "--format", "ndjson"}, r.viewer...)...)), "\n") {
 		e, refused := protocol.Parse([]byte(line))
 		if refused != nil || e.RunID != id || e.Seq != seq+1 {
 			t.Fatalf("after %d: %v %s", seq, refused, line)
@@ -251,7 +251,7 @@ echo '{"type":"result","text":"done it"}'
 		}
 	}
 	var types []string
-	said := decide(0, r.at, "approve", id, q, "--answer", `"tabs"`, "--json")
+	said := decide(0, r.at, "approve", id, q, "--answer", `"tabs"`, "--format", "ndjson")
 	for _, line := range strings.Split(strings.TrimSpace(said), "\n") {
 		e, refused := protocol.Parse([]byte(line))
 		var state protocol.State

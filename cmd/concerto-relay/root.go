@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -60,6 +61,7 @@ func (a *app) root() *cobra.Command {
 	root.Flags().BoolVarP(&asked, "version", "v", false, "version for concerto-relay")
 	root.PersistentFlags().StringVar(&a.config, "config", "", "read settings from this `FILE` instead of relay.toml")
 	root.AddCommand(a.serveCommand(), a.hostdCommand(), a.runCommand(), a.runsCommand(), a.attachCommand(), a.approveCommand(), a.denyCommand(), a.shimCommand(), a.talkCommand(), a.doctorCommand(), a.pairCommand(), a.tokenCommand(), a.userCommand(), a.auditCommand())
+	cmdline.AddAliases(root, nil)
 	return root
 }
 
@@ -122,10 +124,14 @@ func takes(least, most int, example string) cobra.PositionalArgs {
 
 // flagError turns the flag parser's errors into ours, with the nearest flag.
 func flagError(c *cobra.Command, err error) error {
+	if choice, ok := errors.AsType[*cmdline.ChoiceError](err); ok {
+		return usage(choice.Hint(), "%v", choice)
+	}
 	hint := "`" + c.CommandPath() + " --help` lists the flags"
 	var none *pflag.NotExistError
 	if errors.As(err, &none) {
-		if near := suggest.Nearest(none.GetSpecifiedName(), flagsOf(c)); near != "" {
+		names := slices.DeleteFunc(flagsOf(c), func(name string) bool { f := c.Flag(name); return f != nil && cmdline.IsAlias(f) })
+		if near := suggest.Nearest(none.GetSpecifiedName(), names); near != "" {
 			hint = "did you mean --" + near + "?"
 		}
 		return usage(hint, "unknown flag --%s", none.GetSpecifiedName())

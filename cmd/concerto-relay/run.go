@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/relay/hostd/socket"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
@@ -17,7 +18,8 @@ import (
 func (a *app) runCommand() *cobra.Command {
 	var r reach
 	var s spoken
-	var detach, asJSON bool
+	var detach bool
+	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "run [flags] -- CMD…",
 		Short: "Start a run at this machine's hostd, and attach to it",
@@ -63,13 +65,13 @@ several are a command and its arguments. The exit code is the run's.`,
 				return err
 			}
 			switch {
-			case detach && asJSON:
+			case detach && !format.IsText():
 				return a.printJSON(made)
 			case detach:
 				_, err := fmt.Fprintln(a.stdout, made.RunID)
 				return err
 			}
-			return a.attach(ctxOf(c), e, made.RunID, asJSON, true)
+			return a.attach(ctxOf(c), e, made.RunID, !format.IsText(), true)
 		},
 	}
 	f := c.Flags()
@@ -80,7 +82,7 @@ several are a command and its arguments. The exit code is the run's.`,
 	f.BoolVar(&s.acp, "acp", false, "it speaks the Agent Client Protocol")
 	f.StringVar(&s.prompt, "prompt", "", "what an NDJSON host or ACP agent is asked to do, a `TEXT`; an agent without one is told by who answers")
 	f.BoolVar(&detach, "detach", false, "do not attach: print the run's id")
-	f.BoolVar(&asJSON, "json", false, "print envelopes, a line each")
+	format = cmdline.AddFormat(c, "text", "ndjson")
 	a.reachFlags(c, &r, false)
 	return c
 }

@@ -13,13 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/term/terminal"
 	"github.com/concerto-lang/concerto/relay/protocol"
 )
 
 func (a *app) runsCommand() *cobra.Command {
 	var r reach
-	var asJSON bool
+	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "runs",
 		Short: "List runs",
@@ -27,9 +28,9 @@ func (a *app) runsCommand() *cobra.Command {
 
   concerto-relay runs
   concerto-relay runs --server https://relay.example --token-file token
-  concerto-relay runs --json | jq -r 'select(.pending != null) | .pending[].prompt'
+  concerto-relay runs --format ndjson | jq -r 'select(.pending != null) | .pending[].prompt'
 
---json prints an object a line; what a run asks is its member pending.` + reachHelp,
+--format ndjson prints an object a line; what a run asks is its member pending.` + reachHelp,
 		Args: takes(0, 0, "concerto-relay runs"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			e, err := a.reachEnd(&r)
@@ -50,13 +51,13 @@ func (a *app) runsCommand() *cobra.Command {
 			switch {
 			case err != nil:
 				return err
-			case asJSON:
+			case !format.IsText():
 				return a.linesOf(all)
 			}
 			return a.listRuns(all, e.again)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print an object a line")
+	format = cmdline.AddFormat(c, "text", "ndjson")
 	a.reachFlags(c, &r, true)
 	return c
 }
@@ -135,7 +136,7 @@ type runSeen struct {
 // that reach the same end.
 func (a *app) listRuns(all []json.RawMessage, again string) error {
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "no runs: `concerto-relay run -- CMD` or `concerto run --relay` starts one")
+		_, err := fmt.Fprintln(a.stdout, "no runs: `concerto-relay run -- CMD` or `concerto run --share` starts one")
 		return err
 	}
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)

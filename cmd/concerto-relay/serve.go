@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 	"github.com/concerto-lang/concerto/relay/server/httpguard"
 	"github.com/concerto-lang/concerto/relay/store"
@@ -71,6 +72,7 @@ func (a *app) serveCommand() *cobra.Command {
 	f.StringVar(&s.retain, "retain", "30d", "forget the events of runs that ended so long `AGO`: 30d, 12h, or off")
 	f.StringSliceVar(&s.trusted, "trusted-proxy", nil, "the `NETWORKS` of proxies whose X-Forwarded-For is believed: 10.0.0.0/8")
 	f.BoolVar(&s.pushInsecure, "push-insecure", false, "let push messages go to any address, also by http: for tests")
+	cmdline.Hide(c, "push-insecure")
 	f.StringVar(&s.urlToken, "url-token", "on", "whether access tokens in the URL of a WebSocket are taken: `on` or off")
 	f.StringVar(&s.ready, "ready-file", "", "write the server's URL to this `FILE` once it serves")
 	f.BoolVar(&s.withHost, "with-hostd", false, "run hostd in the same process, for one machine; its settings are those of hostd but for its server")

@@ -177,7 +177,7 @@ func TestServe(t *testing.T) {
 	if code := d.ask("GET", "/auth/me", token, "", nil); code != 200 {
 		t.Errorf("after another start: %d", code)
 	}
-	made := run(t, dir, "", "token", "create", "--db", "sqlite:relay.db", "--name", "x", "--role", "owner", "--json")
+	made := run(t, dir, "", "token", "create", "--db", "sqlite:relay.db", "--name", "x", "--role", "owner", "--format", "json")
 	var by struct{ ID, Token string }
 	if err := json.Unmarshal([]byte(made), &by); err != nil {
 		t.Fatal(err)
@@ -196,7 +196,7 @@ func TestServe(t *testing.T) {
 	}
 	for at, args := range map[string][]string{d.url: over, "https://relay.example": {"--db", "sqlite:relay.db", "--public-url", "https://relay.example/"}} {
 		var link struct{ Token, Link string }
-		text := run(t, dir, "", append([]string{"token", "create", "--runs", "run_7", "--ttl", "1h", "--json"}, args...)...)
+		text := run(t, dir, "", append([]string{"token", "create", "--runs", "run_7", "--ttl", "1h", "--format", "json"}, args...)...)
 		if err := json.Unmarshal([]byte(text), &link); err != nil || link.Link != at+"/#/t/"+link.Token+"/run_7" || link.Token == "" {
 			t.Errorf("%s, %v", text, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
@@ -35,7 +36,7 @@ func (a *app) tokenCreateCommand(w *where) *cobra.Command {
 	var n auth.NewToken
 	var role, user, public string
 	var ttl time.Duration
-	var asJSON bool
+	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "create",
 		Short: "Make an access token",
@@ -69,7 +70,7 @@ days from its last use on.` + whereHelp,
 				if made.Link == "" && public != "" && len(n.Runs) > 0 {
 					made.Link = auth.Link(public, made.Token, n.Runs)
 				}
-				if asJSON {
+				if !format.IsText() {
 					return json.NewEncoder(a.stdout).Encode(made)
 				}
 				fmt.Fprintf(a.stderr, "token %s\n", made.ID)
@@ -88,7 +89,7 @@ days from its last use on.` + whereHelp,
 	f.DurationVar(&ttl, "ttl", 0, "for `HOW-LONG` it holds: 1h, 90m")
 	f.StringVar(&user, "user", "", "whose token it is, with --db: the first owner's unless `NAME` says so")
 	f.StringVar(&public, "public-url", "", "with --db and --runs: the server's `URL`, for the link")
-	f.BoolVar(&asJSON, "json", false, "print id, token and link as JSON")
+	format = cmdline.AddFormat(c, "text", "json")
 	return c
 }
 
@@ -105,14 +106,14 @@ func (a *app) manage(w *where, make bool, do func(ctx context.Context, p manager
 }
 
 func (a *app) tokenListCommand(w *where) *cobra.Command {
-	var asJSON bool
+	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List access tokens and sessions",
 		Long: `Lists the access tokens and sessions that hold, without their secrets, which nobody knows.
 
   concerto-relay token list
-  concerto-relay token list --json | jq -r 'select(.role == "owner") | .id'` + whereHelp,
+  concerto-relay token list --format ndjson | jq -r 'select(.role == "owner") | .id'` + whereHelp,
 		Args: takes(0, 0, "concerto-relay token list"),
 		RunE: func(*cobra.Command, []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error {
@@ -120,7 +121,7 @@ func (a *app) tokenListCommand(w *where) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if !format.IsText() {
 					return jsonLines(a.stdout, all)
 				}
 				rows := [][]string{{"ID", "KIND", "NAME", "USER", "ROLE", "RUNS", "EXPIRES"}}
@@ -131,7 +132,7 @@ func (a *app) tokenListCommand(w *where) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "a JSON object each line")
+	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/relay/server/auth"
 )
 
@@ -52,14 +53,14 @@ end. The password is the first line of --password-file, else of the input. The f
 }
 
 func (a *app) userListCommand(w *where) *cobra.Command {
-	var asJSON bool
+	var format *cmdline.Format
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List users",
 		Long: `Lists the users with their roles.
 
   concerto-relay user list
-  concerto-relay user list --json | jq -r .name` + whereHelp,
+  concerto-relay user list --format ndjson | jq -r .name` + whereHelp,
 		Args: takes(0, 0, "concerto-relay user list"),
 		RunE: func(*cobra.Command, []string) error {
 			return a.manage(w, false, func(ctx context.Context, p manager) error {
@@ -67,7 +68,7 @@ func (a *app) userListCommand(w *where) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if asJSON {
+				if !format.IsText() {
 					return jsonLines(a.stdout, all)
 				}
 				rows := [][]string{{"NAME", "ROLE"}}
@@ -78,7 +79,7 @@ func (a *app) userListCommand(w *where) *cobra.Command {
 			})
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "a JSON object each line")
+	format = cmdline.AddFormat(c, "text", "ndjson")
 	return c
 }
 

@@ -66,7 +66,7 @@ func eachOfCorpus(t *testing.T, wanted func(*txtar.Archive) bool, test func(*cor
 				continue
 			}
 			m := corpusRun.FindStringSubmatch(line)
-			if m == nil || strings.Contains(m[1], "--relay") { // hostd is the script's: without it, a warning comes before the end or not
+			if m == nil || strings.Contains(m[1], "--share") { // hostd is the script's: without it, a warning comes before the end or not
 				continue
 			}
 			ran++
@@ -139,7 +139,7 @@ func (c *corpusCase) replayed(t *testing.T) {
 			}
 		}
 	}
-	again := c.run(t, dir, "replay", "run.tape", c.program+".conc")
+	again := c.run(t, dir, "runs", "replay", "run.tape", c.program+".conc")
 	if again.stdout != live.stdout || again.code != live.code {
 		t.Errorf("live (-), replayed (+):\n%s\ntape:\n%s", cmp.Diff(live, again, cmp.AllowUnexported(outcome{})), text)
 	}

@@ -75,7 +75,7 @@ func TestDapOrder(t *testing.T) {
 	if m := d.refused("launch", map[string]any{}); !strings.Contains(m, "`program` is missing") {
 		t.Error(m)
 	}
-	if m := d.refused("launch", map[string]any{"program": "main.conc", "replay": "x"}); !strings.Contains(m, "concerto inspect") {
+	if m := d.refused("launch", map[string]any{"program": "main.conc", "replay": "x"}); !strings.Contains(m, "concerto runs inspect") {
 		t.Error(m)
 	}
 	d.refused("nonsense", nil)

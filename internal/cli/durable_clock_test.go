@@ -32,7 +32,7 @@ fn main() {
 `})
 	resume := func(want string, code int) {
 		t.Helper()
-		c := command(dir, "resume", "--snapshot-every", "1", "job")
+		c := command(dir, "runs", "resume", "--snapshot-every", "1", "job")
 		out, err := c.Output()
 		if c.ProcessState.ExitCode() != code || string(out) != want {
 			t.Fatalf("exit code %d (%v), where %d was to be, and\n%s\nwhere it was\n%s", c.ProcessState.ExitCode(), err, code, out, want)
@@ -99,11 +99,11 @@ fn main() {
 		}
 		return id
 	}
-	if out, err := command(dir, "answer", "job", pending("first"), "x").CombinedOutput(); err != nil {
+	if out, err := command(dir, "runs", "answer", "job", pending("first"), "x").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	resume("[early] 60000\n[forward] true\n[second]\n", console.ExitWaiting)
-	if out, err := command(dir, "answer", "job", pending("second"), "x").CombinedOutput(); err != nil {
+	if out, err := command(dir, "runs", "answer", "job", pending("second"), "x").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	resume("[still] true\n", console.ExitWaiting)

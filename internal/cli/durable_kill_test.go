@@ -117,7 +117,7 @@ func (s *stormed) run() {
 			s.amid++
 		}
 		if bytes.Contains(journalOf(s.dir), []byte("\n")) {
-			args = []string{"resume", "job"}
+			args = []string{"runs", "resume", "job"}
 		}
 	}
 }

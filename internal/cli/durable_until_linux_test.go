@@ -63,7 +63,7 @@ func madeAgain(t *testing.T, dir, name, boot string, h *journal.History, within 
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	out, err := command(dir, "resume", job).CombinedOutput()
+	out, err := command(dir, "runs", "resume", job).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", name, err, out)
 	}

@@ -16,7 +16,7 @@ import (
 const relayProgram = "concerto-relay"
 
 func newRelay(a *console.Console) *cobra.Command {
-	return forwarding(a, "relay", "Follow, answer and approve runs from anywhere", `Starts `+"`concerto-relay`"+` with the same arguments: the server to which hosts report
+	c := forwarding(a, "relay", "Follow, answer and approve runs from anywhere", `Starts `+"`concerto-relay`"+` with the same arguments: the server to which hosts report
 their runs, and the commands to follow, answer and approve runs.
 
   concerto relay serve           the server
@@ -24,14 +24,16 @@ their runs, and the commands to follow, answer and approve runs.
   concerto relay runs            what runs
   concerto relay approve RUN REQUEST
   concerto relay --help          all there is`)
+	c.AddCommand(newHostd(a))
+	return c
 }
 
 func newHostd(a *console.Console) *cobra.Command {
 	return forwarding(a, "hostd", "Report this machine's runs to a relay", `Starts `+"`concerto-relay hostd`"+` with the same arguments: the daemon that runs agents on
-this machine and reports them, and programs run with --relay, to a relay.
+this machine and reports them, and programs run with --share, to a relay.
 
-  concerto hostd --server https://relay.example.com
-  concerto hostd --help          all there is`, "hostd")
+  concerto relay hostd --server https://relay.example.com
+  concerto relay hostd --help          all there is`, "hostd")
 }
 
 // forwarding is a command that concerto-relay does, with before ahead of the arguments.

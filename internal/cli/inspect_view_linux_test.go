@@ -42,7 +42,7 @@ func looking(t *testing.T, width, height int, change func(*exec.Cmd), args ...st
 		if change != nil {
 			change(c)
 		}
-	}, append([]string{"inspect", "job"}, args...)...)
+	}, append([]string{"runs", "inspect", "job"}, args...)...)
 	return r, dir, r.Before
 }
 
@@ -112,7 +112,7 @@ func TestLook(t *testing.T) {
 	r.Type("{\r")
 	r.Shows("that is no JSON")
 	r.Type("f\r")
-	s = r.Shows("the fork is in r_", ": concerto resume r_")
+	s = r.Shows("the fork is in r_", ": concerto runs resume r_")
 	r.Type("q")
 	lookedAway(t, r, before, 0)
 	if all, _ := filepath.Glob(filepath.Join(dir, "r_*", "journal-000001.ndjson")); len(all) != 1 {
@@ -161,7 +161,7 @@ func TestLookEnds(t *testing.T) {
 
 	r, _, before = looking(t, 80, 20, func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") })
 	code, s := r.End()
-	if code != 2 || !strings.Contains(s.Text(), "concerto inspect job --json") {
+	if code != 2 || !strings.Contains(s.Text(), "concerto runs inspect job --format ndjson") {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 	_ = before

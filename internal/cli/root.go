@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/editors"
 	"github.com/concerto-lang/concerto/internal/cli/help"
@@ -40,12 +41,7 @@ interrupted.`
 // commands are all commands of the program. The help, the completion and the manual pages list them.
 var commands = []func(*console.Console) *cobra.Command{
 	runner.NewRun,
-	runner.NewResume,
 	runs.NewRuns,
-	runs.NewAnswer,
-	runs.NewFork,
-	runner.NewReplay,
-	runs.NewInspect,
 	hosts.NewKeeper,
 	project.NewBuild,
 	project.NewCheck,
@@ -61,7 +57,6 @@ var commands = []func(*console.Console) *cobra.Command{
 	tools.NewTools,
 	runs.NewAudit,
 	newRelay,
-	newHostd,
 	help.NewExplain,
 	help.NewDoc,
 	help.NewVersion,
@@ -71,6 +66,13 @@ var commands = []func(*console.Console) *cobra.Command{
 
 // root is the command with all its commands.
 func root(a *console.Console) *cobra.Command {
+	root := tree(a)
+	cmdline.AddAliases(root, func() *cobra.Command { return tree(a) })
+	return root
+}
+
+// tree is the command with its commands, without their former names.
+func tree(a *console.Console) *cobra.Command {
 	var chdir, overlay string
 	var asked bool
 	root := &cobra.Command{

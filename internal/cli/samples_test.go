@@ -78,7 +78,7 @@ var (
 // noSamples look like samples: a mistake that is shown, and prose.
 var noSamples = map[string]bool{
 	"concerto chekc": true,
-	"concerto answer, runs show and inspect work all the same": true,
+	"concerto runs answer, runs show and runs inspect work while it runs": true,
 }
 
 // samplesOf returns the command lines in a text.

@@ -483,7 +483,7 @@ func TestAskHandlersAtTerminal(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, s.Text())
 	}
 	c := exec.Command(os.Args[0])
-	c.Args, c.Dir = []string{"concerto", "replay", "run.tape"}, dir // TestMain is the command by its name
+	c.Args, c.Dir = []string{"concerto", "runs", "replay", "run.tape"}, dir // TestMain is the command by its name
 	out, err := c.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "asked\n") {
 		t.Errorf("%v\n%s", err, out)

@@ -60,7 +60,7 @@ func onRelay(t *testing.T, files string) (*testterm.Running, *relaying) {
 		}
 		came <- err
 	}()
-	r, _ := onTerminal(t, files, 60, 14, func(c *exec.Cmd) { c.Env = append(c.Env, "CONCERTO_RELAY_SOCK=") }, "run", "--relay="+sock, "main.conc")
+	r, _ := onTerminal(t, files, 60, 14, func(c *exec.Cmd) { c.Env = append(c.Env, "CONCERTO_RELAY_SOCK=") }, "run", "--share="+sock, "main.conc")
 	h.before = r.Before
 	if err := <-came; err != nil {
 		t.Fatal(err)

@@ -248,7 +248,7 @@ func TestMemoryReplayed(t *testing.T) {
 		}
 		different[want] = true
 		for _, again := range []string{live, settings[(i+1)%len(settings)]} {
-			if got := run(again, "replay", live+".tape", "main.conc"); got != want {
+			if got := run(again, "runs", "replay", live+".tape", "main.conc"); got != want {
 				t.Errorf("recorded with GOGC=%s:\n%sreplayed with %s:\n%s", live, want, again, got)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/text/suggest"
 	"github.com/concerto-lang/concerto/runtime/world/permit"
 )
@@ -35,11 +36,18 @@ func UnknownCommand(c *cobra.Command, args []string) error {
 
 // FlagError turns the flag parser's errors into ours, with the nearest flag.
 func FlagError(c *cobra.Command, err error) error {
+	if choice, ok := errors.AsType[*cmdline.ChoiceError](err); ok {
+		return Usage(choice.Hint(), "%v", choice)
+	}
 	hint := fmt.Sprintf("`%s --help` lists the flags", c.CommandPath())
 	var none *pflag.NotExistError
 	if errors.As(err, &none) {
 		var names []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if !cmdline.IsAlias(f) {
+				names = append(names, f.Name)
+			}
+		})
 		name := none.GetSpecifiedName()
 		if near := suggest.Nearest(name, names); near != "" {
 			hint = "did you mean --" + near + "?"

@@ -32,14 +32,14 @@ func (a *Console) suspended(e *engine.Suspended) int {
 			if said := PayloadText(q.Channel, q.Payload, a.TTY.Err); said != "" {
 				text += " " + said
 			}
-			a.Notef("%s: concerto answer %s %s VALUE\n", Printable(text, a.TTY.Err), name, q.ID)
+			a.Notef("%s: concerto runs answer %s %s VALUE\n", Printable(text, a.TTY.Err), name, q.ID)
 		}
 		if len(e.Waiting) == 0 {
-			a.Notef("waiting: for a time that has not come: concerto resume %s\n", name)
+			a.Notef("waiting: for a time that has not come: concerto runs resume %s\n", name)
 		}
 		return ExitWaiting
 	case errors.As(e.Why, &unwritable):
-		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v; make room and concerto resume %s", name, unwritable.Err, name), "")
+		a.Complain(fmt.Sprintf("suspended: %s cannot be written: %v; make room and concerto runs resume %s", name, unwritable.Err, name), "")
 		return exitUnwritable
 	case errors.As(e.Why, &damaged):
 		a.Complain(e.Why.Error(), damaged.Next)
@@ -50,10 +50,10 @@ func (a *Console) suspended(e *engine.Suspended) int {
 	case errors.Is(e.Why, emit.ErrNoReader):
 		return ExitFailed
 	case errors.Is(e.Why, ErrInterrupted), errors.Is(e.Why, context.Canceled):
-		a.Complain("suspended", fmt.Sprintf("concerto resume %s goes on with it; concerto runs stop %s ends it", name, name))
+		a.Complain("suspended", fmt.Sprintf("concerto runs resume %s goes on with it; concerto runs stop %s ends it", name, name))
 		return ExitInterrupted
 	}
-	a.Complain("suspended: "+e.Why.Error(), fmt.Sprintf("concerto resume %s goes on with it", name))
+	a.Complain("suspended: "+e.Why.Error(), fmt.Sprintf("concerto runs resume %s goes on with it", name))
 	return ExitFailed
 }
 
@@ -66,7 +66,7 @@ func (a *Console) noRun(err error) int {
 	var unusable *journal.Unusable
 	switch {
 	case errors.As(err, &damaged):
-		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("nothing was changed; concerto fork %s --at N saves what stands before", name)))
+		a.Complain(err.Error(), cmp.Or(damaged.Next, fmt.Sprintf("nothing was changed; concerto runs fork %s --at N saves what stands before", name)))
 		return ExitBroken
 	case errors.As(err, new(*tape.DivergedError)):
 		a.Complain(err.Error(), "")
@@ -76,7 +76,7 @@ func (a *Console) noRun(err error) int {
 	case errors.As(err, new(*durable.OtherEngine)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "go on with it by the concerto that has run it")
 	case errors.As(err, new(*journal.HoldsRun)):
-		a.Complain(fmt.Sprintf("%s holds a run: go on with it by concerto resume %s", name, name), "")
+		a.Complain(fmt.Sprintf("%s holds a run: go on with it by concerto runs resume %s", name, name), "")
 	case errors.As(err, &unusable) && unusable.Runs && unusable.Full():
 		a.Complain(fmt.Sprintf("%s cannot be written: %v", name, err), "make room and try again; the run is as it was")
 		return exitUnwritable
@@ -88,7 +88,7 @@ func (a *Console) noRun(err error) int {
 		if held.Run != "" {
 			name = held.Run
 		}
-		a.Complain(fmt.Sprintf("run %s %s", name, held), "concerto answer, runs show and inspect work all the same")
+		a.Complain(fmt.Sprintf("run %s %s", name, held), "concerto runs answer, runs show and runs inspect work while it runs")
 	case errors.As(err, new(*journal.Newer)):
 		a.Complain(fmt.Sprintf("%s: %v", name, err), "use the concerto that made it, or a newer one")
 	case errors.As(err, &secret):

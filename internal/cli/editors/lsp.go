@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/heap"
 	"github.com/concerto-lang/concerto/internal/cli/help"
@@ -60,6 +61,7 @@ Exit codes: 0 after the editor's shutdown and exit, 1 when it went without.`,
 	c.Flags().StringVar(&cmd.tcp, "tcp", "", "wait for one editor at `ADDR`, a host and a port, in place of stdin and stdout")
 	c.Flags().StringVar(&cmd.log, "log", "", "append what comes and goes to `FILE`, without texts")
 	c.Flags().BoolVar(&cmd.checkSync, "check-sync", false, "answer concerto/text, by which tests compare documents")
+	cmdline.Hide(c, "check-sync")
 	return c
 }
 

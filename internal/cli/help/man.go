@@ -40,12 +40,7 @@ func (cmd *manCommand) write(root *cobra.Command, dir string) error {
 	if err := os.MkdirAll(full, 0o777); err != nil {
 		return console.Usage("", "make %s: %v", dir, console.Cause(err))
 	}
-	pages := []*cobra.Command{root}
-	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
-			pages = append(pages, c)
-		}
-	}
+	pages := available(root)
 	for _, c := range pages {
 		if err := console.WriteFile(filepath.Join(full, pageName(c)+".1"), []byte(manPage(c, cmd.console.Binary.Release))); err != nil {
 			return console.Usage("", "write %s.1 into %s: %v", pageName(c), dir, err)
@@ -53,6 +48,17 @@ func (cmd *manCommand) write(root *cobra.Command, dir string) error {
 	}
 	cmd.console.Verbosef("wrote %d pages into %s", len(pages), dir)
 	return nil
+}
+
+// available returns a command and the commands below it that help shows.
+func available(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			all = append(all, available(sub)...)
+		}
+	}
+	return all
 }
 
 // pageName is a command's page: concerto, concerto-run, ….
@@ -70,8 +76,8 @@ func manPage(c *cobra.Command, release string) string {
 	manFlags(&b, "OPTIONS OF ALL COMMANDS", c.InheritedFlags())
 	b.WriteString(".SH SEE ALSO\n")
 	var others []string
-	for _, o := range append([]*cobra.Command{c.Root()}, c.Root().Commands()...) {
-		if o != c && (o.IsAvailableCommand() || o == c.Root()) {
+	for _, o := range available(c.Root()) {
+		if o != c && (o.Parent() == nil || o.Parent() == c.Root() || o.Parent() == c || o == c.Parent()) {
 			others = append(others, fmt.Sprintf(".BR %s (1)", roff(pageName(o))))
 		}
 	}

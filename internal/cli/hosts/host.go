@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -40,7 +41,7 @@ func NewHost(a *console.Console) *cobra.Command {
 // listCommand is the command host list with its options.
 type listCommand struct {
 	console *console.Console
-	json    bool
+	format  *cmdline.Format
 }
 
 func newHostList(a *console.Console) *cobra.Command {
@@ -54,14 +55,14 @@ when it is initialised, its version and capabilities. Exit code 1 says that one
 of them cannot be started.
 
   concerto host list             the project here or above
-  concerto host list --json      for programs`,
+  concerto host list --format json`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			p, _ := console.Path(c, args)
 			return cmd.list(c.Context(), p)
 		},
 	}
-	c.Flags().BoolVar(&cmd.json, "json", false, "an array of objects")
+	cmd.format = cmdline.AddFormat(c, "text", "json")
 	return c
 }
 
@@ -110,7 +111,7 @@ func (cmd *listCommand) list(parent context.Context, path string) error {
 }
 
 func (cmd *listCommand) write(all []listedHost) error {
-	if cmd.json {
+	if !cmd.format.IsText() {
 		return cmd.console.WriteJSON(all)
 	}
 	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
@@ -174,7 +175,7 @@ type testCommand struct {
 
 	transport string
 	only      []string
-	json      bool
+	format    *cmdline.Format
 	wire      string
 	program   string // the file of the program that declares the host; "" for a command
 }
@@ -207,7 +208,7 @@ Exit code 1 says that a check failed.
 	}
 	c.Flags().StringVar(&cmd.transport, "transport", "", "how the host is reached: `TRANSPORT` is "+strings.Join(host.Transports(), ", "))
 	c.Flags().StringSliceVar(&cmd.only, "only", nil, "these `CHECKS` alone, separated by commas")
-	c.Flags().BoolVar(&cmd.json, "json", false, "an object with all that was found")
+	cmd.format = cmdline.AddFormat(c, "text", "json")
 	c.Flags().StringVar(&cmd.wire, "wire", "", program.WireUsage)
 	return c
 }
@@ -305,7 +306,7 @@ func (cmd *testCommand) run(parent context.Context, o hostcheck.Options) (failed
 	err = hostcheck.Run(ctx, o, func(v hostcheck.Verdict) {
 		report.Checks = append(report.Checks, v)
 		report.Add(v)
-		if !cmd.json {
+		if cmd.format.IsText() {
 			_, err := fmt.Fprint(cmd.console.Stdout, console.Printable(v.Text(), cmd.console.TTY.Out))
 			failed = errors.Join(failed, err)
 		}
@@ -316,7 +317,7 @@ func (cmd *testCommand) run(parent context.Context, o hostcheck.Options) (failed
 	switch {
 	case err != nil:
 		return err
-	case cmd.json:
+	case !cmd.format.IsText():
 		failed = cmd.console.WriteJSON(report)
 	default:
 		_, err := fmt.Fprint(cmd.console.Stdout, report.Sum.Text())

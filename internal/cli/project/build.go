@@ -3,13 +3,13 @@ package project
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/program"
 	"github.com/concerto-lang/concerto/internal/compile/optimize"
@@ -43,16 +43,9 @@ environment variables. The same sources give the same bytes, wherever they lie.
   concerto build                        writes main.conc-ir for an entry main.conc
   concerto build triage.conc -o t.conc-ir
   concerto build --emit asm triage.conc  shows the instructions
-  concerto build --emit asm --passes none triage.conc  … as they are before they are optimised
 
 --emit shows a stage on stdout: tokens, ast (the syntax tree), asm (the code as
-text) or ir (the file's content).
-
---passes chooses the optimisations: all (the default), none, or some by name,
-separated by commas; with a minus before it one is left out (--passes -inline).
-A program does the same with any choice.
-
-` + passNames(),
+text) or ir (the file's content).`,
 		Args: console.OnePath(false),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("emit") {
@@ -71,21 +64,10 @@ A program does the same with any choice.
 	c.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE`; - is stdout")
 	c.Flags().StringVar(&cmd.emit, "emit", "", "show a `STAGE`: ir, tokens, ast or asm")
 	c.Flags().StringVar(&cmd.passes, "passes", "all", "apply these `PASSES`: all, none, or names separated by commas")
+	cmdline.Hide(c, "passes")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
 	console.CompleteFlag(c, "emit", stageNames)
 	return c
-}
-
-// passNames lists the optimisations for --help.
-func passNames() string {
-	var b strings.Builder
-	for i, p := range optimize.Passes {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		fmt.Fprintf(&b, "  %-8s %s", p.Name, p.Doc)
-	}
-	return b.String()
 }
 
 // build writes a stage of the compilation: to out; else to stdout when emit

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -16,12 +17,10 @@ import (
 	"github.com/concerto-lang/concerto/internal/engine/driver"
 )
 
-var checkForms = []string{"text", "json"}
-
 // checkCommand is the command check with its options.
 type checkCommand struct {
 	console           *console.Console
-	form              string
+	format            *cmdline.Format
 	watch, fix, diffs bool
 	audit             program.AuditFlags
 	tools             program.ToolFlags
@@ -56,16 +55,12 @@ reason and what to write instead. Says nothing when all is well.
 	c.Flags().BoolVar(&cmd.watch, "watch", false, "check again whenever a file of the program changes, until Ctrl-C")
 	cmd.audit.Add(c)
 	cmd.tools.Add(c)
-	c.Flags().StringVar(&cmd.form, "format", "text", "`FORM` of the mistakes: text on stderr, or json on stdout")
+	cmd.format = cmdline.AddFormatUsage(c, "print diagnostics as `FORMAT`: text on stderr, or json on stdout (default text)", "text", "json")
 	c.ValidArgsFunction = console.CompleteFiles("conc")
-	console.CompleteFlag(c, "format", func() []string { return checkForms })
 	return c
 }
 
 func (cmd *checkCommand) run(parent context.Context, path string) error {
-	if err := console.OneOf("--format", cmd.form, checkForms); err != nil {
-		return err
-	}
 	if err := program.UsableAudit(cmd.console, &cmd.audit); err != nil {
 		return err
 	}
@@ -81,7 +76,7 @@ func (cmd *checkCommand) run(parent context.Context, path string) error {
 		return console.Usage("name a file", "--fix and --diff have no file in what stands on standard input")
 	case cmd.watch && fix:
 		return console.Usage("leave out one of them", "--watch changes nothing, --fix and --diff look once")
-	case cmd.diffs && cmd.form == "json":
+	case cmd.diffs && !cmd.format.IsText():
 		return console.Usage("leave out one of them", "--diff and --format json both write to stdout")
 	}
 	if fix {
@@ -115,7 +110,7 @@ func (cmd *checkCommand) check(ctx context.Context, s driver.Request) error {
 
 // showFound shows what a check has found.
 func (cmd *checkCommand) showFound(found diag.List) error {
-	if cmd.form != "json" {
+	if cmd.format.IsText() {
 		return cmd.console.ShowDiagnostics(found)
 	}
 	if err := diag.JSON(cmd.console.Stdout, found.Sorted()); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/engine"
 	"github.com/concerto-lang/concerto/internal/process/procgroup"
@@ -29,17 +30,18 @@ type durableFlags struct {
 var syncForms = []string{"output", "every", "never"}
 
 func (f *durableFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.journal, "journal", "", "keep in `DIR`, new or empty, what is needed to go on with the run: concerto resume DIR")
+	c.Flags().StringVar(&f.journal, "journal", "", "keep in `DIR`, new or empty, what is needed to go on with the run: concerto runs resume DIR")
 	f.waiting(c)
 }
 
 // waiting adds the flags that a resumed run has too.
 func (f *durableFlags) waiting(c *cobra.Command) {
 	c.Flags().BoolVar(&f.park, "park", false, "end with exit code 75 when the run waits for answers and times alone (with --journal)")
-	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers that nobody here gives: concerto answer (with --journal)")
+	c.Flags().BoolVar(&f.wait, "wait", false, "wait for answers that nobody here gives: concerto runs answer (with --journal)")
 	c.Flags().StringVar(&f.sync, "sync", "", "put the journal on the disk: `WHEN` is output (before what cannot be made twice leaves), every (result) or never (default output)")
 	c.Flags().IntVar(&f.every, "snapshot-every", 0, "take a snapshot of the run after `N` records, 1 wherever it waits (default: by [run] snapshot_every, as long as that takes little time)")
 	c.Flags().BoolVar(&f.verify, "verify-snapshots", false, "go on from a snapshot of the run wherever it waits, and fail unless the next one is the same (with --journal)")
+	cmdline.Hide(c, "verify-snapshots")
 	c.MarkFlagsMutuallyExclusive("park", "wait")
 }
 
@@ -108,7 +110,7 @@ func (f *durableFlags) records(a *console.Console, dir string) *engine.Durable {
 func givenFlags(all *pflag.FlagSet) map[string][]string {
 	kept := map[string][]string{}
 	all.Visit(func(f *pflag.Flag) {
-		if slices.Contains(unkept, f.Name) {
+		if slices.Contains(unkept, f.Name) || cmdline.IsAlias(f) {
 			return
 		}
 		if many, ok := f.Value.(pflag.SliceValue); ok {

@@ -26,18 +26,18 @@ const (
 	relayParent = "RELAY_RUN_ID"        // the run of which this process is a part
 )
 
-// anySocket is the value of --relay without one.
+// anySocket is the value of --share without one.
 const anySocket = "auto"
 
 const relayUsage = "tell the relay's hostd on this machine, at `SOCKET`, what the run does, and let people there answer"
 
-// relayFlag adds --relay.
+// relayFlag adds --share.
 func relayFlag(c *cobra.Command, socket *string) {
-	c.Flags().StringVar(socket, "relay", "", relayUsage)
-	c.Flags().Lookup("relay").NoOptDefVal = anySocket
+	c.Flags().StringVar(socket, "share", "", relayUsage)
+	c.Flags().Lookup("share").NoOptDefVal = anySocket
 }
 
-// hostdWait is how long a run with --relay waits for a hostd whose socket exists.
+// hostdWait is how long a run with --share waits for a hostd whose socket exists.
 const hostdWait = 10 * time.Second
 
 // connectRelay reports this process to the relay if the flag, the manifest or the environment says
@@ -84,7 +84,7 @@ func relaySource(ctx context.Context, a *console.Console, flag, title string) (*
 			if ctx.Err() != nil {
 				return nil, console.ErrInterrupted
 			}
-			return nil, &runs.Problem{Message: fmt.Sprintf("--relay: hostd does not answer at %s: %v", a.Abs(socket), err), Hint: "`concerto-relay doctor` checks hostd; without --relay the program runs without it"}
+			return nil, &runs.Problem{Message: fmt.Sprintf("--share: hostd does not answer at %s: %v", a.Abs(socket), err), Hint: "`concerto-relay doctor` checks hostd; without --share the program runs without it"}
 		}
 	}
 	if err := told.Absent(); err != nil && !a.Quiet {

@@ -38,9 +38,9 @@ A run that is kept (` + "`concerto run --journal`" + `) is replayed from its jou
 goes: its program is the one that is kept with it.
 
   concerto run --record bug.tape triage.conc
-  concerto replay bug.tape                the same program
-  concerto replay bug.tape changed.conc   another one, on the same answers
-  concerto replay job                     the run that is kept in job
+  concerto runs replay bug.tape                the same program
+  concerto runs replay bug.tape changed.conc   another one, on the same answers
+  concerto runs replay job                     the run that is kept in job
 
 The program may have changed, and the tape may be edited: an effect of the program
 gets the next line of the tape whose request is the same. Where there is none the

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -59,9 +60,9 @@ prints what it had not printed.
 RUN is the run's directory, or its id where the manifest says [run] journal.
 
   concerto run --journal job --park review.conc   waits for an answer: exit code 75
-  concerto answer job q7 yes
-  concerto resume job                             goes on
-  concerto resume --due runs                      all that have an answer or a time
+  concerto runs answer job q7 yes
+  concerto runs resume job                             goes on
+  concerto runs resume --due runs                      all that have an answer or a time
 
 The flags of the first run hold unless they are given again. A run that has ended
 gives its exit code again.
@@ -92,7 +93,7 @@ func NewResume(a *console.Console) *cobra.Command {
 	c.Flags().BoolVar(&cmd.noInput, "no-input", false, "never prompt at the terminal")
 	relayFlag(c, &cmd.relay)
 	cmd.records(c)
-	_ = c.Flags().MarkHidden("record")
+	cmdline.Hide(c, "record")
 	cmd.durable.waiting(c)
 	c.Flags().BoolVar(&cmd.asStarted, "as-started", false, "the program has changed: run the one that the run began with")
 	c.Flags().BoolVar(&cmd.accept, "accept-changes", false, "the program has changed: run the one that is there now, if it has done the same so far")
@@ -130,13 +131,8 @@ func (cmd *resumeCommand) resume(parent context.Context, run string) error {
 		return err
 	}
 	cmd.shown, cmd.console.NoInput = form, cmd.noInput
-	for _, x := range []struct {
-		flag, value string
-		forms       []string
-	}{{"--emit", cmd.emit, program.ModeNames}, {"--format", cmd.format, statsForms}} {
-		if err := console.OneOf(x.flag, x.value, x.forms); err != nil {
-			return err
-		}
+	if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
+		return err
 	}
 	if err := cmd.durable.check(); err != nil {
 		return err
@@ -214,7 +210,7 @@ func resumeDue(ctx context.Context, a *console.Console, root string) error {
 			continue
 		}
 		a.Notef("concerto: resume %s\n", a.Relative(r.Dir))
-		c := exec.CommandContext(ctx, a.Binary.Executable, "resume", r.Dir)
+		c := exec.CommandContext(ctx, a.Binary.Executable, "runs", "resume", r.Dir)
 		c.Dir, c.Env, c.Stdout, c.Stderr = a.Dir, a.Environ, a.Stdout, a.Stderr
 		err := c.Run()
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == console.ExitWaiting {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/heap"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
@@ -30,7 +31,7 @@ type runCommand struct {
 	watch   bool
 	detail  bool
 	stats   bool
-	format  string // of stats
+	format  *cmdline.Format // of stats
 	noInput bool
 	input   string
 	inputs  json.RawMessage // what input says
@@ -46,8 +47,6 @@ type runCommand struct {
 type recordFiles struct {
 	profile, trace, transcript, wire, tape, ledger string
 }
-
-var statsForms = []string{"text", "json"}
 
 var runHelp = `Runs a program. What it emits goes to stdout; logs, progress and mistakes go to
 stderr. Ctrl-C ends the run with everything it has started; a second one does so
@@ -71,9 +70,9 @@ Awaited emits (await emit("approve", x)) are answered by, in this order:
   --emit-handler ./answer.py        a program: {"channel":…,"payload":…} in,
                                     {"value":…} or {"error":"…"} out, a line each
   you, when stdin is a terminal, else the next line of stdin, and people who follow the
-  run from elsewhere, through this machine's hostd (--relay): who answers first
+  run from elsewhere, through this machine's hostd (--share): who answers first
 
-With --relay the run is told of through this machine's hostd (` + "`concerto hostd`" + `), so
+With --share the run is told of through this machine's hostd (` + "`concerto relay hostd`" + `), so
 that people follow it from elsewhere and answer what it asks; [relay] share = true in
 the manifest does the same. Without a hostd the run goes on as if it were not given.
 
@@ -108,13 +107,13 @@ Who decided what hosts and the program asked, and which calls of tools are appro
 
 A run that can be run again without the world:
   --record bug.tape                 what models, hosts, files, people and the clock gave
-                                    it; ` + "`concerto replay bug.tape`" + ` plays it
+                                    it; ` + "`concerto runs replay bug.tape`" + ` plays it
 
 A run that survives its process, and the machine's power:
   --journal DIR                     keep in DIR all that is needed to go on with it:
-                                    ` + "`concerto resume DIR`" + `
+                                    ` + "`concerto runs resume DIR`" + `
   --journal DIR --park              and wait without a process for answers that nobody
-                                    here gives: exit code 75, ` + "`concerto answer`" + `, resume
+                                    here gives: exit code 75, ` + "`concerto runs answer`" + `, resume
 [run] journal = "runs" in the manifest does so for each run.
 
 With an editor's debugger, which attaches to it before its first line:
@@ -152,7 +151,6 @@ func NewRun(a *console.Console) *cobra.Command {
 	cmd.durable.command = c
 	c.ValidArgsFunction = console.CompleteFiles("conc", "conc-ir")
 	console.CompleteFlag(c, "emit", func() []string { return program.ModeNames })
-	console.CompleteFlag(c, "format", func() []string { return statsForms })
 	console.CompleteFlag(c, "progress", func() []string { return progressForms })
 	cmd.Permissions.Complete(a, c)
 	return c
@@ -161,9 +159,9 @@ func NewRun(a *console.Console) *cobra.Command {
 // records adds the flags that say what is recorded of a run, and where.
 func (cmd *runCommand) records(c *cobra.Command) {
 	c.Flags().BoolVar(&cmd.stats, "stats", false, "say on stderr what was used of models, by model, agent, stage and task")
-	c.Flags().StringVar(&cmd.format, "format", "text", "`FORM` of --stats: text or json")
+	cmd.format = cmdline.AddFormatUsage(c, "print --stats as `FORMAT`: text or json (default text)", "text", "json")
 	c.Flags().StringVar(&cmd.files.transcript, "transcript", "", "write what the program and its models say to each other to `FILE`")
-	c.Flags().StringVar(&cmd.files.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto replay")
+	c.Flags().StringVar(&cmd.files.tape, "record", "", "write what the run gets from the world to `FILE`, for concerto runs replay")
 	c.Flags().StringVar(&cmd.files.ledger, "ledger", "", "record who decided what in `FILE`, which shows when it was changed")
 	c.Flags().StringVar(&cmd.files.wire, "wire", "", program.WireUsage)
 	c.Flags().StringVar(&cmd.files.profile, "profile", "", "write a CPU profile to `FILE`")
@@ -174,10 +172,7 @@ func (cmd *runCommand) runPath(parent context.Context, path string, args []strin
 	if err := console.OneOf("--emit", cmd.emit, program.ModeNames); err != nil {
 		return err
 	}
-	switch err := console.OneOf("--format", cmd.format, statsForms); {
-	case err != nil:
-		return err
-	case cmd.format != "text" && !cmd.stats:
+	if !cmd.format.IsText() && !cmd.stats {
 		return console.Usage("add --stats, or for emits give --emit ndjson", "--format is the form of --stats")
 	}
 	form, err := progressForm(cmd.console, cmd.shown)
@@ -300,7 +295,7 @@ func (cmd *runCommand) runProgram(ctx context.Context, p *engine.Program, o *eng
 	err = endTools(endAudit(endLedger(err)))
 	progress.end(err)
 	if cmd.stats {
-		writeStats(cmd.console, &used, cmd.format == "json" || cmd.console.WritesRecords())
+		writeStats(cmd.console, &used, !cmd.format.IsText() || cmd.console.WritesRecords())
 	}
 	return err
 }

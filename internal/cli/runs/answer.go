@@ -14,9 +14,9 @@ const answerHelp = `Answers a question that a run waits for: by the id that ` + 
 parked run itself tell. VALUE is a text where the program awaits one, or anything;
 else JSON, or a word such as the name of a variant. The first answer wins.
 
-  concerto answer job q7 yes
-  concerto answer job q7 '{"ok":true,"why":"small change"}'
-  concerto answer job q7 --refuse "nobody is here to decide"
+  concerto runs answer job q7 yes
+  concerto runs answer job q7 '{"ok":true,"why":"small change"}'
+  concerto runs answer job q7 --refuse "nobody is here to decide"
 
 A run that is alive sees it at once, a parked one when it is resumed.`
 
@@ -40,7 +40,7 @@ func NewAnswer(a *console.Console) *cobra.Command {
 			return cmd.answer(args[0], args[1], args[2:])
 		},
 	}
-	c.Flags().BoolVar(&cmd.given.JSON, "json", false, "VALUE is JSON")
+	c.Flags().BoolVar(&cmd.given.JSON, "json-value", false, "VALUE is JSON")
 	c.Flags().StringVar(&cmd.given.By, "by", "", "who answers: `NAME` (default: the user)")
 	c.Flags().StringVar(&cmd.refuse, "refuse", "", "refuse to answer: the program gets an EmitError with `TEXT`")
 	return c
@@ -49,7 +49,7 @@ func NewAnswer(a *console.Console) *cobra.Command {
 func (cmd *answerCommand) answer(run, id string, value []string) error {
 	switch {
 	case cmd.refused == (len(value) > 0):
-		return console.Usage("concerto answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
+		return console.Usage("concerto runs answer RUN ID VALUE, or --refuse TEXT", "an answer is a VALUE, or a refusal")
 	case cmd.refused:
 		cmd.given.Refuse = &cmd.refuse
 	default:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/engine"
@@ -136,7 +137,7 @@ type showCommand struct {
 	console *console.Console
 	filter  audit.Filter
 	since   string
-	json    bool
+	format  *cmdline.Format
 }
 
 func newAuditShow(a *console.Console) *cobra.Command {
@@ -144,13 +145,13 @@ func newAuditShow(a *console.Console) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show FILE|RUN",
 		Short: "Show the records of an audit log",
-		Long: `Shows a log's records for a person, or, with --json, its lines as they stand. It
+		Long: `Shows a log's records for a person, or, with --format ndjson, its lines as they stand. It
 holds them to each other on the way, and ends with exit code 76 where one was
 changed.
 
   concerto audit show audit.ndjson
   concerto audit show audit.ndjson --tool deploy --since 24h
-  concerto audit show audit.ndjson --outcome denied --json
+  concerto audit show audit.ndjson --outcome denied --format ndjson
 
 --since takes a time (2026-01-05T10:00:00Z, 2026-01-05) or how long ago (90s, 2h).`,
 		Args: oneFile,
@@ -160,7 +161,7 @@ changed.
 	c.Flags().StringVar(&cmd.filter.Session, "session", "", "only what belongs to the run `ID`")
 	c.Flags().StringVar(&cmd.filter.Outcome, "outcome", "", "only ends of calls with this `OUTCOME`: ok, denied, …")
 	c.Flags().StringVar(&cmd.since, "since", "", "only from this `TIME` on")
-	c.Flags().BoolVar(&cmd.json, "json", false, "the lines as they stand in the log")
+	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text, or ndjson, the lines of the log (default text)", "text", "ndjson")
 	console.CompleteFlag(c, "outcome", outcomes)
 	return c
 }
@@ -206,7 +207,7 @@ func (cmd *showCommand) show(path string) (err error) {
 			continue
 		}
 		text := string(l.Text)
-		if !cmd.json {
+		if cmd.format.IsText() {
 			text = console.Printable(l.String(), cmd.console.TTY.Out)
 		}
 		if _, err := fmt.Fprintln(cmd.console.Stdout, text); err != nil {

@@ -21,9 +21,9 @@ const forkHelp = `Makes a new run with the history of another up to an effect, g
 result, and goes on from there. The numbers of effects are in the journal
 (` + "`jq -c 'select(.e)' RUN/journal-*.ndjson`" + `), a question's is in its id.
 
-  concerto fork job --at 4 --answer no             what if the answer had been another one
-  concerto fork job --at 9 --error "no network"    and what if that had failed
-  concerto fork job --at 9 --to other --no-run     only make the directory
+  concerto runs fork job --at 4 --answer no             what if the answer had been another one
+  concerto runs fork job --at 9 --error "no network"    and what if that had failed
+  concerto runs fork job --at 9 --to other --no-run     only make the directory
 
 Files, stores and what others were told are not turned back: which files the history
 has written is said. A host's exchange that is open there is lost.`

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -24,11 +25,11 @@ const inspectHelp = `Looks into a run that is kept, also while it is in progress
 which effects it made, from where, and what the program's variables held then. The run is
 played from what is recorded; nothing of the world is touched, and the run stays as it is.
 
-  concerto inspect job                     on the terminal: → ← go from effect to effect,
+  concerto runs inspect job                     on the terminal: → ← go from effect to effect,
                                            ↓ ↑ from line to line, ? shows all keys
-  concerto inspect job --json              a line for each effect
-  concerto inspect job --at 7 --json       effect 7, with the calls under way and their variables
-  concerto inspect bug.tape triage.conc    what a tape says of a program
+  concerto runs inspect job --format ndjson              a line for each effect
+  concerto runs inspect job --at 7 --format ndjson       effect 7, with the calls under way and their variables
+  concerto runs inspect bug.tape triage.conc    what a tape says of a program
 
 RUN is a run's directory, or its id where the manifest says [run] journal. To a tape belongs
 the program PATH; without it the recorded one, where it lies here, or the manifest's.
@@ -37,12 +38,12 @@ Each line has effect (its number), task, kind, status (done, none: it did not ha
 unknown, pending), at (FILE:LINE:COLUMN in the program), request and result; error, where it
 failed. Secrets are shown by their names.
 
-  concerto inspect job --json | jq -r 'select(.kind == "agent.call") | .at'`
+  concerto runs inspect job --format ndjson | jq -r 'select(.kind == "agent.call") | .at'`
 
 // inspectCommand is the command inspect with its options.
 type inspectCommand struct {
 	console *console.Console
-	json    bool
+	format  *cmdline.Format
 	at      int64  // 0 without --at
 	name    string // the run or tape, as it was given
 }
@@ -62,7 +63,7 @@ func NewInspect(a *console.Console) *cobra.Command {
 			return cmd.inspect(c.Context(), strings.Join(args[1:], ""))
 		},
 	}
-	c.Flags().BoolVar(&cmd.json, "json", false, "write a line of JSON for each effect")
+	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text, on a terminal, or ndjson, a line for each effect (default text)", "text", "ndjson")
 	c.Flags().Int64Var(&cmd.at, "at", 0, "the effect with number `N`")
 	return c
 }
@@ -75,7 +76,7 @@ func (cmd *inspectCommand) inspect(parent context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.json {
+	if !cmd.format.IsText() {
 		return cmd.writeEffects(ctx, s)
 	}
 	return cmd.view(ctx, s, tape, signals)
@@ -151,7 +152,7 @@ func (cmd *inspectCommand) writeEffect(r *timetravel.Recording, played error) er
 }
 
 func (cmd *inspectCommand) noSuchEffect(r *timetravel.Recording) error {
-	return console.Usage(fmt.Sprintf("`concerto inspect %s --json` lists its effects", cmd.name), "%s has no effect %d: it has made %d", cmd.name, cmd.at, len(r.Effects))
+	return console.Usage(fmt.Sprintf("`concerto runs inspect %s --format ndjson` lists its effects", cmd.name), "%s has no effect %d: it has made %d", cmd.name, cmd.at, len(r.Effects))
 }
 
 // diverged explains an error of a program that does not repeat what was recorded.

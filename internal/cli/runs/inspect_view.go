@@ -23,7 +23,7 @@ import (
 // view shows a recorded run on the terminal, until the user leaves or the context ends.
 func (cmd *inspectCommand) view(ctx context.Context, s *timetravel.Source, tape bool, signals *interrupt.Handler) (err error) {
 	if !cmd.console.TTY.In || !cmd.console.TTY.Screen || cmd.console.TTY.Raw == nil {
-		return console.Usage(fmt.Sprintf("`concerto inspect %s --json` writes a line for each effect", cmd.name), "without a terminal there is nothing to look at %s with", cmd.name)
+		return console.Usage(fmt.Sprintf("`concerto runs inspect %s --format ndjson` writes a line for each effect", cmd.name), "without a terminal there is nothing to look at %s with", cmd.name)
 	}
 	r, problem := s.Play(ctx, 0)
 	if r == nil {
@@ -173,5 +173,5 @@ func (cmd *inspectCommand) fork(r *timetravel.Recording, effect int64, result js
 	if _, err := runs.Fork(dir, to, id, change); err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("the fork is in %s: concerto resume %s --as-started", cmd.console.Relative(to), cmd.console.Relative(to))
+	return fmt.Sprintf("the fork is in %s: concerto runs resume %s --as-started", cmd.console.Relative(to), cmd.console.Relative(to))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/runner"
 	"github.com/concerto-lang/concerto/internal/engine/durable"
@@ -24,27 +25,30 @@ directory with such directories, that of the manifest unless it is given.`
 // runsCommand is a command of runs with its options.
 type runsCommand struct {
 	console *console.Console
-	json    bool
+	format  *cmdline.Format
 	out     string
 }
 
 func NewRuns(a *console.Console) *cobra.Command {
-	cmd := runsCommand{console: a}
-	c := &cobra.Command{Use: "runs", Short: "Tell of runs that are kept, end them, remove them", Long: runsHelp, Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "runs", Short: "List, answer, resume, stop and remove stored runs", Long: runsHelp, Args: console.UnknownCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	add := func(use, short string, args cobra.PositionalArgs, run func(ctx context.Context, args []string) error) *cobra.Command {
-		x := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error { return run(c.Context(), args) }}
-		x.Flags().BoolVar(&cmd.json, "json", false, "as JSON")
+	add := func(use, short string, args cobra.PositionalArgs, run func(cmd *runsCommand, ctx context.Context, args []string) error, forms ...string) (*cobra.Command, *runsCommand) {
+		cmd := &runsCommand{console: a}
+		x := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error { return run(cmd, c.Context(), args) }}
+		if len(forms) > 0 {
+			cmd.format = cmdline.AddFormat(x, forms...)
+		}
 		c.AddCommand(x)
-		return x
+		return x, cmd
 	}
-	add("list [ROOT]", "The runs below a directory, the oldest first", cobra.MaximumNArgs(1), cmd.list)
-	add("show RUN", "What a run has done, and what it waits for", cobra.ExactArgs(1), cmd.show)
-	add("verify RUN", "Look whether a run's journal is as it was written", cobra.ExactArgs(1), cmd.verify)
-	add("tape RUN", "Make a tape of a run, for concerto replay", cobra.ExactArgs(1), cmd.tape).
-		Flags().StringVarP(&cmd.out, "output", "o", "", "write it to `FILE` (default stdout)")
-	add("stop RUN", "End a run", cobra.ExactArgs(1), cmd.stop)
-	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), cmd.remove)
+	add("list [ROOT]", "List stored runs, the oldest first", cobra.MaximumNArgs(1), (*runsCommand).list, "text", "json")
+	add("show RUN", "Show what a run has done, and what it waits for", cobra.ExactArgs(1), (*runsCommand).show, "text", "json")
+	c.AddCommand(NewAnswer(a), runner.NewResume(a), NewFork(a), NewInspect(a), runner.NewReplay(a))
+	add("stop RUN", "Stop a run", cobra.ExactArgs(1), (*runsCommand).stop)
+	add("rm RUN…", "Remove runs", cobra.MinimumNArgs(1), (*runsCommand).remove)
+	add("verify RUN", "Check a run's journal for changes", cobra.ExactArgs(1), (*runsCommand).verify, "text", "json")
+	tape, cmd := add("tape RUN", "Write a tape of a run", cobra.ExactArgs(1), (*runsCommand).tape)
+	tape.Flags().StringVarP(&cmd.out, "output", "o", "", "write to `FILE` (default stdout)")
 	return c
 }
 
@@ -57,7 +61,7 @@ func (cmd *runsCommand) list(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.json {
+	if cmd.format.String() == "json" {
 		return cmd.console.WriteJSON(all)
 	}
 	w := tabwriter.NewWriter(cmd.console.Stdout, 0, 0, 2, ' ', 0)
@@ -85,7 +89,7 @@ func (cmd *runsCommand) show(_ context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.json {
+	if cmd.format.String() == "json" {
 		return cmd.console.WriteJSON(s)
 	}
 	_, err = fmt.Fprint(cmd.console.Stdout, console.Printable(runText(args[0], s, cmd.console.TTY.Out), cmd.console.TTY.Out))
@@ -109,7 +113,7 @@ func runText(run string, s *durable.Shown, terminal bool) string {
 	}
 	b.WriteByte('\n')
 	for _, q := range s.Pending {
-		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto answer %s %s VALUE\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), q.Type, q.Since, run, q.ID)
+		fmt.Fprintf(&b, "waits    %s %s %s (%s) since %s: concerto runs answer %s %s VALUE\n", q.ID, q.Channel, console.PayloadText(q.Channel, q.Payload, terminal), q.Type, q.Since, run, q.ID)
 	}
 	for _, q := range s.Answered {
 		how := string(q.Value)
@@ -139,7 +143,7 @@ func (cmd *runsCommand) verify(_ context.Context, args []string) error {
 		return err
 	}
 	v, err := runs.Verify(dir)
-	if cmd.json {
+	if cmd.format.String() == "json" {
 		out := struct {
 			OK      bool   `json:"ok"`
 			Records uint64 `json:"records"`

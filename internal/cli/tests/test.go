@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -26,7 +27,7 @@ type testCommand struct {
 	console *console.Console
 
 	filter   string
-	format   string
+	format   *cmdline.Format
 	parallel int
 	timeout  float64
 	seed     int64
@@ -45,8 +46,6 @@ type testCommand struct {
 
 // recordings are what --record may be, the first without a value.
 var recordings = []string{"missing", "all"}
-
-var testFormats = []string{"text", "json", "ndjson", "junit"}
 
 func NewTest(a *console.Console) *cobra.Command {
 	cmd := testCommand{console: a}
@@ -84,7 +83,7 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 		},
 	}
 	c.Flags().StringVar(&cmd.filter, "filter", "", "run the tests whose name matches the regular `EXPRESSION`")
-	c.Flags().StringVar(&cmd.format, "format", "text", "`FORM` of the report: text, json, ndjson (a line for each event, when it happens) or junit")
+	cmd.format = cmdline.AddFormat(c, "text", "json", "ndjson", "junit")
 	c.Flags().IntVar(&cmd.parallel, "parallel", 0, "run `N` tests at a time (default one a processor)")
 	c.Flags().Float64Var(&cmd.timeout, "timeout", 0, "end a test after `SECONDS` of real time; -1 never (default 60, or [limits] max_test_seconds)")
 	c.Flags().Int64Var(&cmd.seed, "seed", 0, "draw the random numbers of each test from seed `N`")
@@ -100,7 +99,6 @@ Exit codes: 0 all passed, 1 a test failed, 2 the program did not compile.`,
 	cmd.audit.Add(c)
 	cmd.tools.Add(c)
 	c.ValidArgsFunction = console.CompleteFiles("conc")
-	console.CompleteFlag(c, "format", func() []string { return testFormats })
 	cmd.permissions.Complete(a, c)
 	return c
 }
@@ -164,7 +162,7 @@ func (cmd *testCommand) testOnce(ctx context.Context, s driver.Request, allow pe
 		return console.Usage("`concerto test` alone runs all of them", "no test's name matches %q", cmd.filter)
 	}
 	if cmd.list {
-		return listTests(cmd.console, tests, selected, cmd.format == "json")
+		return listTests(cmd.console, tests, selected, cmd.format.String() == "json")
 	}
 	o := cmd.options(allow, selected, kill)
 	if cmd.wire != "" {
@@ -203,7 +201,7 @@ func (cmd *testCommand) options(allow permit.Grants, selected func(engine.Test) 
 	if cmd.console.Debugging.Debugger != nil {
 		o.Debugger = cmd.console.Debugging.Debugger
 	}
-	switch cmd.format {
+	switch cmd.format.String() {
 	case "text":
 		o.OnResult = func(r engine.TestResult) { writeResult(cmd.console, r) }
 	case "ndjson":
@@ -239,13 +237,10 @@ func (cmd *testCommand) runWithTools(ctx context.Context, p *engine.Program, o e
 
 // selection is --filter as a choice of tests, with the other flags checked.
 func (cmd *testCommand) selection() (func(engine.Test) bool, error) {
-	if err := console.OneOf("--format", cmd.format, testFormats); err != nil {
-		return nil, err
-	}
-	if ran := cmd.format == "junit" || cmd.format == "ndjson"; cmd.list && (ran || cmd.watch) {
+	if ran := cmd.format.String() == "junit" || cmd.format.String() == "ndjson"; cmd.list && (ran || cmd.watch) {
 		report := "junit"
 		if ran {
-			report = cmd.format
+			report = cmd.format.String()
 		}
 		return nil, console.Usage("leave out --list to run them", "--list runs no tests: it has no %s report, and nothing to watch", report)
 	}
@@ -282,7 +277,7 @@ func matchesAny(tests []engine.Test, selected func(engine.Test) bool) bool {
 // finishTests writes the part of the report that has not been written yet.
 func (cmd *testCommand) finishTests(r *testReport) error {
 	var err error
-	switch cmd.format {
+	switch cmd.format.String() {
 	case "json":
 		err = writeJSONReport(cmd.console.Stdout, r)
 	case "junit":

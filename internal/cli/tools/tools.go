@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
 	"github.com/concerto-lang/concerto/internal/cli/console"
 	"github.com/concerto-lang/concerto/internal/cli/interrupt"
 	"github.com/concerto-lang/concerto/internal/cli/program"
@@ -102,7 +103,7 @@ func (cmd *checkCommand) checkSandboxes(_ context.Context, tools *tool.Registry)
 type listCommand struct {
 	console *console.Console
 	program.ToolFlags
-	json bool
+	format *cmdline.Format
 }
 
 func newToolsList(a *console.Console) *cobra.Command {
@@ -114,13 +115,13 @@ func newToolsList(a *console.Console) *cobra.Command {
 Concerto.toml here or above, and of the flags.
 
   concerto tools list
-  concerto tools list --host-tools tools.yaml --json   whole, as one line of JSON`,
+  concerto tools list --host-tools tools.yaml --format json   whole, as one line of JSON`,
 		Args: console.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withTools(c.Context(), a, &cmd.ToolFlags, cmd.list)
 		},
 	}
-	c.Flags().BoolVar(&cmd.json, "json", false, `write {"tools": […]}, as tools/list of concerto serve returns it`)
+	cmd.format = cmdline.AddFormatUsage(c, "print as `FORMAT`: text or json, as tools/list of concerto serve returns it (default text)", "text", "json")
 	cmd.Add(c)
 	return c
 }
@@ -201,7 +202,7 @@ func (cmd *listCommand) list(ctx context.Context, tools *tool.Registry) error {
 		return err
 	}
 	list := append([]tool.Listed{}, s.List()...)
-	if cmd.json {
+	if !cmd.format.IsText() {
 		err = cmd.console.WriteJSON(map[string]any{"tools": list})
 	} else {
 		err = writeTools(cmd.console.Stdout, list)

@@ -283,7 +283,7 @@ var keys = []Key{
 	{Path: "audit.file", Type: String, Example: `"audit.ndjson"`, Doc: "The file in which every call of a tool is recorded, in tamper-evident lines. `--audit` sets another file.",
 		set: func(t *target, v *setting) { t.audit.File = v.text }},
 
-	{Path: "relay.share", Type: Bool, Default: "false", Example: "true", Doc: "Whether each run is reported to the relay, through the hostd of this machine, so that people there can answer, as with `--relay`.",
+	{Path: "relay.share", Type: Bool, Default: "false", Example: "true", Doc: "Whether each run is reported to the relay, through the hostd of this machine, so that people there can answer, as with `--share`.",
 		set: func(t *target, v *setting) { t.relay.Share = v.yes }},
 	{Path: "relay.title", Type: String, Example: `"nightly triage"`, Doc: "The name of its runs at the relay, instead of the project's name.",
 		set: func(t *target, v *setting) { t.relay.Title = v.text }},

@@ -14,7 +14,7 @@ const (
 	ByTerminal    = "terminal"    // a person, asked there
 	ByStdin       = "stdin"       // a line of standard input that is no terminal
 	ByRelay       = "relay"       // a person, asked elsewhere
-	ByAnswer      = "answer"      // a person, by `concerto answer`
+	ByAnswer      = "answer"      // a person, by `concerto runs answer`
 	ByApplication = "application" // that embeds the run
 	ByRules       = "rules"       // the host's [permissions]
 	ByHost        = "host"        // the host itself, which has taken back what it asked

@@ -44,7 +44,7 @@ func (s *session) launchOf(r dap.RequestMessage, arguments json.RawMessage) *Lau
 		s.refuse(r, "launch: %v", err)
 		return nil
 	case l.Replay != "":
-		s.refuse(r, "launch.replay: recorded runs are not debugged yet; `concerto inspect` looks at them")
+		s.refuse(r, "launch.replay: recorded runs are not debugged yet; `concerto runs inspect` looks at them")
 		return nil
 	case l.Program == "":
 		s.refuse(r, "launch: `program` is missing: name a .conc file, or a directory with a Concerto.toml")

@@ -182,7 +182,7 @@ func (s *session) takeSteps(r dap.RequestMessage) bool {
 	case *dap.GotoRequest:
 		s.gotoTarget(r)
 	case *dap.StepBackRequest, *dap.ReverseContinueRequest:
-		s.refuse(r, "only a recorded run can go back, and those are not debugged yet; `concerto inspect` looks at them")
+		s.refuse(r, "only a recorded run can go back, and those are not debugged yet; `concerto runs inspect` looks at them")
 	default:
 		return false
 	}

@@ -19,7 +19,7 @@ const (
 	IsDamaged = "damaged"
 )
 
-// Shown is what is to be told of a run: `concerto runs show --json`. Times are RFC 3339, in UTC,
+// Shown is what is to be told of a run: `concerto runs show --format json`. Times are RFC 3339, in UTC,
 // with milliseconds.
 type Shown struct {
 	Run      string          `json:"run"`

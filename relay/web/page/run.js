@@ -84,7 +84,7 @@ const cost = (u) => (u.cost_usd ? `$${u.cost_usd.toFixed(u.cost_usd < 1 ? 4 : 2)
 // Again starts a run that has ended once more, or resumes one of Concerto that waits.
 function Again({ run, meta }) {
   const resumes = run.exit_code === 75 && meta.labels?.run;
-  return html`<a class="button" data-testid="again" href=${hrefOf("start", "", "", { again: run.id, ...(resumes && { cmd: "concerto resume " + resumes }) })}>${resumes ? "Resume" : "Run again"}</a>`;
+  return html`<a class="button" data-testid="again" href=${hrefOf("start", "", "", { again: run.id, ...(resumes && { cmd: "concerto runs resume " + resumes }) })}>${resumes ? "Resume" : "Run again"}</a>`;
 }
 
 // Stop ends a run: once asked whether that is meant; again, with force.

@@ -44,7 +44,7 @@ func TestARunWithoutATerminal(t *testing.T) {
 	b.Eval("location.hash = '#/runs/run_2'")
 	b.Wait("__see.text('@again') === 'Resume'")
 	b.Click("@again")
-	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'concerto resume r_7'")
+	b.Wait("document.querySelector('[data-testid=start-cmd]')?.value === 'concerto runs resume r_7'")
 }
 
 // TestNames: a machine is called by its name, and by another once an owner has given it one.

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/concerto-lang/concerto/internal/cli/cmdline/cmdlinetest"
+)
+
+func TestFlagsOfOneMeaningHaveOneName(t *testing.T) { cmdlinetest.Flags(t, (&app{}).root()) }
+
+func TestFormerNamesWork(t *testing.T) {
+	cmdlinetest.Aliases(t, func() *cobra.Command { return (&app{}).root() })
+}

@@ -1,0 +1,129 @@
+// Package cmdlinetest checks the commands of a program: that flags of one meaning have one name,
+// that former names work, and that help has one form.
+package cmdlinetest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/concerto-lang/concerto/internal/cli/cmdline"
+)
+
+// oneName has, for names of flags that other programs use, the name that ours have.
+var oneName = map[string]string{
+	"json": "format", "ndjson": "format", "jsonl": "format", "form": "format", "output-format": "format",
+	"out": "output", "output-file": "output", "outfile": "output",
+	"force": "yes", "assume-yes": "yes", "no-confirm": "yes",
+	"dir": "directory", "cwd": "directory",
+}
+
+// otherMeaning has visible flags with one of those names and another meaning.
+var otherMeaning = map[string]string{
+	"concerto-relay run --ndjson": "the protocol of the command that it starts",
+}
+
+// metavars has the flags that have the same name and different meanings, with the reason.
+var metavars = map[string]string{
+	"answer":   "the answer to one request has no channel",
+	"env":      "an MCP server's variables are few, those of a program are in a file",
+	"emit":     "build emits a stage of the compiler, run the events of a program",
+	"wait":     "an approval waits for a time, a run until it is answered",
+	"pass-env": "serve and mcp add accept one name a time",
+	"record":   "test chooses the tapes to write, run names the file",
+	"root":     "hostd and serve allow different things below the directory",
+}
+
+// Flags checks the flags of all commands.
+func Flags(t *testing.T, root *cobra.Command) {
+	t.Helper()
+	values, owner := map[string]string{}, map[string]string{}
+	shorthands := map[string]string{}
+	for _, c := range All(root) {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			at := c.CommandPath() + " --" + f.Name
+			if f.Hidden || c.Hidden {
+				return
+			}
+			if name := oneName[f.Name]; name != "" && otherMeaning[at] == "" {
+				t.Errorf("%s is called --%s in all commands", at, name)
+			}
+			if f.Shorthand != "" {
+				if other := shorthands[f.Shorthand]; other != "" && other != f.Name {
+					t.Errorf("%s: -%s is also the short form of --%s", at, f.Shorthand, other)
+				}
+				shorthands[f.Shorthand] = f.Name
+			}
+			value, _ := pflag.UnquoteUsage(f)
+			if other, seen := values[f.Name]; seen && other != value && metavars[f.Name] == "" {
+				t.Errorf("%s takes %q, and %s %q", at, value, owner[f.Name], other)
+			}
+			values[f.Name], owner[f.Name] = value, at
+		})
+	}
+}
+
+// Aliases checks that each former name of a command or flag is there, hidden, and that the flags
+// set the flags that replace them.
+func Aliases(t *testing.T, build func() *cobra.Command) {
+	t.Helper()
+	for _, alias := range cmdline.CommandAliases {
+		if root := build(); strings.HasPrefix(alias.Old, root.Name()+" ") {
+			c := lookup(t, root, alias.Old)
+			if c != nil && (!c.Hidden || !strings.Contains(c.Long, "`"+alias.New+"`")) {
+				t.Errorf("%s is not hidden, or does not name %s", alias.Old, alias.New)
+			}
+		}
+	}
+	for _, alias := range cmdline.FlagAliases {
+		root := build()
+		if !strings.HasPrefix(alias.Command, root.Name()+" ") {
+			continue
+		}
+		c := lookup(t, root, alias.Command)
+		f := c.Flags().Lookup(alias.Old)
+		if f == nil || !f.Hidden {
+			t.Errorf("%s: no hidden flag --%s", alias.Command, alias.Old)
+			continue
+		}
+		want, given := alias.Value, "--"+alias.Old
+		if alias.New != "" && alias.Value == "" {
+			want = "true"
+			if c.Flags().Lookup(alias.New).Value.Type() != "bool" {
+				want, given = "given", given+"=given"
+			}
+		}
+		if err := c.ParseFlags([]string{given}); err != nil {
+			t.Errorf("%s %s: %v", alias.Command, given, err)
+			continue
+		}
+		if alias.New == "" {
+			continue
+		}
+		if to := c.Flags().Lookup(alias.New); !to.Changed || to.Value.String() != want {
+			t.Errorf("%s %s sets --%s to %q", alias.Command, given, alias.New, to.Value)
+		}
+	}
+}
+
+func lookup(t *testing.T, root *cobra.Command, path string) *cobra.Command {
+	t.Helper()
+	for _, c := range All(root) {
+		if c.CommandPath() == path {
+			return c
+		}
+	}
+	t.Errorf("no command %s", path)
+	return nil
+}
+
+// All returns a command and those below it.
+func All(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		all = append(all, All(sub)...)
+	}
+	return all
+}
